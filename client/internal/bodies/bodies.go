@@ -39,49 +39,21 @@ type Audited struct {
 // Bodies computes the bodies whose exact states the server sent, and what effects do to
 // them. All bodies are at the tick of the newest complete snapshot.
 type Bodies struct {
-	replica   Replica
-	restTicks uint32
-	keep      uint32 // ticks of states kept
-	maxBehind uint32 // ticks that bodies may be behind the newest complete snapshot
-	kinds     map[uint32]motion.Kind
-	declared  uint32 // kinds of the schema, which no record adds
-	maxKind   uint32 // highest number of a kind
-	part      int    // component body
-	offset    int    // of its values in a row
-	sim       *motion.Sim
-	rerun     *motion.Sim // computes past ticks
-	now       uint32      // tick of sim; 0: none
-	effects   effects
-
-	tracks   []*track         // by the entity's index in the replica; nil for ordinary entities
-	numbered []*track         // by number
-	free     []uint32         // numbers
-	lists    [][]motion.State // spare ones of tracks
-	listed   int              // tracks that have one
-	changes  []motion.Changes // of the ticks up to logged, by tick modulo keep
-	logged   uint32
-	sweep    int      // index in numbered of the next track that may have slept for long
-	waiting  []*track // to be computed from their given state; some already are
-	ghosts   []*track // of entities that have gone, but lead
-	count    int      // of tracks
-
-	snapshots snapshots
-	overrun   bool // bodies are lost: Resync
-	diverged  bool // the newest audit failed: Resync
-	reported  bool // the replica knows that the bodies diverged
-
-	form      *schema.Schema // has the component body alone
-	quantised schema.Body    // scratch
-	values    [6]uint32      // scratch: of quantised
-
-	redone   []*track  // scratch
-	audited  []*track  // scratch
-	covered  []Audited // scratch
-	writeNew func(number uint32, s motion.State)
-	budget   *work.Budget
-	slowest  float64 // ns per point of the slowest program
-
-	stats Stats
+	replica     Replica
+	form        rowForm
+	restTicks   uint32
+	kinds       map[uint32]motion.Kind
+	declared    uint32 // kinds of the schema, which no record adds
+	maxKind     uint32 // highest number of a kind
+	tracks      tracks
+	effects     effects
+	computation *computation
+	snapshots   snapshots
+	audits      audits
+	ghosts      []*track // of entities that have gone, but lead
+	overrun     bool     // bodies are lost: Resync
+	budget      *work.Budget
+	stats       Stats
 }
 
 // Stats counts what was computed; see MotionStats of package client.
@@ -134,30 +106,23 @@ func New(c Config) (*Bodies, error) {
 	case s.Compare(form) != nil:
 		return nil, badMessage("the session simulates, but the schema lacks the component %q", schema.BodyComponent)
 	}
-	b := &Bodies{
-		replica: c.Replica, restTicks: m.RestTicks, keep: keptTicks, maxBehind: uint32(m.TickHz),
-		kinds: map[uint32]motion.Kind{}, declared: uint32(s.Kinds()), form: form, budget: c.Budget, stats: c.Stats,
-	}
-	for b.keep < 512 && time.Duration(b.keep)*time.Second < time.Duration(m.TickHz)*c.Keep {
-		b.keep *= 2
-	}
 	p := motion.Params{
 		TickHz: int(m.TickHz), Gravity: m.Gravity, HalfExtent: motion.Vec3{X: m.HalfX, Y: m.Height, Z: m.HalfZ},
 		RestSpeed: m.RestSpeed, RestTicks: m.RestTicks, Bounds: motion.Bounds(m.Bounds),
 	}
-	b.sim, b.rerun = motion.NewSim(motion.New(p), 0), motion.NewSim(motion.New(p), 0)
+	keep := uint32(keptTicks)
+	for keep < 512 && time.Duration(keep)*time.Second < time.Duration(m.TickHz)*c.Keep {
+		keep *= 2
+	}
+	b := &Bodies{
+		replica: c.Replica, form: newRowForm(s, form), restTicks: m.RestTicks, kinds: map[uint32]motion.Kind{}, declared: uint32(s.Kinds()),
+		tracks: newTracks(p, keep), budget: c.Budget, stats: c.Stats,
+	}
+	b.computation = newComputation(p, &b.tracks, &b.effects, c.Budget, &b.stats)
+	b.audits = audits{replica: c.Replica, tracks: &b.tracks, budget: c.Budget, stats: &b.stats}
 	for i := range s.Kinds() {
 		if k := s.EntityKind(i).Body; k != nil {
 			b.addKind(uint32(i), *k)
-		}
-	}
-	b.part, _ = s.ByName(schema.BodyComponent)
-	b.offset = s.Component(b.part).Offset
-	b.changes = make([]motion.Changes, b.keep)
-	b.writeNew = func(number uint32, s motion.State) {
-		if t := b.numbered[number]; t.state == trackLate && uint64(t.at) < b.rerun.Now() {
-			b.takeList(t)
-			t.recordState(uint32(b.rerun.Now()), s)
 		}
 	}
 	return b, nil
@@ -174,94 +139,71 @@ func (b *Bodies) addKind(number uint32, c schema.KindBody) {
 	}
 	b.kinds[number] = k
 	b.maxKind = max(b.maxKind, number)
-	b.sim.SetKind(motion.KindID(number), k)
-	b.rerun.SetKind(motion.KindID(number), k)
+	b.computation.setKind(motion.KindID(number), k)
 }
 
 // Component returns the number of the component body in the server's schema.
-func (b *Bodies) Component() int { return b.part }
+func (b *Bodies) Component() int { return b.form.component }
 
 // Offset returns the index in a row of the first value of the component body.
-func (b *Bodies) Offset() int { return b.offset }
+func (b *Bodies) Offset() int { return b.form.offset }
 
 // Now returns the tick that bodies are computed up to, 0 before the first complete snapshot.
-func (b *Bodies) Now() uint32 { return b.now }
+func (b *Bodies) Now() uint32 { return b.tracks.now }
 
 // Waiting returns how many bodies wait for a snapshot, computed ones included that have not
 // been dropped yet, for tests.
-func (b *Bodies) Waiting() int { return len(b.waiting) }
+func (b *Bodies) Waiting() int { return len(b.tracks.waiting) }
 
 // StateLists returns how many bodies have lists of their past states, and how many lists are
 // spare, for tests.
-func (b *Bodies) StateLists() (used, spare int) {
-	for _, t := range b.numbered {
-		if t != nil && t.states != nil {
-			used++
-		}
-	}
-	return used, len(b.lists)
-}
+func (b *Bodies) StateLists() (used, spare int) { return b.tracks.stateLists() }
 
 // Stats returns what was computed.
 func (b *Bodies) Stats() Stats {
 	n := b.stats
-	n.Clean = b.count
+	n.Clean = b.tracks.count
 	return n
 }
 
 // Bytes returns the memory of all bodies and effects.
 func (b *Bodies) Bytes() int {
-	return b.effects.bytes() + len(b.numbered)*b.BytesOfNew() + len(b.kinds)*64 + 2*int(b.maxKind)*24
+	return b.effects.bytes() + len(b.tracks.numbered)*b.BytesOfNew() + len(b.kinds)*64 + 2*int(b.maxKind)*24
 }
 
-// BytesOfNew returns the memory of one more body. Its states count from the beginning, though
-// a body that sleeps has none: there are never more lists than there have been bodies.
-func (b *Bodies) BytesOfNew() int {
-	return bytesOfTrack + int(b.keep)*(bytesOfState+bytesOfLog) + 2*bytesOfRow + 4*8
-}
+// BytesOfNew returns the memory of one more body.
+func (b *Bodies) BytesOfNew() int { return b.tracks.bytesOfNew() }
 
 // NeedResync reports whether the server should send all states again: computed bodies differ from
 // the server's, or could not be computed in time.
-func (b *Bodies) NeedResync() bool { return b.overrun || b.diverged }
+func (b *Bodies) NeedResync() bool { return b.overrun || b.audits.diverged }
 
 // NoteResync notes that the server was asked for all states.
-func (b *Bodies) NoteResync() { b.overrun, b.diverged = false, false }
+func (b *Bodies) NoteResync() { b.overrun, b.audits.diverged = false, false }
 
 // AddEntity makes room for an ordinary entity with the next index.
-func (b *Bodies) AddEntity() { b.tracks = append(b.tracks, nil) }
+func (b *Bodies) AddEntity() { b.tracks.addIndex() }
 
 // RemoveEntity removes the entity with an index, which the last one then has.
 func (b *Bodies) RemoveEntity(index uint32) {
 	b.makeOrdinary(index)
-	last := len(b.tracks) - 1
-	b.tracks[index] = b.tracks[last]
-	b.tracks[last] = nil
-	b.tracks = b.tracks[:last]
+	b.tracks.removeIndex(index)
 }
 
 // makeOrdinary stops computing an entity.
 func (b *Bodies) makeOrdinary(index uint32) {
-	t := b.tracks[index]
+	t := b.tracks.trackAt(index)
 	if t == nil {
 		return
 	}
-	b.tracks[index] = nil
-	b.count--
-	if b.isLeader(t) {
-		b.ghosts = append(b.ghosts, t)
-		b.effects.leaders[t.handle].ghost = t
+	b.tracks.setTrack(index, nil)
+	leader := b.effects.leaders[t.handle]
+	if leader == nil {
+		b.tracks.removeTrack(t)
 		return
 	}
-	b.removeTrack(t)
-}
-
-// removeTrack removes a body.
-func (b *Bodies) removeTrack(t *track) {
-	b.numbered[t.number] = nil
-	b.free = append(b.free, t.number)
-	b.returnList(t)
-	b.sim.Drop(t.number)
-	t.state = trackComputed
+	leader.ghost = t
+	b.ghosts = append(b.ghosts, t)
 }
 
 // Received is a newest state of an entity, from an Enter or a row.
@@ -289,45 +231,77 @@ func (b *Bodies) Receive(e Received) {
 
 // giveExactState sets the state from which a body is computed next.
 func (b *Bodies) giveExactState(e Received, s motion.State) {
-	t := b.tracks[e.Index]
+	t := b.tracks.trackAt(e.Index)
 	enters := e.Enter || t == nil
 	if t == nil {
-		t = b.newTrack()
-		b.tracks[e.Index] = t
-		b.count++
+		t = b.tracks.newTrack()
+		b.tracks.setTrack(e.Index, t)
 	}
 	if enters {
 		t.handle, t.kind = e.Handle, motion.KindID(e.Kind)
-		t.restartAt(e.Tick, s)
-		t.synced = b.now
-		b.sim.Drop(t.number)
+		b.tracks.restartTrack(t, e.Tick, s)
 	}
-	t.given, t.at = s, e.Tick
-	if t.state != trackGiven {
-		t.state = trackGiven
-		if len(b.waiting) >= 2*b.count+minWaiting {
-			b.dropComputed()
+	b.tracks.giveState(t, e.Tick, s)
+}
+
+// ApplySnapshot notes an applied snapshot, and computes all bodies up to the tick of a complete
+// one if that is the newest and all that are linked to it were applied.
+func (b *Bodies) ApplySnapshot(h *wire.StateHeader) {
+	b.snapshots.addSnapshot(h)
+	if s := b.snapshots.newestComplete(h.Seq, b.tracks.now); s != nil {
+		b.completeSnapshot(s)
+	}
+}
+
+// completeSnapshot computes all bodies up to the tick of a snapshot (P1), and checks its audit. If
+// the budget is spent, the bodies stay at the tick that they have reached, and a later snapshot
+// continues from there. Bodies more than a second behind stand still until the server sends their
+// states again.
+func (b *Bodies) completeSnapshot(s *snapshot) {
+	if b.budget.Spent() {
+		b.stats.Behind++
+		return
+	}
+	b.budget.Spend(snapshotTime + lookTime*(len(b.tracks.numbered)+len(b.tracks.waiting)+2*b.effects.versions))
+	b.findLeaders()
+	inTime := b.computation.computeUntil(s.tick)
+	switch {
+	case !inTime:
+		b.giveUpAt(s.tick)
+	case b.tracks.now < s.tick:
+		b.stats.Behind++
+	}
+	b.effects.dropSettled()
+	b.effects.forgetBefore(b.tracks.now - min(b.tracks.now, keptTicks))
+	b.tracks.sweepStates()
+	b.ghosts = slices.DeleteFunc(b.ghosts, func(t *track) bool {
+		if b.effects.leaders[t.handle] != nil {
+			return false
 		}
-		b.waiting = append(b.waiting, t)
+		b.tracks.removeTrack(t)
+		return true
+	})
+	if s.audit && s.structure == b.replica.Structure() && b.tracks.now == s.tick && !b.budget.Spent() {
+		b.audits.checkAudit(s)
 	}
 }
 
-// newTrack returns a track with a number of its own.
-func (b *Bodies) newTrack() *track {
-	t := &track{number: uint32(len(b.numbered))}
-	if n := len(b.free); n > 0 {
-		t.number, b.free = b.free[n-1], b.free[:n-1]
-		b.numbered[t.number] = t
-	} else {
-		b.numbered = append(b.numbered, t)
+// giveUpAt empties sim at a tick: all bodies stand still until the server sends their states
+// again.
+func (b *Bodies) giveUpAt(tick uint32) {
+	b.stats.Overruns++
+	b.overrun = true
+	b.budget.Spend(lookTime * int(b.tracks.keep) * len(b.tracks.numbered))
+	for _, t := range b.tracks.numbered {
+		if t != nil {
+			b.tracks.syncTrack(t)
+		}
 	}
-	return t
-}
-
-// minWaiting is the least length of waiting at which computed tracks are dropped from it.
-const minWaiting = 64
-
-// dropComputed drops the computed tracks from waiting.
-func (b *Bodies) dropComputed() {
-	b.waiting = slices.DeleteFunc(b.waiting, func(t *track) bool { return !t.waits() })
+	b.computation.restartAt(tick)
+	for _, t := range b.tracks.numbered {
+		if t != nil && (!t.waits() || t.at <= tick) {
+			t.state = trackLost
+		}
+	}
+	b.tracks.dropComputed()
 }

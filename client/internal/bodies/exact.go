@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world/motion"
 )
@@ -15,14 +14,14 @@ func (b *Bodies) ReadBody(r *bitio.Reader, form wire.Form, kind, mask uint32, va
 	if err := b.CheckBody(kind, mask); err != nil {
 		return s, err
 	}
-	grid := b.gridOf(values)
+	grid := b.form.gridOf(values)
 	s = wire.ReadBody(r, form, &grid, b.restTicks)
 	return s, wire.Malformed(r.Err())
 }
 
 // CheckBody checks that entities of a kind can have exact states.
 func (b *Bodies) CheckBody(kind, mask uint32) error {
-	if mask>>b.part&1 == 0 {
+	if mask>>b.form.component&1 == 0 {
 		return badMessage("an exact state of an entity without a body")
 	}
 	if _, ok := b.kinds[kind]; !ok {
@@ -31,49 +30,34 @@ func (b *Bodies) CheckBody(kind, mask uint32) error {
 	return nil
 }
 
-// gridOf returns the numbers that the body in the values of a row stands for.
-func (b *Bodies) gridOf(values []uint32) (g wire.Grid) {
-	b.form.Restore(0, values[b.offset:b.offset+len(b.values)], &b.quantised)
-	copy(g[:3], b.quantised.Position[:])
-	copy(g[3:], b.quantised.Velocity[:])
-	return g
-}
-
 // Computes reports whether an entity's body is computed, or will be once the server has sent
 // its state again.
-func (b *Bodies) Computes(index uint32) bool { return b.trackAt(index) != nil }
-
-func (b *Bodies) trackAt(index uint32) *track {
-	if int(index) >= len(b.tracks) {
-		return nil
-	}
-	return b.tracks[index]
-}
+func (b *Bodies) Computes(index uint32) bool { return b.tracks.trackAt(index) != nil }
 
 // Newest returns the newest state of an entity's body that was computed or received, and its
 // tick. It returns false for ordinary entities, and for bodies that stand still because the
 // client was out of time.
 func (b *Bodies) Newest(index uint32) (s motion.State, tick uint32, ok bool) {
-	t := b.trackAt(index)
+	t := b.tracks.trackAt(index)
 	switch {
 	case t == nil || t.state == trackLost:
 		return s, 0, false
 	case t.waits():
 		return t.given, t.at, true
 	}
-	return b.stateAfter(t, b.now), b.now, true
+	return b.tracks.stateAfter(t, b.tracks.now), b.tracks.now, true
 }
 
 // At returns the state of an entity's body at a moment in ticks, extrapolated by at most
 // maxExtrapolate ticks, and the states of the ticks around it. It returns false for ordinary
 // entities.
 func (b *Bodies) At(index uint32, moment, maxExtrapolate float64) (s, from, to motion.State, ok bool) {
-	t := b.trackAt(index)
+	t := b.tracks.trackAt(index)
 	if t == nil {
 		return s, from, to, false
 	}
-	b.syncTrack(t)
-	now := b.now
+	b.tracks.syncTrack(t)
+	now := b.tracks.now
 	if t.waits() {
 		now = max(now, t.last)
 	}
@@ -95,11 +79,7 @@ func mixStates(a, b *motion.State, share float32) motion.State {
 }
 
 // Quantise returns the values of a body in a row, valid until the next call.
-func (b *Bodies) Quantise(s *motion.State) []uint32 {
-	b.quantised = schema.Body{Position: s.Position.Array(), Velocity: s.Velocity.Array()}
-	b.form.Quantise(0, &b.quantised, b.values[:])
-	return b.values[:]
-}
+func (b *Bodies) Quantise(s *motion.State) []uint32 { return b.form.quantise(s) }
 
 func bodyOf(s motion.State) wire.BodyState {
 	return wire.BodyState{Position: s.Position.Array(), Velocity: s.Velocity.Array(), Awake: s.Awake, Rest: s.Rest}

@@ -3,104 +3,94 @@ package bodies
 // catchUpLate advances the bodies that were given states of earlier ticks to the present tick, under
 // the effects of the ticks between. Other bodies keep their states (C12). It returns false if the
 // work takes too long.
-func (b *Bodies) catchUpLate() bool {
-	b.redone = b.redone[:0]
-	for _, t := range b.waiting {
-		if t.state == trackGiven && t.at <= b.now {
+func (c *computation) catchUpLate() bool {
+	c.late = c.late[:0]
+	for _, t := range c.tracks.waiting {
+		if t.state == trackGiven && t.at <= c.tracks.now {
 			t.state = trackLate
-			b.redone = append(b.redone, t)
+			c.late = append(c.late, t)
 		}
 	}
-	b.replaceLate()
-	if len(b.redone) == 0 {
+	c.replaceLate()
+	if len(c.late) == 0 {
 		return true
 	}
-	if !b.simulateLate() {
+	if !c.simulateLate() {
 		return false
 	}
-	b.dropComputed()
+	c.tracks.dropComputed()
 	return true
 }
 
 // replaceLate installs the effects whose records arrived after their ticks were computed.
-func (b *Bodies) replaceLate() {
-	for _, slot := range b.effects.due {
-		e, late := &b.effects.slots[slot], false
+func (c *computation) replaceLate() {
+	for _, slot := range c.effects.due {
+		e, late := &c.effects.slots[slot], false
 		for i := range e.versions {
-			if v := &e.versions[i]; !v.applied && v.from <= b.now {
+			if v := &e.versions[i]; !v.applied && v.from <= c.tracks.now {
 				v.applied, late = true, true
 			}
 		}
 		if late {
-			b.sim.EndEffect(slot, false)
-			b.installEffect(b.sim, slot, b.now)
+			c.reinstallEffect(slot)
 		}
 	}
 }
 
-// simulateLate computes b.redone up to now and puts these bodies into sim.
-func (b *Bodies) simulateLate() bool {
-	from := b.now
-	for _, t := range b.redone {
+// simulateLate computes c.late up to now and puts these bodies into sim.
+func (c *computation) simulateLate() bool {
+	from := c.tracks.now
+	for _, t := range c.late {
 		from = min(from, t.at)
 	}
-	if from < b.now {
-		b.rerun.Reset(uint64(from))
-		for _, slot := range b.effects.used {
-			b.installEffect(b.rerun, slot, from)
+	if from < c.tracks.now {
+		c.past.Reset(uint64(from))
+		for _, slot := range c.effects.used {
+			c.installEffect(c.past, slot, from)
 		}
 	}
-	for tick := from; tick < b.now; tick++ {
-		if b.budget.Overdrawn() {
+	for tick := from; tick < c.tracks.now; tick++ {
+		if c.budget.Overdrawn() {
 			return false
 		}
-		b.placeLate(tick)
-		if !b.applyVersions(b.rerun, b.effects.used, tick+1) || !b.stepSim(b.rerun, len(b.redone)+2*b.effects.versions) {
+		c.placeLate(tick)
+		if !c.applyVersions(c.past, c.effects.used, tick+1) || !c.stepSim(c.past, len(c.late)+2*c.effects.versions) {
 			return false
 		}
-		_, awake := b.rerun.Len()
-		b.stats.Rerun += uint64(awake)
-		b.rerun.Changed(b.writeNew)
+		_, awake := c.past.Len()
+		c.stats.Rerun += uint64(awake)
+		c.past.Changed(c.writeLate)
 	}
-	for _, t := range b.redone {
+	for _, t := range c.late {
 		state := t.given
-		if t.at < b.now {
-			state, _ = b.rerun.State(t.number)
+		if t.at < c.tracks.now {
+			state, _ = c.past.State(t.number)
 		} else {
-			b.startFromGiven(t)
+			c.tracks.startFromGiven(t)
 		}
 		t.state = trackComputed
-		b.sim.Put(t.number, t.kind, state)
+		c.tracks.sim.Put(t.number, t.kind, state)
 	}
 	return true
 }
 
-// placeLate puts the bodies whose given state is of tick into rerun, and the leaders of effects.
-func (b *Bodies) placeLate(tick uint32) {
-	for _, t := range b.redone {
+// placeLate puts the bodies whose given state is of tick into past, and the leaders of effects.
+func (c *computation) placeLate(tick uint32) {
+	for _, t := range c.late {
 		if t.at == tick {
-			b.startFromGiven(t)
-			b.rerun.Put(t.number, t.kind, t.given)
+			c.tracks.startFromGiven(t)
+			c.past.Put(t.number, t.kind, t.given)
 		}
 	}
-	for _, slot := range b.effects.used {
-		for i := range b.effects.slots[slot].versions {
-			n := b.effects.slots[slot].versions[i].source.Leader
-			if n >= uint32(len(b.numbered)) || b.numbered[n] == nil {
+	for _, slot := range c.effects.used {
+		for i := range c.effects.slots[slot].versions {
+			n := c.effects.slots[slot].versions[i].source.Leader
+			if n >= uint32(len(c.tracks.numbered)) || c.tracks.numbered[n] == nil {
 				continue
 			}
-			if t := b.numbered[n]; t.state != trackLate || t.at > tick {
-				b.rerun.Put(n, t.kind, b.stateAfter(t, tick))
+			if t := c.tracks.numbered[n]; t.state != trackLate || t.at > tick {
+				c.past.Put(n, t.kind, c.tracks.stateAfter(t, tick))
 			}
 		}
-	}
-}
-
-// startFromGiven forgets the states of a body after its given one.
-func (b *Bodies) startFromGiven(t *track) {
-	b.syncTrack(t)
-	if !t.holdsOnlyGiven() {
-		b.takeList(t)
-		t.recordState(t.at, t.given)
 	}
 }

@@ -1,0 +1,274 @@
+package bodies
+
+import (
+	"slices"
+
+	"github.com/worldd/worldd/world/motion"
+)
+
+// tracks holds the bodies that are computed: their present states in sim, and their states in the last ticks.
+type tracks struct {
+	sim *motion.Sim // the bodies that are computed up to now
+	now uint32      // tick of sim; 0: none
+
+	byIndex  []*track // by the entity's index in the replica; nil for ordinary entities
+	count    int      // of them that are not nil
+	numbered []*track // by number, with the leaders among ghosts
+	free     []uint32 // numbers
+	waiting  []*track // to be computed from their given state; some already are
+
+	keep    uint32           // ticks of states kept
+	changes []motion.Changes // of the ticks up to logged, by tick modulo keep
+	logged  uint32
+	lists   [][]motion.State // spare ones of tracks
+	listed  int              // tracks that have one
+	sweep   int              // index in numbered of the next track that may have slept for long
+}
+
+func newTracks(p motion.Params, keep uint32) tracks {
+	return tracks{sim: motion.NewSim(motion.New(p), 0), keep: keep, changes: make([]motion.Changes, keep)}
+}
+
+// addIndex adds an ordinary entity, with the next index.
+func (x *tracks) addIndex() { x.byIndex = append(x.byIndex, nil) }
+
+// setTrack sets the track of an entity; nil makes it ordinary.
+func (x *tracks) setTrack(index uint32, t *track) {
+	if t == nil {
+		x.count--
+	} else {
+		x.count++
+	}
+	x.byIndex[index] = t
+}
+
+// removeIndex removes an ordinary entity, whose index the last entity then has.
+func (x *tracks) removeIndex(index uint32) {
+	last := len(x.byIndex) - 1
+	x.byIndex[index] = x.byIndex[last]
+	x.byIndex[last] = nil
+	x.byIndex = x.byIndex[:last]
+}
+
+// bytesOfNew returns the memory of one more body. Its states count from the beginning, though
+// a body that sleeps has none: there are never more lists than there have been bodies.
+func (x *tracks) bytesOfNew() int {
+	return bytesOfTrack + int(x.keep)*(bytesOfState+bytesOfLog) + 2*bytesOfRow + 4*8
+}
+
+// stateLists returns how many bodies have lists of their past states, and how many lists are
+// spare.
+func (x *tracks) stateLists() (used, spare int) {
+	for _, t := range x.numbered {
+		if t != nil && t.states != nil {
+			used++
+		}
+	}
+	return used, len(x.lists)
+}
+
+func (x *tracks) trackAt(index uint32) *track {
+	if int(index) >= len(x.byIndex) {
+		return nil
+	}
+	return x.byIndex[index]
+}
+
+// newTrack returns a track with a number of its own.
+func (x *tracks) newTrack() *track {
+	t := &track{number: uint32(len(x.numbered))}
+	if n := len(x.free); n > 0 {
+		t.number, x.free = x.free[n-1], x.free[:n-1]
+		x.numbered[t.number] = t
+	} else {
+		x.numbered = append(x.numbered, t)
+	}
+	return t
+}
+
+// removeTrack removes a body.
+func (x *tracks) removeTrack(t *track) {
+	x.numbered[t.number] = nil
+	x.free = append(x.free, t.number)
+	x.returnList(t)
+	x.sim.Drop(t.number)
+	t.state = trackComputed
+}
+
+// restartTrack forgets all states of a track but one.
+func (x *tracks) restartTrack(t *track, tick uint32, s motion.State) {
+	t.restartAt(tick, s)
+	t.synced = x.now
+	x.sim.Drop(t.number)
+}
+
+// giveState sets the state of a tick from which a track is computed next.
+func (x *tracks) giveState(t *track, tick uint32, s motion.State) {
+	t.given, t.at = s, tick
+	if t.state == trackGiven {
+		return
+	}
+	t.state = trackGiven
+	if len(x.waiting) >= 2*x.count+minWaiting {
+		x.dropComputed()
+	}
+	x.waiting = append(x.waiting, t)
+}
+
+// minWaiting is the least length of waiting at which computed tracks are dropped from it.
+const minWaiting = 64
+
+// dropComputed drops the computed tracks from waiting.
+func (x *tracks) dropComputed() {
+	x.waiting = slices.DeleteFunc(x.waiting, func(t *track) bool { return !t.waits() })
+}
+
+// startFromGiven forgets the states of a body after its given one.
+func (x *tracks) startFromGiven(t *track) {
+	x.syncTrack(t)
+	if !t.holdsOnlyGiven() {
+		x.takeList(t)
+		t.recordState(t.at, t.given)
+	}
+}
+
+// placeWaiting puts the bodies whose given state is of the current tick into sim.
+func (x *tracks) placeWaiting() {
+	if len(x.waiting) == 0 {
+		return
+	}
+	kept := x.waiting[:0]
+	for _, t := range x.waiting {
+		if !t.waits() {
+			continue
+		}
+		if t.at != x.now {
+			kept = append(kept, t)
+			continue
+		}
+		t.state = trackComputed
+		if !t.holdsOnlyGiven() {
+			x.changesNow().Set(t.number, t.given)
+			t.slept = x.now
+		}
+		x.sim.Put(t.number, t.kind, t.given)
+	}
+	clear(x.waiting[len(kept):])
+	x.waiting = kept
+}
+
+// restartAt empties sim at a tick.
+func (x *tracks) restartAt(tick uint32) {
+	x.now = tick
+	x.sim.Reset(uint64(tick))
+}
+
+// changesNow returns the current tick's changes, empty if it has just begun. Changes are copied
+// into a body's own list only when its states are read: most never are, and writing every list
+// in each tick would miss the cache.
+func (x *tracks) changesNow() *motion.Changes {
+	c := &x.changes[x.now%x.keep]
+	if c.Tick() == uint64(x.now) {
+		return c
+	}
+	for _, number := range c.Asleep() {
+		if t := x.numbered[number]; t != nil {
+			x.syncTrack(t) // c has its state of all ticks since
+		}
+	}
+	c.Reset(uint64(x.now))
+	x.logged = x.now
+	return c
+}
+
+// logTick makes the tick that sim has computed the present one, and keeps its changes.
+func (x *tracks) logTick() {
+	x.now++
+	c := x.changesNow()
+	x.sim.CopyChanges(c)
+	for _, number := range c.Asleep() {
+		x.numbered[number].slept = x.now
+	}
+}
+
+// syncTrack copies the changes of a body since its last sync into its own states.
+func (x *tracks) syncTrack(t *track) {
+	if t.synced >= x.logged {
+		return
+	}
+	next, oldest, newest := t.synced+1, x.logged-min(x.logged, x.keep-1), x.logged
+	t.synced = x.logged
+	if !x.sim.Awake(t.number) {
+		newest = t.slept
+	}
+	for tick := max(next, oldest); tick <= newest; tick++ {
+		c := &x.changes[tick%x.keep]
+		s, ok := c.State(t.number)
+		switch {
+		case !ok || c.Tick() != uint64(tick): // asleep
+		case tick == oldest && tick > next:
+			t.restartAt(tick, s) // before, it was awake in ticks that are not kept
+		default:
+			x.takeList(t)
+			t.recordState(tick, s)
+		}
+	}
+}
+
+// stateAfter returns the state of a body after a tick.
+func (x *tracks) stateAfter(t *track, tick uint32) motion.State {
+	if tick == x.now && t.state == trackComputed {
+		if s, ok := x.sim.State(t.number); ok {
+			return s
+		}
+	}
+	x.syncTrack(t)
+	return t.stateAfter(tick)
+}
+
+// takeList gives a track a list of states.
+func (x *tracks) takeList(t *track) {
+	if t.states != nil {
+		return
+	}
+	if n := len(x.lists); n > 0 {
+		t.states, x.lists = x.lists[n-1], x.lists[:n-1]
+	} else {
+		t.states = make([]motion.State, x.keep)
+	}
+	x.listed++
+	t.states[t.last%x.keep] = t.base
+}
+
+// returnList takes the list of states from a track, which keeps only its last state.
+func (x *tracks) returnList(t *track) {
+	if t.states == nil {
+		return
+	}
+	t.base, t.first = t.states[t.last%x.keep], t.last
+	if len(x.lists) < sparePerSweep+x.count/8 {
+		x.lists = append(x.lists, t.states)
+	}
+	t.states = nil
+	x.listed--
+}
+
+// sparePerSweep is the least number of tracks that a snapshot examines, and of spare lists kept.
+const sparePerSweep = 16
+
+// sweepStates takes the lists of bodies that have slept for as long as states are kept. It
+// examines an eighth of the tracks.
+func (x *tracks) sweepStates() {
+	if x.listed == 0 {
+		return
+	}
+	for range min(sparePerSweep+len(x.numbered)/8, len(x.numbered)) {
+		x.sweep++
+		if x.sweep >= len(x.numbered) {
+			x.sweep = 0
+		}
+		if t := x.numbered[x.sweep]; t != nil && t.state == trackComputed && t.states != nil && x.now-t.last >= x.keep {
+			x.returnList(t)
+		}
+	}
+}
