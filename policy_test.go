@@ -20,6 +20,7 @@ internal/bitio
 internal/rowcodec   internal/bitio replication/wire replication/schema
 internal/rowtrain   internal/bitio internal/rowcodec replication/schema
 internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema
+internal/wiretest   bulk internal/bitio internal/rowcodec internal/rowtest replication/schema replication/wire
 internal/invariants
 internal/printable
 internal/policy
@@ -53,6 +54,7 @@ field               internal/cpu internal/spelling x/sys
 world/motion        bulk field
 world               bulk field world/motion xxhash zstd
 replication/wire    bulk msgpack internal/bitio internal/printable
+replication/wire/conformance
 replication/schema  bulk internal/bitio internal/spelling replication/wire
 replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema
 server/token        paseto flock internal/atomicfile internal/regularfile
@@ -112,6 +114,12 @@ const benchModule = "internal/bench"
 
 // toolModules are modules of one command each, which builds what is not Go.
 var toolModules = []string{"client/ts/bundle"}
+
+// independent: files, also of tests, that are written from the protocol's pages alone, and all that they
+// may use of this module: handles, and the types in which what they read is compared.
+const independent = `
+replication/wire/conformance/page_ bulk.Handle bulk.NewHandle replication/schema.Row replication/wire.BodyState replication/wire.Exact replication/wire.Form replication/wire.Input replication/wire.Op replication/wire.Ordinary replication/wire.Reason replication/wire.Record replication/wire.TickInput
+`
 
 // pure: packages to which time, randomness and the link are arguments.
 var pure = []string{"bulk", "field", "world/motion", "world", "replication", "replication/wire", "server/session", "loadtest/rig", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
@@ -183,7 +191,7 @@ var rules = policy.Rules{
 	Module:   "github.com/worldd/worldd",
 	Language: "1.26",
 	Graph:    graph, Everywhere: "internal/invariants", Modules: modules,
-	BenchModule: benchModule, ToolModules: toolModules,
+	BenchModule: benchModule, Independent: independent, ToolModules: toolModules,
 	Pure: pure, Banned: banned, OnTime: onTime, WallClocks: wallClocks,
 	Surface: surface, TopLevel: topLevel,
 	MaxLines: map[string]int{".go": 800, ".ts": 500},

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"io/fs"
 	"path"
 	"slices"
@@ -47,6 +48,33 @@ func (r *Rules) mayImport(allowed []string, paths map[string]string, target stri
 		p := paths[name]
 		return p != "" && (target == p || strings.HasPrefix(target, p+"/"))
 	})
+}
+
+// checkIndependence finds uses of the module in files that may use a few of its names only.
+func (r *Rules) checkIndependence(t *tree) (complaints []string) {
+	for prefix, allowed := range table(r.Independent) {
+		n := 0
+		for _, f := range t.all {
+			if !strings.HasPrefix(f.path, prefix) {
+				continue
+			}
+			n++
+			for _, spec := range f.ast.Imports {
+				if own, ok := strings.CutPrefix(unquote(spec), r.Module+"/"); ok && spec.Name != nil && spec.Name.Name == "." {
+					complaints = append(complaints, fmt.Sprintf("%s: dot import of %s", f.path, own))
+				}
+			}
+			eachUse(f, func(at token.Pos, target, name string) {
+				if own, ok := strings.CutPrefix(target, r.Module+"/"); ok && !slices.Contains(allowed, own+"."+name) {
+					complaints = append(complaints, fmt.Sprintf("%s: may not use %s.%s", f.fset.Position(at), own, name))
+				}
+			})
+		}
+		if n == 0 {
+			complaints = append(complaints, prefix+": no files")
+		}
+	}
+	return complaints
 }
 
 // checkPins compares go.mod with modules, and wants nothing in it that only

@@ -30,6 +30,10 @@ type Rules struct {
 	BenchModule string   // directory of a module under the same rules, which nothing else imports
 	ToolModules []string // modules of one command each
 
+	// Independent has a line for each set of files, also of tests, that the module must not influence: the
+	// beginning of their paths, and the names of the module that they may use nevertheless.
+	Independent string
+
 	Pure   []string            // packages to which time, randomness and the link are arguments
 	Banned map[string][]string // in Pure, by import path: names, or with a leading ! the only ones allowed; nil bans the package
 	// OnTime are packages that tell time and must not notice when the wall clock is set;
@@ -65,6 +69,7 @@ func (r *Rules) Check(fsys fs.FS, proxies string) []Result {
 		{"sources parse", t.broken},
 		{"sound rules", r.checkRules()},
 		{"imports", r.checkImports(t)},
+		{"independence", r.checkIndependence(t)},
 		{"package docs", checkDocs(t)},
 		{"clocks and dice", r.checkPure(t)},
 		{"wall clocks", r.checkWallClocks(t)},

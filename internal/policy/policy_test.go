@@ -31,6 +31,7 @@ quic-go  github.com/quic-go/quic-go v0.64.1
 zap      go.uber.org/zap
 `,
 	BenchModule: "internal/bench",
+	Independent: "client/page_ bulk.Handle",
 	Pure:        []string{"bulk", "field", "world", "replication", "replication/wire", "server/session"},
 	Banned: map[string][]string{
 		"time":         {"Now", "Since"},
@@ -81,6 +82,11 @@ func TestCheckersFind(t *testing.T) {
 			".ci/tools/go.mod": {}, ".ci/tools/a.go": {Data: []byte(`package main; import _ "example.com/x"`)},
 			"field/_asm/go.mod": {}, "field/_asm/a.go": {Data: []byte(`package main; import _ "example.com/x"`)},
 		})), ""},
+
+		{"independent", sample.checkIndependence(source("client/page_a_test.go", `package client; import b "`+sample.Module+`/bulk"; var _ b.Handle`)), ""},
+		{"dependent", sample.checkIndependence(source("client/page_a_test.go", `package client; import b "`+sample.Module+`/bulk"; var _ b.Pool`)), "may not use bulk.Pool"},
+		{"dependent by dot", sample.checkIndependence(source("client/page_a_test.go", `package client; import . "`+sample.Module+`/bulk"; var _ Pool`)), "dot import of bulk"},
+		{"independent of none", sample.checkIndependence(source("client/b_test.go", `package client`)), "client/page_: no files"},
 
 		{"does not parse", source("bulk/a.go", `package`).broken, "a.go"},
 		{"no doc", checkDocs(source("bulk/a.go", "// Not attached.\n\npackage bulk")), "bulk: no package comment"},

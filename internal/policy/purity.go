@@ -33,20 +33,29 @@ func (r *Rules) impurities(f file) (complaints []string) {
 	complain := func(at token.Pos, what string) {
 		complaints = append(complaints, fmt.Sprintf("%s: %s: it is an argument here", f.fset.Position(at), what))
 	}
-	imported := map[string]string{} // name in this file -> import path
 	for _, spec := range f.ast.Imports {
 		target := unquote(spec)
 		names, watched := r.Banned[target]
-		if !watched {
-			continue
+		if watched && (names == nil || spec.Name != nil && spec.Name.Name == ".") {
+			complain(spec.Pos(), "import of "+strconv.Quote(target))
 		}
+	}
+	eachUse(f, func(at token.Pos, target, name string) {
+		if names := r.Banned[target]; names != nil && isBanned(names, name) {
+			complain(at, target+"."+name)
+		}
+	})
+	return complaints
+}
+
+// eachUse calls found for each name of an imported package that f mentions.
+func eachUse(f file, found func(at token.Pos, target, name string)) {
+	imported := map[string]string{} // name in this file -> import path
+	for _, spec := range f.ast.Imports {
+		target := unquote(spec)
 		name := path.Base(strings.TrimSuffix(target, "/v2"))
 		if spec.Name != nil {
 			name = spec.Name.Name
-		}
-		if names == nil || name == "." {
-			complain(spec.Pos(), "import of "+strconv.Quote(target))
-			continue
 		}
 		imported[name] = target
 	}
@@ -60,12 +69,9 @@ func (r *Rules) impurities(f file) (complaints []string) {
 		if !ok || x.Obj != nil || imported[x.Name] == "" {
 			return true
 		}
-		if target := imported[x.Name]; isBanned(r.Banned[target], selector.Sel.Name) {
-			complain(selector.Pos(), target+"."+selector.Sel.Name)
-		}
+		found(selector.Pos(), imported[x.Name], selector.Sel.Name)
 		return true
 	})
-	return complaints
 }
 
 func isBanned(rule []string, name string) bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -19,13 +20,13 @@ func TestNoAllocations(t *testing.T) {
 	row, base := rowtest.SampleRow(s, 3), rowtest.SampleRow(s, 9)
 	out := rowtest.NewRow(s, row.Mask)
 	body := schema.Body{Position: [3]float32{1, 2, 3}}
-	state, _, _ := sampleState(t, s)
+	state, _, _ := wiretest.State(s)
 	input := wire.Input{Ack: wire.Ack{Seen: true, Newest: 3}, Inputs: []wire.TickInput{{Tick: 2, Data: []byte{1}}, {Tick: 1}}}
 	datagram := input.Append(nil)
 	message := wire.Hello{Token: []byte("abc")}.Append(nil)
 	buffer := make([]byte, 0, 2*wire.MaxDatagram)
 	record := wire.Record{Op: wire.OpDestroy, Handle: 1 << 32}
-	effect, grid := added(), wire.Grid{17.25, 0.5, -100, -1.5, 0, 3.03125}
+	effect, exact, grid := wiretest.Effect(), wiretest.OffGrid(), wire.Grid{17.25, 0.5, -100, -1.5, 0, 3.03125}
 	effectRecord := wire.Record{Op: wire.OpExtension, Number: uint32(wire.ExtendEffectAdded), Data: effect.Append(nil)[1:]}
 	var w bitio.Writer
 	var r bitio.Reader
@@ -53,7 +54,7 @@ func TestNoAllocations(t *testing.T) {
 		"exact body": func() {
 			w.Reset(buffer)
 			wire.AppendExact(&w, wire.Exact{Form: wire.Raw})
-			wire.AppendBody(&w, wire.Raw, &odd, &grid)
+			wire.AppendBody(&w, wire.Raw, &exact, &grid)
 			r.Reset(w.Bytes())
 			wire.ReadBody(&r, wire.ReadExact(&r, 9, wire.Baseline{}).Form, &grid, 30)
 			must(r.Err())

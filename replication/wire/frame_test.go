@@ -6,16 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // stream returns the frames of all samples in one byte string, with their types and bodies.
 func stream(t testing.TB) (b []byte, kinds []byte, bodies [][]byte) {
-	for _, m := range samples(t) {
-		if m.kind != 0 {
-			b = wire.AppendFrame(b, m.kind, m.bytes)
-			kinds = append(kinds, m.kind)
-			bodies = append(bodies, m.bytes)
+	for _, m := range wiretest.Samples() {
+		if m.Kind != 0 {
+			b = wire.AppendFrame(b, m.Kind, m.Bytes)
+			kinds = append(kinds, m.Kind)
+			bodies = append(bodies, m.Bytes)
 		}
 	}
 	return b, kinds, bodies

@@ -2,7 +2,9 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,8 +23,8 @@ import (
 func FuzzStream(f *testing.F) {
 	whole, _, _ := stream(f)
 	f.Add(whole, uint8(7))
-	for _, m := range samples(f) {
-		f.Add(wire.AppendFrame(nil, m.kind, m.bytes), uint8(255))
+	for _, m := range wiretest.Samples() {
+		f.Add(wire.AppendFrame(nil, m.Kind, m.Bytes), uint8(255))
 	}
 	s := rowtest.SampleSchema()
 	f.Fuzz(func(t *testing.T, b []byte, chunk uint8) {
@@ -45,7 +48,7 @@ func FuzzStream(f *testing.F) {
 				frames = wire.AppendFrame(frames, kind, body)
 				require.NotEmpty(t, wire.Describe(kind, body))
 				if kind == wire.TypeStructure {
-					_, err := parseStructure(s, body)
+					_, err := wiretest.ParseStructure(s, body)
 					require.NotEqual(t, wire.Internal, wire.CodeOf(err))
 				}
 			}
@@ -57,13 +60,13 @@ func FuzzStream(f *testing.F) {
 
 func FuzzState(f *testing.F) {
 	s := rowtest.SampleSchema()
-	d, tenants, _ := sampleState(f, s)
+	d, tenants, _ := wiretest.State(s)
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	f.Add(d)
 	f.Add(d[:22])
 	f.Add(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1}))
 	f.Fuzz(func(t *testing.T, d []byte) {
-		h, rows, err := readState(codec, d, tenants)
+		h, rows, err := wiretest.ReadState(codec, d, tenants)
 		if err != nil {
 			code := wire.CodeOf(err)
 			require.True(t, code == wire.BadMessage || code == wire.IdentityFault, "%v", err)
@@ -82,12 +85,30 @@ func FuzzState(f *testing.F) {
 	})
 }
 
+// exactVector is a line of exact.jsonl: see testdata/vectors/README.md.
+type exactVector struct {
+	Structure, State []byte
+	Row              *struct{ Bits []byte }
+	Error            string
+}
+
+func exactVectors(t testing.TB) (lines []exactVector) {
+	text, err := os.ReadFile("testdata/vectors/exact.jsonl")
+	require.NoError(t, err)
+	for line := range bytes.Lines(text) {
+		var l exactVector
+		require.NoError(t, json.Unmarshal(line, &l))
+		lines = append(lines, l)
+	}
+	return lines[1:] // behind the schema
+}
+
 // A Structure message, its Extensions, and a State header have one form each.
 func FuzzExact(f *testing.F) {
-	for _, l := range exactLines(f, exactSchema(f)) {
+	for _, l := range exactVectors(f) {
 		f.Add(append(l.Structure, l.State...))
 	}
-	f.Add(exactState())
+	f.Add(wiretest.Exact().Bytes())
 	s := rowtest.SampleSchema()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if m, err := wire.ParseStructure(b); err != nil {
@@ -102,14 +123,14 @@ func FuzzExact(f *testing.F) {
 			head := wire.AppendStateHeader(nil, h)
 			require.Equal(t, b[:len(head)], head)
 		}
-		_, err := readExactState(s, b)
+		_, err := wiretest.ReadExactState(s, b)
 		require.NotEqual(t, wire.Internal, wire.CodeOf(err), "%v", err)
 	})
 }
 
 // FuzzExactBody reads the exact part of a row from any bits, and writes it again.
 func FuzzExactBody(f *testing.F) {
-	for _, l := range exactLines(f, exactSchema(f)) {
+	for _, l := range exactVectors(f) {
 		if l.Row != nil {
 			f.Add(l.Row.Bits, uint8(2), uint32(0x41898000))
 		}
@@ -161,9 +182,9 @@ func writeAgain(t testing.TB, m wire.Structure) []byte {
 }
 
 func FuzzInput(f *testing.F) {
-	for _, m := range samples(f) {
-		if m.name == "input" {
-			f.Add(m.bytes)
+	for _, m := range wiretest.Samples() {
+		if m.Name == "input" {
+			f.Add(m.Bytes)
 		}
 	}
 	empty := wire.Input{}
@@ -181,9 +202,9 @@ func FuzzInput(f *testing.F) {
 }
 
 func FuzzMsgpack(f *testing.F) {
-	for _, m := range samples(f) {
-		if m.kind != 0 && m.kind != wire.TypeStructure {
-			f.Add(m.kind, m.bytes)
+	for _, m := range wiretest.Samples() {
+		if m.Kind != 0 && m.Kind != wire.TypeStructure {
+			f.Add(m.Kind, m.Bytes)
 		}
 	}
 	f.Add(wire.TypeBye, []byte{0xdd, 0xff, 0xff, 0xff, 0xff})

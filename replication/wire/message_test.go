@@ -12,29 +12,30 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 func TestMessageRoundTrip(t *testing.T) {
-	for _, m := range samples(t) {
-		t.Run(m.name, func(t *testing.T) {
-			got, err := m.parse(m.bytes)
+	for _, m := range wiretest.Samples() {
+		t.Run(m.Name, func(t *testing.T) {
+			got, err := m.Parse(m.Bytes)
 			require.NoError(t, err)
-			require.Equal(t, m.want, got)
+			require.Equal(t, m.Want, got)
 		})
 	}
 }
 
 func TestMessageCutAtEveryByte(t *testing.T) {
-	for _, m := range samples(t) {
-		t.Run(m.name, func(t *testing.T) {
-			for n := range len(m.bytes) {
+	for _, m := range wiretest.Samples() {
+		t.Run(m.Name, func(t *testing.T) {
+			for n := range len(m.Bytes) {
 				// A Structure message cut between two records is a valid shorter one:
 				// only its frame's length shows the cut.
-				if got, err := m.parse(m.bytes[:n]); err == nil && m.name == "structure" {
-					require.Less(t, len(got.(structureContent).Records), len(m.want.(structureContent).Records))
+				if got, err := m.Parse(m.Bytes[:n]); err == nil && m.Name == "structure" {
+					require.Less(t, len(got.(wiretest.Structure).Records), len(m.Want.(wiretest.Structure).Records))
 				} else {
-					require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "cut at byte %d of %d", n, len(m.bytes))
+					require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "cut at byte %d of %d", n, len(m.Bytes))
 				}
 			}
 		})
@@ -42,28 +43,28 @@ func TestMessageCutAtEveryByte(t *testing.T) {
 }
 
 func TestMessageTrailingByte(t *testing.T) {
-	for _, m := range samples(t) {
+	for _, m := range wiretest.Samples() {
 		for _, extra := range []byte{0, 1, 0xff} {
-			_, err := m.parse(append(bytes.Clone(m.bytes), extra))
-			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%s with %#x", m.name, extra)
+			_, err := m.Parse(append(bytes.Clone(m.Bytes), extra))
+			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%s with %#x", m.Name, extra)
 		}
 	}
 }
 
 func TestMessageEveryBitFlipped(t *testing.T) {
-	for _, m := range samples(t) {
-		t.Run(m.name, func(t *testing.T) {
-			for bit := range len(m.bytes) * 8 {
-				flipped := bytes.Clone(m.bytes)
+	for _, m := range wiretest.Samples() {
+		t.Run(m.Name, func(t *testing.T) {
+			for bit := range len(m.Bytes) * 8 {
+				flipped := bytes.Clone(m.Bytes)
 				flipped[bit/8] ^= 1 << (bit % 8)
-				got, err := m.parse(flipped)
+				got, err := m.Parse(flipped)
 				if err == nil {
-					require.NotEqual(t, m.want, got, "bit %d has no effect", bit)
+					require.NotEqual(t, m.Want, got, "bit %d has no effect", bit)
 				} else {
 					require.NotEqual(t, wire.Internal, wire.CodeOf(err), "%v", err)
 				}
-				if m.kind != 0 {
-					require.NotEmpty(t, wire.Describe(m.kind, flipped))
+				if m.Kind != 0 {
+					require.NotEmpty(t, wire.Describe(m.Kind, flipped))
 				}
 			}
 		})
@@ -71,18 +72,18 @@ func TestMessageEveryBitFlipped(t *testing.T) {
 }
 
 func TestMessageAliasing(t *testing.T) {
-	for _, m := range samples(t) {
-		switch m.name {
+	for _, m := range wiretest.Samples() {
+		switch m.Name {
 		case "structure", "state", "exact", "input": // documented to alias
 			continue
 		}
-		own := bytes.Clone(m.bytes)
-		got, err := m.parse(own)
+		own := bytes.Clone(m.Bytes)
+		got, err := m.Parse(own)
 		require.NoError(t, err)
 		for i := range own {
 			own[i] = 0xcc
 		}
-		require.Equal(t, m.want, got, m.name)
+		require.Equal(t, m.Want, got, m.Name)
 	}
 }
 
@@ -431,7 +432,7 @@ func TestResultAnswersOnlyIfExecuted(t *testing.T) {
 }
 
 func TestStateStamp(t *testing.T) {
-	d, _, _ := sampleState(t, rowtest.SampleSchema())
+	d, _, _ := wiretest.State(rowtest.SampleSchema())
 	for _, want := range [][2]uint32{{0x01020304, 250}, {0xfffefdfc, 65535}} {
 		wire.StampState(d, want[0], uint16(want[1]))
 		var rows bitio.Reader

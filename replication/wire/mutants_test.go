@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -83,15 +84,15 @@ func allocated() uint64 {
 
 func targets(t *testing.T) []target {
 	var all []target
-	for _, m := range samples(t) {
-		if len(m.bytes) == 0 {
+	for _, m := range wiretest.Samples() {
+		if len(m.Bytes) == 0 {
 			continue // Pad and Resync are empty
 		}
-		all = append(all, target{name: m.name, pool: [][]byte{m.bytes}, read: readAgain(m)})
+		all = append(all, target{name: m.Name, pool: [][]byte{m.Bytes}, read: readAgain(m)})
 	}
 	stream, _, _ := stream(t)
 	var extensions [][]byte
-	for _, l := range exactLines(t, exactSchema(t)) {
+	for _, l := range exactVectors(t) {
 		if l.Structure != nil && l.Error == "" && len(l.Structure) < 1000 {
 			extensions = append(extensions, l.Structure)
 		}
@@ -107,21 +108,21 @@ func targets(t *testing.T) []target {
 }
 
 // readAgain parses a message, and if it can, writes it and parses that again.
-func readAgain(m sample) func(*testing.T, []byte) error {
+func readAgain(m wiretest.Sample) func(*testing.T, []byte) error {
 	return func(t *testing.T, b []byte) error {
-		got, err := m.parse(b)
-		if m.kind != 0 {
-			require.NotEmpty(t, wire.Describe(m.kind, b))
+		got, err := m.Parse(b)
+		if m.Kind != 0 {
+			require.NotEmpty(t, wire.Describe(m.Kind, b))
 		}
 		if message, ok := got.(wire.Message); ok && err == nil {
-			again, err := m.parse(message.Append(nil))
+			again, err := m.Parse(message.Append(nil))
 			require.NoError(t, err)
 			require.Equal(t, got, again)
 		}
 		if input, ok := got.(wire.Input); ok && err == nil {
 			require.Equal(t, b, input.Append(nil), "an input has one form")
 		}
-		if s, ok := got.(structureContent); ok {
+		if s, ok := got.(wiretest.Structure); ok {
 			again := wire.AppendStructureHeader(nil, s.First, s.Ticks)
 			for _, r := range s.Records {
 				again = wire.AppendRecord(again, r)

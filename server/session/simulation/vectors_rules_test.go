@@ -17,7 +17,7 @@ import (
 )
 
 // These cases each test a rule that mutants of a client break: see
-// replication/wire/conformance_mutants_test.go.
+// replication/wire/conformance/page_rules_test.go.
 
 // frame is one of the messages that are put together by hand.
 func frame(kind byte, body ...[]byte) []byte { return wire.AppendFrame(nil, kind, body...) }

@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 import (
 	"bytes"
@@ -144,7 +144,7 @@ func (f *exactFile) byPage(t testing.TB, l exactLine, m mutation) (got exactRead
 	return got
 }
 
-func (f *exactFile) recordByPage(s *pageDecoder, r wire.Record, c *structureContent) (l extensionLine) {
+func (f *exactFile) recordByPage(s *pageDecoder, r wire.Record, c *pageStructure) (l extensionLine) {
 	if r.Op != 1 {
 		page := exactPage{s}
 		l = page.extension(uint64(r.Number))

@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 import (
 	"bufio"
@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	vectorsAt       = "testdata/vectors"
+	vectorsAt       = "../testdata/vectors"
 	rowsFile        = "rows.jsonl"
 	otherTables     = "rows.tables"
 	usualTables     = "default.tables"
-	usualTablesPath = "../../internal/rowcodec/" + usualTables
+	usualTablesPath = "../../../internal/rowcodec/" + usualTables
 )
 
 type (

@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 // An independent client, written from PROTOCOL.md and CODEC.md alone. It reads messages with
 // pageDecoder and plays the conformance vectors. keeps and pick break a rule for a mutant.
@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/rowcodec"
 	rowschema "github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -64,7 +63,7 @@ type (
 		entity     *pageEntity
 	}
 	pageEntity struct {
-		tenant
+		pageTenant
 		kind    uint32
 		entered uint64 // number of its Enter
 		tick    uint32 // of the current state
@@ -87,12 +86,13 @@ type (
 )
 
 func readPage(t testing.TB) *protocolPage {
-	file := rowcodec.DefaultTables().Bytes()
+	file, err := os.ReadFile(usualTablesPath)
+	require.NoError(t, err)
 	p := &protocolPage{messages: messageTable(t), codes: map[uint64]string{}, tables: readTables(file), version: 0x811c9dc5}
 	for _, c := range file {
 		p.version = (p.version ^ uint64(c)) * 0x01000193 & (1<<32 - 1)
 	}
-	text, err := os.ReadFile("PROTOCOL.md")
+	text, err := os.ReadFile("../PROTOCOL.md")
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "## 13. Codes")
 	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \| ([a-z-]+) \|`).FindAllStringSubmatch(table, -1) {
@@ -480,7 +480,7 @@ func (c *pageClient) record(cells map[uint32]pageCell, r wire.Record, row rowsch
 		if g == cell.generation && cell.state == "stale" && c.keeps(staleIsFinal) {
 			c.breach()
 		}
-		e := &pageEntity{tenant: tenant{r.Handle, row.Mask, row.Owned, map[uint32][]uint32{}}, kind: r.Kind, entered: number, tick: tick, values: row.Values, texts: c.enterTexts(r, row)}
+		e := &pageEntity{pageTenant: pageTenant{r.Handle, row.Mask, row.Owned, map[uint32][]uint32{}}, kind: r.Kind, entered: number, tick: tick, values: row.Values, texts: c.enterTexts(r, row)}
 		if before := cell.entity; before != nil && g == cell.generation && (live && !c.keeps(enterReplacesStates) || !live && !c.keeps(leaveForgetsStates)) {
 			maps.Copy(e.states, before.states)
 		}
@@ -579,7 +579,7 @@ func (c *pageClient) entitiesOf(rows []*pageRow, h pageState) (all []*pageEntity
 		if cell.entity == nil || cell.state != "live" && c.keeps(rowOfALiveEntity) || cell.entity.entered > h.structure && c.keeps(rowOfItsTenant) {
 			return nil, false
 		}
-		all, row.entity = append(all, cell.entity), cell.entity.tenant
+		all, row.entity = append(all, cell.entity), cell.entity.pageTenant
 	}
 	return all, true
 }

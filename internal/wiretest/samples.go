@@ -1,15 +1,9 @@
-package wire_test
+// Package wiretest makes a sample of every message for tests of the protocol, with the value that each
+// must be read as, and reads them with the readers of package wire. It panics on errors.
+package wiretest
 
 import (
-	"encoding/hex"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
@@ -19,22 +13,22 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// tenant is a client's view of the entity in a slot.
-type tenant struct {
-	handle bulk.Handle
-	mask   uint32
-	owned  bool
-	states map[uint32][]uint32 // by tick
+// Tenant is a client's view of the entity in a slot.
+type Tenant struct {
+	Handle bulk.Handle
+	Mask   uint32
+	Owned  bool
+	States map[uint32][]uint32 // by tick
 }
 
-// sampleState returns a State datagram over five slots with all kinds of baselines, the
+// State returns a State datagram over five slots with all kinds of baselines, the
 // entities that it depends on, and its rows. Slot 700 holds the parent of the entity in
 // slot 1.
-func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]tenant, rows []schema.Row) {
+func State(s *schema.Schema) (d []byte, tenants map[uint32]Tenant, rows []schema.Row) {
 	const tick = 1234
 	slots := []uint32{0, 1, 40, 700, 70_000}
 	baselines := []wire.Baseline{{}, {Age: 6, Gap: 3}, {Age: 1000}, {Age: 6, Gap: 3}, {Age: 6, Gap: 3}}
-	tenants = map[uint32]tenant{}
+	tenants = map[uint32]Tenant{}
 	c := rowcodec.New(s, rowcodec.DefaultTables())
 	var fold uint64
 	pasts := make([]*rowcodec.Past, len(slots))
@@ -53,13 +47,13 @@ func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]t
 				values[len(values)-2], values[len(values)-1] = on.Index(), on.Generation()
 			}
 		}
-		entity := tenant{handle: h, mask: row.Mask, states: map[uint32][]uint32{}}
+		entity := Tenant{Handle: h, Mask: row.Mask, States: map[uint32][]uint32{}}
 		if b := baselines[i]; b.Age != 0 {
 			pasts[i] = &rowcodec.Past{Base: base.Values, Age: b.Age, Gap: b.Gap}
-			entity.states[tick-b.Age] = base.Values
+			entity.States[tick-b.Age] = base.Values
 			if b.Gap != 0 {
 				pasts[i].Older = older.Values
-				entity.states[tick-b.Age-b.Gap] = older.Values
+				entity.States[tick-b.Age-b.Gap] = older.Values
 			}
 		}
 		tenants[slot] = entity
@@ -85,13 +79,15 @@ func sampleState(t testing.TB, s *schema.Schema) (d []byte, tenants map[uint32]t
 	c.Append(&w, rows[1], pasts[1])
 	d = w.Bytes()
 	wire.StampState(d, 0x01020304, 250)
-	require.LessOrEqual(t, len(d), wire.MaxDatagram)
+	if len(d) > wire.MaxDatagram {
+		panic(fmt.Sprintf("a State datagram of %d bytes", len(d)))
+	}
 	return d, tenants, rows
 }
 
-// readState reads a datagram like sampleState's with the package's readers. Only the row
+// ReadState reads a datagram like State's with the package's readers. Only the row
 // of slot 1 may be anchored, by slot 700.
-func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.StateHeader, []schema.Row, error) {
+func ReadState(c *rowcodec.Codec, d []byte, tenants map[uint32]Tenant) (wire.StateHeader, []schema.Row, error) {
 	s := c.Schema()
 	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
@@ -112,9 +108,9 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 		}
 		if b.Age != 0 {
 			base := h.Tick - b.Age
-			past := &rowcodec.Past{Base: entity.states[base], Age: b.Age, Gap: b.Gap}
+			past := &rowcodec.Past{Base: entity.States[base], Age: b.Age, Gap: b.Gap}
 			if b.Gap != 0 {
-				past.Older = entity.states[base-b.Gap]
+				past.Older = entity.States[base-b.Gap]
 			}
 			if past.Base == nil || b.Gap != 0 && past.Older == nil {
 				return h, nil, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("baseline %v", b)}
@@ -122,7 +118,7 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 			pasts[slot] = past
 		}
 		order = append(order, slot)
-		fold = wire.Fold(fold, entity.handle)
+		fold = wire.Fold(fold, entity.Handle)
 		slot++
 	}
 	if wire.Fold16(fold) != h.Fold {
@@ -130,7 +126,7 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 	}
 	bySlot := map[uint32]schema.Row{}
 	read := func(slot uint32) error {
-		row := rowtest.NewRow(s, tenants[slot].mask)
+		row := rowtest.NewRow(s, tenants[slot].Mask)
 		bySlot[slot] = row
 		return c.Read(&r, &row, pasts[slot])
 	}
@@ -159,31 +155,31 @@ func readState(c *rowcodec.Codec, d []byte, tenants map[uint32]tenant) (wire.Sta
 	return h, rows, wire.ExpectEnd(&r)
 }
 
-// sample is a message and its expected content.
-type sample struct {
-	name  string
-	kind  byte // frame type; 0 for datagrams
-	bytes []byte
-	want  any
-	parse func([]byte) (any, error)
+// Sample is a message and its expected content.
+type Sample struct {
+	Name  string
+	Kind  byte // frame type; 0 for datagrams
+	Bytes []byte
+	Want  any
+	Parse func([]byte) (any, error)
 }
 
-func ofMessage[M wire.Message](name string, m M, parse func([]byte) (M, error)) sample {
+func ofMessage[M wire.Message](name string, m M, parse func([]byte) (M, error)) Sample {
 	var frames wire.FrameReader
 	frames.Feed(wire.AppendMessage(nil, m))
 	kind, _, _, _ := frames.Next()
-	return sample{name: name, kind: kind, bytes: m.Append(nil), want: m, parse: func(b []byte) (any, error) { return parse(b) }}
+	return Sample{Name: name, Kind: kind, Bytes: m.Append(nil), Want: m, Parse: func(b []byte) (any, error) { return parse(b) }}
 }
 
-// structureContent is the content of a Structure message.
-type structureContent struct {
+// Structure is the content of a Structure message.
+type Structure struct {
 	First, Ticks uint32
 	Records      []wire.Record
 	Rows         []schema.Row
 	Bodies       []wire.BodyState // exact ones
 }
 
-func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
+func sampleStructure(s *schema.Schema) Structure {
 	row := rowtest.SampleRow(s, 5)
 	var w bitio.Writer
 	s.AppendFull(&w, row)
@@ -192,11 +188,11 @@ func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
 	var ownedRow, exactRow bitio.Writer
 	s.AppendFull(&ownedRow, owned)
 	s.AppendFull(&exactRow, row)
-	body := odd
+	body := OffGrid()
 	var quantised schema.Body
 	s.Restore(0, row.Values, &quantised)
-	wire.AppendBody(&exactRow, wire.Raw, &body, gridOfBody(&quantised))
-	c := structureContent{First: 300, Ticks: 1234, Rows: []schema.Row{row, owned, row}, Bodies: []wire.BodyState{body}, Records: []wire.Record{
+	wire.AppendBody(&exactRow, wire.Raw, &body, Grid(&quantised))
+	c := Structure{First: 300, Ticks: 1234, Rows: []schema.Row{row, owned, row}, Bodies: []wire.BodyState{body}, Records: []wire.Record{
 		{Op: wire.OpDestroy, Handle: bulk.NewHandle(17, 3)},
 		{Op: wire.OpDestroy, Handle: bulk.NewHandle(300, 3), Cause: 7},
 		{Op: wire.OpEnter, Handle: bulk.NewHandle(17, 5), Kind: 200, Row: w.Bytes()},
@@ -211,7 +207,7 @@ func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
 		{Op: wire.OpLeave, Reason: wire.HiddenByRule, Handle: bulk.NewHandle(0, 1)},
 		{Op: wire.OpEnter, Handle: bulk.NewHandle(19, 5), Kind: 1, Exact: wire.Exact{Form: wire.Raw, Back: 63}, Row: exactRow.Bytes()},
 	}}
-	orbiting, following := added(), added()
+	orbiting, following := Effect(), Effect()
 	orbiting.Path = wire.Path{Form: wire.PathOrbit, Axes: [2][3]float32{{5, 0, 0}, {0, 0, -5}}, Phase: 1, Rate: 1<<32 - 1}
 	following.Path = wire.Path{Form: wire.PathFollowing, Leader: bulk.NewHandle(18, 5)}
 	for _, b := range [][]byte{
@@ -225,12 +221,13 @@ func sampleStructure(t testing.TB, s *schema.Schema) structureContent {
 	return c
 }
 
-func parseStructure(s *schema.Schema, body []byte) (any, error) {
+// ParseStructure reads a Structure message and the rows in its records.
+func ParseStructure(s *schema.Schema, body []byte) (any, error) {
 	m, err := wire.ParseStructure(body)
 	if err != nil {
 		return nil, err
 	}
-	c := structureContent{First: m.First, Ticks: m.Ticks}
+	c := Structure{First: m.First, Ticks: m.Ticks}
 	for r, err := range m.Records() {
 		if err != nil {
 			return nil, err
@@ -250,7 +247,7 @@ func parseStructure(s *schema.Schema, body []byte) (any, error) {
 		if r.Exact.Form != wire.Ordinary {
 			var quantised schema.Body
 			s.Restore(0, row.Values, &quantised)
-			c.Bodies = append(c.Bodies, wire.ReadBody(&bits, r.Exact.Form, gridOfBody(&quantised), 1<<32-1))
+			c.Bodies = append(c.Bodies, wire.ReadBody(&bits, r.Exact.Form, Grid(&quantised), 1<<32-1))
 		}
 		if err := wire.ExpectEnd(&bits); err != nil {
 			return nil, err
@@ -259,14 +256,15 @@ func parseStructure(s *schema.Schema, body []byte) (any, error) {
 	return c, nil
 }
 
-func samples(t testing.TB) []sample {
+// Samples returns a sample of each message.
+func Samples() []Sample {
 	s := rowtest.SampleSchema()
-	structure := sampleStructure(t, s)
+	structure := sampleStructure(s)
 	body := wire.AppendStructureHeader(nil, structure.First, structure.Ticks)
 	for _, r := range structure.Records {
 		body = wire.AppendRecord(body, r)
 	}
-	state, tenants, rows := sampleState(t, s)
+	state, tenants, rows := State(s)
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	input := wire.Input{
 		Stamp: 1_000_000,
@@ -284,10 +282,10 @@ func samples(t testing.TB) []sample {
 	header := wire.StateHeader{Echo: 0x01020304, Hold: 250, Seq: 77, Tick: 1234, Structure: 9, Rows: len(rows)}
 	var fold uint64
 	for _, slot := range []uint32{0, 1, 40, 700, 70_000} {
-		fold = wire.Fold(fold, tenants[slot].handle)
+		fold = wire.Fold(fold, tenants[slot].Handle)
 	}
 	header.Fold = wire.Fold16(fold)
-	return []sample{
+	return []Sample{
 		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë", Room: "arena 7", Abilities: wire.Simulates}, wire.Parse[wire.Hello]),
 		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}, FirstProvisional: 40, Provisionals: 2, View: 1234<<8 | 77}, wire.Parse[wire.Command]),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.Parse[wire.Bye]),
@@ -301,40 +299,20 @@ func samples(t testing.TB) []sample {
 		}, wire.Parse[wire.Welcome]),
 		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1", Token: []byte{}}, wire.Parse[wire.Refused]),
 		ofMessage("moved", wire.Refused{Code: wire.Moved, Address: "eu.example.org:7777", Token: []byte("token")}, wire.Parse[wire.Refused]),
-		{"structure", wire.TypeStructure, body, structure, func(b []byte) (any, error) { return parseStructure(s, b) }},
+		{"structure", wire.TypeStructure, body, structure, func(b []byte) (any, error) { return ParseStructure(s, b) }},
 		ofMessage("result", wire.Result{ID: 70_000, Code: wire.StaleHandle, Target: bulk.NewHandle(17, 3), Verdict: wire.Stale, Text: "it is gone", Answer: []byte{}}, wire.Parse[wire.Result]),
 		ofMessage("answer", wire.Result{ID: 70_001, Verdict: wire.Live, Answer: []byte{1, 2}}, wire.Parse[wire.Result]),
 		ofMessage("control", wire.Control{Entity: bulk.NewHandle(17, 5)}, wire.Parse[wire.Control]),
 		ofMessage("goodbye", wire.Goodbye{Code: wire.Draining, Text: "back at noon", Token: []byte{}}, wire.Parse[wire.Goodbye]),
 		{"state", 0, state, stateContent{header, rows}, func(b []byte) (any, error) {
-			h, rows, err := readState(codec, b, tenants)
+			h, rows, err := ReadState(codec, b, tenants)
 			return stateContent{h, rows}, err
 		}},
-		{"exact", 0, exactState(), exactSample, func(b []byte) (any, error) { return readExactState(s, b) }},
+		{"exact", 0, Exact().Bytes(), Exact(), func(b []byte) (any, error) { return ReadExactState(s, b) }},
 		{"input", 0, input.Append(nil), input, func(b []byte) (any, error) {
 			var in wire.Input
 			err := in.Parse(b)
 			return in, err
 		}},
-	}
-}
-
-var update = flag.Bool("update", false, "rewrite the golden files in testdata")
-
-// A golden file holds the bytes of a message and pageDecoder's notes on them. A
-// difference is a new protocol version, unless the sample changed.
-func TestGolden(t *testing.T) {
-	for _, m := range samples(t) {
-		t.Run(m.name, func(t *testing.T) {
-			got := hex.Dump(m.bytes) + "\n" + strings.Join(decodeByPage(t, m), "\n") + "\n"
-			path := filepath.Join("testdata", m.name+".txt")
-			if *update {
-				require.NoError(t, os.MkdirAll("testdata", 0o755))
-				require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err, "write it with go test -run TestGolden -update")
-			require.Equal(t, string(want), got)
-		})
 	}
 }

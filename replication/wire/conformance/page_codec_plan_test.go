@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 // The plan of rows and the tables, for the decoder of CODEC.md: sections 2 and 7.
 

@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 // The schema text, read from section 5 of PROTOCOL.md alone.
 

@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 // The notation and the rotations of CODEC.md: its introduction and section 4.
 

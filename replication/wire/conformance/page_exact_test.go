@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 // The part of the independent decoder that is about exact states, effects and programs: what
 // sections 6.1 and 8.1 of PROTOCOL.md say.

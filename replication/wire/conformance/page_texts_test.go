@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 // The part of the independent client that is about texts, events and the other messages of
 // the game: what sections 5 to 8 and 11 of PROTOCOL.md say.

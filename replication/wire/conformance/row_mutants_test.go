@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 import (
 	"fmt"
@@ -266,7 +266,7 @@ func TestDoublesSuffice(t *testing.T) {
 
 // The figures of CODEC.md agree with the tests and with the default tables.
 func TestCodecPageFigures(t *testing.T) {
-	page, err := os.ReadFile("CODEC.md")
+	page, err := os.ReadFile("../CODEC.md")
 	require.NoError(t, err)
 	tables := rowcodec.DefaultTables()
 	require.Contains(t, string(page), fmt.Sprintf("of %d decoders", len(mutants())))

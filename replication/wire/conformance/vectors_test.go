@@ -1,4 +1,4 @@
-package wire_test
+package conformance
 
 import (
 	"bytes"
@@ -89,7 +89,7 @@ func (e vectorEntity) equal(o vectorEntity) bool {
 
 // readVectors returns the cases of all files.
 func readVectors(t testing.TB) (cases []vectorCase) {
-	files, err := filepath.Glob("testdata/vectors/*.jsonl")
+	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
 	require.NoError(t, err)
 	for _, file := range files {
 		if name := filepath.Base(file); name == rowsFile || name == exactVectors || name == schemaVectors {
