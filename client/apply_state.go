@@ -32,7 +32,8 @@ type heldDatagram struct {
 	bytes     []byte
 }
 
-// applyState is Applier.ApplyState, and returns the header too.
+// applyState applies a State datagram whole or not at all. It returns an error for bytes that are
+// no State datagram, and otherwise the header and the outcome.
 func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error) {
 	r.budget.Spend(datagramTime)
 	h, err := wire.ParseStateHeader(datagram, &r.rows.reader)

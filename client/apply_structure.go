@@ -7,7 +7,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// applyStructure is Applier.ApplyStructure.
+// applyStructure applies the body of a Structure message whole or not at all, then the datagrams
+// that waited for it. An error is the server's fault and final: the stream is reliable, so nothing
+// that follows could be right.
 func (r *Replica) applyStructure(body []byte) error {
 	message, err := wire.ParseStructure(body)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/work"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -20,6 +21,34 @@ func (r *Replica) ShowUpTo(tick uint32) { r.timeline.shown = tick }
 
 // KeepFor makes r keep states for ticks, as Session.Render does.
 func (r *Replica) KeepFor(ticks uint32) { r.timeline.span = ticks }
+
+// Applier feeds a Replica by hand, without a Session.
+type Applier struct{ *Replica }
+
+// NewApplier makes an empty replica with the default limits of Config. floor and maxSlots are the
+// Welcome's: handles of a generation below floor are Stale (H5), and slots are below maxSlots. The
+// codec has the server's schema and tables.
+func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
+	return &Applier{newReplica(replicaOptions{
+		layout: newLayout(c, c.Schema()), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.replicaLimits(), observer: o,
+	})}
+}
+
+// Simulate has the replica compute bodies. Call it first.
+func (a *Applier) Simulate(tickHz int) error { return a.simulateBodies(tickHz) }
+
+// ApplyStructure applies the body of a Structure message, whatever work it causes.
+func (a *Applier) ApplyStructure(body []byte) error {
+	*a.budget = work.Budget{}
+	return a.applyStructure(body)
+}
+
+// ApplyState applies a State datagram, whatever work it causes.
+func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
+	*a.budget = work.Budget{}
+	_, outcome, err := a.applyState(datagram)
+	return outcome, err
+}
 
 // Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.sessionConfig() }

@@ -7,7 +7,6 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/client/internal/work"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -36,7 +35,7 @@ type Observer struct {
 }
 
 // Replica is the client's copy of its interest set, and its record of every handle it
-// was sent. Only its Session, or its Applier, changes it. It belongs to one goroutine.
+// was sent. Only its Session changes it. It belongs to one goroutine.
 type Replica struct {
 	entities entities
 	check    structureCheck
@@ -99,24 +98,6 @@ func newReplica(o replicaOptions) *Replica {
 	return r
 }
 
-// Applier feeds a Replica by hand, without a Session: for tests and simulations of
-// replication. A Session's Replica is fed only by its Session.
-type Applier struct{ *Replica }
-
-// NewApplier makes an empty replica with the default limits of Config. floor
-// and maxSlots are the Welcome's: handles of a generation below floor are of an
-// earlier run of the server and Stale (H5), and slots are below maxSlots. The
-// codec has the server's schema and tables.
-func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
-	return &Applier{newReplica(replicaOptions{
-		layout: newLayout(c, c.Schema()), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.replicaLimits(), observer: o,
-	})}
-}
-
-// Simulate has the replica compute bodies, as in a session whose Welcome says simulate. Call
-// it first. The error says that bodies move otherwise than in package motion.
-func (a *Applier) Simulate(tickHz int) error { return a.simulateBodies(tickHz) }
-
 // simulateBodies makes r, which is empty, compute bodies.
 func (r *Replica) simulateBodies(tickHz int) error {
 	own := *r.entities.layout
@@ -125,22 +106,6 @@ func (r *Replica) simulateBodies(tickHz int) error {
 	})
 	own.bodies, r.entities.layout, r.entities.bodies = b, &own, b
 	return err
-}
-
-// ApplyStructure applies the body of a Structure message whole or not at all, then
-// the datagrams that waited for it. An error is the server's fault and final: the
-// stream is reliable, so nothing that follows could be right.
-func (a *Applier) ApplyStructure(body []byte) error {
-	*a.budget = work.Budget{}
-	return a.applyStructure(body)
-}
-
-// ApplyState applies a State datagram whole or not at all. It returns an error for
-// bytes that are no State datagram, and otherwise the outcome.
-func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
-	*a.budget = work.Budget{} // a Replica without a Session has no clock
-	_, outcome, err := a.applyState(datagram)
-	return outcome, err
 }
 
 // Resolve returns the verdict on h:

@@ -52,7 +52,7 @@ func newRanch(t *testing.T, seed uint64) *ranch {
 	for range 3 {
 		r.visitors = append(r.visitors, &visitor{viewerClient: &viewerClient{
 			Viewer:  r.rep.AddViewer(r.anybody()),
-			replica: client.NewApplier(r.rep.Codec(), 1, 1<<16, client.Observer{}),
+			replica: newAppliedClient(r.t, r.rep, r.world.TickHz(), client.SessionConfig{}),
 		}})
 	}
 	return r

@@ -19,7 +19,7 @@ var sdkTicks = flag.Int("sdk.ticks", 600, "ticks of TestSDKComputesTheStorm")
 
 // sdkClient is package client's replica of a viewer.
 type sdkClient struct {
-	*client.Applier
+	*appliedClient
 	t        testing.TB
 	w        *world.World
 	late     [][]byte
@@ -28,10 +28,9 @@ type sdkClient struct {
 
 func newSDKClient(t testing.TB, r *replication.Replicator, w *world.World) *sdkClient {
 	c := &sdkClient{t: t, w: w}
-	c.Applier = client.NewApplier(r.Codec(), 1, wire.MaxSlots, client.Observer{
+	c.appliedClient = newAppliedClient(t, r, w.TickHz(), client.SessionConfig{Simulate: true, Observer: client.Observer{
 		Diverge: func(tick uint32, of []bulk.Handle) { require.Fail(t, "diverged", "tick %d: %v", tick, of) },
-	})
-	require.NoError(t, c.Simulate(w.Motion().TickHz))
+	}})
 	return c
 }
 

@@ -51,7 +51,7 @@ type tickOf struct {
 // end is one viewer, its links and its replica.
 type end struct {
 	viewer  *replication.Viewer
-	replica *client.Applier
+	replica *appliedClient
 	frames  wire.FrameReader
 	down    *simtest.Stream
 	downD   *simtest.Link
@@ -79,7 +79,7 @@ func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions,
 			viewer: c.rep.AddViewer(0), down: simtest.NewStream(seed+i, links),
 			downD: simtest.NewLink(seed+i+100, links), up: simtest.NewLink(seed+i+200, links), acks: map[byte]wire.Ack{},
 		}
-		e.replica = client.NewApplier(c.rep.Codec(), 1, 1<<16, client.Observer{Enter: c.check, Update: c.check})
+		e.replica = newAppliedClient(c.t, c.rep, c.world.TickHz(), client.SessionConfig{Observer: client.Observer{Enter: c.check, Update: c.check}})
 		c.ends = append(c.ends, e)
 	}
 	for range 40 {

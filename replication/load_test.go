@@ -49,7 +49,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 			}
 		}
 		v := rep.AddViewer(all[0])
-		replica := client.NewApplier(rep.Codec(), 1, 1<<16, client.Observer{})
+		replica := newAppliedClient(t, rep, w.TickHz(), client.SessionConfig{})
 		several := 0
 		for round := range 40 {
 			for _, h := range all {

@@ -36,7 +36,7 @@ type market struct {
 // viewerClient is a viewer with its client.
 type viewerClient struct {
 	*replication.Viewer
-	replica *client.Applier
+	replica *appliedClient
 	bytes   []byte // everything sent to it
 }
 
@@ -60,7 +60,7 @@ func newMarket(t testing.TB, n, viewers int) *market {
 	for i := range viewers {
 		m.viewers = append(m.viewers, &viewerClient{
 			Viewer:  m.rep.AddViewer(m.all[i]),
-			replica: client.NewApplier(m.rep.Codec(), 1, 1<<16, client.Observer{}),
+			replica: newAppliedClient(m.t, m.rep, m.world.TickHz(), client.SessionConfig{}),
 		})
 	}
 	return m
@@ -342,7 +342,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	rider, cart := spawn(), spawn()
 	v := rep.AddViewer(rider)
 	v.Own(cart)
-	c := &viewerClient{Viewer: v, replica: client.NewApplier(rep.Codec(), 1, 1<<16, client.Observer{})}
+	c := &viewerClient{Viewer: v, replica: newAppliedClient(t, rep, w.TickHz(), client.SessionConfig{})}
 	m := &market{t: t, world: w, schema: s, rep: rep}
 	ride := func(x float32) {
 		poses.Set(rider, pose{Position: [3]float32{x, 1, 0}, On: cart})

@@ -53,7 +53,7 @@ func newStreet(t *testing.T, n, viewers int, c replication.Config) *street {
 	for i := range viewers {
 		m.viewers = append(m.viewers, &viewerClient{
 			Viewer:  m.rep.AddViewer(m.all[i]),
-			replica: client.NewApplier(m.rep.Codec(), 1, 1<<16, client.Observer{}),
+			replica: newAppliedClient(m.t, m.rep, m.world.TickHz(), client.SessionConfig{}),
 		})
 	}
 	return m

@@ -1,0 +1,48 @@
+package replication_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// appliedClient is package client's replica of a viewer, to which tests apply messages one by one.
+type appliedClient struct {
+	*client.Replica
+	session *client.Session
+	now     time.Duration
+}
+
+// newAppliedClient returns the client of a viewer of r, after its Welcome.
+func newAppliedClient(t testing.TB, r *replication.Replicator, tickHz int, c client.SessionConfig) *appliedClient {
+	c.Schema, c.Tables = r.Codec().Schema(), r.Config().Tables
+	s, err := client.NewSession(c)
+	require.NoError(t, err)
+	welcome := wire.Welcome{
+		Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: 1, Session: 1,
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: uint16(tickHz), SnapshotHz: uint16(tickHz), MaxSlots: wire.MaxSlots, SchemaText: c.Schema.Text(),
+	}
+	if c.Simulate {
+		welcome.Simulate = 1
+	}
+	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, welcome)))
+	return &appliedClient{Replica: s.Replica(), session: s}
+}
+
+// ApplyStructure applies the body of a Structure message.
+func (c *appliedClient) ApplyStructure(body []byte) error {
+	return c.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body))
+}
+
+// ApplyState applies a State datagram. Each arrives long after the one before, so that the client
+// can afford its work.
+func (c *appliedClient) ApplyState(datagram []byte) (client.Outcome, error) {
+	c.now += 10 * time.Second
+	return c.session.ReceiveDatagram(datagram, c.now)
+}
