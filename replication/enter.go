@@ -154,38 +154,3 @@ func (v *Viewer) admitNewcomers(w *workspace, requests []enterRequest) {
 	v.members.insertNewcomers(w.newcomers)
 	w.newcomers = w.newcomers[:0]
 }
-
-// writeTexts writes the text fields of members that have changed, each in its newest value,
-// first those that have waited longest. since is the capture of the viewer's previous
-// snapshot.
-func (v *Viewer) writeTexts(w *workspace, since uint64) {
-	f, m, o := v.replicator.frame, &v.members, &v.outbox
-	if f.textFields.mask == 0 {
-		return
-	}
-	o.textQueue = m.queueTexts(o.textQueue, v.replicator.retexted.changedSince(since))
-	if len(o.textQueue) == 0 {
-		return
-	}
-	allowance := o.tokens / textShare
-	kept := o.textQueue[:0]
-	for _, h := range o.textQueue {
-		rowIndex, member := m.indexOf(h)
-		if !member {
-			continue
-		}
-		row, owned := &m.textRows[rowIndex], v.Owns(h)
-		switch {
-		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
-			row.queued = false
-		case f.tick < row.due || allowance <= 0 || o.structure.outstandingBytes() >= maxOutstandingBytes:
-			kept = append(kept, h)
-		default:
-			n := o.writeTexts(w, h, row, owned)
-			allowance -= n
-			row.queued, row.sent, row.due = false, f.tick, f.tick+v.replicator.textPause(n)
-		}
-	}
-	o.textQueue = kept
-	o.billRecords()
-}

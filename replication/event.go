@@ -72,8 +72,7 @@ func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
 	for _, h := range e.handles {
 		v.noteSent(w, h)
 	}
-	o.structure.notBefore = v.replicator.Tick()
-	o.writeRecord(w, wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
+	o.writeReport(w, v.replicator.Tick(), wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
 	v.stats.Events++
 	return true
 }

@@ -26,6 +26,29 @@ func (k *knowledge) takeCause(h bulk.Handle) uint8 {
 	return cause
 }
 
+// takeDeaths returns the deaths since its last call.
+func (k *knowledge) takeDeaths(r *Replicator) []death {
+	deaths := r.deaths[k.deathsSeen-r.deathsDropped:]
+	k.deathsSeen += uint64(len(deaths))
+	return deaths
+}
+
+// addHidden notes that the client is sent h, which it does not have in view.
+func (k *knowledge) addHidden(h bulk.Handle) { k.hidden.set(h.Index()) }
+
+// removeHidden notes that the tenant of a slot is destroyed, and reports whether the client knew it
+// and did not have it in view.
+func (k *knowledge) removeHidden(slot uint32) bool {
+	known := k.hidden.has(slot)
+	if known {
+		k.hidden.clear(slot)
+	}
+	return known
+}
+
+// addDead notes that the client is sent the Destroy of h.
+func (k *knowledge) addDead(h bulk.Handle) { k.dead.raiseTo(h.Index(), h.Generation()) }
+
 // showMember notes that an entity comes into view.
 func (k *knowledge) showMember(h bulk.Handle) { k.hidden.clear(h.Index()) }
 

@@ -61,6 +61,9 @@ func (m *members) rowRef(slot uint32) *uint32 {
 	return &m.indexes[m.words[i].rowAt(slot)]
 }
 
+// refIn returns the stored row index of a member of a word.
+func (m *members) refIn(word *memberWord, slot uint32) *uint32 { return &m.indexes[word.rowAt(slot)] }
+
 // indexOf returns the row index of a member.
 func (m *members) indexOf(h bulk.Handle) (rowIndex uint32, ok bool) {
 	rowIndex, ok = m.findRow(h.Index())
@@ -81,6 +84,9 @@ func (m *members) activateRow(slot uint32) {
 	m.words[m.searchWord(slot>>6)].active |= 1 << (slot & 63)
 	m.anyActive = true
 }
+
+// expectActive notes that words may get active members, if some are owed a row.
+func (m *members) expectActive(owed bool) { m.anyActive = m.anyActive || owed }
 
 // reenterMember makes the next snapshots enter h again, if it is a member, and send no row of it before:
 // its owner has changed, so the client is sent another row (R7).

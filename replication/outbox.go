@@ -25,6 +25,12 @@ func (o *outbox) writeRecord(w *workspace, r wire.Record) int {
 	return n
 }
 
+// writeReport writes a record that reports a call of the game, after a tick.
+func (o *outbox) writeReport(w *workspace, tick uint32, r wire.Record) {
+	o.structure.reportCall(tick)
+	o.writeRecord(w, r)
+}
+
 // writeExtension writes the extension in the workspace.
 func (o *outbox) writeExtension(w *workspace) {
 	x := w.extension
@@ -59,6 +65,40 @@ func (o *outbox) datagramLimit(path int) int { return min(path, max(o.tokens, mi
 // acceptsEvent reports whether a reliable event of n bytes is accepted at a budget in bytes a second.
 func (o *outbox) acceptsEvent(n, budget int) bool {
 	return o.structure.outstandingBytes()+n <= maxEventBacklogBytes && o.structure.unbilled-o.tokens+n <= budget
+}
+
+// sendTexts writes the text fields of members that have changed since a capture, each in its newest
+// value, first those that have waited longest.
+func (o *outbox) sendTexts(w *workspace, r *Replicator, m *members, in *interest, since uint64) {
+	f := w.frame
+	if f.textFields.mask == 0 {
+		return
+	}
+	o.textQueue = m.queueTexts(o.textQueue, r.retexted.changedSince(since))
+	if len(o.textQueue) == 0 {
+		return
+	}
+	allowance := o.tokens / textShare
+	kept := o.textQueue[:0]
+	for _, h := range o.textQueue {
+		rowIndex, member := m.indexOf(h)
+		if !member {
+			continue
+		}
+		row, owned := &m.textRows[rowIndex], in.owns(h)
+		switch {
+		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
+			row.leaveQueue()
+		case f.tick < row.due || allowance <= 0 || o.structure.outstandingBytes() >= maxOutstandingBytes:
+			kept = append(kept, h)
+		default:
+			n := o.writeTexts(w, h, row, owned)
+			allowance -= n
+			row.noteWritten(f.tick, r.textPause(n))
+		}
+	}
+	o.textQueue = kept
+	o.billRecords()
 }
 
 // writeTexts writes the changed text fields of member h, as its owner or another client receives

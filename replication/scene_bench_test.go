@@ -128,7 +128,7 @@ func (s *sceneBench) frame() {
 		newcomers := len(w.requests)
 		rowsWaiting := v.collectRows(w)
 		collected := time.Now()
-		v.writeTexts(w, since)
+		v.outbox.sendTexts(w, r, &v.members, &v.interest, since)
 		v.writeEnters(w, newcomers, rowsWaiting)
 		v.outbox.billRecords()
 		entered := time.Now()

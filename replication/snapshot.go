@@ -34,7 +34,7 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	v.updateInterest(w)
 	newcomers := len(w.requests)
 	rowsWaiting := v.collectRows(w)
-	v.writeTexts(w, since)
+	o.sendTexts(w, r, &v.members, &v.interest, since)
 	v.writeEnters(w, newcomers, rowsWaiting)
 	if s != nil && v.members.missEnter(w.requests[newcomers:], w.frame.tick) {
 		w.packer.withholdComplete()

@@ -53,6 +53,9 @@ func (s *structure) appendRecord(r wire.Record) int {
 	return n
 }
 
+// reportCall notes that the next record reports a call of the game, after a tick.
+func (s *structure) reportCall(tick uint32) { s.notBefore = tick }
+
 // takeUnbilled returns the bytes of the records since the last call.
 func (s *structure) takeUnbilled() int {
 	n := s.unbilled

@@ -55,7 +55,16 @@ type textRow struct {
 	queued bool   // its handle is in outbox.textQueue
 }
 
-// queueTexts appends to a queue the members with changed texts, for writeTexts to decide. A nil set
+// leaveQueue notes that the handle is no longer in the queue.
+func (t *textRow) leaveQueue() { t.queued = false }
+
+// noteWritten notes that the texts were written in a tick, and rest for pause ticks.
+func (t *textRow) noteWritten(tick, pause uint32) {
+	t.leaveQueue()
+	t.sent, t.due = tick, tick+pause
+}
+
+// queueTexts appends to a queue the members with changed texts, for sendTexts to decide. A nil set
 // means that any may have changed.
 func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.Handle {
 	if changed != nil && !changed.Any() {

@@ -43,7 +43,7 @@ func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 		w.candidates.keepOnly(func(word uint32) uint64 { return ^m.maskOf(word) })
 		return
 	}
-	m.anyActive = m.anyActive || anyOwed
+	m.expectActive(anyOwed)
 	if q.incremental && q.owing == q.changed {
 		w.memberWords = m.changedWords(w.memberWords, q.changed.View(), inside)
 		for _, i := range w.memberWords {
@@ -66,7 +66,7 @@ func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uint64) {
 	r := v.replicator
 	for slot := range bulk.Bits(word.number<<6, dead) {
-		v.destroyMember(w, &v.members.indexes[word.rowAt(slot)])
+		v.destroyMember(w, v.members.refIn(word, slot))
 	}
 	if outside == 0 {
 		return
@@ -74,7 +74,7 @@ func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uin
 	allowed := v.interest.allowedByRules(&r.config, word.number)
 	for slot := range bulk.Bits(word.number<<6, outside) {
 		if reason, leaves := v.interest.leaveOrList(r, slot, allowed>>(slot&63)&1 != 0); leaves {
-			v.leaveMember(w, &v.members.indexes[word.rowAt(slot)], reason)
+			v.leaveMember(w, v.members.refIn(word, slot), reason)
 		}
 	}
 }

@@ -10,16 +10,14 @@ import (
 // have in view (R5). Deaths in view are found by comparing frames.
 func (v *Viewer) recordDeaths(w *workspace) {
 	r, k, owned := v.replicator, &v.knowledge, &v.interest.owned
-	deaths := r.deaths[k.deathsSeen-r.deathsDropped:]
-	k.deathsSeen += uint64(len(deaths))
+	deaths := k.takeDeaths(r)
 	if k.hidden.size == 0 && len(owned.generations) == 0 && r.causes == 0 {
 		return
 	}
 	for _, d := range deaths {
 		h := d.handle
 		owned.remove(h)
-		if slot := h.Index(); k.hidden.has(slot) {
-			k.hidden.clear(slot)
+		if slot := h.Index(); k.removeHidden(slot) {
 			v.writeDestroy(w, h, d.cause)
 		} else if d.cause != 0 && v.members.handleIn(slot) == h {
 			k.setCause(h, d.cause)
@@ -30,7 +28,7 @@ func (v *Viewer) recordDeaths(w *workspace) {
 // writeDestroy writes that h is destroyed.
 func (v *Viewer) writeDestroy(w *workspace, h bulk.Handle, cause uint8) {
 	v.outbox.writeRecord(w, wire.Record{Op: wire.OpDestroy, Handle: h, Cause: cause})
-	v.knowledge.dead.raiseTo(h.Index(), h.Generation())
+	v.knowledge.addDead(h)
 }
 
 // destroyMember writes the Destroy of a member and frees its row (R5).
@@ -59,7 +57,7 @@ func (v *Viewer) noteSent(w *workspace, h bulk.Handle) {
 		v.destroyMember(w, m.rowRef(slot)) // it died since the last snapshot
 	case m.handleIn(slot) == h: // nothing to do
 	case status == bulk.Live:
-		v.knowledge.hidden.set(slot)
+		v.knowledge.addHidden(h)
 	case status == bulk.Stale:
 		// Having sent a later tenant's handle is not enough: the datagram that carried
 		// it may be lost.
@@ -125,6 +123,5 @@ func (v *Viewer) Reject(index uint32) {
 }
 
 func (v *Viewer) writeAnswer(r wire.Record) {
-	v.outbox.structure.notBefore = v.replicator.Tick()
-	v.outbox.writeRecord(v.replicator.ownWorkspace(), r)
+	v.outbox.writeReport(v.replicator.ownWorkspace(), v.replicator.Tick(), r)
 }
