@@ -35,7 +35,7 @@ func stable(w *world.World, joined chan<- uint64) server.Hooks {
 		Leave: func(s *server.Session) { w.Destroy(riders[s.ID()]) },
 		Commands: []server.Command{
 			server.OnRawCommand("buy", func(s *server.Session, _ world.Entity, _ []byte) error {
-				s.Teach(ghost)                           // the answer's text could name the ghost now
+				s.NoteSent(ghost)                        // the answer's text could name the ghost now
 				fmt.Println("before:", s.Resolve(horse)) // pending: the client has not received it
 				s.Own(horse)                             // visible at any distance
 				return nil

@@ -21,7 +21,7 @@ var ErrEventRefused = errors.New("server: event refused: the client has too much
 // unreliable event is lost with a lost packet, dropped if it finds no room for a second, and
 // dropped for a session that is away. A server that is short of time loses none otherwise.
 //
-// The client learns of every handle in event as by Teach; one that was never issued becomes
+// The client learns of every handle in event as by NoteSent; one that was never issued becomes
 // null. The error is ErrEventRefused, or says that the schema has no such event. After the
 // end of the session Send does nothing.
 func (s *Session) Send(event any) error {

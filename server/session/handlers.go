@@ -152,7 +152,7 @@ func (s *Session) encodeAnswer(m *schema.Message, answer any) ([]byte, error) {
 		return nil, err
 	}
 	m.KeepReferences(&body, func(h bulk.Handle) bool { return s.core.world.Status(h) != bulk.Unissued })
-	m.References(&body, s.Teach)
+	m.References(&body, s.NoteSent)
 	return m.Append(nil, &body), nil
 }
 

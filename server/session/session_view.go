@@ -78,12 +78,12 @@ func (s *Session) SetFilter(f replication.Filter) {
 	}
 }
 
-// Teach notes that the game is about to send h to the client by its own means, for example
+// NoteSent notes that the game is about to send h to the client by its own means, for example
 // in a chat message. The client's verdict on h is then the same as for a handle in a
 // component: Pending until h enters its view, and Stale after h is destroyed, whether or not
-// the client ever saw it (H3). Without Teach the client does not learn of the death of an
+// the client ever saw it (H3). Without NoteSent the client does not learn of the death of an
 // entity that it never saw.
-func (s *Session) Teach(h bulk.Handle) {
+func (s *Session) NoteSent(h bulk.Handle) {
 	if s.viewer != nil {
 		s.viewer.NoteSent(h)
 	}

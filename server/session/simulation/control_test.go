@@ -68,7 +68,7 @@ func (c *simClient) inform(which int) {
 		return
 	}
 	l := s.order[nth(which, len(s.order))]
-	p.Teach(l.handle)
+	p.NoteSent(l.handle)
 	c.noteSentHandle(l)
 	c.ofServer(l).told = true
 	if !c.renewing {
