@@ -28,7 +28,6 @@ func (r *Replicator) Capture() {
 	changed.SetOr(changed.View(), live)
 	to := captureChanges{owing: r.owing.closeSet(), replaced: r.replaced.closeSet(), retexted: r.retexted.closeSet()}
 	f.beginTick(r.Tick(), int(slots.Len()))
-	r.grid.capture = r.changes.captures
 	r.dirty = f.selectDirty(r.dirty, live, r.reader.Written(), r.allSimulate())
 	for run := range slices.Chunk(r.dirty, prefetchBatch) {
 		for _, slot := range run {
@@ -46,7 +45,7 @@ func (r *Replicator) Capture() {
 			r.placeTenant(slot)
 		}
 	}
-	r.grid.updateHeights()
+	r.grid.endCapture()
 	f.reclaimIdle()
 	r.frames++
 }

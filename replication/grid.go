@@ -60,7 +60,7 @@ const (
 
 func newGrid(half world.Vec3, enterRadius float32) grid {
 	edge := max(enterRadius/cellsPerRadius, 2*max(half.X, half.Z)/maxCellsPerAxis)
-	g := grid{halfX: half.X, halfZ: half.Z, cellsPerMetre: 1 / edge, cellSize: edge}
+	g := grid{halfX: half.X, halfZ: half.Z, cellsPerMetre: 1 / edge, cellSize: edge, capture: 1}
 	g.columns, g.rows = int32(2*half.X/edge)+1, int32(2*half.Z/edge)+1
 	g.cells = make([]cell, int(g.columns)*int(g.rows))
 	return g
@@ -156,6 +156,12 @@ func (g *grid) markHeightsStale(number int32) {
 		c.heightsStale = true
 		g.staleHeights = append(g.staleHeights, number)
 	}
+}
+
+// endCapture ends a capture: what changes from now on belongs to the next.
+func (g *grid) endCapture() {
+	g.updateHeights()
+	g.capture++
 }
 
 // updateHeights measures the heights of cells whose lowest or highest body moved.

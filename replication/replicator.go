@@ -122,7 +122,6 @@ func (r *Replicator) turnsBefore(tick uint64) uint64 {
 // step, captured or not: between two frames a slot may change tenants more than once,
 // and each tenant has its own handle (H4, R5).
 func (r *Replicator) AfterStep() {
-	r.grid.capture = r.changes.captures + 1
 	for h, cause := range r.world.Destroyed() {
 		slot := h.Index()
 		r.frame.vacateSlot(h)
