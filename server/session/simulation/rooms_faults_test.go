@@ -25,7 +25,7 @@ func TestFaultRooms(t *testing.T) {
 		fault.Inject(f.Name)
 		var caught error
 		for seed := uint64(0); seed < 40 && caught == nil; seed++ {
-			caught = newStay(t, seed).simulate()
+			caught = newRoomsSim(t, seed).simulate()
 		}
 		fault.Inject("")
 		t.Logf("%-20s %v", f.Name, caught)

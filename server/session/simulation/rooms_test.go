@@ -22,37 +22,36 @@ import (
 )
 
 const (
-	stayRooms   = 3
-	stayTickMs  = 16
-	stayClients = 3
+	roomCount       = 3
+	roomClientCount = 3
 )
 
-// stay is a simulation of several rooms, and of clients that a seed moves between them over
+// roomsSim is a simulation of several rooms, and of clients that a seed moves between them over
 // links that lose, delay and break. A client must show the room that its newest Welcome
 // names and no other, whatever is still on its way.
-type stay struct {
+type roomsSim struct {
 	seed    uint64
 	rng     *rand.Rand
 	tick    int
 	links   simtest.Conditions
 	router  *session.Router
-	rooms   []*stayRoom
-	clients []*stayClient
-	issued  map[bulk.Handle]stayTenant // by all rooms
-	wrong   error                      // the first thing that was
+	rooms   []*simRoom
+	clients []*roomClient
+	issued  map[bulk.Handle]roomTenant // by all rooms
+	wrong   error                      // the first failure
 	late    int                        // ticks for which Move has no room yet
 
-	restless      *stayClient // moves and asks in every tick
+	restless      *roomClient // moves and asks in every tick
 	restlessUntil int
 }
 
-type stayTenant struct {
-	room     *stayRoom
+type roomTenant struct {
+	room     *simRoom
 	identity uint64
 }
 
-type stayRoom struct {
-	s        *stay
+type simRoom struct {
+	s        *roomsSim
 	number   int
 	pace     int // ticks of the simulation for one of the room
 	core     *session.Core
@@ -65,12 +64,12 @@ type stayRoom struct {
 // hail is the event that rooms broadcast.
 type hail struct{ Room uint16 }
 
-// stayClient is a client and its connection.
-type stayClient struct {
-	s        *stay
+// roomClient is a client and its connection.
+type roomClient struct {
+	s        *roomsSim
 	number   int
 	session  *client.Session
-	line     *stayLine
+	line     *roomConnection
 	backAt   int // tick at which it reconnects; 0: it is connected
 	asked    map[uint32]uint64
 	made     uint32 // commands
@@ -79,8 +78,8 @@ type stayClient struct {
 	heard    int
 }
 
-type stayLine struct {
-	c        *stayClient
+type roomConnection struct {
+	c        *roomClient
 	peer     *session.Peer
 	up, down *simtest.Stream
 	upD, dnD *simtest.Link
@@ -88,16 +87,16 @@ type stayLine struct {
 	broken   bool
 }
 
-func (s *stay) fail(format string, args ...any) {
+func (s *roomsSim) fail(format string, args ...any) {
 	if s.wrong == nil {
 		s.wrong = fmt.Errorf("seed %d, tick %d: "+format, append([]any{s.seed, s.tick}, args...)...)
 	}
 }
 
-func (s *stay) now() int64 { return int64(s.tick * stayTickMs) }
+func (s *roomsSim) now() int64 { return int64(s.tick * tickMs) }
 
-func newStay(t testing.TB, seed uint64) *stay {
-	s := &stay{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), issued: map[bulk.Handle]stayTenant{}}
+func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
+	s := &roomsSim{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), issued: map[bulk.Handle]roomTenant{}}
 	s.links = simtest.Conditions{
 		Loss: s.rng.Float64() * 0.2, Duplicate: 0.05, Reorder: 0.1, ReorderExtra: 40,
 		DelayMin: 5, DelayMax: 5 + s.rng.Int64N(120),
@@ -117,11 +116,11 @@ func newStay(t testing.TB, seed uint64) *stay {
 		},
 	})
 	require.NoError(t, err)
-	for i := range stayRooms {
+	for i := range roomCount {
 		s.rooms = append(s.rooms, s.newRoom(t, i))
 	}
-	for i := range stayClients {
-		c := &stayClient{s: s, number: i, asked: map[uint32]uint64{}}
+	for i := range roomClientCount {
+		c := &roomClient{s: s, number: i, asked: map[uint32]uint64{}}
 		own := schema.New()
 		schema.Define[schema.Body](own, schema.BodyComponent)
 		require.NoError(t, own.Err())
@@ -132,7 +131,7 @@ func newStay(t testing.TB, seed uint64) *stay {
 				s.fail("client %d in room %q hears the event of room %d", i, w.Room, e.Room)
 			}
 		})
-		c.session, err = client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%stayRooms].name(), Observer: client.Observer{
+		c.session, err = client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%roomCount].name(), Observer: client.Observer{
 			Update: func(e *client.Entity) { c.check(e) },
 			Enter:  func(e *client.Entity) { c.check(e) },
 		}})
@@ -143,16 +142,16 @@ func newStay(t testing.TB, seed uint64) *stay {
 	return s
 }
 
-func (r *stayRoom) name() string { return fmt.Sprintf("room/%d", r.number) }
+func (r *simRoom) name() string { return fmt.Sprintf("room/%d", r.number) }
 
-func (s *stay) roomOf(name string) *stayRoom {
-	return s.rooms[slices.IndexFunc(s.rooms, func(r *stayRoom) bool { return r.name() == name })]
+func (s *roomsSim) roomOf(name string) *simRoom {
+	return s.rooms[slices.IndexFunc(s.rooms, func(r *simRoom) bool { return r.name() == name })]
 }
 
 // newRoom makes a room. Rooms of an even number have another schema than the others.
-func (s *stay) newRoom(t testing.TB, i int) *stayRoom {
+func (s *roomsSim) newRoom(t testing.TB, i int) *simRoom {
 	const block = world.RunGenerations
-	r := &stayRoom{s: s, number: i, pace: 1 + i%2}
+	r := &simRoom{s: s, number: i, pace: 1 + i%2}
 	var err error
 	r.world, err = world.New(world.Config{Seed: s.seed, MaxEntities: 48, FirstGeneration: uint32(i)*block + 1, LastGeneration: uint32(i+1)*block - 1})
 	require.NoError(t, err)
@@ -209,7 +208,7 @@ func (s *stay) newRoom(t testing.TB, i int) *stayRoom {
 	return r
 }
 
-func (r *stayRoom) spawn() bulk.Handle {
+func (r *simRoom) spawn() bulk.Handle {
 	at := world.Vec3{X: float32(r.s.rng.IntN(50)) - 25, Y: 0.5, Z: float32(r.s.rng.IntN(10))}
 	h, err := r.world.Spawn(r.crate, at, world.Vec3{X: float32(r.s.rng.IntN(8)) - 4})
 	if err != nil {
@@ -219,13 +218,13 @@ func (r *stayRoom) spawn() bulk.Handle {
 		r.s.fail("%v is issued by room %d and before by room %d (H4)", h, r.number, was.room.number)
 	}
 	identity := uint64(len(r.s.issued) + 1)
-	r.s.issued[h] = stayTenant{r, identity}
+	r.s.issued[h] = roomTenant{r, identity}
 	r.identity.Set(h, Identity{identity})
 	r.live = append(r.live, h)
 	return h
 }
 
-func (r *stayRoom) destroy(h bulk.Handle) {
+func (r *simRoom) destroy(h bulk.Handle) {
 	if i := slices.Index(r.live, h); i >= 0 {
 		r.live = slices.Delete(r.live, i, i+1)
 		r.world.Destroy(h)
@@ -234,16 +233,16 @@ func (r *stayRoom) destroy(h bulk.Handle) {
 
 // The server's end of a connection.
 
-func (n *stayLine) SendStream(p []byte) bool {
+func (n *roomConnection) SendStream(p []byte) bool {
 	if !n.broken {
 		n.down.Send(n.c.s.now(), p)
 	}
 	return true
 }
 
-func (*stayLine) HasUnsent() bool { return false }
+func (*roomConnection) HasUnsent() bool { return false }
 
-func (n *stayLine) SendSnapshot(ds [][]byte) {
+func (n *roomConnection) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		if !n.broken {
 			n.dnD.Send(n.c.s.now(), d)
@@ -251,16 +250,16 @@ func (n *stayLine) SendSnapshot(ds [][]byte) {
 	}
 }
 
-func (n *stayLine) Close(code wire.Code, text string) {
+func (n *roomConnection) Close(code wire.Code, text string) {
 	n.closed = true
 	if s := n.c.s; code != wire.OK && code != wire.Timeout && code != wire.Replaced && code != wire.SchemaMismatch {
 		s.fail("the server ends client %d: %v %s", n.c.number, code, text)
 	}
 }
 
-func (c *stayClient) connect() {
+func (c *roomClient) connect() {
 	s, seed := c.s, c.s.rng.Uint64()
-	n := &stayLine{
+	n := &roomConnection{
 		c: c, up: simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
 		upD: simtest.NewLink(seed+2, s.links), dnD: simtest.NewLink(seed+3, s.links),
 	}
@@ -269,7 +268,7 @@ func (c *stayClient) connect() {
 }
 
 // drop breaks the connection. The server notices at once, or when another one replaces it.
-func (c *stayClient) drop(noticed bool, away int) {
+func (c *roomClient) drop(noticed bool, away int) {
 	n := c.line
 	n.broken = true
 	if noticed {
@@ -280,7 +279,7 @@ func (c *stayClient) drop(noticed bool, away int) {
 }
 
 // step moves bytes, and lets the client act.
-func (c *stayClient) step() {
+func (c *roomClient) step() {
 	s, n := c.s, c.line
 	if c.backAt != 0 {
 		if s.tick < c.backAt {
@@ -325,7 +324,7 @@ func (c *stayClient) step() {
 }
 
 // deliver gives the server what has arrived there.
-func (c *stayClient) deliver() {
+func (c *roomClient) deliver() {
 	s, n := c.s, c.line
 	if n.closed {
 		return
@@ -343,7 +342,7 @@ func (c *stayClient) deliver() {
 }
 
 // touch sends a command for any handle that was ever issued.
-func (c *stayClient) touch(target bulk.Handle) *client.Future {
+func (c *roomClient) touch(target bulk.Handle) *client.Future {
 	w, _ := c.session.Welcome()
 	c.made++
 	args := []byte{0x93, byte(c.number), byte(c.made >> 7 & 127), byte(c.made & 127)}
@@ -356,7 +355,7 @@ func (c *stayClient) touch(target bulk.Handle) *client.Future {
 }
 
 // check checks an entity in view (H1).
-func (c *stayClient) check(e *client.Entity) {
+func (c *roomClient) check(e *client.Entity) {
 	w, _ := c.session.Welcome()
 	own, ok := c.s.issued[e.Handle()]
 	switch {
@@ -372,7 +371,7 @@ func (c *stayClient) check(e *client.Entity) {
 }
 
 // verify checks every entity in view, and the verdicts on all handles.
-func (c *stayClient) verify() {
+func (c *roomClient) verify() {
 	w, ok := c.session.Welcome()
 	if !ok {
 		return
@@ -396,7 +395,7 @@ func (c *stayClient) verify() {
 }
 
 // act makes something happen.
-func (s *stay) act() {
+func (s *roomsSim) act() {
 	c, r := s.clients[s.rng.IntN(len(s.clients))], s.rooms[s.rng.IntN(len(s.rooms))]
 	switch s.rng.IntN(12) {
 	case 0, 1:
@@ -425,7 +424,7 @@ func (s *stay) act() {
 }
 
 // move moves the session of c to r.
-func (s *stay) move(c *stayClient, r *stayRoom) {
+func (s *roomsSim) move(c *roomClient, r *simRoom) {
 	w, ok := c.session.Welcome()
 	if !ok {
 		return
@@ -438,7 +437,7 @@ func (s *stay) move(c *stayClient, r *stayRoom) {
 }
 
 // destroyStranger destroys h unless a session controls it.
-func (r *stayRoom) destroyStranger(h bulk.Handle) {
+func (r *simRoom) destroyStranger(h bulk.Handle) {
 	for x := range r.core.Sessions() {
 		if x.Entity() == h {
 			return
@@ -447,7 +446,7 @@ func (r *stayRoom) destroyStranger(h bulk.Handle) {
 	r.destroy(h)
 }
 
-func (s *stay) anyHandle() bulk.Handle {
+func (s *roomsSim) anyHandle() bulk.Handle {
 	r := s.rooms[s.rng.IntN(len(s.rooms))]
 	if len(r.live) == 0 {
 		return 0
@@ -455,7 +454,7 @@ func (s *stay) anyHandle() bulk.Handle {
 	return r.live[s.rng.IntN(len(r.live))]
 }
 
-func (s *stay) advance(act bool) {
+func (s *roomsSim) advance(act bool) {
 	s.tick++
 	s.late = max(s.late-1, 0)
 	if act && s.rng.IntN(2) == 0 {
@@ -480,7 +479,7 @@ func (s *stay) advance(act bool) {
 
 // simulate runs the simulation, and ends it over perfect links: every client then shows its
 // room's view, and commands are answered.
-func (s *stay) simulate() error {
+func (s *roomsSim) simulate() error {
 	for s.tick < 500 && s.wrong == nil {
 		s.advance(true)
 	}
@@ -538,14 +537,14 @@ func (s *stay) simulate() error {
 
 // Sessions move between rooms over bad links, and what a client shows is always of the room
 // where it is.
-func TestStaysInRooms(t *testing.T) {
+func TestMovesBetweenRooms(t *testing.T) {
 	seeds := 60
 	if testing.Short() {
 		seeds = 12
 	}
 	var moves, heard, in int
 	for seed := range uint64(seeds) {
-		s := newStay(t, seed)
+		s := newRoomsSim(t, seed)
 		require.NoError(t, s.simulate())
 		for _, c := range s.clients {
 			moves += c.moves
