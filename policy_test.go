@@ -71,7 +71,7 @@ client              bulk client/internal/bodies client/internal/predict client/i
 loadtest/rig        client internal/simtest replication/wire server server/session
 loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
 loadtest/page       internal/atomicfile loadtest/bot
-loadtest/command    client internal/address internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
+loadtest/command    client internal/address internal/atomicfile internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline loadtest/command
 cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/worldd/worldd/internal/address"
+	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 )
@@ -27,6 +27,8 @@ const (
 	// sampleAnswer bounds the answers to the samples, one per second.
 	firstAnswer  = 10 * time.Second
 	sampleAnswer = 500 * time.Millisecond
+	// maxProfileBytes bounds a profile. A busy server has profiles of less than a megabyte.
+	maxProfileBytes = 64 << 20
 	// longestProfile is how much of a long plateau is profiled: enough for thousands of
 	// samples.
 	longestProfile = 30 * time.Second
@@ -170,16 +172,20 @@ func (a *admin) profile(ctx context.Context, dir string, plateau time.Duration) 
 	return errors.Join(errs...)
 }
 
+// save fetches a profile. It replaces the file of an earlier run only when it has all of it, since a
+// CPU profile takes as long as it measures.
 func (a *admin) save(ctx context.Context, path, file string) error {
 	body, err := a.get(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	f, err := os.Create(file)
+	profile, err := io.ReadAll(io.LimitReader(body, maxProfileBytes+1))
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, body)
-	return errors.Join(err, f.Close())
+	if len(profile) > maxProfileBytes {
+		return fmt.Errorf("the profile %s has more than %d bytes", path, maxProfileBytes)
+	}
+	return atomicfile.Write(file, profile, 0o666)
 }

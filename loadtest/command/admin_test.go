@@ -131,6 +131,24 @@ func TestAdminProfile(t *testing.T) {
 	require.Equal(t, "heap", string(heap))
 }
 
+// A profile that breaks off leaves the profile of an earlier run.
+func TestAdminProfileBreaksOff(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "half")
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(s.Close)
+	a, err := newAdmin(s.URL, "")
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "cpu.pprof")
+	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
+	require.Error(t, a.save(t.Context(), "/debug/pprof/profile", path))
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(now))
+}
+
 func TestAdminAway(t *testing.T) {
 	a, err := newAdmin("127.0.0.1:1", "")
 	require.NoError(t, err)
