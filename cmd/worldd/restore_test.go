@@ -114,66 +114,6 @@ func (g *player) until(t *testing.T, ctx context.Context, done func() bool) {
 	}
 }
 
-// A server is killed and restarted from its image. Handles of the old run name no
-// entity of the new one: they are Stale on the client, commands that name them are
-// rejected, and no identity reappears under an old handle (H5).
-func TestKilledServerComesBack(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	dir := t.TempDir()
-	image, record := filepath.Join(dir, "storm.image"), filepath.Join(dir, "storm.recording")
-	old := map[bulk.Handle]uint64{}
-	var epoch uint64
-	for run := range 3 {
-		s := startServing(t, "--image="+image, "--image-every=100ms", "--record="+record)
-		if run > 0 {
-			require.Contains(t, strings.Join(s.said, "\n"), "restored from "+image)
-			_, err := s.dial(ctx, epoch)
-			require.Equal(t, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
-		}
-		g, err := s.dial(ctx, 0)
-		require.NoError(t, err)
-		began := g.Replica().Tick()
-		g.until(t, ctx, func() bool { return g.Replica().Tick() > began+60 && len(g.met) > 100 })
-		welcome := g.Welcome()
-		require.NotEqual(t, epoch, welcome.Epoch)
-		epoch = welcome.Epoch
-		var asked int
-		for h := range old {
-			require.Less(t, h.Generation(), welcome.GenerationFloor)
-			require.Equal(t, wire.Stale, g.Resolve(h))
-			require.NotContains(t, g.met, h)
-			if asked < 5 {
-				asked++
-				_, err := g.DoRaw("poke", h, nil)
-				require.NoError(t, err)
-			}
-		}
-		g.until(t, ctx, func() bool { return len(g.results) == asked })
-		for _, r := range g.results {
-			require.Error(t, r.Err)
-			require.Equal(t, wire.Stale, r.Verdict)
-		}
-		for h, identity := range g.met {
-			require.Equal(t, scenes.IdentityOf(h, seedOfStorm(t)), identity)
-			old[h] = identity
-		}
-		if run == 1 {
-			s.end(syscall.SIGTERM)
-		} else {
-			s.end(syscall.SIGKILL)
-		}
-		require.NoError(t, g.Close())
-	}
-
-	// The effects of the last run before the kill are visible again.
-	for _, path := range []string{record, record + ".old-1"} {
-		_, out, complaint := worldd(t, "replay", path)
-		require.Contains(t, out, "replayed", complaint)
-		require.NotContains(t, complaint, "differs")
-	}
-}
-
 // A client that pins a kept certificate reconnects by itself after the server was
 // killed, and learns that the world is a new run.
 func TestPinnedClientComesBack(t *testing.T) {
@@ -233,12 +173,6 @@ func TestStatelessReset(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-func seedOfStorm(t *testing.T) uint64 {
-	file, err := scenes.Named("storm")
-	require.NoError(t, err)
-	return file.Seed
-}
-
 // A damaged image is not overwritten.
 func TestServeRefusesABrokenImage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "storm.image")
@@ -254,19 +188,6 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 
 	status, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--image", filepath.Join(path, "x"))
 	require.Equal(t, exitError, status, err)
-}
-
-// Two servers on one image would undo each other's saves: the second does not start
-// until the first has ended, in whatever way.
-func TestServeRefusesAnImageInUse(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "calm.image")
-	first := startServing(t, "--world=calm", "--image="+path)
-	status, out, err := worldd(t, "serve", "--world=calm", "--listen=127.0.0.1:0", "--image", path)
-	require.Equal(t, exitError, status)
-	require.Empty(t, out)
-	require.Contains(t, err, "another server saves to the image "+path)
-	first.end(syscall.SIGKILL)
-	startServing(t, "--world=calm", "--image="+path).end(syscall.SIGTERM)
 }
 
 // An image has one server, by whatever name: the lock and the saves go to the target of

@@ -295,6 +295,7 @@ func (i *installation) refuse(s step, before disk) {
 	p := i.start(s)
 	require.Equal(i, s.status, p.wait(), &p.screen)
 	require.Contains(i, p.screen.String(), s.refused)
+	require.NotContains(i, p.screen.String(), "the room is open")
 	after := readDisk(i.T, i.dir)
 	delete(before, i.rewritten)
 	delete(after, i.rewritten)
@@ -501,6 +502,7 @@ func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *vi
 	if i.issuer != nil && i.spent != "" {
 		_, err := i.dial(ctx, addr, w, 0, i.spent)
 		require.Equal(i, wire.Unauthorized, wire.CodeOf(err), "a token of an earlier run: %v", err)
+		require.ErrorContains(i, err, "already used")
 	}
 	i.spent = i.token()
 	v, err := i.dial(ctx, addr, w, 0, i.spent)
@@ -524,6 +526,7 @@ func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *vi
 		require.Error(i, r.Err)
 		require.Equal(i, wire.Stale, r.Verdict)
 	}
+	require.NotEqual(i, past.epoch, welcome.Epoch)
 	past.epoch = welcome.Epoch
 	maps.Copy(past.met, v.met)
 	return v
@@ -549,13 +552,9 @@ func requireIdentity(t *testing.T, e *client.Entity) {
 	}
 }
 
-// Servers outlive their processes: nothing that they have saved is lost, whichever moment ends a process,
-// and a start that fails changes nothing.
-func TestServers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts programs for half a minute")
-	}
-	built := buildPrograms(t)
+// testServers: nothing that a server has saved is lost, whichever moment ends its process, and a start
+// that fails changes nothing.
+func testServers(t *testing.T, built programs) {
 	for _, row := range servers {
 		t.Run(row.program, func(t *testing.T) {
 			t.Parallel()

@@ -21,25 +21,12 @@ import (
 
 func TestMain(m *testing.M) { programtest.RunMain(m, func(name string) { Main(programNamed(name)) }) }
 
-// programNamed returns tag or inn, or with "newer " before it a version with a further component
-// and kind.
+// programNamed returns tag or inn.
 func programNamed(name string) Definition {
-	name, newer := strings.CutPrefix(name, "newer ")
-	d := tag()
 	if name == "inn" {
-		d = inn()
+		return inn()
 	}
-	build := d.New
-	d.New = func(o Options) (*Instance, error) {
-		g, err := build(o)
-		if err == nil && newer {
-			_, registered := world.Register[int32](g.World, "mana")
-			_, added := g.World.AddKind(world.Kind{Name: "wizard"})
-			err = errors.Join(registered, added)
-		}
-		return g, err
-	}
-	return d
+	return tag()
 }
 
 // tag is a small game with a rule: every 20 ticks "it" is another.

@@ -45,14 +45,6 @@ func (i *installation) command(args ...string) *exec.Cmd {
 	return programtest.Command(i.t, i.program, args...)
 }
 
-// older returns the flag that chooses a generation.
-func (i *installation) older(n string) string {
-	if i.image != i.file {
-		n = "lobby=" + n
-	}
-	return "--image-generation=" + n
-}
-
 // savedTick returns the tick of the image, or 0 without one.
 func (i *installation) savedTick() uint64 {
 	data, err := os.ReadFile(i.file)
@@ -163,65 +155,6 @@ func (i *installation) refuses(args ...string) (output string) {
 	require.Equal(i.t, exitError, err.(*exec.ExitError).ExitCode(), "%s", out)
 	require.Equal(i.t, before, i.generations())
 	return string(out)
-}
-
-// A world outlives its processes: started five times and killed in between, upgraded, and rolled back.
-// No image is lost, and none is called damaged.
-func TestWorldOutlivesItsProcesses(t *testing.T) {
-	for _, i := range installations(t, t.TempDir()) {
-		t.Run(i.program, func(t *testing.T) {
-			i.t = t
-			const often = "--image-every=50ms"
-			for run := range 5 {
-				leftover := i.file + ".worldd-0123456789abcdef.tmp"
-				require.NoError(t, os.WriteFile(leftover, []byte("half an image"), 0o600))
-				before := i.savedTick()
-				s := i.start(often)
-				if run > 0 {
-					require.Equal(t, before, s.restored(), "run %d", run)
-				}
-				s.until("saves", func() bool { return i.savedTick() > before+10 })
-				require.NoFileExists(t, leftover)
-				last := i.savedTick()
-				if run == 3 {
-					require.Equal(t, exitOK, s.end(syscall.SIGTERM))
-				} else {
-					s.end(syscall.SIGKILL)
-				}
-				require.GreaterOrEqual(t, i.savedTick(), last)
-				require.NotContains(t, s.output(), `"level":"error"`)
-			}
-			_, err := os.Stat(i.file + ".damaged")
-			require.ErrorIs(t, err, os.ErrNotExist)
-
-			last, old := i.savedTick(), i.generations()
-			older := i.program
-			i.program = "newer " + older
-			for range 3 { // it crashes at once each time
-				s := i.start("--image-every=1h")
-				require.Equal(t, last, s.restored())
-				s.until("saves", func() bool { return i.generations()[""] != old[""] })
-				s.end(syscall.SIGKILL)
-				require.Equal(t, old[""], i.generations()[".old-1"], "the last image of the program before")
-			}
-			newest := i.generations()[""]
-			i.program = older
-			said := i.refuses()
-			require.Contains(t, said, `image of another program or world: it has kind "wizard", which the world lacks; it has component "mana", which the world lacks`)
-			require.Contains(t, said, "nothing was changed")
-
-			s := i.start(i.older("1"), "--image-every=1h")
-			require.Equal(t, last, s.restored())
-			s.until("saves", func() bool { return i.generations()[".skipped"] != "" })
-			s.end(syscall.SIGKILL)
-			require.Equal(t, newest, i.generations()[".skipped"])
-			require.Contains(t, i.refuses(i.older("1")), ".skipped exists: start without choosing a generation")
-			s = i.start(often)
-			require.Equal(t, last, s.restored())
-			s.until("saves", func() bool { return i.savedTick() > last })
-			require.Equal(t, exitOK, s.end(syscall.SIGTERM))
-		})
-	}
 }
 
 // inNamespace runs the test again as root of a mount namespace of its own, where it may mount. It

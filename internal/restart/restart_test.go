@@ -1,0 +1,136 @@
+//go:build unix
+
+package restart
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Files outlive the processes that write them.
+func TestRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts programs for half a minute")
+	}
+	built := buildPrograms(t)
+	for name, test := range map[string]func(*testing.T, programs){"servers": testServers, "commands": testCommands, "options": testOptions} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, built)
+		})
+	}
+}
+
+// onlyRead are the options and arguments that name files which a command reads, by command.
+var onlyRead = map[string][]string{
+	"serve":          {"world", "config", "cert", "key", "admin-token", "admin-cert", "admin-key", "admin-client-ca", "tables", "token-keys", "bans"},
+	"demo":           {"world", "config"},
+	"loadtest":       {"config", "tables", "token-key", "admin-token"},
+	"check":          {"file"},
+	"replay":         {"file", "world"},
+	"train":          {"file", "world"},
+	"inspect":        {"file", "world", "tables"},
+	"schema":         {"token-file", "tables"},
+	"watch":          {"token-file", "tables"},
+	"token issue":    {"key"},
+	"effect check":   {"file"},
+	"effect render":  {"file"},
+	"effect explain": {"file"},
+	"effect hash":    {"file"},
+	"play":           {"token-file", "tables"},
+}
+
+// elsewhere are options whose files other tests cover.
+var elsewhere = map[string]string{
+	"serve --qlog-dir": "each recording makes a file of its own: TestQlogOnDemand",
+}
+
+var (
+	subcommand   = regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)*)(?: |$)`)
+	fileOption   = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)=(?:FILE|DIR)`)
+	fileArgument = regexp.MustCompile(`(?m)^ +<(file)>`)
+)
+
+// testOptions: every option that names a file is in a table of this package. New ones fail until they are.
+func testOptions(t *testing.T, built programs) {
+	written := writtenOptions()
+	found := map[string]bool{}
+	help := func(program string, words ...string) string {
+		out, err := built.command(t, program, shipped, t.TempDir(), append(words, "--help")...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	look := func(command, text string) {
+		for _, option := range append(fileOption.FindAllStringSubmatch(text, -1), fileArgument.FindAllStringSubmatch(text, -1)...) {
+			if slices.Contains(onlyRead[command], option[1]) {
+				continue
+			}
+			name := command + " --" + option[1]
+			found[name] = true
+			if elsewhere[name] == "" {
+				require.Contains(t, written, name, "an option that names a file: is it written? Add a row, or list it in onlyRead")
+			}
+		}
+	}
+	for program := range games {
+		_, list, _ := strings.Cut(help(program), "\nCommands:\n")
+		require.NotEmpty(t, list)
+		for _, match := range subcommand.FindAllStringSubmatch(list, -1) {
+			if match[1] != "help" && match[1] != "version" {
+				look(match[1], help(program, strings.Fields(match[1])...))
+			}
+		}
+	}
+	look("loadtest", help("loadtest"))
+	require.Greater(t, len(found), 8)
+}
+
+// writtenOptions returns the options of the commands in the tables, and "file" of those with an argument.
+func writtenOptions() map[string]bool {
+	all := map[string]bool{}
+	add := func(command string, args []string) {
+		for _, arg := range args {
+			name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			if !strings.HasPrefix(arg, "-") {
+				name = "file"
+			}
+			all[command+" --"+name] = true
+		}
+	}
+	for _, s := range servers {
+		add("serve", s.args)
+	}
+	for _, c := range commands {
+		add(c.command, c.args)
+	}
+	return all
+}
+
+// Every program that serves a game is in the tables.
+func TestPrograms(t *testing.T) {
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || entry.Name() != "main.go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), "host.Main(") {
+			return err
+		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		for name, g := range games {
+			if g.folder == folder {
+				require.True(t, slices.ContainsFunc(servers, func(s server) bool { return s.program == name }), "%s has no row", name)
+				return err
+			}
+		}
+		require.Fail(t, "a program without a row", path)
+		return err
+	}))
+}
