@@ -12,44 +12,24 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes/messages"
-	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// bot is one client: it roams, probes and pokes. One goroutine owns it; others read
-// only its board.
+// bot is one client. It coordinates its parts, each of which has its own fields. One goroutine owns
+// it; others read only its board.
 type bot struct {
-	number   int
-	config   Config
-	port     *client.Port // shared; nil if the link is impaired
-	rng      *rand.Rand
-	client   *client.Client
-	events   client.Events
-	behavior Behavior // of a bot that plays no scene
-	held     []byte   // its newest input, encoded
-	oracle   *oracle
-	pilot    pilot
-	handles  Handles
-	past     outcome // of finished visits, and of this one before an outage
-	outage   outage
-
-	unanswered map[uint32]bulk.Handle // command -> its target
-	renaming   map[uint32]string      // unanswered rename -> the name
-	nextRename time.Time
-	nextPoke   time.Time
-	poked      int
-	snapshots  uint64 // applied when last checked
-	rttSeen    uint64
-	firstSeq   uint32
-	highestSeq uint32
-	begun      time.Time
-	published  time.Time
-	latencies  []int64 // µs, since the last publish
-	inputs     inputWatch
-	combat     combat
-	visible    []int64 // µs, since the last publish
-	exactness  exactness
-	board      board
+	core
+	port      *client.Port // shared; nil if the link is impaired
+	events    client.Events
+	account   account
+	helm      helm
+	asker     asker
+	combat    combat // of the scenario Combat
+	guest     guest  // of another game than internal/scenes
+	exactness exactness
+	snapshots uint64 // applied when last checked
+	published time.Time
+	board     board
 }
 
 // board holds a bot's progress for other goroutines.
@@ -68,41 +48,18 @@ type board struct {
 	visible   []int64 // the same
 }
 
-// outcome is one bot's part of the report.
-type outcome struct {
-	failure   error // nil if it played to the end
-	connected bool
-	seconds   float64
-	bytes     uint64
-	expected  uint64
-	received  uint64
-	frames    uint64 // ticks for which it had a snapshot
-	rows      uint64
-	joins     []time.Duration // from each dial to its first snapshot
-	outages   outages
-}
-
-// plus merges two consecutive outcomes of one bot.
-func (o outcome) plus(next outcome) outcome {
-	return outcome{
-		failure: next.failure, connected: o.connected || next.connected,
-		seconds: o.seconds + next.seconds, bytes: o.bytes + next.bytes,
-		expected: o.expected + next.expected, received: o.received + next.received,
-		frames: o.frames + next.frames, rows: o.rows + next.rows,
-		joins: append(o.joins, next.joins...), outages: o.outages.plus(next.outages),
-	}
-}
-
 func newBot(number int, c Config) *bot {
 	rng := rand.New(rand.NewPCG(c.Seed, uint64(number)))
-	b := &bot{
+	b := &bot{core: core{
 		number: number, config: c, rng: rng,
 		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
-		pilot:      pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.curve()},
 		unanswered: map[uint32]bulk.Handle{},
-		renaming:   map[uint32]string{},
-		combat:     newCombat(),
-	}
+	}}
+	b.account = account{core: &b.core}
+	b.helm = helm{core: &b.core, pilot: pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.curve()}}
+	b.asker = asker{core: &b.core, renaming: map[uint32]string{}}
+	b.combat = newCombat(&b.helm)
+	b.guest = guest{helm: &b.helm}
 	b.oracle.foreign = !c.Player.scenes
 	if b.oracle.foreign {
 		return b
@@ -117,12 +74,12 @@ func (b *bot) observer() client.Observer {
 		Enter: func(e *client.Entity) {
 			b.oracle.entered(e.Handle(), b.identityOf(e))
 			b.checkName(e, true)
-			b.sighted(e)
+			b.combat.noteSighting(e)
 		},
 		Update: func(e *client.Entity) {
 			b.oracle.updated(e.Handle(), b.identityOf(e))
 			b.checkName(e, false)
-			b.sighted(e)
+			b.combat.noteSighting(e)
 		},
 		Leave: func(h bulk.Handle, _ wire.Reason) {
 			b.oracle.left(h)
@@ -132,16 +89,8 @@ func (b *bot) observer() client.Observer {
 			b.oracle.destroyed(h, cause)
 			delete(b.combat.avatars, h)
 		},
-		Diverge: b.diverged,
+		Diverge: func(tick uint32, entities []bulk.Handle) { b.exactness.recordDivergence(b.number, tick, entities) },
 	}
-}
-
-func (b *bot) identityOf(e *client.Entity) uint64 {
-	if !b.config.Player.scenes {
-		return uint64(e.Handle())
-	}
-	v, _ := client.Of(messages.Identities).Get(e)
-	return v.Number()
 }
 
 // checkName passes the name of an avatar to the oracle.
@@ -153,7 +102,7 @@ func (b *bot) checkName(e *client.Entity, entered bool) {
 	switch {
 	case !ok:
 	case isMissile(name.Text):
-		b.missileEntered(e, name.Text)
+		b.combat.missileEntered(e, name.Text)
 	default:
 		b.oracle.named(e.Handle(), b.identityOf(e), name.Text, entered)
 	}
@@ -176,8 +125,8 @@ func (b *bot) hear() {
 func (b *bot) dial(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	b.begun = time.Now()
-	if err := b.seat(); err != nil {
+	b.account.beginDial(time.Now())
+	if err := b.guest.newBehavior(); err != nil {
 		return err
 	}
 	config, err := b.clientConfig()
@@ -192,7 +141,7 @@ func (b *bot) dial(ctx context.Context) error {
 	if b.config.Player.scenes {
 		return nil
 	}
-	return b.enter()
+	return b.guest.beginVisit()
 }
 
 func (b *bot) clientConfig() (client.Config, error) {
@@ -204,8 +153,8 @@ func (b *bot) clientConfig() (client.Config, error) {
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Simulate: !b.config.Ordinary, Socket: b.socket(), Port: b.port, GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
 	}
-	if own := b.behavior; !b.config.Player.scenes {
-		c.Schema, c.Events, c.Result = own.Schema, own.Events, b.ownResult
+	if own := b.guest.behavior; !b.config.Player.scenes {
+		c.Schema, c.Events, c.Result = own.Schema, own.Events, b.guestResult
 		c.State = func(s client.StateChange) {
 			b.changed(s)
 			if own.State != nil {
@@ -219,7 +168,7 @@ func (b *bot) clientConfig() (client.Config, error) {
 // joined begins a visit with a client that was welcomed.
 func (b *bot) joined(c *client.Client) {
 	b.client = c
-	b.outage = outage{}
+	b.account.beginVisit()
 	welcome := c.Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
 	b.oracle.patience = nameSeconds * uint32(welcome.TickHz)
@@ -237,14 +186,13 @@ func (b *bot) socket() func() (net.PacketConn, error) {
 // renew resets everything except counters: the next dial is a new user's.
 func (b *bot) renew() {
 	b.exactness.leave(b.client)
-	b.forget(0, wire.MaxSlots)
-	b.client = nil
-	clear(b.unanswered)
-	clear(b.renaming)
-	b.nextRename = time.Time{}
-	b.snapshots, b.rttSeen, b.firstSeq, b.highestSeq = 0, 0, 0, 0
-	b.inputs, b.held = inputWatch{}, nil
+	b.core.endVisit()
+	b.asker.endVisit()
+	b.account.endVisit()
+	b.helm.endVisit()
+	b.guest.endVisit()
 	b.combat.renew(true)
+	b.snapshots = 0
 }
 
 // play runs until ctx ends and returns nil, or the error that broke the session.
@@ -285,19 +233,19 @@ func (b *bot) wait(ctx context.Context) error {
 
 // step applies what has arrived, replies, and after a snapshot probes and steers.
 func (b *bot) step(now time.Time) error {
-	b.beforeUpdate()
+	b.combat.beforeUpdate()
 	if err := b.client.Update(); err != nil {
 		return err
 	}
 	replica := b.client.Replica()
 	if b.client.State() != client.Joined {
-		if why, ended := errors.AsType[*wire.Error](b.outage.why); ended && why.Code == wire.Internal {
+		if why, ended := errors.AsType[*wire.Error](b.account.outage.why); ended && why.Code == wire.Internal {
 			return fmt.Errorf("the server ended the session: %w", why) // a new one would hide that the game panics
 		}
-		b.inputs.pending = false
+		b.helm.stopWatching()
 		b.snapshots = replica.Stats().Snapshots
 		b.oracle.pending = b.oracle.pending[:0]
-		b.publishAfter(now)
+		b.publishIfDue(now)
 		return nil
 	}
 	b.oracle.settleFlashes(replica.Stats().Snapshots, replica.Tick())
@@ -307,143 +255,75 @@ func (b *bot) step(now time.Time) error {
 	if fresh {
 		b.snapshots = n
 		b.exactness.look(replica.Stats().Motion)
-		b.outage.over(b, now)
-		b.measure()
-		b.watchInput(now)
-		b.probe()
+		b.account.endOutage(now)
+		b.account.measureSnapshot()
+		b.helm.watchInput(now)
+		b.probeHandles()
 	}
 	if !b.config.Player.scenes {
-		if b.firstSeq != 0 {
-			if err := b.behave(now, fresh); err != nil {
+		if b.account.playing() {
+			if err := b.guest.playFrame(now, fresh); err != nil {
 				return err
 			}
 		}
-		b.publishAfter(now)
+		b.publishIfDue(now)
 		return nil
 	}
-	if fresh {
-		if err := b.steer(now); err != nil {
-			return err
-		}
-	}
-	if b.config.Scenario == Restless && !fresh {
-		if err := b.steer(now); err != nil {
-			return err
-		}
-	}
-	if b.config.Scenario == Combat && b.firstSeq != 0 {
-		if err := b.fight(now, fresh); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(b.poke(now), b.rename(now)); err != nil {
+	if err := b.steer(now, fresh); err != nil {
 		return err
 	}
-	b.publishAfter(now)
+	if err := errors.Join(b.asker.pokeIfDue(now), b.asker.renameIfDue(now)); err != nil {
+		return err
+	}
+	b.publishIfDue(now)
 	return nil
 }
 
-// publishAfter publishes if it is due.
-func (b *bot) publishAfter(now time.Time) {
+// steer sets the input as the scenario has it.
+func (b *bot) steer(now time.Time, fresh bool) error {
+	switch b.config.Scenario {
+	case Idle:
+		return nil
+	case Combat:
+		if !b.account.playing() {
+			return nil
+		}
+		return b.combat.fight(now, fresh)
+	case Restless:
+		return b.helm.steer(now)
+	}
+	if !fresh {
+		return nil
+	}
+	return b.helm.steer(now)
+}
+
+// publishIfDue copies the counters to the board from time to time.
+func (b *bot) publishIfDue(now time.Time) {
 	if now.Sub(b.published) >= publishEvery {
 		b.publish(now, b.client.State() == client.Joined)
 	}
 }
 
-func (b *bot) steer(now time.Time) error {
-	if b.config.Scenario == Idle || b.config.Scenario == Combat {
-		return nil
-	}
-	x, z, seen := b.position()
-	input := b.pilot.steer(x, z, seen)
-	return b.hold(now, input)
-}
-
-// hold sets the input and watches for its effect.
-func (b *bot) hold(now time.Time, input steering.Stick) error {
-	tick, err := client.SetInput(b.client, messages.Stick, input)
-	b.combat.noteInput(tick)
-	if input != b.inputs.held {
-		b.combat.changed, b.combat.steady = tick, false
-		if v, ok := b.look(); ok {
-			b.inputs.press(now, tick, v)
-		}
-		b.inputs.held = input
-	}
-	return err
-}
-
-// position returns the position of the bot's own body if it is in view.
-func (b *bot) position() (x, z float64, seen bool) {
-	e := b.client.Replica().Entity(b.client.Controlled())
-	if e == nil {
-		return 0, 0, false
-	}
-	body, seen := client.Body.Get(e)
-	return float64(body.Position[0]), float64(body.Position[2]), seen
-}
-
-// measure records the newest round trip and the sequence numbers.
-func (b *bot) measure() {
-	if rtt := b.client.RTT(); rtt.Count != b.rttSeen {
-		b.rttSeen = rtt.Count
-		b.latencies = append(b.latencies, (rtt.Newest / 2).Microseconds())
-	}
-	newest := b.client.Replica().Ack().Newest
-	if newest == 0 {
-		return // a move has followed the snapshot
-	}
-	b.highestSeq = newest
-	if b.firstSeq == 0 {
-		b.firstSeq = newest
-		if b.outage.count == 0 {
-			b.past.joins = append(b.past.joins, time.Since(b.begun))
-		}
-	}
-}
-
-// visit returns the outcome of the current visit so far.
-func (b *bot) visit(now time.Time) outcome {
-	if b.client == nil {
-		return outcome{}
-	}
-	o := outcome{connected: true, seconds: now.Sub(b.begun).Seconds(), bytes: b.client.Stats().BytesReceived - b.outage.bytes}
-	if b.firstSeq != 0 {
-		o.expected = uint64(b.highestSeq - b.firstSeq + 1)
-		o.received = min(b.arrived()-b.outage.arrived, o.expected)
-		o.frames = b.client.Replica().Stats().Frames - b.outage.frames
-		o.rows = b.rows() - b.outage.rows
-	}
-	return o
-}
-
-// arrived counts received snapshots, including those dropped because their slots were
-// reused or the queue was full.
-func (b *bot) arrived() uint64 {
-	s := b.client.Replica().Stats()
-	return s.Snapshots + s.Unreadable + s.Overflowed
-}
-
 // end closes the session and returns the outcome of all visits.
 func (b *bot) end(failure error) outcome {
 	now := time.Now()
-	o := b.visit(now)
+	o := b.account.visitSoFar(now)
 	o.failure = failure
 	b.publish(now, false)
-	b.past = b.past.plus(o)
 	if failure != nil {
-		b.fail()
+		b.board.setFailed()
 	}
 	if b.client != nil {
 		_ = b.client.Close() // the error has no recipient
 	}
-	return b.past
+	return b.account.closeVisit(o)
 }
 
-func (b *bot) fail() {
-	b.board.mu.Lock()
-	defer b.board.mu.Unlock()
-	b.board.failed = true
+func (b *board) setFailed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed = true
 }
 
 // publish copies the counters to the board.
@@ -452,14 +332,60 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.handles.Confusions = b.oracle.confusions
 	b.board.mu.Lock()
 	defer b.board.mu.Unlock()
-	b.board.connected, b.board.lost = connected && b.firstSeq != 0, b.outage.lost
-	b.board.total = b.past.plus(b.visit(now))
+	b.board.connected, b.board.lost = connected && b.account.playing(), b.account.outage.lost
+	b.board.total = b.account.past.plus(b.account.visitSoFar(now))
 	b.board.handles, b.board.heard, b.board.combat = b.handles, b.oracle.heard, b.combat.checks
 	b.board.exactness = b.exactness.with(b.client)
 	b.board.errors = append(b.board.errors, b.combat.errors...)
 	b.combat.errors = b.combat.errors[:0]
-	b.board.latencies = append(b.board.latencies, b.latencies...)
-	b.latencies = b.latencies[:0]
-	b.board.visible = append(b.board.visible, b.visible...)
-	b.visible = b.visible[:0]
+	b.board.latencies = append(b.board.latencies, b.account.latencies...)
+	b.account.latencies = b.account.latencies[:0]
+	b.board.visible = append(b.board.visible, b.helm.visible...)
+	b.helm.visible = b.helm.visible[:0]
+}
+
+// result handles what the server answered to a command (B5).
+func (b *bot) result(r client.Result) {
+	if r.Err == client.ErrUnanswered {
+		b.lostResult(r)
+		return
+	}
+	h, ok := b.unanswered[r.ID]
+	if !ok || h != r.Target {
+		b.oracle.confuse(r.Target, 0, "B5: answer %d names it, but the command named %v", r.ID, h)
+		return
+	}
+	delete(b.unanswered, r.ID)
+	code := wire.CodeOf(r.Err)
+	if code == wire.OK {
+		b.handles.CommandsExecuted++
+	} else {
+		b.handles.CommandsRejected++
+	}
+	if b.asker.takeResult(r) || b.combat.takeResult(r) {
+		return
+	}
+	b.oracle.learn(b.client.Controlled()) // a Control named it
+	b.oracle.checkAnswer(h, code, r.Verdict)
+}
+
+// lostResult handles a command whose connection was lost: it may or may not have been
+// executed, and nothing follows for its target.
+func (b *bot) lostResult(r client.Result) {
+	b.asker.forgetCommand(r.ID)
+	b.combat.forgetCommand(r.ID)
+	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
+		b.oracle.confuse(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
+	}
+	delete(b.unanswered, r.ID)
+	b.oracle.unsure = true // of what its answer named
+	b.account.countUnanswered()
+}
+
+// guestResult handles what the server answered to a command of a guest.
+func (b *bot) guestResult(r client.Result) {
+	if r.Err == client.ErrUnanswered {
+		b.account.countUnanswered()
+	}
+	b.guest.checkResult(r)
 }

@@ -39,7 +39,7 @@ func benchmarkStorm(b *testing.B, bots int, c Config) {
 	received := func() (bytes, rows, snapshots, faults uint64) {
 		for _, b := range s.bots {
 			n := b.client.Replica().Stats()
-			bytes, rows, snapshots = bytes+b.client.Stats().BytesReceived, rows+b.rows(), snapshots+n.Snapshots
+			bytes, rows, snapshots = bytes+b.client.Stats().BytesReceived, rows+b.account.rowsReceived(), snapshots+n.Snapshots
 			faults += n.Motion.Faults
 		}
 		return bytes, rows, snapshots, faults

@@ -67,6 +67,7 @@ const (
 
 // combat is the part of a bot that fights: it predicts its avatar, shoots and launches.
 type combat struct {
+	*helm
 	checks     CombatChecks
 	errors     []int64 // of predicted positions, µm, since the last publish
 	described  *client.Query[messages.Rules]
@@ -92,13 +93,13 @@ type combat struct {
 	serial     uint32
 }
 
-func newCombat() combat {
-	return combat{avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]missile{}}
+func newCombat(h *helm) combat {
+	return combat{helm: h, avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]missile{}}
 }
 
 // renew forgets what belongs to a session, or to its client if that is new.
 func (c *combat) renew(newClient bool) {
-	next := newCombat()
+	next := newCombat(c.helm)
 	next.checks, next.errors, next.serial = c.checks, c.errors, c.serial
 	if !newClient {
 		next.prediction, next.rules, next.before = c.prediction, c.rules, c.before
@@ -107,45 +108,43 @@ func (c *combat) renew(newClient bool) {
 }
 
 // fight does what a fighting bot does in a frame, after Update.
-func (b *bot) fight(now time.Time, fresh bool) error {
-	c := &b.combat
+func (c *combat) fight(now time.Time, fresh bool) error {
 	if c.prediction == nil {
-		return b.enlist()
+		return c.enlist()
 	}
 	if err := c.prediction.Err(); err != nil {
 		return err
 	}
-	b.checkPrediction()
-	c.moment = b.client.Render()
+	c.checkPrediction()
+	c.moment = c.client.Render()
 	if fresh {
-		x, z, seen := b.position()
-		c.stick = b.pilot.steer(x, z, seen)
-		b.checkMissiles()
+		c.stick = c.nextStick()
+		c.checkMissiles()
 	}
-	if err := b.hold(now, c.stick); err != nil {
+	tick, turned, err := c.holdStick(now, c.stick)
+	c.noteInput(tick, turned)
+	if err != nil {
 		return err
 	}
-	if len(b.unanswered) >= maxUnanswered {
+	if len(c.unanswered) >= maxUnanswered {
 		return nil
 	}
-	if err := b.shoot(now); err != nil {
+	if err := c.shoot(now); err != nil {
 		return err
 	}
-	return b.launch(now)
+	return c.launch(now)
 }
 
 // enlist asks for the rules, and begins to predict by them. Until then the bot stands
 // still: the prediction must know every input.
-func (b *bot) enlist() error {
-	c := &b.combat
+func (c *combat) enlist() error {
 	if c.described == nil {
-		q, err := client.Ask(b.client, messages.DescribeCommand, 0, messages.Describe{})
+		q, err := client.Ask(c.client, messages.DescribeCommand, 0, messages.Describe{})
 		if err != nil {
 			return err
 		}
 		c.described = q
-		b.unanswered[q.ID()] = 0
-		b.handles.CommandsSent++
+		c.noteCommand(q.ID(), 0)
 		return nil
 	}
 	rules, r, ok := c.described.Poll()
@@ -153,15 +152,15 @@ func (b *bot) enlist() error {
 		return r.Err
 	}
 	c.rules = rules
-	motion := steering.Motion{TickHz: float32(b.client.Welcome().TickHz), Speed: rules.Speed, HalfX: rules.HalfX, HalfZ: rules.HalfZ}
+	motion := steering.Motion{TickHz: float32(c.client.Welcome().TickHz), Speed: rules.Speed, HalfX: rules.HalfX, HalfZ: rules.HalfZ}
 	var err error
-	c.prediction, err = client.Predict(b.client, func(_ uint32, body *schema.Body, s steering.Stick) { motion.Step(body, s) }, client.PredictConfig{})
+	c.prediction, err = client.Predict(c.client, func(_ uint32, body *schema.Body, s steering.Stick) { motion.Step(body, s) }, client.PredictConfig{})
 	return err
 }
 
 // beforeUpdate remembers the predicted state, which what has arrived may correct.
-func (b *bot) beforeUpdate() {
-	if c := &b.combat; c.prediction != nil {
+func (c *combat) beforeUpdate() {
+	if c.prediction != nil {
 		c.at, c.predicted = c.prediction.State()
 		c.before = c.prediction.Stats()
 	}
@@ -169,8 +168,7 @@ func (b *bot) beforeUpdate() {
 
 // checkPrediction measures the correction of the last Update. Nothing but its stick moves an
 // avatar, so none is due once the server has applied the newest change of the stick (B14).
-func (b *bot) checkPrediction() {
-	c := &b.combat
+func (c *combat) checkPrediction() {
 	now, was := c.prediction.Stats(), c.before
 	c.before = now
 	agreed, corrected := now.Agreed-was.Agreed, now.Corrected-was.Corrected
@@ -186,26 +184,29 @@ func (b *bot) checkPrediction() {
 		c.errors = append(c.errors, int64(off*1e6))
 	}
 	c.compared, c.corrected = c.compared+agreed+corrected, c.corrected+corrected
-	own := b.client.Controlled()
+	own := c.client.Controlled()
 	switch {
-	case corrected > 0 && c.steady && off > roundingMetres && !b.oracle.lenient():
+	case corrected > 0 && c.steady && off > roundingMetres && !c.oracle.lenient():
 		c.checks.Unexplained += corrected
-		b.oracle.confuse(own, 0, "B14: its state at tick %d is %.0f mm off the predicted one, with a steady stick since tick %d", now.Confirmed, 1000*off, c.changed)
+		c.oracle.confuse(own, 0, "B14: its state at tick %d is %.0f mm off the predicted one, with a steady stick since tick %d", now.Confirmed, 1000*off, c.changed)
 	case c.compared >= comparedStates:
 		if c.corrected > c.compared/2 {
 			c.checks.Unexplained += c.corrected
-			b.oracle.confuse(own, 0, "B14: of %d states up to tick %d, %d were not as predicted", c.compared, now.Confirmed, c.corrected)
+			c.oracle.confuse(own, 0, "B14: of %d states up to tick %d, %d were not as predicted", c.compared, now.Confirmed, c.corrected)
 		}
 		c.compared, c.corrected = 0, 0
 	}
-	r := b.client.Replica()
+	r := c.client.Replica()
 	c.steady = now.Confirmed == r.Tick() && max(c.changed, c.recalled) <= r.AppliedInput()
 }
 
 // noteInput records the tick of a new input. After a stall of the server its time goes back: it
 // has inputs for ticks that are still to come, which the client has dropped and does not predict.
 // It applies them, and holds the last one, until a later input arrives.
-func (c *combat) noteInput(tick uint32) {
+func (c *combat) noteInput(tick uint32, turned bool) {
+	if turned {
+		c.changed, c.steady = tick, false
+	}
 	if tick < c.named {
 		c.recalled = max(c.recalled, c.named+1)
 	}
@@ -221,23 +222,23 @@ const (
 )
 
 // launch asks for missiles if it is due.
-func (b *bot) launch(now time.Time) error {
-	c, m := &b.combat, b.oracle.find(b.client.Controlled())
+func (c *combat) launch(now time.Time) error {
+	m := c.oracle.find(c.client.Controlled())
 	if now.Before(c.nextLaunch) || m == nil || m.identity == 0 {
 		return nil
 	}
-	c.nextLaunch = b.pause(now, launchEvery)
+	c.nextLaunch = c.pauseFrom(now, launchEvery)
 	l := messages.Launch{
-		Aim: float32(2 * math.Pi * b.rng.Float64()), Serial: c.serial,
-		LeftLife: b.life(), RightLife: b.life(),
+		Aim: float32(2 * math.Pi * c.rng.Float64()), Serial: c.serial,
+		LeftLife: c.life(), RightLife: c.life(),
 	}
 	var err error
 	for _, h := range []*bulk.Handle{&l.Left, &l.Right} {
-		if *h, err = b.client.Provisional(); err != nil {
+		if *h, err = c.client.Provisional(); err != nil {
 			return err
 		}
 	}
-	asked, err := client.Do(b.client, messages.LaunchCommand, 0, l)
+	asked, err := client.Do(c.client, messages.LaunchCommand, 0, l)
 	if err != nil {
 		return err
 	}
@@ -246,46 +247,46 @@ func (b *bot) launch(now time.Time) error {
 		{handle: l.Left, serial: 2 * l.Serial, life: l.LeftLife, maker: m.identity},
 		{handle: l.Right, serial: 2*l.Serial + 1, life: l.RightLife, maker: m.identity},
 	}
-	b.unanswered[asked.ID()] = 0
-	b.handles.CommandsSent++
+	c.noteCommand(asked.ID(), 0)
 	return nil
 }
 
 // life draws a missile's life in ticks: of four, one is not made, and one dies before it
 // can enter.
-func (b *bot) life() uint8 {
-	switch b.rng.IntN(4) {
+func (c *combat) life() uint8 {
+	switch c.rng.IntN(4) {
 	case 0:
 		return 0
 	case 1:
 		return 1
 	}
-	return uint8(20 + b.rng.IntN(200))
+	return uint8(20 + c.rng.IntN(200))
 }
 
-func (b *bot) pause(now time.Time, mean time.Duration) time.Time {
-	return now.Add(time.Duration((0.5 + b.rng.Float64()) * float64(mean)))
-}
-
-// combatResult handles the result of a shot, a launch or the rules, and reports whether it
+// takeResult handles the result of a shot, a launch or the rules, and reports whether it
 // was one.
-func (b *bot) combatResult(r client.Result) bool {
-	c := &b.combat
+func (c *combat) takeResult(r client.Result) bool {
 	if s, ok := c.shots[r.ID]; ok {
 		delete(c.shots, r.ID)
 		if answer, ok := r.Answer.(messages.Shot); ok {
-			b.checkShot(s, answer)
+			c.checkShot(s, answer)
 		} else if code := wire.CodeOf(r.Err); code != wire.RateLimited {
-			b.oracle.confuse(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)
+			c.oracle.confuse(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)
 		}
 		return true
 	}
 	if missiles, ok := c.launches[r.ID]; ok {
 		delete(c.launches, r.ID)
-		b.launched(missiles, wire.CodeOf(r.Err))
+		c.launched(missiles, wire.CodeOf(r.Err))
 		return true
 	}
 	return c.described != nil && c.described.ID() == r.ID
+}
+
+// forgetCommand forgets a command that is not answered.
+func (c *combat) forgetCommand(id uint32) {
+	delete(c.shots, id)
+	delete(c.launches, id)
 }
 
 func distance(a, b [3]float32) float64 {

@@ -18,6 +18,11 @@
 // A bot relies on the client library only for the order of callbacks: the oracle
 // keeps its own state of every handle, and checks the replica against it.
 //
+// A bot coordinates parts, each with its own fields and all with one core: the client, the oracle
+// and the unanswered commands. Its account counts what the network brought, its helm sets the input
+// and measures when a change shows, its asker pokes and renames, its combat predicts, shoots and
+// launches, and its guest plays another game.
+//
 // Invariants, cited in code and tests. A violation is a confusion:
 //
 //	B1 A handle has one identity for ever, and an identity one handle.

@@ -38,10 +38,10 @@ func (d Divergence) String() string {
 	return fmt.Sprintf("bot %d, tick %d: the states of %v are not the server's", d.Bot, d.Tick, d.Entities)
 }
 
-// diverged records a failed audit (B15).
-func (b *bot) diverged(tick uint32, entities []bulk.Handle) {
-	if e := &b.exactness; len(e.divergences) < recordedDivergences {
-		e.divergences = append(e.divergences, Divergence{b.number, tick, entities})
+// recordDivergence records a failed audit of a bot (B15).
+func (e *exactness) recordDivergence(bot int, tick uint32, entities []bulk.Handle) {
+	if len(e.divergences) < recordedDivergences {
+		e.divergences = append(e.divergences, Divergence{bot, tick, entities})
 	}
 }
 
@@ -94,10 +94,4 @@ func mean(sum, n uint64) float64 {
 		return 0
 	}
 	return rounded(float64(sum)/float64(n), 1)
-}
-
-// rows counts the rows that were received.
-func (b *bot) rows() uint64 {
-	s := b.client.Replica().Stats()
-	return s.Rows + s.RowsLate
 }

@@ -18,9 +18,9 @@ func TestExactness(t *testing.T) {
 	require.Equal(t, &Motion{CleanBodies: 150, OwedPerClientS: 3.5, BodyTicks: 60, Rerun: 5, Audits: 4, Faults: 2, Overruns: 1}, sum.report(sum.Owed, 2))
 	require.Zero(t, *exactness{}.report(7, 0), "nobody was connected")
 
-	b := &bot{number: 4}
+	b := &bot{}
 	for tick := range uint32(2 * recordedDivergences) {
-		b.diverged(tick, []bulk.Handle{bulk.NewHandle(17, 3)})
+		b.exactness.recordDivergence(4, tick, []bulk.Handle{bulk.NewHandle(17, 3)})
 	}
 	b.exactness.leave(nil)
 	require.Len(t, b.exactness.divergences, recordedDivergences, "they outlive the client")

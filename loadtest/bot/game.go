@@ -59,89 +59,96 @@ type Frame struct {
 	Fresh  bool // a snapshot has arrived since the last frame
 }
 
-// seat returns the behavior for the next visit.
-func (b *bot) seat() error {
-	if b.config.Player.New == nil {
+// guest plays another game than internal/scenes, as its Behavior says.
+type guest struct {
+	*helm
+	behavior Behavior
+	held     []byte // the newest input, encoded
+}
+
+// newBehavior makes the behavior for the next visit.
+func (g *guest) newBehavior() error {
+	if g.config.Player.New == nil {
 		return nil
 	}
 	var err error
-	b.behavior, err = b.config.Player.New(Seat{Number: b.number, Name: nameOf(b.number), Rand: b.rng})
+	g.behavior, err = g.config.Player.New(Seat{Number: g.number, Name: nameOf(g.number), Rand: g.rng})
 	if err != nil {
-		return fmt.Errorf("bot %d: %w", b.number, err)
+		return fmt.Errorf("bot %d: %w", g.number, err)
 	}
 	return nil
 }
 
-// enter begins the behavior's visit.
-func (b *bot) enter() error {
-	if b.behavior.Joined == nil {
+// beginVisit begins the behavior's visit.
+func (g *guest) beginVisit() error {
+	if g.behavior.Joined == nil {
 		return nil
 	}
-	return b.behavior.Joined(b.client)
+	return g.behavior.Joined(g.client)
 }
 
-// behave does what the game's bots do in a frame.
-func (b *bot) behave(now time.Time, fresh bool) error {
-	f := &Frame{Client: b.client, Now: now, Fresh: fresh}
-	if b.config.Scenario != Idle {
-		if err := b.holdInput(f); err != nil {
+// endVisit forgets the input that the next client has not sent.
+func (g *guest) endVisit() { g.held = nil }
+
+// playFrame does what the game's bots do in a frame.
+func (g *guest) playFrame(now time.Time, fresh bool) error {
+	f := &Frame{Client: g.client, Now: now, Fresh: fresh}
+	if g.config.Scenario != Idle {
+		if err := g.holdInput(f); err != nil {
 			return err
 		}
-		if b.behavior.Act != nil {
-			if err := b.behavior.Act(f); err != nil {
+		if g.behavior.Act != nil {
+			if err := g.behavior.Act(f); err != nil {
 				return err
 			}
 		}
 	}
-	if b.behavior.Check != nil {
-		if err := b.behavior.Check(f); err != nil {
-			return fmt.Errorf("the game's check at tick %d: %w", b.client.Replica().Tick(), err)
+	if g.behavior.Check != nil {
+		if err := g.behavior.Check(f); err != nil {
+			return fmt.Errorf("the game's check at tick %d: %w", g.client.Replica().Tick(), err)
 		}
 	}
 	return nil
 }
 
 // holdInput sets the behavior's input, and watches a change for its effect.
-func (b *bot) holdInput(f *Frame) error {
-	if b.behavior.Input == nil {
+func (g *guest) holdInput(f *Frame) error {
+	if g.behavior.Input == nil {
 		return nil
 	}
-	in := b.behavior.Input(f)
+	in := g.behavior.Input(f)
 	if in == nil {
 		return nil
 	}
-	tick, err := b.client.SetInputValue(in)
+	tick, err := g.client.SetInputValue(in)
 	if err != nil {
 		return err
 	}
-	held, err := b.behavior.Schema.Input().AppendValue(nil, in) // as the server receives it
+	held, err := g.behavior.Schema.Input().AppendValue(nil, in) // as the server receives it
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(held, b.held) {
-		b.held = held
-		if v, ok := b.look(); ok {
-			b.inputs.press(f.Now, tick, v)
-		}
+	if !bytes.Equal(held, g.held) {
+		g.held = held
+		g.watchChange(f.Now, tick)
 	}
 	return nil
 }
 
-// ownResult counts the result of a command of the game's bots, and checks what it says about
+// checkResult counts the result of a command of the game's bots, and checks what it says about
 // its target (B5).
-func (b *bot) ownResult(r client.Result) {
-	b.handles.CommandsSent++
+func (g *guest) checkResult(r client.Result) {
+	g.handles.CommandsSent++
 	if r.Err == client.ErrUnanswered {
-		b.past.outages.unanswered++
 		return
 	}
 	code := wire.CodeOf(r.Err)
 	if code == wire.OK {
-		b.handles.CommandsExecuted++
+		g.handles.CommandsExecuted++
 	} else {
-		b.handles.CommandsRejected++
+		g.handles.CommandsRejected++
 	}
-	if fate, _ := b.oracle.fateOf(r.Target); r.Target != 0 && fate != statusUnknown { // an event of the game may have named it
-		b.oracle.checkAnswer(r.Target, code, r.Verdict)
+	if fate, _ := g.oracle.fateOf(r.Target); r.Target != 0 && fate != statusUnknown { // an event of the game may have named it
+		g.oracle.checkAnswer(r.Target, code, r.Verdict)
 	}
 }

@@ -36,23 +36,22 @@ type missile struct {
 }
 
 // launched records the answer to a launch. Its provisional handles were answered before.
-func (b *bot) launched(missiles []missile, code wire.Code) {
-	c := &b.combat
+func (c *combat) launched(missiles []missile, code wire.Code) {
 	for _, w := range missiles {
-		w.real = b.client.Real(w.handle)
+		w.real = c.client.Real(w.handle)
 		c.checks.Provisionals++
 		switch bound := code == wire.OK && w.life > 0; {
 		case bound && w.real == 0:
-			b.oracle.confuse(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
+			c.oracle.confuse(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
 		case !bound && w.real != 0:
-			b.oracle.confuse(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
+			c.oracle.confuse(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
 		}
 		if w.real == 0 {
 			c.checks.Rejected++
 		} else {
 			c.checks.Bound++
-			w.end = b.client.Replica().StructureTick() + uint32(w.life) + b.oracle.patience // its Answer came with the Result
-			b.oracle.learn(w.real)
+			w.end = c.client.Replica().StructureTick() + uint32(w.life) + c.oracle.patience // its Answer came with the Result
+			c.oracle.learn(w.real)
 		}
 		c.answered = append(c.answered, w)
 	}
@@ -62,81 +61,80 @@ func (b *bot) launched(missiles []missile, code wire.Code) {
 }
 
 // checkMissiles checks what all provisional handles stand for.
-func (b *bot) checkMissiles() {
-	c := &b.combat
+func (c *combat) checkMissiles() {
 	for _, all := range c.launches {
 		for i := range all {
 			w := &all[i]
-			entity := b.client.Real(w.handle)
+			entity := c.client.Real(w.handle)
 			if w.real != 0 && entity != w.real {
-				b.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
+				c.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			}
 			w.real = entity
 			if w.real != 0 {
-				b.checkMissile(w)
+				c.checkMissile(w)
 			}
 		}
 	}
 	for i := range c.answered {
 		w := &c.answered[i]
-		if entity := b.client.Real(w.handle); entity != w.real {
-			b.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
+		if entity := c.client.Real(w.handle); entity != w.real {
+			c.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			w.real = entity
 		}
-		if v := b.client.Resolve(w.handle); w.real == 0 && v != wire.Stale {
-			b.oracle.confuse(0, 0, "B12: %v was rejected and is %v", w.handle, v)
+		if v := c.client.Resolve(w.handle); w.real == 0 && v != wire.Stale {
+			c.oracle.confuse(0, 0, "B12: %v was rejected and is %v", w.handle, v)
 		}
 		if w.real != 0 {
-			b.checkMissile(w)
+			c.checkMissile(w)
 		}
 	}
 }
 
 // checkMissile compares the entity of a bound handle with its maker and serial.
-func (b *bot) checkMissile(w *missile) {
-	e, v := b.client.Entity(w.handle), b.client.Resolve(w.handle)
+func (c *combat) checkMissile(w *missile) {
+	e, v := c.client.Entity(w.handle), c.client.Resolve(w.handle)
 	a := answer{verdict: v}
 	if e != nil {
-		a.present, a.handle, a.identity = true, e.Handle(), b.identityOf(e)
+		a.present, a.handle, a.identity = true, e.Handle(), c.identityOf(e)
 		w.entered = true
 		if name, _ := client.Of(messages.Names).Get(e); name.Text != missileName(w.serial, w.maker) {
-			b.oracle.confuse(e.Handle(), a.identity, "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
+			c.oracle.confuse(e.Handle(), a.identity, "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
 		}
 	}
-	b.count(v)
-	b.oracle.checkProbe(w.real, a)
+	c.countVerdict(v)
+	c.oracle.checkProbe(w.real, a)
 	switch {
 	case v == wire.Stale && !w.finished:
 		w.finished = true
 		if !w.entered {
-			b.combat.checks.Unseen++
+			c.checks.Unseen++
 		}
-	case v != wire.Stale && w.end != 0 && b.oracle.told > w.end && !b.oracle.lenient():
-		b.oracle.confuse(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
-		w.end = b.oracle.told + b.oracle.patience
+	case v != wire.Stale && w.end != 0 && c.oracle.told > w.end && !c.oracle.lenient():
+		c.oracle.confuse(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
+		w.end = c.oracle.told + c.oracle.patience
 	}
 }
 
 // missileEntered checks that a missile of this bot enters as what its provisional handle stands for.
-func (b *bot) missileEntered(e *client.Entity, name string) {
-	if b.client == nil { // Dial has not returned
+func (c *combat) missileEntered(e *client.Entity, name string) {
+	if c.client == nil { // Dial has not returned
 		return
 	}
 	serial, maker, ok := missileOf(name)
-	own := b.oracle.find(b.client.Controlled())
+	own := c.oracle.find(c.client.Controlled())
 	if !ok || own == nil || maker != own.identity {
 		return
 	}
-	for _, w := range b.missilesOf(serial) {
-		if entity := b.client.Real(w.handle); entity != e.Handle() {
-			b.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its provisional handle %v stands for %v", serial, w.handle, entity)
+	for _, w := range c.missilesOf(serial) {
+		if entity := c.client.Real(w.handle); entity != e.Handle() {
+			c.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its provisional handle %v stands for %v", serial, w.handle, entity)
 		}
 	}
 }
 
-func (b *bot) missilesOf(serial uint32) (found []missile) {
-	lists := [][]missile{b.combat.answered}
-	for _, all := range b.combat.launches {
+func (c *combat) missilesOf(serial uint32) (found []missile) {
+	lists := [][]missile{c.answered}
+	for _, all := range c.launches {
 		lists = append(lists, all)
 	}
 	for _, all := range lists {

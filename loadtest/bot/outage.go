@@ -1,8 +1,6 @@
 package bot
 
 import (
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -43,10 +41,12 @@ func (o outages) plus(p outages) outages {
 func (b *bot) changed(s client.StateChange) {
 	switch {
 	case b.client == nil: // before Dial has returned: joined reads the newest Welcome
-		b.forget(0, wire.MaxSlots)
+		b.forgetHandles(0, wire.MaxSlots)
 	case s.State == client.Reconnecting:
-		b.lose(s.Err)
-	case s.State == client.Joined && b.outage.lost:
+		now := time.Now()
+		b.account.closeAtLoss(now, s.Err)
+		b.publish(now, false)
+	case s.State == client.Joined && b.account.outage.lost:
 		b.rejoined(s)
 	case s.State == client.Joined && s.Moved:
 		b.combat.renew(false)
@@ -57,67 +57,29 @@ func (b *bot) changed(s client.StateChange) {
 // enterRoom replaces the oracle for the room that the server has moved the session to.
 func (b *bot) enterRoom() {
 	w := b.client.Welcome()
-	b.forget(w.GenerationFloor, w.MaxSlots)
+	b.forgetHandles(w.GenerationFloor, w.MaxSlots)
 	b.oracle.patience = nameSeconds * uint32(w.TickHz)
-}
-
-// lose closes the account of a lost connection: snapshots sent during the outage do not
-// count as missing.
-func (b *bot) lose(why error) {
-	now := time.Now()
-	visit := b.visit(now)
-	b.past = b.past.plus(visit)
-	b.past.outages.lost++
-	o := &b.outage
-	o.count, o.lost, o.why = o.count+1, true, why
-	o.arrived, o.frames, o.bytes = b.arrived(), b.client.Replica().Stats().Frames, b.client.Stats().BytesReceived
-	o.rows = b.rows()
-	b.begun, b.firstSeq, b.highestSeq = now, 0, 0
-	b.oracle.until = math.MaxUint32
-	b.publish(now, false)
 }
 
 // rejoined updates the memory of handles for the new session (B6).
 func (b *bot) rejoined(s client.StateChange) {
 	w := b.client.Welcome()
 	b.oracle.patience = nameSeconds * uint32(w.TickHz)
-	sum := &b.past.outages
+	b.account.countRejoin(s)
 	if !s.Resumed {
 		b.combat.renew(false)
 	}
 	switch {
 	case s.Resumed:
-		sum.resumed++
 	case s.Moved:
 		b.enterRoom()
 	case s.NewWorld && b.oracle.precedes(w.GenerationFloor):
-		sum.newWorlds++
 		b.oracle.restart(w.GenerationFloor, w.MaxSlots)
 	case s.NewWorld:
-		sum.newWorlds++
-		b.forget(w.GenerationFloor, w.MaxSlots)
+		b.forgetHandles(w.GenerationFloor, w.MaxSlots)
 	default:
-		sum.anew++
 		b.oracle.renew()
 	}
-}
-
-// over records the first snapshot after an outage.
-func (o *outage) over(b *bot, now time.Time) {
-	if o.lost {
-		b.past.outages.recoveries = append(b.past.outages.recoveries, now.Sub(o.since))
-		o.lost = false
-		b.oracle.until = b.oracle.tick + b.oracle.patience
-	}
-	o.since = now
-}
-
-// forget replaces the oracle: it expects nothing of earlier handles.
-func (b *bot) forget(floor, slots uint32) {
-	next := newOracle(b.number, rememberedHandles, floor, slots)
-	next.forgotten, next.confusions, next.recorded = b.oracle.forgotten, b.oracle.confusions, b.oracle.recorded
-	next.foreign, next.heard, next.patience = b.oracle.foreign, b.oracle.heard, b.oracle.patience
-	b.oracle = next
 }
 
 // renew handles a new session in the same run of the world: destroyed handles stay so,
@@ -154,14 +116,6 @@ func (o *oracle) restart(floor, slots uint32) {
 	o.flashes = newWindow[uint32](flashSerials) // another run counts from 1
 }
 
-// missing returns why a bot has no connection at the end of a run, or nil.
-func (b *bot) missing() error {
-	if b.client == nil || b.client.State() != client.Reconnecting {
-		return nil
-	}
-	return fmt.Errorf("no connection for %.1f s: %w", time.Since(b.outage.since).Seconds(), b.outage.why)
-}
-
 // Outages reports lost connections and their recovery.
 type Outages struct {
 	Lost       uint64 `json:"connections_lost"`
@@ -178,18 +132,4 @@ type Outages struct {
 func (o outages) report() Outages {
 	l := latencyOfAll(o.recoveries)
 	return Outages{o.lost, o.resumed, o.anew, o.newWorlds, o.unanswered, l.P50Ms, l.P99Ms, l.MaxMs}
-}
-
-// lostResult handles a command whose connection was lost: it may or may not have been
-// executed, and nothing follows for its target.
-func (b *bot) lostResult(r client.Result) {
-	delete(b.renaming, r.ID)
-	delete(b.combat.shots, r.ID)
-	delete(b.combat.launches, r.ID)
-	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
-		b.oracle.confuse(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
-	}
-	delete(b.unanswered, r.ID)
-	b.oracle.unsure = true // of what its answer named
-	b.past.outages.unanswered++
 }

@@ -25,9 +25,9 @@ const (
 	longestLeg  = 120
 )
 
-// steer returns the input for the next tick. Its arguments are the body's position, if it
+// nextStick returns the input for the next tick. Its arguments are the body's position, if it
 // is in view.
-func (p *pilot) steer(x, z float64, seen bool) steering.Stick {
+func (p *pilot) nextStick(x, z float64, seen bool) steering.Stick {
 	outside := seen && (math.Abs(x) > p.area || math.Abs(z) > p.area)
 	switch {
 	case outside && !p.back:

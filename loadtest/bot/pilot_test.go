@@ -18,7 +18,7 @@ func TestPilotStaysInItsArea(t *testing.T) {
 		var x, z float64
 		farthest, turns, last := 0.0, 0, steering.Stick{}
 		for range 3600 * 20 {
-			in := p.steer(x, z, true)
+			in := p.nextStick(x, z, true)
 			if in != last {
 				turns++
 			}
@@ -40,7 +40,7 @@ func TestRestlessPilot(t *testing.T) {
 	var x, z float64
 	changes, last := 0, steering.Stick{}
 	for range ticks {
-		in := p.steer(x, z, true)
+		in := p.nextStick(x, z, true)
 		if in != last {
 			changes++
 		}
@@ -57,7 +57,7 @@ func TestPilotWithoutBody(t *testing.T) {
 	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50}
 	moved := false
 	for range 400 {
-		in := p.steer(1e9, 1e9, false)
+		in := p.nextStick(1e9, 1e9, false)
 		moved = moved || in != steering.Stick{}
 		require.NotEqual(t, int8(-128), in.X)
 	}

@@ -170,7 +170,7 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 		err := b.play(staying)
 		leave()
 		if err == nil {
-			err = b.missing()
+			err = b.account.lostError()
 			if err != nil && ctx.Err() == nil {
 				continue // stay to see how the outage ends
 			}
@@ -201,7 +201,7 @@ func (r *run) stay(ctx context.Context, b *bot) (context.Context, context.Cancel
 // end of the run.
 func (r *run) dialFailed(ctx context.Context, b *bot, err error) outcome {
 	if ctx.Err() != nil {
-		return b.past
+		return b.account.past
 	}
 	return r.broken(b, err)
 }

@@ -32,18 +32,18 @@ func (s *sightings) around(moment float64) (before, after uint32) {
 	return before, after
 }
 
-// sighted records that a state of an avatar has arrived.
-func (b *bot) sighted(e *client.Entity) {
-	if b.config.Scenario != Combat {
+// noteSighting records that a state of an avatar has arrived.
+func (c *combat) noteSighting(e *client.Entity) {
+	if c.config.Scenario != Combat {
 		return
 	}
 	if name, ok := client.Of(messages.Names).Get(e); !ok || isMissile(name.Text) {
 		return
 	}
-	s := b.combat.avatars[e.Handle()]
+	s := c.avatars[e.Handle()]
 	if s == nil {
 		s = &sightings{}
-		b.combat.avatars[e.Handle()] = s
+		c.avatars[e.Handle()] = s
 	}
 	s.add(e.Tick())
 }
@@ -73,8 +73,7 @@ type shot struct {
 }
 
 // shoot shoots at an avatar as it is drawn, if that is due.
-func (b *bot) shoot(now time.Time) error {
-	c := &b.combat
+func (c *combat) shoot(now time.Time) error {
 	own, ok := c.prediction.State()
 	if now.Before(c.nextShot) || !ok || c.moment.Tick == 0 {
 		return nil
@@ -82,10 +81,10 @@ func (b *bot) shoot(now time.Time) error {
 	s := shot{moment: uint32(c.moment.Tick * 256)}
 	best := math.Inf(1)
 	for h, seen := range c.avatars {
-		if h == b.client.Controlled() || len(s.drawn) == drawnAvatars {
+		if h == c.client.Controlled() || len(s.drawn) == drawnAvatars {
 			continue
 		}
-		body, ok := client.Body.At(b.client.Replica().Entity(h), c.moment)
+		body, ok := client.Body.At(c.client.Replica().Entity(h), c.moment)
 		if !ok {
 			continue
 		}
@@ -100,20 +99,19 @@ func (b *bot) shoot(now time.Time) error {
 	if s.target == 0 {
 		return nil
 	}
-	c.nextShot = b.pause(now, shootEvery)
-	asked, err := client.Ask(b.client, messages.ShootCommand, 0, messages.Shoot{Aim: float32(s.aim)})
+	c.nextShot = c.pauseFrom(now, shootEvery)
+	asked, err := client.Ask(c.client, messages.ShootCommand, 0, messages.Shoot{Aim: float32(s.aim)})
 	if err != nil {
 		return err
 	}
 	c.shots[asked.ID()] = s
-	b.unanswered[asked.ID()] = 0
-	b.handles.CommandsSent++
+	c.noteCommand(asked.ID(), 0)
 	return nil
 }
 
 // checkShot compares the answer to a shot with what the bot had drawn (B13).
-func (b *bot) checkShot(s shot, a messages.Shot) {
-	c, o := &b.combat, b.oracle
+func (c *combat) checkShot(s shot, a messages.Shot) {
+	o := c.oracle
 	c.checks.Shots++
 	switch a.Hit {
 	case s.target:
@@ -124,7 +122,7 @@ func (b *bot) checkShot(s shot, a messages.Shot) {
 		c.checks.Blocked++
 	}
 	o.learn(a.Hit)
-	if a.Hit != 0 && a.Hit == b.client.Controlled() {
+	if a.Hit != 0 && a.Hit == c.client.Controlled() {
 		o.confuse(a.Hit, 0, "B13: this bot has hit itself")
 	}
 	drawnTick, view := uint16(s.moment/256), int32(a.View)<<8|int32(a.Fraction)

@@ -3,7 +3,6 @@ package bot
 import (
 	"time"
 
-	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes/steering"
 )
 
@@ -71,36 +70,4 @@ func (w *inputWatch) observe(now time.Time, v view) (latency time.Duration, ok b
 	}
 	hidden := max(float64(turns)-v.moment, 0) // ticks
 	return waited + time.Duration(hidden/v.hz*float64(time.Second)), true
-}
-
-// watchInput measures the pending input after a snapshot.
-func (b *bot) watchInput(now time.Time) {
-	if !b.inputs.pending {
-		return
-	}
-	v, ok := b.look()
-	if !ok {
-		b.inputs.pending = false // not in view
-		return
-	}
-	if latency, ok := b.inputs.observe(now, v); ok {
-		b.visible = append(b.visible, latency.Microseconds())
-	}
-}
-
-// look returns the current view of the avatar, if it is in view.
-func (b *bot) look() (view, bool) {
-	r := b.client.Replica()
-	e := r.Entity(b.client.Controlled())
-	body, ok := client.Body.Get(e)
-	if e == nil || !ok {
-		return view{}, false
-	}
-	s := b.client.Stats()
-	_, _, exact := e.Exact()
-	return view{
-		tick: r.Tick(), applied: r.AppliedInput(), velocity: body.Velocity,
-		moment: s.Clock.Tick - s.Delay.Seconds()*s.Clock.TickHz, hz: s.Clock.TickHz,
-		exact: exact,
-	}, true
 }

@@ -25,8 +25,8 @@ func (p *picture) draw(now time.Time) {
 	body, ok := client.Body.At(p.client.Replica().Entity(p.client.Controlled()), m)
 	switch {
 	case !ok:
-	case p.pressed.IsZero() && p.inputs.pending:
-		p.pressed, p.before = p.inputs.pressed, body.Velocity
+	case p.pressed.IsZero() && p.helm.inputs.pending:
+		p.pressed, p.before = p.helm.inputs.pressed, body.Velocity
 	case !p.pressed.IsZero() && body.Velocity != p.before:
 		p.times = append(p.times, now.Sub(p.pressed).Microseconds())
 		p.pressed = time.Time{}
@@ -63,7 +63,7 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 			require.NoError(t, s.RunFor(30*time.Second))
 			var computed, drawn []int64
 			for _, p := range pictures {
-				computed, drawn = append(computed, p.visible...), append(drawn, p.times...)
+				computed, drawn = append(computed, p.helm.visible...), append(drawn, p.times...)
 			}
 			require.Greater(t, len(drawn), 20)
 			require.InDelta(t, len(drawn), len(computed), float64(len(pictures)))

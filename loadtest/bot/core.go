@@ -1,0 +1,160 @@
+package bot
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/messages"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// core holds what all parts of a bot use: its client, the memory of its oracle, and the commands
+// that are not answered.
+type core struct {
+	number     int
+	config     Config
+	rng        *rand.Rand
+	client     *client.Client // nil until the first Dial has returned
+	oracle     *oracle
+	handles    Handles
+	unanswered map[uint32]bulk.Handle // command -> its target
+}
+
+// identityOf returns the identity of an entity, which bots of other games take its handle for.
+func (c *core) identityOf(e *client.Entity) uint64 {
+	if !c.config.Player.scenes {
+		return uint64(e.Handle())
+	}
+	v, _ := client.Of(messages.Identities).Get(e)
+	return v.Number()
+}
+
+// probeHandles resolves handles of every kind and compares the answers with memory.
+func (c *core) probeHandles() {
+	replica := c.client.Replica()
+	for i := range probesPerUpdate {
+		h := c.chooseHandle(i)
+		a := answer{verdict: replica.Resolve(h)}
+		if e := replica.Entity(h); e != nil {
+			a.present, a.handle, a.identity = true, e.Handle(), c.identityOf(e)
+		}
+		c.countVerdict(a.verdict)
+		c.oracle.checkProbe(h, a)
+	}
+}
+
+// countVerdict counts the answer to a probe.
+func (c *core) countVerdict(v wire.Verdict) {
+	c.handles.Probes++
+	switch v {
+	case wire.Live:
+		c.handles.Live++
+	case wire.Hidden:
+		c.handles.Hidden++
+	case wire.Pending:
+		c.handles.Pending++
+	case wire.Stale:
+		c.handles.Stale++
+	}
+}
+
+// chooseHandle picks the handle for the next question, in rotation: two each that are shown,
+// hidden and destroyed, one forged, and one that may be issued next.
+func (c *core) chooseHandle(question int) bulk.Handle {
+	dice := c.rng.IntN
+	h := c.oracle.draw(status(question%4), dice)
+	if h == 0 { // none of that fate: take any
+		h = c.oracle.draw(statusUnknown, dice)
+	}
+	switch {
+	case question%8 == 0 || h == 0:
+		return forge(c.rng, c.oracle.slots)
+	case question%8 == 4:
+		return neighbour(h)
+	}
+	return h
+}
+
+// noteCommand records a command that was sent.
+func (c *core) noteCommand(id uint32, target bulk.Handle) {
+	c.unanswered[id] = target
+	c.handles.CommandsSent++
+}
+
+// avatarPosition returns the position of the bot's own body if it is in view.
+func (c *core) avatarPosition() (x, z float64, seen bool) {
+	e := c.client.Replica().Entity(c.client.Controlled())
+	if e == nil {
+		return 0, 0, false
+	}
+	body, seen := client.Body.Get(e)
+	return float64(body.Position[0]), float64(body.Position[2]), seen
+}
+
+// avatarView returns the current view of the avatar, if it is in view.
+func (c *core) avatarView() (view, bool) {
+	r := c.client.Replica()
+	e := r.Entity(c.client.Controlled())
+	body, ok := client.Body.Get(e)
+	if e == nil || !ok {
+		return view{}, false
+	}
+	s := c.client.Stats()
+	_, _, exact := e.Exact()
+	return view{
+		tick: r.Tick(), applied: r.AppliedInput(), velocity: body.Velocity,
+		moment: s.Clock.Tick - s.Delay.Seconds()*s.Clock.TickHz, hz: s.Clock.TickHz,
+		exact: exact,
+	}, true
+}
+
+// forgetHandles replaces the oracle: it expects nothing of earlier handles.
+func (c *core) forgetHandles(floor, slots uint32) {
+	next := newOracle(c.number, rememberedHandles, floor, slots)
+	next.forgotten, next.confusions, next.recorded = c.oracle.forgotten, c.oracle.confusions, c.oracle.recorded
+	next.foreign, next.heard, next.patience = c.oracle.foreign, c.oracle.heard, c.oracle.patience
+	c.oracle = next
+}
+
+// endVisit forgets what the next client knows nothing about.
+func (c *core) endVisit() {
+	c.forgetHandles(0, wire.MaxSlots)
+	c.client = nil
+	clear(c.unanswered)
+}
+
+// pauseFrom returns when a pause ends that lasts half to one and a half of mean.
+func (c *core) pauseFrom(now time.Time, mean time.Duration) time.Time {
+	return now.Add(time.Duration((0.5 + c.rng.Float64()) * float64(mean)))
+}
+
+// draw returns a random remembered handle with that fate, or with any for statusUnknown.
+// It is 0 if there is none, or if the draws missed.
+func (o *oracle) draw(want status, dice func(int) int) bulk.Handle {
+	if len(o.known) == 0 {
+		return 0
+	}
+	for range searches {
+		m := &o.known[dice(len(o.known))]
+		if want == statusUnknown || (m.status == want || want == statusDestroyed) && o.fate(m) == want {
+			return m.handle
+		}
+	}
+	return 0
+}
+
+// forge returns a made-up handle: any 64 bits, or the shape of real ones, with low
+// generations as likely as high ones.
+func forge(dice *rand.Rand, slots uint32) bulk.Handle {
+	if dice.IntN(4) == 0 {
+		return bulk.Handle(dice.Uint64())
+	}
+	return bulk.NewHandle(dice.Uint32N(max(slots, 1)), 2*dice.Uint32N(1<<dice.UintN(17))+1)
+}
+
+// neighbour returns the handle of the next tenant in h's slot, known or not.
+func neighbour(h bulk.Handle) bulk.Handle {
+	return bulk.NewHandle(h.Index(), h.Generation()+2)
+}

@@ -1,0 +1,70 @@
+package bot
+
+import (
+	"time"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/scenes/messages"
+	"github.com/worldd/worldd/internal/scenes/steering"
+)
+
+// helm sets the input of a bot of internal/scenes, and measures when the bot's picture shows a
+// change.
+type helm struct {
+	*core
+	pilot   pilot
+	inputs  inputWatch
+	visible []int64 // µs, since the last publish
+}
+
+// steer holds the pilot's next input.
+func (h *helm) steer(now time.Time) error {
+	_, _, err := h.holdStick(now, h.nextStick())
+	return err
+}
+
+// nextStick returns the pilot's input for the place of the avatar.
+func (h *helm) nextStick() steering.Stick {
+	x, z, seen := h.avatarPosition()
+	return h.pilot.nextStick(x, z, seen)
+}
+
+// holdStick sets the input and watches a change for its effect. It returns the tick that the input
+// is for.
+func (h *helm) holdStick(now time.Time, input steering.Stick) (tick uint32, turned bool, err error) {
+	tick, err = client.SetInput(h.client, messages.Stick, input)
+	turned = input != h.inputs.held
+	if turned {
+		h.watchChange(now, tick)
+		h.inputs.held = input
+	}
+	return tick, turned, err
+}
+
+// watchChange begins to watch for the effect of an input that was changed for a tick.
+func (h *helm) watchChange(now time.Time, tick uint32) {
+	if v, ok := h.avatarView(); ok {
+		h.inputs.press(now, tick, v)
+	}
+}
+
+// stopWatching gives up on the pending input.
+func (h *helm) stopWatching() { h.inputs.pending = false }
+
+// endVisit forgets the input that the next client has not sent.
+func (h *helm) endVisit() { h.inputs = inputWatch{} }
+
+// watchInput measures the pending input after a snapshot.
+func (h *helm) watchInput(now time.Time) {
+	if !h.inputs.pending {
+		return
+	}
+	v, ok := h.avatarView()
+	if !ok {
+		h.inputs.pending = false // not in view
+		return
+	}
+	if latency, ok := h.inputs.observe(now, v); ok {
+		h.visible = append(h.visible, latency.Microseconds())
+	}
+}
