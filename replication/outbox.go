@@ -31,6 +31,11 @@ func (o *outbox) writeReport(w *workspace, tick uint32, r wire.Record) {
 	o.writeRecord(w, r)
 }
 
+// writeAnswer writes what the client's provisional handle index stands for; 0 is nothing.
+func (o *outbox) writeAnswer(r *Replicator, index uint32, h bulk.Handle) {
+	o.writeReport(r.ownWorkspace(), r.Tick(), wire.Record{Op: wire.OpAnswer, Number: index, Handle: h})
+}
+
 // writeExtension writes the extension in the workspace.
 func (o *outbox) writeExtension(w *workspace) {
 	x := w.extension

@@ -113,15 +113,11 @@ func (v *Viewer) Bind(index uint32, h bulk.Handle) bool {
 		return false
 	}
 	v.NoteSent(h) // the client learns of its death even if it never enters (H3)
-	v.writeAnswer(wire.Record{Op: wire.OpAnswer, Number: index, Handle: h})
+	v.outbox.writeAnswer(v.replicator, index, h)
 	return true
 }
 
 // Reject tells the client that its provisional handle index will stand for no entity.
 func (v *Viewer) Reject(index uint32) {
-	v.writeAnswer(wire.Record{Op: wire.OpAnswer, Number: index})
-}
-
-func (v *Viewer) writeAnswer(r wire.Record) {
-	v.outbox.writeReport(v.replicator.ownWorkspace(), v.replicator.Tick(), r)
+	v.outbox.writeAnswer(v.replicator, index, 0)
 }
