@@ -80,6 +80,12 @@ func (c *clean) setRate(tickHz int) {
 	c.disturbedWithin = uint32(max(tickHz/disturbedShare, minDisturbedWithin))
 }
 
+// addViewer counts a viewer that simulates.
+func (c *clean) addViewer() { c.viewers++ }
+
+// removeViewer forgets a viewer that simulates.
+func (c *clean) removeViewer() { c.viewers-- }
+
 // anyExact reports whether the world has a kind whose bodies may be exact.
 func (c *clean) anyExact() bool {
 	return slices.ContainsFunc(c.kinds, func(k exactKind) bool { return k.exact })
@@ -231,6 +237,9 @@ type exactParts struct {
 	grid       wire.Grid
 	values     []uint32 // of spawnedRow
 }
+
+// beginFrame drops the parts of another capture's frame.
+func (e *exactParts) beginFrame(capture uint64) { e.capture = capture }
 
 // readSlot reads the exact state and the quantised body of a slot.
 func (e *exactParts) readSlot(slot uint32) (wire.Form, bool) {

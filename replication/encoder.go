@@ -14,9 +14,6 @@ import (
 // encoder allocates nothing.
 type encoder struct {
 	writer  bitio.Writer
-	keys    []codingKey      // of the selected rows, ascending by slot
-	rows    []uint32         // row indexes
-	chunks  []rowcodec.Chunk // encoded bits
 	coding  wire.RowCoding
 	headers []wire.RowHeader
 	order   []rowcodec.Chunk
@@ -27,6 +24,10 @@ type encoder struct {
 	isExact bool // a row is exact
 	bits    int  // size of the rows with their headers
 }
+
+// beginViewer prepares for a viewer that simulates, with the exact parts of rows and the cache of
+// their bits, or for another one: both are nil.
+func (e *encoder) beginViewer(parts *exactParts, cache *rowCache) { e.parts, e.cache = parts, cache }
 
 // exactBits returns the bits that a row takes besides for a viewer that simulates, in a
 // datagram with exact rows.

@@ -114,7 +114,7 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	row := r.frame.currentRow(t, v.Owns(e.handle))
 	r.frame.schema.References(row, func(h bulk.Handle) { v.noteSent(w, h) })
 	texts := w.enterTexts(r.frame.schema, t, row.Owned)
-	w.stats.TextBytes += uint64(len(texts))
+	w.stats.countEnterTexts(len(texts))
 	var exact wire.Exact
 	if v.simulation != nil {
 		v.simulation.sendKind(w, &v.outbox, r.clean, t.kind)

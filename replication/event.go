@@ -73,7 +73,7 @@ func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
 		v.noteSent(w, h)
 	}
 	o.writeReport(w, v.replicator.Tick(), wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
-	v.stats.Events++
+	v.stats.countReliable()
 	return true
 }
 
@@ -121,8 +121,6 @@ func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
 	for _, h := range handles {
 		v.noteSent(w, h)
 	}
-	w.stats.UnreliableEvents += uint64(taken)
-	w.stats.EventBytes += uint64(len(encoded))
-	v.stats.Events += uint64(taken)
+	v.stats.countUnreliable(&w.stats, taken, len(encoded))
 	return encoded
 }

@@ -26,6 +26,16 @@ type packer struct {
 	required    bitmap   // rows that a complete snapshot has; shorter if the rest has none
 	incomplete  bool     // the snapshot lacks more than rows
 
+	// The rows of the datagram being made, ascending by slot.
+	keys       []codingKey
+	rowIndexes []uint32
+	chunks     []rowcodec.Chunk // encoded bits
+
+	// Rows being encoded together.
+	batch      []uint32         // indexes in waiting
+	batchKeys  []codingKey      // baseline and coding of batch[i]
+	batchCoded []rowcodec.Chunk // encoded bits of batch[i]
+
 	ranking   ranking
 	selection selection
 	encoder   encoder
@@ -37,7 +47,8 @@ func (p *packer) beginFrame(capture uint64) {
 		p.payloads.reserveEntries()
 	}
 	if p.capture != capture {
-		p.capture, p.parts.capture = capture, capture
+		p.capture = capture
+		p.parts.beginFrame(capture)
 		p.rowCache.dropRows()
 	}
 }
@@ -45,9 +56,11 @@ func (p *packer) beginFrame(capture uint64) {
 // beginSnapshot begins with no waiting rows, for a viewer that simulates or not.
 func (p *packer) beginSnapshot(simulates bool) {
 	p.waiting, p.waitingRows, p.required = p.waiting[:0], p.waitingRows[:0], p.required[:0]
-	p.encoder.parts, p.incomplete = nil, false
-	if simulates {
-		p.encoder.parts, p.encoder.cache = &p.parts, &p.rowCache
+	p.incomplete = false
+	if !simulates {
+		p.encoder.beginViewer(nil, nil)
+	} else {
+		p.encoder.beginViewer(&p.parts, &p.rowCache)
 		if p.exactPayloads[0].keys == nil {
 			p.exactPayloads.reserveEntries()
 		}
@@ -179,7 +192,7 @@ func (p *packer) packAll(to *payload, maxBytes int) bool {
 	f, e := p.frame, &p.encoder
 	defer p.rowCache.dropUnstored()
 	encodedBefore, size := p.rowCache.encoded, 0
-	e.chunks = e.chunks[:0]
+	p.chunks = p.chunks[:0]
 	for from := 0; from < len(p.waiting); {
 		chunks := p.encodeRun(from)
 		for _, chunk := range chunks {
@@ -190,30 +203,30 @@ func (p *packer) packAll(to *payload, maxBytes int) bool {
 		}
 		from += len(chunks)
 	}
-	if e.writeHeaders(p.waiting, e.chunks) > 8*maxBytes {
+	if e.writeHeaders(p.waiting, p.chunks) > 8*maxBytes {
 		return false
 	}
-	made := e.packRows(f, p.waiting, e.chunks, &p.rowCache.chunks)
+	made := e.packRows(f, p.waiting, p.chunks, &p.rowCache.chunks)
 	made.copied = made.rows - uint32(p.rowCache.encoded-encodedBefore)
 	to.storeRows(p.capture, p.waiting, made)
 	return true
 }
 
 // encodeRun codes some of the waiting rows, beginning at index from, and returns their
-// chunks, which it appends to the encoder's.
+// chunks, which it appends to the others.
 func (p *packer) encodeRun(from int) []rowcodec.Chunk {
-	f, e := p.frame, &p.encoder
+	f := p.frame
 	if key := p.waiting[from]; key.anchored() {
 		at, _ := p.findAnchor(from)
-		e.chunks = append(e.chunks, p.rowCache.encodeRow(f, key, f.historyOf(p.waiting[at])))
-		return e.chunks[from:]
+		p.chunks = append(p.chunks, p.rowCache.encodeRow(f, key, f.historyOf(p.waiting[at])))
+		return p.chunks[from:]
 	}
 	to := from + 1
 	for to < len(p.waiting) && to-from < batchRows && !p.waiting[to].anchored() {
 		to++
 	}
-	e.chunks = p.rowCache.encodeRows(f, p.waiting[from:to], e.chunks)
-	return e.chunks[from:]
+	p.chunks = p.rowCache.encodeRows(f, p.waiting[from:to], p.chunks)
+	return p.chunks[from:]
 }
 
 // markAnchored marks the rows whose parents wait as well.

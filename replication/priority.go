@@ -66,3 +66,22 @@ func (r *ranking) sortedIndexes() []uint32 {
 	}
 	return r.to
 }
+
+// beginOrder begins an order without weights.
+func (r *ranking) beginOrder() { r.to, r.from = r.to[:0], r.from[:0] }
+
+// addOrdered adds an index, among the first or the others.
+func (r *ranking) addOrdered(index uint32, first bool) {
+	if first {
+		r.to = append(r.to, index)
+	} else {
+		r.from = append(r.from, index)
+	}
+}
+
+// joinOrder returns the first indexes and then the others, each in the order of adding. It is valid
+// until the next call.
+func (r *ranking) joinOrder() []uint32 {
+	r.to = append(r.to, r.from...)
+	return r.to
+}

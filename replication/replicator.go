@@ -176,7 +176,7 @@ func (r *Replicator) RemoveViewer(v *Viewer) {
 	if i := slices.Index(r.viewers, v); i >= 0 {
 		r.viewers = slices.Delete(r.viewers, i, i+1)
 		if v.simulation != nil {
-			r.clean.viewers--
+			r.clean.removeViewer()
 		}
 	}
 }

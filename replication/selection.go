@@ -16,9 +16,6 @@ type selection struct {
 	sent     bitmap           // rows already in an earlier datagram of this snapshot
 	late     bitmap           // rows that depend on records that the client may lack
 	chunks   []rowcodec.Chunk // by row, of the selected
-	batch    []uint32         // rows being encoded together
-	keys     []codingKey      // batch[i]'s baseline and coding
-	coded    []rowcodec.Chunk // batch[i]'s encoded bits
 	bits     int              // estimated bits of the selected rows
 	load     int              // of the selected rows
 }
@@ -85,20 +82,15 @@ func (s *selection) sealDatagram() {
 // rankBySlot returns the indexes of the waiting rows, ascending after the rows that the first
 // datagram must have: the row of firstSlot, and the required rows.
 func (p *packer) rankBySlot(firstSlot uint32) []uint32 {
-	first, rest := p.ranking.to[:0], p.ranking.from[:0]
+	p.ranking.beginOrder()
 	for i, key := range p.waiting {
-		if key.slot() == firstSlot || p.isRequired(i) {
-			first = append(first, uint32(i))
-		} else {
-			rest = append(rest, uint32(i))
-		}
+		p.ranking.addOrdered(uint32(i), key.slot() == firstSlot || p.isRequired(i))
 	}
-	p.ranking.to, p.ranking.from = append(first, rest...), rest
-	return p.ranking.to
+	return p.ranking.joinOrder()
 }
 
 // packMostUrgent packs the first rows of order, as many as fit into rowBytes, and leaves their keys
-// and row indexes in the encoder. The size of the headers is known only once the rows are, so it is
+// and row indexes in p. The size of the headers is known only once the rows are, so it is
 // estimated first and then corrected.
 func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed) {
 	e, s := &p.encoder, &p.selection
@@ -118,7 +110,7 @@ func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed) {
 		s.removeLast(max((size-room)*len(s.order)/size, 1))
 		size = p.orderSelected()
 	}
-	made = e.packRows(p.frame, e.keys, e.chunks, &p.rowCache.chunks)
+	made = e.packRows(p.frame, p.keys, p.chunks, &p.rowCache.chunks)
 	made.copied = made.rows - min(made.rows, uint32(p.rowCache.encoded-encodedBefore))
 	made.complete = p.hasAllRequired()
 	p.rowCache.dropUnstored()
@@ -135,10 +127,10 @@ func (p *packer) selectRows(order []uint32, room int) (next int) {
 	for next < len(order) {
 		run := order[next:min(next+batchRows, len(order))]
 		batch := p.encodeWithParents(run)
-		coding.Usual = majorityBaseline(s.keys)
+		coding.Usual = majorityBaseline(p.batchKeys)
 		for j, i := range batch {
-			key := s.keys[j]
-			size := s.coded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
+			key := p.batchKeys[j]
+			size := p.batchCoded[j].Bits() + wire.RowHeaderBits(coding, 1<<coding.SkipBits, key.baseline())
 			if p.encoder.parts != nil {
 				size += p.encoder.exactBits(key)
 			}
@@ -146,7 +138,7 @@ func (p *packer) selectRows(order []uint32, room int) (next int) {
 			if heavy {
 				load = p.frame.loadOf(key)
 			}
-			if !s.selected.has(i) && !s.addRow(i, s.coded[j], size, load, room) {
+			if !s.selected.has(i) && !s.addRow(i, p.batchCoded[j], size, load, room) {
 				return next
 			}
 		}
@@ -161,17 +153,17 @@ func (p *packer) selectRows(order []uint32, room int) (next int) {
 // anchor.
 func (p *packer) encodeWithParents(run []uint32) []uint32 {
 	f, s := p.frame, &p.selection
-	s.batch, s.keys, s.coded = s.batch[:0], s.keys[:0], s.coded[:0]
+	p.batch, p.batchKeys, p.batchCoded = p.batch[:0], p.batchKeys[:0], p.batchCoded[:0]
 	if !f.schema.HasParents() {
-		batch, keys := s.batch, s.keys
+		batch, keys := p.batch, p.batchKeys
 		for _, i := range run {
 			if !s.sent.has(i) {
 				batch, keys = append(batch, i), append(keys, p.waiting[i])
 			}
 		}
-		s.batch, s.keys = batch, keys
-		s.coded = p.rowCache.encodeRows(f, s.keys, s.coded)
-		return s.batch
+		p.batch, p.batchKeys = batch, keys
+		p.batchCoded = p.rowCache.encodeRows(f, p.batchKeys, p.batchCoded)
+		return p.batch
 	}
 	for _, i := range run {
 		if s.sent.has(i) {
@@ -185,21 +177,20 @@ func (p *packer) encodeWithParents(run []uint32) []uint32 {
 			p.encodeOne(i, nil)
 		}
 	}
-	return s.batch
+	return p.batch
 }
 
 // encodeOne adds a row to the batch, anchored to its parent unless parent is nil.
 func (p *packer) encodeOne(i uint32, parent *history) {
-	s := &p.selection
-	s.batch, s.keys = append(s.batch, i), append(s.keys, p.waiting[i])
-	s.coded = append(s.coded, p.rowCache.encodeRow(p.frame, p.waiting[i], parent))
+	p.batch, p.batchKeys = append(p.batch, i), append(p.batchKeys, p.waiting[i])
+	p.batchCoded = append(p.batchCoded, p.rowCache.encodeRow(p.frame, p.waiting[i], parent))
 }
 
-// orderSelected puts the selected rows into the encoder, ascending by slot, and returns
+// orderSelected puts the selected rows into p.keys, p.rowIndexes and p.chunks, ascending by slot, and returns
 // how many bits they take.
 func (p *packer) orderSelected() int {
 	e, s := &p.encoder, &p.selection
-	keys, rows, chunks := e.keys[:0], e.rows[:0], e.chunks[:0]
+	keys, rows, chunks := p.keys[:0], p.rowIndexes[:0], p.chunks[:0]
 	for word, mask := range s.selected {
 		for ; mask != 0; mask &= mask - 1 {
 			i := word<<6 | bits.TrailingZeros64(mask)
@@ -208,6 +199,6 @@ func (p *packer) orderSelected() int {
 			chunks = append(chunks, s.chunks[i])
 		}
 	}
-	e.keys, e.rows, e.chunks = keys, rows, chunks
+	p.keys, p.rowIndexes, p.chunks = keys, rows, chunks
 	return e.writeHeaders(keys, chunks)
 }

@@ -28,7 +28,7 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	if v.resync {
 		v.resync = false
 		v.members.reenterAll()
-		w.stats.Resyncs++
+		w.stats.countResync()
 	}
 	since := v.interest.lastCapture
 	v.updateInterest(w)
@@ -69,7 +69,7 @@ func (v *Viewer) sendRows(w *workspace) {
 	d, waiting := &v.datagrams, len(w.packer.waiting)
 	d.beginSnapshot()
 	if v.hasNothingNew(waiting) {
-		w.stats.Omitted++
+		w.stats.countOmitted()
 		return
 	}
 	needs := newestRecord
@@ -162,7 +162,7 @@ func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, needs depend
 	p := &w.packer
 	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minDatagramBytes); first = false {
 		made := p.packMostUrgent(order, v.rowBytes())
-		v.sendDatagram(w, &made, p.encoder.keys, p.encoder.rows, needs)
+		v.sendDatagram(w, &made, p.keys, p.rowIndexes, needs)
 		for len(order) > 0 && p.selection.sent.has(order[0]) {
 			order = order[1:]
 		}

@@ -90,6 +90,15 @@ func (s *Stats) countRecord(op wire.Op, n int) {
 	}
 }
 
+// countOmitted counts a snapshot that was not made.
+func (s *Stats) countOmitted() { s.Omitted++ }
+
+// countResync counts a viewer that is sent its interest set again.
+func (s *Stats) countResync() { s.Resyncs++ }
+
+// countEnterTexts counts the bytes of the texts of an Enter.
+func (s *Stats) countEnterTexts(bytes int) { s.TextBytes += uint64(bytes) }
+
 // countDatagram counts a State datagram.
 func (s *Stats) countDatagram(p *packed, bytes, components int) {
 	addShares(&s.StateRowBits, &p.shares, components)
@@ -152,6 +161,16 @@ func (s *ViewerStats) countCopy(all *Stats, bytes int) {
 func (s *ViewerStats) countDropped(all *Stats, n int) {
 	all.UnreliableEventsDropped += uint64(n)
 	s.EventsDropped += uint64(n)
+}
+
+// countReliable counts a reliable event, whose record counts in all.
+func (s *ViewerStats) countReliable() { s.Events++ }
+
+// countUnreliable counts unreliable events of a datagram.
+func (s *ViewerStats) countUnreliable(all *Stats, n, bytes int) {
+	all.UnreliableEvents += uint64(n)
+	all.EventBytes += uint64(bytes)
+	s.Events += uint64(n)
 }
 
 // countRefused counts a reliable event that was not accepted.

@@ -119,7 +119,7 @@ func (v *Viewer) Simulate() bool {
 	if r.clean.viewers == 0 {
 		r.beginClean()
 	}
-	r.clean.viewers++
+	r.clean.addViewer()
 	v.simulation = &simulation{restart: true}
 	return true
 }
