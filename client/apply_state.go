@@ -116,7 +116,7 @@ func (r *Replica) publishRow(d *decodedRow, tick uint32, values []uint32) {
 	if b := d.baseline; b.Gap != 0 {
 		e.states.noteBaseline(tick - b.Age - b.Gap)
 	}
-	tick -= uint32(d.exact.Back)
+	tick -= d.exact.Back
 	before := e.states.bytes()
 	state := e.states.addState(tick, t.blendFrom(tick, e), values, t.span)
 	r.entities.size += e.states.bytes() - before

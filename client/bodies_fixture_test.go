@@ -215,7 +215,7 @@ func (o *oracle) note(from uint64, r any, added *wire.EffectAdded) {
 		return h
 	}
 	record.append = func(b []byte, tick uint64) []byte {
-		back := uint8(tick + 1 - record.from)
+		back := uint32(tick + 1 - record.from)
 		if added != nil {
 			renamed := *added
 			renamed.Effect, renamed.Back = name(added.Effect), back
@@ -371,7 +371,7 @@ func (o *oracle) enter(body []byte, slot uint32, h bulk.Handle, tick uint64) []b
 	wire.AppendBody(&w, form, &b, &g)
 	o.view[slot] = &oracleView{h: h, kind: kind, acked: at, base: values, exact: true}
 	return wire.AppendRecord(body, wire.Record{
-		Op: wire.OpEnter, Handle: h, Kind: uint32(kind), Row: w.Bytes(), Exact: wire.Exact{Form: form, Back: uint8(tick - at)},
+		Op: wire.OpEnter, Handle: h, Kind: uint32(kind), Row: w.Bytes(), Exact: wire.Exact{Form: form, Back: uint32(tick - at)},
 	})
 }
 
@@ -454,7 +454,7 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 		c := coded{body: bodyStateOf(o.known[uint32(at)][slot])}
 		c.row = oracleRow{seq: o.seq, tick: at}
 		c.row.values, c.grid = o.quantise(o.known[uint32(at)][slot])
-		c.exact = wire.Exact{Form: wire.FormOf(&c.body, &c.grid), Back: uint8(tick - at)}
+		c.exact = wire.Exact{Form: wire.FormOf(&c.body, &c.grid), Back: uint32(tick - at)}
 		if !v.exact {
 			c.exact = wire.Exact{}
 		}

@@ -25,6 +25,7 @@ type mover struct {
 	schema  *schema.Schema
 	session *client.Session
 	body    client.Component[schema.Body]
+	tickHz  uint16
 	number  uint32
 	tick    uint32 // of the newest Structure message
 	seq     uint32
@@ -32,8 +33,11 @@ type mover struct {
 
 const moverHz = 60
 
-func newMover(t testing.TB, c client.SessionConfig) *mover {
-	m := &mover{t: t, schema: schema.New()}
+func newMover(t testing.TB, c client.SessionConfig) *mover { return newMoverAt(t, moverHz, c) }
+
+// newMoverAt makes a mover whose server makes tickHz ticks a second.
+func newMoverAt(t testing.TB, tickHz uint16, c client.SessionConfig) *mover {
+	m := &mover{t: t, tickHz: tickHz, schema: schema.New()}
 	schema.Define[schema.Body](m.schema, schema.BodyComponent)
 	require.NoError(t, m.schema.Err())
 	own := m.schema.Clone()
@@ -44,7 +48,7 @@ func newMover(t testing.TB, c client.SessionConfig) *mover {
 	require.NoError(t, m.schema.AddKind(schema.EntityKind{Name: "ball", Body: &schema.KindBody{InvMass: 1, Coupling: 0.01, Radius: 0.5, Restitution: 1, Layers: 1}}))
 	require.NoError(t, m.schema.AddKind(schema.EntityKind{Name: "mark"}))
 	require.NoError(t, m.schema.SetMotion(schema.Motion{
-		TickHz: moverHz, MaxSpeed: physics.MaxSpeed, HalfX: 900, Height: 900, HalfZ: 900, RestSpeed: 0.01, RestTicks: 30, Bounds: schema.BoundsBounce,
+		TickHz: tickHz, MaxSpeed: physics.MaxSpeed, HalfX: 900, Height: 900, HalfZ: 900, RestSpeed: 0.01, RestTicks: 30, Bounds: schema.BoundsBounce,
 	}))
 	var err error
 	m.body, err = client.ComponentOf[schema.Body](own, schema.BodyComponent)
@@ -70,7 +74,7 @@ func (m *mover) hello() wire.Hello {
 
 func (m *mover) welcome(resumed, simulate uint8) {
 	w := wire.Welcome{
-		Protocol: wire.Version, Schema: m.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: moverHz,
+		Protocol: wire.Version, Schema: m.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: m.tickHz,
 		SnapshotHz: 20, MaxSlots: 1 << 16, Tick: 1, Simulate: simulate, Session: 7, Secret: make([]byte, 16), Resumed: resumed, Epoch: 3,
 	}
 	w.Structure = structureOf(m.session, resumed)
@@ -91,7 +95,7 @@ func (m *mover) send(tick uint32, records ...[]byte) error {
 }
 
 // enter returns an exact Enter.
-func (m *mover) enter(h bulk.Handle, kind uint32, s physics.State, back uint8) []byte {
+func (m *mover) enter(h bulk.Handle, kind uint32, s physics.State, back uint32) []byte {
 	b := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
 	values := make([]uint32, m.schema.Values())
 	m.schema.Quantise(0, &b, values)
@@ -114,6 +118,20 @@ func (m *mover) ordinary(h bulk.Handle) []byte {
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 }
 
+// row returns a snapshot of a tick with a row of an entity, in a state of back ticks before.
+func (m *mover) row(tick uint32, h bulk.Handle, back uint32) []byte {
+	m.seq++
+	var w bitio.Writer
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
+		Seq: m.seq, Tick: tick, Structure: m.number, Fold: wire.Fold16(wire.Fold(0, h)), Rows: 1, Exact: true,
+	}))
+	wire.AppendRowCoding(&w, wire.RowCoding{})
+	wire.AppendRowHeader(&w, wire.RowCoding{}, h.Index(), wire.Baseline{})
+	wire.AppendExact(&w, wire.Exact{Form: wire.OnGrid, Back: back})
+	m.schema.AppendFields(&w, schema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
+	return w.Bytes()
+}
+
 // complete returns a complete snapshot without rows.
 func (m *mover) complete(tick uint32) []byte {
 	m.seq++
@@ -121,7 +139,7 @@ func (m *mover) complete(tick uint32) []byte {
 }
 
 func (m *mover) snapshot(tick uint32) {
-	_, err := m.session.ReceiveDatagram(m.complete(tick), time.Duration(tick)*time.Second/moverHz)
+	_, err := m.session.ReceiveDatagram(m.complete(tick), time.Duration(tick)*time.Second/time.Duration(m.tickHz))
 	require.NoError(m.t, err)
 }
 
@@ -156,7 +174,7 @@ func TestHostileEffects(t *testing.T) {
 	plain := added(func(*wire.EffectAdded) {})
 	nan := float32(math.NaN())
 	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
-	ended := func(slot, generation uint32, back uint8) []byte {
+	ended := func(slot, generation uint32, back uint32) []byte {
 		return wire.EffectEnded{Effect: handle(slot, generation), Back: back}.Append(nil)
 	}
 	kind := wire.KindAdded{Kind: 2, KindConstants: wire.KindConstants{InvMass: 1}}.Append(nil)
@@ -210,6 +228,72 @@ func TestHostileEffects(t *testing.T) {
 		require.Equal(t, wire.BadMessage, wire.CodeOf(err), name)
 	}
 	require.Equal(t, wire.BadMessage, wire.CodeOf(m.send(50, m.enter(h(1, 1), 0, floating(0), 50))), "a state of tick 0")
+}
+
+// States and effects are at most a second old, or 63 ticks: a server cannot make a client compute
+// more. An error ends the session.
+func TestBackBeyondReach(t *testing.T) {
+	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
+	effect := bulk.NewHandle(5, 3)
+	for _, c := range []struct {
+		tickHz uint16
+		most   uint32
+	}{{20, 63}, {60, 63}, {64, 64}, {240, 240}, {1000, 1000}} {
+		begin := func(records ...[]byte) *mover {
+			m := newMoverAt(t, c.tickHz, client.SessionConfig{})
+			require.NoError(t, m.send(1, append([][]byte{program}, records...)...))
+			return m
+		}
+		check := func(over uint32, err error) {
+			want := map[uint32]wire.Code{0: wire.OK, 1: wire.BadMessage}[over]
+			require.Equal(t, want, wire.CodeOf(err), "%d beyond %d ticks, at %d a second: %v", over, c.most, c.tickHz, err)
+		}
+		for over := range uint32(2) {
+			m := begin()
+			check(over, m.send(5000, m.enter(h(1, 1), 0, floating(0), c.most+over)))
+			check(over, begin().send(5000, wire.EffectAdded{Effect: effect, Back: c.most + 1 + over}.Append(nil)))
+			for _, record := range [][]byte{
+				wire.EffectChanged{Effect: effect, Back: c.most + 1 + over, HasParams: true}.Append(nil),
+				wire.EffectEnded{Effect: effect, Back: c.most + 1 + over}.Append(nil),
+			} {
+				check(over, begin(wire.EffectAdded{Effect: effect}.Append(nil)).send(5000, record))
+			}
+			m = begin()
+			require.NoError(t, m.send(4999, m.ordinary(h(0, 1))))
+			_, err := m.session.ReceiveDatagram(m.row(5000, h(0, 1), c.most+over), 0)
+			check(over, err)
+		}
+	}
+}
+
+// A body that is given in the oldest state allowed is computed as in time, under an effect that
+// follows another body.
+func TestOldestState(t *testing.T) {
+	const pull = "effect pull\nbox (-9, -9, -9) (9, 9, 9)\noutput += position * -3\n"
+	for _, tickHz := range []uint16{60, 64, 240, 1000} {
+		back := wire.MaxBack(int(tickHz))
+		begin := func() *mover {
+			m := newMoverAt(t, tickHz, client.SessionConfig{})
+			e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Form: wire.PathFollowing, Leader: h(1, 1)}}
+			require.NoError(t, m.send(5, wire.Program{Code: programOf(t, pull)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), e.Append(nil)))
+			return m
+		}
+		newcomer := func(m *mover, back uint32) []byte { return m.enter(h(2, 1), 0, floating(4), back) }
+		early, late := begin(), begin()
+		require.NoError(t, early.send(10, newcomer(early, 0)))
+		for tick := uint32(5); tick < 10+back; tick++ {
+			early.snapshot(max(tick, 10))
+			late.snapshot(tick)
+		}
+		require.NoError(t, late.send(10+back, newcomer(late, back)))
+		early.snapshot(10 + back)
+		late.snapshot(10 + back)
+		want, _ := early.exact(h(2, 1))
+		got, tick := late.exact(h(2, 1))
+		require.Equal(t, 10+back, tick)
+		require.Equal(t, want, got, "%d ticks a second", tickHz)
+		require.NotEqual(t, floating(4).Velocity, got.Velocity)
+	}
 }
 
 // A snapshot that announces exact rows has one.

@@ -179,8 +179,8 @@ func (k *structureCheck) readEnter(record wire.Record) error {
 		return err
 	}
 	if x := record.Exact; x.Form != wire.Ordinary {
-		if uint32(x.Back) >= k.tick {
-			return protocolError("an exact state of %d ticks before tick %d", x.Back, k.tick)
+		if err := x.CheckBack(k.tick, k.entities.bodies.MaxBack()); err != nil {
+			return err
 		}
 		if err := k.memory.chargeBytes(k.entities.bodies.BytesOfNew()); err != nil {
 			return err

@@ -180,7 +180,7 @@ func TestPastStatesWithoutAsking(t *testing.T) {
 				i := random.Uint32N(bodies)
 				s, _ := asked.exact(h(i, 1))
 				s.Position.Y++
-				enter := asked.enter(h(i, 1), 0, s, uint8(random.IntN(3)))
+				enter := asked.enter(h(i, 1), 0, s, random.Uint32N(3))
 				both(func(m *mover) { require.NoError(t, m.send(tick, enter)) })
 			}
 			tick += 1 + random.Uint32N(4)

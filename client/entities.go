@@ -107,7 +107,7 @@ func (x *entities) enterEntity(c *cell, record wire.Record, tick, number uint32,
 		x.size += x.bytesOfNew()
 	}
 	x.size += 4*len(row.list) - e.states.bytes()
-	tick -= uint32(record.Exact.Back)
+	tick -= record.Exact.Back
 	row.list[0] = tick
 	*e = Entity{ // in place: the game may hold the pointer since the first Enter
 		handle: h, kind: uint16(record.Kind), entered: number, mask: row.mask,

@@ -102,7 +102,7 @@ func newReplica(o replicaOptions) *Replica {
 func (r *Replica) simulateBodies(tickHz int) error {
 	own := *r.entities.layout
 	b, err := bodies.New(bodies.Config{
-		Schema: own.schema, TickHz: tickHz, Keep: maxDelay + maxDelay/2, Replica: simulatedReplica{r}, Budget: r.budget, Stats: bodies.Stats(r.stats.Motion),
+		Schema: own.schema, TickHz: tickHz, Replica: simulatedReplica{r}, Budget: r.budget, Stats: bodies.Stats(r.stats.Motion),
 	})
 	own.bodies, r.entities.layout, r.entities.bodies = b, &own, b
 	return err

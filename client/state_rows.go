@@ -57,7 +57,7 @@ func (x *stateRows) readHeaders(h wire.StateHeader) error {
 		skip, baseline := wire.ReadRowHeader(&x.reader, coding, h.Tick)
 		exact := wire.Exact{}
 		if h.Exact {
-			exact = wire.ReadExact(&x.reader, h.Tick, baseline)
+			exact = wire.ReadExact(&x.reader, h.Tick, baseline, x.entities.bodies.MaxBack())
 		}
 		if exact.Form == wire.Ordinary {
 			ordinary++
@@ -233,7 +233,7 @@ func (x *stateRows) decodeRow(i int) error {
 	if d.baseline.Age == 0 {
 		return x.finishRow(d, x.codec.Read(&x.reader, &row, nil), row.Values)
 	}
-	x.past = rowcodec.Past{Age: d.baseline.Age - uint32(d.exact.Back), Gap: d.baseline.Gap}
+	x.past = rowcodec.Past{Age: d.baseline.Age - d.exact.Back, Gap: d.baseline.Gap}
 	x.past.Base, x.past.Older = d.baselineValues(n)
 	if a := int(d.anchor); a >= 0 {
 		if x.anchored != a || x.anchorPart != int(d.part) {

@@ -138,7 +138,8 @@ func (t *timing) commandView() uint64 {
 }
 
 const (
-	// maxDelay bounds how far in the past the moment is, and so the states kept.
+	// maxDelay bounds how far in the past the moment is: computed bodies keep the states of the
+	// last second.
 	maxDelay = 500 * time.Millisecond
 	// While the delay changes, the moment advances slower by at most a slowShare of
 	// passing time, or faster by a fastShare. Running slow is more visible than

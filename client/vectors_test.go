@@ -54,7 +54,9 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, err)
 	talk, err := vectors.TalkSchema()
 	require.NoError(t, err)
-	bodies, err := vectors.BodiesSchema()
+	bodies, err := vectors.BodiesSchema(vectors.BodiesHz)
+	require.NoError(t, err)
+	fastBodies, err := vectors.BodiesSchema(vectors.FastBodiesHz)
 	require.NoError(t, err)
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
 	require.NoError(t, err)
@@ -70,7 +72,9 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err, file)
 		require.NoError(t, f.Close())
 		for _, c := range cases {
-			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) { require.NoError(t, c.Check(talk, texts, s, riders, heavy, provisional, bodies)) })
+			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) {
+				require.NoError(t, c.Check(talk, texts, s, riders, heavy, provisional, bodies, fastBodies))
+			})
 			for _, step := range c.Steps {
 				outcomes[step.Expect.Outcome]++
 				codes[step.Expect.Error]++

@@ -71,7 +71,7 @@ func newClean(w *world.World, s *schema.Schema) *clean {
 	c.setRate(w.TickHz())
 	c.end = c.first + s.Component(body).Values
 	stepper := w.Motion()
-	c.effects.stepper = &stepper
+	c.effects.stepper, c.effects.maxBack = &stepper, wire.MaxBack(w.TickHz())
 	return c
 }
 

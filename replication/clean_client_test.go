@@ -32,6 +32,7 @@ type simClient struct {
 	complete uint32      // tick of the newest complete snapshot
 	linked   bool        // the last snapshot was applied
 	audits   int
+	maxBack  uint32
 	kinds    map[uint32]bool // added
 	rows     []simRow        // read since a test emptied it
 }
@@ -70,7 +71,7 @@ func newSimClient(r *replication.Replicator, w *world.World) *simClient {
 	stepper := w.Motion()
 	stepper.Kinds = stepper.Kinds[:r.Codec().Schema().Kinds()]
 	return &simClient{
-		kinds: map[uint32]bool{},
+		kinds: map[uint32]bool{}, maxBack: wire.MaxBack(w.TickHz()),
 		codec: r.Codec(), sim: motion.NewSim(stepper, w.Tick()), members: map[uint32]*simMember{},
 		programs: map[uint8]*field.Program{}, effects: map[uint32]*simEffect{},
 	}
@@ -127,7 +128,10 @@ func (c *simClient) record(r wire.Record) error {
 		m := &simMember{handle: r.Handle, kind: r.Kind, owned: r.Owned, mask: row.Mask, states: map[uint32][]uint32{}}
 		c.drop(slot)
 		c.members[slot] = m
-		tick := c.tick - uint32(r.Exact.Back)
+		if err := r.Exact.CheckBack(c.tick, c.maxBack); err != nil {
+			return err
+		}
+		tick := c.tick - r.Exact.Back
 		if err := c.receive(m, &bits, r.Exact, tick, row.Values); err != nil {
 			return err
 		}
@@ -151,7 +155,7 @@ func (c *simClient) receive(m *simMember, bits *bitio.Reader, e wire.Exact, tick
 	if tick < m.newest {
 		return nil
 	}
-	m.newest, m.given, m.exact = tick, tick+uint32(e.Back), 0
+	m.newest, m.given, m.exact = tick, tick+e.Back, 0
 	slot := m.handle.Index()
 	if e.Form == wire.Ordinary {
 		c.sim.Drop(slot)
@@ -211,7 +215,7 @@ func (c *simClient) extension(r wire.Record) error {
 		if known == nil || known.id != e.Effect {
 			return fmt.Errorf("change of %v, which is not known", e.Effect)
 		}
-		first, err := e.FirstTick(c.tick)
+		first, err := e.FirstTick(c.tick, c.maxBack)
 		if err != nil {
 			return err
 		}
@@ -233,7 +237,7 @@ func (c *simClient) extension(r wire.Record) error {
 		if known == nil || known.id != e.Effect {
 			return fmt.Errorf("end of %v, which is not known", e.Effect)
 		}
-		first, err := e.FirstTick(c.tick)
+		first, err := e.FirstTick(c.tick, c.maxBack)
 		if err != nil {
 			return err
 		}
@@ -250,7 +254,7 @@ func (c *simClient) extension(r wire.Record) error {
 }
 
 func (c *simClient) added(e wire.EffectAdded) error {
-	born, first, last, err := e.Ticks(c.tick)
+	born, first, last, err := e.Ticks(c.tick, c.maxBack)
 	if err != nil {
 		return err
 	}
@@ -321,7 +325,7 @@ func (c *simClient) datagram(d []byte) (h wire.StateHeader, err error) {
 			skip, base := wire.ReadRowHeader(&bits, coding, h.Tick)
 			exact := wire.Exact{}
 			if h.Exact {
-				exact = wire.ReadExact(&bits, h.Tick, base)
+				exact = wire.ReadExact(&bits, h.Tick, base, c.maxBack)
 			}
 			marked = marked || exact.Form != wire.Ordinary
 			m := c.members[next+skip]
@@ -344,7 +348,7 @@ func (c *simClient) datagram(d []byte) (h wire.StateHeader, err error) {
 		row := schema.Row{Mask: r.m.mask, Owned: r.m.owned, Values: make([]uint32, c.codec.Schema().Values())}
 		var past *rowcodec.Past
 		if r.base.Age != 0 {
-			past = &rowcodec.Past{Base: r.m.states[h.Tick-r.base.Age], Age: r.base.Age - uint32(r.exact.Back), Gap: r.base.Gap}
+			past = &rowcodec.Past{Base: r.m.states[h.Tick-r.base.Age], Age: r.base.Age - r.exact.Back, Gap: r.base.Gap}
 			if r.base.Gap != 0 {
 				past.Older = r.m.states[h.Tick-r.base.Age-r.base.Gap]
 			}
@@ -355,7 +359,7 @@ func (c *simClient) datagram(d []byte) (h wire.StateHeader, err error) {
 		if err := c.codec.Read(&bits, &row, past); err != nil {
 			return h, err
 		}
-		if err := c.receive(r.m, &bits, r.exact, h.Tick-uint32(r.exact.Back), row.Values); err != nil {
+		if err := c.receive(r.m, &bits, r.exact, h.Tick-r.exact.Back, row.Values); err != nil {
 			return h, err
 		}
 	}

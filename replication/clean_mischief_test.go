@@ -46,7 +46,11 @@ output = add output, wind
 `
 
 func newMischief(t testing.TB, seed uint64, viewers int, c replication.Config) *mischief {
-	w, err := world.New(world.Config{Seed: seed, HalfExtent: world.Vec3{X: 60, Y: 30, Z: 60}})
+	return newMischiefAt(t, 60, seed, viewers, c)
+}
+
+func newMischiefAt(t testing.TB, tickHz int, seed uint64, viewers int, c replication.Config) *mischief {
+	w, err := world.New(world.Config{TickHz: tickHz, Seed: seed, HalfExtent: world.Vec3{X: 60, Y: 30, Z: 60}})
 	require.NoError(t, err)
 	m := &mischief{t: t, world: w, rand: rand.New(rand.NewPCG(seed, 9))}
 	m.score, err = world.Register[score](w, "score")
@@ -285,13 +289,13 @@ func (c *comparedClient) receive(stream []byte, datagrams [][]byte) {
 		}
 		h, err := c.client.datagram(d)
 		if err != nil {
-			c.m.compare(c.walker, h)
+			compareExact(c.m.t, c.m.world, c.walker, h)
 		}
 		require.NoError(c.m.t, err, "tick %d", c.m.rep.Tick())
 		c.snapshots++
 		if c.client.complete == h.Tick {
 			c.complete++
-			n, awake := c.m.compare(c.walker, h)
+			n, awake := compareExact(c.m.t, c.m.world, c.walker, h)
 			c.compared, c.moving = c.compared+n, c.moving+awake
 		}
 	}
@@ -318,21 +322,21 @@ func testMischief(t *testing.T, seed uint64) {
 	require.Greater(t, sum.moving, 500)
 }
 
-// compare compares the exact entities of a client with the world.
-func (m *mischief) compare(v *walker, h wire.StateHeader) (n, awake int) {
+// compareExact compares the exact entities of a client at the tick of a snapshot with the world.
+func compareExact(t testing.TB, w *world.World, v *walker, h wire.StateHeader) (n, awake int) {
 	for slot, member := range v.client.members {
 		if member.exact == 0 {
 			continue
 		}
-		want, ok := m.world.Slots().Exact(slot)
-		require.True(m.t, ok)
+		want, ok := w.Slots().Exact(slot)
+		require.True(t, ok)
 		got, ok := v.client.sim.State(slot)
-		require.True(m.t, ok)
+		require.True(t, ok)
 		n++
 		if want.Awake {
 			awake++
 		}
-		require.Equal(m.t, want, got, "%v, kind %d, exact of tick %d, at tick %d; disturbed in %d", member.handle, member.kind, member.exact, h.Tick, m.world.Slots().Disturbed(slot))
+		require.Equal(t, want, got, "%v, kind %d, exact of tick %d, at tick %d; disturbed in %d", member.handle, member.kind, member.exact, h.Tick, w.Slots().Disturbed(slot))
 	}
 	return n, awake
 }

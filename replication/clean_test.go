@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -41,8 +42,15 @@ type walker struct {
 }
 
 func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, allow bool) *tempest {
+	return newTempestAt(t, 60, simulating, ordinary, c, allow)
+}
+
+// newTempestAt makes a tempest of tickHz ticks a second, with as many snapshots as the storm unless
+// c says otherwise.
+func newTempestAt(t testing.TB, tickHz, simulating, ordinary int, c replication.Config, allow bool) *tempest {
 	file, err := scenes.Named("storm")
 	require.NoError(t, err)
+	file.TickHz = tickHz
 	for i := range file.Kinds {
 		file.Kinds[i].Exact = true
 	}
@@ -53,7 +61,8 @@ func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, al
 	schema.Define[messages.Identity](s, messages.Identities.Name())
 	require.NoError(t, s.Err())
 	require.NoError(t, replication.DeclareWorld(s, scene.World))
-	c.SnapshotHz, c.EnterRadius, c.LeaveRadius = file.SnapshotHz, file.Interest.EnterRadius, file.Interest.LeaveRadius
+	c.SnapshotHz = cmp.Or(c.SnapshotHz, file.SnapshotHz)
+	c.EnterRadius, c.LeaveRadius = file.Interest.EnterRadius, file.Interest.LeaveRadius
 	rep, err := replication.New(scene.World, s, c)
 	require.NoError(t, err)
 	m := &tempest{t: t, scene: scene, world: scene.World, rep: rep, rand: rand.New(rand.NewPCG(7, 7))}
@@ -160,17 +169,8 @@ func TestExactBodiesEqual(t *testing.T) {
 				return
 			}
 			complete++
-			for slot, member := range w.client.members {
-				if member.exact == 0 {
-					continue
-				}
-				want, ok := m.world.Slots().Exact(slot)
-				require.True(t, ok)
-				got, ok := w.client.sim.State(slot)
-				require.True(t, ok)
-				require.Equal(t, want, got, "%v, kind %d, exact of tick %d, at tick %d", member.handle, member.kind, member.exact, h.Tick)
-				compared++
-			}
+			n, _ := compareExact(t, m.world, w, h)
+			compared += n
 		})
 	}
 	audits := 0

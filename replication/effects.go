@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
@@ -14,7 +15,7 @@ import (
 )
 
 // effectLog holds what clients that simulate may need to know of the world's effects: the effects
-// that act, and the changes and ends of the last wire.MaxBack+1 ticks. Ticks are the protocol's.
+// that act, and the changes and ends of the last maxBack+1 ticks. Ticks are the protocol's.
 type effectLog struct {
 	live     []loggedEffect  // by slot of the world's effects
 	past     []loggedEffect  // ended, oldest first
@@ -23,6 +24,7 @@ type effectLog struct {
 	states   []world.EffectState
 	withheld []motion.Reach // effects withheld from clients, though the world does not hide them
 	stepper  *motion.Stepper
+	maxBack  uint32 // wire.MaxBack of the world's tick rate
 	base     uint64
 }
 
@@ -72,7 +74,7 @@ const (
 )
 
 func (l *effectLog) forgetEffects() {
-	*l = effectLog{stepper: l.stepper, programs: l.programs}
+	*l = effectLog{stepper: l.stepper, maxBack: l.maxBack, programs: l.programs}
 }
 
 // observeEffects compares the world's effects after a step with what it knows.
@@ -102,19 +104,26 @@ func (l *effectLog) observeEffects(w *world.World, tick uint32, base uint64) {
 	}
 }
 
-// forgetOld drops ends and changes that are older than any client needs.
+// forgetOld drops ends and changes that are older than any client needs. Old changes stay until
+// they are half of the list, so that each tick does not move a list that may have several changes
+// of each tick in a second.
 func (l *effectLog) forgetOld(tick uint32) {
-	old := func(at uint32) bool { return tick > wire.MaxBack && at < tick-wire.MaxBack }
+	oldest := tick - min(tick, l.maxBack)
 	n := 0
-	for n < len(l.past) && old(l.past[n].end) {
+	for n < len(l.past) && l.past[n].end < oldest {
 		n++
 	}
 	l.past = slices.Delete(l.past, 0, n)
-	n = 0
-	for n < len(l.changes) && old(l.changes[n].seen) {
-		n++
+	n = sort.Search(len(l.changes), func(i int) bool { return l.changes[i].seen >= oldest })
+	if 2*n >= len(l.changes) {
+		l.changes = slices.Delete(l.changes, 0, n)
 	}
-	l.changes = slices.Delete(l.changes, 0, n)
+}
+
+// changesSince returns the changes that were observed after a tick.
+func (l *effectLog) changesSince(tick uint32) []effectChange {
+	i := sort.Search(len(l.changes), func(i int) bool { return l.changes[i].seen > tick })
+	return l.changes[i:]
 }
 
 // endEffect notes that the effect on a slot has ended, unless it is id.
@@ -202,8 +211,9 @@ func (l *effectLog) changeEffect(at *loggedEffect, e *world.EffectState, first, 
 
 // formAt returns the form that the effect had after a tick, or at its birth.
 func (l *effectLog) formAt(e *loggedEffect, tick uint32) *effectForm {
-	for i := range l.changes {
-		if c := &l.changes[i]; c.id == e.id && c.seen > tick {
+	changes := l.changesSince(tick)
+	for i := range changes {
+		if c := &changes[i]; c.id == e.id {
 			return &c.before
 		}
 	}

@@ -37,9 +37,10 @@ const (
 	forgetMargin = 24
 )
 
-// isOutdated reports whether at a tick the client's effects are too old for the log.
-func (s *simulation) isOutdated(tick uint32) bool {
-	return s.tick != 0 && tick-s.tick > wire.MaxBack
+// isOutdated reports whether at a tick the client's effects are too old for a log that goes back
+// maxBack ticks.
+func (s *simulation) isOutdated(tick, maxBack uint32) bool {
+	return s.tick != 0 && tick-s.tick > maxBack
 }
 
 // restartEffects makes the next snapshot send all effects again.
@@ -98,15 +99,16 @@ func (s *simulation) wasSent(id bulk.Handle) bool {
 }
 
 // ticksBack returns the ticks of a record from the tick first on.
-func (x *effectWriter) ticksBack(first uint32) uint8 {
-	return uint8(min(x.w.frame.tick+1-first, wire.MaxBack+1))
+func (x *effectWriter) ticksBack(first uint32) uint32 {
+	return min(x.w.frame.tick+1-first, x.log.maxBack+1)
 }
 
 // writeChangesAndEnds writes what became of the effects that the client knows: changes, and ends
 // before their time.
 func (x *effectWriter) writeChangesAndEnds(since uint32) {
-	for i := range x.log.changes {
-		if c := &x.log.changes[i]; c.seen > since && x.knowsEffect(c.id) {
+	changes := x.log.changesSince(since)
+	for i := range changes {
+		if c := &changes[i]; x.knowsEffect(c.id) {
 			x.writeChange(c)
 		}
 	}
@@ -176,8 +178,9 @@ func (x *effectWriter) writeEffect(e *loggedEffect, since uint32) {
 	x.w.extension = added.Append(x.w.extension[:0])
 	x.out.writeExtension(x.w)
 	*sent = sentEffect{id: e.id, last: e.last, first: first, known: true}
-	for i := range x.log.changes {
-		if c := &x.log.changes[i]; c.id == e.id && c.seen > since {
+	changes := x.log.changesSince(since)
+	for i := range changes {
+		if c := &changes[i]; c.id == e.id {
 			x.writeChange(c)
 		}
 	}
@@ -244,7 +247,7 @@ func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, r
 		return row, wire.Exact{Form: form}
 	}
 	at := uint32(tick - r.config.TickBase)
-	if at == 0 || r.clean.slots[slot].moved > at || at < s.from || at < s.since || at >= r.frame.tick || r.frame.tick-at > wire.MaxBack {
+	if at == 0 || r.clean.slots[slot].moved > at || at < s.from || at < s.since || at >= r.frame.tick || r.frame.tick-at > r.clean.effects.maxBack {
 		return row, wire.Exact{Form: form}
 	}
 	spawned := parts.spawnedRow(row, &state)
@@ -252,7 +255,7 @@ func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, r
 		form, _ = parts.readSlot(slot)
 		return row, wire.Exact{Form: form}
 	}
-	return spawned, wire.Exact{Form: wire.OnGrid, Back: uint8(r.frame.tick - at)}
+	return spawned, wire.Exact{Form: wire.OnGrid, Back: r.frame.tick - at}
 }
 
 const (

@@ -21,7 +21,7 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	w.packer.beginSnapshot(s != nil)
 	budget := r.config.BudgetBytesPerSecond / r.config.SnapshotHz
 	o.refillTokens(budget)
-	if s != nil && (v.resync || s.isOutdated(w.frame.tick)) {
+	if s != nil && (v.resync || s.isOutdated(w.frame.tick, r.clean.effects.maxBack)) {
 		s.restartEffects()
 		v.resync = true
 	}

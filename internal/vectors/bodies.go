@@ -11,11 +11,14 @@ const (
 	BodiesUnused        // the number of a kind that the schema lacks
 )
 
-// BodiesHz is the number of ticks a second of BodiesSchema.
-const BodiesHz = 20
+// Ticks a second of the cases about bodies: of most, and of those about the oldest states allowed.
+const (
+	BodiesHz     = 20
+	FastBodiesHz = 1000
+)
 
 // BodiesSchema returns the schema of the hand-made cases of clients that simulate.
-func BodiesSchema() (*schema.Schema, error) {
+func BodiesSchema(tickHz uint16) (*schema.Schema, error) {
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	if err := s.Err(); err != nil {
@@ -30,7 +33,7 @@ func BodiesSchema() (*schema.Schema, error) {
 		}
 	}
 	return s, s.SetMotion(schema.Motion{
-		TickHz: BodiesHz, Gravity: 10, MaxSpeed: 128, HalfX: 128, Height: 128, HalfZ: 128, RestSpeed: 0.125, RestTicks: 10,
+		TickHz: tickHz, Gravity: 10, MaxSpeed: 128, HalfX: 128, Height: 128, HalfZ: 128, RestSpeed: 0.125, RestTicks: 10,
 		Bounds: schema.BoundsClamp,
 	})
 }

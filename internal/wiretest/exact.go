@@ -56,7 +56,7 @@ func ReadExactState(s *schema.Schema, d []byte) (c ExactState, err error) {
 	coding := wire.ReadRowCoding(&r, c.Header.Tick)
 	slot, b := wire.ReadRowHeader(&r, coding, c.Header.Tick)
 	if c.Header.Exact {
-		c.Exact = wire.ReadExact(&r, c.Header.Tick, b)
+		c.Exact = wire.ReadExact(&r, c.Header.Tick, b, wire.MinBack)
 	}
 	if slot != exactSlot || b != (wire.Baseline{}) {
 		return c, &wire.Error{Code: wire.BadMessage, Detail: "another row"}

@@ -50,13 +50,13 @@ func TestNoAllocations(t *testing.T) {
 		"append full":   func() { w.Reset(buffer); s.AppendFull(&w, row) },
 		"append record": func() { _ = wire.AppendRecord(buffer, record) },
 		"append effect": func() { _ = effect.Append(buffer) },
-		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100); must(err) },
+		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100, wire.MinBack); must(err) },
 		"exact body": func() {
 			w.Reset(buffer)
 			wire.AppendExact(&w, wire.Exact{Form: wire.Raw})
 			wire.AppendBody(&w, wire.Raw, &exact, &grid)
 			r.Reset(w.Bytes())
-			wire.ReadBody(&r, wire.ReadExact(&r, 9, wire.Baseline{}).Form, &grid, 30)
+			wire.ReadBody(&r, wire.ReadExact(&r, 9, wire.Baseline{}, wire.MinBack).Form, &grid, 30)
 			must(r.Err())
 		},
 		"append input":  func() { _ = input.Append(buffer) },

@@ -24,7 +24,7 @@ const (
 // of that tick. The zero value belongs to an ordinary row.
 type Exact struct {
 	Form Form
-	Back uint8 // ticks from the row's state to its message's tick, at most MaxBack
+	Back uint32 // ticks from the row's state to its message's tick, at most MaxBack
 }
 
 // BodyState is the exact state of a body.
@@ -43,8 +43,9 @@ const (
 	restOrder     = 2
 	positionOrder = 10
 	velocityOrder = 16
-	// MaxExactBits is the maximum size of a row's Exact and BodyState.
-	MaxExactBits = 1 + formBits + 12 + 3*(65-positionOrder) + 3*(65-velocityOrder) + (65 - restOrder)
+	// MaxExactBits is the maximum size of a row's Exact and BodyState. Back takes 18 bits at 1,000
+	// ticks a second, the most that a world has.
+	MaxExactBits = 1 + formBits + 18 + 3*(65-positionOrder) + 3*(65-velocityOrder) + (65 - restOrder)
 )
 
 // FormOf returns the shortest form that gives b exactly, given a row that restores to g.
@@ -70,14 +71,14 @@ func FormOf(b *BodyState, g *Grid) Form {
 // AppendExact writes what follows a row's header in a datagram with StateHeader.Exact.
 func AppendExact(w *bitio.Writer, e Exact) {
 	if invariants.Enabled {
-		invariants.Checkf(e.Form <= RawAsleep && e.Back <= MaxBack, "exact form %d, back %d", e.Form, e.Back)
+		invariants.Checkf(e.Form <= RawAsleep, "exact form %d", e.Form)
 	}
 	if e.Form == Ordinary {
 		w.Write(0, 1)
 		return
 	}
 	w.Write(1|uint64(e.Form-1)<<1, 1+formBits)
-	w.WriteGolomb(uint32(e.Back), backOrder)
+	w.WriteGolomb(e.Back, backOrder)
 }
 
 // Bits returns the number of bits that AppendExact writes.
@@ -85,22 +86,32 @@ func (e Exact) Bits() int {
 	if e.Form == Ordinary {
 		return 1
 	}
-	return 1 + formBits + bitio.GolombBits(uint32(e.Back), backOrder)
+	return 1 + formBits + bitio.GolombBits(e.Back, backOrder)
 }
 
 // ReadExact reads what AppendExact wrote for a row with baseline b in a datagram of the given
-// tick. The row's state and its baseline are of tick 1 or later, the baseline first.
-func ReadExact(r *bitio.Reader, tick uint32, b Baseline) (e Exact) {
+// tick, in a session with the given MaxBack. The row's state and its baseline are of tick 1 or
+// later, the baseline first.
+func ReadExact(r *bitio.Reader, tick uint32, b Baseline, maxBack uint32) (e Exact) {
 	if !r.ReadBool() {
 		return Exact{}
 	}
 	e.Form = Form(r.Read(formBits)) + 1
-	most := min(MaxBack, max(tick, 1)-1)
+	most := min(maxBack, max(tick, 1)-1)
 	if b.Age != 0 {
 		most = min(most, b.Age-1)
 	}
-	e.Back = uint8(r.ReadGolomb(backOrder, most))
+	e.Back = r.ReadGolomb(backOrder, most)
 	return e
+}
+
+// CheckBack checks the Back of an Enter in a message of the given tick, in a session with the given
+// MaxBack. The error is a protocol error.
+func (e Exact) CheckBack(tick, maxBack uint32) error {
+	if e.Back > maxBack || e.Back >= tick {
+		return bad("an exact state of %d ticks before tick %d, at most %d", e.Back, tick, maxBack)
+	}
+	return nil
 }
 
 // AppendBody writes what follows a row of form f: the difference of b from g.

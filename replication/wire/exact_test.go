@@ -49,14 +49,14 @@ func TestExactBodies(t *testing.T) {
 		if rapid.Bool().Draw(t, "on the grid") {
 			b.Position, b.Velocity, b.Rest = [3]float32(g[:3]), [3]float32(g[3:]), 0
 		}
-		e := wire.Exact{Form: wire.FormOf(&b, &g), Back: uint8(rapid.IntRange(0, wire.MaxBack).Draw(t, "back"))}
+		e := wire.Exact{Form: wire.FormOf(&b, &g), Back: rapid.Uint32Range(0, wire.MaxBack(1000)).Draw(t, "back")}
 		var w bitio.Writer
 		wire.AppendExact(&w, e)
 		wire.AppendBody(&w, e.Form, &b, &g)
 		require.LessOrEqual(t, w.Bits(), wire.MaxExactBits)
 		var r bitio.Reader
 		r.Reset(w.Bytes())
-		require.Equal(t, e, wire.ReadExact(&r, 100, wire.Baseline{}))
+		require.Equal(t, e, wire.ReadExact(&r, 5000, wire.Baseline{}, wire.MaxBack(1000)))
 		got := wire.ReadBody(&r, e.Form, &g, b.Rest)
 		require.NoError(t, wire.ExpectEnd(&r))
 		require.Equal(t, bitsOf(&b), bitsOf(&got))
@@ -86,7 +86,7 @@ func TestExactLongest(t *testing.T) {
 	b := wire.BodyState{Position: [3]float32{x, x, x}, Velocity: [3]float32{x, x, x}, Rest: 1<<32 - 1, Awake: true}
 	g := wire.Grid{}
 	var w bitio.Writer
-	wire.AppendExact(&w, wire.Exact{Form: wire.Raw, Back: wire.MaxBack})
+	wire.AppendExact(&w, wire.Exact{Form: wire.Raw, Back: wire.MaxBack(1000)})
 	wire.AppendBody(&w, wire.Raw, &b, &g)
 	require.Equal(t, wire.MaxExactBits, w.Bits())
 }

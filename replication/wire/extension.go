@@ -34,7 +34,7 @@ type EffectAdded struct {
 	Program uint8
 	Mode    uint8  // 0 wind, 1 acceleration
 	Layers  uint32 // bodies that feel it; 0 means all
-	Back    uint8  // ticks from its first tick to the tick after the message's, at most MaxBack + 1
+	Back    uint32 // ticks from its first tick to the tick after the message's, at most MaxBack + 1
 	Age     uint32 // ticks from the tick in which it was born to its first
 	Life    uint32 // ticks from its first to its last, both included; 0: until it is ended
 	Path    Path
@@ -44,7 +44,7 @@ type EffectAdded struct {
 // EffectChanged changes an effect from a tick of its own on.
 type EffectChanged struct {
 	Effect    bulk.Handle
-	Back      uint8 // as in EffectAdded
+	Back      uint32 // as in EffectAdded
 	HasPath   bool
 	HasParams bool
 	Path      Path
@@ -55,8 +55,8 @@ type EffectChanged struct {
 // of it any more.
 type EffectEnded struct {
 	Effect bulk.Handle
-	Back   uint8 // from the first tick without the effect, as in EffectAdded
-	Left   bool  // it may act still
+	Back   uint32 // from the first tick without the effect, as in EffectAdded
+	Left   bool   // it may act still
 }
 
 // KindAdded gives the motion constants of a kind with bodies that the schema lacks.
@@ -123,7 +123,7 @@ func (p Program) Append(b []byte) []byte {
 func (e EffectAdded) Append(b []byte) []byte {
 	b = appendHandle(appendExtension(b, ExtendEffectAdded), e.Effect)
 	b = bitio.AppendUvarint(append(b, e.Program, e.Mode), e.Layers)
-	b = bitio.AppendUvarint(bitio.AppendUvarint(append(b, e.Back), e.Age), e.Life)
+	b = bitio.AppendUvarint(bitio.AppendUvarint(bitio.AppendUvarint(b, e.Back), e.Age), e.Life)
 	return appendFloats(e.Path.append(b), e.Params)
 }
 
@@ -138,7 +138,7 @@ func (e EffectChanged) Append(b []byte) []byte {
 	if invariants.Enabled {
 		invariants.Checkf(e.HasPath || e.HasParams, "effect %v changed in nothing", e.Effect)
 	}
-	b = append(appendHandle(appendExtension(b, ExtendEffectChanged), e.Effect), e.Back)
+	b = bitio.AppendUvarint(appendHandle(appendExtension(b, ExtendEffectChanged), e.Effect), e.Back)
 	what := byte(0)
 	if e.HasPath {
 		what |= changesPath
@@ -162,7 +162,7 @@ func (e EffectEnded) Append(b []byte) []byte {
 	if e.Left {
 		x = ExtendEffectLeft
 	}
-	return append(appendHandle(appendExtension(b, x), e.Effect), e.Back)
+	return bitio.AppendUvarint(appendHandle(appendExtension(b, x), e.Effect), e.Back)
 }
 
 // Append appends the kind as a record.
@@ -330,13 +330,8 @@ func readEffect(c *bitio.Cursor) bulk.Handle {
 	return h
 }
 
-func readBack(c *bitio.Cursor) uint8 {
-	back := c.Byte("ticks back")
-	if back > MaxBack+1 {
-		c.Fail("an effect of %d ticks ago", back)
-	}
-	return back
-}
+// readBack reads a Back, which firstTick checks: its bound depends on the session.
+func readBack(c *bitio.Cursor) uint32 { return c.Uvarint(math.MaxUint32, "ticks back") }
 
 func readPath(c *bitio.Cursor) (p Path) {
 	p.Form = PathForm(c.Byte("path"))
@@ -397,9 +392,10 @@ func readFloats(c *bitio.Cursor) Floats {
 }
 
 // Ticks returns the tick in which the effect was born, its first tick and its last, 0 if it
-// has no end, given the tick of its message. The error is a protocol error.
-func (e *EffectAdded) Ticks(tick uint32) (born, first, last uint32, err error) {
-	if first, err = firstTick(tick, e.Back); err != nil {
+// has no end, given the tick of its message and the session's MaxBack. The error is a protocol
+// error.
+func (e *EffectAdded) Ticks(tick, maxBack uint32) (born, first, last uint32, err error) {
+	if first, err = firstTick(tick, e.Back, maxBack); err != nil {
 		return 0, 0, 0, err
 	}
 	if e.Age > first {
@@ -416,15 +412,20 @@ func (e *EffectAdded) Ticks(tick uint32) (born, first, last uint32, err error) {
 	return born, first, uint32(end), nil
 }
 
-// FirstTick returns the first tick of the change, given the tick of its message. The error
-// is a protocol error.
-func (e *EffectChanged) FirstTick(tick uint32) (uint32, error) { return firstTick(tick, e.Back) }
+// FirstTick returns the first tick of the change, as EffectAdded.Ticks does.
+func (e *EffectChanged) FirstTick(tick, maxBack uint32) (uint32, error) {
+	return firstTick(tick, e.Back, maxBack)
+}
 
-// FirstTick returns the first tick without the effect, given the tick of its message. The
-// error is a protocol error.
-func (e *EffectEnded) FirstTick(tick uint32) (uint32, error) { return firstTick(tick, e.Back) }
+// FirstTick returns the first tick without the effect, as EffectAdded.Ticks does.
+func (e *EffectEnded) FirstTick(tick, maxBack uint32) (uint32, error) {
+	return firstTick(tick, e.Back, maxBack)
+}
 
-func firstTick(tick uint32, back uint8) (uint32, error) {
+func firstTick(tick, back, maxBack uint32) (uint32, error) {
+	if back > maxBack+1 {
+		return 0, bad("an effect from %d ticks before its message on, at most %d", int64(back)-1, maxBack)
+	}
 	first := int64(tick) + 1 - int64(back)
 	if first < 1 || first > math.MaxUint32 {
 		return 0, bad("an effect from tick %d on", first)

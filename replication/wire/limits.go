@@ -123,12 +123,8 @@ const (
 	// MaxView bounds how many ticks before its own tick an input's view moment may lie.
 	MaxView = 1<<16 - 1
 
-	// MaxBack bounds how many ticks before its message's tick the state of an exact row may
-	// be, and how long a client that simulates remembers effects. Spawns are sent within a few
-	// ticks; what has moved for longer is sent as it is now. It counts ticks: at
-	// 1,000 a second it is 63 ms, and a client whose snapshots are farther apart receives all effects and
-	// entities again with each.
-	MaxBack = 63
+	// MinBack is MaxBack where a second has fewer ticks.
+	MinBack = 63
 
 	// AuditTurns is the number of snapshots that audit each exact body once.
 	AuditTurns = 32
@@ -143,6 +139,11 @@ const (
 	// MaxEffectNumbers bounds the parameters of an effect: 64 of four numbers each.
 	MaxEffectNumbers = 256
 )
+
+// MaxBack returns how many ticks before its message's tick the state of an exact row may be, and how
+// long a client that simulates remembers effects: a second, and at least MinBack ticks. A client
+// whose snapshots are farther apart receives all effects and entities again with each.
+func MaxBack(tickHz int) uint32 { return uint32(max(tickHz, MinBack)) }
 
 // InputLead returns how many ticks ahead of its tick an input may arrive: half a second, and at
 // least MinInputLead ticks.

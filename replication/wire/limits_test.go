@@ -39,6 +39,13 @@ func TestInputLead(t *testing.T) {
 	}
 }
 
+// States and effects may be a second old at every tick rate, and at least 63 ticks.
+func TestMaxBack(t *testing.T) {
+	for hz, want := range map[int]uint32{1: 63, 60: 63, 64: 64, 240: 240, 1000: 1000} {
+		require.Equal(t, want, wire.MaxBack(hz))
+	}
+}
+
 // The longest message of each type fits into its frame.
 func TestLimitsFrames(t *testing.T) {
 	text := strings.Repeat("x", wire.MaxText)
@@ -105,6 +112,7 @@ func TestProtocolPageHasTheTables(t *testing.T) {
 		fmt.Sprintf("| view moment before its input | %s ticks |", comma(wire.MaxView)),
 		fmt.Sprintf("| inputs in a datagram; one input | %d; %d bytes |", wire.MaxInputs, wire.MaxInputBytes),
 		fmt.Sprintf("| msgpack nesting | %d |", wire.MaxMsgpackDepth),
+		fmt.Sprintf("from first of an effect to the tick after its message | R; R + 1, where R is the larger of %d and tick_hz |", wire.MinBack),
 		fmt.Sprintf("rows, in bits: %d for the header, %d more if there is a component `body`", wire.MaxRowHeaderBits, wire.MaxExactBits),
 	} {
 		require.Contains(t, string(page), line)

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
@@ -101,7 +102,7 @@ func AppendRecord(b []byte, r Record) []byte {
 		b = appendHandle(append(b, byte(OpEnter)|detail<<opBits), r.Handle)
 		b = bitio.AppendUvarint(b, r.Kind)
 		if r.Exact.Form != Ordinary {
-			b = append(b, byte(r.Exact.Form-1)|r.Exact.Back<<formBits)
+			b = bitio.AppendUvarint(b, uint32(r.Exact.Form-1)|r.Exact.Back<<formBits)
 		}
 		b = appendSized(b, r.Row)
 		if len(r.Data) > 0 {
@@ -221,7 +222,7 @@ func readRecord(c *bitio.Cursor) Record {
 		r.Handle = readHandle(c)
 		r.Kind = c.Uvarint(MaxKinds-1, "kind")
 		if detail&detailExact != 0 {
-			form := c.Byte("exact form")
+			form := c.Uvarint(math.MaxUint32, "exact form")
 			r.Exact = Exact{Form: Form(form&(1<<formBits-1)) + 1, Back: form >> formBits}
 		}
 		r.Row = readSized(c, MaxEnterBytes, "row")

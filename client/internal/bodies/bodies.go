@@ -7,7 +7,6 @@ package bodies
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/work"
@@ -72,7 +71,6 @@ type Stats struct {
 type Config struct {
 	Schema  *schema.Schema // schema of the server
 	TickHz  int
-	Keep    time.Duration // for which states are kept at least
 	Replica Replica
 	Budget  *work.Budget
 	Stats   Stats // to count on from
@@ -110,13 +108,10 @@ func New(c Config) (*Bodies, error) {
 		TickHz: int(m.TickHz), Gravity: m.Gravity, HalfExtent: motion.Vec3{X: m.HalfX, Y: m.Height, Z: m.HalfZ},
 		RestSpeed: m.RestSpeed, RestTicks: m.RestTicks, Bounds: motion.Bounds(m.Bounds),
 	}
-	keep := uint32(keptTicks)
-	for keep < 512 && time.Duration(keep)*time.Second < time.Duration(m.TickHz)*c.Keep {
-		keep *= 2
-	}
+	maxBack := wire.MaxBack(c.TickHz)
 	b := &Bodies{
 		replica: c.Replica, form: newRowForm(s, form), restTicks: m.RestTicks, kinds: map[uint32]motion.Kind{}, declared: uint32(s.Kinds()),
-		tracks: newTracks(p, keep), budget: c.Budget, stats: c.Stats,
+		tracks: newTracks(p, maxBack+1), effects: effects{maxBack: maxBack}, budget: c.Budget, stats: c.Stats,
 	}
 	b.computation = newComputation(p, &b.tracks, &b.effects, c.Budget, &b.stats)
 	b.audits = audits{replica: c.Replica, tracks: &b.tracks, budget: c.Budget, stats: &b.stats}
@@ -272,7 +267,7 @@ func (b *Bodies) completeSnapshot(s *snapshot) {
 		b.stats.Behind++
 	}
 	b.effects.dropSettled()
-	b.effects.forgetBefore(b.tracks.now - min(b.tracks.now, keptTicks))
+	b.effects.forgetBefore(b.tracks.now - min(b.tracks.now, b.effects.maxBack+1))
 	b.tracks.sweepStates()
 	b.ghosts = slices.DeleteFunc(b.ghosts, func(t *track) bool {
 		if b.effects.leaders[t.handle] != nil {

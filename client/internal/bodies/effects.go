@@ -10,12 +10,10 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// keptTicks is how long effects are remembered after they ended or changed, and bodies
-// after they moved: exact states may be that old, and so may lag compensation look back.
-const keptTicks = wire.MaxBack + 1
-
-// effects holds the effects that a session was sent, with their versions of the last keptTicks.
+// effects holds the effects that a session was sent, with their versions of the last maxBack+1
+// ticks: exact states may be that old.
 type effects struct {
+	maxBack  uint32 // wire.MaxBack of the session
 	programs [wire.MaxPrograms]program
 	replaced []program // replaced ones that a version still uses
 	slots    []effect  // by slot
@@ -109,7 +107,7 @@ func (f *effects) addProgram(p wire.Program, tick uint32) error {
 
 // addEffect applies an EffectAdded record of a message of the given tick.
 func (f *effects) addEffect(r *wire.EffectAdded, tick uint32) error {
-	born, first, last, err := r.Ticks(tick)
+	born, first, last, err := r.Ticks(tick, f.maxBack)
 	if err != nil {
 		return err
 	}
@@ -147,7 +145,7 @@ func (f *effects) addEffect(r *wire.EffectAdded, tick uint32) error {
 
 // changeEffect applies an EffectChanged record of a message of the given tick.
 func (f *effects) changeEffect(r *wire.EffectChanged, tick uint32) error {
-	first, err := r.FirstTick(tick)
+	first, err := r.FirstTick(tick, f.maxBack)
 	if err != nil {
 		return err
 	}
@@ -174,7 +172,7 @@ func (f *effects) changeEffect(r *wire.EffectChanged, tick uint32) error {
 
 // endEffect applies an EffectEnded or EffectLeft record of a message of the given tick.
 func (f *effects) endEffect(r *wire.EffectEnded, tick uint32) error {
-	first, err := r.FirstTick(tick)
+	first, err := r.FirstTick(tick, f.maxBack)
 	if err != nil {
 		return err
 	}

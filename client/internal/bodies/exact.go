@@ -19,6 +19,9 @@ func (b *Bodies) ReadBody(r *bitio.Reader, form wire.Form, kind, mask uint32, va
 	return s, wire.Malformed(r.Err())
 }
 
+// MaxBack returns how many ticks before its message's tick an exact state may be.
+func (b *Bodies) MaxBack() uint32 { return b.effects.maxBack }
+
 // CheckBody checks that entities of a kind can have exact states.
 func (b *Bodies) CheckBody(kind, mask uint32) error {
 	if mask>>b.form.component&1 == 0 {

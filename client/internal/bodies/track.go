@@ -9,8 +9,8 @@ import (
 
 // track is the motion of an exact body: its states of the last ticks.
 type track struct {
-	// states holds the states of ticks first to last, by tick modulo its length, a power of
-	// two; nil means that the body was base in all of them. After last nothing changed.
+	// states holds the states of ticks first to last, by tick modulo its length; nil means that
+	// the body was base in all of them. After last nothing changed.
 	states      []motion.State
 	first, last uint32
 	synced      uint32 // tick up to which these hold what tracks.changes does
@@ -68,7 +68,7 @@ func (t *track) stateAfter(tick uint32) motion.State {
 func (t *track) recordState(tick uint32, s motion.State) {
 	keep := uint32(len(t.states))
 	if tick == t.last+1 {
-		t.states[tick&(keep-1)], t.last = s, tick
+		t.states[tick%keep], t.last = s, tick
 		if tick-t.first >= keep {
 			t.first = tick - keep + 1
 		}

@@ -6,6 +6,7 @@ import { fail } from './codes.ts'
 import type { Layout } from './entity.ts'
 import { guard } from './guard.ts'
 import { newHandle } from './handles.ts'
+import { maxBack } from './limits.ts'
 import type { Bodies } from './motion/bodies.ts'
 import type { State } from './motion/columns.ts'
 import type { Exact } from './motion/exact.ts'
@@ -43,7 +44,7 @@ export class ExactRows {
     this.#component = layout.body
     this.#fields = body.fields
     this.#received = counts
-    this.header = simulation.newExact()
+    this.header = simulation.newExact(maxBack(motion.tickHz))
     this.bodies = simulation.newBodies({
       motion,
       kinds,

@@ -33,8 +33,11 @@ export const maxTextFields = maxComponents * maxFields
 export const maxEffects = 4096
 export const maxProgram = 18_432
 export const maxParams = 256
-export const maxBack = 63 // ticks from an exact state to its message
-export const maxEffectBack = 64
+
+/** How many ticks before its message an exact state may be: a second, and at least 63. */
+export function maxBack(tickHz: number): number {
+  return Math.max(tickHz, 63)
+}
 
 /** How many ticks ahead of its tick an input may arrive: half a second, and at least 32. */
 export function inputLead(tickHz: number): number {

@@ -183,7 +183,7 @@ class Parser {
     const c: Component = { name, index, fields, texts, parent, holder }
     allTexts.push(...texts)
     this.#must(sumOf(allTexts, longest) <= limit.maxTexts, 'the texts of an entity may exceed the limit')
-    this.#rowBits += longestPart(c) + (name === 'body' ? 390 : 0)
+    this.#rowBits += longestPart(c) + (name === 'body' ? 396 : 0)
     return c
   }
 

@@ -11,7 +11,7 @@ import type { Schema } from './schema.ts'
 /** The value for SessionConfig.simulation. */
 export const simulation = {
   newBodies: (o: BodiesOptions): Bodies => new Bodies(o),
-  newExact: (): Exact => new Exact(),
+  newExact: (maxBack: number): Exact => new Exact(maxBack),
   newState: (): State => new State(),
   readBody,
   readExtension,

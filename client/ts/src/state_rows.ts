@@ -44,7 +44,7 @@ export class StateRows {
   readonly #anchors = new Int16Array(limit.maxRows) // row of the parent, -1 without one
   readonly #anchorParts = new Int8Array(limit.maxRows)
   readonly #forms = new Uint8Array(limit.maxRows) // of exact states, 0 without one
-  readonly #backs = new Uint8Array(limit.maxRows)
+  readonly #backs = new Uint16Array(limit.maxRows)
   readonly #current = new Uint8Array(limit.maxRows) // 1: the row became its entity's current state
   readonly #rows: Entity[] = []
   readonly #states: State[] = [] // exact ones

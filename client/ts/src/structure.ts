@@ -116,9 +116,9 @@ function readEnter(r: ByteReader, x: StructureRecord): void {
   readHandle(r, x)
   x.kind = r.uvarint('kind', limit.maxKinds - 1)
   if (x.detail & 4) {
-    const form = r.u8()
+    const form = r.uvarint('form')
     x.form = form & 3
-    x.back = form >> 2
+    x.back = form >>> 2
   }
   x.row = r.bytes(r.uvarint('row', limit.maxRowBytes))
   if (x.detail & 2) {

@@ -161,7 +161,7 @@ export class StructureCheck {
 
   #readExact(x: StructureRecord, tick: number, mask: number, list: Uint32Array): State {
     const exact = this.#exactRows()
-    if (x.back >= tick) fail(`an exact state of ${x.back} ticks before tick ${tick}`)
+    if (x.back >= tick || x.back > exact.header.maxBack) fail(`an exact state of ${x.back} ticks before tick ${tick}`)
     this.#o.memory.charge(exact.bodies.bytesOfNew)
     exact.check(x.kind, mask)
     const body = exact.newState()

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { BitReader } from '../src/bits.ts'
 import { WireError } from '../src/codes.ts'
 import { formatHandle, generationOf, indexOf, newHandle, parseHandle } from '../src/handles.ts'
+import { maxBack } from '../src/limits.ts'
 import { State } from '../src/motion/columns.ts'
 import { auditBody, audited, Exact, readBody } from '../src/motion/exact.ts'
 import { type Extension, firstTick, ticksOf, type Way } from '../src/motion/extension.ts'
@@ -25,6 +26,7 @@ interface BodyBits {
 interface Line {
   schema?: string
   about: string
+  tick_hz?: number
   structure?: string
   state?: string
   row?: { tick: number; k: number; age: number; gap: number; grid: number[]; bits: string }
@@ -63,7 +65,7 @@ function pathBits({ path: p, leader }: Way): object {
 
 const bits = (f: Float32Array): number[] => [...f].map(floatBits)
 
-function extension(x: Extension, tick: number): object {
+function extension(x: Extension, tick: number, back: number): object {
   switch (x.type) {
     case 'program':
       return { op: x.type, program: x.number, code: base64(x.code) }
@@ -77,7 +79,7 @@ function extension(x: Extension, tick: number): object {
       }
     }
     case 'added': {
-      const { first, born, last } = ticksOf(x, tick)
+      const { first, born, last } = ticksOf(x, tick, back + 1)
       return {
         op: x.type,
         ...x.effect,
@@ -95,16 +97,16 @@ function extension(x: Extension, tick: number): object {
       return {
         op: x.type,
         ...x.effect,
-        first: firstTick(tick, x.back),
+        first: firstTick(tick, x.back, back + 1),
         what: (x.way ? 1 : 0) + (x.params ? 2 : 0),
         path: x.way ? pathBits(x.way) : undefined,
         params: x.params ? bits(x.params) : undefined,
       }
   }
-  return { op: x.left ? 'left' : 'ended', ...x.effect, first: firstTick(tick, x.back) }
+  return { op: x.left ? 'left' : 'ended', ...x.effect, first: firstTick(tick, x.back, back + 1) }
 }
 
-function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number): object {
+function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number, back: number): object {
   const r = new BitReader()
   r.reset(x.row)
   const mask = codec.readMask(r)
@@ -114,7 +116,7 @@ function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number): 
   const b = new State()
   readBody(r, x.form + 1, grid, schema.motion!.restTicks, b)
   r.expectEnd()
-  if (x.back >= tick) throw new WireError(1)
+  if (x.back >= tick || x.back > back) throw new WireError(1)
   return {
     op: 'enter',
     slot: x.index,
@@ -127,7 +129,7 @@ function enter(x: StructureRecord, codec: Codec, schema: Schema, tick: number): 
   }
 }
 
-function row(l: NonNullable<Line['row']>, schema: Schema): object {
+function row(l: NonNullable<Line['row']>, schema: Schema, back: number): object {
   const r = new BitReader()
   r.reset(bytes(l.bits))
   const skip = r.golomb(l.k)
@@ -138,7 +140,7 @@ function row(l: NonNullable<Line['row']>, schema: Schema): object {
     age = own.age
     gap = own.gap
   }
-  const exact = new Exact()
+  const exact = new Exact(back)
   exact.read(r, l.tick, age)
   const b = new State()
   if (exact.form > 0) readBody(r, exact.form, floats(l.grid), schema.motion!.restTicks, b)
@@ -171,11 +173,14 @@ test('exact.jsonl', async () => {
   const schema = parseSchema(all[0]!.schema!)
   const codec = new Codec(schema, await defaultTables())
   const read = (l: Line): object => {
+    const back = maxBack(l.tick_hz ?? schema.motion!.tickHz)
     if (l.structure !== undefined) {
       const m = parseStructure(bytes(l.structure), simulation)
       return {
         records: compact(
-          m.records.map((x) => (x.extension ? extension(x.extension, m.ticks) : enter(x, codec, schema, m.ticks))),
+          m.records.map((x) =>
+            x.extension ? extension(x.extension, m.ticks, back) : enter(x, codec, schema, m.ticks, back),
+          ),
         ),
       }
     }
@@ -192,14 +197,14 @@ test('exact.jsonl', async () => {
         },
       }
     }
-    return l.row ? { read: row(l.row, schema) } : { audit: audit(l.audited!) }
+    return l.row ? { read: row(l.row, schema, back) } : { audit: audit(l.audited!) }
   }
   for (const l of all.slice(1)) {
     if (l.error !== undefined) {
       assert.throws(() => read(l), { name: 'WireError' }, l.about)
       continue
     }
-    const { about, structure, state, row, audited, ...want } = l
+    const { about, structure, state, row, audited, tick_hz, ...want } = l
     if (want.records) want.records = compact(want.records as object[])
     assert.deepEqual(read(l), want, about)
   }

@@ -166,6 +166,21 @@ test('the errors of section 6.1 end the session', () => {
   assert.throws(() => new Bodies({ motion: { ...motion, tickHz: 0 }, kinds: [], budget: new Budget() }), WireError)
 })
 
+test('records are at most a second old, or 63 ticks', () => {
+  for (const tickHz of [20, 60, 64, 1000]) {
+    const back = Math.max(tickHz, 63) + 1
+    const begin = () => {
+      const bodies = new Bodies({ motion: { ...motion, tickHz }, kinds: [], budget: new Budget() })
+      return (...all: Extension[]) => all.forEach((x) => bodies.applyExtension(x, 5000, () => true))
+    }
+    for (const record of [{ ...added }, { ...changed }, { ...ended }]) {
+      const known = record.type === 'added' ? [program] : [program, { ...added, back, age: 9 }]
+      begin()(...known, { ...record, back })
+      assert.throws(() => begin()(...known, { ...record, back: back + 1 }), WireError, `${record.type} at ${tickHz} Hz`)
+    }
+  }
+})
+
 test('a replaced program counts as long as an effect that ended by itself still has it', () => {
   const s = new Stage()
   const one = (tick: number, slot: number) =>

@@ -15,7 +15,11 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-const exactRestTicks = 30
+const (
+	exactTickHz    = 60
+	exactRestTicks = 30
+	fastTickHz     = 1000 // of the vectors about back
+)
 
 // exactSchema is the schema of exact.jsonl.
 func exactSchema(t testing.TB) *rowschema.Schema {
@@ -23,7 +27,7 @@ func exactSchema(t testing.TB) *rowschema.Schema {
 	rowschema.Define[rowschema.Body](s, "body")
 	require.NoError(t, s.Err())
 	require.NoError(t, s.AddKind(rowschema.EntityKind{Name: "stone", Body: &rowschema.KindBody{InvMass: 1, Coupling: 0.125, Radius: 0.5, Layers: 1}}))
-	require.NoError(t, s.SetMotion(rowschema.Motion{TickHz: 60, Gravity: 9.81, MaxSpeed: 128, HalfX: 100, Height: 20, HalfZ: 50, RestSpeed: 0.08, RestTicks: exactRestTicks}))
+	require.NoError(t, s.SetMotion(rowschema.Motion{TickHz: exactTickHz, Gravity: 9.81, MaxSpeed: 128, HalfX: 100, Height: 20, HalfZ: 50, RestSpeed: 0.08, RestTicks: exactRestTicks}))
 	return s
 }
 
@@ -62,6 +66,12 @@ func (m *exactMaker) messageAt(about string, tick uint32, want exactRead, record
 		body = append(body, r...)
 	}
 	m.lines = append(m.lines, exactLine{About: about, Structure: body, exactRead: want})
+}
+
+// atRate adds a Structure message of tick 5,000 in a session of tickHz ticks a second.
+func (m *exactMaker) atRate(tickHz uint32, about string, want exactRead, records ...[]byte) {
+	m.messageAt(about, 5000, want, records...)
+	m.lines[len(m.lines)-1].TickHz = tickHz
 }
 
 // Bodies of the vectors: on the grid, and off it.
@@ -106,6 +116,10 @@ func (m *exactMaker) enters() {
 	m.message("NaN for a height", refused, m.enter(wire.Exact{Form: wire.RawAsleep}, infinite))
 	m.messageAt("the state of tick 1", 64, exactRead{}, m.enter(wire.Exact{Form: wire.OnGrid, Back: 63}, snapped))
 	m.messageAt("the state of tick 0", 63, refused, m.enter(wire.Exact{Form: wire.OnGrid, Back: 63}, snapped))
+	m.message("a spawn of 64 ticks ago", refused, m.enter(wire.Exact{Form: wire.OnGrid, Back: 64}, snapped))
+	m.atRate(20, "a spawn of 63 ticks ago, at 20 ticks a second", exactRead{}, m.enter(wire.Exact{Form: wire.OnGrid, Back: 63}, snapped))
+	m.atRate(fastTickHz, "a spawn of a second ago, at 1,000 ticks a second", exactRead{}, m.enter(wire.Exact{Form: wire.OnGrid, Back: 1000}, snapped))
+	m.atRate(fastTickHz, "a spawn of a second and a tick ago", refused, m.enter(wire.Exact{Form: wire.OnGrid, Back: 1001}, snapped))
 	cut := m.enter(wire.Exact{Form: wire.Raw}, odd)
 	ordinary := m.enter(wire.Exact{Form: wire.OnGrid}, snapped)
 	m.message("the row ends before the exact part", refused, withForm(ordinary, 2))
@@ -173,6 +187,14 @@ func (m *exactMaker) effects() {
 	add("a parameter that is NaN", refused, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(1, float32(math.NaN())) })
 	add("from 63 ticks ago on", exactRead{}, func(e *wire.EffectAdded) { e.Back = 64 })
 	add("from 64 ticks ago on", refused, func(e *wire.EffectAdded) { e.Back = 65 })
+	back := func(n uint32) []byte {
+		e := added()
+		e.Back = n
+		return e.Append(nil)
+	}
+	m.atRate(20, "from 63 ticks ago on, at 20 ticks a second", exactRead{}, back(64))
+	m.atRate(fastTickHz, "from a second ago on, at 1,000 ticks a second", exactRead{}, back(1001))
+	m.atRate(fastTickHz, "from a second and a tick ago on", refused, back(1002))
 	add("it acts in the tick of its birth", exactRead{}, func(e *wire.EffectAdded) { e.Age = 0 })
 	add("born in tick 0", exactRead{}, func(e *wire.EffectAdded) { e.Age, e.Life = 1000, 0 })
 	add("born before tick 0", refused, func(e *wire.EffectAdded) { e.Age, e.Life = 1001, 0 })
@@ -189,6 +211,8 @@ func (m *exactMaker) effects() {
 	m.message("ended", exactRead{}, wire.EffectEnded{Effect: bulk.NewHandle(9, 3), Back: 2}.Append(nil))
 	m.message("left", exactRead{}, wire.EffectEnded{Effect: bulk.NewHandle(9, 3), Left: true}.Append(nil))
 	m.message("the end of an even generation", refused, wire.EffectEnded{Effect: bulk.NewHandle(9, 2)}.Append(nil))
+	m.atRate(fastTickHz, "an end a second ago, at 1,000 ticks a second", exactRead{}, wire.EffectEnded{Effect: bulk.NewHandle(9, 3), Back: 1001}.Append(nil))
+	m.atRate(fastTickHz, "an end a second and a tick ago", refused, wire.EffectEnded{Effect: bulk.NewHandle(9, 3), Back: 1002}.Append(nil))
 	m.messageAt("the end in tick 0", 1, refused, wire.EffectEnded{Effect: bulk.NewHandle(9, 3), Back: 2}.Append(nil))
 }
 
@@ -229,6 +253,10 @@ func (m *exactMaker) changes() {
 	c.HasPath = false
 	m.message("other parameters", exactRead{}, c.Append(nil))
 	m.messageAt("a change in tick 0", 2, refused, c.Append(nil))
+	c.Back = 1001
+	m.atRate(fastTickHz, "a change a second ago, at 1,000 ticks a second", exactRead{}, c.Append(nil))
+	c.Back = 1002
+	m.atRate(fastTickHz, "a change a second and a tick ago", refused, c.Append(nil))
 	m.message("a change of nothing", refused, extend(2, 9, 3, byte(0), byte(0)))
 	m.message("a change of something else", refused, extend(2, 9, 3, byte(0), byte(6), 0))
 	m.message("a change 65 ticks back", refused, extend(2, 9, 3, byte(65), byte(2), 0))
@@ -312,6 +340,13 @@ func (m *exactMaker) rows() {
 		w.Write(1, 3)
 		w.WriteGolomb(64, 1)
 	})
+	atRate := func(tickHz uint32, about string, want exactRead, back uint32) {
+		add(about, want, 5000, row(wire.Baseline{}, wire.Exact{Form: wire.OnGrid, Back: back}, snapped))
+		m.lines[len(m.lines)-1].TickHz = tickHz
+	}
+	atRate(20, "63 ticks back, at 20 ticks a second", exactRead{}, 63)
+	atRate(fastTickHz, "a second back, at 1,000 ticks a second", exactRead{}, 1000)
+	atRate(fastTickHz, "a second and a tick back", refused, 1001)
 	long := odd
 	long.Rest = exactRestTicks + 1
 	add("at rest for too long", refused, 1000, row(usual.Usual, wire.Exact{Form: wire.Raw}, long))

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -25,6 +26,7 @@ type (
 	// exactFile is exact.jsonl: see testdata/vectors/README.md.
 	exactFile struct {
 		schema    []pageComponent
+		tickHz    uint32
 		restTicks uint64
 		lines     []exactLine
 	}
@@ -38,6 +40,7 @@ type (
 	// receive, and what it must read.
 	exactLine struct {
 		About     string       `json:"about"`
+		TickHz    uint32       `json:"tick_hz,omitempty"` // of the session, if not the schema's
 		Structure []byte       `json:"structure,omitempty"`
 		State     []byte       `json:"state,omitempty"`
 		Row       *exactRow    `json:"row,omitempty"`
@@ -98,6 +101,9 @@ func readExactVectors(t testing.TB) *exactFile {
 			_, motion, _ := strings.Cut(head.Schema, "motion ")
 			f.restTicks, err = strconv.ParseUint(strings.Fields(motion)[7], 10, 32)
 			require.NoError(t, err)
+			tickHz, err := strconv.ParseUint(strings.Fields(motion)[0], 10, 16)
+			require.NoError(t, err)
+			f.tickHz = uint32(tickHz)
 			continue
 		}
 		var l exactLine
@@ -127,7 +133,7 @@ func (f *exactFile) byPage(t testing.TB, l exactLine, m mutation) (got exactRead
 		s := decoder(l.Structure)
 		c := s.structure(f.schema)
 		for _, r := range c.Records {
-			got.Records = append(got.Records, f.recordByPage(decoder(r.Data), r, &c))
+			got.Records = append(got.Records, f.recordByPage(decoder(r.Data), r, &c, f.tickHzOf(l)))
 		}
 	case l.State != nil:
 		h := decoder(l.State).stateHeader()
@@ -136,7 +142,7 @@ func (f *exactFile) byPage(t testing.TB, l exactLine, m mutation) (got exactRead
 			got.Header.Audit = &h.audit
 		}
 	case l.Row != nil:
-		got.Read = f.rowByPage(decoder(l.Row.Bits), l.Row)
+		got.Read = f.rowByPage(decoder(l.Row.Bits), l.Row, f.tickHzOf(l))
 	case l.Audited != nil:
 		audit := exactPage{decoder(nil)}.audit(l.Audited.Seq, l.Audited.Handles, l.Audited.Bodies)
 		got.Audit = &audit
@@ -144,26 +150,29 @@ func (f *exactFile) byPage(t testing.TB, l exactLine, m mutation) (got exactRead
 	return got
 }
 
-func (f *exactFile) recordByPage(s *pageDecoder, r wire.Record, c *pageStructure) (l extensionLine) {
+// tickHzOf returns the tick rate of the session that a line is of.
+func (f *exactFile) tickHzOf(l exactLine) uint64 { return uint64(cmp.Or(l.TickHz, f.tickHz)) }
+
+func (f *exactFile) recordByPage(s *pageDecoder, r wire.Record, c *pageStructure, tickHz uint64) (l extensionLine) {
+	page := exactPage{s}
 	if r.Op != 1 {
-		page := exactPage{s}
 		l = page.extension(uint64(r.Number))
-		page.ticks(&l, uint64(c.Ticks))
+		page.ticks(&l, uint64(c.Ticks), tickHz)
 		l.back, l.age, l.life = 0, 0, 0
 		return l
 	}
 	l = extensionLine{
 		Op: "enter", Slot: r.Handle.Index(), Generation: r.Handle.Generation(), Kind: r.Kind,
-		Form: uint32(r.Exact.Form - 1), Back: uint32(r.Exact.Back), Values: c.Rows[0].Values, Body: bitsOf(&c.Bodies[0]),
+		Form: uint32(r.Exact.Form - 1), Back: r.Exact.Back, Values: c.Rows[0].Values, Body: bitsOf(&c.Bodies[0]),
 	}
-	if l.Back >= c.Ticks && s.keeps(backFromTick1) || uint64(l.Body.Rest) > f.restTicks && s.keeps(restBound) {
+	if uint64(l.Back) > page.maxBack(tickHz) && s.keeps(enterBackBound) || l.Back >= c.Ticks && s.keeps(backFromTick1) || uint64(l.Body.Rest) > f.restTicks && s.keeps(restBound) {
 		s.fail("back %d, rest %d", l.Back, l.Body.Rest)
 	}
 	c.Rows, c.Bodies = c.Rows[1:], c.Bodies[1:]
 	return l
 }
 
-func (f *exactFile) rowByPage(s *pageDecoder, r *exactRow) *rowLine {
+func (f *exactFile) rowByPage(s *pageDecoder, r *exactRow, tickHz uint64) *rowLine {
 	page := exactPage{s}
 	l := &rowLine{Skip: uint32(s.golomb(int(r.K), "skip")), Age: r.Age, Gap: r.Gap}
 	own := s.read(1) == 1
@@ -178,9 +187,9 @@ func (f *exactFile) rowByPage(s *pageDecoder, r *exactRow) *rowLine {
 		l.Exact = s.read(1) == 1
 	}
 	if l.Exact {
-		e := page.exactHeader(uint64(r.Tick), uint64(l.Age))
+		e := page.exactHeader(uint64(r.Tick), uint64(l.Age), tickHz)
 		b := page.body(e.Form, floatsOf(r.Grid), f.restTicks)
-		l.Form, l.Back, l.Body = uint32(e.Form-1), uint32(e.Back), bitsOf(&b)
+		l.Form, l.Back, l.Body = uint32(e.Form-1), e.Back, bitsOf(&b)
 	}
 	s.expectEnd()
 	return l
@@ -198,6 +207,7 @@ func (f *exactFile) byPackage(t testing.TB, s *rowschema.Schema, l exactLine) ex
 
 func (f *exactFile) readLine(t testing.TB, s *rowschema.Schema, l exactLine) (got exactRead, err error) {
 	var r bitio.Reader
+	maxBack := wire.MaxBack(int(f.tickHzOf(l)))
 	switch {
 	case l.Structure != nil:
 		m, err := wire.ParseStructure(l.Structure)
@@ -205,7 +215,7 @@ func (f *exactFile) readLine(t testing.TB, s *rowschema.Schema, l exactLine) (go
 			return got, err
 		}
 		for record := range m.Records() {
-			line, err := f.recordOf(s, record, m.Ticks)
+			line, err := f.recordOf(s, record, m.Ticks, maxBack)
 			if err != nil {
 				return got, err
 			}
@@ -223,8 +233,8 @@ func (f *exactFile) readLine(t testing.TB, s *rowschema.Schema, l exactLine) (go
 	case l.Row != nil:
 		r.Reset(l.Row.Bits)
 		skip, b := wire.ReadRowHeader(&r, wire.RowCoding{SkipBits: l.Row.K, Usual: wire.Baseline{Age: l.Row.Age, Gap: l.Row.Gap}}, l.Row.Tick)
-		e := wire.ReadExact(&r, l.Row.Tick, b)
-		got.Read = &rowLine{Skip: skip, Age: b.Age, Gap: b.Gap, Exact: e.Form != wire.Ordinary, Back: uint32(e.Back)}
+		e := wire.ReadExact(&r, l.Row.Tick, b, maxBack)
+		got.Read = &rowLine{Skip: skip, Age: b.Age, Gap: b.Gap, Exact: e.Form != wire.Ordinary, Back: e.Back}
 		if e.Form != wire.Ordinary {
 			body := wire.ReadBody(&r, e.Form, (*wire.Grid)(ptr(floatsOf(l.Row.Grid))), uint32(f.restTicks))
 			got.Read.Form, got.Read.Body = uint32(e.Form-1), bitsOf(&body)
@@ -245,11 +255,11 @@ func (f *exactFile) readLine(t testing.TB, s *rowschema.Schema, l exactLine) (go
 func ptr[T any](v T) *T { return &v }
 
 // recordOf reads a record with the package.
-func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick uint32) (l extensionLine, err error) {
+func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick, maxBack uint32) (l extensionLine, err error) {
 	effect := func(h bulk.Handle) { l.Slot, l.Generation = h.Index(), h.Generation() }
 	if r.Op == wire.OpEnter {
-		row, body, err := readExactEnter(s, r, tick, uint32(f.restTicks))
-		l = extensionLine{Op: "enter", Kind: r.Kind, Form: uint32(r.Exact.Form - 1), Back: uint32(r.Exact.Back), Values: row.Values, Body: bitsOf(&body)}
+		row, body, err := readExactEnter(s, r, tick, maxBack, uint32(f.restTicks))
+		l = extensionLine{Op: "enter", Kind: r.Kind, Form: uint32(r.Exact.Form - 1), Back: r.Exact.Back, Values: row.Values, Body: bitsOf(&body)}
 		effect(r.Handle)
 		return l, err
 	}
@@ -261,7 +271,7 @@ func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick uint32) (l
 		e := r.EffectAdded()
 		l = extensionLine{Op: "added", Program: uint32(e.Program), Mode: uint32(e.Mode), Layers: e.Layers, Path: pathOf(&e.Path), Params: bitsOfFloats(e.Params)}
 		effect(e.Effect)
-		l.Born, l.First, l.Last, err = e.Ticks(tick)
+		l.Born, l.First, l.Last, err = e.Ticks(tick, maxBack)
 	case wire.ExtendEffectChanged:
 		e := r.EffectChanged()
 		l.Op = "changed"
@@ -272,12 +282,12 @@ func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick uint32) (l
 		if e.HasParams {
 			l.What, l.Params = l.What|2, bitsOfFloats(e.Params)
 		}
-		l.First, err = e.FirstTick(tick)
+		l.First, err = e.FirstTick(tick, maxBack)
 	case wire.ExtendEffectEnded, wire.ExtendEffectLeft:
 		e := r.EffectEnded()
 		l.Op = map[bool]string{false: "ended", true: "left"}[e.Left]
 		effect(e.Effect)
-		l.First, err = e.FirstTick(tick)
+		l.First, err = e.FirstTick(tick, maxBack)
 	case wire.ExtendKind:
 		k := r.KindAdded()
 		l = extensionLine{Op: "kind", Kind: k.Kind, Layers: k.Layers}
@@ -289,7 +299,7 @@ func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick uint32) (l
 }
 
 // readExactEnter reads the row of an exact Enter and what follows it.
-func readExactEnter(s *rowschema.Schema, r wire.Record, tick, restTicks uint32) (row rowschema.Row, body wire.BodyState, err error) {
+func readExactEnter(s *rowschema.Schema, r wire.Record, tick, maxBack, restTicks uint32) (row rowschema.Row, body wire.BodyState, err error) {
 	var bits bitio.Reader
 	bits.Reset(r.Row)
 	row = rowtest.NewRow(s, 0)
@@ -300,8 +310,8 @@ func readExactEnter(s *rowschema.Schema, r wire.Record, tick, restTicks uint32) 
 	var quantised rowschema.Body
 	s.Restore(0, row.Values, &quantised)
 	body = wire.ReadBody(&bits, r.Exact.Form, gridOfBody(&quantised), restTicks)
-	if uint32(r.Exact.Back) >= tick {
-		bits.Fail("back %d at tick %d", r.Exact.Back, tick)
+	if err := r.Exact.CheckBack(tick, maxBack); err != nil {
+		return row, body, err
 	}
 	return row, body, wire.ExpectEnd(&bits)
 }
@@ -363,7 +373,7 @@ func TestExactVectors(t *testing.T) {
 		var text bytes.Buffer
 		out := json.NewEncoder(&text)
 		require.NoError(t, out.Encode(head))
-		made := &exactFile{schema: parseSchemaText(t, s.Text()), restTicks: exactRestTicks}
+		made := &exactFile{schema: parseSchemaText(t, s.Text()), tickHz: exactTickHz, restTicks: exactRestTicks}
 		for _, l := range all {
 			refused := l.Error != ""
 			l.exactRead = made.byPackage(t, s, l)

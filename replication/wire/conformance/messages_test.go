@@ -116,7 +116,7 @@ func readExactByPage(s *pageDecoder, components []pageComponent) (c wiretest.Exa
 		s.readNamed(1, "exact")
 	}
 	page := exactPage{s}
-	c.Exact = page.exactHeader(h.tick, 0)
+	c.Exact = page.exactHeader(h.tick, 0, exactTickHz)
 	c.Row = s.wholeRow(components, wiretest.Exact().Row.Mask, false)
 	c.Body = page.body(c.Exact.Form, gridOf(components, c.Row.Values), 1<<32-1)
 	s.expectEnd()

@@ -530,10 +530,15 @@ func (s *pageDecoder) record(schema []pageComponent, c *pageStructure) wire.Reco
 			s.fail("kind %d", r.Kind)
 		}
 		if detail&4 == 4 {
-			form := s.readNamed(8, "form and back")
-			r.Exact = (wire.Exact{Form: wire.Form(form&3 + 1), Back: uint8(form >> 2)})
+			form := uint64(0)
+			if s.keeps(enterFormIsUvarint) {
+				form = s.uvarint("form and back")
+			} else {
+				form = s.readNamed(8, "form and back")
+			}
+			r.Exact = wire.Exact{Form: wire.Form(form&3 + 1), Back: uint32(form >> 2)}
 			if !s.keeps(backInEnter) {
-				r.Exact = wire.Exact{Form: wire.Form(form>>6 + 1), Back: uint8(form & 63)}
+				r.Exact = wire.Exact{Form: wire.Form(form>>6&3 + 1), Back: uint32(form & 63)}
 			}
 		}
 		r.Row = s.bytes("row", 1104)

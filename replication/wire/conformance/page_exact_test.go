@@ -28,15 +28,20 @@ func gridOf(schema []pageComponent, values []uint32) (g [6]float32) {
 	return g
 }
 
+// maxBack returns the greatest back of an exact state in a session of tickHz ticks a second.
+func (s exactPage) maxBack(tickHz uint64) uint64 {
+	return max(uint64(s.pick(backCountsTime, int(tickHz), 63)), uint64(s.pick(backAtLeast63, 63, 0)))
+}
+
 // exactHeader reads what follows the baseline of a row's header.
-func (s exactPage) exactHeader(tick, age uint64) (e wire.Exact) {
+func (s exactPage) exactHeader(tick, age, tickHz uint64) (e wire.Exact) {
 	form := s.readNamed(2, "form")
 	e.Form = wire.Form(form + 1)
 	back := s.golomb(s.pick(backOrder, 1, 0), "back")
-	if back > 63 && s.keeps(backAtMost63) || back >= tick && s.keeps(backFromTick1) || age > 0 && back >= age && s.keeps(backBelowAge) {
+	if back > s.maxBack(tickHz) && s.keeps(backBound) || back >= tick && s.keeps(backFromTick1) || age > 0 && back >= age && s.keeps(backBelowAge) {
 		s.fail("back %d", back)
 	}
-	e.Back = uint8(back)
+	e.Back = uint32(back)
 	return e
 }
 
@@ -250,11 +255,10 @@ func (s exactPage) effect(l *extensionLine) {
 }
 
 func (s exactPage) back() uint64 {
-	back := s.readNamed(8, "back")
-	if back > 64 && s.keeps(effectBackBound) {
-		s.fail("back %d", back)
+	if !s.keeps(effectBackIsUvarint) {
+		return s.readNamed(8, "back")
 	}
-	return back
+	return s.uvarint("back")
 }
 
 func (s exactPage) path() *path {
@@ -296,9 +300,12 @@ func (s exactPage) params() []uint32 {
 }
 
 // ticks computes the ticks of an effect's record from its message's tick.
-func (s exactPage) ticks(l *extensionLine, tick uint64) {
+func (s exactPage) ticks(l *extensionLine, tick, tickHz uint64) {
 	if l.Op == "program" || l.Op == "kind" || l.Op == "enter" {
 		return
+	}
+	if l.back > s.maxBack(tickHz)+1 && s.keeps(effectBackBound) {
+		s.fail("back %d", l.back)
 	}
 	first := int64(tick) + int64(s.pick(firstAfterMessage, 1, 0)) - int64(l.back)
 	if first < 1 && s.keeps(firstFrom1) || first > 1<<32-1 {

@@ -252,7 +252,11 @@ const (
 	// Of what only clients that simulate are sent: see exact.jsonl.
 	exactLast
 	backOrder
-	backAtMost63
+	backBound
+	backCountsTime
+	backAtLeast63
+	enterBackBound
+	enterFormIsUvarint
 	backFromTick1
 	backBelowAge
 	backInEnter
@@ -280,6 +284,7 @@ const (
 	effectSlotBound
 	effectGenerationOdd
 	effectBackBound
+	effectBackIsUvarint
 	modeKnown
 	changesSomething
 	changesKnown
@@ -638,7 +643,11 @@ var rules = [...]struct{ section, text string }{
 
 	exactLast:           {"8", "exact is the last bit of a row header"},
 	backOrder:           {"8", "back is golomb(1)"},
-	backAtMost63:        {"8", "back is at most 63"},
+	backBound:           {"8", "back of a row is bounded"},
+	backCountsTime:      {"7", "back is at most a second of ticks"},
+	backAtLeast63:       {"7", "back may be 63 at each tick rate"},
+	enterBackBound:      {"6", "back of an Enter is bounded"},
+	enterFormIsUvarint:  {"6", "form and back of an Enter are an uvarint"},
 	backFromTick1:       {"8", "an exact state is of tick 1 or later"},
 	backBelowAge:        {"8", "an exact state is later than its base"},
 	backInEnter:         {"6", "an Enter has form in the low bits, back in the high ones"},
@@ -665,7 +674,8 @@ var rules = [...]struct{ section, text string }{
 	programNotEmpty:     {"6", "a program has a byte"},
 	effectSlotBound:     {"6", "the slot of an effect is below 4,096"},
 	effectGenerationOdd: {"6", "the generation of an effect is odd"},
-	effectBackBound:     {"6", "back of an effect is at most 64"},
+	effectBackBound:     {"6", "back of an effect is bounded"},
+	effectBackIsUvarint: {"6", "back of an effect is an uvarint"},
 	modeKnown:           {"6", "a mode is 0 or 1"},
 	changesSomething:    {"6", "a change changes something"},
 	changesKnown:        {"6", "a change is of path and parameters"},

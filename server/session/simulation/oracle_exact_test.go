@@ -254,7 +254,7 @@ func (c *simClient) noteEntered(r wire.Record) {
 	if !s.cleans || !s.simulates(c.number) {
 		return
 	}
-	if back := uint32(r.Exact.Back); back > 0 {
+	if back := r.Exact.Back; back > 0 {
 		s.coverage.back++
 		tick := uint32(s.world.Tick()) - back
 		c.owed.spawned[r.Handle] = append(c.owed.spawned[r.Handle], spawnedRow{s.spawnedValues(r.Handle, tick), uint32(s.world.Tick())})
@@ -308,12 +308,12 @@ func (c *simClient) judgeOwed(h wire.StateHeader, r bitio.Reader) {
 		skip, b := wire.ReadRowHeader(&r, coding, h.Tick)
 		exact := wire.Exact{}
 		if h.Exact {
-			exact = wire.ReadExact(&r, h.Tick, b)
+			exact = wire.ReadExact(&r, h.Tick, b, wire.MaxBack(s.world.TickHz()))
 		}
 		slot += skip
 		handle := s.world.Slots().Handle(slot)
 		slot++
-		row := ackedBody{h.Tick - uint32(exact.Back), exact.Form != wire.Ordinary}
+		row := ackedBody{h.Tick - exact.Back, exact.Form != wire.Ordinary}
 		c.owed.pending[h.Seq] = append(c.owed.pending[h.Seq], sentBody{handle, row})
 		if !row.exact {
 			s.coverage.ordinary++

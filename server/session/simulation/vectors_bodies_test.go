@@ -18,6 +18,7 @@ import (
 // bodyCases makes the hand-made cases of clients that simulate (PROTOCOL.md, 6.1 and 11.7).
 type bodyCases struct {
 	t      *testing.T
+	tickHz uint16
 	schema *schema.Schema
 	codec  *rowcodec.Codec
 	cases  []vectors.Case
@@ -44,10 +45,10 @@ type bodyRow struct {
 	base      wire.BodyState
 }
 
-func newBodyCases(t *testing.T) *bodyCases {
-	s, err := vectors.BodiesSchema()
+func newBodyCases(t *testing.T, tickHz uint16) *bodyCases {
+	s, err := vectors.BodiesSchema(tickHz)
 	require.NoError(t, err)
-	return &bodyCases{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
+	return &bodyCases{t: t, tickHz: tickHz, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
 }
 
 func (k *bodyCases) session() *bodySession {
@@ -59,7 +60,7 @@ func (k *bodyCases) session() *bodySession {
 func (s *bodySession) welcome(change func(*wire.Welcome)) {
 	w := wire.Welcome{
 		Protocol: wire.Version, Schema: s.k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: s.floor, GenerationCeiling: s.floor + 10,
-		TickHz: vectors.BodiesHz, SnapshotHz: vectors.BodiesHz, MaxSlots: 64, Session: 7, Tick: bodiesTick, Secret: make([]byte, wire.SecretBytes), Simulate: 1,
+		TickHz: s.k.tickHz, SnapshotHz: s.k.tickHz, MaxSlots: 64, Session: 7, Tick: bodiesTick, Secret: make([]byte, wire.SecretBytes), Simulate: 1,
 	}
 	change(&w)
 	s.steps = append(s.steps, stream(wire.AppendMessage(nil, w)))
@@ -99,7 +100,7 @@ func (s *bodySession) snapshot(h wire.StateHeader, rows ...bodyRow) *bodySession
 	for _, r := range rows {
 		_, grid := s.k.quantise(r.state)
 		wire.AppendRowHeader(&w, coding, r.slot-next, wire.Baseline{Age: r.age})
-		wire.AppendExact(&w, wire.Exact{Form: wire.FormOf(&r.state, &grid), Back: uint8(r.back)})
+		wire.AppendExact(&w, wire.Exact{Form: wire.FormOf(&r.state, &grid), Back: r.back})
 		next = r.slot + 1
 	}
 	for _, r := range rows {
@@ -135,7 +136,7 @@ func (k *bodyCases) quantise(s wire.BodyState) (values []uint32, g wire.Grid) {
 func (s *bodySession) handle(slot uint32) bulk.Handle { return bulk.NewHandle(slot, s.floor) }
 
 // enter returns an Enter with a state of back ticks before its message.
-func (s *bodySession) enter(slot, kind uint32, b wire.BodyState, back uint8) []byte {
+func (s *bodySession) enter(slot, kind uint32, b wire.BodyState, back uint32) []byte {
 	values, grid := s.k.quantise(b)
 	form := wire.FormOf(&b, &grid)
 	var w bitio.Writer
@@ -204,7 +205,7 @@ func (k *bodyCases) awake(c *vectors.Case, want bool) {
 }
 
 func bodyVectors(t *testing.T) []vectors.Case {
-	k := newBodyCases(t)
+	k := newBodyCases(t, vectors.BodiesHz)
 	k.wakes()
 	k.times()
 	k.linked()
@@ -213,7 +214,10 @@ func bodyVectors(t *testing.T) []vectors.Case {
 	k.lateRecords()
 	k.overMoves()
 	k.wrongRecords()
-	return k.cases
+	k.oldestStates()
+	fast := newBodyCases(t, vectors.FastBodiesHz)
+	fast.oldestStates()
+	return append(k.cases, fast.cases...)
 }
 
 // pushed begins a session with the program push as number 0, and the ball on slot 1.
@@ -227,6 +231,28 @@ func added(slot uint32, change func(*wire.EffectAdded)) []byte {
 	e := wire.EffectAdded{Effect: effectHandle(slot)}
 	change(&e)
 	return e.Append(nil)
+}
+
+// oldestStates adds cases with states and effects as old as the tick rate allows, and a tick older.
+func (k *bodyCases) oldestStates() {
+	most := wire.MaxBack(int(k.tickHz))
+	about := fmt.Sprintf("back is at most %d, and of an effect %d, at %d ticks a second", most, most+1, k.tickHz)
+	ball, now := flyingAt(0, 4), bodiesTick+4+most
+	for over, code := range []wire.Code{wire.OK, wire.BadMessage} {
+		back := most + uint32(over)
+		add := func(name string, s *bodySession) {
+			if code == wire.OK {
+				s.complete(2, now+2)
+			}
+			k.add(code, fmt.Sprintf("%s of %d ticks before, of %d a second", name, back, k.tickHz), about, s)
+		}
+		add("row", k.pushed(ball).snapshot(wire.StateHeader{Seq: 1, Tick: now, Complete: true}, bodyRow{slot: 1, state: flyingAt(8, 4), back: back}))
+		s := k.session()
+		add("Enter", s.structure(now, k.program(0, pushText), s.enter(1, vectors.BodiesBall, ball, back)))
+		s = k.pushed(ball)
+		effect := added(0, func(e *wire.EffectAdded) { e.Back, e.Age = back+1, 1 })
+		add("effect", s.structure(now, effect, s.enter(2, vectors.BodiesBall, ball, most)))
+	}
 }
 
 func (k *bodyCases) wakes() {
@@ -366,7 +392,7 @@ func (k *bodyCases) wrongRecords() {
 	bad := func(name, about string, records ...[]byte) {
 		k.add(wire.BadMessage, name, about, k.pushed(flyingAt(0, 0)).structure(bodiesTick, records...))
 	}
-	ended := func(back uint8) []byte { return wire.EffectEnded{Effect: effectHandle(0), Back: back}.Append(nil) }
+	ended := func(back uint32) []byte { return wire.EffectEnded{Effect: effectHandle(0), Back: back}.Append(nil) }
 	kind := wire.KindAdded{Kind: vectors.BodiesUnused, KindConstants: wire.KindConstants{InvMass: 1, Radius: 0.5}}.Append(nil)
 	bad("kind twice", "a kind is added twice", kind, kind)
 	bad("kind of the schema", "a kind is added that the schema has", wire.KindAdded{Kind: vectors.BodiesDrone, KindConstants: wire.KindConstants{InvMass: 1, Radius: 0.5}}.Append(nil))

@@ -202,7 +202,7 @@ func (k *stock) recordRules() {
 	bad("event", "an Event, which the schema does not have", []byte{byte(wire.OpEvent), 0})
 	for _, form := range []wire.Form{wire.OnGrid, wire.OnGridAsleep, wire.Raw, wire.RawAsleep} {
 		exact := e
-		exact.Exact = wire.Exact{Form: form, Back: uint8(form)}
+		exact.Exact = wire.Exact{Form: form, Back: uint32(form)}
 		bad(fmt.Sprintf("exact Enter of form %d", form-1), "an exact state, and simulate is 0", wire.AppendRecord(nil, exact))
 	}
 	effect := bulk.NewHandle(1, 1)

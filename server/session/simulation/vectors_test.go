@@ -68,9 +68,11 @@ func vectorSchemas(t testing.TB) []*schema.Schema {
 	require.NoError(t, err)
 	talk, err := vectors.TalkSchema()
 	require.NoError(t, err)
-	bodies, err := vectors.BodiesSchema()
+	bodies, err := vectors.BodiesSchema(vectors.BodiesHz)
 	require.NoError(t, err)
-	return []*schema.Schema{talk, simulationSchema(t), heavy, riderSchema(), provisional, texts, bodies}
+	fastBodies, err := vectors.BodiesSchema(vectors.FastBodiesHz)
+	require.NoError(t, err)
+	return []*schema.Schema{talk, simulationSchema(t), heavy, riderSchema(), provisional, texts, bodies, fastBodies}
 }
 
 func simulationSchema(t testing.TB) *schema.Schema {

@@ -3,10 +3,11 @@
 
 import { type Budget, cost } from '../budget.ts'
 import { fail } from '../codes.ts'
+import { maxBack } from '../limits.ts'
 import { Auditor, type Diverge } from './auditor.ts'
 import { type Columns, State } from './columns.ts'
 import { Computation } from './computation.ts'
-import { Effects, keptTicks, noNumber } from './effects.ts'
+import { Effects, noNumber } from './effects.ts'
 import type { Extension, Name, Way } from './extension.ts'
 import type { Forces } from './forces.ts'
 import type { Kind } from './kind.ts'
@@ -38,7 +39,7 @@ export class Bodies {
   readonly #schemaKinds: number
   readonly #kinds = new Set<number>()
   readonly #budget: Budget
-  readonly #effects = new Effects()
+  readonly #effects: Effects
   readonly #viewed = new ViewedEntities()
   readonly #tracks: Tracks
   readonly #ghosts: Track[] = [] // of entities that have gone, but lead
@@ -53,8 +54,8 @@ export class Bodies {
     const { motion: m, kinds, budget } = o
     if (!(m.tickHz >= 1 && m.tickHz <= 1000)) fail(`bodies move at ${m.tickHz} ticks a second`)
     if (m.maxSpeed !== maxSpeed) fail(`the highest speed of bodies is ${m.maxSpeed} m/s, not ${maxSpeed}`)
-    let ticks = keptTicks // or more, for 0.75 s
-    while (ticks < 512 && ticks < 0.75 * m.tickHz) ticks *= 2
+    const ticks = maxBack(m.tickHz) + 1
+    this.#effects = new Effects(ticks)
     this.#schemaKinds = kinds.length
     this.#budget = budget
     this.#tracks = new Tracks(ticks, this.stats)
@@ -222,7 +223,7 @@ export class Bodies {
     if (!computation.catchUpLate() || !computation.advanceTo(s.tick)) this.#giveUp(s.tick)
     else if (this.now < s.tick) this.stats.behind++
     this.#effects.dropSettled()
-    this.#effects.forgetBefore(this.now - Math.min(this.now, keptTicks))
+    this.#effects.forgetOld(this.now)
     if (this.#ghosts.length > 0) this.#dropGhosts()
     if (s.audited && s.structure === structure && this.now === s.tick && !this.#budget.spent)
       this.#auditor.check(s, this.#viewed.all)

@@ -2,7 +2,6 @@
 
 import { fail } from '../codes.ts'
 import { Program, VerifyError } from '../field/program.ts'
-import { maxBack } from '../limits.ts'
 import {
   type Added,
   type Changed,
@@ -17,9 +16,6 @@ import { keepIf } from './lists.ts'
 import { PathForm } from './path.ts'
 import type { Source } from './sim.ts'
 import type { Track } from './track.ts'
-
-/** How long effects are remembered after they ended or changed. */
-export const keptTicks = maxBack + 1
 
 /** The number of no body: an effect that follows it stays where it is. */
 export const noNumber = 2 ** 32 - 1
@@ -78,6 +74,7 @@ const noVersions: readonly Version[] = []
 
 /** The programs and effects of a session. Records are checked as section 6.1 says; all errors are the server's. */
 export class Effects {
+  readonly #ticks: number
   readonly #slots = new Map<number, Slot>()
   readonly used: number[] = [] // slots with versions
   readonly due: number[] = [] // slots with versions that bodies have not been computed with
@@ -87,6 +84,11 @@ export class Effects {
   readonly #programs = new Map<number, Counted>()
   readonly #replaced: Counted[] = [] // that versions still have
   readonly #leaders = new Map<string, Leader>() // by handle
+
+  /** @param ticks - for how many ticks effects are remembered, and how old the first tick of a record may be */
+  constructor(ticks: number) {
+    this.#ticks = ticks
+  }
 
   /** Returns the versions of the effect on a slot, oldest first. */
   versionsOf(slot: number): readonly Version[] {
@@ -138,13 +140,13 @@ export class Effects {
   /** Applies a record of a message of that tick. */
   addEffect(r: Added, tick: number): void {
     const { slot, generation } = r.effect
-    const { born, first, last } = ticksOf(r, tick)
+    const { born, first, last } = ticksOf(r, tick, this.#ticks)
     const e = this.#slots.get(slot) ?? new Slot()
     if (generation < e.generation || (generation === e.generation && e.standing !== 'left')) {
       fail(`effect ${formatName(r.effect)} is added, generation ${e.generation} was before it`)
     }
     if (first < e.first)
-      fail(`effect ${formatName(r.effect)} acts from tick ${first} on, its slot changed in tick ${e.first}`)
+      fail(`effect ${formatName(r.effect)} acts from tick ${first} on, its slot from tick ${e.first}`)
     const program = this.#programs.get(r.program)?.program
     if (program === undefined) fail(`effect ${formatName(r.effect)} has program ${r.program}, which is not known`)
     const { path, leader } = r.way
@@ -167,7 +169,7 @@ export class Effects {
 
   /** Applies a record of a message of that tick. */
   changeEffect(r: Changed, tick: number): void {
-    const first = firstTick(tick, r.back)
+    const first = firstTick(tick, r.back, this.#ticks)
     const e = this.#findKnown(r.effect, first)
     const v = e.versions.at(-1)
     if (!v?.source) return // find refuses effects that have ended
@@ -187,7 +189,7 @@ export class Effects {
 
   /** Applies a record of a message of that tick. */
   endEffect(r: Ended, tick: number): void {
-    const first = firstTick(tick, r.back)
+    const first = firstTick(tick, r.back, this.#ticks)
     const e = this.#findKnown(r.effect, first)
     e.standing = r.left ? 'left' : 'ended'
     this.#appendVersion(r.effect.slot, e, {
@@ -207,9 +209,7 @@ export class Effects {
       return fail(`a record of effect ${formatName(h)}, which is not known`)
     }
     if (first < e.first || (e.last !== 0 && e.last < first) || e.versions.length === 0) {
-      fail(
-        `a record of effect ${formatName(h)} from tick ${first} on; it changed in tick ${e.first} and acts to tick ${e.last}`,
-      )
+      fail(`a record of effect ${formatName(h)} from tick ${first} on; it acts from tick ${e.first} to tick ${e.last}`)
     }
     return e
   }
@@ -258,8 +258,9 @@ export class Effects {
     })
   }
 
-  /** Forgets what no tick from oldest on needs. */
-  forgetBefore(oldest: number): void {
+  /** Forgets what is too old in a tick. */
+  forgetOld(tick: number): void {
+    const oldest = tick - this.#ticks
     keepIf(this.used, (slot) => {
       const versions = this.#slots.get(slot)?.versions ?? []
       let n = 0

@@ -1,7 +1,6 @@
 // The exact part of rows, and the audit: PROTOCOL.md, sections 7 to 9.
 
 import type { BitReader } from '../bits.ts'
-import { maxBack } from '../limits.ts'
 import type { State } from './columns.ts'
 
 /** How a row gives the exact state of a body. */
@@ -17,20 +16,21 @@ export const Form = {
 export class Exact {
   form: number = Form.ordinary
   back = 0 // ticks from the row's state to its message's tick
+  readonly maxBack: number // of the session
 
-  /** Reads the bit exact, form and back of a row with that baseline in a message of that tick. */
+  constructor(maxBack: number) {
+    this.maxBack = maxBack
+  }
+
+  /** Reads the bit exact, form and back of a row with that baseline in a message of that tick. Call r.check before they are used. */
   read(r: BitReader, tick: number, age: number): void {
     this.form = Form.ordinary
     this.back = 0
     if (r.bits(1) === 0) return
     this.form = r.bits(2) + 1
-    let most = Math.min(maxBack, Math.max(tick, 1) - 1)
-    if (age !== 0) most = Math.min(most, age - 1)
     this.back = r.golomb(1)
-    if (this.back > most) {
-      r.refuse(`an exact state of ${this.back} ticks ago, at most ${most}`)
-      this.back = 0
-    }
+    if (this.back > this.maxBack || this.back >= (age || tick))
+      r.refuse(`an exact state of ${this.back} ticks before tick ${tick}`)
   }
 }
 

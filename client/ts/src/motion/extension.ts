@@ -2,7 +2,7 @@
 
 import type { ByteReader } from '../bits.ts'
 import { fail } from '../codes.ts'
-import { maxEffectBack, maxEffects, maxKinds, maxParams, maxProgram } from '../limits.ts'
+import { maxEffects, maxKinds, maxParams, maxProgram } from '../limits.ts'
 import type { Kind } from './kind.ts'
 import { type Path, PathForm } from './path.ts'
 
@@ -83,7 +83,7 @@ export function readExtension(r: ByteReader, detail: number): Extension {
       return readChanged(r)
     case 3:
     case 4:
-      return { type: 'ended', effect: readEffect(r), back: readBack(r), left: detail === 4 }
+      return { type: 'ended', effect: readEffect(r), back: r.uvarint('back'), left: detail === 4 }
     case 5:
       return readKind(r)
   }
@@ -92,17 +92,20 @@ export function readExtension(r: ByteReader, detail: number): Extension {
 
 const maxTick = 2 ** 32 - 1
 
-/** Returns the first tick of a record in a message of that tick. */
-export function firstTick(tick: number, back: number): number {
+/**
+ * Returns the first tick of a record in a message of that tick.
+ * @param most - of back in the session
+ */
+export function firstTick(tick: number, back: number, most: number): number {
   const first = tick + 1 - back
-  if (first < 1 || first > maxTick) fail(`an effect from tick ${first} on`)
+  if (back > most || first < 1 || first > maxTick) fail(`an effect from tick ${first} on`)
   return first
 }
 
 /** Returns when an effect was born, its first tick and its last, 0 if it has no end. */
-export function ticksOf(r: Added, tick: number): { born: number; first: number; last: number } {
-  const first = firstTick(tick, r.back)
-  if (r.age > first) fail(`an effect that was born ${r.age} ticks before tick ${first}`)
+export function ticksOf(r: Added, tick: number, most: number): { born: number; first: number; last: number } {
+  const first = firstTick(tick, r.back, most)
+  if (r.age > first) fail(`an effect born ${r.age} ticks before tick ${first}`)
   const last = r.life === 0 ? 0 : first + r.life - 1
   if (last > maxTick) fail(`an effect with the last tick ${last}`)
   return { born: first - r.age, first, last }
@@ -126,7 +129,7 @@ function readAdded(r: ByteReader): Added {
     program,
     mode,
     layers: r.uvarint('layers'),
-    back: readBack(r),
+    back: r.uvarint('back'),
     age: r.uvarint('age'),
     life: r.uvarint('life'),
     way: readWay(r),
@@ -136,7 +139,7 @@ function readAdded(r: ByteReader): Added {
 
 function readChanged(r: ByteReader): Changed {
   const effect = readEffect(r)
-  const back = readBack(r)
+  const back = r.uvarint('back')
   const what = r.u8()
   if (what === 0 || what > 3) fail(`an effect changed in ${what}`)
   const way = (what & 1) !== 0 ? readWay(r) : null
@@ -162,12 +165,6 @@ function readGeneration(r: ByteReader, what: string): number {
   const generation = r.uvarint('generation')
   if (generation % 2 === 0) fail(`${what} of generation ${generation}`)
   return generation
-}
-
-function readBack(r: ByteReader): number {
-  const back = r.u8()
-  if (back > maxEffectBack) fail(`an effect of ${back} ticks ago`)
-  return back
 }
 
 function readWay(r: ByteReader): Way {

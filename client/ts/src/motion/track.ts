@@ -4,22 +4,20 @@ import { State } from './columns.ts'
 import { keepIf } from './lists.ts'
 import type { MotionStats } from './stats.ts'
 
-/** Keeps a state for each of the last ticks, as many as a power of two. */
+/** Keeps a state for each of the last ticks. */
 export class Ring {
   readonly #floats: Float32Array
   readonly #rest: Uint32Array
   readonly #awake: Uint8Array
-  readonly #mask: number
 
   constructor(ticks: number) {
     this.#floats = new Float32Array(6 * ticks)
     this.#rest = new Uint32Array(ticks)
     this.#awake = new Uint8Array(ticks)
-    this.#mask = ticks - 1
   }
 
   set(tick: number, s: State): void {
-    const i = tick & this.#mask
+    const i = tick % this.#rest.length
     const f = this.#floats
     f[6 * i] = s.x
     f[6 * i + 1] = s.y
@@ -32,7 +30,7 @@ export class Ring {
   }
 
   get(tick: number, s: State): State {
-    const i = tick & this.#mask
+    const i = tick % this.#rest.length
     const f = this.#floats
     s.x = f[6 * i]!
     s.y = f[6 * i + 1]!
@@ -144,7 +142,7 @@ export class Tracks {
   readonly #rings: Rings
   readonly #stats: MotionStats
 
-  /** @param ticks - for how many ticks states are kept: a power of two */
+  /** @param ticks - for how many ticks states are kept */
   constructor(ticks: number, stats: MotionStats) {
     this.#rings = new Rings(ticks)
     this.#stats = stats
