@@ -259,7 +259,7 @@ func (c *Client) Welcome() wire.Welcome {
 }
 
 // RTT returns the newest measured round trip. Stats().Clock.RTT is steadier.
-func (c *Client) RTT() RTT { return c.session.RTT() }
+func (c *Client) RTT() RTT { return c.session.time.rtt }
 
 // SetRawInput is SetInput with bytes, for a schema that declares no input.
 func (c *Client) SetRawInput(data []byte) (tick uint32, err error) {
@@ -284,7 +284,7 @@ func (c *Client) Render() Moment { return c.session.Render(c.now()) }
 
 // Stats returns what the client measured and counted since Dial.
 func (c *Client) Stats() Stats {
-	return Stats{Traffic: c.past.plusLink(c.link), SessionStats: c.session.Stats(), Clock: c.session.Clock(c.now())}
+	return Stats{Traffic: c.past.plusLink(c.link), SessionStats: c.session.stats(), Clock: c.session.time.clock.estimateAt(c.now())}
 }
 
 // Close sends a Bye and ends the connection; none of its goroutines is left. It may
@@ -306,7 +306,7 @@ func (c *Client) Close() error {
 	if c.link == nil {
 		return nil
 	}
-	c.session.Bye(wire.CodeOf(why))
+	c.session.sendBye(wire.CodeOf(why))
 	return c.link.Close(wire.CodeOf(why), c.session.TakeStream())
 }
 

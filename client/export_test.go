@@ -53,6 +53,12 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 // Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.sessionConfig() }
 
+// Stats returns what the session counted since NewSession.
+func (s *Session) Stats() SessionStats { return s.stats() }
+
+// Clock returns the estimate of the server's time at now.
+func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimateAt(now) }
+
 // Answers reports whether a Client sends an Input after that many datagrams, if the newest is
 // that old.
 func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {

@@ -331,8 +331,8 @@ func (s *Session) keepsDiverging() bool {
 	return s.resyncs.gaveUp() && s.welcome != nil && s.welcome.Simulate == 1
 }
 
-// Bye queues a Bye, which tells the server that the client leaves, and why.
-func (s *Session) Bye(why wire.Code) { s.sendMessage(wire.Bye{Code: why}) }
+// sendBye tells the server that the client leaves, and why.
+func (s *Session) sendBye(why wire.Code) { s.sendMessage(wire.Bye{Code: why}) }
 
 // Joined reports whether this connection has received its Welcome.
 func (s *Session) Joined() bool { return s.connection.isJoined() && s.err == nil }
@@ -363,11 +363,8 @@ func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 // another at any time, for instance when a player respawns.
 func (s *Session) Controlled() bulk.Handle { return s.controlled }
 
-// RTT returns the newest measured round trip.
-func (s *Session) RTT() RTT { return s.time.rtt }
-
-// Stats returns what the session counted since NewSession.
-func (s *Session) Stats() SessionStats {
+// stats returns what the session counted since NewSession.
+func (s *Session) stats() SessionStats {
 	n := s.commands.stats
 	n.Delay, n.Lead, n.Ordinary = s.time.renderer.delay.value, s.uplink.lead.value, s.resyncs.gaveUp()
 	if s.replica != nil {

@@ -70,10 +70,6 @@ func (c *clock) isDistant(tick uint32) bool {
 	return c.tick != 0 && max(away, -away) > maxTickGap*int64(c.hz)
 }
 
-// Clock returns the estimate of the server's time at now, which has ReceiveDatagram's
-// origin.
-func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimateAt(now) }
-
 // Render returns the moment to show at now; its Tick is 0 before the second snapshot.
 // From the first call on, the replica keeps the states that Component.At needs. Render
 // calls the functions of OnEventRendered for the events up to the moment.
