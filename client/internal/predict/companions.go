@@ -60,7 +60,7 @@ func (g *Group) newCompanion() (*Companion, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.resizeStates(len(g.of.inputs))
+	s.resizeStates(len(g.of.inputs.ticks))
 	return &Companion{subject: s, number: number}, nil
 }
 
@@ -164,7 +164,7 @@ func (g *Group) SetMembers(handles []bulk.Handle) {
 		g.members, g.next = g.next, g.members
 		return
 	}
-	p.beforeCorrection()
+	p.subjects.keepDrawn()
 	for _, c := range g.members {
 		if !slices.Contains(g.next, c) {
 			g.letGo(c)
@@ -241,7 +241,7 @@ func (p *Core) dropGone() {
 		p.listSubjects()
 	}
 	if dropped && p.phase == running {
-		p.beforeCorrection()
+		p.subjects.keepDrawn()
 		p.predictAgain()
 	}
 }
@@ -253,6 +253,29 @@ func (p *Core) dropCompanions() {
 		g.members, g.leaving = g.members[:0], g.leaving[:0]
 	}
 	p.listSubjects()
+}
+
+// subjects are entities that are predicted together.
+type subjects []*subject
+
+func (l subjects) copyStates(to, from int) {
+	for _, s := range l {
+		s.states.copyValue(to, from)
+	}
+}
+
+// keepDrawn keeps what is drawn, ahead of a correction.
+func (l subjects) keepDrawn() {
+	for _, s := range l {
+		s.keepDrawn()
+	}
+}
+
+// blendFromDrawn blends a correction.
+func (l subjects) blendFromDrawn() {
+	for _, s := range l {
+		s.blendFromDrawn()
+	}
 }
 
 // listSubjects lists the controlled entity and all members of groups in subjects.

@@ -55,19 +55,17 @@ type Core struct {
 	window  uint32
 	failed  *StepError
 
-	subjects   []*subject // the controlled entity, then its companions
+	subjects   subjects // the controlled entity, then its companions
 	groups     []*Group
-	judgements []judgement // scratch
+	judgements judgements // scratch
 
 	phase     phase
-	confirmed uint32   // newest tick whose state the server has sent
-	newest    uint32   // newest tick predicted
-	inputs    []uint32 // by slot: their ticks; 0: none
-	lastInput uint32   // newest tick in inputs; 0: none
-	held      uint32   // tick of the input in heldSlot; 0: none
-	applied   uint32   // newest input that the server is known to have applied by the confirmed tick
-	lostInput uint32   // of lastInput, when the connection broke
-	stepping  uint32   // tick of the step function's call; 0: not in it
+	confirmed uint32 // newest tick whose state the server has sent
+	newest    uint32 // newest tick predicted
+	inputs    inputRing
+	applied   uint32 // newest input that the server is known to have applied by the confirmed tick
+	lostInput uint32 // newest input when the connection broke
+	stepping  uint32 // tick of the step function's call; 0: not in it
 
 	guess   guess
 	effects reportedEffects
@@ -105,13 +103,13 @@ type StepError struct {
 
 // New returns the prediction of a session. The error says what the schema lacks.
 func New(c Config) (*Core, error) {
-	p := &Core{config: c, session: c.Session, schema: c.Schema}
+	p := &Core{config: c, session: c.Session, schema: c.Schema, inputs: inputRing{message: c.Input, values: c.Inputs}}
 	s, err := newSubject(p, c.States)
 	if err != nil {
 		return nil, err
 	}
 	p.subject = s
-	p.subjects = []*subject{&p.subject}
+	p.subjects = subjects{&p.subject}
 	p.resizeRings(cmp.Or(c.TickHz, defaultTickHz))
 	return p, nil
 }
@@ -163,29 +161,14 @@ func (p *Core) AddInput(tick uint32, body *schema.Payload) {
 		p.stats.Stalled++
 		return
 	}
-	if tick < p.lastInput { // the server's time went back
-		p.forgetInputsFrom(tick)
-	}
-	slot := p.slotOf(tick)
-	p.config.Inputs.zero(slot)
-	if err := p.config.Input.Restore(body, p.config.Inputs.at(slot)); err != nil {
+	if err := p.inputs.recordInput(tick, body); err != nil {
 		return // not possible: body is of the message
 	}
-	p.inputs[slot], p.lastInput = tick, tick
 	if p.phase == running {
 		p.truncateAfter(tick)
 		p.predictTicks(min(tick, p.newest+1), tick)
 	}
 	p.deliverUndone()
-}
-
-// forgetInputsFrom drops the inputs from tick on.
-func (p *Core) forgetInputsFrom(tick uint32) {
-	for i, t := range p.inputs {
-		if t >= tick {
-			p.inputs[i] = 0
-		}
-	}
 }
 
 // truncateAfter drops the predicted states after tick.
@@ -235,24 +218,8 @@ func (p *Core) startAt(e Entity, tick uint32) {
 	if p.session.Tick() == tick {
 		p.applied = p.session.AppliedInput()
 	}
-	held := uint32(0)
-	for _, t := range p.inputs {
-		if t <= tick {
-			held = max(held, t)
-		}
-	}
-	p.holdInput(held)
+	p.inputs.holdInput(p.inputs.newestUntil(tick))
 	p.predictTicks(tick+1, p.targetTick())
-}
-
-// holdInput makes the recorded input of a tick the held one; 0 is none.
-func (p *Core) holdInput(tick uint32) {
-	p.held = tick
-	if tick == 0 {
-		p.config.Inputs.zero(heldSlot)
-	} else {
-		p.config.Inputs.copyValue(heldSlot, p.slotOf(tick))
-	}
 }
 
 // stopPredicting drops the prediction: the entity died, left view or is no longer controlled.
@@ -268,8 +235,7 @@ func (p *Core) stopPredicting() {
 // Renew drops everything at the start of a new session, whose tick rate is 0 if it is unknown.
 func (p *Core) Renew(tickHz int) {
 	p.stopPredicting()
-	clear(p.inputs)
-	p.lastInput = 0
+	p.inputs.dropAll()
 	p.deliverUndone()
 	if tickHz > 0 {
 		p.resizeRings(tickHz)
@@ -284,8 +250,7 @@ func (p *Core) resizeRings(tickHz int) {
 	}
 	p.window = window
 	slots := ringSlot + int(window)
-	p.inputs = make([]uint32, slots)
-	p.config.Inputs.resize(slots)
+	p.inputs.resizeSlots(slots)
 	p.effects.resizeSlots(slots)
 	p.resizeStates(slots)
 	for _, g := range p.groups {
@@ -305,26 +270,22 @@ func (p *Core) Pause() {
 	if p.phase == running {
 		p.phase = paused
 	}
-	p.lostInput = p.lastInput
+	p.lostInput = p.inputs.newest
 }
 
 // resumeAt drops the inputs that were under way when the connection broke, or are too late at
 // tick. The server holds the newest that it has applied.
 func (p *Core) resumeAt(tick uint32) {
 	applied := p.session.AppliedInput()
-	for i, t := range p.inputs {
-		if t > applied && t <= max(p.lostInput, tick) {
-			p.inputs[i] = 0
-		}
-	}
-	if applied != 0 && p.inputs[p.slotOf(applied)] == applied {
-		p.holdInput(applied)
+	p.inputs.dropRange(applied+1, max(p.lostInput, tick))
+	if applied != 0 && p.inputs.hasInput(applied) {
+		p.inputs.holdInput(applied)
 	}
 }
 
 // targetTick returns the newest tick to predict.
 func (p *Core) targetTick() uint32 {
-	return max(p.confirmed, min(p.lastInput, p.confirmed+p.window-1))
+	return max(p.confirmed, min(p.inputs.newest, p.confirmed+p.window-1))
 }
 
 // predictTicks predicts the ticks from a tick whose predecessor has a state.
@@ -338,12 +299,12 @@ func (p *Core) predictTicks(from, to uint32) {
 	defer p.recoverStep()
 	input := heldSlot
 	for t := p.confirmed + 1; t < from; t++ {
-		if p.inputs[p.slotOf(t)] == t {
+		if p.inputs.hasInput(t) {
 			input = p.slotOf(t)
 		}
 	}
 	for t := from; t <= to; t++ {
-		if p.inputs[p.slotOf(t)] == t {
+		if p.inputs.hasInput(t) {
 			input = p.slotOf(t)
 		}
 		p.predictTick(t, input)
@@ -362,16 +323,10 @@ func (p *Core) predictTick(t uint32, input int) {
 }
 
 func (p *Core) callStep(t uint32, input int) {
-	p.copyStates(p.slotOf(t), p.slotOf(t-1))
+	p.subjects.copyStates(p.slotOf(t), p.slotOf(t-1))
 	p.stepping = t
 	p.config.Step(t, p.slotOf(t), input)
 	p.stepping = 0
-}
-
-func (p *Core) copyStates(to, from int) {
-	for _, s := range p.subjects {
-		s.states.copyValue(to, from)
-	}
 }
 
 // recoverStep turns a panic of the step function into a *StepError.

@@ -26,17 +26,17 @@ type guess struct {
 // explainByInputs searches inputs, some missed or applied late, with which the step function gives
 // the server's state at tick, and predicts up to tick with them: the state then keeps its full
 // precision. If none do, it predicts as if all inputs that the server had applied had been in time.
-func (p *Core) explainByInputs(judged []judgement, tick uint32) bool {
+func (p *Core) explainByInputs(judged judgements, tick uint32) bool {
 	g := &p.guess
 	g.from, g.inputs, g.trials = g.from[:0], g.inputs[:0], int(min(max(minTrials, trialsPerTick*(tick-p.confirmed)), maxTrials))
 	most := min(tick, p.session.AppliedInput())
-	for _, t := range p.inputs {
+	for _, t := range p.inputs.ticks {
 		if t != 0 && t >= p.applied && t <= most {
 			g.from = append(g.from, t)
 		}
 	}
-	if !slices.Contains(g.from, p.held) && p.held >= p.applied && p.held <= most {
-		g.from = append(g.from, p.held)
+	if held := p.inputs.held; !slices.Contains(g.from, held) && held >= p.applied && held <= most {
+		g.from = append(g.from, held)
 	}
 	if len(g.from) == 0 {
 		return false
@@ -53,7 +53,7 @@ func (p *Core) explainByInputs(judged []judgement, tick uint32) bool {
 
 // searchInputs tries the inputs for ticks t to tick. oldest is the oldest input that the server may
 // hold. An input is never applied before its tick, nor after a newer one.
-func (p *Core) searchInputs(judged []judgement, t, tick, oldest uint32) bool {
+func (p *Core) searchInputs(judged judgements, t, tick, oldest uint32) bool {
 	g, isNewest, newestInput := &p.guess, tick == p.session.Tick(), p.session.AppliedInput()
 	for _, input := range g.from {
 		if input < oldest || g.trials == 0 || p.failed != nil {
@@ -65,7 +65,7 @@ func (p *Core) searchInputs(judged []judgement, t, tick, oldest uint32) bool {
 		g.trials--
 		g.inputs = append(g.inputs, input)
 		p.tryInput(t, input)
-		if p.failed == nil && (t < tick && p.searchInputs(judged, t+1, tick, input) || t == tick && p.allMatch(judged, tick)) {
+		if p.failed == nil && (t < tick && p.searchInputs(judged, t+1, tick, input) || t == tick && judged.matchStates(p.slotOf(tick))) {
 			return true
 		}
 		g.inputs = g.inputs[:len(g.inputs)-1]
@@ -75,7 +75,7 @@ func (p *Core) searchInputs(judged []judgement, t, tick, oldest uint32) bool {
 
 func (p *Core) tryInput(t, input uint32) {
 	defer p.recoverStep()
-	p.callStep(t, p.inputSlot(input))
+	p.callStep(t, p.inputs.slotOfInput(input))
 }
 
 // predictByGuess predicts up to tick with the inputs that were found.
@@ -85,18 +85,10 @@ func (p *Core) predictByGuess(tick uint32, found bool) {
 	for t := p.confirmed + 1; t <= tick; t++ {
 		input := heldSlot
 		if found {
-			input = p.inputSlot(g.inputs[t-p.confirmed-1])
+			input = p.inputs.slotOfInput(g.inputs[t-p.confirmed-1])
 		} else if i := slices.IndexFunc(g.from, func(in uint32) bool { return in <= t }); i >= 0 {
-			input = p.inputSlot(g.from[i])
+			input = p.inputs.slotOfInput(g.from[i])
 		}
 		p.predictTick(t, input)
 	}
-}
-
-// inputSlot returns the slot of an input that is recorded or held.
-func (p *Core) inputSlot(input uint32) int {
-	if input != 0 && p.inputs[p.slotOf(input)] == input {
-		return p.slotOf(input)
-	}
-	return heldSlot
 }

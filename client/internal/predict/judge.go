@@ -17,9 +17,32 @@ func (p *Core) knownTick(e Entity) uint32 {
 	return tick
 }
 
+type judgements []judgement
+
+// matchStates reports whether the predicted states in a slot quantise to the server's within a step.
+func (l judgements) matchStates(slot int) bool {
+	for _, j := range l {
+		if !j.matchesNewest(j.entity, slot) {
+			return false
+		}
+	}
+	return true
+}
+
+// equalStates reports whether the predicted states in a slot quantise to the server's, and have the
+// bits of exact bodies.
+func (l judgements) equalStates(slot int) bool {
+	for _, j := range l {
+		if !j.equalsNewest(j.entity, slot) {
+			return false
+		}
+	}
+	return true
+}
+
 // judgeAt returns the subjects whose state on the server is known at tick. The others stay as
 // predicted until their states arrive.
-func (p *Core) judgeAt(e Entity, tick uint32) []judgement {
+func (p *Core) judgeAt(e Entity, tick uint32) judgements {
 	p.judgements = p.judgements[:0]
 	if p.session.KnownUntil(e) >= tick {
 		p.judgements = append(p.judgements, judgement{&p.subject, e})
@@ -36,7 +59,7 @@ func (p *Core) judgeAt(e Entity, tick uint32) []judgement {
 }
 
 // judgeAll returns all subjects.
-func (p *Core) judgeAll(e Entity) []judgement {
+func (p *Core) judgeAll(e Entity) judgements {
 	p.judgements = append(p.judgements[:0], judgement{&p.subject, e})
 	for _, g := range p.groups {
 		for _, c := range g.members {
@@ -44,27 +67,6 @@ func (p *Core) judgeAll(e Entity) []judgement {
 		}
 	}
 	return p.judgements
-}
-
-// allMatch reports whether the predicted states of a tick quantise to the server's within a step.
-func (p *Core) allMatch(judged []judgement, tick uint32) bool {
-	for _, j := range judged {
-		if !j.matchesNewest(j.entity, p.slotOf(tick)) {
-			return false
-		}
-	}
-	return true
-}
-
-// allEqual reports whether the predicted states of a tick quantise to the server's, and have the
-// bits of exact bodies.
-func (p *Core) allEqual(judged []judgement, tick uint32) bool {
-	for _, j := range judged {
-		if !j.equalsNewest(j.entity, p.slotOf(tick)) {
-			return false
-		}
-	}
-	return true
 }
 
 // confirmTick compares the server's state at tick with the predicted one, and corrects the
@@ -75,21 +77,21 @@ func (p *Core) confirmTick(e Entity, tick uint32) {
 	}
 	judged := p.judgeAt(e, tick)
 	known := tick <= p.newest && p.phase == running
-	agreed := known && p.allMatch(judged, tick)
-	if agreed && p.allEqual(judged, tick) {
+	agreed := known && judged.matchStates(p.slotOf(tick))
+	if agreed && judged.equalStates(p.slotOf(tick)) {
 		p.stats.Agreed++
 		p.acceptTick(tick)
 		p.predictTicks(p.newest+1, p.targetTick())
 		return
 	}
-	p.beforeCorrection()
+	p.subjects.keepDrawn()
 	switch {
 	case p.phase == paused:
 		p.resumeAt(tick)
 		fallthrough
 	case !known:
 		p.undoUnapplied(tick)
-		p.copyStates(p.slotOf(tick), p.slotOf(p.newest))
+		p.subjects.copyStates(p.slotOf(tick), p.slotOf(p.newest))
 		judged = p.judgeAll(e)
 	case agreed:
 		p.stats.Agreed++
@@ -105,19 +107,19 @@ func (p *Core) confirmTick(e Entity, tick uint32) {
 	p.acceptTick(tick)
 	p.truncateAfter(p.targetTick())
 	p.predictTicks(tick+1, p.targetTick())
-	p.afterCorrection()
+	p.subjects.blendFromDrawn()
 }
 
 // acceptTick makes tick the confirmed one.
 func (p *Core) acceptTick(tick uint32) {
 	held := uint32(0)
 	for t := tick; t > max(p.confirmed, tick-min(tick, p.window)) && held == 0; t-- {
-		if p.inputs[p.slotOf(t)] == t {
+		if p.inputs.hasInput(t) {
 			held = t
 		}
 	}
 	if held != 0 {
-		p.holdInput(held)
+		p.inputs.holdInput(held)
 	}
 	if p.session.Tick() == tick {
 		p.applied = p.session.AppliedInput()
@@ -151,37 +153,23 @@ func (p *Core) reviseUntil(last uint32) {
 			if !agreed {
 				p.stats.Corrected++
 			}
-			p.beforeCorrection()
+			p.subjects.keepDrawn()
 			c.restoreFrom(e, p.slotOf(tick))
 			p.predictTicks(tick+1, p.newest)
-			p.afterCorrection()
+			p.subjects.blendFromDrawn()
 		}
 	}
 }
 
-// beforeCorrection keeps what is drawn, ahead of a correction.
-func (p *Core) beforeCorrection() {
-	for _, s := range p.subjects {
-		s.keepDrawn()
-	}
-}
-
-// afterCorrection blends the correction.
-func (p *Core) afterCorrection() {
-	for _, s := range p.subjects {
-		s.blendFromDrawn()
-	}
-}
-
-// predictAgain predicts all ticks again after beforeCorrection.
+// predictAgain predicts all ticks again after keepDrawn.
 func (p *Core) predictAgain() {
 	p.truncateAfter(p.targetTick())
 	p.predictTicks(p.confirmed+1, p.targetTick())
-	p.afterCorrection()
+	p.subjects.blendFromDrawn()
 }
 
 // Recorrect corrects the confirmed tick by its own state, for tests of what that costs.
 func (p *Core) Recorrect() {
-	p.beforeCorrection()
+	p.subjects.keepDrawn()
 	p.predictAgain()
 }
