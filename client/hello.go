@@ -2,20 +2,12 @@ package client
 
 import "github.com/worldd/worldd/replication/wire"
 
-// greeting is the content of a session's Hellos.
-type greeting struct {
-	sent   wire.Hello // on this connection
-	schema uint64     // that the next Hello names; 0 asks for the text
-	room   string     // that the next Hello names
-}
-
 // sendHello queues a Hello that joins, or resumes the previous session. A resuming Hello
 // has epoch 0, which joins any world, so that a new session, if that is all there is,
 // takes no second handshake. A session whose computed bodies kept differing is not resumed.
 func (s *Session) sendHello() {
-	c := s.config
-	h := wire.Hello{Protocol: wire.Version, Schema: s.greeting.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: s.greeting.room}
-	if c.Simulate && !s.resyncs.gaveUp() {
+	h := s.greeting.nextHello(&s.config)
+	if s.config.Simulate && !s.resyncs.gaveUp() {
 		h.Abilities = wire.Simulates
 	}
 	if w := s.welcome; w != nil {
@@ -26,35 +18,6 @@ func (s *Session) sendHello() {
 	}
 	s.greeting.sent = h
 	s.sendMessage(h)
-}
-
-// noteRefused makes the next Hello ask for the schema if the server has refused the schema of this
-// one.
-func (g *greeting) noteRefused(code wire.Code) {
-	if code == wire.SchemaMismatch && g.sent.Schema != 0 {
-		g.schema = 0
-	}
-}
-
-// asksAgain reports whether the next Hello asks for another schema or room than the one that the
-// server refused: the server may have another schema since it sent its own, and the room where the
-// session was may be gone.
-func (g *greeting) asksAgain(why error, configured string) bool {
-	switch wire.CodeOf(why) {
-	case wire.SchemaMismatch:
-		return g.sent.Schema != 0 && g.schema == 0
-	case wire.NoRoom, wire.RoomClosed:
-		return g.room != configured
-	}
-	return false
-}
-
-// noteLost makes the next Hello name the room of the config if why says that the room where the
-// session was is gone or closed.
-func (g *greeting) noteLost(why error, configured string) {
-	if code := wire.CodeOf(why); code == wire.NoRoom || code == wire.RoomClosed {
-		g.room = configured
-	}
 }
 
 // Lost tells the session that its connection ended, and why. The replica stays as it
@@ -78,7 +41,7 @@ func (s *Session) Lost(why error) {
 // server does not know this session, must not learn its secret, and may have a schema of its
 // own. A refusal would cost the token.
 func (s *Session) forgetServer() {
-	s.greeting.schema, s.greeting.room = 0, s.config.Room
+	s.greeting.forgetServer(s.config.Room)
 	if s.welcome != nil {
 		w := *s.welcome
 		w.Secret = nil

@@ -75,7 +75,6 @@ type Session struct {
 	greeting   greeting
 
 	welcome    *wire.Welcome
-	layout     *layout // of the newest Welcome; nil before the first
 	replica    *Replica
 	controlled bulk.Handle
 	prediction *predict.Core // of Predict
@@ -261,8 +260,8 @@ func (s *Session) receiveMessage(kind byte, body []byte) error {
 
 // serverSchema returns the server's schema, or before the first Welcome the caller's.
 func (s *Session) serverSchema() *schema.Schema {
-	if s.layout != nil {
-		return s.layout.schema
+	if l := s.greeting.layout; l != nil {
+		return l.schema
 	}
 	return s.declared
 }

@@ -1,0 +1,137 @@
+package client
+
+import (
+	"fmt"
+
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// greeting makes the Hellos of a session, and checks that Welcomes grant no more than they asked for.
+type greeting struct {
+	sent   wire.Hello // on this connection
+	schema uint64     // that the next Hello names; 0 asks for the text
+	room   string     // that the next Hello names
+	layout *layout    // of the newest Welcome; nil before the first
+}
+
+// nextHello returns the Hello of a connection, without what concerns the session before.
+func (g *greeting) nextHello(c *SessionConfig) wire.Hello {
+	return wire.Hello{Protocol: wire.Version, Schema: g.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: g.room}
+}
+
+// welcomeKind is the effect of a Welcome on a session.
+type welcomeKind uint8
+
+const (
+	sessionBegins  welcomeKind = iota
+	sessionResumes             // over another connection
+	sessionMoves               // to another room: with a further Welcome of a connection, or while the connection was broken
+)
+
+// readFirst checks that the first Welcome of a connection is from the server that the client expects. It
+// returns the layout of the schema that m names, and that it brings if Hello asked for it.
+func (g *greeting) readFirst(m, was *wire.Welcome, c *SessionConfig) (*layout, error) {
+	tables, named := c.Tables.Version(), g.sent.Schema
+	switch {
+	case m.Protocol != wire.Version:
+		return nil, &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
+	case m.Tables != tables:
+		return nil, &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, tables)}
+	case was == nil && c.Epoch != 0 && m.Epoch != c.Epoch:
+		return nil, &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, c.Epoch)}
+	case named == 0 && m.SchemaText == "":
+		return nil, protocolError("no schema text, which Hello asked for")
+	case named != 0 && m.SchemaText != "":
+		return nil, protocolError("a schema text of %d bytes, which Hello did not ask for", len(m.SchemaText))
+	case named != 0 && m.Schema != named:
+		return nil, protocolError("schema %016x, Hello said %016x", m.Schema, named)
+	case named != 0:
+		return g.layout, nil
+	}
+	l, err := readLayout(m.SchemaText, m.Schema, c.Schema, c.Tables)
+	if err == nil && g.layout != nil && g.layout.hash == l.hash {
+		l = g.layout // keep the replica's layout if the session resumes
+	}
+	return l, err
+}
+
+// readMove checks a further Welcome of a connection: PROTOCOL.md, section 4.2. It returns the layout of
+// the schema that m names, and that it brings if it is another one.
+func (g *greeting) readMove(m, was *wire.Welcome, applied uint32, c *SessionConfig) (*layout, error) {
+	switch {
+	case m.Protocol != wire.Version || m.Tables != was.Tables:
+		return nil, protocolError("a move to protocol %d and tables %08x", m.Protocol, m.Tables)
+	case m.Session != was.Session || m.Resumed != 0 || m.Commands != 0:
+		return nil, protocolError("a move of session %d, resumed %d, after %d commands", m.Session, m.Resumed, m.Commands)
+	case m.Epoch == was.Epoch:
+		return nil, protocolError("a move within the world of epoch %016x", m.Epoch)
+	case m.Structure != applied+1:
+		return nil, protocolError("a move with structure record %d, want %d", m.Structure, applied+1)
+	case (m.SchemaText == "") != (m.Schema == g.layout.hash):
+		return nil, protocolError("a move to schema %016x from %016x, with a schema text of %d bytes", m.Schema, g.layout.hash, len(m.SchemaText))
+	}
+	if m.SchemaText == "" {
+		return g.layout, nil
+	}
+	return readLayout(m.SchemaText, m.Schema, c.Schema, c.Tables)
+}
+
+// kindOf returns what the first Welcome of a connection does to the session. The error says that m resumes what this connection's Hello
+// did not ask for.
+func (g *greeting) kindOf(m, was *wire.Welcome, applied uint32) (welcomeKind, error) {
+	if m.Resumed == 0 {
+		switch {
+		case was != nil && len(g.sent.Secret) > 0 && was.Session == m.Session && m.Structure > applied:
+			return sessionMoves, nil // the connection broke before the Welcome of the move arrived
+		case m.Structure != 0:
+			return 0, protocolError("a Welcome after structure record %d, want 0", m.Structure)
+		}
+		return sessionBegins, nil
+	}
+	switch {
+	case was == nil || len(was.Secret) == 0 || was.Session != m.Session || was.Epoch != m.Epoch:
+		return 0, protocolError("session %d resumes, which was not requested", m.Session)
+	case was.GenerationFloor != m.GenerationFloor || was.GenerationCeiling != m.GenerationCeiling || was.MaxSlots != m.MaxSlots || was.TickHz != m.TickHz || was.Schema != m.Schema || was.Simulate != m.Simulate:
+		return 0, protocolError("session %d resumes in another world", m.Session)
+	case m.Structure != applied:
+		return 0, protocolError("a Welcome after structure record %d, want %d", m.Structure, applied)
+	}
+	return sessionResumes, nil
+}
+
+// adoptWelcome takes over what a Welcome says of the schema and the room.
+func (g *greeting) adoptWelcome(m *wire.Welcome, l *layout) {
+	g.layout, g.schema, g.room = l, l.hash, m.Room
+}
+
+// noteRefused makes the next Hello ask for the schema if the server has refused the schema of this
+// one.
+func (g *greeting) noteRefused(code wire.Code) {
+	if code == wire.SchemaMismatch && g.sent.Schema != 0 {
+		g.schema = 0
+	}
+}
+
+// asksAgain reports whether the next Hello asks for another schema or room than the one that the
+// server refused: the server may have another schema since it sent its own, and the room where the
+// session was may be gone.
+func (g *greeting) asksAgain(why error, configured string) bool {
+	switch wire.CodeOf(why) {
+	case wire.SchemaMismatch:
+		return g.sent.Schema != 0 && g.schema == 0
+	case wire.NoRoom, wire.RoomClosed:
+		return g.room != configured
+	}
+	return false
+}
+
+// noteLost makes the next Hello name the room of the config if why says that the room where the
+// session was is gone or closed.
+func (g *greeting) noteLost(why error, configured string) {
+	if code := wire.CodeOf(why); code == wire.NoRoom || code == wire.RoomClosed {
+		g.room = configured
+	}
+}
+
+// forgetServer makes the next Hello ask for the schema and name a room: another server knows neither.
+func (g *greeting) forgetServer(room string) { g.schema, g.room = 0, room }
