@@ -23,10 +23,10 @@ type simClient struct {
 	sim      *sim
 	number   int    // in sim.clients
 	epoch    uint64 // of the handles in its Hello; 0: none
-	line     *line
+	conn     *conn
 	session  *client.Session
-	was      *session.Session // on an earlier line
-	answered bool             // the server received a datagram: the session survives a lost line
+	was      *session.Session // on an earlier connection
+	answered bool             // the server received a datagram: the session survives a lost connection
 	backAt   int              // tick at which the client reconnects; 0: connected
 	secrets  [][]byte         // of earlier Welcomes, valid until the newest is confirmed
 	spent    [][]byte         // invalid secrets
@@ -34,39 +34,39 @@ type simClient struct {
 	lossy   bool  // the link lost datagrams at any time
 	slowest int64 // longest delay to the client, in ms
 
-	sent     streamParser  // the server's stream as written
-	arrived  streamParser  // the server's stream as received
-	written  []wire.Record // all records of the session, by number
-	known    []knowledge
-	fresh    []knowledge      // of a new session whose Welcome has not arrived
-	renewing bool             // fresh is in use
-	forgot   bool             // every verdict is Stale until the next Welcome
-	snaps    map[uint32]*snap // by sequence number
-	newest   uint32           // highest sequence number in snaps
-	intents  map[uint32]intent
-	corrupt  int  // datagrams whose fold is still to be broken
-	mislead  int  // datagrams whose structure number is still to be changed
-	boasted  bool // acknowledged something never sent: the server must end the session
-	lied     bool // a dead entity entered: the client must end the session
-	misled   bool // a structure number was wrong: a state may belong to another life of its entity, but to no other entity
-	misleads bool // misled, for the session whose Welcome has not arrived
-	spoilt   uint64
-	targets  client.Component[Target]
-	names    client.Component[Identity]
-	seats    client.Component[Seat]
-	departed departed
-	sparks   map[uint32]bool   // unreliable events that arrived
-	named    []*simProvisional // sent, in order
-	aimed    *simProvisional   // of the next aims inputs; may be nil
-	aims     int
-	owed     owed
+	sent      streamParser  // the server's stream as written
+	arrived   streamParser  // the server's stream as received
+	written   []wire.Record // all records of the session, by number
+	known     []knowledge
+	fresh     []knowledge                  // of a new session whose Welcome has not arrived
+	renewing  bool                         // fresh is in use
+	forgot    bool                         // every verdict is Stale until the next Welcome
+	datagrams map[uint32]*receivedDatagram // by sequence number
+	newest    uint32                       // highest sequence number in datagrams
+	intents   map[uint32]intent
+	corrupt   int  // datagrams whose fold is still to be broken
+	mislead   int  // datagrams whose structure number is still to be changed
+	boasted   bool // acknowledged something never sent: the server must end the session
+	lied      bool // a dead entity entered: the client must end the session
+	misled    bool // a structure number was wrong: a state may belong to another life of its entity, but to no other entity
+	misleads  bool // misled, for the session whose Welcome has not arrived
+	spoilt    uint64
+	targets   client.Component[Target]
+	names     client.Component[Identity]
+	seats     client.Component[Seat]
+	departed  departed
+	sparks    map[uint32]bool   // unreliable events that arrived
+	named     []*simProvisional // sent, in order
+	aimed     *simProvisional   // of the next aims inputs; may be nil
+	aims      int
+	owed      owed
 }
 
 // departed sums the counters of a client's ended connections.
 type departed struct{ faults, leaves uint64 }
 
-// snap is one state datagram as the client received it.
-type snap struct {
+// receivedDatagram is one state datagram as the client received it.
+type receivedDatagram struct {
 	tick      uint32
 	structure uint32
 	sum       uint32 // of its bytes
@@ -87,7 +87,7 @@ type intent struct {
 
 // connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
 func (s *sim) connect(i int, epoch uint64) *simClient {
-	c := &simClient{sim: s, number: i, epoch: epoch, snaps: map[uint32]*snap{}, intents: map[uint32]intent{}, owed: newOwed()}
+	c := &simClient{sim: s, number: i, epoch: epoch, datagrams: map[uint32]*receivedDatagram{}, intents: map[uint32]intent{}, owed: newOwed()}
 	var err error
 	c.targets, err = client.ComponentOf[Target](s.schema, "target")
 	s.must(err)
@@ -106,7 +106,7 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 		},
 	})
 	s.must(err)
-	c.line = s.newLine(c)
+	c.conn = s.newConn(c)
 	c.noteLinks(s.links)
 	return c
 }
@@ -122,8 +122,8 @@ func (c *simClient) rejoin() {
 }
 
 func (c *simClient) replace(epoch uint64) {
-	c.line.cut, c.line.orphan = true, true
-	c.sim.left = append(c.sim.left, c.line)
+	c.conn.cut, c.conn.orphan = true, true
+	c.sim.left = append(c.sim.left, c.conn)
 	next := c.sim.connect(c.number, epoch)
 	next.departed = c.departed
 	if r := c.session.Replica(); r != nil {
@@ -162,7 +162,7 @@ func (c *simClient) noteLinks(x simtest.Conditions) {
 
 func (c *simClient) setLinks(x simtest.Conditions) {
 	c.noteLinks(x)
-	c.line.setLinks(x)
+	c.conn.setLinks(x)
 }
 
 // noteSnapshot records a datagram, and corrupts it if the script says so.
@@ -172,7 +172,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	h, err := wire.ParseStateHeader(d, &rows)
 	s.must(err)
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
-	if n := c.snaps[h.Seq]; n != nil { // a copy
+	if n := c.datagrams[h.Seq]; n != nil { // a copy
 		if sum := crc32.ChecksumIEEE(d); sum != n.sum {
 			s.fail("S3", "client %d is sent two snapshots %d", c.number, h.Seq)
 		}
@@ -185,7 +185,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	}
 	c.noteEvents(h)
 	c.judgeOwed(h, rows)
-	n := &snap{tick: h.Tick, structure: h.Structure, sum: crc32.ChecksumIEEE(d)}
+	n := &receivedDatagram{tick: h.Tick, structure: h.Structure, sum: crc32.ChecksumIEEE(d)}
 	switch {
 	case c.corrupt > 0:
 		c.corrupt--
@@ -196,7 +196,7 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 		n.spoilt, h.Structure = true, h.Structure-3
 		n.structure = h.Structure
 	}
-	c.snaps[h.Seq], c.newest = n, h.Seq
+	c.datagrams[h.Seq], c.newest = n, h.Seq
 	return append(wire.AppendStateHeader(nil, h), rest...)
 }
 
@@ -204,28 +204,28 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 func (c *simClient) ended(err error) {
 	s := c.sim
 	switch code := wire.CodeOf(err); {
-	case code == wire.BadMessage && c.line.closed == code && c.boasted:
+	case code == wire.BadMessage && c.conn.closed == code && c.boasted:
 		s.coverage.boasts++
 		c.rejoin()
-	case code == wire.Kicked && c.line.closed == code:
+	case code == wire.Kicked && c.conn.closed == code:
 		s.coverage.kicks++
 		c.rejoin()
-	case (code == wire.ServerFull || code == wire.JoinRefused) && c.line.closed == code:
+	case (code == wire.ServerFull || code == wire.JoinRefused) && c.conn.closed == code:
 		s.coverage.turnedAway++
 		c.rejoin()
-	case code == wire.Draining && c.line.closed == code && s.restartAt != 0:
+	case code == wire.Draining && c.conn.closed == code && s.restartAt != 0:
 		s.coverage.drained++
 		c.rejoin()
-	case code == wire.Timeout && c.line.closed == code: // the link was down for too long
+	case code == wire.Timeout && c.conn.closed == code: // the link was down for too long
 		c.session.Lost(err)
 		c.reconnect()
-	case code == wire.TooSlow && c.line.closed == code && c.line.stalled():
+	case code == wire.TooSlow && c.conn.closed == code && c.conn.stalled():
 		c.rejoin()
 	case code == wire.BadMessage && c.lied:
 		s.coverage.lies++
-		c.line.goneAt = s.tick
+		c.conn.goneAt = s.tick
 		c.rejoin()
-	case code == wire.EpochMismatch && c.line.closed == code:
+	case code == wire.EpochMismatch && c.conn.closed == code:
 		if c.epoch == s.epoch {
 			s.fail("H5", "client %d has handles of this run and was refused", c.number)
 		}
@@ -245,13 +245,13 @@ func (c *simClient) datagram(d []byte) {
 	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
 	s.must(err)
-	n := c.snaps[h.Seq]
+	n := c.datagrams[h.Seq]
 	replica := c.session.Replica()
 	due := c.session.Joined() && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure() && !n.spoilt && !c.misled
 	if n.spoilt {
 		c.spoilt++
 	}
-	s.tape.keep(c.line, vectors.Step{Datagram: d})
+	s.tape.keep(c.conn, vectors.Step{Datagram: d})
 	outcome, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond)
 	switch {
 	case err != nil && !n.spoilt:
@@ -283,7 +283,7 @@ func (c *simClient) judgeAck(input []byte) {
 }
 
 func (c *simClient) judgeAcked(seq uint32) {
-	n := c.snaps[seq]
+	n := c.datagrams[seq]
 	switch {
 	case n == nil || !n.arrived:
 		c.sim.fail("H6", "client %d acknowledges snapshot %d, which has not arrived", c.number, seq)
@@ -299,7 +299,7 @@ func (c *simClient) judgeAcked(seq uint32) {
 
 // boast acknowledges snapshots or structure that were never sent.
 func (c *simClient) boast(ahead uint32) {
-	if !c.sent.joined || c.line.closed != wire.OK || c.newest == 0 || c.line.cut || c.line.welcome == 0 || c.renewing {
+	if !c.sent.joined || c.conn.closed != wire.OK || c.newest == 0 || c.conn.cut || c.conn.welcome == 0 || c.renewing {
 		return
 	}
 	ack := wire.Ack{Seen: true, Newest: c.newest, Structure: c.sent.records}
@@ -317,10 +317,10 @@ func (c *simClient) boast(ahead uint32) {
 func (c *simClient) revive(from int) {
 	for i := range c.known {
 		l := c.sim.order[nth(from+i, len(c.known))]
-		if k := c.of(l); k.enter != nil && k.verdict == wire.Stale && !c.lied && c.line.closed == wire.OK && !c.line.cut && !c.renewing {
+		if k := c.of(l); k.enter != nil && k.verdict == wire.Stale && !c.lied && c.conn.closed == wire.OK && !c.conn.cut && !c.renewing {
 			body := wire.AppendStructureHeader(nil, c.sent.records+1, 1)
 			body = wire.AppendRecord(body, *k.enter)
-			c.line.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
+			c.conn.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
 			c.lied, c.misled, c.arrived.lied = true, true, true
 			return
 		}
@@ -331,19 +331,19 @@ func (c *simClient) revive(from int) {
 func (c *simClient) sendAck(a wire.Ack) {
 	in := wire.Input{Stamp: 1, Ack: a}
 	d := in.Append(nil)
-	_, err := c.line.peer.ReceiveDatagram(d)
-	c.noteAcked(c.line, d)
+	_, err := c.conn.peer.ReceiveDatagram(d)
+	c.noteAcked(c.conn, d)
 	c.sim.must(err)
 }
 
 // rewind acknowledges less than before, which must change nothing.
 func (c *simClient) rewind(back uint32) {
-	if r := c.session.Replica(); r != nil && c.line.closed == wire.OK && !c.line.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
+	if r := c.session.Replica(); r != nil && c.conn.closed == wire.OK && !c.conn.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
 		ack := r.Ack()
 		ack.Newest -= back % ack.Newest
 		ack.Mask = 0
 		ack.Structure -= back % (ack.Structure + 1)
-		if c.snaps[ack.Newest] != nil && c.snaps[ack.Newest].acked {
+		if c.datagrams[ack.Newest] != nil && c.datagrams[ack.Newest].acked {
 			c.sendAck(ack)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// reign is an entity that a session controls, and the first tick.
-type reign struct {
+// controlPeriod is an entity that a session controls, and the first tick.
+type controlPeriod struct {
 	tick   uint32
 	entity bulk.Handle
 }
@@ -39,11 +39,11 @@ func (c *simClient) steer(which int) {
 	case now != h:
 		s.fail("S5", "client %d controls %v, want %v", c.number, now, h)
 	}
-	if len(e.reigns) == 0 {
-		e.reigns = append(e.reigns, reign{0, before})
+	if len(e.controlPeriods) == 0 {
+		e.controlPeriods = append(e.controlPeriods, controlPeriod{0, before})
 	}
-	next := reign{s.coming(), h}
-	e.reigns = append(slices.DeleteFunc(e.reigns, func(r reign) bool { return r.tick == next.tick }), next)
+	next := controlPeriod{s.coming(), h}
+	e.controlPeriods = append(slices.DeleteFunc(e.controlPeriods, func(r controlPeriod) bool { return r.tick == next.tick }), next)
 	s.coverage.steered++
 }
 
@@ -51,7 +51,7 @@ func (c *simClient) steer(which int) {
 func (s *sim) controls(p *session.Session, tick uint32) bulk.Handle {
 	h := p.Entity()
 	if e := s.ownerships[p]; e != nil {
-		for _, r := range e.reigns {
+		for _, r := range e.controlPeriods {
 			if r.tick <= tick {
 				h = r.entity
 			}
@@ -70,7 +70,7 @@ func (c *simClient) inform(which int) {
 	l := s.order[nth(which, len(s.order))]
 	p.NoteSent(l.handle)
 	c.noteSentHandle(l)
-	c.ofServer(l).told = true
+	c.ofServer(l).sent = true
 	if !c.renewing {
 		c.of(l).received = true
 	}
@@ -99,14 +99,14 @@ func (c *simClient) noteReceived(l *life) {
 }
 
 // judgeControl compares a Control message with the session's controlled entity.
-func (c *simClient) judgeControl(n *line, h bulk.Handle) {
+func (c *simClient) judgeControl(n *conn, h bulk.Handle) {
 	s := c.sim
 	if p := n.peer.Session(); p != nil && p.Entity() != h {
 		s.fail("S5", "client %d is sent Control of %v, want %v", c.number, h, p.Entity())
 	}
 	if l := s.lives[h]; l != nil {
 		c.noteSentHandle(l)
-		c.ofServer(l).told = true
+		c.ofServer(l).sent = true
 	} else if h != 0 {
 		s.fail("S5", "client %d is sent Control of %v, which was never issued", c.number, h)
 	}

@@ -7,7 +7,7 @@
 // A script (script_test.go) is the settings of a world and a list of operations, each at a
 // tick. The type sim (simulation_test.go) plays it in one goroutine: a session.Core with a game
 // (operations_test.go, callbacks_test.go), a client.Session for each viewer (client_test.go),
-// and between them links that lose, delay, reorder and break (line_test.go). Time is counted in
+// and between them links that lose, delay, reorder and break (conn_test.go). Time is counted in
 // ticks, and all randomness follows from the seed, so a script does the same on every machine.
 // Sessions that move between several rooms have a smaller simulation of their own
 // (rooms_test.go).

@@ -62,8 +62,8 @@ func (g *generator) events(somewhere func(string) string) {
 // sessionKey names a session over all runs.
 type sessionKey struct{ epoch, id uint64 }
 
-// saying is an event as the game sent it.
-type saying struct {
+// sentEvent is an event as the game sent it.
+type sentEvent struct {
 	serial uint32
 	who    bulk.Handle
 	tick   uint32
@@ -72,41 +72,41 @@ type saying struct {
 	unseen bool        // the client did not see it when the event was sent
 }
 
-// told holds what one session was sent.
-type told struct {
-	shouts []saying          // reliable, in order
-	heard  int               // of shouts
-	maybe  map[uint32]saying // reliable ones that wait for an Enter
+// sessionEvents holds what one session was sent.
+type sessionEvents struct {
+	shouts []sentEvent          // reliable, in order
+	heard  int                  // of shouts
+	maybe  map[uint32]sentEvent // reliable ones that wait for an Enter
 }
 
-// talk is the part of a simulation that sends events.
-type talk struct {
-	shout   schema.DefinedEvent[Shout]
-	spark   schema.DefinedEvent[Spark]
-	sparks  []saying // by serial, of either kind
-	told    map[sessionKey]*told
-	refused int
+// eventOracle is the part of a simulation that sends events.
+type eventOracle struct {
+	shout     schema.DefinedEvent[Shout]
+	spark     schema.DefinedEvent[Spark]
+	sparks    []sentEvent // by serial, of either kind
+	bySession map[sessionKey]*sessionEvents
+	refused   int
 }
 
-func (s *sim) toldTo(k sessionKey) *told {
-	if s.talk.told == nil {
-		s.talk.told = map[sessionKey]*told{}
+func (s *sim) eventsTo(k sessionKey) *sessionEvents {
+	if s.events.bySession == nil {
+		s.events.bySession = map[sessionKey]*sessionEvents{}
 	}
-	if s.talk.told[k] == nil {
-		s.talk.told[k] = &told{maybe: map[uint32]saying{}}
+	if s.events.bySession[k] == nil {
+		s.events.bySession[k] = &sessionEvents{maybe: map[uint32]sentEvent{}}
 	}
-	return s.talk.told[k]
+	return s.events.bySession[k]
 }
 
 // newSaying returns a new event about any handle ever issued that this run knows.
-func (s *sim) newSaying(which, kind int) (event any, what saying) {
-	what = saying{serial: uint32(len(s.talk.sparks)), tick: uint32(s.world.Tick())}
+func (s *sim) newSaying(which, kind int) (event any, what sentEvent) {
+	what = sentEvent{serial: uint32(len(s.events.sparks)), tick: uint32(s.world.Tick())}
 	if len(s.order) > 0 {
 		if l := s.order[nth(which, len(s.order))]; s.world.Status(l.handle) != bulk.Unissued {
 			what.who, what.dead = l.handle, l.died != 0
 		}
 	}
-	s.talk.sparks = append(s.talk.sparks, what)
+	s.events.sparks = append(s.events.sparks, what)
 	if nth(kind, 2) == 0 {
 		return Shout{what.serial, what.who}, what
 	}
@@ -114,7 +114,7 @@ func (s *sim) newSaying(which, kind int) (event any, what saying) {
 }
 
 // sending counts what the sessions of all clients accept while send runs, and notes it.
-func (s *sim) sending(event any, what saying, send func() error) {
+func (s *sim) sending(event any, what sentEvent, send func() error) {
 	before := map[*simClient]uint64{}
 	for _, c := range s.clients {
 		if p := c.liveSession(); p != nil && p != s.joining {
@@ -130,7 +130,7 @@ func (s *sim) sending(event any, what saying, send func() error) {
 	}
 	for c, n := range before {
 		if p := c.liveSession(); p.Traffic().Events > n {
-			t := s.toldTo(sessionKey{s.epoch, p.ID()})
+			t := s.eventsTo(sessionKey{s.epoch, p.ID()})
 			if later := t.maybe[what.serial]; later.unseen {
 				s.fail("R11", "client %d is sent event %d at once, for those who see %v, which it does not", c.number, what.serial, later.seen)
 			}
@@ -138,7 +138,7 @@ func (s *sim) sending(event any, what saying, send func() error) {
 			if l := s.lives[what.who]; l != nil {
 				c.noteSentHandle(l)
 			}
-			s.coverage.told++
+			s.coverage.reliable++
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (s *sim) doEvent(o op) {
 		if p := c.liveSession(); p != nil && p.Resolve(h) != wire.Live {
 			what := what
 			what.seen, what.unseen = h, p.Resolve(h) != wire.Stale
-			s.toldTo(sessionKey{s.epoch, p.ID()}).maybe[what.serial] = what
+			s.eventsTo(sessionKey{s.epoch, p.ID()}).maybe[what.serial] = what
 		}
 	}
 	s.sending(event, what, func() error { return s.core.SendSeen(h, event) })
@@ -185,7 +185,7 @@ func (c *simClient) tell(which, kind int) {
 			s.fail("R11", "client %d was not sent a reliable event", c.number)
 		}
 		if err != nil {
-			s.talk.refused++
+			s.events.refused++
 		}
 		return err
 	})
@@ -195,8 +195,8 @@ func (c *simClient) tell(which, kind int) {
 func (c *simClient) clientEvents() *client.Events {
 	var events client.Events
 	if c.sim.script.hasEvents() {
-		client.OnEvent(&events, c.sim.talk.shout, c.heardShout)
-		client.OnEvent(&events, c.sim.talk.spark, c.heardSpark)
+		client.OnEvent(&events, c.sim.events.shout, c.heardShout)
+		client.OnEvent(&events, c.sim.events.spark, c.heardSpark)
 	}
 	return &events
 }
@@ -204,7 +204,7 @@ func (c *simClient) clientEvents() *client.Events {
 func (c *simClient) heardShout(tick uint32, e Shout) {
 	s := c.sim
 	w, _ := c.session.Welcome()
-	t := s.toldTo(sessionKey{w.Epoch, w.Session})
+	t := s.eventsTo(sessionKey{w.Epoch, w.Session})
 	if what, ok := t.maybe[e.Serial]; ok && (t.heard == len(t.shouts) || t.shouts[t.heard].serial != e.Serial) {
 		delete(t.maybe, e.Serial)
 		if what.unseen && c.session.Resolve(what.seen) == wire.Pending && !c.misled {
@@ -230,20 +230,20 @@ func (c *simClient) heardSpark(tick uint32, e Spark) {
 	if c.sparks == nil {
 		c.sparks = map[uint32]bool{}
 	}
-	if e.Serial >= uint32(len(s.talk.sparks)) || c.sparks[e.Serial] {
+	if e.Serial >= uint32(len(s.events.sparks)) || c.sparks[e.Serial] {
 		s.fail("R11", "client %d heard %v, which is a repetition or was never sent", c.number, e)
 	}
 	c.sparks[e.Serial] = true
-	want := s.talk.sparks[e.Serial]
+	want := s.events.sparks[e.Serial]
 	if tick != want.tick {
 		s.fail("R11", "client %d heard %v of tick %d, want %d", c.number, e, tick, want.tick)
 	}
-	s.coverage.sparked++
+	s.coverage.unreliable++
 	c.learn(want, e.Serial, e.Who)
 }
 
 // learn checks an event that arrived. Its handle is known from now on.
-func (c *simClient) learn(want saying, serial uint32, who bulk.Handle) {
+func (c *simClient) learn(want sentEvent, serial uint32, who bulk.Handle) {
 	s := c.sim
 	if want.serial != serial || want.who != who {
 		s.fail("R11", "client %d heard event %d of %v, want %d of %v", c.number, serial, who, want.serial, want.who)
@@ -270,7 +270,7 @@ func (c *simClient) noteEvents(h wire.StateHeader) {
 		}
 		if l := s.lives[spark.Who]; l != nil {
 			c.noteSentHandle(l)
-			c.ofServer(l).told = true
+			c.ofServer(l).sent = true
 		}
 	}
 }
@@ -282,7 +282,7 @@ func (c *simClient) noteNewborn(r wire.Record) {
 	s.must(s.schema.Event(int(r.Number)).Message.ReadValue(r.Data, &shout))
 	if l := s.lives[shout.Who]; l != nil {
 		c.noteSentHandle(l)
-		c.ofServer(l).told = true
+		c.ofServer(l).sent = true
 	}
 }
 
@@ -292,7 +292,7 @@ func (c *simClient) unheard() int {
 	if !ok {
 		return 0
 	}
-	t := c.sim.toldTo(sessionKey{w.Epoch, w.Session})
+	t := c.sim.eventsTo(sessionKey{w.Epoch, w.Session})
 	return len(t.shouts) - t.heard
 }
 

@@ -154,7 +154,7 @@ func (s *sim) answer(p *session.Session, target world.Entity, args Ask) (Told, e
 	}
 	if l := s.lives[q.told.Who]; l != nil && c != nil {
 		c.noteSentHandle(l)
-		c.ofServer(l).told = true // the Result follows
+		c.ofServer(l).sent = true // the Result follows
 	}
 	return told, nil
 }
@@ -248,7 +248,7 @@ func (s *sim) judgeView(p *session.Session, c *simClient) {
 		return
 	}
 	acked := uint64(0)
-	for _, n := range c.snaps {
+	for _, n := range c.datagrams {
 		if n.acked {
 			acked = max(acked, uint64(n.tick))
 		}

@@ -208,7 +208,7 @@ func (c *simClient) do(o op) {
 	case "rewind":
 		c.rewind(uint32(nth(o.args[1], 1<<20)))
 	case "reconnect":
-		c.line.goneAt = s.tick
+		c.conn.goneAt = s.tick
 		c.rejoin()
 	case "cut":
 		c.cutOff(nth(o.args[1], 1000), nth(o.args[2], 300))

@@ -21,8 +21,8 @@ import (
 // each state that a client computes (P1), each exact row that it is sent (P2), what it is
 // sent of effects (P5), and whether it simulates (P6).
 
-// cleaning is the part of a sim that concerns clean bodies.
-type cleaning struct {
+// exactOracle is the part of a sim that concerns clean bodies.
+type exactOracle struct {
 	cleans    bool // the script simulates
 	able      int  // clients that can simulate, by number modulo 8
 	tossed    []world.KindID
@@ -32,8 +32,8 @@ type cleaning struct {
 	untold    uint32                  // newest tick with an effect that no client may know
 }
 
-func newCleaning(s *script) cleaning {
-	return cleaning{cleans: s.has("simulate"), programs: map[string]*field.Program{}}
+func newExactOracle(s *script) exactOracle {
+	return exactOracle{cleans: s.has("simulate"), programs: map[string]*field.Program{}}
 }
 
 // cleanCoverage counts what happened to clean bodies.
@@ -54,7 +54,7 @@ func (t *cleanCoverage) counts() map[string]*int {
 	return map[string]*int{
 		"states computed": &t.computed, "states computed in flight": &t.unsent, "audits": &t.audits,
 		"exact rows": &t.owed, "ordinary rows among exact ones": &t.ordinary, "fans": &t.fans, "hidden fans": &t.concealed,
-		"effects told": &t.taught, "snapshots of ordinary clients": &t.mixed, "enters as of their spawn": &t.back,
+		"effects told": &t.taught, "snapshots of ordinary clients": &t.mixed, "enters with the state of their spawn": &t.back,
 	}
 }
 
@@ -332,7 +332,7 @@ func (c *simClient) judgeOwed(h wire.StateHeader, r bitio.Reader) {
 }
 
 // noteAcked notes what a datagram acknowledges, as the viewer does.
-func (c *simClient) noteAcked(n *line, d []byte) {
+func (c *simClient) noteAcked(n *conn, d []byte) {
 	if !c.sim.cleans || n.peer.Session() == nil || n.peer.Session() != c.newestSession() {
 		return
 	}

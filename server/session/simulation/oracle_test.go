@@ -30,7 +30,7 @@ type knowledge struct {
 	seen     bool         // the client received it as an entity
 	dead     bool         // the client received its Destroy
 	entered  bool         // the server has written its Enter or its Control, or is about to send it
-	told     bool         // a message or snapshot with it was given to the connection, or the game sent it
+	sent     bool         // a message or snapshot with it was given to the connection, or the game sent it
 	enter    *wire.Record // the newest Enter
 	killed   bool         // the server has written a record that makes it Stale
 }
@@ -103,7 +103,7 @@ func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome 
 
 // noteSent parses what the server writes. Only a live entity may enter, only a dead one be
 // destroyed, and a repeated record must be unchanged.
-func (c *simClient) noteSent(n *line, p []byte) {
+func (c *simClient) noteSent(n *conn, p []byte) {
 	s := c.sim
 	c.sent.read(s, &n.sent, p, func(w wire.Welcome) { c.welcomed(n, w) }, func(r wire.Record) {
 		l := s.lives[r.Handle]
@@ -142,7 +142,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 		}
 		if r.Op == wire.OpEnter {
 			k := c.ofServer(l)
-			k.entered, k.told, k.enter = true, true, &r
+			k.entered, k.sent, k.enter = true, true, &r
 			c.noteEntered(r)
 		}
 		s.eachKilled(r, func(l *life) { c.ofServer(l).killed = true })
@@ -152,7 +152,7 @@ func (c *simClient) noteSent(n *line, p []byte) {
 // noteArrived parses what the client receives, and updates the expected verdicts.
 func (c *simClient) noteArrived(p []byte) {
 	s := c.sim
-	c.arrived.read(s, &c.line.arrived, p, c.noteWelcome, func(r wire.Record) {
+	c.arrived.read(s, &c.conn.arrived, p, c.noteWelcome, func(r wire.Record) {
 		if r.Op == wire.OpEvent || r.Handle == 0 {
 			return
 		}
@@ -257,10 +257,10 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	}
 	got := c.session.Resolve(l.handle)
 	s.coverage.verdicts[0][got]++
-	if k.received && l.died != 0 && l.run == s.run && !c.lossy && c.line.closed == wire.OK && !c.line.cut && c.line.welcome != 0 && !c.renewing {
+	if k.received && l.died != 0 && l.run == s.run && !c.lossy && c.conn.closed == wire.OK && !c.conn.cut && c.conn.welcome != 0 && !c.renewing {
 		// H3 on a working link: one delay and one send interval, stricter than the round
 		// trip that it allows. The client runs once a tick.
-		if late := int64(s.tick-max(l.died, k.since, c.line.welcome, s.paced, c.line.sender.until)-s.interval()-1)*tickMs - c.slowest; late > 0 {
+		if late := int64(s.tick-max(l.died, k.since, c.conn.welcome, s.paced, c.conn.sender.until)-s.interval()-1)*tickMs - c.slowest; late > 0 {
 			s.coverage.timed++
 			if got != wire.Stale {
 				s.fail("H3", "client %d calls %v %v, %d ms after its death should have arrived", c.number, l.handle, got, late)

@@ -12,13 +12,13 @@ import (
 
 // ownership records what a session was given by Own. It also owns what it controls.
 type ownership struct {
-	owned   []bulk.Handle
-	tenures map[bulk.Handle][]tenure
-	reigns  []reign // empty: it still controls its first entity
+	owned          []bulk.Handle
+	ownedPeriods   map[bulk.Handle][]ownedPeriod
+	controlPeriods []controlPeriod // empty: it still controls its first entity
 }
 
-// tenure begins at a tick of the world.
-type tenure struct {
+// ownedPeriod begins at a tick of the world.
+type ownedPeriod struct {
 	tick uint32
 	owns bool
 }
@@ -31,7 +31,7 @@ func (c *simClient) ownershipOf() (*session.Session, *ownership) {
 	}
 	e := c.sim.ownerships[p]
 	if e == nil {
-		e = &ownership{tenures: map[bulk.Handle][]tenure{}}
+		e = &ownership{ownedPeriods: map[bulk.Handle][]ownedPeriod{}}
 		c.sim.ownerships[p] = e
 	}
 	return p, e
@@ -42,7 +42,7 @@ func (c *simClient) own(h bulk.Handle) {
 	if p, e := c.ownershipOf(); p != nil && h != 0 && !slices.Contains(e.owned, h) {
 		p.Own(h)
 		e.owned = append(e.owned, h)
-		e.note(h, tenure{c.sim.coming(), true})
+		e.note(h, ownedPeriod{c.sim.coming(), true})
 		c.sim.coverage.owned++
 	}
 }
@@ -56,13 +56,13 @@ func (c *simClient) disown(which int) bulk.Handle {
 	h := e.owned[i]
 	p.Disown(h)
 	e.owned = slices.Delete(e.owned, i, i+1)
-	e.note(h, tenure{c.sim.coming(), false})
+	e.note(h, ownedPeriod{c.sim.coming(), false})
 	c.sim.coverage.disowned++
 	return h
 }
 
-func (e *ownership) note(h bulk.Handle, t tenure) {
-	e.tenures[h] = append(slices.DeleteFunc(e.tenures[h], func(o tenure) bool { return o.tick == t.tick }), t)
+func (e *ownership) note(h bulk.Handle, t ownedPeriod) {
+	e.ownedPeriods[h] = append(slices.DeleteFunc(e.ownedPeriods[h], func(o ownedPeriod) bool { return o.tick == t.tick }), t)
 }
 
 // coming returns the tick of the world's next step.
@@ -86,8 +86,8 @@ func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
 	if e == nil {
 		return false
 	}
-	all := e.tenures[h]
-	i, found := slices.BinarySearchFunc(all, tick, func(t tenure, tick uint32) int { return cmp.Compare(t.tick, tick) })
+	all := e.ownedPeriods[h]
+	i, found := slices.BinarySearchFunc(all, tick, func(t ownedPeriod, tick uint32) int { return cmp.Compare(t.tick, tick) })
 	if !found {
 		i--
 	}

@@ -192,7 +192,7 @@ func (c *simClient) noteAnswer(r wire.Record) {
 	case c.ofServer(s.lives[r.Handle]).enter != nil:
 		s.fail("H7", "client %d is sent the answer %v to %v after its enter", c.number, r.Handle, x.handle)
 	default:
-		c.ofServer(s.lives[r.Handle]).told = true
+		c.ofServer(s.lives[r.Handle]).sent = true
 	}
 }
 

@@ -69,7 +69,7 @@ type roomClient struct {
 	s        *roomsSim
 	number   int
 	session  *client.Session
-	line     *roomConnection
+	conn     *roomConnection
 	backAt   int // tick at which it reconnects; 0: it is connected
 	asked    map[uint32]uint64
 	made     uint32 // commands
@@ -264,12 +264,12 @@ func (c *roomClient) connect() {
 		upD: simtest.NewLink(seed+2, s.links), dnD: simtest.NewLink(seed+3, s.links),
 	}
 	n.peer = s.router.Open(context.Background(), "", n)
-	c.line, c.backAt = n, 0
+	c.conn, c.backAt = n, 0
 }
 
 // drop breaks the connection. The server notices at once, or when another one replaces it.
 func (c *roomClient) drop(noticed bool, away int) {
-	n := c.line
+	n := c.conn
 	n.broken = true
 	if noticed {
 		n.peer.Gone()
@@ -280,14 +280,14 @@ func (c *roomClient) drop(noticed bool, away int) {
 
 // step moves bytes, and lets the client act.
 func (c *roomClient) step() {
-	s, n := c.s, c.line
+	s, n := c.s, c.conn
 	if c.backAt != 0 {
 		if s.tick < c.backAt {
 			return
 		}
 		c.session.Reconnect()
 		c.connect()
-		n = c.line
+		n = c.conn
 	}
 	if p := n.down.Receive(s.now()); len(p) > 0 {
 		for len(p) > 0 { // in pieces, as from a socket
@@ -325,7 +325,7 @@ func (c *roomClient) step() {
 
 // deliver gives the server what has arrived there.
 func (c *roomClient) deliver() {
-	s, n := c.s, c.line
+	s, n := c.s, c.conn
 	if n.closed {
 		return
 	}

@@ -143,8 +143,8 @@ func (t *coverage) add(o coverage) {
 	t.answered += o.answered
 	t.pushed += o.pushed
 	t.views += o.views
-	t.told += o.told
-	t.sparked += o.sparked
+	t.reliable += o.reliable
+	t.unreliable += o.unreliable
 	t.newborn += o.newborn
 	t.causes += o.causes
 	t.bound += o.bound
@@ -172,7 +172,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"entities owned": t.owned, "entities disowned": t.disowned, "effects that ended with their entity": t.gusts,
 		"operations from within callbacks": t.called, "sessions kicked": t.kicks, "ticks without time for all snapshots": t.hurried, "snapshots that waited for the one before": t.held,
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
-		"reliable events": t.told, "unreliable events": t.sparked, "events after an Enter": t.newborn, "deaths with a cause": t.causes,
+		"reliable events": t.reliable, "unreliable events": t.unreliable, "events after an Enter": t.newborn, "deaths with a cause": t.causes,
 		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,
 		"questions answered": t.answered, "typed inputs": t.pushed, "views checked": t.views,
 		"changes of texts":          t.renames,

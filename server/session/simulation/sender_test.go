@@ -18,10 +18,10 @@ type sender struct {
 }
 
 // starve stops the sender of the client's connection for some ticks.
-func (c *simClient) starve(ticks int) { c.line.sender.until = c.sim.tick + ticks }
+func (c *simClient) starve(ticks int) { c.conn.sender.until = c.sim.tick + ticks }
 
 // resend sends what has waited, if the sender runs again: the stream goes first.
-func (n *line) resend() {
+func (n *conn) resend() {
 	x := &n.sender
 	if n.client.sim.tick < x.until {
 		return
@@ -32,7 +32,7 @@ func (n *line) resend() {
 	n.sendDatagrams(datagrams)
 }
 
-func (n *line) send(p []byte) {
+func (n *conn) send(p []byte) {
 	s := n.client.sim
 	switch {
 	case len(p) == 0 || n.cut:
@@ -43,7 +43,7 @@ func (n *line) send(p []byte) {
 	}
 }
 
-func (n *line) sendDatagrams(ds [][]byte) {
+func (n *conn) sendDatagrams(ds [][]byte) {
 	s := n.client.sim
 	for _, d := range ds {
 		switch {
@@ -58,7 +58,7 @@ func (n *line) sendDatagrams(ds [][]byte) {
 }
 
 // HasUnsent implements session.Conn.
-func (n *line) HasUnsent() bool {
+func (n *conn) HasUnsent() bool {
 	held := len(n.sender.datagrams) > 0
 	if held {
 		n.client.sim.coverage.held++
@@ -97,7 +97,7 @@ func (c *simClient) judgeTold(r wire.Result) {
 	switch k := c.ofServer(l); {
 	case r.Verdict == wire.Stale && !k.killed:
 		s.fail("R10", "client %d is sent the verdict stale on %v ahead of its Destroy", c.number, r.Target)
-	case r.Verdict == wire.Hidden && !k.told && !l.named:
+	case r.Verdict == wire.Hidden && !k.sent && !l.named:
 		s.fail("R10", "client %d is sent the verdict hidden on %v ahead of what names it", c.number, r.Target)
 	}
 }

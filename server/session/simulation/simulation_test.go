@@ -124,10 +124,10 @@ type sim struct {
 	tenants       map[uint32][]*life // by slot, over all runs
 	living        []*life            // in this run
 	clients       []*simClient
-	left          []*line // abandoned by clients
+	left          []*conn // abandoned by clients
 	thieves       []*thief
 	over          map[*session.Session]bool
-	talk          talk
+	events        eventOracle
 	ownerships    map[*session.Session]*ownership
 	gusts         []gust
 	waiting       map[string][]op          // operations by the hook that they wait for
@@ -141,7 +141,7 @@ type sim struct {
 	unseen        *unseen // may be nil
 	resyncs       uint64  // in earlier runs
 	interestSlots []bool  // scratch
-	cleaning
+	exactOracle
 }
 
 // coverage counts events of a simulation: a simulation without events proves nothing.
@@ -181,8 +181,8 @@ type coverage struct {
 	views      int    // view moments checked
 	hurried    int    // calls of enough that returned true
 	held       int    // snapshots that waited for the one before to leave
-	told       int    // reliable events accepted for a client
-	sparked    int    // unreliable events that arrived
+	reliable   int    // reliable events accepted for a client
+	unreliable int    // unreliable events that arrived
 	newborn    int    // events that followed an Enter
 	causes     int    // deaths sent with a cause
 	bound      int    // provisional handles bound by the game
@@ -204,7 +204,7 @@ func newSim(s *script) *sim {
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*session.Session]bool{},
 		ownerships: map[*session.Session]*ownership{}, waiting: map[string][]op{},
 		ruled: map[*session.Session]int{}, kicked: map[*session.Session]bool{}, stalls: map[*session.Session]*stall{},
-		cleaning: newCleaning(s),
+		exactOracle: newExactOracle(s),
 	}
 }
 
@@ -277,8 +277,8 @@ func (s *sim) makeSchema() {
 	}
 	s.declareTyped()
 	if s.script.hasEvents() {
-		s.talk.shout = schema.DefineEvent[Shout](s.schema, "shout")
-		s.talk.spark = schema.DefineUnreliableEvent[Spark](s.schema, "spark")
+		s.events.shout = schema.DefineEvent[Shout](s.schema, "shout")
+		s.events.spark = schema.DefineUnreliableEvent[Spark](s.schema, "spark")
 	}
 	if s.script.has("rename") {
 		schema.Define[Tag](s.schema, "tag")
@@ -398,7 +398,7 @@ func (s *sim) restart() {
 		if p := c.liveSession(); p != nil {
 			s.over[p] = true
 		}
-		if c.line.cut { // it reconnects by itself
+		if c.conn.cut { // it reconnects by itself
 			c.was = nil
 			continue
 		}
@@ -464,8 +464,8 @@ func (s *sim) step(stir func()) {
 		n.deliverUp()
 	}
 	for _, c := range s.clients {
-		c.line.resend()
-		c.line.deliverUp()
+		c.conn.resend()
+		c.conn.deliverUp()
 	}
 	stir()
 	if s.unseen != nil && s.tick <= s.script.ticks {

@@ -12,7 +12,7 @@ type stall struct {
 }
 
 // watch begins to measure the session that a Welcome begins or resumes.
-func (n *line) watch() {
+func (n *conn) watch() {
 	s, p := n.client.sim, n.peer.Session()
 	if s.stalls[p] == nil {
 		s.stalls[p] = &stall{}
@@ -31,7 +31,7 @@ func (x *stall) noteRecord(number uint32, tick int) {
 }
 
 // noteAck takes the acknowledgement from a datagram that the server receives.
-func (n *line) noteAck(d []byte) {
+func (n *conn) noteAck(d []byte) {
 	s := n.client.sim
 	x := s.stalls[n.peer.Session()]
 	if x == nil {
@@ -50,7 +50,7 @@ func (n *line) noteAck(d []byte) {
 
 // stalled reports whether the server had reason to end the session as too slow. New state at
 // the client is no reason against it: acknowledgements take time too.
-func (n *line) stalled() bool {
+func (n *conn) stalled() bool {
 	s := n.client.sim
 	x, written := s.stalls[n.peer.Session()], n.client.sent.records
 	return x != nil && (n.gone-x.snapshotSince >= stalledTicks || written > x.structure && n.gone-x.structureSince >= stalledTicks)

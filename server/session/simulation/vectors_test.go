@@ -184,11 +184,11 @@ func baselinesOf(t *testing.T, d []byte) map[uint32]wire.Baseline {
 // tape records what the first client receives, over all connections of its session.
 type tape struct {
 	steps  []vectors.Step
-	of     *line
+	of     *conn
 	client *simClient
 }
 
-func (t *tape) keep(n *line, s vectors.Step) {
+func (t *tape) keep(n *conn, s vectors.Step) {
 	if t == nil {
 		return
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// line is one connection of a client: the stream and datagrams of both directions, and the
+// conn is one connection of a client: the stream and datagrams of both directions, and the
 // server's end.
-type line struct {
+type conn struct {
 	client *simClient
 	peer   *session.Peer
 	up     *simtest.Stream
@@ -39,9 +39,9 @@ type line struct {
 	heard   int64
 }
 
-func (s *sim) newLine(c *simClient) *line {
+func (s *sim) newConn(c *simClient) *conn {
 	seed := s.rng.Uint64()
-	n := &line{
+	n := &conn{
 		client: c,
 		up:     simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
 		upD: simtest.NewLink(seed+2, s.links), downD: simtest.NewLink(seed+3, s.links),
@@ -50,7 +50,7 @@ func (s *sim) newLine(c *simClient) *line {
 	return n
 }
 
-func (n *line) setLinks(x simtest.Conditions) {
+func (n *conn) setLinks(x simtest.Conditions) {
 	n.up.SetConditions(x)
 	n.down.SetConditions(x)
 	n.upD.SetConditions(x)
@@ -59,7 +59,7 @@ func (n *line) setLinks(x simtest.Conditions) {
 
 // The server's end of the connection.
 
-func (n *line) SendStream(p []byte) bool {
+func (n *conn) SendStream(p []byte) bool {
 	if !n.orphan {
 		n.client.noteSent(n, p)
 		n.client.sim.unseen.addSent(n.client.number, p)
@@ -68,7 +68,7 @@ func (n *line) SendStream(p []byte) bool {
 	return true
 }
 
-func (n *line) SendSnapshot(ds [][]byte) {
+func (n *conn) SendSnapshot(ds [][]byte) {
 	c, s := n.client, n.client.sim
 	if n.orphan {
 		return
@@ -86,7 +86,7 @@ func (n *line) SendSnapshot(ds [][]byte) {
 	n.sendDatagrams(ds)
 }
 
-func (n *line) Close(code wire.Code, _ string) {
+func (n *conn) Close(code wire.Code, _ string) {
 	n.closed = code
 	if n.gone == 0 {
 		n.gone = n.client.sim.tick
@@ -95,7 +95,7 @@ func (n *line) Close(code wire.Code, _ string) {
 
 // deliverUp delivers what has arrived to the server. Data of an abandoned connection must
 // not count as the client's; it is never malformed.
-func (n *line) deliverUp() {
+func (n *conn) deliverUp() {
 	s := n.client.sim
 	refuse := func(err error) {
 		if err != nil && n.closed == wire.OK {
@@ -118,7 +118,7 @@ func (n *line) deliverUp() {
 		n.client.noteAcked(n, d)
 		n.stamp, n.heard = stamp, s.now()
 		n.noteAck(d)
-		if n.client.line == n && n.welcome != 0 {
+		if n.client.conn == n && n.welcome != 0 {
 			n.client.answered = true
 			n.client.spend()
 		}
@@ -129,15 +129,15 @@ func (n *line) deliverUp() {
 // after away ticks.
 func (c *simClient) cutOff(notice, away int) {
 	s := c.sim
-	if c.line.cut || c.line.closed != wire.OK || c.lied || c.boasted {
+	if c.conn.cut || c.conn.closed != wire.OK || c.lied || c.boasted {
 		return
 	}
 	// It breaks in the middle of the data on its way.
-	if p := c.line.down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
+	if p := c.conn.down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
 		return
 	}
-	c.line.cut = true
-	c.line.goneAt = s.tick + 1 + notice
+	c.conn.cut = true
+	c.conn.goneAt = s.tick + 1 + notice
 	c.backAt = s.tick + 1 + away
 	c.session.Lost(&wire.Error{Code: wire.Timeout})
 	s.coverage.cuts++
@@ -147,21 +147,21 @@ func (c *simClient) cutOff(notice, away int) {
 func (c *simClient) reconnect() {
 	s := c.sim
 	w, joined := c.session.Welcome()
-	old := c.line
+	old := c.conn
 	s.left = append(s.left, old)
 	old.cut, c.was = true, c.liveSession()
 	if !joined { // there is no session to resume
 		old.orphan, c.was = true, nil
 	}
 	c.backAt, c.lossy, c.slowest = 0, false, 0
-	c.line = s.newLine(c)
+	c.conn = s.newConn(c)
 	if old.gone != 0 {
-		c.line.absence = s.tick - old.gone
+		c.conn.absence = s.tick - old.gone
 	}
 	c.noteLinks(s.links)
 	c.session.Reconnect()
 	if r := c.session.Replica(); r != nil {
-		c.line.from = r.Structure()
+		c.conn.from = r.Structure()
 	}
 	if joined {
 		c.secrets = append(c.secrets, bytes.Clone(w.Secret))
@@ -178,15 +178,15 @@ func (c *simClient) liveSession() *session.Session {
 
 // newestSession returns the client's newest session, even if it has ended.
 func (c *simClient) newestSession() *session.Session {
-	if p := c.line.peer.Session(); p != nil {
+	if p := c.conn.peer.Session(); p != nil {
 		return p
 	}
 	return c.was
 }
 
-// holder returns the line that carries a session.
-func (c *simClient) holder(p *session.Session) *line {
-	all := append(slices.Clone(c.sim.left), c.line)
+// holder returns the connection that carries a session.
+func (c *simClient) holder(p *session.Session) *conn {
+	all := append(slices.Clone(c.sim.left), c.conn)
 	for _, n := range slices.Backward(all) {
 		if n.peer.Session() == p {
 			return n
@@ -199,13 +199,13 @@ func (c *simClient) holder(p *session.Session) *line {
 func (c *simClient) away() bool { return c.holder(c.liveSession()).gone != 0 }
 
 // welcomed checks a Welcome of the server: the session resumes if and only if it can.
-func (c *simClient) welcomed(n *line, w wire.Welcome) {
+func (c *simClient) welcomed(n *conn, w wire.Welcome) {
 	s := c.sim
 	n.welcome = s.tick
 	c.judgeSimulate(w)
 	must, may := c.resumable()
 	switch resumed := w.Resumed == 1; {
-	case !resumed && n != c.line && c.line.welcome != 0:
+	case !resumed && n != c.conn && c.conn.welcome != 0:
 		n.orphan = true // its late Hello shows a secret that the newer connection has spent
 	case resumed && !may:
 		s.fail("S4", "client %d resumed a session that should have ended", c.number)
@@ -226,7 +226,7 @@ func (c *simClient) welcomed(n *line, w wire.Welcome) {
 		c.was, c.answered = nil, false
 		c.sent = streamParser{joined: true, floor: w.GenerationFloor}
 		c.written, c.fresh, c.renewing = nil, nil, true
-		c.snaps, c.newest, c.owed = map[uint32]*snap{}, 0, newOwed()
+		c.datagrams, c.newest, c.owed = map[uint32]*receivedDatagram{}, 0, newOwed()
 	}
 	n.watch()
 }
@@ -312,7 +312,7 @@ func (c *simClient) step() {
 	if c.backAt != 0 && s.tick >= c.backAt {
 		c.reconnect()
 	}
-	n := c.line
+	n := c.conn
 	if n.cut {
 		return
 	}
@@ -343,7 +343,7 @@ func (c *simClient) step() {
 // takeStream delivers stream bytes to the client. It returns false if they ended the
 // connection.
 func (c *simClient) takeStream(p []byte) bool {
-	c.sim.tape.keep(c.line, vectors.Step{Stream: p})
+	c.sim.tape.keep(c.conn, vectors.Step{Stream: p})
 	c.noteArrived(p)
 	err := c.session.ReceiveStream(p)
 	if err != nil {
