@@ -34,23 +34,24 @@ var servers = []server{
 		program: "worldd", args: []string{"--world=storm", "--image=storm.image", "--record=storm.recording", "--identity=identity.pem"},
 		worlds: []savedWorld{{image: "storm.image", recording: "storm.recording"}},
 		schema: messages.Schema, identity: requireIdentity, stale: "poke",
-		older: "--image-generation=1", unsure: []string{"--image-generation=0", "--image-generation=0"},
-		inUse: "another server saves to the image",
+		older: []string{"--image-generation=1"}, unsure: []string{"--image-generation=0", "--image-generation=0"},
+		inUse: "another server saves to the image", others: `identity\.pem`,
 	},
 	{
 		program: "coins", args: []string{"--image=coins.image", "--record=coins.recording", "--token-keys=key.pub", "--token-spent=spent"},
 		worlds: []savedWorld{{image: "coins.image", recording: "coins.recording"}},
-		older:  "--image-generation=1", unsure: []string{"--image-generation=1", "--image-generation=2"},
+		older:  []string{"--image-generation=1"}, unsure: []string{"--image-generation=1", "--image-generation=2"},
 		inUse: "another server has the file of used tokens", rewritten: "spent",
+		others: `key\.pub|spent(\.lock|\.worldd-[0-9a-f]{16}\.tmp)?`,
 	},
 	{
-		program: "arena", args: []string{"--image=rooms", "--record=recordings", "--identity=identity.pem"},
+		program: "arena", args: []string{"--image=rooms", "--record=recordings", "--record-rooms=1", "--image-rooms=1", "--identity=identity.pem"},
 		worlds: []savedWorld{
 			{room: "arena", image: "rooms/arena.image", recording: "recordings/arena.recording"},
 			{room: "arena/7", image: "rooms/arena/7.image", recording: "recordings/arena/7.recording", onDemand: true},
 		},
-		older: "--image-generation=arena=1", unsure: []string{"--image-generation=1"},
-		inUse: "in use by another server",
+		older: []string{"--image-generation=arena=1", "--image-generation=arena/7=1"}, unsure: []string{"--image-generation=1"},
+		inUse: "in use by another server", others: `identity\.pem`,
 	},
 }
 
@@ -62,11 +63,12 @@ type server struct {
 	schema   *schema.Schema // of its clients; may be nil
 	identity func(*testing.T, *client.Entity)
 	stale    string // a command to name handles of earlier runs with
-	// older chooses the image before the newest, and unsure is a choice that it refuses.
-	older  string
-	unsure []string
+	// older are options that choose the images before the newest, and unsure those that are refused.
+	older, unsure []string
 	// inUse is in the output of a second server in the same folder.
 	inUse string
+	// others matches the names of further files.
+	others string
 	// rewritten is a file that each start writes with what it has read; "" if there is none.
 	rewritten string
 }
@@ -112,10 +114,9 @@ type effect int
 
 const (
 	continues effect = iota // saves newer states, as often as it can
-	saves                   // saves one newer state, and keeps all older generations
+	saves                   // saves one newer state, and keeps older generations
 	stays                   // saves the state that it has found
-	rotates                 // as stays, and has kept the image of the version before
-	skips                   // has set the newest image aside, and stays at the older one
+	skips                   // sets the newest image aside, and saves a newer state than the one before
 )
 
 const (
@@ -140,12 +141,12 @@ var life = []step{
 	{does: "has an unknown option", args: []string{"--image-evry=1s"}, refused: "unknown flag --image-evry", status: 2},
 	{does: "has a wrong option", args: []string{"--image-every=2h"}, refused: "--image-every is 2h0m0s, want at most 1h", status: 2},
 	{does: "has an unclear option", args: []string{"unsure"}, refused: "--image-generation", status: 2},
-	{does: "is upgraded", as: upgraded, args: []string{never}, until: savedFirst, by: syscall.SIGKILL, disk: rotates},
-	{does: "is killed after each start of the new version", as: upgraded, args: []string{never}, until: savedFirst, by: syscall.SIGKILL, times: 3, disk: stays},
+	{does: "is upgraded, and killed after each start", as: upgraded, args: []string{never}, until: savedFirst, by: syscall.SIGKILL, times: 3, disk: stays},
+	{does: "serves as the new version", as: upgraded, args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
 	{does: "is rolled back", refused: `image of another program or world: it has kind "wizard", which the world lacks; it has component "mana", which the world lacks`, status: 1},
 	{does: "is rolled back in a loop", refused: "nothing was changed: start the program and the world that saved it", status: 1, times: 2},
 	{does: "is replaced by another version", as: changed, refused: `component "mana"`, status: 1, times: 2},
-	{does: "is rolled back to the image before", args: []string{never, "older"}, until: savedFirst, by: syscall.SIGKILL, disk: skips},
+	{does: "is rolled back to the image before", args: []string{never, "older"}, visit: true, until: savedFirst, by: syscall.SIGTERM, disk: skips},
 	{does: "is rolled back to the image before again", args: []string{never, "older"}, refused: ".skipped exists: start without choosing a generation", status: 1, times: 2},
 	{does: "continues", args: []string{often}, visit: true, until: saved, by: syscall.SIGKILL, times: 2},
 	{does: "ends", args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
@@ -179,7 +180,7 @@ func (i *installation) flags(s step) []string {
 	for _, arg := range s.args {
 		switch arg {
 		case "older":
-			all = append(all, i.older)
+			all = append(all, i.older...)
 		case "unsure":
 			all = append(all, i.unsure...)
 		default:
@@ -349,7 +350,7 @@ func (i *installation) requireDisk(p *process, s step, before disk) {
 		runs := s.until >= serving && (s.visit || !w.onDemand)
 		requireOutlived(i.T, before, after, w.image)
 		i.requireGenerations(s.disk, before, after, w, runs)
-		i.requireRecordings(s, before, after, w, runs)
+		i.requireRecordings(p, s, before, after, w, runs)
 	}
 	for name, f := range before {
 		if strings.HasPrefix(name, "key") || strings.HasPrefix(name, "identity") || strings.HasSuffix(name, ".skipped") {
@@ -385,21 +386,23 @@ func (i *installation) requireGenerations(what effect, before, after disk, w sav
 		return
 	}
 	kept, tick := was[1:], tickOf(i.T, was[0])
-	switch what {
-	case rotates:
-		kept = was
-	case skips:
+	old, _ := readImage(i.T, was[0])
+	if next, _ := readImage(i.T, now[0]); what == skips {
 		tick = tickOf(i.T, was[1])
 		require.Equal(i, states(i.T, was[:1]), states(i.T, []string{after[w.image+".skipped"].content}), "%s: the newest one is set aside", w.image)
+	} else if old != next {
+		kept = was // the last image of the version before stays
 	}
 	require.Equal(i, states(i.T, kept[:min(len(kept), imagefile.DefaultKeep-1)]), states(i.T, now[1:]), "%s: older generations; before: %v", w.image, states(i.T, was))
-	if what != saves {
+	if what == stays {
 		require.Equal(i, tick, tickOf(i.T, now[0]), w.image)
+	} else {
+		require.GreaterOrEqual(i, tickOf(i.T, now[0]), tick, w.image)
 	}
 }
 
 // requireRecordings compares the recordings of a world with those before.
-func (i *installation) requireRecordings(s step, before, after disk, w savedWorld, runs bool) {
+func (i *installation) requireRecordings(p *process, s step, before, after disk, w savedWorld, runs bool) {
 	was, recorded := before[w.recording]
 	now, isThere := after[w.recording]
 	if recorded && !isThere { // it was killed between two renames
@@ -422,8 +425,14 @@ func (i *installation) requireRecordings(s step, before, after disk, w savedWorl
 	c := i.command(i.T, i.program, s.as, i.dir, args...)
 	out, err := c.CombinedOutput()
 	require.NoError(i, err, "%s", out)
-	found := regexp.MustCompile(`ticks (\d+) to \d+ replayed`).FindStringSubmatch(string(out))
+	found := regexp.MustCompile(`ticks (\d+) to (\d+) replayed, \d+ compared, (state hash \w+)`).FindStringSubmatch(string(out))
 	require.NotNil(i, found, "%s", out)
+	if s.by == syscall.SIGTERM && s.until != savingLast {
+		require.Equal(i, fmt.Sprint(tickOf(i.T, after[w.image].content)), found[2], "%s: where it ends", w.recording)
+		if w.room == "" && !s.visit { // a client that leaves after the last tick changes the hash
+			require.Contains(i, p.screen.String(), found[3])
+		}
+	}
 	first := i.wanted(s, before, w)
 	if w.onDemand { // recorded from its first session on
 		require.GreaterOrEqual(i, number(i.T, found), first, w.recording)
@@ -587,5 +596,5 @@ func (i *installation) prepare() {
 	for _, w := range i.server.worlds {
 		own = append(own, regexp.QuoteMeta(w.image)+`(\.old-\d|\.lock|\.run|\.skipped|\.worldd-[0-9a-f]{16}\.tmp)?`, regexp.QuoteMeta(w.recording)+`(\.old-1|\.new)?`)
 	}
-	i.known = regexp.MustCompile(`^(` + strings.Join(own, "|") + `|key\.pub|identity\.pem|spent(\.lock|\.worldd-[0-9a-f]{16}\.tmp)?)$`)
+	i.known = regexp.MustCompile(`^(` + strings.Join(own, "|") + `|` + i.others + `)$`)
 }
