@@ -28,12 +28,12 @@ func costWarning(costs []scenes.EffectCost, tickHz int) string {
 	}
 	var named []string
 	for _, e := range costs[:min(len(costs), warnedEffects)] {
-		named = append(named, fmt.Sprintf("%s %.1f ms (%s)", e.Name, milliseconds(e.PerTick), bodies(e.Bodies)))
+		named = append(named, fmt.Sprintf("%s %.1f ms (%s)", e.Name, inMilliseconds(e.PerTick), countBodies(e.Bodies)))
 	}
 	if more := len(costs) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("effects may take about %.1f ms of a tick of %.1f ms, if no body in them sleeps: %s", milliseconds(all), milliseconds(tick), strings.Join(named, ", "))
+	return fmt.Sprintf("effects may take about %.1f ms of a tick of %.1f ms, if no body in them sleeps: %s", inMilliseconds(all), inMilliseconds(tick), strings.Join(named, ", "))
 }
 
 // keepAwakeWarning returns a warning about effects that let no body sleep.
@@ -41,9 +41,9 @@ func keepAwakeWarning(effects []string) string {
 	return fmt.Sprintf("no body sleeps that feels %s: such an effect changes with time, and has no box. Give it a box, or make it steady (the shipped wind by carried: 0)", strings.Join(effects, ", "))
 }
 
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+func inMilliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-func bodies(n int) string {
+func countBodies(n int) string {
 	if n == 1 {
 		return "1 body"
 	}

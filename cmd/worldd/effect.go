@@ -141,7 +141,7 @@ func describeEffect(p *field.Program) string {
 	if p.Name() != "" {
 		text = "effect " + p.Name()
 	}
-	text += ", " + count(len(p.Params()), "parameter")
+	text += ", " + countOf(len(p.Params()), "parameter")
 	box, bounded := p.Box()
 	if !bounded {
 		return text + ", everywhere"

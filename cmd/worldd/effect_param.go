@@ -33,7 +33,7 @@ func setParams(values []field.Vec4, p *field.Program, settings []string) error {
 		if err != nil {
 			return fmt.Errorf("--param %s: %w", setting, err)
 		}
-		if err := allowed(&params[i], text, value); err != nil {
+		if err := checkValue(&params[i], text, value); err != nil {
 			return fmt.Errorf("--param %s: %w", setting, err)
 		}
 		values[i] = value
@@ -56,8 +56,8 @@ func knownParams(name string, params []field.Param) string {
 	return all
 }
 
-// allowed returns an error unless the parameter allows the value.
-func allowed(p *field.Param, text string, value field.Vec4) error {
+// checkValue returns an error unless the parameter allows the value.
+func checkValue(p *field.Param, text string, value field.Vec4) error {
 	switch {
 	case p.Scalar && strings.Contains(text, "("):
 		return fmt.Errorf("%s is a number, not a vector", p.Name)

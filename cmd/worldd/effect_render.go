@@ -88,11 +88,11 @@ func (c *effectRenderCommand) Run(_ context.Context, std host.Streams) error {
 		fmt.Fprintln(std.Err, err)
 		return host.ErrFailed
 	}
-	v, err := c.view(p)
+	v, err := c.newView(p)
 	if err != nil {
 		return host.WrongUsage(fmt.Errorf("worldd: %w", err))
 	}
-	picture, err := c.draw(p, v)
+	picture, err := c.drawEffect(p, v)
 	switch {
 	case errors.Is(err, fieldrender.ErrView):
 		return host.WrongUsage(fmt.Errorf("worldd: %w", err))
@@ -106,7 +106,7 @@ func (c *effectRenderCommand) Run(_ context.Context, std host.Streams) error {
 	return err
 }
 
-func (c *effectRenderCommand) view(p *field.Program) (fieldrender.View, error) {
+func (c *effectRenderCommand) newView(p *field.Program) (fieldrender.View, error) {
 	v := fieldrender.Around(p, c.plane)
 	if v.Title == "" {
 		v.Title = strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
@@ -121,7 +121,7 @@ func (c *effectRenderCommand) view(p *field.Program) (fieldrender.View, error) {
 	return v, setParams(v.Params, p, c.Params)
 }
 
-func (c *effectRenderCommand) draw(p *field.Program, v fieldrender.View) ([]byte, error) {
+func (c *effectRenderCommand) drawEffect(p *field.Program, v fieldrender.View) ([]byte, error) {
 	duration := float32(fieldrender.RealTime)
 	if c.Duration != nil {
 		duration = *c.Duration
@@ -135,7 +135,7 @@ func (c *effectRenderCommand) draw(p *field.Program, v fieldrender.View) ([]byte
 		err = gif.EncodeAll(&file, film)
 		return file.Bytes(), err
 	}
-	still, err := c.still(p, v, duration)
+	still, err := c.drawStill(p, v, duration)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *effectRenderCommand) draw(p *field.Program, v fieldrender.View) ([]byte
 	return file.Bytes(), err
 }
 
-func (c *effectRenderCommand) still(p *field.Program, v fieldrender.View, duration float32) (*image.Paletted, error) {
+func (c *effectRenderCommand) drawStill(p *field.Program, v fieldrender.View, duration float32) (*image.Paletted, error) {
 	if c.Animate {
 		return fieldrender.Sheet(p, v, duration)
 	}

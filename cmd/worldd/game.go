@@ -29,11 +29,11 @@ func newGame(file *scenes.File, name string) (*game, error) {
 		return nil, host.WrongUsage(err)
 	}
 	g := &game{world: name, scene: scene, Game: rules.New(scene)}
-	g.Mistaken = g.confuse
+	g.Mistaken = g.noteConfusion
 	return g, nil
 }
 
-func (g *game) confuse(s *server.Session, h world.Entity, believed, actual uint64) {
+func (g *game) noteConfusion(s *server.Session, h world.Entity, believed, actual uint64) {
 	c := bot.Confusion{Tick: uint32(g.scene.World.Tick()), Handle: h, Remembered: believed, Seen: actual}
 	c.What = fmt.Sprintf("B5: %q named it to the server, which has another identity for it", s.Name())
 	_, _ = fmt.Sscanf(s.Name(), "bot-%d", &c.Bot) // otherwise not a bot: the text has its name
@@ -45,8 +45,8 @@ func (g *game) confuse(s *server.Session, h world.Entity, believed, actual uint6
 	}
 }
 
-// confused returns the number of pokes with a wrong identity, and the first of them.
-func (g *game) confused() (uint64, []bot.Confusion) {
+// listConfusions returns the number of pokes with a wrong identity, and the first of them.
+func (g *game) listConfusions() (uint64, []bot.Confusion) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.confusions, g.recorded

@@ -18,7 +18,7 @@ func calm(t *testing.T) *game {
 	require.NoError(t, err)
 	g, err := newGame(file, "calm")
 	require.NoError(t, err)
-	require.Equal(t, 64, g.hosted().MaxSessions)
+	require.Equal(t, 64, g.newInstance().MaxSessions)
 	return g
 }
 
@@ -35,11 +35,11 @@ func TestPokeComparesIdentities(t *testing.T) {
 
 	require.NoError(t, g.Poke(session, crate, nil))
 	require.NoError(t, g.Poke(session, crate, args(g.scene.Identity(crate))))
-	n, _ := g.confused()
+	n, _ := g.listConfusions()
 	require.Zero(t, n)
 
 	require.ErrorIs(t, g.Poke(session, crate, args(1234)), &wire.Error{Code: wire.IdentityFault})
-	n, recorded := g.confused()
+	n, recorded := g.listConfusions()
 	require.EqualValues(t, 1, n)
 	require.Len(t, recorded, 1)
 	require.Equal(t, crate, recorded[0].Handle)

@@ -60,11 +60,11 @@ func newWorld(o host.Options) (*host.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.hosted(), nil
+	return g.newInstance(), nil
 }
 
-// hosted describes g to package host.
-func (g *game) hosted() *host.Instance {
+// newInstance describes g to package host.
+func (g *game) newInstance() *host.Instance {
 	scene, file := g.scene, g.scene.File
 	return &host.Instance{
 		WorldConfig: server.WorldConfig{
@@ -81,15 +81,15 @@ func (g *game) hosted() *host.Instance {
 		Seed:        file.Seed, AreaMetres: areaOf(file),
 		Attach:    func(r *server.Room) { g.Attach(r) },
 		TakeImage: scene.TakeImage, RestoreRun: scene.RestoreRun, Replay: scene.Replay, Restored: scene.Restored,
-		Reload:   g.reload,
-		Describe: g.describe,
-		Confused: g.confused,
+		Reload:   g.reloadLimits,
+		Describe: g.describeWorld,
+		Confused: g.listConfusions,
 	}
 }
 
-// reload reads the limits of the world file, and the other keys that have changed and require
+// reloadLimits reads the limits of the world file, and the other keys that have changed and require
 // a restart.
-func (g *game) reload() (l server.Limits, changed []string, err error) {
+func (g *game) reloadLimits() (l server.Limits, changed []string, err error) {
 	file, err := loadWorld(g.world)
 	if err != nil {
 		return l, nil, err
@@ -103,16 +103,16 @@ func (g *game) reload() (l server.Limits, changed []string, err error) {
 	return l, running.ChangedKeys(file), nil
 }
 
-// describe summarises the file. Expensive effects only cause a warning: their cost depends on
+// describeWorld summarises the file. Expensive effects only cause a warning: their cost depends on
 // the host and on how many bodies sleep. So do effects that become coarse after days.
-func (g *game) describe() (summary string, warnings []string) {
+func (g *game) describeWorld() (summary string, warnings []string) {
 	if warning := costWarning(g.scene.EffectCosts(), g.scene.File.TickHz); warning != "" {
 		warnings = append(warnings, warning)
 	}
 	if names := g.scene.KeepAwake(); len(names) > 0 {
 		warnings = append(warnings, keepAwakeWarning(names))
 	}
-	return describe(g.scene.File), append(warnings, g.scene.File.TimeWarnings()...)
+	return describeFile(g.scene.File), append(warnings, g.scene.File.TimeWarnings()...)
 }
 
 // viewAge is how far back the game judges shots.
@@ -120,7 +120,7 @@ func viewAge(f *scenes.File) time.Duration {
 	return time.Duration(float64(f.Limits.ViewAgeS) * float64(time.Second))
 }
 
-func describe(f *scenes.File) string {
+func describeFile(f *scenes.File) string {
 	spawned, perSecond := 0, 0.0
 	for _, s := range f.Spawns {
 		spawned += s.Count
@@ -134,16 +134,16 @@ func describe(f *scenes.File) string {
 	parts := []string{
 		fmt.Sprintf("world %s", f.Name),
 		fmt.Sprintf("%d Hz", f.TickHz), fmt.Sprintf("%d snapshots/s", f.SnapshotHz),
-		count(len(f.Kinds), "kind"), count(len(f.Effects), "effect"), fmt.Sprintf("%d entities at the start", spawned),
+		countOf(len(f.Kinds), "kind"), countOf(len(f.Effects), "effect"), fmt.Sprintf("%d entities at the start", spawned),
 	}
 	if perSecond > 0 {
 		parts = append(parts, fmt.Sprintf("%g spawned a second", perSecond))
 	}
-	parts = append(parts, fmt.Sprintf("at most %d with %s", f.Limits.MaxEntities, count(f.Limits.MaxPlayers, "player")))
+	parts = append(parts, fmt.Sprintf("at most %d with %s", f.Limits.MaxEntities, countOf(f.Limits.MaxPlayers, "player")))
 	return strings.Join(parts, ", ")
 }
 
-func count(n int, what string) string {
+func countOf(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

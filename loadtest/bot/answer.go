@@ -17,11 +17,11 @@ type answer struct {
 // memory (B3, B4).
 func (o *oracle) checkProbe(h bulk.Handle, a answer) {
 	if a.present && a.handle != h {
-		o.confuse(h, a.identity, "B4: resolves to the entity %v", a.handle)
+		o.reportConfusion(h, a.identity, "B4: resolves to the entity %v", a.handle)
 		return
 	}
 	if a.present != (a.verdict == wire.Live) {
-		o.confuse(h, a.identity, "B4: verdict %v, entity present: %t", a.verdict, a.present)
+		o.reportConfusion(h, a.identity, "B4: verdict %v, entity present: %t", a.verdict, a.present)
 		return
 	}
 	fate, sure := o.fateOf(h)
@@ -33,11 +33,11 @@ func (o *oracle) checkProbe(h bulk.Handle, a answer) {
 		want = wire.Stale
 	}
 	if a.verdict != want {
-		o.confuse(h, a.identity, "B3: %v, but resolves as %v", fate, a.verdict)
+		o.reportConfusion(h, a.identity, "B3: %v, but resolves as %v", fate, a.verdict)
 		return
 	}
 	if m := o.find(h); m != nil && a.present && a.identity != m.identity {
-		o.confuse(h, a.identity, "B4: resolves to an entity of another identity")
+		o.reportConfusion(h, a.identity, "B4: resolves to an entity of another identity")
 	}
 }
 
@@ -65,11 +65,11 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 		return // the code concerns the command, not the handle
 	}
 	if claim != verdict {
-		o.confuse(h, 0, "B5: code %v with verdict %v", code, verdict)
+		o.reportConfusion(h, 0, "B5: code %v with verdict %v", code, verdict)
 		return
 	}
 	if code == wire.IdentityFault {
-		o.confuse(h, 0, "B5: the server has another identity for it")
+		o.reportConfusion(h, 0, "B5: the server has another identity for it")
 		return
 	}
 	fate, sure := o.fateOf(h)
@@ -77,20 +77,20 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 	switch {
 	case !sure:
 	case claim == wire.Pending && taught:
-		o.confuse(h, 0, "B5: an event has named it, and the server's answer is %v (%v)", claim, code)
+		o.reportConfusion(h, 0, "B5: an event has named it, and the server's answer is %v (%v)", claim, code)
 	case claim == fate.verdictOf():
 	case claim == wire.Hidden && (taught || fate == statusUnknown && o.unsure):
 	case claim == wire.Hidden && fate == statusUnknown:
-		o.confuse(h, 0, "B5: the server called it hidden, and nothing has named it")
+		o.reportConfusion(h, 0, "B5: the server called it hidden, and nothing has named it")
 	case claim == wire.Stale && !o.issuable(h):
 	default:
-		o.confuse(h, 0, "B5: %v here, but %v by the server's answer (%v)", fate, claim, code)
+		o.reportConfusion(h, 0, "B5: %v here, but %v by the server's answer (%v)", fate, claim, code)
 	}
 }
 
-// reached records the ticks of the newest snapshot and of the newest structure. On a link that
+// settleTick records the ticks of the newest snapshot and of the newest structure. On a link that
 // loses packets the stream waits while snapshots arrive: what it brings is due by its own time.
-func (o *oracle) reached(tick, told uint32) {
+func (o *oracle) settleTick(tick, told uint32) {
 	o.tick, o.told = tick, told
 	o.settleDeaths()
 	o.settleNames()

@@ -91,7 +91,7 @@ func (a *asker) checkRename(r client.Result, name string) {
 	case ok:
 		a.oracle.checkRenamed(answer, name, a.oracle.avatar)
 	case code != wire.RateLimited:
-		a.oracle.confuse(r.Target, 0, "B11: renamed to %q, and the answer is %v: %v", name, code, r.Err)
+		a.oracle.reportConfusion(r.Target, 0, "B11: renamed to %q, and the answer is %v: %v", name, code, r.Err)
 	}
 }
 

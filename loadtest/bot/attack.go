@@ -57,17 +57,17 @@ func newAttacker(number int, c Config) *attacker {
 	}
 }
 
-// attack repeats one kind of attack until ctx ends.
-func (a *attacker) attack(ctx context.Context, kind int) Attacks {
-	kinds := []func(context.Context){a.connected(1<<16, a.garbage), a.connected(1<<16, a.flood), a.connected(1<<10, a.deaf), a.halfOpen, a.connected(1<<16, a.commands)}
+// repeatAttack repeats one kind of attack until ctx ends.
+func (a *attacker) repeatAttack(ctx context.Context, kind int) Attacks {
+	kinds := []func(context.Context){a.connectedAttack(1<<16, a.sendGarbage), a.connectedAttack(1<<16, a.sendFlood), a.connectedAttack(1<<10, a.readNothing), a.halfOpen, a.connectedAttack(1<<16, a.sendCommands)}
 	for ctx.Err() == nil {
 		kinds[kind%len(kinds)](ctx)
-		pause(ctx, attackPause)
+		pauseFor(ctx, attackPause)
 	}
 	return a.done
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func pauseFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -76,8 +76,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// open connects with receive windows of that size and sends a valid Hello.
-func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.Stream, error) {
+// openSession connects with receive windows of that size and sends a valid Hello.
+func (a *attacker) openSession(ctx context.Context, window uint64) (*quic.Conn, *quic.Stream, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := quic.DialAddr(dialing, a.config.Addr, a.tls, &quic.Config{
@@ -91,40 +91,40 @@ func (a *attacker) open(ctx context.Context, window uint64) (*quic.Conn, *quic.S
 	stream, err := conn.OpenStreamSync(dialing)
 	if err == nil {
 		var ticket []byte // attackers have accounts too
-		if ticket, err = a.config.ticket("attacker"); err == nil {
+		if ticket, err = a.config.newTicket("attacker"); err == nil {
 			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{
 				Protocol: wire.Version, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker",
 			}))
 		}
 	}
 	if err != nil {
-		a.close(conn)
+		a.closeConnection(conn)
 		return nil, nil, err
 	}
 	return conn, stream, nil
 }
 
-// connected returns an attack over a connection with receive windows of that size.
-func (a *attacker) connected(window uint64, attack func(context.Context, *quic.Conn, *quic.Stream)) func(context.Context) {
+// connectedAttack returns an attack over a connection with receive windows of that size.
+func (a *attacker) connectedAttack(window uint64, attack func(context.Context, *quic.Conn, *quic.Stream)) func(context.Context) {
 	return func(ctx context.Context) {
-		if conn, stream, err := a.open(ctx, window); err == nil {
-			defer a.close(conn)
+		if conn, stream, err := a.openSession(ctx, window); err == nil {
+			defer a.closeConnection(conn)
 			attack(ctx, conn, stream)
 		}
 	}
 }
 
-// close ends a connection and counts which side closed it, and why.
-func (a *attacker) close(conn *quic.Conn) {
+// closeConnection ends a connection and counts which side closed it, and why.
+func (a *attacker) closeConnection(conn *quic.Conn) {
 	if app, ok := errors.AsType[*quic.ApplicationError](context.Cause(conn.Context())); ok && app.Remote {
 		a.done.Closed[wire.Code(min(app.ErrorCode, 1<<16-1)).String()]++
 	}
 	_ = conn.CloseWithError(0, "")
 }
 
-// garbage sends random bytes on the stream and as datagrams until the server closes the
+// sendGarbage sends random bytes on the stream and as datagrams until the server closes the
 // connection.
-func (a *attacker) garbage(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
+func (a *attacker) sendGarbage(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	for ctx.Err() == nil && conn.Context().Err() == nil {
 		p := make([]byte, 1+a.rng.IntN(wire.MaxDatagram))
 		for i := range p {
@@ -136,13 +136,13 @@ func (a *attacker) garbage(ctx context.Context, conn *quic.Conn, stream *quic.St
 		} else if _, err := stream.Write(p); err != nil {
 			return
 		}
-		pause(ctx, 10*time.Millisecond)
+		pauseFor(ctx, 10*time.Millisecond)
 	}
 }
 
-// flood sends a hundred times a client's inputs, with forged acknowledgements, and
+// sendFlood sends a hundred times a client's inputs, with forged acknowledgements, and
 // commands about forged handles.
-func (a *attacker) flood(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
+func (a *attacker) sendFlood(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	_ = stream.SetReadDeadline(time.Now().Add(dialTimeout))
 	if _, err := stream.Read(make([]byte, 1)); err != nil { // after the Welcome, inputs are allowed
 		return
@@ -154,23 +154,23 @@ func (a *attacker) flood(ctx context.Context, conn *quic.Conn, stream *quic.Stre
 		_ = conn.SendDatagram(in.Append(nil))
 		a.done.Messages++
 		if id%64 == 0 {
-			c := wire.Command{ID: id, Name: messages.PokeCommand, Target: forge(a.rng, wire.MaxSlots)}
+			c := wire.Command{ID: id, Name: messages.PokeCommand, Target: forgeHandle(a.rng, wire.MaxSlots)}
 			if _, err := stream.Write(wire.AppendMessage(nil, c)); err != nil {
 				return
 			}
 			a.done.Messages++
 		}
-		pause(ctx, 300*time.Microsecond)
+		pauseFor(ctx, 300*time.Microsecond)
 	}
 }
 
-// deaf keeps a connection alive without reading a byte.
-func (a *attacker) deaf(ctx context.Context, conn *quic.Conn, _ *quic.Stream) {
+// readNothing keeps a connection alive without reading a byte.
+func (a *attacker) readNothing(ctx context.Context, conn *quic.Conn, _ *quic.Stream) {
 	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
 		in := wire.Input{Stamp: id}
 		_ = conn.SendDatagram(in.Append(nil))
 		a.done.Messages++
-		pause(ctx, 50*time.Millisecond)
+		pauseFor(ctx, 50*time.Millisecond)
 	}
 }
 
@@ -191,7 +191,7 @@ func (a *attacker) halfOpen(ctx context.Context) {
 	defer cancel()
 	a.done.HalfOpen++
 	if conn, err := transport.Dial(dialing, addr, a.tls, &quic.Config{}); err == nil {
-		a.close(conn)
+		a.closeConnection(conn)
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// commands sends renames and pokes faster than any limit: half of the renames are valid,
+// sendCommands sends renames and pokes faster than any limit: half of the renames are valid,
 // the other commands have malformed arguments, wrong targets or no such name. Each has to
 // be refused by its code, without ending the session.
-func (a *attacker) commands(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
+func (a *attacker) sendCommands(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	welcomed, refused := make(chan struct{}), make(chan map[string]uint64, 1)
 	go func() { refused <- readRefusals(stream, welcomed) }()
 	defer func() {
@@ -32,16 +32,16 @@ func (a *attacker) commands(ctx context.Context, conn *quic.Conn, stream *quic.S
 		return
 	}
 	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
-		if _, err := stream.Write(wire.AppendMessage(nil, a.command(id, rename))); err != nil {
+		if _, err := stream.Write(wire.AppendMessage(nil, a.makeCommand(id, rename))); err != nil {
 			return
 		}
 		a.done.Messages++
-		pause(ctx, 2*time.Millisecond)
+		pauseFor(ctx, 2*time.Millisecond)
 	}
 }
 
-// command returns command id of the attack: valid, malformed, misdirected or unknown.
-func (a *attacker) command(id uint32, rename []byte) wire.Command {
+// makeCommand returns command id of the attack: valid, malformed, misdirected or unknown.
+func (a *attacker) makeCommand(id uint32, rename []byte) wire.Command {
 	c := wire.Command{ID: id, Name: messages.RenameCommand.Name(), Args: rename}
 	noise := make([]byte, a.rng.IntN(wire.MaxCommandArgs-len(rename)+1))
 	for i := range noise {
@@ -55,7 +55,7 @@ func (a *attacker) command(id uint32, rename []byte) wire.Command {
 	case 2:
 		c.Args = rename[:len(rename)-1]
 	case 3:
-		c.Target = forge(a.rng, wire.MaxSlots)
+		c.Target = forgeHandle(a.rng, wire.MaxSlots)
 	case 4:
 		c = wire.Command{ID: id, Name: messages.PokeCommand, Args: pokeArgs(a.rng.Uint64())[:1+a.rng.IntN(8)]}
 	case 5:

@@ -16,7 +16,7 @@ func TestAttacksKeepToTheLimitOfArguments(t *testing.T) {
 	a := &attacker{rng: rand.New(rand.NewPCG(1, 2))}
 	longest := 0
 	for id := range uint32(20_000) {
-		longest = max(longest, len(a.command(id, rename).Args))
+		longest = max(longest, len(a.makeCommand(id, rename).Args))
 	}
 	require.Equal(t, wire.MaxCommandArgs, longest)
 }

@@ -56,7 +56,7 @@ func newBot(number int, c Config) *bot {
 		unanswered: map[uint32]bulk.Handle{},
 	}}
 	b.account = account{core: &b.core}
-	b.helm = helm{core: &b.core, pilot: pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.curve()}}
+	b.helm = helm{core: &b.core, pilot: pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.turnPerStep()}}
 	b.asker = asker{core: &b.core, renaming: map[uint32]string{}}
 	b.combat = newCombat(&b.helm)
 	b.guest = guest{helm: &b.helm}
@@ -64,29 +64,29 @@ func newBot(number int, c Config) *bot {
 	if b.oracle.foreign {
 		return b
 	}
-	b.hear()
+	b.hearEvents()
 	return b
 }
 
-// observer passes the replica's callbacks to the oracle.
-func (b *bot) observer() client.Observer {
+// newObserver passes the replica's callbacks to the oracle.
+func (b *bot) newObserver() client.Observer {
 	return client.Observer{
 		Enter: func(e *client.Entity) {
-			b.oracle.entered(e.Handle(), b.identityOf(e))
+			b.oracle.checkEntered(e.Handle(), b.identityOf(e))
 			b.checkName(e, true)
 			b.combat.noteSighting(e)
 		},
 		Update: func(e *client.Entity) {
-			b.oracle.updated(e.Handle(), b.identityOf(e))
+			b.oracle.checkUpdated(e.Handle(), b.identityOf(e))
 			b.checkName(e, false)
 			b.combat.noteSighting(e)
 		},
 		Leave: func(h bulk.Handle, _ wire.Reason) {
-			b.oracle.left(h)
+			b.oracle.checkLeft(h)
 			delete(b.combat.avatars, h)
 		},
 		Destroy: func(h bulk.Handle, cause uint8) {
-			b.oracle.destroyed(h, cause)
+			b.oracle.noteDestroyed(h, cause)
 			delete(b.combat.avatars, h)
 		},
 		Diverge: func(tick uint32, entities []bulk.Handle) { b.exactness.recordDivergence(b.number, tick, entities) },
@@ -104,12 +104,12 @@ func (b *bot) checkName(e *client.Entity, entered bool) {
 	case isMissile(name.Text):
 		b.combat.missileEntered(e, name.Text)
 	default:
-		b.oracle.named(e.Handle(), b.identityOf(e), name.Text, entered)
+		b.oracle.checkNamed(e.Handle(), b.identityOf(e), name.Text, entered)
 	}
 }
 
-// hear passes the server's events to the oracle.
-func (b *bot) hear() {
+// hearEvents passes the server's events to the oracle.
+func (b *bot) hearEvents() {
 	client.OnEvent(&b.events, messages.NamedEvent, func(tick uint32, e messages.Named) { b.oracle.heardName(tick, e.Player, e.Name) })
 	client.OnEvent(&b.events, messages.BrokenEvent, func(_ uint32, e messages.Broken) { b.oracle.heardBroken(e.Entity, e.By) })
 	client.OnEvent(&b.events, messages.ScoredEvent, func(_ uint32, e messages.Scored) { b.oracle.heardScore(e.Entity, e.Count) })
@@ -122,7 +122,7 @@ func (b *bot) hear() {
 	})
 }
 
-func (b *bot) dial(ctx context.Context) error {
+func (b *bot) dialServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.account.beginDial(time.Now())
@@ -137,7 +137,7 @@ func (b *bot) dial(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.joined(c)
+	b.beginVisit(c)
 	if b.config.Player.scenes {
 		return nil
 	}
@@ -146,17 +146,17 @@ func (b *bot) dial(ctx context.Context) error {
 
 func (b *bot) clientConfig() (client.Config, error) {
 	name := nameOf(b.number)
-	ticket, err := b.config.ticket(name)
+	ticket, err := b.config.newTicket(name)
 	room, _ := b.config.RoomOf(b.number) // Validate has checked it
 	c := client.Config{
-		Schema: messages.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.observer(), Events: &b.events, Result: b.result,
+		Schema: messages.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: &b.events, Result: b.checkResult,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
-		Simulate: !b.config.Ordinary, Socket: b.socket(), Port: b.port, GiveUp: giveUp, State: b.changed, FreshToken: b.config.freshToken(name),
+		Simulate: !b.config.Ordinary, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, State: b.handleState, FreshToken: b.config.freshToken(name),
 	}
 	if own := b.guest.behavior; !b.config.Player.scenes {
 		c.Schema, c.Events, c.Result = own.Schema, own.Events, b.guestResult
 		c.State = func(s client.StateChange) {
-			b.changed(s)
+			b.handleState(s)
 			if own.State != nil {
 				own.State(s)
 			}
@@ -165,54 +165,54 @@ func (b *bot) clientConfig() (client.Config, error) {
 	return c, err
 }
 
-// joined begins a visit with a client that was welcomed.
-func (b *bot) joined(c *client.Client) {
+// beginVisit begins a visit with a client that was welcomed.
+func (b *bot) beginVisit(c *client.Client) {
 	b.client = c
 	b.account.beginVisit()
 	welcome := c.Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
 	b.oracle.patience = nameSeconds * uint32(welcome.TickHz)
-	b.publish(time.Now(), true)
+	b.publishCounters(time.Now(), true)
 }
 
-// socket returns nil, for the system's sockets, unless the link is impaired.
-func (b *bot) socket() func() (net.PacketConn, error) {
+// newSocket returns nil, for the system's sockets, unless the link is impaired.
+func (b *bot) newSocket() func() (net.PacketConn, error) {
 	if b.config.Link == (Link{}) {
 		return nil
 	}
 	return func() (net.PacketConn, error) { return openImpaired(b.config.Link, b.rng.Uint64(), b.config.began) }
 }
 
-// renew resets everything except counters: the next dial is a new user's.
-func (b *bot) renew() {
-	b.exactness.leave(b.client)
+// prepareVisit resets everything except counters: the next dial is a new user's.
+func (b *bot) prepareVisit() {
+	b.exactness.addClient(b.client)
 	b.core.endVisit()
 	b.asker.endVisit()
 	b.account.endVisit()
 	b.helm.endVisit()
 	b.guest.endVisit()
-	b.combat.renew(true)
+	b.combat.forgetSession(true)
 	b.snapshots = 0
 }
 
-// play runs until ctx ends and returns nil, or the error that broke the session.
-func (b *bot) play(ctx context.Context) error {
+// playUntil runs until ctx ends and returns nil, or the error that broke the session.
+func (b *bot) playUntil(ctx context.Context) error {
 	for ctx.Err() == nil { // also if something always waits
-		if err := b.wait(ctx); err != nil {
+		if err := b.waitForWork(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return err
 		}
-		if err := b.step(time.Now()); err != nil {
+		if err := b.playFrame(time.Now()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wait waits until something arrives, and a fighting or restless bot for its next frame.
-func (b *bot) wait(ctx context.Context) error {
+// waitForWork waits until something arrives, and a fighting or restless bot for its next frame.
+func (b *bot) waitForWork(ctx context.Context) error {
 	hz := time.Duration(fightFrames)
 	switch b.config.Scenario {
 	case Combat:
@@ -231,8 +231,8 @@ func (b *bot) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// step applies what has arrived, replies, and after a snapshot probes and steers.
-func (b *bot) step(now time.Time) error {
+// playFrame applies what has arrived, replies, and after a snapshot probes and steers.
+func (b *bot) playFrame(now time.Time) error {
 	b.combat.beforeUpdate()
 	if err := b.client.Update(); err != nil {
 		return err
@@ -249,12 +249,12 @@ func (b *bot) step(now time.Time) error {
 		return nil
 	}
 	b.oracle.settleFlashes(replica.Stats().Snapshots, replica.Tick())
-	b.oracle.reached(replica.Tick(), replica.StructureTick())
+	b.oracle.settleTick(replica.Tick(), replica.StructureTick())
 	n := replica.Stats().Snapshots
 	fresh := n != b.snapshots
 	if fresh {
 		b.snapshots = n
-		b.exactness.look(replica.Stats().Motion)
+		b.exactness.countBodies(replica.Stats().Motion)
 		b.account.endOutage(now)
 		b.account.measureSnapshot()
 		b.helm.watchInput(now)
@@ -288,29 +288,29 @@ func (b *bot) steer(now time.Time, fresh bool) error {
 		if !b.account.playing() {
 			return nil
 		}
-		return b.combat.fight(now, fresh)
+		return b.combat.playFrame(now, fresh)
 	case Restless:
-		return b.helm.steer(now)
+		return b.helm.steerByPilot(now)
 	}
 	if !fresh {
 		return nil
 	}
-	return b.helm.steer(now)
+	return b.helm.steerByPilot(now)
 }
 
 // publishIfDue copies the counters to the board from time to time.
 func (b *bot) publishIfDue(now time.Time) {
 	if now.Sub(b.published) >= publishEvery {
-		b.publish(now, b.client.State() == client.Joined)
+		b.publishCounters(now, b.client.State() == client.Joined)
 	}
 }
 
-// end closes the session and returns the outcome of all visits.
-func (b *bot) end(failure error) outcome {
+// endRun closes the session and returns the outcome of all visits.
+func (b *bot) endRun(failure error) outcome {
 	now := time.Now()
 	o := b.account.visitSoFar(now)
 	o.failure = failure
-	b.publish(now, false)
+	b.publishCounters(now, false)
 	if failure != nil {
 		b.board.setFailed()
 	}
@@ -326,8 +326,8 @@ func (b *board) setFailed() {
 	b.failed = true
 }
 
-// publish copies the counters to the board.
-func (b *bot) publish(now time.Time, connected bool) {
+// publishCounters copies the counters to the board.
+func (b *bot) publishCounters(now time.Time, connected bool) {
 	b.published = now
 	b.handles.Confusions = b.oracle.confusions
 	b.board.mu.Lock()
@@ -335,7 +335,7 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.board.connected, b.board.lost = connected && b.account.playing(), b.account.outage.lost
 	b.board.total = b.account.past.plus(b.account.visitSoFar(now))
 	b.board.handles, b.board.heard, b.board.combat = b.handles, b.oracle.heard, b.combat.checks
-	b.board.exactness = b.exactness.with(b.client)
+	b.board.exactness = b.exactness.withClient(b.client)
 	b.board.errors = append(b.board.errors, b.combat.errors...)
 	b.combat.errors = b.combat.errors[:0]
 	b.board.latencies = append(b.board.latencies, b.account.latencies...)
@@ -344,15 +344,15 @@ func (b *bot) publish(now time.Time, connected bool) {
 	b.helm.visible = b.helm.visible[:0]
 }
 
-// result handles what the server answered to a command (B5).
-func (b *bot) result(r client.Result) {
+// checkResult handles what the server answered to a command (B5).
+func (b *bot) checkResult(r client.Result) {
 	if r.Err == client.ErrUnanswered {
 		b.lostResult(r)
 		return
 	}
 	h, ok := b.unanswered[r.ID]
 	if !ok || h != r.Target {
-		b.oracle.confuse(r.Target, 0, "B5: answer %d names it, but the command named %v", r.ID, h)
+		b.oracle.reportConfusion(r.Target, 0, "B5: answer %d names it, but the command named %v", r.ID, h)
 		return
 	}
 	delete(b.unanswered, r.ID)
@@ -365,7 +365,7 @@ func (b *bot) result(r client.Result) {
 	if b.asker.takeResult(r) || b.combat.takeResult(r) {
 		return
 	}
-	b.oracle.learn(b.client.Controlled()) // a Control named it
+	b.oracle.learnHandle(b.client.Controlled()) // a Control named it
 	b.oracle.checkAnswer(h, code, r.Verdict)
 }
 
@@ -375,7 +375,7 @@ func (b *bot) lostResult(r client.Result) {
 	b.asker.forgetCommand(r.ID)
 	b.combat.forgetCommand(r.ID)
 	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
-		b.oracle.confuse(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
+		b.oracle.reportConfusion(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
 	}
 	delete(b.unanswered, r.ID)
 	b.oracle.unsure = true // of what its answer named

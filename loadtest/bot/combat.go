@@ -97,8 +97,8 @@ func newCombat(h *helm) combat {
 	return combat{helm: h, avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]missile{}}
 }
 
-// renew forgets what belongs to a session, or to its client if that is new.
-func (c *combat) renew(newClient bool) {
+// forgetSession forgets what belongs to a session, or to its client if that is new.
+func (c *combat) forgetSession(newClient bool) {
 	next := newCombat(c.helm)
 	next.checks, next.errors, next.serial = c.checks, c.errors, c.serial
 	if !newClient {
@@ -107,10 +107,10 @@ func (c *combat) renew(newClient bool) {
 	*c = next
 }
 
-// fight does what a fighting bot does in a frame, after Update.
-func (c *combat) fight(now time.Time, fresh bool) error {
+// playFrame does what a fighting bot does in a frame, after Update.
+func (c *combat) playFrame(now time.Time, fresh bool) error {
 	if c.prediction == nil {
-		return c.enlist()
+		return c.learnRules()
 	}
 	if err := c.prediction.Err(); err != nil {
 		return err
@@ -129,15 +129,15 @@ func (c *combat) fight(now time.Time, fresh bool) error {
 	if len(c.unanswered) >= maxUnanswered {
 		return nil
 	}
-	if err := c.shoot(now); err != nil {
+	if err := c.shootIfDue(now); err != nil {
 		return err
 	}
-	return c.launch(now)
+	return c.launchIfDue(now)
 }
 
-// enlist asks for the rules, and begins to predict by them. Until then the bot stands
+// learnRules asks for the rules, and begins to predict by them. Until then the bot stands
 // still: the prediction must know every input.
-func (c *combat) enlist() error {
+func (c *combat) learnRules() error {
 	if c.described == nil {
 		q, err := client.Ask(c.client, messages.DescribeCommand, 0, messages.Describe{})
 		if err != nil {
@@ -180,19 +180,19 @@ func (c *combat) checkPrediction() {
 	}
 	off := 0.0
 	if at, ok := c.prediction.State(); ok && c.predicted && now.Predicted == was.Predicted {
-		off = distance(at.Position, c.at.Position)
+		off = distanceOf(at.Position, c.at.Position)
 		c.errors = append(c.errors, int64(off*1e6))
 	}
 	c.compared, c.corrected = c.compared+agreed+corrected, c.corrected+corrected
 	own := c.client.Controlled()
 	switch {
-	case corrected > 0 && c.steady && off > roundingMetres && !c.oracle.lenient():
+	case corrected > 0 && c.steady && off > roundingMetres && !c.oracle.mayMissEvents():
 		c.checks.Unexplained += corrected
-		c.oracle.confuse(own, 0, "B14: its state at tick %d is %.0f mm off the predicted one, with a steady stick since tick %d", now.Confirmed, 1000*off, c.changed)
+		c.oracle.reportConfusion(own, 0, "B14: its state at tick %d is %.0f mm off the predicted one, with a steady stick since tick %d", now.Confirmed, 1000*off, c.changed)
 	case c.compared >= comparedStates:
 		if c.corrected > c.compared/2 {
 			c.checks.Unexplained += c.corrected
-			c.oracle.confuse(own, 0, "B14: of %d states up to tick %d, %d were not as predicted", c.compared, now.Confirmed, c.corrected)
+			c.oracle.reportConfusion(own, 0, "B14: of %d states up to tick %d, %d were not as predicted", c.compared, now.Confirmed, c.corrected)
 		}
 		c.compared, c.corrected = 0, 0
 	}
@@ -221,8 +221,8 @@ const (
 	comparedStates = 200
 )
 
-// launch asks for missiles if it is due.
-func (c *combat) launch(now time.Time) error {
+// launchIfDue asks for missiles if it is due.
+func (c *combat) launchIfDue(now time.Time) error {
 	m := c.oracle.find(c.client.Controlled())
 	if now.Before(c.nextLaunch) || m == nil || m.identity == 0 {
 		return nil
@@ -230,7 +230,7 @@ func (c *combat) launch(now time.Time) error {
 	c.nextLaunch = c.pauseFrom(now, launchEvery)
 	l := messages.Launch{
 		Aim: float32(2 * math.Pi * c.rng.Float64()), Serial: c.serial,
-		LeftLife: c.life(), RightLife: c.life(),
+		LeftLife: c.drawLife(), RightLife: c.drawLife(),
 	}
 	var err error
 	for _, h := range []*bulk.Handle{&l.Left, &l.Right} {
@@ -251,9 +251,9 @@ func (c *combat) launch(now time.Time) error {
 	return nil
 }
 
-// life draws a missile's life in ticks: of four, one is not made, and one dies before it
+// drawLife draws a missile's life in ticks: of four, one is not made, and one dies before it
 // can enter.
-func (c *combat) life() uint8 {
+func (c *combat) drawLife() uint8 {
 	switch c.rng.IntN(4) {
 	case 0:
 		return 0
@@ -271,13 +271,13 @@ func (c *combat) takeResult(r client.Result) bool {
 		if answer, ok := r.Answer.(messages.Shot); ok {
 			c.checkShot(s, answer)
 		} else if code := wire.CodeOf(r.Err); code != wire.RateLimited {
-			c.oracle.confuse(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)
+			c.oracle.reportConfusion(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)
 		}
 		return true
 	}
 	if missiles, ok := c.launches[r.ID]; ok {
 		delete(c.launches, r.ID)
-		c.launched(missiles, wire.CodeOf(r.Err))
+		c.checkLaunch(missiles, wire.CodeOf(r.Err))
 		return true
 	}
 	return c.described != nil && c.described.ID() == r.ID
@@ -289,7 +289,7 @@ func (c *combat) forgetCommand(id uint32) {
 	delete(c.launches, id)
 }
 
-func distance(a, b [3]float32) float64 {
+func distanceOf(a, b [3]float32) float64 {
 	sum := 0.0
 	for i := range a {
 		d := float64(a[i]) - float64(b[i])

@@ -37,7 +37,7 @@ func TestCombatOnALoadedMachine(t *testing.T) {
 						if random.IntN(30) == 0 {
 							until = now.Add(time.Duration(random.Int64N(lag)) * time.Millisecond)
 						}
-						return b.step(now)
+						return b.playFrame(now)
 					}
 				})
 				require.NoError(t, s.RunFor(20*time.Second))
@@ -57,7 +57,7 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 	for _, dead := range []time.Duration{10500 * time.Millisecond, 13 * time.Second} {
 		good := rig.Link{Delay: 60 * time.Millisecond, Jitter: 40 * time.Millisecond}
 		s := newStage(t, "storm", good)
-		s.join(4, Config{Seed: 5 + uint64(dead.Milliseconds()), Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.step })
+		s.join(4, Config{Seed: 5 + uint64(dead.Milliseconds()), Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
 		for range 2 {
 			require.NoError(t, s.RunFor(5*time.Second))
 			for _, c := range s.Clients()[:2] {
@@ -76,7 +76,7 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 // TestRoamingOnALoadedMachine: many events and few snapshots. No answer is ahead of what was told.
 func TestRoamingOnALoadedMachine(t *testing.T) {
 	s := newLoadedStage(t, "storm", rig.Link{Delay: 20 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.02}, rig.Load{Stall: 500 * time.Millisecond, Every: time.Second, Snapshots: 2})
-	s.join(40, Config{Seed: 5, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.step })
+	s.join(40, Config{Seed: 5, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
 	require.NoError(t, s.RunFor(10*time.Second))
 	s.requireNoConfusion()
 	hidden := 0

@@ -83,17 +83,17 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	var wrong faults
-	wrong.add(c.Bots < 1, "%d bots, want at least 1", c.Bots)
-	wrong.add(c.Duration < 0, "duration %v, want more than 0", c.Duration)
-	wrong.add(c.Ramp < 0 || c.Ramp > 0 && c.Ramp >= c.Duration,
+	wrong.addIf(c.Bots < 1, "%d bots, want at least 1", c.Bots)
+	wrong.addIf(c.Duration < 0, "duration %v, want more than 0", c.Duration)
+	wrong.addIf(c.Ramp < 0 || c.Ramp > 0 && c.Ramp >= c.Duration,
 		"a ramp of %v in a run of %v: want a shorter ramp, or the last bots never join", c.Ramp, c.Duration)
-	wrong.add(c.Scenario == JoinStorm && c.Ramp < c.Duration && c.storm() >= c.Duration,
-		"a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.storm(), c.Duration)
-	wrong.add(c.Scenario == Combat && !c.Player.scenes, "scenario combat is for the worlds of worldd: this game's bots fight as their Behavior says")
-	wrong.add(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
-	wrong.add(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
+	wrong.addIf(c.Scenario == JoinStorm && c.Ramp < c.Duration && c.stormStart() >= c.Duration,
+		"a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.stormStart(), c.Duration)
+	wrong.addIf(c.Scenario == Combat && !c.Player.scenes, "scenario combat is for the worlds of worldd: this game's bots fight as their Behavior says")
+	wrong.addIf(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
+	wrong.addIf(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
 	_, unknown := c.RoomOf(0)
-	_, unissued := c.ticket(nameOf(0))
+	_, unissued := c.newTicket(nameOf(0))
 	return errors.Join(append(wrong, c.Scenario.validate(), c.Link.validate(), unissued, unknown,
 		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New()}.Validate())...)
 }
@@ -101,7 +101,7 @@ func (c Config) Validate() error {
 // faults collects what is wrong with a configuration.
 type faults []error
 
-func (f *faults) add(wrong bool, format string, args ...any) {
+func (f *faults) addIf(wrong bool, format string, args ...any) {
 	if wrong {
 		*f = append(*f, fmt.Errorf("bot: "+format, args...))
 	}
@@ -112,11 +112,11 @@ func (c Config) freshToken(user string) func(context.Context) ([]byte, error) {
 	if c.Issuer == nil {
 		return nil
 	}
-	return func(context.Context) ([]byte, error) { return c.ticket(user) }
+	return func(context.Context) ([]byte, error) { return c.newTicket(user) }
 }
 
-// ticket returns a connect token for a bot, or nil without an Issuer.
-func (c Config) ticket(user string) ([]byte, error) {
+// newTicket returns a connect token for a bot, or nil without an Issuer.
+func (c Config) newTicket(user string) ([]byte, error) {
 	if c.Issuer == nil {
 		return nil, nil
 	}

@@ -64,15 +64,15 @@ func (c *core) countVerdict(v wire.Verdict) {
 // hidden and destroyed, one forged, and one that may be issued next.
 func (c *core) chooseHandle(question int) bulk.Handle {
 	dice := c.rng.IntN
-	h := c.oracle.draw(status(question%4), dice)
+	h := c.oracle.drawHandle(status(question%4), dice)
 	if h == 0 { // none of that fate: take any
-		h = c.oracle.draw(statusUnknown, dice)
+		h = c.oracle.drawHandle(statusUnknown, dice)
 	}
 	switch {
 	case question%8 == 0 || h == 0:
-		return forge(c.rng, c.oracle.slots)
+		return forgeHandle(c.rng, c.oracle.slots)
 	case question%8 == 4:
-		return neighbour(h)
+		return nextTenant(h)
 	}
 	return h
 }
@@ -130,9 +130,9 @@ func (c *core) pauseFrom(now time.Time, mean time.Duration) time.Time {
 	return now.Add(time.Duration((0.5 + c.rng.Float64()) * float64(mean)))
 }
 
-// draw returns a random remembered handle with that fate, or with any for statusUnknown.
+// drawHandle returns a random remembered handle with that fate, or with any for statusUnknown.
 // It is 0 if there is none, or if the draws missed.
-func (o *oracle) draw(want status, dice func(int) int) bulk.Handle {
+func (o *oracle) drawHandle(want status, dice func(int) int) bulk.Handle {
 	if len(o.known) == 0 {
 		return 0
 	}
@@ -145,16 +145,16 @@ func (o *oracle) draw(want status, dice func(int) int) bulk.Handle {
 	return 0
 }
 
-// forge returns a made-up handle: any 64 bits, or the shape of real ones, with low
+// forgeHandle returns a made-up handle: any 64 bits, or the shape of real ones, with low
 // generations as likely as high ones.
-func forge(dice *rand.Rand, slots uint32) bulk.Handle {
+func forgeHandle(dice *rand.Rand, slots uint32) bulk.Handle {
 	if dice.IntN(4) == 0 {
 		return bulk.Handle(dice.Uint64())
 	}
 	return bulk.NewHandle(dice.Uint32N(max(slots, 1)), 2*dice.Uint32N(1<<dice.UintN(17))+1)
 }
 
-// neighbour returns the handle of the next tenant in h's slot, known or not.
-func neighbour(h bulk.Handle) bulk.Handle {
+// nextTenant returns the handle of the next tenant in h's slot, known or not.
+func nextTenant(h bulk.Handle) bulk.Handle {
 	return bulk.NewHandle(h.Index(), h.Generation()+2)
 }

@@ -45,23 +45,23 @@ func (e *exactness) recordDivergence(bot int, tick uint32, entities []bulk.Handl
 	}
 }
 
-// look records how many bodies are computed at a snapshot.
-func (e *exactness) look(m client.MotionStats) {
+// countBodies records how many bodies are computed at a snapshot.
+func (e *exactness) countBodies(m client.MotionStats) {
 	e.clean, e.looks = e.clean+uint64(m.Clean), e.looks+1
 }
 
-// with returns e and what a client, which may be nil, has counted.
-func (e exactness) with(c *client.Client) exactness {
+// withClient returns e and what a client, which may be nil, has counted.
+func (e exactness) withClient(c *client.Client) exactness {
 	if c != nil {
 		e = e.plus(exactness{MotionStats: c.Replica().Stats().Motion})
 	}
 	return e
 }
 
-// leave adds what a client, which may be nil, has counted: the bot will have another.
-func (e *exactness) leave(c *client.Client) {
+// addClient adds what a client, which may be nil, has counted: the bot will have another.
+func (e *exactness) addClient(c *client.Client) {
 	divergences := e.divergences
-	*e = e.with(c)
+	*e = e.withClient(c)
 	e.divergences = divergences
 }
 
@@ -76,22 +76,22 @@ func (e exactness) plus(o exactness) exactness {
 	}
 }
 
-// report returns the report of e, with owed states within that many seconds of bots.
-func (e exactness) report(owed uint64, seconds float64) *Motion {
+// motionReport returns the report of e, with owed states within that many seconds of bots.
+func (e exactness) motionReport(owed uint64, seconds float64) *Motion {
 	m := &Motion{
-		CleanBodies: mean(e.clean, e.looks), BodyTicks: e.Steps, Rerun: e.Rerun,
+		CleanBodies: meanOf(e.clean, e.looks), BodyTicks: e.Steps, Rerun: e.Rerun,
 		Audits: e.Audited, Faults: e.Faults, Overruns: e.Overruns,
 	}
 	if seconds > 0 {
-		m.OwedPerClientS = rounded(float64(owed)/seconds, 1)
+		m.OwedPerClientS = roundDown(float64(owed)/seconds, 1)
 	}
 	return m
 }
 
-// mean returns sum / n, or 0 without samples.
-func mean(sum, n uint64) float64 {
+// meanOf returns sum / n, or 0 without samples.
+func meanOf(sum, n uint64) float64 {
 	if n == 0 {
 		return 0
 	}
-	return rounded(float64(sum)/float64(n), 1)
+	return roundDown(float64(sum)/float64(n), 1)
 }

@@ -54,16 +54,16 @@ func newHearing() hearing {
 	}
 }
 
-// renew forgets what belongs to the session: the next one counts from the beginning.
-func (h *hearing) renew() {
+// renewSession forgets what belongs to the session: the next one counts from the beginning.
+func (h *hearing) renewSession() {
 	next := newHearing()
 	next.heard, next.patience, next.flashes = h.heard, h.patience, h.flashes
 	*h = next
 }
 
-// lenient reports whether a reliable event may be missing: the server refuses them to a
+// mayMissEvents reports whether a reliable event may be missing: the server refuses them to a
 // client that is away for long. Those that arrive are checked as always.
-func (o *oracle) lenient() bool { return o.told < o.until }
+func (o *oracle) mayMissEvents() bool { return o.told < o.until }
 
 // heardBroken records the event that by has broken h (B8). The Destroy follows (B10).
 func (o *oracle) heardBroken(h, by bulk.Handle) {
@@ -71,26 +71,26 @@ func (o *oracle) heardBroken(h, by bulk.Handle) {
 	m := o.find(h)
 	switch fate := o.fate(m); {
 	case fate != statusShown:
-		o.confuse(h, 0, "B8: an event says that it broke while it is %v", fate)
+		o.reportConfusion(h, 0, "B8: an event says that it broke while it is %v", fate)
 	case m.broken:
-		o.confuse(h, 0, "B8: an event says twice that it broke")
+		o.reportConfusion(h, 0, "B8: an event says twice that it broke")
 	default:
 		m.broken = true
 	}
-	o.learn(by)
+	o.learnHandle(by)
 }
 
-// learn records that a reliable event or an answer named h: the server must know that (H3).
-func (o *oracle) learn(h bulk.Handle) {
+// learnHandle records that a reliable event or an answer named h: the server must know that (H3).
+func (o *oracle) learnHandle(h bulk.Handle) {
 	if h == 0 {
 		return
 	}
 	if !o.issuable(h) {
-		o.confuse(h, 0, "B8: an event names it, which is not a handle of this run")
+		o.reportConfusion(h, 0, "B8: an event names it, which is not a handle of this run")
 		return
 	}
 	if !o.taught.has(h) {
-		o.unsure = o.unsure || o.taught.full()
+		o.unsure = o.unsure || o.taught.isFull()
 		o.taught.add(h)
 	}
 }
@@ -99,11 +99,11 @@ func (o *oracle) learn(h bulk.Handle) {
 func (o *oracle) heardScore(h bulk.Handle, count uint32) {
 	o.heard.Reliable++
 	if count != o.scored+1 {
-		o.confuse(h, 0, "B8: score %d follows %d", count, o.scored)
+		o.reportConfusion(h, 0, "B8: score %d follows %d", count, o.scored)
 	}
 	o.scored = count
 	if !o.poked.has(h) {
-		o.confuse(h, 0, "B8: score %d is for it, which this bot has not poked", count)
+		o.reportConfusion(h, 0, "B8: score %d is for it, which this bot has not poked", count)
 	}
 }
 
@@ -113,9 +113,9 @@ func (o *oracle) heardFlash(f flash, low uint16) {
 	o.heard.Unreliable++
 	switch {
 	case uint16(f.tick) != low:
-		o.confuse(0, 0, "B9: flash %d arrives with tick %d, and happened at a tick ending in %#04x", f.serial, f.tick, low)
+		o.reportConfusion(0, 0, "B9: flash %d arrives with tick %d, and happened at a tick ending in %#04x", f.serial, f.tick, low)
 	case o.flashes.has(f.serial):
-		o.confuse(0, 0, "B9: flash %d arrives twice", f.serial)
+		o.reportConfusion(0, 0, "B9: flash %d arrives twice", f.serial)
 	}
 	o.flashes.add(f.serial)
 	o.pending = append(o.pending, f)
@@ -126,16 +126,16 @@ func (o *oracle) heardFlash(f flash, low uint16) {
 func (o *oracle) settleFlashes(snapshots uint64, tick uint32) {
 	for _, f := range o.pending {
 		if snapshots <= f.snapshots {
-			o.confuse(0, 0, "B9: flash %d arrives, and its snapshot was not applied", f.serial)
+			o.reportConfusion(0, 0, "B9: flash %d arrives, and its snapshot was not applied", f.serial)
 		} else if f.tick > tick {
-			o.confuse(0, 0, "B9: flash %d is of tick %d, after the newest snapshot", f.serial, f.tick)
+			o.reportConfusion(0, 0, "B9: flash %d is of tick %d, after the newest snapshot", f.serial, f.tick)
 		}
 	}
 	o.pending = o.pending[:0]
 }
 
 // settleDeaths compares the causes of deaths with what the game does (B10). Those that come
-// with the end of a world or with a move are not the game's, and renew, restart and the next
+// with the end of a world or with a move are not the game's, and beginSession, beginRun and the next
 // oracle drop them.
 func (o *oracle) settleDeaths() {
 	for _, d := range o.deaths {
@@ -159,10 +159,10 @@ func (o *oracle) checkCause(d death) {
 	case d.broken:
 		right = d.cause == messages.CauseBroken
 	case d.cause == messages.CauseBroken:
-		right = d.fate == statusHidden || o.lenient() // its event was for those who see it
+		right = d.fate == statusHidden || o.mayMissEvents() // its event was for those who see it
 	}
 	if !right {
-		o.confuse(d.handle, 0, "B10: destroyed with cause %d (avatar: %t, broken by an event: %t)", d.cause, d.avatar, d.broken)
+		o.reportConfusion(d.handle, 0, "B10: destroyed with cause %d (avatar: %t, broken by an event: %t)", d.cause, d.avatar, d.broken)
 	}
 }
 
@@ -170,7 +170,7 @@ func (o *oracle) checkCause(d death) {
 func (o *oracle) checkRenamed(a messages.Renamed, name string, avatar bulk.Handle) {
 	o.heard.Renames++
 	if a.Name != name || a.Player != avatar || a.Count <= o.answered || int(a.Count) > o.renamed {
-		o.confuse(a.Player, 0, "B11: renamed %v to %q, and the answer is name %q, count %d after %d", avatar, name, a.Name, a.Count, o.answered)
+		o.reportConfusion(a.Player, 0, "B11: renamed %v to %q, and the answer is name %q, count %d after %d", avatar, name, a.Name, a.Count, o.answered)
 	}
 	o.answered = a.Count
 }
@@ -188,11 +188,11 @@ func newWindow[T comparable](size int) window[T] {
 
 func (w *window[T]) has(v T) bool { return w.count[v] > 0 }
 
-// full reports whether the next add drops a value.
-func (w *window[T]) full() bool { return len(w.order) == cap(w.order) }
+// isFull reports whether the next add drops a value.
+func (w *window[T]) isFull() bool { return len(w.order) == cap(w.order) }
 
 func (w *window[T]) add(v T) {
-	if !w.full() {
+	if !w.isFull() {
 		w.order = append(w.order, v)
 	} else {
 		old := w.order[w.next]

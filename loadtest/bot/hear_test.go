@@ -21,11 +21,11 @@ var (
 func hearingOracle() *oracle {
 	o := freshOracle()
 	o.tick, o.patience = 40, 600
-	o.entered(first, 101)
-	o.entered(own, 300)
-	o.named(own, 300, "bot-0", true)
-	o.entered(avatar, 307)
-	o.named(avatar, 307, "bot-7", true)
+	o.checkEntered(first, 101)
+	o.checkEntered(own, 300)
+	o.checkNamed(own, 300, "bot-0", true)
+	o.checkEntered(avatar, 307)
+	o.checkNamed(avatar, 307, "bot-7", true)
 	o.heardName(o.tick, avatar, "bot-7")
 	o.avatar, o.renamed = own, 3
 	return o
@@ -59,19 +59,19 @@ func TestOracleHears(t *testing.T) {
 	o := hearingOracle()
 	o.heardName(o.tick, avatar, sealedName(7, 1, 307))
 	o.heardName(o.tick, avatar, sealedName(7, 2, 307))
-	o.reached(45, 45)
+	o.settleTick(45, 45)
 	require.Len(t, o.awaited, 1)
-	o.named(avatar, 307, sealedName(7, 2, 307), false) // of two names the later
-	o.named(avatar, 307, sealedName(7, 2, 307), false)
-	o.reached(46, 46)
+	o.checkNamed(avatar, 307, sealedName(7, 2, 307), false) // of two names the later
+	o.checkNamed(avatar, 307, sealedName(7, 2, 307), false)
+	o.settleTick(46, 46)
 	require.Empty(t, o.awaited)
-	o.left(avatar)
-	o.entered(avatar, 307)
-	o.named(avatar, 307, sealedName(7, 5, 307), true) // renamed out of view
+	o.checkLeft(avatar)
+	o.checkEntered(avatar, 307)
+	o.checkNamed(avatar, 307, sealedName(7, 5, 307), true) // renamed out of view
 	o.heardName(o.tick, avatar, sealedName(7, 6, 307))
-	o.left(avatar)
-	o.reached(4000, 4000) // it need not arrive
-	o.named(own, 300, sealedName(0, 3, 300), true)
+	o.checkLeft(avatar)
+	o.settleTick(4000, 4000) // it need not arrive
+	o.checkNamed(own, 300, sealedName(0, 3, 300), true)
 	o.checkRenamed(messages.Renamed{Player: own, Count: 2, Name: sealedName(0, 3, 300)}, sealedName(0, 3, 300), own)
 
 	o.poked.add(first)
@@ -85,14 +85,14 @@ func TestOracleHears(t *testing.T) {
 	o.heardBroken(first, third)
 	o.checkAnswer(third, wire.HiddenHandle, hidden)
 	o.checkProbe(third, says(pending))
-	o.entered(other, 108)
+	o.checkEntered(other, 108)
 	o.heardBroken(other, unseen)
 	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
-	o.destroyed(first, messages.CauseBroken)
-	o.destroyed(other, messages.CauseBroken)
-	o.destroyed(avatar, messages.CauseLeft) // hidden
-	o.destroyed(own, messages.CauseLeft)
-	o.destroyed(beyond, 77) // never shown
+	o.noteDestroyed(first, messages.CauseBroken)
+	o.noteDestroyed(other, messages.CauseBroken)
+	o.noteDestroyed(avatar, messages.CauseLeft) // hidden
+	o.noteDestroyed(own, messages.CauseLeft)
+	o.noteDestroyed(beyond, 77) // never shown
 	o.settleDeaths()
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	require.EqualValues(t, 4, o.heard.Causes)
@@ -109,32 +109,32 @@ func TestOracleHearsWrongly(t *testing.T) {
 		about bulk.Handle
 		what  string
 	}{
-		{"a name of another entity", func(o *oracle) { o.named(own, 300, sealedName(0, 1, 301), true) }, own, "B7"},
+		{"a name of another entity", func(o *oracle) { o.checkNamed(own, 300, sealedName(0, 1, 301), true) }, own, "B7"},
 		{"an earlier name", func(o *oracle) {
-			o.named(avatar, 307, sealedName(7, 2, 307), true)
-			o.named(avatar, 307, sealedName(7, 1, 307), true)
+			o.checkNamed(avatar, 307, sealedName(7, 2, 307), true)
+			o.checkNamed(avatar, 307, sealedName(7, 1, 307), true)
 		}, avatar, "B7"},
 		{"the first name again", func(o *oracle) {
-			o.named(avatar, 307, sealedName(7, 2, 307), true)
-			o.named(avatar, 307, "bot-7", true)
+			o.checkNamed(avatar, 307, sealedName(7, 2, 307), true)
+			o.checkNamed(avatar, 307, "bot-7", true)
 		}, avatar, "B7"},
-		{"a name that was not sent", func(o *oracle) { o.named(own, 300, sealedName(0, 4, 300), true) }, own, "B7"},
+		{"a name that was not sent", func(o *oracle) { o.checkNamed(own, 300, sealedName(0, 4, 300), true) }, own, "B7"},
 		{"a name that does not come", func(o *oracle) {
 			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
-			o.reached(639, 639)
-			o.reached(640, 640)
+			o.settleTick(639, 639)
+			o.settleTick(640, 640)
 		}, avatar, "B7"},
 		{"a name that does not come while the stream waits", func(o *oracle) {
 			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
-			o.reached(9000, 639)
-			o.reached(9000, 640)
+			o.settleTick(9000, 639)
+			o.settleTick(9000, 640)
 		}, avatar, "B7"},
-		{"a name without an event", func(o *oracle) { o.named(avatar, 307, sealedName(7, 1, 307), false) }, avatar, "B8"},
+		{"a name without an event", func(o *oracle) { o.checkNamed(avatar, 307, sealedName(7, 1, 307), false) }, avatar, "B8"},
 		{"an event with a name of another", func(o *oracle) { o.heardName(o.tick, avatar, sealedName(7, 1, 300)) }, avatar, "B8"},
 		{"an event twice", func(o *oracle) {
 			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
 			o.heardName(o.tick, avatar, sealedName(7, 1, 307))
-			o.named(avatar, 307, sealedName(7, 1, 307), false)
+			o.checkNamed(avatar, 307, sealedName(7, 1, 307), false)
 		}, avatar, "B8"},
 		{"events in another order", func(o *oracle) {
 			o.heardName(o.tick, avatar, sealedName(7, 2, 307))
@@ -142,9 +142,9 @@ func TestOracleHearsWrongly(t *testing.T) {
 		}, avatar, "B8"},
 		{"joined twice", func(o *oracle) { o.heardName(o.tick, avatar, "bot-7") }, avatar, "B8"},
 		{"joined ahead of its Enter", func(o *oracle) { o.heardName(o.tick, other, "bot-9") }, other, "B8"},
-		{"named while hidden", func(o *oracle) { o.left(avatar); o.heardName(o.tick, avatar, sealedName(7, 1, 307)) }, avatar, "B8"},
+		{"named while hidden", func(o *oracle) { o.checkLeft(avatar); o.heardName(o.tick, avatar, sealedName(7, 1, 307)) }, avatar, "B8"},
 		{"broken ahead of its Enter", func(o *oracle) { o.heardBroken(other, 0) }, other, "B8"},
-		{"broken after its Destroy", func(o *oracle) { o.destroyed(first, 0); o.heardBroken(first, 0) }, first, "B8"},
+		{"broken after its Destroy", func(o *oracle) { o.noteDestroyed(first, 0); o.heardBroken(first, 0) }, first, "B8"},
 		{"broken twice", func(o *oracle) { o.heardBroken(first, 0); o.heardBroken(first, 0) }, first, "B8"},
 		{"broken by nobody", func(o *oracle) { o.heardBroken(first, nobody) }, nobody, "B8"},
 		{"a score is missing", func(o *oracle) { o.poked.add(first); o.heardScore(first, 2) }, first, "B8"},
@@ -156,7 +156,7 @@ func TestOracleHearsWrongly(t *testing.T) {
 		}, other, "B5"},
 		{"hidden by an answer ahead of its event", func(o *oracle) {
 			o.checkAnswer(other, wire.HiddenHandle, hidden)
-			o.entered(avatar, 307)
+			o.checkEntered(avatar, 307)
 			o.heardBroken(first, other)
 		}, other, "B5"},
 		{"a flash twice", func(o *oracle) {
@@ -167,11 +167,11 @@ func TestOracleHearsWrongly(t *testing.T) {
 		{"a flash of another tick", func(o *oracle) { o.heardFlash(flash{1, 6, 0}, 5) }, 0, "B9"},
 		{"a flash of a tick to come", func(o *oracle) { o.heardFlash(flash{1, 6, 0}, 6); o.settleFlashes(1, 5) }, 0, "B9"},
 		{"a flash of a dropped snapshot", func(o *oracle) { o.heardFlash(flash{1, 5, 3}, 5); o.settleFlashes(3, 5) }, 0, "B9"},
-		{"a cause for none", func(o *oracle) { o.destroyed(first, messages.CauseLeft) }, first, "B10"},
-		{"broken without an event", func(o *oracle) { o.destroyed(first, messages.CauseBroken) }, first, "B10"},
-		{"broken by an event, and not destroyed for it", func(o *oracle) { o.heardBroken(first, 0); o.destroyed(first, 0) }, first, "B10"},
-		{"an avatar without a cause", func(o *oracle) { o.destroyed(avatar, 0) }, avatar, "B10"},
-		{"a hidden avatar without a cause", func(o *oracle) { o.left(avatar); o.destroyed(avatar, 0) }, avatar, "B10"},
+		{"a cause for none", func(o *oracle) { o.noteDestroyed(first, messages.CauseLeft) }, first, "B10"},
+		{"broken without an event", func(o *oracle) { o.noteDestroyed(first, messages.CauseBroken) }, first, "B10"},
+		{"broken by an event, and not destroyed for it", func(o *oracle) { o.heardBroken(first, 0); o.noteDestroyed(first, 0) }, first, "B10"},
+		{"an avatar without a cause", func(o *oracle) { o.noteDestroyed(avatar, 0) }, avatar, "B10"},
+		{"a hidden avatar without a cause", func(o *oracle) { o.checkLeft(avatar); o.noteDestroyed(avatar, 0) }, avatar, "B10"},
 		{"an answer about another", func(o *oracle) { o.checkRenamed(messages.Renamed{Player: avatar, Count: 1, Name: "a"}, "a", own) }, avatar, "B11"},
 		{"an answer with another name", func(o *oracle) { o.checkRenamed(messages.Renamed{Player: own, Count: 1, Name: "b"}, "a", own) }, own, "B11"},
 		{"an answer that counts more than were sent", func(o *oracle) { o.checkRenamed(messages.Renamed{Player: own, Count: 4, Name: "a"}, "a", own) }, own, "B11"},
@@ -198,9 +198,9 @@ func TestOracleForgivesOutages(t *testing.T) {
 	o := hearingOracle()
 	o.heardName(o.tick, avatar, sealedName(7, 1, 307))
 	o.until = 1000
-	o.reached(700, 700)
-	o.named(avatar, 307, sealedName(7, 3, 307), false)
-	o.destroyed(first, messages.CauseBroken)
+	o.settleTick(700, 700)
+	o.checkNamed(avatar, 307, sealedName(7, 3, 307), false)
+	o.noteDestroyed(first, messages.CauseBroken)
 	o.settleDeaths()
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	o.heardName(o.tick, avatar, sealedName(7, 3, 307))
@@ -208,13 +208,13 @@ func TestOracleForgivesOutages(t *testing.T) {
 
 	o.taught.add(third)
 	o.scored, o.answered = 3, 2
-	o.renew() // another session counts from 1
+	o.beginSession() // another session counts from 1
 	require.False(t, o.taught.has(third))
-	o.entered(own, 300)
-	o.named(own, 300, "bot-0", true)
+	o.checkEntered(own, 300)
+	o.checkNamed(own, 300, "bot-0", true)
 	o.poked.add(own)
 	o.heardScore(own, 1)
-	o.destroyed(avatar, 0) // unknown to this session
+	o.noteDestroyed(avatar, 0) // unknown to this session
 	o.settleDeaths()
 	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
 }
@@ -226,19 +226,19 @@ func TestOracleForgetsEvents(t *testing.T) {
 	named := func(i int) bulk.Handle { return bulk.NewHandle(uint32(1000+i), 1) }
 	for range 3 {
 		for i := range taughtHandles {
-			o.learn(named(i))
+			o.learnHandle(named(i))
 		}
 	}
 	o.checkAnswer(named(0), wire.HiddenHandle, hidden)
 	require.Zero(t, o.confusions, "%v", o.recorded)
 	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
 	require.EqualValues(t, 1, o.confusions, "it remembers all, however often they were named")
-	o.learn(named(taughtHandles))
+	o.learnHandle(named(taughtHandles))
 	o.checkAnswer(named(0), wire.HiddenHandle, hidden)
 	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
 	o.checkAnswer(named(1), wire.UnknownHandle, pending)
 	require.EqualValues(t, 2, o.confusions, "the server knows it")
-	o.renew()
+	o.beginSession()
 	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
 	require.EqualValues(t, 3, o.confusions, "another session has named nothing")
 }
@@ -250,10 +250,10 @@ func TestOracleHearsBeforeItHasJoined(t *testing.T) {
 	o.patience = 0
 	o.heardName(41, avatar, sealedName(7, 1, 307))
 	o.patience = 600
-	o.reached(41, 41)
-	o.reached(640, 640)
+	o.settleTick(41, 41)
+	o.settleTick(640, 640)
 	require.Zero(t, o.confusions, "%v", o.recorded)
-	o.reached(641, 641)
+	o.settleTick(641, 641)
 	require.EqualValues(t, 1, o.confusions)
 }
 
@@ -261,18 +261,18 @@ func TestOracleHearsBeforeItHasJoined(t *testing.T) {
 // before it says so. These deaths have no cause of the game (B10).
 func TestOracleIgnoresTheEndOfAWorld(t *testing.T) {
 	for name, end := range map[string]func(o *oracle){
-		"restart":     func(o *oracle) { o.restart(1001, 64) },
-		"new session": func(o *oracle) { o.renew() },
+		"restart":     func(o *oracle) { o.beginRun(1001, 64) },
+		"new session": func(o *oracle) { o.beginSession() },
 	} {
 		o := hearingOracle()
-		o.destroyed(avatar, 0)
+		o.noteDestroyed(avatar, 0)
 		end(o)
-		o.reached(50, 50)
+		o.settleTick(50, 50)
 		require.Zero(t, o.confusions, "%s: %v", name, o.recorded)
 	}
 	o := hearingOracle()
-	o.destroyed(avatar, 0)
-	o.reached(50, 50)
+	o.noteDestroyed(avatar, 0)
+	o.settleTick(50, 50)
 	require.EqualValues(t, 1, o.confusions)
 }
 

@@ -17,8 +17,8 @@ type helm struct {
 	visible []int64 // µs, since the last publish
 }
 
-// steer holds the pilot's next input.
-func (h *helm) steer(now time.Time) error {
+// steerByPilot holds the pilot's next input.
+func (h *helm) steerByPilot(now time.Time) error {
 	_, _, err := h.holdStick(now, h.nextStick())
 	return err
 }
@@ -44,7 +44,7 @@ func (h *helm) holdStick(now time.Time, input steering.Stick) (tick uint32, turn
 // watchChange begins to watch for the effect of an input that was changed for a tick.
 func (h *helm) watchChange(now time.Time, tick uint32) {
 	if v, ok := h.avatarView(); ok {
-		h.inputs.press(now, tick, v)
+		h.inputs.beginWatch(now, tick, v)
 	}
 }
 
@@ -64,7 +64,7 @@ func (h *helm) watchInput(now time.Time) {
 		h.inputs.pending = false // not in view
 		return
 	}
-	if latency, ok := h.inputs.observe(now, v); ok {
+	if latency, ok := h.inputs.observeView(now, v); ok {
 		h.visible = append(h.visible, latency.Microseconds())
 	}
 }

@@ -33,11 +33,11 @@ const longestLink = 2 * time.Second
 
 func (l Link) validate() error {
 	var wrong faults
-	wrong.add(!(l.Loss >= 0 && l.Loss <= 1), "a loss of %v, want a share from 0 to 1", l.Loss)
-	wrong.add(!(l.Reorder >= 0 && l.Reorder <= 1), "a reorder of %v, want a share from 0 to 1", l.Reorder)
-	wrong.add(l.Delay < 0 || l.Delay > longestLink || l.Jitter < 0 || l.Jitter > longestLink, "delay %v, jitter %v, want 0 to %v", l.Delay, l.Jitter, longestLink)
-	wrong.add(l.CutAt < 0 || l.CutFor < 0, "a cut of %v after %v, want no negative times", l.CutFor, l.CutAt)
-	wrong.add(l.CutAt > 0 && l.CutFor == 0, "a cut after %v has no duration", l.CutAt)
+	wrong.addIf(!(l.Loss >= 0 && l.Loss <= 1), "a loss of %v, want a share from 0 to 1", l.Loss)
+	wrong.addIf(!(l.Reorder >= 0 && l.Reorder <= 1), "a reorder of %v, want a share from 0 to 1", l.Reorder)
+	wrong.addIf(l.Delay < 0 || l.Delay > longestLink || l.Jitter < 0 || l.Jitter > longestLink, "delay %v, jitter %v, want 0 to %v", l.Delay, l.Jitter, longestLink)
+	wrong.addIf(l.CutAt < 0 || l.CutFor < 0, "a cut of %v after %v, want no negative times", l.CutFor, l.CutAt)
+	wrong.addIf(l.CutAt > 0 && l.CutFor == 0, "a cut after %v has no duration", l.CutAt)
 	return errors.Join(wrong...)
 }
 
@@ -57,12 +57,12 @@ func (l Link) String() string {
 	return strings.Join(does, ", ")
 }
 
-// cut reports whether the link is cut at that time since the start of the run.
-func (l Link) cut(since time.Duration) bool { return since >= l.CutAt && since < l.CutAt+l.CutFor }
+// isCutAt reports whether the link is cut at that time since the start of the run.
+func (l Link) isCutAt(since time.Duration) bool { return since >= l.CutAt && since < l.CutAt+l.CutFor }
 
-// fate draws one packet's fate. The number of draws is constant, so that packets do not
+// drawFate draws one packet's fate. The number of draws is constant, so that packets do not
 // affect each other.
-func (l Link) fate(dice *rand.Rand) (lost bool, late time.Duration) {
+func (l Link) drawFate(dice *rand.Rand) (lost bool, late time.Duration) {
 	lost = dice.Float64() < l.Loss
 	late = l.Delay + time.Duration(dice.Float64()*float64(l.Jitter))
 	if dice.Float64() < l.Reorder {
@@ -102,33 +102,33 @@ func openImpaired(l Link, seed uint64, began time.Time) (*impaired, error) {
 	}
 	c := &impaired{udp: udp, link: l, began: began, sendDice: rand.New(rand.NewPCG(seed, 1))}
 	c.come = sync.NewCond(&c.mu)
-	go c.receive(rand.New(rand.NewPCG(seed, 2)))
+	go c.receivePackets(rand.New(rand.NewPCG(seed, 2)))
 	return c, nil
 }
 
-// receive reads the socket until it is closed.
-func (c *impaired) receive(dice *rand.Rand) {
+// receivePackets reads the socket until it is closed.
+func (c *impaired) receivePackets(dice *rand.Rand) {
 	buf := make([]byte, 1<<16)
 	for {
 		n, from, err := c.udp.ReadFrom(buf)
 		if err != nil {
-			c.arrive(packet{err: err})
+			c.queuePacket(packet{err: err})
 			return
 		}
-		lost, late := c.link.fate(dice)
-		if lost || c.link.cut(time.Since(c.began)) {
+		lost, late := c.link.drawFate(dice)
+		if lost || c.link.isCutAt(time.Since(c.began)) {
 			continue
 		}
 		p := packet{data: append([]byte(nil), buf[:n]...), from: from}
 		if late == 0 {
-			c.arrive(p)
+			c.queuePacket(p)
 			continue
 		}
-		time.AfterFunc(late, func() { c.arrive(p) })
+		time.AfterFunc(late, func() { c.queuePacket(p) })
 	}
 }
 
-func (c *impaired) arrive(p packet) {
+func (c *impaired) queuePacket(p packet) {
 	c.mu.Lock()
 	c.arrived = append(c.arrived, p)
 	c.mu.Unlock()
@@ -166,10 +166,10 @@ func (c *impaired) SetReadDeadline(t time.Time) error {
 // WriteTo sends or loses a packet; the sender cannot tell.
 func (c *impaired) WriteTo(p []byte, to net.Addr) (int, error) {
 	c.sending.Lock()
-	lost, late := c.link.fate(c.sendDice)
+	lost, late := c.link.drawFate(c.sendDice)
 	c.sending.Unlock()
 	switch {
-	case lost, c.link.cut(time.Since(c.began)):
+	case lost, c.link.isCutAt(time.Since(c.began)):
 		return len(p), nil
 	case late == 0:
 		return c.udp.WriteTo(p, to)

@@ -17,8 +17,8 @@ func TestFate(t *testing.T) {
 	a, b := rand.New(rand.NewPCG(1, 1)), rand.New(rand.NewPCG(1, 1))
 	bad, worse := Link{Loss: 0.1, Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond}, Link{Loss: 0.3, Reorder: 0.25}
 	for range 10_000 {
-		gone, late := bad.fate(a)
-		moreGone, held := worse.fate(b)
+		gone, late := bad.drawFate(a)
+		moreGone, held := worse.drawFate(b)
 		require.False(t, gone && !moreGone, "who is lost at 10 % is lost at 30 %")
 		require.GreaterOrEqual(t, late, 10*time.Millisecond)
 		require.Less(t, late, 15*time.Millisecond)
@@ -60,7 +60,7 @@ func TestImpaired(t *testing.T) {
 		left := 0
 		dice := rand.New(rand.NewPCG(1, way))
 		for range packets {
-			if lost, _ := link.fate(dice); !lost {
+			if lost, _ := link.drawFate(dice); !lost {
 				left++
 			}
 		}
@@ -92,9 +92,9 @@ func TestLinkIsCut(t *testing.T) {
 	for since, want := range map[time.Duration]bool{
 		0: false, 2*time.Second - 1: false, 2 * time.Second: true, 5*time.Second - 1: true, 5 * time.Second: false,
 	} {
-		require.Equal(t, want, l.cut(since), "%v", since)
+		require.Equal(t, want, l.isCutAt(since), "%v", since)
 	}
-	require.False(t, Link{}.cut(0))
+	require.False(t, Link{}.isCutAt(0))
 	require.Error(t, Link{CutAt: -1}.validate())
 	require.ErrorContains(t, Link{CutAt: time.Second}.validate(), "has no duration", "nothing would be cut")
 }

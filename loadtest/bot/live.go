@@ -26,14 +26,14 @@ func NewLive(w io.Writer, server bool) *Live { return &Live{w: w, server: server
 // Row writes a line.
 func (l *Live) Row(p Progress) {
 	if l.rows%headerEvery == 0 {
-		l.header()
+		l.writeHeader()
 	}
 	l.rows++
 	var b strings.Builder
 	fmt.Fprintf(&b, "%6.0f s", p.ElapsedS)
 	if l.server {
 		if now := p.Server; now != nil {
-			fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, grouped(now.Awake), grouped(now.Asleep))
+			fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, groupDigits(now.Awake), groupDigits(now.Asleep))
 		} else { // no answer, which is not zero bodies
 			fmt.Fprintf(&b, " %9s %7s %7s", "-", "-", "-")
 		}
@@ -44,7 +44,7 @@ func (l *Live) Row(p Progress) {
 		clean, owed = fmt.Sprintf("%.0f", m.CleanBodies), fmt.Sprintf("%.1f", m.OwedPerClientS)
 	}
 	fmt.Fprintf(&b, " %9s %6.1f %6s %6s %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000, clean, owed,
-		short(h.Live), short(h.Hidden), short(h.Pending), short(h.Stale), grouped(h.Confusions))
+		shortCount(h.Live), shortCount(h.Hidden), shortCount(h.Pending), shortCount(h.Stale), groupDigits(h.Confusions))
 	if p.Lost > 0 {
 		fmt.Fprintf(&b, "   %d connections lost", p.Lost)
 	}
@@ -54,7 +54,7 @@ func (l *Live) Row(p Progress) {
 	fmt.Fprintln(l.w, b.String())
 }
 
-func (l *Live) header() {
+func (l *Live) writeHeader() {
 	server := ""
 	if l.server {
 		server = fmt.Sprintf(" %9s %7s %7s", "tick p99", "awake", "asleep")
@@ -62,8 +62,8 @@ func (l *Live) header() {
 	fmt.Fprintf(l.w, "%8s%s %9s %6s %6s %6s %7s %7s %7s %7s %10s\n", "time", server, "bots", "kB/s", "clean", "owed", "live", "hidden", "pending", "stale", "confusions")
 }
 
-// grouped formats an integer with commas: 1,234,567.
-func grouped[T ~int | ~uint64](n T) string {
+// groupDigits formats an integer with commas: 1,234,567.
+func groupDigits[T ~int | ~uint64](n T) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -71,8 +71,8 @@ func grouped[T ~int | ~uint64](n T) string {
 	return s
 }
 
-// short formats a count in at most five characters: 999, 9.9k, 123k, 4.5M.
-func short(n uint64) string {
+// shortCount formats a count in at most five characters: 999, 9.9k, 123k, 4.5M.
+func shortCount(n uint64) string {
 	for _, unit := range []struct {
 		value  float64
 		suffix string

@@ -35,23 +35,23 @@ type missile struct {
 	finished bool // counted
 }
 
-// launched records the answer to a launch. Its provisional handles were answered before.
-func (c *combat) launched(missiles []missile, code wire.Code) {
+// checkLaunch records the answer to a launch. Its provisional handles were answered before.
+func (c *combat) checkLaunch(missiles []missile, code wire.Code) {
 	for _, w := range missiles {
 		w.real = c.client.Real(w.handle)
 		c.checks.Provisionals++
 		switch bound := code == wire.OK && w.life > 0; {
 		case bound && w.real == 0:
-			c.oracle.confuse(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
+			c.oracle.reportConfusion(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
 		case !bound && w.real != 0:
-			c.oracle.confuse(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
+			c.oracle.reportConfusion(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
 		}
 		if w.real == 0 {
 			c.checks.Rejected++
 		} else {
 			c.checks.Bound++
 			w.end = c.client.Replica().StructureTick() + uint32(w.life) + c.oracle.patience // its Answer came with the Result
-			c.oracle.learn(w.real)
+			c.oracle.learnHandle(w.real)
 		}
 		c.answered = append(c.answered, w)
 	}
@@ -67,7 +67,7 @@ func (c *combat) checkMissiles() {
 			w := &all[i]
 			entity := c.client.Real(w.handle)
 			if w.real != 0 && entity != w.real {
-				c.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
+				c.oracle.reportConfusion(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			}
 			w.real = entity
 			if w.real != 0 {
@@ -78,11 +78,11 @@ func (c *combat) checkMissiles() {
 	for i := range c.answered {
 		w := &c.answered[i]
 		if entity := c.client.Real(w.handle); entity != w.real {
-			c.oracle.confuse(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
+			c.oracle.reportConfusion(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			w.real = entity
 		}
 		if v := c.client.Resolve(w.handle); w.real == 0 && v != wire.Stale {
-			c.oracle.confuse(0, 0, "B12: %v was rejected and is %v", w.handle, v)
+			c.oracle.reportConfusion(0, 0, "B12: %v was rejected and is %v", w.handle, v)
 		}
 		if w.real != 0 {
 			c.checkMissile(w)
@@ -98,7 +98,7 @@ func (c *combat) checkMissile(w *missile) {
 		a.present, a.handle, a.identity = true, e.Handle(), c.identityOf(e)
 		w.entered = true
 		if name, _ := client.Of(messages.Names).Get(e); name.Text != missileName(w.serial, w.maker) {
-			c.oracle.confuse(e.Handle(), a.identity, "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
+			c.oracle.reportConfusion(e.Handle(), a.identity, "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
 		}
 	}
 	c.countVerdict(v)
@@ -109,8 +109,8 @@ func (c *combat) checkMissile(w *missile) {
 		if !w.entered {
 			c.checks.Unseen++
 		}
-	case v != wire.Stale && w.end != 0 && c.oracle.told > w.end && !c.oracle.lenient():
-		c.oracle.confuse(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
+	case v != wire.Stale && w.end != 0 && c.oracle.told > w.end && !c.oracle.mayMissEvents():
+		c.oracle.reportConfusion(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
 		w.end = c.oracle.told + c.oracle.patience
 	}
 }
@@ -127,7 +127,7 @@ func (c *combat) missileEntered(e *client.Entity, name string) {
 	}
 	for _, w := range c.missilesOf(serial) {
 		if entity := c.client.Real(w.handle); entity != e.Handle() {
-			c.oracle.confuse(e.Handle(), 0, "B12: missile %d enters, and its provisional handle %v stands for %v", serial, w.handle, entity)
+			c.oracle.reportConfusion(e.Handle(), 0, "B12: missile %d enters, and its provisional handle %v stands for %v", serial, w.handle, entity)
 		}
 	}
 }

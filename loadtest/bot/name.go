@@ -57,11 +57,11 @@ type nameMemory struct {
 	awaited   bool   // it is in oracle.awaited
 }
 
-// named records the name that came with h, in an Enter or later (B7).
-func (o *oracle) named(h bulk.Handle, identity uint64, text string, entered bool) {
+// checkNamed records the name that came with h, in an Enter or later (B7).
+func (o *oracle) checkNamed(h bulk.Handle, identity uint64, text string, entered bool) {
 	m, n := o.find(h), o.names[h]
 	if m == nil {
-		return // forgotten; entered and updated have reported other causes
+		return // forgotten; checkEntered and checkUpdated have reported other causes
 	}
 	if n == nil {
 		n = &nameMemory{revision: -1, announced: -1}
@@ -73,15 +73,15 @@ func (o *oracle) named(h bulk.Handle, identity uint64, text string, entered bool
 	revision, known, ok := nameRevision(text, identity)
 	switch {
 	case !ok:
-		o.confuse(h, identity, "B7: is named %q, which is not its name", text)
+		o.reportConfusion(h, identity, "B7: is named %q, which is not its name", text)
 	case !known:
 		revision = -1
 	case revision < n.revision:
-		o.confuse(h, identity, "B7: is named %q after %q", text, n.text)
+		o.reportConfusion(h, identity, "B7: is named %q after %q", text, n.text)
 	case h == o.avatar && revision > o.renamed:
-		o.confuse(h, identity, "B7: this bot's avatar is named %q, a name that it has not sent", text)
-	case !entered && revision > n.announced && !o.lenient():
-		o.confuse(h, identity, "B8: was renamed to %q, and no event said so", text)
+		o.reportConfusion(h, identity, "B7: this bot's avatar is named %q, a name that it has not sent", text)
+	case !entered && revision > n.announced && !o.mayMissEvents():
+		o.reportConfusion(h, identity, "B8: was renamed to %q, and no event said so", text)
 	}
 	n.text, n.revision, n.announced = text, revision, max(n.announced, revision)
 }
@@ -92,7 +92,7 @@ func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
 	o.heard.Reliable++
 	m, n := o.find(h), o.names[h]
 	if fate := o.fate(m); fate != statusShown || n == nil {
-		o.confuse(h, 0, "B8: an event names it %q while it is %v", text, fate)
+		o.reportConfusion(h, 0, "B8: an event names it %q while it is %v", text, fate)
 		return
 	}
 	revision, known, ok := nameRevision(text, m.identity)
@@ -101,10 +101,10 @@ func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
 	}
 	switch again := revision <= n.announced && (revision > 0 || n.joined); {
 	case !ok:
-		o.confuse(h, 0, "B8: an event names it %q, which is not its name", text)
+		o.reportConfusion(h, 0, "B8: an event names it %q, which is not its name", text)
 		return
 	case again:
-		o.confuse(h, 0, "B8: an event names it %q again, or after a later name, %d", text, n.announced)
+		o.reportConfusion(h, 0, "B8: an event names it %q again, or after a later name, %d", text, n.announced)
 		return
 	}
 	n.joined, n.announced = true, max(n.announced, revision)
@@ -124,22 +124,22 @@ func (o *oracle) settleNames() {
 		if n == nil {
 			return true
 		}
-		n.awaited = o.awaits(h, n)
+		n.awaited = o.awaitsName(h, n)
 		return !n.awaited
 	})
 }
 
-// awaits reports whether the name of h is still to come.
-func (o *oracle) awaits(h bulk.Handle, n *nameMemory) bool {
+// awaitsName reports whether the name of h is still to come.
+func (o *oracle) awaitsName(h bulk.Handle, n *nameMemory) bool {
 	switch {
 	case n.revision >= n.wanted || o.fate(o.find(h)) != statusShown:
 		return false
-	case o.lenient():
+	case o.mayMissEvents():
 		n.since = o.told
 		return true
 	case o.told < n.since+o.patience:
 		return true
 	}
-	o.confuse(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
+	o.reportConfusion(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
 	return false
 }

@@ -68,7 +68,7 @@ func newOracle(bot, limit int, floor, slots uint32) *oracle {
 	}
 }
 
-// find returns the memory of h, or nil. It is valid until the next remember.
+// find returns the memory of h, or nil. It is valid until the next rememberHandle.
 func (o *oracle) find(h bulk.Handle) *memory {
 	t := o.tenants.of(h.Index())
 	switch g := h.Generation(); {
@@ -82,7 +82,7 @@ func (o *oracle) find(h bulk.Handle) *memory {
 	return nil
 }
 
-func (o *oracle) confuse(h bulk.Handle, seen uint64, format string, args ...any) {
+func (o *oracle) reportConfusion(h bulk.Handle, seen uint64, format string, args ...any) {
 	o.confusions++
 	if len(o.recorded) == recordedConfusions {
 		return
@@ -94,52 +94,52 @@ func (o *oracle) confuse(h bulk.Handle, seen uint64, format string, args ...any)
 	o.recorded = append(o.recorded, c)
 }
 
-// entered records that h is shown, with that identity.
-func (o *oracle) entered(h bulk.Handle, identity uint64) {
+// checkEntered records that h is shown, with that identity.
+func (o *oracle) checkEntered(h bulk.Handle, identity uint64) {
 	m := o.find(h)
 	switch {
 	case m == nil:
 		if newest := o.tenants.of(h.Index()).generation; !o.issuable(h) {
-			o.confuse(h, identity, "B6: shown, but is not a handle of this run")
+			o.reportConfusion(h, identity, "B6: shown, but is not a handle of this run")
 		} else if newest > h.Generation() {
-			o.confuse(h, identity, "B2: shown after generation %d of its slot", newest)
+			o.reportConfusion(h, identity, "B2: shown after generation %d of its slot", newest)
 		}
-		m = o.remember(h)
+		m = o.rememberHandle(h)
 	case o.fate(m) == statusDestroyed:
-		o.confuse(h, identity, "B2: shown after its end")
+		o.reportConfusion(h, identity, "B2: shown after its end")
 	}
 	o.checkIdentity(m, identity)
 	m.status = statusShown
 }
 
-// updated records that newer state of h was applied, from a row with that identity.
-func (o *oracle) updated(h bulk.Handle, identity uint64) {
+// checkUpdated records that newer state of h was applied, from a row with that identity.
+func (o *oracle) checkUpdated(h bulk.Handle, identity uint64) {
 	m := o.find(h)
 	if m == nil {
-		o.confuse(h, identity, "B3: updated, but never shown")
+		o.reportConfusion(h, identity, "B3: updated, but never shown")
 		return
 	}
 	if fate := o.fate(m); fate != statusShown {
-		o.confuse(h, identity, "B2: updated while %v", fate)
+		o.reportConfusion(h, identity, "B2: updated while %v", fate)
 	}
 	o.checkIdentity(m, identity)
 }
 
-// left records that h went out of view.
-func (o *oracle) left(h bulk.Handle) {
+// checkLeft records that h went out of view.
+func (o *oracle) checkLeft(h bulk.Handle) {
 	m := o.find(h)
 	if m == nil || o.fate(m) != statusShown {
-		o.confuse(h, 0, "B3: left while %v", o.fate(m))
+		o.reportConfusion(h, 0, "B3: left while %v", o.fate(m))
 		return
 	}
 	m.status = statusHidden
 }
 
-// destroyed records that h is gone for good, with the game's cause.
-func (o *oracle) destroyed(h bulk.Handle, cause uint8) {
+// noteDestroyed records that h is gone for good, with the game's cause.
+func (o *oracle) noteDestroyed(h bulk.Handle, cause uint8) {
 	m := o.find(h)
 	if m == nil {
-		m = o.remember(h)
+		m = o.rememberHandle(h)
 	}
 	o.deaths = append(o.deaths, death{h, o.fate(m), m.avatar, m.broken, cause})
 	delete(o.names, h)
@@ -150,19 +150,19 @@ func (o *oracle) destroyed(h bulk.Handle, cause uint8) {
 func (o *oracle) checkIdentity(m *memory, identity uint64) {
 	switch {
 	case identity == 0:
-		o.confuse(m.handle, identity, "B1: shown without an identity")
+		o.reportConfusion(m.handle, identity, "B1: shown without an identity")
 	case m.identity == 0:
 		if other, ok := o.owner[identity]; ok && other != m.handle {
-			o.confuse(m.handle, identity, "B1: has the identity of %v", other)
+			o.reportConfusion(m.handle, identity, "B1: has the identity of %v", other)
 		}
 		m.identity = identity
 		o.owner[identity] = m.handle
 	case m.identity != identity:
-		o.confuse(m.handle, identity, "B1: its identity has changed")
+		o.reportConfusion(m.handle, identity, "B1: its identity has changed")
 	}
 }
 
-func (o *oracle) remember(h bulk.Handle) *memory {
+func (o *oracle) rememberHandle(h bulk.Handle) *memory {
 	t := o.tenants.at(h.Index())
 	if h.Generation() > t.generation {
 		if t.memory != 0 {
@@ -170,7 +170,7 @@ func (o *oracle) remember(h bulk.Handle) *memory {
 		}
 		*t = tenant{generation: h.Generation()}
 	}
-	place := o.room()
+	place := o.freeMemory()
 	o.known[place] = memory{handle: h}
 	if h.Generation() == t.generation {
 		t.memory = uint32(place) + 1
@@ -180,15 +180,15 @@ func (o *oracle) remember(h bulk.Handle) *memory {
 	return &o.known[place]
 }
 
-// room returns an index for a new memory: if known is full, by forgetting the oldest
+// freeMemory returns an index for a new memory: if known is full, by forgetting the oldest
 // handle that is not shown. It examines few: known grows while the next ones are shown.
-func (o *oracle) room() int {
+func (o *oracle) freeMemory() int {
 	if len(o.known) >= o.limit {
 		for range examined {
 			place := o.oldest
 			o.oldest = (o.oldest + 1) % len(o.known)
 			if m := &o.known[place]; o.fate(m) != statusShown {
-				o.forget(m)
+				o.forgetMemory(m)
 				return place
 			}
 		}
@@ -197,7 +197,7 @@ func (o *oracle) room() int {
 	return len(o.known) - 1
 }
 
-func (o *oracle) forget(m *memory) {
+func (o *oracle) forgetMemory(m *memory) {
 	if t := o.tenants.at(m.handle.Index()); m.handle.Generation() == t.generation {
 		t.memory = 0
 	} else {
@@ -309,7 +309,7 @@ func (t *tenants) of(slot uint32) tenant {
 	return tenant{}
 }
 
-func (t *tenants) highest() (generation uint32) {
+func (t *tenants) highestGeneration() (generation uint32) {
 	for _, page := range t.pages {
 		for i := 0; page != nil && i < tenantPage; i++ {
 			generation = max(generation, page[i].generation)

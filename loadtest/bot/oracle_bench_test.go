@@ -75,19 +75,19 @@ func (c *troupe) next() (n news) {
 // observe passes the news to o and has it choose handles to probe.
 func (o *oracle) observe(n *news, dice func(int) int) {
 	for _, h := range n.left {
-		o.left(h)
+		o.checkLeft(h)
 	}
 	for _, h := range n.destroyed {
-		o.destroyed(h, 0)
+		o.noteDestroyed(h, 0)
 	}
 	for _, h := range n.entered {
-		o.entered(h, uint64(h))
+		o.checkEntered(h, uint64(h))
 	}
 	for _, h := range n.updated {
-		o.updated(h, uint64(h))
+		o.checkUpdated(h, uint64(h))
 	}
 	for i := range probesPerUpdate {
-		o.draw(status(i%4), dice)
+		o.drawHandle(status(i%4), dice)
 	}
 }
 

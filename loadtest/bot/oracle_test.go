@@ -44,30 +44,30 @@ func TestOracleAgrees(t *testing.T) {
 	o.checkProbe(bulk.Handle(0), says(stale))
 	o.checkProbe(bulk.NewHandle(7, 2), says(stale))
 
-	o.entered(first, 101)
-	o.updated(first, 101)
+	o.checkEntered(first, 101)
+	o.checkUpdated(first, 101)
 	o.checkProbe(first, shows(first, 101))
 	o.checkProbe(second, says(pending))
 	o.checkAnswer(first, wire.OK, live)
 	o.checkAnswer(first, wire.BadArguments, live)
 	o.checkAnswer(first, wire.RateLimited, pending)
 
-	o.left(first)
+	o.checkLeft(first)
 	o.checkProbe(first, says(hidden))
 	o.checkAnswer(first, wire.HiddenHandle, hidden)
-	o.entered(first, 101)
+	o.checkEntered(first, 101)
 	o.checkProbe(first, shows(first, 101))
 
-	o.destroyed(first, 0)
+	o.noteDestroyed(first, 0)
 	o.checkProbe(first, says(stale))
 	o.checkAnswer(first, wire.StaleHandle, stale)
 
-	o.entered(third, 103)
+	o.checkEntered(third, 103)
 	o.checkProbe(third, shows(third, 103))
 	o.checkProbe(second, says(stale)) // unknown, but overtaken
 	o.checkAnswer(second, wire.StaleHandle, stale)
 	o.checkAnswer(other, wire.UnknownHandle, pending)
-	o.destroyed(other, 0)
+	o.noteDestroyed(other, 0)
 	o.checkAnswer(other, wire.StaleHandle, stale)
 	o.checkProbe(other, says(stale))
 
@@ -83,58 +83,74 @@ func TestOracleNotices(t *testing.T) {
 		about bulk.Handle
 		what  string // the broken invariant
 	}{
-		{"identity changes on enter", func(o *oracle) { o.entered(first, 101); o.left(first); o.entered(first, 102) }, first, "B1"},
-		{"identity changes in a row", func(o *oracle) { o.entered(first, 101); o.updated(first, 102) }, first, "B1"},
-		{"two handles of one identity", func(o *oracle) { o.entered(first, 101); o.entered(other, 101) }, other, "B1"},
-		{"no identity", func(o *oracle) { o.entered(first, 0) }, first, "B1"},
-		{"enters after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.entered(first, 101) }, first, "B2"},
-		{"enters after an early kill", func(o *oracle) { o.destroyed(first, 0); o.entered(first, 101) }, first, "B2"},
-		{"enters after a later tenant", func(o *oracle) { o.entered(second, 102); o.entered(first, 101) }, first, "B2"},
-		{"enters, of a slot that there is not", func(o *oracle) { o.entered(beyond, 101) }, beyond, "B6"},
-		{"enters, of an earlier run", func(o *oracle) { o.floor = 3; o.entered(first, 101) }, first, "B6"},
-		{"enters, and names nobody", func(o *oracle) { o.entered(nobody, 101) }, nobody, "B6"},
-		{"updated after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.updated(first, 101) }, first, "B2"},
-		{"updated while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.updated(first, 101) }, first, "B2"},
-		{"updated and never shown", func(o *oracle) { o.updated(first, 101) }, first, "B3"},
-		{"left and never shown", func(o *oracle) { o.left(first) }, first, "B3"},
-		{"live after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.checkProbe(first, shows(first, 101)) }, first, "B3"},
-		{"live after a later tenant", func(o *oracle) { o.entered(first, 101); o.entered(second, 102); o.checkProbe(first, shows(first, 101)) }, first, "B3"},
-		{"stale while shown", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(stale)) }, first, "B3"},
-		{"hidden while shown", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(hidden)) }, first, "B3"},
-		{"pending after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.checkProbe(first, says(pending)) }, first, "B3"},
-		{"stale while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.checkProbe(first, says(stale)) }, first, "B3"},
+		{"identity changes on enter", func(o *oracle) { o.checkEntered(first, 101); o.checkLeft(first); o.checkEntered(first, 102) }, first, "B1"},
+		{"identity changes in a row", func(o *oracle) { o.checkEntered(first, 101); o.checkUpdated(first, 102) }, first, "B1"},
+		{"two handles of one identity", func(o *oracle) { o.checkEntered(first, 101); o.checkEntered(other, 101) }, other, "B1"},
+		{"no identity", func(o *oracle) { o.checkEntered(first, 0) }, first, "B1"},
+		{"enters after its end", func(o *oracle) { o.checkEntered(first, 101); o.noteDestroyed(first, 0); o.checkEntered(first, 101) }, first, "B2"},
+		{"enters after an early kill", func(o *oracle) { o.noteDestroyed(first, 0); o.checkEntered(first, 101) }, first, "B2"},
+		{"enters after a later tenant", func(o *oracle) { o.checkEntered(second, 102); o.checkEntered(first, 101) }, first, "B2"},
+		{"enters, of a slot that there is not", func(o *oracle) { o.checkEntered(beyond, 101) }, beyond, "B6"},
+		{"enters, of an earlier run", func(o *oracle) { o.floor = 3; o.checkEntered(first, 101) }, first, "B6"},
+		{"enters, and names nobody", func(o *oracle) { o.checkEntered(nobody, 101) }, nobody, "B6"},
+		{"updated after its end", func(o *oracle) { o.checkEntered(first, 101); o.noteDestroyed(first, 0); o.checkUpdated(first, 101) }, first, "B2"},
+		{"updated while hidden", func(o *oracle) { o.checkEntered(first, 101); o.checkLeft(first); o.checkUpdated(first, 101) }, first, "B2"},
+		{"updated and never shown", func(o *oracle) { o.checkUpdated(first, 101) }, first, "B3"},
+		{"left and never shown", func(o *oracle) { o.checkLeft(first) }, first, "B3"},
+		{"live after its end", func(o *oracle) {
+			o.checkEntered(first, 101)
+			o.noteDestroyed(first, 0)
+			o.checkProbe(first, shows(first, 101))
+		}, first, "B3"},
+		{"live after a later tenant", func(o *oracle) {
+			o.checkEntered(first, 101)
+			o.checkEntered(second, 102)
+			o.checkProbe(first, shows(first, 101))
+		}, first, "B3"},
+		{"stale while shown", func(o *oracle) { o.checkEntered(first, 101); o.checkProbe(first, says(stale)) }, first, "B3"},
+		{"hidden while shown", func(o *oracle) { o.checkEntered(first, 101); o.checkProbe(first, says(hidden)) }, first, "B3"},
+		{"pending after its end", func(o *oracle) {
+			o.checkEntered(first, 101)
+			o.noteDestroyed(first, 0)
+			o.checkProbe(first, says(pending))
+		}, first, "B3"},
+		{"stale while hidden", func(o *oracle) { o.checkEntered(first, 101); o.checkLeft(first); o.checkProbe(first, says(stale)) }, first, "B3"},
 		{"made up and live", func(o *oracle) { o.checkProbe(first, shows(first, 101)) }, first, "B3"},
 		{"made up and hidden", func(o *oracle) { o.checkProbe(first, says(hidden)) }, first, "B3"},
 		{"made up and dead before its time", func(o *oracle) { o.checkProbe(first, says(stale)) }, first, "B3"},
 		{"impossible and pending", func(o *oracle) { o.checkProbe(beyond, says(pending)) }, beyond, "B3"},
-		{"the entity of a later tenant", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, shows(second, 102)) }, first, "B4"},
-		{"the entity of another identity", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, shows(first, 102)) }, first, "B4"},
-		{"live without an entity", func(o *oracle) { o.entered(first, 101); o.checkProbe(first, says(live)) }, first, "B4"},
-		{"executed after its end", func(o *oracle) { o.entered(first, 101); o.destroyed(first, 0); o.checkAnswer(first, wire.OK, live) }, first, "B5"},
-		{"executed while hidden", func(o *oracle) { o.entered(first, 101); o.left(first); o.checkAnswer(first, wire.OK, live) }, first, "B5"},
+		{"the entity of a later tenant", func(o *oracle) { o.checkEntered(first, 101); o.checkProbe(first, shows(second, 102)) }, first, "B4"},
+		{"the entity of another identity", func(o *oracle) { o.checkEntered(first, 101); o.checkProbe(first, shows(first, 102)) }, first, "B4"},
+		{"live without an entity", func(o *oracle) { o.checkEntered(first, 101); o.checkProbe(first, says(live)) }, first, "B4"},
+		{"executed after its end", func(o *oracle) {
+			o.checkEntered(first, 101)
+			o.noteDestroyed(first, 0)
+			o.checkAnswer(first, wire.OK, live)
+		}, first, "B5"},
+		{"executed while hidden", func(o *oracle) { o.checkEntered(first, 101); o.checkLeft(first); o.checkAnswer(first, wire.OK, live) }, first, "B5"},
 		{"made up and executed", func(o *oracle) { o.checkAnswer(first, wire.OK, live) }, first, "B5"},
 		{"made up and hidden by an answer", func(o *oracle) { o.checkAnswer(first, wire.HiddenHandle, hidden) }, first, "B5"},
-		{"shown and unknown to the server", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.UnknownHandle, pending) }, first, "B5"},
+		{"shown and unknown to the server", func(o *oracle) { o.checkEntered(first, 101); o.checkAnswer(first, wire.UnknownHandle, pending) }, first, "B5"},
 		{"destroyed and hidden by an answer", func(o *oracle) {
-			o.entered(first, 101)
-			o.destroyed(first, 0)
+			o.checkEntered(first, 101)
+			o.noteDestroyed(first, 0)
 			o.checkAnswer(first, wire.HiddenHandle, hidden)
 		}, first, "B5"},
-		{"code and verdict differ", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.StaleHandle, live) }, first, "B5"},
-		{"another identity on the server", func(o *oracle) { o.entered(first, 101); o.checkAnswer(first, wire.IdentityFault, live) }, first, "B5"},
+		{"code and verdict differ", func(o *oracle) { o.checkEntered(first, 101); o.checkAnswer(first, wire.StaleHandle, live) }, first, "B5"},
+		{"another identity on the server", func(o *oracle) { o.checkEntered(first, 101); o.checkAnswer(first, wire.IdentityFault, live) }, first, "B5"},
 		{"shown and called stale ahead of its Destroy", func(o *oracle) {
-			o.entered(first, 101)
+			o.checkEntered(first, 101)
 			o.checkAnswer(first, wire.StaleHandle, stale)
-			o.destroyed(first, 0)
+			o.noteDestroyed(first, 0)
 		}, first, "B5"},
 		{"hidden and called stale", func(o *oracle) {
-			o.entered(first, 101)
-			o.left(first)
+			o.checkEntered(first, 101)
+			o.checkLeft(first)
 			o.checkAnswer(first, wire.StaleHandle, stale)
 		}, first, "B5"},
 		{"made up and called stale", func(o *oracle) { o.checkAnswer(other, wire.StaleHandle, stale) }, other, "B5"},
 		{"made up, of a slot's past, and unknown to the server", func(o *oracle) {
-			o.entered(third, 103)
+			o.checkEntered(third, 103)
 			o.checkAnswer(first, wire.UnknownHandle, pending)
 		}, first, "B5"},
 	} {
@@ -155,8 +171,8 @@ func TestOracleNotices(t *testing.T) {
 // received identity.
 func TestOracleRecordsBothIdentities(t *testing.T) {
 	o := freshOracle()
-	o.entered(first, 0xaaaa)
-	o.updated(first, 0xbbbb)
+	o.checkEntered(first, 0xaaaa)
+	o.checkUpdated(first, 0xbbbb)
 	require.Len(t, o.recorded, 1)
 	require.EqualValues(t, 0xaaaa, o.recorded[0].Remembered)
 	require.EqualValues(t, 0xbbbb, o.recorded[0].Seen)
@@ -169,11 +185,11 @@ func TestOracleRecordsBothIdentities(t *testing.T) {
 func TestOracleForgets(t *testing.T) {
 	o := newOracle(0, 8, 1, 10_000)
 	keep := bulk.NewHandle(500, 1)
-	o.entered(keep, 5)
+	o.checkEntered(keep, 5)
 	for i := range uint32(100) {
 		h := bulk.NewHandle(i, 1)
-		o.entered(h, 1000+uint64(i))
-		o.left(h)
+		o.checkEntered(h, 1000+uint64(i))
+		o.checkLeft(h)
 		require.LessOrEqual(t, len(o.known), 8)
 		require.LessOrEqual(t, len(o.owner), 8)
 	}
@@ -187,24 +203,24 @@ func TestOracleForgets(t *testing.T) {
 		o.checkProbe(old, v)
 	}
 	o.checkAnswer(old, wire.HiddenHandle, hidden)
-	o.entered(old, 1000)
+	o.checkEntered(old, 1000)
 	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
 
 	const flood = 1000
 	for i := range uint32(flood) { // more at once than the memory holds
-		o.entered(bulk.NewHandle(600+i, 1), 5000+uint64(i))
+		o.checkEntered(bulk.NewHandle(600+i, 1), 5000+uint64(i))
 	}
 	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
 	require.GreaterOrEqual(t, len(o.known), flood+1)
 	o.oldest = 0
-	o.entered(bulk.NewHandle(600+flood, 1), 6000)
+	o.checkEntered(bulk.NewHandle(600+flood, 1), 6000)
 	require.Equal(t, examined, o.oldest, "a new handle does not examine all others")
 	for i := range uint32(flood) {
-		o.left(bulk.NewHandle(600+i, 1))
+		o.checkLeft(bulk.NewHandle(600+i, 1))
 	}
 	grown := len(o.known)
 	for i := range uint32(flood / 2) {
-		o.entered(bulk.NewHandle(2000+i, 1), 7000+uint64(i))
+		o.checkEntered(bulk.NewHandle(2000+i, 1), 7000+uint64(i))
 	}
 	require.Len(t, o.known, grown, "they replace what is not shown")
 }
@@ -221,14 +237,14 @@ func TestOracleFinds(t *testing.T) {
 		heard := o.find(h) != nil
 		switch random.IntN(4) {
 		case 0:
-			o.left(h)
+			o.checkLeft(h)
 		case 1:
-			o.updated(h, uint64(h))
+			o.checkUpdated(h, uint64(h))
 		case 2:
-			o.entered(h, uint64(h))
+			o.checkEntered(h, uint64(h))
 			heard = true
 		default:
-			o.destroyed(h, 0)
+			o.noteDestroyed(h, 0)
 			heard = true
 		}
 		if heard {
@@ -262,12 +278,12 @@ func TestOracleFinds(t *testing.T) {
 func TestOracleDraws(t *testing.T) {
 	o := freshOracle()
 	dice := rand.New(rand.NewPCG(1, 2)).IntN
-	require.Zero(t, o.draw(statusShown, dice))
-	o.entered(first, 101)
-	o.entered(other, 108)
-	o.left(other)
-	require.Equal(t, first, o.draw(statusShown, dice))
-	require.Equal(t, other, o.draw(statusHidden, dice))
-	require.Zero(t, o.draw(statusDestroyed, dice))
-	require.NotZero(t, o.draw(statusUnknown, dice))
+	require.Zero(t, o.drawHandle(statusShown, dice))
+	o.checkEntered(first, 101)
+	o.checkEntered(other, 108)
+	o.checkLeft(other)
+	require.Equal(t, first, o.drawHandle(statusShown, dice))
+	require.Equal(t, other, o.drawHandle(statusHidden, dice))
+	require.Zero(t, o.drawHandle(statusDestroyed, dice))
+	require.NotZero(t, o.drawHandle(statusUnknown, dice))
 }

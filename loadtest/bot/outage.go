@@ -36,20 +36,20 @@ func (o outages) plus(p outages) outages {
 	}
 }
 
-// changed handles the client's state changes, which precede everything that a new
+// handleState handles the client's state changes, which precede everything that a new
 // session brings. A lobby may move a session before its Dial has returned.
-func (b *bot) changed(s client.StateChange) {
+func (b *bot) handleState(s client.StateChange) {
 	switch {
-	case b.client == nil: // before Dial has returned: joined reads the newest Welcome
+	case b.client == nil: // before Dial has returned: beginVisit reads the newest Welcome
 		b.forgetHandles(0, wire.MaxSlots)
 	case s.State == client.Reconnecting:
 		now := time.Now()
 		b.account.closeAtLoss(now, s.Err)
-		b.publish(now, false)
+		b.publishCounters(now, false)
 	case s.State == client.Joined && b.account.outage.lost:
-		b.rejoined(s)
+		b.continueSession(s)
 	case s.State == client.Joined && s.Moved:
-		b.combat.renew(false)
+		b.combat.forgetSession(false)
 		b.enterRoom()
 	}
 }
@@ -61,30 +61,30 @@ func (b *bot) enterRoom() {
 	b.oracle.patience = nameSeconds * uint32(w.TickHz)
 }
 
-// rejoined updates the memory of handles for the new session (B6).
-func (b *bot) rejoined(s client.StateChange) {
+// continueSession updates the memory of handles for the new session (B6).
+func (b *bot) continueSession(s client.StateChange) {
 	w := b.client.Welcome()
 	b.oracle.patience = nameSeconds * uint32(w.TickHz)
 	b.account.countRejoin(s)
 	if !s.Resumed {
-		b.combat.renew(false)
+		b.combat.forgetSession(false)
 	}
 	switch {
 	case s.Resumed:
 	case s.Moved:
 		b.enterRoom()
-	case s.NewWorld && b.oracle.precedes(w.GenerationFloor):
-		b.oracle.restart(w.GenerationFloor, w.MaxSlots)
+	case s.NewWorld && b.oracle.isBelow(w.GenerationFloor):
+		b.oracle.beginRun(w.GenerationFloor, w.MaxSlots)
 	case s.NewWorld:
 		b.forgetHandles(w.GenerationFloor, w.MaxSlots)
 	default:
-		b.oracle.renew()
+		b.oracle.beginSession()
 	}
 }
 
-// renew handles a new session in the same run of the world: destroyed handles stay so,
+// beginSession handles a new session in the same run of the world: destroyed handles stay so,
 // and the others are unknown until they are shown again.
-func (o *oracle) renew() {
+func (o *oracle) beginSession() {
 	for i := range o.known {
 		if m := &o.known[i]; o.fate(m) == statusDestroyed {
 			m.status = statusDestroyed
@@ -93,26 +93,26 @@ func (o *oracle) renew() {
 		}
 	}
 	o.deaths, o.tick, o.told = o.deaths[:0], 0, 0
-	o.hearing.renew()
+	o.hearing.renewSession()
 }
 
-// precedes reports whether all handles the oracle has seen are below a floor, and thus
+// isBelow reports whether all handles the oracle has seen are below a floor, and thus
 // from an earlier run.
-func (o *oracle) precedes(floor uint32) bool {
-	highest := o.tenants.highest()
+func (o *oracle) isBelow(floor uint32) bool {
+	highest := o.tenants.highestGeneration()
 	return highest == 0 || highest < floor
 }
 
-// restart handles another run of the world, above a floor: all earlier handles are dead
+// beginRun handles another run of the world, above a floor: all earlier handles are dead
 // and none may return (B6). Surviving entities have new handles.
-func (o *oracle) restart(floor, slots uint32) {
+func (o *oracle) beginRun(floor, slots uint32) {
 	o.floor, o.slots = floor, slots
 	for i := range o.known {
 		o.known[i].status = statusDestroyed
 	}
 	clear(o.owner)
 	o.deaths, o.tick, o.told = o.deaths[:0], 0, 0
-	o.hearing.renew()
+	o.hearing.renewSession()
 	o.flashes = newWindow[uint32](flashSerials) // another run counts from 1
 }
 

@@ -15,11 +15,11 @@ func TestOracleAcrossANewSession(t *testing.T) {
 	o := newOracle(0, 100, 1, 64)
 	dead, replaced, tenant, hidden, live := bulk.NewHandle(1, 3), bulk.NewHandle(2, 1), bulk.NewHandle(2, 3), bulk.NewHandle(3, 1), bulk.NewHandle(4, 1)
 	for i, h := range []bulk.Handle{dead, replaced, tenant, hidden, live} {
-		o.entered(h, uint64(i+1))
+		o.checkEntered(h, uint64(i+1))
 	}
-	o.destroyed(dead, 0)
-	o.left(hidden)
-	o.renew()
+	o.noteDestroyed(dead, 0)
+	o.checkLeft(hidden)
+	o.beginSession()
 	for _, h := range []bulk.Handle{dead, replaced} {
 		o.checkProbe(h, answer{verdict: wire.Stale})
 		o.checkAnswer(h, wire.StaleHandle, wire.Stale)
@@ -28,14 +28,14 @@ func TestOracleAcrossANewSession(t *testing.T) {
 		o.checkProbe(h, answer{verdict: wire.Pending})
 		o.checkAnswer(h, wire.UnknownHandle, wire.Pending)
 	}
-	o.entered(hidden, 4)
+	o.checkEntered(hidden, 4)
 	o.checkProbe(hidden, answer{verdict: wire.Live, present: true, handle: hidden, identity: 4})
 	require.Zero(t, o.confusions, "%v", o.recorded)
 
 	o.checkProbe(dead, answer{verdict: wire.Pending})
 	o.checkProbe(replaced, answer{verdict: wire.Pending})
-	o.entered(dead, 1)
-	o.entered(live, 77)
+	o.checkEntered(dead, 1)
+	o.checkEntered(live, 77)
 	require.EqualValues(t, 4, o.confusions, "B6: it lies")
 }
 
@@ -44,21 +44,21 @@ func TestOracleAcrossANewSession(t *testing.T) {
 func TestOracleAcrossARestart(t *testing.T) {
 	o := newOracle(0, 100, 1, 64)
 	live, hidden, next := bulk.NewHandle(1, 3), bulk.NewHandle(2, 5), bulk.NewHandle(1, 1001)
-	o.entered(live, 7)
-	o.entered(hidden, 8)
-	o.left(hidden)
-	require.True(t, o.precedes(1001))
-	require.False(t, o.precedes(5), "a handle of that generation was heard of")
-	o.restart(1001, 64)
+	o.checkEntered(live, 7)
+	o.checkEntered(hidden, 8)
+	o.checkLeft(hidden)
+	require.True(t, o.isBelow(1001))
+	require.False(t, o.isBelow(5), "a handle of that generation was heard of")
+	o.beginRun(1001, 64)
 	for _, h := range []bulk.Handle{live, hidden} {
 		o.checkProbe(h, answer{verdict: wire.Stale})
 		o.checkAnswer(h, wire.StaleHandle, wire.Stale)
 	}
-	o.entered(next, 7)
+	o.checkEntered(next, 7)
 	o.checkProbe(next, answer{verdict: wire.Live, present: true, handle: next, identity: 7})
 	require.Zero(t, o.confusions, "%v", o.recorded)
 
 	o.checkProbe(hidden, answer{verdict: wire.Hidden})
-	o.entered(hidden, 8)
+	o.checkEntered(hidden, 8)
 	require.EqualValues(t, 2, o.confusions, "B6: it lies")
 }

@@ -35,7 +35,7 @@ func (p *pilot) nextStick(x, z float64, seen bool) steering.Stick {
 		p.heading = math.Atan2(-z, -x) + p.rng.Float64() - 0.5
 		p.speed, p.left = 1, longestLeg
 	case !outside && p.left <= 0 || outside && p.left <= 0:
-		p.turn()
+		p.startLeg()
 	}
 	if !outside {
 		p.back = false
@@ -48,8 +48,8 @@ func (p *pilot) nextStick(x, z float64, seen bool) steering.Stick {
 	}
 }
 
-// turn starts another line. One in eight is a rest, so that some players' bodies sleep.
-func (p *pilot) turn() {
+// startLeg starts another line. One in eight is a rest, so that some players' bodies sleep.
+func (p *pilot) startLeg() {
 	p.back = false
 	p.heading = 2 * math.Pi * p.rng.Float64()
 	p.speed = 0.4 + 0.6*p.rng.Float64()

@@ -36,7 +36,7 @@ func TestPilotStaysInItsArea(t *testing.T) {
 // TestRestlessPilot steers in nearly every tick, and stays in its area too.
 func TestRestlessPilot(t *testing.T) {
 	const ticks = 60 * 600
-	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50, curve: Restless.curve()}
+	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50, curve: Restless.turnPerStep()}
 	var x, z float64
 	changes, last := 0, steering.Stick{}
 	for range ticks {

@@ -163,13 +163,13 @@ func TestLiveRepeatsItsHeader(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		require.Equal(t, want, grouped(n))
+		require.Equal(t, want, groupDigits(n))
 	}
 	for n, want := range map[uint64]string{
 		0: "0", 999: "999", 1000: "1.0k", 9949: "9.9k", 99949: "99.9k", 99950: "100k", 123456: "123k",
 		999949: "1000k", 999950: "1.0M", 4500000: "4.5M", 7000000000: "7.0G",
 	} {
-		require.Equal(t, want, short(n), "%d", n)
+		require.Equal(t, want, shortCount(n), "%d", n)
 	}
 }
 

@@ -28,7 +28,7 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	c.began = time.Now()
 	r := &run{config: c, begun: c.began, sampler: newSampler()}
 	for i := range c.Bots {
-		if c.attacks(i) {
+		if c.isAttacker(i) {
 			continue
 		}
 		r.bots = append(r.bots, newBot(i, c))
@@ -38,14 +38,14 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	}
 	timed, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
-	if err := r.bots[0].dial(timed); err != nil {
+	if err := r.bots[0].dialServer(timed); err != nil {
 		if ctx.Err() != nil {
 			return nil, errors.New("interrupted before the first bot had joined")
 		}
 		return nil, fmt.Errorf("no bot can join: %w", err)
 	}
-	r.play(timed, progress)
-	return r.report(ctx.Err() != nil), nil
+	r.playAll(timed, progress)
+	return r.newReport(ctx.Err() != nil), nil
 }
 
 // openPorts gives each portBots bots a common socket. If none can be opened, each of them opens
@@ -80,29 +80,29 @@ type run struct {
 	attacks  Attacks
 }
 
-// play runs all bots until ctx ends.
-func (r *run) play(ctx context.Context, progress func(*Progress)) {
+// playAll runs all bots until ctx ends.
+func (r *run) playAll(ctx context.Context, progress func(*Progress)) {
 	r.outcomes = make([]outcome, len(r.bots))
 	var playing sync.WaitGroup
 	for i, b := range r.bots {
-		playing.Go(func() { r.outcomes[i] = r.life(ctx, b) })
+		playing.Go(func() { r.outcomes[i] = r.playBot(ctx, b) })
 	}
-	r.attack(ctx, &playing)
+	r.startAttackers(ctx, &playing)
 	over := make(chan struct{})
 	go func() {
 		playing.Wait()
 		close(over)
 	}()
-	r.watch(ctx, over, progress)
+	r.watchRun(ctx, over, progress)
 }
 
-// watch takes a sample each second until the run is over.
-func (r *run) watch(ctx context.Context, over <-chan struct{}, progress func(*Progress)) {
+// watchRun takes a sample each second until the run is over.
+func (r *run) watchRun(ctx context.Context, over <-chan struct{}, progress func(*Progress)) {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	var storm <-chan time.Time
 	if r.config.Scenario == JoinStorm {
-		timer := time.NewTimer(time.Until(r.begun.Add(r.config.storm())))
+		timer := time.NewTimer(time.Until(r.begun.Add(r.config.stormStart())))
 		defer timer.Stop()
 		storm = timer.C
 	}
@@ -111,12 +111,12 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}, progress func(*Pr
 		case <-over:
 			return
 		case <-storm:
-			r.storm = r.witnessed()
+			r.storm = r.sumWitnessed()
 		case now := <-second.C:
 			if ctx.Err() != nil { // bots are already leaving
 				continue
 			}
-			p := r.sampler.sample(now.Sub(r.begun), r.bots, !r.config.Ordinary)
+			p := r.sampler.takeSample(now.Sub(r.begun), r.bots, !r.config.Ordinary)
 			if progress != nil {
 				progress(&p)
 			}
@@ -125,9 +125,9 @@ func (r *run) watch(ctx context.Context, over <-chan struct{}, progress func(*Pr
 	}
 }
 
-// witnessed sums up what a join storm's first bots have seen so far.
-func (r *run) witnessed() (sum outcome) {
-	for _, b := range r.bots[:r.config.witnesses()] {
+// sumWitnessed sums up what a join storm's first bots have seen so far.
+func (r *run) sumWitnessed() (sum outcome) {
+	for _, b := range r.bots[:r.config.witnessCount()] {
 		b.board.mu.Lock()
 		sum = sum.plus(b.board.total)
 		b.board.mu.Unlock()
@@ -135,18 +135,18 @@ func (r *run) witnessed() (sum outcome) {
 	return sum
 }
 
-// attack starts the attackers, which end with ctx.
-func (r *run) attack(ctx context.Context, playing *sync.WaitGroup) {
+// startAttackers starts the attackers, which end with ctx.
+func (r *run) startAttackers(ctx context.Context, playing *sync.WaitGroup) {
 	r.attacks.Closed, r.attacks.Refused = map[string]uint64{}, map[string]uint64{}
 	var mu sync.Mutex
 	for i := range r.config.Bots {
-		if !r.config.attacks(i) {
+		if !r.config.isAttacker(i) {
 			continue
 		}
 		a := newAttacker(i, r.config)
 		playing.Go(func() {
-			pause(ctx, r.config.turn(i))
-			done := a.attack(ctx, i/2)
+			pauseFor(ctx, r.config.turnToDial(i))
+			done := a.repeatAttack(ctx, i/2)
 			mu.Lock()
 			r.attacks.add(done)
 			mu.Unlock()
@@ -154,20 +154,20 @@ func (r *run) attack(ctx context.Context, playing *sync.WaitGroup) {
 	}
 }
 
-// life runs one bot from its turn to dial to its end.
-func (r *run) life(ctx context.Context, b *bot) outcome {
+// playBot runs one bot from its turn to dial to its end.
+func (r *run) playBot(ctx context.Context, b *bot) outcome {
 	if b.number > 0 {
-		pause(ctx, r.config.turn(b.number))
+		pauseFor(ctx, r.config.turnToDial(b.number))
 		if ctx.Err() != nil {
 			return outcome{} // never dialled: neither connected nor failed
 		}
-		if err := b.dial(ctx); err != nil {
+		if err := b.dialServer(ctx); err != nil {
 			return r.dialFailed(ctx, b, err)
 		}
 	}
 	for {
-		staying, leave := r.stay(ctx, b)
-		err := b.play(staying)
+		staying, leave := r.startVisit(ctx, b)
+		err := b.playUntil(staying)
 		leave()
 		if err == nil {
 			err = b.account.lostError()
@@ -176,21 +176,21 @@ func (r *run) life(ctx context.Context, b *bot) outcome {
 			}
 		}
 		if err != nil {
-			return r.broken(b, err)
+			return r.endBroken(b, err)
 		}
-		total := b.end(nil)
+		total := b.endRun(nil)
 		if ctx.Err() != nil {
 			return total
 		}
-		b.renew()
-		if err := b.dial(ctx); err != nil {
+		b.prepareVisit()
+		if err := b.dialServer(ctx); err != nil {
 			return r.dialFailed(ctx, b, err)
 		}
 	}
 }
 
-// stay returns the context of one visit: for Churn it ends early.
-func (r *run) stay(ctx context.Context, b *bot) (context.Context, context.CancelFunc) {
+// startVisit returns the context of one visit: for Churn it ends early.
+func (r *run) startVisit(ctx context.Context, b *bot) (context.Context, context.CancelFunc) {
 	if r.config.Scenario != Churn {
 		return context.WithCancel(ctx)
 	}
@@ -203,19 +203,19 @@ func (r *run) dialFailed(ctx context.Context, b *bot, err error) outcome {
 	if ctx.Err() != nil {
 		return b.account.past
 	}
-	return r.broken(b, err)
+	return r.endBroken(b, err)
 }
 
-func (r *run) broken(b *bot, err error) outcome {
+func (r *run) endBroken(b *bot, err error) outcome {
 	r.config.Log.Warn("bot failed", zap.Int("bot", b.number), zap.Error(err))
-	return b.end(err)
+	return b.endRun(err)
 }
 
-// report sums up all bots after they have ended.
-func (r *run) report(interrupted bool) *Report {
+// newReport sums up all bots after they have ended.
+func (r *run) newReport(interrupted bool) *Report {
 	report := &Report{
 		Scenario: r.config.Scenario, Seed: r.config.Seed, Bots: len(r.bots),
-		DurationS: rounded(time.Since(r.begun).Seconds(), 3), Interrupted: interrupted,
+		DurationS: roundDown(time.Since(r.begun).Seconds(), 3), Interrupted: interrupted,
 	}
 	var total outcome
 	var combat CombatChecks
@@ -247,11 +247,11 @@ func (r *run) report(interrupted bool) *Report {
 				report.Confusions = append(report.Confusions, c)
 			}
 		}
-		r.sampler.collect(b)
+		r.sampler.collectSamples(b)
 	}
-	report.Net = total.net()
+	report.Net = total.netReport()
 	if !r.config.Ordinary {
-		report.Motion = exact.report(exact.Owed, total.seconds)
+		report.Motion = exact.motionReport(exact.Owed, total.seconds)
 	}
 	report.Net.Latency = latencyOf(r.sampler.all)
 	report.Input = inputLatencyOf(r.sampler.inputs)
@@ -273,12 +273,12 @@ func (r *run) report(interrupted bool) *Report {
 // stormReport compares what the witnesses saw by the end with what they had seen when
 // the storm began.
 func (r *run) stormReport() *Storm {
-	first := r.config.witnesses()
+	first := r.config.witnessCount()
 	var end outcome
 	for _, o := range r.outcomes[:first] {
 		end = end.plus(o)
 	}
-	n := outcome{expected: end.expected - r.storm.expected, received: end.received - r.storm.received}.net()
+	n := outcome{expected: end.expected - r.storm.expected, received: end.received - r.storm.received}.netReport()
 	s := &Storm{Witnesses: first, SnapshotsExpected: n.SnapshotsExpected, SnapshotsReceived: n.SnapshotsReceived, DeliveredRatio: n.DeliveredRatio}
 	var last time.Duration
 	for _, o := range r.outcomes[first:] {
@@ -287,7 +287,7 @@ func (r *run) stormReport() *Storm {
 		}
 		last = max(last, o.joins[0])
 	}
-	in := rounded(last.Seconds(), 3)
+	in := roundDown(last.Seconds(), 3)
 	s.AllInS = &in
 	return s
 }

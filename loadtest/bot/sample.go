@@ -28,13 +28,13 @@ func newSampler() *sampler {
 	}
 }
 
-// sample sums up the boards and collects new latencies.
-func (s *sampler) sample(elapsed time.Duration, bots []*bot, simulate bool) Progress {
+// takeSample sums up the boards and collects new latencies.
+func (s *sampler) takeSample(elapsed time.Duration, bots []*bot, simulate bool) Progress {
 	p := Progress{ElapsedS: elapsed.Seconds(), Bots: len(bots)}
 	var now outcome
 	var exact exactness
 	for _, b := range bots {
-		s.collect(b)
+		s.collectSamples(b)
 		b.board.mu.Lock()
 		if b.board.connected {
 			p.Connected++
@@ -58,10 +58,10 @@ func (s *sampler) sample(elapsed time.Duration, bots []*bot, simulate bool) Prog
 		bytes: now.bytes - s.before.bytes, expected: now.expected - s.before.expected, received: now.received - s.before.received,
 		frames: now.frames - s.before.frames, rows: now.rows - s.before.rows,
 		seconds: seconds,
-	}.net()
+	}.netReport()
 	if simulate {
-		p.Motion = exact.report(exact.MotionStats.Owed-s.exact.MotionStats.Owed, seconds)
-		p.Motion.CleanBodies = mean(exact.clean-s.exact.clean, exact.looks-s.exact.looks)
+		p.Motion = exact.motionReport(exact.MotionStats.Owed-s.exact.MotionStats.Owed, seconds)
+		p.Motion.CleanBodies = meanOf(exact.clean-s.exact.clean, exact.looks-s.exact.looks)
 	}
 	p.Net.Latency = latencyOf(s.recent)
 	s.recent.Reset()
@@ -69,8 +69,8 @@ func (s *sampler) sample(elapsed time.Duration, bots []*bot, simulate bool) Prog
 	return p
 }
 
-// collect moves the latencies off a bot's board.
-func (s *sampler) collect(b *bot) {
+// collectSamples moves the latencies off a bot's board.
+func (s *sampler) collectSamples(b *bot) {
 	b.board.mu.Lock()
 	defer b.board.mu.Unlock()
 	for _, v := range b.board.latencies {
@@ -89,16 +89,16 @@ func (s *sampler) collect(b *bot) {
 	b.board.errors = b.board.errors[:0]
 }
 
-// net returns the network part of an outcome, without latencies.
-func (o outcome) net() Net {
+// netReport returns the network part of an outcome, without latencies.
+func (o outcome) netReport() Net {
 	n := Net{SnapshotsExpected: o.expected, SnapshotsReceived: min(o.received, o.expected)}
 	if o.seconds > 0 {
-		n.BytesPerClientS = rounded(float64(o.bytes)/o.seconds, 1)
-		n.RowsPerClientS = rounded(float64(o.rows)/o.seconds, 1)
-		n.SnapshotHz = rounded(float64(o.frames)/o.seconds, 2)
+		n.BytesPerClientS = roundDown(float64(o.bytes)/o.seconds, 1)
+		n.RowsPerClientS = roundDown(float64(o.rows)/o.seconds, 1)
+		n.SnapshotHz = roundDown(float64(o.frames)/o.seconds, 2)
 	}
 	if o.expected > 0 {
-		ratio := rounded(float64(n.SnapshotsReceived)/float64(o.expected), 6)
+		ratio := roundDown(float64(n.SnapshotsReceived)/float64(o.expected), 6)
 		n.DeliveredRatio = &ratio
 	}
 	return n
@@ -133,9 +133,9 @@ func joinsOf(joins []time.Duration) Joins {
 	return Joins{Count: uint64(len(joins)), P50Ms: l.P50Ms, P99Ms: l.P99Ms, MaxMs: l.MaxMs}
 }
 
-// rounded keeps the significant digits. It rounds down, so that a ratio of 1 means
+// roundDown keeps the significant digits. It rounds down, so that a ratio of 1 means
 // nothing is missing.
-func rounded(v float64, digits int) float64 {
+func roundDown(v float64, digits int) float64 {
 	unit := math.Pow10(digits)
 	return math.Floor(v*unit) / unit
 }

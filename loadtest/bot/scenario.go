@@ -55,21 +55,21 @@ func (s Scenario) validate() error {
 	return fmt.Errorf("bot: scenario %q%s, want one of %s", string(s), hint, strings.Join(names, ", "))
 }
 
-// curve returns how far a bot turns with every input, in radians.
-func (s Scenario) curve() float64 {
+// turnPerStep returns how far a bot turns with every input, in radians.
+func (s Scenario) turnPerStep() float64 {
 	if s == Restless {
 		return restlessCurve
 	}
 	return 0
 }
 
-// turn returns when bot i dials, from the start of the run.
-func (c Config) turn(i int) time.Duration {
+// turnToDial returns when bot i dials, from the start of the run.
+func (c Config) turnToDial(i int) time.Duration {
 	first := c.Bots
 	if c.Scenario == JoinStorm {
-		first = c.witnesses()
+		first = c.witnessCount()
 		if i >= first {
-			return c.storm()
+			return c.stormStart()
 		}
 	}
 	return c.Ramp * time.Duration(i) / time.Duration(first)
@@ -79,17 +79,17 @@ func (c Config) turn(i int) time.Duration {
 func (c Config) RampEnd() time.Duration {
 	c = c.withDefaults()
 	if c.Scenario == JoinStorm {
-		return c.storm()
+		return c.stormStart()
 	}
 	return c.Ramp
 }
 
-// witnesses is the number of bots that join before a join storm.
-func (c Config) witnesses() int { return max(c.Bots/5, 1) }
+// witnessCount is the number of bots that join before a join storm.
+func (c Config) witnessCount() int { return max(c.Bots/5, 1) }
 
-// storm is when a join storm starts, from the start of the run.
-func (c Config) storm() time.Duration { return c.Ramp + stormAfter }
+// stormStart is when a join storm starts, from the start of the run.
+func (c Config) stormStart() time.Duration { return c.Ramp + stormAfter }
 
-// attacks reports whether bot i is an attacker. The first bot is not: it tests whether
+// isAttacker reports whether bot i is an attacker. The first bot is not: it tests whether
 // the server answers.
-func (c Config) attacks(i int) bool { return c.Scenario == Hostile && i%2 == 1 }
+func (c Config) isAttacker(i int) bool { return c.Scenario == Hostile && i%2 == 1 }

@@ -15,13 +15,13 @@ type sightings struct {
 	n     int
 }
 
-func (s *sightings) add(tick uint32) {
+func (s *sightings) addTick(tick uint32) {
 	s.ticks[s.n%len(s.ticks)] = tick
 	s.n++
 }
 
-// around returns the ticks next to a moment, the later one at or after it; 0 is none.
-func (s *sightings) around(moment float64) (before, after uint32) {
+// ticksAround returns the ticks next to a moment, the later one at or after it; 0 is none.
+func (s *sightings) ticksAround(moment float64) (before, after uint32) {
 	for _, t := range s.ticks[:min(s.n, len(s.ticks))] {
 		if float64(t) <= moment {
 			before = max(before, t)
@@ -45,7 +45,7 @@ func (c *combat) noteSighting(e *client.Entity) {
 		s = &sightings{}
 		c.avatars[e.Handle()] = s
 	}
-	s.add(e.Tick())
+	s.addTick(e.Tick())
 }
 
 const (
@@ -72,8 +72,8 @@ type shot struct {
 	drawn  []drawn
 }
 
-// shoot shoots at an avatar as it is drawn, if that is due.
-func (c *combat) shoot(now time.Time) error {
+// shootIfDue shoots at an avatar as it is drawn, if that is due.
+func (c *combat) shootIfDue(now time.Time) error {
 	own, ok := c.prediction.State()
 	if now.Before(c.nextShot) || !ok || c.moment.Tick == 0 {
 		return nil
@@ -88,10 +88,10 @@ func (c *combat) shoot(now time.Time) error {
 		if !ok {
 			continue
 		}
-		before, after := seen.around(c.moment.Tick)
+		before, after := seen.ticksAround(c.moment.Tick)
 		d := drawn{h, body.Position, before > 0 && after > 0 && after-before <= certainGap}
 		s.drawn = append(s.drawn, d)
-		if far := distance(body.Position, own.Position); far < best && far > 2 && far < float64(c.rules.Range) {
+		if far := distanceOf(body.Position, own.Position); far < best && far > 2 && far < float64(c.rules.Range) {
 			best, s.target = far, h
 			s.aim = math.Atan2(float64(body.Position[2]-own.Position[2]), float64(body.Position[0]-own.Position[0]))
 		}
@@ -121,16 +121,16 @@ func (c *combat) checkShot(s shot, a messages.Shot) {
 	default:
 		c.checks.Blocked++
 	}
-	o.learn(a.Hit)
+	o.learnHandle(a.Hit)
 	if a.Hit != 0 && a.Hit == c.client.Controlled() {
-		o.confuse(a.Hit, 0, "B13: this bot has hit itself")
+		o.reportConfusion(a.Hit, 0, "B13: this bot has hit itself")
 	}
 	drawnTick, view := uint16(s.moment/256), int32(a.View)<<8|int32(a.Fraction)
 	later := int32(int16(a.View-drawnTick))*256 + view&255 - int32(s.moment&255)
 	if later != 0 || !a.Named {
 		c.checks.Capped++
 		if age := a.Tick - a.View; later > 0 && age+1 < c.rules.ViewTicks {
-			o.confuse(s.target, 0, "B13: a shot is judged %.1f ticks later than it was drawn, %d ticks ago, and %d are allowed", float64(later)/256, age, c.rules.ViewTicks)
+			o.reportConfusion(s.target, 0, "B13: a shot is judged %.1f ticks later than it was drawn, %d ticks ago, and %d are allowed", float64(later)/256, age, c.rules.ViewTicks)
 		}
 		return
 	}
@@ -144,9 +144,9 @@ func (c *combat) checkShot(s shot, a messages.Shot) {
 		within := along > 0 && along < float64(c.rules.Range)
 		switch {
 		case a.Hit == 0 && within && away < float64(c.rules.Radius)-certainMetres:
-			o.confuse(d.handle, 0, "B13: a shot passes %.2f m from where it was drawn, and hits nothing", away)
+			o.reportConfusion(d.handle, 0, "B13: a shot passes %.2f m from where it was drawn, and hits nothing", away)
 		case a.Hit == d.handle && (along < -float64(c.rules.Radius) || away > float64(c.rules.Radius)+certainMetres):
-			o.confuse(d.handle, 0, "B13: a shot hits it, and it was drawn %.2f m from there", away)
+			o.reportConfusion(d.handle, 0, "B13: a shot hits it, and it was drawn %.2f m from there", away)
 		}
 	}
 	if judged {

@@ -57,7 +57,7 @@ func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error
 		config.Addr, config.Socket = "", nil
 		joined, err := s.Dial(config)
 		require.NoError(s.t, err)
-		b.joined(joined.Client)
+		b.beginVisit(joined.Client)
 		step := frame(b)
 		joined.EachFrame(60, func() error { return step(time.Unix(0, 0).Add(s.Now())) })
 		s.bots = append(s.bots, b)

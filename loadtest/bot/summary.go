@@ -24,17 +24,17 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 	}
 	bots := "1 bot"
 	if r.Bots != 1 {
-		bots = grouped(r.Bots) + " bots"
+		bots = groupDigits(r.Bots) + " bots"
 	}
 	line("run", "%.1f s with %s%s", r.DurationS, bots, ended)
 	if t := r.Tick; t != nil {
 		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps, %d a second, %s late",
-			t.P50Ms, t.P99Ms, t.MaxMs, grouped(t.Count), t.RateHz, grouped(t.Late))
+			t.P50Ms, t.P99Ms, t.MaxMs, groupDigits(t.Count), t.RateHz, groupDigits(t.Late))
 	}
 	if o := r.World; o != nil {
-		spawned := fmt.Sprintf("%s spawned, %s of them into a slot used before; %s destroyed", grouped(o.Spawned), grouped(o.Reused), grouped(o.Destroyed))
+		spawned := fmt.Sprintf("%s spawned, %s of them into a slot used before; %s destroyed", groupDigits(o.Spawned), groupDigits(o.Reused), groupDigits(o.Destroyed))
 		if strings.Trim(o.StateHash, "0") != "" {
-			line("world", "%s entities: %s awake, %s asleep", grouped(o.Entities), grouped(o.Awake), grouped(o.Asleep))
+			line("world", "%s entities: %s awake, %s asleep", groupDigits(o.Entities), groupDigits(o.Awake), groupDigits(o.Asleep))
 			line("", "%s", spawned)
 			line("", "state hash %s", o.StateHash)
 		} else { // rooms, which have ended
@@ -46,11 +46,11 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 			c.CPUMicrosPerSnapshot, c.Cores, c.PacketsPerSnapshot, c.BytesPerSnapshot, float64(c.ResidentBytes)/1e6)
 	}
 	n := r.Net
-	line("snapshots", "%s of %s received%s; each client was shown %.1f ticks a second", grouped(n.SnapshotsReceived), grouped(n.SnapshotsExpected), percent(n.DeliveredRatio), n.SnapshotHz)
+	line("snapshots", "%s of %s received%s; each client was shown %.1f ticks a second", groupDigits(n.SnapshotsReceived), groupDigits(n.SnapshotsExpected), formatPercent(n.DeliveredRatio), n.SnapshotHz)
 	line("download", "%.2f kB/s and %.1f rows a second a client", n.BytesPerClientS/1000, n.RowsPerClientS)
 	if m := r.Motion; m != nil {
 		line("clean", "%.1f bodies computed by each client; owed: %.1f exact states a second", m.CleanBodies, m.OwedPerClientS)
-		line("", "%s body-ticks, %s of them again; %s overruns", grouped(m.BodyTicks), grouped(m.Rerun), grouped(m.Overruns))
+		line("", "%s body-ticks, %s of them again; %s overruns", groupDigits(m.BodyTicks), groupDigits(m.Rerun), groupDigits(m.Overruns))
 	}
 	if l := n.Latency; l.MaxMs != nil {
 		line("latency", "p50 %.2f   p90 %.2f   p99 %.2f   p99.9 %.2f   max %.2f ms", *l.P50Ms, *l.P90Ms, *l.P99Ms, *l.P999Ms, *l.MaxMs)
@@ -61,25 +61,25 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 		line("", "(changed course until drawn in the bot's own avatar, without prediction)")
 	}
 	if j := r.Joins; j.MaxMs != nil {
-		line("joins", "%s: p50 %.0f   p99 %.0f   max %.0f ms from dial to first snapshot", grouped(j.Count), *j.P50Ms, *j.P99Ms, *j.MaxMs)
+		line("joins", "%s: p50 %.0f   p99 %.0f   max %.0f ms from dial to first snapshot", groupDigits(j.Count), *j.P50Ms, *j.P99Ms, *j.MaxMs)
 	}
 	if o := r.Outages; o.Lost > 0 {
 		line("outages", "%s connections lost: %s sessions resumed, %s anew, %s in another run of the world; %s commands without an answer",
-			grouped(o.Lost), grouped(o.Resumed), grouped(o.Anew), grouped(o.NewWorlds), grouped(o.Unanswered))
+			groupDigits(o.Lost), groupDigits(o.Resumed), groupDigits(o.Anew), groupDigits(o.NewWorlds), groupDigits(o.Unanswered))
 		if o.MaxMs != nil {
 			line("", "p50 %.0f   p99 %.0f   max %.0f ms from the last snapshot before to the first one after", *o.P50Ms, *o.P99Ms, *o.MaxMs)
 		}
 	}
 	r.writeScenario(line)
 	h := r.Handles
-	line("probes", "%s live   %s hidden   %s pending   %s stale", grouped(h.Live), grouped(h.Hidden), grouped(h.Pending), grouped(h.Stale))
+	line("probes", "%s live   %s hidden   %s pending   %s stale", groupDigits(h.Live), groupDigits(h.Hidden), groupDigits(h.Pending), groupDigits(h.Stale))
 	if r.Forgotten > 0 {
-		line("", "%s handles forgotten: more than the bots remember", grouped(r.Forgotten))
+		line("", "%s handles forgotten: more than the bots remember", groupDigits(r.Forgotten))
 	}
-	line("commands", "%s sent: %s executed, %s rejected", grouped(h.CommandsSent), grouped(h.CommandsExecuted), grouped(h.CommandsRejected))
+	line("commands", "%s sent: %s executed, %s rejected", groupDigits(h.CommandsSent), groupDigits(h.CommandsExecuted), groupDigits(h.CommandsRejected))
 	if e := r.Heard; e != (Heard{}) {
 		line("events", "%s reliable and %s unreliable; %s names, %s renames and %s causes of death checked",
-			grouped(e.Reliable), grouped(e.Unreliable), grouped(e.Names), grouped(e.Renames), grouped(e.Causes))
+			groupDigits(e.Reliable), groupDigits(e.Unreliable), groupDigits(e.Names), groupDigits(e.Renames), groupDigits(e.Causes))
 	}
 	r.writeTroubles(&b)
 	_, err := io.WriteString(w, b.String())
@@ -93,25 +93,25 @@ func (r *Report) writeScenario(line func(name, format string, args ...any)) {
 		if s.AllInS != nil {
 			in = fmt.Sprintf("all in after %.2f s", *s.AllInS)
 		}
-		line("storm", "%s; those %s who were there before received %s of %s snapshots%s", in, grouped(s.Witnesses),
-			grouped(s.SnapshotsReceived), grouped(s.SnapshotsExpected), percent(s.DeliveredRatio))
+		line("storm", "%s; those %s who were there before received %s of %s snapshots%s", in, groupDigits(s.Witnesses),
+			groupDigits(s.SnapshotsReceived), groupDigits(s.SnapshotsExpected), formatPercent(s.DeliveredRatio))
 	}
 	if c := r.Combat; c != nil {
-		line("shots", "%s at avatars as drawn: %s hit, %s hit another one, %s missed", grouped(c.Shots), grouped(c.Hits), grouped(c.Blocked), grouped(c.Missed))
-		line("", "%s judged by another moment than drawn: too old, or not acknowledged; %s answers recomputed", grouped(c.Capped), grouped(c.Judged))
-		line("missiles", "%s provisional handles: %s became missiles, %s of which died unseen; %s rejected", grouped(c.Provisionals), grouped(c.Bound), grouped(c.Unseen), grouped(c.Rejected))
-		line("predicted", "%s states agree with the server's, %s were corrected, %s of these without a cause", grouped(c.Agreed), grouped(c.Corrected), grouped(c.Unexplained))
+		line("shots", "%s at avatars as drawn: %s hit, %s hit another one, %s missed", groupDigits(c.Shots), groupDigits(c.Hits), groupDigits(c.Blocked), groupDigits(c.Missed))
+		line("", "%s judged by another moment than drawn: too old, or not acknowledged; %s answers recomputed", groupDigits(c.Capped), groupDigits(c.Judged))
+		line("missiles", "%s provisional handles: %s became missiles, %s of which died unseen; %s rejected", groupDigits(c.Provisionals), groupDigits(c.Bound), groupDigits(c.Unseen), groupDigits(c.Rejected))
+		line("predicted", "%s states agree with the server's, %s were corrected, %s of these without a cause", groupDigits(c.Agreed), groupDigits(c.Corrected), groupDigits(c.Unexplained))
 		if c.MaxMm != nil {
 			line("", "error p50 %.0f   p99 %.0f   max %.0f mm", *c.P50Mm, *c.P99Mm, *c.MaxMm)
 		}
 	}
 	if a := r.Attacks; a != nil {
-		line("attacks", "%s attackers: %s sessions, %s half-open handshakes, %s messages", grouped(a.Attackers), grouped(a.Sessions), grouped(a.HalfOpen), grouped(a.Messages))
+		line("attacks", "%s attackers: %s sessions, %s half-open handshakes, %s messages", groupDigits(a.Attackers), groupDigits(a.Sessions), groupDigits(a.HalfOpen), groupDigits(a.Messages))
 		for _, code := range slices.Sorted(maps.Keys(a.Closed)) {
-			line("", "%s closed as %s", grouped(a.Closed[code]), code)
+			line("", "%s closed as %s", groupDigits(a.Closed[code]), code)
 		}
 		for _, code := range slices.Sorted(maps.Keys(a.Refused)) {
-			line("", "%s commands refused as %s", grouped(a.Refused[code]), code)
+			line("", "%s commands refused as %s", groupDigits(a.Refused[code]), code)
 		}
 	}
 }
@@ -137,20 +137,20 @@ func (r *Report) writeTroubles(b *strings.Builder) {
 		}
 	}
 	if len(r.Divergences) > 0 {
-		fmt.Fprintf(b, "\n  audits that failed (%d of %s)\n", len(r.Divergences), grouped(r.Motion.Faults))
+		fmt.Fprintf(b, "\n  audits that failed (%d of %s)\n", len(r.Divergences), groupDigits(r.Motion.Faults))
 		for _, d := range r.Divergences {
 			fmt.Fprintf(b, "    %v\n", d)
 		}
 	}
 	if len(r.Confusions) > 0 {
-		fmt.Fprintf(b, "\n  confusions (%d of %s)\n", len(r.Confusions), grouped(r.Handles.Confusions))
+		fmt.Fprintf(b, "\n  confusions (%d of %s)\n", len(r.Confusions), groupDigits(r.Handles.Confusions))
 		for _, c := range r.Confusions {
 			fmt.Fprintf(b, "    %v\n", c)
 		}
 	}
 }
 
-func percent(ratio *float64) string {
+func formatPercent(ratio *float64) string {
 	if ratio == nil {
 		return ""
 	}

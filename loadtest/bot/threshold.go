@@ -35,7 +35,7 @@ func ParseThreshold(text string) (Threshold, error) {
 		if t.Limit, err = strconv.ParseFloat(strings.TrimSpace(limit), 64); err != nil || math.IsNaN(t.Limit) {
 			return Threshold{}, fmt.Errorf("threshold %q: %q is not a number", text, strings.TrimSpace(limit))
 		}
-		known := slices.Sorted(maps.Keys(metricsOf(measured())))
+		known := slices.Sorted(maps.Keys(metricsOf(measuredReport())))
 		if slices.Contains(known, t.Metric) {
 			return t, nil
 		}
@@ -88,11 +88,11 @@ func metricsOf(r *Report) map[string]float64 {
 		panic("bot: a report's JSON is none: " + err.Error())
 	}
 	metrics := map[string]float64{}
-	flatten(tree, metrics)
+	flattenTree(tree, metrics)
 	return metrics
 }
 
-func flatten(tree map[string]any, metrics map[string]float64) {
+func flattenTree(tree map[string]any, metrics map[string]float64) {
 	for name, value := range tree {
 		switch v := value.(type) {
 		case float64:
@@ -106,13 +106,13 @@ func flatten(tree map[string]any, metrics map[string]float64) {
 				}
 				continue
 			}
-			flatten(v, metrics)
+			flattenTree(v, metrics)
 		}
 	}
 }
 
-// measured returns a report in which everything was measured.
-func measured() *Report {
+// measuredReport returns a report in which everything was measured.
+func measuredReport() *Report {
 	v := 0.0
 	l := Latency{&v, &v, &v, &v, &v}
 	input := InputLatency{&v, &v, &v, &v}
@@ -139,13 +139,13 @@ func (r *Report) Passed(thresholds []Threshold) bool {
 func (r *Report) Checks(thresholds []Threshold) []Check {
 	h := r.Handles
 	all := []Check{
-		{r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%s of %s", grouped(r.Connected), grouped(r.Bots))},
-		{r.Failed == 0, "no bot failed", grouped(r.Failed) + " failed"},
+		{r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%s of %s", groupDigits(r.Connected), groupDigits(r.Bots))},
+		{r.Failed == 0, "no bot failed", groupDigits(r.Failed) + " failed"},
 		{h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes, %s commands and %s events",
-			grouped(h.Confusions), grouped(h.Probes), grouped(h.CommandsSent), grouped(r.Heard.Reliable+r.Heard.Unreliable))},
+			groupDigits(h.Confusions), groupDigits(h.Probes), groupDigits(h.CommandsSent), groupDigits(r.Heard.Reliable+r.Heard.Unreliable))},
 	}
 	if m := r.Motion; m != nil {
-		all = append(all, Check{m.Faults == 0, "no body diverged", fmt.Sprintf("%s faults in %s audits of computed bodies", grouped(m.Faults), grouped(m.Audits))})
+		all = append(all, Check{m.Faults == 0, "no body diverged", fmt.Sprintf("%s faults in %s audits of computed bodies", groupDigits(m.Faults), groupDigits(m.Audits))})
 	}
 	for _, t := range thresholds {
 		crossed, value := t.Crossed(r)

@@ -52,11 +52,11 @@ func TestNotMeasuredFails(t *testing.T) {
 
 // TestMetricNamesAreUnique: a threshold names exactly one number.
 func TestMetricNamesAreUnique(t *testing.T) {
-	text, err := json.Marshal(measured())
+	text, err := json.Marshal(sampleReport())
 	require.NoError(t, err)
 	var tree any
 	require.NoError(t, json.Unmarshal(text, &tree))
-	require.Len(t, metricsOf(measured()), numbers(tree))
+	require.Len(t, metricsOf(sampleReport()), numbers(tree))
 }
 
 // numbers counts the numbers in decoded JSON.

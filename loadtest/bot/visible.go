@@ -40,15 +40,15 @@ type view struct {
 	exact         bool       // the client computes the avatar: its picture turns in the last tick
 }
 
-// press records a change of course set at now for a tick.
-func (w *inputWatch) press(now time.Time, tick uint32, v view) {
+// beginWatch records a change of course set at now for a tick.
+func (w *inputWatch) beginWatch(now time.Time, tick uint32, v view) {
 	if !w.pending {
 		w.pending, w.pressed, w.tick, w.before, w.last = true, now, tick, v.velocity, v.tick
 	}
 }
 
-// observe returns the latency of the pending input if v is the first view with its effect.
-func (w *inputWatch) observe(now time.Time, v view) (latency time.Duration, ok bool) {
+// observeView returns the latency of the pending input if v is the first view with its effect.
+func (w *inputWatch) observeView(now time.Time, v view) (latency time.Duration, ok bool) {
 	waited := now.Sub(w.pressed)
 	switch {
 	case !w.pending:

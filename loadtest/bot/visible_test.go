@@ -55,7 +55,7 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 				p := &picture{bot: b}
 				pictures = append(pictures, p)
 				return func(now time.Time) error {
-					err := b.step(now)
+					err := b.playFrame(now)
 					p.draw(now)
 					return err
 				}

@@ -71,7 +71,7 @@ func newAdmin(text, tokenFile string) (*admin, error) {
 	return a, nil
 }
 
-func (a *admin) get(ctx context.Context, path string) (io.ReadCloser, error) {
+func (a *admin) getPath(ctx context.Context, path string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
 	if err != nil {
 		return nil, err
@@ -90,14 +90,14 @@ func (a *admin) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// now fetches the server's metrics and tick durations.
-func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
-	families, err := a.metrics(ctx)
+// serverNow fetches the server's metrics and tick durations.
+func (a *admin) serverNow(ctx context.Context) (*bot.ServerNow, error) {
+	families, err := a.getMetrics(ctx)
 	if err != nil {
 		return nil, err
 	}
 	asked := time.Now()
-	durations, err := a.durations(ctx)
+	durations, err := a.tickDurations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,24 +106,24 @@ func (a *admin) now(ctx context.Context) (*bot.ServerNow, error) {
 	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {
 		late += uint64(m.GetCounter().GetValue()) // of each kind of rooms
 	}
-	now := &bot.ServerNow{TickMeanMs: a.ticks.add(durations, late, asked)}
-	if t := a.ticks.report(); t != nil {
+	now := &bot.ServerNow{TickMeanMs: a.ticks.addTotal(durations, late, asked)}
+	if t := a.ticks.newReport(); t != nil {
 		now.TickP99Ms = t.P99Ms
 	}
 	for _, m := range families["worldd_entities"].GetMetric() {
 		n := int(m.GetGauge().GetValue())
 		switch {
-		case labelled(m, "state", "awake"):
+		case hasLabel(m, "state", "awake"):
 			now.Awake += n
-		case labelled(m, "state", "asleep"):
+		case hasLabel(m, "state", "asleep"):
 			now.Asleep += n
 		}
 	}
 	return now, nil
 }
 
-func (a *admin) metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	body, err := a.get(ctx, "/metrics")
+func (a *admin) getMetrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	body, err := a.getPath(ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -136,9 +136,9 @@ func (a *admin) metrics(ctx context.Context) (map[string]*dto.MetricFamily, erro
 	return families, nil
 }
 
-// durations fetches the durations of all ticks since the server's start.
-func (a *admin) durations(ctx context.Context) (*hdrhistogram.Histogram, error) {
-	body, err := a.get(ctx, "/ticks")
+// tickDurations fetches the durations of all ticks since the server's start.
+func (a *admin) tickDurations(ctx context.Context) (*hdrhistogram.Histogram, error) {
+	body, err := a.getPath(ctx, "/ticks")
 	if err != nil {
 		return nil, err
 	}
@@ -150,16 +150,16 @@ func (a *admin) durations(ctx context.Context) (*hdrhistogram.Histogram, error) 
 	return h, nil
 }
 
-// within is now with a timeout.
-func (a *admin) within(ctx context.Context, limit time.Duration) (*bot.ServerNow, error) {
+// serverNowWithin is now with a timeout.
+func (a *admin) serverNowWithin(ctx context.Context, limit time.Duration) (*bot.ServerNow, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return a.now(ctx)
+	return a.serverNow(ctx)
 }
 
-// profile fetches a CPU profile of the plateau and, at its end, heap and goroutine
+// saveProfiles fetches a CPU profile of the plateau and, at its end, heap and goroutine
 // profiles, into files in dir, which must exist.
-func (a *admin) profile(ctx context.Context, dir string, plateau time.Duration) error {
+func (a *admin) saveProfiles(ctx context.Context, dir string, plateau time.Duration) error {
 	seconds := max(1, int(min(plateau*3/4, longestProfile).Seconds()))
 	var errs []error
 	for _, p := range []struct{ path, file string }{
@@ -167,15 +167,15 @@ func (a *admin) profile(ctx context.Context, dir string, plateau time.Duration) 
 		{"/debug/pprof/heap", "heap.pprof"},
 		{"/debug/pprof/goroutine", "goroutine.pprof"},
 	} {
-		errs = append(errs, a.save(ctx, p.path, filepath.Join(dir, p.file)))
+		errs = append(errs, a.saveFile(ctx, p.path, filepath.Join(dir, p.file)))
 	}
 	return errors.Join(errs...)
 }
 
-// save fetches a profile. It replaces the file of an earlier run only when it has all of it, since a
+// saveFile fetches a profile. It replaces the file of an earlier run only when it has all of it, since a
 // CPU profile takes as long as it measures.
-func (a *admin) save(ctx context.Context, path, file string) error {
-	body, err := a.get(ctx, path)
+func (a *admin) saveFile(ctx context.Context, path, file string) error {
+	body, err := a.getPath(ctx, path)
 	if err != nil {
 		return err
 	}

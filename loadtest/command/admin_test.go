@@ -55,20 +55,20 @@ func TestAdminNow(t *testing.T) {
 	require.NoError(t, took.RecordValues(900_000, 50), "a slow start")
 	a := operator(t, took, &late)
 	began := time.Now()
-	now, err := a.now(t.Context())
+	now, err := a.serverNow(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bot.ServerNow{Awake: 12, Asleep: 34}, *now, "there is nothing to compare with")
-	require.Nil(t, a.ticks.report())
+	require.Nil(t, a.ticks.newReport())
 
 	require.NoError(t, took.RecordValues(2000, 58))
 	require.NoError(t, took.RecordValues(4000, 2))
 	late = 5
 	a.ticks.first = a.ticks.first.Add(-time.Second)
-	now, err = a.now(t.Context())
+	now, err = a.serverNow(t.Context())
 	require.NoError(t, err)
 	require.InEpsilon(t, (58*2.0+2*4)/60, now.TickMeanMs, 0.001)
 	require.InEpsilon(t, 4.0, now.TickP99Ms, 0.001)
-	tick := a.ticks.report()
+	tick := a.ticks.newReport()
 	require.LessOrEqual(t, tick.RateHz, 60)
 	require.GreaterOrEqual(t, float64(tick.RateHz), 60/(time.Second+time.Since(began)).Seconds()-1)
 	require.Equal(t, [2]uint64{60, 2}, [2]uint64{tick.Count, tick.Late})
@@ -76,27 +76,27 @@ func TestAdminNow(t *testing.T) {
 	require.InEpsilon(t, 4.0, tick.MaxMs, 0.001)
 
 	require.NoError(t, took.RecordValues(3000, 2))
-	now, err = a.now(t.Context())
+	now, err = a.serverNow(t.Context())
 	require.NoError(t, err)
 	require.InEpsilon(t, 3.0, now.TickMeanMs, 0.001, "since the last answer")
-	require.Equal(t, uint64(62), a.ticks.report().Count)
+	require.Equal(t, uint64(62), a.ticks.newReport().Count)
 }
 
 // A server that was killed and restarted counts from zero.
 func TestAdminOfARestart(t *testing.T) {
 	took, late := durations(), 3
 	a := operator(t, took, &late)
-	_, err := a.now(t.Context())
+	_, err := a.serverNow(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, took.RecordValues(2000, 60))
-	_, err = a.now(t.Context())
+	_, err = a.serverNow(t.Context())
 	require.NoError(t, err)
 	took.Reset()
 	require.NoError(t, took.RecordValues(7000, 10))
 	late = 1
-	_, err = a.now(t.Context())
+	_, err = a.serverNow(t.Context())
 	require.NoError(t, err)
-	tick := a.ticks.report()
+	tick := a.ticks.newReport()
 	require.Equal(t, [2]uint64{70, 1}, [2]uint64{tick.Count, tick.Late})
 	require.InEpsilon(t, 2.0, tick.P50Ms, 0.001)
 	require.InEpsilon(t, 7.0, tick.MaxMs, 0.001)
@@ -112,7 +112,7 @@ func TestAdminTellsNoTicks(t *testing.T) {
 	t.Cleanup(s.Close)
 	a, err := newAdmin(s.URL, "")
 	require.NoError(t, err)
-	_, err = a.now(t.Context())
+	_, err = a.serverNow(t.Context())
 	require.ErrorContains(t, err, "cannot read the admin port's ticks: not in HdrHistogram's format")
 }
 
@@ -121,7 +121,7 @@ func durations() *hdrhistogram.Histogram { return hdrhistogram.New(1, 60_000_000
 func TestAdminProfile(t *testing.T) {
 	a := operator(t, durations(), new(int))
 	dir := t.TempDir()
-	err := a.profile(t.Context(), dir, 8*time.Second)
+	err := a.saveProfiles(t.Context(), dir, 8*time.Second)
 	require.ErrorContains(t, err, "/debug/pprof/goroutine", "one that fails is named, the rest is there")
 	cpu, err := os.ReadFile(filepath.Join(dir, "cpu.pprof"))
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestAdminProfileBreaksOff(t *testing.T) {
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "cpu.pprof")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
-	require.Error(t, a.save(t.Context(), "/debug/pprof/profile", path))
+	require.Error(t, a.saveFile(t.Context(), "/debug/pprof/profile", path))
 	now, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "before", string(now))
@@ -152,7 +152,7 @@ func TestAdminProfileBreaksOff(t *testing.T) {
 func TestAdminAway(t *testing.T) {
 	a, err := newAdmin("127.0.0.1:1", "")
 	require.NoError(t, err)
-	_, err = a.now(t.Context())
+	_, err = a.serverNow(t.Context())
 	require.ErrorContains(t, err, "does not answer")
 }
 
@@ -167,9 +167,9 @@ func TestAdminToken(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600))
 	a, err := newAdmin(s.URL, file)
 	require.NoError(t, err)
-	_, err = a.metrics(t.Context())
+	_, err = a.getMetrics(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, a.save(t.Context(), "/debug/pprof/heap", filepath.Join(t.TempDir(), "heap")))
+	require.NoError(t, a.saveFile(t.Context(), "/debug/pprof/heap", filepath.Join(t.TempDir(), "heap")))
 	require.Equal(t, []string{"Bearer 0123456789abcdef", "Bearer 0123456789abcdef"}, sent)
 	_, err = newAdmin(s.URL, file+".missing")
 	require.ErrorContains(t, err, "--admin-token")

@@ -96,7 +96,7 @@ func (f *Flags) Validate() error {
 	for _, text := range f.Fail {
 		t, err := bot.ParseThreshold(text)
 		if err == nil {
-			err = f.measures(t)
+			err = f.checkMetric(t)
 		}
 		if err != nil {
 			return err
@@ -125,12 +125,12 @@ func (f *Flags) Validate() error {
 	if f.Admin != "" {
 		f.admin, err = newAdmin(f.Admin, f.AdminToken)
 	}
-	return errors.Join(err, f.config().Validate())
+	return errors.Join(err, f.botConfig().Validate())
 }
 
-// measures returns an error if the run does not measure t's metric: the threshold would
+// checkMetric returns an error if the run does not measure t's metric: the threshold would
 // always be crossed.
-func (f *Flags) measures(t bot.Threshold) error {
+func (f *Flags) checkMetric(t bot.Threshold) error {
 	v := 0.0
 	in := func(r bot.Report) bool {
 		_, measured := t.Crossed(&r)
@@ -158,7 +158,7 @@ func (f *Flags) measures(t bot.Threshold) error {
 	return nil
 }
 
-func (f *Flags) config() bot.Config {
+func (f *Flags) botConfig() bot.Config {
 	return bot.Config{
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
@@ -185,7 +185,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // of the program.
 func (f *Flags) Run(ctx context.Context, program string, player *bot.Player, stdout, stderr io.Writer) int {
 	f.player, f.program = player, program
-	if err := f.config().Validate(); err != nil { // of the game's bots
+	if err := f.botConfig().Validate(); err != nil { // of the game's bots
 		fmt.Fprintf(stderr, "%s: %v\n", program, err)
 		return exitUsage
 	}
@@ -205,10 +205,10 @@ func (f *Flags) Run(ctx context.Context, program string, player *bot.Player, std
 		fmt.Fprintf(stderr, "%s: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", f.program, f.TokenKey)
 	}
 	began := time.Now()
-	report, err := f.play(ctx, stderr)
+	report, err := f.playBots(ctx, stderr)
 	if report != nil { // even if something else failed
-		unwritten := html.Finish(report, page.About{Addr: f.Addr, Link: f.config().Link, Began: began, Thresholds: f.thresholds})
-		err = errors.Join(err, f.write(report, stdout, stderr), unwritten)
+		unwritten := html.Finish(report, page.About{Addr: f.Addr, Link: f.botConfig().Link, Began: began, Thresholds: f.thresholds})
+		err = errors.Join(err, f.writeReport(report, stdout, stderr), unwritten)
 	}
 	switch {
 	case err != nil:
@@ -223,11 +223,11 @@ func (f *Flags) Run(ctx context.Context, program string, player *bot.Player, std
 	return exitOK
 }
 
-// play runs the bots and samples the server if --admin is given.
-func (f *Flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error) {
+// playBots runs the bots and samples the server if --admin is given.
+func (f *Flags) playBots(ctx context.Context, stderr io.Writer) (*bot.Report, error) {
 	live := bot.NewLive(stderr, f.admin != nil)
 	if f.admin != nil {
-		if _, err := f.admin.within(ctx, firstAnswer); err != nil { // fail before the run
+		if _, err := f.admin.serverNowWithin(ctx, firstAnswer); err != nil { // fail before the run
 			return nil, err
 		}
 		defer http.DefaultClient.CloseIdleConnections()
@@ -235,12 +235,12 @@ func (f *Flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 	began := time.Now()
 	profiling, stopProfiling := context.WithCancel(ctx)
 	defer stopProfiling()
-	profiled := f.profile(profiling)
+	profiled := f.startProfiles(profiling)
 	var plateau meters // at its start
-	report, err := bot.Run(ctx, f.config(), func(p *bot.Progress) {
+	report, err := bot.Run(ctx, f.botConfig(), func(p *bot.Progress) {
 		if f.admin != nil {
-			p.Server, _ = f.admin.within(ctx, sampleAnswer) // a missing answer is a gap in the plot
-			if plateau.asked.IsZero() && p.ElapsedS >= f.config().RampEnd().Seconds() {
+			p.Server, _ = f.admin.serverNowWithin(ctx, sampleAnswer) // a missing answer is a gap in the plot
+			if plateau.asked.IsZero() && p.ElapsedS >= f.botConfig().RampEnd().Seconds() {
 				plateau = f.admin.meters
 			}
 		}
@@ -250,26 +250,26 @@ func (f *Flags) play(ctx context.Context, stderr io.Writer) (*bot.Report, error)
 		stopProfiling() // profiles without load are worthless
 	}
 	if report != nil && f.admin != nil {
-		report.Tick = f.admin.ticks.report()
+		report.Tick = f.admin.ticks.newReport()
 		report.Cost = costOf(plateau, f.admin.meters)
 	}
 	return report, errors.Join(err, profiled())
 }
 
-// profile fetches profiles in the background from the end of the ramp until ctx ends.
+// startProfiles fetches profiles in the background from the end of the ramp until ctx ends.
 // The returned function waits for them.
-func (f *Flags) profile(ctx context.Context) func() error {
+func (f *Flags) startProfiles(ctx context.Context) func() error {
 	if f.Profile == "" {
 		return func() error { return nil }
 	}
 	done := make(chan error, 1)
 	go func() {
-		ramp := f.config().RampEnd()
+		ramp := f.botConfig().RampEnd()
 		select {
 		case <-ctx.Done():
 			done <- nil // interrupted before the plateau
 		case <-time.After(ramp):
-			err := f.admin.profile(ctx, f.Profile, f.Duration-ramp)
+			err := f.admin.saveProfiles(ctx, f.Profile, f.Duration-ramp)
 			if ctx.Err() != nil {
 				err = nil // interrupted
 			}
@@ -279,8 +279,8 @@ func (f *Flags) profile(ctx context.Context) func() error {
 	return func() error { return <-done }
 }
 
-// write prints the result. With --json, the summary goes to standard error.
-func (f *Flags) write(report *bot.Report, stdout, stderr io.Writer) error {
+// writeReport prints the result. With --json, the summary goes to standard error.
+func (f *Flags) writeReport(report *bot.Report, stdout, stderr io.Writer) error {
 	summary := stdout
 	if f.JSON {
 		summary = stderr

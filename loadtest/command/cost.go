@@ -29,7 +29,7 @@ func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
 		m.snapshots += float64(one.GetHistogram().GetSampleCount())
 	}
 	for _, one := range families["worldd_bytes_total"].GetMetric() {
-		if labelled(one, "dir", "out") && labelled(one, "component", "state") {
+		if hasLabel(one, "dir", "out") && hasLabel(one, "component", "state") {
 			m.stateBytes += one.GetCounter().GetValue()
 		}
 	}
@@ -39,7 +39,7 @@ func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
 	return m
 }
 
-func labelled(m *dto.Metric, name, value string) bool {
+func hasLabel(m *dto.Metric, name, value string) bool {
 	for _, l := range m.GetLabel() {
 		if l.GetName() == name {
 			return l.GetValue() == value

@@ -25,27 +25,27 @@ type ticks struct {
 	first, last time.Time // of the answers
 }
 
-// add records the ticks since the last answer and returns their mean in milliseconds,
+// addTotal records the ticks since the last answer and returns their mean in milliseconds,
 // or 0.
-func (t *ticks) add(total *hdrhistogram.Histogram, late uint64, asked time.Time) (meanMs float64) {
+func (t *ticks) addTotal(total *hdrhistogram.Histogram, late uint64, asked time.Time) (meanMs float64) {
 	t.last = asked
 	if t.total == nil {
-		t.run, t.first = empty(total), asked
+		t.run, t.first = newEmptyLike(total), asked
 		t.total, t.totalLate = total, late
 		return 0
 	}
 	if total.TotalCount() < t.total.TotalCount() { // restarted: another server answers
-		t.total, t.totalLate = empty(total), 0
+		t.total, t.totalLate = newEmptyLike(total), 0
 	}
-	recent := difference(total, t.total)
+	recent := subtractHistogram(total, t.total)
 	t.run.Merge(recent)
 	t.late += late - min(late, t.totalLate)
 	t.total, t.totalLate = total, late
 	return recent.Mean() / 1000
 }
 
-// report returns the results, or nil without a completed tick.
-func (t *ticks) report() *bot.Tick {
+// newReport returns the results, or nil without a completed tick.
+func (t *ticks) newReport() *bot.Tick {
 	if t.run == nil || t.run.TotalCount() == 0 {
 		return nil
 	}
@@ -56,15 +56,15 @@ func (t *ticks) report() *bot.Tick {
 	}
 }
 
-// empty returns an empty histogram of h's shape.
-func empty(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+// newEmptyLike returns an empty histogram of h's shape.
+func newEmptyLike(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	h = h.Clone()
 	h.Reset()
 	return h
 }
 
-// difference returns h minus before.
-func difference(h, before *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+// subtractHistogram returns h minus before.
+func subtractHistogram(h, before *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	beyond, less := h.Export(), before.Export()
 	for i := range min(len(beyond.Counts), len(less.Counts)) {
 		beyond.Counts[i] = max(beyond.Counts[i]-less.Counts[i], 0)

@@ -21,13 +21,13 @@ type adminFlags struct {
 	AdminClientCA string   `name:"admin-client-ca" type:"path" placeholder:"FILE" help:"CA certificates (PEM): a client certificate signed by one of them replaces the token."`
 }
 
-// given reports whether a flag is set that requires --admin.
-func (c *adminFlags) given() bool {
+// anyGiven reports whether a flag is set that requires --admin.
+func (c *adminFlags) anyGiven() bool {
 	return len(c.AdminHost) > 0 || c.AdminToken != "" || c.AdminCert != "" || c.AdminClientCA != ""
 }
 
-// access loads the files.
-func (c *adminFlags) access(log *zap.Logger) (a server.AdminAccess, err error) {
+// newAccess loads the files.
+func (c *adminFlags) newAccess(log *zap.Logger) (a server.AdminAccess, err error) {
 	a.Hosts = c.AdminHost
 	if c.AdminToken != "" {
 		text, err := regularfile.Read(c.AdminToken, maxKeyBytes)
@@ -61,8 +61,8 @@ func (c *adminFlags) access(log *zap.Logger) (a server.AdminAccess, err error) {
 	return a, nil
 }
 
-// explained adds the flags that fix a configuration error.
-func explained(err error) error {
+// explainAdminError adds the flags that fix a configuration error.
+func explainAdminError(err error) error {
 	if errors.Is(err, server.ErrAdminExposed) {
 		return fmt.Errorf("%w: --admin-token FILE, or --admin-cert, --admin-key and --admin-client-ca", err)
 	}

@@ -17,7 +17,7 @@ func TestAdminTokenIsReadable(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "token")
 		require.NoError(t, os.WriteFile(path, []byte("0123456789abcdef"), mode))
 		core, logged := observer.New(zapcore.WarnLevel)
-		access, err := (&adminFlags{AdminToken: path}).access(zap.New(core))
+		access, err := (&adminFlags{AdminToken: path}).newAccess(zap.New(core))
 		require.NoError(t, err)
 		require.Equal(t, "0123456789abcdef", access.Token)
 		require.Equal(t, warned, logged.FilterMessageSnippet("can read the secret key").Len(), "%v", mode)

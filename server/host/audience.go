@@ -51,13 +51,13 @@ type lateAck struct {
 func newAudience(w *world.World, s *schema.Schema, t *rowcodec.Tables) (*audience, error) {
 	a := &audience{world: w, schema: s}
 	var err error
-	a.rep, err = replication.New(w, s, replication.Config{Coded: a.take, Tables: t})
+	a.rep, err = replication.New(w, s, replication.Config{Coded: a.takeRow, Tables: t})
 	return a, err
 }
 
-func (a *audience) full() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
+func (a *audience) isFull() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
 
-func (a *audience) take(row schema.Row, past *rowcodec.Past) {
+func (a *audience) takeRow(row schema.Row, past *rowcodec.Past) {
 	own := *past
 	own.Base = append([]uint32(nil), past.Base...)
 	own.Older = append([]uint32(nil), past.Older...)
@@ -74,27 +74,27 @@ func (a *audience) take(row schema.Row, past *rowcodec.Past) {
 	}
 }
 
-// watch sends the newest tick to every viewer.
-func (a *audience) watch() error {
+// showTick sends the newest tick to every viewer.
+func (a *audience) showTick() error {
 	a.rep.AfterStep()
 	a.ticks++
 	if len(a.viewers) == 0 {
-		a.seat()
+		a.addViewers()
 	}
 	if !a.rep.Due(0) {
 		return nil
 	}
 	a.rep.Capture()
 	for _, v := range a.viewers {
-		if err := v.look(a.world.Tick(), &a.sent); err != nil {
+		if err := v.encodeSnapshot(a.world.Tick(), &a.sent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// seat creates viewers at entities spread over the world's slots.
-func (a *audience) seat() {
+// addViewers creates viewers at entities spread over the world's slots.
+func (a *audience) addViewers() {
 	slots := a.world.Slots().Len()
 	for i := range uint64(trainingViewers) {
 		if h := a.world.Slots().Handle(uint32(i * uint64(slots) / trainingViewers)); h != 0 {
@@ -103,8 +103,8 @@ func (a *audience) seat() {
 	}
 }
 
-// look encodes a snapshot of a tick and acknowledges old ones.
-func (w *watcher) look(tick uint64, sent *traffic) error {
+// encodeSnapshot encodes a snapshot of a tick and acknowledges old ones.
+func (w *watcher) encodeSnapshot(tick uint64, sent *traffic) error {
 	for len(w.acks) > 0 && w.acks[0].due <= tick {
 		if err := w.viewer.Acknowledge(w.acks[0].ack); err != nil {
 			return err
@@ -156,9 +156,9 @@ func (p *program) watchRecording(ctx context.Context, name string, o Options, ta
 	if err != nil {
 		return nil, err
 	}
-	for err == nil && ctx.Err() == nil && !a.full() {
+	for err == nil && ctx.Err() == nil && !a.isFull() {
 		if err = replay.Next(); err == nil {
-			err = a.watch()
+			err = a.showTick()
 		}
 	}
 	if ctx.Err() != nil {

@@ -43,14 +43,14 @@ type childResult struct {
 	Divergences []bot.Divergence `json:"divergences"`
 }
 
-func (r *childResult) report() *bot.Report {
+func (r *childResult) newReport() *bot.Report {
 	r.Report.Forgotten = r.Forgotten
 	r.Report.Confusions, r.Report.Failures, r.Report.Divergences = r.Confusions, r.Failures, r.Divergences
 	return r.Report
 }
 
-// args returns a command line that parses to c.
-func (c *botsCommand) args() []string {
+// childArgs returns a command line that parses to c.
+func (c *botsCommand) childArgs() []string {
 	return []string{
 		"bots", "--addr=" + c.Addr, "--fingerprint=" + c.Fingerprint, flag("bots", c.Bots),
 		flag("duration", c.Duration), flag("seed", c.Seed), flag("area", c.Area), flag("room", c.Room),
@@ -67,7 +67,7 @@ func (c *botsCommand) run(ctx context.Context, p *program) error {
 	}()
 	out := json.NewEncoder(p.out)
 	report, err := bot.Run(ctx, bot.Config{
-		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Player: p.bots(),
+		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Player: p.botPlayer(),
 	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // a missing parent needs no progress
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})
@@ -89,7 +89,7 @@ func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress fu
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this executable to run the bots: %w", err)
 	}
-	child := exec.Command(self, c.args()...)
+	child := exec.Command(self, c.childArgs()...)
 	child.Stderr = stderr
 	lifeline, err := child.StdinPipe()
 	if err != nil {
@@ -134,7 +134,7 @@ func readChild(out io.Reader, progress func(bot.Progress)) (report *bot.Report, 
 		case line.Progress != nil:
 			progress(*line.Progress)
 		case line.Result != nil && line.Result.Report != nil:
-			report = line.Result.report()
+			report = line.Result.newReport()
 		case line.Error != "":
 			err = errors.New(line.Error)
 		}

@@ -44,8 +44,8 @@ func kindSymbols(s *schema.Schema) []byte {
 	return symbols
 }
 
-// symbol returns the symbol of e. Kinds added after the server's start share one.
-func (c *chart) symbol(e *client.Entity) byte {
+// symbolOf returns the symbol of e. Kinds added after the server's start share one.
+func (c *chart) symbolOf(e *client.Entity) byte {
 	switch {
 	case e.Handle() == c.of.Controlled():
 		return ownSymbol
@@ -61,12 +61,12 @@ type mark struct {
 	symbol byte
 }
 
-// marks returns all entities with bodies, the own one last, and extends the reach to them.
-func (c *chart) marks() (list []mark) {
+// visibleMarks returns all entities with bodies, the own one last, and extends the reach to them.
+func (c *chart) visibleMarks() (list []mark) {
 	own, _ := client.Body.Get(c.of.Replica().Entity(c.of.Controlled()))
 	for e := range c.of.Replica().All() {
 		if body, ok := client.Body.Get(e); ok {
-			m := mark{body.Position[0] - own.Position[0], body.Position[2] - own.Position[2], c.symbol(e)}
+			m := mark{body.Position[0] - own.Position[0], body.Position[2] - own.Position[2], c.symbolOf(e)}
 			c.reach = max(c.reach, m.x, -m.x, m.z, -m.z)
 			list = append(list, m)
 		}
@@ -75,11 +75,11 @@ func (c *chart) marks() (list []mark) {
 	return list
 }
 
-// draw returns a picture for a terminal of that size. Below it are the legend, the newest event
+// drawMap returns a picture for a terminal of that size. Below it are the legend, the newest event
 // and the state of the session.
-func (c *chart) draw(columns, lines int, event string) string {
+func (c *chart) drawMap(columns, lines int, event string) string {
 	columns, lines = max(columns, leastSize), max(lines-linesBelow, leastSize)
-	marks := c.marks()
+	marks := c.visibleMarks()
 	// A character is about twice as high as it is wide.
 	metres := max(2*c.reach/float32(columns-1), c.reach/float32(lines-1))
 	canvas := slices.Repeat([]byte{' '}, lines*columns)
@@ -94,12 +94,12 @@ func (c *chart) draw(columns, lines int, event string) string {
 	for line := range slices.Chunk(canvas, columns) {
 		fmt.Fprintf(&b, "%s\x1b[K\r\n", strings.TrimRight(string(line), " "))
 	}
-	fmt.Fprintf(&b, "%s\x1b[K\r\n%s\x1b[K\r\n%s\x1b[K", clip(c.legend(), columns), clip(event, columns), clip(c.status(), columns))
+	fmt.Fprintf(&b, "%s\x1b[K\r\n%s\x1b[K\r\n%s\x1b[K", clipText(c.legendLines(), columns), clipText(event, columns), clipText(c.statusLine(), columns))
 	return b.String()
 }
 
-// legend returns the own entity's fields, and the symbols with how many are in view.
-func (c *chart) legend() string {
+// legendLines returns the own entity's fields, and the symbols with how many are in view.
+func (c *chart) legendLines() string {
 	text := "no entity of your own"
 	if e := c.of.Replica().Entity(c.of.Controlled()); e != nil {
 		text = fmt.Sprintf("%c %v %s", ownSymbol, e.Handle(), fieldsBesideBody(e))
@@ -127,14 +127,14 @@ func fieldsBesideBody(e *client.Entity) string {
 	return text
 }
 
-// status returns a line about the session, and the keys.
-func (c *chart) status() string {
+// statusLine returns a line about the session, and the keys.
+func (c *chart) statusLine() string {
 	return fmt.Sprintf("%v  tick %d  rtt %d ms  arrows or WASD steer, . stops, q quits",
 		c.of.State(), c.of.Replica().Tick(), c.of.Stats().Clock.RTT.Milliseconds())
 }
 
-// clip returns the start of a text that fits into a line.
-func clip(text string, columns int) string {
+// clipText returns the start of a text that fits into a line.
+func clipText(text string, columns int) string {
 	r := []rune(text)
 	return string(r[:min(len(r), columns)])
 }

@@ -20,11 +20,11 @@ func (c *checkCommand) run(_ context.Context, p *program) error {
 	if p.Rooms != nil {
 		describe = p.checkRooms
 	}
-	summary, warnings, err := describe(Options{World: c.world()})
+	summary, warnings, err := describe(Options{World: c.worldName()})
 	if err != nil {
 		return err
 	}
-	name := cmp.Or(c.world(), p.Name)
+	name := cmp.Or(c.worldName(), p.Name)
 	for _, w := range warnings {
 		fmt.Fprintf(p.err, "%s: warning: %s\n", name, w)
 	}
@@ -33,13 +33,13 @@ func (c *checkCommand) run(_ context.Context, p *program) error {
 }
 
 func (p *program) checkWorld(o Options) (summary string, warnings []string, err error) {
-	g, err := p.build(o)
+	g, err := p.buildInstance(o)
 	if err != nil {
 		return "", nil, err
 	}
 	summary, warnings = g.Describe()
-	if _, err := p.host(g).config.NewCore(); err != nil {
-		return "", nil, mistake("%w", err)
+	if _, err := p.hostInstance(g).config.NewCore(); err != nil {
+		return "", nil, usageError("%w", err)
 	}
 	return summary, warnings, nil
 }

@@ -22,8 +22,8 @@ type connectFlags struct {
 	Tables      string `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by ${name} train."`
 }
 
-// dial joins a server as a client that declares game, or nothing: it reads the server's schema.
-func (f *connectFlags) dial(ctx context.Context, addr, name string, game *schema.Schema, events *client.Events) (*client.Client, error) {
+// dialServer joins a server as a client that declares game, or nothing: it reads the server's schema.
+func (f *connectFlags) dialServer(ctx context.Context, addr, name string, game *schema.Schema, events *client.Events) (*client.Client, error) {
 	c := client.Config{Addr: addr, Name: name, Schema: game, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
 	var err error
 	if c.Tables, err = loadTables(f.Tables); err != nil {
@@ -32,12 +32,12 @@ func (f *connectFlags) dial(ctx context.Context, addr, name string, game *schema
 	if f.TokenFile != "" {
 		text, err := regularfile.Read(f.TokenFile, maxKeyBytes)
 		if err != nil {
-			return nil, mistake("cannot read the token: %w", err)
+			return nil, usageError("cannot read the token: %w", err)
 		}
 		c.Token = bytes.TrimSpace(text)
 	}
 	if err := c.Validate(); err != nil {
-		return nil, mistake("%w", err)
+		return nil, usageError("%w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

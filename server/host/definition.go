@@ -118,18 +118,18 @@ var names = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 // Validate returns all contradictions in d.
 func (d *Definition) Validate() error {
 	var wrong complaints
-	wrong.add(!names.MatchString(d.Name), "the name %q: want lower-case letters, digits and hyphens", d.Name)
-	wrong.add(d.New == nil, "New is missing: it makes the world")
+	wrong.addIf(!names.MatchString(d.Name), "the name %q: want lower-case letters, digits and hyphens", d.Name)
+	wrong.addIf(d.New == nil, "New is missing: it makes the world")
 	if w := d.Worlds; w != nil {
-		wrong.add(w.Default == "", "Worlds.Default is missing: the world that is served if none is named")
-		wrong.add(w.Help == "", "Worlds.Help is missing: what can be named")
+		wrong.addIf(w.Default == "", "Worlds.Default is missing: the world that is served if none is named")
+		wrong.addIf(w.Help == "", "Worlds.Help is missing: what can be named")
 	}
 	for topic := range d.Topics {
-		wrong.add(!names.MatchString(topic), "the name %q in Topics: want lower-case letters, digits and hyphens", topic)
+		wrong.addIf(!names.MatchString(topic), "the name %q in Topics: want lower-case letters, digits and hyphens", topic)
 	}
 	for i, c := range d.Commands {
 		t := reflect.TypeOf(c)
-		wrong.add(t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct, "Commands[%d] is a %v: want a pointer to a struct", i, t)
+		wrong.addIf(t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct, "Commands[%d] is a %v: want a pointer to a struct", i, t)
 	}
 	return errors.Join(append(wrong, d.validateRooms())...)
 }
@@ -137,14 +137,14 @@ func (d *Definition) Validate() error {
 // complaints collects contradictions.
 type complaints []error
 
-func (c *complaints) add(wrong bool, format string, args ...any) {
+func (c *complaints) addIf(wrong bool, format string, args ...any) {
 	if wrong {
 		*c = append(*c, fmt.Errorf("definition: "+format, args...))
 	}
 }
 
-// bots returns the game of bots, with its default.
-func (d *Definition) bots() *bot.Player { return cmp.Or(d.Bots, &bot.Player{}) }
+// botPlayer returns the game of bots, with its default.
+func (d *Definition) botPlayer() *bot.Player { return cmp.Or(d.Bots, &bot.Player{}) }
 
 // variables is the prefix of the program's environment variables.
 func (d *Definition) variables() string {
@@ -154,8 +154,8 @@ func (d *Definition) variables() string {
 // Validate returns all contradictions in g, and between its world, schema and rules.
 func (g *Instance) Validate() error {
 	var wrong complaints
-	wrong.add(g.TakeImage != nil && (g.RestoreRun == nil || g.Replay == nil), "TakeImage is set without RestoreRun or Replay, which must read what it keeps")
-	wrong.add(!(g.AreaMetres >= 0), "AreaMetres is %v: want more than 0, or 0 for 80", g.AreaMetres)
+	wrong.addIf(g.TakeImage != nil && (g.RestoreRun == nil || g.Replay == nil), "TakeImage is set without RestoreRun or Replay, which must read what it keeps")
+	wrong.addIf(!(g.AreaMetres >= 0), "AreaMetres is %v: want more than 0, or 0 for 80", g.AreaMetres)
 	err := g.WorldConfig.Validate()
 	if err == nil {
 		_, err = g.CompleteSchema()
@@ -192,8 +192,8 @@ func (d *Definition) newGame(o Options) (g *Instance, err error) {
 // defaultArea is how far the demo's bots roam, in metres.
 const defaultArea = 80
 
-// build makes the game, with defaults.
-func (d *Definition) build(o Options) (*Instance, error) {
+// buildInstance makes the game, with defaults.
+func (d *Definition) buildInstance(o Options) (*Instance, error) {
 	g, err := d.newGame(o)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (d *Definition) build(o Options) (*Instance, error) {
 		return nil, errors.New("definition: New has returned neither a game nor an error")
 	}
 	if err := g.Validate(); err != nil {
-		return nil, mistake("%w", err)
+		return nil, usageError("%w", err)
 	}
 	g.Title = cmp.Or(g.Title, "game "+d.Name)
 	g.AreaMetres = cmp.Or(g.AreaMetres, defaultArea)
@@ -228,7 +228,7 @@ func (d *Definition) build(o Options) (*Instance, error) {
 		g.Confused = func() (uint64, []bot.Confusion) { return 0, nil }
 	}
 	if g.Describe == nil {
-		g.Describe = func() (string, []string) { return g.describe(), nil }
+		g.Describe = func() (string, []string) { return g.describeWorld(), nil }
 	}
 	return g, nil
 }
@@ -261,17 +261,17 @@ func (g *Instance) destroyAvatar(e world.Entity) {
 	}
 }
 
-// describe returns a line about any world.
-func (g *Instance) describe() string {
+// describeWorld returns a line about any world.
+func (g *Instance) describeWorld() string {
 	s := g.World.Stats()
-	text := fmt.Sprintf("%s, %d Hz, %s", g.Title, g.World.TickHz(), count(s.Entities, "entity", "entities"))
+	text := fmt.Sprintf("%s, %d Hz, %s", g.Title, g.World.TickHz(), countOf(s.Entities, "entity", "entities"))
 	if complete, err := g.CompleteSchema(); err == nil {
-		text += fmt.Sprintf(", %s", count(complete.Kinds(), "kind", "kinds"))
+		text += fmt.Sprintf(", %s", countOf(complete.Kinds(), "kind", "kinds"))
 	}
-	return text + ", " + count(len(g.Hooks.Commands), "command", "commands")
+	return text + ", " + countOf(len(g.Hooks.Commands), "command", "commands")
 }
 
-func count(n int, one, many string) string {
+func countOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -47,7 +47,7 @@ func (c *demoCommand) Validate() error {
 // that bots computed differed from the server's.
 func (c *demoCommand) run(ctx context.Context, p *program) error {
 	outliveReaders()
-	hosted, err := c.host(p)
+	hosted, err := c.hostDemo(p)
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 		talk = p.err
 	}
 	began := time.Now()
-	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, hosted.title, count(c.Bots, "bot", "bots"), c.Duration, s.Addr())
+	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, hosted.title, countOf(c.Bots, "bot", "bots"), c.Duration, s.Addr())
 	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
-	report, err := c.play(ctx, s, hosted, p.err, bot.NewLive(talk, true))
+	report, err := c.playBots(ctx, s, hosted, p.err, bot.NewLive(talk, true))
 	if err != nil {
 		return err
 	}
@@ -81,37 +81,37 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
 	unwritten := html.Finish(report, page.About{Addr: s.Addr().String(), Began: began})
-	return cmp.Or(c.conclude(report, talk, p.out), unwritten)
+	return cmp.Or(c.writeResult(report, talk, p.out), unwritten)
 }
 
-// host makes the world to play in, or the rooms.
-func (c *demoCommand) host(p *program) (*hosting, error) {
-	o := Options{World: c.world(), Seed: c.Seed, Demo: true}
+// hostDemo makes the world to play in, or the rooms.
+func (c *demoCommand) hostDemo(p *program) (*hosting, error) {
+	o := Options{World: c.worldName(), Seed: c.Seed, Demo: true}
 	if p.Rooms != nil {
-		if err := c.fits(p, o); err != nil {
+		if err := c.checkFits(p, o); err != nil {
 			return nil, err
 		}
 		rooms, _ := p.hostRooms(o, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 		rooms.config.Rooms.MaxSessions = max(c.Bots, session.DefaultMaxSessions)
 		return rooms, nil
 	}
-	g, err := p.build(o)
+	g, err := p.buildInstance(o)
 	if err != nil {
 		return nil, err
 	}
-	return p.host(g), g.takes("--bots", c.Bots)
+	return p.hostInstance(g), g.checkPlayers("--bots", c.Bots)
 }
 
-// fits returns an error if the rooms of the bots are not the game's, or take fewer of them.
-func (c *demoCommand) fits(p *program, o Options) error {
-	if c.room() == "" {
-		return mistake("--room is missing: this game has no default room")
+// checkFits returns an error if the rooms of the bots are not the game's, or take fewer of them.
+func (c *demoCommand) checkFits(p *program, o Options) error {
+	if c.roomName() == "" {
+		return usageError("--room is missing: this game has no default room")
 	}
 	bots, limits := map[string]int{}, map[string]int{} // by room, by kind
 	for n := range c.Bots {
-		name, err := bot.Config{Room: c.room()}.RoomOf(n)
+		name, err := bot.Config{Room: c.roomName()}.RoomOf(n)
 		if err != nil {
-			return mistake("--room: %w", err)
+			return usageError("--room: %w", err)
 		}
 		if o.Room, err = p.anyRoom(name); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (c *demoCommand) fits(p *program, o Options) error {
 		k := p.Rooms.Kinds[o.Room.Kind]
 		most, made := limits[o.Room.Kind]
 		if !made {
-			g, err := p.build(o)
+			g, err := p.buildInstance(o)
 			if err != nil {
 				return err
 			}
@@ -129,20 +129,20 @@ func (c *demoCommand) fits(p *program, o Options) error {
 		}
 		bots[name]++
 		if bots[name] > most {
-			return mistake("--bots is %d, but room %s takes %s: want fewer, or more rooms, as by --room '%s/{n/%d}'", c.Bots, name, count(most, "player", "players"), o.Room.Kind, most)
+			return usageError("--bots is %d, but room %s takes %s: want fewer, or more rooms, as by --room '%s/{n/%d}'", c.Bots, name, countOf(most, "player", "players"), o.Room.Kind, most)
 		}
 	}
 	return nil
 }
 
-// play runs the server while the bots play and merges both reports.
-func (c *demoCommand) play(ctx context.Context, s *server.Server, h *hosting, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
+// playBots runs the server while the bots play and merges both reports.
+func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
 	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, also after Ctrl-C
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
 	child := &botsCommand{
-		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(h.seed), Area: h.areaMetres, Room: c.room(),
+		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(h.seed), Area: h.areaMetres, Room: c.roomName(),
 	}
 	before := s.Report()
 	var series []bot.Progress
@@ -162,8 +162,8 @@ func (c *demoCommand) play(ctx context.Context, s *server.Server, h *hosting, st
 	return report, nil
 }
 
-// conclude prints the result and returns ErrFailed if it is bad.
-func (c *demoCommand) conclude(report *bot.Report, talk, stdout io.Writer) error {
+// writeResult prints the result and returns ErrFailed if it is bad.
+func (c *demoCommand) writeResult(report *bot.Report, talk, stdout io.Writer) error {
 	fmt.Fprintln(talk)
 	if err := report.WriteSummary(talk, bot.IsTerminal(talk)); err != nil {
 		return err

@@ -49,6 +49,6 @@ func TestDemoOfConfusions(t *testing.T) {
 	report := &bot.Report{}
 	report.Handles.Confusions = 1
 	var out bytes.Buffer
-	require.ErrorIs(t, (&demoCommand{JSON: true}).conclude(report, &out, &out), ErrFailed)
+	require.ErrorIs(t, (&demoCommand{JSON: true}).writeResult(report, &out, &out), ErrFailed)
 	require.Contains(t, out.String(), `"confusions":1`)
 }

@@ -25,7 +25,7 @@ func TestDeployment(t *testing.T) {
 				t.Setenv(pair[1], pair[2])
 			}
 			serve := func() *serveCommand {
-				c, status := (&program{Definition: Definition{Name: "worldd"}, out: io.Discard, err: io.Discard}).parse([]string{"serve"})
+				c, status := (&program{Definition: Definition{Name: "worldd"}, out: io.Discard, err: io.Discard}).parseArgs([]string{"serve"})
 				require.Equal(t, exitOK, status)
 				return c.(*serveCommand)
 			}

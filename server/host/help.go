@@ -36,6 +36,6 @@ func (c *helpCommand) run(_ context.Context, p *program) error {
 			fmt.Fprintf(p.err, "%s: help has a topic %q\n", p.Name, near)
 		}
 	}
-	_, status := p.parse(append(slices.Clone(c.Of), "--help"))
+	_, status := p.parseArgs(append(slices.Clone(c.Of), "--help"))
 	return exitStatus(status)
 }

@@ -53,7 +53,7 @@ type misuse struct{ error }
 
 func (m misuse) Unwrap() error { return m.error }
 
-func mistake(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
+func usageError(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
 
 // program is a Definition with the streams of its process.
 type program struct {
@@ -62,8 +62,8 @@ type program struct {
 	out, err io.Writer
 }
 
-// print prints a line after the program's name.
-func (p *program) print(format string, args ...any) {
+// printLine prints a line after the program's name.
+func (p *program) printLine(format string, args ...any) {
 	fmt.Fprintf(p.out, p.Name+": "+format+"\n", args...)
 }
 
@@ -105,8 +105,8 @@ type roomFlag struct {
 	Room string `default:"${room}" placeholder:"NAME" help:"Room that is meant if none is named, KIND or KIND/ID (${default})."`
 }
 
-// room returns the named room, or the default one; "" if the program has no rooms.
-func (f *worldFlags) room() string {
+// roomName returns the named room, or the default one; "" if the program has no rooms.
+func (f *worldFlags) roomName() string {
 	for _, p := range f.Plugins {
 		if p, ok := p.(*roomFlag); ok {
 			return p.Room
@@ -115,14 +115,14 @@ func (f *worldFlags) room() string {
 	return ""
 }
 
-// options returns what the flags say about the world of one room.
-func (f *worldFlags) options(p *program) (Options, error) {
-	room, err := p.anyRoom(f.room())
-	return Options{World: f.world(), Room: room}, err
+// newOptions returns what the flags say about the world of one room.
+func (f *worldFlags) newOptions(p *program) (Options, error) {
+	room, err := p.anyRoom(f.roomName())
+	return Options{World: f.worldName(), Room: room}, err
 }
 
-// world returns the chosen world.
-func (f *worldFlags) world() string {
+// worldName returns the chosen world.
+func (f *worldFlags) worldName() string {
 	for _, p := range f.Plugins {
 		switch p := p.(type) {
 		case *worldFlag:
@@ -134,7 +134,7 @@ func (f *worldFlags) world() string {
 	return ""
 }
 
-func (d *Definition) commands() *commands {
+func (d *Definition) newCommands() *commands {
 	c := &commands{Plugins: d.Commands}
 	for _, f := range []*worldFlags{&c.Serve.worldFlags, &c.Demo.worldFlags, &c.Replay.worldFlags, &c.Train.worldFlags, &c.Inspect.worldFlags} {
 		if d.Worlds != nil {
@@ -183,7 +183,7 @@ func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 		fmt.Fprintln(p.err, err)
 		return exitUsage
 	}
-	c, status := p.parse(args)
+	c, status := p.parseArgs(args)
 	if c == nil {
 		return status
 	}
@@ -207,9 +207,9 @@ func Run(ctx context.Context, game Definition, args []string, std Streams) int {
 	return exitError
 }
 
-// parse reads the command line. If there is nothing to run, it returns nil and the exit
+// parseArgs reads the command line. If there is nothing to run, it returns nil and the exit
 // status.
-func (p *program) parse(args []string) (c command, status int) {
+func (p *program) parseArgs(args []string) (c command, status int) {
 	vars := kong.Vars{
 		"name": p.Name, "variables": p.variables(), "helpOf": p.helpOf(), "world": "", "worlds": "", "room": "", "schemaOf": "HOST:PORT",
 		"schemaHelp": "Address of a running server, which is joined for a moment (none: this program's game).",
@@ -223,7 +223,7 @@ func (p *program) parse(args []string) (c command, status int) {
 		vars["room"] = r.Default
 	}
 	about := commandline.Program{Name: p.Name, Description: p.About, Variables: p.variables()}
-	parsed, status := commandline.Parse(p.commands(), about, args, p.out, p.err, vars)
+	parsed, status := commandline.Parse(p.newCommands(), about, args, p.out, p.err, vars)
 	if parsed == nil {
 		return nil, status
 	}

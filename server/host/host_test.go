@@ -221,9 +221,9 @@ func TestCheck(t *testing.T) {
 // The live page has the game's name.
 func TestGameName(t *testing.T) {
 	d := tag()
-	g, err := d.build(Options{})
+	g, err := d.buildInstance(Options{})
 	require.NoError(t, err)
-	require.Equal(t, "tag", (&program{Definition: d}).host(g).config.GameName)
+	require.Equal(t, "tag", (&program{Definition: d}).hostInstance(g).config.GameName)
 }
 
 // A module for clients names the program that printed it.
@@ -315,7 +315,7 @@ func TestConfigFile(t *testing.T) {
 // Avatars of an earlier run are gone after a restart; all else remains.
 func TestRestoredAvatars(t *testing.T) {
 	d := tag()
-	before, err := d.build(Options{})
+	before, err := d.buildInstance(Options{})
 	require.NoError(t, err)
 	runner, err := before.World.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}})
 	require.NoError(t, err)
@@ -334,7 +334,7 @@ func TestRestoredAvatars(t *testing.T) {
 			}
 			return g, errors.Join(err, kindErr)
 		}
-		g, err := d.build(Options{})
+		g, err := d.buildInstance(Options{})
 		require.NoError(t, err)
 		require.NoError(t, g.RestoreRun(&img))
 		g.World.Step()
@@ -350,7 +350,7 @@ func TestAvatarEndsWithItsSession(t *testing.T) {
 		g.Hooks.Leave = nil
 		return g, err
 	}
-	g, err := d.build(Options{})
+	g, err := d.buildInstance(Options{})
 	require.NoError(t, err)
 	ball := g.World.Slots().Handle(0)
 	g.destroyAvatar(ball)
@@ -367,13 +367,13 @@ func TestMust(t *testing.T) {
 	d := tag()
 	wrong := errors.New("two kinds of ball")
 	d.New = func(Options) (*Instance, error) { return Must[*Instance](nil, wrong), nil }
-	_, err := d.build(Options{})
+	_, err := d.buildInstance(Options{})
 	require.Equal(t, wrong, err)
 	status, _, errs := playOf(t, d, "check")
 	require.Equal(t, exitError, status)
 	require.Contains(t, errs, "two kinds of ball")
 	d.New = func(Options) (*Instance, error) { panic("elsewhere") }
-	require.PanicsWithValue(t, "elsewhere", func() { _, _ = d.build(Options{}) })
+	require.PanicsWithValue(t, "elsewhere", func() { _, _ = d.buildInstance(Options{}) })
 	require.Equal(t, 3, Must(3, nil))
 }
 
@@ -386,7 +386,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		schema.DefineKind(g.Schema, "bat")
 		return g, err
 	}
-	_, err := d.build(Options{})
+	_, err := d.buildInstance(Options{})
 	require.ErrorContains(t, err, `the schema defines kind "bat", and World has none of that name`)
 	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
@@ -395,7 +395,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		schema.DefineKind(g.Schema, "big bat")
 		return g, err
 	}
-	_, err = d.build(Options{})
+	_, err = d.buildInstance(Options{})
 	require.ErrorContains(t, err, `component "it" is added twice`)
 	require.ErrorContains(t, err, `"big bat"`)
 }
@@ -403,13 +403,13 @@ func TestDefinitionsAreChecked(t *testing.T) {
 // replay, inspect and train repeat a game with rules.
 func TestRecordings(t *testing.T) {
 	d := tag()
-	g, err := d.build(Options{})
+	g, err := d.buildInstance(Options{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	path, tables := filepath.Join(dir, "a.recording"), filepath.Join(dir, "a.tables")
 	file, err := createRecord(path, zap.NewNop())
 	require.NoError(t, err)
-	rec, err := g.record(file, 0)
+	rec, err := g.recordWorld(file, 0)
 	require.NoError(t, err)
 	for range 200 {
 		if g.World.Tick() == 30 {

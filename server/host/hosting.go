@@ -16,8 +16,8 @@ type hosting struct {
 	confused   func() (uint64, []bot.Confusion)
 }
 
-// host returns a hosting of one world.
-func (p *program) host(g *Instance) *hosting {
+// hostInstance returns a hosting of one world.
+func (p *program) hostInstance(g *Instance) *hosting {
 	c := p.serverConfig()
 	c.WorldConfig = g.WorldConfig
 	return &hosting{config: c, instance: g, title: g.Title, seed: g.Seed, areaMetres: g.AreaMetres, attach: g.Attach, confused: g.Confused}

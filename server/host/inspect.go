@@ -33,7 +33,7 @@ func (c *inspectCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.options(p)
+	o, err := c.newOptions(p)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *inspectCommand) run(ctx context.Context, p *program) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("%s: no viewer sees anything move: there is nothing to inspect", c.File)
 	}
-	return a.report(p.out, rows.costs(rowcodec.New(a.schema, tables)), len(rows))
+	return a.writeCosts(p.out, rows.fieldCosts(rowcodec.New(a.schema, tables)), len(rows))
 }
 
 // loadTables loads coding tables; an empty name selects the default ones.
@@ -55,7 +55,7 @@ func loadTables(name string) (*rowcodec.Tables, error) {
 	}
 	text, err := regularfile.Read(name, maxTablesBytes)
 	if err != nil {
-		return nil, mistake("cannot read the tables: %w", err)
+		return nil, usageError("cannot read the tables: %w", err)
 	}
 	tables, err := replication.ParseTables(text)
 	if err != nil {
@@ -74,8 +74,8 @@ type cost struct {
 	rows             int // rows that contain the field
 }
 
-// costs analyses all rows; the most expensive field comes first.
-func (s samples) costs(codec *rowcodec.Codec) []cost {
+// fieldCosts analyses all rows; the most expensive field comes first.
+func (s samples) fieldCosts(codec *rowcodec.Codec) []cost {
 	var all []cost
 	pricer := rowtrain.NewPricer(codec, func(component, field string, bits int) {
 		if bits == 0 {
@@ -94,8 +94,8 @@ func (s samples) costs(codec *rowcodec.Codec) []cost {
 	return all
 }
 
-// report writes the costs of fields and of everything else that is sent.
-func (a *audience) report(out io.Writer, costs []cost, rows int) error {
+// writeCosts writes the costs of fields and of everything else that is sent.
+func (a *audience) writeCosts(out io.Writer, costs []cost, rows int) error {
 	total := 0
 	for _, c := range costs {
 		total += c.bits

@@ -20,9 +20,9 @@ const (
 	maxChainBytes = 1 << 20
 )
 
-// certificate returns the operator's certificate, or the one kept in --identity. It
+// loadCertificate returns the operator's certificate, or the one kept in --identity. It
 // returns nil if the server is to create one for this run.
-func (c *serveCommand) certificate(log *zap.Logger) (*tls.Certificate, error) {
+func (c *serveCommand) loadCertificate(log *zap.Logger) (*tls.Certificate, error) {
 	switch {
 	case c.Identity != "":
 		kept, err := server.KeptCertificate(c.Identity)
@@ -33,7 +33,7 @@ func (c *serveCommand) certificate(log *zap.Logger) (*tls.Certificate, error) {
 	case c.Cert != "":
 		pair, err := readPair(c.Cert, c.Key)
 		if err != nil {
-			return nil, mistake("cannot use the certificate: %w", err)
+			return nil, usageError("cannot use the certificate: %w", err)
 		}
 		warnReadable(c.Key, log)
 		return &pair, nil
@@ -65,7 +65,7 @@ func warnReadable(keyFile string, log *zap.Logger) {
 func (p *program) readSecretKey(keyFile string) (string, error) {
 	secret, err := regularfile.Read(keyFile, maxKeyBytes)
 	if err != nil {
-		return "", mistake("cannot read the secret key: %w", err)
+		return "", usageError("cannot read the secret key: %w", err)
 	}
 	if regularfile.WorldReadable(keyFile) {
 		fmt.Fprintf(p.err, "%s: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", p.Name, keyFile)

@@ -23,7 +23,7 @@ func TestReadableSecretKeys(t *testing.T) {
 	logs, seen := observer.New(zap.WarnLevel)
 	kept, owned := serveCommand{Identity: identity}, serveCommand{Cert: identity, Key: identity}
 	for _, c := range []*serveCommand{&kept, &owned} {
-		_, err := c.certificate(zap.New(logs))
+		_, err := c.loadCertificate(zap.New(logs))
 		require.NoError(t, err)
 	}
 	require.Zero(t, seen.Len(), "as worldd makes them")
@@ -33,7 +33,7 @@ func TestReadableSecretKeys(t *testing.T) {
 	require.NoError(t, os.Chmod(identity, 0o644))
 	require.NoError(t, os.Chmod(key, 0o604))
 	for n, c := range []*serveCommand{&kept, &owned} {
-		pair, err := c.certificate(zap.New(logs))
+		pair, err := c.loadCertificate(zap.New(logs))
 		require.NoError(t, err)
 		require.NotNil(t, pair)
 		require.Equal(t, n+1, seen.FilterField(zap.String("path", identity)).Len())

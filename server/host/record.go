@@ -24,7 +24,7 @@ type recordFlags struct {
 	RecordRooms int    `placeholder:"N" help:"Maximum number of recorded rooms of a kind, ended ones included (1000; needs --record, for games with rooms)."`
 }
 
-func (f *recordFlags) validate() error {
+func (f *recordFlags) checkFlags() error {
 	switch {
 	case f.RecordMB != nil && (*f.RecordMB < 0 || *f.RecordMB > maxRecordMB):
 		return fmt.Errorf("--record-mb is %d, want 1 to %d, or 0 for no limit", *f.RecordMB, int(maxRecordMB))
@@ -75,7 +75,7 @@ func beginRecording(g *Instance, path string, limit int64, log *zap.Logger) (end
 		log.Error("the world is not recorded", zap.String("path", path), zap.Error(err))
 		return func() {}
 	}
-	recorder, err := g.record(file, limit)
+	recorder, err := g.recordWorld(file, limit)
 	return func() {
 		if err == nil {
 			err = recorder.Close()
@@ -96,16 +96,16 @@ func createRecord(path string, log *zap.Logger) (*recordFile, error) {
 
 func newRecordFile(disk *recordDisk, path string, log *zap.Logger) *recordFile {
 	r := &recordFile{path: path, log: log, queue: make(chan []byte, queuedSteps)}
-	r.done.Go(func() { r.drain(disk) })
+	r.done.Go(func() { r.drainTo(disk) })
 	return r
 }
 
-// drain writes queued data until the first error. It flushes whenever the queue is empty, to lose
+// drainTo writes queued data until the first error. It flushes whenever the queue is empty, to lose
 // little if the process is killed.
-func (r *recordFile) drain(disk *recordDisk) {
+func (r *recordFile) drainTo(disk *recordDisk) {
 	to := bufio.NewWriterSize(disk, 1<<20)
 	for b := range r.queue {
-		if r.fault() != nil {
+		if r.firstFault() != nil {
 			continue
 		}
 		_, err := to.Write(b)
@@ -113,17 +113,17 @@ func (r *recordFile) drain(disk *recordDisk) {
 			err = to.Flush()
 		}
 		if err == nil && b == nil {
-			err = disk.publish()
+			err = disk.publishFile()
 		}
-		r.note(err)
+		r.noteFault(err)
 	}
-	if r.fault() == nil {
-		r.note(to.Flush())
+	if r.firstFault() == nil {
+		r.noteFault(to.Flush())
 	}
-	r.note(disk.close())
+	r.noteFault(disk.closeFile())
 }
 
-func (r *recordFile) note(err error) {
+func (r *recordFile) noteFault(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil && err != nil {
@@ -132,14 +132,14 @@ func (r *recordFile) note(err error) {
 	}
 }
 
-func (r *recordFile) fault() error {
+func (r *recordFile) firstFault() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// record starts recording the game to to, which stays open, up to limit bytes if it is not 0.
-func (g *Instance) record(to *recordFile, limit int64) (*world.Recorder, error) {
+// recordWorld starts recording the game to to, which stays open, up to limit bytes if it is not 0.
+func (g *Instance) recordWorld(to *recordFile, limit int64) (*world.Recorder, error) {
 	var img world.Image
 	if err := g.TakeImage(&img); err != nil {
 		return nil, err
@@ -157,21 +157,21 @@ func (g *Instance) record(to *recordFile, limit int64) (*world.Recorder, error) 
 
 // Write queues a copy. Its error is an earlier write's, or errSlowDisk.
 func (r *recordFile) Write(b []byte) (int, error) {
-	if err := r.fault(); err != nil {
+	if err := r.firstFault(); err != nil {
 		return 0, err
 	}
-	return len(b), r.enqueue(append([]byte{}, b...))
+	return len(b), r.enqueueBytes(append([]byte{}, b...))
 }
 
 // endHead says that the head of the recording, its image included, has been written.
-func (r *recordFile) endHead() { _ = r.enqueue(nil) } // the next Write returns the error
+func (r *recordFile) endHead() { _ = r.enqueueBytes(nil) } // the next Write returns the error
 
-func (r *recordFile) enqueue(b []byte) error {
+func (r *recordFile) enqueueBytes(b []byte) error {
 	select {
 	case r.queue <- b:
 		return nil
 	default:
-		r.note(errSlowDisk)
+		r.noteFault(errSlowDisk)
 		return errSlowDisk
 	}
 }
@@ -180,5 +180,5 @@ func (r *recordFile) enqueue(b []byte) error {
 func (r *recordFile) Close() error {
 	close(r.queue)
 	r.done.Wait()
-	return r.fault()
+	return r.firstFault()
 }

@@ -40,9 +40,9 @@ func createRecordDisk(path string) (*recordDisk, error) {
 // Write implements io.Writer.
 func (d *recordDisk) Write(b []byte) (int, error) { return d.file.Write(b) }
 
-// publish syncs what is written, keeps the previous recording as PATH.old-1, and moves the new one to
+// publishFile syncs what is written, keeps the previous recording as PATH.old-1, and moves the new one to
 // PATH.
-func (d *recordDisk) publish() error {
+func (d *recordDisk) publishFile() error {
 	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil { // Windows does not rename open files
 		return err
 	}
@@ -58,8 +58,8 @@ func (d *recordDisk) publish() error {
 	return errors.Join(err, atomicfile.SyncDir(d.path))
 }
 
-// close closes the file, and removes it if it was not published.
-func (d *recordDisk) close() error {
+// closeFile closes the file, and removes it if it was not published.
+func (d *recordDisk) closeFile() error {
 	err := d.file.Close()
 	if errors.Is(err, fs.ErrClosed) || errors.Is(err, os.ErrInvalid) { // by a publish that failed
 		err = nil

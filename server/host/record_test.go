@@ -19,7 +19,7 @@ func TestRecordingToAFullDisk(t *testing.T) {
 		t.Skip("no disk that is always full")
 	}
 	d := tag()
-	g, err := d.build(Options{})
+	g, err := d.buildInstance(Options{})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.recording")
@@ -28,7 +28,7 @@ func TestRecordingToAFullDisk(t *testing.T) {
 	file, err := os.Create(full)
 	require.NoError(t, err)
 	r := newRecordFile(&recordDisk{path: path, file: file}, path, zap.New(logs))
-	_, err = g.record(r, 0)
+	_, err = g.recordWorld(r, 0)
 	if err != nil { // the disk was faster than the image
 		require.ErrorIs(t, err, syscall.ENOSPC)
 	}
@@ -66,10 +66,10 @@ func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 	_, err = disk.Write([]byte("head"))
 	require.NoError(t, err)
 	requireOnly(t, dir, map[string]string{"a.recording": "of the run before", "a.recording.new": "head"})
-	require.NoError(t, disk.publish())
+	require.NoError(t, disk.publishFile())
 	_, err = disk.Write([]byte(" and steps"))
 	require.NoError(t, err)
-	require.NoError(t, disk.close())
+	require.NoError(t, disk.closeFile())
 	requireOnly(t, dir, map[string]string{"a.recording.old-1": "of the run before", "a.recording": "head and steps"})
 	to, err := os.Readlink(link)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 func TestUnrecordedWorldIsServed(t *testing.T) {
 	logs, seen := observer.New(zap.InfoLevel)
 	d := tag()
-	g, err := d.build(Options{})
+	g, err := d.buildInstance(Options{})
 	require.NoError(t, err)
 	beginRecording(g, filepath.Join(t.TempDir(), "missing", "a.recording"), 0, zap.New(logs))()
 	require.Equal(t, 1, seen.FilterMessage("the world is not recorded").Len())
@@ -90,14 +90,14 @@ func TestUnrecordedWorldIsServed(t *testing.T) {
 // A recording that reaches its limit is logged once and replays; the world runs on.
 func TestRecordingToItsLimit(t *testing.T) {
 	d := tag()
-	g, err := d.build(Options{})
+	g, err := d.buildInstance(Options{})
 	require.NoError(t, err)
 	logs, seen := observer.New(zap.InfoLevel)
 	path := filepath.Join(t.TempDir(), "a.recording")
 	file, err := createRecord(path, zap.New(logs))
 	require.NoError(t, err)
 	const limit = 5000
-	rec, err := g.record(file, limit)
+	rec, err := g.recordWorld(file, limit)
 	require.NoError(t, err)
 	for range 1000 {
 		g.World.Step()

@@ -28,15 +28,15 @@ type recordings struct {
 	rooms map[string]bool // those being recorded
 }
 
-// add records the game of a room, from the start or from its first session on: clients cannot fill
+// addTo records the game of a room, from the start or from its first session on: clients cannot fill
 // the disk with rooms that they do not enter. The image at its head is taken and encoded on the
 // world's goroutine: some 5 ms for 10,000 entities, once, is less than a tick at 60 Hz. The returned
 // function ends the recording.
-func (r *recordings) add(made *server.RoomGame, g *Instance, q server.RoomRequest, fromStart bool) (end func()) {
+func (r *recordings) addTo(made *server.RoomGame, g *Instance, q server.RoomRequest, fromStart bool) (end func()) {
 	var stop func()
 	begin := func() {
 		if stop == nil {
-			stop = r.begin(g, q)
+			stop = r.beginRecording(g, q)
 		}
 	}
 	if fromStart {
@@ -63,23 +63,23 @@ func (r *recordings) add(made *server.RoomGame, g *Instance, q server.RoomReques
 	}
 }
 
-// begin records a game, and returns the function that ends the recording.
-func (r *recordings) begin(g *Instance, q server.RoomRequest) (end func()) {
+// beginRecording records a game, and returns the function that ends the recording.
+func (r *recordings) beginRecording(g *Instance, q server.RoomRequest) (end func()) {
 	path := filepath.Join(r.Record, filepath.FromSlash(q.Name)+recordingSuffix)
-	r.note(q.Name, true)
-	if err := r.allow(path, q); err != nil {
-		r.note(q.Name, false)
+	r.noteRoom(q.Name, true)
+	if err := r.allowRecording(path, q); err != nil {
+		r.noteRoom(q.Name, false)
 		r.log.Error("the room is not recorded", zap.String("path", path), zap.Error(err))
 		return func() {}
 	}
 	endRecording := beginRecording(g, path, r.maxBytes(), r.log)
 	return func() {
 		endRecording()
-		r.note(q.Name, false)
+		r.noteRoom(q.Name, false)
 	}
 }
 
-func (r *recordings) note(room string, recorded bool) {
+func (r *recordings) noteRoom(room string, recorded bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if recorded {
@@ -92,9 +92,9 @@ func (r *recordings) note(room string, recorded bool) {
 // oldRecording is how long a room has not been recorded before its recording gives way to another's.
 const oldRecording = 30 * 24 * time.Hour
 
-// allow makes the folder of a recording. If the kind has as many as it may, the oldest one of long ago
-// gives way, or else allow returns an error.
-func (r *recordings) allow(path string, q server.RoomRequest) error {
+// allowRecording makes the folder of a recording. If the kind has as many as it may, the oldest one of long ago
+// gives way, or else allowRecording returns an error.
+func (r *recordings) allowRecording(path string, q server.RoomRequest) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (r *recordings) allow(path string, q server.RoomRequest) error {
 	if _, err := os.Stat(path); err == nil || q.ID == "" {
 		return nil
 	}
-	n, oldest, err := r.others(folder, q)
+	n, oldest, err := r.otherRecordings(folder, q)
 	if err == nil && n >= cmp.Or(r.RecordRooms, defaultRecordRooms) {
 		if oldest != "" {
 			r.log.Info("removed the recording of a room that was not recorded for long", zap.String("path", oldest))
@@ -113,9 +113,9 @@ func (r *recordings) allow(path string, q server.RoomRequest) error {
 	return err
 }
 
-// others returns the number of rooms of the kind, without the room itself, that are recorded or have
+// otherRecordings returns the number of rooms of the kind, without the room itself, that are recorded or have
 // a recording in folder, and the path of the oldest one of long ago, or "".
-func (r *recordings) others(folder string, q server.RoomRequest) (n int, oldest string, err error) {
+func (r *recordings) otherRecordings(folder string, q server.RoomRequest) (n int, oldest string, err error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
 		return 0, "", err

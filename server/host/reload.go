@@ -36,7 +36,7 @@ func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 		r.reloadFile("certificate", r.flags.Cert != "" || r.flags.Identity != "", r.reloadCertificate)
 		r.reloadFile("bans", r.flags.Bans != "", r.reloadBans)
 		r.reloadFile("token keys", r.verifier != nil, r.reloadTokenKeys)
-		r.reloadFile("admin access", r.flags.given(), r.reloadAdmin)
+		r.reloadFile("admin access", r.flags.anyGiven(), r.reloadAdmin)
 	}
 }
 
@@ -88,7 +88,7 @@ func (r *reloader) reloadTokenKeys() error {
 }
 
 func (r *reloader) reloadAdmin() error {
-	access, err := r.flags.access(r.log)
+	access, err := r.flags.newAccess(r.log)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (r *reloader) reloadLimits() {
 		err = r.server.SetLimits(l)
 	}
 	if err != nil {
-		r.log.Error("limits not reloaded: the old ones stay in use", zap.String("world", r.flags.world()), zap.Error(err))
+		r.log.Error("limits not reloaded: the old ones stay in use", zap.String("world", r.flags.worldName()), zap.Error(err))
 		return
 	}
 	if len(changed) > 0 {

@@ -20,7 +20,7 @@ type replayCommand struct {
 
 // run replays the recording and compares state hashes.
 func (c *replayCommand) run(ctx context.Context, p *program) error {
-	o, err := c.options(p)
+	o, err := c.newOptions(p)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 		err = replay.Next()
 	}
 	w := g.World
-	p.print("%s: ticks %d to %d replayed, %d compared, state hash %016x",
+	p.printLine("%s: ticks %d to %d replayed, %d compared, state hash %016x",
 		c.File, replay.Image().Tick(), w.Tick(), replay.Checked(), w.StateHash())
 	switch {
 	case ctx.Err() != nil:
@@ -41,7 +41,7 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case errors.Is(err, world.ErrRecording) && errors.Is(err, io.ErrUnexpectedEOF):
-		p.print("the recording was not closed: its server died or still runs; it is correct up to here")
+		p.printLine("the recording was not closed: its server died or still runs; it is correct up to here")
 		return nil
 	}
 	return fmt.Errorf("%s: %w", c.File, err)
@@ -50,12 +50,12 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 // openReplay builds the world of a recording, ready to replay. finish must be called at
 // the end.
 func (p *program) openReplay(name string, o Options) (g *Instance, replay *world.Replay, finish func(), err error) {
-	if g, err = p.build(o); err != nil {
+	if g, err = p.buildInstance(o); err != nil {
 		return nil, nil, nil, err
 	}
 	recording, err := regularfile.Open(name)
 	if err != nil {
-		return nil, nil, nil, mistake("cannot read the recording: %w", err)
+		return nil, nil, nil, usageError("cannot read the recording: %w", err)
 	}
 	finish = func() { _ = recording.Close() } // only read: the error does not matter
 	if replay, err = g.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
@@ -63,11 +63,11 @@ func (p *program) openReplay(name string, o Options) (g *Instance, replay *world
 		if errors.Is(err, world.ErrImageWorld) {
 			switch {
 			case p.Rooms != nil:
-				return nil, nil, nil, mistake("%s: it is not a recording of room %q (set --room to the recorded one): %w", name, o.Room.Name, err)
+				return nil, nil, nil, usageError("%s: it is not a recording of room %q (set --room to the recorded one): %w", name, o.Room.Name, err)
 			case p.Worlds != nil:
-				return nil, nil, nil, mistake("%s: it is not a recording of the world %q (set --world to the served file): %w", name, o.World, err)
+				return nil, nil, nil, usageError("%s: it is not a recording of the world %q (set --world to the served file): %w", name, o.World, err)
 			}
-			return nil, nil, nil, mistake("%s: it is not a recording of this game's world: %w", name, err)
+			return nil, nil, nil, usageError("%s: it is not a recording of this game's world: %w", name, err)
 		}
 		return nil, nil, nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -31,20 +31,20 @@ func openImage(path string, keep int, log *zap.Logger) (*imagefile.Store, error)
 func generationOf(text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > imagefile.MaxKeep {
-		return 0, mistake("--image-generation: %q is no generation: want 0 to %d, as in FILE.old-2", text, imagefile.MaxKeep)
+		return 0, usageError("--image-generation: %q is no generation: want 0 to %d, as in FILE.old-2", text, imagefile.MaxKeep)
 	}
 	return n, nil
 }
 
-// generation returns the generation to start a single world from.
-func (c *serveCommand) generation() (int, error) {
+// imageGeneration returns the generation to start a single world from.
+func (c *serveCommand) imageGeneration() (int, error) {
 	switch len(c.ImageGeneration) {
 	case 0:
 		return 0, nil
 	case 1:
 		return generationOf(c.ImageGeneration[0])
 	}
-	return 0, mistake("--image-generation is given %d times, but this game has one world", len(c.ImageGeneration))
+	return 0, usageError("--image-generation is given %d times, but this game has one world", len(c.ImageGeneration))
 }
 
 // roomGenerations returns the generations to start rooms from, by room.
@@ -53,7 +53,7 @@ func (c *serveCommand) roomGenerations() (map[string]int, error) {
 	for _, text := range c.ImageGeneration {
 		room, number, named := strings.Cut(text, "=")
 		if !named {
-			return nil, mistake("--image-generation: %q names no room: want ROOM=N, since this game has rooms", text)
+			return nil, usageError("--image-generation: %q names no room: want ROOM=N, since this game has rooms", text)
 		}
 		n, err := generationOf(number)
 		if err != nil {
@@ -71,17 +71,17 @@ func (c *serveCommand) restoreImage(config *server.Config, g *Instance, p *progr
 	if err != nil {
 		return err
 	}
-	if err := c.restore(g, store, p, config.Log); err != nil {
+	if err := c.restoreWorld(g, store, p, config.Log); err != nil {
 		return errors.Join(err, store.Close())
 	}
 	config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.TakeImage}
 	return nil
 }
 
-// restore restores the newest valid image, or the chosen generation, if any, and reports it. Unusable
+// restoreWorld restores the newest valid image, or the chosen generation, if any, and reports it. Unusable
 // images are an error: a new world would overwrite what might be rescued.
-func (c *serveCommand) restore(g *Instance, store *imagefile.Store, p *program, log *zap.Logger) error {
-	n, err := c.generation()
+func (c *serveCommand) restoreWorld(g *Instance, store *imagefile.Store, p *program, log *zap.Logger) error {
+	n, err := c.imageGeneration()
 	if err != nil {
 		return err
 	}
@@ -101,6 +101,6 @@ func (c *serveCommand) restore(g *Instance, store *imagefile.Store, p *program, 
 			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))
 	}
 	g.logRestored(log)
-	p.print("restored from %s: tick %d, %d entities", found.Path, g.World.Tick(), g.World.Stats().Entities)
+	p.printLine("restored from %s: tick %d, %d entities", found.Path, g.World.Tick(), g.World.Stats().Entities)
 	return nil
 }

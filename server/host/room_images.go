@@ -16,7 +16,7 @@ type roomImageFlags struct {
 	ImagePruneAfter time.Duration `placeholder:"TIME" help:"Remove the image of a room that nobody has entered for TIME. Without, only where --image-rooms or --image-mb leaves no place for a new room, and after 720h. If negative, never (needs --image, for games with rooms)."`
 }
 
-func (f *roomImageFlags) validate(image string) error {
+func (f *roomImageFlags) checkFlags(image string) error {
 	switch {
 	case f.ImageRooms < 0:
 		return fmt.Errorf("--image-rooms is %d, want more than 0, or 0 for the game's own limit", f.ImageRooms)
@@ -30,8 +30,8 @@ func (f *roomImageFlags) validate(image string) error {
 	return nil
 }
 
-// apply sets the bounds of r, whose Images have a folder.
-func (f *roomImageFlags) apply(r *server.RoomsConfig) {
+// applyTo sets the bounds of r, whose Images have a folder.
+func (f *roomImageFlags) applyTo(r *server.RoomsConfig) {
 	r.Images.MaxBytes, r.Images.PruneAfter = int64(f.ImageMB)*1e6, f.ImagePruneAfter
 	for name, k := range r.Kinds {
 		if !k.Unsaved {

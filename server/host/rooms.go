@@ -23,10 +23,10 @@ func (d *Definition) validateRooms() error {
 	}
 	var wrong complaints
 	c := *d.Rooms
-	wrong.add(!reflect.ValueOf(c.Images).IsZero(), "Rooms.Images is set: flags decide it")
+	wrong.addIf(!reflect.ValueOf(c.Images).IsZero(), "Rooms.Images is set: flags decide it")
 	c.Images, c.Kinds = server.RoomImages{}, maps.Clone(c.Kinds)
 	for name, k := range c.Kinds {
-		wrong.add(k.New != nil, "Rooms.Kinds[%q].New is set: Definition.New makes all rooms, Options.Room says which", name)
+		wrong.addIf(k.New != nil, "Rooms.Kinds[%q].New is set: Definition.New makes all rooms, Options.Room says which", name)
 		k.New = func(server.RoomRequest) (*server.RoomGame, error) { return nil, nil }
 		c.Kinds[name] = k
 	}
@@ -56,7 +56,7 @@ func (p *program) hostRooms(o Options, each func(*server.WorldConfig), record re
 		k.New = func(q server.RoomRequest) (*server.RoomGame, error) {
 			o := o
 			o.Room = q
-			g, err := p.build(o)
+			g, err := p.buildInstance(o)
 			if err != nil {
 				return nil, err
 			}
@@ -67,11 +67,11 @@ func (p *program) hostRooms(o Options, each func(*server.WorldConfig), record re
 			made := g.inRoom(q.Name, log)
 			endRecording := func() {}
 			if record.Record != "" {
-				endRecording = records.add(made, g, q, k.Pinned && q.ID == "")
+				endRecording = records.addTo(made, g, q, k.Pinned && q.ID == "")
 			}
 			made.Ended = func() {
 				endRecording()
-				h.end(q.Name, g)
+				h.forgetRoom(q.Name, g)
 			}
 			return made, nil
 		}
@@ -82,12 +82,12 @@ func (p *program) hostRooms(o Options, each func(*server.WorldConfig), record re
 	kinds := slices.Sorted(maps.Keys(rooms.Kinds))
 	return &hosting{
 		config: c, title: fmt.Sprintf("rooms of %s %v", p.Name, kinds),
-		attach: func(*server.Room) {}, confused: h.confused, seed: o.SeedOr(1), areaMetres: defaultArea,
+		attach: func(*server.Room) {}, confused: h.sumConfusions, seed: o.SeedOr(1), areaMetres: defaultArea,
 	}, h
 }
 
-// end forgets the game of a room that has ended, but not its confusions.
-func (h *hosted) end(room string, g *Instance) {
+// forgetRoom forgets the game of a room that has ended, but not its confusions.
+func (h *hosted) forgetRoom(room string, g *Instance) {
 	n, found := g.Confused()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,8 +98,8 @@ func (h *hosted) end(room string, g *Instance) {
 	}
 }
 
-// confused returns the sum of Instance.Confused of all rooms.
-func (h *hosted) confused() (n uint64, found []bot.Confusion) {
+// sumConfusions returns the sum of Instance.Confused of all rooms.
+func (h *hosted) sumConfusions() (n uint64, found []bot.Confusion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n, found = h.ended, slices.Clone(h.found)
@@ -132,10 +132,10 @@ func (p *program) anyRoom(name string) (server.RoomRequest, error) {
 	}
 	kind, id, err := server.ParseRoomName(name)
 	if err != nil {
-		return server.RoomRequest{}, mistake("--room: %w", err)
+		return server.RoomRequest{}, usageError("--room: %w", err)
 	}
 	if _, known := p.Rooms.Kinds[kind]; !known {
-		return server.RoomRequest{}, mistake("--room is %s, and this game has no kind of rooms named %q: want one of %s",
+		return server.RoomRequest{}, usageError("--room is %s, and this game has no kind of rooms named %q: want one of %s",
 			name, kind, strings.Join(slices.Sorted(maps.Keys(p.Rooms.Kinds)), ", "))
 	}
 	return server.RoomRequest{Name: name, Kind: kind, ID: id}, nil
@@ -146,7 +146,7 @@ func (p *program) checkRooms(o Options) (summary string, warnings []string, err 
 	rooms, made := p.hostRooms(o, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	rooms.config.Listen = "127.0.0.1:0" // not bound
 	if err := rooms.config.CheckRooms(); err != nil {
-		return "", nil, mistake("%w", err)
+		return "", nil, usageError("%w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(made.games)) {
 		text, more := made.games[name].Describe()
@@ -155,5 +155,5 @@ func (p *program) checkRooms(o Options) (summary string, warnings []string, err 
 			warnings = append(warnings, name+": "+w)
 		}
 	}
-	return fmt.Sprintf("%s%s", count(len(p.Rooms.Kinds), "kind of rooms", "kinds of rooms"), summary), warnings, nil
+	return fmt.Sprintf("%s%s", countOf(len(p.Rooms.Kinds), "kind of rooms", "kinds of rooms"), summary), warnings, nil
 }

@@ -188,7 +188,7 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 	}
 	c := demoCommand{Bots: 1200}
 	c.Plugins = append(c.Plugins, &roomFlag{Room: "room/{n/3}"})
-	g, err := c.host(&program{Definition: d})
+	g, err := c.hostDemo(&program{Definition: d})
 	require.NoError(t, err)
 	require.Equal(t, 1200, g.config.Rooms.MaxSessions)
 	d.Rooms.Default = ""

@@ -34,7 +34,7 @@ func (c *schemaCommand) run(ctx context.Context, p *program) error {
 
 func (p *program) schemaOfWorld(name, room string) (*schema.Schema, error) {
 	if p.Worlds == nil && name != "" {
-		return nil, mistake("%q is no HOST:PORT; without an argument, schema prints the schema of this game", name)
+		return nil, usageError("%q is no HOST:PORT; without an argument, schema prints the schema of this game", name)
 	}
 	o := Options{World: name}
 	if p.Rooms != nil {
@@ -43,7 +43,7 @@ func (p *program) schemaOfWorld(name, room string) (*schema.Schema, error) {
 			return nil, err
 		}
 	}
-	g, err := p.build(o)
+	g, err := p.buildInstance(o)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (p *program) schemaOfWorld(name, room string) (*schema.Schema, error) {
 }
 
 func (c *schemaCommand) schemaOfServer(ctx context.Context, addr, program string) (*schema.Schema, error) {
-	joined, err := c.dial(ctx, addr, program+" schema", nil, nil)
+	joined, err := c.dialServer(ctx, addr, program+" schema", nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -91,17 +91,17 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--image-keep needs --image FILE, where the world is saved")
 	case len(c.ImageGeneration) > 0 && c.Image == "":
 		return errors.New("--image-generation needs --image FILE, whose generations it means")
-	case c.given() && c.Admin == "":
+	case c.anyGiven() && c.Admin == "":
 		return errors.New("--admin-host, --admin-token, --admin-cert and --admin-client-ca need --admin HOST:PORT")
 	case c.QlogDir != "" && c.Admin == "":
 		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
-	return errors.Join(c.recordFlags.validate(), c.roomImageFlags.validate(c.Image), c.webFlags.validate())
+	return errors.Join(c.recordFlags.checkFlags(), c.roomImageFlags.checkFlags(c.Image), c.webFlags.checkFlags())
 }
 
 // run serves until ctx is done, drains, and prints a summary.
 func (c *serveCommand) run(ctx context.Context, p *program) error {
-	asked := hangups()
+	asked := watchHangups()
 	outliveReaders()
 	log := newLog(p.err, zapcore.InfoLevel)
 	defer func() { _ = log.Sync() }() // bounded; lines that stay unread are lost
@@ -110,22 +110,22 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	h, err := c.host(p, tables, log)
+	h, err := c.hostConfigured(p, tables, log)
 	if err != nil {
 		return err
 	}
 	config := h.config
 	config.Listen, config.AdminListen, config.QlogDir, config.Log = c.Listen, c.Admin, c.QlogDir, log
-	config.Web = c.webFlags.config()
+	config.Web = c.webFlags.webConfig()
 	verifier, banned, err := c.checkTokens(&config, p.Name)
 	if err != nil {
 		return err
 	}
-	if config.AdminAccess, err = c.access(log); err != nil {
-		return mistake("%w", err)
+	if config.AdminAccess, err = c.newAccess(log); err != nil {
+		return usageError("%w", err)
 	}
 	if err := config.Validate(); err != nil {
-		return mistake("%w", explained(err))
+		return usageError("%w", explainAdminError(err))
 	}
 	if err := c.loadIdentity(&config); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if c.Record != "" && h.instance != nil { // after binding the address: another server may be writing the file
 		defer beginRecording(h.instance, c.Record, c.maxBytes(), log)()
 	}
-	p.print("%s on %v, fingerprint %s", h.title, s.Addr(), s.Fingerprint())
+	p.printLine("%s on %v, fingerprint %s", h.title, s.Addr(), s.Fingerprint())
 	if err := c.printAccess(p, config, s); err != nil {
 		return errors.Join(err, s.Close())
 	}
@@ -165,26 +165,26 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 // checkTokens makes config admit clients by their tokens, if there are keys. It returns the verifier,
 // nil without keys, and the banned users.
 func (c *serveCommand) checkTokens(config *server.Config, program string) (verifier *token.Verifier, banned []string, err error) {
-	verifier, err = c.verifier(program)
+	verifier, err = c.newVerifier(program)
 	if err != nil {
 		return nil, nil, err
 	}
 	if verifier != nil {
 		if config.Admit != nil {
-			return nil, nil, mistake("--token-keys is set, but this game admits clients by its own Definition.Admit")
+			return nil, nil, usageError("--token-keys is set, but this game admits clients by its own Definition.Admit")
 		}
 		config.Admit = admission(verifier, config.Log)
 	}
 	banned, err = c.bannedUsers()
 	if err != nil {
-		return nil, nil, mistake("%w", err)
+		return nil, nil, usageError("%w", err)
 	}
 	return verifier, banned, nil
 }
 
 // loadIdentity sets the certificate, and what derives from it.
 func (c *serveCommand) loadIdentity(config *server.Config) (err error) {
-	config.Certificate, err = c.certificate(config.Log)
+	config.Certificate, err = c.loadCertificate(config.Log)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (c *serveCommand) printAccess(p *program, config server.Config, s *server.S
 		}
 	}
 	if config.Admit == nil {
-		p.print("anybody may join: development only (--token-keys asks for tokens)")
+		p.printLine("anybody may join: development only (--token-keys asks for tokens)")
 	}
 	admin := s.AdminAddr()
 	if admin == nil {
@@ -215,18 +215,18 @@ func (c *serveCommand) printAccess(p *program, config server.Config, s *server.S
 	if config.AdminAccess.Certificate != nil {
 		scheme = "https"
 	}
-	p.print("admin on %s://%v", scheme, admin)
+	p.printLine("admin on %s://%v", scheme, admin)
 	if c.Web {
-		p.print("the world in a browser: %s://%v/live", scheme, admin)
+		p.printLine("the world in a browser: %s://%v/live", scheme, admin)
 	}
-	if exposed(admin) && config.AdminAccess.Certificate == nil {
-		p.print("the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
+	if isExposed(admin) && config.AdminAccess.Certificate == nil {
+		p.printLine("the admin token crosses the network unencrypted: --admin-cert and --admin-key make the port HTTPS")
 	}
 	return nil
 }
 
-// host makes the world to serve, or the rooms, configured by the flags.
-func (c *serveCommand) host(p *program, tables *replication.Tables, log *zap.Logger) (h *hosting, err error) {
+// hostConfigured makes the world to serve, or the rooms, configured by the flags.
+func (c *serveCommand) hostConfigured(p *program, tables *replication.Tables, log *zap.Logger) (h *hosting, err error) {
 	each := func(w *server.WorldConfig) {
 		w.CommandsPerSecond = cmp.Or(c.CommandsPerSecond, w.CommandsPerSecond)
 		w.CommandBurst = cmp.Or(c.CommandBurst, w.CommandBurst)
@@ -248,64 +248,64 @@ func (c *serveCommand) host(p *program, tables *replication.Tables, log *zap.Log
 
 // hostWorld makes the only world.
 func (c *serveCommand) hostWorld(p *program, each func(*server.WorldConfig)) (*hosting, error) {
-	g, err := p.build(Options{World: c.world()})
+	g, err := p.buildInstance(Options{World: c.worldName()})
 	if err != nil {
 		return nil, err
 	}
 	if c.Rooms != 0 {
-		return nil, mistake("--rooms is set, but this game has one world")
+		return nil, usageError("--rooms is set, but this game has one world")
 	}
 	if c.RecordRooms != 0 {
-		return nil, mistake("--record-rooms is set, but this game has one world")
+		return nil, usageError("--record-rooms is set, but this game has one world")
 	}
 	if c.roomImageFlags != (roomImageFlags{}) {
-		return nil, mistake("--image-rooms, --image-mb or --image-prune-after is set, but this game has one world")
+		return nil, usageError("--image-rooms, --image-mb or --image-prune-after is set, but this game has one world")
 	}
 	if err := regularfile.CheckCreate(c.Record); errors.Is(err, regularfile.ErrNotRegular) {
 		return nil, err
 	}
-	if err := g.takes("--max-sessions", c.MaxSessions); err != nil {
+	if err := g.checkPlayers("--max-sessions", c.MaxSessions); err != nil {
 		return nil, err
 	}
 	each(&g.WorldConfig)
 	g.MaxSessions = cmp.Or(c.MaxSessions, g.MaxSessions)
-	return p.host(g), nil
+	return p.hostInstance(g), nil
 }
 
 // hostRooms makes the rooms.
 func (c *serveCommand) hostRooms(p *program, each func(*server.WorldConfig), log *zap.Logger) (*hosting, error) {
-	if _, err := p.anyRoom(c.room()); err != nil {
+	if _, err := p.anyRoom(c.roomName()); err != nil {
 		return nil, err
 	}
-	h, _ := p.hostRooms(Options{World: c.world()}, each, c.recordFlags, log)
-	return h, c.rooms(h.config.Rooms)
+	h, _ := p.hostRooms(Options{World: c.worldName()}, each, c.recordFlags, log)
+	return h, c.configureRooms(h.config.Rooms)
 }
 
-// rooms configures the rooms by the flags, and makes the folders of images and recordings.
-func (c *serveCommand) rooms(r *server.RoomsConfig) error {
-	r.MaxRooms, r.MaxSessions, r.Default = cmp.Or(c.Rooms, r.MaxRooms), cmp.Or(c.MaxSessions, r.MaxSessions), c.room()
+// configureRooms configures the rooms by the flags, and makes the folders of images and recordings.
+func (c *serveCommand) configureRooms(r *server.RoomsConfig) error {
+	r.MaxRooms, r.MaxSessions, r.Default = cmp.Or(c.Rooms, r.MaxRooms), cmp.Or(c.MaxSessions, r.MaxSessions), c.roomName()
 	older, err := c.roomGenerations()
 	if err != nil {
 		return err
 	}
 	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Generations: older}
-	c.roomImageFlags.apply(r)
+	c.roomImageFlags.applyTo(r)
 	if c.Record != "" {
 		r.FilesPerRoom++
 	}
 	if c.Image != "" {
 		if err := os.MkdirAll(c.Image, 0o755); err != nil {
-			return mistake("--image must name a folder, since this game has rooms: %w", err)
+			return usageError("--image must name a folder, since this game has rooms: %w", err)
 		}
 	}
 	if info, err := os.Stat(c.Record); err == nil && !info.IsDir() {
-		return mistake("--record must name a folder, since this game has rooms, and %s is a file", c.Record)
+		return usageError("--record must name a folder, since this game has rooms, and %s is a file", c.Record)
 	}
 	return nil
 }
 
-// takes returns an error if the world has no room for n players.
-func (g *Instance) takes(flag string, n int) error {
+// checkPlayers returns an error if the world has no room for n players.
+func (g *Instance) checkPlayers(flag string, n int) error {
 	most := cmp.Or(g.MaxSessions, session.DefaultMaxSessions)
 	if n <= most {
 		return nil
@@ -314,11 +314,11 @@ func (g *Instance) takes(flag string, n int) error {
 	if g.MorePlayers != "" {
 		advice = ", or " + g.MorePlayers
 	}
-	return mistake("%s is %d, but %s takes %s: want fewer%s", flag, n, g.Title, count(most, "player", "players"), advice)
+	return usageError("%s is %d, but %s takes %s: want fewer%s", flag, n, g.Title, countOf(most, "player", "players"), advice)
 }
 
-// exposed reports whether other machines can reach an address.
-func exposed(a net.Addr) bool {
+// isExposed reports whether other machines can reach an address.
+func isExposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || !tcp.IP.IsLoopback()
 }
@@ -327,7 +327,7 @@ func exposed(a net.Addr) bool {
 func serve(ctx context.Context, s *server.Server, reload func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
-	supervisor.Go(func() { supervised(telling, s) })
+	supervisor.Go(func() { reportToSupervisor(telling, s) })
 	supervisor.Go(func() { reload(telling) })
 	defer func() {
 		ended()
@@ -353,7 +353,7 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, h *hosting) {
 		line("worlds", "%d spawned, %d destroyed", world.Spawned, world.Destroyed)
 	}
 	for _, s := range r.World.Systems {
-		line("", "system %s: %v a tick, at most %v", s.Name, mean(s).Round(10*time.Nanosecond), s.Longest.Round(time.Microsecond))
+		line("", "system %s: %v a tick, at most %v", s.Name, meanDuration(s).Round(10*time.Nanosecond), s.Longest.Round(time.Microsecond))
 	}
 	line("sent", "%.1f MB in %d datagrams, %.1f MB on streams", float64(r.Traffic.DatagramBytes)/1e6, r.Traffic.Datagrams, float64(r.Traffic.StreamBytes)/1e6)
 	if i := r.Images; i.Saved+i.Failed > 0 {
@@ -366,7 +366,7 @@ func writeServed(w io.Writer, took time.Duration, r server.Report, h *hosting) {
 	_, _ = io.WriteString(w, b.String()) // a closed terminal is not an error
 }
 
-func mean(s world.SystemStats) time.Duration {
+func meanDuration(s world.SystemStats) time.Duration {
 	return s.Total / time.Duration(max(s.Runs, 1))
 }
 

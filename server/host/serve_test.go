@@ -49,7 +49,7 @@ func TestExposed(t *testing.T) {
 		"127.0.0.1:1": false, "127.1.2.3:1": false, "[::1]:1": false,
 		"0.0.0.0:1": true, "[::]:1": true, "10.1.2.3:1": true, "[fe80::1]:1": true,
 	} {
-		require.Equal(t, want, exposed(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))), text)
+		require.Equal(t, want, isExposed(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))), text)
 	}
 }
 

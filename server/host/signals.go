@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// hangups catches SIGHUP from now until the process ends: it must not kill a process
+// watchHangups catches SIGHUP from now until the process ends: it must not kill a process
 // that is loading, or saving its world for the last time. Closing a terminal, and
 // systemd if so configured, sends one right after SIGTERM.
-func hangups() <-chan os.Signal {
+func watchHangups() <-chan os.Signal {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	return asked

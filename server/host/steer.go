@@ -24,13 +24,13 @@ type stick struct {
 func newStick(s *schema.Schema) (*stick, error) {
 	m := s.Input()
 	if m == nil {
-		return nil, mistake("the game has no input to steer with")
+		return nil, usageError("the game has no input to steer with")
 	}
 	input := reflect.New(m.Type)
 	k := &stick{input.Interface(), input.Elem().FieldByName("X"), input.Elem().FieldByName("Z")}
 	for _, axis := range []reflect.Value{k.x, k.z} {
 		if !axis.IsValid() || !axis.CanFloat() && !axis.CanInt() {
-			return nil, mistake("the game's input is a %v: --steer needs signed numbers X and Z in it", m.Type)
+			return nil, usageError("the game's input is a %v: --steer needs signed numbers X and Z in it", m.Type)
 		}
 	}
 	return k, nil
@@ -42,9 +42,9 @@ var directions = map[string][2]int{
 	"\x1b[A": {0, -1}, "\x1b[D": {-1, 0}, "\x1b[B": {0, 1}, "\x1b[C": {1, 0},
 }
 
-// press takes what was typed. It returns false if that quits. Terminals do not report that a
+// applyKeys takes what was typed. It returns false if that quits. Terminals do not report that a
 // key was released: a course lasts until the next.
-func (k *stick) press(typed string) bool {
+func (k *stick) applyKeys(typed string) bool {
 	for typed != "" {
 		key := typed[:1]
 		if strings.HasPrefix(typed, "\x1b[") && len(typed) >= 3 {
@@ -78,8 +78,8 @@ const (
 	picturesPerSecond = 30
 )
 
-// steer shows the world from above and sends what is typed, until the player quits.
-func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Client, input *stick, events *eventLines) error {
+// steerByKeys shows the world from above and sends what is typed, until the player quits.
+func (c *watchCommand) steerByKeys(ctx context.Context, p *program, joined *client.Client, input *stick, events *eventLines) error {
 	keys, restore, err := Streams{p.in, p.out, p.err}.Keys(ctx)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Cli
 		case <-ctx.Done():
 			return nil
 		case typed, ok := <-keys:
-			if !ok || !input.press(typed) {
+			if !ok || !input.applyKeys(typed) {
 				return nil
 			}
 		case <-picture.C:
@@ -110,7 +110,7 @@ func (c *watchCommand) steer(ctx context.Context, p *program, joined *client.Cli
 				}
 			}
 			columns, lines := sizeOf(p.out)
-			if _, err := io.WriteString(p.out, view.draw(columns, lines, events.newest())); err != nil {
+			if _, err := io.WriteString(p.out, view.drawMap(columns, lines, events.newestLine())); err != nil {
 				return err
 			}
 		}

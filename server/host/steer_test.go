@@ -39,7 +39,7 @@ func TestStick(t *testing.T) {
 		{"dqw", move{X: 1}, false},
 		{"\x03", move{X: 1}, false},
 	} {
-		require.Equal(t, c.goOn, k.press(c.typed), "%q", c.typed)
+		require.Equal(t, c.goOn, k.applyKeys(c.typed), "%q", c.typed)
 		require.Equal(t, &c.want, k.input, "%q", c.typed)
 	}
 }

@@ -20,10 +20,10 @@ const (
 	readyPoll = 10 * time.Millisecond
 )
 
-// supervised reports to systemd if it started the server (Type=notify): ready after the
+// reportToSupervisor reports to systemd if it started the server (Type=notify): ready after the
 // first tick, watchdog signals while the world ticks, status lines, and the end. It
 // returns when ctx is done.
-func supervised(ctx context.Context, s *server.Server) {
+func reportToSupervisor(ctx context.Context, s *server.Server) {
 	tell := func(state string) bool {
 		sent, _ := daemon.SdNotify(false, state) // an unreachable supervisor is not an error
 		return sent

@@ -67,7 +67,7 @@ func (c *tokenIssueCommand) Validate() error {
 	return nil
 }
 
-func (c *tokenIssueCommand) claims(now time.Time) token.Claims {
+func (c *tokenIssueCommand) newClaims(now time.Time) token.Claims {
 	claims := token.Claims{User: c.User}
 	if c.Session > 0 {
 		claims.SessionEnd = now.Add(c.Session)
@@ -83,29 +83,29 @@ func (c *tokenIssueCommand) run(_ context.Context, p *program) error {
 	}
 	issuer, err := token.NewIssuer(secret)
 	if err != nil {
-		return mistake("%s: %w", c.Key, err)
+		return usageError("%s: %w", c.Key, err)
 	}
 	now := time.Now()
-	text, err := issuer.Issue(c.claims(now), c.Audience, now, c.Lifetime)
+	text, err := issuer.Issue(c.newClaims(now), c.Audience, now, c.Lifetime)
 	if err != nil {
-		return mistake("%w", err)
+		return usageError("%w", err)
 	}
 	_, err = fmt.Fprintln(p.out, text)
 	return err
 }
 
-// verifier returns the verifier of the command line's keys, or nil without keys.
-func (c *serveCommand) verifier(program string) (*token.Verifier, error) {
+// newVerifier returns the verifier of the command line's keys, or nil without keys.
+func (c *serveCommand) newVerifier(program string) (*token.Verifier, error) {
 	if len(c.TokenKeys) == 0 {
 		return nil, nil
 	}
 	public, err := c.tokenKeys()
 	if err != nil {
-		return nil, mistake("%w", err)
+		return nil, usageError("%w", err)
 	}
 	v, err := token.NewVerifier(cmp.Or(c.Audience, program), public...)
 	if err != nil {
-		return nil, mistake("%s: %w", strings.Join(c.TokenKeys, ", "), err)
+		return nil, usageError("%s: %w", strings.Join(c.TokenKeys, ", "), err)
 	}
 	return v, nil
 }

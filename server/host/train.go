@@ -34,7 +34,7 @@ type trainCommand struct {
 // run replays the recording for viewers and trains on what they are sent. A quarter of
 // every second is held back to measure the result.
 func (c *trainCommand) run(ctx context.Context, p *program) error {
-	o, err := c.options(p)
+	o, err := c.newOptions(p)
 	if err != nil {
 		return err
 	}
@@ -50,17 +50,17 @@ func (c *trainCommand) run(ctx context.Context, p *program) error {
 	if err := atomicfile.Write(c.Out, tables.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("cannot write the tables: %w", err)
 	}
-	p.print("%d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these",
-		len(a.learn), len(a.held), a.held.bits(s, rowcodec.DefaultTables()), a.held.bits(s, tables))
-	p.print("tables %08x written to %s: give them to the server (serve --tables) and to all clients (client.Config.Tables, loadtest --tables)", tables.Version(), c.Out)
+	p.printLine("%d rows learned, %d held back: %.1f bits a row with the default tables, %.1f with these",
+		len(a.learn), len(a.held), a.held.codedBits(s, rowcodec.DefaultTables()), a.held.codedBits(s, tables))
+	p.printLine("tables %08x written to %s: give them to the server (serve --tables) and to all clients (client.Config.Tables, loadtest --tables)", tables.Version(), c.Out)
 	return nil
 }
 
 // samples are rows with their baselines.
 type samples []rowtrain.Sample
 
-// bits is the average size of a row with tables.
-func (s samples) bits(rowSchema *schema.Schema, t *rowcodec.Tables) float64 {
+// codedBits is the average size of a row with tables.
+func (s samples) codedBits(rowSchema *schema.Schema, t *rowcodec.Tables) float64 {
 	codec := rowcodec.New(rowSchema, t)
 	bits := s.bitsBy(func(w *bitio.Writer, row schema.Row, past *rowcodec.Past) { codec.Append(w, row, past) })
 	return float64(bits) / float64(len(s))

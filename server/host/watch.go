@@ -43,24 +43,24 @@ func (c *watchCommand) Validate() error {
 func (c *watchCommand) run(ctx context.Context, p *program) error {
 	var newest eventLines
 	var events client.Events
-	client.OnAnyEvent(&events, newest.add)
-	game, keys, err := c.controls(p)
+	client.OnAnyEvent(&events, newest.addEvent)
+	game, keys, err := c.findControls(p)
 	if err != nil {
 		return err
 	}
-	joined, err := c.dial(ctx, c.Addr, p.Name+" watch", game, &events)
+	joined, err := c.dialServer(ctx, c.Addr, p.Name+" watch", game, &events)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = joined.Close() }() // it has nothing to lose
 	if c.Steer {
-		return c.steer(ctx, p, joined, keys, &newest)
+		return c.steerByKeys(ctx, p, joined, keys, &newest)
 	}
-	return c.show(ctx, p, joined, &newest)
+	return c.printRows(ctx, p, joined, &newest)
 }
 
-// controls returns the game's schema and a stick for its input, or nil to watch only.
-func (c *watchCommand) controls(p *program) (*schema.Schema, *stick, error) {
+// findControls returns the game's schema and a stick for its input, or nil to watch only.
+func (c *watchCommand) findControls(p *program) (*schema.Schema, *stick, error) {
 	if !c.Steer {
 		return nil, nil, nil
 	}
@@ -76,8 +76,8 @@ func (c *watchCommand) controls(p *program) (*schema.Schema, *stick, error) {
 	return game, keys, err
 }
 
-// show prints what joined receives, once a second.
-func (c *watchCommand) show(ctx context.Context, p *program, joined *client.Client, newest *eventLines) error {
+// printRows prints what joined receives, once a second.
+func (c *watchCommand) printRows(ctx context.Context, p *program, joined *client.Client, newest *eventLines) error {
 	separator := "\n"
 	if bot.IsTerminal(p.out) {
 		separator = clearScreen
@@ -94,7 +94,7 @@ func (c *watchCommand) show(ctx context.Context, p *program, joined *client.Clie
 			continue
 		}
 		shown = time.Now()
-		if _, err := io.WriteString(p.out, separator+c.picture(joined)+newest.take()); err != nil {
+		if _, err := io.WriteString(p.out, separator+c.drawPicture(joined)+newest.takeLines()); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ type eventLines struct {
 	all   int
 }
 
-func (l *eventLines) add(tick uint32, name, fields string) {
+func (l *eventLines) addEvent(tick uint32, name, fields string) {
 	l.all++
 	if len(l.lines) == maxEventLines {
 		l.lines = l.lines[1:]
@@ -117,16 +117,16 @@ func (l *eventLines) add(tick uint32, name, fields string) {
 	l.lines = append(l.lines, fmt.Sprintf("  %d  %s{%s}\n", tick, name, fields))
 }
 
-// newest returns the newest event, in a line without an end.
-func (l *eventLines) newest() string {
+// newestLine returns the newest event, in a line without an end.
+func (l *eventLines) newestLine() string {
 	if len(l.lines) == 0 {
 		return ""
 	}
 	return strings.TrimSpace(l.lines[len(l.lines)-1])
 }
 
-// take returns the lines, and begins the next picture's.
-func (l *eventLines) take() string {
+// takeLines returns the lines, and begins the next picture's.
+func (l *eventLines) takeLines() string {
 	if l.all == 0 {
 		return ""
 	}
@@ -135,9 +135,9 @@ func (l *eventLines) take() string {
 	return text
 }
 
-// picture returns a line about the session, then for each kind in view its name, the number
+// drawPicture returns a line about the session, then for each kind in view its name, the number
 // of its entities, and the first of them by handle.
-func (c *watchCommand) picture(joined *client.Client) string {
+func (c *watchCommand) drawPicture(joined *client.Client) string {
 	r, w := joined.Replica(), joined.Welcome()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %v  schema %016x  session %d  tick %d at %d Hz  %d in view\n", c.Addr, joined.State(), w.Schema, w.Session, r.Tick(), w.TickHz, r.Len())

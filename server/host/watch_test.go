@@ -10,12 +10,12 @@ import (
 // A picture has the newest events since the one before, and says how many there were.
 func TestWatchedEvents(t *testing.T) {
 	var l eventLines
-	require.Empty(t, l.take())
+	require.Empty(t, l.takeLines())
 	for i := range uint32(maxEventLines + 2) {
-		l.add(i, "boom", "Size=1")
+		l.addEvent(i, "boom", "Size=1")
 	}
-	text := l.take()
+	text := l.takeLines()
 	require.True(t, strings.HasPrefix(text, "events  10\n  2  boom{Size=1}\n"), text)
 	require.Len(t, strings.Split(strings.TrimSpace(text), "\n"), 1+maxEventLines)
-	require.Empty(t, l.take())
+	require.Empty(t, l.takeLines())
 }

@@ -13,16 +13,16 @@ type webFlags struct {
 	WebOrigin []string `placeholder:"ORIGIN" help:"Let pages of this origin connect, as https://example.com; may be repeated. Without, pages on loopback may (needs --web)."`
 }
 
-// validate checks what flags need.
-func (f *webFlags) validate() error {
+// checkFlags checks what flags need.
+func (f *webFlags) checkFlags() error {
 	if len(f.WebOrigin) > 0 && !f.Web { // otherwise pages could not connect, unnoticed
 		return errors.New("--web-origin needs --web")
 	}
 	return nil
 }
 
-// config returns nil without --web.
-func (f *webFlags) config() *server.WebConfig {
+// webConfig returns nil without --web.
+func (f *webFlags) webConfig() *server.WebConfig {
 	if !f.Web {
 		return nil
 	}

@@ -10,6 +10,6 @@ import (
 
 func TestWebFlags(t *testing.T) {
 	var none webFlags
-	require.Nil(t, none.config())
-	require.Equal(t, &server.WebConfig{Origins: []string{"https://a.example"}}, (&webFlags{Web: true, WebOrigin: []string{"https://a.example"}}).config())
+	require.Nil(t, none.webConfig())
+	require.Equal(t, &server.WebConfig{Origins: []string{"https://a.example"}}, (&webFlags{Web: true, WebOrigin: []string{"https://a.example"}}).webConfig())
 }

@@ -43,7 +43,7 @@ func (s *Store) Load(w *world.World) (Loaded, error) {
 	var found Loaded
 	var damaged []string
 	for n := range s.keep + 1 { // an interrupted save leaves one more
-		err := found.read(w, s.generation(n))
+		err := found.readFile(w, s.generationPath(n))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
@@ -74,16 +74,16 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 	}
 	var found Loaded
 	for newer := range n {
-		path := s.generation(newer)
-		if !exists(path) {
+		path := s.generationPath(newer)
+		if !fileExists(path) {
 			continue
 		}
-		if exists(path + ".skipped") {
+		if fileExists(path + ".skipped") {
 			return Loaded{}, fmt.Errorf("%w: %s.skipped exists: start without choosing a generation, or move that file away first", ErrSkipped, path)
 		}
 		found.Skipped = append(found.Skipped, path)
 	}
-	if err := found.read(w, s.generation(n)); err != nil {
+	if err := found.readFile(w, s.generationPath(n)); err != nil {
 		return Loaded{}, err
 	}
 	found.Generation = n
@@ -101,8 +101,8 @@ func (s *Store) continueFrom(img *world.Image, aside []string, suffix string) {
 	}
 }
 
-// read reads one generation. An error of the disk is not damage: it may pass.
-func (l *Loaded) read(w *world.World, path string) error {
+// readFile reads one generation. An error of the disk is not damage: it may pass.
+func (l *Loaded) readFile(w *world.World, path string) error {
 	l.Path = path
 	file, err := regularfile.Open(path)
 	if err != nil {

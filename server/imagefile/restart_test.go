@@ -132,12 +132,12 @@ func TestUpgradeAndRollback(t *testing.T) {
 // ticksOf is ticks of images of a program with a further component.
 func ticksOf(t *testing.T, s *Store, more string) (all []uint64) {
 	t.Helper()
-	for n := 0; exists(s.generation(n)); n++ {
+	for n := 0; fileExists(s.generationPath(n)); n++ {
 		w := newWorld(t)
 		_, err := world.Register[int32](w, more)
 		require.NoError(t, err)
 		var found Loaded
-		require.NoError(t, found.read(w, s.generation(n)))
+		require.NoError(t, found.readFile(w, s.generationPath(n)))
 		all = append(all, found.Image.Tick())
 	}
 	return all
@@ -183,7 +183,7 @@ func TestLoadGeneration(t *testing.T) {
 		require.Equal(t, before, contents(t, dir))
 	}
 	require.NoError(t, os.Remove(path+".skipped"))
-	damage(t, s.generation(1))
+	damage(t, s.generationPath(1))
 	_, err = s.LoadGeneration(newWorld(t), 1)
 	require.ErrorIs(t, err, world.ErrImage, "no other is taken instead")
 }

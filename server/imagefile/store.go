@@ -81,7 +81,7 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	s := &Store{path: target, keep: keep, lock: flock.New(target + ".lock")}
-	if err := s.acquire(); err != nil {
+	if err := s.lockFile(); err != nil {
 		return nil, err
 	}
 	if s.newest, err = s.readRun(); err != nil {
@@ -90,8 +90,8 @@ func Open(path string, keep int) (*Store, error) {
 	return s, nil
 }
 
-// acquire locks the image, or sets unlocked.
-func (s *Store) acquire() error {
+// lockFile locks the image, or sets unlocked.
+func (s *Store) lockFile() error {
 	for range maxLocks {
 		held, err := s.lock.TryLock()
 		switch {
@@ -177,7 +177,7 @@ func (s *Store) Unlocked() error { return s.unlocked }
 
 // Close unlocks the image for other processes. It removes its other files if there is no image.
 func (s *Store) Close() error {
-	empty := s.unlocked == nil && !s.stored()
+	empty := s.unlocked == nil && !s.hasImage()
 	if empty {
 		_ = os.Remove(s.runPath())
 	}
@@ -191,10 +191,10 @@ func (s *Store) Close() error {
 	return err
 }
 
-// stored reports whether any generation exists.
-func (s *Store) stored() bool {
+// hasImage reports whether any generation exists.
+func (s *Store) hasImage() bool {
 	for n := range s.keep + 1 { // an interrupted save leaves one more
-		if exists(s.generation(n)) {
+		if fileExists(s.generationPath(n)) {
 			return true
 		}
 	}
@@ -224,7 +224,7 @@ func (s *Store) Sweep() ([]string, error) {
 	return left, err
 }
 
-func (s *Store) generation(n int) string {
+func (s *Store) generationPath(n int) string {
 	if n == 0 {
 		return s.path
 	}
@@ -250,14 +250,14 @@ func (s *Store) Save(img *world.Image, spacing time.Duration) error {
 	if err := file.Seal(); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	if err := s.publish(file.Name(), img, spacing); err != nil {
+	if err := s.publishFile(file.Name(), img, spacing); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil
 }
 
-// publish makes the file at written, which holds img, the newest generation.
-func (s *Store) publish(written string, img *world.Image, spacing time.Duration) error {
+// publishFile makes the file at written, which holds img, the newest generation.
+func (s *Store) publishFile(written string, img *world.Image, spacing time.Duration) error {
 	dir, err := atomicfile.OpenDir(s.path) // before anything is renamed
 	if err != nil {
 		return err
@@ -268,12 +268,12 @@ func (s *Store) publish(written string, img *world.Image, spacing time.Duration)
 		return err
 	}
 	for ; len(s.aside) > 0; s.aside = s.aside[1:] {
-		if err := s.aside[0].do(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.aside[0].apply(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	for _, step := range s.rotation(written, s.mustRotate(img, spacing)) {
-		if err := step.do(); err != nil {
+	for _, step := range s.rotationSteps(written, s.mustRotate(img, spacing)) {
+		if err := step.apply(); err != nil {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ func (s *Store) mustRotate(img *world.Image, spacing time.Duration) bool {
 		return img.Setup() != s.setup // G6
 	}
 	newest, errNewest := os.Stat(s.path)
-	older, errOlder := os.Stat(s.generation(1))
+	older, errOlder := os.Stat(s.generationPath(1))
 	if errNewest != nil || errOlder != nil {
 		return true
 	}
@@ -318,7 +318,7 @@ type step struct {
 	link     bool   // keep from, if the file system has hard links
 }
 
-func (s step) do() error {
+func (s step) apply() error {
 	switch {
 	case s.to == "":
 		if err := os.Remove(s.from); !errors.Is(err, fs.ErrNotExist) {
@@ -331,38 +331,38 @@ func (s step) do() error {
 	return atomicfile.Replace(s.from, s.to)
 }
 
-// rotation returns the steps that make the file at written the newest generation. If rotates, the
+// rotationSteps returns the steps that make the file at written the newest generation. If rotates, the
 // previous one is linked to its new name first, so that path always names a valid image.
 // The oldest is removed last, if there is one more than keep. A process that dies before the link
 // leaves a gap instead, and then each that exists is kept.
-func (s *Store) rotation(written string, rotates bool) []step {
+func (s *Store) rotationSteps(written string, rotates bool) []step {
 	var steps []step
 	older := 0
 	for n := 1; n <= s.keep; n++ {
-		if exists(s.generation(n)) {
+		if fileExists(s.generationPath(n)) {
 			older++
 		}
 	}
 	// They are the same file if the last save died after linking them.
-	if rotates && s.keep > 1 && exists(s.path) && !sameFile(s.path, s.generation(1)) {
+	if rotates && s.keep > 1 && fileExists(s.path) && !sameFile(s.path, s.generationPath(1)) {
 		free := 1
-		for free < s.keep && exists(s.generation(free)) {
+		for free < s.keep && fileExists(s.generationPath(free)) {
 			free++
 		}
 		for n := free; n > 1; n-- {
-			steps = append(steps, step{from: s.generation(n - 1), to: s.generation(n)})
+			steps = append(steps, step{from: s.generationPath(n - 1), to: s.generationPath(n)})
 		}
-		steps = append(steps, step{from: s.path, to: s.generation(1), link: true})
+		steps = append(steps, step{from: s.path, to: s.generationPath(1), link: true})
 		older++
 	}
 	steps = append(steps, step{from: written, to: s.path})
 	if s.keep > 1 && older >= s.keep {
-		steps = append(steps, step{from: s.generation(s.keep)})
+		steps = append(steps, step{from: s.generationPath(s.keep)})
 	}
 	return steps
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }

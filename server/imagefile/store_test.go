@@ -52,9 +52,9 @@ func load(t *testing.T, s *Store) Loaded {
 // ticks returns the ticks of the existing generations from 0 on.
 func ticks(t *testing.T, s *Store) (all []uint64) {
 	t.Helper()
-	for n := 0; exists(s.generation(n)); n++ {
+	for n := 0; fileExists(s.generationPath(n)); n++ {
 		var found Loaded
-		require.NoError(t, found.read(newWorld(t), s.generation(n)))
+		require.NoError(t, found.readFile(newWorld(t), s.generationPath(n)))
 		all = append(all, found.Image.Tick())
 	}
 	return all
@@ -107,10 +107,10 @@ func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) 
 	_, err = img.WriteTo(file)
 	require.NoError(t, err)
 	require.NoError(t, file.Seal())
-	all := s.rotation(file.Name(), true)
+	all := s.rotationSteps(file.Name(), true)
 	for _, step := range all[:min(steps, len(all))] {
 		step.link = step.link && links
-		require.NoError(t, step.do())
+		require.NoError(t, step.apply())
 	}
 	return steps < len(all)
 }
@@ -119,7 +119,7 @@ func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) 
 func valid(t *testing.T, s *Store) (n int) {
 	for g := range s.keep + 1 {
 		var found Loaded
-		if found.read(newWorld(t), s.generation(g)) == nil {
+		if found.readFile(newWorld(t), s.generationPath(g)) == nil {
 			n++
 		}
 	}
@@ -158,7 +158,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 							}
 							last = found.Image.Tick()
 						}
-						if before >= 2 && keep >= 2 && exists(path) {
+						if before >= 2 && keep >= 2 && fileExists(path) {
 							damage(t, path)
 							found := load(t, s)
 							require.NotNil(t, found.Image)
@@ -189,20 +189,20 @@ func TestLoadSkipsDamage(t *testing.T) {
 		require.NoError(t, s.Save(img, 0))
 	}
 	require.Equal(t, []uint64{4, 3, 2, 1}, ticks(t, s))
-	damage(t, s.generation(0))
-	damage(t, s.generation(1))
+	damage(t, s.generationPath(0))
+	damage(t, s.generationPath(1))
 	found := load(t, s)
 	require.Equal(t, uint64(2), found.Image.Tick())
 	require.Equal(t, 2, found.Generation)
-	require.Equal(t, s.generation(2), found.Path)
-	info, err := os.Stat(s.generation(2))
+	require.Equal(t, s.generationPath(2), found.Path)
+	info, err := os.Stat(s.generationPath(2))
 	require.NoError(t, err)
 	require.Equal(t, info.ModTime(), found.Saved)
 	require.Len(t, found.Damaged, 2)
 	for n, why := range found.Damaged {
 		require.ErrorIs(t, why, world.ErrImage)
-		require.ErrorContains(t, why, s.generation(n)+": ")
-		require.FileExists(t, s.generation(n), "G5")
+		require.ErrorContains(t, why, s.generationPath(n)+": ")
+		require.FileExists(t, s.generationPath(n), "G5")
 	}
 	again := load(t, s)
 	require.Equal(t, uint64(2), again.Image.Tick(), "also if the server dies here")
@@ -214,7 +214,7 @@ func TestLoadSkipsDamage(t *testing.T) {
 		require.NoError(t, s.Save(img, 0))
 	}
 	for n := range 2 {
-		require.FileExists(t, s.generation(n)+".damaged")
+		require.FileExists(t, s.generationPath(n)+".damaged")
 	}
 	require.Equal(t, []uint64{7, 6, 5, 2}, ticks(t, s))
 }
@@ -227,14 +227,14 @@ func TestLoadOfDamageAlone(t *testing.T) {
 		next(w, img)
 		require.NoError(t, s.Save(img, 0))
 	}
-	damage(t, s.generation(0))
-	require.NoError(t, os.WriteFile(s.generation(1), nil, 0o600))
+	damage(t, s.generationPath(0))
+	require.NoError(t, os.WriteFile(s.generationPath(1), nil, 0o600))
 	before := files(t, filepath.Dir(s.Path()))
 	_, err := s.Load(newWorld(t))
 	require.ErrorIs(t, err, ErrAllDamaged)
 	require.ErrorIs(t, err, world.ErrImage)
-	require.ErrorContains(t, err, s.generation(0)+": ")
-	require.ErrorContains(t, err, s.generation(1)+": ")
+	require.ErrorContains(t, err, s.generationPath(0)+": ")
+	require.ErrorContains(t, err, s.generationPath(1)+": ")
 	require.Equal(t, before, files(t, filepath.Dir(s.Path())))
 }
 
@@ -302,7 +302,7 @@ func TestOpenRefusesNames(t *testing.T) {
 	pending, err := atomicfile.Create(s.path, 0o600)
 	require.NoError(t, err)
 	defer pending.Discard()
-	for _, path := range []string{s.path + ".lock", s.path + ".damaged", s.generation(1), s.generation(MaxKeep), pending.Name()} {
+	for _, path := range []string{s.path + ".lock", s.path + ".damaged", s.generationPath(1), s.generationPath(MaxKeep), pending.Name()} {
 		_, err := Open(path, 0)
 		require.ErrorContains(t, err, "choose another name")
 	}
