@@ -25,7 +25,8 @@
 // A viewer is composed of parts that own their fields: interest (what the client is to have in
 // view), members (what it has, with a row each), knowledge (what else it was sent), outbox (records,
 // events, the budget), datagrams, delivery (datagrams in flight) and simulation. The methods of
-// Viewer coordinate them; a workspace is one goroutine's scratch memory, an argument to them.
+// Viewer coordinate them and write none of their fields; a part may read another that is its argument,
+// and changes it by methods. A workspace is one goroutine's scratch memory, also an argument.
 //
 // Invariants, cited in code and tests:
 //
