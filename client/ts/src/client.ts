@@ -101,7 +101,7 @@ export class Client {
     this.#events = new Events()
     this.session = new Session({ ...config, tables, events: this.#events })
     this.session.freshToken = config.freshToken !== undefined
-    this.session.onWelcome = () => this.#handleWelcome()
+    this.session.onWelcome = (moved) => this.#handleWelcome(moved)
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
 
@@ -219,9 +219,8 @@ export class Client {
 
   // Reconnecting.
 
-  #handleWelcome(): void {
+  #handleWelcome(moved: boolean): void {
     const w = requireJoined(this.session.welcome)
-    const { moved } = this.session
     const reconnected = this.#stateNow === 'reconnecting'
     if (this.#stateNow !== 'joined') this.#joinedAt = now()
     this.#metronome.start()

@@ -32,11 +32,6 @@ export class Least {
     for (let i = 0; i < slots; i++) least = Math.min(least, this.#values[i]!) // spreading allocates
     return least === Infinity ? 0 : least
   }
-
-  reset(): void {
-    this.#newest = -1
-    this.#values.fill(Infinity)
-  }
 }
 
 /** How far the tick of a held snapshot may be from the newest one, in seconds. */
@@ -59,7 +54,7 @@ export class Clock {
   next = 0
   /** The mean server time between snapshots. */
   interval = 0
-  readonly #early = new Least()
+  #early = new Least()
   #offset = 0 // the caller's time minus the server's, at updated
   #updated = 0
   #wrong = 0 // error of offset, found at updated
@@ -105,7 +100,7 @@ export class Clock {
    */
   recordSnapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
-    if (this.tick !== 0 && behind - this.#early.least > lostAbove) this.#early.reset()
+    if (this.tick !== 0 && behind - this.#early.least > lostAbove) this.#early = new Least()
     this.#early.add(now, behind)
     this.jitter += (behind - this.#early.least - this.jitter) / jitterShare
     this.#offset = this.#offsetAt(now)

@@ -21,6 +21,8 @@ export interface Moment {
 export class Layout {
   readonly schema: Schema
   readonly shapes: readonly Shape[]
+  /** The shape of the input that the schema declares. */
+  readonly input: Shape | undefined
   /** The number of the component body, -1 without one. */
   readonly body: number
   readonly #components = new Map<string, Component>()
@@ -28,6 +30,7 @@ export class Layout {
   constructor(schema: Schema) {
     this.schema = schema
     this.shapes = schema.components.map((c) => new Shape(c.fields, c.texts))
+    this.input = schema.input && new Shape(schema.input.fields, schema.input.texts)
     for (const c of schema.components) this.#components.set(c.name, c)
     this.body = this.#components.get('body')?.index ?? -1
   }

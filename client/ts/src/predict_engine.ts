@@ -156,9 +156,9 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#parts = []
     const layout = this.#session.replica?.layout
     const parts = layout && this.#components.flatMap((name) => layout.component(name) ?? [])
-    if (layout && parts?.length === this.#components.length && this.#session.inputShape) {
+    if (layout && parts?.length === this.#components.length && layout.input) {
       this.#parts = parts.map((c) => new Part(layout, c))
-      this.#zero = zeroOf(this.#session.inputShape) as I
+      this.#zero = zeroOf(layout.input) as I
       this.#held = this.#zero
     }
     this.#deliverUndone()

@@ -79,7 +79,7 @@ export class Provisionals {
   }
 
   /** Returns what a provisional handle stands for, and any other handle as it is. */
-  realOf(h: Handle): Handle {
+  realOf<H extends bigint>(h: H): H | Handle {
     return isProvisional(h) ? this.entityOf(indexOf(h)) : h
   }
 

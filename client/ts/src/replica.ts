@@ -6,7 +6,7 @@ import { Entities, type HandleRange } from './entities.ts'
 import type { Entity, Layout } from './entity.ts'
 import { EventQueue, type Events } from './events.ts'
 import { ExactRows } from './exact_rows.ts'
-import { generationOf, indexOf, newHandle, none, provisionalGeneration, type Verdict } from './handles.ts'
+import { generationOf, indexOf, isProvisional, newHandle, none, type Verdict } from './handles.ts'
 import { HeldSnapshots } from './held.ts'
 import * as limit from './limits.ts'
 import { type Limits, MemoryBudget } from './memory.ts'
@@ -131,21 +131,15 @@ export class Replica {
 
   /** Returns the verdict on any handle (section 11.1). */
   resolve(h: bigint): Verdict {
-    return this.#verdict(indexOf(h), generationOf(h))
-  }
-
-  /** Returns the verdict on the handle of an index and a generation. */
-  #verdict(index: number, generation: number): Verdict {
-    if (generation !== provisionalGeneration) return this.#entities.verdict(index, generation)
-    const real = this.#provisionals.entityOf(index)
-    return real === none
-      ? this.#provisionals.verdictOf(index)
+    const real = this.#provisionals.realOf(h)
+    return real === none && isProvisional(h)
+      ? this.#provisionals.verdictOf(indexOf(h))
       : this.#entities.verdict(indexOf(real), generationOf(real))
   }
 
   /** Returns the entity of a handle, undefined unless it is live. */
   entity(h: bigint): Entity | undefined {
-    const real = generationOf(h) === provisionalGeneration ? this.#provisionals.entityOf(indexOf(h)) : h
+    const real = this.#provisionals.realOf(h)
     return this.#entities.find(indexOf(real), generationOf(real))
   }
 

@@ -36,20 +36,14 @@ export class Session {
   /** The entity that this session's inputs steer, or none. */
   controlled: Handle = none
   readonly events: Events
-  /** @internal Whether the newest Welcome moved the session to another room. */
-  moved = false
-  /** @internal Called for each Welcome, before anything that follows it. */
-  onWelcome: (() => void) | undefined
-  /** @internal Whether the server sent Goodbye. */
-  goodbye = false
+  /** @internal Called for each Welcome, before anything that follows it; moved: it moves the session to another room. */
+  onWelcome: ((moved: boolean) => void) | undefined
   /** @internal Whether the next Hello may begin a session though its token is used. */
   freshToken = false
   /** @internal */
   prediction: Predictor | undefined
   /** @internal When the newest render was, and the tick with fractions for which an input was made then; 0: unknown. */
   rendered = { at: 0, inputTick: 0 }
-  /** @internal The shape of the input that the schema declares. */
-  inputShape: Shape | undefined
 
   readonly #config: SessionConfig
   readonly #handshake: Handshake
@@ -65,7 +59,7 @@ export class Session {
   readonly #out = new ByteWriter()
   #welcomed = false // this connection has had its Welcome
   #error: unknown // that ended this connection
-  #receiving = false // receive is under way, and compares the prediction once
+  #goodbye = false // the server sent Goodbye
 
   constructor(config: SessionConfig) {
     checkConfig(config)
@@ -115,6 +109,11 @@ export class Session {
 
   /** Applies bytes of the stream, in pieces of any size. An exception ends the session. */
   receiveStream(p: Uint8Array): void {
+    this.#applyStream(p)
+    this.prediction?.reconcile()
+  }
+
+  #applyStream(p: Uint8Array): void {
     if (this.#error !== undefined) throw this.#error
     try {
       this.#frames.feed(p)
@@ -127,11 +126,6 @@ export class Session {
       throw e
     }
     this.#checkFaults()
-    this.#reconcilePrediction()
-  }
-
-  #reconcilePrediction(): void {
-    if (!this.#receiving) this.prediction?.reconcile()
   }
 
   /**
@@ -143,21 +137,19 @@ export class Session {
     let fresh = 0
     let ended: unknown
     this.#budget.pay(now)
-    this.#receiving = true
     try {
-      for (const b of arrivals.stream) this.receiveStream(b)
+      for (const b of arrivals.stream) this.#applyStream(b)
     } catch (e) {
       ended = e
     }
     try {
-      if (ended === undefined || this.goodbye) {
-        for (const d of arrivals.datagrams) if (this.receiveDatagram(d.bytes, d.at) !== 'duplicate') fresh++
+      if (ended === undefined || this.#goodbye) {
+        for (const d of arrivals.datagrams) if (this.#applyDatagram(d.bytes, d.at) !== 'duplicate') fresh++
       }
     } catch (e) {
       ended ??= e
     }
-    this.#receiving = false
-    this.#reconcilePrediction()
+    this.prediction?.reconcile()
     if (ended !== undefined) throw ended
     return fresh
   }
@@ -182,7 +174,7 @@ export class Session {
       case Type.goodbye: {
         const end = messages.parseEnd(type, body)
         this.#handshake.noteEnd(end)
-        this.goodbye = type === Type.goodbye
+        this.#goodbye = type === Type.goodbye
         throw end
       }
       case Type.structure:
@@ -218,8 +210,8 @@ export class Session {
     const moves = this.#welcomed
     const own = this.replica?.structure ?? 0
     // The session may also have moved while the connection was broken, and even have come back.
-    this.moved = moves || (!m.resumed && this.#handshake.resumes && m.session === was?.session && m.structure > own)
-    const want = moves ? own + 1 : this.moved ? m.structure : m.resumed ? own : 0
+    const moved = moves || (!m.resumed && this.#handshake.resumes && m.session === was?.session && m.structure > own)
+    const want = moves ? own + 1 : moved ? m.structure : m.resumed ? own : 0
     if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
     const before = this.replica
     this.#welcomed = false // what callbacks send would be of the old room
@@ -236,7 +228,7 @@ export class Session {
       if (m.simulate) checkBodies(layout.schema, m.tickHz)
       const replica = this.#beginRoom(layout, m)
       if (before && was?.epoch === m.epoch) replica.inheritStale(before)
-      if (this.moved) replica.continueFrom(m.structure, moves ? before : undefined)
+      if (moved) replica.continueFrom(m.structure, moves ? before : undefined)
     }
     this.replica?.setInterval(this.#timing.interval)
     this.welcome = { ...m, schemaText: '' } // the layout has it
@@ -247,7 +239,8 @@ export class Session {
     }
     if (this.#error !== undefined) return // a callback closed the client
     this.#welcomed = true
-    if (this.onWelcome) guard(this.onWelcome)
+    const { onWelcome } = this
+    if (onWelcome) guard(() => onWelcome(moved))
     if (moves) this.replica?.applyDue()
   }
 
@@ -277,8 +270,6 @@ export class Session {
       simulation: m.simulate ? simulation : undefined,
     })
     this.controlled = none
-    const { input } = layout.schema
-    this.inputShape = input && new Shape(input.fields, input.texts)
     this.prediction?.restart(m.tickHz)
     return this.replica
   }
@@ -315,7 +306,7 @@ export class Session {
     this.#frames = new messages.FrameReader()
     this.#out.reset()
     this.#error = undefined
-    this.goodbye = false
+    this.#goodbye = false
     this.#sendHello()
   }
 
@@ -328,8 +319,14 @@ export class Session {
 
   /** Applies a datagram that arrived at now. It returns undefined before Welcome. */
   receiveDatagram(d: Uint8Array, now: number): Outcome | undefined {
+    this.#budget.pay(now)
+    const outcome = this.#applyDatagram(d, now)
+    this.prediction?.reconcile()
+    return outcome
+  }
+
+  #applyDatagram(d: Uint8Array, now: number): Outcome | undefined {
     if (!this.#welcomed) return undefined
-    if (!this.#receiving) this.#budget.pay(now)
     const r = this.#joinedReplica()
     const { clock } = this.#timing
     const copies = r.stats.duplicates
@@ -339,7 +336,6 @@ export class Session {
     if (r.tick > clock.hz) r.deliverRendered(r.tick - clock.hz)
     this.#checkFaults()
     this.#checkBodies(r, now)
-    this.#reconcilePrediction()
     this.#budget.check()
     return outcome
   }
@@ -409,7 +405,7 @@ export class Session {
   /** Sets what the player holds down from now on, and returns the tick that it is for. */
   setInput(input: Struct | Uint8Array, now: number): number {
     const m = this.schema?.input
-    const shape = this.inputShape
+    const shape = this.#handshake.layout?.input
     if (m && shape && !(input instanceof Uint8Array)) return this.setPayload(shape.quantise(input, m.values), now)
     if (m || !(input instanceof Uint8Array))
       throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
@@ -421,11 +417,12 @@ export class Session {
   /** @internal Sets a quantised input, which it may change. */
   setPayload(p: Payload, now: number): number {
     const m = this.schema?.input
-    if (!m || !this.inputShape) throw new TypeError('inputs are raw: want bytes')
+    const shape = this.#handshake.layout?.input
+    if (!m || !shape) throw new TypeError('inputs are raw: want bytes')
     const named = this.#provisionals.replaceAnswered(m, p, 'input')
     const tick = this.#timing.inputs.push(m.append(p), now, this.replica?.input ?? 0)
     this.#provisionals.inputMade(named, tick)
-    this.prediction?.recordInput(tick, this.inputShape.restore(p))
+    this.prediction?.recordInput(tick, shape.restore(p))
     return tick
   }
 
