@@ -114,7 +114,7 @@ func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
 		return nil
 	}
 	room := v.datagramRoom() - rows
-	if v.datagrams.leaveRows() {
+	if v.datagrams.overflows() {
 		room = min(room, q.share)
 	}
 	taken, handles, encoded := q.takeFitting(w.frame.tick, room)
