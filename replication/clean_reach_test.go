@@ -2,12 +2,15 @@ package replication_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // At every tick rate, viewers with a snapshot a second receive effects and members once, and compute
@@ -77,6 +80,73 @@ func TestSparseSnapshotsUnderMischief(t *testing.T) {
 			require.Positive(t, own.compared)
 			require.Positive(t, sdk.compared)
 			require.Zero(t, sdk.Stats().Motion.Faults)
+		})
+	}
+}
+
+// An effect may come near a viewer and go between two snapshots: what it moved there is computed
+// to the bit.
+func TestEffectsBetweenSnapshots(t *testing.T) {
+	const ticks = 15 // between two snapshots
+	far := world.Vec3{X: 100}
+	for name, script := range map[string]func(m *mischief, near world.Vec3, tick int, id *world.EffectID){
+		"moved": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+			switch tick {
+			case ticks + 3:
+				m.world.MoveEffect(*id, near)
+			case ticks + 6:
+				m.world.MoveEffect(*id, far)
+			}
+		},
+		"orbiting": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+			if tick == 1 {
+				m.world.RemoveEffect(*id)
+				orbit := world.EffectOrbit{AxisU: world.Vec3{X: 60}, AxisV: world.Vec3{Z: 8}, Rate: 1<<32/ticks + 1}
+				var err error
+				*id, err = m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: near.Add(world.Vec3{X: 60}), Orbit: orbit})
+				require.NoError(m.t, err)
+			}
+		},
+		"back for its end": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+			switch tick {
+			case 3, 3*ticks + 3:
+				m.world.MoveEffect(*id, near)
+			case ticks + 3:
+				m.world.MoveEffect(*id, far)
+			case 3*ticks + 6:
+				m.world.RemoveEffect(*id)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMischiefAt(t, 60, 1, 1, replication.Config{SnapshotHz: 60 / ticks})
+			m.settled = true
+			focus := m.things[slices.IndexFunc(m.things, func(h bulk.Handle) bool {
+				_, ok := m.world.Position(h)
+				return ok
+			})]
+			m.viewers[0].SetFocus(focus)
+			near, _ := m.world.Position(focus)
+			id, err := m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: far})
+			require.NoError(t, err)
+			own := &comparedClient{walker: m.viewers[0], m: m}
+			for tick := range 6 * ticks {
+				script(m, near, tick, &id)
+				m.world.Step()
+				m.rep.AfterStep()
+				if tick%ticks != ticks-1 {
+					continue
+				}
+				m.rep.Capture()
+				u := own.Snapshot()
+				require.NoError(t, own.client.stream(u.Stream))
+				for _, d := range u.Datagrams {
+					h, err := own.client.datagram(d)
+					require.NoError(t, err)
+					compareExact(t, m.world, own.walker, h)
+				}
+				require.NoError(t, own.Acknowledge(own.Ack()))
+			}
 		})
 	}
 }

@@ -41,8 +41,7 @@ type loggedEffect struct {
 	end      uint32 // first tick without it; 0: it acts
 	seen     uint32 // tick of the newest change, as observed
 	effectForm
-	reach  motion.Reach
-	former motion.Vec3 // centre before the newest change; now if there was none
+	reach motion.Reach
 }
 
 // effectForm is the part of an effect that calls change.
@@ -161,9 +160,6 @@ func (l *effectLog) updateEffect(e *world.EffectState, tick uint32) {
 		l.withheld = append(l.withheld, at.reach)
 	}
 	at.reach.Center = e.Center
-	if at.seen != tick {
-		at.former = e.Center
-	}
 	if !at.sendable {
 		l.withheld = append(l.withheld, at.reach)
 	}
@@ -173,7 +169,7 @@ func (l *effectLog) updateEffect(e *world.EffectState, tick uint32) {
 func (l *effectLog) addEffect(at *loggedEffect, e *world.EffectState, tick uint32) {
 	*at = loggedEffect{
 		id: e.ID, program: l.programNumber(e.Program), mode: uint8(e.Mode), layers: uint32(e.Layers),
-		seen: tick, former: e.Center, effectForm: effectForm{path: e.Path, params: appendParams(nil, e.Program, e.Params)},
+		seen: tick, effectForm: effectForm{path: e.Path, params: appendParams(nil, e.Program, e.Params)},
 	}
 	at.reach.Box, at.reach.Boxed = e.Program.Box()
 	at.reach.Center, at.reach.Layers = e.Center, e.Layers
@@ -195,7 +191,7 @@ func (l *effectLog) changeEffect(at *loggedEffect, e *world.EffectState, first, 
 	c := effectChange{id: at.id, seen: tick, before: at.effectForm}
 	c.path = e.Path != at.path
 	if c.path {
-		at.path, at.former = e.Path, at.reach.Center
+		at.path = e.Path
 	}
 	params := appendParams(nil, e.Program, e.Params)
 	c.params = !bytes.Equal(params, at.params)
@@ -263,30 +259,47 @@ func wirePath(p *motion.Path) wire.Path {
 // endedEarly reports whether a past effect ended before its time.
 func (e *loggedEffect) endedEarly() bool { return e.last == 0 || e.end != e.last+1 }
 
-// centersBetween returns the centres of e before and after the ticks (from, to].
-func (e *loggedEffect) centersBetween(s *motion.Stepper, from, to uint32) (a, b motion.Vec3) {
+// reachesCircle reports whether e reached the circle of a radius around a centre in the ticks
+// (from, to], on the paths that it had in them.
+func (l *effectLog) reachesCircle(e *loggedEffect, center motion.Vec3, radius float32, from, to uint32) bool {
+	if !e.reach.Boxed {
+		return true
+	}
 	if e.end != 0 {
 		to = min(to, e.end-1)
 	}
 	from = min(max(from, e.first), to)
-	a, b = e.former, e.reach.Center
-	if e.path.Form == motion.Linear || e.path.Form == motion.Orbit {
-		a, b = e.path.At(s, uint64(max(from, e.born)-e.born)), e.path.At(s, uint64(max(to, e.born)-e.born))
+	if e.seen > from {
+		changes := l.changesSince(from)
+		for i := range changes {
+			c := &changes[i]
+			if c.id != e.id || !c.path {
+				continue
+			}
+			if e.pathReachesCircle(l.stepper, &c.before.path, center, radius, from, c.seen) {
+				return true
+			}
+			from = min(c.seen, to)
+		}
 	}
-	return a, b
+	return e.pathReachesCircle(l.stepper, &e.path, center, radius, from, to)
 }
 
-// reachesCircle reports whether e reached the circle of a radius around a centre in the ticks
-// (from, to].
-func (e *loggedEffect) reachesCircle(s *motion.Stepper, center motion.Vec3, radius float32, from, to uint32) bool {
-	if !e.reach.Boxed {
-		return true
+// pathReachesCircle reports whether e reached the circle on a path in the ticks (from, to].
+func (e *loggedEffect) pathReachesCircle(s *motion.Stepper, p *motion.Path, center motion.Vec3, radius float32, from, to uint32) bool {
+	a, b := p.At(s, uint64(max(from, e.born)-e.born)), p.At(s, uint64(max(to, e.born)-e.born))
+	if p.Form == motion.Orbit && uint64(to-from)*uint64(uint32(max(int32(p.Rate), -int32(p.Rate)))) >= wideTurn {
+		x, z := max(p.AxisU.X, -p.AxisU.X)+max(p.AxisV.X, -p.AxisV.X), max(p.AxisU.Z, -p.AxisU.Z)+max(p.AxisV.Z, -p.AxisV.Z)
+		a, b = motion.Vec3{X: p.Center.X - x, Z: p.Center.Z - z}, motion.Vec3{X: p.Center.X + x, Z: p.Center.Z + z}
 	}
-	a, b := e.centersBetween(s, from, to)
 	x := distanceOutside(center.X, min(a.X, b.X)+e.reach.Box.Min[0], max(a.X, b.X)+e.reach.Box.Max[0])
 	z := distanceOutside(center.Z, min(a.Z, b.Z)+e.reach.Box.Min[2], max(a.Z, b.Z)+e.reach.Box.Max[2])
 	return float32(x*x)+float32(z*z) <= float32(radius*radius)
 }
+
+// wideTurn is the turn of an orbit, in turns / 2^32, from which on the chord does not stand for the
+// arc: a sixteenth, where sendMargin covers what an arc of 400 m bulges.
+const wideTurn = 1 << 28
 
 // distanceOutside returns how far x is outside of an interval.
 func distanceOutside(x, low, high float32) float32 { return max(low-x, x-high, 0) }

@@ -27,6 +27,7 @@ type sentEffect struct {
 	last  uint32 // last tick of its life, or 0
 	first uint32 // first tick of the newest record
 	known bool   // it has not ended or left
+	left  bool   // the client receives no more about it
 }
 
 const (
@@ -67,8 +68,8 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 	everywhere := !in.onlyPositionsMatter(&r.config) || in.owned.slots.size > 0
 	writer.writeChangesAndEnds(since)
 	for i := range l.past {
-		if e := &l.past[i]; !s.wasSent(e.id) && e.end > since+1 && e.first < e.end &&
-			(everywhere || e.reachesCircle(l.stepper, in.center, radius+sendMargin, since, tick)) {
+		if e := &l.past[i]; (!s.wasSent(e.id) || s.effects[e.id.Index()].left) && e.end > since+1 && e.first < e.end &&
+			(everywhere || l.reachesCircle(e, in.center, radius+sendMargin, since, tick)) {
 			writer.writePast(e, since)
 		}
 	}
@@ -79,9 +80,9 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 		}
 		known := s.knowsEffect(e.id)
 		switch {
-		case !known && (everywhere || e.reachesCircle(l.stepper, in.center, radius+sendMargin, since, tick)):
+		case !known && (everywhere || l.reachesCircle(e, in.center, radius+sendMargin, since, tick)):
 			writer.writeEffect(e, since)
-		case known && !everywhere && !e.reachesCircle(l.stepper, in.center, radius+forgetMargin, since, tick):
+		case known && !everywhere && !l.reachesCircle(e, in.center, radius+forgetMargin, since, tick):
 			writer.forgetEffect(e.id)
 		}
 	}
@@ -200,7 +201,7 @@ func (x *effectWriter) writeProgram(index uint16) uint8 {
 // forgetEffect tells the client that it receives no more about an effect.
 func (x *effectWriter) forgetEffect(id bulk.Handle) {
 	sent := &x.effects[id.Index()]
-	sent.first, sent.known = max(sent.first, x.w.frame.tick), false
+	sent.first, sent.known, sent.left = max(sent.first, x.w.frame.tick), false, true
 	x.writeEnd(wire.EffectEnded{Effect: id, Back: x.ticksBack(sent.first), Left: true})
 }
 
