@@ -132,7 +132,7 @@ func (q *eventQueue) checkEvents(h wire.StateHeader) error {
 	return nil
 }
 
-// receiveEvents delivers the events of a datagram that checkAll accepted.
+// receiveEvents delivers the events of a datagram that checkEvents accepted.
 func (q *eventQueue) receiveEvents(h wire.StateHeader) {
 	for e := range h.StateEvents() {
 		q.receiveEvent(e.Number, h.Tick-e.Age, e.Body)
@@ -158,7 +158,7 @@ func (q *eventQueue) receiveEvent(number, tick uint32, body []byte) {
 		}
 		call, err := h.bind(m, &q.body, tick)
 		switch {
-		case err != nil: // validate has checked the type
+		case err != nil: // checkHandlers has checked the type
 		case h.rendered:
 			q.addRendered(renderedEvent{tick, call})
 		default:

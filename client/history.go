@@ -14,7 +14,7 @@ import (
 // overtake each other. If the game interpolates, states of the last span ticks stay.
 //
 // All states share one list, so that an entity is one allocation more: the ticks of
-// all states, then the tick from which each is blended in (see Replica.blendFrom),
+// all states, then the tick from which each is blended in (see timeline.blendFrom),
 // then their values.
 type history struct {
 	first  *uint32 // of the list: with its size 12 bytes, where a slice takes 24
@@ -103,10 +103,10 @@ func (s *history) addState(tick, blendFrom uint32, values []uint32, span uint32)
 	return i
 }
 
-// grownRoom returns the capacity after grow, in states.
+// grownRoom returns the capacity after growRoom, in states.
 func (s *history) grownRoom() int { return min(max(2*int(s.room), roomToMove), wire.MaxStates) }
 
-// nextGrowth returns how many bytes the next add allocates at most.
+// nextGrowth returns how many bytes the next addState allocates at most.
 func (s *history) nextGrowth(values int) int {
 	if s.count < s.room {
 		return 0

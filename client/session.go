@@ -16,8 +16,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// SessionConfig configures NewSession. It has the fields of Config that concern the
-// protocol; Config documents them.
+// SessionConfig configures NewSession: it has the fields of Config that concern the protocol, under
+// the same names, and Config documents them. The other fields of Config concern a Client's
+// connections.
 type SessionConfig struct {
 	Schema      *schema.Schema
 	Tables      *Tables
