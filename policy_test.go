@@ -17,10 +17,11 @@ const graph = `
 internal/address
 internal/commandline internal/regularfile internal/spelling kong
 internal/bitio
-internal/rowcodec   internal/bitio replication/wire replication/schema
-internal/rowtrain   internal/bitio internal/rowcodec replication/schema
-internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema
-internal/wiretest   bulk internal/bitio internal/rowcodec internal/rowtest replication/schema replication/wire
+internal/rowschema  bulk internal/bitio replication/schema replication/wire
+internal/rowcodec   internal/bitio internal/rowschema replication/wire replication/schema
+internal/rowtrain   internal/bitio internal/rowcodec replication/schema internal/rowschema
+internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema internal/rowschema
+internal/wiretest   bulk internal/bitio internal/rowcodec internal/rowtest replication/schema replication/wire internal/rowschema
 internal/invariants
 internal/printable
 internal/policy
@@ -35,14 +36,14 @@ internal/cpu        x/sys
 internal/spelling
 internal/atomicfile natefinch
 internal/regularfile
-internal/vectors    bulk client replication/wire replication/schema world/motion
+internal/vectors    bulk client replication/wire replication/schema world/motion internal/rowschema
 internal/scenes/steering replication/schema
 internal/scenes/messages bulk internal/scenes/steering replication/schema
 internal/scenes     bulk field internal/scenes/messages internal/scenes/steering internal/regularfile internal/spelling world yaml
 internal/scenes/rules internal/scenes internal/scenes/messages internal/scenes/steering replication/schema replication/wire server world
 internal/fieldrender field x/image
 
-internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema
+internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema internal/rowschema
 internal/bench/quic           quic-go
 internal/bench/peers          client msgpack quic-go replication replication/schema server websocket world x/sys/unix
 internal/bench/field
@@ -56,25 +57,25 @@ world               bulk field world/motion xxhash zstd
 replication/wire    bulk msgpack internal/bitio internal/printable
 replication/wire/conformance
 replication/schema  bulk internal/bitio internal/spelling replication/wire
-replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema
+replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema internal/rowschema
 server/token        paseto flock internal/atomicfile internal/regularfile
-server/session      bulk world replication replication/wire x/time replication/schema
+server/session      bulk world replication replication/wire x/time replication/schema internal/rowschema
 server/session/simulation
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
 internal/admin      internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram x/time zap
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
-client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion
-client/internal/predict bulk client/internal/bodies client/internal/work replication/schema world/motion
-client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema
+client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion internal/rowschema
+client/internal/predict bulk client/internal/bodies client/internal/work replication/schema world/motion internal/rowschema
+client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema internal/rowschema
 loadtest/rig        client internal/simtest replication/wire server server/session
-loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema
+loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema internal/rowschema
 loadtest/page       internal/atomicfile loadtest/bot
 loadtest/command    client internal/address internal/atomicfile internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline loadtest/command
 cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap
+server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
 server/imagefile    internal/atomicfile internal/regularfile world flock
@@ -118,7 +119,7 @@ var toolModules = []string{"client/ts/bundle"}
 // independent: files, also of tests, that are written from the protocol's pages alone, and all that they
 // may use of this module: handles, and the types in which what they read is compared.
 const independent = `
-replication/wire/conformance/page_ bulk.Handle bulk.NewHandle replication/schema.Row replication/wire.BodyState replication/wire.Exact replication/wire.Form replication/wire.Input replication/wire.Op replication/wire.Ordinary replication/wire.Reason replication/wire.Record replication/wire.TickInput
+replication/wire/conformance/page_ bulk.Handle bulk.NewHandle internal/rowschema.Row replication/wire.BodyState replication/wire.Exact replication/wire.Form replication/wire.Input replication/wire.Op replication/wire.Ordinary replication/wire.Reason replication/wire.Record replication/wire.TickInput
 `
 
 // pure: packages to which time, randomness and the link are arguments.
@@ -152,7 +153,7 @@ client              142
 field                42
 loadtest/bot         54
 loadtest/rig         28
-replication/schema  132
+replication/schema  88
 server               65
 server/host          16
 server/token         12

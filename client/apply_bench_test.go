@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -128,7 +129,7 @@ func newMotion(tb testing.TB) *motion {
 		h := bulk.NewHandle(uint32(i), 1)
 		fold = wire.Fold(fold, h)
 		var w bitio.Writer
-		s.AppendFull(&w, schema.Row{Mask: 1, Values: states[0][i]})
+		rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: 1, Values: states[0][i]})
 		m.enter = wire.AppendRecord(m.enter, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 	}
 	for tick := 1; tick < motionTicks; tick++ {
@@ -148,7 +149,7 @@ func (m *motion) states() *[motionTicks][motionRows][]uint32 {
 			now[i].Position[axis], now[i].Velocity[axis] = 100*random.Float32(), 6*random.Float32()-3
 		}
 	}
-	states := new([motionTicks][motionRows][]uint32)
+	states, bodies := new([motionTicks][motionRows][]uint32), rowschema.New(s).Component(0)
 	for tick := range states {
 		for i := range now {
 			for axis := range 3 {
@@ -156,7 +157,7 @@ func (m *motion) states() *[motionTicks][motionRows][]uint32 {
 				now[i].Position[axis] += now[i].Velocity[axis] / 60
 			}
 			states[tick][i] = make([]uint32, s.Values())
-			s.Quantise(0, &now[i], states[tick][i])
+			bodies.Quantise(&now[i], states[tick][i])
 		}
 	}
 	return states
@@ -182,7 +183,7 @@ func (m *motion) datagram(states *[motionTicks][motionRows][]uint32, tick int, f
 		wire.AppendRowHeader(&w, coding, 0, coding.Usual)
 	}
 	for i := range motionRows {
-		row := schema.Row{Mask: 1, Values: states[tick][i]}
+		row := rowschema.Row{Mask: 1, Values: states[tick][i]}
 		if past.Age == 0 {
 			m.codec.Append(&w, row, nil)
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -91,11 +92,11 @@ func (c *crowd) enter(message []byte, n int) []byte {
 			e.body.Position[axis], e.body.Velocity[axis] = 100*c.random.Float32(), 6*c.random.Float32()-3
 		}
 		id := identity{Value: uint64(e.h), Mark: uint16(slot)}
-		c.schema.Quantise(0, &e.body, e.values)
-		c.schema.Quantise(1, &id, e.values[c.schema.Component(1).Offset:])
+		rowschema.New(c.schema).Component(0).Quantise(&e.body, e.values)
+		rowschema.New(c.schema).Component(1).Quantise(&id, e.values[c.schema.Component(1).Offset:])
 		e.sent = []sentState{{c.tick, slices.Clone(e.values)}}
 		w.Reset(nil)
-		c.schema.AppendFull(&w, schema.Row{Mask: 3, Values: e.values})
+		rowschema.New(c.schema).AppendFull(&w, rowschema.Row{Mask: 3, Values: e.values})
 		message = wire.AppendRecord(message, wire.Record{Op: wire.OpEnter, Handle: e.h, Row: w.Bytes()})
 		c.shown = append(c.shown, e)
 		c.structure++
@@ -136,7 +137,7 @@ func (c *crowd) move() []*crowded {
 			e.body.Velocity[axis] += c.random.Float32()/2 - 0.25
 			e.body.Position[axis] += crowdInterval * e.body.Velocity[axis] / 60
 		}
-		c.schema.Quantise(0, &e.body, e.values)
+		rowschema.New(c.schema).Component(0).Quantise(&e.body, e.values)
 		moved = append(moved, e)
 	}
 	c.random.Shuffle(len(moved), func(i, j int) { moved[i], moved[j] = moved[j], moved[i] })
@@ -181,7 +182,7 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 		if past.Age == 0 {
 			past = nil
 		}
-		c.codec.Append(&w, schema.Row{Mask: 3, Values: e.values}, past)
+		c.codec.Append(&w, rowschema.Row{Mask: 3, Values: e.values}, past)
 		e.sent = append(e.sent, sentState{c.tick, slices.Clone(e.values)})
 	}
 	require.LessOrEqual(b, len(w.Bytes()), wire.MaxDatagram)

@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -282,8 +283,8 @@ func (o *oracle) step() {
 func (o *oracle) quantise(s physics.State) (values []uint32, g wire.Grid) {
 	b := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
 	values = make([]uint32, o.schema.Values())
-	o.schema.Quantise(0, &b, values)
-	o.schema.Restore(0, values, &b)
+	rowschema.New(o.schema).Component(0).Quantise(&b, values)
+	rowschema.New(o.schema).Component(0).Restore(values, &b)
 	copy(g[:3], b.Position[:])
 	copy(g[3:], b.Velocity[:])
 	return values, g
@@ -366,7 +367,7 @@ func (o *oracle) enter(body []byte, slot uint32, h bulk.Handle, tick uint64) []b
 		b.Position[0] += 1.0 / 512
 	}
 	var w bitio.Writer
-	o.schema.AppendFull(&w, schema.Row{Mask: 1, Values: values})
+	rowschema.New(o.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: values})
 	form := wire.FormOf(&b, &g)
 	wire.AppendBody(&w, form, &b, &g)
 	o.view[slot] = &oracleView{h: h, kind: kind, acked: at, base: values, exact: true}
@@ -481,7 +482,7 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 		}
 	}
 	for _, c := range rows {
-		o.codec.Append(&w, schema.Row{Mask: 1, Values: c.row.values}, c.past)
+		o.codec.Append(&w, rowschema.Row{Mask: 1, Values: c.row.values}, c.past)
 		wire.AppendBody(&w, c.exact.Form, &c.body, &c.grid)
 	}
 	d := w.Bytes()

@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	physics "github.com/worldd/worldd/world/motion"
@@ -98,15 +99,15 @@ func (m *mover) send(tick uint32, records ...[]byte) error {
 func (m *mover) enter(h bulk.Handle, kind uint32, s physics.State, back uint32) []byte {
 	b := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
 	values := make([]uint32, m.schema.Values())
-	m.schema.Quantise(0, &b, values)
-	m.schema.Restore(0, values, &b)
+	rowschema.New(m.schema).Component(0).Quantise(&b, values)
+	rowschema.New(m.schema).Component(0).Restore(values, &b)
 	var g wire.Grid
 	copy(g[:3], b.Position[:])
 	copy(g[3:], b.Velocity[:])
 	exact := bodyStateOf(s)
 	form := wire.FormOf(&exact, &g)
 	var w bitio.Writer
-	m.schema.AppendFull(&w, schema.Row{Mask: 1, Values: values})
+	rowschema.New(m.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: values})
 	wire.AppendBody(&w, form, &exact, &g)
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Kind: kind, Row: w.Bytes(), Exact: wire.Exact{Form: form, Back: back}})
 }
@@ -114,7 +115,7 @@ func (m *mover) enter(h bulk.Handle, kind uint32, s physics.State, back uint32) 
 // ordinary returns an Enter without an exact state.
 func (m *mover) ordinary(h bulk.Handle) []byte {
 	var w bitio.Writer
-	m.schema.AppendFull(&w, schema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
+	rowschema.New(m.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 }
 
@@ -128,7 +129,7 @@ func (m *mover) row(tick uint32, h bulk.Handle, back uint32) []byte {
 	wire.AppendRowCoding(&w, wire.RowCoding{})
 	wire.AppendRowHeader(&w, wire.RowCoding{}, h.Index(), wire.Baseline{})
 	wire.AppendExact(&w, wire.Exact{Form: wire.OnGrid, Back: back})
-	m.schema.AppendFields(&w, schema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
+	rowschema.New(m.schema).AppendFields(&w, rowschema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
 	return w.Bytes()
 }
 
@@ -310,7 +311,7 @@ func TestExactRowsAreThere(t *testing.T) {
 		if exact {
 			wire.AppendExact(&w, wire.Exact{})
 		}
-		m.schema.AppendFields(&w, schema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
+		rowschema.New(m.schema).AppendFields(&w, rowschema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
 		_, err := m.session.ReceiveDatagram(w.Bytes(), 0)
 		if !exact {
 			require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -168,14 +168,14 @@ func (k *structureCheck) planOf(slot uint32) *plannedCell {
 
 func (k *structureCheck) readEnter(record wire.Record) error {
 	e := enterRow{owned: record.Owned}
-	row := schema.Row{Owned: e.owned}
-	values := k.entities.layout.schema.Values()
+	row := rowschema.Row{Owned: e.owned}
+	values := k.entities.layout.values
 	if err := k.memory.chargeBytes(k.entities.bytesOfNew() + stateBytes(values)); err != nil {
 		return err
 	}
 	e.list, row.Values = newList(values)
 	k.reader.Reset(record.Row)
-	if err := k.entities.layout.schema.ReadFull(&k.reader, &row); err != nil {
+	if err := k.entities.layout.rows.ReadFull(&k.reader, &row); err != nil {
 		return err
 	}
 	if x := record.Exact; x.Form != wire.Ordinary {
@@ -211,7 +211,7 @@ func (k *structureCheck) readTexts(record wire.Record, e *enterRow) error {
 		return err
 	}
 	e.texts = make([]string, fields)
-	return k.entities.layout.schema.ReadTexts(record.Data, e.mask, e.owned, e.texts)
+	return k.entities.layout.rows.ReadTexts(record.Data, e.mask, e.owned, e.texts)
 }
 
 // checkText checks a Text whose generation is not lower than c's.

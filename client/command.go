@@ -9,7 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/printable"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -103,7 +103,7 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 
 // sendCommand sends a checked command with the provisional handles of some indexes. answer describes
 // its answer; nil: none.
-func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *schema.Message) (*Future, error) {
+func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *rowschema.Message) (*Future, error) {
 	if !s.Joined() {
 		return nil, ErrNotJoined
 	}
@@ -141,7 +141,7 @@ func (s *Session) receiveResult(body []byte) error {
 			m.Code = wire.StaleHandle
 		}
 	}
-	f, err := s.commands.takeAnswered(&m, s.serverSchema())
+	f, err := s.commands.takeAnswered(&m, s.serverMessages())
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ type commands struct {
 }
 
 // addCommand adds a command that is sent, and gives it its ID.
-func (c *commands) addCommand(m *wire.Command, answer *schema.Message) *Future {
+func (c *commands) addCommand(m *wire.Command, answer *rowschema.Message) *Future {
 	c.newest++
 	c.number++
 	c.stats.Commands++
@@ -177,7 +177,7 @@ func (c *commands) addCommand(m *wire.Command, answer *schema.Message) *Future {
 
 // takeAnswered takes the command out that a Result answers, with its answer; nil if there is none. After
 // an error the command ends unanswered, with the connection.
-func (c *commands) takeAnswered(m *wire.Result, served *schema.Schema) (f *Future, err error) {
+func (c *commands) takeAnswered(m *wire.Result, served *rowschema.Messages) (f *Future, err error) {
 	i := slices.IndexFunc(c.unanswered, func(f *Future) bool { return f.result.ID == m.ID })
 	if i < 0 {
 		return nil, nil
@@ -230,10 +230,10 @@ func (c *commands) endAll() {
 // Future is the pending answer to a command. It arrives in Client.Update, or when the
 // Session is fed, and belongs to the same goroutine.
 type Future struct {
-	name        string          // of the command
-	answer      *schema.Message // nil: it has no answer
-	provisional uint32          // index of its first provisional handle
-	count       uint8           // of its provisional handles
+	name        string             // of the command
+	answer      *rowschema.Message // nil: it has no answer
+	provisional uint32             // index of its first provisional handle
+	count       uint8              // of its provisional handles
 	result      Result
 	done        bool
 	await       func(context.Context) error // nil: the caller feeds the session

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	physics "github.com/worldd/worldd/world/motion"
@@ -53,12 +54,12 @@ func TestComputedMotionIsShown(t *testing.T) {
 	require.EqualValues(t, 60, tick)
 	want := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
 	values := make([]uint32, m.schema.Values())
-	m.schema.Quantise(0, &want, values)
+	rowschema.New(m.schema).Component(0).Quantise(&want, values)
 	require.NotEqual(t, sent, values)
-	require.Equal(t, m.schema.Format(schema.Row{Mask: 1, Values: values}, nil), e.Format())
+	require.Equal(t, rowschema.New(m.schema).Format(rowschema.Row{Mask: 1, Values: values}, nil), e.Format())
 	got, ok := body.Get(e)
 	require.True(t, ok)
-	m.schema.Restore(0, values, &want)
+	rowschema.New(m.schema).Component(0).Restore(values, &want)
 	for i := range 3 {
 		require.Equal(t, float64(want.Position[i]), got.Position[i])
 		require.Equal(t, float64(want.Velocity[i]), got.Velocity[i])

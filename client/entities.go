@@ -111,7 +111,7 @@ func (x *entities) enterEntity(c *cell, record wire.Record, tick, number uint32,
 	row.list[0] = tick
 	*e = Entity{ // in place: the game may hold the pointer since the first Enter
 		handle: h, kind: uint16(record.Kind), entered: number, mask: row.mask,
-		load: uint16(x.layout.schema.Load(row.mask)), index: e.index,
+		load: uint16(x.layout.rows.Load(row.mask)), index: e.index,
 		states: history{tick: tick, room: 1, count: 1, owned: row.owned}, layout: x.layout,
 	}
 	e.states.setList(row.list)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world/motion"
 )
@@ -48,17 +49,17 @@ func (e *Entity) Is(kind schema.DefinedKind) bool { return e != nil && e.KindNam
 // that the caller's schema lacks too, their text fields last:
 // "health{Points=3} name{Text="Ada"}".
 func (e *Entity) Format() string {
-	s, values := e.layout.schema, e.states.currentValues()
+	rows, values := e.layout.rows, e.states.currentValues()
 	if e.isComputed() {
 		b := e.layout.bodies
 		values = slices.Clone(values)
 		copy(values[b.Offset():], e.newestValues(b.Component()))
 	}
 	var texts []string
-	if s.TextMask() != 0 {
+	if rows.TextMask() != 0 {
 		texts = *textsOf(e)
 	}
-	return s.Format(schema.Row{Mask: e.mask, Owned: e.states.owned, Values: values}, texts)
+	return rows.Format(rowschema.Row{Mask: e.mask, Owned: e.states.owned, Values: values}, texts)
 }
 
 // Tick returns the server's tick of the newest state received. For a computed body, Exact
@@ -108,8 +109,8 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	if want, got := spec.Type, reflect.TypeFor[T](); want != got {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
-	first, end := s.TextFieldsOf(n)
-	return Component[T]{schema: s, number: n, texts: first < end, body: bodies.FieldsOf(name, spec.Type)}, nil
+	texts := slices.ContainsFunc(s.TextFields(), func(f schema.TextField) bool { return f.Component == n })
+	return Component[T]{schema: s, number: n, texts: texts, body: bodies.FieldsOf(name, spec.Type)}, nil
 }
 
 // Get returns the newest state of the component of e, and false if e lacks it or is
@@ -164,9 +165,9 @@ func (e *Entity) valuesOf(n, i int) []uint32 {
 // restoreInto sets v to values of component n of e.
 func restoreInto[T any](e *Entity, n int, values []uint32, v *T) {
 	if e.states.owned {
-		e.layout.schema.Restore(n, values, v)
+		e.layout.rows.Component(n).Restore(values, v)
 	} else {
-		e.layout.schema.RestorePublic(n, values, v)
+		e.layout.rows.Component(n).RestorePublic(values, v)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -22,7 +23,7 @@ type Events struct {
 type eventHandler struct {
 	rendered bool
 	// bind reads an event and returns a call of the game's function with it.
-	bind func(m *schema.Message, body *schema.Payload, tick uint32) (call func(), err error)
+	bind func(m *rowschema.Message, body *rowschema.Payload, tick uint32) (call func(), err error)
 }
 
 // OnEvent makes f a function for an event. It is called as soon as the event arrives.
@@ -44,9 +45,9 @@ func OnEventRendered[T any](e *Events, _ schema.DefinedEvent[T], f func(tick uin
 	addHandler(e, true, f)
 }
 
-// OnAnyEvent makes f a function for all events, by their names in the server's schema, with
-// the fields as schema.Message.Format shows them. It is for tools without Go types, and is
-// called as OnEvent's function.
+// OnAnyEvent makes f a function for all events, by their names in the server's schema, with the
+// fields as text: Damage=12 By=17v3 Verb="burnt". It is for tools without Go types, and is called as
+// OnEvent's function.
 func OnAnyEvent(e *Events, f func(tick uint32, name, fields string)) {
 	e.untyped = append(e.untyped, f)
 }
@@ -56,7 +57,7 @@ func addHandler[T any](e *Events, rendered bool, f func(tick uint32, event T)) {
 		e.handlers = map[reflect.Type][]eventHandler{}
 	}
 	t := reflect.TypeFor[T]()
-	e.handlers[t] = append(e.handlers[t], eventHandler{rendered, func(m *schema.Message, body *schema.Payload, tick uint32) (func(), error) {
+	e.handlers[t] = append(e.handlers[t], eventHandler{rendered, func(m *rowschema.Message, body *rowschema.Payload, tick uint32) (func(), error) {
 		var event T
 		err := m.Restore(body, &event)
 		return func() { f(tick, event) }, err
@@ -81,11 +82,11 @@ func (e *Events) checkHandlers(s *schema.Schema) error {
 }
 
 // handlersOf returns the functions for events of a message.
-func (e *Events) handlersOf(m *schema.Message) []eventHandler {
-	if e == nil || m.Type == nil {
+func (e *Events) handlersOf(m *rowschema.Message) []eventHandler {
+	if e == nil || m.Type() == nil {
 		return nil
 	}
-	return e.handlers[m.Type]
+	return e.handlers[m.Type()]
 }
 
 // maxRendered bounds the events that wait for Render, at up to 2 kB each. The moment shown
@@ -102,9 +103,10 @@ type renderedEvent struct {
 type eventQueue struct {
 	events  *Events // may be nil
 	schema  *schema.Schema
+	bodies  []*rowschema.Message // by number
 	stats   *ReplicaStats
-	waiting []renderedEvent // by ascending ticks
-	body    schema.Payload  // scratch
+	waiting []renderedEvent   // by ascending ticks
+	body    rowschema.Payload // scratch
 }
 
 // checkEvent checks that an event of a record, or of a datagram if unreliable, is one of the schema.
@@ -116,7 +118,7 @@ func (q *eventQueue) checkEvent(number uint32, unreliable bool, body []byte) err
 	if declared.Unreliable != unreliable {
 		return protocolError("event %q, declared as unreliable: %v, arrives as unreliable: %v", declared.Name, declared.Unreliable, unreliable)
 	}
-	return declared.Message.Parse(body, &q.body)
+	return q.bodies[number].Parse(body, &q.body)
 }
 
 // checkEvents checks the events of a datagram.
@@ -143,7 +145,7 @@ func (q *eventQueue) receiveEvents(h wire.StateHeader) {
 func (q *eventQueue) receiveEvent(number, tick uint32, body []byte) {
 	q.stats.Events++
 	declared := q.schema.Event(int(number))
-	m := declared.Message
+	m := q.bodies[number]
 	if q.events != nil {
 		for _, f := range q.events.untyped {
 			if m.Parse(body, &q.body) != nil {

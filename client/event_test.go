@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -84,7 +85,7 @@ func (p *theatre) take() []string {
 }
 
 func (p *theatre) body(event int, v any) []byte {
-	b, err := p.schema.Event(event).Message.AppendValue(nil, v)
+	b, err := rowschema.NewMessage(p.schema.Event(event).Message).AppendValue(nil, v)
 	require.NoError(p.t, err)
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -67,11 +68,11 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 }
 
 // row returns the row of an entity with health points and no friend.
-func row(points uint32) schema.Row { return schema.Row{Mask: 1, Values: []uint32{points, 0, 0}} }
+func row(points uint32) rowschema.Row { return rowschema.Row{Mask: 1, Values: []uint32{points, 0, 0}} }
 
 func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
 	var w bitio.Writer
-	p.schema.AppendFull(&w, row(points))
+	rowschema.New(p.schema).AppendFull(&w, row(points))
 	return wire.Record{Op: wire.OpEnter, Handle: h, Kind: 3, Row: w.Bytes()}
 }
 

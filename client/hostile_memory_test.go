@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -96,7 +97,7 @@ func (f *flood) state(tick, first, n uint32) error {
 		}
 		wire.AppendRowHeader(&w, wire.RowCoding{}, skip, wire.Baseline{})
 	}
-	row := schema.Row{Values: make([]uint32, f.codec.Schema().Values())}
+	row := rowschema.Row{Values: make([]uint32, f.codec.Schema().Values())}
 	for range n {
 		f.codec.Append(&w, row, nil)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -174,12 +175,12 @@ func searchHostile(b *testing.B, s *schema.Schema) {
 func newVictim(b *testing.B, s *schema.Schema) *victim {
 	const tick = 1000
 	mask := uint32(1<<min(s.Components(), 2) - 1)
-	rows := min(wire.MaxRows, wire.MaxLoad/s.Load(mask))
+	rows := min(wire.MaxRows, wire.MaxLoad/rowschema.New(s).Load(mask))
 	random := rand.New(rand.NewPCG(1, 2))
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	p := client.NewApplier(codec, 1, 1<<16, client.Observer{})
 	// All entities have two states; rows 0 and 1 are parents.
-	state := func(i uint32) schema.Row {
+	state := func(i uint32) rowschema.Row {
 		var w bitio.Writer
 		var r bitio.Reader
 		for {
@@ -189,11 +190,11 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 				w.Write(random.Uint64()&0xff, 8)
 			}
 			r.Reset(w.Bytes())
-			row := schema.Row{Values: make([]uint32, s.Values())}
-			if s.ReadFull(&r, &row) != nil {
+			row := rowschema.Row{Values: make([]uint32, s.Values())}
+			if rowschema.New(s).ReadFull(&r, &row) != nil {
 				continue
 			}
-			if s.HasParents() {
+			if rowschema.New(s).HasParents() {
 				at := s.Values() - 2
 				row.Values[at], row.Values[at+1] = i%2, min(i/2, 1) // on either parent, alternating
 			}
@@ -203,11 +204,11 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 	var w bitio.Writer
 	var fold uint64
 	structure := wire.AppendStructureHeader(nil, 1, tick-6)
-	older := make([]schema.Row, rows)
+	older := make([]rowschema.Row, rows)
 	for i := range uint32(rows) {
 		older[i] = state(i)
 		w.Reset(nil)
-		s.AppendFull(&w, older[i])
+		rowschema.New(s).AppendFull(&w, older[i])
 		structure = wire.AppendRecord(structure, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(i, 1), Row: w.Bytes()})
 		fold = wire.Fold(fold, bulk.NewHandle(i, 1))
 	}
@@ -250,9 +251,9 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 	read := func(rows uint32) (client.Outcome, error) {
 		p := client.NewApplier(codec, 1, 1<<16, client.Observer{})
 		structure := wire.AppendStructureHeader(nil, 1, tick-1)
-		row := schema.Row{Mask: 15, Values: make([]uint32, s.Values())}
+		row := rowschema.Row{Mask: 15, Values: make([]uint32, s.Values())}
 		var w bitio.Writer
-		s.AppendFull(&w, row)
+		rowschema.New(s).AppendFull(&w, row)
 		var fold uint64
 		for i := range rows {
 			structure = wire.AppendRecord(structure, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(i, 1), Row: w.Bytes()})
@@ -270,7 +271,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 		}
 		return p.ApplyState(w.Bytes())
 	}
-	most := uint32(wire.MaxLoad / s.Load(15))
+	most := uint32(wire.MaxLoad / rowschema.New(s).Load(15))
 	require.Less(t, most, uint32(wire.MaxRows))
 	outcome, err := read(most)
 	require.NoError(t, err)

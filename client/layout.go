@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -14,7 +15,9 @@ import (
 // read-only, but for bodies.
 type layout struct {
 	codec      *rowcodec.Codec
-	schema     *schema.Schema     // schema of the codec
+	schema     *schema.Schema // schema of the codec
+	rows       *rowschema.Layout
+	messages   *rowschema.Messages
 	specs      []schema.Component // of schema
 	values     int                // in a row
 	hash       uint64             // of schema
@@ -30,7 +33,10 @@ type layout struct {
 // components that c's schema has. declared may be nil.
 func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
 	s := c.Schema()
-	l := &layout{codec: c, schema: s, values: s.Values(), hash: s.Hash(), declared: declared, textFields: s.TextFields(), textMask: s.TextMask(), body: -1}
+	l := &layout{
+		codec: c, schema: s, rows: c.Layout(), messages: rowschema.NewMessages(s), values: s.Values(), hash: s.Hash(), declared: declared,
+		textFields: s.TextFields(), textMask: c.Layout().TextMask(), body: -1,
+	}
 	for i := range s.Components() {
 		l.specs = append(l.specs, s.Component(i))
 	}

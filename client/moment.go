@@ -39,7 +39,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.hasJumped(e, n, a, b, ticks[to]-ticks[from]) {
 		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
 	}
-	e.layout.schema.Blend(n, e.states.owned, a, b, ratio, &v)
+	e.layout.rows.Component(n).Blend(e.states.owned, a, b, ratio, &v)
 	if e.isBody(n) {
 		c.setComputed(e, m, &v)
 	}

@@ -85,11 +85,11 @@ func (e *StepError) Unwrap() error {
 // The error says what the schema lacks.
 func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
 	s := of.ownSession()
-	message := s.declared.Input()
+	message := s.messages.Input
 	switch {
 	case s.prediction != nil:
 		return nil, errors.New("client: the session has a Prediction already")
-	case message == nil || message.Type != reflect.TypeFor[Input]():
+	case message == nil || message.Type() != reflect.TypeFor[Input]():
 		return nil, fmt.Errorf("client: the schema does not declare the input %v: add it with schema.DefineInput", reflect.TypeFor[Input]())
 	case !(config.Snap >= 0):
 		return nil, fmt.Errorf("client: Snap is %v: want 0 or more", config.Snap)

@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -77,15 +77,15 @@ func newPitch(t testing.TB) *pitch {
 	return p
 }
 
-func (p *pitch) ballRow() schema.Row {
-	row := schema.Row{Mask: 4, Values: make([]uint32, p.schema.Values())}
-	p.schema.Quantise(2, &p.ball, row.Values[p.schema.Component(2).Offset:])
+func (p *pitch) ballRow() rowschema.Row {
+	row := rowschema.Row{Mask: 4, Values: make([]uint32, p.schema.Values())}
+	rowschema.New(p.schema).Component(2).Quantise(&p.ball, row.Values[p.schema.Component(2).Offset:])
 	return row
 }
 
 func (p *pitch) enterBall(h bulk.Handle) {
 	var w bitio.Writer
-	p.schema.AppendFull(&w, p.ballRow())
+	rowschema.New(p.schema).AppendFull(&w, p.ballRow())
 	p.record(wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -149,16 +150,16 @@ func (f *referee) record(r wire.Record) {
 	f.stream(wire.TypeStructure, wire.AppendRecord(wire.AppendStructureHeader(nil, f.number, ticks), r))
 }
 
-func (f *referee) row() schema.Row {
-	row := schema.Row{Mask: f.mask, Owned: f.owned, Values: make([]uint32, f.schema.Values())}
-	f.schema.Quantise(1, &f.state, row.Values[f.schema.Component(1).Offset:])
+func (f *referee) row() rowschema.Row {
+	row := rowschema.Row{Mask: f.mask, Owned: f.owned, Values: make([]uint32, f.schema.Values())}
+	rowschema.New(f.schema).Component(1).Quantise(&f.state, row.Values[f.schema.Component(1).Offset:])
 	return row
 }
 
 func (f *referee) enter(h bulk.Handle) {
 	f.entered = f.tick
 	var w bitio.Writer
-	f.schema.AppendFull(&w, f.row())
+	rowschema.New(f.schema).AppendFull(&w, f.row())
 	f.record(wire.Record{Op: wire.OpEnter, Handle: h, Owned: f.owned, Row: w.Bytes()})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/client/internal/predict"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 )
 
 // predictedSession shows a prediction its session.
@@ -58,8 +58,8 @@ func (s *Session) syncPrediction() {
 // predictedEntity shows a prediction an entity.
 type predictedEntity struct{ *Entity }
 
-// Schema implements predict.Entity.
-func (e predictedEntity) Schema() *schema.Schema { return e.layout.schema }
+// Layout implements predict.Entity.
+func (e predictedEntity) Layout() *rowschema.Layout { return e.layout.rows }
 
 // ComponentOf implements predict.Entity.
 func (e predictedEntity) ComponentOf(declared int) int {
@@ -75,13 +75,13 @@ func (e predictedEntity) Newest(component int) []uint32 { return e.newestValues(
 
 // WriteTexts implements predict.Entity.
 func (e predictedEntity) WriteTexts(component int, to any) {
-	e.layout.schema.SetTexts(component, e.Owned(), *textsOf(e.Entity), to)
+	e.layout.rows.Component(component).SetTexts(e.Owned(), *textsOf(e.Entity), to)
 }
 
 // WriteAt implements predict.Entity.
 func (e predictedEntity) WriteAt(component int, m predict.Moment, body *bodies.Fields, to any) {
 	from, next, ratio := e.states.statesAt(Moment{m.Tick, m.Render})
-	e.layout.schema.Blend(component, e.Owned(), e.valuesOf(component, from), e.valuesOf(component, next), ratio, to)
+	e.layout.rows.Component(component).Blend(e.Owned(), e.valuesOf(component, from), e.valuesOf(component, next), ratio, to)
 	if !e.isBody(component) {
 		return
 	}
@@ -91,6 +91,6 @@ func (e predictedEntity) WriteAt(component int, m predict.Moment, body *bodies.F
 	case body != nil:
 		body.SetBody(reflect.ValueOf(to).UnsafePointer(), &state)
 	default:
-		e.layout.schema.Restore(component, e.layout.bodies.Quantise(&state), to)
+		e.layout.rows.Component(component).Restore(e.layout.bodies.Quantise(&state), to)
 	}
 }

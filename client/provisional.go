@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -226,7 +226,7 @@ func (w *provisionals) forgetAll() {
 
 // replaceAnswered replaces each answered handle in a body by its entity's, and returns the
 // indexes of the others, ascending. may says whether the body may hold one.
-func (w *provisionals) replaceAnswered(m *schema.Message, body *schema.Payload, indexes []uint32, may func(index uint32, x *provisional) bool) ([]uint32, error) {
+func (w *provisionals) replaceAnswered(m *rowschema.Message, body *rowschema.Payload, indexes []uint32, may func(index uint32, x *provisional) bool) ([]uint32, error) {
 	var err error
 	m.MapReferences(body, func(h bulk.Handle) bulk.Handle {
 		if h.Valid() {
@@ -251,12 +251,12 @@ func (w *provisionals) replaceAnswered(m *schema.Message, body *schema.Payload, 
 }
 
 // forCommand prepares the arguments of a command: see replaceAnswered.
-func (w *provisionals) forCommand(m *schema.Message, body *schema.Payload) ([]uint32, error) {
+func (w *provisionals) forCommand(m *rowschema.Message, body *rowschema.Payload) ([]uint32, error) {
 	return w.replaceAnswered(m, body, nil, func(index uint32, x *provisional) bool { return x.state == unused && index >= w.nextSent })
 }
 
 // forInput prepares an input: see replaceAnswered.
-func (w *provisionals) forInput(m *schema.Message, body *schema.Payload, indexes []uint32) ([]uint32, error) {
+func (w *provisionals) forInput(m *rowschema.Message, body *rowschema.Payload, indexes []uint32) ([]uint32, error) {
 	return w.replaceAnswered(m, body, indexes[:0], func(index uint32, x *provisional) bool {
 		return x.state == inInput || x.state == unused && index >= w.nextInput
 	})

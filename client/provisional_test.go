@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -92,7 +93,7 @@ func refused(h bulk.Handle) wire.Record { return granted(h, 0) }
 
 func (g *gunner) enter(h bulk.Handle) wire.Record {
 	var w bitio.Writer
-	g.schema.AppendFull(&w, schema.Row{Mask: 1, Values: []uint32{5}})
+	rowschema.New(g.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: []uint32{5}})
 	return wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()}
 }
 
@@ -167,7 +168,7 @@ func TestProvisionalOfCommand(t *testing.T) {
 
 	_, sent = g.launch(a, b)
 	var args volley
-	require.NoError(t, g.schema.Command(0).Args.ReadValue(sent.Args, &args))
+	require.NoError(t, rowschema.NewMessage(g.schema.Command(0).Args).ReadValue(sent.Args, &args))
 	require.Equal(t, volley{First: rocket}, args, "answered handles are sent as what they stand for")
 	require.Zero(t, sent.Provisionals)
 	_, err := g.DoValue(a, volley{})

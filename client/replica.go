@@ -92,7 +92,7 @@ func newReplica(o replicaOptions) *Replica {
 		memory: memory{max: o.limits.bytes}, timeline: timeline{interval: o.interval},
 	}
 	r.entities = entities{layout: o.layout, issued: o.issued, observer: o.observer, stats: &r.stats}
-	r.events = eventQueue{events: o.events, schema: o.layout.schema, stats: &r.stats}
+	r.events = eventQueue{events: o.events, schema: o.layout.schema, bodies: o.layout.messages.Events, stats: &r.stats}
 	r.check = structureCheck{entities: &r.entities, events: &r.events, provisional: r.provisional, memory: &r.memory, maxEntities: o.limits.entities}
 	r.rows = stateRows{entities: &r.entities, memory: &r.memory, codec: o.layout.codec, width: o.layout.values}
 	return r

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/client/internal/predict"
 	"github.com/worldd/worldd/client/internal/work"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -67,7 +68,8 @@ func (c SessionConfig) checkConfig() error {
 type Session struct {
 	config   SessionConfig
 	hooks    hooks
-	declared *schema.Schema // config.Schema, or an empty one
+	declared *schema.Schema      // config.Schema, or an empty one
+	messages *rowschema.Messages // of declared
 
 	connection connectionState
 	frames     wire.FrameReader
@@ -151,6 +153,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if s.declared == nil {
 		s.declared = schema.New()
 	}
+	s.messages = rowschema.NewMessages(s.declared)
 	s.commands.report = c.Result
 	s.sendHello()
 	return s, nil
@@ -265,6 +268,14 @@ func (s *Session) serverSchema() *schema.Schema {
 		return l.schema
 	}
 	return s.declared
+}
+
+// serverMessages returns the messages of serverSchema.
+func (s *Session) serverMessages() *rowschema.Messages {
+	if l := s.greeting.layout; l != nil {
+		return l.messages
+	}
+	return s.messages
 }
 
 // ReceiveDatagram applies a datagram that arrived at now, a time since any fixed

@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -151,7 +151,7 @@ func (x *stateRows) findBaselines(h wire.StateHeader) bool {
 		}
 	}
 	x.touched = sum
-	if x.codec.Schema().HasParents() {
+	if x.codec.Layout().HasParents() {
 		for i := range x.rows {
 			x.findAnchor(&x.rows[i])
 		}
@@ -207,8 +207,7 @@ func (x *stateRows) parentOf(d *decodedRow) (component int, h bulk.Handle) {
 	if d.baseline.Age == 0 {
 		return 0, 0
 	}
-	s := x.codec.Schema()
-	return s.Parent(schema.Row{Mask: d.entity.mask, Values: d.entity.states.valuesOf(int(d.base), s.Values())})
+	return x.codec.Layout().Parent(rowschema.Row{Mask: d.entity.mask, Values: d.entity.states.valuesOf(int(d.base), x.width)})
 }
 
 // decodeRows reads all rows into scratch: first those without an anchor, then the others.
@@ -229,7 +228,7 @@ func (x *stateRows) decodeRows() error {
 
 func (x *stateRows) decodeRow(i int) error {
 	d, n := &x.rows[i], x.width
-	row := schema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: x.rowValues(i)}
+	row := rowschema.Row{Mask: d.entity.mask, Owned: d.entity.states.owned, Values: x.rowValues(i)}
 	if d.baseline.Age == 0 {
 		return x.finishRow(d, x.codec.Read(&x.reader, &row, nil), row.Values)
 	}

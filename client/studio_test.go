@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -119,10 +120,10 @@ func (s *studio) trueTick() float64 {
 	return studioFirstTick + float64((s.now-s.behind)*s.hz)/studioHz
 }
 
-func (s *studio) values(tick uint32) (schema.Row, bool) {
+func (s *studio) values(tick uint32) (rowschema.Row, bool) {
 	body, sent := s.motion(tick)
-	row := schema.Row{Mask: 1, Values: make([]uint32, s.schema.Values())}
-	s.schema.Quantise(0, &body, row.Values)
+	row := rowschema.Row{Mask: 1, Values: make([]uint32, s.schema.Values())}
+	rowschema.New(s.schema).Component(0).Quantise(&body, row.Values)
 	return row, sent
 }
 
@@ -130,7 +131,7 @@ func (s *studio) values(tick uint32) (schema.Row, bool) {
 func (s *studio) enter(number uint32, h bulk.Handle) {
 	row, _ := s.values(s.tick)
 	var w bitio.Writer
-	s.schema.AppendFull(&w, row)
+	rowschema.New(s.schema).AppendFull(&w, row)
 	body := wire.AppendStructureHeader(nil, number, s.tick)
 	body = wire.AppendRecord(body, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body)))

@@ -91,6 +91,6 @@ func (x *entities) dropTexts(e *Entity) {
 // setTexts sets the text fields of v, component n of e, to the newest values.
 func (c *Component[T]) setTexts(e *Entity, n int, v *T) {
 	if c.texts {
-		e.layout.schema.SetTexts(n, e.states.owned, *textsOf(e), v)
+		e.layout.rows.Component(n).SetTexts(e.states.owned, *textsOf(e), v)
 	}
 }

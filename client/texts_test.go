@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -76,8 +77,8 @@ func (c *clerk) enter(h bulk.Handle, mask uint32, owned bool, texts ...string) w
 
 func enterTexts(s *schema.Schema, h bulk.Handle, mask uint32, owned bool, texts ...string) wire.Record {
 	var w bitio.Writer
-	s.AppendFull(&w, schema.Row{Mask: mask, Owned: owned, Values: []uint32{5}})
-	return wire.Record{Op: wire.OpEnter, Handle: h, Owned: owned, Row: w.Bytes(), Data: s.AppendTexts(nil, mask, owned, texts)}
+	rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: mask, Owned: owned, Values: []uint32{5}})
+	return wire.Record{Op: wire.OpEnter, Handle: h, Owned: owned, Row: w.Bytes(), Data: rowschema.New(s).AppendTexts(nil, mask, owned, texts)}
 }
 
 func textOf(h bulk.Handle, number uint32, value string) wire.Record {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -86,36 +87,37 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	if answer != nil && (command.Answer == nil || command.Answer.Type != answer) {
 		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.DefineQuery", command.Name, answer)
 	}
-	var body schema.Payload
-	if err := command.Args.Quantise(args, &body); err != nil {
+	var body rowschema.Payload
+	message := s.messages.Args[i]
+	if err := message.Quantise(args, &body); err != nil {
 		return nil, err
 	}
-	provisional, err := s.provisional.forCommand(command.Args, &body)
+	provisional, err := s.provisional.forCommand(message, &body)
 	if err != nil {
 		return nil, err
 	}
-	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: command.Args.Append(nil, &body)}, provisional, command.Answer)
+	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: message.Append(nil, &body)}, provisional, s.messages.Answers[i])
 }
 
 // readAnswer returns the struct that the answer to f holds, nil if the caller does not declare
 // one. The answer must be as the server's schema declares it.
-func (f *Future) readAnswer(b []byte, served *schema.Schema) (any, error) {
-	i, ok := served.CommandByName(f.name)
-	if !ok || served.Command(i).Answer == nil {
+func (f *Future) readAnswer(b []byte, served *rowschema.Messages) (any, error) {
+	answering := served.AnswerTo(f.name)
+	if answering == nil {
 		if len(b) > 0 {
 			return nil, protocolError("an answer of %d bytes to command %q, which has none", len(b), f.name)
 		}
 		return nil, nil
 	}
-	var body schema.Payload
-	if err := served.Command(i).Answer.Parse(b, &body); err != nil {
+	var body rowschema.Payload
+	if err := answering.Parse(b, &body); err != nil {
 		return nil, err
 	}
 	m := f.answer
 	if m == nil {
 		return nil, nil
 	}
-	answer := reflect.New(m.Type)
+	answer := reflect.New(m.Type())
 	if err := m.Restore(&body, answer.Interface()); err != nil {
 		return nil, err
 	}
@@ -126,7 +128,7 @@ func (f *Future) readAnswer(b []byte, served *schema.Schema) (any, error) {
 // schema.DefineInput, a struct or a pointer to one. A pointer saves an allocation; the input
 // is copied.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
-	m := s.declared.Input()
+	m := s.messages.Input
 	if m == nil {
 		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.DefineInput, or use SetRawInput", input)
 	}
@@ -156,7 +158,7 @@ func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 // typedInput is memory to encode inputs in.
 type typedInput struct {
 	held        any // a pointer to the newest input of SetInput
-	body        schema.Payload
+	body        rowschema.Payload
 	bytes       []byte
 	provisional []uint32
 }

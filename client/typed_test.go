@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -82,7 +83,7 @@ func TestDo(t *testing.T) {
 		require.Zero(t, sent.View, "nothing was shown")
 		require.Zero(t, sent.Provisionals)
 		var got eat
-		require.NoError(t, s.Command(0).Args.ReadValue(sent.Args, &got))
+		require.NoError(t, rowschema.NewMessage(s.Command(0).Args).ReadValue(sent.Args, &got))
 		require.Equal(t, args, got)
 	}
 	for _, v := range []any{nil, 5, pedals{}, weighed{}, "eat", (*eat)(nil)} {
@@ -117,7 +118,7 @@ func TestAsk(t *testing.T) {
 	}
 	_, _, done := queries[0].Poll()
 	require.False(t, done)
-	answer, err := s.Command(1).Answer.AppendValue(nil, weighed{70.5})
+	answer, err := rowschema.NewMessage(s.Command(1).Answer).AppendValue(nil, weighed{70.5})
 	require.NoError(t, err)
 	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 1, Verdict: wire.Live, Answer: answer})))
 	got, r, done := queries[0].Poll()
@@ -151,7 +152,7 @@ func TestAnswersAreAsTheServerDeclares(t *testing.T) {
 	schema.DefineCommand[eat](declared, "eat")
 	schema.DefineCommand[weigh](declared, "weigh")
 	require.NoError(t, declared.Err())
-	answer, err := served.Command(1).Answer.AppendValue(nil, weighed{70.5})
+	answer, err := rowschema.NewMessage(served.Command(1).Answer).AppendValue(nil, weighed{70.5})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		name   string
@@ -196,7 +197,7 @@ func TestTypedInput(t *testing.T) {
 	require.Len(t, datagram.Inputs, 2)
 	for _, input := range datagram.Inputs {
 		var got pedals
-		require.NoError(t, s.Input().ReadValue(input.Data, &got))
+		require.NoError(t, rowschema.NewMessage(s.Input()).ReadValue(input.Data, &got))
 		require.Equal(t, in, got)
 	}
 	_, err = session.SetRawInput([]byte{1, 250}, time.Second)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -63,8 +64,9 @@ func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	h := w.Config().HalfExtent
 	corner, arrives := schema.Body{Position: [3]float32{h.X, h.Y, h.Z}}, schema.Body{}
 	values := make([]uint32, spec.Values)
-	s.Quantise(i, &corner, values)
-	s.Restore(i, values, &arrives)
+	bodies := rowschema.New(s).Component(i)
+	bodies.Quantise(&corner, values)
+	bodies.Restore(values, &arrives)
 	for axis, at := range corner.Position {
 		if at-arrives.Position[axis] > 1 {
 			return fmt.Errorf("%w: bodies may be at %v m, and schema.Body holds at most %v m: reduce world.Config.HalfExtent", ErrSchema, at, arrives.Position[axis])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -130,9 +131,9 @@ func TestForgedReferenceIsNone(t *testing.T) {
 	for _, record := range records(t, s.snapshot()) {
 		var r bitio.Reader
 		r.Reset(record.Row)
-		row := schema.Row{Values: make([]uint32, rowSchema.Values())}
-		require.NoError(t, rowSchema.ReadFull(&r, &row))
-		rowSchema.References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
+		row := rowschema.Row{Values: make([]uint32, rowSchema.Values())}
+		require.NoError(t, rowschema.New(rowSchema).ReadFull(&r, &row))
+		rowschema.New(rowSchema).References(row, func(h bulk.Handle) { require.Fail(t, "refers", "%v to %v", record.Handle, h) })
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -27,7 +27,7 @@ type rowCache struct {
 // cacheMiss is a row to be encoded: its index in the run of keys and its inputs.
 type cacheMiss struct {
 	i           int
-	row         schema.Row
+	row         rowschema.Row
 	base, older []uint32 // nil: none
 }
 
@@ -156,7 +156,7 @@ func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *his
 	past := &c.past
 	*past = rowcodec.Past{Base: m.base, Older: m.older, Age: b.Age, Gap: b.Gap}
 	if key.anchored() {
-		component, _ := f.schema.Parent(schema.Row{Mask: m.row.Mask, Values: m.base})
+		component, _ := f.rows.Parent(rowschema.Row{Mask: m.row.Mask, Values: m.base})
 		var older []uint32
 		if b.Gap != 0 {
 			older = parent.rowAt(f.tick - b.Age - b.Gap)

@@ -80,7 +80,7 @@ func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 		t.mask, p.maskSince = f.scratch.Mask, f.tick
 		f.forgetStates(t)
 	}
-	p.hasOwnerRow = f.schema.OwnedMask()&t.mask != 0
+	p.hasOwnerRow = f.rows.OwnedMask()&t.mask != 0
 	if p.hasOwnerRow {
 		if t.ownerRow == nil {
 			t.ownerRow = &ownerRow{}
@@ -88,7 +88,7 @@ func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 		t.ownerRow.summary.maskSince = p.maskSince
 		f.noteOwing(slot, &t.ownerRow.history, true, to.owing)
 		f.pushState(&t.ownerRow.summary, &t.ownerRow.history)
-		f.schema.HideOwned(f.scratch)
+		f.rows.HideOwned(f.scratch)
 	} else {
 		t.ownerRow = nil
 	}
@@ -108,8 +108,8 @@ func (f *frame) quantiseSlot(slots world.SlotView, slot uint32, position, veloci
 		Velocity: [3]float32{velocity.X, velocity.Y, velocity.Z},
 	}
 	for component, id := range f.bindings {
-		spec := f.schema.Component(component)
-		out := row.Values[spec.Offset : spec.Offset+spec.Values]
+		c := f.rows.Component(component)
+		out := c.In(row.Values)
 		var value any // bind has checked that its type is the schema's
 		switch {
 		case id != worldBody:
@@ -119,14 +119,14 @@ func (f *frame) quantiseSlot(slots world.SlotView, slot uint32, position, veloci
 		}
 		if value != nil {
 			row.Mask |= 1 << component
-			f.schema.Quantise(component, value, out)
+			c.Quantise(value, out)
 		} else {
 			clear(out)
 		}
 	}
 	// A handle that was never issued is forged and might be issued later. No viewer
 	// could be sent its Destroy then (H3), so it becomes 0.
-	f.schema.KeepReferences(*row, f.issued)
+	f.rows.KeepReferences(*row, f.issued)
 }
 
 // noteOwing adds a slot to owing if viewers that simulate may be owed the scratch row, and notes for

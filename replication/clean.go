@@ -5,6 +5,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -257,7 +258,7 @@ func (e *exactParts) readSlot(slot uint32) (wire.Form, bool) {
 func (e *exactParts) readRow(values []uint32, state *motion.State) wire.Form {
 	c := e.replicator.clean
 	e.state = bodyState(state)
-	e.replicator.frame.schema.Restore(c.body, values[c.first:c.end], &e.quantised)
+	e.replicator.frame.rows.Component(c.body).Restore(values[c.first:c.end], &e.quantised)
 	copy(e.grid[:3], e.quantised.Position[:])
 	copy(e.grid[3:], e.quantised.Velocity[:])
 	return wire.FormOf(&e.state, &e.grid)
@@ -265,12 +266,12 @@ func (e *exactParts) readRow(values []uint32, state *motion.State) wire.Form {
 
 // spawnedRow returns a copy of a row with the body in another state, valid until the next
 // call.
-func (e *exactParts) spawnedRow(row schema.Row, state *motion.State) schema.Row {
+func (e *exactParts) spawnedRow(row rowschema.Row, state *motion.State) rowschema.Row {
 	c := e.replicator.clean
 	e.values = append(e.values[:0], row.Values...)
 	body := bodyState(state)
 	e.quantised = schema.Body{Position: body.Position, Velocity: body.Velocity}
-	e.replicator.frame.schema.Quantise(c.body, &e.quantised, e.values[c.first:c.end])
+	e.replicator.frame.rows.Component(c.body).Quantise(&e.quantised, e.values[c.first:c.end])
 	row.Values = e.values
 	return row
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -121,8 +122,8 @@ func (c *simClient) record(r wire.Record) error {
 		s := c.codec.Schema()
 		var bits bitio.Reader
 		bits.Reset(r.Row)
-		row := schema.Row{Owned: r.Owned, Values: make([]uint32, s.Values())}
-		if err := s.ReadFull(&bits, &row); err != nil {
+		row := rowschema.Row{Owned: r.Owned, Values: make([]uint32, s.Values())}
+		if err := c.codec.Layout().ReadFull(&bits, &row); err != nil {
 			return err
 		}
 		m := &simMember{handle: r.Handle, kind: r.Kind, owned: r.Owned, mask: row.Mask, states: map[uint32][]uint32{}}
@@ -167,7 +168,7 @@ func (c *simClient) receive(m *simMember, bits *bitio.Reader, e wire.Exact, tick
 	}
 	i, _ := s.ByName(schema.BodyComponent)
 	body := schema.Body{}
-	s.Restore(i, values[s.Component(i).Offset:][:s.Component(i).Values], &body)
+	c.codec.Layout().Component(i).Restore(values[s.Component(i).Offset:][:s.Component(i).Values], &body)
 	grid := wire.Grid{body.Position[0], body.Position[1], body.Position[2], body.Velocity[0], body.Velocity[1], body.Velocity[2]}
 	constants, _ := s.Motion()
 	exact := wire.ReadBody(bits, e.Form, &grid, constants.RestTicks)
@@ -345,7 +346,7 @@ func (c *simClient) datagram(d []byte) (h wire.StateHeader, err error) {
 	}
 	for _, r := range rows {
 		c.rows = append(c.rows, simRow{r.m.handle, r.m.exact != 0})
-		row := schema.Row{Mask: r.m.mask, Owned: r.m.owned, Values: make([]uint32, c.codec.Schema().Values())}
+		row := rowschema.Row{Mask: r.m.mask, Owned: r.m.owned, Values: make([]uint32, c.codec.Schema().Values())}
 		var past *rowcodec.Past
 		if r.base.Age != 0 {
 			past = &rowcodec.Past{Base: r.m.states[h.Tick-r.base.Age], Age: r.base.Age - r.exact.Back, Gap: r.base.Gap}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 )
 
 // Tables are the numbers that rows are coded with. The value is opaque and may be
@@ -62,7 +62,7 @@ type Config struct {
 	// Coded is called with every row that is coded against earlier states, its past, for
 	// training tables; viewers with the same past share one call. The arguments are valid during the
 	// call. Coded requires one worker. Default none.
-	Coded func(row schema.Row, past *rowcodec.Past)
+	Coded func(row rowschema.Row, past *rowcodec.Past)
 }
 
 // WithDefaults returns c with every zero field replaced by its default.

@@ -6,7 +6,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -150,5 +150,5 @@ type packed struct {
 	// rows without a baseline, anchored rows, and rows whose bits were made for another
 	// viewer
 	full, anchored, copied uint32
-	shares                 schema.Shares // of all rows
+	shares                 rowschema.Shares // of all rows
 }

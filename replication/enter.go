@@ -112,8 +112,8 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	r.frame.refreshRow(r.world.Slots(), slot)
 	t := &r.frame.tenants[slot]
 	row := r.frame.currentRow(t, v.Owns(e.handle))
-	r.frame.schema.References(row, func(h bulk.Handle) { v.noteSent(w, h) })
-	texts := w.enterTexts(r.frame.schema, t, row.Owned)
+	r.frame.rows.References(row, func(h bulk.Handle) { v.noteSent(w, h) })
+	texts := w.enterTexts(r.frame.rows, t, row.Owned)
 	w.stats.countEnterTexts(len(texts))
 	var exact wire.Exact
 	if v.simulation != nil {
@@ -122,7 +122,7 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	}
 	n := v.outbox.writeRecord(w, wire.Record{
 		Op: wire.OpEnter, Owned: row.Owned, Handle: e.handle, Kind: uint32(t.kind), Exact: exact,
-		Row: w.fullRow(r.frame.schema, row, exact.Form), Data: texts,
+		Row: w.fullRow(r.frame.rows, row, exact.Form), Data: texts,
 	})
 	if e.row == noRow {
 		e.row = m.allocRow(r.frame.textFields.mask != 0)

@@ -31,14 +31,15 @@ func (r *Replicator) NewEvent(event any) (*Event, error) {
 		return nil, fmt.Errorf("replication: the schema has no event of type %v: declare it with schema.DefineEvent or schema.DefineUnreliableEvent", t)
 	}
 	declared := r.frame.schema.Event(number)
+	message := r.frame.events[number]
 	body := &r.event
-	if err := declared.Message.Quantise(event, body); err != nil {
+	if err := message.Quantise(event, body); err != nil {
 		return nil, fmt.Errorf("replication: event %q: %w", declared.Name, err)
 	}
-	declared.Message.KeepReferences(body, r.frame.issued)
+	message.KeepReferences(body, r.frame.issued)
 	e := &Event{number: uint32(number), unreliable: declared.Unreliable, tick: r.Tick()}
-	declared.Message.References(body, func(h bulk.Handle) { e.handles = append(e.handles, h) })
-	e.body = declared.Message.Append(make([]byte, 0, 32), body)
+	message.References(body, func(h bulk.Handle) { e.handles = append(e.handles, h) })
+	e.body = message.Append(make([]byte, 0, 32), body)
 	return e, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -41,7 +42,7 @@ func (s *stage) sparks(u replication.Update) (all []spark, ages []uint32) {
 		for e := range h.StateEvents() {
 			var got spark
 			require.Equal(s.t, uint32(1), e.Number)
-			require.NoError(s.t, s.schema.Event(1).Message.ReadValue(e.Body, &got))
+			require.NoError(s.t, rowschema.NewMessage(s.schema.Event(1).Message).ReadValue(e.Body, &got))
 			all, ages = append(all, got), append(ages, e.Age)
 		}
 	}
@@ -55,7 +56,7 @@ func (s *stage) booms(u replication.Update) (all []boom, ops []string) {
 		if r.Op == wire.OpEvent {
 			var got boom
 			require.Zero(s.t, r.Number)
-			require.NoError(s.t, s.schema.Event(0).Message.ReadValue(r.Data, &got))
+			require.NoError(s.t, rowschema.NewMessage(s.schema.Event(0).Message).ReadValue(r.Data, &got))
 			all = append(all, got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -146,7 +147,7 @@ func (c *convoy) step() {
 		for _, h := range c.live {
 			p := *c.poses.Get(h)
 			values := make([]uint32, c.schema.Values())
-			c.schema.Quantise(0, &p, values)
+			rowschema.New(c.schema).Component(0).Quantise(&p, values)
 			c.states[tickOf{uint32(c.world.Tick()), h}] = values
 		}
 		for _, e := range c.ends {

@@ -3,6 +3,7 @@ package replication
 import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -13,6 +14,8 @@ import (
 type frame struct {
 	tick          uint32
 	schema        *schema.Schema
+	rows          *rowschema.Layout
+	events        []*rowschema.Message // by number
 	codec         *rowcodec.Codec
 	bindings      []int
 	issued        func(bulk.Handle) bool // reports whether the world ever issued a handle
@@ -21,9 +24,9 @@ type frame struct {
 	rings         ringPool
 	idleTicks     uint32 // after which a row forgets its past states
 	reclaimCursor int    // the slot that reclaimIdle examined last
-	scratch       schema.Row
+	scratch       rowschema.Row
 	body          schema.Body
-	coded         func(schema.Row, *rowcodec.Past) // Config.Coded
+	coded         func(rowschema.Row, *rowcodec.Past) // Config.Coded
 	textFields    textFields
 	clean         *clean // the Replicator's; may be nil
 	stale         staleRows
@@ -69,8 +72,8 @@ func (t *tenant) historyFor(owned bool) *history {
 func newFrame(c *rowcodec.Codec, bound []int) *frame {
 	s := c.Schema()
 	return &frame{
-		schema: s, codec: c, bindings: bound, scratch: schema.Row{Values: make([]uint32, s.Values())},
-		textFields: textFields{fields: s.TextFields(), mask: s.TextMask()},
+		schema: s, rows: c.Layout(), events: rowschema.NewMessages(s).Events, codec: c, bindings: bound, scratch: rowschema.Row{Values: make([]uint32, s.Values())},
+		textFields: textFields{fields: s.TextFields(), mask: c.Layout().TextMask()},
 	}
 }
 
@@ -86,8 +89,8 @@ func (f *frame) vacateSlot(h bulk.Handle) {
 
 // currentRow returns the newest row of t for owners, or for everyone else. It must not be
 // stale: see frame.refreshRow.
-func (f *frame) currentRow(t *tenant, owned bool) schema.Row {
-	return schema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).newestRow()}
+func (f *frame) currentRow(t *tenant, owned bool) rowschema.Row {
+	return rowschema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).newestRow()}
 }
 
 // historyOf returns the history that k is coded from, the owners' or the common one. A state

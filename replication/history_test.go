@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -19,7 +20,7 @@ func TestHistoryAgainstList(t *testing.T) {
 	require.NoError(t, rowSchema.Err())
 	type state struct{ tick, value uint32 }
 	rapid.Check(t, func(t *rapid.T) {
-		f := &frame{idleTicks: minIdleTicks, schema: rowSchema, scratch: schema.Row{Values: make([]uint32, 1)}}
+		f := &frame{idleTicks: minIdleTicks, schema: rowSchema, scratch: rowschema.Row{Values: make([]uint32, 1)}}
 		f.summaries, f.tenants = make([]slotSummary, 1), make([]tenant, 1)
 		p, h := &f.summaries[0], &f.tenants[0].history
 		p.handle = bulk.NewHandle(0, 1)

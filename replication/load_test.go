@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -81,7 +82,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 				var r bitio.Reader
 				h, err := wire.ParseStateHeader(d, &r)
 				require.NoError(t, err)
-				require.LessOrEqual(t, h.Rows*s.Load(1<<components-1), wire.MaxLoad)
+				require.LessOrEqual(t, h.Rows*rowschema.New(s).Load(1<<components-1), wire.MaxLoad)
 				outcome, err := replica.ApplyState(d)
 				require.NoError(t, err)
 				require.Equal(t, client.Applied, outcome)

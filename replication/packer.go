@@ -5,7 +5,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -114,12 +114,12 @@ func (p *packer) setWaiting(keys []codingKey, rowIndexes []uint32) {
 func (p *packer) markLate(m *members, focus bulk.Handle, unsure uint32) (late int) {
 	f := p.frame
 	p.selection.beginSelection(len(p.waiting))
-	refers := f.schema.Refers()
+	refers := f.rows.Refers()
 	for i, rowIndex := range p.waitingRows {
 		k := p.waiting[i]
 		lacks := m.rows[rowIndex].enterTick >= unsure
 		if refers && !lacks {
-			f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) {
+			f.rows.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) {
 				to, member := m.indexOf(h)
 				lacks = lacks || !member || m.rows[to].enterTick >= unsure
 			})
@@ -142,7 +142,7 @@ func (p *packer) packTogether(maxBytes int) *packed {
 	if len(p.waiting) > wire.MaxRows || !p.fitsLoad() {
 		return nil
 	}
-	if p.frame.schema.HasParents() {
+	if p.frame.rows.HasParents() {
 		p.markAnchored()
 	}
 	payloads := &p.payloads
@@ -177,11 +177,11 @@ func (p *packer) fitsLoad() bool {
 
 // hasHeavyRows reports whether the rows of a datagram may exceed its load.
 func (f *frame) hasHeavyRows() bool {
-	return wire.MaxRows*f.schema.Load(1<<f.schema.Components()-1) > wire.MaxLoad
+	return wire.MaxRows*f.rows.Load(1<<f.rows.Components()-1) > wire.MaxLoad
 }
 
 // loadOf returns the load of a row.
-func (f *frame) loadOf(k codingKey) int { return f.schema.Load(f.tenants[k.slot()].mask) }
+func (f *frame) loadOf(k codingKey) int { return f.rows.Load(f.tenants[k.slot()].mask) }
 
 // batchRows is how many rows are gathered before the first of them is coded: somewhat
 // more than the cache misses that a core overlaps.
@@ -244,7 +244,7 @@ func (p *packer) markAnchored() {
 func (p *packer) findAnchor(i int) (at int, ok bool) {
 	f := p.frame
 	key := p.waiting[i]
-	if key.age() == 0 || !f.schema.HasParents() {
+	if key.age() == 0 || !f.rows.HasParents() {
 		return 0, false
 	}
 	component, h := f.parentOf(key)
@@ -264,5 +264,5 @@ func (p *packer) findAnchor(i int) (at int, ok bool) {
 // parentOf returns the parent that a row named in its baseline, and the component that
 // named it.
 func (f *frame) parentOf(k codingKey) (component int, h bulk.Handle) {
-	return f.schema.Parent(schema.Row{Mask: f.tenants[k.slot()].mask, Values: f.historyOf(k).rowAt(f.tick - k.age())})
+	return f.rows.Parent(rowschema.Row{Mask: f.tenants[k.slot()].mask, Values: f.historyOf(k).rowAt(f.tick - k.age())})
 }

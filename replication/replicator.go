@@ -7,6 +7,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -42,12 +43,12 @@ type Replicator struct {
 	// deathsDropped counts those before the first of them.
 	deaths        []death
 	deathsDropped uint64
-	causes        int            // deaths with a cause
-	clean         *clean         // nil if the schema does not say how bodies move
-	event         schema.Payload // scratch
-	dirty         []uint32       // scratch of Capture: the slots to read
-	prefetchSum   uint32         // keeps the compiler from dropping Capture's prefetches
-	workspaces    []*workspace   // by worker
+	causes        int               // deaths with a cause
+	clean         *clean            // nil if the schema does not say how bodies move
+	event         rowschema.Payload // scratch
+	dirty         []uint32          // scratch of Capture: the slots to read
+	prefetchSum   uint32            // keeps the compiler from dropping Capture's prefetches
+	workspaces    []*workspace      // by worker
 	workers       workerPool
 }
 

@@ -154,7 +154,7 @@ func (p *packer) selectRows(order []uint32, room int) (next int) {
 func (p *packer) encodeWithParents(run []uint32) []uint32 {
 	f, s := p.frame, &p.selection
 	p.batch, p.batchKeys, p.batchCoded = p.batch[:0], p.batchKeys[:0], p.batchCoded[:0]
-	if !f.schema.HasParents() {
+	if !f.rows.HasParents() {
 		batch, keys := p.batch, p.batchKeys
 		for _, i := range run {
 			if !s.sent.has(i) {

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -238,7 +238,7 @@ func (s *simulation) sendKind(w *workspace, out *outbox, c *clean, kind world.Ki
 // enterExact returns how an Enter gives the exact state of a slot, and the row that it has:
 // as it was spawned, if that is on the grid and the client computes it from there, or as it
 // is now. It leaves the state in parts.
-func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, row schema.Row) (schema.Row, wire.Exact) {
+func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, row rowschema.Row) (rowschema.Row, wire.Exact) {
 	form, ok := parts.readSlot(slot)
 	if !ok {
 		return row, wire.Exact{}

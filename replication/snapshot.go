@@ -125,7 +125,7 @@ func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
 // sendAhead makes datagrams of the rows that are not late, and then of the others and of events,
 // which may depend on any record.
 func (v *Viewer) sendAhead(w *workspace) {
-	if w.frame.schema.HasParents() {
+	if w.frame.rows.HasParents() {
 		w.packer.markAnchored()
 	}
 	order := v.members.rankByPriority(&w.packer, v.replicator, &v.interest)
@@ -142,7 +142,7 @@ func (v *Viewer) sendAhead(w *workspace) {
 func (v *Viewer) sendInSeveral(w *workspace, needs dependence) {
 	p, d := &w.packer, &v.datagrams
 	p.selection.beginSelection(len(p.waiting))
-	if w.frame.schema.HasParents() {
+	if w.frame.rows.HasParents() {
 		p.markAnchored()
 	}
 	fit := len(v.outbox.events.events) == 0 && d.mayFit(len(p.waiting), v.outbox.tokens, v.simulation.headerBytes())
@@ -216,11 +216,11 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 // noteReferences notes that the client is about to be sent the handles in rows.
 func (v *Viewer) noteReferences(w *workspace, keys []codingKey) {
 	f := v.replicator.frame
-	if !f.schema.Refers() {
+	if !f.rows.Refers() {
 		return
 	}
 	for _, k := range keys {
-		f.schema.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) { v.noteSent(w, h) })
+		f.rows.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) { v.noteSent(w, h) })
 	}
 }
 

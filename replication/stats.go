@@ -1,7 +1,7 @@
 package replication
 
 import (
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -110,7 +110,7 @@ func (s *Stats) countDatagram(p *packed, bytes, components int) {
 	s.RowsWhole += uint64(p.full)
 }
 
-func addShares(sum *[wire.MaxComponents]uint64, shares *schema.Shares, components int) {
+func addShares(sum *[wire.MaxComponents]uint64, shares *rowschema.Shares, components int) {
 	for i := range components {
 		sum[i] += shares.Bits(i)
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -20,7 +20,7 @@ import (
 func TestBitsByComponent(t *testing.T) {
 	var codec *rowcodec.Codec
 	var cost [wire.MaxComponents]uint64
-	apart := func(row schema.Row, past *rowcodec.Past) {
+	apart := func(row rowschema.Row, past *rowcodec.Past) {
 		rowtrain.NewPricer(codec, func(component, _ string, bits int) {
 			i, ok := codec.Schema().ByName(component)
 			require.True(t, ok)

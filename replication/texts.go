@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -34,12 +35,12 @@ func (f *frame) captureTexts(slots world.SlotView, slot uint32, t *tenant) bool 
 	var changed uint64
 	for mask := f.textFields.mask; mask != 0; mask &= mask - 1 {
 		component := bits.TrailingZeros32(mask)
-		first, end := f.schema.TextFieldsOf(component)
+		first, end := f.rows.Component(component).TextFields()
 		if t.mask>>component&1 == 0 {
 			clear(t.texts.values[first:end]) // should it return, the whole row enters again
 			continue
 		}
-		news := f.schema.UpdateTexts(component, slots.ComponentValue(f.bindings[component], slot), t.texts.values)
+		news := f.rows.Component(component).UpdateTexts(slots.ComponentValue(f.bindings[component], slot), t.texts.values)
 		for i := range bulk.Bits(uint32(first), news) {
 			t.texts.changed[i] = f.tick
 		}
@@ -108,11 +109,11 @@ func (r *Replicator) textPause(n int) uint32 {
 
 // enterTexts returns the texts of an Enter record, nil if the viewer receives none. The
 // result is valid until the next call.
-func (w *workspace) enterTexts(s *schema.Schema, t *tenant, owned bool) []byte {
+func (w *workspace) enterTexts(rows *rowschema.Layout, t *tenant, owned bool) []byte {
 	if t.texts == nil {
 		return nil
 	}
-	w.textBuffer = s.AppendTexts(w.textBuffer[:0], t.mask, owned, t.texts.values)
+	w.textBuffer = rows.AppendTexts(w.textBuffer[:0], t.mask, owned, t.texts.values)
 	return w.textBuffer
 }
 

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -114,11 +114,11 @@ func (r *Replicator) ownWorkspace() *workspace { return r.workspaces[0] }
 
 // fullRow codes a row for an Enter record. The result is valid until the next call.
 // The exact part of form follows, which packer.parts has read.
-func (w *workspace) fullRow(s *schema.Schema, row schema.Row, form wire.Form) []byte {
+func (w *workspace) fullRow(rows *rowschema.Layout, row rowschema.Row, form wire.Form) []byte {
 	w.writer.Reset(w.fullRowBuffer[:0])
-	shares := s.AppendFull(&w.writer, row)
+	shares := rows.AppendFull(&w.writer, row)
 	wire.AppendBody(&w.writer, form, &w.packer.parts.state, &w.packer.parts.grid)
-	addShares(&w.stats.EnterRowBits, &shares, s.Components())
+	addShares(&w.stats.EnterRowBits, &shares, rows.Components())
 	w.fullRowBuffer = w.writer.Bytes()
 	return w.fullRowBuffer
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -106,7 +106,7 @@ func TestWorkersAreBounded(t *testing.T) {
 	require.NoError(t, replication.Config{Workers: 64}.Validate(60))
 	require.ErrorContains(t, replication.Config{Workers: 65}.Validate(60), "workers")
 	require.ErrorContains(t, replication.Config{Workers: -1}.Validate(60), "workers")
-	coded := func(schema.Row, *rowcodec.Past) {}
+	coded := func(rowschema.Row, *rowcodec.Past) {}
 	require.ErrorContains(t, replication.Config{Workers: 2, Coded: coded}.Validate(60), "Coded")
 }
 

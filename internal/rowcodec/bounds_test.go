@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -36,12 +37,12 @@ func TestLoadOfRowsFits(t *testing.T) {
 	require.ErrorContains(t, err, "rows could take")
 	fit := s.Components() - 1
 	require.Greater(t, fit, 10)
-	require.Less(t, s.Load(1<<fit-1), wire.MaxLoad/4)
+	require.Less(t, rowschema.New(s).Load(1<<fit-1), wire.MaxLoad/4)
 	s = schema.New()
 	schema.Define[plain](s, "one")
 	schema.Define[plain](s, "two")
 	require.NoError(t, s.Err())
-	require.Equal(t, wire.MaxLoad, wire.MaxRows*s.Load(3))
+	require.Equal(t, wire.MaxLoad, wire.MaxRows*rowschema.New(s).Load(3))
 }
 
 // CheckRows rejects a schema whose rows may exceed a datagram.
@@ -98,7 +99,7 @@ func TestCheckRowsWithABody(t *testing.T) {
 	x := math.Float32frombits(1<<32 - 1)
 	far := wire.BodyState{Position: [3]float32{x, x, x}, Velocity: [3]float32{x, x, x}, Rest: 1<<32 - 1, Awake: true}
 	var w bitio.Writer
-	s.AppendFull(&w, schema.Row{Mask: 1<<s.Components() - 1, Values: make([]uint32, s.Values())})
+	rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: 1<<s.Components() - 1, Values: make([]uint32, s.Values())})
 	wire.AppendBody(&w, wire.Raw, &far, &wire.Grid{})
 	require.LessOrEqual(t, len(w.Bytes()), wire.MaxEnterBytes)
 }

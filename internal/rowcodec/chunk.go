@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 )
 
 // Chunks holds encoded rows. Each row is encoded once for all receivers with the
@@ -39,9 +39,9 @@ func (k *Chunks) Cut(n int) { k.bits = k.bits[:n] }
 func (k *Chunks) Len() int { return len(k.bits) }
 
 // Add encodes a row, in full if past is nil.
-func (k *Chunks) Add(c *Codec, row schema.Row, past *Past) Chunk {
+func (k *Chunks) Add(c *Codec, row rowschema.Row, past *Past) Chunk {
 	before := max(len(k.bits)-chunkPadding, 0)
-	at := before + 8*schema.ShareLen(c.schema.Components())
+	at := before + 8*rowschema.ShareLen(c.layout.Components())
 	k.bits = append(k.bits[:before], make([]byte, at-before)...)
 	k.writer.Reset(k.bits)
 	shares := c.append(&k.writer, row, past, &k.prediction)
@@ -90,8 +90,8 @@ func (k *Chunks) Copy(w *bitio.Writer, chunks ...Chunk) {
 
 // AddShares adds the bits of each component of the chunk's row to sum. components
 // is the schema's number of components.
-func (k *Chunks) AddShares(sum *schema.Shares, chunk Chunk, components int) {
-	n := schema.ShareLen(components)
+func (k *Chunks) AddShares(sum *rowschema.Shares, chunk Chunk, components int) {
+	n := rowschema.ShareLen(components)
 	from := k.bits[int(chunk.at)-8*n:]
 	for i := range n {
 		sum[i] += binary.LittleEndian.Uint64(from[8*i:])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -27,7 +28,7 @@ func TestCopyChunks(t *testing.T) {
 		var chunks []rowcodec.Chunk
 		var want bitio.Writer
 		add := func(to *bitio.Writer) rowcodec.Chunk {
-			row := schema.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Values: make([]uint32, s.Values())}
+			row := rowschema.Row{Mask: uint32(rapid.IntRange(0, 3).Draw(t, "mask")), Values: make([]uint32, s.Values())}
 			for i := range row.Values {
 				if row.Mask == 3 || i < 40 == (row.Mask == 1) && row.Mask != 0 {
 					row.Values[i] = uint32(rapid.Byte().Draw(t, "value"))

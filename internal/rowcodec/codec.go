@@ -6,6 +6,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -17,7 +18,7 @@ import (
 // copied for every receiver with that baseline. A Codec is read-only and may be
 // shared.
 type Codec struct {
-	schema   *schema.Schema
+	layout   *rowschema.Layout
 	tables   *Tables
 	parts    []part    // plans for receivers that own the entity
 	public   []part    // plans for other receivers: without owner fields
@@ -27,11 +28,11 @@ type Codec struct {
 // New returns the codec of s with tables t. The schema must be complete and must
 // have passed CheckRows.
 func New(s *schema.Schema, t *Tables) *Codec {
-	c := &Codec{schema: s, tables: t}
+	c := &Codec{layout: rowschema.New(s), tables: t}
 	for i := range s.Components() {
 		p := c.planPart(i, true)
 		c.parts = append(c.parts, p)
-		if s.OwnedMask()>>i&1 != 0 {
+		if c.layout.OwnedMask()>>i&1 != 0 {
 			p = c.planPart(i, false)
 		}
 		c.public = append(c.public, p)
@@ -41,7 +42,7 @@ func New(s *schema.Schema, t *Tables) *Codec {
 
 // planPart plans component i, for owners or for other receivers.
 func (c *Codec) planPart(i int, owner bool) part {
-	p := planPart(c.schema, i, owner)
+	p := planPart(c.layout.Schema(), i, owner)
 	p.set, p.zones = c.tables.setOf(p.shape), c.tables.zoneBoundsOf(p.shape)
 	for g := range p.groups {
 		p.groups[g].heads = c.tables.headsOf(p.shape, g, p.groups[g].symbols)
@@ -71,25 +72,28 @@ func (c *Codec) Shapes() (all []string) {
 }
 
 // Schema returns the schema of the rows.
-func (c *Codec) Schema() *schema.Schema { return c.schema }
+func (c *Codec) Schema() *schema.Schema { return c.layout.Schema() }
+
+// Layout returns the layout of the rows.
+func (c *Codec) Layout() *rowschema.Layout { return c.layout }
 
 // Tables returns the tables that the codes come from.
 func (c *Codec) Tables() *Tables { return c.tables }
 
 // Append writes row relative to past, or in full if past is nil. The reader must know
 // row.Mask. Append returns the bits of each component.
-func (c *Codec) Append(w *bitio.Writer, row schema.Row, past *Past) (shares schema.Shares) {
+func (c *Codec) Append(w *bitio.Writer, row rowschema.Row, past *Past) (shares rowschema.Shares) {
 	var f prediction
 	return c.append(w, row, past, &f)
 }
 
 // append is Append with scratch space for predictions, whose contents do not matter.
-func (c *Codec) append(w *bitio.Writer, row schema.Row, past *Past, f *prediction) (shares schema.Shares) {
+func (c *Codec) append(w *bitio.Writer, row rowschema.Row, past *Past, f *prediction) (shares rowschema.Shares) {
 	if past == nil {
-		return c.schema.AppendFields(w, row)
+		return c.layout.AppendFields(w, row)
 	}
 	if invariants.Enabled {
-		invariants.Checkf(len(row.Values) == c.schema.Values(), "row has %d values, its schema %d", len(row.Values), c.schema.Values())
+		invariants.Checkf(len(row.Values) == c.layout.Values(), "row has %d values, its schema %d", len(row.Values), c.layout.Values())
 		invariants.Checkf(row.Mask>>len(c.parts) == 0, "row has components %b, its schema %d of them", row.Mask, len(c.parts))
 		invariants.Checkf(past.Age > 0 && (past.Older == nil || past.Gap > 0), "age %d and gap %d of a row's past: want at least 1", past.Age, past.Gap)
 	}
@@ -203,7 +207,7 @@ func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, values []uint32, pas
 		f.expectNumbers(u, past)
 		values = values[u.index:][:u.values]
 	default:
-		u.fields[0].Append(w, values)
+		rowschema.AppendField(w, &u.fields[0], values)
 		return
 	}
 	if c.observer != nil {
@@ -216,9 +220,9 @@ func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, values []uint32, pas
 // not overlap past; row.Mask and row.Owned must be set. Values of absent components and
 // fields are copied from past, where they are zero. After an error, the contents of
 // row are undefined.
-func (c *Codec) Read(r *bitio.Reader, row *schema.Row, past *Past) error {
+func (c *Codec) Read(r *bitio.Reader, row *rowschema.Row, past *Past) error {
 	if past == nil {
-		c.schema.ReadFields(r, row)
+		c.layout.ReadFields(r, row)
 		return wire.Malformed(r.Err())
 	}
 	copy(row.Values, past.Base)
@@ -226,7 +230,7 @@ func (c *Codec) Read(r *bitio.Reader, row *schema.Row, past *Past) error {
 }
 
 // ReadOver is Read for a row whose Values hold a copy of past.Base, which is not nil.
-func (c *Codec) ReadOver(r *bitio.Reader, row *schema.Row, past *Past) error {
+func (c *Codec) ReadOver(r *bitio.Reader, row *rowschema.Row, past *Past) error {
 	var f prediction
 	f.ratio = past.ratio()
 	parts := c.partsOf(row.Owned)
@@ -278,7 +282,7 @@ func (c *Codec) readPart(r *bitio.Reader, p *part, values []uint32, past *Past, 
 			f.expectNumbers(u, past)
 			f.missed = u.readResiduals(r, 0, 0, values[u.index:][:u.values], f.missed, f)
 		default:
-			u.fields[0].Read(r, values)
+			rowschema.ReadField(r, &u.fields[0], values)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -24,7 +25,7 @@ func BenchmarkBodyRow(b *testing.B) {
 		return row.Values
 	}
 	past := &rowcodec.Past{Base: state(10.15, 3), Older: state(10, 3.1), Age: 6, Gap: 3}
-	row := schema.Row{Mask: 1, Values: state(10.44, 2.8)}
+	row := rowschema.Row{Mask: 1, Values: state(10.44, 2.8)}
 	var chunks rowcodec.Chunks
 	var w bitio.Writer
 	buffer := make([]byte, 0, 256)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -32,7 +33,7 @@ func TestCodecRejectsNumbersOutOfRange(t *testing.T) {
 		write(&w)
 		var r bitio.Reader
 		r.Reset(w.Bytes())
-		row := schema.Row{Mask: 1, Values: make([]uint32, 1)}
+		row := rowschema.Row{Mask: 1, Values: make([]uint32, 1)}
 		err := c.Read(&r, &row, past)
 		return row.Values[0], err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -25,7 +25,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		s := rowtest.RandomSchema(r)
 		c := rowcodec.New(s, tables[r.IntN(2)])
 		var w bitio.Writer
-		var want []schema.Row
+		var want []rowschema.Row
 		var pasts []*rowcodec.Past
 		for range 4 {
 			rows := rowtest.States(s, r, 3)
@@ -74,7 +74,7 @@ func TestChunksEqualDirectEncoding(t *testing.T) {
 	require.Equal(t, direct.Bytes(), copied.Bytes())
 	got := make([]uint64, len(want))
 	for _, chunk := range made { // a few hundred rows would overflow a sum
-		var sum schema.Shares
+		var sum rowschema.Shares
 		chunks.AddShares(&sum, chunk, len(got))
 		chunks.AddShares(&sum, chunk, len(got))
 		for i := range got {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
-	"github.com/worldd/worldd/replication/schema"
 )
 
 // The bits of a row for a non-owner do not depend on owner fields, in full, coded and as a
@@ -28,12 +28,12 @@ func TestPublicRowsLackOwnerFields(t *testing.T) {
 			if values == nil {
 				return nil
 			}
-			row := schema.Row{Values: slices.Clone(values)}
-			s.HideOwned(row)
+			row := rowschema.Row{Values: slices.Clone(values)}
+			c.Layout().HideOwned(row)
 			return row.Values
 		}
-		public := schema.Row{Mask: rows[2].Mask, Values: hidden(rows[2].Values)}
-		with := schema.Row{Mask: rows[2].Mask, Values: rows[2].Values} // owner fields are set
+		public := rowschema.Row{Mask: rows[2].Mask, Values: hidden(rows[2].Values)}
+		with := rowschema.Row{Mask: rows[2].Mask, Values: rows[2].Values} // owner fields are set
 		var pastWithout *rowcodec.Past
 		if past != nil {
 			copied := *past
@@ -44,10 +44,10 @@ func TestPublicRowsLackOwnerFields(t *testing.T) {
 		c.Append(&a, public, pastWithout)
 		c.Append(&b, with, past)
 		require.Equal(t, a.Bytes(), b.Bytes(), "seed %d", seed)
-		s.AppendFull(&full, public)
-		s.AppendFull(&fullOf, with)
+		c.Layout().AppendFull(&full, public)
+		c.Layout().AppendFull(&fullOf, with)
 		require.Equal(t, full.Bytes(), fullOf.Bytes(), "seed %d", seed)
-		if rows[2].Owned && s.OwnedMask()&rows[2].Mask != 0 {
+		if rows[2].Owned && c.Layout().OwnedMask()&rows[2].Mask != 0 {
 			differ++
 		}
 
@@ -57,7 +57,7 @@ func TestPublicRowsLackOwnerFields(t *testing.T) {
 		require.NoError(t, c.Read(&reader, &got, pastWithout))
 		require.Equal(t, public, got, "seed %d", seed)
 		reader.Reset(full.Bytes())
-		require.NoError(t, s.ReadFull(&reader, &got))
+		require.NoError(t, c.Layout().ReadFull(&reader, &got))
 		require.Equal(t, public, got, "seed %d", seed)
 	}
 	require.Positive(t, differ, "no row had owner fields")

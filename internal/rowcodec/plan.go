@@ -76,7 +76,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 			j++
 			continue
 		}
-		u := unit{fields: fields[j : j+1], radix: 2, index: f.Index, values: 1, lane: laneNumber, bits: f.Bits, max: f.Max, ranged: f.Ranged}
+		u := unit{fields: fields[j : j+1], radix: 2, index: f.Index, values: 1, lane: laneNumber, bits: f.Bits, max: f.Max, ranged: f.Type == schema.TypeRange}
 		if f.Linear {
 			u.lane = laneLinear
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -70,8 +71,8 @@ func benchmarkFirstRows[T any](b *testing.B, start func(*rand.Rand) func() T) {
 	require.NoError(b, s.Err())
 	c := rowcodec.New(s, rowcodec.DefaultTables())
 	var next [rows]func() T
-	var history [rows][states]schema.Row // rings
-	var now [rows]schema.Row
+	var history [rows][states]rowschema.Row // rings
+	var now [rows]rowschema.Row
 	var pasts [rows]rowcodec.Past
 	tick := 0
 	step := func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -135,9 +136,10 @@ func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 
 // States returns n rows with the same mask, each derived from the one before, all for an
 // owner or all for another receiver.
-func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
+func States(s *schema.Schema, r *rand.Rand, n int) []rowschema.Row {
 	mask, owned := r.Uint32N(1<<s.Components()), r.IntN(2) == 0
-	rows := make([]schema.Row, n)
+	rows := make([]rowschema.Row, n)
+	layout := rowschema.New(s)
 	values := make([]reflect.Value, s.Components())
 	for i := range values {
 		values[i] = reflect.New(s.Component(i).Type)
@@ -152,11 +154,11 @@ func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
 			}
 			randomise(v.Elem(), r, keep)
 			if spec := s.Component(i); mask>>i&1 != 0 {
-				s.Quantise(i, v.Interface(), rows[j].Values[spec.Offset:spec.Offset+spec.Values])
+				layout.Component(i).Quantise(v.Interface(), rows[j].Values[spec.Offset:spec.Offset+spec.Values])
 			}
 		}
 		if !owned {
-			s.HideOwned(rows[j])
+			layout.HideOwned(rows[j])
 		}
 	}
 	return rows
@@ -164,7 +166,7 @@ func States(s *schema.Schema, r *rand.Rand, n int) []schema.Row {
 
 // RandomPast returns a past for rows[2] from rows[1] and rows[0], or nil. parents holds the
 // states of a parent at the same ticks.
-func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, parents []schema.Row) *rowcodec.Past {
+func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, parents []rowschema.Row) *rowcodec.Past {
 	if r.IntN(8) == 0 {
 		return nil
 	}
@@ -180,7 +182,7 @@ func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, parents []schema.Row) *ro
 }
 
 // Coded returns a row with a past, and its bits. It is the same on every machine.
-func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past, bytes []byte) {
+func Coded(seed uint64) (c *rowcodec.Codec, row rowschema.Row, past *rowcodec.Past, bytes []byte) {
 	s := schema.New()
 	schema.Define[Everything](s, "everything")
 	must(s.Err())
@@ -189,7 +191,7 @@ func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past,
 	r := rand.New(rand.NewPCG(seed, 0))
 	quantised := func() []uint32 {
 		row := NewRow(s, 1)
-		s.Quantise(0, &v, row.Values)
+		c.Layout().Component(0).Quantise(&v, row.Values)
 		return row.Values
 	}
 	past = &rowcodec.Past{Age: 3, Gap: 2, Older: quantised()}
@@ -200,20 +202,20 @@ func Coded(seed uint64) (c *rowcodec.Codec, row schema.Row, past *rowcodec.Past,
 	v.Facing = [4]float32{0.6, 0, 0, 0.8}
 	v.Ammo = int32(r.Uint32N(100))
 	v.Alive = true
-	row = schema.Row{Mask: 1, Values: quantised()}
+	row = rowschema.Row{Mask: 1, Values: quantised()}
 	var w bitio.Writer
 	c.Append(&w, row, past)
 	return c, row, past, w.Bytes()
 }
 
 // CheckRoundTrip returns an error if row does not round-trip as a full row.
-func CheckRoundTrip(s *schema.Schema, row schema.Row) error {
+func CheckRoundTrip(s *schema.Schema, row rowschema.Row) error {
 	var w bitio.Writer
 	var r bitio.Reader
-	again := BlankRow(s, row)
-	s.AppendFull(&w, row)
+	again, layout := BlankRow(s, row), rowschema.New(s)
+	layout.AppendFull(&w, row)
 	r.Reset(w.Bytes())
-	if err := s.ReadFull(&r, &again); err != nil {
+	if err := layout.ReadFull(&r, &again); err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(row, again) {
@@ -223,24 +225,24 @@ func CheckRoundTrip(s *schema.Schema, row schema.Row) error {
 }
 
 // NewRow returns a row of zeros.
-func NewRow(s *schema.Schema, mask uint32) schema.Row {
-	return schema.Row{Mask: mask, Values: make([]uint32, s.Values())}
+func NewRow(s *schema.Schema, mask uint32) rowschema.Row {
+	return rowschema.Row{Mask: mask, Values: make([]uint32, s.Values())}
 }
 
 // BlankRow returns a row of zeros to read row into.
-func BlankRow(s *schema.Schema, row schema.Row) schema.Row {
-	return schema.Row{Mask: row.Mask, Owned: row.Owned, Values: make([]uint32, s.Values())}
+func BlankRow(s *schema.Schema, row rowschema.Row) rowschema.Row {
+	return rowschema.Row{Mask: row.Mask, Owned: row.Owned, Values: make([]uint32, s.Values())}
 }
 
 // Set quantises v, a struct of component name, into row and marks it present.
-func Set[T any](s *schema.Schema, row *schema.Row, name string, v T) {
+func Set[T any](s *schema.Schema, row *rowschema.Row, name string, v T) {
 	i, ok := s.ByName(name)
 	if !ok {
 		panic("no component " + name)
 	}
 	c := s.Component(i)
 	row.Mask |= 1 << i
-	s.Quantise(i, &v, row.Values[c.Offset:c.Offset+c.Values])
+	rowschema.New(s).Component(i).Quantise(&v, row.Values[c.Offset:c.Offset+c.Values])
 }
 
 func must(err error) {

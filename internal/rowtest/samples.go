@@ -2,6 +2,7 @@ package rowtest
 
 import (
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -54,7 +55,7 @@ func SampleSchema() *schema.Schema {
 }
 
 // SampleRow returns a row with every component; n varies its values.
-func SampleRow(s *schema.Schema, n int) schema.Row {
+func SampleRow(s *schema.Schema, n int) rowschema.Row {
 	row := NewRow(s, 0)
 	x := float32(n)
 	Set(s, &row, "body", schema.Body{Position: [3]float32{x, 1.5, -100 + x/4}, Velocity: [3]float32{0, -x, 0.5}})

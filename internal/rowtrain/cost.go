@@ -3,6 +3,7 @@ package rowtrain
 import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -24,7 +25,7 @@ func NewPricer(c *rowcodec.Codec, report func(component, field string, bits int)
 }
 
 // Append writes row relative to past, or in full if past is nil.
-func (p *Pricer) Append(w *bitio.Writer, row schema.Row, past *rowcodec.Past) {
+func (p *Pricer) Append(w *bitio.Writer, row rowschema.Row, past *rowcodec.Past) {
 	if past != nil {
 		p.codec.Append(w, row, past)
 		return
@@ -36,7 +37,7 @@ func (p *Pricer) Append(w *bitio.Writer, row schema.Row, past *rowcodec.Past) {
 		for j := range fields {
 			from := w.Bits()
 			if fields[j].SentTo(row.Owned) {
-				fields[j].Append(w, row.Values)
+				rowschema.AppendField(w, &fields[j], row.Values)
 			}
 			p.report(p.codec.Schema().Component(i).Name, fields[j].Path, w.Bits()-from)
 		}

@@ -15,12 +15,13 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
 // Sample is one encoded row to train on.
 type Sample struct {
-	Row  schema.Row
+	Row  rowschema.Row
 	Past *rowcodec.Past
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication/schema"
@@ -25,7 +26,7 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 		schema.Define[throw](s, "throw")
 		require.NoError(t, s.Err())
 	}
-	r := rand.New(rand.NewPCG(seed, 0))
+	r, layout := rand.New(rand.NewPCG(seed, 0)), rowschema.New(s)
 	for range 60 {
 		var v throw
 		var values [][]uint32
@@ -38,7 +39,7 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 			v.Position[2] -= float32(4.9 * at * at)
 			v.Facing[2], v.Facing[3] = float32(math.Sin(spin*at)), float32(math.Cos(spin*at))
 			row := rowtest.NewRow(s, 1)
-			s.Quantise(0, &v, row.Values)
+			layout.Component(0).Quantise(&v, row.Values)
 			values = append(values, row.Values)
 			if step >= 3 {
 				rows = append(rows, rowtrain.Sample{
@@ -131,7 +132,7 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 	schema.Define[fall](strange, "fall")
 	require.NoError(t, strange.Err())
 	var known, unknown []rowtrain.Sample
-	r := rand.New(rand.NewPCG(1, 1))
+	r, layout := rand.New(rand.NewPCG(1, 1)), rowschema.New(s)
 	for range 200 {
 		v, at := schema.Body{}, [3][]uint32{}
 		for i := range v.Position {
@@ -143,12 +144,12 @@ func TestDefaultTablesKnowBodies(t *testing.T) {
 				v.Velocity[i] = v.Velocity[i]*0.98 + float32(r.NormFloat64()*0.05)
 			}
 			row := rowtest.NewRow(s, 1)
-			s.Quantise(0, &v, row.Values)
+			layout.Component(0).Quantise(&v, row.Values)
 			at[step] = row.Values
 		}
 		sample := func(extra ...uint32) rowtrain.Sample {
 			values := func(i int) []uint32 { return append(append([]uint32(nil), at[i]...), extra...) }
-			return rowtrain.Sample{Row: schema.Row{Mask: 1, Values: values(2)}, Past: &rowcodec.Past{Base: values(1), Older: values(0), Age: 3, Gap: 3}}
+			return rowtrain.Sample{Row: rowschema.Row{Mask: 1, Values: values(2)}, Past: &rowcodec.Past{Base: values(1), Older: values(0), Age: 3, Gap: 3}}
 		}
 		known, unknown = append(known, sample()), append(unknown, sample(0))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world/motion"
@@ -22,15 +23,16 @@ type Player struct {
 	entities map[bulk.Handle]Entity
 	taken    uint32 // provisional handles
 	declared *schema.Schema
-	asked    map[uint32]asked // commands of Send without a Result, by id
-	heard    []Event          // in this step
-	results  []Result         // in this step
+	messages *rowschema.Messages // of declared
+	asked    map[uint32]asked    // commands of Send without a Result, by id
+	heard    []Event             // in this step
+	results  []Result            // in this step
 	exact    map[bulk.Handle][8]uint32
 }
 
 // NewPlayer returns a session of a client that declares schema, and may simulate.
 func NewPlayer(schema *schema.Schema, handles []bulk.Handle, simulate bool) (*Player, error) {
-	p := &Player{handles: handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}, declared: schema, asked: map[uint32]asked{}}
+	p := &Player{handles: handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}, declared: schema, messages: rowschema.NewMessages(schema), asked: map[uint32]asked{}}
 	s, err := client.NewSession(client.SessionConfig{Schema: schema, Events: p.events(), Result: p.result, Simulate: simulate})
 	if err != nil {
 		return nil, err

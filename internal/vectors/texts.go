@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -187,14 +188,14 @@ func hear[T any](p *Player, e *client.Events) {
 	}
 	client.OnEvent(e, schema.DefinedEvent[T]{}, func(tick uint32, event T) {
 		heard := Event{Tick: tick, Name: p.declared.Event(i).Name}
-		heard.Words, heard.Texts = contents(p.declared.Event(i).Message, event)
+		heard.Words, heard.Texts = contents(p.messages.Events[i], event)
 		p.heard = append(p.heard, heard)
 	})
 }
 
 // contents returns the fields of a message as they are sent.
-func contents(m *schema.Message, v any) (words []uint32, texts [][]byte) {
-	var body schema.Payload
+func contents(m *rowschema.Message, v any) (words []uint32, texts [][]byte) {
+	var body rowschema.Payload
 	if err := m.Quantise(v, &body); err != nil {
 		panic(err) // v is of m's type
 	}
@@ -209,7 +210,7 @@ func bytesOf(texts []string) (all [][]byte) {
 }
 
 // asked is a command of a Send. Its answer may be nil.
-type asked struct{ answer *schema.Message }
+type asked struct{ answer *rowschema.Message }
 
 // result notes the answer to a command of a Send.
 func (p *Player) result(r client.Result) {
@@ -227,7 +228,7 @@ func (p *Player) result(r client.Result) {
 
 // send sends a message and returns its bytes.
 func (p *Player) send(s *Send) ([]byte, error) {
-	body := schema.Payload{Values: s.Words}
+	body := rowschema.Payload{Values: s.Words}
 	for _, text := range s.Texts {
 		body.Texts = append(body.Texts, string(text))
 	}
@@ -238,12 +239,12 @@ func (p *Player) send(s *Send) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("vectors: the schema has no command %q", s.Command)
 	}
-	command := p.declared.Command(i)
-	if err := p.takeNamed(command.Args, &body); err != nil {
+	m := p.messages.Args[i]
+	if err := p.takeNamed(m, &body); err != nil {
 		return nil, err
 	}
-	args := reflect.New(command.Args.Type)
-	if err := command.Args.Restore(&body, args.Interface()); err != nil {
+	args := reflect.New(m.Type())
+	if err := m.Restore(&body, args.Interface()); err != nil {
 		return nil, err
 	}
 	p.session.TakeStream()
@@ -254,7 +255,7 @@ func (p *Player) send(s *Send) ([]byte, error) {
 	if f.ID() != s.ID {
 		return nil, fmt.Errorf("vectors: a command with id %d, want %d", f.ID(), s.ID)
 	}
-	p.asked[f.ID()] = asked{command.Answer}
+	p.asked[f.ID()] = asked{p.messages.Answers[i]}
 	var frames wire.FrameReader
 	frames.Feed(p.session.TakeStream())
 	_, message, _, err := frames.Next()
@@ -266,7 +267,7 @@ func (p *Player) send(s *Send) ([]byte, error) {
 }
 
 // takeNamed takes the provisional handles that a message names.
-func (p *Player) takeNamed(m *schema.Message, body *schema.Payload) (err error) {
+func (p *Player) takeNamed(m *rowschema.Message, body *rowschema.Payload) (err error) {
 	m.References(body, func(h bulk.Handle) {
 		if wire.IsProvisional(h) {
 			err = errors.Join(err, p.take(h))
@@ -275,12 +276,12 @@ func (p *Player) takeNamed(m *schema.Message, body *schema.Payload) (err error) 
 	return err
 }
 
-func (p *Player) sendInput(body *schema.Payload) ([]byte, error) {
-	m := p.declared.Input()
+func (p *Player) sendInput(body *rowschema.Payload) ([]byte, error) {
+	m := p.messages.Input
 	if err := p.takeNamed(m, body); err != nil {
 		return nil, err
 	}
-	input := reflect.New(m.Type)
+	input := reflect.New(m.Type())
 	if err := m.Restore(body, input.Interface()); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package wiretest
 import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -12,7 +13,7 @@ import (
 type ExactState struct {
 	Header wire.StateHeader
 	Exact  wire.Exact
-	Row    schema.Row
+	Row    rowschema.Row
 	Body   wire.BodyState
 }
 
@@ -34,15 +35,15 @@ func Exact() ExactState {
 
 // Bytes returns the datagram.
 func (c ExactState) Bytes() []byte {
-	s := rowtest.SampleSchema()
+	layout := rowschema.New(rowtest.SampleSchema())
 	var w bitio.Writer
 	w.Reset(wire.AppendStateHeader(nil, c.Header))
 	wire.AppendRowCoding(&w, wire.RowCoding{})
 	wire.AppendRowHeader(&w, wire.RowCoding{}, exactSlot, wire.Baseline{})
 	wire.AppendExact(&w, c.Exact)
-	s.AppendFields(&w, c.Row)
+	layout.AppendFields(&w, c.Row)
 	var quantised schema.Body
-	s.Restore(0, c.Row.Values, &quantised)
+	layout.Component(0).Restore(c.Row.Values, &quantised)
 	wire.AppendBody(&w, c.Exact.Form, &c.Body, Grid(&quantised))
 	return w.Bytes()
 }
@@ -61,10 +62,11 @@ func ReadExactState(s *schema.Schema, d []byte) (c ExactState, err error) {
 	if slot != exactSlot || b != (wire.Baseline{}) {
 		return c, &wire.Error{Code: wire.BadMessage, Detail: "another row"}
 	}
+	layout := rowschema.New(s)
 	c.Row = rowtest.NewRow(s, Exact().Row.Mask)
-	s.ReadFields(&r, &c.Row)
+	layout.ReadFields(&r, &c.Row)
 	var quantised schema.Body
-	s.Restore(0, c.Row.Values, &quantised)
+	layout.Component(0).Restore(c.Row.Values, &quantised)
 	c.Body = wire.ReadBody(&r, c.Exact.Form, Grid(&quantised), 1<<32-1)
 	return c, wire.ExpectEnd(&r)
 }

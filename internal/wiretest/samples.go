@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -24,7 +25,7 @@ type Tenant struct {
 // State returns a State datagram over five slots with all kinds of baselines, the
 // entities that it depends on, and its rows. Slot 700 holds the parent of the entity in
 // slot 1.
-func State(s *schema.Schema) (d []byte, tenants map[uint32]Tenant, rows []schema.Row) {
+func State(s *schema.Schema) (d []byte, tenants map[uint32]Tenant, rows []rowschema.Row) {
 	const tick = 1234
 	slots := []uint32{0, 1, 40, 700, 70_000}
 	baselines := []wire.Baseline{{}, {Age: 6, Gap: 3}, {Age: 1000}, {Age: 6, Gap: 3}, {Age: 6, Gap: 3}}
@@ -87,7 +88,7 @@ func State(s *schema.Schema) (d []byte, tenants map[uint32]Tenant, rows []schema
 
 // ReadState reads a datagram like State's with the package's readers. Only the row
 // of slot 1 may be anchored, by slot 700.
-func ReadState(c *rowcodec.Codec, d []byte, tenants map[uint32]Tenant) (wire.StateHeader, []schema.Row, error) {
+func ReadState(c *rowcodec.Codec, d []byte, tenants map[uint32]Tenant) (wire.StateHeader, []rowschema.Row, error) {
 	s := c.Schema()
 	var r bitio.Reader
 	h, err := wire.ParseStateHeader(d, &r)
@@ -124,7 +125,7 @@ func ReadState(c *rowcodec.Codec, d []byte, tenants map[uint32]Tenant) (wire.Sta
 	if wire.Fold16(fold) != h.Fold {
 		return h, nil, &wire.Error{Code: wire.IdentityFault}
 	}
-	bySlot := map[uint32]schema.Row{}
+	bySlot := map[uint32]rowschema.Row{}
 	read := func(slot uint32) error {
 		row := rowtest.NewRow(s, tenants[slot].Mask)
 		bySlot[slot] = row
@@ -148,7 +149,7 @@ func ReadState(c *rowcodec.Codec, d []byte, tenants map[uint32]Tenant) (wire.Sta
 			return h, nil, err
 		}
 	}
-	var rows []schema.Row
+	var rows []rowschema.Row
 	for _, slot := range order {
 		rows = append(rows, bySlot[slot])
 	}
@@ -175,24 +176,24 @@ func ofMessage[M wire.Message](name string, m M, parse func([]byte) (M, error)) 
 type Structure struct {
 	First, Ticks uint32
 	Records      []wire.Record
-	Rows         []schema.Row
+	Rows         []rowschema.Row
 	Bodies       []wire.BodyState // exact ones
 }
 
 func sampleStructure(s *schema.Schema) Structure {
-	row := rowtest.SampleRow(s, 5)
+	row, layout := rowtest.SampleRow(s, 5), rowschema.New(s)
 	var w bitio.Writer
-	s.AppendFull(&w, row)
+	layout.AppendFull(&w, row)
 	owned := rowtest.SampleRow(s, 6)
 	owned.Owned = true
 	var ownedRow, exactRow bitio.Writer
-	s.AppendFull(&ownedRow, owned)
-	s.AppendFull(&exactRow, row)
+	layout.AppendFull(&ownedRow, owned)
+	layout.AppendFull(&exactRow, row)
 	body := OffGrid()
 	var quantised schema.Body
-	s.Restore(0, row.Values, &quantised)
+	layout.Component(0).Restore(row.Values, &quantised)
 	wire.AppendBody(&exactRow, wire.Raw, &body, Grid(&quantised))
-	c := Structure{First: 300, Ticks: 1234, Rows: []schema.Row{row, owned, row}, Bodies: []wire.BodyState{body}, Records: []wire.Record{
+	c := Structure{First: 300, Ticks: 1234, Rows: []rowschema.Row{row, owned, row}, Bodies: []wire.BodyState{body}, Records: []wire.Record{
 		{Op: wire.OpDestroy, Handle: bulk.NewHandle(17, 3)},
 		{Op: wire.OpDestroy, Handle: bulk.NewHandle(300, 3), Cause: 7},
 		{Op: wire.OpEnter, Handle: bulk.NewHandle(17, 5), Kind: 200, Row: w.Bytes()},
@@ -227,7 +228,7 @@ func ParseStructure(s *schema.Schema, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Structure{First: m.First, Ticks: m.Ticks}
+	c, layout := Structure{First: m.First, Ticks: m.Ticks}, rowschema.New(s)
 	for r, err := range m.Records() {
 		if err != nil {
 			return nil, err
@@ -240,13 +241,13 @@ func ParseStructure(s *schema.Schema, body []byte) (any, error) {
 		bits.Reset(r.Row)
 		row := rowtest.NewRow(s, 0)
 		row.Owned = r.Owned
-		if err := s.ReadFull(&bits, &row); err != nil {
+		if err := layout.ReadFull(&bits, &row); err != nil {
 			return nil, err
 		}
 		c.Rows = append(c.Rows, row)
 		if r.Exact.Form != wire.Ordinary {
 			var quantised schema.Body
-			s.Restore(0, row.Values, &quantised)
+			layout.Component(0).Restore(row.Values, &quantised)
 			c.Bodies = append(c.Bodies, wire.ReadBody(&bits, r.Exact.Form, Grid(&quantised), 1<<32-1))
 		}
 		if err := wire.ExpectEnd(&bits); err != nil {
@@ -277,7 +278,7 @@ func Samples() []Sample {
 	}
 	type stateContent struct {
 		header wire.StateHeader
-		rows   []schema.Row
+		rows   []rowschema.Row
 	}
 	header := wire.StateHeader{Echo: 0x01020304, Hold: 250, Seq: 77, Tick: 1234, Structure: 9, Rows: len(rows)}
 	var fold uint64

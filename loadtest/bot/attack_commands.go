@@ -6,6 +6,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -67,7 +68,7 @@ func (a *attacker) makeCommand(id uint32, rename []byte) wire.Command {
 // renameArgs encodes the argument of a rename.
 func renameArgs(name string) ([]byte, error) {
 	i, _ := messages.Schema.CommandByName(messages.RenameCommand.Name())
-	return messages.Schema.Command(i).Args.AppendValue(nil, messages.Rename{Name: name})
+	return rowschema.NewMessage(messages.Schema.Command(i).Args).AppendValue(nil, messages.Rename{Name: name})
 }
 
 // readRefusals reads a stream to its end and counts the refused commands by code. It closes

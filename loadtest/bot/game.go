@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -63,7 +64,8 @@ type Frame struct {
 type guest struct {
 	*helm
 	behavior Behavior
-	held     []byte // the newest input, encoded
+	input    *rowschema.Message // of its schema; nil: raw
+	held     []byte             // the newest input, encoded
 }
 
 // newBehavior makes the behavior for the next visit.
@@ -75,6 +77,9 @@ func (g *guest) newBehavior() error {
 	g.behavior, err = g.config.Player.New(Seat{Number: g.number, Name: nameOf(g.number), Rand: g.rng})
 	if err != nil {
 		return fmt.Errorf("bot %d: %w", g.number, err)
+	}
+	if s := g.behavior.Schema; s != nil {
+		g.input = rowschema.NewMessage(s.Input())
 	}
 	return nil
 }
@@ -124,7 +129,7 @@ func (g *guest) holdInput(f *Frame) error {
 	if err != nil {
 		return err
 	}
-	held, err := g.behavior.Schema.Input().AppendValue(nil, in) // as the server receives it
+	held, err := g.input.AppendValue(nil, in) // as the server receives it
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -23,6 +24,7 @@ func TestNearAndAdopt(t *testing.T) {
 	s := schema.New()
 	schema.Define[bearing](s, "bearing")
 	require.NoError(t, s.Err())
+	component := rowschema.New(s).Component(0)
 	r := rand.New(rand.NewPCG(1, 2))
 	want := make([]uint32, s.Values())
 	edges := 0
@@ -31,12 +33,12 @@ func TestNearAndAdopt(t *testing.T) {
 		guess := truth
 		guess.X += float32((r.Float64() - 0.5) * step)
 		guess.Angle += float32((r.Float64() - 0.5) * turn)
-		s.Quantise(0, &truth, want)
-		require.True(t, s.Near(0, want, &guess))
+		component.Quantise(&truth, want)
+		require.True(t, component.Near(want, &guess))
 		adopted := guess
-		s.Adopt(0, want, &adopted)
+		component.Adopt(want, &adopted)
 		got := make([]uint32, s.Values())
-		s.Quantise(0, &adopted, got)
+		component.Quantise(&adopted, got)
 		require.Equal(t, want, got)
 		off := func(b bearing) (x, angle float64) {
 			return math.Abs(float64(b.X - truth.X)), math.Abs(math.Remainder(float64(b.Angle-truth.Angle), 2*math.Pi))
@@ -49,10 +51,10 @@ func TestNearAndAdopt(t *testing.T) {
 			edges++
 		}
 		guess.Count++
-		require.False(t, s.Near(0, want, &guess), "a number without steps")
+		require.False(t, component.Near(want, &guess), "a number without steps")
 		guess = truth
 		guess.X = truth.X + float32(math.Copysign(2.1*step, -float64(truth.X)))
-		require.False(t, s.Near(0, want, &guess), "more than a step")
+		require.False(t, component.Near(want, &guess), "more than a step")
 	}
 	require.Greater(t, edges, 1000)
 }

@@ -178,36 +178,15 @@ func lineOf(lines []string, field string) string {
 func (s *Schema) bindComponents(declared *Schema) {
 	for i := range declared.components {
 		from := &declared.components[i]
-		number, _ := s.ByName(from.Name)
-		to := &s.components[number]
-		if from.Type == nil {
-			continue
+		if number, _ := s.ByName(from.Name); from.Type != nil {
+			s.components[number].Type = from.Type
 		}
-		to.Type, to.pointer = from.Type, from.pointer
-		bindFields(s.fields[to.first:to.last], declared.fields[from.first:from.last])
-		bindTexts(s.texts[to.text:to.texts], declared.texts[from.text:from.texts])
 	}
 }
 
 // bindMessage gives to the type of from. Either may be nil, and from untyped.
 func bindMessage(to, from *Message) {
-	if to == nil || from == nil || from.Type == nil {
-		return
-	}
-	to.Type = from.Type
-	bindFields(to.fields, from.fields)
-	bindTexts(to.texts, from.texts)
-}
-
-// bindFields makes to lie in the struct where from does.
-func bindFields(to, from []Field) {
-	for i := range to {
-		to[i].offset, to[i].memory = from[i].offset, from[i].memory
-	}
-}
-
-func bindTexts(to, from []TextField) {
-	for i := range to {
-		to[i].offset = from[i].offset
+	if to != nil && from != nil && from.Type != nil {
+		to.Type = from.Type
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -49,25 +50,25 @@ func TestBindByName(t *testing.T) {
 	component, _ := s.ByName("c3")
 	c := s.Component(component)
 	values, texts := make([]uint32, c.Values), make([]string, len(s.TextFields()))
-	server.Quantise(component, &in, values)
-	server.UpdateTexts(component, &in, texts)
+	rowschema.New(server).Component(component).Quantise(&in, values)
+	rowschema.New(server).Component(component).UpdateTexts(&in, texts)
 	var out profile
-	s.Restore(component, values, &out)
-	s.SetTexts(component, true, texts, &out)
+	rowschema.New(s).Component(component).Restore(values, &out)
+	rowschema.New(s).Component(component).SetTexts(true, texts, &out)
 	require.Equal(t, in, out)
 
-	b, err := server.Event(0).Message.AppendValue(nil, hits[1])
+	b, err := rowschema.NewMessage(server.Event(0).Message).AppendValue(nil, hits[1])
 	require.NoError(t, err)
 	var got hit
-	require.ErrorContains(t, s.Event(0).Message.ReadValue(b, &got), "no Go type is bound")
-	var payload schema.Payload
-	require.NoError(t, s.Event(0).Message.Parse(b, &payload))
-	require.Equal(t, `Damage=31 At[0]=-64 At[1]=0.5 At[2]=64 By=17v3 To=16777215v4294967295 Frozen=true Verb="verbrannt" Raw=01ff`, s.Event(0).Message.Format(&payload))
+	require.ErrorContains(t, rowschema.NewMessage(s.Event(0).Message).ReadValue(b, &got), "no Go type is bound")
+	var payload rowschema.Payload
+	require.NoError(t, rowschema.NewMessage(s.Event(0).Message).Parse(b, &payload))
+	require.Equal(t, `Damage=31 At[0]=-64 At[1]=0.5 At[2]=64 By=17v3 To=16777215v4294967295 Frozen=true Verb="verbrannt" Raw=01ff`, rowschema.NewMessage(s.Event(0).Message).Format(&payload))
 	all := schema.New()
 	schema.DefineEvent[hit](all, "hit")
 	require.NoError(t, all.Err())
 	require.NoError(t, s.Bind(all))
-	require.NoError(t, s.Event(0).Message.ReadValue(b, &got))
+	require.NoError(t, rowschema.NewMessage(s.Event(0).Message).ReadValue(b, &got))
 	require.Equal(t, hits[1], got)
 	require.NoError(t, s.Bind(schema.New()), "declares nothing")
 	untyped, err := schema.Parse(own.Text())
@@ -76,7 +77,7 @@ func TestBindByName(t *testing.T) {
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
 	require.Equal(t, server.Component(component), s.Component(component))
 	out = profile{}
-	s.Restore(component, values, &out)
+	rowschema.New(s).Component(component).Restore(values, &out)
 	require.Equal(t, int16(5), out.Level)
 	require.Equal(t, reflect.TypeFor[hit](), s.Event(0).Message.Type)
 }

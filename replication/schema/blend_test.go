@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -38,13 +39,13 @@ func blendPoses(t *testing.T, from, to pose, ratio float64) pose {
 	schema.Define[pose](s, "pose")
 	require.NoError(t, s.Err())
 	a, b := make([]uint32, s.Values()), make([]uint32, s.Values())
-	s.Quantise(0, &from, a)
-	s.Quantise(0, &to, b)
+	rowschema.New(s).Component(0).Quantise(&from, a)
+	rowschema.New(s).Component(0).Quantise(&to, b)
 	got := pose{Cache: 77}
-	s.Blend(0, true, a, b, ratio, &got)
+	rowschema.New(s).Component(0).Blend(true, a, b, ratio, &got)
 	require.EqualValues(t, 77, got.Cache, "not replicated")
 	public := pose{Secret: 88}
-	s.Blend(0, false, a, b, ratio, &public)
+	rowschema.New(s).Component(0).Blend(false, a, b, ratio, &public)
 	require.EqualValues(t, 88, public.Secret, "only for owners")
 	public.Secret, public.Cache = got.Secret, got.Cache
 	require.Equal(t, got, public)
@@ -92,6 +93,7 @@ func TestBlend(t *testing.T) {
 // length 1, and q and -q are the same.
 func TestBlendEndsAndUnits(t *testing.T) {
 	s := rowtest.SampleSchema()
+	layout := rowschema.New(s)
 	for seed := range 50 {
 		from, to := rowtest.SampleRow(s, seed), rowtest.SampleRow(s, seed+1)
 		for i := range s.Components() {
@@ -100,8 +102,8 @@ func TestBlendEndsAndUnits(t *testing.T) {
 			for ratio, want := range map[float64][]uint32{-1: a, 0: a, 1: b} {
 				memory := reflect.New(spec.Type).Interface()
 				values := make([]uint32, spec.Values)
-				s.Blend(i, true, a, b, ratio, memory)
-				s.Quantise(i, memory, values)
+				layout.Component(i).Blend(true, a, b, ratio, memory)
+				layout.Component(i).Quantise(memory, values)
 				require.Equal(t, want, values, "%s at %v", spec.Name, ratio)
 			}
 		}
@@ -128,8 +130,9 @@ func BenchmarkBlend(b *testing.B) {
 	require.NoError(b, s.Err())
 	from, to := []uint32{1 << 18, 1 << 18, 1 << 18, 4096, 4096, 4096}, []uint32{1<<18 + 9, 1<<18 + 8, 1<<18 - 7, 4097, 4095, 4096}
 	var body schema.Body
+	component := rowschema.New(s).Component(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Blend(0, true, from, to, 0.3, &body)
+		component.Blend(true, from, to, 0.3, &body)
 	}
 }

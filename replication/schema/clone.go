@@ -10,7 +10,7 @@ import (
 func (s *Schema) Clone() *Schema {
 	c := *s
 	c.components, c.fields, c.texts = slices.Clone(s.components), slices.Clone(s.fields), slices.Clone(s.texts)
-	c.parented, c.secret, c.byName = slices.Clone(s.parented), slices.Clone(s.secret), maps.Clone(s.byName)
+	c.byName = maps.Clone(s.byName)
 	c.kinds, c.commands, c.events = slices.Clone(s.kinds), slices.Clone(s.commands), slices.Clone(s.events)
 	c.definedKinds, c.mistakes = slices.Clone(s.definedKinds), slices.Clone(s.mistakes)
 	c.named, c.eventOfType = maps.Clone(s.named), maps.Clone(s.eventOfType)

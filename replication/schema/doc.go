@@ -1,14 +1,10 @@
-// Package schema describes the components of rows and how their fields are quantised,
-// and encodes full rows. PROTOCOL.md, beside package wire, is the normative text.
+// Package schema defines the components of rows and the messages of a game, and how their fields
+// are quantised. PROTOCOL.md, beside package wire, is the normative text.
 //
 // Terms. A component is a named struct type; struct tags define how its fields are
 // quantised (see Schema). A row is the quantised state of one entity: a mask of its
-// components and the uint32 values of all components. A full row, as in an Enter record,
-// is encoded without reference to another. Package rowcodec encodes rows relative to
-// their past; it reads a schema through Fields.
-//
-//	struct ──Quantise──► values ──AppendFull──► bits ──ReadFull──► values ──Restore──► struct
-//	                     values, values ──Blend──► struct between two states
+// components and the uint32 values of all components. Package internal/rowschema reads and
+// writes what a schema defines.
 //
 // A game defines what crosses the wire once, as variables of a package that its server and its
 // clients import:
@@ -39,14 +35,13 @@
 // and written as the texts of an Enter.
 //
 // Messages have the same tags as components: events that a server sends, commands with typed
-// arguments and answers, and the input of a tick. A Message has a body of its own, see there. A
-// server adds the kinds of its world and the constants of its motion.
+// arguments and answers, and the input of a tick. A server adds the kinds of its world and the
+// constants of its motion.
 //
 // The same functions define a schema that is made at run time: check Err when it is complete.
 //
-// All of it is in Text, which Parse reads: a program without the types can read, write and
-// show rows and messages of a parsed schema. Bind gives it the types that a program does
-// have, by name.
+// All of it is in Text, which Parse reads: a client without the types can show the entities and
+// events of a parsed schema. Bind gives it the types that a program does have, by name.
 //
 // TypeScript writes types and accessors of a schema for clients in browsers.
 //

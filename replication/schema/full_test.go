@@ -8,13 +8,14 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // anyRow draws a valid row: random bits read as a full row, or zeros if they are rejected.
-func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) schema.Row {
+func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) rowschema.Row {
 	row := rowtest.NewRow(s, 0)
 	bytes := rapid.SliceOfN(rapid.Byte(), 256, 256).Draw(t, label)
 	var w bitio.Writer
@@ -22,10 +23,10 @@ func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) schema.Row 
 	w.Reset(nil)
 	w.Write(uint64(mask), uint(s.Components()))
 	r.Reset(append(w.Bytes(), bytes...))
-	if s.ReadFull(&r, &row) == nil {
+	if rowschema.New(s).ReadFull(&r, &row) == nil {
 		return row
 	}
-	return schema.Row{Mask: mask, Values: make([]uint32, s.Values())}
+	return rowschema.Row{Mask: mask, Values: make([]uint32, s.Values())}
 }
 
 // small has few numbers above their largest, so random bits are often a valid row.
@@ -57,16 +58,17 @@ func smallSchema(t testing.TB) *schema.Schema {
 
 func TestFullRoundTrip(t *testing.T) {
 	s := smallSchema(t)
+	layout := rowschema.New(s)
 	c := rowcodec.New(s, rowcodec.DefaultTables())
 	rapid.Check(t, func(t *rapid.T) {
 		mask := uint32(rapid.IntRange(0, 3).Draw(t, "mask"))
 		row := anyRow(t, s, "row", mask)
 		var w bitio.Writer
-		s.AppendFull(&w, row)
+		layout.AppendFull(&w, row)
 		var r bitio.Reader
 		r.Reset(w.Bytes())
 		got := rowtest.NewRow(s, 0)
-		require.NoError(t, s.ReadFull(&r, &got))
+		require.NoError(t, layout.ReadFull(&r, &got))
 		require.NoError(t, wire.ExpectEnd(&r))
 		require.Equal(t, row, got)
 
@@ -88,6 +90,7 @@ func TestFullRejects(t *testing.T) {
 	schema.Define[rowtest.Link](s, "link")
 	schema.Define[schema.Body](s, "body")
 	require.NoError(t, s.Err())
+	layout := rowschema.New(s)
 	for name, c := range map[string]struct {
 		index int
 		value uint32
@@ -104,10 +107,10 @@ func TestFullRejects(t *testing.T) {
 		row.Values[c.index] = c.value
 		var w bitio.Writer
 		var r bitio.Reader
-		s.AppendFull(&w, row)
+		layout.AppendFull(&w, row)
 		r.Reset(w.Bytes())
 		again := rowtest.NewRow(s, 0)
-		err := s.ReadFull(&r, &again)
+		err := layout.ReadFull(&r, &again)
 		if c.ok {
 			require.NoError(t, err, name)
 			require.Equal(t, row, again)
@@ -121,27 +124,27 @@ func TestFullRejects(t *testing.T) {
 // An accepted row has the same bits when written again.
 func TestFullReadsAnyInput(t *testing.T) {
 	c, row, _, _ := rowtest.Coded(8)
-	s := c.Schema()
+	s, layout := c.Schema(), c.Layout()
 	for _, owned := range []bool{false, true} {
 		row.Owned = owned
 		if !owned {
-			s.HideOwned(row)
+			layout.HideOwned(row)
 		}
 		var w bitio.Writer
-		s.AppendFull(&w, row)
+		layout.AppendFull(&w, row)
 		bytes := w.Bytes()
 		var r bitio.Reader
 		got := rowtest.BlankRow(s, row)
 		for n := range bytes {
 			r.Reset(bytes[:n])
-			require.ErrorIs(t, s.ReadFull(&r, &got), &wire.Error{Code: wire.BadMessage}, "cut to %d bytes", n)
+			require.ErrorIs(t, layout.ReadFull(&r, &got), &wire.Error{Code: wire.BadMessage}, "cut to %d bytes", n)
 		}
 		differs := 0
 		for bit := range len(bytes) * 8 {
 			flipped := append([]byte(nil), bytes...)
 			flipped[bit/8] ^= 1 << (bit % 8)
 			r.Reset(flipped)
-			err := s.ReadFull(&r, &got)
+			err := layout.ReadFull(&r, &got)
 			if err == nil {
 				err = wire.ExpectEnd(&r)
 			}

@@ -160,27 +160,15 @@ func jsonFields(fields []Field, texts []TextField) []jsonField {
 }
 
 func (f *Field) json() jsonField {
-	o := jsonField{Path: f.Path, Bits: f.Bits, Always: f.Always, Linear: f.Linear, Owner: f.Owner}
-	switch {
-	case f.Kind == KindRotation:
-		o.Type, o.Bits = "quat", (f.Bits-2)/3
-	case f.Kind == KindHandle:
-		o.Type, o.Bits = "ref", 0
-	case f.Kind == KindBool:
-		o.Type = "bool"
-	case f.angle:
-		o.Type = "angle"
-	case f.enum:
-		o.Type, o.Values = "enum", uint64(f.Max)+1
-	case f.Ranged:
-		low, step := f.low, f.step
-		o.Type, o.Low, o.Step, o.Max = "range", &low, &step, f.Max
-	case f.memory == memFloat32 || f.memory == memFloat64:
-		o.Type = "float"
-	case f.signed():
-		o.Type = "int"
-	default:
-		o.Type = "uint"
+	o := jsonField{Path: f.Path, Type: f.Type.String(), Bits: f.Bits, Always: f.Always, Linear: f.Linear, Owner: f.Owner}
+	switch f.Type {
+	case TypeRotation:
+		o.Bits = (f.Bits - 2) / 3
+	case TypeEnum:
+		o.Values = uint64(f.Max) + 1
+	case TypeRange:
+		low, step := f.Low, f.Step
+		o.Low, o.Step, o.Max = &low, &step, f.Max
 	}
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -30,12 +31,12 @@ func TestLoad(t *testing.T) {
 	schema.Define[rides](s, "rides")
 	require.NoError(t, s.Err())
 	for mask, want := range map[uint32]int{0: 1, 1: 3, 2: 4, 4: 7, 8: 9, 15: 1 + 2 + 3 + 6 + 8} {
-		require.Equal(t, want, s.Load(mask), "%b", mask)
+		require.Equal(t, want, rowschema.New(s).Load(mask), "%b", mask)
 	}
 	schema.Define[wide](s, "wide")
 	require.NoError(t, s.Err())
-	require.Equal(t, 3, s.Load(1), "152 values")
+	require.Equal(t, 3, rowschema.New(s).Load(1), "152 values")
 	schema.Define[wide](s, "wider")
 	require.NoError(t, s.Err())
-	require.Equal(t, 4, s.Load(1), "280 values, all of which are copied")
+	require.Equal(t, 4, rowschema.New(s).Load(1), "280 values, all of which are copied")
 }

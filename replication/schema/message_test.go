@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -63,16 +64,16 @@ func TestMessageRoundTrip(t *testing.T) {
 	s := declared(t)
 	i, ok := s.EventOf(reflect.TypeFor[hit]())
 	require.True(t, ok)
-	m := s.Event(i).Message
-	require.Equal(t, reflect.TypeFor[hit](), m.Type)
-	var payload schema.Payload
+	m := rowschema.NewMessage(s.Event(i).Message)
+	require.Equal(t, reflect.TypeFor[hit](), m.Type())
+	var payload rowschema.Payload
 	for _, in := range hits {
 		b, err := m.AppendValue([]byte("before"), in)
 		require.NoError(t, err)
 		again, err := m.AppendValue(nil, &in)
 		require.NoError(t, err)
 		require.Equal(t, "before"+string(again), string(b), "a pointer does as well")
-		require.LessOrEqual(t, len(again), m.MaxBytes())
+		require.LessOrEqual(t, len(again), s.Event(i).Message.MaxBytes())
 		out := hit{local: 5}
 		require.NoError(t, m.ReadValue(again, &out))
 		require.Equal(t, 5, out.local)
@@ -87,7 +88,7 @@ func TestMessageRoundTrip(t *testing.T) {
 func TestMessageGolden(t *testing.T) {
 	s := declared(t)
 	i, _ := s.EventByName("hit")
-	b, err := s.Event(i).Message.AppendValue(nil, hit{Damage: 21, By: bulk.NewHandle(5, 3), Verb: "hi", Raw: []byte{9}, Frozen: true})
+	b, err := rowschema.NewMessage(s.Event(i).Message).AppendValue(nil, hit{Damage: 21, By: bulk.NewHandle(5, 3), Verb: "hi", Raw: []byte{9}, Frozen: true})
 	require.NoError(t, err)
 	// 10101 | 3 times 4096 in 14 bits | 1 00 0101 00 0011 | 0 | 1, each from its lowest bit
 	bits := "10101" + strings.Repeat("00000000000010", 3) + "1" + "00" + "1010" + "00" + "1100" + "0" + "1"
@@ -99,10 +100,10 @@ func TestMessageGolden(t *testing.T) {
 	require.Equal(t, append(want, 2, 'h', 'i', 1, 9), b)
 	empty, ok := s.CommandByName("wave")
 	require.True(t, ok)
-	b, err = s.Command(empty).Args.AppendValue(nil, struct{}{})
+	b, err = rowschema.NewMessage(s.Command(empty).Args).AppendValue(nil, struct{}{})
 	require.NoError(t, err)
 	require.Empty(t, b)
-	require.NoError(t, s.Command(empty).Args.Parse(nil, &schema.Payload{}))
+	require.NoError(t, rowschema.NewMessage(s.Command(empty).Args).Parse(nil, &rowschema.Payload{}))
 }
 
 func TestMessageHandles(t *testing.T) {
@@ -112,21 +113,21 @@ func TestMessageHandles(t *testing.T) {
 	at, _ := s.CommandByName("buy")
 	args, answer := s.Command(at).Args, s.Command(at).Answer
 
-	b, err := args.AppendValue(nil, buy{Made: made})
+	b, err := rowschema.NewMessage(args).AppendValue(nil, buy{Made: made})
 	require.NoError(t, err)
 	var got buy
-	require.NoError(t, args.ReadValue(b, &got))
+	require.NoError(t, rowschema.NewMessage(args).ReadValue(b, &got))
 	require.Equal(t, made, got.Made, "a client may send a handle of its own")
-	b, err = s.Input().AppendValue(nil, stick{Aimed: made})
+	b, err = rowschema.NewMessage(s.Input()).AppendValue(nil, stick{Aimed: made})
 	require.NoError(t, err)
 	var input stick
-	require.NoError(t, s.Input().ReadValue(b, &input))
+	require.NoError(t, rowschema.NewMessage(s.Input()).ReadValue(b, &input))
 	require.Equal(t, made, input.Aimed)
 
-	b, err = answer.AppendValue(nil, bought{Item: made})
+	b, err = rowschema.NewMessage(answer).AppendValue(nil, bought{Item: made})
 	require.NoError(t, err)
 	var out bought
-	require.NoError(t, answer.ReadValue(b, &out))
+	require.NoError(t, rowschema.NewMessage(answer).ReadValue(b, &out))
 	require.Zero(t, out.Item, "a server has none of its own to send")
 
 	// The same bits in an event and in arguments.
@@ -137,7 +138,7 @@ func TestMessageHandles(t *testing.T) {
 	schema.DefineEvent[one](s, "e")
 	schema.DefineCommand[one](s, "c")
 	require.NoError(t, s.Err())
-	event, command := s.Event(0).Message, s.Command(0).Args
+	event, command := rowschema.NewMessage(s.Event(0).Message), rowschema.NewMessage(s.Command(0).Args)
 	for _, c := range []struct {
 		h                  bulk.Handle
 		byServer, byClient bool
@@ -149,12 +150,12 @@ func TestMessageHandles(t *testing.T) {
 		{bulk.NewHandle(wire.MaxSlots, 3), false, false},
 		{bulk.NewHandle(7, 0), false, false},
 	} {
-		payload := schema.Payload{Values: []uint32{c.h.Index(), c.h.Generation()}}
+		payload := rowschema.Payload{Values: []uint32{c.h.Index(), c.h.Generation()}}
 		b := command.Append(nil, &payload)
 		if c.h == bulk.NewHandle(7, 0) { // Append writes none for it
 			b = []byte{1 | 7<<3, 0}
 		}
-		for m, ok := range map[*schema.Message]bool{event: c.byServer, command: c.byClient} {
+		for m, ok := range map[*rowschema.Message]bool{event: c.byServer, command: c.byClient} {
 			var v one
 			err := m.ReadValue(b, &v)
 			if ok {
@@ -175,26 +176,26 @@ func TestMessageHandlesAtTheirLongest(t *testing.T) {
 	s := schema.New()
 	schema.DefineCommand[eight](s, "c")
 	require.NoError(t, s.Err())
-	m := s.Command(0).Args
+	m := rowschema.NewMessage(s.Command(0).Args)
 	var v eight
 	for i := range v.H {
 		v.H[i] = bulk.NewHandle(1<<32-1, 1<<32-2)
 	}
-	var payload schema.Payload
+	var payload rowschema.Payload
 	require.NoError(t, m.Quantise(&v, &payload))
 	longest := m.Append(nil, &payload)
-	require.Len(t, longest, m.MaxBytes())
+	require.Len(t, longest, s.Command(0).Args.MaxBytes())
 	require.NoError(t, m.Parse(longest, &payload))
-	none := m.Append(nil, &schema.Payload{Values: make([]uint32, 16)})
+	none := m.Append(nil, &rowschema.Payload{Values: make([]uint32, 16)})
 	require.NoError(t, m.Parse(none, &payload))
 	m.References(&payload, func(h bulk.Handle) { require.Fail(t, "none is there", "%v", h) })
 }
 
 // A message without texts needs no memory once its payload has some.
 func TestMessageAllocates(t *testing.T) {
-	m := declared(t).Input()
+	m := rowschema.NewMessage(declared(t).Input())
 	in, out := &stick{X: -3, Aimed: bulk.NewHandle(9, 2)}, &stick{}
-	var payload schema.Payload
+	var payload rowschema.Payload
 	buf := make([]byte, 0, 64)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		require.NoError(t, m.Quantise(in, &payload))
@@ -207,8 +208,8 @@ func TestMessageAllocates(t *testing.T) {
 
 func TestMessageReferences(t *testing.T) {
 	s := declared(t)
-	m := s.Event(0).Message
-	var payload schema.Payload
+	m := rowschema.NewMessage(s.Event(0).Message)
+	var payload rowschema.Payload
 	require.NoError(t, m.Quantise(&hits[1], &payload))
 	var all []bulk.Handle
 	m.References(&payload, func(h bulk.Handle) { all = append(all, h) })
@@ -221,8 +222,8 @@ func TestMessageReferences(t *testing.T) {
 }
 
 func TestMessageFormat(t *testing.T) {
-	m := declared(t).Event(0).Message
-	var payload schema.Payload
+	m := rowschema.NewMessage(declared(t).Event(0).Message)
+	var payload rowschema.Payload
 	require.NoError(t, m.Quantise(hit{Damage: 3, By: bulk.NewHandle(17, 3), Verb: "a b", Raw: []byte{255}}, &payload))
 	require.Equal(t, `Damage=3 At[0]=0 At[1]=0 At[2]=0 By=17v3 To=none Frozen=false Verb="a b" Raw=ff`, m.Format(&payload))
 	for path, value := range m.View(&payload) {
@@ -233,7 +234,7 @@ func TestMessageFormat(t *testing.T) {
 }
 
 func TestMessageOfAnotherType(t *testing.T) {
-	m := declared(t).Event(0).Message
+	m := rowschema.NewMessage(declared(t).Event(0).Message)
 	for _, v := range []any{nil, 5, stick{}, &stick{}, (*hit)(nil), new(*hit)} {
 		_, err := m.AppendValue(nil, v)
 		require.ErrorContains(t, err, "want a schema_test.hit", "%T", v)
@@ -246,10 +247,10 @@ func TestMessageOfAnotherType(t *testing.T) {
 // Cut anywhere, and with any bit flipped, a message is refused or read as one that is
 // written in the same bytes.
 func TestMessageReadsAnything(t *testing.T) {
-	m := declared(t).Event(0).Message
+	m := rowschema.NewMessage(declared(t).Event(0).Message)
 	b, err := m.AppendValue(nil, hits[1])
 	require.NoError(t, err)
-	var payload schema.Payload
+	var payload rowschema.Payload
 	for n := range b {
 		require.ErrorIs(t, m.Parse(b[:n], &payload), &wire.Error{Code: wire.BadMessage}, "cut to %d bytes", n)
 	}
@@ -272,7 +273,12 @@ func TestMessageReadsAnything(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	s := declared(f)
 	at, _ := s.CommandByName("buy")
-	messages := []*schema.Message{s.Event(0).Message, s.Event(1).Message, s.Input(), s.Command(at).Args, s.Command(at).Answer}
+	all := rowschema.NewMessages(s)
+	messages := []*rowschema.Message{all.Events[0], all.Events[1], all.Input, all.Args[at], all.Answers[at]}
+	var longest []int
+	for _, m := range []*schema.Message{s.Event(0).Message, s.Event(1).Message, s.Input(), s.Command(at).Args, s.Command(at).Answer} {
+		longest = append(longest, m.MaxBytes())
+	}
 	for _, v := range hits {
 		b, err := messages[0].AppendValue(nil, v)
 		require.NoError(f, err)
@@ -285,16 +291,16 @@ func FuzzMessage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
 		m := messages[int(which)%len(messages)]
-		var payload schema.Payload
+		var payload rowschema.Payload
 		if err := m.Parse(b, &payload); err != nil {
 			require.Equal(t, wire.BadMessage, wire.CodeOf(err))
 			return
 		}
-		require.LessOrEqual(t, len(b), m.MaxBytes())
+		require.LessOrEqual(t, len(b), longest[int(which)%len(longest)])
 		require.Equal(t, string(b), string(m.Append(nil, &payload)))
 		require.NotEmpty(t, m.Format(&payload))
 		// P4 for messages.
-		v := reflect.New(m.Type)
+		v := reflect.New(m.Type())
 		require.NoError(t, m.Restore(&payload, v.Interface()))
 		again, err := m.AppendValue(nil, v.Interface())
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -27,7 +28,7 @@ func craftSchema(t *testing.T) *schema.Schema {
 }
 
 func TestSpans(t *testing.T) {
-	require.Equal(t, []schema.Span{{0, 3, false}, {3, 1, true}, {4, 3, true}, {7, 1, false}}, craftSchema(t).Spans(0))
+	require.Equal(t, []rowschema.Span{{First: 0, Count: 3}, {First: 3, Count: 1, Turn: true}, {First: 4, Count: 3, Turn: true}, {First: 7, Count: 1}}, rowschema.New(craftSchema(t)).Component(0).Spans())
 }
 
 func randomCraft(r *rand.Rand) (c craft) {
@@ -49,21 +50,22 @@ func randomCraft(r *rand.Rand) (c craft) {
 // Moving by a whole offset arrives; by a part of it, it is that part of the way.
 func TestOffsetAndMove(t *testing.T) {
 	s := craftSchema(t)
+	component := rowschema.New(s).Component(0)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		from, to := randomCraft(r), randomCraft(r)
 		by, left := make([]float64, 8), make([]float64, 8)
-		s.Offset(0, &from, &to, by)
+		component.Offset(&from, &to, by)
 		require.LessOrEqual(t, math.Abs(by[3]), math.Pi, "the shorter way")
 		require.LessOrEqual(t, math.Sqrt(by[4]*by[4]+by[5]*by[5]+by[6]*by[6]), math.Pi+1e-6, "the shorter way")
 		v := from
-		s.Move(0, &v, by, 0.25)
-		s.Offset(0, &v, &to, left)
+		component.Move(&v, by, 0.25)
+		component.Offset(&v, &to, left)
 		for i := range by {
 			require.InDelta(t, by[i]*0.75, left[i], 1e-4, "number %d", i)
 		}
-		s.Move(0, &v, left, 1)
-		s.Offset(0, &v, &to, left)
+		component.Move(&v, left, 1)
+		component.Offset(&v, &to, left)
 		for i := range left {
 			require.InDelta(t, 0, left[i], 1e-4, "number %d", i)
 		}
@@ -73,20 +75,21 @@ func TestOffsetAndMove(t *testing.T) {
 // An offset has no NaN, and what is moved has none in fields that Quantise rids of it.
 func TestOffsetOfNaN(t *testing.T) {
 	s := craftSchema(t)
+	component := rowschema.New(s).Component(0)
 	nan := float32(math.NaN())
 	inf := math.Inf(1)
 	bad := craft{Position: [3]float32{nan, 1, 2}, Heading: nan, Attitude: [4]float32{0, nan, 0, 0}, Fuel: inf}
 	good := craft{Attitude: [4]float32{3: 1}}
 	by := make([]float64, 8)
-	s.Offset(0, &good, &bad, by)
+	component.Offset(&good, &bad, by)
 	require.Equal(t, []float64{0, 1, 2, 0, 0, 0, 0, 0}, by)
-	s.Move(0, &bad, by, 1)
+	component.Move(&bad, by, 1)
 	require.Equal(t, [3]float32{0, 2, 4}, bad.Position)
 	require.Zero(t, bad.Heading)
 	require.NotContains(t, bad.Attitude[:], nan)
 	require.False(t, bad.Attitude[1] != bad.Attitude[1])
 	var null craft
-	s.Offset(0, &null, &good, by)
+	component.Offset(&null, &good, by)
 	require.Equal(t, make([]float64, 8), by, "four zeros are the identity")
 }
 
@@ -94,6 +97,7 @@ func TestOffsetOfNaN(t *testing.T) {
 // number gets farther from the one that was quantised.
 func TestAdopt(t *testing.T) {
 	s := craftSchema(t)
+	component := rowschema.New(s).Component(0)
 	r := rand.New(rand.NewPCG(3, 4))
 	want, got := make([]uint32, s.Values()), make([]uint32, s.Values())
 	for range 5000 {
@@ -102,13 +106,13 @@ func TestAdopt(t *testing.T) {
 			near.Position[i] = truth.Position[i] + (r.Float32()-0.5)/8
 		}
 		near.Fuel = truth.Fuel
-		s.Quantise(0, &truth, want)
+		component.Quantise(&truth, want)
 		v := near
-		s.Adopt(0, want, &v)
-		s.Quantise(0, &v, got)
+		component.Adopt(want, &v)
+		component.Quantise(&v, got)
 		require.Equal(t, want, got)
 		require.Equal(t, truth.Fuel, v.Fuel)
-		s.Quantise(0, &near, got)
+		component.Quantise(&near, got)
 		for i := range v.Position {
 			if got[1+i] == want[1+i] {
 				require.Equal(t, near.Position[i], v.Position[i])

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -21,10 +22,10 @@ func TestOwnerFields(t *testing.T) {
 	s := schema.New()
 	schema.Define[schema.Body](s, "body")
 	require.NoError(t, s.Err())
-	require.Zero(t, s.OwnedMask())
+	require.Zero(t, rowschema.New(s).OwnedMask())
 	schema.Define[purse](s, "purse")
 	require.NoError(t, s.Err())
-	require.Equal(t, uint32(2), s.OwnedMask())
+	require.Equal(t, uint32(2), rowschema.New(s).OwnedMask())
 	require.Contains(t, s.Text(), "\nCoins int 12 owner\nRank enum 5\nHeat range c020000000000000 3fd0000000000000 64 owner\nFriend ref owner\n")
 
 	open := schema.New()
@@ -41,17 +42,17 @@ func TestOwnerFields(t *testing.T) {
 	row := rowtest.NewRow(s, 2)
 	spec := s.Component(1)
 	in := purse{Coins: -3, Rank: 4, Heat: 2, Friend: bulk.NewHandle(9, 1)}
-	s.Quantise(1, &in, row.Values[spec.Offset:])
+	rowschema.New(s).Component(1).Quantise(&in, row.Values[spec.Offset:])
 	var named []bulk.Handle
-	s.References(row, func(h bulk.Handle) { named = append(named, h) })
+	rowschema.New(s).References(row, func(h bulk.Handle) { named = append(named, h) })
 	require.Equal(t, []bulk.Handle{in.Friend}, named)
-	require.NotContains(t, s.Format(row, nil), "Coins")
+	require.NotContains(t, rowschema.New(s).Format(row, nil), "Coins")
 	row.Owned = true
-	require.Contains(t, s.Format(row, nil), "Coins=-3")
+	require.Contains(t, rowschema.New(s).Format(row, nil), "Coins=-3")
 
-	s.HideOwned(row)
-	s.References(row, func(h bulk.Handle) { require.Fail(t, "told of", "%v", h) })
+	rowschema.New(s).HideOwned(row)
+	rowschema.New(s).References(row, func(h bulk.Handle) { require.Fail(t, "told of", "%v", h) })
 	out := purse{Coins: 1, Heat: 5}
-	s.RestorePublic(1, row.Values[spec.Offset:], &out)
+	rowschema.New(s).Component(1).RestorePublic(row.Values[spec.Offset:], &out)
 	require.Equal(t, purse{Coins: 1, Rank: 4, Heat: 5}, out, "fields not sent are unchanged")
 }

@@ -289,10 +289,10 @@ func parseField(words []string) (f Field, options []string, err error) {
 	kind, rest := words[1], words[2:]
 	switch kind {
 	case "bool":
-		f.Kind, f.memory, f.Bits = KindBool, memBool, 1
+		f.Kind, f.Bits = KindBool, 1
 		return f, rest, nil
 	case "ref":
-		f.Kind, f.memory = KindHandle, memHandle
+		f.Type, f.Kind = TypeHandle, KindHandle
 		return f, rest, nil
 	case "range":
 		if len(rest) < 3 {
@@ -316,30 +316,29 @@ func (f *Field) setKind(kind string, n uint) error {
 	low, high := uint(1), uint(32)
 	switch kind {
 	case "uint", "int":
-		f.memory = memUint32
+		f.Type, f.Kind = TypeUint, KindNumber
 		if kind == "int" {
-			f.memory = memInt32
+			f.Type = TypeInt
 		}
 		if n == 64 {
-			f.Kind, f.memory = KindRaw64, f.memory+memInt64-memInt32
+			f.Kind = KindRaw64
 			return nil
 		}
-		f.Kind = KindNumber
 	case "float":
-		f.Kind, f.memory = KindRaw32, memFloat32
+		f.Type, f.Kind = TypeFloat, KindRaw32
 		if n == 64 {
-			f.Kind, f.memory = KindRaw64, memFloat64
+			f.Kind = KindRaw64
 			return nil
 		}
 		low = 32
 	case "enum":
-		f.Kind, f.memory, f.enum = KindNumber, memUint32, true
+		f.Type, f.Kind = TypeEnum, KindNumber
 		f.Max, f.Bits = uint32(n-1), uint(bits.Len(n-1))
 		low, high = 2, math.MaxUint16
 	case "angle":
-		f.Kind, f.memory, f.angle = KindNumber, memFloat64, true
+		f.Type, f.Kind = TypeAngle, KindNumber
 	case "quat":
-		f.Kind, f.memory = KindRotation, memRotation
+		f.Type, f.Kind = TypeRotation, KindRotation
 		f.Bits, f.Max = 2+3*n, uint32(1<<min(n, 31)-1)
 		low, high = 2, MaxRotationBits
 	default:
@@ -348,7 +347,7 @@ func (f *Field) setKind(kind string, n uint) error {
 	if n < low || n > high {
 		return fmt.Errorf("%s %d: want %d to %d, or 64 for uint, int and float", kind, n, low, high)
 	}
-	if f.Kind == KindNumber && !f.enum {
+	if f.Kind == KindNumber && f.Type != TypeEnum {
 		f.Max = uint32(1<<n - 1)
 	}
 	return nil
@@ -362,10 +361,9 @@ func (f *Field) parseRange(words []string) error {
 	if errLow != nil || errStep != nil || errLast != nil || last < 1 || last > math.MaxUint32-1 {
 		return fmt.Errorf("want LOW and STEP of 16 hexadecimal digits and N from 1 to 2^32-2")
 	}
-	f.memory = memFloat64
 	f.setRange(math.Float64frombits(low), math.Float64frombits(step), uint32(last))
-	if high := f.value(f.Max); math.IsNaN(f.low) || math.IsInf(f.low, 0) || !(f.step > 0) || math.IsInf(f.step, 0) || math.IsInf(high, 0) {
-		return fmt.Errorf("range from %v to %v in steps of %v: want finite numbers and a positive step", f.low, high, f.step)
+	if high := f.Low + float64(float64(f.Max)*f.Step); math.IsNaN(f.Low) || math.IsInf(f.Low, 0) || !(f.Step > 0) || math.IsInf(f.Step, 0) || math.IsInf(high, 0) {
+		return fmt.Errorf("range from %v to %v in steps of %v: want finite numbers and a positive step", f.Low, high, f.Step)
 	}
 	return nil
 }
@@ -394,7 +392,7 @@ func (f *Field) setOptions(words []string) error {
 func markVectors(fields []Field) {
 	for i := range fields {
 		stem, isArray := strings.CutSuffix(fields[i].Path, "[0]")
-		if !isArray || i+2 >= len(fields) || !fields[i].Ranged || fields[i].Always {
+		if !isArray || i+2 >= len(fields) || fields[i].Type != TypeRange || fields[i].Always {
 			continue
 		}
 		longer := i+3 < len(fields) && fields[i+3].Path == stem+"[3]"
@@ -503,7 +501,7 @@ func (p *parser) message(name string, r role, number int, head string) *Message 
 	b := block{}
 	b.readFields(p)
 	b.readTexts(p)
-	m := &Message{role: r, fields: b.fields, texts: b.texts, values: b.value}
+	m := &Message{role: r, fields: b.fields, texts: b.texts}
 	if err := m.measure(); err != nil {
 		p.failAt(number, head, "%s %v", name, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -126,6 +127,7 @@ func TestParsedBehavesTheSame(t *testing.T) {
 }
 
 func requireSameRows(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
+	rows, parsedRows := rowschema.New(s), rowschema.New(parsed)
 	t.Helper()
 	require.Equal(t, s.Values(), parsed.Values())
 	for i := range s.Components() {
@@ -145,19 +147,19 @@ func requireSameRows(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 	require.Equal(t, w.Bytes(), again.Bytes(), "predicted alike")
 	for _, row := range states {
 		var w, again bitio.Writer
-		shares := s.AppendFull(&w, row)
-		require.Equal(t, shares, parsed.AppendFull(&again, row))
+		shares := rows.AppendFull(&w, row)
+		require.Equal(t, shares, parsedRows.AppendFull(&again, row))
 		require.Equal(t, w.Bytes(), again.Bytes())
 		require.Equal(t, w.Bits(), again.Bits())
 		var b bitio.Reader
 		b.Reset(w.Bytes())
 		got := rowtest.BlankRow(s, row)
-		require.NoError(t, parsed.ReadFull(&b, &got))
+		require.NoError(t, parsedRows.ReadFull(&b, &got))
 		require.Equal(t, row, got)
-		require.Equal(t, s.Format(row, nil), parsed.Format(row, nil))
-		require.Equal(t, s.Load(row.Mask), parsed.Load(row.Mask))
-		wantPart, wantParent := s.Parent(row)
-		part, parent := parsed.Parent(row)
+		require.Equal(t, rows.Format(row, nil), parsedRows.Format(row, nil))
+		require.Equal(t, rows.Load(row.Mask), parsedRows.Load(row.Mask))
+		wantPart, wantParent := rows.Parent(row)
+		part, parent := parsedRows.Parent(row)
 		require.Equal(t, wantPart, part)
 		require.Equal(t, wantParent, parent)
 
@@ -165,11 +167,11 @@ func requireSameRows(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 		for i, f := range s.TextFields() {
 			texts[i] = strings.Repeat("x", r.IntN(f.Max+1))
 		}
-		require.Equal(t, s.AppendTexts(nil, row.Mask, row.Owned, texts), parsed.AppendTexts(nil, row.Mask, row.Owned, texts))
+		require.Equal(t, rows.AppendTexts(nil, row.Mask, row.Owned, texts), parsedRows.AppendTexts(nil, row.Mask, row.Owned, texts))
 	}
-	require.Equal(t, s.OwnedMask(), parsed.OwnedMask())
-	require.Equal(t, s.HasParents(), parsed.HasParents())
-	require.Equal(t, s.Refers(), parsed.Refers())
+	require.Equal(t, rows.OwnedMask(), parsedRows.OwnedMask())
+	require.Equal(t, rows.HasParents(), parsedRows.HasParents())
+	require.Equal(t, rows.Refers(), parsedRows.Refers())
 }
 
 func requireSameMessages(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
@@ -182,19 +184,20 @@ func requireSameMessages(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 		require.Nil(t, b.Type)
 		require.Equal(t, a.MaxBytes(), b.MaxBytes())
 		bytes := make([]byte, a.MaxBytes())
-		var payload, again schema.Payload
+		of, parsedOf := rowschema.NewMessage(a), rowschema.NewMessage(b)
+		var payload, again rowschema.Payload
 		for range 20 {
 			for i := range bytes {
 				bytes[i] = byte(r.Uint32() & r.Uint32())
 			}
 			n := r.IntN(len(bytes) + 1)
-			err := a.Parse(bytes[:n], &payload)
-			require.Equal(t, err, b.Parse(bytes[:n], &again))
+			err := of.Parse(bytes[:n], &payload)
+			require.Equal(t, err, parsedOf.Parse(bytes[:n], &again))
 			if err != nil {
-				require.NoError(t, a.Quantise(reflect.Zero(a.Type).Interface(), &payload))
+				require.NoError(t, of.Quantise(reflect.Zero(a.Type).Interface(), &payload))
 			}
-			require.Equal(t, a.Append(nil, &payload), b.Append(nil, &payload))
-			require.Equal(t, a.Format(&payload), b.Format(&payload))
+			require.Equal(t, of.Append(nil, &payload), parsedOf.Append(nil, &payload))
+			require.Equal(t, of.Format(&payload), parsedOf.Format(&payload))
 		}
 	}
 	same(s.Input(), parsed.Input())
@@ -541,19 +544,19 @@ func requireParsed(t *testing.T, text string) bool {
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
 	row.Owned = true
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
-	_ = s.Format(row, make([]string, len(s.TextFields())))
+	_ = rowschema.New(s).Format(row, make([]string, len(s.TextFields())))
 	again, err := schema.Parse(text)
 	require.NoError(t, err)
 	require.NoError(t, again.Bind(s))
 	texts := make([]string, len(s.TextFields()))
-	b := s.AppendTexts(nil, row.Mask, true, texts)
-	require.NoError(t, s.ReadTexts(b, row.Mask, true, texts))
-	var payload schema.Payload
+	b := rowschema.New(s).AppendTexts(nil, row.Mask, true, texts)
+	require.NoError(t, rowschema.New(s).ReadTexts(b, row.Mask, true, texts))
+	var payload rowschema.Payload
 	for i := range s.Events() {
 		m := s.Event(i).Message
-		if zero := make([]byte, m.MaxBytes()); m.Parse(zero, &payload) == nil {
-			require.Equal(t, string(zero), string(m.Append(nil, &payload)))
-			_ = m.Format(&payload)
+		if zero := make([]byte, m.MaxBytes()); rowschema.NewMessage(m).Parse(zero, &payload) == nil {
+			require.Equal(t, string(zero), string(rowschema.NewMessage(m).Append(nil, &payload)))
+			_ = rowschema.NewMessage(m).Format(&payload)
 		}
 	}
 	return true
@@ -568,6 +571,6 @@ func TestParsedFormat(t *testing.T) {
 	row := rowtest.NewRow(parsed, 1<<i)
 	in := profile{Level: -7}
 	at := s.Component(i)
-	s.Quantise(i, &in, row.Values[at.Offset:])
-	require.Equal(t, "c3{Level=-7 Slots[0].Count=0 Slots[1].Count=0}", parsed.Format(row, nil))
+	rowschema.New(s).Component(i).Quantise(&in, row.Values[at.Offset:])
+	require.Equal(t, "c3{Level=-7 Slots[0].Count=0 Slots[1].Count=0}", rowschema.New(parsed).Format(row, nil))
 }

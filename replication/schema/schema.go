@@ -54,10 +54,6 @@ type Schema struct {
 	components []component
 	fields     []Field // of all components, in order
 	byName     map[string]int
-	parented   []int  // components with a parent tag
-	refers     bool   // some field is a handle
-	secret     []int  // indices of the values of owner fields
-	owned      uint32 // bitmap of the components with owner fields
 	values     int
 	texts      []TextField // of all components, in order
 	declarations
@@ -76,11 +72,8 @@ type Component struct {
 
 type component struct {
 	Component
-	pointer reflect.Type // to Type; nil without one
-
 	first, last int // its fields are Schema.fields[first:last]
 	text, texts int // its text fields are Schema.texts[text:texts]
-	load        int // see Schema.Load
 }
 
 // Kind is the wire format of a field.
@@ -96,49 +89,46 @@ const (
 	KindRotation             // a unit quaternion, smallest three; Max is the largest number of each
 )
 
-// Field is one quantised value of a component: a number, a handle or a rotation.
+// FieldType says what the number of a field stands for.
+type FieldType uint8
+
+// Field types, in Text by the words of fieldTypes.
+const (
+	TypeBool     FieldType = iota
+	TypeUint               // an unsigned integer
+	TypeInt                // a signed integer
+	TypeFloat              // a float as it is
+	TypeRange              // a float: n stands for Low + n*Step
+	TypeAngle              // a float in radians: the whole turn has 2^Bits steps
+	TypeEnum               // an unsigned integer up to Max
+	TypeHandle             // a handle
+	TypeRotation           // a unit quaternion
+)
+
+var fieldTypes = [...]string{"bool", "uint", "int", "float", "range", "angle", "enum", "ref", "quat"}
+
+// String returns the type's word in Text.
+func (t FieldType) String() string { return fieldTypes[t] }
+
+// Field is one quantised value of a component or message: a number, a handle or a rotation.
 // Structs and arrays are flattened.
 type Field struct {
-	Path   string // from the component's struct, like Aim.Pitch[2]
+	Path   string // from the struct, like Aim.Pitch[2]
+	Type   FieldType
 	Kind   Kind
-	Index  int    // of its first value in a row
-	Bits   uint   // width of an absolute number
-	Max    uint32 // largest number
-	Ranged bool   // a float that saturates at the ends of its range
-	Always bool   // in full in every row
-	Owner  bool   // only in rows of receivers that own the entity
-	Linear bool   // predicted from its last two states
-	Vector bool   // the first of three that are a vector
-
-	offset uintptr // in the struct
-	memory memory
-	angle  bool // quantised by the whole turn
-	enum   bool
-	low    float64
-	step   float64
-	// perUnit is 1/step if that is a power of two, so that a product with it is the
-	// quotient, bit for bit; else 0.
-	perUnit float64
+	Index  int     // of its first value in a row or message
+	Bits   uint    // width of an absolute number
+	Max    uint32  // largest number
+	Low    float64 // of a range
+	Step   float64 // of a range
+	Always bool    // in full in every row
+	Owner  bool    // only in rows of receivers that own the entity
+	Linear bool    // predicted from its last two states
+	Vector bool    // the first of three that are a vector
 }
 
-// memory is a field's type in the struct.
-type memory uint8
-
-const (
-	memBool memory = iota
-	memInt8
-	memInt16
-	memInt32
-	memInt64
-	memUint8
-	memUint16
-	memUint32
-	memUint64
-	memFloat32
-	memFloat64
-	memHandle
-	memRotation
-)
+// MaxRotationBits bounds the bits of each of a rotation's three smaller components.
+const MaxRotationBits = 10
 
 // New returns a schema without components.
 func New() *Schema {
@@ -155,7 +145,7 @@ func (s *Schema) addType(name string, t reflect.Type) error {
 		return fmt.Errorf("schema: component %q is a %v: want a struct", name, t)
 	}
 	p := planner{component: name, values: s.values}
-	if err := p.structure(t, 0, "", tag{}); err != nil {
+	if err := p.structure(t, "", tag{}); err != nil {
 		return err
 	}
 	parent, err := p.findParent(t)
@@ -195,10 +185,6 @@ func (s *Schema) addComponent(name string, t reflect.Type, p plan) error {
 			Name: name, Type: t, Values: p.values - s.values, Offset: s.values, Parent: p.parent, Anchored: p.anchored,
 		},
 		first: first, last: first + len(p.fields), text: text, texts: text + len(p.texts),
-		load: loadOf(p.fields, p.parent >= 0),
-	}
-	if t != nil {
-		c.pointer = reflect.PointerTo(t)
 	}
 	textBytes, err := s.longestTexts(name, p.texts)
 	if err != nil {
@@ -214,18 +200,6 @@ func (s *Schema) addComponent(name string, t reflect.Type, p plan) error {
 	s.texts = append(s.texts, p.texts...)
 	s.byName[name] = number
 	s.components = append(s.components, c)
-	for _, f := range s.fields[first:] {
-		if f.Owner {
-			s.owned |= 1 << number
-			for i := range f.Values() {
-				s.secret = append(s.secret, f.Index+i)
-			}
-		}
-	}
-	s.refers = s.refers || slices.ContainsFunc(s.fields[first:], func(f Field) bool { return f.Kind == KindHandle })
-	if p.parent >= 0 {
-		s.parented = append(s.parented, number)
-	}
 	s.values, s.textBytes = p.values, textBytes
 	return nil
 }
@@ -251,9 +225,6 @@ func (s *Schema) ByName(name string) (int, bool) {
 // Values returns the number of values in a row.
 func (s *Schema) Values() int { return s.values }
 
-// mask has a bit for each component.
-func (s *Schema) mask() uint32 { return uint32(1<<len(s.components) - 1) }
-
 // Values returns the number of values of the field.
 func (f *Field) Values() int {
 	if f.Kind == KindRaw64 || f.Kind == KindHandle {
@@ -265,17 +236,6 @@ func (f *Field) Values() int {
 // SentTo reports whether the field is sent to a receiver that owns the entity, or to one
 // that does not.
 func (f *Field) SentTo(owner bool) bool { return owner || !f.Owner }
-
-func (f *Field) signed() bool { return f.memory >= memInt8 && f.memory <= memInt64 }
-
-// HasParents reports whether any component has a parent tag.
-func (s *Schema) HasParents() bool { return len(s.parented) > 0 }
-
-// Refers reports whether any field is a handle.
-func (s *Schema) Refers() bool { return s.refers }
-
-// OwnedMask returns a bitmap of the components with fields sent only to owners.
-func (s *Schema) OwnedMask() uint32 { return s.owned }
 
 // BodyComponent is the schema name of Body. The server fills it from the world's
 // bodies, and every other component from the world component of the same name.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -265,14 +266,14 @@ func TestSchemaNamesAndBounds(t *testing.T) {
 	}
 	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.Define[rowtest.Empty](s, "last") }), "one more")
 
-	row := schema.Row{Mask: 1<<32 - 1} // all 32 components, and no values
+	row := rowschema.Row{Mask: 1<<32 - 1} // all 32 components, and no values
 	var w bitio.Writer
-	s.AppendFull(&w, row)
+	rowschema.New(s).AppendFull(&w, row)
 	require.Equal(t, 32, w.Bits())
 	var r bitio.Reader
 	r.Reset(w.Bytes())
-	var again schema.Row
-	require.NoError(t, s.ReadFull(&r, &again))
+	var again rowschema.Row
+	require.NoError(t, rowschema.New(s).ReadFull(&r, &again))
 	require.Equal(t, row, again)
 }
 
@@ -395,13 +396,13 @@ type quantities struct {
 
 func quantise(s *schema.Schema, v quantities) []uint32 {
 	out := make([]uint32, s.Values())
-	s.Quantise(0, &v, out)
+	rowschema.New(s).Component(0).Quantise(&v, out)
 	return out
 }
 
 func restore(s *schema.Schema, values []uint32) quantities {
 	var v quantities
-	s.Restore(0, values, &v)
+	rowschema.New(s).Component(0).Restore(values, &v)
 	return v
 }
 
@@ -445,12 +446,13 @@ func TestQuantiseEqualsQuotient(t *testing.T) {
 	s := schema.New()
 	schema.Define[scales](s, "scales")
 	require.NoError(t, s.Err())
+	component := rowschema.New(s).Component(0)
 	random := rand.New(rand.NewPCG(1, 8))
 	values := make([]uint32, s.Values())
 	for range 20_000 {
 		x := random.NormFloat64() * math.Exp2(float64(random.IntN(24)-12))
 		all := scales{x, x, x, x, x}
-		s.Quantise(0, &all, values)
+		component.Quantise(&all, values)
 		for i, f := range []struct{ low, high, step float64 }{{-1024, 1024, 1.0 / 256}, {-3, 3, 1.0 / 1048576}, {-4096, 4096, 64}, {-10, 10, 1.0 / 1000}, {0, 30, 3}} {
 			want := math.Floor((min(max(x, f.low), f.high)-f.low)/f.step + 0.5)
 			require.Equal(t, uint32(want), values[i], "%v in steps of %v", x, f.step)
@@ -506,7 +508,7 @@ func TestRestoreKeepsOtherFields(t *testing.T) {
 	require.NoError(t, s.Err())
 	v := health{Now: 5, Cache: 7, local: 8}
 	values := make([]uint32, s.Values())
-	s.Restore(0, values, &v)
+	rowschema.New(s).Component(0).Restore(values, &v)
 	require.Equal(t, health{Now: 0, Cache: 7, local: 8}, v)
 }
 
@@ -514,18 +516,18 @@ func TestReferences(t *testing.T) {
 	s := rowtest.SampleSchema()
 	row := rowtest.SampleRow(s, 4)
 	var got []bulk.Handle
-	s.References(row, func(h bulk.Handle) { got = append(got, h) })
+	rowschema.New(s).References(row, func(h bulk.Handle) { got = append(got, h) })
 	require.Equal(t, []bulk.Handle{bulk.NewHandle(4000, 3), bulk.NewHandle(2, 1)}, got)
 	i, _ := s.ByName("link")
 	row.Mask &^= 1 << i
-	s.References(row, func(h bulk.Handle) { require.Fail(t, "an absent component has no references") })
+	rowschema.New(s).References(row, func(h bulk.Handle) { require.Fail(t, "an absent component has no references") })
 }
 
 func TestSchemaFormat(t *testing.T) {
 	s := rowtest.SampleSchema()
 	row := rowtest.NewRow(s, 0)
 	rowtest.Set(s, &row, "health", rowtest.Health{Now: -7, Max: 9, Alive: true})
-	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", s.Format(row, nil))
+	require.Equal(t, "health{Now=-7 Max=9 Alive=true Tiny=0}", rowschema.New(s).Format(row, nil))
 }
 
 type turns struct {
@@ -541,6 +543,7 @@ func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 	s := schema.New()
 	schema.Define[turns](s, "turns")
 	require.NoError(t, s.Err())
+	component := rowschema.New(s).Component(0)
 	values, again := make([]uint32, s.Values()), make([]uint32, s.Values())
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float32()
@@ -548,9 +551,9 @@ func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 		for i := range v.Q {
 			v.Q[i], v.Wide[i] = rapid.Float32Range(-1, 1).Draw(t, "Q"), f.Draw(t, "Wide")
 		}
-		s.Quantise(0, &v, values)
-		s.Restore(0, values, &v)
-		s.Quantise(0, &v, again)
+		component.Quantise(&v, values)
+		component.Restore(values, &v)
+		component.Quantise(&v, again)
 		require.Equal(t, values, again)
 		require.Less(t, v.E, uint8(5))
 	})
@@ -558,8 +561,8 @@ func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 	for packed := uint32(0); packed < 1<<29; packed += 4099 {
 		values[0], values[4] = packed, packed*2+packed&3
 		var v turns
-		s.Restore(0, values, &v)
-		s.Quantise(0, &v, again)
+		component.Restore(values, &v)
+		component.Quantise(&v, again)
 		require.Equal(t, values[0], again[0], "%#x: %v", packed, v.Q)
 		require.Equal(t, values[4], again[4], "%#x: %v", values[4], v.Wide)
 	}
@@ -571,17 +574,18 @@ func TestTurnsFormat(t *testing.T) {
 	require.NoError(t, s.Err())
 	row := rowtest.NewRow(s, 0)
 	rowtest.Set(s, &row, "turns", turns{A: -math.Pi, E: 3})
-	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, s.Format(row, nil))
+	require.Regexp(t, `^turns\{Q=\[\S+ \S+ \S+ 0\.99\S+\] A=-3\.14159\d+ B=0 E=3 Wide=`, rowschema.New(s).Format(row, nil))
 }
 
 func TestTurnsAreAccurate(t *testing.T) {
 	s := schema.New()
 	schema.Define[turns](s, "turns")
 	require.NoError(t, s.Err())
+	component := rowschema.New(s).Component(0)
 	values := make([]uint32, s.Values())
 	through := func(v turns) (back turns) {
-		s.Quantise(0, &v, values)
-		s.Restore(0, values, &back)
+		component.Quantise(&v, values)
+		component.Restore(values, &back)
 		return back
 	}
 	back := through(turns{Q: [4]float32{0.1, -0.7, 0.1, 0.7}, A: 3 * math.Pi / 2, B: -math.Pi})
@@ -598,11 +602,12 @@ func TestTurnsAreAccurate(t *testing.T) {
 // Only a pointer to the component's type reaches its memory.
 func TestStructsOfOtherTypes(t *testing.T) {
 	s := quantitiesSchema(t)
+	component := rowschema.New(s).Component(0)
 	values := make([]uint32, s.Values())
 	for _, v := range []any{nil, quantities{}, new(schema.Body), new(any), (*quantities)(nil)} {
-		require.Panics(t, func() { s.Quantise(0, v, values) }, "%T", v)
-		require.Panics(t, func() { s.Restore(0, values, v) }, "%T", v)
-		require.Panics(t, func() { s.RestorePublic(0, values, v) }, "%T", v)
-		require.Panics(t, func() { s.Blend(0, true, values, values, 0.5, v) }, "%T", v)
+		require.Panics(t, func() { component.Quantise(v, values) }, "%T", v)
+		require.Panics(t, func() { component.Restore(values, v) }, "%T", v)
+		require.Panics(t, func() { component.RestorePublic(values, v) }, "%T", v)
+		require.Panics(t, func() { component.Blend(true, values, values, 0.5, v) }, "%T", v)
 	}
 }

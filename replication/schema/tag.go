@@ -204,7 +204,7 @@ func (p *planner) complain(path string, t reflect.Type, format string, args ...a
 	return &TagError{p.component, path, t, fmt.Sprintf(format, args...), p.message != nil}
 }
 
-func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer tag) error {
+func (p *planner) structure(t reflect.Type, path string, outer tag) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		inner := outer
@@ -234,7 +234,7 @@ func (p *planner) structure(t reflect.Type, offset uintptr, path string, outer t
 		if p.message != nil && (inner.always || inner.owner || inner.linear) {
 			return p.complain(fieldPath, f.Type, "always, owner, predict and parent are for components: a message is always whole")
 		}
-		if err := p.value(f.Type, offset+f.Offset, fieldPath, inner, tagged); err != nil {
+		if err := p.value(f.Type, fieldPath, inner, tagged); err != nil {
 			return err
 		}
 	}
@@ -292,19 +292,19 @@ func isTagText(text string) bool {
 
 // value plans one value. own tells that the tag is on the value itself, or on its array,
 // rather than on an enclosing struct: then the tag must fit.
-func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
+func (p *planner) value(t reflect.Type, path string, g tag, own bool) error {
 	switch {
 	case t == reflect.TypeFor[bulk.Handle]():
-		return p.handle(t, offset, path, g, own)
+		return p.handle(t, path, g, own)
 	case isText(t):
-		return p.text(t, offset, path, g, own)
+		return p.text(t, path, g, own)
 	case t.Kind() == reflect.Struct:
 		if own && g.ref {
 			return p.complain(path, t, "ref is for bulk.Handle")
 		}
-		return p.structure(t, offset, path+".", g)
+		return p.structure(t, path+".", g)
 	case t.Kind() == reflect.Array && g.quat:
-		return p.quaternion(t, offset, path, g)
+		return p.quaternion(t, path, g)
 	case t.Kind() == reflect.Array:
 		if own && g.parent != "" {
 			if t.Len() != 3 || !isFloat(t.Elem()) || !g.ranged || p.parent != "" {
@@ -317,7 +317,7 @@ func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own 
 			p.vector = 3
 		}
 		for i := range t.Len() {
-			if err := p.value(t.Elem(), offset+uintptr(i)*t.Elem().Size(), fmt.Sprintf("%s[%d]", path, i), g, own); err != nil {
+			if err := p.value(t.Elem(), fmt.Sprintf("%s[%d]", path, i), g, own); err != nil {
 				return err
 			}
 		}
@@ -326,7 +326,7 @@ func (p *planner) value(t reflect.Type, offset uintptr, path string, g tag, own 
 	if own && g.parent != "" {
 		return p.complain(path, t, "parent is for a position: an array of 3 floats with range and step")
 	}
-	return p.scalar(t, offset, path, g, own)
+	return p.scalar(t, path, g, own)
 }
 
 func isFloat(t reflect.Type) bool {
@@ -338,7 +338,7 @@ func lastName(path string) string { return path[strings.LastIndexByte(path, '.')
 
 // quaternion plans a rotation: one value, which packs the smallest
 // three components and the index of the largest.
-func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag) error {
+func (p *planner) quaternion(t reflect.Type, path string, g tag) error {
 	if t.Len() != 4 || t.Elem().Kind() != reflect.Float32 {
 		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
 	}
@@ -346,56 +346,58 @@ func (p *planner) quaternion(t reflect.Type, offset uintptr, path string, g tag)
 		return p.complain(path, t, "quat,bits=%d: want 2 to %d for each of the three components sent", g.bits, MaxRotationBits)
 	}
 	return p.add(t, Field{
-		offset: offset, Kind: KindRotation, memory: memRotation, Always: g.always, Owner: g.owner, Linear: g.linear,
+		Type: TypeRotation, Kind: KindRotation, Always: g.always, Owner: g.owner, Linear: g.linear,
 		Bits: 2 + 3*g.bits, Max: 1<<g.bits - 1, Path: path,
 	}, 1)
 }
 
-func (p *planner) handle(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
+func (p *planner) handle(t reflect.Type, path string, g tag, own bool) error {
 	if own && !g.ref || !own {
 		return p.complain(path, t, "a handle requires its own tag `net:\"ref\"`, so that its target's fate is reported, or `net:\"-\"`")
 	}
-	return p.add(t, Field{offset: offset, Kind: KindHandle, memory: memHandle, Always: g.always, Owner: g.owner, Path: path}, 2)
+	return p.add(t, Field{Type: TypeHandle, Kind: KindHandle, Always: g.always, Owner: g.owner, Path: path}, 2)
 }
 
-func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own bool) error {
+func (p *planner) scalar(t reflect.Type, path string, g tag, own bool) error {
 	if g.quat {
 		return p.complain(path, t, "quat is for a unit quaternion x, y, z, w: want [4]float32")
 	}
 	if own && g.max != 0 {
 		return p.complain(path, t, "max is for string and []byte")
 	}
-	f := Field{offset: offset, Always: g.always, Owner: g.owner, Linear: g.linear, Path: path}
+	f := Field{Always: g.always, Owner: g.owner, Linear: g.linear, Path: path}
 	size := uint(t.Size() * 8)
 	switch t.Kind() {
 	case reflect.Bool:
-		f.Kind, f.memory, f.Bits = KindBool, memBool, 1
+		f.Kind, f.Bits = KindBool, 1
 		if own && (g.ranged || g.bits != 0 || g.enum != 0 || g.linear) {
 			return p.complain(path, t, "range, bits, enum and predict are for numbers; a bool takes one bit by itself")
 		}
 		f.Linear = false
 	case reflect.Float32, reflect.Float64:
-		f.Kind, f.memory, f.Bits = KindRaw32, memFloat32, size
+		f.Type, f.Kind, f.Bits = TypeFloat, KindRaw32, size
 		if size == 64 {
-			f.Kind, f.memory = KindRaw64, memFloat64
+			f.Kind = KindRaw64
 		}
 		if g.angle {
 			if g.bits > size/2+6 {
 				return p.complain(path, t, "angle,bits=%d is finer than the type resolves: want at most %d", g.bits, size/2+6)
 			}
-			f.Kind, f.angle, f.Bits, f.Max = KindNumber, true, g.bits, uint32(1<<g.bits-1)
+			f.Type, f.Kind, f.Bits, f.Max = TypeAngle, KindNumber, g.bits, uint32(1<<g.bits-1)
 		} else if g.bits != 0 || g.enum != 0 {
 			return p.complain(path, t, "bits is for integers, and enum: want range=LOW..HIGH,step=STEP, or angle,bits=N")
 		}
 		if g.ranged {
-			if err := f.quantise(g); err != nil {
+			if err := f.planRange(g, size); err != nil {
 				return p.complain(path, t, "%v", err)
 			}
 		}
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		f.memory = integerMemory(t.Kind())
-		f.Kind, f.Bits = KindNumber, size
+		f.Type, f.Kind, f.Bits = TypeUint, KindNumber, size
+		if t.Kind() <= reflect.Int64 {
+			f.Type = TypeInt
+		}
 		if g.ranged {
 			return p.complain(path, t, "range is for floats: want bits=N")
 		}
@@ -403,10 +405,10 @@ func (p *planner) scalar(t reflect.Type, offset uintptr, path string, g tag, own
 			return p.complain(path, t, "angle is for floats, in radians")
 		}
 		if g.enum != 0 {
-			if f.signed() || uint64(g.enum) > 1<<size {
+			if f.Type == TypeInt || uint64(g.enum) > 1<<size {
 				return p.complain(path, t, "enum=%d is for unsigned integers that hold 0 to %d", g.enum, g.enum-1)
 			}
-			f.enum, f.Max, f.Bits = true, g.enum-1, uint(bits.Len32(g.enum-1))
+			f.Type, f.Max, f.Bits = TypeEnum, g.enum-1, uint(bits.Len32(g.enum-1))
 			break
 		}
 		if g.bits > size {
@@ -452,9 +454,9 @@ func (p *planner) add(t reflect.Type, f Field, values int) error {
 	return nil
 }
 
-// quantise plans a ranged float. It rejects a step that the type cannot resolve at the
+// planRange plans a ranged float of size bits. It rejects a step that the type cannot resolve at the
 // ends of the range: a restored value would not quantise to the number it came from.
-func (f *Field) quantise(g tag) error {
+func (f *Field) planRange(g tag, size uint) error {
 	steps := math.Floor((g.high-g.low)/g.step + 0.5)
 	if math.Abs((g.high-g.low)/g.step-steps) > 1e-6 {
 		return fmt.Errorf("range %v..%v is not a whole number of steps of %v", g.low, g.high, g.step)
@@ -463,7 +465,7 @@ func (f *Field) quantise(g tag) error {
 		return fmt.Errorf("range %v..%v has %v steps of %v: want 1 to 2^32-2", g.low, g.high, steps, g.step)
 	}
 	precision := 0x1p-24
-	if f.memory == memFloat64 {
+	if size == 64 {
 		precision = 0x1p-52
 	}
 	if max(math.Abs(g.low), math.Abs(g.high))*precision > g.step/4 {
@@ -475,35 +477,12 @@ func (f *Field) quantise(g tag) error {
 
 // setRange makes f a ranged float of the values low + n*step, n at most last.
 func (f *Field) setRange(low, step float64, last uint32) {
-	f.Kind, f.Ranged = KindNumber, true
 	if low == 0 {
 		low = 0 // not -0, which would be a second text for the same values
 	}
-	f.low, f.step, f.Max = low, step, last
-	if fraction, _ := math.Frexp(f.step); fraction == 0.5 && !math.IsInf(1/f.step, 0) {
-		f.perUnit = 1 / f.step
-	}
+	f.Type, f.Kind = TypeRange, KindNumber
+	f.Low, f.Step, f.Max = low, step, last
 	f.Bits = uint(bits.Len32(f.Max))
-}
-
-func integerMemory(k reflect.Kind) memory {
-	switch k {
-	case reflect.Int8:
-		return memInt8
-	case reflect.Int16:
-		return memInt16
-	case reflect.Int32:
-		return memInt32
-	case reflect.Int64:
-		return memInt64
-	case reflect.Uint8:
-		return memUint8
-	case reflect.Uint16:
-		return memUint16
-	case reflect.Uint32:
-		return memUint32
-	}
-	return memUint64
 }
 
 // findParent returns the field named by the parent= tag of a position, or -1.

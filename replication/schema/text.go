@@ -3,10 +3,7 @@ package schema
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
-
-	"github.com/worldd/worldd/bulk"
 )
 
 // Hash identifies the schema: names, order, fields, kinds and quantisation. It
@@ -223,28 +220,17 @@ func (s *Schema) outlineWorld() (parts []string) {
 func digits(lines []byte) string { return fmt.Sprintf(" %04x", uint16(fnv(string(lines)))) }
 
 func (f *Field) appendText(b []byte) []byte {
-	b = append(append(b, f.Path...), ' ')
-	switch {
-	case f.Kind == KindRotation:
-		b = fmt.Appendf(b, "quat %d", (f.Bits-2)/3)
-	case f.angle:
-		b = fmt.Appendf(b, "angle %d", f.Bits)
-	case f.enum:
-		b = fmt.Appendf(b, "enum %d", uint64(f.Max)+1)
-	case f.Ranged:
-		b = fmt.Appendf(b, "range %016x %016x %d", math.Float64bits(f.low), math.Float64bits(f.step), f.Max)
-	case f.Kind == KindBool:
-		b = append(b, "bool"...)
-	case f.Kind == KindHandle:
-		b = append(b, "ref"...)
-	case f.memory == memFloat32:
-		b = append(b, "float 32"...)
-	case f.memory == memFloat64:
-		b = append(b, "float 64"...)
-	case f.signed():
-		b = strconv.AppendUint(append(b, "int "...), uint64(f.Bits), 10)
+	b = fmt.Appendf(b, "%s %v", f.Path, f.Type)
+	switch f.Type {
+	case TypeBool, TypeHandle:
+	case TypeRotation:
+		b = fmt.Appendf(b, " %d", (f.Bits-2)/3)
+	case TypeEnum:
+		b = fmt.Appendf(b, " %d", uint64(f.Max)+1)
+	case TypeRange:
+		b = fmt.Appendf(b, " %016x %016x %d", math.Float64bits(f.Low), math.Float64bits(f.Step), f.Max)
 	default:
-		b = strconv.AppendUint(append(b, "uint "...), uint64(f.Bits), 10)
+		b = fmt.Appendf(b, " %d", f.Bits)
 	}
 	if f.Always {
 		b = append(b, " always"...)
@@ -256,74 +242,4 @@ func (f *Field) appendText(b []byte) []byte {
 		b = append(b, " owner"...)
 	}
 	return append(b, '\n')
-}
-
-// Format returns the present components of row, field by field, as the values that Restore
-// gives. Owner fields are included only if row.Owned is set. texts are the text fields of all
-// components by number; nil leaves them out.
-func (s *Schema) Format(row Row, texts []string) string {
-	var b strings.Builder
-	for i := range s.components {
-		if row.Mask>>i&1 == 0 {
-			continue
-		}
-		c := &s.components[i]
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(c.Name)
-		b.WriteByte('{')
-		gap := ""
-		for j := c.first; j < c.last; j++ {
-			if !s.fields[j].SentTo(row.Owned) {
-				continue
-			}
-			b.WriteString(gap)
-			gap = " "
-			b.WriteString(s.fields[j].Path)
-			b.WriteByte('=')
-			b.WriteString(s.fields[j].format(row.Values))
-		}
-		s.formatTexts(&b, i, row.Owned, texts, gap)
-		b.WriteByte('}')
-	}
-	return b.String()
-}
-
-// formatTexts appends the text fields of a component, of which gap separates the first.
-func (s *Schema) formatTexts(b *strings.Builder, component int, owned bool, texts []string, gap string) {
-	first, end := s.TextFieldsOf(component)
-	for i := first; i < min(end, len(texts)); i++ {
-		if f := &s.texts[i]; f.SentTo(owned) {
-			b.WriteString(gap)
-			gap = " "
-			b.WriteString(f.Path)
-			b.WriteByte('=')
-			b.WriteString(f.Format(texts[i]))
-		}
-	}
-}
-
-// format shows the value of one field.
-func (f *Field) format(values []uint32) string {
-	at := values[f.Index:]
-	switch {
-	case f.Kind == KindHandle:
-		return bulk.NewHandle(at[0], at[1]).String()
-	case f.Kind == KindBool:
-		return strconv.FormatBool(at[0] != 0)
-	case f.Kind == KindRotation:
-		return fmt.Sprint(f.quaternion(at[0]))
-	case f.angle:
-		return strconv.FormatFloat(f.radians(at[0]), 'g', -1, 64)
-	case f.Ranged:
-		return strconv.FormatFloat(f.value(at[0]), 'g', -1, 64)
-	case f.memory == memFloat32:
-		return strconv.FormatFloat(float64(math.Float32frombits(at[0])), 'g', -1, 32)
-	case f.memory == memFloat64:
-		return strconv.FormatFloat(math.Float64frombits(getUint64(at)), 'g', -1, 64)
-	case f.signed():
-		return strconv.FormatInt(int64(f.integer(at)), 10)
-	}
-	return strconv.FormatUint(f.integer(at), 10)
 }

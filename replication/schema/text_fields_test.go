@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -53,7 +54,7 @@ Text string 6
 input raw
 `), s.Text())
 	require.Equal(t, 3, s.Values(), "texts are not part of a row")
-	require.Zero(t, s.OwnedMask(), "so a row is the same for everybody")
+	require.Zero(t, rowschema.New(s).OwnedMask(), "so a row is the same for everybody")
 	fields := s.TextFields()
 	require.Len(t, fields, 5)
 	for i, want := range []schema.TextField{
@@ -67,7 +68,7 @@ input raw
 		require.Equal(t, want, schema.TextField{Component: got.Component, Path: got.Path, Max: got.Max, Bytes: got.Bytes, Owner: got.Owner})
 	}
 	for component, want := range [][2]int{{0, 0}, {0, 4}, {4, 5}} {
-		first, end := s.TextFieldsOf(component)
+		first, end := rowschema.New(s).Component(component).TextFields()
 		require.Equal(t, want, [2]int{first, end})
 	}
 }
@@ -79,7 +80,7 @@ func TestTextsRoundTrip(t *testing.T) {
 	in.Slots[0].Label, in.Slots[1].Label = "häut", ""
 	in.Slots[1].Count = 9
 	texts := make([]string, 5)
-	s.UpdateTexts(1, &in, texts)
+	rowschema.New(s).Component(1).UpdateTexts(&in, texts)
 	require.Equal(t, []string{"Ada", "häut", "", "\xff\x00", ""}, texts)
 	for _, c := range []struct {
 		mask  uint32
@@ -93,28 +94,28 @@ func TestTextsRoundTrip(t *testing.T) {
 		{4, false, "\x00", make([]string, 5)},
 		{1, true, "", make([]string, 5)},
 	} {
-		b := s.AppendTexts([]byte("before"), c.mask, c.owner, texts)
+		b := rowschema.New(s).AppendTexts([]byte("before"), c.mask, c.owner, texts)
 		require.Equal(t, "before"+c.bytes, string(b))
 		got := []string{"old", "old", "old", "old", "old"}
-		require.NoError(t, s.ReadTexts([]byte(c.bytes), c.mask, c.owner, got))
+		require.NoError(t, rowschema.New(s).ReadTexts([]byte(c.bytes), c.mask, c.owner, got))
 		require.Equal(t, c.want, got)
 	}
 
 	out := profile{Cache: "kept", Secret: []byte("own")}
 	row := make([]uint32, 3)
-	s.Quantise(1, &in, row)
-	s.Restore(1, row, &out)
+	rowschema.New(s).Component(1).Quantise(&in, row)
+	rowschema.New(s).Component(1).Restore(row, &out)
 	require.Empty(t, out.Name)
-	s.SetTexts(1, false, texts, &out)
+	rowschema.New(s).Component(1).SetTexts(false, texts, &out)
 	require.Equal(t, []byte("own"), out.Secret, "for owners")
-	s.SetTexts(1, true, texts, &out)
+	rowschema.New(s).Component(1).SetTexts(true, texts, &out)
 	require.Equal(t, in, out)
 	out.Secret[0] = 1
 	require.Equal(t, "\xff\x00", texts[3], "a copy")
 	again := out
-	s.SetTexts(1, true, make([]string, 5), &out)
+	rowschema.New(s).Component(1).SetTexts(true, make([]string, 5), &out)
 	require.Nil(t, out.Secret)
-	s.SetTexts(1, true, nil, &again)
+	rowschema.New(s).Component(1).SetTexts(true, nil, &again)
 	require.Equal(t, out, again)
 }
 
@@ -122,7 +123,7 @@ func TestTextIsCutAndRepaired(t *testing.T) {
 	s := profileSchema(t)
 	fields, texts := s.TextFields(), make([]string, 5)
 	name := func(p *profile) string {
-		s.UpdateTexts(1, p, texts)
+		rowschema.New(s).Component(1).UpdateTexts(p, texts)
 		return texts[0]
 	}
 	for in, want := range map[string]string{
@@ -145,7 +146,7 @@ func TestTextIsCutAndRepaired(t *testing.T) {
 		require.NoError(t, fields[0].Check(got))
 	}
 	p := profile{Secret: []byte("\xff\xff\xff\xff")}
-	s.UpdateTexts(1, &p, texts)
+	rowschema.New(s).Component(1).UpdateTexts(&p, texts)
 	require.Equal(t, "\xff\xff\xff", texts[3])
 	rapid.Check(t, func(t *rapid.T) {
 		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "in"))
@@ -174,14 +175,14 @@ func TestReadTextsRefuses(t *testing.T) {
 		"long length":     {"\x81\x00a", false},
 		"huge length":     {"\xff\xff\xff\xff\x0f", false},
 	} {
-		err := s.ReadTexts([]byte(c.bytes), 4, true, texts)
+		err := rowschema.New(s).ReadTexts([]byte(c.bytes), 4, true, texts)
 		if c.ok {
 			require.NoError(t, err, name)
 		} else {
 			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
 		}
 	}
-	require.NoError(t, s.ReadTexts([]byte("\x00\x00\x00\x01\xff"), 2, true, texts), "bytes need not be UTF-8")
+	require.NoError(t, rowschema.New(s).ReadTexts([]byte("\x00\x00\x00\x01\xff"), 2, true, texts), "bytes need not be UTF-8")
 }
 
 func TestTextFormat(t *testing.T) {
@@ -202,7 +203,7 @@ func TestUpdateTexts(t *testing.T) {
 	type second sign
 	schema.Define[second](s, "second")
 	require.NoError(t, s.Err())
-	require.EqualValues(t, 3, s.TextMask())
+	require.EqualValues(t, 3, rowschema.New(s).TextMask())
 	texts := make([]string, 4)
 	for _, c := range []struct {
 		v       second
@@ -216,10 +217,11 @@ func TestUpdateTexts(t *testing.T) {
 		{second{Text: "ab\xff", Raw: []byte("xyzzy")}, 0, []string{"ab", "xyz"}},
 		{second{}, 3, []string{"", ""}},
 	} {
-		require.Equal(t, c.changed, s.UpdateTexts(1, &c.v, texts), c.v)
+		require.Equal(t, c.changed, rowschema.New(s).Component(1).UpdateTexts(&c.v, texts), c.v)
 		require.Equal(t, append([]string{"", ""}, c.want...), texts)
 	}
 	v := second{Text: "abcd", Raw: []byte("xyz")}
-	s.UpdateTexts(1, &v, texts)
-	require.Zero(t, testing.AllocsPerRun(100, func() { s.UpdateTexts(1, &v, texts) }))
+	rowschema.New(s).Component(1).UpdateTexts(&v, texts)
+	component := rowschema.New(s).Component(1)
+	require.Zero(t, testing.AllocsPerRun(100, func() { component.UpdateTexts(&v, texts) }))
 }

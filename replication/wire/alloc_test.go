@@ -32,13 +32,14 @@ func TestNoAllocations(t *testing.T) {
 	var r bitio.Reader
 	w.Reset(buffer)
 	c := rowcodec.New(s, rowcodec.DefaultTables())
+	layout := c.Layout()
 	past := &rowcodec.Past{Base: base.Values, Age: 1}
 	c.Append(&w, row, past)
 	coded := append([]byte(nil), w.Bytes()...)
 	var parsed wire.Input
 	for name, f := range map[string]func(){
-		"quantise": func() { s.Quantise(0, &body, out.Values) },
-		"restore":  func() { s.Restore(0, row.Values, &body) },
+		"quantise": func() { layout.Component(0).Quantise(&body, out.Values) },
+		"restore":  func() { layout.Component(0).Restore(row.Values, &body) },
 		"append state": func() {
 			w.Reset(wire.AppendStateHeader(buffer, wire.StateHeader{Seq: 1, Rows: 1}))
 			wire.AppendRowCoding(&w, wire.RowCoding{SkipBits: 3})
@@ -47,7 +48,7 @@ func TestNoAllocations(t *testing.T) {
 			c.Append(&w, row, nil)
 			_ = w.Bytes()
 		},
-		"append full":   func() { w.Reset(buffer); s.AppendFull(&w, row) },
+		"append full":   func() { w.Reset(buffer); layout.AppendFull(&w, row) },
 		"append record": func() { _ = wire.AppendRecord(buffer, record) },
 		"append effect": func() { _ = effect.Append(buffer) },
 		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100, wire.MinBack); must(err) },

@@ -34,7 +34,7 @@ type BodyState struct {
 	Rest               uint32 // ticks at rest; 0 if the body is asleep
 }
 
-// Grid is a row's body after Schema.Restore: the position, then the velocity.
+// Grid is a row's body after rowschema.Component.Restore: the position, then the velocity.
 type Grid [6]float32
 
 const (

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/wire"
@@ -75,11 +76,11 @@ func FuzzState(f *testing.F) {
 		require.Len(t, rows, h.Rows)
 		for _, row := range rows { // a row that was read can be written
 			var w bitio.Writer
-			s.AppendFull(&w, row)
+			rowschema.New(s).AppendFull(&w, row)
 			var r bitio.Reader
 			r.Reset(w.Bytes())
 			again := rowtest.NewRow(s, 0)
-			require.NoError(t, s.ReadFull(&r, &again))
+			require.NoError(t, rowschema.New(s).ReadFull(&r, &again))
 			require.Equal(t, row, again)
 		}
 	})

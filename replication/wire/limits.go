@@ -26,7 +26,7 @@ const (
 	// not fit.
 	MaxRows = 256
 
-	// MaxLoad bounds the load of all rows of one State datagram (Schema.Load), for the same
+	// MaxLoad bounds the load of all rows of one State datagram (rowschema.Layout.Load), for the same
 	// reason: a component takes at least one bit but must be predicted, and one that rotates
 	// or follows a parent costs several times as much. A unit is about 80 ns; the limit admits
 	// 256 rows of two plain components each.

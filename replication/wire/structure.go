@@ -45,7 +45,7 @@ type Record struct {
 	Handle bulk.Handle // the entity; OpAnswer: 0 if the provisional handle was rejected; OpEvent: 0
 	Kind   uint32      // OpEnter: the number of the entity's kind
 	Number uint32      // OpText: the schema's text field; OpEvent: the schema's event; OpAnswer: the index of the provisional handle; OpExtension: its kind
-	Row    []byte      // OpEnter: what Schema.AppendFull wrote, then what AppendBody did
+	Row    []byte      // OpEnter: what rowschema.Layout.AppendFull wrote, then what AppendBody did
 	Data   []byte      // OpEnter: the text fields, or empty; OpText: the value; OpEvent: the body; OpExtension: its content
 }
 

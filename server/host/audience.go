@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -57,7 +58,7 @@ func newAudience(w *world.World, s *schema.Schema, t *rowcodec.Tables) (*audienc
 
 func (a *audience) isFull() bool { return len(a.learn)+len(a.held) >= maxTrainingRows }
 
-func (a *audience) takeRow(row schema.Row, past *rowcodec.Past) {
+func (a *audience) takeRow(row rowschema.Row, past *rowcodec.Past) {
 	own := *past
 	own.Base = append([]uint32(nil), past.Base...)
 	own.Older = append([]uint32(nil), past.Older...)

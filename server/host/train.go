@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -62,12 +63,12 @@ type samples []rowtrain.Sample
 // codedBits is the average size of a row with tables.
 func (s samples) codedBits(rowSchema *schema.Schema, t *rowcodec.Tables) float64 {
 	codec := rowcodec.New(rowSchema, t)
-	bits := s.bitsBy(func(w *bitio.Writer, row schema.Row, past *rowcodec.Past) { codec.Append(w, row, past) })
+	bits := s.bitsBy(func(w *bitio.Writer, row rowschema.Row, past *rowcodec.Past) { codec.Append(w, row, past) })
 	return float64(bits) / float64(len(s))
 }
 
 // bitsBy codes all rows and returns their total size in bits.
-func (s samples) bitsBy(code func(*bitio.Writer, schema.Row, *rowcodec.Past)) (total int) {
+func (s samples) bitsBy(code func(*bitio.Writer, rowschema.Row, *rowcodec.Past)) (total int) {
 	var w bitio.Writer
 	var buffer []byte
 	for i := range s {

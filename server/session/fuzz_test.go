@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -49,7 +50,7 @@ func FuzzTyped(f *testing.F) {
 		c.send(wire.Command{ID: 1, Name: "toss", Args: args})
 		i, _ := d.core.Config().Schema.CommandByName("toss")
 		var want toss
-		if r := c.result(); d.core.Config().Schema.Command(i).Args.ReadValue(args, &want) == nil && (want.At == 0 || want.At.Valid()) {
+		if r := c.result(); rowschema.NewMessage(d.core.Config().Schema.Command(i).Args).ReadValue(args, &want) == nil && (want.At == 0 || want.At.Valid()) {
 			require.Equal(t, wire.OK, r.Code)
 			require.Equal(t, []toss{want}, d.tossed)
 		} else {
@@ -62,7 +63,7 @@ func FuzzTyped(f *testing.F) {
 		require.NoError(t, err)
 		d.tick()
 		var pushed stick
-		if d.core.Config().Schema.Input().ReadValue(in.Inputs[0].Data, &pushed) == nil {
+		if rowschema.NewMessage(d.core.Config().Schema.Input()).ReadValue(in.Inputs[0].Data, &pushed) == nil {
 			require.Equal(t, []string{fmt.Sprint(tick, pushed)}, d.steps)
 			require.Empty(t, c.closed)
 		} else {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -22,8 +23,8 @@ import (
 // client receives the code, and text only from a *Rejection.
 type Command struct {
 	name         string
-	args, answer reflect.Type // nil: raw arguments; no answer
-	bind         func(schema.Command) commandFunc
+	args, answer reflect.Type                                      // nil: raw arguments; no answer
+	bind         func(args, answer *rowschema.Message) commandFunc // nil: raw arguments; no answer
 }
 
 // commandFunc runs a command on what the client sent, and returns its encoded answer.
@@ -32,7 +33,7 @@ type commandFunc func(s *Session, target world.Entity, args []byte) (answer []by
 // Input is the game's function for inputs. OnInput and OnRawInput make one.
 type Input struct {
 	input reflect.Type // nil: raw
-	bind  func(*schema.Message) inputFunc
+	bind  func(*rowschema.Message) inputFunc
 }
 
 // inputFunc runs an input. An error is the client's fault.
@@ -47,10 +48,10 @@ func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, targe
 	if f == nil {
 		return Command{name: d.Name()}
 	}
-	return Command{name: d.Name(), args: reflect.TypeFor[Args](), bind: func(c schema.Command) commandFunc {
+	return Command{name: d.Name(), args: reflect.TypeFor[Args](), bind: func(message, _ *rowschema.Message) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
-			if err := s.readArgs(c.Args, data, &args); err != nil {
+			if err := s.readArgs(message, data, &args); err != nil {
 				return nil, err
 			}
 			return nil, f(s, target, args)
@@ -64,17 +65,17 @@ func OnQuery[Args, Answer any](d schema.DefinedQuery[Args, Answer], f func(s *Se
 	if f == nil {
 		return Command{name: d.Name()}
 	}
-	return Command{name: d.Name(), args: reflect.TypeFor[Args](), answer: reflect.TypeFor[Answer](), bind: func(c schema.Command) commandFunc {
+	return Command{name: d.Name(), args: reflect.TypeFor[Args](), answer: reflect.TypeFor[Answer](), bind: func(message, answering *rowschema.Message) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
-			if err := s.readArgs(c.Args, data, &args); err != nil {
+			if err := s.readArgs(message, data, &args); err != nil {
 				return nil, err
 			}
 			answer, err := f(s, target, args)
 			if err != nil {
 				return nil, err
 			}
-			return s.encodeAnswer(c.Answer, &answer)
+			return s.encodeAnswer(answering, &answer)
 		}
 	}}
 }
@@ -86,7 +87,7 @@ func OnRawCommand(name string, f func(s *Session, target world.Entity, args []by
 	if f == nil {
 		return Command{name: name}
 	}
-	return Command{name: name, bind: func(schema.Command) commandFunc {
+	return Command{name: name, bind: func(_, _ *rowschema.Message) commandFunc {
 		return func(s *Session, target world.Entity, args []byte) ([]byte, error) {
 			if len(args) > 0 && wire.CheckMsgpack(args) != nil {
 				return nil, errBadArguments
@@ -103,8 +104,8 @@ func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, in
 	if f == nil {
 		return Input{}
 	}
-	return Input{input: reflect.TypeFor[T](), bind: func(m *schema.Message) inputFunc {
-		body, input := new(schema.Payload), new(T)
+	return Input{input: reflect.TypeFor[T](), bind: func(m *rowschema.Message) inputFunc {
+		body, input := new(rowschema.Payload), new(T)
 		return func(s *Session, tick uint64, data []byte) error {
 			if err := m.Parse(data, body); err != nil {
 				return err
@@ -126,7 +127,7 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 	if f == nil {
 		return Input{}
 	}
-	return Input{bind: func(*schema.Message) inputFunc {
+	return Input{bind: func(*rowschema.Message) inputFunc {
 		return func(s *Session, tick uint64, data []byte) error {
 			f(s, tick, data)
 			return nil
@@ -136,8 +137,8 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 
 // readArgs reads the arguments of a command. A provisional handle among them must be one that the
 // command names: the game would take any other for an entity of the client's.
-func (s *Session) readArgs(m *schema.Message, data []byte, args any) error {
-	var body schema.Payload
+func (s *Session) readArgs(m *rowschema.Message, data []byte, args any) error {
+	var body rowschema.Payload
 	if m.Parse(data, &body) != nil || !s.checkProvisionals(m, &body) || m.Restore(&body, args) != nil {
 		return errBadArguments
 	}
@@ -146,8 +147,8 @@ func (s *Session) readArgs(m *schema.Message, data []byte, args any) error {
 
 // encodeAnswer returns the bytes of an answer, and notes that the client is about to
 // receive its handles (H3).
-func (s *Session) encodeAnswer(m *schema.Message, answer any) ([]byte, error) {
-	var body schema.Payload
+func (s *Session) encodeAnswer(m *rowschema.Message, answer any) ([]byte, error) {
+	var body rowschema.Payload
 	if err := m.Quantise(answer, &body); err != nil {
 		return nil, err
 	}
@@ -258,10 +259,10 @@ func (g Hooks) bindHooks(declared *schema.Schema) (map[string]commandFunc, input
 		if i, ok := declared.CommandByName(f.name); ok {
 			c = declared.Command(i)
 		}
-		commands[f.name] = f.bind(c)
+		commands[f.name] = f.bind(rowschema.NewMessage(c.Args), rowschema.NewMessage(c.Answer))
 	}
 	if g.Input.bind == nil {
 		return commands, nil
 	}
-	return commands, g.Input.bind(declared.Input())
+	return commands, g.Input.bind(rowschema.NewMessage(declared.Input()))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -108,7 +109,7 @@ func (d *typedServer) encode(v any) []byte {
 		i, _ := s.CommandByName("find")
 		m = s.Command(i).Args
 	}
-	b, err := m.AppendValue(nil, v)
+	b, err := rowschema.NewMessage(m).AppendValue(nil, v)
 	require.NoError(d.t, err)
 	return b
 }
@@ -154,7 +155,7 @@ func TestAnswers(t *testing.T) {
 		var got found
 		if r.Code == wire.OK {
 			i, _ := d.core.Config().Schema.CommandByName("find")
-			require.NoError(t, d.core.Config().Schema.Command(i).Answer.ReadValue(r.Answer, &got))
+			require.NoError(t, rowschema.NewMessage(d.core.Config().Schema.Command(i).Answer).ReadValue(r.Answer, &got))
 		}
 		return got, r
 	}

@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -60,7 +60,7 @@ func (s *Session) endCommand(c *wire.Command) (bound int) {
 }
 
 // checkProvisionals reports whether the command names every provisional handle in its arguments.
-func (s *Session) checkProvisionals(m *schema.Message, args *schema.Payload) bool {
+func (s *Session) checkProvisionals(m *rowschema.Message, args *rowschema.Payload) bool {
 	lawful := true
 	m.References(args, func(h bulk.Handle) { lawful = lawful && (h.Valid() || s.IsProvisional(h)) })
 	return lawful
@@ -146,7 +146,7 @@ func (p *provisionals) nameInCommand(c *wire.Command) bool {
 // nameInInput makes the new provisional handles of an input those that the game may bind, and the
 // others null. A client repeats a handle in several inputs, since some are lost: it belongs to the
 // first that is applied.
-func (p *provisionals) nameInInput(m *schema.Message, input *schema.Payload) {
+func (p *provisionals) nameInInput(m *rowschema.Message, input *rowschema.Payload) {
 	next := p.nextInInput
 	m.KeepReferences(input, func(h bulk.Handle) bool {
 		if h.Valid() {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -48,14 +49,14 @@ func newProvisionalServer(t testing.TB) *provisionalServer {
 
 func (d *provisionalServer) args(v launch) []byte {
 	i, _ := d.core.Config().Schema.CommandByName("launch")
-	b, err := d.core.Config().Schema.Command(i).Args.AppendValue(nil, v)
+	b, err := rowschema.NewMessage(d.core.Config().Schema.Command(i).Args).AppendValue(nil, v)
 	require.NoError(d.t, err)
 	return b
 }
 
 // push sends an input for the next tick.
 func (d *provisionalServer) push(c *testClient, in fire) {
-	data, err := d.core.Config().Schema.Input().AppendValue(nil, in)
+	data, err := rowschema.NewMessage(d.core.Config().Schema.Input()).AppendValue(nil, in)
 	require.NoError(d.t, err)
 	m := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: uint32(d.world.Tick()) + 1, Data: data}}}
 	_, err = c.peer.ReceiveDatagram(m.Append(nil))

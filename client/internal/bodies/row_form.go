@@ -1,6 +1,7 @@
 package bodies
 
 import (
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world/motion"
@@ -8,22 +9,22 @@ import (
 
 // rowForm converts between exact states and the component body of rows.
 type rowForm struct {
-	component int            // body
-	offset    int            // of its values in a row
-	schema    *schema.Schema // has the component body alone
-	body      schema.Body    // scratch
-	values    [6]uint32      // scratch: of body
+	component int                  // body
+	offset    int                  // of its values in a row
+	alone     *rowschema.Component // body in a row of its own
+	body      schema.Body          // scratch
+	values    [6]uint32            // scratch: of body
 }
 
 // newRowForm returns the form of the rows of s, whose body is the one of form.
 func newRowForm(s, form *schema.Schema) rowForm {
 	n, _ := s.ByName(schema.BodyComponent)
-	return rowForm{component: n, offset: s.Component(n).Offset, schema: form}
+	return rowForm{component: n, offset: s.Component(n).Offset, alone: rowschema.New(form).Component(0)}
 }
 
 // gridOf returns the numbers that the body in the values of a row stands for.
 func (f *rowForm) gridOf(values []uint32) (g wire.Grid) {
-	f.schema.Restore(0, values[f.offset:f.offset+len(f.values)], &f.body)
+	f.alone.Restore(values[f.offset:f.offset+len(f.values)], &f.body)
 	copy(g[:3], f.body.Position[:])
 	copy(g[3:], f.body.Velocity[:])
 	return g
@@ -32,6 +33,6 @@ func (f *rowForm) gridOf(values []uint32) (g wire.Grid) {
 // quantise returns the values of a body in a row, valid until the next call.
 func (f *rowForm) quantise(s *motion.State) []uint32 {
 	f.body = schema.Body{Position: s.Position.Array(), Velocity: s.Velocity.Array()}
-	f.schema.Quantise(0, &f.body, f.values[:])
+	f.alone.Quantise(&f.body, f.values[:])
 	return f.values[:]
 }

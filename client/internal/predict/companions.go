@@ -46,7 +46,7 @@ func (p *Core) AddGroup(newRing func() (states Ring, number int)) (*Group, error
 	}
 	g.spare = append(g.spare, first)
 	for _, c := range first.parts {
-		for _, f := range p.schema.Fields(c.number) {
+		for _, f := range p.layout.Schema().Fields(c.number) {
 			g.secret = g.secret || f.Owner
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/client/internal/work"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -30,7 +31,7 @@ const (
 type Config struct {
 	Session Session
 	Schema  *schema.Schema // schema of the caller
-	Input   *schema.Message
+	Input   *rowschema.Message
 	TickHz  int // 0: unknown
 	Budget  *work.Budget
 	Snap    float64
@@ -51,7 +52,7 @@ type Core struct {
 	subject // the controlled entity
 	config  Config
 	session Session
-	schema  *schema.Schema
+	layout  *rowschema.Layout // of the caller's schema
 	window  uint32
 	failed  *StepError
 
@@ -103,7 +104,7 @@ type StepError struct {
 
 // New returns the prediction of a session. The error says what the schema lacks.
 func New(c Config) (*Core, error) {
-	p := &Core{config: c, session: c.Session, schema: c.Schema, inputs: inputRing{message: c.Input, values: c.Inputs}}
+	p := &Core{config: c, session: c.Session, layout: rowschema.New(c.Schema), inputs: inputRing{message: c.Input, values: c.Inputs}}
 	s, err := newSubject(p, c.States)
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (p *Core) controlledEntity() Entity {
 }
 
 // AddInput records the input of a tick and predicts it.
-func (p *Core) AddInput(tick uint32, body *schema.Payload) {
+func (p *Core) AddInput(tick uint32, body *rowschema.Payload) {
 	switch {
 	case p.failed != nil || p.stepping != 0:
 		return

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 )
 
 // blendHalfLife is the time after which half of a misprediction is still drawn.
@@ -71,7 +71,7 @@ func (b *blend) fadeOffset(now time.Duration) (passed time.Duration) {
 func (s *subject) moveByOffset() {
 	for i := range s.parts {
 		c := &s.parts[i]
-		s.of.schema.Move(c.number, c.at[scratch], s.blend.offset[c.first:c.first+c.count], 1)
+		c.of.Move(c.at[scratch], s.blend.offset[c.first:c.first+c.count], 1)
 	}
 }
 
@@ -89,9 +89,9 @@ func (s *subject) interpolateAt(tick float64) {
 	for i := range s.parts {
 		c := &s.parts[i]
 		way := s.blend.way[c.first : c.first+c.count]
-		s.of.schema.Offset(c.number, c.at[s.of.slotOf(from)], c.at[to], way)
+		c.of.Offset(c.at[s.of.slotOf(from)], c.at[to], way)
 		s.limitOffset(c.spans, way)
-		s.of.schema.Move(c.number, c.at[scratch], way, -left)
+		c.of.Move(c.at[scratch], way, -left)
 	}
 }
 
@@ -115,7 +115,7 @@ func (s *subject) addOffset() {
 	for i := range s.parts {
 		c := &s.parts[i]
 		way, offset := s.blend.way[c.first:c.first+c.count], s.blend.offset[c.first:c.first+c.count]
-		s.of.schema.Offset(c.number, c.at[scratch], c.at[older], way)
+		c.of.Offset(c.at[scratch], c.at[older], way)
 		for j, v := range way {
 			offset[j] += v
 		}
@@ -125,7 +125,7 @@ func (s *subject) addOffset() {
 
 // limitOffset makes the spans of an offset 0 that are too long to be blended, and turns go the
 // shorter way.
-func (s *subject) limitOffset(spans []schema.Span, offset []float64) {
+func (s *subject) limitOffset(spans []rowschema.Span, offset []float64) {
 	for _, span := range spans {
 		v := offset[span.First : span.First+span.Count]
 		length := 0.0

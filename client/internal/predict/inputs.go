@@ -1,10 +1,10 @@
 package predict
 
-import "github.com/worldd/worldd/replication/schema"
+import "github.com/worldd/worldd/internal/rowschema"
 
 // inputRing holds the newest inputs by their ticks, and the input held at the confirmed tick.
 type inputRing struct {
-	message *schema.Message
+	message *rowschema.Message
 	values  Ring
 	ticks   []uint32 // by slot; 0: none
 	newest  uint32   // 0: none
@@ -25,7 +25,7 @@ func (r *inputRing) slotOf(tick uint32) int {
 func (r *inputRing) hasInput(tick uint32) bool { return r.ticks[r.slotOf(tick)] == tick }
 
 // recordInput records the input for tick, and drops those for later ticks.
-func (r *inputRing) recordInput(tick uint32, body *schema.Payload) error {
+func (r *inputRing) recordInput(tick uint32, body *rowschema.Payload) error {
 	if tick < r.newest { // the server's time went back
 		r.dropRange(tick, r.newest)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/bodies"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/world/motion"
 )
 
@@ -35,8 +35,8 @@ type Session interface {
 type Entity interface {
 	Handle() bulk.Handle
 	Owned() bool
-	// Schema returns the server's schema.
-	Schema() *schema.Schema
+	// Layout returns the layout of the server's rows.
+	Layout() *rowschema.Layout
 	// ComponentOf returns the number of a component of the caller's schema, -1 if the entity
 	// lacks it.
 	ComponentOf(declared int) int

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -24,11 +25,12 @@ type subject struct {
 
 // part is a component of the state.
 type part struct {
-	number int   // in the caller's schema
-	field  int   // of the state; -1: the state is the component
-	at     []any // by slot of a state
+	number int                  // in the caller's schema
+	of     *rowschema.Component // of the caller's schema
+	field  int                  // of the state; -1: the state is the component
+	at     []any                // by slot of a state
 	texts  bool
-	spans  []schema.Span
+	spans  []rowschema.Span
 	first  int // its numbers in an offset
 	count  int
 	server int            // its number in the schema of the entity
@@ -37,7 +39,7 @@ type part struct {
 
 // newSubject returns a subject whose states are in a ring, which is still empty.
 func newSubject(p *Core, states Ring) (subject, error) {
-	parts, err := partsOf(p.schema, states.typ)
+	parts, err := partsOf(p.layout.Schema(), states.typ)
 	if err != nil {
 		return subject{}, err
 	}
@@ -45,9 +47,10 @@ func newSubject(p *Core, states Ring) (subject, error) {
 	numbers, most := 0, 0
 	for i := range parts {
 		c := &parts[i]
-		component := p.schema.Component(c.number)
-		first, end := p.schema.TextFieldsOf(c.number)
-		c.texts, c.spans, c.first = first < end, p.schema.Spans(c.number), numbers
+		component := p.layout.Schema().Component(c.number)
+		c.of = p.layout.Component(c.number)
+		first, end := c.of.TextFields()
+		c.texts, c.spans, c.first = first < end, c.of.Spans(), numbers
 		c.body = bodies.FieldsOf(component.Name, component.Type)
 		for _, span := range c.spans {
 			c.count += span.Count
@@ -139,7 +142,7 @@ func (s *subject) bindTo(e Entity) bool {
 func (s *subject) restoreFrom(e Entity, slot int) {
 	for i := range s.parts {
 		c := &s.parts[i]
-		e.Schema().Adopt(c.server, e.Newest(c.server), c.at[slot])
+		e.Layout().Component(c.server).Adopt(e.Newest(c.server), c.at[slot])
 		if c.body == nil {
 			continue
 		}
@@ -156,7 +159,7 @@ func (s *subject) equalsNewest(e Entity, slot int) bool {
 		c := &s.parts[i]
 		want := e.Newest(c.server)
 		got := s.values[:len(want)]
-		e.Schema().Quantise(c.server, c.at[slot], got)
+		e.Layout().Component(c.server).Quantise(c.at[slot], got)
 		if !slices.Equal(got, want) {
 			return false
 		}
@@ -176,7 +179,7 @@ func (s *subject) matchesNewest(e Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
 		want := e.Newest(c.server)
-		if !e.Schema().Near(c.server, want, c.at[slot]) {
+		if !e.Layout().Component(c.server).Near(want, c.at[slot]) {
 			return false
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -81,11 +81,11 @@ func (c *coder) remember(i int) {
 
 // each calls f with every row in a frame's packet, and the number of unchanged rows skipped
 // before it.
-func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row, gap int)) {
+func (c *coder) each(r *recording, frame, base, older int, f func(row rowschema.Row, gap int)) {
 	c.begin(r, frame, base, older)
 	for _, i := range c.moving {
 		c.remember(i)
-		f(schema.Row{Mask: 1, Values: r.row(frame, i)}, 0)
+		f(rowschema.Row{Mask: 1, Values: r.row(frame, i)}, 0)
 		if i == 0 {
 			c.codec.SetAnchor(&c.anchor, 0, r.row(frame, 0), c.past.Base, c.past.Older)
 		}
@@ -98,7 +98,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row
 			continue
 		}
 		c.remember(i)
-		f(schema.Row{Mask: 1, Values: now}, gap)
+		f(rowschema.Row{Mask: 1, Values: now}, gap)
 		gap = 0
 	}
 }
@@ -107,7 +107,7 @@ func (c *coder) each(r *recording, frame, base, older int, f func(row schema.Row
 func (c *coder) encode(r *recording, frame, base, older int) {
 	c.chunks.Reset()
 	c.parts = c.parts[:0]
-	c.each(r, frame, base, older, func(row schema.Row, gap int) {
+	c.each(r, frame, base, older, func(row rowschema.Row, gap int) {
 		c.parts = append(c.parts, piece{gap, c.chunks.Add(c.codec, row, &c.past)})
 	})
 }
@@ -135,7 +135,7 @@ func (c *coder) decode(r *recording, frame, base, older int, packet []byte, out 
 	reader.Reset(packet)
 	copy(out, r.frames[base])
 	read := func(i int) error {
-		row := schema.Row{Mask: 1, Values: out[i][:]}
+		row := rowschema.Row{Mask: 1, Values: out[i][:]}
 		return c.codec.Read(&reader, &row, &c.past)
 	}
 	c.begin(r, frame, base, older)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtrain"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -110,7 +111,7 @@ func samples(s *schema.Schema, recordings []*recording, age, apart int) func(yie
 			b := newBaselines(len(r.frames), age, apart, 0)
 			for frame := age; frame < len(r.frames); frame++ {
 				base, older := b.of(frame)
-				c.each(r, frame, base, older, func(row schema.Row, _ int) {
+				c.each(r, frame, base, older, func(row rowschema.Row, _ int) {
 					yield(rowtrain.Sample{Row: row, Past: &c.past})
 				})
 			}

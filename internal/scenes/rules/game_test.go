@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
@@ -110,7 +111,7 @@ func TestCombatRefusals(t *testing.T) {
 // TestInputSize: the typed input has the size of the raw one before it.
 func TestInputSize(t *testing.T) {
 	for _, stick := range []steering.Stick{{}, {X: -128, Z: 127}} {
-		b, err := messages.Schema.Input().AppendValue(nil, stick)
+		b, err := rowschema.NewMessage(messages.Schema.Input()).AppendValue(nil, stick)
 		require.NoError(t, err)
 		require.Len(t, b, 2)
 	}

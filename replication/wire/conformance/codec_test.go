@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 func TestCodecConformance(t *testing.T) {
@@ -49,8 +49,8 @@ func TestCodecConformance(t *testing.T) {
 }
 
 func TestCodecConformanceShapes(t *testing.T) {
-	s := rowschema.New()
-	rowschema.Define[rowtest.Everything](s, "everything")
+	s := schema.New()
+	schema.Define[rowtest.Everything](s, "everything")
 	require.NoError(t, s.Err())
 	parts := codecParts(parseSchemaText(t, s.Text()), true)
 	require.Equal(t, "PQfqvNnNNffnbbffa", parts[0].shape)

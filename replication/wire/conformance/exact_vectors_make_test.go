@@ -10,8 +10,9 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -22,18 +23,18 @@ const (
 )
 
 // exactSchema is the schema of exact.jsonl.
-func exactSchema(t testing.TB) *rowschema.Schema {
-	s := rowschema.New()
-	rowschema.Define[rowschema.Body](s, "body")
+func exactSchema(t testing.TB) *schema.Schema {
+	s := schema.New()
+	schema.Define[schema.Body](s, "body")
 	require.NoError(t, s.Err())
-	require.NoError(t, s.AddKind(rowschema.EntityKind{Name: "stone", Body: &rowschema.KindBody{InvMass: 1, Coupling: 0.125, Radius: 0.5, Layers: 1}}))
-	require.NoError(t, s.SetMotion(rowschema.Motion{TickHz: exactTickHz, Gravity: 9.81, MaxSpeed: 128, HalfX: 100, Height: 20, HalfZ: 50, RestSpeed: 0.08, RestTicks: exactRestTicks}))
+	require.NoError(t, s.AddKind(schema.EntityKind{Name: "stone", Body: &schema.KindBody{InvMass: 1, Coupling: 0.125, Radius: 0.5, Layers: 1}}))
+	require.NoError(t, s.SetMotion(schema.Motion{TickHz: exactTickHz, Gravity: 9.81, MaxSpeed: 128, HalfX: 100, Height: 20, HalfZ: 50, RestSpeed: 0.08, RestTicks: exactRestTicks}))
 	return s
 }
 
 // exactMaker makes the lines of exact.jsonl.
 type exactMaker struct {
-	schema *rowschema.Schema
+	schema *schema.Schema
 	lines  []exactLine
 }
 
@@ -41,7 +42,7 @@ type exactMaker struct {
 var refused = exactRead{Error: "bad-message"}
 
 // exactLines returns the lines without what is read of them, but for whether it is an error.
-func exactLines(t testing.TB, s *rowschema.Schema) []exactLine {
+func exactLines(t testing.TB, s *schema.Schema) []exactLine {
 	m := &exactMaker{schema: s}
 	m.enters()
 	m.programs()
@@ -83,11 +84,11 @@ var (
 // enter returns an Enter with the exact state b.
 func (m *exactMaker) enter(e wire.Exact, b wire.BodyState) []byte {
 	row := rowtest.NewRow(m.schema, 0)
-	quantised := rowschema.Body{Position: b.Position, Velocity: b.Velocity}
+	quantised := schema.Body{Position: b.Position, Velocity: b.Velocity}
 	rowtest.Set(m.schema, &row, "body", quantised)
-	m.schema.Restore(0, row.Values, &quantised)
+	rowschema.New(m.schema).Component(0).Restore(row.Values, &quantised)
 	var w bitio.Writer
-	m.schema.AppendFull(&w, row)
+	rowschema.New(m.schema).AppendFull(&w, row)
 	wire.AppendBody(&w, e.Form, &b, gridOfBody(&quantised))
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(300, 7), Exact: e, Row: w.Bytes()})
 }

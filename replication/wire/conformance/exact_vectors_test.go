@@ -17,8 +17,9 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -196,7 +197,7 @@ func (f *exactFile) rowByPage(s *pageDecoder, r *exactRow, tickHz uint64) *rowLi
 }
 
 // byPackage reads a line with the package.
-func (f *exactFile) byPackage(t testing.TB, s *rowschema.Schema, l exactLine) exactRead {
+func (f *exactFile) byPackage(t testing.TB, s *schema.Schema, l exactLine) exactRead {
 	got, err := f.readLine(t, s, l)
 	if err != nil {
 		require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%v", err)
@@ -205,7 +206,7 @@ func (f *exactFile) byPackage(t testing.TB, s *rowschema.Schema, l exactLine) ex
 	return got
 }
 
-func (f *exactFile) readLine(t testing.TB, s *rowschema.Schema, l exactLine) (got exactRead, err error) {
+func (f *exactFile) readLine(t testing.TB, s *schema.Schema, l exactLine) (got exactRead, err error) {
 	var r bitio.Reader
 	maxBack := wire.MaxBack(int(f.tickHzOf(l)))
 	switch {
@@ -255,7 +256,7 @@ func (f *exactFile) readLine(t testing.TB, s *rowschema.Schema, l exactLine) (go
 func ptr[T any](v T) *T { return &v }
 
 // recordOf reads a record with the package.
-func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick, maxBack uint32) (l extensionLine, err error) {
+func (f *exactFile) recordOf(s *schema.Schema, r wire.Record, tick, maxBack uint32) (l extensionLine, err error) {
 	effect := func(h bulk.Handle) { l.Slot, l.Generation = h.Index(), h.Generation() }
 	if r.Op == wire.OpEnter {
 		row, body, err := readExactEnter(s, r, tick, maxBack, uint32(f.restTicks))
@@ -299,16 +300,16 @@ func (f *exactFile) recordOf(s *rowschema.Schema, r wire.Record, tick, maxBack u
 }
 
 // readExactEnter reads the row of an exact Enter and what follows it.
-func readExactEnter(s *rowschema.Schema, r wire.Record, tick, maxBack, restTicks uint32) (row rowschema.Row, body wire.BodyState, err error) {
+func readExactEnter(s *schema.Schema, r wire.Record, tick, maxBack, restTicks uint32) (row rowschema.Row, body wire.BodyState, err error) {
 	var bits bitio.Reader
 	bits.Reset(r.Row)
 	row = rowtest.NewRow(s, 0)
 	row.Owned = r.Owned
-	if err := s.ReadFull(&bits, &row); err != nil {
+	if err := rowschema.New(s).ReadFull(&bits, &row); err != nil {
 		return row, body, err
 	}
-	var quantised rowschema.Body
-	s.Restore(0, row.Values, &quantised)
+	var quantised schema.Body
+	rowschema.New(s).Component(0).Restore(row.Values, &quantised)
 	body = wire.ReadBody(&bits, r.Exact.Form, gridOfBody(&quantised), restTicks)
 	if err := r.Exact.CheckBack(tick, maxBack); err != nil {
 		return row, body, err
@@ -316,7 +317,7 @@ func readExactEnter(s *rowschema.Schema, r wire.Record, tick, maxBack, restTicks
 	return row, body, wire.ExpectEnd(&bits)
 }
 
-func gridOfBody(b *rowschema.Body) *wire.Grid {
+func gridOfBody(b *schema.Body) *wire.Grid {
 	return &wire.Grid{b.Position[0], b.Position[1], b.Position[2], b.Velocity[0], b.Velocity[1], b.Velocity[2]}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/wiretest"
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // valuesOf returns the fields of a message in the form that pageDecoder.message returns.
@@ -74,8 +74,8 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceSchemaHash(t *testing.T) {
-	s := rowschema.New()
-	rowschema.Define[rowschema.Body](s, "body")
+	s := schema.New()
+	schema.Define[schema.Body](s, "body")
 	require.NoError(t, s.Err())
 	h := uint64(0xcbf29ce484222325)
 	for _, c := range []byte(s.Text()) {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 

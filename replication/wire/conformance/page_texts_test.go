@@ -9,7 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 

@@ -18,8 +18,9 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -144,10 +145,10 @@ var rowCaseNames = []string{
 	"turns", "flags", "stamps", "raw", "steady", "fours", "numbers", "seats", "everything",
 }
 
-func rowSchemas(t testing.TB) map[string]*rowschema.Schema {
-	all := map[string]*rowschema.Schema{}
-	add := func(name string, adders ...func(*rowschema.Schema) error) {
-		s := rowschema.New()
+func rowSchemas(t testing.TB) map[string]*schema.Schema {
+	all := map[string]*schema.Schema{}
+	add := func(name string, adders ...func(*schema.Schema) error) {
+		s := schema.New()
 		for _, add := range adders {
 			require.NoError(t, add(s))
 		}
@@ -155,7 +156,7 @@ func rowSchemas(t testing.TB) map[string]*rowschema.Schema {
 		all[name] = s
 	}
 	add("cube", component[rowtest.Cube])
-	add("body", component[rowschema.Body])
+	add("body", component[schema.Body])
 	add("everything", component[rowtest.Everything])
 	add("turns", component[rowTurns])
 	add("steady", component[rowSteady], component[rowTurns])
@@ -176,15 +177,15 @@ func rowSchemas(t testing.TB) map[string]*rowschema.Schema {
 }
 
 // component adds T under the name of its type.
-func component[T any](s *rowschema.Schema) error {
-	rowschema.Define[T](s, fmt.Sprintf("c%d", s.Components()))
+func component[T any](s *schema.Schema) error {
+	schema.Define[T](s, fmt.Sprintf("c%d", s.Components()))
 	return s.Err()
 }
 
 // rowMaker makes candidates for the vectors of rows.
 type rowMaker struct {
 	*rand.Rand
-	schema     *rowschema.Schema
+	schema     *schema.Schema
 	components []pageComponent
 	codec      *rowcodec.Codec
 	page       codingTables

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/rowcodec"
-	rowschema "github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // schemaVectors is the file of schema texts: see testdata/vectors/README.md.
@@ -66,7 +66,7 @@ func TestSchemaVectors(t *testing.T) {
 	}
 	valid := 0
 	for i, l := range readSchemaVectors(t) {
-		s, err := rowschema.Parse(l.content())
+		s, err := schema.Parse(l.content())
 		if err == nil {
 			err = rowcodec.CheckRows(s)
 		}

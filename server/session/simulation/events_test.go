@@ -3,6 +3,7 @@ package simulation
 import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -264,7 +265,7 @@ func (c *simClient) noteEvents(h wire.StateHeader) {
 	for e := range h.StateEvents() {
 		var spark Spark
 		declared := s.schema.Event(int(e.Number))
-		s.must(declared.Message.ReadValue(e.Body, &spark))
+		s.must(rowschema.NewMessage(declared.Message).ReadValue(e.Body, &spark))
 		if !declared.Unreliable || e.Age > 60 {
 			s.fail("R11", "client %d is sent event %d of %d ticks before", c.number, e.Number, e.Age)
 		}
@@ -279,7 +280,7 @@ func (c *simClient) noteEvents(h wire.StateHeader) {
 func (c *simClient) noteNewborn(r wire.Record) {
 	s := c.sim
 	var shout Shout
-	s.must(s.schema.Event(int(r.Number)).Message.ReadValue(r.Data, &shout))
+	s.must(rowschema.NewMessage(s.schema.Event(int(r.Number)).Message).ReadValue(r.Data, &shout))
 	if l := s.lives[shout.Who]; l != nil {
 		c.noteSentHandle(l)
 		c.ofServer(l).sent = true

@@ -270,7 +270,7 @@ func (s *sim) spawnedValues(h bulk.Handle, tick uint32) state {
 	p, v := body.Position, body.Velocity
 	n, _ := s.schema.ByName(schema.BodyComponent)
 	spec := s.schema.Component(n)
-	s.schema.Quantise(n, &schema.Body{Position: p.Array(), Velocity: v.Array()}, values[spec.Offset:spec.Offset+spec.Values])
+	s.rows.Component(n).Quantise(&schema.Body{Position: p.Array(), Velocity: v.Array()}, values[spec.Offset:spec.Offset+spec.Values])
 	return state{tick, values}
 }
 

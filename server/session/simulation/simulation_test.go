@@ -12,6 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -97,7 +98,8 @@ type sim struct {
 	rng    *rand.Rand // of initial positions, connections and forged handles
 	tick   int
 	schema *schema.Schema
-	values []uint32 // scratch
+	rows   *rowschema.Layout // of schema
+	values []uint32          // scratch
 
 	core          *session.Core
 	pace, paced   int // setPace: the pace, and the tick since when
@@ -270,10 +272,8 @@ func (s *sim) makeSchema() {
 	schema.Define[Identity](s.schema, "identity")
 	schema.Define[Target](s.schema, "target")
 	schema.Define[Purse](s.schema, "purse")
-	s.must(s.schema.Err())
 	if s.script.has("ride") {
 		schema.Define[Seat](s.schema, "seat")
-		s.must(s.schema.Err())
 	}
 	s.declareTyped()
 	if s.script.hasEvents() {
@@ -282,9 +282,10 @@ func (s *sim) makeSchema() {
 	}
 	if s.script.has("rename") {
 		schema.Define[Tag](s.schema, "tag")
-		s.must(s.schema.Err())
 	}
-	s.values = make([]uint32, s.schema.Values())
+	s.must(s.schema.Err())
+	s.rows = rowschema.New(s.schema)
+	s.values = make([]uint32, s.rows.Values())
 }
 
 func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
@@ -521,7 +522,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 	put := func(name string, v any) {
 		n, _ := s.schema.ByName(name)
 		spec := s.schema.Component(n)
-		s.schema.Quantise(n, v, values[spec.Offset:spec.Offset+spec.Values])
+		s.rows.Component(n).Quantise(v, values[spec.Offset:spec.Offset+spec.Values])
 	}
 	if p, v, ok := s.world.Slots().Body(h.Index()); ok {
 		put(schema.BodyComponent, &schema.Body{Position: p.Array(), Velocity: v.Array()})
@@ -617,7 +618,7 @@ func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error 
 func (s *sim) seen(values []uint32, owned bool) []uint32 {
 	values = slices.Clone(values)
 	if !owned && values != nil {
-		s.schema.HideOwned(schema.Row{Values: values})
+		s.rows.HideOwned(rowschema.Row{Values: values})
 	}
 	return values
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -110,7 +111,7 @@ func (s *bodySession) snapshot(h wire.StateHeader, rows ...bodyRow) *bodySession
 			base, _ := s.k.quantise(r.base)
 			past = &rowcodec.Past{Base: base, Age: r.age - r.back}
 		}
-		s.k.codec.Append(&w, schema.Row{Mask: 1, Values: values}, past)
+		s.k.codec.Append(&w, rowschema.Row{Mask: 1, Values: values}, past)
 		wire.AppendBody(&w, wire.FormOf(&r.state, &grid), &r.state, &grid)
 	}
 	s.steps = append(s.steps, vectors.Step{Datagram: w.Bytes()})
@@ -126,8 +127,8 @@ func (s *bodySession) complete(seq, tick uint32) *bodySession {
 func (k *bodyCases) quantise(s wire.BodyState) (values []uint32, g wire.Grid) {
 	b := schema.Body{Position: s.Position, Velocity: s.Velocity}
 	values = make([]uint32, k.schema.Values())
-	k.schema.Quantise(0, &b, values)
-	k.schema.Restore(0, values, &b)
+	rowschema.New(k.schema).Component(0).Quantise(&b, values)
+	rowschema.New(k.schema).Component(0).Restore(values, &b)
 	copy(g[:3], b.Position[:])
 	copy(g[3:], b.Velocity[:])
 	return values, g
@@ -140,7 +141,7 @@ func (s *bodySession) enter(slot, kind uint32, b wire.BodyState, back uint32) []
 	values, grid := s.k.quantise(b)
 	form := wire.FormOf(&b, &grid)
 	var w bitio.Writer
-	s.k.schema.AppendFull(&w, schema.Row{Mask: 1, Values: values})
+	rowschema.New(s.k.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: values})
 	wire.AppendBody(&w, form, &b, &grid)
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: s.handle(slot), Kind: kind, Row: w.Bytes(), Exact: wire.Exact{Form: form, Back: back}})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -22,7 +23,7 @@ type crowd struct {
 	t      *testing.T
 	schema *schema.Schema
 	codec  *rowcodec.Codec
-	rows   []schema.Row
+	rows   []rowschema.Row
 }
 
 // newCrowd returns a crowd of 18 rows with all components, 7 with a purse, 2 with none, one
@@ -41,8 +42,8 @@ func newCrowd(t *testing.T) *crowd {
 		{1, 9, vectors.HeavyLamps},
 	} {
 		for range kind.number {
-			row := schema.Row{Mask: kind.mask, Values: make([]uint32, s.Values())}
-			require.Equal(t, kind.load, s.Load(row.Mask))
+			row := rowschema.Row{Mask: kind.mask, Values: make([]uint32, s.Values())}
+			require.Equal(t, kind.load, rowschema.New(s).Load(row.Mask))
 			if n := uint32(len(k.rows)); row.Mask&vectors.HeavyPurse != 0 {
 				row.Values[s.Values()-1] = 10 * n
 			} else if row.Mask&vectors.HeavyLamps != 0 {
@@ -61,7 +62,7 @@ func (k *crowd) entered() []byte {
 	body := wire.AppendStructureHeader(nil, 1, heavyTick)
 	for slot, row := range k.rows {
 		var w bitio.Writer
-		k.schema.AppendFull(&w, row)
+		rowschema.New(k.schema).AppendFull(&w, row)
 		body = wire.AppendRecord(body, wire.Record{Op: wire.OpEnter, Handle: k.handle(slot), Kind: 1, Row: w.Bytes()})
 	}
 	return wire.AppendFrame(nil, wire.TypeStructure, body)
@@ -75,7 +76,7 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 	var fold uint64
 	for _, slot := range slots {
 		fold = wire.Fold(fold, k.handle(slot))
-		load += k.schema.Load(k.rows[slot].Mask)
+		load += rowschema.New(k.schema).Load(k.rows[slot].Mask)
 	}
 	h.Fold = wire.Fold16(fold)
 	coding := wire.RowCoding{Usual: wire.Baseline{Age: age}}

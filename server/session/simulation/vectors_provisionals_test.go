@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -44,7 +45,7 @@ func (k *provisionalStock) enter(h bulk.Handle) wire.Record {
 	var w bitio.Writer
 	values := make([]uint32, k.schema.Values())
 	values[0] = 3
-	k.schema.AppendFull(&w, schema.Row{Mask: 1, Values: values})
+	rowschema.New(k.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: values})
 	return wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -43,8 +44,8 @@ const plain = 5
 func (k *riders) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), stockFloor) }
 
 // row returns the state of an entity at a tick.
-func (k *riders) row(slot int, tick uint32) schema.Row {
-	row := schema.Row{Mask: vectors.HeavyRide, Values: make([]uint32, k.schema.Values())}
+func (k *riders) row(slot int, tick uint32) rowschema.Row {
+	row := rowschema.Row{Mask: vectors.HeavyRide, Values: make([]uint32, k.schema.Values())}
 	if slot == plain {
 		row.Mask = vectors.HeavyPurse
 		row.Values[k.schema.Values()-1] = tick
@@ -64,7 +65,7 @@ func (k *riders) enter(first, ticks, tick uint32, slots ...int) []byte {
 	var records [][]byte
 	for _, slot := range slots {
 		var w bitio.Writer
-		k.schema.AppendFull(&w, k.row(slot, tick))
+		rowschema.New(k.schema).AppendFull(&w, k.row(slot, tick))
 		records = append(records, wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: k.handle(slot), Kind: 1, Row: w.Bytes()}))
 	}
 	return structureAt(first, ticks, records...)

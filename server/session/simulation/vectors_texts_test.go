@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
-	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -76,8 +76,8 @@ func (k *textStock) bad(name, about string, steps ...vectors.Step) {
 	k.add(wire.BadMessage, name, about, steps...)
 }
 
-func (k *textStock) row(mask uint32, owned bool) schema.Row {
-	row := schema.Row{Mask: mask, Owned: owned, Values: make([]uint32, k.schema.Values())}
+func (k *textStock) row(mask uint32, owned bool) rowschema.Row {
+	row := rowschema.Row{Mask: mask, Owned: owned, Values: make([]uint32, k.schema.Values())}
 	if mask&vectors.TextsTitle != 0 {
 		row.Values[0] = 7
 	}
@@ -87,7 +87,7 @@ func (k *textStock) row(mask uint32, owned bool) schema.Row {
 // enter returns an Enter; texts follow if it has any.
 func (k *textStock) enter(h bulk.Handle, mask uint32, owned bool, texts ...byte) []byte {
 	var w bitio.Writer
-	k.schema.AppendFull(&w, k.row(mask, owned))
+	rowschema.New(k.schema).AppendFull(&w, k.row(mask, owned))
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Owned: owned, Row: w.Bytes(), Data: texts})
 }
 
@@ -123,12 +123,12 @@ func structureOf(first, ticks uint32, records ...[]byte) vectors.Step {
 
 // chime returns the body of a reliable event.
 func (k *textStock) chime(serial uint32, who bulk.Handle, texts ...string) []byte {
-	return k.schema.Event(chimeEvent).Message.Append(nil, &schema.Payload{Values: []uint32{serial, who.Index(), who.Generation()}, Texts: append(texts, "", "")[:2]})
+	return rowschema.NewMessage(k.schema.Event(chimeEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{serial, who.Index(), who.Generation()}, Texts: append(texts, "", "")[:2]})
 }
 
 // flash returns the body of an unreliable event.
 func (k *textStock) flash(x uint32, text string) []byte {
-	return k.schema.Event(flashEvent).Message.Append(nil, &schema.Payload{Values: []uint32{x, 2, 3}, Texts: []string{text}})
+	return rowschema.NewMessage(k.schema.Event(flashEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{x, 2, 3}, Texts: []string{text}})
 }
 
 // said returns an event of a datagram.
@@ -289,7 +289,7 @@ func (k *textStock) wrongBodies() {
 	bad("ref to an even tenant", "a server sends no provisional handles", referring(0, 2, 1, 4, 0, 2, 2, 4))
 	bad("ref beyond all slots", "a ref of the slot 2^24", referring(3, 2, 1<<24, 32, 0, 2, 1, 4))
 	bad("long ref", "an index that takes 8 bits for 4", referring(1, 2, 1, 8, 0, 2, 1, 4))
-	over := k.schema.Event(flashEvent).Message.Append(nil, &schema.Payload{Values: []uint32{8192, 0, 0}, Texts: []string{""}})
+	over := rowschema.NewMessage(k.schema.Event(flashEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{8192, 0, 0}, Texts: []string{""}})
 	var w bitio.Writer
 	for _, x := range []uint64{8193, 0, 0} {
 		w.Write(x, 14)
@@ -391,7 +391,7 @@ func (k *textStock) answers() {
 	}
 	m := k.schema.Command(0).Answer
 	reply := func(words string) []byte {
-		return m.Append(nil, &schema.Payload{Values: []uint32{1, stockFloor, 1024}, Texts: []string{words}})
+		return rowschema.NewMessage(m).Append(nil, &rowschema.Payload{Values: []uint32{1, stockFloor, 1024}, Texts: []string{words}})
 	}
 	k.good("answers", "answers out of order, a refusal, a Result without an answer, and one that answers none",
 		ask(1, ""), ask(2, "why?"), order(3), result(2, wire.OK, reply(strings.Repeat("a", 300))), result(1, wire.CommandRefused, nil), result(3, wire.OK, nil), result(2, wire.OK, reply("")), result(9, wire.OK, nil))

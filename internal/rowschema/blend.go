@@ -1,8 +1,10 @@
-package schema
+package rowschema
 
 import (
 	"math"
 	"unsafe"
+
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // Blend interpolates between two states of a component for rendering, and writes the
@@ -16,41 +18,40 @@ import (
 //	all others              from below ratio 1, to otherwise
 //
 // Above 1 only fields with predict=linear are extrapolated; they stay in their range.
-func (s *Schema) Blend(component int, owner bool, from, to []uint32, ratio float64, v any) {
-	c := &s.components[component]
+func (c *Component) Blend(owner bool, from, to []uint32, ratio float64, v any) {
 	p := c.structAt(v)
 	near := from
 	if ratio >= 1 {
 		near = to
 	}
-	s.restore(component, owner, near, p)
-	for i := c.first; i < c.last; i++ {
-		f := &s.fields[i]
-		if at := f.Index - c.Offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == KindRaw64) {
+	restore(c.fields, c.offset, owner, near, p)
+	for i := range c.fields {
+		f := &c.fields[i]
+		if at := f.Index - c.offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == schema.KindRaw64) {
 			f.blend(from[at:], to[at:], ratio, unsafe.Add(p, f.offset))
 		}
 	}
 }
 
 // moves reports whether the field at ratio differs from both states.
-func (f *Field) moves(ratio float64) bool {
+func (f *field) moves(ratio float64) bool {
 	if ratio <= 0 || ratio >= 1 && !f.Linear {
 		return false
 	}
 	return f.memory == memFloat32 || f.memory == memFloat64 || f.memory == memRotation
 }
 
-func (f *Field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
-	if f.Kind == KindRotation {
+func (f *field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
+	if f.Kind == schema.KindRotation {
 		*(*[4]float32)(at) = nlerp(f.quaternion(from[0]), f.quaternion(to[0]), ratio)
 		return
 	}
 	var v float64
 	switch {
-	case f.Ranged:
+	case f.ranged:
 		a, b := float64(from[0]), float64(to[0])
 		n := min(max(a+float64((b-a)*ratio), 0), float64(f.Max))
-		v = f.low + float64(n*f.step)
+		v = f.Low + float64(n*f.Step)
 	case f.angle:
 		v = f.lerpAngle(from[0], to[0], ratio)
 	case f.memory == memFloat32:
@@ -76,7 +77,7 @@ func lerp(a, b, ratio float64) float64 {
 }
 
 // lerpAngle interpolates between two angles the shorter way, in radians from -pi to pi.
-func (f *Field) lerpAngle(from, to uint32, ratio float64) float64 {
+func (f *field) lerpAngle(from, to uint32, ratio float64) float64 {
 	unused := 32 - f.Bits
 	way := math.Ldexp(float64(int32((to-from)<<unused)>>unused), -int(f.Bits)) // of the whole turn
 	v := math.Ldexp(float64(from), -int(f.Bits)) + float64(way*ratio)

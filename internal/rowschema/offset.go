@@ -1,4 +1,4 @@
-package schema
+package rowschema
 
 import (
 	"math"
@@ -15,14 +15,13 @@ type Span struct {
 	Turn bool
 }
 
-// Spans returns the spans of a component's offsets, in order: one for each vector, other
+// Spans returns the spans of the component's offsets, in order: one for each vector, other
 // float, angle and quaternion. The other fields have none.
-func (s *Schema) Spans(component int) (spans []Span) {
-	c := &s.components[component]
-	fields, next := s.fields[c.first:c.last], 0
-	for i := 0; i < len(fields); i++ {
+func (c *Component) Spans() (spans []Span) {
+	next := 0
+	for i := 0; i < len(c.fields); i++ {
 		span := Span{First: next}
-		switch f := &fields[i]; {
+		switch f := &c.fields[i]; {
 		case f.Vector:
 			span.Count = 3
 			i += 2
@@ -39,16 +38,15 @@ func (s *Schema) Spans(component int) (spans []Span) {
 	return spans
 }
 
-func (f *Field) isFloat() bool { return f.memory == memFloat32 || f.memory == memFloat64 }
+func (f *field) isFloat() bool { return f.memory == memFloat32 || f.memory == memFloat64 }
 
-// Offset writes how far the component at to is from the one at from, both pointers to the
+// Offset writes how far the struct at to is from the one at from, both pointers to the
 // component's type, to out: the numbers of all spans. Turns go the shorter way. A
 // difference that is not finite counts as 0.
-func (s *Schema) Offset(component int, from, to any, out []float64) {
-	c := &s.components[component]
+func (c *Component) Offset(from, to any, out []float64) {
 	a, b, n := c.structAt(from), c.structAt(to), 0
-	for i := c.first; i < c.last; i++ {
-		f := &s.fields[i]
+	for i := range c.fields {
+		f := &c.fields[i]
 		switch {
 		case f.memory == memRotation:
 			turn := rotationBetween((*[4]float32)(unsafe.Add(a, f.offset)), (*[4]float32)(unsafe.Add(b, f.offset)))
@@ -67,13 +65,12 @@ func (s *Schema) Offset(component int, from, to any, out []float64) {
 	}
 }
 
-// Move moves the component at v by share of an offset. A NaN first becomes what Quantise
+// Move moves the struct at v by share of an offset. A NaN first becomes what Quantise
 // makes of it.
-func (s *Schema) Move(component int, v any, by []float64, share float64) {
-	c := &s.components[component]
+func (c *Component) Move(v any, by []float64, share float64) {
 	p, n := c.structAt(v), 0
-	for i := c.first; i < c.last; i++ {
-		f := &s.fields[i]
+	for i := range c.fields {
+		f := &c.fields[i]
 		switch at := unsafe.Add(p, f.offset); {
 		case f.memory == memRotation:
 			f.rotate((*[4]float32)(at), [3]float64(by[n:n+3]), share)
@@ -89,9 +86,9 @@ func (s *Schema) Move(component int, v any, by []float64, share float64) {
 }
 
 // finite returns x, or if it is a NaN the value that Quantise replaces it by.
-func (f *Field) finite(x float64) float64 {
+func (f *field) finite(x float64) float64 {
 	switch {
-	case x == x || !f.Ranged && !f.angle:
+	case x == x || !f.ranged && !f.angle:
 		return x
 	case f.angle:
 		return 0
@@ -99,14 +96,14 @@ func (f *Field) finite(x float64) float64 {
 	return f.value(f.number(x))
 }
 
-func (f *Field) load(at unsafe.Pointer) float64 {
+func (f *field) load(at unsafe.Pointer) float64 {
 	if f.memory == memFloat32 {
 		return float64(*(*float32)(at))
 	}
 	return *(*float64)(at)
 }
 
-func (f *Field) store(at unsafe.Pointer, x float64) {
+func (f *field) store(at unsafe.Pointer, x float64) {
 	if f.memory == memFloat32 {
 		*(*float32)(at) = float32(x)
 	} else {
@@ -130,7 +127,7 @@ func rotationBetween(a, b *[4]float32) (turn [3]float64) {
 }
 
 // rotate turns q by share of turn.
-func (f *Field) rotate(q *[4]float32, turn [3]float64, share float64) {
+func (f *field) rotate(q *[4]float32, turn [3]float64, share float64) {
 	if q[0] != q[0] || q[1] != q[1] || q[2] != q[2] || q[3] != q[3] {
 		*q = f.quaternion(f.smallestThree(q))
 	}

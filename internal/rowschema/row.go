@@ -1,4 +1,4 @@
-package schema
+package rowschema
 
 import (
 	"math/bits"
@@ -6,6 +6,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 type Row struct {
 	Mask   uint32
 	Owned  bool     // the receiver owns the entity
-	Values []uint32 // length Schema.Values()
+	Values []uint32 // length Layout.Values()
 }
 
 // Shares holds the number of bits of each component in a row, 16 bits each, four to a
@@ -45,23 +46,23 @@ func (s *Shares) Add(component, bits int) {
 // AppendFull writes row as in an Enter record: the mask, then in full every field of the
 // present components that the receiver is sent. It returns the bits of each component,
 // without the mask.
-func (s *Schema) AppendFull(w *bitio.Writer, row Row) Shares {
-	w.Write(uint64(row.Mask), uint(len(s.components)))
-	return s.AppendFields(w, row)
+func (l *Layout) AppendFull(w *bitio.Writer, row Row) Shares {
+	w.Write(uint64(row.Mask), uint(len(l.components)))
+	return l.AppendFields(w, row)
 }
 
 // AppendFields is AppendFull without the mask, for readers that know it.
-func (s *Schema) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
-	s.mustFit(row)
-	for i := range s.components {
+func (l *Layout) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
+	l.mustFit(row)
+	for i := range l.components {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
-		c := &s.components[i]
+		c := &l.components[i]
 		from := w.Bits()
-		for j := c.first; j < c.last; j++ {
-			if s.fields[j].SentTo(row.Owned) {
-				s.fields[j].Append(w, row.Values)
+		for j := range c.fields {
+			if c.fields[j].SentTo(row.Owned) {
+				AppendField(w, &c.fields[j].Field, row.Values)
 			}
 		}
 		shares.Add(i, w.Bits()-from)
@@ -70,21 +71,21 @@ func (s *Schema) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 }
 
 // mustFit asserts that row belongs to this schema.
-func (s *Schema) mustFit(row Row) {
+func (l *Layout) mustFit(row Row) {
 	if invariants.Enabled {
-		invariants.Checkf(len(row.Values) == s.values, "row has %d values, its schema %d", len(row.Values), s.values)
-		invariants.Checkf(row.Mask&^s.mask() == 0, "row has components %b, its schema %d of them", row.Mask, len(s.components))
+		invariants.Checkf(len(row.Values) == l.values, "row has %d values, its schema %d", len(row.Values), l.values)
+		invariants.Checkf(row.Mask&^l.mask() == 0, "row has components %b, its schema %d of them", row.Mask, len(l.components))
 	}
 }
 
-// Append writes the field in full from the values of a row.
-func (f *Field) Append(w *bitio.Writer, values []uint32) {
+// AppendField writes a field in full from the values of a row.
+func AppendField(w *bitio.Writer, f *schema.Field, values []uint32) {
 	at := values[f.Index:]
 	switch f.Kind {
-	case KindRaw64:
+	case schema.KindRaw64:
 		w.Write(uint64(at[0]), 32)
 		w.Write(uint64(at[1]), 32)
-	case KindHandle:
+	case schema.KindHandle:
 		if at[1] == 0 {
 			w.Write(0, 1)
 			return
@@ -99,35 +100,35 @@ func (f *Field) Append(w *bitio.Writer, values []uint32) {
 
 // ReadFull reads into row what AppendFull wrote. row.Values must have the schema's length
 // and row.Owned must be set. After an error, the contents of row are undefined.
-func (s *Schema) ReadFull(r *bitio.Reader, row *Row) error {
-	row.Mask = uint32(r.Read(uint(len(s.components))))
-	s.ReadFields(r, row)
+func (l *Layout) ReadFull(r *bitio.Reader, row *Row) error {
+	row.Mask = uint32(r.Read(uint(len(l.components))))
+	l.ReadFields(r, row)
 	return wire.Malformed(r.Err())
 }
 
 // ReadFields reads into row what AppendFields wrote. row.Mask must be set.
-func (s *Schema) ReadFields(r *bitio.Reader, row *Row) {
+func (l *Layout) ReadFields(r *bitio.Reader, row *Row) {
 	clear(row.Values)
-	for i := range s.components {
+	for i := range l.components {
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
-		c := &s.components[i]
-		for j := c.first; j < c.last; j++ {
-			if s.fields[j].SentTo(row.Owned) {
-				s.fields[j].Read(r, row.Values)
+		c := &l.components[i]
+		for j := range c.fields {
+			if c.fields[j].SentTo(row.Owned) {
+				ReadField(r, &c.fields[j].Field, row.Values)
 			}
 		}
 	}
 }
 
-// Read reads the field in full into the values of a row.
-func (f *Field) Read(r *bitio.Reader, values []uint32) {
+// ReadField reads a field in full into the values of a row.
+func ReadField(r *bitio.Reader, f *schema.Field, values []uint32) {
 	at := values[f.Index:]
 	switch f.Kind {
-	case KindRaw64:
+	case schema.KindRaw64:
 		at[0], at[1] = uint32(r.Read(32)), uint32(r.Read(32))
-	case KindHandle:
+	case schema.KindHandle:
 		at[0], at[1] = 0, 0
 		if r.ReadBool() {
 			at[0], at[1] = r.ReadSized(), r.ReadSized()
@@ -135,7 +136,7 @@ func (f *Field) Read(r *bitio.Reader, values []uint32) {
 				r.Fail("%s refers to slot %d, generation %d: no handle", f.Path, at[0], at[1])
 			}
 		}
-	case KindNumber:
+	case schema.KindNumber:
 		at[0] = uint32(r.Read(f.Bits))
 		if at[0] > f.Max {
 			r.Fail("%s is %d, at most %d is allowed", f.Path, at[0], f.Max)
@@ -147,27 +148,27 @@ func (f *Field) Read(r *bitio.Reader, values []uint32) {
 
 // References calls f with every handle in the present components of row, in order, except
 // null handles. A viewer that receives the row receives these handles.
-func (s *Schema) References(row Row, f func(bulk.Handle)) {
-	s.KeepReferences(row, func(h bulk.Handle) bool {
+func (l *Layout) References(row Row, f func(bulk.Handle)) {
+	l.KeepReferences(row, func(h bulk.Handle) bool {
 		f(h)
 		return true
 	})
 }
 
 // HideOwned zeroes the fields sent only to owners, giving the row for other receivers.
-func (s *Schema) HideOwned(row Row) {
-	for _, at := range s.secret {
+func (l *Layout) HideOwned(row Row) {
+	for _, at := range l.secret {
 		row.Values[at] = 0
 	}
 }
 
 // Parent returns the first present component with a parent tag, and the handle that it
 // names as the row's parent. parent is 0 if there is none.
-func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
-	for _, i := range s.parented {
+func (l *Layout) Parent(row Row) (component int, parent bulk.Handle) {
+	for _, i := range l.parented {
 		if row.Mask>>i&1 != 0 {
-			c := &s.components[i]
-			at := s.fields[c.first+c.Parent].Index
+			c := &l.components[i]
+			at := c.fields[c.parent].Index
 			return i, bulk.NewHandle(row.Values[at], row.Values[at+1])
 		}
 	}
@@ -175,14 +176,14 @@ func (s *Schema) Parent(row Row) (component int, parent bulk.Handle) {
 }
 
 // KeepReferences sets to null every handle in row for which keep returns false.
-func (s *Schema) KeepReferences(row Row, keep func(bulk.Handle) bool) {
-	for i := range s.components {
-		c := &s.components[i]
+func (l *Layout) KeepReferences(row Row, keep func(bulk.Handle) bool) {
+	for i := range l.components {
+		c := &l.components[i]
 		if row.Mask>>i&1 == 0 {
 			continue
 		}
-		for j := c.first; j < c.last; j++ {
-			if at := s.fields[j].Index; s.fields[j].Kind == KindHandle && row.Values[at+1] != 0 {
+		for j := range c.fields {
+			if at := c.fields[j].Index; c.fields[j].Kind == schema.KindHandle && row.Values[at+1] != 0 {
 				if !keep(bulk.NewHandle(row.Values[at], row.Values[at+1])) {
 					row.Values[at], row.Values[at+1] = 0, 0
 				}
@@ -203,19 +204,19 @@ const (
 
 // Load returns the cost of decoding a row with these components, counted towards
 // wire.MaxLoad.
-func (s *Schema) Load(mask uint32) int {
-	load := loadOfRow + s.values/valuesOfLoad
+func (l *Layout) Load(mask uint32) int {
+	load := loadOfRow + l.values/valuesOfLoad
 	for ; mask != 0; mask &= mask - 1 {
-		load += s.components[bits.TrailingZeros32(mask)].load
+		load += l.components[bits.TrailingZeros32(mask)].load
 	}
 	return load
 }
 
 // loadOf returns the load of one component.
-func loadOf(fields []Field, parent bool) int {
+func loadOf(fields []field, parent bool) int {
 	load := loadOfComponent + len(fields)/fieldsOfLoad
 	for i := range fields {
-		if fields[i].Kind == KindRotation {
+		if fields[i].Kind == schema.KindRotation {
 			load += loadOfRotation
 		}
 	}

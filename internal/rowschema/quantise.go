@@ -1,30 +1,27 @@
-package schema
+package rowschema
 
 import (
-	"fmt"
 	"math"
-	"reflect"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // Quantise writes the values of the component's struct that v points to, to out, of
-// length Component.Values. The result is the same on every machine. v must be a *T for
+// length schema.Component.Values. The result is the same on every machine. v must be a *T for
 // the component's type T; Quantise, Restore, RestorePublic and Blend panic otherwise.
 //
 // A ranged float becomes floor((x-low)/step + 0.5), computed in float64 and clamped to the
 // range; NaN is treated as 0. An integer is clamped to its bits. A handle that cannot name
 // an entity becomes null.
-func (s *Schema) Quantise(component int, v any, out []uint32) {
-	p := s.components[component].structAt(v)
-	c := &s.components[component]
-	quantise(s.fields[c.first:c.last], c.Offset, p, out)
+func (c *Component) Quantise(v any, out []uint32) {
+	quantise(c.fields, c.offset, c.structAt(v), out)
 }
 
 // quantise writes the values of fields, the first of which has the number base.
-func quantise(fields []Field, base int, p unsafe.Pointer, out []uint32) {
+func quantise(fields []field, base int, p unsafe.Pointer, out []uint32) {
 	for i := range fields {
 		f := &fields[i]
 		at := unsafe.Add(p, f.offset)
@@ -32,7 +29,7 @@ func quantise(fields []Field, base int, p unsafe.Pointer, out []uint32) {
 		switch f.memory {
 		case memFloat32:
 			switch {
-			case f.Ranged:
+			case f.ranged:
 				to[0] = f.number(float64(*(*float32)(at)))
 			case f.angle:
 				to[0] = f.turn(float64(*(*float32)(at)))
@@ -41,7 +38,7 @@ func quantise(fields []Field, base int, p unsafe.Pointer, out []uint32) {
 			}
 		case memFloat64:
 			switch {
-			case f.Ranged:
+			case f.ranged:
 				to[0] = f.number(*(*float64)(at))
 			case f.angle:
 				to[0] = f.turn(*(*float64)(at))
@@ -67,30 +64,16 @@ func quantise(fields []Field, base int, p unsafe.Pointer, out []uint32) {
 	}
 }
 
-// structAt returns the address of the component's struct that v points to.
-func (c *component) structAt(v any) unsafe.Pointer {
-	if reflect.TypeOf(v) != c.pointer {
-		panic(fmt.Sprintf("schema: component %q is read from and written to a %v, not a %v", c.Name, c.pointer, reflect.TypeOf(v)))
-	}
-	// The second word of an interface that holds a pointer is the pointer. reflect
-	// returns it too, in 2 ns more for each component of each row.
-	p := (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
-	if p == nil {
-		panic(fmt.Sprintf("schema: component %q is read from or written to a nil %v", c.Name, c.pointer))
-	}
-	return p
-}
-
 // number quantises a ranged float.
-func (f *Field) number(x float64) uint32 {
+func (f *field) number(x float64) uint32 {
 	if x != x {
 		x = 0
 	}
-	steps := x - f.low
+	steps := x - f.Low
 	if f.perUnit != 0 {
 		steps = float64(steps * f.perUnit)
 	} else {
-		steps /= f.step
+		steps /= f.Step
 	}
 	v := steps + 0.5
 	switch {
@@ -104,12 +87,12 @@ func (f *Field) number(x float64) uint32 {
 
 // value restores a quantised number. The product is converted so that no compiler fuses it
 // with the sum.
-func (f *Field) value(n uint32) float64 {
-	return f.low + float64(float64(n)*f.step)
+func (f *field) value(n uint32) float64 {
+	return f.Low + float64(float64(n)*f.Step)
 }
 
-func (f *Field) quantiseInteger(at unsafe.Pointer, to []uint32) {
-	if f.Kind == KindRaw64 {
+func (f *field) quantiseInteger(at unsafe.Pointer, to []uint32) {
+	if f.Kind == schema.KindRaw64 {
 		putUint64(to, *(*uint64)(at))
 		return
 	}
@@ -122,7 +105,7 @@ func (f *Field) quantiseInteger(at unsafe.Pointer, to []uint32) {
 	to[0] = uint32(min(f.loadUnsigned(at), uint64(f.Max)))
 }
 
-func (f *Field) loadSigned(at unsafe.Pointer) int64 {
+func (f *field) loadSigned(at unsafe.Pointer) int64 {
 	switch f.memory {
 	case memInt8:
 		return int64(*(*int8)(at))
@@ -134,7 +117,7 @@ func (f *Field) loadSigned(at unsafe.Pointer) int64 {
 	return *(*int64)(at)
 }
 
-func (f *Field) loadUnsigned(at unsafe.Pointer) uint64 {
+func (f *field) loadUnsigned(at unsafe.Pointer) uint64 {
 	switch f.memory {
 	case memUint8:
 		return uint64(*(*uint8)(at))
@@ -149,23 +132,18 @@ func (f *Field) loadUnsigned(at unsafe.Pointer) uint64 {
 // Restore writes the component in its quantised form, in, to the struct that v points to.
 // Fields that are not replicated are left unchanged. A ranged float becomes low + n*step, in float64,
 // rounded to the field's type; quantising it gives n again.
-func (s *Schema) Restore(component int, in []uint32, v any) {
-	s.restore(component, true, in, s.components[component].structAt(v))
+func (c *Component) Restore(in []uint32, v any) {
+	restore(c.fields, c.offset, true, in, c.structAt(v))
 }
 
 // RestorePublic is Restore for a receiver that does not own the entity: it also leaves
 // fields sent only to owners unchanged.
-func (s *Schema) RestorePublic(component int, in []uint32, v any) {
-	s.restore(component, false, in, s.components[component].structAt(v))
-}
-
-func (s *Schema) restore(component int, owner bool, in []uint32, p unsafe.Pointer) {
-	c := &s.components[component]
-	restore(s.fields[c.first:c.last], c.Offset, owner, in, p)
+func (c *Component) RestorePublic(in []uint32, v any) {
+	restore(c.fields, c.offset, false, in, c.structAt(v))
 }
 
 // restore is the inverse of quantise.
-func restore(fields []Field, base int, owner bool, in []uint32, p unsafe.Pointer) {
+func restore(fields []field, base int, owner bool, in []uint32, p unsafe.Pointer) {
 	for i := range fields {
 		f := &fields[i]
 		if !f.SentTo(owner) {
@@ -176,7 +154,7 @@ func restore(fields []Field, base int, owner bool, in []uint32, p unsafe.Pointer
 		switch f.memory {
 		case memFloat32:
 			switch {
-			case f.Ranged:
+			case f.ranged:
 				*(*float32)(at) = float32(f.value(from[0]))
 			case f.angle:
 				*(*float32)(at) = float32(f.radians(from[0]))
@@ -185,7 +163,7 @@ func restore(fields []Field, base int, owner bool, in []uint32, p unsafe.Pointer
 			}
 		case memFloat64:
 			switch {
-			case f.Ranged:
+			case f.ranged:
 				*(*float64)(at) = f.value(from[0])
 			case f.angle:
 				*(*float64)(at) = f.radians(from[0])
@@ -205,9 +183,9 @@ func restore(fields []Field, base int, owner bool, in []uint32, p unsafe.Pointer
 }
 
 // integer returns an integer field, sign-extended.
-func (f *Field) integer(from []uint32) uint64 {
+func (f *field) integer(from []uint32) uint64 {
 	switch {
-	case f.Kind == KindRaw64:
+	case f.Kind == schema.KindRaw64:
 		return getUint64(from)
 	case f.signed():
 		unused := 64 - f.Bits
@@ -216,7 +194,7 @@ func (f *Field) integer(from []uint32) uint64 {
 	return uint64(from[0])
 }
 
-func (f *Field) restoreInteger(at unsafe.Pointer, from []uint32) {
+func (f *field) restoreInteger(at unsafe.Pointer, from []uint32) {
 	v := f.integer(from)
 	switch f.memory {
 	case memInt8, memUint8:
@@ -236,7 +214,7 @@ func getUint64(from []uint32) uint64 { return uint64(from[0]) | uint64(from[1])<
 
 // turn quantises an angle in radians: floor(x/(2*pi)*2^bits + 0.5), modulo 2^bits. NaN
 // and infinities become 0.
-func (f *Field) turn(x float64) uint32 {
+func (f *field) turn(x float64) uint32 {
 	t := x / (2 * math.Pi)
 	t -= math.Floor(t)
 	if t != t {
@@ -246,19 +224,16 @@ func (f *Field) turn(x float64) uint32 {
 }
 
 // radians restores an angle, from -pi to below pi.
-func (f *Field) radians(n uint32) float64 {
+func (f *field) radians(n uint32) float64 {
 	unused := 32 - f.Bits
 	return math.Ldexp(float64(int32(n<<unused)>>unused), -int(f.Bits)) * (2 * math.Pi)
 }
-
-// MaxRotationBits bounds the bits of each of a rotation's three smaller components.
-const MaxRotationBits = 10
 
 // smallestThree packs a unit quaternion: the index of the first component of largest
 // magnitude, in 2 bits, then the others in order, each as the nearest of 2^n numbers from
 // -1/sqrt(2) to 1/sqrt(2), with the signs that make the largest positive. Four zeros
 // become the identity 0, 0, 0, 1.
-func (f *Field) smallestThree(q *[4]float32) uint32 {
+func (f *field) smallestThree(q *[4]float32) uint32 {
 	largest := 0
 	for i, v := range q {
 		if !(math.Abs(float64(v)) <= math.Abs(float64(q[largest]))) {
@@ -284,7 +259,7 @@ func (f *Field) smallestThree(q *[4]float32) uint32 {
 // quaternion unpacks a rotation. The largest component makes the length 1. If
 // rounding of the others would leave it smaller than one of them, it is the next float32
 // above that bound, so that quantising the result gives the value again.
-func (f *Field) quaternion(packed uint32) (q [4]float32) {
+func (f *field) quaternion(packed uint32) (q [4]float32) {
 	largest := packed & 3
 	packed >>= 2
 	rest, above := 1.0, float32(0)

@@ -1,0 +1,134 @@
+package rowschema
+
+import (
+	"unsafe"
+
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// textField is a text field in a Go struct.
+type textField struct {
+	schema.TextField
+	offset uintptr // in the struct
+}
+
+// get returns the value of the field in the struct at p, as it is sent: at most Max bytes,
+// cut off between two characters, with U+FFFD in place of each run of invalid UTF-8. It
+// copies a []byte.
+func (f *textField) get(p unsafe.Pointer) string {
+	at := unsafe.Add(p, f.offset)
+	if f.Bytes {
+		b := *(*[]byte)(at)
+		return string(b[:min(len(b), f.Max)])
+	}
+	return f.Fit(*(*string)(at))
+}
+
+// holds reports whether get would return text. It does not allocate if the struct's value
+// is as it is sent.
+func (f *textField) holds(p unsafe.Pointer, text string) bool {
+	at := unsafe.Add(p, f.offset)
+	if f.Bytes {
+		b := *(*[]byte)(at)
+		return string(b[:min(len(b), f.Max)]) == text
+	}
+	return *(*string)(at) == text || f.get(p) == text
+}
+
+// set sets the field in the struct at p. A []byte gets a copy of its own, nil for an empty
+// text.
+func (f *textField) set(p unsafe.Pointer, text string) {
+	at := unsafe.Add(p, f.offset)
+	switch {
+	case !f.Bytes:
+		*(*string)(at) = text
+	case text == "":
+		*(*[]byte)(at) = nil
+	default:
+		*(*[]byte)(at) = []byte(text)
+	}
+}
+
+// append appends a value with its length.
+func (f *textField) append(b []byte, text string) []byte {
+	if invariants.Enabled {
+		err := f.Check(text)
+		invariants.Checkf(err == nil, "%v", err)
+	}
+	return append(bitio.AppendUvarint(b, uint32(len(text))), text...)
+}
+
+// read reads what append wrote.
+func (f *textField) read(c *bitio.Cursor) string {
+	n := c.Uvarint(uint32(f.Max), f.Path)
+	text := string(c.Bytes(int(n), f.Path))
+	if err := f.Check(text); err != nil {
+		c.FailWith(err)
+		return ""
+	}
+	return text
+}
+
+// UpdateTexts copies the component's text fields from the struct that v points to into texts,
+// which has one element for each text field of the schema. They are as sent: cut between
+// two characters to at most Max bytes, with U+FFFD in place of each run of invalid UTF-8.
+// v must be a *T for the component's type T; UpdateTexts and SetTexts panic otherwise.
+//
+// It returns a bit for each of the component's text fields, in order, that has changed, and
+// allocates nothing if none has.
+func (c *Component) UpdateTexts(v any, texts []string) (changed uint64) {
+	p := c.structAt(v)
+	own := texts[c.firstText:][:len(c.texts)]
+	for i := range c.texts {
+		if !c.texts[i].holds(p, own[i]) {
+			own[i] = c.texts[i].get(p)
+			changed |= 1 << i
+		}
+	}
+	return changed
+}
+
+// SetTexts sets the component's text fields in the struct that v points to, to the values in texts, or
+// to empty ones if texts is nil. For a receiver that does not own the entity, fields sent only to
+// owners are left unchanged.
+func (c *Component) SetTexts(owner bool, texts []string, v any) {
+	p := c.structAt(v)
+	for i := range c.texts {
+		if !c.texts[i].SentTo(owner) {
+			continue
+		}
+		value := ""
+		if texts != nil {
+			value = texts[c.firstText+i]
+		}
+		c.texts[i].set(p, value)
+	}
+}
+
+// AppendTexts appends the texts of an Enter: the value of each text field of the components
+// in mask that the receiver is sent, with its length. texts has a value for each text
+// field of the schema.
+func (l *Layout) AppendTexts(b []byte, mask uint32, owner bool, texts []string) []byte {
+	for i := range l.texts {
+		if f := &l.texts[i]; mask>>f.Component&1 != 0 && f.SentTo(owner) {
+			b = f.append(b, texts[i])
+		}
+	}
+	return b
+}
+
+// ReadTexts reads into texts what AppendTexts wrote. Values that were not sent are empty.
+// After an error, the contents of texts are undefined.
+func (l *Layout) ReadTexts(b []byte, mask uint32, owner bool, texts []string) error {
+	clear(texts)
+	c := bitio.NewCursor(b)
+	for i := range l.texts {
+		if f := &l.texts[i]; mask>>f.Component&1 != 0 && f.SentTo(owner) {
+			texts[i] = f.read(&c)
+		}
+	}
+	return wire.Malformed(c.End())
+}
