@@ -15,21 +15,21 @@ import (
 
 // buildRun returns the room's next run, restored from its image if there is one. The first run waits for
 // the end of the room that this one replaces.
-func (m *rooms) buildRun(ctx context.Context, k *kind, r *Room) (*run, error) {
-	if err := r.awaitEviction(ctx); err != nil {
+func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
+	if err := l.room.awaitEviction(ctx); err != nil {
 		return nil, err
 	}
 	select {
-	case k.building <- struct{}{}:
-		defer func() { <-k.building }()
+	case l.kind.building <- struct{}{}:
+		defer func() { <-l.kind.building }()
 	case <-ctx.Done():
 		return nil, errClosing
 	}
-	store, err := m.openImage(k, r)
+	store, err := l.rooms.openImage(l.kind, l.room)
 	if err != nil {
 		return nil, err
 	}
-	made, err := m.buildAboveImage(store, k, r)
+	made, err := l.buildAboveImage(store)
 	if err != nil && store != nil {
 		err = errors.Join(err, store.Close())
 	}
@@ -38,25 +38,25 @@ func (m *rooms) buildRun(ctx context.Context, k *kind, r *Room) (*run, error) {
 
 // buildAboveImage returns a run whose range of generations is above the image's. If the image turns out
 // to need a higher range than its store has recorded, it makes the world again.
-func (m *rooms) buildAboveImage(store *imagefile.Store, k *kind, r *Room) (*run, error) {
+func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 	least := 0
 	if store != nil && store.NewestGeneration() > 0 {
 		least = blockAbove(store.NewestGeneration())
 	}
 	for {
-		m.mu.Lock()
-		block, err := m.ranges.takeBlock(least)
-		m.mu.Unlock()
+		l.rooms.mu.Lock()
+		block, err := l.rooms.ranges.takeBlock(least)
+		l.rooms.mu.Unlock()
 		if err != nil {
 			return nil, fmt.Errorf("server: %w", err)
 		}
-		made, above, err := m.buildInBlock(block, store, k, r)
+		made, above, err := l.buildInBlock(block, store)
 		if err == nil && above <= block {
 			return made, nil
 		}
-		m.mu.Lock()
-		m.ranges.releaseBlock(block)
-		m.mu.Unlock()
+		l.rooms.mu.Lock()
+		l.rooms.ranges.releaseBlock(block)
+		l.rooms.mu.Unlock()
 		if err != nil {
 			return nil, err
 		}
@@ -66,43 +66,43 @@ func (m *rooms) buildAboveImage(store *imagefile.Store, k *kind, r *Room) (*run,
 
 // buildInBlock returns a run that uses a block of generations. If the image needs a higher block, it
 // returns no run, and the lowest block that suffices.
-func (m *rooms) buildInBlock(block int, store *imagefile.Store, k *kind, r *Room) (made *run, least int, err error) {
-	q := RoomRequest{Name: r.name, Kind: r.kind, ID: r.id, Generations: generationsOf(block)}
+func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, least int, err error) {
+	q := RoomRequest{Name: l.room.name, Kind: l.room.kind, ID: l.room.id, Generations: generationsOf(block)}
 	var g *RoomGame
-	err = m.callGame(r, "New", func() (err error) {
-		g, err = k.New(q)
+	err = l.callGame("New", func() (err error) {
+		g, err = l.kind.New(q)
 		return err
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
+		return nil, 0, fmt.Errorf("server: room %s: %w", l.room.name, err)
 	}
 	defer func() {
 		if made == nil && g != nil {
-			m.discardGame(r, g)
+			l.discardGame(g)
 		}
 	}()
-	c, err := g.sessionConfig(m.process, k.RoomKind, q)
+	c, err := g.sessionConfig(l.rooms.process, l.kind.RoomKind, q)
 	if err != nil {
-		return nil, 0, fmt.Errorf("server: room %s: %w", r.name, err)
+		return nil, 0, fmt.Errorf("server: room %s: %w", l.room.name, err)
 	}
-	c.Router = m.router
-	log := r.logger(m.log)
+	c.Router = l.rooms.router
+	log := l.room.logger(l.rooms.log)
 	var image ImageConfig
 	if store != nil {
-		image = ImageConfig{Store: store, Every: m.config.Images.Every, Take: g.TakeImage}
-		err = m.callGame(r, "RestoreRun", func() (err error) {
-			least, err = g.restoreImage(log, store, m.imageGeneration(r.name))
+		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Take: g.TakeImage}
+		err = l.callGame("RestoreRun", func() (err error) {
+			least, err = g.restoreImage(log, store, l.imageGeneration())
 			return err
 		})
 		if err != nil || least > block {
 			return nil, least, err
 		}
 	}
-	if made, err = newRun(c, image, log, k.ticks, m.descriptors); err != nil {
+	if made, err = newRun(c, image, log, l.kind.ticks, l.rooms.descriptors); err != nil {
 		return nil, 0, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
-	if !k.isPinned(r) && !m.byOperator(r) { // clients cannot fill the disk, or keep images from being old, without entering the room
+	if !l.kind.isPinned(l.room) && !l.byOperator() { // clients cannot fill the disk, or keep images from being old, without entering the room
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()
 			return s.Joined+s.MovedIn == 0
@@ -110,12 +110,12 @@ func (m *rooms) buildInBlock(block int, store *imagefile.Store, k *kind, r *Room
 	}
 	made.loop.ticks = newTickHistogram(roomDigits)
 	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms
-	if err = m.checkSchema(made, k); err == nil {
+	if err = l.checkSchema(made); err == nil {
 		err = made.loop.saver.saveFirst()
 	}
 	if err == nil && g.Attach != nil {
-		err = m.callGame(r, "Attach", func() error {
-			g.Attach(r)
+		err = l.callGame("Attach", func() error {
+			g.Attach(l.room)
 			return nil
 		})
 	}
@@ -127,25 +127,25 @@ func (m *rooms) buildInBlock(block int, store *imagefile.Store, k *kind, r *Room
 }
 
 // discardGame releases what New has made for a run that does not begin.
-func (m *rooms) discardGame(r *Room, g *RoomGame) {
-	m.callEnded(r, g.Ended)
+func (l *roomLife) discardGame(g *RoomGame) {
+	l.callEnded(g.Ended)
 	if g.World != nil {
 		g.World.Close()
 	}
 }
 
 // byOperator reports whether the operator has created r.
-func (m *rooms) byOperator(r *Room) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return r.by == byOperator
+func (l *roomLife) byOperator() bool {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	return l.room.by == byOperator
 }
 
 // callGame calls a function of the game outside of the room's ticks. It returns a panic as an error.
-func (m *rooms) callGame(r *Room, what string, f func() error) (err error) {
-	m.runApart(func() { err = f() }, func(value any) {
-		r.logger(m.log).Error(what+" panicked", zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
-		err = fmt.Errorf("server: room %s: %s panicked: %v", r.name, what, value)
+func (l *roomLife) callGame(what string, f func() error) (err error) {
+	l.rooms.runApart(func() { err = f() }, func(value any) {
+		l.room.logger(l.rooms.log).Error(what+" panicked", zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
+		err = fmt.Errorf("server: room %s: %s panicked: %v", l.room.name, what, value)
 	})
 	return err
 }
@@ -181,21 +181,21 @@ func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, generat
 
 // imageGeneration returns the generation of its image from which the room's next run begins, 0 for
 // the newest.
-func (m *rooms) imageGeneration(name string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.older[name]
+func (l *roomLife) imageGeneration() int {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	return l.rooms.older[l.room.name]
 }
 
 // checkSchema checks that the run has the schema of its kind.
-func (m *rooms) checkSchema(made *run, k *kind) error {
+func (l *roomLife) checkSchema(made *run) error {
 	own := made.core.Config().Schema
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if k.schema == nil {
-		k.schema = own
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	if l.kind.schema == nil {
+		l.kind.schema = own
 	}
-	if k.schema.Hash() != own.Hash() {
+	if l.kind.schema.Hash() != own.Hash() {
 		return errors.New("server: the room's schema is not the schema of its kind's earlier rooms: give it a kind of its own")
 	}
 	return nil

@@ -11,46 +11,56 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// hostRoom makes a room and runs it until it ends. After a panic it is restored from its newest
-// image, unless it was draining. The goroutine owns the room's name, file and generations until it
-// returns.
-func (m *rooms) hostRoom(ctx context.Context, k *kind, r *Room) {
-	defer r.stop()
-	defer m.removeRoom(k, r)
+// roomLife makes one room and runs it until it ends, on a goroutine of its own, which owns the room's
+// name, file and generations. Fields that other goroutines read too are guarded by rooms.mu.
+type roomLife struct {
+	rooms *rooms
+	kind  *kind
+	room  *Room
+}
+
+// lifeOf returns the life of a room.
+func (m *rooms) lifeOf(r *Room) *roomLife { return &roomLife{m, m.kinds[r.kind], r} }
+
+// hostRoom makes the room and runs it until it ends. After a panic it is restored from its newest
+// image, unless it was draining.
+func (l *roomLife) hostRoom(ctx context.Context) {
+	defer l.room.stop()
+	defer l.removeRoom()
 	for {
-		next, err := m.buildRun(ctx, k, r)
+		next, err := l.buildRun(ctx)
 		if err != nil {
 			err = explainDescriptors(err)
-			r.logger(m.log).Error("the room cannot be made", zap.Error(err))
-			if !m.failRoom(ctx, r, err, brokenFor, k.isPinned(r)) {
+			l.room.logger(l.rooms.log).Error("the room cannot be made", zap.Error(err))
+			if !l.failRoom(ctx, err, brokenFor, l.kind.isPinned(l.room)) {
 				return
 			}
 			continue
 		}
-		r.logger(m.log).Info("the room is open", zap.Uint64("epoch", next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
-		m.openRoom(r, next)
-		panicked := m.serveRoom(ctx, r, next)
-		m.retireRun(k, r, next)
-		restores := k.isPinned(r) || panicked && next.store != nil && !m.isDraining(r)
+		l.room.logger(l.rooms.log).Info("the room is open", zap.Uint64("epoch", next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
+		l.openRoom(next)
+		panicked := l.serveRoom(ctx, next)
+		l.retireRun(next)
+		restores := l.kind.isPinned(l.room) || panicked && next.store != nil && !l.isDraining()
 		switch {
 		case ctx.Err() != nil || !restores:
 			return
-		case panicked && m.panicsAgain(r):
-			r.logger(m.log).Error("the room has panicked too often: it stays closed for a while", zap.Duration("for", failedFor))
-			if !m.failRoom(ctx, r, errFailed, failedFor, true) {
+		case panicked && l.panicsAgain():
+			l.room.logger(l.rooms.log).Error("the room has panicked too often: it stays closed for a while", zap.Duration("for", failedFor))
+			if !l.failRoom(ctx, errFailed, failedFor, true) {
 				return
 			}
 		default:
-			m.reopenRoom(r)
+			l.reopenRoom()
 		}
 	}
 }
 
 // isDraining reports whether r was told to end when it is empty, as it is after a panic.
-func (m *rooms) isDraining(r *Room) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return !r.deadline.IsZero() || r.eviction != nil
+func (l *roomLife) isDraining() bool {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	return !l.room.deadline.IsZero() || l.room.eviction != nil
 }
 
 func (r *Room) logger(log *zap.Logger) *zap.Logger { return log.With(zap.String("room", r.name)) }
@@ -59,21 +69,21 @@ func (r *Room) logger(log *zap.Logger) *zap.Logger { return log.With(zap.String(
 func (k *kind) isPinned(r *Room) bool { return k.Pinned && r.id == "" }
 
 // openRoom admits sessions to the room.
-func (m *rooms) openRoom(r *Room, next *run) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.applySettings(next)
-	r.run.Store(next)
+func (l *roomLife) openRoom(next *run) {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	l.rooms.applySettings(next)
+	l.room.run.Store(next)
 	now := time.Now()
-	r.state, r.err, r.lastUsed, r.opened = roomOpen, nil, now, now
-	close(r.ready)
+	l.room.state, l.room.err, l.room.lastUsed, l.room.opened = roomOpen, nil, now, now
+	close(l.room.ready)
 }
 
 // reopenRoom makes clients that join wait for the next run.
-func (m *rooms) reopenRoom(r *Room) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r.setOpening()
+func (l *roomLife) reopenRoom() {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	l.room.setOpening()
 }
 
 // setOpening makes clients that join wait for the next run. Callers hold rooms.mu.
@@ -83,65 +93,65 @@ func (r *Room) setOpening() {
 
 // failRoom refuses clients with err for a time. It reports whether the room has then reopened: if
 // reopens is set, or at once if the operator creates it.
-func (m *rooms) failRoom(ctx context.Context, r *Room, err error, lasts time.Duration, reopens bool) bool {
+func (l *roomLife) failRoom(ctx context.Context, err error, lasts time.Duration, reopens bool) bool {
 	retry := make(chan struct{})
-	m.mu.Lock()
-	opening := r.state == roomOpening
-	r.state, r.err, r.retry = roomFailed, err, retry
+	l.rooms.mu.Lock()
+	opening := l.room.state == roomOpening
+	l.room.state, l.room.err, l.room.retry = roomFailed, err, retry
 	if opening {
-		close(r.ready)
+		close(l.room.ready)
 	}
-	m.mu.Unlock()
+	l.rooms.mu.Unlock()
 	select {
 	case <-time.After(lasts):
 	case <-retry:
 	case <-ctx.Done():
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
 	switch {
-	case r.state == roomOpening: // the operator was faster
+	case l.room.state == roomOpening: // the operator was faster
 		return true
 	case ctx.Err() != nil || !reopens:
-		r.state = roomEnding
+		l.room.state = roomEnding
 		return false
 	}
-	r.setOpening()
+	l.room.setOpening()
 	return true
 }
 
 // removeRoom frees the room's name.
-func (m *rooms) removeRoom(k *kind, r *Room) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.byName, r.name)
-	close(r.gone)
-	r.endEviction(true)
-	k.rooms--
+func (l *roomLife) removeRoom() {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	delete(l.rooms.byName, l.room.name)
+	close(l.room.gone)
+	l.room.endEviction(true)
+	l.kind.rooms--
 }
 
 // serveRoom runs the room until it ends, and reports whether it panicked.
-func (m *rooms) serveRoom(ctx context.Context, r *Room, now *run) (panicked bool) {
+func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	now.loop.second = func() {
-		if m.isOver(r, now, time.Now()) {
+		if l.isOver(now, time.Now()) {
 			stop()
 		}
 	}
-	return !m.runApart(func() {
-		err := now.serveUntil(ctx, func() { m.setEnding(r, now) })
+	return !l.rooms.runApart(func() {
+		err := now.serveUntil(ctx, func() { l.setEnding(now) })
 		if err == nil {
 			now.log.Info("the room has ended")
 			return
 		}
 		now.log.Error("the room has ended with an error", zap.Error(err))
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.closing {
-			m.unsaved = append(m.unsaved, fmt.Errorf("server: room %s: %w", r.name, err))
+		l.rooms.mu.Lock()
+		defer l.rooms.mu.Unlock()
+		if l.rooms.closing {
+			l.rooms.unsaved = append(l.rooms.unsaved, fmt.Errorf("server: room %s: %w", l.room.name, err))
 		}
-	}, func(value any) { m.abandonRun(r, now, value) })
+	}, func(value any) { l.abandonRun(now, value) })
 }
 
 // runApart calls f on a goroutine of its own, which runtime.Goexit in the game may end. If f panics
@@ -172,23 +182,23 @@ func (m *rooms) runApart(f func(), failed func(value any)) (returned bool) {
 
 // abandonRun ends the sessions of a run that has panicked. The world may be half changed, so it is
 // neither stepped nor saved again.
-func (m *rooms) abandonRun(r *Room, was *run, value any) {
+func (l *roomLife) abandonRun(was *run, value any) {
 	was.log.Error("the room panicked: its sessions end", zap.Uint64("session", was.core.Panicking()),
 		zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
-	m.mu.Lock()
-	r.state = roomEnding
-	m.kinds[r.kind].panics++
-	m.mu.Unlock()
+	l.rooms.mu.Lock()
+	l.room.state = roomEnding
+	l.kind.panics++
+	l.rooms.mu.Unlock()
 	was.core.Abandon(errFailed)
 	was.loop.saver.saving.Wait()
 }
 
 // setEnding prepares the end of a run: clients of a room that stays closed do not try again.
-func (m *rooms) setEnding(r *Room, now *run) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r.state = roomEnding
-	if !m.closing && m.cordons.isClosed(r.name, time.Now()) {
+func (l *roomLife) setEnding(now *run) {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	l.room.state = roomEnding
+	if !l.rooms.closing && l.rooms.cordons.isClosed(l.room.name, time.Now()) {
 		now.core.EndWith(wire.RoomClosed)
 	}
 }
@@ -196,28 +206,27 @@ func (m *rooms) setEnding(r *Room, now *run) {
 // isOver reports whether the room should end: it had no session for its kind's IdleAfter, it is
 // evicted, or draining is over. If so, it admits no more sessions. It is called once a second, on the
 // goroutine that owns the world.
-func (m *rooms) isOver(r *Room, now *run, at time.Time) bool {
+func (l *roomLife) isOver(now *run, at time.Time) bool {
 	n := now.core.Len()
-	k := m.kinds[r.kind]
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
 	if n > 0 {
-		r.lastUsed = at
+		l.room.lastUsed = at
 	}
-	empty := at.Sub(r.lastUsed)
-	idle := !r.deadline.IsZero() || r.eviction != nil || k.IdleAfter > 0 && empty >= k.IdleAfter && !k.isPinned(r)
-	if idle && n == 0 && now.core.CloseIfEmpty() || !r.deadline.IsZero() && !at.Before(r.deadline) {
-		r.state = roomEnding
+	empty := at.Sub(l.room.lastUsed)
+	idle := !l.room.deadline.IsZero() || l.room.eviction != nil || l.kind.IdleAfter > 0 && empty >= l.kind.IdleAfter && !l.kind.isPinned(l.room)
+	if idle && n == 0 && now.core.CloseIfEmpty() || !l.room.deadline.IsZero() && !at.Before(l.room.deadline) {
+		l.room.state = roomEnding
 		return true
 	}
-	r.endEviction(false)
+	l.room.endEviction(false)
 	return false
 }
 
 // callEnded calls RoomGame.Ended, if set.
-func (m *rooms) callEnded(r *Room, ended func()) {
+func (l *roomLife) callEnded(ended func()) {
 	if ended != nil {
-		_ = m.callGame(r, "Ended", func() error { // logs
+		_ = l.callGame("Ended", func() error { // logs
 			ended()
 			return nil
 		})
@@ -225,39 +234,46 @@ func (m *rooms) callEnded(r *Room, ended func()) {
 }
 
 // retireRun releases what a run holds, and adds its figures to the kind's.
-func (m *rooms) retireRun(k *kind, r *Room, was *run) {
-	m.callEnded(r, was.ended)
+func (l *roomLife) retireRun(was *run) {
+	l.callEnded(was.ended)
 	report, ticks := was.loop.report(), was.loop.tickDurations()
 	was.core.Close() // ends its goroutines also after a panic
 	was.core.World().Close()
 	if was.store != nil {
 		_ = was.store.Close() // everything is on disk, or failed
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r.run.Store(nil)
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	l.room.run.Store(nil)
 	if report.Images.Saved > 0 {
-		delete(m.older, r.name) // later runs continue this one
+		delete(l.rooms.older, l.room.name) // later runs continue this one
 	}
-	k.addPast(report, ticks)
-	m.ranges.releaseBlock(was.block)
+	l.kind.addPast(report, ticks)
+	l.rooms.ranges.releaseBlock(was.block)
 }
 
-// panicsAgain counts a panic of r, and reports whether there were too many.
-func (m *rooms) panicsAgain(r *Room) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := time.Now()
-	for name, all := range m.panics { // few rooms panic
+// panicsAgain counts a panic of the room, and reports whether there were too many.
+func (l *roomLife) panicsAgain() bool {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	return l.rooms.panics.countPanic(l.room.name, time.Now()) > maxRestarts
+}
+
+// panicTimes holds when rooms have panicked within restartWindow, by name.
+type panicTimes map[string][]time.Time
+
+// countPanic adds a panic of a room, and returns how many it had within restartWindow.
+func (p panicTimes) countPanic(name string, now time.Time) int {
+	for name, all := range p { // few rooms panic
 		for len(all) > 0 && now.Sub(all[0]) > restartWindow {
 			all = all[1:]
 		}
 		if len(all) == 0 {
-			delete(m.panics, name)
+			delete(p, name)
 		} else {
-			m.panics[name] = all
+			p[name] = all
 		}
 	}
-	m.panics[r.name] = append(m.panics[r.name], now)
-	return len(m.panics[r.name]) > maxRestarts
+	p[name] = append(p[name], now)
+	return len(p[name])
 }

@@ -58,7 +58,7 @@ func (m *rooms) reloadAll(ctx context.Context) {
 			continue
 		}
 		go func() {
-			if err := now.loop.runBetweenTicks(ctx, func() { m.reloadRoom(r, now) }); err != nil {
+			if err := now.loop.runBetweenTicks(ctx, func() { m.lifeOf(r).reloadRun(now) }); err != nil {
 				now.log.Error(notReloaded, zap.Error(err))
 			}
 		}()
@@ -67,16 +67,16 @@ func (m *rooms) reloadAll(ctx context.Context) {
 
 const notReloaded = "limits not reloaded: the old ones stay in use"
 
-// reloadRoom runs on the goroutine that owns the world of now.
-func (m *rooms) reloadRoom(r *Room, now *run) {
-	var l Limits
+// reloadRun runs on the goroutine that owns the world of now.
+func (l *roomLife) reloadRun(now *run) {
+	var limits Limits
 	var changed []string
-	err := m.callGame(r, "Reload", func() (err error) {
-		l, changed, err = now.reload()
+	err := l.callGame("Reload", func() (err error) {
+		limits, changed, err = now.reload()
 		return err
 	})
 	if err == nil {
-		err = now.core.SetLimits(cmp.Or(m.kinds[r.kind].MaxSessions, l.MaxSessions), l.BudgetBytesPerSecond)
+		err = now.core.SetLimits(cmp.Or(l.kind.MaxSessions, limits.MaxSessions), limits.BudgetBytesPerSecond)
 	}
 	if err != nil {
 		now.log.Error(notReloaded, zap.Error(err))
@@ -85,7 +85,7 @@ func (m *rooms) reloadRoom(r *Room, now *run) {
 	if len(changed) > 0 {
 		now.log.Warn("more than limits has changed: it applies to rooms that are made from now on", zap.Strings("keys", changed))
 	}
-	now.log.Info("limits reloaded", zap.Int("max_sessions", now.core.MaxSessions()), zap.Int("budget_bytes_per_second", l.BudgetBytesPerSecond))
+	now.log.Info("limits reloaded", zap.Int("max_sessions", now.core.MaxSessions()), zap.Int("budget_bytes_per_second", limits.BudgetBytesPerSecond))
 }
 
 // applySettings applies what was set for all rooms. Callers hold m.mu.

@@ -70,7 +70,7 @@ func (s roomState) String() string {
 	return [...]string{"opening", "open", "ending", "failed"}[s]
 }
 
-// rooms hosts the rooms of a Server, each on its own goroutine (room_host.go). The first client
+// rooms hosts the rooms of a Server, each on its own goroutine (roomLife). The first client
 // that joins a room has it made, while that client and later ones wait and the other rooms tick.
 type rooms struct {
 	config    RoomsConfig // with defaults
@@ -86,8 +86,8 @@ type rooms struct {
 	byName  map[string]*Room
 	kinds   map[string]*kind
 	ranges  ranges
-	panics  map[string][]time.Time // by name, those within restartWindow
-	older   map[string]int         // RoomImages.Generations of rooms that have not been saved yet
+	panics  panicTimes
+	older   map[string]int // RoomImages.Generations of rooms that have not been saved yet
 	cordons cordons
 	bans    []string
 	budget  *int // bytes per second and session, by SetLimits; nil: each room's own
@@ -117,7 +117,7 @@ type kind struct {
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
-		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: map[string][]time.Time{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Generations),
+		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Generations),
 		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions), stopPruning: func() {},
 	}
 	for name, k := range m.config.Kinds {
@@ -219,7 +219,7 @@ func (m *rooms) findRoom(name string, by origin, address string) (*Room, error) 
 	}
 	m.byName[name] = r
 	k.rooms++
-	m.hosting.Go(func() { m.hostRoom(ctx, k, r) })
+	m.hosting.Go(func() { m.lifeOf(r).hostRoom(ctx) })
 	return r, nil
 }
 

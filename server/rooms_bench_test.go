@@ -83,7 +83,7 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 	var all []table
 	for i := range rooms {
 		r := &Room{name: fmt.Sprint("match/", i), kind: "match", id: fmt.Sprint(i), by: byOperator}
-		made, err := h.buildRun(context.Background(), h.rooms.kinds["match"], r)
+		made, err := h.lifeOf(r).buildRun(context.Background())
 		require.NoError(b, err)
 		defer made.core.Close()
 		t := table{run: made}
