@@ -163,6 +163,23 @@ func (r *Replica) holdDatagram(h wire.StateHeader, datagram []byte) {
 	}
 }
 
+// heldSince returns the datagrams that wait for records from structure on.
+func (r *Replica) heldSince(structure uint32) []heldDatagram {
+	return slices.DeleteFunc(r.held, func(d heldDatagram) bool { return d.structure < structure })
+}
+
+// continueFrom makes r, which is empty, the replica of a session after a structure record. held waits for
+// later ones.
+func (r *Replica) continueFrom(structure uint32, held []heldDatagram) {
+	r.applied, r.fence, r.held = structure, structure, held
+}
+
+// showUntil notes the tick of the newest render, and delivers the events that waited for it.
+func (r *Replica) showUntil(tick uint32) {
+	r.timeline.shown = tick
+	r.events.deliverRendered(tick)
+}
+
 // releaseHeld applies the held datagrams whose structure has arrived, oldest first. An
 // error ends the session, as if the datagram had arrived now.
 func (r *Replica) releaseHeld() error {

@@ -89,8 +89,7 @@ func (s *Session) Render(now time.Duration) Moment {
 	}
 	t.renderer.advanceTo(now, &t.clock)
 	tick := t.shownTick()
-	r.timeline.shown = uint32(tick)
-	r.events.deliverRendered(r.timeline.shown)
+	r.showUntil(uint32(tick))
 	return Moment{
 		Tick: tick,
 		render: predict.Render{

@@ -2,7 +2,6 @@ package client
 
 import (
 	"math"
-	"slices"
 
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
@@ -44,7 +43,8 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	live := s.connection.isJoined()
 	var overtook []heldDatagram // the Welcome
 	if live {
-		s.connection, overtook = moving, s.replica.heldSince(m.Structure)
+		overtook = s.replica.heldSince(m.Structure)
+		s.connection = moving
 	}
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forgetWorld()
@@ -53,7 +53,7 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	s.commands.number, m.SchemaText = m.Commands, "" // the layout has the text
 	if kind == sessionResumes {
 		s.resumeSession(m)
-	} else if err := s.beginSession(m, l); err != nil {
+	} else if err := s.beginSession(m, l, overtook); err != nil {
 		return err
 	}
 	s.commands.endAll()       // of the room before; a lost connection has none
@@ -62,18 +62,12 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	}
 	if live {
 		s.sendMessage(wire.Arrived{})
-		s.replica.held = overtook
 	}
 	s.welcome, s.connection = m, joined
 	if s.hooks.welcomed != nil {
 		s.hooks.welcomed(kind)
 	}
 	return s.replica.releaseHeld()
-}
-
-// heldSince returns the datagrams that wait for records from structure on.
-func (r *Replica) heldSince(structure uint32) []heldDatagram {
-	return slices.DeleteFunc(r.held, func(d heldDatagram) bool { return d.structure < structure })
 }
 
 // resumeSession continues over another connection.
@@ -85,8 +79,8 @@ func (s *Session) resumeSession(m *wire.Welcome) {
 }
 
 // beginSession makes the empty replica of a session that begins or moves. Stale handles stay Stale in the
-// same run.
-func (s *Session) beginSession(m *wire.Welcome, l *layout) error {
+// same run. overtook holds the datagrams of a move that overtook m.
+func (s *Session) beginSession(m *wire.Welcome, l *layout, overtook []heldDatagram) error {
 	s.provisional.rejectAll()
 	sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 	if before != nil {
@@ -94,7 +88,7 @@ func (s *Session) beginSession(m *wire.Welcome, l *layout) error {
 		before.entities.leaveAll()
 	}
 	s.renewReplica(l, m)
-	s.replica.applied, s.replica.fence = m.Structure, m.Structure
+	s.replica.continueFrom(m.Structure, overtook)
 	if m.Simulate == 1 {
 		if err := s.replica.simulateBodies(int(m.TickHz)); err != nil {
 			return err
