@@ -25,7 +25,7 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	case <-ctx.Done():
 		return nil, errClosing
 	}
-	store, err := l.rooms.openImage(l.kind, l.room)
+	store, err := l.rooms.images.openImage(l.kind, l.room)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -80,47 +81,63 @@ func (c RoomImages) storedImages(kind string) ([]storedImage, error) {
 	return all, nil
 }
 
+// imageFolder keeps the images of rooms within their bounds: how many there are, of one address too, how
+// large they are and how old.
+type imageFolder struct {
+	rooms    *rooms
+	config   RoomImages
+	mu       sync.Mutex                   // acquired before rooms.mu: held while images are opened, counted and removed
+	creators map[string]map[string]string // addresses that created the stored rooms since the start of the server, by kind and id
+	stop     context.CancelFunc           // of pruning
+}
+
+func newImageFolder(m *rooms) *imageFolder {
+	f := &imageFolder{rooms: m, config: m.config.Images, creators: map[string]map[string]string{}, stop: func() {}}
+	for kind := range m.config.Kinds {
+		f.creators[kind] = map[string]string{}
+	}
+	return f
+}
+
+// startPruning removes old images until stop is called.
+func (f *imageFolder) startPruning() {
+	if f.config.Dir != "" {
+		ctx, stop := context.WithCancel(context.Background())
+		f.stop = stop
+		f.rooms.hosting.Go(func() { f.pruneOld(ctx) })
+	}
+}
+
 // openImage opens the room's image. It returns nil if the room is not saved.
-func (m *rooms) openImage(k *kind, r *Room) (*imagefile.Store, error) {
-	images := m.config.Images
-	if images.Dir == "" || k.Unsaved {
+func (f *imageFolder) openImage(k *kind, r *Room) (*imagefile.Store, error) {
+	if f.config.Dir == "" || k.Unsaved {
 		return nil, nil
 	}
-	if !m.descriptors.openMissing() { // what remains is for saves
+	if !f.rooms.descriptors.openMissing() { // what remains is for saves
 		return nil, fmt.Errorf("server: %w", syscall.EMFILE)
 	}
-	m.imagesMu.Lock()
-	defer m.imagesMu.Unlock()
-	path := images.imagePath(r.kind, r.id)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path := f.config.imagePath(r.kind, r.id)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("server: cannot make the folder of images: %w", err)
 	}
 	if _, err := os.Stat(path); err != nil && r.id != "" {
-		if err := m.admitImage(k, r); err != nil {
+		if err := f.admitImage(k, r); err != nil {
 			return nil, err
 		}
 	}
-	return imagefile.Open(path, images.Keep)
+	return imagefile.Open(path, f.config.Keep)
 }
 
 // admitImage makes space for the image of r, which has none yet, or returns an error. Open rooms count
-// before their first image. The operator is not bounded. Callers hold m.imagesMu.
-func (m *rooms) admitImage(k *kind, r *Room) error {
-	stored, err := m.config.Images.storedImages(r.kind)
+// before their first image. The operator is not bounded. Callers hold f.mu.
+func (f *imageFolder) admitImage(k *kind, r *Room) error {
+	stored, err := f.config.storedImages(r.kind)
 	if err != nil {
 		return err
 	}
-	m.mu.Lock()
-	operator := r.by == byOperator
-	r.saved = true
-	ids := map[string]bool{}
-	for _, o := range m.byName {
-		if o.kind == r.kind && o.saved {
-			ids[o.id] = true
-		}
-	}
-	m.mu.Unlock()
-	delete(ids, r.id)
+	ids, operator := f.rooms.reserveImage(r)
 	unwritten := len(ids)
 	for _, img := range stored {
 		if ids[img.id] {
@@ -131,17 +148,15 @@ func (m *rooms) admitImage(k *kind, r *Room) error {
 	if operator || ids[r.id] {
 		return nil
 	}
-	err = m.shareImages(k, r, ids)
-	if err == nil && !m.pruneImages(stored, m.config.Images.unusedAfter(), "the kind has its maximum of images", func(n int, _ int64) bool { return n+unwritten < k.MaxImages }) {
+	err = f.shareImages(k, r, ids)
+	if err == nil && !f.pruneImages(stored, f.config.unusedAfter(), "the kind has its maximum of images", func(n int, _ int64) bool { return n+unwritten < k.MaxImages }) {
 		err = fmt.Errorf("server: the kind %s has %d images, its maximum, and somebody has entered each of their rooms lately: remove some, or raise the maximum (%w)", r.kind, len(ids), errStored)
 	}
 	if err == nil {
-		err = m.pruneBytes()
+		err = f.pruneBytes()
 	}
 	if err != nil {
-		m.mu.Lock()
-		r.saved = false
-		m.mu.Unlock()
+		f.rooms.cancelImage(r)
 	}
 	return err
 }
@@ -149,14 +164,15 @@ func (m *rooms) admitImage(k *kind, r *Room) error {
 var errStored = &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"}
 
 // shareImages counts the image of r, or returns an error if the address that created r has more than
-// its share of the kind's images, whose ids are given. Callers hold m.imagesMu.
-func (m *rooms) shareImages(k *kind, r *Room, ids map[string]bool) error {
+// its share of the kind's images, whose ids are given. Callers hold f.mu.
+func (f *imageFolder) shareImages(k *kind, r *Room, ids map[string]bool) error {
 	if r.creator == "" {
 		return nil
 	}
-	maps.DeleteFunc(k.imageCreators, func(id, _ string) bool { return !ids[id] })
+	creators := f.creators[r.kind]
+	maps.DeleteFunc(creators, func(id, _ string) bool { return !ids[id] })
 	own := 0
-	for _, address := range k.imageCreators {
+	for _, address := range creators {
 		if address == r.creator {
 			own++
 		}
@@ -164,29 +180,29 @@ func (m *rooms) shareImages(k *kind, r *Room, ids map[string]bool) error {
 	if own >= addressShare(k.MaxImages, len(ids)) {
 		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("your network has stored %d rooms", own)}
 	}
-	k.imageCreators[r.id] = r.creator
+	creators[r.id] = r.creator
 	return nil
 }
 
 // pruneBytes removes old images until all of them have fewer bytes than they may have, or returns an
-// error. Callers hold m.imagesMu.
-func (m *rooms) pruneBytes() error {
-	most := m.config.Images.MaxBytes
+// error. Callers hold f.mu.
+func (f *imageFolder) pruneBytes() error {
+	most := f.config.MaxBytes
 	if most == 0 {
 		return nil
 	}
-	stored, err := m.allImages()
-	if err == nil && !m.pruneImages(stored, m.config.Images.unusedAfter(), "the images have their maximum of bytes", func(_ int, bytes int64) bool { return bytes < most }) {
+	stored, err := f.allImages()
+	if err == nil && !f.pruneImages(stored, f.config.unusedAfter(), "the images have their maximum of bytes", func(_ int, bytes int64) bool { return bytes < most }) {
 		err = fmt.Errorf("server: the images of rooms have %d bytes or more, and somebody has entered each of the rooms lately: remove some, or raise the maximum (%w)", most, errStored)
 	}
 	return err
 }
 
 // allImages returns the images of all kinds of rooms.
-func (m *rooms) allImages() (all []storedImage, err error) {
-	for kind, k := range m.config.Kinds {
+func (f *imageFolder) allImages() (all []storedImage, err error) {
+	for kind, k := range f.rooms.config.Kinds {
 		if !k.Unsaved {
-			stored, failed := m.config.Images.storedImages(kind)
+			stored, failed := f.config.storedImages(kind)
 			all, err = append(all, stored...), errors.Join(err, failed)
 		}
 	}
@@ -195,8 +211,8 @@ func (m *rooms) allImages() (all []storedImage, err error) {
 
 // pruneImages removes images of rooms that nobody has entered for a time, the longest first, until
 // enough returns true for the number and the bytes of the remaining ones. It reports whether enough
-// did. It keeps the images of rooms that exist. Callers hold m.imagesMu.
-func (m *rooms) pruneImages(stored []storedImage, unused time.Duration, why string, enough func(n int, bytes int64) bool) bool {
+// did. It keeps the images of rooms that exist. Callers hold f.mu.
+func (f *imageFolder) pruneImages(stored []storedImage, unused time.Duration, why string, enough func(n int, bytes int64) bool) bool {
 	n, bytes := len(stored), int64(0)
 	for _, img := range stored {
 		bytes += img.bytes
@@ -207,11 +223,11 @@ func (m *rooms) pruneImages(stored []storedImage, unused time.Duration, why stri
 		if enough(n, bytes) || now.Sub(img.saved) < unused {
 			break
 		}
-		if img.linked || m.hasRoom(img.name()) {
+		if img.linked || f.rooms.hasRoom(img.name()) {
 			continue
 		}
-		log := m.log.With(zap.String("room", img.name()), zap.Time("saved", img.saved), zap.Int64("bytes", img.bytes), zap.String("why", why))
-		if err := m.config.Images.removeImage(img); err != nil {
+		log := f.rooms.log.With(zap.String("room", img.name()), zap.Time("saved", img.saved), zap.Int64("bytes", img.bytes), zap.String("why", why))
+		if err := f.config.removeImage(img); err != nil {
 			log.Warn("cannot remove the image of a room that nobody has entered for long", zap.Error(err))
 			continue
 		}
@@ -223,12 +239,6 @@ func (m *rooms) pruneImages(stored []storedImage, unused time.Duration, why stri
 }
 
 func (i storedImage) name() string { return i.kind + "/" + i.id }
-
-func (m *rooms) hasRoom(name string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.byName[name] != nil
-}
 
 // removeImage removes an image, unless another process has it open.
 func (c RoomImages) removeImage(img storedImage) error {
@@ -252,18 +262,18 @@ func (c RoomImages) unusedAfter() time.Duration {
 
 // pruneOld removes old images now and once an hour until ctx ends: those that nobody has entered for
 // RoomImages.PruneAfter, and what exceeds MaxBytes.
-func (m *rooms) pruneOld(ctx context.Context) {
+func (f *imageFolder) pruneOld(ctx context.Context) {
 	for next := time.NewTicker(pruneEvery); ; {
-		m.imagesMu.Lock()
-		err := m.pruneBytes()
-		if after := m.config.Images.PruneAfter; after > 0 {
-			stored, failed := m.allImages()
-			m.pruneImages(stored, after, "nobody has entered it for the time to keep it", func(int, int64) bool { return false })
+		f.mu.Lock()
+		err := f.pruneBytes()
+		if after := f.config.PruneAfter; after > 0 {
+			stored, failed := f.allImages()
+			f.pruneImages(stored, after, "nobody has entered it for the time to keep it", func(int, int64) bool { return false })
 			err = errors.Join(err, failed)
 		}
-		m.imagesMu.Unlock()
+		f.mu.Unlock()
 		if err != nil {
-			m.log.Warn("old images of rooms are not all removed", zap.Error(err))
+			f.rooms.log.Warn("old images of rooms are not all removed", zap.Error(err))
 		}
 		select {
 		case <-next.C:
@@ -272,4 +282,34 @@ func (m *rooms) pruneOld(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// hasRoom reports whether a room exists.
+func (m *rooms) hasRoom(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byName[name] != nil
+}
+
+// reserveImage counts the image of r, and returns the ids of the other rooms of its kind that are
+// saved. operator is set if the operator has created r.
+func (m *rooms) reserveImage(r *Room) (ids map[string]bool, operator bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.saved = true
+	ids = map[string]bool{}
+	for _, o := range m.byName {
+		if o.kind == r.kind && o.saved {
+			ids[o.id] = true
+		}
+	}
+	delete(ids, r.id)
+	return ids, r.by == byOperator
+}
+
+// cancelImage stops counting the image of r.
+func (m *rooms) cancelImage(r *Room) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.saved = false
 }

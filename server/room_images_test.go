@@ -78,11 +78,11 @@ func TestImageOfAnOpenRoomStays(t *testing.T) {
 		}
 		other := newHostel(t, images)
 		for _, of := range []*hostel{h, other} {
-			of.imagesMu.Lock()
-			stored, err := of.allImages()
+			of.images.mu.Lock()
+			stored, err := of.images.allImages()
 			require.NoError(t, err)
-			require.False(t, of.pruneImages(stored, 10*day, "a test", func(n int, _ int64) bool { return n == 0 }))
-			of.imagesMu.Unlock()
+			require.False(t, of.images.pruneImages(stored, 10*day, "a test", func(n int, _ int64) bool { return n == 0 }))
+			of.images.mu.Unlock()
 			require.Equal(t, []string{"a"}, storedRooms(t, dir))
 		}
 		require.Empty(t, h.logs.FilterMessageSnippet("cannot remove").All())

@@ -80,6 +80,7 @@ type rooms struct {
 	creations *rate.Limiter
 
 	descriptors *descriptorReserve // nil if no room is saved
+	images      *imageFolder
 
 	hosting sync.WaitGroup
 	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
@@ -94,9 +95,6 @@ type rooms struct {
 	most    int  // maximum sessions of all rooms
 	closing bool
 	unsaved []error // of rooms that ended while closing
-
-	imagesMu    sync.Mutex // acquired before mu: held while images are opened, counted and removed
-	stopPruning context.CancelFunc
 }
 
 // kind holds what the rooms of a RoomKind have in common.
@@ -109,20 +107,18 @@ type kind struct {
 	past     admin.Report   // totals of ended runs
 	pastMs   *hdrhistogram.Histogram
 	panics   uint64
-	// imageCreators are the addresses that created the stored rooms since the start of the server, by id.
-	// Guarded by rooms.imagesMu.
-	imageCreators map[string]string
 }
 
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
 		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Generations),
-		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions), stopPruning: func() {},
+		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions),
 	}
 	for name, k := range m.config.Kinds {
-		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits), imageCreators: map[string]string{}}
+		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits)}
 	}
+	m.images = newImageFolder(m)
 	m.reserveDescriptors()
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
@@ -425,11 +421,7 @@ func (m *rooms) refusesSessions() bool {
 
 // startPinned makes the pinned rooms. Those that are not ready when ctx ends are no error.
 func (m *rooms) startPinned(ctx context.Context) error {
-	if m.config.Images.Dir != "" {
-		pruning, stop := context.WithCancel(context.Background())
-		m.stopPruning = stop
-		m.hosting.Go(func() { m.pruneOld(pruning) })
-	}
+	m.images.startPruning()
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {
@@ -449,7 +441,7 @@ func (m *rooms) endRooms() error {
 		r.stop()
 	}
 	m.mu.Unlock()
-	m.stopPruning()
+	m.images.stop()
 	m.router.Drain()
 	ended := make(chan struct{})
 	go func() {
