@@ -32,12 +32,12 @@ func (r *Replicator) Capture() {
 	for run := range slices.Chunk(r.dirty, prefetchBatch) {
 		for _, slot := range run {
 			r.prefetchSum += r.grid.prefetchBody(slot)
-			if !f.stale.has(slot) {
+			if !f.stale.hasSlot(slot) {
 				r.prefetchSum += f.tenants[slot].history.prefetchStates()
 			}
 		}
 		for _, slot := range run {
-			if !f.stale.has(slot) {
+			if !f.stale.hasSlot(slot) {
 				f.captureSlot(r.world, slot, &to)
 			} else {
 				f.tenants[slot].position, _, _ = slots.Body(slot)

@@ -115,7 +115,7 @@ func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
 		return nil
 	}
 	room := v.datagramRoom() - rows
-	if v.datagrams.overflows() {
+	if v.datagrams.hasOverflow() {
 		room = min(room, q.share)
 	}
 	taken, handles, encoded := q.takeFitting(w.frame.tick, room)

@@ -48,8 +48,8 @@ func (in *interest) setFocus(h bulk.Handle) { in.focus, in.fullQuery = h, true }
 // setViewpoint sets the entity that the world is viewed from; 0 is the focus.
 func (in *interest) setViewpoint(h bulk.Handle) { in.viewpoint, in.fullQuery = h, true }
 
-// disown removes h from the owned set.
-func (in *interest) disown(h bulk.Handle) {
+// removeOwned removes h from the owned set.
+func (in *interest) removeOwned(h bulk.Handle) {
 	in.owned.remove(h)
 	in.fullQuery = true
 }

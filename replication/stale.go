@@ -16,8 +16,8 @@ type staleRows struct {
 	lock  sync.Mutex // while workers make snapshots: of slots, and of version, oldest and history of their rows
 }
 
-// has reports whether a slot is stale, between the capture and the next one.
-func (s *staleRows) has(slot uint32) bool { return s.any && s.slots.Has(slot) }
+// hasSlot reports whether a slot is stale, between the capture and the next one.
+func (s *staleRows) hasSlot(slot uint32) bool { return s.any && s.slots.Has(slot) }
 
 // selectDirty returns the slots to read in a capture, in the place of dirty: those in changed, and
 // those whose rows may not stay stale, since their bodies became ordinary. Slots in changed but not

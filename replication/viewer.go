@@ -94,7 +94,7 @@ func (v *Viewer) Own(h bulk.Handle) {
 // Disown undoes Own. The focus stays owned.
 func (v *Viewer) Disown(h bulk.Handle) {
 	owned := v.Owns(h)
-	v.interest.disown(h)
+	v.interest.removeOwned(h)
 	if owned && !v.Owns(h) {
 		v.members.reenterMember(h)
 	}
