@@ -1,4 +1,4 @@
-package schema_test
+package rowschema_test
 
 import (
 	"testing"
