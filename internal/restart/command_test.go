@@ -26,7 +26,7 @@ import (
 // writes.
 var commands = []command{
 	{program: "worldd", command: "demo", args: []string{"--world=calm", "--bots=1", "--duration=1s", "--html=page.html"}, writes: map[string]check{"page.html": isPage}, talks: true},
-	{program: "loadtest", command: "loadtest", args: []string{"--addr=ADDRESS", "--insecure-dev", "--admin=ADMIN", "--bots=1", "--duration=2s", "--html=page.html", "--profile=profiles"}, writes: map[string]check{
+	{program: "loadtest", command: "loadtest", args: []string{"--addr=ADDRESS", "--insecure-dev", "--admin=ADMIN", "--bots=1", "--duration=1s", "--html=page.html", "--profile=profiles"}, writes: map[string]check{
 		"page.html": isPage, "profiles/cpu.pprof": isProfile, "profiles/heap.pprof": isProfile, "profiles/goroutine.pprof": isProfile,
 	}, talks: true},
 	{program: "worldd", command: "train", args: []string{"storm.recording", "--out=tables"}, writes: map[string]check{"tables": isTables}},
@@ -89,9 +89,9 @@ func testCommands(t *testing.T, built programs) {
 	inputs := t.TempDir()
 	recordStorm(t, built, inputs)
 	addr, admin := startCalm(t, built, inputs)
+	tests := map[string]func(*testing.T){}
 	for _, row := range commands {
-		t.Run(row.command, func(t *testing.T) {
-			t.Parallel()
+		tests[row.command] = func(t *testing.T) {
 			c := &commandRuns{T: t, command: row, built: built, dir: t.TempDir(), addresses: strings.NewReplacer("ADDRESS", addr, "ADMIN", admin)}
 			recording, err := os.ReadFile(filepath.Join(inputs, "storm.recording"))
 			require.NoError(t, err)
@@ -102,8 +102,9 @@ func testCommands(t *testing.T, built programs) {
 				c.kill(n)
 			}
 			c.refuse(2, "no-such-option", "--no-such-option")
-		})
+		}
 	}
+	runAtOnce(t, tests)
 }
 
 // commandRuns are the runs of a command in a folder.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,12 +21,20 @@ func TestRestarts(t *testing.T) {
 		t.Skip("builds and starts programs for half a minute")
 	}
 	built := buildPrograms(t)
-	for name, test := range map[string]func(*testing.T, programs){"servers": testServers, "commands": testCommands, "options": testOptions} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, built)
-		})
+	runAtOnce(t, map[string]func(*testing.T){
+		"servers":  func(t *testing.T) { testServers(t, built) },
+		"commands": func(t *testing.T) { testCommands(t, built) },
+		"options":  func(t *testing.T) { testOptions(t, built) },
+	})
+}
+
+// runAtOnce runs tests beside one another, however few processors there are: they wait for processes.
+func runAtOnce(t *testing.T, tests map[string]func(*testing.T)) {
+	var all sync.WaitGroup
+	for name, test := range tests {
+		all.Go(func() { t.Run(name, test) })
 	}
+	all.Wait()
 }
 
 // onlyRead are the options and arguments that name files which a command reads, by command.

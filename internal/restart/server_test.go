@@ -564,9 +564,9 @@ func requireIdentity(t *testing.T, e *client.Entity) {
 // testServers: nothing that a server has saved is lost, whichever moment ends its process, and a start
 // that fails changes nothing.
 func testServers(t *testing.T, built programs) {
+	tests := map[string]func(*testing.T){}
 	for _, row := range servers {
-		t.Run(row.program, func(t *testing.T) {
-			t.Parallel()
+		tests[row.program] = func(t *testing.T) {
 			i := &installation{T: t, server: row, programs: built, dir: t.TempDir(), past: map[string]*memory{}}
 			i.prepare()
 			for n, s := range life {
@@ -579,8 +579,9 @@ func testServers(t *testing.T, built programs) {
 					}
 				}
 			}
-		})
+		}
 	}
+	runAtOnce(t, tests)
 }
 
 // prepare makes the files that the server reads.
