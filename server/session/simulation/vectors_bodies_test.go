@@ -16,8 +16,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// bodyCases makes the hand-made cases of clients that simulate (PROTOCOL.md, 6.1 and 11.7).
-type bodyCases struct {
+// bodyMaker makes the hand-made cases of clients that simulate (PROTOCOL.md, 6.1 and 11.7).
+type bodyMaker struct {
 	t      *testing.T
 	tickHz uint16
 	schema *schema.Schema
@@ -30,7 +30,7 @@ const bodiesTick = 100
 
 // bodySession builds the steps of one case.
 type bodySession struct {
-	k       *bodyCases
+	k       *bodyMaker
 	steps   []vectors.Step
 	records uint32 // sent
 	tick    uint32 // of the newest Structure message
@@ -46,14 +46,14 @@ type bodyRow struct {
 	base      wire.BodyState
 }
 
-func newBodyCases(t *testing.T, tickHz uint16) *bodyCases {
+func newBodyMaker(t *testing.T, tickHz uint16) *bodyMaker {
 	s, err := vectors.BodiesSchema(tickHz)
 	require.NoError(t, err)
-	return &bodyCases{t: t, tickHz: tickHz, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
+	return &bodyMaker{t: t, tickHz: tickHz, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
 }
 
-func (k *bodyCases) session() *bodySession {
-	s := &bodySession{k: k, floor: stockFloor}
+func (k *bodyMaker) session() *bodySession {
+	s := &bodySession{k: k, floor: hostileFloor}
 	s.welcome(func(w *wire.Welcome) { w.SchemaText = k.schema.Text() })
 	return s
 }
@@ -124,7 +124,7 @@ func (s *bodySession) complete(seq, tick uint32) *bodySession {
 }
 
 // quantise returns the values of a state's row, and what they restore to.
-func (k *bodyCases) quantise(s wire.BodyState) (values []uint32, g wire.Grid) {
+func (k *bodyMaker) quantise(s wire.BodyState) (values []uint32, g wire.Grid) {
 	b := schema.Body{Position: s.Position, Velocity: s.Velocity}
 	values = make([]uint32, k.schema.Values())
 	rowschema.New(k.schema).Component(0).Quantise(&b, values)
@@ -147,7 +147,7 @@ func (s *bodySession) enter(slot, kind uint32, b wire.BodyState, back uint32) []
 }
 
 // program returns a Program record of a text.
-func (k *bodyCases) program(number uint8, text string) []byte {
+func (k *bodyMaker) program(number uint8, text string) []byte {
 	p, err := field.Compile(text)
 	require.NoError(k.t, err)
 	code, err := p.MarshalBinary()
@@ -173,10 +173,10 @@ const (
 )
 
 // add adds the case of a session that ends with an error, or with none.
-func (k *bodyCases) add(code wire.Code, name, about string, s *bodySession) *vectors.Case {
+func (k *bodyMaker) add(code wire.Code, name, about string, s *bodySession) *vectors.Case {
 	c := playedAs(k.t, k.schema, vectors.Case{
 		Name: name, About: about, Protocol: wire.Version, Schema: k.schema.Text(), SchemaHash: fmt.Sprintf("%016x", k.schema.Hash()), Simulate: true,
-		Handles: []bulk.Handle{bulk.NewHandle(1, stockFloor), bulk.NewHandle(2, stockFloor), bulk.NewHandle(1, moveFloor)},
+		Handles: []bulk.Handle{bulk.NewHandle(1, hostileFloor), bulk.NewHandle(2, hostileFloor), bulk.NewHandle(1, moveFloor)},
 	}, s.steps)
 	want := ""
 	if code != wire.OK {
@@ -188,7 +188,7 @@ func (k *bodyCases) add(code wire.Code, name, about string, s *bodySession) *vec
 }
 
 // stateOf returns the newest state that the case expects of the entity on a slot.
-func (k *bodyCases) stateOf(c *vectors.Case, slot uint32) (newest vectors.Exact) {
+func (k *bodyMaker) stateOf(c *vectors.Case, slot uint32) (newest vectors.Exact) {
 	for _, s := range c.Steps {
 		for _, e := range s.Expect.Exact {
 			if e.Handle.Index() == slot {
@@ -201,12 +201,12 @@ func (k *bodyCases) stateOf(c *vectors.Case, slot uint32) (newest vectors.Exact)
 }
 
 // awake checks whether the entity on slot 1 is awake in the end.
-func (k *bodyCases) awake(c *vectors.Case, want bool) {
+func (k *bodyMaker) awake(c *vectors.Case, want bool) {
 	require.Equal(k.t, want, k.stateOf(c, 1).State[6] == 1, c.Name)
 }
 
-func bodyVectors(t *testing.T) []vectors.Case {
-	k := newBodyCases(t, vectors.BodiesHz)
+func bodyCases(t *testing.T) []vectors.Case {
+	k := newBodyMaker(t, vectors.BodiesHz)
 	k.wakes()
 	k.times()
 	k.linked()
@@ -216,13 +216,13 @@ func bodyVectors(t *testing.T) []vectors.Case {
 	k.overMoves()
 	k.wrongRecords()
 	k.oldestStates()
-	fast := newBodyCases(t, vectors.FastBodiesHz)
+	fast := newBodyMaker(t, vectors.FastBodiesHz)
 	fast.oldestStates()
 	return append(k.cases, fast.cases...)
 }
 
 // pushed begins a session with the program push as number 0, and the ball on slot 1.
-func (k *bodyCases) pushed(ball wire.BodyState) *bodySession {
+func (k *bodyMaker) pushed(ball wire.BodyState) *bodySession {
 	s := k.session()
 	return s.structure(bodiesTick, k.program(0, pushText), s.enter(1, vectors.BodiesBall, ball, 0))
 }
@@ -235,7 +235,7 @@ func added(slot uint32, change func(*wire.EffectAdded)) []byte {
 }
 
 // oldestStates adds cases with states and effects as old as the tick rate allows, and a tick older.
-func (k *bodyCases) oldestStates() {
+func (k *bodyMaker) oldestStates() {
 	most := wire.MaxBack(int(k.tickHz))
 	about := fmt.Sprintf("back is at most %d, and of an effect %d, at %d ticks a second", most, most+1, k.tickHz)
 	ball, now := flyingAt(0, 4), bodiesTick+4+most
@@ -256,7 +256,7 @@ func (k *bodyCases) oldestStates() {
 	}
 }
 
-func (k *bodyCases) wakes() {
+func (k *bodyMaker) wakes() {
 	for _, age := range []uint32{0, 1, 2, 40} {
 		s := k.pushed(asleepAt(0)).structure(bodiesTick, added(0, func(e *wire.EffectAdded) { e.Age = age }))
 		c := k.add(wire.OK, fmt.Sprintf("effect of age %d", age), "an effect wakes if its age is 0 or 1", s.complete(1, 103))
@@ -272,7 +272,7 @@ func (k *bodyCases) wakes() {
 	k.awake(k.add(wire.OK, "layers", "an effect wakes the bodies that feel it alone", s.complete(1, 103)), false)
 }
 
-func (k *bodyCases) times() {
+func (k *bodyMaker) times() {
 	linear := wire.Path{Form: wire.PathLinear, Velocity: [3]float32{20, 0, 0}} // 1 m in a tick
 	s := k.session()
 	s.structure(bodiesTick, k.program(0, boxText), s.enter(1, vectors.BodiesBall, asleepAt(3), 0),
@@ -302,7 +302,7 @@ func floatOf(bits uint32) float32 {
 	return wire.Floats{byte(bits), byte(bits >> 8), byte(bits >> 16), byte(bits >> 24)}.At(0)
 }
 
-func (k *bodyCases) linked() {
+func (k *bodyMaker) linked() {
 	s := k.pushed(flyingAt(0, 4)).snapshot(wire.StateHeader{Seq: 2, Tick: 103, Complete: true, Continued: true})
 	s.snapshot(wire.StateHeader{Seq: 1, Tick: 103})
 	c := k.add(wire.OK, "linked", "a complete snapshot waits for the one that it continues", s)
@@ -317,7 +317,7 @@ func (k *bodyCases) linked() {
 	require.Equal(k.t, uint32(107), k.stateOf(c, 1).Tick)
 }
 
-func (k *bodyCases) earlierStates() {
+func (k *bodyMaker) earlierStates() {
 	for back := range uint32(4) {
 		s := k.pushed(flyingAt(0, 4)).snapshot(wire.StateHeader{Seq: 1, Tick: 104, Complete: true}, bodyRow{slot: 1, state: flyingAt(8, 4), back: back})
 		c := k.add(wire.OK, fmt.Sprintf("row of %d ticks before", back), "the state of a row is back ticks older than its datagram, and computed up to its tick", s)
@@ -334,7 +334,7 @@ func (k *bodyCases) earlierStates() {
 	k.add(wire.OK, "Enters of ticks before", "the state of an Enter is back ticks older than its message", s.complete(1, 102))
 }
 
-func (k *bodyCases) uncheckedAudits() {
+func (k *bodyMaker) uncheckedAudits() {
 	wrong := wire.StateHeader{Seq: 1, Tick: 103, Complete: true, Audited: true, Audit: 0xbad}
 	behind := wrong
 	behind.Structure = 2
@@ -347,12 +347,12 @@ func (k *bodyCases) uncheckedAudits() {
 }
 
 // unchecked adds a case with a wrong audit that is not to be checked.
-func (k *bodyCases) unchecked(name, about string, s *bodySession) {
+func (k *bodyMaker) unchecked(name, about string, s *bodySession) {
 	c := k.add(wire.OK, name, "an audit is not checked: "+about, s)
 	require.Zero(k.t, c.Steps[len(c.Steps)-1].Expect.Audits)
 }
 
-func (k *bodyCases) lateRecords() {
+func (k *bodyMaker) lateRecords() {
 	s := k.pushed(flyingAt(0, 0)).complete(1, 104)
 	s.structure(104, added(0, func(e *wire.EffectAdded) { e.Back = 3 }), s.enter(2, vectors.BodiesBall, flyingAt(0, 0), 4)).complete(2, 106)
 	c := k.add(wire.OK, "late effect", "an effect of ticks that were computed: a body that was computed feels it from then on, one given afterwards from its first tick", s)
@@ -363,7 +363,7 @@ func (k *bodyCases) lateRecords() {
 	k.awake(k.add(wire.OK, "late effect wakes nobody", "a new effect whose first tick was computed wakes no body that was computed", s.complete(2, 106)), false)
 }
 
-func (k *bodyCases) overMoves() {
+func (k *bodyMaker) overMoves() {
 	kind := wire.KindAdded{Kind: vectors.BodiesUnused, KindConstants: wire.KindConstants{InvMass: 1, Coupling: 0.5, Radius: 0.5, Layers: 1}}.Append(nil)
 	begin := func() *bodySession {
 		return k.pushed(flyingAt(0, 0)).structure(bodiesTick, kind, added(0, func(e *wire.EffectAdded) { e.Age = 1 })).complete(1, 102)
@@ -388,7 +388,7 @@ func (k *bodyCases) overMoves() {
 	k.add(wire.OK, "programs over a resume", "programs and effects last when the session resumes", s.structure(104, added(1, func(*wire.EffectAdded) {})).complete(2, 106))
 }
 
-func (k *bodyCases) wrongRecords() {
+func (k *bodyMaker) wrongRecords() {
 	effect := added(0, func(e *wire.EffectAdded) { e.Age = 1 })
 	bad := func(name, about string, records ...[]byte) {
 		k.add(wire.BadMessage, name, about, k.pushed(flyingAt(0, 0)).structure(bodiesTick, records...))
@@ -404,7 +404,7 @@ func (k *bodyCases) wrongRecords() {
 	bad("ended twice", "an effect ends that has ended", effect, ended(0), ended(0))
 	bad("older effect", "an effect is added whose slot has had a later one", added(0, func(e *wire.EffectAdded) { e.Effect = bulk.NewHandle(0, 3) }), effect)
 	bad("leader not in view", "an effect follows an entity that is not Live", added(0, func(e *wire.EffectAdded) {
-		e.Path = wire.Path{Form: wire.PathFollowing, Leader: bulk.NewHandle(9, stockFloor)}
+		e.Path = wire.Path{Form: wire.PathFollowing, Leader: bulk.NewHandle(9, hostileFloor)}
 	}))
 	s := k.pushed(flyingAt(0, 0)).structure(bodiesTick, added(0, func(e *wire.EffectAdded) { e.Life = 2 })).complete(1, 103)
 	s.structure(103, k.program(0, boxText))
@@ -417,7 +417,7 @@ func (k *bodyCases) wrongRecords() {
 	require.Less(k.t, bodyOfWords(k.stateOf(c, 1)).Velocity[0], float32(0))
 	s = k.pushed(flyingAt(0, 0))
 	s.structure(bodiesTick, s.enter(2, vectors.BodiesDrone, flyingAt(3, 8), 0), k.program(1, boxText), added(0, func(e *wire.EffectAdded) {
-		e.Program, e.Path = 1, wire.Path{Form: wire.PathFollowing, Leader: bulk.NewHandle(2, stockFloor), Center: [3]float32{-3, 0, 0}}
+		e.Program, e.Path = 1, wire.Path{Form: wire.PathFollowing, Leader: bulk.NewHandle(2, hostileFloor), Center: [3]float32{-3, 0, 0}}
 	}))
 	k.add(wire.OK, "following", "an effect is at an offset from where its leader was before the tick", s.complete(1, 105))
 }

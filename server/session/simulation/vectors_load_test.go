@@ -55,7 +55,7 @@ func newCrowd(t *testing.T) *crowd {
 	return k
 }
 
-func (k *crowd) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), stockFloor) }
+func (k *crowd) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), hostileFloor) }
 
 // entered returns the Structure message in which all enter.
 func (k *crowd) entered() []byte {
@@ -108,9 +108,9 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 	return d, load
 }
 
-// heavy returns the cases about the load of a datagram: the maximum, and one more, which is
+// loadCases returns the cases about the load of a datagram: the maximum, and one more, which is
 // refused however few bits it takes.
-func heavy(t *testing.T) []vectors.Case {
+func loadCases(t *testing.T) []vectors.Case {
 	k := newCrowd(t)
 	all := make([]int, len(k.rows))
 	var handles []bulk.Handle
@@ -129,7 +129,7 @@ func heavy(t *testing.T) []vectors.Case {
 	elsewhere := slices.Clone(above)
 	elsewhere[foldAt] ^= 0x40
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor, GenerationCeiling: bulk.MaxGeneration,
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: heavyTick,
 	}), k.entered())
 	var cases []vectors.Case

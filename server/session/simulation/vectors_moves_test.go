@@ -15,13 +15,13 @@ import (
 // moveFloor is the first generation of the room that the cases move to.
 const moveFloor = 101
 
-// moveStock makes the cases in which a session moves to another room (PROTOCOL.md, 4.2).
-type moveStock struct{ provisionalStock }
+// moveMaker makes the cases in which a session moves to another room (PROTOCOL.md, 4.2).
+type moveMaker struct{ provisionalMaker }
 
 func moved(slot uint32) bulk.Handle { return bulk.NewHandle(slot, moveFloor) }
 
 // to returns the Welcome to the other room, whose structure number is fence.
-func (k *moveStock) to(fence uint32, change func(*wire.Welcome)) vectors.Step {
+func (k *moveMaker) to(fence uint32, change func(*wire.Welcome)) vectors.Step {
 	return k.welcome(func(w *wire.Welcome) {
 		w.Epoch, w.GenerationFloor, w.GenerationCeiling, w.Tick, w.Structure = 2, moveFloor, 2*moveFloor, 5000, fence
 		w.Secret = fmt.Appendf(nil, "secret of room %d", fence)
@@ -32,8 +32,8 @@ func (k *moveStock) to(fence uint32, change func(*wire.Welcome)) vectors.Step {
 func same(*wire.Welcome) {}
 
 // add adds a case that ends with an error, or none.
-func (k *moveStock) add(code wire.Code, name, about string, steps ...vectors.Step) {
-	handles := []bulk.Handle{boundEntity(0), boundEntity(2), bulk.NewHandle(9, stockFloor), moved(provisionalSlot), moved(9), wire.ProvisionalHandle(0), wire.ProvisionalHandle(1)}
+func (k *moveMaker) add(code wire.Code, name, about string, steps ...vectors.Step) {
+	handles := []bulk.Handle{boundEntity(0), boundEntity(2), bulk.NewHandle(9, hostileFloor), moved(provisionalSlot), moved(9), wire.ProvisionalHandle(0), wire.ProvisionalHandle(1)}
 	c := played(k.t, k.schema, name, about, handles, append([]vectors.Step{k.opening()}, steps...))
 	want := ""
 	if code != wire.OK {
@@ -46,14 +46,14 @@ func (k *moveStock) add(code wire.Code, name, about string, steps ...vectors.Ste
 func moveCases(t *testing.T) []vectors.Case {
 	s, err := vectors.ProvisionalSchema()
 	require.NoError(t, err)
-	k := &moveStock{provisionalStock{t: t, schema: s}}
+	k := &moveMaker{provisionalMaker{t: t, schema: s}}
 	k.lawful()
 	k.wrong()
 	k.lost()
 	return k.cases
 }
 
-func (k *moveStock) lawful() {
+func (k *moveMaker) lawful() {
 	old := []vectors.Step{stream(structureAt(1, 9, record(k.enter(boundEntity(0))))), snapshotOf(1, 9, 1, 0)}
 	from := func(steps ...vectors.Step) []vectors.Step { return append(old[:2:2], steps...) }
 	next := stream(structureAt(3, 7, record(k.enter(moved(9)))))
@@ -70,18 +70,18 @@ func (k *moveStock) lawful() {
 		command(1, 0), k.to(1, same), stream(structureAt(2, 9, answered(0, 0))))
 	k.add(wire.OK, "three rooms", "the session moves twice, and comes back to its first room",
 		from(k.to(2, same), k.to(3, func(w *wire.Welcome) {
-			w.Epoch, w.GenerationFloor, w.GenerationCeiling = 1, stockFloor, stockFloor+4
+			w.Epoch, w.GenerationFloor, w.GenerationCeiling = 1, hostileFloor, hostileFloor+4
 		}), stream(structureAt(4, 20, record(k.enter(boundEntity(2))))))...)
 	other := k.schema.Clone()
 	schema.Define[Identity](other, "identity")
 	require.NoError(k.t, other.Err())
-	there := provisionalStock{t: k.t, schema: other}
+	there := provisionalMaker{t: k.t, schema: other}
 	k.add(wire.OK, "another schema", "the room has another schema, and brings its text", from(k.to(2, func(w *wire.Welcome) { w.Schema, w.SchemaText = other.Hash(), other.Text() }), stream(structureAt(3, 7, record(there.enter(moved(9))))))...)
 	k.add(wire.OK, "resumed in the room", "the connection breaks after the move, and the session resumes",
 		from(k.to(2, same), next, vectors.Step{Lost: true}, k.to(3, func(w *wire.Welcome) { w.Resumed = 1 }), stream(structureAt(4, 3, record(k.enter(moved(provisionalSlot))))))...)
 }
 
-func (k *moveStock) wrong() {
+func (k *moveMaker) wrong() {
 	entered := stream(structureAt(1, 9, record(k.enter(boundEntity(0)))))
 	for _, c := range []struct {
 		name, about string
@@ -103,7 +103,7 @@ func (k *moveStock) wrong() {
 	k.add(wire.BadMessage, "record of the old room", "a record after the move with the old room's generation", entered, k.to(2, same), stream(structureAt(3, 1, record(k.enter(boundEntity(2))))))
 }
 
-func (k *moveStock) lost() {
+func (k *moveMaker) lost() {
 	broken := []vectors.Step{stream(structureAt(1, 9, record(k.enter(boundEntity(0))))), snapshotOf(1, 9, 1, 0), {Lost: true}}
 	from := func(steps ...vectors.Step) []vectors.Step { return append(broken[:3:3], steps...) }
 	next := stream(structureAt(6, 7, record(k.enter(moved(9)))))

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// provisionalStock makes the cases in which a client names provisional handles.
-type provisionalStock struct {
+// provisionalMaker makes the cases in which a client names provisional handles.
+type provisionalMaker struct {
 	t      *testing.T
 	schema *schema.Schema
 	cases  []vectors.Case
@@ -24,24 +24,24 @@ type provisionalStock struct {
 const provisionalSlot = 5
 
 // welcome returns a step with the Welcome of a connection.
-func (k *provisionalStock) welcome(change func(*wire.Welcome)) vectors.Step {
+func (k *provisionalMaker) welcome(change func(*wire.Welcome)) vectors.Step {
 	w := wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: stockFloor, GenerationCeiling: stockFloor + 4,
+		Protocol: wire.Version, Schema: k.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: hostileFloor, GenerationCeiling: hostileFloor + 4,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 7, Tick: 100, Secret: make([]byte, wire.SecretBytes),
 	}
 	change(&w)
 	return stream(wire.AppendMessage(nil, w))
 }
 
-func (k *provisionalStock) opening() vectors.Step {
+func (k *provisionalMaker) opening() vectors.Step {
 	return k.welcome(func(w *wire.Welcome) { w.SchemaText = k.schema.Text() })
 }
 
-func (k *provisionalStock) resumed(tick, commands uint32) vectors.Step {
+func (k *provisionalMaker) resumed(tick, commands uint32) vectors.Step {
 	return k.welcome(func(w *wire.Welcome) { w.Resumed, w.Tick, w.Commands = 1, tick, commands })
 }
 
-func (k *provisionalStock) enter(h bulk.Handle) wire.Record {
+func (k *provisionalMaker) enter(h bulk.Handle) wire.Record {
 	var w bitio.Writer
 	values := make([]uint32, k.schema.Values())
 	values[0] = 3
@@ -50,7 +50,7 @@ func (k *provisionalStock) enter(h bulk.Handle) wire.Record {
 }
 
 // add adds a case that ends with an error, or none.
-func (k *provisionalStock) add(code wire.Code, name, about string, steps ...vectors.Step) {
+func (k *provisionalMaker) add(code wire.Code, name, about string, steps ...vectors.Step) {
 	handles := []bulk.Handle{boundEntity(0), boundEntity(2), bulk.NewHandle(0, 4)}
 	for i := range uint32(4) {
 		handles = append(handles, wire.ProvisionalHandle(i))
@@ -65,7 +65,9 @@ func (k *provisionalStock) add(code wire.Code, name, about string, steps ...vect
 }
 
 // boundEntity returns a handle of the slot that the cases use.
-func boundEntity(later uint32) bulk.Handle { return bulk.NewHandle(provisionalSlot, stockFloor+later) }
+func boundEntity(later uint32) bulk.Handle {
+	return bulk.NewHandle(provisionalSlot, hostileFloor+later)
+}
 
 func command(id uint32, indexes ...uint32) vectors.Step {
 	w := &vectors.Provisional{Command: id}
@@ -99,7 +101,7 @@ func snapshotOf(seq, tick, structure, input uint32) vectors.Step {
 func provisionalCases(t *testing.T) []vectors.Case {
 	s, err := vectors.ProvisionalSchema()
 	require.NoError(t, err)
-	k := &provisionalStock{t: t, schema: s}
+	k := &provisionalMaker{t: t, schema: s}
 	k.ofCommands()
 	k.ofInputs()
 	k.overConnections()
@@ -107,7 +109,7 @@ func provisionalCases(t *testing.T) []vectors.Case {
 	return k.cases
 }
 
-func (k *provisionalStock) ofCommands() {
+func (k *provisionalMaker) ofCommands() {
 	enter, destroy := record(k.enter(boundEntity(0))), record(wire.Record{Op: wire.OpDestroy, Handle: boundEntity(0)})
 	leave := record(wire.Record{Op: wire.OpLeave, Handle: boundEntity(0)})
 	k.add(wire.OK, "bound", "a provisional handle becomes an entity, which enters, leaves, dies and has a successor; another is not answered before the Result",
@@ -122,13 +124,13 @@ func (k *provisionalStock) ofCommands() {
 	k.add(wire.OK, "the Result of another", "a Result rejects the provisional handles of its own Command", command(1, 0), command(2, 1), resultOf(2))
 }
 
-func (k *provisionalStock) ofInputs() {
+func (k *provisionalMaker) ofInputs() {
 	k.add(wire.OK, "applied input", "a provisional handle of an input is rejected when that is applied", input(0), snapshotOf(1, 50, 0, 0), snapshotOf(2, 53, 0, 1))
 	k.add(wire.OK, "input repeated", "the last input that names a provisional handle counts", input(0), input(0), input(1), snapshotOf(1, 50, 0, 1), snapshotOf(2, 53, 0, 2), snapshotOf(3, 56, 0, 9))
 	k.add(wire.OK, "overtaken Answer", "a snapshot waits for the Answer to a provisional handle of the input that it names", input(0), snapshotOf(1, 50, 1, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))))
 }
 
-func (k *provisionalStock) overConnections() {
+func (k *provisionalMaker) overConnections() {
 	lost := vectors.Step{Lost: true}
 	k.add(wire.OK, "lost command", "one Command of two was lost with the connection; the Answer to the other is sent again", command(1, 0, 1), command(2, 2),
 		lost, k.resumed(200, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))), snapshotOf(1, 200, 1, 0), snapshotOf(2, 201, 1, 0))
@@ -139,16 +141,16 @@ func (k *provisionalStock) overConnections() {
 	k.add(wire.OK, "new world", "in another world no provisional handle stands for an entity", append(bound[:3:3], k.welcome(func(w *wire.Welcome) { w.Epoch++ }), stream(structureAt(1, 9, record(k.enter(boundEntity(0))))))...)
 }
 
-func (k *provisionalStock) wrongAnswers() {
+func (k *provisionalMaker) wrongAnswers() {
 	bad := func(name, about string, records ...[]byte) {
 		k.add(wire.BadMessage, name, about, command(1, 0, 1), stream(structureAt(1, 9, answered(0, boundEntity(0)))), stream(structureAt(2, 0, records...)))
 	}
-	later := bulk.NewHandle(provisionalSlot+1, stockFloor)
+	later := bulk.NewHandle(provisionalSlot+1, hostileFloor)
 	bad("unknown", "an Answer to a provisional handle that was never made", answered(2, 0))
 	bad("answered", "a second Answer", answered(0, later))
 	bad("answered in one message", "two Answers in a message, of which none is applied", answered(1, later), answered(1, later))
 	bad("entered", "the entity has entered before", record(k.enter(later)), answered(1, later))
-	bad("beyond the slots", "the entity is in a slot beyond the world's", answered(1, bulk.NewHandle(64, stockFloor)))
-	bad("above the ceiling", "the entity is of another room", answered(1, bulk.NewHandle(provisionalSlot+1, stockFloor+6)))
-	bad("below the floor", "the entity is of an earlier run", answered(1, bulk.NewHandle(provisionalSlot+1, stockFloor-2)))
+	bad("beyond the slots", "the entity is in a slot beyond the world's", answered(1, bulk.NewHandle(64, hostileFloor)))
+	bad("above the ceiling", "the entity is of another room", answered(1, bulk.NewHandle(provisionalSlot+1, hostileFloor+6)))
+	bad("below the floor", "the entity is of an earlier run", answered(1, bulk.NewHandle(provisionalSlot+1, hostileFloor-2)))
 }

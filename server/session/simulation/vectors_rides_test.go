@@ -29,7 +29,7 @@ const ridersTick = 50
 
 func newRiders(t *testing.T) *riders {
 	s := vectorSchemas(t)[2]
-	on := func(slot uint32) bulk.Handle { return bulk.NewHandle(slot, stockFloor) }
+	on := func(slot uint32) bulk.Handle { return bulk.NewHandle(slot, hostileFloor) }
 	return &riders{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables()), mounts: []bulk.Handle{
 		on(1), 0, // 0 rides on 1
 		on(0),            // 2 rides on a rider
@@ -41,7 +41,7 @@ func newRiders(t *testing.T) *riders {
 // plain is the slot of the entity without a ride.
 const plain = 5
 
-func (k *riders) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), stockFloor) }
+func (k *riders) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), hostileFloor) }
 
 // row returns the state of an entity at a tick.
 func (k *riders) row(slot int, tick uint32) rowschema.Row {
@@ -141,7 +141,7 @@ func (k *riders) all(age, gap uint32) (rows []riderRow) {
 
 func (k *riders) add(name, about string, steps ...vectors.Step) {
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: stockFloor, GenerationCeiling: bulk.MaxGeneration,
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: ridersTick,
 	}))
 	var handles []bulk.Handle

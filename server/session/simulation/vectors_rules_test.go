@@ -31,7 +31,7 @@ func record(r wire.Record) []byte { return appendRecord(nil, r) }
 
 // with returns a framed message with raw elements in place of others, by index. An index
 // beyond the last appends.
-func (k *stock) with(m wire.Message, elements map[int][]byte) []byte {
+func (k *hostileMaker) with(m wire.Message, elements map[int][]byte) []byte {
 	var parts []msgpack.RawMessage
 	var frames wire.FrameReader
 	frames.Feed(wire.AppendMessage(nil, m))
@@ -58,20 +58,20 @@ func rowless(seq, tick, structure uint32) []byte {
 }
 
 // expectLast checks how the newest case ends.
-func (k *stock) expectLast(outcome, code string) {
+func (k *hostileMaker) expectLast(outcome, code string) {
 	c := k.cases[len(k.cases)-1]
 	last := c.Steps[len(c.Steps)-1].Expect
 	require.Equal(k.t, []string{outcome, code}, []string{last.Outcome, last.Error}, "%s: %s", c.Name, c.About)
 }
 
 // ends adds a case that ends with an error.
-func (k *stock) ends(code wire.Code, name, about string, steps ...vectors.Step) {
+func (k *hostileMaker) ends(code wire.Code, name, about string, steps ...vectors.Step) {
 	k.add(name, about, steps...)
 	k.expectLast("", code.String())
 }
 
 // forms adds cases about the forms of numbers, strings and frames.
-func (k *stock) forms() {
+func (k *hostileMaker) forms() {
 	control, goodbye := wire.Control{}, wire.Goodbye{Code: wire.Draining, Text: "later"}
 	bad := func(name, about string, message []byte) {
 		k.ends(wire.BadMessage, name, about, stream(k.opening), stream(message))
@@ -101,8 +101,8 @@ func (k *stock) forms() {
 	k.ends(99, "code of a later version", "a Goodbye with a code that has no name", stream(k.opening), stream(wire.AppendMessage(nil, wire.Goodbye{Code: 99})))
 }
 
-// welcomed returns the stock's Welcome.
-func (k *stock) welcomed() (w wire.Welcome, control []byte) {
+// welcomed returns the recorded Welcome.
+func (k *hostileMaker) welcomed() (w wire.Welcome, control []byte) {
 	var frames wire.FrameReader
 	frames.Feed(k.opening)
 	_, body, _, err := frames.Next()
@@ -113,7 +113,7 @@ func (k *stock) welcomed() (w wire.Welcome, control []byte) {
 }
 
 // welcomes adds cases about the fields of Welcome.
-func (k *stock) welcomes() {
+func (k *hostileMaker) welcomes() {
 	for _, c := range []struct {
 		code        wire.Code
 		name, about string
@@ -142,14 +142,14 @@ func (k *stock) welcomes() {
 }
 
 // ceiling adds cases about generations above the world's last.
-func (k *stock) ceiling() {
+func (k *hostileMaker) ceiling() {
 	w, control := k.welcomed()
-	w.GenerationCeiling = stockFloor
+	w.GenerationCeiling = hostileFloor
 	opening := stream(wire.AppendMessage(nil, w), control)
 	e := k.anyEnter()
-	e.Handle = bulk.NewHandle(1, stockFloor)
+	e.Handle = bulk.NewHandle(1, hostileFloor)
 	k.add("ceiling", "a handle above the ceiling is Stale, in a slot with an entity and in others", opening, stream(structureAt(1, 9, record(e))))
-	e.Handle = bulk.NewHandle(1, stockFloor+2)
+	e.Handle = bulk.NewHandle(1, hostileFloor+2)
 	k.ends(wire.BadMessage, "above the ceiling", "an Enter of a generation above the ceiling", opening, stream(structureAt(1, 9, record(e))))
 	w.Resumed, w.Structure, w.SchemaText = 1, 1, ""
 	k.ends(wire.BadMessage, "resumed elsewhere", "the session resumes after a record that the client has not applied", opening, vectors.Step{Lost: true}, stream(wire.AppendMessage(nil, w)))
@@ -165,16 +165,16 @@ func rowOf(bits ...uint) []byte {
 }
 
 // fullRows adds cases about the full rows of Enters.
-func (k *stock) fullRows() {
+func (k *hostileMaker) fullRows() {
 	e := k.anyEnter()
 	for _, c := range []struct {
 		name, about string
 		row         []byte
 	}{
 		{"padding", "a row whose last bit is not zero", []byte{0x80}},
-		{"long sized", "a ref whose index 1 takes 8 bits", rowOf(0b0100, 4, 1, 1, 1, 2, 1, 8, 0, 2, stockFloor, 4)},
-		{"ref beyond slots", "a ref of the slot 2^24", rowOf(0b0100, 4, 1, 1, 3, 2, 1<<24, 32, 0, 2, stockFloor, 4)},
-		{"ref of even tenant", "a ref of an even generation", rowOf(0b0100, 4, 1, 1, 0, 2, 1, 4, 0, 2, stockFloor+1, 4)},
+		{"long sized", "a ref whose index 1 takes 8 bits", rowOf(0b0100, 4, 1, 1, 1, 2, 1, 8, 0, 2, hostileFloor, 4)},
+		{"ref beyond slots", "a ref of the slot 2^24", rowOf(0b0100, 4, 1, 1, 3, 2, 1<<24, 32, 0, 2, hostileFloor, 4)},
+		{"ref of even tenant", "a ref of an even generation", rowOf(0b0100, 4, 1, 1, 0, 2, 1, 4, 0, 2, hostileFloor+1, 4)},
 		{"number above N", "a position beyond the range", rowOf(0b0001, 4, 1<<20-1, 20, 0, 20, 0, 20, 0, 14, 0, 14, 0, 14)},
 	} {
 		e.Row = c.row
@@ -183,7 +183,7 @@ func (k *stock) fullRows() {
 }
 
 // recordRules adds cases about structure records and ticks.
-func (k *stock) recordRules() {
+func (k *hostileMaker) recordRules() {
 	e := k.anyEnter()
 	h := e.Handle
 	enter, destroy := record(e), record(wire.Record{Op: wire.OpDestroy, Handle: h})
@@ -195,7 +195,7 @@ func (k *stock) recordRules() {
 	bad("kind 65,536", "a kind that is too high", record(kind))
 	texts.Number = 2
 	bad("texts", "an Enter with texts, which the schema does not have", append(record(texts), 1, 0))
-	far.Handle = bulk.NewHandle(64, stockFloor)
+	far.Handle = bulk.NewHandle(64, hostileFloor)
 	bad("half of it is lawful", "an Enter, and another beyond the slots: neither is applied", enter, record(far))
 	bad("entered and dead", "a Destroy, and an Enter of the same handle: neither is applied", destroy, enter)
 	bad("text", "a Text, which the schema does not have", enter, append(record(wire.Record{Op: wire.OpText, Handle: h}), 1, 'a'))
@@ -239,7 +239,7 @@ func extensions(effect bulk.Handle) iter.Seq2[string, []byte] {
 }
 
 // newSessions adds cases about what a new session inherits.
-func (k *stock) newSessions() {
+func (k *hostileMaker) newSessions() {
 	e := k.anyEnter()
 	enter := func(slot, generation uint32) []byte {
 		r := e
@@ -256,10 +256,10 @@ func (k *stock) newSessions() {
 		return stream(wire.AppendMessage(nil, next), control)
 	}
 	first := func(w *wire.Welcome) { w.GenerationFloor = 1 }
-	entered := stream(structureAt(1, 9, enter(1, stockFloor), enter(1, stockFloor+2), enter(2, stockFloor+2), enter(3, 1), enter(4, 3)))
+	entered := stream(structureAt(1, 9, enter(1, hostileFloor), enter(1, hostileFloor+2), enter(2, hostileFloor+2), enter(3, 1), enter(4, 3)))
 	k.add("earlier tenants", "in a new session the tenants before those in view stay Stale; generation 1 has none before", opening(func(w *wire.Welcome) { first(w); w.SchemaText = text }), entered, lost, opening(first))
 	k.add("another world", "a new session of another epoch: nothing that was Stale is known", stream(k.opening),
-		stream(structureAt(1, 9, enter(1, stockFloor), enter(1, stockFloor+2), record(wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(1, stockFloor+2)}))),
+		stream(structureAt(1, 9, enter(1, hostileFloor), enter(1, hostileFloor+2), record(wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(1, hostileFloor+2)}))),
 		lost, opening(func(w *wire.Welcome) { w.Epoch++ }))
 	k.add("seq starts again", "in a new session snapshots count from 1", stream(k.opening), vectors.Step{Datagram: rowless(1, 9, 0)}, vectors.Step{Datagram: rowless(2, 9, 0)},
 		lost, opening(func(*wire.Welcome) {}), vectors.Step{Datagram: rowless(1, 12, 0)})
@@ -269,13 +269,13 @@ func (k *stock) newSessions() {
 	k.expectLast("applied", "")
 	held := []vectors.Step{stream(k.opening), {Datagram: rowless(1, 9, 1)}, lost}
 	k.add("held over a loss", "a snapshot that waits for its structure still does after the session resumes",
-		append(slices.Clone(held), opening(func(w *wire.Welcome) { w.Resumed = 1 }), stream(structureAt(1, 9, enter(1, stockFloor))))...)
+		append(slices.Clone(held), opening(func(w *wire.Welcome) { w.Resumed = 1 }), stream(structureAt(1, 9, enter(1, hostileFloor))))...)
 	k.add("not held over sessions", "a snapshot that waits for its structure ends with its session",
-		append(slices.Clone(held), opening(func(*wire.Welcome) {}), stream(structureAt(1, 9, enter(1, stockFloor))))...)
+		append(slices.Clone(held), opening(func(*wire.Welcome) {}), stream(structureAt(1, 9, enter(1, hostileFloor))))...)
 }
 
 // rowsOf returns the number of rows of a datagram.
-func (k *stock) rowsOf(d []byte) int {
+func (k *hostileMaker) rowsOf(d []byte) int {
 	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	require.NoError(k.t, err)
@@ -283,7 +283,7 @@ func (k *stock) rowsOf(d []byte) int {
 }
 
 // headers adds cases about the headers of snapshots, and their order.
-func (k *stock) headers() {
+func (k *hostileMaker) headers() {
 	ready := []vectors.Step{stream(k.opening), stream(structureAt(1, 9, record(k.anyEnter())))}
 	add := func(name, about string, ds ...[]byte) {
 		k.add(name, about, append(slices.Clone(ready), datagrams(ds...)...)...)

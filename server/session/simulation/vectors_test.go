@@ -37,7 +37,7 @@ func TestVectors(t *testing.T) {
 		cases = append(cases, recorded(t, seed))
 	}
 	cases = append(cases, recordedRiders(t), recordedTalk(t), recordedClean(t))
-	files := map[string][]vectors.Case{"hostile.jsonl": handMade(t), "load.jsonl": heavy(t), "rides.jsonl": rideCases(t), "provisional.jsonl": provisionalCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t), "bodies.jsonl": bodyVectors(t)}
+	files := map[string][]vectors.Case{"hostile.jsonl": hostileCases(t), "load.jsonl": loadCases(t), "rides.jsonl": rideCases(t), "provisional.jsonl": provisionalCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t), "bodies.jsonl": bodyCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
@@ -261,9 +261,9 @@ func withStructure(stream []byte, number uint32) []byte {
 	return append(wire.AppendMessage(nil, w), stream[len(before):]...)
 }
 
-// stock is the material of hand-made cases: a short connection over a perfect link, split
+// hostileMaker makes the cases of hostile.jsonl from a short connection over a perfect link, split
 // into messages.
-type stock struct {
+type hostileMaker struct {
 	t         *testing.T
 	schema    *schema.Schema // the server's
 	opening   []byte         // Welcome and Control, framed
@@ -276,11 +276,11 @@ type stock struct {
 	cases     []vectors.Case
 }
 
-const stockFloor = 5
+const hostileFloor = 5
 
-func newStock(t *testing.T) *stock {
+func newHostileMaker(t *testing.T) *hostileMaker {
 	x := newSim(&script{
-		seed: 1, first: stockFloor, slots: 64, budget: 64_000, hz: 20, entities: 5, viewers: 1, ticks: 60,
+		seed: 1, first: hostileFloor, slots: 64, budget: 64_000, hz: 20, entities: 5, viewers: 1, ticks: 60,
 		ops: []op{
 			{1, "refer", []int{1, 3}},
 			{4, "push", []int{2, 5, 5}},
@@ -294,7 +294,7 @@ func newStock(t *testing.T) *stock {
 	})
 	x.tape = &tape{}
 	require.Nil(t, x.simulate())
-	k := &stock{t: t, schema: x.core.Config().Schema, enters: map[bulk.Handle]wire.Record{}}
+	k := &hostileMaker{t: t, schema: x.core.Config().Schema, enters: map[bulk.Handle]wire.Record{}}
 	var frames wire.FrameReader
 	for _, s := range x.tape.steps {
 		if len(s.Datagram) > 0 {
@@ -315,13 +315,13 @@ func newStock(t *testing.T) *stock {
 	for h := range k.enters {
 		k.handles = append(k.handles, h, bulk.NewHandle(h.Index(), h.Generation()+2))
 	}
-	k.handles = append(k.handles, 0, bulk.NewHandle(1, 2), bulk.NewHandle(1, stockFloor-2), bulk.NewHandle(1, stockFloor), bulk.NewHandle(1, stockFloor+1), bulk.NewHandle(2, stockFloor), bulk.NewHandle(3, 1), bulk.NewHandle(4, 1), bulk.NewHandle(63, stockFloor), bulk.NewHandle(64, stockFloor))
+	k.handles = append(k.handles, 0, bulk.NewHandle(1, 2), bulk.NewHandle(1, hostileFloor-2), bulk.NewHandle(1, hostileFloor), bulk.NewHandle(1, hostileFloor+1), bulk.NewHandle(2, hostileFloor), bulk.NewHandle(3, 1), bulk.NewHandle(4, 1), bulk.NewHandle(63, hostileFloor), bulk.NewHandle(64, hostileFloor))
 	slices.Sort(k.handles)
 	k.handles = slices.Compact(k.handles)
 	return k
 }
 
-func (k *stock) take(kind byte, body []byte) {
+func (k *hostileMaker) take(kind byte, body []byte) {
 	framed := wire.AppendFrame(nil, kind, body)
 	if kind != wire.TypeStructure {
 		k.opening = append(k.opening, framed...)
@@ -342,7 +342,7 @@ func (k *stock) take(kind byte, body []byte) {
 }
 
 // anyEnter returns one of the Enter records, always the same.
-func (k *stock) anyEnter() wire.Record {
+func (k *hostileMaker) anyEnter() wire.Record {
 	least := bulk.Handle(0)
 	for h := range k.enters {
 		if least == 0 || h < least {
@@ -361,7 +361,7 @@ func datagrams(ds ...[]byte) (steps []vectors.Step) {
 	return steps
 }
 
-func (k *stock) add(name, about string, steps ...vectors.Step) {
+func (k *hostileMaker) add(name, about string, steps ...vectors.Step) {
 	k.cases = append(k.cases, played(k.t, k.schema, name, about, k.handles, steps))
 }
 
@@ -397,9 +397,9 @@ func appendRecord(b []byte, r wire.Record) []byte {
 	return append(b, r.Row...)
 }
 
-// handMade returns the cases that a correct server does not produce.
-func handMade(t *testing.T) []vectors.Case {
-	k := newStock(t)
+// hostileCases returns the cases that a correct server does not produce.
+func hostileCases(t *testing.T) []vectors.Case {
+	k := newHostileMaker(t)
 	k.orderOfArrival()
 	k.brokenDatagrams()
 	k.lawfulStructure()
@@ -415,7 +415,7 @@ func handMade(t *testing.T) []vectors.Case {
 	return k.cases
 }
 
-func (k *stock) orderOfArrival() {
+func (k *hostileMaker) orderOfArrival() {
 	opening, all := stream(k.opening), stream(k.stream)
 	k.add("all at once", "the whole stream, then the datagrams", append([]vectors.Step{opening, all}, datagrams(k.datagrams...)...)...)
 	bytewise := []vectors.Step{}
@@ -437,7 +437,7 @@ func (k *stock) orderOfArrival() {
 }
 
 // withHeader returns d with a changed header.
-func (k *stock) withHeader(d []byte, change func(*wire.StateHeader)) []byte {
+func (k *hostileMaker) withHeader(d []byte, change func(*wire.StateHeader)) []byte {
 	var rows bitio.Reader
 	h, err := wire.ParseStateHeader(d, &rows)
 	require.NoError(k.t, err)
@@ -446,7 +446,7 @@ func (k *stock) withHeader(d []byte, change func(*wire.StateHeader)) []byte {
 	return append(wire.AppendStateHeader(nil, h), rest...)
 }
 
-func (k *stock) brokenDatagrams() {
+func (k *hostileMaker) brokenDatagrams() {
 	ready := []vectors.Step{stream(k.opening), stream(k.stream)}
 	with := func(ds ...[]byte) []vectors.Step { return append(slices.Clone(ready), datagrams(ds...)...) }
 	var folds, structures, cut [][]byte
@@ -481,7 +481,7 @@ func (k *stock) brokenDatagrams() {
 	k.add("other types", "datagrams that are not for clients", with([]byte{0}, []byte{65}, append([]byte{63}, longest[1:]...))...)
 }
 
-func (k *stock) lawfulStructure() {
+func (k *hostileMaker) lawfulStructure() {
 	e := k.anyEnter()
 	h := e.Handle
 	later := func(n uint32) bulk.Handle { return bulk.NewHandle(h.Index(), h.Generation()+n) }
@@ -509,7 +509,7 @@ func (k *stock) lawfulStructure() {
 	add("last generation", "generations do not wrap", enter(bulk.NewHandle(h.Index(), bulk.MaxGeneration)), destroy(bulk.NewHandle(h.Index(), bulk.MaxGeneration)))
 }
 
-func (k *stock) brokenStructure() {
+func (k *hostileMaker) brokenStructure() {
 	e := k.anyEnter()
 	h := e.Handle
 	destroy := wire.Record{Op: wire.OpDestroy, Handle: h}
@@ -527,9 +527,9 @@ func (k *stock) brokenStructure() {
 	add("a repetition", "record 1 follows record 1", structure(1, e), structure(1, e))
 	add("record 0", "records are counted from 1", structure(0, e))
 	add("no records", "a message without records", structure(1))
-	add("even generation", "a handle of a hole", structure(1, of(bulk.NewHandle(h.Index(), stockFloor+1))))
-	add("below the floor", "a handle of an earlier run", structure(1, of(bulk.NewHandle(h.Index(), stockFloor-2))))
-	add("beyond the slots", "a slot that the world does not have", structure(1, of(bulk.NewHandle(64, stockFloor))))
+	add("even generation", "a handle of a hole", structure(1, of(bulk.NewHandle(h.Index(), hostileFloor+1))))
+	add("below the floor", "a handle of an earlier run", structure(1, of(bulk.NewHandle(h.Index(), hostileFloor-2))))
+	add("beyond the slots", "a slot that the world does not have", structure(1, of(bulk.NewHandle(64, hostileFloor))))
 	wrong := e
 	wrong.Number = 1 << 4
 	add("wrong detail of an Enter", "an Enter with a flag that there is not", structure(1, wrong))
@@ -567,7 +567,7 @@ func (k *stock) brokenStructure() {
 // resumed adds cases in which a connection breaks and is replaced: the client presents the
 // secret of its Welcome and the number of the last record that it applied, and the server
 // resumes after that record or begins a new session.
-func (k *stock) resumed() {
+func (k *hostileMaker) resumed() {
 	var frames wire.FrameReader
 	frames.Feed(k.opening)
 	_, body, _, err := frames.Next()
@@ -604,17 +604,17 @@ func (k *stock) resumed() {
 		r.Handle = bulk.NewHandle(slot, generation)
 		return r
 	}
-	destroy := wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(0, stockFloor)}
-	leave := wire.Record{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: bulk.NewHandle(1, stockFloor+2)}
-	seen := []vectors.Step{stream(k.opening), stream(structure(1, enter(0, stockFloor), destroy, enter(1, stockFloor+2), leave, enter(2, stockFloor+2), enter(3, stockFloor))), lost, another}
+	destroy := wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(0, hostileFloor)}
+	leave := wire.Record{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: bulk.NewHandle(1, hostileFloor+2)}
+	seen := []vectors.Step{stream(k.opening), stream(structure(1, enter(0, hostileFloor), destroy, enter(1, hostileFloor+2), leave, enter(2, hostileFloor+2), enter(3, hostileFloor))), lost, another}
 	k.add("begins anew", "a new session of the same run: what was Stale stays Stale, earlier tenants of the slots too, all else is Pending, and records count from 1",
-		append(slices.Clone(seen), stream(structure(1, enter(1, stockFloor+2), enter(2, stockFloor+4))))...)
+		append(slices.Clone(seen), stream(structure(1, enter(1, hostileFloor+2), enter(2, hostileFloor+4))))...)
 	ends := func(name, about string, steps ...vectors.Step) {
 		k.add(name, about, steps...)
 		got := k.cases[len(k.cases)-1].Steps
 		require.Equal(k.t, wire.BadMessage.String(), got[len(got)-1].Expect.Error, name)
 	}
-	ends("the dead enter another session", "in a new session of the same run a handle enters that was Stale before", append(slices.Clone(seen), stream(structure(1, enter(0, stockFloor))))...)
+	ends("the dead enter another session", "in a new session of the same run a handle enters that was Stale before", append(slices.Clone(seen), stream(structure(1, enter(0, hostileFloor))))...)
 	ends("goes on too early", "the server sends a record again that the client has said it has", with(stream(resumes), stream(again))...)
 	ends("goes on too late", "the server leaves out a record that the client has not", with(stream(resumes), stream(bytes.Join(k.messages[half+1:], nil)))...)
 	ends("goes on as another", "the session that goes on is not the one that was asked for", with(stream(welcome(func(w *wire.Welcome) { w.Session++ })))...)

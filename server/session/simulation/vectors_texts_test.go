@@ -18,9 +18,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// textStock makes the cases about texts, events and other messages of the game.
-type textStock struct {
-	provisionalStock
+// textMaker makes the cases about texts, events and other messages of the game.
+type textMaker struct {
+	provisionalMaker
 	codec *rowcodec.Codec
 }
 
@@ -36,7 +36,7 @@ const (
 func textCases(t *testing.T) []vectors.Case {
 	s, err := vectors.TextsSchema()
 	require.NoError(t, err)
-	k := &textStock{provisionalStock{t: t, schema: s}, rowcodec.New(s, rowcodec.DefaultTables())}
+	k := &textMaker{provisionalMaker{t: t, schema: s}, rowcodec.New(s, rowcodec.DefaultTables())}
 	k.enterTexts()
 	k.wrongEnters()
 	k.changedTexts()
@@ -54,11 +54,11 @@ func textCases(t *testing.T) []vectors.Case {
 }
 
 // texted returns a handle of slot 1, or of a later tenant.
-func texted(later uint32) bulk.Handle { return bulk.NewHandle(1, stockFloor+later) }
+func texted(later uint32) bulk.Handle { return bulk.NewHandle(1, hostileFloor+later) }
 
 // add adds a case that ends with an error, or none.
-func (k *textStock) add(code wire.Code, name, about string, steps ...vectors.Step) {
-	c := played(k.t, k.schema, name, about, []bulk.Handle{texted(0), texted(2), bulk.NewHandle(2, stockFloor)}, append([]vectors.Step{k.opening()}, steps...))
+func (k *textMaker) add(code wire.Code, name, about string, steps ...vectors.Step) {
+	c := played(k.t, k.schema, name, about, []bulk.Handle{texted(0), texted(2), bulk.NewHandle(2, hostileFloor)}, append([]vectors.Step{k.opening()}, steps...))
 	want := ""
 	if code != wire.OK {
 		want = code.String()
@@ -68,15 +68,15 @@ func (k *textStock) add(code wire.Code, name, about string, steps ...vectors.Ste
 	k.cases = append(k.cases, c)
 }
 
-func (k *textStock) good(name, about string, steps ...vectors.Step) {
+func (k *textMaker) good(name, about string, steps ...vectors.Step) {
 	k.add(wire.OK, name, about, steps...)
 }
 
-func (k *textStock) bad(name, about string, steps ...vectors.Step) {
+func (k *textMaker) bad(name, about string, steps ...vectors.Step) {
 	k.add(wire.BadMessage, name, about, steps...)
 }
 
-func (k *textStock) row(mask uint32, owned bool) rowschema.Row {
+func (k *textMaker) row(mask uint32, owned bool) rowschema.Row {
 	row := rowschema.Row{Mask: mask, Owned: owned, Values: make([]uint32, k.schema.Values())}
 	if mask&vectors.TextsTitle != 0 {
 		row.Values[0] = 7
@@ -85,7 +85,7 @@ func (k *textStock) row(mask uint32, owned bool) rowschema.Row {
 }
 
 // enter returns an Enter; texts follow if it has any.
-func (k *textStock) enter(h bulk.Handle, mask uint32, owned bool, texts ...byte) []byte {
+func (k *textMaker) enter(h bulk.Handle, mask uint32, owned bool, texts ...byte) []byte {
 	var w bitio.Writer
 	rowschema.New(k.schema).AppendFull(&w, k.row(mask, owned))
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Owned: owned, Row: w.Bytes(), Data: texts})
@@ -122,12 +122,12 @@ func structureOf(first, ticks uint32, records ...[]byte) vectors.Step {
 }
 
 // chime returns the body of a reliable event.
-func (k *textStock) chime(serial uint32, who bulk.Handle, texts ...string) []byte {
+func (k *textMaker) chime(serial uint32, who bulk.Handle, texts ...string) []byte {
 	return rowschema.NewMessage(k.schema.Event(chimeEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{serial, who.Index(), who.Generation()}, Texts: append(texts, "", "")[:2]})
 }
 
 // flash returns the body of an unreliable event.
-func (k *textStock) flash(x uint32, text string) []byte {
+func (k *textMaker) flash(x uint32, text string) []byte {
 	return rowschema.NewMessage(k.schema.Event(flashEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{x, 2, 3}, Texts: []string{text}})
 }
 
@@ -142,7 +142,7 @@ func snapshotWith(seq, tick, structure uint32, events ...[]byte) vectors.Step {
 }
 
 // withRow returns a datagram of an event and the row in full of texted(0), which has a title.
-func (k *textStock) withRow(seq, tick uint32, change func(*wire.StateHeader), event []byte) []byte {
+func (k *textMaker) withRow(seq, tick uint32, change func(*wire.StateHeader), event []byte) []byte {
 	h := wire.StateHeader{Seq: seq, Tick: tick, Structure: 1, Rows: 1, Events: event, Fold: wire.Fold16(wire.Fold(0, texted(0)))}
 	change(&h)
 	var w bitio.Writer
@@ -158,7 +158,7 @@ func (k *textStock) withRow(seq, tick uint32, change func(*wire.StateHeader), ev
 func unchanged(*wire.StateHeader) {}
 
 // titled returns a step in which texted(0) enters with a title.
-func (k *textStock) titled(owned bool) vectors.Step {
+func (k *textMaker) titled(owned bool) vectors.Step {
 	texts := sizedTexts("Ann")
 	if owned {
 		texts = sizedTexts("Ann", "\xff\x00seal")
@@ -166,12 +166,12 @@ func (k *textStock) titled(owned bool) vectors.Step {
 	return structureOf(1, 9, k.enter(texted(0), vectors.TextsTitle, owned, texts...))
 }
 
-func (k *textStock) enterTexts() {
+func (k *textMaker) enterTexts() {
 	const both = vectors.TextsTitle | vectors.TextsMotto
 	lines := make([]string, 30)
 	lines[0], lines[29] = "first", "last"
 	k.good("texts", "texts of components that are present: some are absent", structureOf(1, 9, k.enter(texted(0), both, false, sizedTexts("Ann", "onward")...)))
-	k.good("texts of an owner", "an owner receives a text that others do not", k.titled(true), structureOf(2, 1, k.enter(bulk.NewHandle(2, stockFloor), vectors.TextsTitle, false, sizedTexts("Bob")...)))
+	k.good("texts of an owner", "an owner receives a text that others do not", k.titled(true), structureOf(2, 1, k.enter(bulk.NewHandle(2, hostileFloor), vectors.TextsTitle, false, sizedTexts("Bob")...)))
 	k.good("empty texts", "texts follow though all are empty", structureOf(1, 9, k.enter(texted(0), both, false, 0, 0)))
 	k.good("no texts", "no text field of these components is for the client", structureOf(1, 9, k.enter(texted(0), vectors.TextsPurse|vectors.TextsSecret, false)))
 	k.good("a text for owners alone", "the only text field is for owners", structureOf(1, 9, k.enter(texted(0), vectors.TextsSecret, true, sizedTexts("psst")...)))
@@ -182,7 +182,7 @@ func (k *textStock) enterTexts() {
 	k.good("texts of a later tenant", "the next tenant of a slot has texts of its own", k.titled(false), structureOf(2, 1, k.enter(texted(2), vectors.TextsTitle, false, 0)))
 }
 
-func (k *textStock) wrongEnters() {
+func (k *textMaker) wrongEnters() {
 	bad := func(name, about string, mask uint32, owned bool, texts ...byte) {
 		k.bad(name, about, structureOf(1, 9, k.enter(texted(0), mask, owned, texts...)))
 	}
@@ -203,7 +203,7 @@ func (k *textStock) wrongEnters() {
 	}()))
 }
 
-func (k *textStock) changedTexts() {
+func (k *textMaker) changedTexts() {
 	h := texted(0)
 	k.good("text", "a text changes, becomes empty, and is as long as it may be", k.titled(false),
 		structureOf(2, 1, textRecord(nameText, h, "Eve")), structureOf(3, 1, textRecord(nameText, h, "")), structureOf(4, 1, textRecord(nameText, h, strings.Repeat("é", 12))))
@@ -217,7 +217,7 @@ func (k *textStock) changedTexts() {
 	k.good("text and rows", "a row leaves the texts as they are", k.titled(false), structureOf(2, 1, textRecord(nameText, h, "Eve")), vectors.Step{Datagram: k.withRow(1, 12, unchanged, nil)})
 }
 
-func (k *textStock) ignoredTexts() {
+func (k *textMaker) ignoredTexts() {
 	h, name := texted(0), textRecord(nameText, texted(0), "Eve")
 	leave, destroy := record(wire.Record{Op: wire.OpLeave, Handle: h}), record(wire.Record{Op: wire.OpDestroy, Handle: h})
 	enter := k.enter(h, vectors.TextsTitle, false, sizedTexts("Ann")...)
@@ -232,7 +232,7 @@ func (k *textStock) ignoredTexts() {
 	k.good("an owner's text out of view", "a Text for owners of an entity that has left", k.titled(false), structureOf(2, 1, leave, textRecord(sealText, h, "seal")))
 }
 
-func (k *textStock) wrongTexts() {
+func (k *textMaker) wrongTexts() {
 	h := texted(0)
 	bad := func(name, about string, records ...[]byte) {
 		k.bad(name, about, k.titled(false), structureOf(2, 1, append([][]byte{textRecord(nameText, h, "Eve")}, records...)...))
@@ -248,13 +248,13 @@ func (k *textStock) wrongTexts() {
 	bad("text for others", "only an owner receives the field", textRecord(sealText, h, "seal"))
 	bad("text after the component", "the entity has entered again without the component", k.enter(h, vectors.TextsPurse, false), textRecord(nameText, h, "Eve"))
 	bad("text after the ownership", "the entity has entered again, and the client does not own it", k.enter(h, vectors.TextsTitle, false, 0), textRecord(sealText, h, "seal"))
-	bad("text beyond the slots", "a Text of the slot 64", textRecord(nameText, bulk.NewHandle(64, stockFloor), ""))
-	bad("text of an earlier run", "a Text of a generation below the floor", textRecord(nameText, bulk.NewHandle(1, stockFloor-2), ""))
+	bad("text beyond the slots", "a Text of the slot 64", textRecord(nameText, bulk.NewHandle(64, hostileFloor), ""))
+	bad("text of an earlier run", "a Text of a generation below the floor", textRecord(nameText, bulk.NewHandle(1, hostileFloor-2), ""))
 	bad("text of an even tenant", "a Text of an even generation", textRecord(nameText, texted(1), ""))
 	bad("text of 1,025 bytes", "a Text that is longer than any", textRecord(nameText, h, strings.Repeat("a", 1025)))
 }
 
-func (k *textStock) reliableEvents() {
+func (k *textMaker) reliableEvents() {
 	enter := k.enter(texted(0), vectors.TextsTitle, false, sizedTexts("Ann")...)
 	k.good("events", "events among other records, in order, at the message's tick",
 		structureOf(1, 9, eventRecord(chimeEvent, k.chime(1, 0)), enter, eventRecord(chimeEvent, k.chime(2, texted(0), "ding"))), structureOf(4, 5, eventRecord(chimeEvent, k.chime(3, texted(2), "dong", "\xff"))))
@@ -264,11 +264,11 @@ func (k *textStock) reliableEvents() {
 	k.bad("unreliable event of a message", "an unreliable event among the records", structureOf(1, 9, eventRecord(flashEvent, k.flash(1, ""))))
 	k.bad("unreliable event of a high number", "an unreliable event of number 32 among the records", structureOf(1, 9, eventRecord(lateFlash, []byte{200})))
 	k.bad("events of a wrong message", "an Enter beyond the slots: the event before it does not happen",
-		structureOf(1, 9, eventRecord(chimeEvent, k.chime(1, 0)), k.enter(bulk.NewHandle(64, stockFloor), vectors.TextsPurse, false)))
+		structureOf(1, 9, eventRecord(chimeEvent, k.chime(1, 0)), k.enter(bulk.NewHandle(64, hostileFloor), vectors.TextsPurse, false)))
 }
 
 // wrongBodies adds cases about the form of messages.
-func (k *textStock) wrongBodies() {
+func (k *textMaker) wrongBodies() {
 	bad := func(name, about string, body []byte) {
 		k.bad(name, about, structureOf(1, 9, eventRecord(chimeEvent, body)))
 	}
@@ -298,7 +298,7 @@ func (k *textStock) wrongBodies() {
 	k.bad("number of a message above N", "a number that is N + 1", snapshotWith(1, 9, 0, said(flashEvent, 0, append(w.Bytes(), 0))))
 }
 
-func (k *textStock) datagramEvents() {
+func (k *textMaker) datagramEvents() {
 	k.good("events of a datagram", "two events, of 3 and of 0 ticks ago; a longer one later",
 		snapshotWith(1, 9, 0, said(flashEvent, 3, k.flash(5, "zap")), said(flashEvent, 0, k.flash(6, ""))), snapshotWith(2, 12, 0, said(flashEvent, 1, k.flash(8192, "ééé"))))
 	k.good("event of tick 0", "an event as old as the datagram's tick", snapshotWith(1, 9, 0, said(flashEvent, 9, k.flash(5, ""))))
@@ -310,7 +310,7 @@ func (k *textStock) datagramEvents() {
 	k.good("events out of order", "the events of an older snapshot happen when it arrives", snapshotWith(2, 12, 0, said(flashEvent, 0, k.flash(2, ""))), snapshotWith(1, 9, 0, said(flashEvent, 0, k.flash(1, ""))))
 }
 
-func (k *textStock) droppedEvents() {
+func (k *textMaker) droppedEvents() {
 	event := said(flashEvent, 1, k.flash(5, "zap"))
 	twice := snapshotWith(1, 9, 0, event)
 	k.good("events twice", "the events of a copy do not happen", twice, twice)
@@ -329,7 +329,7 @@ func (k *textStock) droppedEvents() {
 	k.good("no held events over sessions", "a snapshot that waits ends with its session, and its event does not happen", snapshotWith(1, 9, 1, event), lost, k.welcome(func(*wire.Welcome) {}), k.titled(false))
 }
 
-func (k *textStock) wrongDatagrams() {
+func (k *textMaker) wrongDatagrams() {
 	bad := func(name, about string, events ...[]byte) {
 		k.bad(name, about, snapshotWith(1, 9, 0, append([][]byte{said(flashEvent, 0, k.flash(5, ""))}, events...)...))
 	}
@@ -353,7 +353,7 @@ func (k *textStock) wrongDatagrams() {
 	k.bad("event of 1,025 bytes", "a body that is too long: an error although the snapshot waits", snapshotWith(1, 9, 1, raw(1, 1025)))
 }
 
-func (k *textStock) resumedTexts() {
+func (k *textMaker) resumedTexts() {
 	lost := vectors.Step{Lost: true}
 	first := structureOf(1, 9, k.enter(texted(0), vectors.TextsTitle, false, sizedTexts("Ann")...), eventRecord(chimeEvent, k.chime(1, 0)))
 	rest := structureAt(3, 2, textRecord(nameText, texted(0), "Eve"), eventRecord(chimeEvent, k.chime(2, 0)))
@@ -368,30 +368,30 @@ func (k *textStock) resumedTexts() {
 // ask returns a step that sends a question, and order one that sends a command without an
 // answer.
 func ask(id uint32, words string) vectors.Step {
-	return vectors.Step{Send: &vectors.Send{Command: "ask", ID: id, Words: []uint32{1, stockFloor, 30}, Texts: [][]byte{[]byte(words)}}}
+	return vectors.Step{Send: &vectors.Send{Command: "ask", ID: id, Words: []uint32{1, hostileFloor, 30}, Texts: [][]byte{[]byte(words)}}}
 }
 
 func order(id uint32) vectors.Step {
 	return vectors.Step{Send: &vectors.Send{Command: "go", ID: id, Words: []uint32{1}}}
 }
 
-func (k *textStock) sentMessages() {
+func (k *textMaker) sentMessages() {
 	input := func(index, generation, x uint32, words string) vectors.Step {
 		return vectors.Step{Send: &vectors.Send{Words: []uint32{index, generation, x}, Texts: [][]byte{[]byte(words)}}}
 	}
 	named := ask(1, "")
 	named.Send.Words[0], named.Send.Words[1] = 0, 2
 	k.good("sent provisional handles", "a command and an input that name provisional handles", named, input(1, 2, 512, ""))
-	k.good("sent messages", "the bytes of commands and inputs", ask(1, ""), ask(2, "été"), order(3), input(0, 0, 0, ""), input(1<<24-1, 1<<32-1, 1024, "12345678"), input(300, stockFloor, 512, "é"))
+	k.good("sent messages", "the bytes of commands and inputs", ask(1, ""), ask(2, "été"), order(3), input(0, 0, 0, ""), input(1<<24-1, 1<<32-1, 1024, "12345678"), input(300, hostileFloor, 512, "é"))
 }
 
-func (k *textStock) answers() {
+func (k *textMaker) answers() {
 	result := func(id uint32, code wire.Code, answer []byte) vectors.Step {
 		return stream(wire.AppendMessage(nil, wire.Result{ID: id, Code: code, Verdict: wire.Live, Answer: answer}))
 	}
 	m := k.schema.Command(0).Answer
 	reply := func(words string) []byte {
-		return rowschema.NewMessage(m).Append(nil, &rowschema.Payload{Values: []uint32{1, stockFloor, 1024}, Texts: []string{words}})
+		return rowschema.NewMessage(m).Append(nil, &rowschema.Payload{Values: []uint32{1, hostileFloor, 1024}, Texts: []string{words}})
 	}
 	k.good("answers", "answers out of order, a refusal, a Result without an answer, and one that answers none",
 		ask(1, ""), ask(2, "why?"), order(3), result(2, wire.OK, reply(strings.Repeat("a", 300))), result(1, wire.CommandRefused, nil), result(3, wire.OK, nil), result(2, wire.OK, reply("")), result(9, wire.OK, nil))
