@@ -101,10 +101,10 @@ type moment int
 const (
 	atOnce      moment = iota
 	restoring          // its first output
-	serving            // clients can connect
+	saving             // an image is being written
+	serving            // clients can connect, and the rooms that run from the start are open
 	savedFirst         // and the worlds that run from the start have been saved once
 	saved              // and all worlds that clients visit have been saved since
-	saving             // an image is being written
 	savingLast         // or when it has ended: its last image is being written
 	besideOther        // serving, and a second process was refused
 )
@@ -363,7 +363,11 @@ func (i *installation) requireDisk(p *process, s step, before disk) {
 	for _, name := range after.leftovers() {
 		was := before[name] == after[name]
 		require.False(i, s.by == syscall.SIGTERM && s.until != savingLast && !was, "%s: a process that ends leaves no temporary file", name)
-		require.False(i, was && s.until > restoring && !i.unvisited(s, name), "%s: a process removes those of a process that was killed", name)
+		first := saving // a server removes temporary images before it saves
+		if strings.HasSuffix(name, ".new") {
+			first = serving // rooms are recorded after their first save
+		}
+		require.False(i, was && s.until >= first && !i.unvisited(s, name), "%s: a process removes those of a process that was killed", name)
 	}
 }
 
