@@ -53,7 +53,10 @@ func startServingBy(t *testing.T, prepare func(*serving), args ...string) *servi
 	s.out = out
 	prepare(s)
 	require.NoError(t, s.process.Start())
-	t.Cleanup(func() { _ = s.process.Process.Kill() })
+	t.Cleanup(func() {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+	})
 	lines := bufio.NewScanner(out)
 	address, admin := regexp.MustCompile(`on (\S+), fingerprint (\S+)`), regexp.MustCompile(`admin on (\S+)`)
 	hasAdmin := slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--admin=") })

@@ -94,7 +94,10 @@ func (i *installation) start(args ...string) *serverProcess {
 	require.NoError(i.t, err)
 	s.process.Stderr = s.process.Stdout
 	require.NoError(i.t, s.process.Start())
-	i.t.Cleanup(func() { _ = s.process.Process.Kill() })
+	i.t.Cleanup(func() {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+	})
 	go func() {
 		defer close(s.ended)
 		for lines := bufio.NewScanner(out); lines.Scan(); {

@@ -26,9 +26,9 @@ func main() {
 	if live.Has(0) && h.Valid() {     // want inline
 		count += uint64(h.Generation()) // want inline
 	}
-	count += asleep.Word(0)                    // want inline
-	asleep.Clear(64)                           // want inline
-	asleep.Join(0, 1)                          // want inline
+	count += asleep.Word(0)                     // want inline
+	asleep.Clear(64)                            // want inline
+	asleep.Join(0, 1)                           // want inline
 	if asleep.Has(1) && asleep.View().Valid() { // want inline
 		count++
 	}
@@ -71,10 +71,9 @@ func main() {
 	sum += columns.Lanes(1, 0)[0] // want inline
 	var table bulk.Table[body]
 	table.Add(h)
-	sum += table.Get(h).x              // want inline
-	sum += table.Rows()[0].x           // want inline
-	count += uint64(table.HandleAt(0)) // want inline
-	if row, ok := table.Row(h); ok {   // want inline
+	sum += table.Get(h).x            // want inline
+	sum += table.Rows()[0].x         // want inline
+	if row, ok := table.Row(h); ok { // want inline
 		count += uint64(row)
 	}
 	for i := range bulk.Bits(0, 5) { // want inline, and the body
