@@ -336,6 +336,20 @@ func TestLeaderIsOrdinary(t *testing.T) {
 	require.False(t, ok)
 }
 
+// The highest tick is one like others.
+func TestComputingInTheLastTick(t *testing.T) {
+	m := newMover(t, client.SessionConfig{})
+	require.NoError(t, m.send(math.MaxUint32-1, m.enter(h(9, 1), 0, floating(1), 0)))
+	m.snapshot(math.MaxUint32 - 1)
+	m.snapshot(math.MaxUint32)
+	e := m.session.Replica().Entity(h(9, 1))
+	_, at, ok := e.Exact()
+	require.True(t, ok)
+	require.EqualValues(t, uint32(math.MaxUint32), at)
+	_, ok = m.body.At(e, client.Moment{Tick: math.MaxUint32 - 1})
+	require.True(t, ok)
+}
+
 // A server that makes the client compute without end has its bodies stand still: it is asked
 // to send them again once a second, and computing continues from there.
 func TestComputingIsBounded(t *testing.T) {

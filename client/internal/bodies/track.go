@@ -49,7 +49,7 @@ const (
 func (t *track) restartAt(tick uint32, s motion.State) {
 	t.first, t.last, t.base = tick, tick, s
 	if t.states != nil {
-		t.states[int(tick)%len(t.states)] = s
+		t.states[tick%uint32(len(t.states))] = s
 	}
 }
 
@@ -61,7 +61,7 @@ func (t *track) stateAfter(tick uint32) motion.State {
 	if t.states == nil {
 		return t.base
 	}
-	return t.states[int(min(max(tick, t.first), t.last))%len(t.states)]
+	return t.states[min(max(tick, t.first), t.last)%uint32(len(t.states))]
 }
 
 // recordState sets the state after a tick and forgets later ones. The track has a list.

@@ -203,7 +203,8 @@ func (x *tracks) syncTrack(t *track) {
 	if !x.sim.Awake(t.number) {
 		newest = t.slept
 	}
-	for tick := max(next, oldest); tick <= newest; tick++ {
+	for n := uint64(max(next, oldest)); n <= uint64(newest); n++ {
+		tick := uint32(n) // newest may be the highest
 		c := &x.changes[tick%x.keep]
 		s, ok := c.State(t.number)
 		switch {
