@@ -1,4 +1,4 @@
-// Package simulation proves that a handle never lies: it plays scripts with a server core, its
+// Package simulation tests that a handle never lies: it plays scripts with a server core, its
 // world and its clients over bad links, and compares what both ends say with what happened. It
 // has tests only. replication/README.md has tables of what scripts cover and of what is checked.
 //
@@ -8,7 +8,8 @@
 // tick. The type sim (simulation_test.go) plays it in one goroutine: a session.Core with a game
 // (operations_test.go, callbacks_test.go), a client.Session for each viewer (client_test.go),
 // and between them links that lose, delay, reorder and break (conn_test.go). Time is counted in
-// ticks, and all randomness follows from the seed, so a script does the same on every machine.
+// ticks, and all randomness follows from the seed, so a script does the same on every machine
+// with the same flags -viewers and -short.
 // Sessions that move between several rooms have a smaller simulation of their own
 // (rooms_test.go).
 //
@@ -17,8 +18,9 @@
 // The oracle keeps the history of every handle ever issued (life), and parses the server's
 // stream at both ends. From these it computes in every tick what each client and each viewer
 // must answer about each handle (oracle_test.go), and which states clients may show. Each
-// failure names the invariant that was broken: H1 to H7, or one of a package. Texts, events,
-// provisional handles and computed bodies have an oracle in the file of their operations.
+// failure names the invariant that was broken: H1 to H7, or one of a package; or typed,
+// simulation or panic. Texts, events and provisional handles are checked in the file of their
+// operations, computed bodies in oracle_exact_test.go.
 // A simulation also counts what happened (coverage): an event that no seed caused fails the test.
 //
 // # Running and shrinking a seed
@@ -35,8 +37,9 @@
 //
 //  1. Name it and its arguments in the table operations (script_test.go). Numbers stand for
 //     entities and viewers modulo their count, so that a shrunk script is valid.
-//  2. Carry it out in sim.do or simClient.do. List it in serverOps or clientOps
-//     (callbacks_test.go) if hooks may do it.
+//  2. Carry it out in sim.do or simClient.do. If hooks may do it, let its generator add the
+//     prefix hook: the lists serverOps and clientOps (callbacks_test.go) must not grow, since
+//     all seeds draw from them.
 //  3. Let some seeds use it (generate_test.go). Draw last, or from a source of its own, so that
 //     the operations of all seeds stay as they were; recorded vectors must not change.
 //  4. Teach the oracle what must follow from it. Count it in coverage, and require it in
