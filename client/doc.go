@@ -39,7 +39,7 @@
 //		}
 //	}
 //
-// None of these calls block, and the replica changes only inside Update. The server hears from the
+// None of these calls blocks, and only Update changes the replica. The server hears from the
 // client only through Update: a game that loads for ten seconds without calling it loses its
 // connection. Bots and tools, which draw nothing, block in [Client.Wait]. The example of [Client]
 // is a whole game.

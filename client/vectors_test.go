@@ -46,18 +46,9 @@ func TestConformance(t *testing.T) {
 	schema.Define[vectorPurse](riders, "purse")
 	schema.Define[vectorSeat](riders, "seat")
 	require.NoError(t, riders.Err())
-	heavy, err := vectors.HeavySchema()
+	schemas, err := vectors.Schemas()
 	require.NoError(t, err)
-	provisional, err := vectors.ProvisionalSchema()
-	require.NoError(t, err)
-	texts, err := vectors.TextsSchema()
-	require.NoError(t, err)
-	talk, err := vectors.TalkSchema()
-	require.NoError(t, err)
-	bodies, err := vectors.BodiesSchema(vectors.BodiesHz)
-	require.NoError(t, err)
-	fastBodies, err := vectors.BodiesSchema(vectors.FastBodiesHz)
-	require.NoError(t, err)
+	schemas = append(schemas, s, riders)
 	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
 	require.NoError(t, err)
 	files = slices.DeleteFunc(files, func(file string) bool {
@@ -73,7 +64,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, f.Close())
 		for _, c := range cases {
 			t.Run(filepath.Base(file)+"/"+c.Name, func(t *testing.T) {
-				require.NoError(t, c.Check(talk, texts, s, riders, heavy, provisional, bodies, fastBodies))
+				require.NoError(t, c.Check(schemas...))
 			})
 			for _, step := range c.Steps {
 				outcomes[step.Expect.Outcome]++

@@ -101,7 +101,8 @@ func testOptions(t *testing.T, built programs) {
 	require.Greater(t, len(found), 8)
 }
 
-// writtenOptions returns the options of the commands in the tables, and "file" of those with an argument.
+// writtenOptions returns the options that the rows of the tables use, after their command. An
+// argument without a name counts as the option "file".
 func writtenOptions() map[string]bool {
 	all := map[string]bool{}
 	add := func(command string, args []string) {

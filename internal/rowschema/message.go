@@ -222,8 +222,8 @@ func (m *Message) ReadValue(b []byte, v any) error {
 	return m.Restore(&body, v)
 }
 
-// References calls f with every handle in body that is not null, in order: the receiver
-// learns of these. A provisional handle is one of the client's own.
+// References calls f, in order, with every handle in body that is not null: the receiver knows
+// these handles from then on. The client made the provisional ones itself.
 func (m *Message) References(body *Payload, f func(bulk.Handle)) {
 	for i := range m.fields {
 		if at := m.fields[i].Index; m.fields[i].Kind == schema.KindHandle && body.Values[at+1] != 0 {

@@ -11,10 +11,10 @@ const (
 	BodiesUnused        // the number of a kind that the schema lacks
 )
 
-// Ticks a second of the cases about bodies: of most, and of those about the oldest states allowed.
+// Tick rates of the cases about bodies.
 const (
 	BodiesHz     = 20
-	FastBodiesHz = 1000
+	FastBodiesHz = 1000 // of the cases about the oldest states that are allowed
 )
 
 // BodiesSchema returns the schema of the hand-made cases of clients that simulate.

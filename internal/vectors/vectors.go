@@ -15,7 +15,24 @@ import (
 	"io"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/schema"
 )
+
+// Schemas returns the schemas of the cases that no simulation declares.
+func Schemas() (all []*schema.Schema, err error) {
+	for _, define := range []func() (*schema.Schema, error){
+		TalkSchema, TextsSchema, HeavySchema, ProvisionalSchema,
+		func() (*schema.Schema, error) { return BodiesSchema(BodiesHz) },
+		func() (*schema.Schema, error) { return BodiesSchema(FastBodiesHz) },
+	} {
+		s, err := define()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
 
 // Case is one session.
 type Case struct {

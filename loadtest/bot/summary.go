@@ -100,7 +100,7 @@ func (r *Report) writeScenario(line func(name, format string, args ...any)) {
 		line("shots", "%s at avatars as drawn: %s hit, %s hit another one, %s missed", groupDigits(c.Shots), groupDigits(c.Hits), groupDigits(c.Blocked), groupDigits(c.Missed))
 		line("", "%s judged by another moment than drawn: too old, or not acknowledged; %s answers recomputed", groupDigits(c.Capped), groupDigits(c.Judged))
 		line("missiles", "%s provisional handles: %s became missiles, %s of which died unseen; %s rejected", groupDigits(c.Provisionals), groupDigits(c.Bound), groupDigits(c.Unseen), groupDigits(c.Rejected))
-		line("predicted", "%s states agree with the server's, %s were corrected, %s of these without a cause", groupDigits(c.Agreed), groupDigits(c.Corrected), groupDigits(c.Unexplained))
+		line("predicted", "%s states agree with the server's, %s were corrected, %s without a cause", groupDigits(c.Agreed), groupDigits(c.Corrected), groupDigits(c.Unexplained))
 		if c.MaxMm != nil {
 			line("", "error p50 %.0f   p99 %.0f   max %.0f mm", *c.P50Mm, *c.P99Mm, *c.MaxMm)
 		}

@@ -16,7 +16,7 @@ type rowForm struct {
 	values    [6]uint32            // scratch: of body
 }
 
-// newRowForm returns the form of the rows of s, whose body is the one of form.
+// newRowForm returns the form of the rows of s. The schema form has the component body alone.
 func newRowForm(s, form *schema.Schema) rowForm {
 	n, _ := s.ByName(schema.BodyComponent)
 	return rowForm{component: n, offset: s.Component(n).Offset, alone: rowschema.New(form).Component(0)}

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -78,7 +79,7 @@ func (m *exactMaker) atRate(tickHz uint32, about string, want exactRead, records
 // Bodies of the vectors: on the grid, and off it.
 var (
 	snapped = wire.BodyState{Position: [3]float32{17.25, 0.5, -99.99609375}, Velocity: [3]float32{-1.5, 0, 3.03125}, Awake: true}
-	odd     = wire.BodyState{Position: [3]float32{17.2512, 0.5000001, -99.9999}, Velocity: [3]float32{-1.5001, 1e-30, 3.033}, Awake: true, Rest: 7}
+	odd     = wiretest.OffGrid()
 )
 
 // enter returns an Enter with the exact state b.
@@ -89,7 +90,7 @@ func (m *exactMaker) enter(e wire.Exact, b wire.BodyState) []byte {
 	rowschema.New(m.schema).Component(0).Restore(row.Values, &quantised)
 	var w bitio.Writer
 	rowschema.New(m.schema).AppendFull(&w, row)
-	wire.AppendBody(&w, e.Form, &b, gridOfBody(&quantised))
+	wire.AppendBody(&w, e.Form, &b, wiretest.Grid(&quantised))
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(300, 7), Exact: e, Row: w.Bytes()})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -310,15 +311,11 @@ func readExactEnter(s *schema.Schema, r wire.Record, tick, maxBack, restTicks ui
 	}
 	var quantised schema.Body
 	rowschema.New(s).Component(0).Restore(row.Values, &quantised)
-	body = wire.ReadBody(&bits, r.Exact.Form, gridOfBody(&quantised), restTicks)
+	body = wire.ReadBody(&bits, r.Exact.Form, wiretest.Grid(&quantised), restTicks)
 	if err := r.Exact.CheckBack(tick, maxBack); err != nil {
 		return row, body, err
 	}
 	return row, body, wire.ExpectEnd(&bits)
-}
-
-func gridOfBody(b *schema.Body) *wire.Grid {
-	return &wire.Grid{b.Position[0], b.Position[1], b.Position[2], b.Velocity[0], b.Velocity[1], b.Velocity[2]}
 }
 
 func floatsOf(b [6]uint32) (f [6]float32) {

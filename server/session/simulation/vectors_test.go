@@ -60,19 +60,9 @@ func TestVectors(t *testing.T) {
 
 // vectorSchemas returns the schemas of the cases.
 func vectorSchemas(t testing.TB) []*schema.Schema {
-	heavy, err := vectors.HeavySchema()
+	all, err := vectors.Schemas()
 	require.NoError(t, err)
-	provisional, err := vectors.ProvisionalSchema()
-	require.NoError(t, err)
-	texts, err := vectors.TextsSchema()
-	require.NoError(t, err)
-	talk, err := vectors.TalkSchema()
-	require.NoError(t, err)
-	bodies, err := vectors.BodiesSchema(vectors.BodiesHz)
-	require.NoError(t, err)
-	fastBodies, err := vectors.BodiesSchema(vectors.FastBodiesHz)
-	require.NoError(t, err)
-	return []*schema.Schema{talk, simulationSchema(t), heavy, riderSchema(), provisional, texts, bodies, fastBodies}
+	return append(all, simulationSchema(t), riderSchema())
 }
 
 func simulationSchema(t testing.TB) *schema.Schema {
