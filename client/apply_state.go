@@ -165,7 +165,7 @@ func (r *Replica) holdDatagram(h wire.StateHeader, datagram []byte) {
 
 // heldSince returns the datagrams that wait for records from structure on.
 func (r *Replica) heldSince(structure uint32) []heldDatagram {
-	return slices.DeleteFunc(r.held, func(d heldDatagram) bool { return d.structure < structure })
+	return slices.DeleteFunc(slices.Clone(r.held), func(d heldDatagram) bool { return d.structure < structure })
 }
 
 // continueFrom makes r, which is empty, the replica of a session after a structure record. held waits for

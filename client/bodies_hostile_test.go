@@ -336,7 +336,7 @@ func TestLeaderIsOrdinary(t *testing.T) {
 	require.False(t, ok)
 }
 
-// The highest tick is one like others.
+// A body is computed in the highest tick, and its states before that remain known.
 func TestComputingInTheLastTick(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	require.NoError(t, m.send(math.MaxUint32-1, m.enter(h(9, 1), 0, floating(1), 0)))

@@ -190,11 +190,11 @@ func (m *members) missEnter(requests []enterRequest, tick uint32) bool {
 	return false
 }
 
-// rankByPriority returns the indexes of the waiting rows, the most urgent first. A row's
-// priority grows each time that it waits, so that every row is sent eventually. The focus
+// raisePriorities raises the priorities of the waiting rows, so that every row is sent
+// eventually, and returns the rows' indexes, the most urgent first. The focus
 // comes first: its client predicts it, and takes a snapshot without its row for news that it
-// has not changed. rankByPriority is not called when all rows fit.
-func (m *members) rankByPriority(p *packer, r *Replicator, in *interest) []uint32 {
+// has not changed. raisePriorities is not called when all rows fit.
+func (m *members) raisePriorities(p *packer, r *Replicator, in *interest) []uint32 {
 	p.ranking.beginRanking()
 	for i, rowIndex := range p.waitingRows {
 		m.priorities[rowIndex] += in.priorityGain(r, &r.frame.tenants[p.waiting[i].slot()])
@@ -231,11 +231,11 @@ func (m *members) changedWords(list []uint32, changed bulk.BitsetView, inside []
 	return list[:n]
 }
 
-// compareWord compares a word's members with the candidates of a query. Members in q.owing become
-// active, and only replaced slots are examined one by one. It returns the dead members, whose slot
-// has another tenant or none, and those outside of the candidates, and removes the members
-// from candidates, by word. Without changes it costs three loads and an AND.
-func (m *members) compareWord(w *memberWord, q *interestQuery, candidates []uint64, present []slotSummary) (dead, outside uint64) {
+// updateWord compares a word's members with the candidates of a query. It makes members in q.owing
+// active, which expectActive must precede, and examines only replaced slots one by one. It returns
+// the dead members, whose slot has another tenant or none, and those outside of the candidates, and
+// removes the members from candidates, by word. Without changes it costs three loads and an AND.
+func (m *members) updateWord(w *memberWord, q *interestQuery, candidates []uint64, present []slotSummary) (dead, outside uint64) {
 	changed := intersectSet(w.mask, q.changed, w.number)
 	if changed != 0 {
 		for rest := intersectSet(changed, q.replaced, w.number); rest != 0; rest &= rest - 1 {

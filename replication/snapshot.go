@@ -128,7 +128,7 @@ func (v *Viewer) sendAhead(w *workspace) {
 	if w.frame.rows.HasParents() {
 		w.packer.markAnchored()
 	}
-	order := v.members.rankByPriority(&w.packer, v.replicator, &v.interest)
+	order := v.members.raisePriorities(&w.packer, v.replicator, &v.interest)
 	w.packer.selection.holdLate()
 	v.sendRanked(w, order, maxDatagrams-1, appliedRecords)
 	w.packer.selection.releaseLate()
@@ -150,7 +150,7 @@ func (v *Viewer) sendInSeveral(w *workspace, needs dependence) {
 	if fit {
 		order = p.rankBySlot(v.interest.focus.Index())
 	} else {
-		order = v.members.rankByPriority(p, v.replicator, &v.interest)
+		order = v.members.raisePriorities(p, v.replicator, &v.interest)
 	}
 	rest := v.sendRanked(w, order, maxDatagrams, needs)
 	d.noteRest(len(rest), fit)

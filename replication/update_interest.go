@@ -47,13 +47,13 @@ func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 	if q.incremental && q.owing == q.changed {
 		w.memberWords = m.changedWords(w.memberWords, q.changed.View(), inside)
 		for _, i := range w.memberWords {
-			if dead, outside := m.compareWord(&m.words[i], q, inside, present); dead|outside != 0 {
+			if dead, outside := m.updateWord(&m.words[i], q, inside, present); dead|outside != 0 {
 				v.removeMembers(w, &m.words[i], dead, outside)
 			}
 		}
 	} else {
 		for i := range m.words {
-			if dead, outside := m.compareWord(&m.words[i], q, inside, present); dead|outside != 0 {
+			if dead, outside := m.updateWord(&m.words[i], q, inside, present); dead|outside != 0 {
 				v.removeMembers(w, &m.words[i], dead, outside)
 			}
 		}

@@ -123,7 +123,7 @@ const (
 	// MaxView bounds how many ticks before its own tick an input's view moment may lie.
 	MaxView = 1<<16 - 1
 
-	// MinBack is MaxBack where a second has fewer ticks.
+	// MinBack is the least MaxBack.
 	MinBack = 63
 
 	// AuditTurns is the number of snapshots that audit each exact body once.

@@ -150,7 +150,7 @@ func (x *tracks) placeWaiting() {
 		}
 		t.state = trackComputed
 		if !t.holdsOnlyGiven() {
-			x.changesNow().Set(t.number, t.given)
+			x.openChanges().Set(t.number, t.given)
 			t.slept = x.now
 		}
 		x.sim.Put(t.number, t.kind, t.given)
@@ -165,10 +165,10 @@ func (x *tracks) restartAt(tick uint32) {
 	x.sim.Reset(uint64(tick))
 }
 
-// changesNow returns the current tick's changes, empty if it has just begun. Changes are copied
+// openChanges returns the current tick's changes, and begins them if it has just begun. Changes are copied
 // into a body's own list only when its states are read: most never are, and writing every list
 // in each tick would miss the cache.
-func (x *tracks) changesNow() *motion.Changes {
+func (x *tracks) openChanges() *motion.Changes {
 	c := &x.changes[x.now%x.keep]
 	if c.Tick() == uint64(x.now) {
 		return c
@@ -186,7 +186,7 @@ func (x *tracks) changesNow() *motion.Changes {
 // logTick makes the tick that sim has computed the present one, and keeps its changes.
 func (x *tracks) logTick() {
 	x.now++
-	c := x.changesNow()
+	c := x.openChanges()
 	x.sim.CopyChanges(c)
 	for _, number := range c.Asleep() {
 		x.numbered[number].slept = x.now
