@@ -34,9 +34,6 @@ func (d *datagrams) mayFitOne(rows int) bool { return d.overflow == 0 || rows < 
 // noteOverflow notes that rows do not fit into one datagram.
 func (d *datagrams) noteOverflow(rows int) { d.overflow = rows }
 
-// hasOverflow reports whether rows did not fit, so that they wait for what a datagram leaves of the budget.
-func (d *datagrams) hasOverflow() bool { return d.overflow > 0 }
-
 // noteRest notes how many rows are left after the datagrams of a snapshot that did not fit into one.
 // guessed tells whether mayFit had expected none: the next snapshot then goes by priority, so that no
 // row waits for ever.

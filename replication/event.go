@@ -109,13 +109,13 @@ func (v *Viewer) sendNewborn(w *workspace) {
 
 // takeEvents removes the newest waiting events that fit into a datagram beside rows of some
 // bytes, and returns them in their order of sending.
-func (v *Viewer) takeEvents(w *workspace, rows int) []byte {
+func (v *Viewer) takeEvents(w *workspace, rows int, carries contents) []byte {
 	q := &v.outbox.events
 	if len(q.events) == 0 {
 		return nil
 	}
 	room := v.datagramRoom() - rows
-	if v.datagrams.hasOverflow() {
+	if carries == rowsFirst {
 		room = min(room, q.share)
 	}
 	taken, handles, encoded := q.takeFitting(w.frame.tick, room)

@@ -318,6 +318,49 @@ func TestEventsShareDatagramsWithRows(t *testing.T) {
 	require.Greater(t, large, 10, "a large one now and then")
 }
 
+// Once all rows fit into one datagram again, events take what they leave of it: a crowd that moved
+// before delays no event.
+func TestEventsFillDatagramsAfterACrowd(t *testing.T) {
+	crowded := func(t *testing.T) (s *delayed, crowd []bulk.Handle) {
+		s = newDelayed(t)
+		for range 400 {
+			crowd = append(crowd, s.spawn(2, 0))
+		}
+		for range 20 {
+			s.written += uint32(len(records(t, s.snapshot())))
+			s.acknowledge(s.written)
+		}
+		s.move(crowd...)
+		require.Greater(t, len(s.snapshot().Datagrams), 1)
+		for range 20 {
+			s.acknowledge(s.written)
+			s.snapshot()
+		}
+		s.acknowledge(s.written)
+		return s, crowd
+	}
+	large := spark{Note: string(make([]byte, 900))}
+	t.Run("at rest", func(t *testing.T) {
+		s, crowd := crowded(t)
+		s.move(crowd[0])
+		s.viewer.Send(s.event(large))
+		all, _ := s.sparks(s.snapshot())
+		require.Equal(t, []spark{large}, all)
+	})
+	t.Run("while records are overdue", func(t *testing.T) {
+		s, crowd := crowded(t)
+		late := s.spawn(2, 0)
+		require.Len(t, records(t, s.snapshot()), 1)
+		s.acknowledge(s.written)
+		s.move(crowd[0], late)
+		s.viewer.Send(s.event(large))
+		u := s.snapshot()
+		require.Equal(t, []uint32{s.written, s.written + 1}, structures(t, u))
+		all, _ := s.sparks(u)
+		require.Equal(t, []spark{large}, all)
+	})
+}
+
 // Events of sessions without rows to send fill what is left of the datagram.
 func TestUnreliableEventOfEverySize(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 100_000})

@@ -72,7 +72,7 @@ func (v *Viewer) sendRows(w *workspace) {
 		w.stats.countOmitted()
 		return
 	}
-	needs := newestRecord
+	carries := rowsAndEvents
 	if unsure, overdue := v.recordsOverdue(); overdue {
 		switch late := w.packer.markLate(&v.members, v.interest.focus, unsure); {
 		case late > 0 && late == waiting: // nothing can go ahead
@@ -80,17 +80,17 @@ func (v *Viewer) sendRows(w *workspace) {
 			v.sendAhead(w)
 			return
 		default:
-			needs = appliedRecords
+			carries = rowsAhead
 		}
 	}
 	if d.mayFitOne(waiting) {
 		if made := w.packer.packTogether(v.rowBytes()); made != nil {
-			v.sendDatagram(w, made, w.packer.waiting, w.packer.waitingRows, needs)
+			v.sendDatagram(w, made, w.packer.waiting, w.packer.waitingRows, carries)
 			return
 		}
 		d.noteOverflow(waiting)
 	}
-	v.sendInSeveral(w, needs)
+	v.sendInSeveral(w, carries)
 }
 
 // hasNothingNew reports whether a snapshot would be empty and its client would learn nothing from
@@ -130,16 +130,21 @@ func (v *Viewer) sendAhead(w *workspace) {
 	}
 	order := v.members.raisePriorities(&w.packer, v.replicator, &v.interest)
 	w.packer.selection.holdLate()
-	v.sendRanked(w, order, maxDatagrams-1, appliedRecords)
+	v.sendRanked(w, order, maxDatagrams-1, rowsAhead)
 	w.packer.selection.releaseLate()
-	if v.outbox.tokens > minDatagramBytes {
-		v.sendRanked(w, order, maxDatagrams, newestRecord)
+	if v.outbox.tokens <= minDatagramBytes {
+		return
 	}
+	carries := rowsAndEvents
+	if len(v.datagrams.list) > 1 {
+		carries = rowsFirst
+	}
+	v.sendRanked(w, order, maxDatagrams, carries)
 }
 
 // sendInSeveral makes datagrams of the most urgent rows, or of all in the order of their slots
 // if they seem to fit: that takes no priorities, and headers are shorter where slots are close.
-func (v *Viewer) sendInSeveral(w *workspace, needs dependence) {
+func (v *Viewer) sendInSeveral(w *workspace, carries contents) {
 	p, d := &w.packer, &v.datagrams
 	p.selection.beginSelection(len(p.waiting))
 	if w.frame.rows.HasParents() {
@@ -152,17 +157,20 @@ func (v *Viewer) sendInSeveral(w *workspace, needs dependence) {
 	} else {
 		order = v.members.raisePriorities(p, v.replicator, &v.interest)
 	}
-	rest := v.sendRanked(w, order, maxDatagrams, needs)
+	if carries == rowsAndEvents {
+		carries = rowsFirst
+	}
+	rest := v.sendRanked(w, order, maxDatagrams, carries)
 	d.noteRest(len(rest), fit)
 }
 
 // sendRanked makes datagrams of rows in their order, until the snapshot has most datagrams or
 // the budget is reached. It makes at least one, and returns the rest of order.
-func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, needs dependence) (rest []uint32) {
+func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, carries contents) (rest []uint32) {
 	p := &w.packer
 	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minDatagramBytes); first = false {
 		made := p.packMostUrgent(order, v.rowBytes())
-		v.sendDatagram(w, &made, p.keys, p.rowIndexes, needs)
+		v.sendDatagram(w, &made, p.keys, p.rowIndexes, carries)
 		for len(order) > 0 && p.selection.sent.has(order[0]) {
 			order = order[1:]
 		}
@@ -180,28 +188,29 @@ func (v *Viewer) rowBytes() int {
 	return v.datagramRoom() - v.outbox.events.reservedBytes(v.replicator.frame.tick)
 }
 
-// dependence says which structure records the rows of a datagram need.
-type dependence uint8
+// contents says what a datagram carries, and so which structure records it needs.
+type contents uint8
 
 const (
-	newestRecord   dependence = iota // all up to the newest
-	appliedRecords                   // none that the client may lack: the rows go ahead of those
+	rowsAhead     contents = iota // rows that need no record that the client may lack: they go ahead of such records
+	rowsAndEvents                 // rows, and the events that fit; they may need the newest record
+	rowsFirst                     // the same, but events stay within their share: rows need the rest of the budget
 )
 
 // sendDatagram makes a datagram of packed rows and of events. Events may need the newest record, since
 // noteSent may have written one for a reference of a row or an event (R4): a datagram that goes ahead
 // has none.
-func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, needs dependence) {
+func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, carries contents) {
 	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
 	v.stats.countLost(&w.stats, v.delivery.openDatagram(f.tick, rowIndexes, &v.members))
 	v.members.markSent(rowIndexes, f.tick)
 	v.noteReferences(w, keys)
 	h := wire.StateHeader{Seq: v.delivery.sent.newest, Tick: f.tick}
-	if needs == newestRecord {
-		h.Events = v.takeEvents(w, len(rows.bytes))
+	if carries != rowsAhead {
+		h.Events = v.takeEvents(w, len(rows.bytes), carries)
 	}
 	h.Structure = o.structure.written
-	if needs == appliedRecords {
+	if carries == rowsAhead {
 		h.Structure = o.structure.whole
 	}
 	if v.simulation != nil {
