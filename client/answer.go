@@ -8,7 +8,8 @@ import (
 
 const (
 	// inputSoon is how long after an input the next one is expected: a game renders at least 20
-	// times a second, not quite evenly. Acknowledgements wait for its datagram.
+	// times a second, not quite evenly. Until then an acknowledgement waits for the next
+	// input's datagram.
 	inputSoon = 60 * time.Millisecond
 	// maxInterval bounds the measured snapshot interval, so that a client that
 	// receives nothing still sends, and checks its connection, twice a second.
@@ -16,22 +17,22 @@ const (
 	// maxAckDelay is how long QUIC delays the acknowledgement of a packet, at either end.
 	maxAckDelay = 25 * time.Millisecond
 	// answerMargin is the least time between an answer and the moment at which QUIC would
-	// acknowledge the snapshot by itself: timers are late, more so on busy machines.
+	// acknowledge the snapshot by itself: timers fire late, especially on busy machines.
 	answerMargin = 3 * time.Millisecond
-	// inputMargin is the least time by which an input that waited arrives before its tick: the
-	// server's work delays its snapshots, so its clock seems to be behind.
+	// inputMargin is the least time by which a delayed input arrives before its tick: the
+	// server's work delays its snapshots, so its clock seems to run behind.
 	inputMargin = 12 * time.Millisecond
 	// snapshotLateness is how late a snapshot may be and still carry the server's
 	// acknowledgement.
 	snapshotLateness = 4 * time.Millisecond
 )
 
-// caller says how the caller of a session spends the time between updates.
+// caller tells how the caller of a session spends the time between updates.
 type caller uint8
 
 const (
 	callerRenders caller = iota
-	callerSleeps         // until something has arrived or is due
+	callerSleeps         // sleeps until something has arrived or is due
 )
 
 // uplink decides when to send an Input datagram, and what is in it.
@@ -45,9 +46,9 @@ type uplink struct {
 	datagram  []byte        // scratch
 }
 
-// receipt sums up what a session has received, for its uplink to answer.
+// receipt summarises what a session has received, for its uplink to answer.
 type receipt struct {
-	applied bool      // there is a replica: false before the first Welcome
+	applied bool      // a replica exists: false before the first Welcome
 	acks    ackWindow // acknowledgements of the replica
 	held    bool      // snapshots wait for their structure
 	stream  bool      // stream bytes wait to be sent
@@ -86,17 +87,17 @@ func (u *uplink) nextInput(t *timing, now time.Duration, r *Replica) []byte {
 	return u.datagram
 }
 
-// inputDue reports whether to send an Input, given the datagrams that arrived since the last one
-// and its age.
+// inputDue reports whether to send an Input. datagrams arrived since the last Input, which is
+// age old.
 //
-// A new input is sent at once, but at most one per tick. A second one for the same tick is made
-// for the next tick and waits until that is due: sent at once, it would be followed by one for
+// A new input is sent at once, but at most one per tick. A second input for the same tick gets
+// the next tick and waits until that tick is due. Sent at once, it would be followed by one for
 // the tick after, and a game that renders faster than ticks would aim ever further ahead.
 //
-// Otherwise one Input answers everything that arrived, unless one with a new input is about to.
-// A snapshot that waits for its structure is answered once it can be acknowledged. Without
-// snapshots Inputs still go out, since only the other direction may work. Both kinds may wait
-// for a moment: see waitsForAnswer and joinsNext.
+// Otherwise one Input answers everything that arrived, unless an Input with a new input is
+// about to be sent. A snapshot that waits for its structure is answered once it can be
+// acknowledged. Without snapshots Inputs are still sent, since only the other direction may
+// work. waitsForAnswer and joinsNext can delay either kind.
 func (u *uplink) inputDue(t *timing, w receipt, datagrams int, now, age time.Duration) bool {
 	joins := u.joinsNext(t, now)
 	switch {
@@ -112,7 +113,7 @@ func (u *uplink) inputDue(t *timing, w receipt, datagrams int, now, age time.Dur
 	return u.hasUnacked(w) || w.applied && (datagrams > 0 || u.owes && u.caller == callerSleeps) && !w.held
 }
 
-// isOverdue reports whether an Input must not wait for anything, if the newest is that old.
+// isOverdue reports whether an Input must be sent now, given the age of the newest.
 func (u *uplink) isOverdue(t *timing, w receipt, age time.Duration) bool {
 	return age >= u.maxSilence(t, w) || u.unsent >= maxUnsent || u.hasUnacked(w) && w.stream
 }
@@ -131,9 +132,10 @@ func (u *uplink) waitsForAnswer(t *timing, now time.Duration) bool {
 	return now < at && (u.unsent == 0 || u.mayWait(t, at))
 }
 
-// joinsNext reports whether the new input should wait for the answer to the next snapshot: it was
-// set for a tick above its target, and still arrives inputMargin before that. Sent by itself, it
-// would cost a packet, and a game that sets an input on each snapshot would remain a tick ahead.
+// joinsNext reports whether the new input should wait for the answer to the next snapshot: it
+// was set for a tick later than its target, and still arrives inputMargin before that tick.
+// Sent by itself, it would cost a packet, and a game that sets an input on each snapshot would
+// stay a tick ahead.
 func (u *uplink) joinsNext(t *timing, now time.Duration) bool {
 	if u.caller != callerSleeps || !u.early {
 		return false
@@ -142,7 +144,7 @@ func (u *uplink) joinsNext(t *timing, now time.Duration) bool {
 	return now < at && u.mayWait(t, at)
 }
 
-// mayWait reports whether the single unsent input, sent at time at, still arrives inputMargin
+// mayWait reports whether the only unsent input, if sent at at, still arrives inputMargin
 // before its tick.
 func (u *uplink) mayWait(t *timing, at time.Duration) bool {
 	return u.unsent == 1 && u.inputTick(t, at)-0.5+t.clock.ticksIn(inputMargin) < float64(u.list[0].Tick)
@@ -151,30 +153,30 @@ func (u *uplink) mayWait(t *timing, at time.Duration) bool {
 // answerTime returns when the oldest unanswered snapshot is best answered.
 func (u *uplink) answerTime(c *clock) time.Duration { return u.owesSince + c.answerDelay() }
 
-// nextAnswer returns when the snapshot after the newest should have been answered.
+// nextAnswer returns when the next snapshot should be answered.
 func (c *clock) nextAnswer() time.Duration {
 	return c.updated + c.interval + c.answerDelay() + snapshotLateness
 }
 
-// answerDelay returns how long after its arrival a snapshot is best answered. Each end
-// acknowledges a packet in the next one that it sends, or after maxAckDelay in a packet of
-// its own (RATIONALE.md). So an update takes two packets instead of three if the answer is
-// sent within maxAckDelay of the snapshot's arrival, and arrives within maxAckDelay of a
-// snapshot's departure. For half of all round trip times an answer at once does both. A delayed
-// answer still arrives before that snapshot is made, so baselines are no older.
+// answerDelay returns the best delay between a snapshot's arrival and its answer. Each end
+// acknowledges a packet in the next one that it sends, or after maxAckDelay in an extra packet
+// (RATIONALE.md). So an update takes two packets instead of three if the answer is sent within
+// maxAckDelay of the snapshot's arrival, and reaches the server within maxAckDelay of its next
+// snapshot. For half of all round trip times an immediate answer does both. A delayed answer
+// still arrives before the next snapshot is made, so baselines are no older.
 func (c *clock) answerDelay() time.Duration {
 	if !c.trips.any || c.interval == 0 {
 		return 0
 	}
 	early := c.interval - c.trips.leastValue()%c.interval - maxAckDelay
-	if early > maxAckDelay { // the server acknowledges before that snapshot in any case
+	if early > maxAckDelay { // the server's extra packet cannot be avoided
 		return 0
 	}
 	return max(min(early+snapshotLateness, maxAckDelay-answerMargin), 0)
 }
 
-// inputWait returns how long after now inputDue may become true without anything arriving, if
-// the newest Input is that old.
+// inputWait returns the time from now after which inputDue may become true though nothing
+// arrives, given the age of the newest Input.
 func (u *uplink) inputWait(t *timing, w receipt, now, age time.Duration) time.Duration {
 	wait, c := u.maxSilence(t, w)-age, &t.clock
 	switch {
@@ -189,10 +191,10 @@ func (u *uplink) inputWait(t *timing, w receipt, now, age time.Duration) time.Du
 	return max(wait, 0)
 }
 
-// maxSilence returns how long to wait for a snapshot before an Input is sent without
-// one: two snapshot intervals, as the Welcome gave them. Without new inputs it uses
-// the measured interval: a server too busy for all snapshots is spared Inputs that
-// say nothing new. So is one that has nothing new itself.
+// maxSilence returns how long to wait for a snapshot before an Input is sent without one: two
+// snapshot intervals of the Welcome. Without unsent inputs it uses the measured interval, which
+// spares a server that is too busy for all snapshots. Once the newest
+// snapshot was empty and acknowledged, the interval is at least maxInterval.
 func (u *uplink) maxSilence(t *timing, w receipt) time.Duration {
 	if t.snapshotHz == 0 {
 		return handshakeTimeout

@@ -9,9 +9,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxHeld bounds the datagrams that wait for structure they overtook: nearly a second's
-// worth at 20 snapshots a second. One more drops the oldest unacknowledged, and the
-// server sends its rows again.
+// maxHeld bounds the datagrams that wait for structure: nearly a second's worth at 20 snapshots
+// a second. One more drops the oldest unacknowledged, and the server sends its rows again.
 const maxHeld = 16
 
 // Outcome is the result of applying a State datagram.
@@ -19,7 +18,7 @@ type Outcome uint8
 
 const (
 	Applied    Outcome = iota // applied whole; will be acknowledged
-	Held                      // overtook its structure; waits for it
+	Held                      // arrived before its structure, and waits for it
 	Duplicate                 // already applied, too old, or of an earlier room
 	Unreadable                // needs entities or baselines no longer known; the server sends its rows again
 	Faulty                    // its fold (wire.Fold) does not match the handles of its rows
@@ -32,8 +31,8 @@ type heldDatagram struct {
 	bytes     []byte
 }
 
-// applyState applies a State datagram whole or not at all. It returns an error for bytes that are
-// no State datagram, and otherwise the header and the outcome.
+// applyState applies a State datagram whole or not at all. The error is for bytes that are no
+// State datagram.
 func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error) {
 	r.budget.Spend(datagramTime)
 	h, err := wire.ParseStateHeader(datagram, &r.rows.reader)
@@ -44,7 +43,7 @@ func (r *Replica) applyState(datagram []byte) (wire.StateHeader, Outcome, error)
 	return h, outcome, err
 }
 
-// applyRows applies a datagram whose header h was read by r.rows.
+// applyRows applies a datagram after r.rows has read its header h.
 func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error) {
 	if r.timeline.acks.hasSeen(h.Seq) || h.Structure < r.fence {
 		r.stats.Duplicates++
@@ -110,7 +109,7 @@ func (r *Replica) publishDatagram(h wire.StateHeader) {
 	r.reportUpdates()
 }
 
-// publishRow applies the values of a decoded row in a datagram of a tick.
+// publishRow applies the values of a decoded row, from a datagram of the given tick.
 func (r *Replica) publishRow(d *decodedRow, tick uint32, values []uint32) {
 	e, t := d.entity, &r.timeline
 	if b := d.baseline; b.Gap != 0 {
@@ -163,13 +162,13 @@ func (r *Replica) holdDatagram(h wire.StateHeader, datagram []byte) {
 	}
 }
 
-// heldSince returns the datagrams that wait for records from structure on.
+// heldSince returns the held datagrams that wait for record structure or later ones.
 func (r *Replica) heldSince(structure uint32) []heldDatagram {
 	return slices.DeleteFunc(slices.Clone(r.held), func(d heldDatagram) bool { return d.structure < structure })
 }
 
-// continueFrom makes r, which is empty, the replica of a session after a structure record. held waits for
-// later ones.
+// continueFrom makes r, which is empty, the replica of a session that has applied records up to
+// structure. held waits for later ones.
 func (r *Replica) continueFrom(structure uint32, held []heldDatagram) {
 	r.applied, r.fence, r.held = structure, structure, held
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// applyStructure applies the body of a Structure message whole or not at all, then the datagrams
-// that waited for it. An error is the server's fault and final: the stream is reliable, so nothing
-// that follows could be right.
+// applyStructure applies the body of a Structure message whole or not at all, then the
+// datagrams that waited for it. An error is the server's fault and final: the stream is
+// reliable, so nothing after the error could be right.
 func (r *Replica) applyStructure(body []byte) error {
 	message, err := wire.ParseStructure(body)
 	if err != nil {
@@ -44,8 +44,8 @@ func protocolError(format string, args ...any) error {
 	return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf(format, args...)}
 }
 
-// applyRecord applies a checked record. rows holds the rows of the message's Enters that are
-// not yet applied; applyRecord returns the rest.
+// applyRecord applies a checked record. rows are the rows of the message's remaining Enters;
+// applyRecord returns them without those that it used.
 func (r *Replica) applyRecord(record wire.Record, rows []enterRow) []enterRow {
 	switch record.Op {
 	case wire.OpEvent:
@@ -60,7 +60,7 @@ func (r *Replica) applyRecord(record wire.Record, rows []enterRow) []enterRow {
 	h := record.Handle
 	c := r.entities.cells.cellAt(h.Index())
 	if h.Generation() < c.generation {
-		return rows // about an earlier tenant, known to be gone (H1)
+		return rows // about an earlier tenant, which is known to be dead (H1)
 	}
 	switch record.Op {
 	case wire.OpEnter:

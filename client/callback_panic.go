@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CallbackPanic ends a client whose callback has panicked, or ended its goroutine, during Update: what
-// had arrived may be half applied. The caller of Update has recovered from the panic.
+// CallbackPanic ends a client one of whose callbacks panicked or called runtime.Goexit during
+// Update: arrived data may be half applied. The caller of Update has recovered from the panic.
 type CallbackPanic struct {
 	// Callback is the name of the function, like main.(*game).onEnter. It is empty if the panic
 	// began in this package.
@@ -23,8 +23,8 @@ func (e *CallbackPanic) Error() string {
 	return fmt.Sprintf("client: %s panicked during an earlier Update, which left the replica half updated: the client has ended, dial again", callback)
 }
 
-// panickedCallback returns the name of the function that this package called and that has panicked.
-// The caller must be deferred, and still on the panic's stack.
+// panickedCallback returns the name of the function that this package called and that panicked.
+// Its caller must be deferred, and run while the panicking frames are still on the stack.
 func panickedCallback() (name string) {
 	var pcs [128]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
@@ -44,7 +44,7 @@ func panickedCallback() (name string) {
 	}
 }
 
-// isOwn reports whether a function is of this package, or of one below it.
+// isOwn reports whether a function belongs to this package or one below it.
 func isOwn(function string) bool {
 	const own = "github.com/worldd/worldd/client"
 	return strings.HasPrefix(function, own+".") || strings.HasPrefix(function, own+"/internal/")

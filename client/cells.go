@@ -8,23 +8,22 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// cell is the client's record of one slot: the newest generation it heard of, and that
-// tenant's verdict. One cell per slot makes the verdict on any handle exact in O(slots)
-// memory.
+// cell is the client's record of one slot: the newest generation it received, and that tenant's
+// verdict. One cell per slot makes the verdict on any handle exact in O(slots) memory.
 type cell struct {
-	generation uint32       // newest heard of; 0: none
+	generation uint32       // newest received; 0: none
 	state      wire.Verdict // of generation
 	plan       uint16       // index in Replica.plan
 	entity     *Entity      // if Live
 }
 
-// cellPage is how many cells are allocated together. A record of 7 bytes for a distant
-// slot costs the client a page of 512 bytes.
+// cellPage is the number of cells allocated together. A 7-byte record for a distant slot costs
+// the client a page of 512 bytes.
 const cellPage = 32
 
-// cells is a paged table of cells by slot. Its memory follows the records received:
-// the highest slot named costs a pointer per page below it, at most 4 MiB, and the
-// number of slots that the server announces costs nothing.
+// cells is a paged table of cells by slot. Its memory depends on the records received, not on
+// the number of slots that the server announces: the highest slot named costs a pointer per
+// page below it, at most 4 MiB.
 type cells struct {
 	pages []*[cellPage]cell
 	made  int // allocated pages
@@ -77,7 +76,7 @@ func (c *cells) findCell(slot uint32) *cell {
 	return nil
 }
 
-// knownSlots yields the slots heard of, ascending, with their cells.
+// knownSlots yields the slots that records have named, ascending, with their cells.
 func (c *cells) knownSlots() iter.Seq2[uint32, *cell] {
 	return func(yield func(uint32, *cell) bool) {
 		for i, page := range c.pages {

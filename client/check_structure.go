@@ -25,15 +25,15 @@ const maxPlanned = math.MaxUint16
 
 // enterRow is the decoded row of an Enter record.
 type enterRow struct {
-	list  []uint32 // for history
+	list  []uint32 // copied into the entity's history
 	mask  uint32
 	owned bool
 	texts []string
 	body  wire.BodyState // if the Enter is exact
 }
 
-// structureCheck checks the records of a Structure message before the first is applied: a message
-// whose last record is an error must not have run callbacks for the first.
+// structureCheck checks the records of a Structure message before the first is applied: if the
+// last record is an error, the first must not have run callbacks.
 type structureCheck struct {
 	entities    *entities
 	events      *eventQueue
@@ -42,15 +42,15 @@ type structureCheck struct {
 	maxEntities int
 	reader      bitio.Reader
 	tick        uint32        // of the message
-	plan        []plannedCell // slots after the records checked so far
-	planned     int           // entities after them
+	plan        []plannedCell // states of slots after the records checked so far
+	planned     int           // entities in view after the records checked so far
 	enters      []enterRow    // rows of the Enter records, in order
-	answers     []uint32      // indexes of the Answers checked so far
+	answers     []uint32      // provisional indexes of the Answers checked so far
 }
 
-// checkMessage checks that all records of a message of a tick can be applied, and returns the
-// rows of its Enters, valid until clear. It changes nothing visible. memory.left is up
-// to date.
+// checkMessage checks that all records of a message can be applied at tick, and returns the
+// rows of its Enters, valid until clear. It changes nothing visible. memory.left must be up to
+// date.
 func (k *structureCheck) checkMessage(message wire.Structure, tick uint32) ([]enterRow, error) {
 	if message.Count > maxPlanned {
 		return nil, protocolError("%d records in one message", message.Count)
@@ -68,7 +68,7 @@ func (k *structureCheck) checkMessage(message wire.Structure, tick uint32) ([]en
 	return k.enters, nil
 }
 
-// bytes returns the memory of scratch.
+// bytes returns the memory of the scratch buffers.
 func (k *structureCheck) bytes() int { return capacity(k.enters) + capacity(k.plan) }
 
 func (k *structureCheck) checkRecord(record wire.Record) error {
@@ -149,9 +149,9 @@ func (k *structureCheck) setLive(c *plannedCell, live bool) {
 	c.live = live
 }
 
-// planOf returns the planned cell of slot, valid until the next call. The cell holds
-// its index; an index left from an earlier message leads to another slot, or beyond
-// the end.
+// planOf returns the planned cell of slot, valid until the next call. The cell holds its index
+// in plan. A stale index of an earlier message is recognised: the planned cell is another
+// slot's, or the index is beyond the end.
 func (k *structureCheck) planOf(slot uint32) *plannedCell {
 	c := k.entities.cells.cellAt(slot)
 	i := int(c.plan)
@@ -232,8 +232,8 @@ func (k *structureCheck) checkText(record wire.Record, c *plannedCell) error {
 	return k.memory.chargeBytes(heapBytes(len(record.Data)))
 }
 
-// applyExtension applies an Extension record of the message being checked: nothing shows it
-// before the next snapshot.
+// applyExtension applies an Extension record during the check: its effect is invisible before
+// the next snapshot.
 func (k *structureCheck) applyExtension(record wire.Record) error {
 	before := k.entities.bodies.Bytes()
 	if err := k.entities.bodies.ApplyExtension(record, k.tick); err != nil {

@@ -50,7 +50,7 @@ type Client struct {
 	past    Traffic     // of earlier connections
 	err     error
 
-	caller   caller // callerSleeps if Wait was called since the last Update
+	caller   caller // callerSleeps: Wait was called since the last Update
 	updating bool   // a callback may be running
 	panicked *CallbackPanic
 	in       Arrivals // buffers of the last Update, for reuse
@@ -100,9 +100,10 @@ func (c *Client) awaitWelcome(ctx context.Context) error {
 	}
 }
 
-// Wait blocks until Update has something to do, or returns ctx's error when ctx is
-// done. It is for callers that draw nothing; Update never needs it. An Update after Wait leaves
-// it to the next SetInput or Wait to acknowledge snapshots: one datagram then has both.
+// Wait blocks until Update has something to do, or returns ctx's error when ctx is done. It is
+// for callers that draw nothing; Update never needs it. An Update after Wait does not
+// acknowledge snapshots itself: the next SetInput or Wait does, so that one datagram carries
+// input and acknowledgement.
 func (c *Client) Wait(ctx context.Context) error {
 	c.caller = callerSleeps
 	if c.err == nil {
@@ -131,11 +132,11 @@ func (c *Client) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Update applies everything that has arrived, runs the callbacks, acknowledges
-// snapshots with an input, and sends queued commands. It does not block. A lost
-// connection is no error: State is Reconnecting, and Update replaces it. An error is
-// final: a *wire.Error says why the server ended the session, and a *CallbackPanic that an
-// earlier Update was interrupted. The client then only answers Resolve and awaits Close.
+// Update applies everything that has arrived, runs the callbacks, acknowledges snapshots with
+// an input, and sends queued commands. It does not block. A lost connection is no error: State
+// is Reconnecting, and Update makes a new connection. An error is final: a *wire.Error says why
+// the server ended the session, a *CallbackPanic that an earlier Update was interrupted. After
+// it only Resolve and Close are useful.
 func (c *Client) Update() error {
 	switch {
 	case c.updating:
@@ -208,7 +209,7 @@ func (c *Client) receiveAndSend() error {
 func (c *Client) applyArrivals(in Arrivals) error {
 	now := c.now()
 	r := c.session.replica
-	stuck := r != nil && len(r.held) > 0 // snapshots wait for what the stream does not bring
+	stuck := r != nil && len(r.held) > 0 // snapshots wait for structure that does not arrive
 	lost := c.silence.noteArrivals(now, len(in.Stream) > 0 || len(in.Datagrams) > 0 && !stuck)
 	fresh, err := c.session.receiveArrivals(in, now)
 	if err != nil {
@@ -224,7 +225,7 @@ func (c *Client) applyArrivals(in Arrivals) error {
 	return nil
 }
 
-// sendInput sends an Input if one is due after that many datagrams arrived.
+// sendInput sends an Input if one is due after the arrival of so many datagrams.
 func (c *Client) sendInput(datagrams int, now time.Duration) {
 	if c.link == nil || !c.session.uplink.inputDue(&c.session.time, c.session.receipt(), datagrams, now, now-c.sent) {
 		return
@@ -249,9 +250,9 @@ func (c *Client) Resolve(h bulk.Handle) wire.Verdict { return c.session.Resolve(
 // changes.
 func (c *Client) Replica() *Replica { return c.session.Replica() }
 
-// Welcome returns the server's newest Welcome: the session's number, the world's
-// epoch, the tick and snapshot rates. It has no Secret, which only the client needs.
-// It is zero after the client ended with wire.EpochMismatch.
+// Welcome returns the server's newest Welcome: the session's number, the world's epoch, the
+// tick and snapshot rates. Its Secret is empty: only the client needs it. Welcome is zero after
+// the client ended with wire.EpochMismatch.
 func (c *Client) Welcome() wire.Welcome {
 	w, _ := c.session.Welcome()
 	w.Secret = nil
@@ -287,9 +288,9 @@ func (c *Client) Stats() Stats {
 	return Stats{Traffic: c.past.plusLink(c.link), SessionStats: c.session.stats(), Clock: c.session.time.clock.estimateAt(c.now())}
 }
 
-// Close sends a Bye and ends the connection; none of its goroutines is left. It may
-// be called more than once, and by a callback, after which the callbacks for what had
-// already arrived may still run.
+// Close sends a Bye and ends the connection; afterwards none of its goroutines runs. It may be
+// called more than once, and by a callback: then the callbacks for data that had already
+// arrived may still run.
 func (c *Client) Close() error {
 	if a := c.outage.attempt; a != nil {
 		a.cancel()

@@ -8,8 +8,8 @@ import (
 // Clock is the estimate of the server's time. It depends only on the times that the
 // caller passes in, so it can be replayed.
 type Clock struct {
-	// RTT is the least round trip of the last four seconds: from sending an Input until
-	// the snapshot that echoes it arrives, minus the time that the server held it.
+	// RTT is the least round trip of the last four seconds: the time from sending an Input to
+	// the arrival of the snapshot that echoes it, minus the time that the server held it.
 	RTT time.Duration
 	// Jitter is the mean delay of snapshots beyond the fastest one.
 	Jitter time.Duration
@@ -24,7 +24,7 @@ type Clock struct {
 const (
 	// slewShare is the part of passing time by which the clock is corrected.
 	slewShare = 16
-	// stepAbove is the error that is corrected at once, after a server stall say.
+	// stepAbove is the error above which the clock steps, for example after a server stall.
 	stepAbove = 250 * time.Millisecond
 	// lostAbove is the lateness of a snapshot that invalidates earlier arrivals.
 	lostAbove = 500 * time.Millisecond
@@ -34,21 +34,21 @@ const (
 	intervalShare = 8
 )
 
-// clock estimates the server's time from the arrivals of snapshots. A snapshot that
-// waited in no queue took half the least round trip; it is the one whose arrival and
-// tick differ least, as in NTP's clock filter.
+// clock estimates the server's time from the arrivals of snapshots. A snapshot that waited in
+// no queue took half the least round trip. Its difference between arrival and tick is the
+// least, as in NTP's clock filter.
 type clock struct {
 	hz       int
 	trips    leastOf
 	early    leastOf       // arrival time minus tick time
-	behind   time.Duration // the same of the newest tick
+	behind   time.Duration // arrival time minus tick time of the newest tick
 	offset   time.Duration // the caller's time minus the server's, at updated
 	updated  time.Duration // when the last snapshot arrived
 	wrong    time.Duration // error of offset, found at updated
 	jitter   time.Duration
-	tick     uint32        // newest of a snapshot; 0: none
-	seq      uint32        // of that snapshot
-	quiet    bool          // it was empty
+	tick     uint32        // of the newest snapshot; 0: none
+	seq      uint32        // of the newest snapshot
+	quiet    bool          // the newest snapshot was empty
 	interval time.Duration // mean server time between snapshots
 }
 
@@ -70,8 +70,8 @@ func (c *clock) serverTime(now time.Duration) time.Duration { return now - c.off
 
 func (c *clock) addTrip(now, trip time.Duration) { c.trips.addValue(now, trip) }
 
-// addSnapshot records the arrival of tick's snapshot. before is the tick of the previous snapshot,
-// sent or omitted.
+// addSnapshot records the arrival of tick's snapshot. before is the tick of the previous
+// snapshot, even if the server omitted it.
 func (c *clock) addSnapshot(now time.Duration, tick, before uint32) {
 	behind := now - c.timeOf(tick)
 	if c.tick != 0 && behind-c.early.leastValue() > lostAbove {
@@ -107,7 +107,7 @@ const (
 	leastSlot  = 500 * time.Millisecond
 )
 
-// leastOf is the least value of the last four seconds, to within half a second.
+// leastOf measures the least value of the last four seconds, to within half a second.
 type leastOf struct {
 	values [leastSlots]time.Duration
 	newest int64 // number of the newest slot: time / leastSlot

@@ -14,16 +14,15 @@ import (
 )
 
 var (
-	// ErrNotJoined is the error of Do without a connection, or before the Welcome of
-	// a new one. Send the command again when Client.State is Joined.
+	// ErrNotJoined is the error of Do while there is no connection, or its Welcome has not
+	// arrived. Send the command again when Client.State is Joined.
 	ErrNotJoined = errors.New("client: not connected: send the command again after reconnecting")
 	// ErrUnanswered is the result of a command whose connection broke before the
 	// answer arrived: it is unknown whether the server executed it. The client does
 	// not send it again, so it is executed at most once.
 	ErrUnanswered = errors.New("client: the connection broke before the answer: it is unknown whether the command was executed")
-	// ErrTooManyCommands is the error of Do while wire.MaxUnanswered commands await
-	// answers: the server would end the session for one more. Poll earlier Futures
-	// before sending.
+	// ErrTooManyCommands is the error of Do while wire.MaxUnanswered commands await answers:
+	// the server would end the session for one more. Poll earlier Futures before sending.
 	ErrTooManyCommands = fmt.Errorf("client: %d commands await answers: send fewer", wire.MaxUnanswered)
 )
 
@@ -37,9 +36,9 @@ type Result struct {
 	// Answer has the type that the schema declares for the command's answer. It is nil if
 	// the schema declares none, or Err is not nil.
 	Answer any
-	// Verdict is the server's verdict on Target, or Live if the command had no target.
-	// It is Stale if this session was never shown Target but an earlier session of the
-	// same run saw it destroyed. It is Pending if no answer arrived.
+	// Verdict is the server's verdict on Target, or Live if the command had no target. It is
+	// Stale if an earlier session of the same run saw Target destroyed and this session never
+	// received it. It is Pending if no answer arrived.
 	Verdict wire.Verdict
 }
 
@@ -68,11 +67,11 @@ func (r *Rejection) Error() string {
 // Unwrap returns the code and the text as a *wire.Error.
 func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.Text} }
 
-// DoRaw asks the server to execute a raw command once: one whose arguments the schema does not
-// declare. See [Do] for others. target is zero for a command
-// without one; args is one msgpack value, or nil. provisional are the provisional handles that the
-// command asks for (see Provisional); the bytes of args may name them. On an error nothing was
-// sent: it is ErrNotJoined, ErrTooManyCommands, or the caller's mistake, for which the server
+// DoRaw asks the server to execute a raw command once: a command whose arguments the schema
+// does not declare. See [Do] for others. target is zero for a command without one; args is one
+// msgpack value, or nil. provisional lists the provisional handles that the command asks for
+// (see Provisional); the bytes of args may contain them. On an error nothing was sent. The
+// error is ErrNotJoined, ErrTooManyCommands, or a mistake of the caller for which the server
 // would end the session.
 func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
@@ -101,8 +100,8 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 	return s.sendCommand(wire.Command{Name: name, Target: target, Args: args}, indexes, nil)
 }
 
-// sendCommand sends a checked command with the provisional handles of some indexes. answer describes
-// its answer; nil: none.
+// sendCommand sends a checked command with the provisional handles of the given indexes. answer
+// describes its answer; nil: none.
 func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *rowschema.Message) (*Future, error) {
 	if !s.Joined() {
 		return nil, ErrNotJoined
@@ -128,8 +127,8 @@ func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *rows
 	return f, nil
 }
 
-// receiveResult delivers the answer to a command. Config.Result also receives answers
-// to commands that were never sent.
+// receiveResult delivers the answer to a command. Config.Result also receives answers to
+// commands that were never sent.
 func (s *Session) receiveResult(body []byte) error {
 	m, err := wire.Parse[wire.Result](body)
 	if err != nil {
@@ -152,16 +151,16 @@ func (s *Session) receiveResult(body []byte) error {
 	return nil
 }
 
-// commands are the commands of a session that are not answered.
+// commands holds the unanswered commands of a session.
 type commands struct {
 	newest     uint32    // ID of the newest
-	number     uint32    // number in the session of the newest that is not known to be lost
+	number     uint32    // number in the session of the newest command, without lost ones
 	unanswered []*Future // in sending order
 	report     func(Result)
 	stats      SessionStats // of commands alone
 }
 
-// addCommand adds a command that is sent, and gives it its ID.
+// addCommand adds a command that is being sent, and gives it an ID.
 func (c *commands) addCommand(m *wire.Command, answer *rowschema.Message) *Future {
 	c.newest++
 	c.number++
@@ -175,8 +174,8 @@ func (c *commands) addCommand(m *wire.Command, answer *rowschema.Message) *Futur
 	return f
 }
 
-// takeAnswered takes the command out that a Result answers, with its answer; nil if there is none. After
-// an error the command ends unanswered, with the connection.
+// takeAnswered removes and returns the command that a Result answers, with its answer; nil if
+// there is none. After an error the command ends unanswered, with the connection.
 func (c *commands) takeAnswered(m *wire.Result, served *rowschema.Messages) (f *Future, err error) {
 	i := slices.IndexFunc(c.unanswered, func(f *Future) bool { return f.result.ID == m.ID })
 	if i < 0 {
@@ -192,7 +191,7 @@ func (c *commands) takeAnswered(m *wire.Result, served *rowschema.Messages) (f *
 	return f, nil
 }
 
-// resultOf returns the result that a Result gives a command; f may be nil.
+// resultOf makes a Result of the message m, the answer to command f; f may be nil.
 func resultOf(m *wire.Result, f *Future) Result {
 	r, name := Result{ID: m.ID, Target: m.Target, Verdict: m.Verdict}, ""
 	if f != nil {
@@ -227,11 +226,11 @@ func (c *commands) endAll() {
 	}
 }
 
-// Future is the pending answer to a command. It arrives in Client.Update, or when the
-// Session is fed, and belongs to the same goroutine.
+// Future is the pending answer to a command. The answer arrives in Client.Update, or when the
+// Session receives stream bytes. A Future belongs to the goroutine of its Client or Session.
 type Future struct {
 	name        string             // of the command
-	answer      *rowschema.Message // nil: it has no answer
+	answer      *rowschema.Message // nil: the command has no answer
 	provisional uint32             // index of its first provisional handle
 	count       uint8              // of its provisional handles
 	result      Result

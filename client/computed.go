@@ -7,19 +7,19 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// MotionStats counts what a client with Config.Simulate computed.
+// MotionStats counts the work of a client with Config.Simulate.
 type MotionStats struct {
-	Clean    int    // bodies in view that are computed now
+	Clean    int    // bodies in view that the client computes now
 	Owed     uint64 // exact states received in rows
 	Steps    uint64 // body-ticks computed, of bodies that were awake
-	Rerun    uint64 // part of Steps in past ticks, for states older than the others
+	Rerun    uint64 // share of Steps in past ticks, for states older than the others
 	Audited  uint64 // audits that could be checked
 	Faults   uint64 // audits that failed
-	Behind   uint64 // snapshots for which there was no time to compute up to their tick
-	Overruns uint64 // times that computing took too long and waited for a Resync
+	Behind   uint64 // snapshots to whose tick computing could not catch up in time
+	Overruns uint64 // times that computing took too long and paused until a Resync
 }
 
-// simulatedReplica shows computed bodies their replica.
+// simulatedReplica adapts a Replica to bodies.Replica.
 type simulatedReplica struct{ *Replica }
 
 // IndexOf implements bodies.Replica.
@@ -58,9 +58,9 @@ func (e *Entity) isComputed() bool {
 	return e.layout.bodies != nil && e.layout.bodies.Computes(e.index)
 }
 
-// Exact returns the newest state of e's body that the client computed or received, and the
-// tick after which the server's body had it, to the bit. It returns false for entities of
-// which the server sends ordinary rows, and without Config.Simulate.
+// Exact returns the newest state of e's body that the client computed or received, and the tick
+// after which the server's body had it, to the bit. It returns false without Config.Simulate,
+// and for entities that the server sends as ordinary rows.
 func (e *Entity) Exact() (s motion.State, tick uint32, ok bool) {
 	if e.layout.bodies == nil {
 		return s, 0, false
@@ -68,13 +68,13 @@ func (e *Entity) Exact() (s motion.State, tick uint32, ok bool) {
 	return e.layout.bodies.Newest(e.index)
 }
 
-// isBody reports whether component n of e is the body and may be computed.
+// isBody reports whether component n of e is the body that this package computes.
 func (e *Entity) isBody(n int) bool {
 	return e.layout.bodies != nil && n == e.layout.bodies.Component()
 }
 
-// newestValues returns the newest values of component n of e: computed ones, valid until the next
-// call, if it is the body of an exact entity.
+// newestValues returns the newest values of component n of e. For the body of an exact entity
+// they are computed, and valid until the next call.
 func (e *Entity) newestValues(n int) []uint32 {
 	if e.isBody(n) {
 		if s, _, ok := e.Exact(); ok {

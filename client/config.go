@@ -20,8 +20,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Tables are the numbers that rows are coded with: an opaque, immutable value. Client
-// and server must have the same; the handshake compares their Version.
+// Tables are the numbers that rows are coded with, opaque and immutable. Client and server must
+// use the same; the handshake compares their Version.
 type Tables = rowcodec.Tables
 
 // ParseTables parses a file that worldd train wrote. An error is a *wire.Error with code
@@ -35,9 +35,8 @@ func DefaultTables() *Tables { return rowcodec.DefaultTables() }
 type Config struct {
 	// Addr is the server's UDP address, "host:port".
 	Addr string
-	// Fingerprint is the hex SHA-256 of the server's certificate, which the server
-	// prints when it starts. Only that certificate is accepted; no authority need
-	// have signed it.
+	// Fingerprint is the hex SHA-256 of the server's certificate, which the server prints when
+	// it starts. The client accepts only that certificate; no authority need have signed it.
 	Fingerprint string
 	// InsecureDev accepts any certificate, so the server is not authenticated. For
 	// development on one machine.
@@ -46,38 +45,38 @@ type Config struct {
 	// authorities. Its NextProtos and MinVersion are overwritten.
 	TLS *tls.Config
 
-	// Schema declares the components, events, commands and the input that the caller
-	// has types for, as the doc of package schema shows. The server, which sends its own schema,
-	// must have each item under the same name with the same fields, in any order. Other items can
-	// be read by name. If the server lacks one or has other fields, the client leaves with
-	// wire.SchemaMismatch; the error wraps a *schema.BindError with both lines. nil
-	// declares nothing: for tools that show any world.
+	// Schema declares the components, events, commands and the input that the caller has types
+	// for, as the doc of package schema shows. The server sends its own schema. It must contain
+	// each declared item under the same name with the same fields, in any order. Its other
+	// items can be read by name. If an item is missing or differs, the client leaves with
+	// wire.SchemaMismatch; the error wraps a *schema.BindError with both lines. nil declares
+	// nothing: for tools that show any world.
 	Schema *schema.Schema
-	// Tables code rows and must be the server's; nil is DefaultTables. ParseTables reads
-	// a file that worldd train wrote.
+	// Tables code rows and must equal the server's; nil is DefaultTables. ParseTables reads a
+	// file that worldd train wrote.
 	Tables *Tables
-	// Epoch is Welcome.Epoch of the run of the world that issued the caller's
-	// handles; 0 joins any run, and is for callers without handles. A server that
-	// runs another world refuses with wire.EpochMismatch: forget the handles and dial
-	// with 0, since in another run the same handle may name another entity.
+	// Epoch is the Welcome.Epoch with which the caller's handles were issued. 0 joins any run
+	// of the world, and is for callers without handles. A server that runs another world
+	// refuses with wire.EpochMismatch: forget the handles and dial with 0, since the same
+	// handle may name another entity in another run.
 	Epoch uint64
 	// Token is the connect token, for servers that require one: at most
 	// wire.MaxToken bytes, good for one connection.
 	Token []byte
-	// FreshToken returns a connect token for the next attempt to reconnect. It runs
-	// on its own goroutine; its error fails the attempt. Resuming a session needs no
-	// token, but if the session is gone the same handshake begins a new one, which
-	// does. Without FreshToken the client sends Token again, and a server that
-	// requires tokens refuses the new session (wire.Unauthorized).
+	// FreshToken returns a connect token for the next attempt to reconnect. It runs on its own
+	// goroutine; its error fails the attempt. Resuming a session needs no token. But if the
+	// session is gone, the same handshake begins a new one, which needs a token. Without
+	// FreshToken the client sends Token again, and a server that requires tokens refuses the
+	// new session (wire.Unauthorized).
 	FreshToken func(context.Context) ([]byte, error)
 	// Name appears in the server's logs: UTF-8, at most wire.MaxName bytes. Check
 	// names that players type.
 	Name string
 
-	// Room is the room of the server to join, at most wire.MaxRoom bytes; empty is the one
-	// that the token names, or the server's only one. Welcome.Room says which it was.
-	// The server may move the session to another one (StateChange.Moved). A client that
-	// reconnects asks for the room where it was, and if that is gone for this one.
+	// Room is the room of the server to join, at most wire.MaxRoom bytes. If empty, the token
+	// names the room, or the server has only one. Welcome.Room names the room joined. The
+	// server may move the session to another room (StateChange.Moved). A reconnecting client
+	// asks for its latest room, and if that is gone for Config.Room.
 	Room string
 
 	// MaxEntities bounds the entities in view, and MaxBytes the replica's memory
@@ -85,13 +84,13 @@ type Config struct {
 	// with a *LimitError. 0 is 65,536 entities and 256 MiB.
 	MaxEntities int
 	MaxBytes    int
-	// Simulate has the client compute the motion of bodies that only effects, gravity and
-	// the ground move, if the server can send what that takes: nothing is sent for them,
-	// and Component.At is exact at every tick. Entity.Exact reports which entities are computed. See
-	// ErrDiverged for what happens if the client keeps computing other states.
+	// Simulate lets the client compute the motion of bodies that only effects, gravity and the
+	// ground move, if the server's world supports it: the server sends no rows for their
+	// motion, and Component.At is exact at every tick. Entity.Exact reports which entities are
+	// computed. See ErrDiverged for a client whose states keep differing from the server's.
 	Simulate bool
-	// GiveUp is how long the client tries to replace a lost connection before it
-	// ends. 0 is a minute; negative never reconnects.
+	// GiveUp is how long the client tries to reconnect before it ends. 0 is a minute; negative
+	// never reconnects.
 	GiveUp time.Duration
 
 	// Observer is called when the replica changes.
@@ -101,15 +100,15 @@ type Config struct {
 	// Result is called with the answer to each command, in command order, for callers
 	// that keep no Futures.
 	Result func(Result)
-	// State is called on each change of state, on the goroutine of Dial or Update: a first one,
-	// and a move right after it, precede the Client that Dial returns.
+	// State is called on each change of state, on the goroutine of Dial or Update. The calls
+	// for Joined, and for a move right after it, precede the return of Dial.
 	State func(StateChange)
 	// Log receives connection events; nil is silent.
 	Log *zap.Logger
-	// Socket opens a connection's socket, which Close closes; nil opens a UDP socket of
-	// the system. Tests simulate a bad link with it, and games bring their own network
-	// layer. Dial may call Socket once for each address of the server, concurrently. If
-	// the socket has no SetReadBuffer and SetWriteBuffer, quic-go prints a warning once.
+	// Socket opens a connection's socket, which Close closes; nil opens a UDP socket of the
+	// system. Tests simulate a bad link with it, and games use their own network layer. Dial
+	// may call Socket concurrently, once for each address of the server. If the socket has no
+	// SetReadBuffer and SetWriteBuffer, quic-go prints a warning once.
 	Socket func() (net.PacketConn, error)
 	// Port is a UDP socket that the client shares with others. nil: the client opens its own.
 	Port *Port
@@ -118,7 +117,7 @@ type Config struct {
 	Simulation Simulation
 }
 
-// sessionConfig is the part of c that a Session needs.
+// sessionConfig returns the fields of c that a Session needs.
 func (c Config) sessionConfig() SessionConfig {
 	return SessionConfig{
 		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
@@ -126,7 +125,7 @@ func (c Config) sessionConfig() SessionConfig {
 	}
 }
 
-// Validate reports everything that is wrong with c.
+// Validate reports every mistake in c.
 func (c Config) Validate() error {
 	_, unpinned := c.pinnedSum()
 	errs := []error{c.sessionConfig().checkConfig(), unpinned}

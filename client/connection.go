@@ -54,7 +54,7 @@ func (c *connection) Close(why wire.Code, last []byte) error {
 // errNoAnswer is the error of a dial that nothing answered.
 var errNoAnswer = errors.New("no answer: is the server running there, and its UDP port open?")
 
-// explainDial adds what to do to the errors that users meet first.
+// explainDial adds advice to the dial errors that users meet first.
 func explainDial(err error) error {
 	var idle *quic.IdleTimeoutError
 	var silent *quic.HandshakeTimeoutError
@@ -74,7 +74,7 @@ func explainDial(err error) error {
 	return explainClose(err)
 }
 
-// explainClose returns the *wire.Error that a close code stands for, or err.
+// explainClose returns the *wire.Error that the close code of err stands for, or err.
 func explainClose(err error) error {
 	var app *quic.ApplicationError
 	var idle *quic.IdleTimeoutError
@@ -90,28 +90,27 @@ func explainClose(err error) error {
 	return remoteError{err}
 }
 
-// remoteError makes an error printable that may quote the server.
+// remoteError makes the text of an error printable: it may quote the server.
 type remoteError struct{ error }
 
 func (e remoteError) Error() string { return printable.Text(e.error.Error()) }
 func (e remoteError) Unwrap() error { return e.error }
 
 const (
-	// lostAfter is how long a server may be silent before its connection counts as
-	// lost. It sends a snapshot every interval, so many are missing by then. A link
-	// that stalls for less recovers sooner than a new connection would be made:
-	// stalls of three seconds are common on mobile links.
+	// lostAfter is how long a server may be silent before the client counts the connection as
+	// lost. By then many snapshots are missing. Waiting out a shorter stall is faster than
+	// reconnecting, and stalls of three seconds are common on mobile links.
 	lostAfter = 4 * time.Second
-	// maxCheckGap is how much of the time between two checks counts as silence. A
-	// process that was stopped for longer, by a suspended machine say, checks before
-	// its system hands over what arrived.
+	// maxCheckGap bounds how much of the time between two checks counts as silence. A process
+	// that was suspended for longer checks before its system delivers the datagrams that
+	// arrived.
 	maxCheckGap = time.Second
 )
 
-// silence measures how long nothing has arrived on a connection. Times are since the
-// client's start.
+// silence measures how long nothing has arrived on a connection. Times are since the client's
+// start.
 type silence struct {
-	heard   time.Duration // when something last arrived, plus the gaps that do not count
+	heard   time.Duration // when something last arrived, plus the gaps that do not count as silence
 	checked time.Duration
 }
 

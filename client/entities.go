@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// entities are the entities in view, and a record of every handle that the client was sent.
+// entities holds the entities in view, and a record of every handle that the server sent.
 type entities struct {
 	layout   *layout
 	bodies   *bodies.Bodies // nil unless the session simulates
@@ -18,13 +18,13 @@ type entities struct {
 	cells    cells
 	all      []*Entity // in view, unordered
 	size     int       // memory of entities and their states
-	retexted *Entity   // whose texts the newest records have changed
+	retexted *Entity   // entity whose texts the newest records have changed
 }
 
 // handleRange bounds the handles that the server's world can issue.
 type handleRange struct {
-	floor    uint32 // generations below it are of an earlier run (H5), or of another room
-	ceiling  uint32 // so are those above it
+	floor    uint32 // lower generations are of an earlier run (H5) or another room
+	ceiling  uint32 // so are higher generations
 	maxSlots uint32
 }
 
@@ -58,27 +58,27 @@ func (x *entities) bytes() int {
 	return n
 }
 
-// destroyHandle makes h and every earlier generation of its slot Stale, even if h was never
-// heard of: a reference to it may still arrive.
+// destroyHandle makes h and every earlier generation of its slot Stale, even if no record named
+// h before: a reference to it may still arrive.
 func (x *entities) destroyHandle(c *cell, h bulk.Handle, cause uint8) {
 	if c.state == wire.Stale && h.Generation() == c.generation {
-		return // the server repeats a Destroy after a later reference to h (R5)
+		return // a repeated Destroy: the server sends one after a later reference to h (R5)
 	}
 	x.replaceTenant(c, h)
 	c.generation, c.state = h.Generation(), wire.Stale
 	x.reportDestroyed(h, cause)
 }
 
-// replaceTenant takes the live tenant, if any, out of its slot for h. A tenant other than h
-// is dead: its Destroy should precede on this ordered stream, but the newer generation
-// proves it.
+// replaceTenant removes the live tenant, if any, from slot h.Index for h. A tenant other than h
+// is dead: its Destroy should precede on this ordered stream, but the newer generation proves
+// the death.
 func (x *entities) replaceTenant(c *cell, h bulk.Handle) {
 	if c.state != wire.Live {
 		return
 	}
 	previous := c.entity.handle
 	x.removeTenant(c)
-	c.state = wire.Stale // before the callback, which may ask
+	c.state = wire.Stale // before the callback, which may call Resolve
 	if previous != h {
 		x.reportDestroyed(previous, 0)
 	}
@@ -91,8 +91,8 @@ func (x *entities) reportDestroyed(h bulk.Handle, cause uint8) {
 	}
 }
 
-// enterEntity applies an Enter, record number of the session, with its decoded row: the entity is new, or
-// re-enters.
+// enterEntity applies an Enter, record number of the session, with its decoded row. It adds a
+// new entity, or enters a known one again.
 func (x *entities) enterEntity(c *cell, record wire.Record, tick, number uint32, row *enterRow) {
 	h := record.Handle
 	e := c.entity
@@ -109,7 +109,7 @@ func (x *entities) enterEntity(c *cell, record wire.Record, tick, number uint32,
 	x.size += 4*len(row.list) - e.states.bytes()
 	tick -= record.Exact.Back
 	row.list[0] = tick
-	*e = Entity{ // in place: the game may hold the pointer since the first Enter
+	*e = Entity{ // in place: the game may have kept the pointer since the first Enter
 		handle: h, kind: uint16(record.Kind), entered: number, mask: row.mask,
 		load: uint16(x.layout.rows.Load(row.mask)), index: e.index,
 		states: history{tick: tick, room: 1, count: 1, owned: row.owned}, layout: x.layout,
@@ -160,9 +160,9 @@ func (x *entities) leaveAll() {
 	}
 }
 
-// inheritStale copies the Stale handles of an earlier session of the same run. Live and
-// hidden entities may have died since, so they are Pending again; earlier tenants of
-// their slots stay Stale (C3).
+// inheritStale copies the Stale handles of an earlier session of the same run. Its live and
+// hidden entities may have died since, so they are Pending again; earlier tenants of their
+// slots stay Stale (C3).
 func (x *entities) inheritStale(before *entities) {
 	for slot, c := range before.cells.knownSlots() {
 		g := c.generation
@@ -175,7 +175,7 @@ func (x *entities) inheritStale(before *entities) {
 	}
 }
 
-// destroyAll destroys every entity that may live.
+// destroyAll destroys every entity that may be alive.
 func (x *entities) destroyAll() {
 	for slot, c := range x.cells.knownSlots() {
 		if c.state == wire.Live || c.state == wire.Hidden {

@@ -13,16 +13,16 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Entity is the client's copy of one entity of its interest set. It is one cache line,
-// and its states are one allocation more: reading a row misses the cache twice.
+// Entity is the client's copy of one entity of its interest set. It is one cache line and its
+// states are one more allocation, so reading a row misses the cache twice.
 type Entity struct {
 	handle  bulk.Handle
 	states  history
 	mask    uint32
-	entered uint32 // number of its Enter record
+	entered uint32 // record number of its Enter
 	index   uint32 // in Replica.entities
 	kind    uint16
-	load    uint16 // of its rows
+	load    uint16 // load of its rows
 	layout  *layout
 }
 
@@ -33,8 +33,8 @@ func (e *Entity) Handle() bulk.Handle { return e.handle }
 // that its game added to its world, and so on.
 func (e *Entity) Kind() uint32 { return uint32(e.kind) }
 
-// KindName returns the name of the entity's kind, or "kind N" for one that the server's
-// game added after its start: the schema does not have it.
+// KindName returns the name of the entity's kind, or "kind N" if the schema lacks it because
+// the game added the kind after its start.
 func (e *Entity) KindName() string {
 	if s := e.layout.schema; int(e.kind) < s.Kinds() {
 		return s.KindName(int(e.kind))
@@ -42,12 +42,12 @@ func (e *Entity) KindName() string {
 	return fmt.Sprintf("kind %d", e.kind)
 }
 
-// Is reports whether e is of that kind; false for nil.
+// Is reports whether e is of the given kind; false for nil.
 func (e *Entity) Is(kind schema.DefinedKind) bool { return e != nil && e.KindName() == kind.Name() }
 
-// Format returns all components of the newest state, computed or received, by name, those
-// that the caller's schema lacks too, their text fields last:
-// "health{Points=3} name{Text="Ada"}".
+// Format returns all components of the newest state, computed or received, with their names:
+// health{Points=3} name{Text="Ada"}. It includes components that the caller's schema lacks.
+// Text fields are last.
 func (e *Entity) Format() string {
 	rows, values := e.layout.rows, e.states.currentValues()
 	if e.isComputed() {
@@ -62,27 +62,26 @@ func (e *Entity) Format() string {
 	return rows.Format(rowschema.Row{Mask: e.mask, Owned: e.states.owned, Values: values}, texts)
 }
 
-// Tick returns the server's tick of the newest state received. For a computed body, Exact
-// returns the tick computed.
+// Tick returns the server's tick of the newest state received. Exact returns the tick of a
+// computed body.
 func (e *Entity) Tick() uint32 { return e.states.tick }
 
 // Owned reports whether this client owns the entity and so receives its owner-only
 // fields.
 func (e *Entity) Owned() bool { return e.states.owned }
 
-// Component reads one component of entities as T, the struct type that the server
-// writes it from. It works with every server that has the component, whatever its number
-// there.
+// Component reads one component of entities as T, the struct type that the server writes it
+// from. It works with every server that has the component, under any number.
 type Component[T any] struct {
 	schema *schema.Schema                      // of the caller
 	number int                                 // number of the component in schema
-	texts  bool                                // it has text fields
+	texts  bool                                // it is not the body, or T has other field types
 	body   *bodies.Fields                      // nil: it is not the body, or has other types
-	jumps  func(from, to T, ticks uint32) bool // nil: never
+	jumps  func(from, to T, ticks uint32) bool // nil: no jumps
 }
 
-// Body reads where entities are, and how they move. Config.Schema need not declare it. It reads
-// nothing if that declares the component with another struct.
+// Body reads the positions and motions of entities. Config.Schema need not declare it. If
+// Config.Schema declares the component with another struct, Body reads nothing.
 var Body = Component[schema.Body]{schema: bodyForm, body: bodies.OwnFields}
 
 // bodyForm is a schema of the body alone.
@@ -92,14 +91,14 @@ var bodyForm = schema.NewWithBody()
 // the schema that it was defined in.
 func Of[T any](d schema.DefinedComponent[T]) Component[T] {
 	c, err := ComponentOf[T](d.Schema(), d.Name())
-	if err != nil { // so Define failed, and Dial will
+	if err != nil { // Define failed, and Dial will report it
 		return Component[T]{}
 	}
 	return c
 }
 
-// ComponentOf is Of for a schema that is made at run time: it returns the component that s has
-// under name. T must be the type that it was added with.
+// ComponentOf is Of for a schema built at run time: it returns the component that s has under
+// name. T must be the type that it was added with.
 func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	n, ok := s.ByName(name)
 	if !ok {
@@ -113,9 +112,9 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	return Component[T]{schema: s, number: n, texts: texts, body: bodies.FieldsOf(name, spec.Type)}, nil
 }
 
-// Get returns the newest state of the component of e, and false if e lacks it or is
-// nil, as Replica.Entity returns it for handles that are not Live. Owner-only fields are zero
-// unless the client owns e. A []byte field is a copy, which is allocated.
+// Get returns the newest state of the component of e. It returns false if e lacks the component
+// or is nil, as Replica.Entity returns it for handles that are not Live. Owner-only fields are
+// zero unless the client owns e. A []byte field is a newly allocated copy.
 func (c Component[T]) Get(e *Entity) (T, bool) {
 	var v T
 	n := c.numberIn(e)
@@ -132,8 +131,8 @@ func (c Component[T]) Get(e *Entity) (T, bool) {
 	return v, true
 }
 
-// setBody sets the body in v to an exact state, or if its struct has other types than
-// schema.Body to what that quantises to.
+// setBody sets the body in v to the exact state s. If T's fields are not schema.Body's,
+// it sets them to the quantised state.
 func (c *Component[T]) setBody(e *Entity, s *motion.State, v *T) {
 	if c.body != nil {
 		c.body.SetBody(unsafe.Pointer(v), s)

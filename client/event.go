@@ -12,8 +12,8 @@ import (
 )
 
 // Events holds a game's functions for the events that the server sends. Fill it with OnEvent
-// and OnEventRendered before Dial or NewSession: the first events may arrive with the
-// Welcome. Events without a function are ignored.
+// and OnEventRendered before Dial or NewSession: the first events may arrive with the Welcome.
+// The client ignores events without a function.
 type Events struct {
 	handlers map[reflect.Type][]eventHandler
 	untyped  []func(tick uint32, name, fields string)
@@ -26,28 +26,27 @@ type eventHandler struct {
 	bind func(m *rowschema.Message, body *rowschema.Payload, tick uint32) (call func(), err error)
 }
 
-// OnEvent makes f a function for an event. It is called as soon as the event arrives.
+// OnEvent registers f for an event. f is called as soon as the event arrives.
 //
-// Reliable events arrive once, in the order in which the server sent them, and in their
-// place among Enter, Leave and Destroy. An entity that an event names may still be Pending
-// if it spawned in the same tick; it is not yet Stale if it died in the same tick. tick is
-// the tick of the next snapshot. Unreliable events arrive at most once and up to a second
-// late, before the rows of their snapshot are applied; tick is when they happened.
+// Reliable events arrive once, in the order in which the server sent them, and in order with
+// Enter, Leave and Destroy. An entity that an event names may still be Pending if it spawned in
+// the same tick; it is not yet Stale if it died in the same tick. tick is the tick of the next
+// snapshot. Unreliable events arrive at most once and up to a second late, before the rows of
+// their snapshot are applied; tick is when they happened.
 func OnEvent[T any](e *Events, _ schema.DefinedEvent[T], f func(tick uint32, event T)) {
 	addHandler(e, false, f)
 }
 
-// OnEventRendered is OnEvent for what the player sees or hears: f is called when Render
-// reaches the tick of the event, by ascending ticks. If nothing is rendered it is called
-// when the event is a second old; if 256 events wait, the oldest is not delayed
-// further.
+// OnEventRendered is OnEvent for events that the player sees or hears: f is called when Render
+// reaches the event's tick, by ascending ticks. If the game does not render, f is called when
+// the event is a second old. If more than 256 events wait, the oldest is delivered early.
 func OnEventRendered[T any](e *Events, _ schema.DefinedEvent[T], f func(tick uint32, event T)) {
 	addHandler(e, true, f)
 }
 
-// OnAnyEvent makes f a function for all events, by their names in the server's schema, with the
-// fields as text: Damage=12 By=17v3 Verb="burnt". It is for tools without Go types, and is called as
-// OnEvent's function.
+// OnAnyEvent registers f for all events, by their names in the server's schema, with the fields
+// as text: Damage=12 By=17v3 Verb="burnt". It is for tools without Go types, and f is called as
+// OnEvent's function is.
 func OnAnyEvent(e *Events, f func(tick uint32, name, fields string)) {
 	e.untyped = append(e.untyped, f)
 }
@@ -89,8 +88,8 @@ func (e *Events) handlersOf(m *rowschema.Message) []eventHandler {
 	return e.handlers[m.Type()]
 }
 
-// maxRendered bounds the events that wait for Render, at up to 2 kB each. The moment shown
-// lags by at most half a second.
+// maxRendered bounds the events that wait for Render, each up to 2 kB. The moment shown lags by
+// at most half a second.
 const maxRendered = 256
 
 // renderedEvent is an event that waits for Render.
@@ -109,7 +108,7 @@ type eventQueue struct {
 	body    rowschema.Payload // scratch
 }
 
-// checkEvent checks that an event of a record, or of a datagram if unreliable, is one of the schema.
+// checkEvent checks an event of a record, or if unreliable of a datagram, against the schema.
 func (q *eventQueue) checkEvent(number uint32, unreliable bool, body []byte) error {
 	if number >= uint32(q.schema.Events()) {
 		return protocolError("event %d of a schema that has %d", number, q.schema.Events())
@@ -181,7 +180,8 @@ func (q *eventQueue) addRendered(e renderedEvent) {
 	q.waiting = slices.Insert(q.waiting, at, e)
 }
 
-// popRendered removes the oldest event before it is called: the call may render.
+// popRendered removes the oldest event and returns its call. The event is removed first,
+// because the call may render.
 func (q *eventQueue) popRendered() (call func()) {
 	call = q.waiting[0].call
 	q.waiting = slices.Delete(q.waiting, 0, 1)

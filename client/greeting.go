@@ -6,15 +6,16 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// greeting makes the Hellos of a session, and checks that Welcomes grant no more than they asked for.
+// greeting makes the Hellos of a session, and checks that Welcomes grant no more than these
+// asked for.
 type greeting struct {
 	sent   wire.Hello // on this connection
-	schema uint64     // that the next Hello names; 0 asks for the text
+	schema uint64     // hash that the next Hello names; 0 asks for the text
 	room   string     // that the next Hello names
 	layout *layout    // of the newest Welcome; nil before the first
 }
 
-// nextHello returns the Hello of a connection, without what concerns the session before.
+// nextHello returns the Hello of a connection, without the fields that resume a session.
 func (g *greeting) nextHello(c *SessionConfig) wire.Hello {
 	return wire.Hello{Protocol: wire.Version, Schema: g.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: g.room}
 }
@@ -25,11 +26,11 @@ type welcomeKind uint8
 const (
 	sessionBegins  welcomeKind = iota
 	sessionResumes             // over another connection
-	sessionMoves               // to another room: with a further Welcome of a connection, or while the connection was broken
+	sessionMoves               // to another room: by a second Welcome on a connection, or while the connection was broken
 )
 
-// readFirst checks that the first Welcome of a connection is from the server that the client expects. It
-// returns the layout of the schema that m names, and that it brings if Hello asked for it.
+// readFirst checks that the first Welcome of a connection is from the expected server. It
+// returns the layout of the schema that m names; m contains its text if Hello asked for it.
 func (g *greeting) readFirst(m, was *wire.Welcome, c *SessionConfig) (*layout, error) {
 	tables, named := c.Tables.Version(), g.sent.Schema
 	switch {
@@ -55,8 +56,8 @@ func (g *greeting) readFirst(m, was *wire.Welcome, c *SessionConfig) (*layout, e
 	return l, err
 }
 
-// readMove checks a further Welcome of a connection: PROTOCOL.md, section 4.2. It returns the layout of
-// the schema that m names, and that it brings if it is another one.
+// readMove checks a further Welcome of a connection: PROTOCOL.md, section 4.2. It returns the
+// layout of the schema that m names; m contains its text if the schema differs from the last.
 func (g *greeting) readMove(m, was *wire.Welcome, applied uint32, c *SessionConfig) (*layout, error) {
 	switch {
 	case m.Protocol != wire.Version || m.Tables != was.Tables:
@@ -76,8 +77,8 @@ func (g *greeting) readMove(m, was *wire.Welcome, applied uint32, c *SessionConf
 	return readLayout(m.SchemaText, m.Schema, c.Schema, c.Tables)
 }
 
-// kindOf returns what the first Welcome of a connection does to the session. The error says that m resumes what this connection's Hello
-// did not ask for.
+// kindOf returns the effect of the first Welcome of a connection on the session. It returns an
+// error if m resumes a session for which this connection's Hello did not ask.
 func (g *greeting) kindOf(m, was *wire.Welcome, applied uint32) (welcomeKind, error) {
 	if m.Resumed == 0 {
 		switch {
@@ -99,22 +100,21 @@ func (g *greeting) kindOf(m, was *wire.Welcome, applied uint32) (welcomeKind, er
 	return sessionResumes, nil
 }
 
-// adoptWelcome takes over what a Welcome says of the schema and the room.
+// adoptWelcome keeps the schema and the room of a Welcome.
 func (g *greeting) adoptWelcome(m *wire.Welcome, l *layout) {
 	g.layout, g.schema, g.room = l, l.hash, m.Room
 }
 
-// noteRefused makes the next Hello ask for the schema if the server has refused the schema of this
-// one.
+// noteRefused makes the next Hello ask for the schema text if the server refused this Hello's
+// schema.
 func (g *greeting) noteRefused(code wire.Code) {
 	if code == wire.SchemaMismatch && g.sent.Schema != 0 {
 		g.schema = 0
 	}
 }
 
-// asksAgain reports whether the next Hello asks for another schema or room than the one that the
-// server refused: the server may have another schema since it sent its own, and the room where the
-// session was may be gone.
+// asksAgain reports whether the next Hello asks for another schema or room than the refused
+// one: the server's schema may have changed, and the room where the session was may be gone.
 func (g *greeting) asksAgain(why error, configured string) bool {
 	switch wire.CodeOf(why) {
 	case wire.SchemaMismatch:
@@ -125,13 +125,14 @@ func (g *greeting) asksAgain(why error, configured string) bool {
 	return false
 }
 
-// noteLost makes the next Hello name the room of the config if why says that the room where the
-// session was is gone or closed.
+// noteLost makes the next Hello name the room of the config if why says that the session's room
+// is gone or closed.
 func (g *greeting) noteLost(why error, configured string) {
 	if code := wire.CodeOf(why); code == wire.NoRoom || code == wire.RoomClosed {
 		g.room = configured
 	}
 }
 
-// forgetServer makes the next Hello ask for the schema and name a room: another server knows neither.
+// forgetServer makes the next Hello ask for the schema text and name a room: another server
+// knows neither.
 func (g *greeting) forgetServer(room string) { g.schema, g.room = 0, room }

@@ -2,9 +2,9 @@ package client
 
 import "github.com/worldd/worldd/replication/wire"
 
-// sendHello queues a Hello that joins, or resumes the previous session. A resuming Hello
-// has epoch 0, which joins any world, so that a new session, if that is all there is,
-// takes no second handshake. A session whose computed bodies kept differing is not resumed.
+// sendHello queues a Hello that joins, or resumes the previous session. A resuming Hello has
+// epoch 0, which joins any world: if the server can only begin a new session, that needs no
+// second handshake. A session whose computed bodies kept differing is not resumed.
 func (s *Session) sendHello() {
 	h := s.greeting.nextHello(&s.config)
 	if s.config.Simulate && !s.resyncs.gaveUp() {
@@ -20,13 +20,12 @@ func (s *Session) sendHello() {
 	s.sendMessage(h)
 }
 
-// Lost tells the session that its connection ended, and why. The replica stays as it
-// is, and Resolve still answers; after wire.EpochMismatch the world is gone, and
-// everything is Stale, and after wire.NoRoom and wire.RoomClosed the next Hello names
-// the room of the config. Commands without an answer end in ErrUnanswered (C5). Nothing
-// is sent before Reconnect.
+// Lost tells the session that its connection ended, and why. The replica stays unchanged, and
+// Resolve still answers. After wire.EpochMismatch the world is gone and every handle is Stale.
+// After wire.NoRoom and wire.RoomClosed the next Hello names the room of the config. Commands
+// without an answer end in ErrUnanswered (C5). Nothing is sent before Reconnect.
 func (s *Session) Lost(why error) {
-	if s.prediction != nil && s.connection.isJoined() { // an attempt that fails has sent no inputs
+	if s.prediction != nil && s.connection.isJoined() { // before Welcome the session has sent no inputs
 		s.prediction.Pause()
 	}
 	s.connection = lost
@@ -37,9 +36,9 @@ func (s *Session) Lost(why error) {
 	}
 }
 
-// forgetServer makes the next Hello begin a new session and ask for the schema: another
-// server does not know this session, must not learn its secret, and may have a schema of its
-// own. A refusal would cost the token.
+// forgetServer makes the next Hello begin a new session and ask for the schema. Another server
+// does not know this session, must not learn its secret, and may have another schema: naming
+// the wrong one would be refused, and cost the token.
 func (s *Session) forgetServer() {
 	s.greeting.forgetServer(s.config.Room)
 	if s.welcome != nil {
@@ -49,11 +48,11 @@ func (s *Session) forgetServer() {
 	}
 }
 
-// Reconnect starts over on another connection, after Lost: TakeStream returns a new
-// Hello. Welcome.Resumed says whether the session resumes or a new one begins. In a new
-// session of the same run, Stale handles stay Stale, and all others are Pending until
-// it shows them. If the Welcome has another epoch, all entities are destroyed first, as
-// after wire.EpochMismatch.
+// Reconnect begins again on another connection, after Lost: TakeStream returns a new Hello.
+// Welcome.Resumed says whether the session resumes or a new one begins. In a new session of the
+// same run Stale handles stay Stale, and all others are Pending until the session shows them.
+// If the Welcome has another epoch, all entities are destroyed first, as after
+// wire.EpochMismatch.
 func (s *Session) Reconnect() {
 	s.frames = wire.FrameReader{}
 	s.out, s.err, s.connection = nil, nil, connecting

@@ -7,39 +7,38 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// history holds the states of an entity, unordered: the current one and the possible
-// baselines of later rows. It keeps at most wire.MaxStates, the newest. States
-// older than the oldest one that the server named may be overwritten, since the
-// server's baselines never go back; the bound lags by one naming because datagrams
-// overtake each other. If the game interpolates, states of the last span ticks stay.
+// history holds the states of an entity, unordered: the current one and possible baselines of
+// later rows. It keeps the newest states, at most wire.MaxStates. States older than floor may
+// be overwritten, since the server's baselines never go back; floor lags one naming behind
+// because datagrams overtake each other. If the game interpolates, states of the last span
+// ticks stay.
 //
-// All states share one list, so that an entity is one allocation more: the ticks of
-// all states, then the tick from which each is blended in (see timeline.blendFrom),
-// then their values.
+// All states share one list, so that an entity needs only one more allocation: first the ticks
+// of all states, then the ticks from which they are blended in (see timeline.blendFrom), then
+// their values.
 type history struct {
-	first  *uint32 // of the list: with its size 12 bytes, where a slice takes 24
+	first  *uint32 // of the list; with size it takes 12 bytes, a slice 24
 	size   uint32  // of the list
 	tick   uint32  // of the current state
 	named  uint32  // the highest tick named as the older baseline
-	floor  uint32  // named, one naming earlier
+	floor  uint32  // named before its latest increase
 	room   uint8   // capacity in states
 	count  uint8   // states in use
 	newest uint8   // index of the current state
 	owned  bool    // the client owns the entity: owner-only values are valid
 }
 
-// roomToMove is the capacity after the first growth. Most entities never need it:
-// they sleep.
+// roomToMove is the capacity after the first growth. Most entities sleep and never grow.
 const roomToMove = 4
 
-// newList makes the list of a single state and returns its values, to be filled in.
+// newList makes the list of a single state. state is its values, which the caller fills in.
 func newList(values int) (list, state []uint32) {
 	list = make([]uint32, 2+values)
 	return list, list[2:]
 }
 
-// list returns the list of all states. unsafe.Slice would check for overflow, which takes 2 % of
-// applying a row.
+// list returns the list of all states. unsafe.Slice would check for overflow, which takes 2 %
+// of the time of applying a row.
 func (s *history) list() []uint32 { return (*[maxList]uint32)(unsafe.Pointer(s.first))[:s.size:s.size] }
 
 // maxList is more than wire.MaxStates rows of the largest schema take.
@@ -52,7 +51,7 @@ func (s *history) setList(list []uint32) {
 // ticks returns the ticks of the states, by index.
 func (s *history) ticks() []uint32 { return s.list()[:s.count] }
 
-// blendFrom returns the tick from which state i is blended in.
+// blendFrom returns the tick from which At blends state i in.
 func (s *history) blendFrom(i int) uint32 { return s.list()[int(s.room)+i] }
 
 // valuesOf returns the values of state i; each state has n.
@@ -69,9 +68,9 @@ func (s *history) currentValues() []uint32 {
 // findTick returns the index of the state of tick, or -1.
 func (s *history) findTick(tick uint32) int { return slices.Index(s.ticks(), tick) }
 
-// addState stores the state of a tick, blended in from blendFrom on, and returns its index.
-// It returns -1 if the state is known or too old to be useful, which a state newer
-// than all others never is.
+// addState stores the state of a tick, which At blends in from blendFrom on, and returns its
+// index. It returns -1 if the state is known or too old to be useful; a state newer than all
+// others is never refused.
 func (s *history) addState(tick, blendFrom uint32, values []uint32, span uint32) int {
 	if tick < s.floor {
 		return -1
@@ -142,7 +141,7 @@ func (s *history) noteBaseline(tick uint32) {
 }
 
 // statesAround returns the states next to a moment: the newest not after it, and the oldest
-// after it. -1 means there is none.
+// after it, each -1 if there is none.
 func (s *history) statesAround(moment float64) (before, after int) {
 	before, after = -1, -1
 	ticks := s.ticks()

@@ -9,46 +9,46 @@ import (
 )
 
 const (
-	// minEchoed is how many Input datagrams await the snapshot that echoes their arrival at
-	// least, and maxEchoed at most; more than minEchoed only for maxEchoAge.
+	// minEchoed and maxEchoed bound the Input datagrams that are remembered until a snapshot
+	// echoes their arrival. More than minEchoed are kept for at most maxEchoAge.
 	minEchoed  = 32
 	maxEchoed  = 4096
 	maxEchoAge = 3 * time.Second
-	// maxLead bounds how long before their tick inputs are made. The fastest arrive at most
-	// aheadShare parts in aheadOf of the time before their tick for which the server keeps them
+	// maxLead bounds the time between making an input and its tick. An input arrives at most
+	// aheadShare/aheadOf of wire.InputLead before its tick: the server drops earlier ones
 	// (PROTOCOL.md, section 10).
 	maxLead    = time.Second
 	aheadShare = 5
 	aheadOf    = 8
-	// maxUnsent bounds the inputs that wait for a datagram; beyond it one is sent
+	// maxUnsent bounds the inputs that wait for a datagram. When it is reached, one is sent
 	// without waiting for a snapshot, so that the next can repeat them.
 	maxUnsent = wire.MaxInputs / 2
-	// minRepeated is how many inputs a datagram holds if there are as many that the server
-	// has not applied: an input per datagram, as with a snapshot in every tick, is sent up
-	// to four times.
+	// minRepeated is how many unapplied inputs a datagram holds, if there are as many: with one
+	// input per datagram, as with a snapshot in every tick, each input is sent up to four
+	// times.
 	minRepeated = 4
 )
 
-// inputs are the newest inputs, and the measurements that decide for which tick an
-// input is made so that it arrives in time.
+// inputs holds the newest inputs, and the measurements by which each input is made for a tick
+// early enough to arrive in time.
 type inputs struct {
 	list    []wire.TickInput // newest first
 	unsent  int              // inputs that no datagram has held
 	set     time.Duration    // when the newest was set
-	early   bool             // the newest, unsent, was set for a tick above its target
-	before  [2]int           // new inputs in the last datagram and in the one before
+	early   bool             // the newest, unsent, was set for a tick later than its target
+	before  [2]int           // new inputs in each of the last two datagrams
 	timed   bool             // made is known
 	made    time.Duration    // server time when the oldest unsent input was made
 	sent    []sentInput
-	next    int       // number of the next datagram; its index in sent, modulo len(sent)
+	next    int       // number of the next datagram; sent holds it at this index modulo len(sent)
 	awaited int       // number of the oldest datagram whose fate is not known
-	lead    allowance // server time from making an input until it arrives
-	trip    tripTime  // the link's part of lead
+	lead    allowance // server time between making an input and its arrival
+	trip    tripTime  // the part of lead that the link causes
 	ahead   leastOf   // server time of arrival minus the caller's time of sending
 }
 
-// sentInput is a datagram that was the first to hold an input. Times are the server's,
-// except sent.
+// sentInput is a datagram that was the first to hold an input. Times are the server's, except
+// sent.
 type sentInput struct {
 	stamp   uint32 // 0: unused, or its fate is known
 	number  int    // counted from 0
@@ -58,9 +58,9 @@ type sentInput struct {
 	missing bool          // a snapshot sent after it was due did not echo it
 }
 
-// targetTick returns the tick for an input made at now: the first that the server
-// steps at least half a tick after the input should arrive, since the server's own
-// work delays its steps by about that much. It is 0 if the server's time is unknown.
+// targetTick returns the tick for an input made at now: the first tick whose step begins at
+// least half a tick after the input should arrive, since the server's work delays steps by
+// about half a tick. It is 0 if the server's time is unknown.
 func (in *inputs) targetTick(t *timing, now time.Duration) uint32 {
 	if t.clock.tick == 0 {
 		return 0
@@ -68,8 +68,8 @@ func (in *inputs) targetTick(t *timing, now time.Duration) uint32 {
 	return uint32(min(in.inputTick(t, now)+1, math.MaxUint32))
 }
 
-// inputTick returns how far the tick for an input made at now has come: from the tick before
-// it to the tick itself. It is 0 if the server's time is unknown.
+// inputTick returns the tick for an input made at now with a fraction, less than one below
+// targetTick. It is 0 if the server's time is unknown.
 func (in *inputs) inputTick(t *timing, now time.Duration) float64 {
 	if t.clock.tick == 0 {
 		return 0
@@ -86,16 +86,16 @@ func (in *inputs) inputTick(t *timing, now time.Duration) float64 {
 // serverKeeps returns how long before its tick an input may arrive.
 func (c *clock) serverKeeps() time.Duration { return c.timeOf(uint32(wire.InputLead(c.hz))) }
 
-// targetMargin returns by how much the tick for inputs may go back: less than what serverKeeps
-// leaves, but for two ticks.
+// targetMargin returns by how much the target tick may fall behind the newest input's: two
+// ticks less than the part of serverKeeps that inputTick does not use, and at most stepAbove.
 func (c *clock) targetMargin() time.Duration {
 	return min(c.serverKeeps()*(aheadOf-aheadShare)/aheadOf-c.timeOf(2), stepAbove)
 }
 
-// earliestArrival returns a server time before which an input sent at now should not arrive.
-// Trips may soon be shorter than all measured ones if they vary, but not shorter than zero.
-// The least measured arrival does not depend on the clock's estimate, which is wrong for
-// some seconds if only one direction is slow, and after a stall of the server.
+// earliestArrival returns a server time before which an input sent at now should not arrive. If
+// trip times vary, the next trip may be shorter than all measured ones, but not negative. The
+// least measured arrival does not depend on the clock's estimate, which is wrong for some
+// seconds after a stall of the server, and if only one direction is slow.
 func (in *inputs) earliestArrival(c *clock, now time.Duration) time.Duration {
 	if !in.trip.known {
 		return c.serverTime(now)
@@ -105,12 +105,14 @@ func (in *inputs) earliestArrival(c *clock, now time.Duration) time.Duration {
 }
 
 // SetRawInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
-// for schemas that declare no input; see client.SetInput. It returns the tick that the input
-// is for, which a snapshot's AppliedInput reaches once the server has applied it. The input
-// carries the moment of the newest Render. It is made for the tick at which the server will
-// receive it, and repeated in the next two datagrams, any of which suffices. On a link that
-// loses more than one in fifty, inputs are made early enough for the first repetition to be
-// in time. Games call it once per render; of several inputs for one tick the last counts.
+// for schemas that declare no input; see client.SetInput. It returns the input's tick; a
+// snapshot's AppliedInput reaches it once the server has applied the input. The input carries
+// the moment of the newest Render.
+//
+// The client makes an input for the tick at which the server will receive it, and repeats it in
+// the next two datagrams, any of which suffices. On a link that loses more than one datagram in
+// fifty, inputs are made early enough for the first repetition to be in time. Games call
+// SetRawInput once per render; of several inputs for one tick the last counts.
 func (s *Session) SetRawInput(data []byte, now time.Duration) (tick uint32, err error) {
 	if s.serverSchema().Input() != nil {
 		return 0, errTypedInput
@@ -129,8 +131,8 @@ func (r *Replica) appliedInput() uint32 {
 	return r.timeline.input
 }
 
-// addInput adds a checked input, and returns its tick. applied is the newest that the server is
-// known to have applied.
+// addInput adds a checked input, and returns its tick. applied is the newest input that the
+// server has confirmed.
 func (in *inputs) addInput(t *timing, data []byte, now time.Duration, applied uint32) uint32 {
 	tick := in.targetTick(t, now)
 	if tick > 0 {
@@ -141,7 +143,7 @@ func (in *inputs) addInput(t *timing, data []byte, now time.Duration, applied ui
 		newest := &in.list[0]
 		switch {
 		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > t.clock.ticksIn(t.clock.targetMargin()):
-			in.list, in.unsent, in.early = in.list[:0], 0, false // the server may drop them: their ticks are too far ahead
+			in.list, in.unsent, in.early = in.list[:0], 0, false // their ticks are too far ahead: the server may drop them
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			if in.early && tick == newest.Tick {
 				in.early = false
@@ -176,9 +178,8 @@ func (in *inputs) addInput(t *timing, data []byte, now time.Duration, applied ui
 	return in.list[0].Tick
 }
 
-// Input returns the datagram to send at now: the newest inputs, and the
-// acknowledgement of what was applied. It is valid until the next call, and nil before
-// the connection's Welcome.
+// Input returns the datagram to send at now: the newest inputs, and the acknowledgement of what
+// was applied. It is valid until the next call. It is nil before the connection's Welcome.
 func (s *Session) Input(now time.Duration) []byte {
 	if !s.connection.isJoined() {
 		return nil
@@ -186,8 +187,8 @@ func (s *Session) Input(now time.Duration) []byte {
 	return s.uplink.nextInput(&s.time, now, s.replica)
 }
 
-// takeNewest returns the inputs for a datagram that is sent at now with stamp. newest says that
-// the newest was made at now.
+// takeNewest returns the inputs for a datagram that is sent at now with stamp. newest reports
+// that the newest input was made at now.
 func (in *inputs) takeNewest(t *timing, now time.Duration, stamp uint32, newest bool, applied uint32) []wire.TickInput {
 	list, fresh := in.list, in.unsent
 	if in.early {
@@ -218,14 +219,14 @@ func (in *inputs) takeNewest(t *timing, now time.Duration, stamp uint32, newest 
 	return list[:n]
 }
 
-// forgetSent forgets what was measured of datagrams of the connection before, and of inputs
-// that waited for this one: their delays say nothing about the link.
+// forgetSent forgets the measurements of the previous connection's datagrams, and of the inputs
+// that waited for this connection: their delays say nothing about the link.
 func (in *inputs) forgetSent() {
 	in.timed, in.sent, in.awaited = false, nil, in.next
 }
 
-// makeRoom makes room for another datagram in sent. The oldest gives way unless it may still be
-// echoed: a link of two seconds takes long.
+// makeRoom makes room for another datagram in sent: it grows while the oldest may still be
+// echoed, since a round trip can take two seconds.
 func (in *inputs) makeRoom(now time.Duration) {
 	n := len(in.sent)
 	switch {
@@ -240,12 +241,12 @@ func (in *inputs) makeRoom(now time.Duration) {
 	}
 }
 
-// learnFromEcho learns from what a snapshot echoes of a datagram.
+// learnFromEcho updates the delays by the datagram that a snapshot echoes.
 //
-// A missing datagram that is passed over by one that repeats its inputs is lost, or as
-// good as lost: its inputs arrived with the later one. A stamp passed over otherwise
-// may belong to a datagram that arrived shortly before the later one, and says
-// nothing. Nor do datagrams within a burst of losses: no lead would have helped.
+// A missing datagram counts as lost if the echoed one repeats its inputs: their delay ends
+// with the arrival of the echoed one. Any other datagram that the echo passes over is ignored:
+// it may have arrived shortly before the echoed one, or belong to a burst of losses, in which
+// no lead would have helped.
 func (in *inputs) learnFromEcho(now time.Duration, e echo) {
 	if e.stamp == 0 {
 		return
@@ -282,8 +283,8 @@ func (in *inputs) learnFromEcho(now time.Duration, e echo) {
 // sentDatagram returns the datagram of that number, one of the newest.
 func (in *inputs) sentDatagram(number int) *sentInput { return &in.sent[number%len(in.sent)] }
 
-// tripTime estimates the time that datagrams take, as TCP does (RFC 6298): the mean
-// and the mean deviation.
+// tripTime estimates the one-way time of datagrams, as TCP does (RFC 6298): by mean and mean
+// deviation.
 type tripTime struct {
 	known           bool
 	mean, deviation time.Duration

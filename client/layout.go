@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// layout is the server's schema and what the caller's declarations are in it. It is
-// read-only, but for bodies.
+// layout is the server's schema, and where it has the items that the caller declares. It is
+// read-only, except for bodies.
 type layout struct {
 	codec      *rowcodec.Codec
 	schema     *schema.Schema // schema of the codec
@@ -22,15 +22,15 @@ type layout struct {
 	values     int                // in a row
 	hash       uint64             // of schema
 	declared   *schema.Schema     // schema of the caller; nil: none
-	numbers    []int              // components of declared by their number there: the number in schema
+	numbers    []int              // by number in declared: the component's number in schema
 	textFields []schema.TextField // of schema
 	textMask   uint32             // bitmap of the components that have some
 	body       int                // number of the component that Body reads, -1 if there is none
 	bodies     *bodies.Bodies     // computed bodies of the replica; nil: none
 }
 
-// newLayout returns the layout of rows that c reads, for a caller that declares
-// components that c's schema has. declared may be nil.
+// newLayout returns the layout of the rows that c reads, for a caller that declares some of its
+// components. declared may be nil.
 func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
 	s := c.Schema()
 	l := &layout{
@@ -52,7 +52,7 @@ func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
 	return l
 }
 
-// readLayout returns the layout of a schema text that the server sent as having that hash.
+// readLayout returns the layout of a schema text that the server sent, after checking its hash.
 func readLayout(text string, hash uint64, declared *schema.Schema, tables *Tables) (*layout, error) {
 	s, err := schema.Parse(text)
 	if err != nil {
@@ -70,13 +70,13 @@ func readLayout(text string, hash uint64, declared *schema.Schema, tables *Table
 		}
 	}
 	if n, ok := s.ByName(schema.BodyComponent); ok && s.Component(n).Type == nil {
-		_ = s.Bind(bodyForm) // fails if it has other fields: Body cannot read it then
+		_ = s.Bind(bodyForm) // fails if the server's body has other fields, which Body cannot read
 	}
 	return newLayout(rowcodec.New(s, tables), declared), nil
 }
 
-// numberOf returns the number of a component of s, or -1 if the server has none of that
-// name and type.
+// numberOf returns the server's number for a component of s, or -1 if the server has none of
+// that name and type.
 func (l *layout) numberOf(s *schema.Schema, number int) int {
 	switch s {
 	case l.schema:

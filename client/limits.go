@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// The defaults are far above any game: interest sets have at most some thousand
-	// entities, which take some megabytes.
+	// The defaults exceed the needs of any game: interest sets have at most a few thousand
+	// entities, which take a few megabytes.
 	defaultMaxEntities = 1 << 16
 	defaultMaxBytes    = 256 << 20
-	// minMaxBytes is enough for a replica of few entities, scratch included.
+	// minMaxBytes is enough for a replica of few entities, with its scratch buffers.
 	minMaxBytes = 1 << 20
 
 	bytesOfEntity = int(unsafe.Sizeof(Entity{}))
@@ -36,21 +36,21 @@ func (c SessionConfig) checkLimits() (errs []error) {
 	return errs
 }
 
-// LimitError ends a session whose server sent more than Config lets the client keep.
-// Either the server is at fault or the limit is too low for its game. A Client does not
-// reconnect, because the same would happen again. It unwraps to a *wire.Error with code
+// LimitError ends a session whose server sent more than Config lets the client keep. Either the
+// server is at fault or the limit is too low for its game. The Client does not reconnect,
+// because the limit would be exceeded again. It unwraps to a *wire.Error with code
 // wire.TooMuch.
 type LimitError struct {
 	Limit string // the field of Config: "MaxEntities" or "MaxBytes"
 	Max   int    // its value
 }
 
-// Error says whose fault it may be and what to do.
+// Error says who may be at fault and what to do.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("client: the server sent more than the client may keep (%s is %d): it is broken or hostile, or the limit is too low for this game", e.Limit, e.Max)
 }
 
-// Unwrap returns the code that the server receives as a *wire.Error.
+// Unwrap returns a *wire.Error with the code that the server receives.
 func (e *LimitError) Unwrap() error { return &wire.Error{Code: wire.TooMuch, Detail: e.Limit} }
 
 // Bytes returns the replica's memory in bytes, as Config.MaxBytes bounds it: cells,
@@ -70,7 +70,7 @@ type memory struct{ max, left int }
 // beginMessage begins a message; used is the memory in use before it.
 func (m *memory) beginMessage(used int) { m.left = m.max - used }
 
-// chargeBytes takes bytes from what the message may still allocate.
+// chargeBytes deducts bytes from what the message may still allocate.
 func (m *memory) chargeBytes(bytes int) error {
 	m.left -= bytes
 	if m.left < 0 {

@@ -15,19 +15,18 @@ type Moment struct {
 // forPrediction returns the moment for a prediction.
 func (m Moment) forPrediction() predict.Moment { return predict.Moment{Tick: m.Tick, Render: m.render} }
 
-// maxExtrapolate is how long motion is extrapolated when snapshots stop, in seconds.
-// Beyond a quarter second extrapolating is wrong more often than standing still.
+// maxExtrapolate is how long motion is extrapolated when snapshots stop, in seconds. After a
+// quarter second extrapolation is wrong more often than standing still.
 const maxExtrapolate = 0.25
 
-// At returns the component of e at moment m, and false if e lacks it or is nil. Between
-// two states floats change linearly, angles and quaternions along the shorter arc, and
-// all other fields when their state is reached. Strings and []byte have their newest
-// values. An entity that has just entered stays in its first state until the moment passes
-// it.
+// At returns the component of e at moment m, and false if e lacks it or is nil. Between two
+// states, numbers change linearly, angles and quaternions along the shorter arc; all other
+// fields change when the second state is reached. Strings and []byte have their newest values.
+// An entity that has just entered stays in its first state until the moment passes it.
 //
-// A state that the newest snapshot did not renew holds: either nothing changed, or
-// rows of higher priority filled the snapshot. If snapshots stop, fields with
-// predict=linear are extrapolated for at most a quarter second.
+// If the newest snapshot has no row of e, its state holds: either nothing changed, or rows of
+// higher priority filled the snapshot. If snapshots stop, fields with predict=linear are
+// extrapolated for at most a quarter second.
 func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	var v T
 	n := c.numberIn(e)
@@ -37,7 +36,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	from, to, ratio := e.states.statesAt(m)
 	a, b := e.valuesOf(n, from), e.valuesOf(n, to)
 	if ticks := e.states.ticks(); c.jumps != nil && ratio > 0 && c.hasJumped(e, n, a, b, ticks[to]-ticks[from]) {
-		ratio = min(float64(int(ratio)), 1) // no blending: the one state until the other is reached
+		ratio = min(float64(int(ratio)), 1) // no blending: the first state until the second is reached
 	}
 	e.layout.rows.Component(n).Blend(e.states.owned, a, b, ratio, &v)
 	if e.isBody(n) {
@@ -47,7 +46,7 @@ func (c Component[T]) At(e *Entity, m Moment) (T, bool) {
 	return v, true
 }
 
-// setComputed sets the body in v to where e is at m, if the client computes it.
+// setComputed sets the body in v to e's body at m, if the client computes it.
 func (c *Component[T]) setComputed(e *Entity, m Moment, v *T) {
 	s, from, to, ok := e.layout.bodies.At(e.index, m.Tick, m.render.MaxExtrapolate)
 	if !ok {
@@ -64,10 +63,9 @@ func (c *Component[T]) setComputed(e *Entity, m Moment, v *T) {
 	c.setBody(e, &s, v)
 }
 
-// Jumping returns a component whose At does not interpolate between two states, ticks
-// apart, if jumps reports that the entity was teleported. A game with teleporters
-// compares the distance with its highest speed. Strings and []byte are empty in from and
-// to.
+// Jumping returns a component whose At does not interpolate between two states, ticks apart, if
+// jumps reports that the entity was teleported between them. A game with teleporters compares
+// the distance with its highest speed. Strings and []byte are empty in from and to.
 func (c Component[T]) Jumping(jumps func(from, to T, ticks uint32) bool) Component[T] {
 	c.jumps = jumps
 	return c
@@ -80,8 +78,8 @@ func (c *Component[T]) hasJumped(e *Entity, n int, from, to []uint32, ticks uint
 	return c.jumps(a, b, ticks)
 }
 
-// statesAt returns the two states to blend at moment m, and the position of m between them
-// from 0 to 1, or above 1 to extrapolate.
+// statesAt returns the two states to blend at moment m, and the position of m between them from
+// 0 to 1. A ratio above 1 extrapolates.
 func (s *history) statesAt(m Moment) (from, to int, ratio float64) {
 	from, to = s.statesAround(m.Tick)
 	switch {
@@ -96,7 +94,8 @@ func (s *history) statesAt(m Moment) (from, to int, ratio float64) {
 	return from, to, max(m.Tick-first, 0) / (last - first)
 }
 
-// extrapolateFrom extrapolates from the newest state, last, if the replica has no newer tick.
+// extrapolateFrom extrapolates from the newest state, last, if it belongs to the replica's
+// newest tick.
 func (s *history) extrapolateFrom(last int, m Moment) (from, to int, ratio float64) {
 	ticks := s.ticks()
 	from = s.stateBefore(last)

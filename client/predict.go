@@ -13,18 +13,18 @@ import (
 // Prediction predicts the entity that a session controls. See Predict.
 type Prediction[State any] struct {
 	core   *predict.Core
-	states []State // by the slots of core
+	states []State // by slot of core's ring
 }
 
 // PredictConfig configures Predict. The zero value is good.
 type PredictConfig struct {
-	// Snap bounds the mispredictions that are blended, in the units of the field. A vector
-	// or number that was off by more is drawn at its new value at once. 0 means DefaultSnap.
-	// Angles and rotations are always blended.
+	// Snap is the largest misprediction that is blended, in the units of the field. A vector or
+	// number with a larger error is drawn at its new value at once. 0 means DefaultSnap. Angles
+	// and rotations are always blended.
 	Snap float64
-	// Undo is called for an effect that Once has reported and that will not happen: its
-	// tick was predicted again and did not ask for it, or was dropped. It is called when the
-	// state is consistent, and may call any method that Observer's functions may call.
+	// Undo is called for an effect that Once has reported and that will not happen: its tick
+	// was dropped, or predicted again without the effect. The state is consistent during the
+	// call, which may use any method that Observer's functions may use.
 	Undo func(tick uint32, key uint64)
 	// CoPredicted are the sets of entities besides the controlled one that step may read and write.
 	CoPredicted []CoPredictedSet
@@ -37,12 +37,12 @@ const DefaultSnap = predict.DefaultSnap
 type PredictionStats struct {
 	Predicted uint32 // newest tick predicted
 	Confirmed uint32 // newest tick whose state the server has sent
-	Agreed    uint64 // states of the server that were as predicted, to within a step of quantisation
-	Corrected uint64 // states that were not
-	Missed    uint64 // of Corrected: explained by inputs that the server missed or applied late
+	Agreed    uint64 // states of the server that equalled the prediction, to within a step of quantisation
+	Corrected uint64 // states of the server that differed
+	Missed    uint64 // of Corrected: due to inputs that the server missed or applied late
 	Replayed  uint64 // ticks that were predicted again
-	Stalled   uint64 // inputs not predicted: more ticks than MaxPredicted were unconfirmed
-	Undone    uint64 // effects
+	Stalled   uint64 // inputs not predicted because MaxPredicted was reached
+	Undone    uint64 // effects undone
 }
 
 // StepError reports that the step function of a Prediction panicked. The fault is the
@@ -69,18 +69,18 @@ func (e *StepError) Unwrap() error {
 // for the server. A session has at most one Prediction, for all entities that it comes to
 // control.
 //
-// step moves a player by one tick: the function that the server's game calls once per tick
-// and player, with the newest input that the game has received from the player; before the
-// first, the zero Input. Input is the type that the schema declares, quantised as the
-// server receives it. State is either the type of a component, or a struct with a field for
-// each component that step needs. Its other fields are the game's own: they are predicted,
-// and no server state changes them. State is copied by assignment, so what it points to
-// must not change.
+// step moves a player by one tick: it is the function that the server's game calls once per
+// tick and player. in is the newest input that the game has received from the player, or before
+// the first the zero Input. Input is the type that the schema declares, quantised as the server
+// receives it. State is either the type of a component, or a struct with a field for each
+// component that step needs. Its other fields belong to the game alone: they are predicted, and
+// the server's states do not change them. State is copied by assignment, so data that it points
+// to must not change.
 //
-// step should depend on its arguments and on config.CoPredicted alone. Other entities are where
-// Component.At draws them, in the past of the predicted ones: a step that reads them, to collide for
-// example, often disagrees with the server and is corrected. step must not call methods that change
-// the Session or Client.
+// step should depend on its arguments and on config.CoPredicted alone. Component.At draws other
+// entities in the past of the predicted ones: a step that reads them, to collide for example,
+// often disagrees with the server and is corrected. step must not call methods that change the
+// Session or Client.
 //
 // The error says what the schema lacks.
 func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
@@ -116,8 +116,8 @@ func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State,
 	return p, nil
 }
 
-// State returns the newest predicted state, of Stats().Predicted, for game rules. It contains
-// the whole of an input as soon as SetInput has returned. ok is false while nothing is
+// State returns the newest predicted state, at tick Stats().Predicted, for game rules. It
+// includes an input's effect as soon as SetInput has returned. ok is false while nothing is
 // predicted: no entity is controlled, it is not in view or lacks a component, or Err is set.
 func (p *Prediction[State]) State() (state State, ok bool) {
 	slot, ok := p.core.Newest()
@@ -127,9 +127,9 @@ func (p *Prediction[State]) State() (state State, ok bool) {
 	return p.states[slot], true
 }
 
-// At returns the state to draw at the newest moment that Render returned, and false while
-// nothing is predicted: then draw the entity as all others. Motion within a tick is
-// interpolated, and mispredictions are blended: half of an error is gone after 80 ms. NaN is drawn
+// At returns the state to draw at the newest moment that Render returned. It returns false
+// while nothing is predicted: then draw the entity as all others. Motion within a tick is
+// interpolated. Mispredictions are blended: half of an error is gone after 80 ms. NaN is drawn
 // as the schema quantises it.
 func (p *Prediction[State]) At(m Moment) (state State, ok bool) {
 	slot, ok := p.core.Draw(m.forPrediction())
@@ -140,10 +140,10 @@ func (p *Prediction[State]) At(m Moment) (state State, ok bool) {
 }
 
 // Once reports whether to start an effect, such as a sound, that step asks for at its tick
-// under a key that is unique in the tick. It is true when the effect is first predicted,
-// not when the tick is predicted again. If that does not ask for the effect,
-// PredictConfig.Undo is called. Effects of a tick that the server has confirmed are final.
-// Once is false outside step, and for more than MaxOnce effects of a tick.
+// under a key that is unique in the tick. It is true when the effect is first predicted, and
+// false when the tick is predicted again. If the tick's new prediction does not ask for the
+// effect, PredictConfig.Undo is called. Effects of a tick that the server has confirmed are
+// final. Once is false outside step, and for more than MaxOnce effects of a tick.
 func (p *Prediction[State]) Once(tick uint32, key uint64) bool { return p.core.Once(tick, key) }
 
 // Err returns a *StepError if the step function panicked, otherwise nil.
@@ -158,9 +158,9 @@ func (p *Prediction[State]) Err() error {
 func (p *Prediction[State]) Stats() PredictionStats { return PredictionStats(p.core.Stats()) }
 
 const (
-	// MaxPredicted bounds the time that unconfirmed predicted ticks may span. Inputs are
-	// ahead of snapshots by less, even on a link of two seconds. Beyond it the predicted state
-	// stands still, and inputs are still sent.
+	// MaxPredicted bounds the time that unconfirmed predicted ticks may span. The lead of
+	// inputs over snapshots is less even on a link of two seconds. At the bound the predicted
+	// state stands still, and inputs are still sent.
 	MaxPredicted = predict.MaxPredicted
 	// MaxOnce is how many effects a tick may have.
 	MaxOnce = predict.MaxOnce

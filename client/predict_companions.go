@@ -9,22 +9,22 @@ import (
 	"github.com/worldd/worldd/client/internal/predict"
 )
 
-// MaxCoPredicted is how many entities a CoPredicted holds. Further ones are not predicted. Each takes
-// the memory of a state for each tick of MaxPredicted, and as many that Set has dropped are drawn for
-// a second.
+// MaxCoPredicted bounds the entities of a CoPredicted. Further ones are not predicted. Each
+// takes the memory of one state per tick of MaxPredicted. As many more, dropped by Set, may be
+// drawn for a second.
 const MaxCoPredicted = predict.MaxCompanions
 
-// CoPredicted is a set of entities that a Prediction predicts with the controlled one: the vehicle
-// that the player steers, the ball that he pushes, the crate that he carries. Its zero value is for
-// PredictConfig.CoPredicted, and is empty. State is a component or a struct of components, as in
-// Predict; owner-only fields are for entities that the client owns.
+// CoPredicted is a set of entities that a Prediction predicts together with the controlled one:
+// the vehicle that the player steers, the ball that he pushes, the crate that he carries. The
+// zero value is an empty set for PredictConfig.CoPredicted. State is a component or a struct of
+// components, as in Predict. Owner-only fields are for entities that the client owns.
 //
 // The step function changes the states that All or Get returns, as the server's game changes
 // the entities themselves. They are predicted from the server's states of the same tick as the
-// controlled entity's, and again if any of them was not as predicted.
+// controlled entity, and predicted again if any entity differed from its prediction.
 type CoPredicted[State any] struct {
 	group *predict.Group
-	rings []*[]State // by their numbers in group
+	rings []*[]State // by number in group
 }
 
 // CoPredictedSet is a *CoPredicted.
@@ -49,14 +49,14 @@ func (c *CoPredicted[State]) attach(core *predict.Core) error {
 	return nil
 }
 
-// Set replaces the set by the first MaxCoPredicted of handles that can be predicted: they are in
-// view, have the components of State, and are not the controlled one. Entities that remain are
-// predicted on. Call Set once per render, after Update, with what the player is about to touch.
+// Set replaces the set by the first MaxCoPredicted of handles that can be predicted: entities
+// in view that have the components of State and are not the controlled one. The prediction of
+// entities that remain continues. Call Set once per render, after Update, with what the player
+// is about to touch.
 //
-// An entity that dies or leaves view leaves the set, and the set is emptied whenever the
-// Prediction stops or a new session begins; Resolve says why, and nothing joins the
-// set again but by Set. Set does nothing inside the step function and while there is no
-// prediction or it pauses.
+// An entity that dies or leaves view leaves the set; Resolve says why. The set is emptied when
+// the Prediction stops or a new session begins. Only Set adds entities again. Set does nothing
+// inside the step function, and while the prediction is off or pauses.
 func (c *CoPredicted[State]) Set(handles ...bulk.Handle) {
 	if c.group != nil {
 		c.group.SetMembers(handles)
@@ -64,8 +64,8 @@ func (c *CoPredicted[State]) Set(handles ...bulk.Handle) {
 }
 
 // All yields the entities of the set and their states at the tick of the step function's call,
-// in the order of Set. The step function may change the states, and must not keep them.
-// Outside of it All yields nothing.
+// in the order of Set. The step function may change the states, and must not keep them. Outside
+// the step function All yields nothing.
 func (c *CoPredicted[State]) All() iter.Seq2[bulk.Handle, *State] {
 	return func(yield func(bulk.Handle, *State) bool) {
 		for i := 0; c.group != nil; i++ {
@@ -103,10 +103,10 @@ func (c *CoPredicted[State]) State(h bulk.Handle) (state State, ok bool) {
 	return *c.stateIn(s), true
 }
 
-// At returns the state to draw of an entity, at the newest moment that Render returned, and
-// false if it is to be drawn as all others, by Component.At. Mispredictions are blended as by
-// Prediction.At. Entities just added or dropped by Set are blended too, for up to a second, between
-// their interpolated and predicted states.
+// At returns the state to draw of an entity, at the newest moment that Render returned. It
+// returns false if the entity should be drawn by Component.At, as all others. Mispredictions
+// are blended as by Prediction.At. Entities just added or dropped by Set are blended between
+// their interpolated and predicted states for up to a second.
 func (c *CoPredicted[State]) At(h bulk.Handle, m Moment) (state State, ok bool) {
 	if c.group == nil {
 		return state, false

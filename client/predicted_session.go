@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/rowschema"
 )
 
-// predictedSession shows a prediction its session.
+// predictedSession adapts a Session to predict.Session.
 type predictedSession struct{ *Session }
 
 // Entity implements predict.Session.
@@ -35,8 +35,9 @@ func (s predictedSession) KnownUntil(e predict.Entity) uint32 {
 	return s.replica.timeline.knownUntil(e.(predictedEntity).Entity)
 }
 
-// OtherKnownUntil implements predict.Session. The entity's row may be in a later datagram of the
-// newest snapshot: that it is in none says that nothing has changed up to the snapshot before.
+// OtherKnownUntil implements predict.Session. The entity's row may be in a later datagram of
+// the newest snapshot, so a missing row proves only that nothing changed up to the snapshot
+// before.
 func (s predictedSession) OtherKnownUntil(of predict.Entity) uint32 {
 	t, e := &s.replica.timeline, of.(predictedEntity).Entity
 	until := t.knownUntil(e)
@@ -55,7 +56,7 @@ func (s *Session) syncPrediction() {
 	}
 }
 
-// predictedEntity shows a prediction an entity.
+// predictedEntity adapts an Entity to predict.Entity.
 type predictedEntity struct{ *Entity }
 
 // Layout implements predict.Entity.

@@ -12,32 +12,34 @@ import (
 )
 
 const (
-	// maxProvisional bounds the provisional handles that are not answered, unused ones included.
+	// maxProvisional bounds the unanswered provisional handles, unused ones included.
 	maxProvisional = 256
 	// keptProvisional is how many of the newest provisional handles are remembered.
 	keptProvisional = 4096
 )
 
-// ErrTooManyProvisional is Provisional's error while 256 provisional handles await answers,
-// or while one awaits its answer since 4,096 handles ago. Predict fewer entities at a time.
+// ErrTooManyProvisional is Provisional's error while 256 provisional handles await answers, or
+// the oldest that awaits one was taken 4,096 handles ago. Predict fewer entities at a time.
 var ErrTooManyProvisional = fmt.Errorf("client: %d provisional handles await answers: take fewer", maxProvisional)
 
-// Provisional returns a new name for an entity that a command or an input is about to ask
-// for: the game can show the entity before the server has made it. Put the handle into
-// the arguments of one command, or into inputs, and no other place. A command may hold 16,
-// taken one right after the other. An input should be repeated with the handle for a few
-// ticks, since single inputs are lost; the server obeys the first that it applies, and its
-// game sees none in the others. A step of Predict sees it in all, so it must not depend on it.
+// Provisional returns a new name for an entity that a command or an input is about to ask for:
+// the game can show the entity before the server has made it. Put the handle into the arguments
+// of one command, or into inputs, and nowhere else. A command may hold 16, taken one right
+// after the other.
 //
-// Resolve says Provisional until the server has answered. From then on, in Resolve
-// and Entity, the handle stands for the entity that its command or input created, or
-// is Stale if that was rejected or lost (H7). The answer precedes the entity's Enter: the
-// verdict may be Pending in between, and is Stale if the entity died meanwhile. In commands
-// and inputs an answered handle is sent as the entity's, or as none if it was rejected.
+// Repeat the handle in the inputs of a few ticks, since single inputs are lost. The server
+// obeys the first that it applies, and its game sees no handle in the others. A step of Predict
+// sees the handle in all of them, so it must not depend on it.
 //
-// A new session (StateChange without Resumed) rejects what is not answered. The 4,096 newest
-// handles are remembered; older ones are Stale. If 256 are not answered, the oldest that no
-// command or input names becomes Stale. The error is ErrNotJoined before the first Welcome, or
+// Resolve says Provisional until the server has answered. From then on, in Resolve and Entity,
+// the handle stands for the entity that its command or input created. If the command or input
+// was rejected or lost, the handle is Stale (H7). The answer precedes the entity's Enter: the
+// verdict may be Pending in between, and is Stale if the entity died meanwhile. Commands and
+// inputs carry an answered handle as the entity's, or as none if it was rejected.
+//
+// A new session (StateChange without Resumed) rejects unanswered handles. The client remembers
+// the newest 4,096; older ones are Stale. If 256 are unanswered, the oldest that no command or
+// input names becomes Stale. The error is ErrNotJoined before the first Welcome, or
 // ErrTooManyProvisional.
 func (s *Session) Provisional() (bulk.Handle, error) {
 	if s.welcome == nil {
@@ -46,8 +48,8 @@ func (s *Session) Provisional() (bulk.Handle, error) {
 	return s.provisional.takeNext()
 }
 
-// Real returns the handle of the entity that a provisional handle stands for: 0 before the
-// answer and if it was rejected. It returns any other handle as it is.
+// Real returns the handle of the entity that a provisional handle stands for, 0 before the
+// answer or if it was rejected. It returns any other handle unchanged.
 func (s *Session) Real(h bulk.Handle) bulk.Handle {
 	if !wire.IsProvisional(h) {
 		return h
@@ -64,7 +66,7 @@ func (c *Client) Provisional() (bulk.Handle, error) { return c.session.Provision
 // Session.Real.
 func (c *Client) Real(h bulk.Handle) bulk.Handle { return c.session.Real(h) }
 
-// provisionalState is the state of a provisional handle. Those before bound are not answered.
+// provisionalState is the state of a provisional handle. States before bound are unanswered.
 type provisionalState uint8
 
 const (
@@ -84,12 +86,13 @@ type provisional struct {
 	tick    uint32      // inInput: of the newest input; executed: of the Welcome
 }
 
-// provisionals are a client's provisional handles, over all its sessions. The zero value has none.
+// provisionals holds a client's provisional handles, of all its sessions. The zero value has
+// none.
 type provisionals struct {
 	list      []provisional // the newest, by index
-	first     uint32        // index of list[0]; the earlier ones are forgotten
-	answered  uint32        // no index below it is unanswered
-	open      int           // not answered
+	first     uint32        // index of list[0]; earlier handles are forgotten
+	answered  uint32        // every lower index is answered
+	open      int           // number of unanswered handles
 	waiting   int           // of open: inInput or executed
 	nextInput uint32        // lowest index that may be new in an input
 	nextSent  uint32        // lowest index that the next command may name
@@ -120,8 +123,8 @@ func (w *provisionals) takeNext() (bulk.Handle, error) {
 	return wire.ProvisionalHandle(index), nil
 }
 
-// rejectUnused rejects the oldest handle that nothing names, and returns false if there is
-// none: a game may give up between Provisional and Do.
+// rejectUnused rejects the oldest handle that no command or input names, and returns false if
+// there is none: a game may give up between Provisional and Do.
 func (w *provisionals) rejectUnused() bool {
 	for i := max(w.answered, w.first); i < w.nextIndex(); i++ {
 		if w.handleAt(i).state == unused {
@@ -140,8 +143,8 @@ func (w *provisionals) handleAt(index uint32) *provisional {
 	return &w.list[index-w.first]
 }
 
-// entityOf returns the entity that a provisional handle stands for. Without one the verdict is
-// Provisional or Stale.
+// entityOf returns the entity that a provisional handle stands for. If there is none, the
+// verdict is Provisional or Stale.
 func (w *provisionals) entityOf(h bulk.Handle) (entity bulk.Handle, v wire.Verdict) {
 	x := w.handleAt(h.Index())
 	switch {
@@ -153,7 +156,7 @@ func (w *provisionals) entityOf(h bulk.Handle) (entity bulk.Handle, v wire.Verdi
 	return 0, wire.Provisional
 }
 
-// awaitsAnswer reports whether an Answer to index is lawful.
+// awaitsAnswer reports whether the server may send an Answer to index.
 func (w *provisionals) awaitsAnswer(index uint32) bool {
 	x := w.handleAt(index)
 	return x != nil && x.state != unused && x.state < bound
@@ -172,7 +175,7 @@ func (w *provisionals) setAnswer(index uint32, entity bulk.Handle) {
 	}
 }
 
-// rejectIf rejects the unanswered handles for which doomed is true.
+// rejectIf rejects the unanswered handles for which doomed returns true.
 func (w *provisionals) rejectIf(doomed func(*provisional) bool) {
 	w.answered = max(w.answered, w.first)
 	settled := true
@@ -188,8 +191,8 @@ func (w *provisionals) rejectIf(doomed func(*provisional) bool) {
 	}
 }
 
-// noteSnapshot rejects the handles whose Answer would have preceded a snapshot of a tick, which
-// names the newest input that the server had applied.
+// noteSnapshot rejects the handles whose Answer would have preceded the snapshot of tick. input
+// is the newest input that the server had applied.
 func (w *provisionals) noteSnapshot(input, tick uint32) {
 	if w.waiting == 0 {
 		return
@@ -199,8 +202,8 @@ func (w *provisionals) noteSnapshot(input, tick uint32) {
 	})
 }
 
-// resumeSession handles the Welcome of a resumed session, whose server has received a number of
-// commands: those after them are lost.
+// resumeSession handles the Welcome of a resumed session, whose server has received commands up
+// to that number: later ones are lost.
 func (w *provisionals) resumeSession(commands, tick uint32) {
 	w.rejectIf(func(x *provisional) bool {
 		if x.state == inCommand {
@@ -225,7 +228,7 @@ func (w *provisionals) forgetAll() {
 }
 
 // replaceAnswered replaces each answered handle in a body by its entity's, and returns the
-// indexes of the others, ascending. may says whether the body may hold one.
+// indexes of the unanswered ones, ascending. may reports whether the body may hold a handle.
 func (w *provisionals) replaceAnswered(m *rowschema.Message, body *rowschema.Payload, indexes []uint32, may func(index uint32, x *provisional) bool) ([]uint32, error) {
 	var err error
 	m.MapReferences(body, func(h bulk.Handle) bulk.Handle {
@@ -275,7 +278,7 @@ func (w *provisionals) indexesOf(handles []bulk.Handle) (indexes []uint32, err e
 	return indexes, nil
 }
 
-// setProvisional sets the provisional handles of a command.
+// setProvisional sets a command's provisional handles.
 func setProvisional(m *wire.Command, indexes []uint32) error {
 	n := len(indexes)
 	if n == 0 {
@@ -311,7 +314,8 @@ func (w *provisionals) noteInput(indexes []uint32, tick uint32) {
 	}
 }
 
-// rejectUnanswered rejects the handles of a command whose Result arrived: its Answers precede it.
+// rejectUnanswered rejects the handles of a command whose Result arrived: its Answers would
+// have preceded it.
 func (w *provisionals) rejectUnanswered(first uint32, n uint8) {
 	for i := range uint32(n) {
 		if x := w.handleAt(first + i); x != nil && x.state < bound {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxUnreadStream bounds the stream bytes that wait for Update; beyond it the
-	// stream is not read, and flow control slows the server. Applying it takes a client at most
-	// some tens of milliseconds.
+	// maxUnreadStream bounds the stream bytes that wait for Update; above it the stream is not
+	// read, and flow control slows the server. A client applies that many bytes in at most some
+	// tens of milliseconds.
 	maxUnreadStream = 256 << 10
-	// maxUnreadDatagrams bounds the datagrams that wait for Update; beyond it the
-	// oldest is dropped. It holds five seconds of snapshots of two datagrams.
+	// maxUnreadDatagrams bounds the datagrams that wait for Update; above it the oldest is
+	// dropped. It holds five seconds of snapshots of two datagrams each.
 	maxUnreadDatagrams = 256
-	// maxReusedStream bounds the stream buffer kept for reuse. Only a whole interest
-	// set, which arrives once, is larger.
+	// maxReusedStream bounds the stream buffer kept for reuse. Only a whole interest set is
+	// larger, and arrives once.
 	maxReusedStream = 16 << 10
 	// maxUnsentStream bounds the command bytes that wait for the network.
 	maxUnsentStream = 256 << 10
@@ -31,10 +31,10 @@ const (
 type Traffic struct {
 	BytesReceived    uint64 // stream and datagrams, without packet headers
 	Datagrams        uint64 // received
-	DatagramsDropped uint64 // received, but too many waited for Update
+	DatagramsDropped uint64 // received, then dropped because too many waited for Update
 }
 
-// plusLink returns t plus what link carried; link may be nil.
+// plusLink returns t plus the traffic of link, which may be nil.
 func (t Traffic) plusLink(link Conn) Traffic {
 	if link == nil {
 		return t
@@ -50,7 +50,7 @@ type pump struct {
 	stream *quic.Stream
 	start  time.Time
 
-	arrived chan struct{} // holds a token while something waits for Receive, and when nothing more will arrive
+	arrived chan struct{} // holds a token while something waits for Receive, and once nothing more will arrive
 	room    chan struct{} // holds a token after a Receive that readStream waited for
 	wake    chan struct{} // holds a token while something waits to be sent
 	closing sync.Once
@@ -116,8 +116,9 @@ func (p *pump) failWith(err error) {
 	p.mu.Unlock()
 }
 
-// wakeChannel returns the channel that wakes Wait. Structure alone does so only if eager: it
-// usually precedes the snapshot that needs it, and one Update for both is cheaper than two.
+// wakeChannel returns the channel that wakes Wait. Structure alone wakes it only if eager is
+// set: structure usually precedes the snapshot that needs it, and one Update for both is
+// cheaper than two.
 func (p *pump) wakeChannel(eager bool) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,11 +166,11 @@ func (p *pump) readStream() {
 type frameTypes struct {
 	rest  int  // bytes of the current frame that have not been read
 	kind  byte // its type
-	blind bool // a frame's length and type were split between pieces: the frames are unknown since
+	blind bool // a frame header was split between pieces: the frames since are unknown
 }
 
-// wakesWait reports whether p, the next piece of the stream, has messages other than Structure and Pad,
-// or may have.
+// wakesWait reports whether p, the next piece of the stream, has or may have messages other
+// than Structure and Pad.
 func (f *frameTypes) wakesWait(p []byte) (wakes bool) {
 	for !f.blind && len(p) > 0 {
 		if f.rest == 0 {
@@ -234,7 +235,7 @@ func (p *pump) SendDatagram(d []byte) {
 // sendQueued writes the stream and the datagrams on a goroutine of its own, since either
 // write may block.
 func (p *pump) sendQueued() {
-	stop := context.AfterFunc(p.conn.Context(), func() { putToken(p.wake) }) // cheaper than to select at each wake-up
+	stop := context.AfterFunc(p.conn.Context(), func() { putToken(p.wake) }) // cheaper than a select at each wake-up
 	defer stop()
 	var stream, input []byte
 	for {
@@ -258,8 +259,8 @@ func (p *pump) sendQueued() {
 			}
 		}
 		if unsent {
-			// An error means that the connection is gone, which the readers notice,
-			// or that the datagram is lost, which the protocol allows.
+			// An error means that the datagram is lost, which the protocol allows, or that the
+			// connection is gone, which the readers notice.
 			_ = p.conn.SendDatagram(input)
 		}
 	}
@@ -272,8 +273,8 @@ func (p *pump) Traffic() Traffic {
 	return p.stats
 }
 
-// closeWith runs farewell while the pump still works, ends the connection, waits for the
-// goroutines, and runs after.
+// closeWith runs farewell while the goroutines still move bytes, ends the connection, waits for
+// the goroutines, and runs after.
 func (p *pump) closeWith(why wire.Code, farewell, after func()) {
 	p.closing.Do(func() {
 		farewell()

@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	// attemptDelay is how long an attempt has before the next address is tried beside it, and
-	// resolutionDelay how long IPv4 addresses wait for IPv6 ones (RFC 8305, section 8).
+	// attemptDelay is how long one attempt runs before the next address is tried in parallel.
+	// resolutionDelay is how long IPv4 addresses wait for IPv6 ones (RFC 8305, section 8).
 	attemptDelay    = 250 * time.Millisecond
 	resolutionDelay = 50 * time.Millisecond
 	// maxAddresses bounds the addresses of each family that are tried.
 	maxAddresses = 8
 )
 
-// race connects to the addresses of a name in turn, each some time after the one before, until
-// one answers (RFC 8305). C is a connection.
+// race connects to the addresses of a name, one started some time after the other, until one
+// answers (RFC 8305). C is a connection.
 type race[C any] struct {
 	resolve func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, ip netip.Addr) (C, error)
-	close   func(C) // of a connection that came second
+	close   func(C) // closes a connection that lost the race
 
-	lookups  int                // that have not answered
+	lookups  int                // lookups without an answer yet
 	waiting  [2][]netip.Addr    // not yet tried: IPv6, IPv4
 	family   int                // index in waiting of the next attempt's family
-	next     <-chan time.Time   // when the next attempt is due; nil: none is
-	attempts int                // under way
-	results  chan raceResult[C] // of attempts
-	unnamed  error              // of the newest lookup that failed
-	errs     []error            // of attempts
+	next     <-chan time.Time   // when the next attempt is due; nil: never
+	attempts int                // attempts under way
+	results  chan raceResult[C] // results of attempts
+	unnamed  error              // error of the newest failed lookup
+	errs     []error            // errors of attempts
 }
 
 type raceAnswer struct {
@@ -45,7 +45,7 @@ type raceResult[C any] struct {
 	err  error
 }
 
-// connectFirst returns the first connection, or why there is none.
+// connectFirst returns the first connection that answers, or why none did.
 func (r *race[C]) connectFirst(ctx context.Context, host string) (conn C, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.closeOthers()
@@ -138,8 +138,8 @@ func (r *race[C]) beginAttempt(ctx context.Context) {
 	}()
 }
 
-// closeOthers waits for the attempts under way, whose context has ended, and closes what they
-// have connected.
+// closeOthers waits for the attempts under way, whose context has ended, and closes their
+// connections.
 func (r *race[C]) closeOthers() {
 	for ; r.attempts > 0; r.attempts-- {
 		result := <-r.results

@@ -22,7 +22,7 @@ type State uint8
 const (
 	Connecting   State = iota // Dial has not returned yet
 	Joined                    // the server sent its Welcome
-	Reconnecting              // the connection was lost; the client makes another
+	Reconnecting              // the connection was lost; the client is replacing it
 	Ended                     // final
 )
 
@@ -41,28 +41,28 @@ type StateChange struct {
 	// Err is why the connection was lost or the client ended: a *wire.Error if the
 	// server said so.
 	Err error
-	// Resumed is set if the client reconnected to its session: entities, handles and
-	// the controlled entity are as before. Without it, after Reconnecting, the session
-	// is new: all entities have left, Stale handles stay Stale, and all others are
-	// Pending until they are shown.
+	// Resumed is set if the client reconnected to its session: entities, handles and the
+	// controlled entity are as before. Joined after Reconnecting without Resumed begins a new
+	// session: all entities have left, Stale handles stay Stale, and all others are Pending
+	// until the session shows them.
 	Resumed bool
 	// NewWorld is set if the client reconnected to another run of the world. Forget
 	// all handles: the same handle may name another entity.
 	NewWorld bool
 	// Moved is set if the server has moved the session to another room, Welcome().Room. All
-	// entities of the old room are destroyed, and their handles are Stale: none of them names an
-	// entity of the new room. Commands have ended with ErrUnanswered, and there is a new Replica.
+	// entities of the old room are destroyed and their handles are Stale: none names an entity
+	// of the new room. Commands have ended with ErrUnanswered, and there is a new Replica.
 	Moved bool
 }
 
 const (
-	// minBackoff and maxBackoff bound the delay before reconnecting: the first
-	// attempt is spread over minBackoff, and each further delay doubles.
+	// minBackoff and maxBackoff bound the delay before reconnecting. The first delay is random
+	// up to minBackoff; the bound doubles with each further attempt.
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 5 * time.Second
 	// stableAfter is how long a connection must have lasted to reset the backoff.
 	stableAfter = 10 * time.Second
-	// maxMoves bounds how many servers in a row may send the client elsewhere.
+	// maxMoves bounds how many servers in a row may redirect the client.
 	maxMoves      = 4
 	defaultGiveUp = time.Minute
 )
@@ -77,7 +77,7 @@ func backoffBefore(n int, random float64) time.Duration {
 	return time.Duration((1 + random) / 2 * float64(most))
 }
 
-// attempt is one try to reconnect, on a goroutine of its own.
+// attempt is one attempt to reconnect, on its own goroutine.
 type attempt struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the fields below are set
@@ -94,12 +94,12 @@ type outage struct {
 	moves    int      // followed since the last stable connection
 	began    time.Duration
 	epoch    uint64        // of the world before; 0: none
-	joinedAt time.Duration // when the newest connection had its Welcome
+	joinedAt time.Duration // when the newest connection received its Welcome
 	random   *rand.Rand
 }
 
-// beginAttempt begins an attempt, which first closes the old connection. token, if not nil,
-// is for its Hello.
+// beginAttempt begins an attempt, which first closes the old connection. token, unless nil,
+// goes into its Hello.
 func (c *Client) beginAttempt(delay time.Duration, token []byte) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attempt{cancel: cancel, done: make(chan struct{}), token: token, due: c.now() + delay}
@@ -131,7 +131,8 @@ func (c *Client) beginAttempt(delay time.Duration, token []byte) {
 	}()
 }
 
-// openLink opens the connection, after obtaining a token if the config has a source.
+// openLink opens the connection. It first calls FreshToken if the config has it and no token is
+// set.
 func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Conn, error) {
 	if config.FreshToken != nil && a.token == nil {
 		var err error
@@ -142,8 +143,8 @@ func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Con
 	return dial(ctx)
 }
 
-// handleLoss handles the loss of a connection: it begins an attempt to replace it, or ends
-// the client and returns the error.
+// handleLoss handles the loss of a connection: it begins an attempt to replace it, or ends the
+// client and returns the error.
 func (c *Client) handleLoss(why error) error {
 	now, o := c.now(), &c.outage
 	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (mayRetry(why) || c.session.greeting.asksAgain(why, c.config.Room))
@@ -173,7 +174,7 @@ func (c *Client) handleLoss(why error) error {
 	return nil
 }
 
-// leaveConnection tells the caller and the session that the connection is lost.
+// leaveConnection notifies the caller and the session of the lost connection.
 func (c *Client) leaveConnection(why error) {
 	if o := &c.outage; c.state == Joined {
 		w, _ := c.session.Welcome()
@@ -187,7 +188,8 @@ func (c *Client) leaveConnection(why error) {
 	c.session.Lost(why)
 }
 
-// followMove connects to the server that the present one names, where a new session begins.
+// followMove connects to the server to which the present one redirects; a new session begins
+// there.
 func (c *Client) followMove(to *wire.Error) error {
 	if c.outage.moves == maxMoves {
 		return c.endWith(fmt.Errorf("client: moved %d times in a row, the last time to %q: %w", maxMoves, to.Address, to))
@@ -207,11 +209,11 @@ func (c *Client) followMove(to *wire.Error) error {
 }
 
 // ErrDiverged is StateChange.Err if the client replaces its session by one without
-// Config.Simulate, in which the server sends rows of all bodies. The client had asked for all
-// states ten times, each time within half a minute of the time before. Computed bodies still
-// differed from the server's, which is a bug on either side, or took too long. The game sees
-// the player leave and join. With a negative GiveUp, or a Token without FreshToken, the client
-// keeps the session.
+// Config.Simulate, in which the server sends rows of all bodies. The reason is that computed
+// bodies still differed from the server's, which is a bug on either side, or took too long.
+// Before that the client has asked for all states ten times, each within half a minute of the
+// last. The game sees the player leave and join. With a negative GiveUp, or a Token without
+// FreshToken, the client keeps the session.
 var ErrDiverged = errors.New("client: computed bodies kept differing from the server's, or took too long: the next session receives them as rows")
 
 // checkDivergence returns ErrDiverged if the session should be replaced.
@@ -222,8 +224,8 @@ func (c *Client) checkDivergence() error {
 	return nil
 }
 
-// mayRetry reports whether another connection may succeed: the code decides, and
-// transport errors without a code may pass.
+// mayRetry reports whether another connection may succeed. The error's code decides; transport
+// errors have none and may be temporary.
 func mayRetry(why error) bool {
 	if e, ok := errors.AsType[*wire.Error](why); ok {
 		return e.Code.Info().Retry
@@ -260,8 +262,8 @@ func (c *Client) reportWelcome(kind welcomeKind) {
 
 func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }
 
-// endWith enters the final state. Commands without an answer end in ErrUnanswered. The
-// first error stays, even if a callback closes the client meanwhile.
+// endWith enters the final state. Commands without an answer end in ErrUnanswered. The first
+// error stays, even if a callback closes the client meanwhile.
 func (c *Client) endWith(why error) error {
 	c.err, c.state = why, Ended
 	c.session.Lost(why)

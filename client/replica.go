@@ -18,24 +18,24 @@ type Observer struct {
 	// called again when its set of components or its ownership changes, or after a
 	// resync.
 	Enter func(e *Entity)
-	// Update is called when the server sent a newer state of e, after all rows of the
-	// datagram were applied, and when its strings or []byte have changed. It is not called
-	// for motion that the client computes (Config.Simulate).
+	// Update is called when the server sent a newer state of e, after all rows of the datagram
+	// were applied, and when a string or []byte of e has changed. It is not called for motion
+	// that the client computes (Config.Simulate).
 	Update func(e *Entity)
-	// Leave is called when h leaves the interest set: it is Hidden, and may well live.
+	// Leave is called when h leaves the interest set: it is Hidden, and may be alive.
 	Leave func(h bulk.Handle, why wire.Reason)
-	// Destroy is called when h becomes Stale, for every handle that the client was
-	// sent, in view or not. cause is the game's reason, 0 if it gave none or if only the
-	// slot's next entity tells of the death.
+	// Destroy is called when h becomes Stale, for every handle that the server sent, in view or
+	// not. cause is the game's reason. It is 0 if the game gave none, or if the client learns
+	// of the death from the slot's next entity.
 	Destroy func(h bulk.Handle, cause uint8)
-	// Diverge is called when the client computed other states for some of these entities
-	// than the server in the same tick (Config.Simulate): a bug on either side. The server
-	// is asked to send all states again. It is called once until they agree again.
+	// Diverge is called when the states that the client computed for entities differ from the
+	// server's of the same tick (Config.Simulate): a bug on either side. The client asks the
+	// server to send all states again. Diverge is not called again before the states agree.
 	Diverge func(tick uint32, entities []bulk.Handle)
 }
 
-// Replica is the client's copy of its interest set, and its record of every handle it
-// was sent. Only its Session changes it. It belongs to one goroutine.
+// Replica is the client's copy of its interest set, and its record of every handle that the
+// server sent. Only its Session changes it. It belongs to one goroutine.
 type Replica struct {
 	entities entities
 	check    structureCheck
@@ -46,7 +46,7 @@ type Replica struct {
 	memory   memory
 
 	applied       uint32 // structure records applied
-	fence         uint32 // snapshots of lower structure numbers are of an earlier room
+	fence         uint32 // snapshots with a lower structure number are of an earlier room
 	structureTick uint32 // of the newest Structure message
 
 	provisional *provisionals // the Session's
@@ -57,11 +57,11 @@ type Replica struct {
 // ReplicaStats counts what the replica received, to tell a bad link from a fault.
 type ReplicaStats struct {
 	Snapshots  uint64 // State datagrams applied
-	Frames     uint64 // State datagrams applied that were the first of a newer tick
+	Frames     uint64 // State datagrams applied that were the first of their tick
 	Duplicates uint64 // dropped: applied before, or too old to tell
 	Held       uint64 // overtook their structure, and waited for it
 	Overflowed uint64 // dropped unacknowledged: too many waited
-	Unreadable uint64 // dropped unacknowledged: a row's entity left, died or re-entered since, or its baseline is gone
+	Unreadable uint64 // dropped unacknowledged: the entity of a row left, died or re-entered since, or a baseline is gone
 	Faults     uint64 // rejected: the fold does not match
 	Rows       uint64 // rows that became current
 	RowsLate   uint64 // rows older than the current state
@@ -73,7 +73,8 @@ type ReplicaStats struct {
 	Motion     MotionStats
 }
 
-// replicaOptions are for newReplica. Zero pointers are for a replica without a Session.
+// replicaOptions are the options of newReplica. Zero pointers are for a replica without a
+// Session.
 type replicaOptions struct {
 	layout      *layout
 	issued      handleRange
@@ -83,7 +84,7 @@ type replicaOptions struct {
 	events      *Events
 	provisional *provisionals
 	budget      *work.Budget
-	stats       ReplicaStats // to count on from
+	stats       ReplicaStats // starting values of the counters
 }
 
 func newReplica(o replicaOptions) *Replica {
@@ -115,8 +116,8 @@ func (r *Replica) simulateBodies(tickHz int) error {
 //	Pending  not here yet, or never issued
 //	Stale    destroyed; final
 //
-// h may be any value; one that can never name an entity is Stale. For a provisional handle the
-// verdict is Provisional before its answer, Stale if it was rejected, and otherwise its
+// h may be any value; a value that can never name an entity is Stale. For a provisional handle
+// the verdict is Provisional before its answer, Stale if it was rejected, and otherwise its
 // entity's; see Session.Provisional.
 func (r *Replica) Resolve(h bulk.Handle) wire.Verdict {
 	_, v := r.lookUp(h)
@@ -166,18 +167,18 @@ func (r *Replica) Tick() uint32 { return r.timeline.tick }
 // 0 if none: see SetInput.
 func (r *Replica) AppliedInput() uint32 { return r.timeline.input }
 
-// StructureTick returns the tick of the newest Structure message applied: events, texts and
-// deaths are known up to that tick. Snapshots may be ahead of it: Tick is higher while the stream
-// waits for a lost packet.
+// StructureTick returns the tick of the newest Structure message applied: the replica has all
+// events, texts and deaths up to that tick. Tick is higher while the stream waits for a lost
+// packet.
 func (r *Replica) StructureTick() uint32 { return r.structureTick }
 
 // Structure returns the number of structure records applied. Structure, SnapshotStructure
 // and Ack are for tests and load tests that check the protocol.
 func (r *Replica) Structure() uint32 { return r.applied }
 
-// SnapshotStructure returns the highest structure number of the snapshots applied.
-// Everything that the server had sent when it made a snapshot with that number is applied.
-// Structure may be ahead by part of what the next snapshot will need.
+// SnapshotStructure returns the highest structure number of the snapshots applied. Everything
+// that the server had sent when it made that snapshot is applied. Structure may be higher, by
+// records for the next snapshot.
 func (r *Replica) SnapshotStructure() uint32 { return r.timeline.proven }
 
 // Ack returns the acknowledgement of what was applied (H6).

@@ -17,9 +17,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// SessionConfig configures NewSession: it has the fields of Config that concern the protocol, under
-// the same names, and Config documents them. The other fields of Config concern a Client's
-// connections.
+// SessionConfig configures NewSession. Config documents its fields, which have the same names
+// there; the remaining fields of Config concern a Client's connections.
 type SessionConfig struct {
 	Schema      *schema.Schema
 	Tables      *Tables
@@ -35,7 +34,7 @@ type SessionConfig struct {
 	Result      func(Result)
 }
 
-// checkConfig finds what the server would end the session for as a protocol error.
+// checkConfig finds the mistakes for which the server would end the session.
 func (c SessionConfig) checkConfig() error {
 	errs := c.checkLimits()
 	if c.Schema != nil {
@@ -62,9 +61,9 @@ func (c SessionConfig) checkConfig() error {
 	return errors.Join(errs...)
 }
 
-// Session is the client's half of the protocol without socket and clock: bytes and
-// times go in, bytes come out. It is for simulations and bots that move the bytes
-// themselves; games use Client. It belongs to one goroutine.
+// Session is the client's half of the protocol without socket and clock: bytes and times go in,
+// bytes come out. It is for simulations and bots that move the bytes themselves; games use
+// Client. It belongs to one goroutine.
 type Session struct {
 	config   SessionConfig
 	hooks    hooks
@@ -87,36 +86,36 @@ type Session struct {
 	commands    commands
 	provisional provisionals
 	resyncs     resyncs
-	budget      work.Budget // of the work that the server causes
+	budget      work.Budget // of the work that the server causes the client
 	typed       typedInput  // scratch
 }
 
-// hooks are what a Client adds to its Session.
+// hooks are the functions that a Client gives its Session.
 type hooks struct {
 	// welcomed is called for each Welcome before anything that follows it.
 	welcomed func(welcomeKind)
 	// await sends what is queued, waits for something to arrive, and applies it.
 	await func(context.Context) error
-	// mayBegin says that the next Hello may begin a session though config.Token is used.
+	// mayBegin reports that the next Hello may begin a session though config.Token is used.
 	mayBegin bool
 }
 
-// connectionState is how far a session's connection has come.
+// connectionState is the progress of a session's connection.
 type connectionState uint8
 
 const (
 	connecting connectionState = iota // Hello was sent
 	joined                            // Welcome has arrived
-	moving                            // another Welcome is being applied: the server would take what is sent for the old room's
-	dismissed                         // Goodbye has arrived: only datagrams that arrived with it still count
+	moving                            // another Welcome is being applied: the server would attribute messages to the old room
+	dismissed                         // Goodbye has arrived: only datagrams that arrived with it are still applied
 	lost                              // nothing is sent or received before Reconnect
 )
 
 // isJoined reports whether the connection has had its Welcome.
 func (c connectionState) isJoined() bool { return c == joined || c == dismissed }
 
-// RTT is the newest round trip of a datagram: from sending an Input until the
-// snapshot that echoes it arrives, minus the time that the server held it.
+// RTT is the newest round trip of a datagram: the time from sending an Input to the arrival of
+// the snapshot that echoes it, minus the time that the server held it.
 type RTT struct {
 	Newest time.Duration
 	Count  uint64 // round trips measured so far
@@ -126,11 +125,11 @@ type RTT struct {
 type SessionStats struct {
 	Commands   uint64 // sent
 	Rejected   uint64
-	Unanswered uint64 // the connection broke first
-	// Delay is how far Render aims behind the server's time: half a round trip, a
-	// snapshot interval, and what the link adds.
+	Unanswered uint64 // the connection broke before the answer
+	// Delay is the target lag of Render behind the server's time: half a round trip, a snapshot
+	// interval, and the link's variation.
 	Delay time.Duration
-	// Lead is how long before their tick inputs are made.
+	// Lead is the time between making an input and its tick.
 	Lead time.Duration
 	// Ordinary is set once computed bodies have differed from the server's for too long: the
 	// next session, or already this one, receives them as rows. See ErrDiverged.
@@ -200,10 +199,10 @@ func (s *Session) receiveStream(p []byte) error {
 	}
 }
 
-// receiveArrivals applies at now what arrived until then, and returns how many datagrams are to be
-// answered. The server's last datagrams count even if its Goodbye, which is read first, arrived
-// with them. The prediction is compared once, with the newest state: a server that sends many
-// causes no more steps.
+// receiveArrivals applies at now what arrived until then, and returns the number of datagrams
+// to answer. Datagrams that arrived with the server's Goodbye count, although the Goodbye is
+// read first. The prediction is compared once, with the newest state, so that a server that
+// sends many datagrams causes no more steps.
 func (s *Session) receiveArrivals(in Arrivals, now time.Duration) (fresh int, err error) {
 	s.budget.Pay(now)
 	if len(in.Stream) > 0 {
@@ -278,8 +277,8 @@ func (s *Session) serverMessages() *rowschema.Messages {
 	return s.messages
 }
 
-// ReceiveDatagram applies a datagram that arrived at now, a time since any fixed
-// origin. Bytes that are no State datagram are an error and change nothing.
+// ReceiveDatagram applies a datagram that arrived at now, a time since any fixed origin. Bytes
+// that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
 	if !s.connection.isJoined() {
 		return Unreadable, nil // overtook the Welcome; the server will send it again
@@ -298,7 +297,7 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	}
 	copies := s.replica.stats.Duplicates
 	h, outcome, err := s.replica.applyState(d)
-	if err != nil || s.replica.stats.Duplicates != copies { // a copy says nothing about the link, and is not answered
+	if err != nil || s.replica.stats.Duplicates != copies { // a copy is not answered, and says nothing about the link
 		return outcome, err
 	}
 	if !(outcome == Held && s.time.clock.isDistant(h.Tick)) {
@@ -314,7 +313,7 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	return outcome, s.budget.Check()
 }
 
-// resyncFaults requests a full resync after a datagram whose fold was wrong.
+// resyncFaults requests a full resync after a datagram with a wrong fold.
 func (s *Session) resyncFaults() {
 	if s.replica != nil && s.replica.stats.Faults > s.resyncs.faults {
 		s.resyncs.faults = s.replica.stats.Faults
@@ -334,10 +333,10 @@ func (s *Session) resyncBodies(now time.Duration) {
 	s.sendMessage(wire.Resync{})
 }
 
-// stampAt returns now as a stamp, never 0, which means none.
+// stampAt returns now as a stamp. It is never 0, which means none.
 func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
 
-// keepsDiverging reports whether the session computes bodies, but should not any more.
+// keepsDiverging reports whether the session computes bodies but should stop.
 func (s *Session) keepsDiverging() bool {
 	return s.resyncs.gaveUp() && s.welcome != nil && s.welcome.Simulate == 1
 }
@@ -356,12 +355,12 @@ func (s *Session) Welcome() (wire.Welcome, bool) {
 	return *s.welcome, true
 }
 
-// Replica returns the client's copy of its interest set, nil before the first Welcome.
-// Each Welcome that begins a new session, or moves it to another room, makes a new Replica.
+// Replica returns the client's copy of its interest set, nil before the first Welcome. Each
+// Welcome that begins a new session or moves it to another room makes a new Replica.
 func (s *Session) Replica() *Replica { return s.replica }
 
-// Resolve returns the verdict on h; Pending before the first Welcome. It still answers
-// when the connection is lost. See Provisional for handles that it returned.
+// Resolve returns the verdict on h, Pending before the first Welcome. It still answers when the
+// connection is lost. See Provisional for the handles that Provisional returns.
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.replica == nil {
 		return wire.Pending
@@ -369,12 +368,12 @@ func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	return s.replica.Resolve(h)
 }
 
-// Controlled returns the entity that this session controls, zero if none. It may be
-// Pending: the assignment arrives before the entity. The server's game may assign
-// another at any time, for instance when a player respawns.
+// Controlled returns the entity that this session controls, zero if none. It may be Pending:
+// the assignment arrives before the entity. The server's game may assign another entity at any
+// time, for instance when a player respawns.
 func (s *Session) Controlled() bulk.Handle { return s.controlled }
 
-// stats returns what the session counted since NewSession.
+// stats returns the session's counters since NewSession.
 func (s *Session) stats() SessionStats {
 	n := s.commands.stats
 	n.Delay, n.Lead, n.Ordinary = s.time.renderer.delay.value, s.uplink.lead.value, s.resyncs.gaveUp()

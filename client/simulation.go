@@ -14,20 +14,19 @@ type Simulation interface {
 	Now() time.Duration
 	// Connect opens a connection to the server. An error is a failed dial.
 	Connect() (Conn, error)
-	// Wait lets some time pass: Dial, Client.Wait and Future.Wait call it until what they
-	// wait for has happened. An error ends them.
+	// Wait lets some virtual time pass. Dial, Client.Wait and Future.Wait call it repeatedly
+	// until their condition holds. An error ends them.
 	Wait() error
 }
 
 // Conn is one connection of a Client: a reliable stream and datagrams. Only Close may block.
 type Conn interface {
-	// Receive returns what arrived since the last call. The caller owns it, and passes back
-	// the previous result for reuse.
+	// Receive returns what arrived since the last call. The caller owns the result, and passes
+	// the previous one as before for reuse.
 	Receive(before Arrivals) Arrivals
 	// SendStream sends stream bytes. The error is the caller's: too much is queued.
 	SendStream(b []byte) error
-	// SendDatagram sends a datagram in place of one that waits to be sent, which it
-	// supersedes.
+	// SendDatagram sends a datagram. It replaces a datagram that still waits to be sent.
 	SendDatagram(d []byte)
 	// Traffic returns what the connection carried.
 	Traffic() Traffic
@@ -40,7 +39,7 @@ type Conn interface {
 type Arrivals struct {
 	Stream    []byte
 	Datagrams []Datagram
-	Err       error // why nothing more will arrive
+	Err       error // why nothing more will arrive; nil: more may
 }
 
 // Datagram is a datagram and its time of arrival: since Dial, or a Simulation's Now.

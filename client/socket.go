@@ -15,11 +15,11 @@ import (
 )
 
 // Port is a UDP socket that several clients of one process share, such as the bots of a load
-// test: one goroutine reads it, and wakes less often than one per client would.
+// test. One goroutine reads it, and wakes less often than one goroutine per client would.
 type Port struct{ socket *socket }
 
-// portIDBytes is the length of the connection IDs of a Port. The library does not compare the
-// random IDs of its connections, of which there may be thousands.
+// portIDBytes is the length of the connection IDs of a Port. It must be long enough for
+// thousands of connections: quic-go does not check its random IDs for collisions.
 const portIDBytes = 8
 
 // OpenPort opens a UDP socket on a free port.
@@ -41,9 +41,9 @@ type socket struct {
 	transport *quic.Transport
 }
 
-// noIDs are the connection IDs of a socket with one connection: none. With others the library
-// spends one of the four that a client issues on each change of the client's address, and the
-// connection does not survive the third.
+// noIDs makes the connection IDs of a single-connection socket empty. Otherwise quic-go spends
+// one of a client's four IDs on each change of its address, and the connection does not survive
+// the third change.
 type noIDs struct{}
 
 func (noIDs) GenerateConnectionID() (quic.ConnectionID, error) { return quic.ConnectionID{}, nil }
@@ -62,8 +62,8 @@ func openSocket(c Config) (*socket, error) {
 	return &socket{udp, &quic.Transport{Conn: udp, ConnectionIDGenerator: noIDs{}}}, nil
 }
 
-// packetSize is the initial packet size, QUIC's least: 1,228 bytes over IPv4 and 1,248 over
-// IPv6. Path MTU discovery raises it.
+// packetSize is the initial packet size. It gives QUIC's least, 1,228 bytes over IPv4 and 1,248
+// over IPv6; path MTU discovery raises it.
 const packetSize = 1200
 
 // dialled is a connection and its own socket, which is nil if it uses a Port.
@@ -72,8 +72,8 @@ type dialled struct {
 	own  *socket
 }
 
-// dialServer connects to the first of c.Addr's IP addresses that completes a handshake. The other
-// connections are closed: they never had a stream, so no server makes a session for them.
+// dialServer connects to the first of c.Addr's IP addresses that completes a handshake, and
+// closes the other connections: they have no stream, so servers make no session for them.
 func dialServer(ctx context.Context, c Config, t *tls.Config) (dialled, error) {
 	host, service, err := net.SplitHostPort(c.Addr)
 	if err != nil {
@@ -131,15 +131,15 @@ func (s *socket) closeSocket() error {
 	return errors.Join(s.transport.Close(), s.udp.Close())
 }
 
-// plainUDP is a UDP socket without the control messages that quic-go would read and write
-// with each packet of a *net.UDPConn: RATIONALE.md.
+// plainUDP is a UDP socket without the control messages that quic-go would read and write with
+// each packet of a *net.UDPConn: RATIONALE.md.
 type plainUDP struct {
 	udp
-	from   netip.AddrPort // of the newest packet
-	sender *net.UDPAddr   // the same
+	from   netip.AddrPort // sender of the newest packet
+	sender *net.UDPAddr   // from, as quic-go takes it
 }
 
-// udp hides the methods that make a quic.OOBCapablePacketConn.
+// udp embeds a UDP connection but hides the methods that make it a quic.OOBCapablePacketConn.
 type udp interface {
 	net.PacketConn
 	syscall.Conn
@@ -157,7 +157,7 @@ func listenUDP() (net.PacketConn, error) {
 	return &plainUDP{udp: c}, nil
 }
 
-// ReadFrom implements net.PacketConn without an allocation a packet.
+// ReadFrom implements net.PacketConn without an allocation per packet.
 func (c *plainUDP) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, from, err := c.ReadFromUDPAddrPort(b)
 	if err != nil {

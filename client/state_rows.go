@@ -11,17 +11,17 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// decodedRow is a row of the datagram being applied. Nothing is applied before the
-// whole datagram has been decoded (C1).
+// decodedRow is a row of the datagram being applied. No row is applied before the whole
+// datagram has been decoded (C1).
 type decodedRow struct {
 	entity   *Entity
 	slot     uint32
 	baseline wire.Baseline
 	exact    wire.Exact
-	body     wire.BodyState // if it is exact
+	body     wire.BodyState // if the row is exact
 	base     int8           // index of the baseline in the entity's states, if baseline.Age != 0
 	older    int8           // index of the older baseline, if baseline.Gap != 0
-	part     int8           // component that the anchor is for
+	part     int8           // component to which the anchor applies
 	anchor   int16          // index of the anchor's row; -1: none
 	newest   bool           // became the entity's current state
 }
@@ -35,7 +35,7 @@ type stateRows struct {
 	reader     bitio.Reader
 	rows       []decodedRow
 	arena      []uint32        // values of rows
-	touched    uint32          // keeps the compiler from dropping findBaselines' loads
+	touched    uint32          // receives the loads of findBaselines, so that the compiler keeps them
 	past       rowcodec.Past   // of the row being decoded
 	anchor     rowcodec.Anchor // of rows[anchored] and component anchorPart
 	anchored   int
@@ -77,7 +77,7 @@ func (x *stateRows) readHeaders(h wire.StateHeader) error {
 	return nil
 }
 
-// checkExact checks that the rows with exact states are of entities that have them.
+// checkExact checks that only entities with exact states have exact rows.
 func (x *stateRows) checkExact(readable bool) error {
 	for i := range x.rows {
 		if d := &x.rows[i]; readable && d.exact.Form != wire.Ordinary {
@@ -89,12 +89,11 @@ func (x *stateRows) checkExact(readable bool) error {
 	return nil
 }
 
-// findEntities finds the entities of the rows, folds their handles, which proves that
-// client and server mean the same entities before a row is decoded (C2), and sums their
-// load. The rows are not readable if one of the entities left, died or re-entered since
-// the datagram was made.
+// findEntities finds the entities of the rows and sums their load. It also folds their handles:
+// the fold proves, before a row is decoded, that client and server mean the same entities (C2).
+// readable is false if an entity left, died or re-entered since the datagram was made.
 //
-// Each loop follows one pointer of every row, so that their cache misses overlap.
+// Each loop follows one pointer of every row, so that the cache misses overlap.
 func (x *stateRows) findEntities(h wire.StateHeader) (fold16 uint16, load int, readable bool) {
 	for i := range x.rows {
 		d := &x.rows[i]
@@ -116,12 +115,12 @@ func (x *stateRows) findEntities(h wire.StateHeader) (fold16 uint16, load int, r
 	return wire.Fold16(fold), load, true
 }
 
-// findBaselines finds the baselines and anchors of the rows. It returns false if a
-// baseline is no longer known.
+// findBaselines finds the baselines and anchors of the rows. It returns false if a baseline is
+// no longer known.
 //
-// It copies the baselines to where the rows are decoded, and reads a value of the older ones:
-// while rows are decoded, each waits for the bits of the one before, but here their cache misses
-// overlap.
+// It copies each baseline to the row's destination, and loads a value of each older baseline.
+// Here the cache misses overlap; during decoding they would not, since each row waits for the
+// bits of the row before.
 func (x *stateRows) findBaselines(h wire.StateHeader) bool {
 	n := x.width
 	x.arena = slices.Grow(x.arena[:0], n*len(x.rows))[:n*len(x.rows)]
@@ -159,7 +158,7 @@ func (x *stateRows) findBaselines(h wire.StateHeader) bool {
 	return true
 }
 
-// baselineValues returns the values, n each, of the row's baselines, or nil.
+// baselineValues returns the values of the row's baselines, n each; nil if the row has none.
 func (d *decodedRow) baselineValues(n int) (base, older []uint32) {
 	if d.baseline.Age == 0 {
 		return nil, nil
@@ -177,8 +176,8 @@ func (x *stateRows) rowValues(i int) []uint32 {
 	return x.arena[i*n : (i+1)*n : (i+1)*n]
 }
 
-// findAnchor finds the row whose motion d is predicted to follow: its parent's, if the
-// parent has a row in this datagram with the same baselines, and no parent itself.
+// findAnchor finds the row whose motion predicts d's: its parent's, if the parent has a row
+// with the same baselines in this datagram, and no parent itself.
 func (x *stateRows) findAnchor(d *decodedRow) {
 	part, h := x.parentOf(d)
 	if h == 0 {
@@ -202,7 +201,7 @@ func (x *stateRows) rowOf(slot uint32) int {
 	return sort.Search(len(x.rows), func(i int) bool { return x.rows[i].slot >= slot })
 }
 
-// parentOf returns the parent that d's baseline names, and in which component.
+// parentOf returns the parent that d's baseline names, and the component that names it.
 func (x *stateRows) parentOf(d *decodedRow) (component int, h bulk.Handle) {
 	if d.baseline.Age == 0 {
 		return 0, 0
@@ -245,7 +244,7 @@ func (x *stateRows) decodeRow(i int) error {
 	return x.finishRow(d, x.codec.ReadOver(&x.reader, &row, &x.past), row.Values)
 }
 
-// finishRow reads what follows a row.
+// finishRow reads the fields after a row's values.
 func (x *stateRows) finishRow(d *decodedRow, err error, values []uint32) error {
 	if err != nil || d.exact.Form == wire.Ordinary {
 		return err
@@ -254,8 +253,8 @@ func (x *stateRows) finishRow(d *decodedRow, err error, values []uint32) error {
 	return err
 }
 
-// checkGrowth returns an error if the states of the rows could exceed MaxBytes. memory.left is up
-// to date.
+// checkGrowth returns an error if the states of the rows could exceed MaxBytes. memory.left
+// must be up to date.
 func (x *stateRows) checkGrowth() error {
 	values, b := x.width, x.entities.bodies
 	growth := maxGrowth(values)

@@ -6,11 +6,11 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// textEntity is how entities are allocated if the schema has text fields, which most lack:
-// an Entity alone is one cache line.
+// textEntity is the allocation of an entity if the schema has text fields. Most schemas have
+// none, and there an Entity stays one cache line.
 type textEntity struct {
 	Entity
-	texts []string // by the schema's numbers; empty for fields that were not sent; nil if it cannot have any
+	texts []string // by number in the schema; empty if not sent; nil if the entity has no text field
 }
 
 const (
@@ -18,11 +18,11 @@ const (
 	bytesOfString     = int(unsafe.Sizeof(""))
 )
 
-// textsOf returns the text fields of an entity whose schema has some.
+// textsOf returns the texts of e. The schema must have text fields.
 func textsOf(e *Entity) *[]string { return &(*textEntity)(unsafe.Pointer(e)).texts }
 
-// textBytes returns the memory of texts: their headers, and their bytes as the allocator
-// rounds them up.
+// textBytes returns the memory of texts: their headers, and their bytes as the allocator rounds
+// them up.
 func textBytes(texts []string) int {
 	n := bytesOfString * len(texts)
 	for _, text := range texts {
@@ -71,7 +71,7 @@ func (x *entities) reportTexts(next wire.Record) {
 	}
 }
 
-// setTexts replaces the texts of e, whose memory is counted.
+// setTexts replaces the texts of e, and counts their memory.
 func (x *entities) setTexts(e *Entity, texts []string) {
 	if len(x.layout.textFields) == 0 {
 		return
@@ -81,7 +81,7 @@ func (x *entities) setTexts(e *Entity, texts []string) {
 	*old = texts
 }
 
-// dropTexts stops counting the texts of e, which keeps them.
+// dropTexts removes the texts of e, which keeps them, from the count.
 func (x *entities) dropTexts(e *Entity) {
 	if len(x.layout.textFields) > 0 {
 		x.size -= textBytes(*textsOf(e))

@@ -6,16 +6,16 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// timeline holds the ticks of the applied snapshots, and what they acknowledge.
+// timeline holds the ticks of the applied snapshots, and their acknowledgement.
 type timeline struct {
 	acks     ackWindow
 	ackTicks [64]uint32 // ticks of the snapshots in acks, by seq modulo 64
 	tick     uint32     // of the newest snapshot
-	before   uint32     // newest tick of a snapshot before tick, sent or omitted
-	empty    uint32     // number of the first snapshot of tick if it was empty, else 0
+	before   uint32     // tick of the snapshot before, even if the server omitted it
+	empty    uint32     // number of the first snapshot of tick if it was empty, otherwise 0
 	input    uint32     // tick of the newest input that the server has applied; 0: none
 	proven   uint32     // highest structure number of an applied snapshot
-	interval uint32     // ticks between two snapshots, as the Welcome says
+	interval uint32     // ticks between two snapshots, from the Welcome
 	span     uint32     // ticks of states kept for Component.At
 	shown    uint32     // tick of the newest Render
 }
@@ -26,7 +26,7 @@ func (t *timeline) addDatagram(h wire.StateHeader) (newer bool) {
 	newer = h.Tick > t.tick
 	if newer {
 		t.before = t.tick
-		if t.empty != 0 && h.Seq == t.empty+1 { // others would have been empty too, and were not sent
+		if t.empty != 0 && h.Seq == t.empty+1 { // further datagrams of tick would have been empty and were not sent
 			t.before = max(t.before, h.Tick-min(h.Tick, t.interval))
 		}
 		t.tick, t.empty = h.Tick, 0
@@ -45,10 +45,10 @@ func (t *timeline) acknowledgeDatagram(h wire.StateHeader) {
 	t.ackTicks[h.Seq%uint32(len(t.ackTicks))] = h.Tick
 }
 
-// blendFrom returns the tick from which At blends a new state of e in: 0 for its
-// previous state's tick, unless a snapshot between the two had no row of e. Then e was
-// shown at rest, and is blended from the newest render on, but over two snapshots at most:
-// it may have been at rest, or its snapshot had no room for its row.
+// blendFrom returns the tick from which At blends in a new state of e. It is 0, which means
+// from the previous state's tick, unless a snapshot between the two states had no row of e.
+// Without a row e was drawn at rest, so it is blended from the newest render on, over at most
+// two snapshots: either e rested, or the snapshot had no space for its row.
 func (t *timeline) blendFrom(tick uint32, e *Entity) uint32 {
 	if tick < t.tick || t.before <= e.states.tick {
 		return 0
@@ -57,16 +57,18 @@ func (t *timeline) blendFrom(tick uint32, e *Entity) uint32 {
 	return min(max(t.shown, earliest), tick-1)
 }
 
-// resendSnapshots is after how many snapshots without an own row a server has sent a lost
-// one again.
+// resendSnapshots is the number of snapshots without an own row after which a server has
+// certainly sent a lost one again.
 const resendSnapshots = 9
 
 // knownUntil returns the newest tick at which the controlled entity e is known to have its
-// current state. Every snapshot that is made for its controller has a row of e unless the
-// client has its state, or a snapshot that has it is under way. So a snapshot without such a
-// row repeats the current state if none was lost since then, or for resendSnapshots, after which
-// the server sends the row again. Of an exact body a row is sent only after a disturbance, and a
-// complete snapshot says that there was none.
+// current state.
+//
+// Each snapshot for the controller has a row of e, unless the client has acknowledged e's state
+// or a snapshot with that state is under way. So a snapshot without the row confirms the
+// current state if no snapshot was lost since that state, or after resendSnapshots, when the
+// server has sent a lost row again. The server sends rows of an exact body only after a
+// disturbance, and a complete snapshot without one excludes disturbances.
 func (t *timeline) knownUntil(e *Entity) uint32 {
 	if e.isComputed() {
 		_, tick, _ := e.Exact()

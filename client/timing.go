@@ -24,21 +24,21 @@ func (t *timing) restartAt(tickHz, snapshotHz int) {
 	t.clock, t.renderer, t.snapshotHz = clock{hz: tickHz}, renderer{}, snapshotHz
 }
 
-// resumeAt continues over another connection, perhaps with another rate of snapshots.
+// resumeAt continues over another connection, whose snapshot rate may differ.
 func (t *timing) resumeAt(snapshotHz int) { t.renderer.resumed, t.snapshotHz = true, snapshotHz }
 
-// echo reports the newest Input datagram that the server has received, as a snapshot says. Times are
-// the server's.
+// echo is a snapshot's report on the newest Input that the server has received. Times are the
+// server's.
 type echo struct {
 	stamp   uint32        // of the Input; 0: the snapshot says nothing
 	arrived time.Duration // when the Input did
 	sent    time.Duration // when the snapshot was
 }
 
-// measureTrip returns what the header of a State datagram that arrived at now echoes, and measures the
-// round trip by it.
+// measureTrip returns the echo in the header of a State datagram that arrived at now, and
+// measures the round trip by it.
 func (t *timing) measureTrip(h wire.StateHeader, now time.Duration) echo {
-	if h.Echo == 0 || h.Hold == math.MaxUint16 { // which means that long or longer
+	if h.Echo == 0 || h.Hold == math.MaxUint16 { // MaxUint16 stands for any longer hold too
 		return echo{}
 	}
 	hold := time.Duration(h.Hold) * stampUnit
@@ -49,11 +49,11 @@ func (t *timing) measureTrip(h wire.StateHeader, now time.Duration) echo {
 	return echo{h.Echo, sent - hold, sent}
 }
 
-// measureSnapshot learns how late a snapshot is that arrived at now.
+// measureSnapshot measures the lateness of a snapshot that arrived at now.
 func (t *timing) measureSnapshot(h wire.StateHeader, now time.Duration) {
 	c := &t.clock
 	before := c.tick
-	if c.quiet && h.Seq == c.seq+1 { // others would have been empty too, and were not sent
+	if c.quiet && h.Seq == c.seq+1 { // further datagrams of the tick would have been empty and were not sent
 		before = max(before, h.Tick-min(h.Tick, uint32(c.hz/t.snapshotHz)))
 	}
 	c.addSnapshot(now, h.Tick, before)
@@ -63,21 +63,22 @@ func (t *timing) measureSnapshot(h wire.StateHeader, now time.Duration) {
 	}
 }
 
-// isDistant reports whether a held snapshot's tick is far from the newest one. It may be of the next
-// room, and have overtaken the Welcome of a move: its ticks are of another world.
+// isDistant reports whether a held snapshot's tick is far from the newest one: it may be of the
+// next room, and have overtaken the Welcome of the move.
 func (c *clock) isDistant(tick uint32) bool {
 	away := int64(tick) - int64(c.tick)
 	return c.tick != 0 && max(away, -away) > maxTickGap*int64(c.hz)
 }
 
-// Render returns the moment to show at now; its Tick is 0 before the second snapshot.
-// From the first call on, the replica keeps the states that Component.At needs. Render
-// calls the functions of OnEventRendered for the events up to the moment.
+// Render returns the moment to show at now; its Tick is 0 before the second snapshot. From the
+// first call on, the replica keeps the states that Component.At needs. Render calls the
+// functions of OnEventRendered for the events up to the moment.
 //
-// The moment lags behind the server's time so that all but one in fifty snapshots of the last
-// four seconds arrive in time; a single late one changes nothing. The lag grows at once when they
-// are later, and half of an excess is gone after 1.4 s. Meanwhile the moment advances at most a
-// quarter slower or a tenth faster than time; it never goes back (C4).
+// The moment lags far enough behind the server's time for all but one in fifty snapshots of the
+// last four seconds to arrive in time; a single late snapshot changes nothing. When more are
+// late the lag grows at once; when fewer are, half of the excess is gone after 1.4 s. Meanwhile
+// the moment runs at most a quarter slower or a tenth faster than time. It never goes back
+// (C4).
 func (s *Session) Render(now time.Duration) Moment {
 	if s.replica == nil {
 		return Moment{}
@@ -102,14 +103,14 @@ func (s *Session) Render(now time.Duration) Moment {
 // viewTick is one tick in the unit of view moments.
 const viewTick = 256
 
-// shownTick returns the moment of the newest Render in ticks. It is rounded down to the unit
-// of view moments, so that an input or a command names exactly what was drawn.
+// shownTick returns the moment of the newest Render in ticks. It is rounded down to a multiple
+// of 1/viewTick, so that an input or a command names exactly the moment that was drawn.
 func (t *timing) shownTick() float64 {
 	return math.Floor(max(t.clock.ticksIn(t.renderer.shown), 0)*viewTick) / viewTick
 }
 
-// viewMoment returns the moment of the newest Render relative to the tick of an input: 0 if
-// there is none, or if it is not before the tick.
+// viewMoment returns the moment of the newest Render relative to an input's tick. It is 0
+// before the first Render, or if the moment is not before the tick.
 func (t *timing) viewMoment(tick uint32) (back uint32, fraction uint8) {
 	if !t.renderer.on {
 		return 0, 0
@@ -123,8 +124,7 @@ func (t *timing) viewMoment(tick uint32) (back uint32, fraction uint8) {
 	return uint32(before), uint8((moment - whole) * viewTick)
 }
 
-// commandView returns the moment of the newest Render for a command, in 1/256 ticks: 0 if
-// there is none.
+// commandView returns the moment of the newest Render for a command, in 1/256 ticks; 0: none.
 func (t *timing) commandView() uint64 {
 	if !t.renderer.on {
 		return 0
@@ -136,31 +136,31 @@ const (
 	// maxDelay bounds how far in the past the moment is: computed bodies keep the states of the
 	// last second.
 	maxDelay = 500 * time.Millisecond
-	// While the delay changes, the moment advances slower by at most a slowShare of
-	// passing time, or faster by a fastShare. Running slow is more visible than
-	// running fast, but running out of snapshots stutters.
+	// While the delay changes, the moment runs slower by at most 1/slowShare of passing time,
+	// or faster by at most 1/fastShare. Slow motion is more visible than fast motion, but
+	// running out of snapshots stutters.
 	slowShare = 4
 	fastShare = 10
-	// burstShare is the inverse share of the interval between snapshots within which two arrive
-	// together.
+	// burstShare defines a burst: snapshots that arrive within 1/burstShare of the snapshot
+	// interval.
 	burstShare = 8
 )
 
-// renderer computes the moment to show. It lags behind the server's time by as long as
-// snapshots need to arrive, and never goes back (C4).
+// renderer computes the moment to show. It lags behind the server's time by the snapshots'
+// delay, and never goes back (C4).
 type renderer struct {
 	on      bool
 	resumed bool          // no snapshot has arrived since the session resumed
-	arrived time.Duration // when the newest snapshot did
+	arrived time.Duration // when the newest snapshot arrived
 	delay   allowance
 	shown   time.Duration // server time of the newest render
 	updated time.Duration
 }
 
-// addSnapshot records the arrival of the first snapshot of a tick. Until then the
-// snapshot before was the newest, and a render that lagged by less had no later state.
-// Late, lost and infrequent snapshots count alike. Those that arrive together, after a link
-// stood still, count as one: the first was the latest.
+// addSnapshot records the arrival of the first snapshot of a tick, and the delay that a render
+// needed to have this state in time: the server's time minus the tick of the snapshot before.
+// So late, lost and infrequent snapshots count alike. Snapshots that arrive in a burst, after a
+// stall of the link, count as one: the first was the latest.
 func (r *renderer) addSnapshot(now time.Duration, c *clock, before uint32) {
 	together := now-r.arrived < c.interval/burstShare
 	r.arrived = now
@@ -189,20 +189,20 @@ func (r *renderer) advanceTo(now time.Duration, c *clock) time.Duration {
 }
 
 const (
-	// allowanceSamples is how many delays an allowance looks back at most, and allowanceSpan how
-	// long, unless that has fewer than minOutlier.
+	// allowanceSamples bounds the delays that an allowance considers. allowanceSpan bounds
+	// their age, except for the newest minOutlier.
 	allowanceSamples = 128
 	allowanceSpan    = 4 * time.Second
 	// minOutlier is the least number of delays of which one may be an outlier.
 	minOutlier = 8
-	// allowanceFade is the time in which an allowance loses all of its excess, if it went on as it
-	// begins: half of it is gone after 1.4 s.
+	// allowanceFade is the time in which an allowance would lose its excess at the initial
+	// rate. The rate falls: half of the excess is gone after 1.4 s.
 	allowanceFade = 2 * time.Second
 )
 
-// allowance is the time to allow for a delay that varies, exceeded by one in fifty of the last
-// four seconds, and by one of eight or more. It grows at once, because too short a wait is
-// visible, and shrinks evenly: the moment then advances a little faster than time.
+// allowance is the time to allow for a varying delay. One in fifty delays of the last four
+// seconds may exceed it, or one of eight if there are few. It grows at once, because too short
+// a wait is visible, and shrinks smoothly: the moment then runs a little faster than time.
 type allowance struct {
 	value   time.Duration
 	updated time.Duration
@@ -224,7 +224,7 @@ func (a *allowance) addDelay(now, delay time.Duration) {
 	a.value = max(want, a.value-(a.value-want)*passed/allowanceFade)
 }
 
-// wantedAt returns the delay that the allowed share of the newest samples exceeds.
+// wantedAt returns the delay that only the allowed share of the newest samples exceeds.
 func (a *allowance) wantedAt(now time.Duration) time.Duration {
 	var largest [allowanceSamples/50 + 1]time.Duration // descending
 	n := 0

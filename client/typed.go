@@ -19,8 +19,8 @@ type Endpoint interface{ ownSession() *Session }
 func (s *Session) ownSession() *Session { return s }
 func (c *Client) ownSession() *Session  { return c.session }
 
-// Do asks the server to execute a command once; a Client sends it with the next Update. target is
-// zero for a command without one. On an error nothing was sent: it is ErrNotJoined,
+// Do asks the server to execute a command once; a Client sends it with the next Update. target
+// is zero for a command without one. On an error nothing was sent: the error is ErrNotJoined,
 // ErrTooManyCommands, or says what the schema lacks.
 func Do[Args any](to Endpoint, _ schema.DefinedCommand[Args], target bulk.Handle, args Args) (*Future, error) {
 	return to.ownSession().doTyped(target, args, nil)
@@ -35,14 +35,15 @@ func Ask[Args, Answer any](to Endpoint, _ schema.DefinedQuery[Args, Answer], tar
 	return &Query[Answer]{f}, nil
 }
 
-// DoValue is Do for programs that hold commands of any game: the schema declares the command with
-// the type of args, a struct or a pointer to one.
+// DoValue is Do for programs that handle commands of any game: the schema declares the command
+// with the type of args, a struct or a pointer to one.
 func (s *Session) DoValue(target bulk.Handle, args any) (*Future, error) {
 	return s.doTyped(target, args, nil)
 }
 
-// SetInput sets what the player holds down from now on, and sends it; see Session.SetRawInput. Of
-// several inputs in one tick the first is sent at once, and the last with the next tick's.
+// SetInput sets what the player holds down from now on, and sends it; see Session.SetRawInput.
+// Of several inputs in one tick the first is sent at once, and the last with the next tick's
+// input.
 func SetInput[Input any](c *Client, _ schema.DefinedInput[Input], input Input) (tick uint32, err error) {
 	held, ok := c.session.typed.held.(*Input)
 	if !ok {
@@ -59,8 +60,8 @@ type Query[Answer any] struct{ future *Future }
 // ID returns the number of the command.
 func (q *Query[Answer]) ID() uint32 { return q.future.ID() }
 
-// Poll returns the answer and the result, and false while there is none. The answer is
-// zero unless Result.Err is nil.
+// Poll returns the answer and the result, and false while there is none. The answer is zero
+// unless Result.Err is nil.
 func (q *Query[Answer]) Poll() (Answer, Result, bool) {
 	answer, _ := q.future.result.Answer.(Answer)
 	return answer, q.future.result, q.future.done
@@ -99,8 +100,8 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: message.Append(nil, &body)}, provisional, s.messages.Answers[i])
 }
 
-// readAnswer returns the struct that the answer to f holds, nil if the caller does not declare
-// one. The answer must be as the server's schema declares it.
+// readAnswer returns the struct that b, the answer to f, holds; nil if the caller declares no
+// answer. The answer must match the server's schema.
 func (f *Future) readAnswer(b []byte, served *rowschema.Messages) (any, error) {
 	answering := served.AnswerTo(f.name)
 	if answering == nil {
@@ -125,8 +126,8 @@ func (f *Future) readAnswer(b []byte, served *rowschema.Messages) (any, error) {
 }
 
 // SetInputValue is SetRawInput with an input of the type that the schema declares by
-// schema.DefineInput, a struct or a pointer to one. A pointer saves an allocation; the input
-// is copied.
+// schema.DefineInput, a struct or a pointer to one. A pointer saves an allocation; the input is
+// copied.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
 	m := s.messages.Input
 	if m == nil {
@@ -147,7 +148,8 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	return tick, nil
 }
 
-// SetInputValue is SetInput for programs that hold inputs of any game; see Session.SetInputValue.
+// SetInputValue is SetInput for programs that handle inputs of any game; see
+// Session.SetInputValue.
 func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 	now := c.now()
 	tick, err = c.session.SetInputValue(input, now)
@@ -155,7 +157,7 @@ func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 	return tick, err
 }
 
-// typedInput is memory to encode inputs in.
+// typedInput holds buffers for encoding inputs.
 type typedInput struct {
 	held        any // a pointer to the newest input of SetInput
 	body        rowschema.Payload

@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// receiveWelcome checks a Welcome in full before it applies it.
+// receiveWelcome checks a Welcome in full, then applies it.
 func (s *Session) receiveWelcome(body []byte) error {
 	m, err := wire.Parse[wire.Welcome](body)
 	switch {
@@ -36,12 +36,13 @@ func (s *Session) receiveWelcome(body []byte) error {
 	return s.applyWelcome(&m, l, kind)
 }
 
-// applyWelcome handles a checked Welcome. l is the layout of its schema. Callbacks for the entities of
-// the world or session before run first; the connection is not joined while they do, since the server
-// would take what they send for the old room's. One that closes the client ends the function.
+// applyWelcome applies a checked Welcome, whose schema has layout l. Callbacks for the entities
+// of the previous world or session run first. Meanwhile the connection is not joined, since the
+// server would attribute what they send to the old room. It returns early if a callback closes
+// the client.
 func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) error {
 	live := s.connection.isJoined()
-	var overtook []heldDatagram // the Welcome
+	var overtook []heldDatagram // arrived before the Welcome
 	if live {
 		overtook = s.replica.heldSince(m.Structure)
 		s.connection = moving
@@ -56,7 +57,7 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	} else if err := s.beginSession(m, l, overtook); err != nil {
 		return err
 	}
-	s.commands.endAll()       // of the room before; a lost connection has none
+	s.commands.endAll()       // of the previous room; a lost connection has none
 	if s.connection == lost { // a callback closed the client
 		return nil
 	}
@@ -70,7 +71,7 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	return s.replica.releaseHeld()
 }
 
-// resumeSession continues over another connection.
+// resumeSession continues the session over another connection.
 func (s *Session) resumeSession(m *wire.Welcome) {
 	s.provisional.resumeSession(m.Commands, m.Tick)
 	s.uplink.forgetSent()
@@ -100,8 +101,8 @@ func (s *Session) beginSession(m *wire.Welcome, l *layout, overtook []heldDatagr
 	return nil
 }
 
-// forgetWorld drops everything known of a world that is gone. Every handle is Stale, as in
-// a world without slots.
+// forgetWorld drops the replica of a world that is gone. Every handle is Stale, as in a world
+// without slots.
 func (s *Session) forgetWorld() {
 	if s.replica != nil {
 		s.replica.events.deliverRendered(math.MaxUint32)

@@ -6,5 +6,5 @@ const (
 	rowTime      = 60
 	recordTime   = 1000
 	roomTime     = 50_000 // of a Welcome that moves the session, and
-	schemaTime   = 100    // for each byte of its schema
+	schemaTime   = 100    // of each byte of its schema
 )
