@@ -15,13 +15,13 @@ type audits struct {
 	tracks   *tracks
 	budget   *work.Budget
 	stats    *Stats
-	diverged bool      // the newest audit failed, and the server was not asked for all states since
+	diverged bool      // an audit failed, and the server has not been asked for all states since
 	reported bool      // the replica knows that the bodies diverged
 	audited  []*track  // scratch
 	covered  []Audited // scratch
 }
 
-// checkAudit compares the audit of a complete snapshot with the bodies computed (P4).
+// checkAudit compares the audit of a complete snapshot with the computed bodies (P4).
 func (a *audits) checkAudit(s *snapshot) {
 	a.audited = a.audited[:0]
 	a.budget.Spend(lookTime * len(a.tracks.byIndex))
@@ -29,7 +29,7 @@ func (a *audits) checkAudit(s *snapshot) {
 	for _, e := range a.covered {
 		t := a.tracks.byIndex[e.Index]
 		if e.Tick > s.tick || t != nil && t.state == trackLost {
-			return // what the entity was at the tick is not known
+			return // the entity's state at that tick is unknown
 		}
 		if t != nil {
 			a.audited = append(a.audited, t)

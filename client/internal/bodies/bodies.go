@@ -1,7 +1,8 @@
-// Package bodies computes the motion of the bodies for which a server sends nothing while only
-// effects, gravity and the ground move them: PROTOCOL.md, section 11.7. The Replica that keeps
-// [Bodies] passes on each record and row, and each applied snapshot, up to whose tick all bodies
-// are computed. P1, P4 and C11, C12 are invariants of PROTOCOL.md and of package client.
+// Package bodies computes the motion of bodies that only effects, gravity and the ground move:
+// the server sends no rows for that motion (PROTOCOL.md, section 11.7). The Replica that keeps
+// [Bodies] passes on each record, row and applied snapshot. All bodies are computed up to the
+// newest snapshot's tick. P1 and P4 are invariants of PROTOCOL.md, C11 and C12 of package
+// client.
 package bodies
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Replica is the part of a replica that its Bodies read.
+// Replica is the part of a client's replica that its Bodies read.
 type Replica interface {
 	// IndexOf returns the index of an entity in view.
 	IndexOf(h bulk.Handle) (index uint32, inView bool)
@@ -25,37 +26,37 @@ type Replica interface {
 	Structure() uint32
 	// AppendAudited appends the entities in view that the audit of a snapshot covers.
 	AppendAudited(dst []Audited, seq uint32) []Audited
-	// Diverged is called for the first audit that fails after one that agreed.
+	// Diverged is called for the first failed audit after one that agreed.
 	Diverged(tick uint32, entities []bulk.Handle)
 }
 
 // Audited is an entity that an audit covers.
 type Audited struct {
 	Index uint32
-	Tick  uint32 // of the newest state received
+	Tick  uint32 // tick of the newest state received
 }
 
-// Bodies computes the bodies whose exact states the server sent, and what effects do to
-// them. All bodies are at the tick of the newest complete snapshot.
+// Bodies computes the bodies whose exact states the server sent, under their effects. All
+// bodies are at the tick of the newest complete snapshot.
 type Bodies struct {
 	replica     Replica
 	form        rowForm
 	restTicks   uint32
 	kinds       map[uint32]motion.Kind
-	declared    uint32 // kinds of the schema, which no record adds
-	maxKind     uint32 // highest number of a kind
+	declared    uint32 // number of kinds in the schema; records add others
+	maxKind     uint32 // highest kind number
 	tracks      tracks
 	effects     effects
 	computation *computation
 	snapshots   snapshots
 	audits      audits
-	ghosts      []*track // of entities that have gone, but lead
-	overrun     bool     // bodies are lost: Resync
+	ghosts      []*track // of entities that have left, but that effects still follow
+	overrun     bool     // bodies are lost until a Resync
 	budget      *work.Budget
 	stats       Stats
 }
 
-// Stats counts what was computed; see MotionStats of package client.
+// Stats counts the work of computing; see MotionStats of package client.
 type Stats struct {
 	Clean    int
 	Owed     uint64
@@ -73,26 +74,26 @@ type Config struct {
 	TickHz  int
 	Replica Replica
 	Budget  *work.Budget
-	Stats   Stats // to count on from
+	Stats   Stats // starting values of the counters
 }
 
 // Estimated times, in ns.
 const (
-	programTime  = 10_000 // of a Program, without its code
+	programTime  = 10_000 // of a Program, besides its code
 	codeTime     = 200    // of a byte of code
-	snapshotTime = 1000   // of a complete snapshot, without its ticks
-	tickTime     = 300    // of a tick, without bodies and effects
-	bodyTime     = 100    // of an awake body in a tick
+	snapshotTime = 1000   // of a complete snapshot, besides its ticks
+	tickTime     = 300    // of a tick, besides bodies and effects
+	bodyTime     = 100    // of an awake body per tick
 	reachTime    = 2      // of testing whether a body is in reach of an effect
-	effectTime   = 30     // of an effect in a tick
+	effectTime   = 30     // of an effect per tick
 	actTime      = 300    // more if the effect moves bodies in the tick
 	lookTime     = 5      // of reading any other item of a list
 
-	instructionTime = 3 // of an instruction in the program of an effect that is set
+	instructionTime = 3 // of an instruction in the program of an effect that a record sets
 )
 
 // New returns the bodies of a session, or an error if the server's schema does not say how they
-// move, or otherwise than package motion.
+// move, or contradicts package motion.
 func New(c Config) (*Bodies, error) {
 	s, form := c.Schema, schema.NewWithBody()
 	m, ok := s.Motion()
@@ -143,18 +144,18 @@ func (b *Bodies) Component() int { return b.form.component }
 // Offset returns the index in a row of the first value of the component body.
 func (b *Bodies) Offset() int { return b.form.offset }
 
-// Now returns the tick that bodies are computed up to, 0 before the first complete snapshot.
+// Now returns the tick up to which bodies are computed, 0 before the first complete snapshot.
 func (b *Bodies) Now() uint32 { return b.tracks.now }
 
-// Waiting returns how many bodies wait for a snapshot, computed ones included that have not
-// been dropped yet, for tests.
+// Waiting returns how many bodies wait for a snapshot, for tests. The count includes computed
+// bodies that are not dropped from the list yet.
 func (b *Bodies) Waiting() int { return len(b.tracks.waiting) }
 
-// StateLists returns how many bodies have lists of their past states, and how many lists are
-// spare, for tests.
+// StateLists returns how many bodies have a list of past states, and how many spare lists there
+// are, for tests.
 func (b *Bodies) StateLists() (used, spare int) { return b.tracks.stateLists() }
 
-// Stats returns what was computed.
+// Stats returns the counters.
 func (b *Bodies) Stats() Stats {
 	n := b.stats
 	n.Clean = b.tracks.count
@@ -169,17 +170,17 @@ func (b *Bodies) Bytes() int {
 // BytesOfNew returns the memory of one more body.
 func (b *Bodies) BytesOfNew() int { return b.tracks.bytesOfNew() }
 
-// NeedResync reports whether the server should send all states again: computed bodies differ from
-// the server's, or could not be computed in time.
+// NeedResync reports whether the server should send all states again: computed bodies differ
+// from the server's, or computing took too long.
 func (b *Bodies) NeedResync() bool { return b.overrun || b.audits.diverged }
 
-// NoteResync notes that the server was asked for all states.
+// NoteResync notes that the client has asked the server for all states.
 func (b *Bodies) NoteResync() { b.overrun, b.audits.diverged = false, false }
 
 // AddEntity makes room for an ordinary entity with the next index.
 func (b *Bodies) AddEntity() { b.tracks.addIndex() }
 
-// RemoveEntity removes the entity with an index, which the last one then has.
+// RemoveEntity removes the entity with an index, which the last entity then takes.
 func (b *Bodies) RemoveEntity(index uint32) {
 	b.makeOrdinary(index)
 	b.tracks.removeIndex(index)
@@ -201,7 +202,7 @@ func (b *Bodies) makeOrdinary(index uint32) {
 	b.ghosts = append(b.ghosts, t)
 }
 
-// Received is a newest state of an entity, from an Enter or a row.
+// Received is the newest state of an entity, from an Enter or a row.
 type Received struct {
 	Handle bulk.Handle
 	Kind   uint32
@@ -212,7 +213,7 @@ type Received struct {
 	Enter  bool            // earlier states are forgotten
 }
 
-// Receive applies a state that was received.
+// Receive applies a received state.
 func (b *Bodies) Receive(e Received) {
 	if e.Form == wire.Ordinary {
 		b.makeOrdinary(e.Index)
@@ -224,7 +225,7 @@ func (b *Bodies) Receive(e Received) {
 	b.giveExactState(e, stateOf(e.Body))
 }
 
-// giveExactState sets the state from which a body is computed next.
+// giveExactState sets the state from which a body is computed.
 func (b *Bodies) giveExactState(e Received, s motion.State) {
 	t := b.tracks.trackAt(e.Index)
 	enters := e.Enter || t == nil
@@ -239,8 +240,8 @@ func (b *Bodies) giveExactState(e Received, s motion.State) {
 	b.tracks.giveState(t, e.Tick, s)
 }
 
-// ApplySnapshot notes an applied snapshot, and computes all bodies up to the tick of a complete
-// one if that is the newest and all that are linked to it were applied.
+// ApplySnapshot notes an applied snapshot. If it completes the newest complete snapshot, with
+// all that are linked to it, all bodies are computed up to that tick.
 func (b *Bodies) ApplySnapshot(h *wire.StateHeader) {
 	b.snapshots.addSnapshot(h)
 	if s := b.snapshots.newestComplete(h.Seq, b.tracks.now); s != nil {
@@ -248,10 +249,10 @@ func (b *Bodies) ApplySnapshot(h *wire.StateHeader) {
 	}
 }
 
-// completeSnapshot computes all bodies up to the tick of a snapshot (P1), and checks its audit. If
-// the budget is spent, the bodies stay at the tick that they have reached, and a later snapshot
-// continues from there. Bodies more than a second behind stand still until the server sends their
-// states again.
+// completeSnapshot computes all bodies up to the tick of a snapshot (P1), and checks its audit.
+// If the budget is spent, the bodies stay at the tick that they have reached, and a later
+// snapshot continues from there. Bodies more than a second behind stand still until the server
+// sends their states again.
 func (b *Bodies) completeSnapshot(s *snapshot) {
 	if b.budget.Spent() {
 		b.stats.Behind++
@@ -281,8 +282,8 @@ func (b *Bodies) completeSnapshot(s *snapshot) {
 	}
 }
 
-// giveUpAt empties sim at a tick: all bodies stand still until the server sends their states
-// again.
+// giveUpAt empties sim and sets its tick: all bodies stand still until the server sends their
+// states again.
 func (b *Bodies) giveUpAt(tick uint32) {
 	b.stats.Overruns++
 	b.overrun = true

@@ -20,7 +20,7 @@ type computation struct {
 	writeLate func(number uint32, s motion.State)
 }
 
-// newComputation returns the computation of the bodies in x, which are none yet.
+// newComputation returns the computation of the bodies in x, which is still empty.
 func newComputation(p motion.Params, x *tracks, f *effects, budget *work.Budget, stats *Stats) *computation {
 	c := &computation{tracks: x, effects: f, maxBehind: uint32(p.TickHz), budget: budget, stats: stats, past: motion.NewSim(motion.New(p), 0)}
 	c.writeLate = func(number uint32, s motion.State) {
@@ -48,8 +48,8 @@ func (c *computation) loadProgram(p wire.Program, tick uint32) error {
 	return nil
 }
 
-// computeUntil computes all bodies up to a tick, or until the budget is spent. It returns false if
-// that leaves them too far behind, or if a tick takes too long.
+// computeUntil computes all bodies up to a tick, or until the budget is spent. It returns false
+// if that leaves them too far behind, or a tick takes too long.
 func (c *computation) computeUntil(tick uint32) (inTime bool) {
 	if c.tracks.now == 0 {
 		c.restartAt(tick)
@@ -57,7 +57,7 @@ func (c *computation) computeUntil(tick uint32) (inTime bool) {
 	return c.catchUpLate() && c.advanceTo(tick)
 }
 
-// restartAt empties sim at a tick.
+// restartAt empties sim and sets its tick.
 func (c *computation) restartAt(tick uint32) {
 	c.tracks.restartAt(tick)
 	for _, slot := range c.effects.used {
@@ -70,7 +70,7 @@ func (c *computation) restartAt(tick uint32) {
 }
 
 // advanceTo computes all bodies up to a tick, or until the budget is spent. It returns false if
-// that leaves them too far behind, or if a tick takes too long.
+// that leaves them too far behind, or a tick takes too long.
 func (c *computation) advanceTo(tick uint32) bool {
 	for c.tracks.now < tick {
 		if c.budget.Spent() {
@@ -93,8 +93,8 @@ func (c *computation) advanceTo(tick uint32) bool {
 	return true
 }
 
-// stepSim moves a sim by one tick. looked is the number of tracks and versions that were read for
-// it. It returns false if that takes too long.
+// stepSim moves a sim by one tick. looked is the number of tracks and versions read for the
+// tick. It returns false if the tick takes too long.
 func (c *computation) stepSim(m *motion.Sim, looked int) bool {
 	all, awake := m.Len()
 	load := tickTime + bodyTime*awake + reachTime*all*m.Effects() + effectTime*m.Effects() + lookTime*(len(c.tracks.waiting)+looked)
@@ -112,14 +112,15 @@ func (c *computation) stepSim(m *motion.Sim, looked int) bool {
 	return ok
 }
 
-// reinstallEffect replaces the effect on a slot, as it is now, in the sim of all bodies.
+// reinstallEffect replaces the effect on a slot in the sim of all bodies by its version in
+// force.
 func (c *computation) reinstallEffect(slot uint32) {
 	c.tracks.sim.EndEffect(slot, false)
 	c.installEffect(c.tracks.sim, slot, c.tracks.now)
 }
 
-// installEffect puts the effect on a slot, as it is after a tick, into a sim of that tick. It wakes
-// nothing.
+// installEffect puts the version in force after tick of the effect on a slot into a sim of that
+// tick. It wakes no body.
 func (c *computation) installEffect(m *motion.Sim, slot, tick uint32) {
 	v := c.effects.slots[slot].versionAfter(tick)
 	if v == nil {
@@ -129,7 +130,7 @@ func (c *computation) installEffect(m *motion.Sim, slot, tick uint32) {
 		c.setEffect(m, slot, v, false)
 		return
 	}
-	// The centre is still where the leader was before the tick.
+	// The effect's centre is still the leader's position before the tick.
 	leader := c.tracks.numbered[v.source.Leader]
 	before, after := c.tracks.stateAfter(leader, tick-1), c.tracks.stateAfter(leader, tick)
 	m.Put(leader.number, leader.kind, before)
@@ -145,8 +146,8 @@ func (c *computation) setEffect(m *motion.Sim, slot uint32, v *version, wake boo
 	}
 }
 
-// applyVersions applies the versions of effects from a tick on to a sim of the tick before. It returns
-// false if that takes too long.
+// applyVersions applies the effect versions that begin at tick to a sim of the tick before. It
+// returns false if that takes too long.
 func (c *computation) applyVersions(m *motion.Sim, slots []uint32, tick uint32) bool {
 	for _, slot := range slots {
 		versions := c.effects.slots[slot].versions

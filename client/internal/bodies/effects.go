@@ -10,15 +10,15 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// effects holds the effects that a session was sent, with their versions of the last maxBack+1
-// ticks: exact states may be that old.
+// effects holds the effects that the server sent the session, with their versions of the last
+// maxBack+1 ticks: exact states may be that old.
 type effects struct {
 	maxBack  uint32 // wire.MaxBack of the session
 	programs [wire.MaxPrograms]program
-	replaced []program // replaced ones that a version still uses
+	replaced []program // programs that were replaced, but that a version still uses
 	slots    []effect  // by slot
 	used     []uint32  // slots with versions
-	due      []uint32  // slots with a version that bodies have not been computed with
+	due      []uint32  // slots with a version that no computed tick includes yet
 	versions int       // in all slots
 	leaders  map[bulk.Handle]*leader
 	size     int // memory of programs, versions and leaders
@@ -26,8 +26,8 @@ type effects struct {
 
 // leader is an entity that effects follow.
 type leader struct {
-	versions int    // of the effects
-	ghost    *track // its body, if the entity has gone
+	versions int    // versions of effects that follow it
+	ghost    *track // its body, if the entity has left
 }
 
 type program struct {
@@ -37,11 +37,11 @@ type program struct {
 
 // effect is the tenant of a slot.
 type effect struct {
-	generation uint32 // newest known
+	generation uint32 // newest received
 	state      effectState
 	program    uint8
-	first      uint32 // of the newest record
-	last       uint32 // last tick, 0 for none
+	first      uint32 // first tick of the newest record
+	last       uint32 // last tick, 0 if unknown
 	versions   []version
 	used       bool // in effects.used
 	due        bool // in effects.due
@@ -56,26 +56,26 @@ const (
 	effectLeft
 )
 
-// version is an effect from a tick on.
+// version is the state of an effect from a tick on.
 type version struct {
 	from     uint32
-	gone     bool // there is no effect from then on
-	wakesOld bool // the version before wakes the bodies in its reach
-	wakesNew bool // this one does
-	applied  bool // bodies were computed with this version
+	gone     bool // the effect has ended
+	wakesOld bool // the previous version wakes the bodies in its reach
+	wakesNew bool // this version wakes the bodies in its reach
+	applied  bool // a computed tick includes this version
 	leader   bulk.Handle
 	source   motion.Source
 }
 
-// noNumber is the number of no body: an effect that follows it stays where it is.
+// noNumber is the number of no body: an effect that follows it stands still.
 const noNumber = 1<<32 - 1
 
 const (
 	bytesOfVersion = int(unsafe.Sizeof(version{}))
 	bytesOfVector  = int(unsafe.Sizeof(field.Vec4{}))
 	bytesOfLeader  = int(unsafe.Sizeof(leader{})) + 64 // with its entry in a map
-	// bytesOfProgram and bytesOfCode bound the memory of a loaded program, which keeps
-	// decoded instructions and bound kernels for each byte of its portable form.
+	// bytesOfProgram and bytesOfCode bound the memory of a loaded program: decoded instructions
+	// and bound kernels for each byte of its portable form.
 	bytesOfProgram = 4 << 10
 	bytesOfCode    = 24
 )
@@ -217,7 +217,7 @@ func (f *effects) appendVersion(slot uint32, v version) {
 	}
 }
 
-// dropSettled removes a slot from f.due once bodies were computed with all its versions.
+// dropSettled removes a slot from f.due once computed ticks include all its versions.
 func (f *effects) dropSettled() {
 	f.due = slices.DeleteFunc(f.due, func(slot uint32) bool {
 		e := &f.slots[slot]
@@ -226,7 +226,7 @@ func (f *effects) dropSettled() {
 	})
 }
 
-// forgetBefore forgets the versions and programs that no tick from oldest on needs.
+// forgetBefore forgets the versions and programs that ticks from oldest on do not need.
 func (f *effects) forgetBefore(oldest uint32) {
 	kept := f.used[:0]
 	for _, slot := range f.used {
@@ -296,7 +296,7 @@ func (f *effects) forgetReplaced() {
 	needed := map[*field.Program]bool{}
 	for _, slot := range f.used {
 		for _, v := range f.slots[slot].versions {
-			needed[v.source.Program] = true // nil if gone
+			needed[v.source.Program] = true // Program is nil if gone
 		}
 	}
 	f.replaced = slices.DeleteFunc(f.replaced, func(p program) bool {
@@ -311,7 +311,7 @@ func (f *effects) forgetReplaced() {
 // followsEntity reports whether the effect follows an entity.
 func (v *version) followsEntity() bool { return !v.gone && v.source.Path.Form == motion.Following }
 
-// bytes returns the memory of a version, with some of the list's spare capacity.
+// bytes returns the memory of a version, including its share of the list's spare capacity.
 func (v *version) bytes() int { return 2*bytesOfVersion + bytesOfVector*len(v.source.Params) }
 
 // versionAfter returns the version in force after tick, or nil.

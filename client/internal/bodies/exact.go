@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// ReadBody reads the exact part that follows a row. values are the row's; kind and mask are
-// its entity's.
+// ReadBody reads the exact part after a row. values are the row's; kind and mask are the
+// entity's.
 func (b *Bodies) ReadBody(r *bitio.Reader, form wire.Form, kind, mask uint32, values []uint32) (s wire.BodyState, err error) {
 	if err := b.CheckBody(kind, mask); err != nil {
 		return s, err
@@ -19,7 +19,7 @@ func (b *Bodies) ReadBody(r *bitio.Reader, form wire.Form, kind, mask uint32, va
 	return s, wire.Malformed(r.Err())
 }
 
-// MaxBack returns how many ticks before its message's tick an exact state may be.
+// MaxBack returns the most ticks by which an exact state may precede its message's tick.
 func (b *Bodies) MaxBack() uint32 { return b.effects.maxBack }
 
 // CheckBody checks that entities of a kind can have exact states.
@@ -33,13 +33,13 @@ func (b *Bodies) CheckBody(kind, mask uint32) error {
 	return nil
 }
 
-// Computes reports whether an entity's body is computed, or will be once the server has sent
+// Computes reports whether an entity's body is computed, or will be when the server has sent
 // its state again.
 func (b *Bodies) Computes(index uint32) bool { return b.tracks.trackAt(index) != nil }
 
-// Newest returns the newest state of an entity's body that was computed or received, and its
-// tick. It returns false for ordinary entities, and for bodies that stand still because the
-// client was out of time.
+// Newest returns the newest state of an entity's body, computed or received, and its tick. It
+// returns false for ordinary entities, and for bodies that stand still because computing took
+// too long.
 func (b *Bodies) Newest(index uint32) (s motion.State, tick uint32, ok bool) {
 	t := b.tracks.trackAt(index)
 	switch {
@@ -52,8 +52,8 @@ func (b *Bodies) Newest(index uint32) (s motion.State, tick uint32, ok bool) {
 }
 
 // At returns the state of an entity's body at a moment in ticks, extrapolated by at most
-// maxExtrapolate ticks, and the states of the ticks around it. It returns false for ordinary
-// entities.
+// maxExtrapolate ticks. from and to are the states of the ticks around the moment. It returns
+// false for ordinary entities.
 func (b *Bodies) At(index uint32, moment, maxExtrapolate float64) (s, from, to motion.State, ok bool) {
 	t := b.tracks.trackAt(index)
 	if t == nil {

@@ -35,7 +35,7 @@ func (b *Bodies) ApplyExtension(record wire.Record, tick uint32) error {
 	return nil
 }
 
-// checkLeader checks that the entity which an effect follows will be in view.
+// checkLeader checks that the entity that an effect follows will be in view.
 func (b *Bodies) checkLeader(p *wire.Path) error {
 	if p.Form == wire.PathFollowing && !b.replica.WillBeInView(p.Leader) {
 		return badMessage("an effect follows %v, which is not in view", p.Leader)

@@ -8,14 +8,14 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Fields are where a struct type has the position and the velocity of a body.
+// Fields are the offsets of a body's position and velocity in a struct type.
 type Fields struct{ position, velocity uintptr }
 
 // OwnFields are the fields of schema.Body.
 var OwnFields = &Fields{unsafe.Offsetof(schema.Body{}.Position), unsafe.Offsetof(schema.Body{}.Velocity)}
 
-// FieldsOf returns the fields of a component's struct type, or nil if the component is not the
-// body or its struct has other types.
+// FieldsOf returns the fields of a component's struct type. It returns nil if the component is
+// not the body, or the struct's fields have other types.
 func FieldsOf(component string, t reflect.Type) *Fields {
 	vector := reflect.TypeFor[[3]float32]()
 	if component != schema.BodyComponent {
@@ -32,13 +32,14 @@ func FieldsOf(component string, t reflect.Type) *Fields {
 	return &Fields{p.Offset, v.Offset}
 }
 
-// SetBody gives the struct at v the position and the velocity of s.
+// SetBody sets the position and the velocity of the struct at v to those in s.
 func (f *Fields) SetBody(v unsafe.Pointer, s *motion.State) {
 	*(*[3]float32)(unsafe.Add(v, f.position)) = s.Position.Array()
 	*(*[3]float32)(unsafe.Add(v, f.velocity)) = s.Velocity.Array()
 }
 
-// HasBody reports whether the struct at v has the position and the velocity of s, as numbers.
+// HasBody reports whether position and velocity of the struct at v equal those in s, as
+// numbers.
 func (f *Fields) HasBody(v unsafe.Pointer, s *motion.State) bool {
 	p, w := *(*[3]float32)(unsafe.Add(v, f.position)), *(*[3]float32)(unsafe.Add(v, f.velocity))
 	return motion.VecOf(p) == s.Position && motion.VecOf(w) == s.Velocity

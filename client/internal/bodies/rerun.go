@@ -1,8 +1,8 @@
 package bodies
 
-// catchUpLate advances the bodies that were given states of earlier ticks to the present tick, under
-// the effects of the ticks between. Other bodies keep their states (C12). It returns false if the
-// work takes too long.
+// catchUpLate advances bodies that received states of earlier ticks to the present tick, under
+// the effects of the ticks between. Other bodies keep their states (C12). It returns false if
+// that takes too long.
 func (c *computation) catchUpLate() bool {
 	c.late = c.late[:0]
 	for _, t := range c.tracks.waiting {
@@ -22,7 +22,7 @@ func (c *computation) catchUpLate() bool {
 	return true
 }
 
-// replaceLate installs the effects whose records arrived after their ticks were computed.
+// replaceLate installs the effects whose records arrived after their ticks had been computed.
 func (c *computation) replaceLate() {
 	for _, slot := range c.effects.due {
 		e, late := &c.effects.slots[slot], false
@@ -37,7 +37,7 @@ func (c *computation) replaceLate() {
 	}
 }
 
-// simulateLate computes c.late up to now and puts these bodies into sim.
+// simulateLate computes c.late up to now and puts those bodies into sim.
 func (c *computation) simulateLate() bool {
 	from := c.tracks.now
 	for _, t := range c.late {
@@ -74,7 +74,8 @@ func (c *computation) simulateLate() bool {
 	return true
 }
 
-// placeLate puts the bodies whose given state is of tick into past, and the leaders of effects.
+// placeLate puts the bodies whose received state is of tick, and the leaders of effects, into
+// past.
 func (c *computation) placeLate(tick uint32) {
 	for _, t := range c.late {
 		if t.at == tick {

@@ -9,20 +9,20 @@ import (
 
 // rowForm converts between exact states and the component body of rows.
 type rowForm struct {
-	component int                  // body
+	component int                  // number of the component body
 	offset    int                  // of its values in a row
-	alone     *rowschema.Component // body in a row of its own
+	alone     *rowschema.Component // the body in a row that has nothing else
 	body      schema.Body          // scratch
 	values    [6]uint32            // scratch: of body
 }
 
-// newRowForm returns the form of the rows of s. The schema form has the component body alone.
+// newRowForm returns the form of the rows of s. form is a schema with the component body alone.
 func newRowForm(s, form *schema.Schema) rowForm {
 	n, _ := s.ByName(schema.BodyComponent)
 	return rowForm{component: n, offset: s.Component(n).Offset, alone: rowschema.New(form).Component(0)}
 }
 
-// gridOf returns the numbers that the body in the values of a row stands for.
+// gridOf returns the numbers that the quantised body in a row stands for.
 func (f *rowForm) gridOf(values []uint32) (g wire.Grid) {
 	f.alone.Restore(values[f.offset:f.offset+len(f.values)], &f.body)
 	copy(g[:3], f.body.Position[:])

@@ -17,7 +17,7 @@ func (a *snapshots) addSnapshot(h *wire.StateHeader) {
 	a[h.Seq%64] = snapshot{h.Seq, h.Tick, h.Structure, h.Complete, h.Continued, h.Audited, h.Audit}
 }
 
-// findSnapshot returns the snapshot of a number, nil if it was not applied.
+// findSnapshot returns the snapshot with number seq, or nil if it was not applied.
 func (a *snapshots) findSnapshot(seq uint32) *snapshot {
 	if s := &a[seq%64]; s.seq == seq && seq != 0 {
 		return s
@@ -25,8 +25,8 @@ func (a *snapshots) findSnapshot(seq uint32) *snapshot {
 	return nil
 }
 
-// newestComplete returns the newest complete snapshot after a tick that snapshot seq completes, with
-// all that are linked to it, or nil.
+// newestComplete returns the newest complete snapshot after tick after that the arrival of seq
+// made usable: all snapshots linked to it were applied. It returns nil if there is none.
 func (a *snapshots) newestComplete(seq, after uint32) *snapshot {
 	last := seq
 	for a.findSnapshot(last+1) != nil && a.findSnapshot(last+1).continued {
@@ -40,7 +40,7 @@ func (a *snapshots) newestComplete(seq, after uint32) *snapshot {
 	return nil
 }
 
-// isLinked reports whether all snapshots that an applied one continues were applied.
+// isLinked reports whether all snapshots that an applied snapshot continues were applied.
 func (a *snapshots) isLinked(seq uint32) bool {
 	tick := a.findSnapshot(seq).tick
 	for s := a.findSnapshot(seq); s != nil && s.tick == tick; s = a.findSnapshot(seq) {

@@ -10,32 +10,32 @@ import (
 // track is the motion of an exact body: its states of the last ticks.
 type track struct {
 	// states holds the states of ticks first to last, by tick modulo its length; nil means that
-	// the body was base in all of them. After last nothing changed.
+	// the body had state base in all of them. The state has not changed after last.
 	states      []motion.State
 	first, last uint32
-	synced      uint32 // tick up to which these hold what tracks.changes does
-	slept       uint32 // newest tick in which it fell asleep
+	synced      uint32 // states include tracks.changes up to this tick
+	slept       uint32 // newest tick in which the body fell asleep
 	base        motion.State
 
 	number uint32 // in motion.Sim
 	kind   motion.KindID
 	handle bulk.Handle
 	at     uint32       // tick of given
-	given  motion.State // newest that the server sent
+	given  motion.State // newest state that the server sent
 	state  trackState
 }
 
-// trackState is how far a body has been computed.
+// trackState tells how far a body is computed.
 type trackState uint8
 
 const (
 	trackComputed trackState = iota // up to now
-	trackGiven                      // not yet from its given state
+	trackGiven                      // not yet computed from its given state
 	trackLate                       // being computed from a given state of an earlier tick
-	trackLost                       // not at all: the client was out of time
+	trackLost                       // not computed: computing took too long
 )
 
-// waits reports whether the body is still to be computed from its given state.
+// waits reports whether the body must still be computed from its given state.
 func (t *track) waits() bool { return t.state == trackGiven || t.state == trackLate }
 
 const (
@@ -45,7 +45,7 @@ const (
 	bytesOfLog   = bytesOfState + 3*4 // of a body in motion.Changes
 )
 
-// restartAt forgets all states but one.
+// restartAt replaces all states by one.
 func (t *track) restartAt(tick uint32, s motion.State) {
 	t.first, t.last, t.base = tick, tick, s
 	if t.states != nil {
@@ -64,7 +64,7 @@ func (t *track) stateAfter(tick uint32) motion.State {
 	return t.states[min(max(tick, t.first), t.last)%uint32(len(t.states))]
 }
 
-// recordState sets the state after a tick and forgets later ones. The track has a list.
+// recordState sets the state after a tick and forgets later ones. The track must have a list.
 func (t *track) recordState(tick uint32, s motion.State) {
 	keep := uint32(len(t.states))
 	if tick == t.last+1 {

@@ -6,25 +6,26 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// tracks holds the bodies that are computed: their present states in sim, and their states in the last ticks.
+// tracks holds the computed bodies: their present states in sim, and their states of the last
+// ticks.
 type tracks struct {
-	sim *motion.Sim // the bodies that are computed up to now
+	sim *motion.Sim // bodies computed up to now
 	now uint32      // tick of sim; 0: none
 
 	byIndex  []*track // by the entity's index in the replica; nil for ordinary entities
-	count    int      // of them that are not nil
-	numbered []*track // by number, with the leaders among ghosts
-	free     []uint32 // numbers
-	waiting  []*track // to be computed from their given state; some already are
+	count    int      // tracks in byIndex
+	numbered []*track // by number, including the leaders among ghosts
+	free     []uint32 // free numbers
+	waiting  []*track // tracks to be computed from their given state; some are computed already
 
 	// keep is the number of ticks whose states are kept: exact states may be MaxBack ticks old.
-	// Each takes 76 bytes of a moving body: 5 kB at 60 ticks a second, 76 kB at 1,000.
+	// A moving body needs 76 bytes per tick: 5 kB at 60 ticks a second, 76 kB at 1,000.
 	keep    uint32
 	changes []motion.Changes // of the ticks up to logged, by tick modulo keep
 	logged  uint32
-	lists   [][]motion.State // spare ones of tracks
-	listed  int              // tracks that have one
-	sweep   int              // index in numbered of the next track that may have slept for long
+	lists   [][]motion.State // spare lists of tracks
+	listed  int              // number of tracks with a list
+	sweep   int              // index in numbered of the next track to check for a long sleep
 }
 
 func newTracks(p motion.Params, keep uint32) tracks {
@@ -44,7 +45,7 @@ func (x *tracks) setTrack(index uint32, t *track) {
 	x.byIndex[index] = t
 }
 
-// removeIndex removes an ordinary entity, whose index the last entity then has.
+// removeIndex removes an ordinary entity, whose index the last entity then takes.
 func (x *tracks) removeIndex(index uint32) {
 	last := len(x.byIndex) - 1
 	x.byIndex[index] = x.byIndex[last]
@@ -52,14 +53,14 @@ func (x *tracks) removeIndex(index uint32) {
 	x.byIndex = x.byIndex[:last]
 }
 
-// bytesOfNew returns the memory of one more body. Its states count from the beginning, though
-// a body that sleeps has none: there are never more lists than there have been bodies.
+// bytesOfNew returns the memory of one more body. It includes a list of states, although a body
+// that sleeps has none: bodies never use more lists than were counted.
 func (x *tracks) bytesOfNew() int {
 	return bytesOfTrack + int(x.keep)*(bytesOfState+bytesOfLog) + 2*bytesOfRow + 4*8
 }
 
-// stateLists returns how many bodies have lists of their past states, and how many lists are
-// spare.
+// stateLists returns how many bodies have a list of past states, and how many spare lists there
+// are.
 func (x *tracks) stateLists() (used, spare int) {
 	for _, t := range x.numbered {
 		if t != nil && t.states != nil {
@@ -76,7 +77,7 @@ func (x *tracks) trackAt(index uint32) *track {
 	return x.byIndex[index]
 }
 
-// newTrack returns a track with a number of its own.
+// newTrack returns a track with an unused number.
 func (x *tracks) newTrack() *track {
 	t := &track{number: uint32(len(x.numbered))}
 	if n := len(x.free); n > 0 {
@@ -97,14 +98,14 @@ func (x *tracks) removeTrack(t *track) {
 	t.state = trackComputed
 }
 
-// restartTrack forgets all states of a track but one.
+// restartTrack replaces all states of a track by one.
 func (x *tracks) restartTrack(t *track, tick uint32, s motion.State) {
 	t.restartAt(tick, s)
 	t.synced = x.now
 	x.sim.Drop(t.number)
 }
 
-// giveState sets the state of a tick from which a track is computed next.
+// giveState sets the state and tick from which a track is computed.
 func (x *tracks) giveState(t *track, tick uint32, s motion.State) {
 	t.given, t.at = s, tick
 	if t.state == trackGiven {
@@ -117,15 +118,15 @@ func (x *tracks) giveState(t *track, tick uint32, s motion.State) {
 	x.waiting = append(x.waiting, t)
 }
 
-// minWaiting is the least length of waiting at which computed tracks are dropped from it.
+// minWaiting is the least length of waiting at which computed tracks are removed.
 const minWaiting = 64
 
-// dropComputed drops the computed tracks from waiting.
+// dropComputed removes the computed tracks from waiting.
 func (x *tracks) dropComputed() {
 	x.waiting = slices.DeleteFunc(x.waiting, func(t *track) bool { return !t.waits() })
 }
 
-// startFromGiven forgets the states of a body after its given one.
+// startFromGiven forgets a body's states after its given one.
 func (x *tracks) startFromGiven(t *track) {
 	x.syncTrack(t)
 	if !t.holdsOnlyGiven() {
@@ -159,15 +160,15 @@ func (x *tracks) placeWaiting() {
 	x.waiting = kept
 }
 
-// restartAt empties sim at a tick.
+// restartAt empties sim and sets its tick.
 func (x *tracks) restartAt(tick uint32) {
 	x.now = tick
 	x.sim.Reset(uint64(tick))
 }
 
-// openChanges returns the current tick's changes, and begins them if it has just begun. Changes are copied
-// into a body's own list only when its states are read: most never are, and writing every list
-// in each tick would miss the cache.
+// openChanges returns the changes of the current tick, and starts the record if the tick has
+// just begun. Changes are copied into a body's own list only when its states are read: most are
+// never read, and writing every list in each tick would miss the cache.
 func (x *tracks) openChanges() *motion.Changes {
 	c := &x.changes[x.now%x.keep]
 	if c.Tick() == uint64(x.now) {
@@ -175,7 +176,7 @@ func (x *tracks) openChanges() *motion.Changes {
 	}
 	for _, number := range c.Asleep() {
 		if t := x.numbered[number]; t != nil {
-			x.syncTrack(t) // c has its state of all ticks since
+			x.syncTrack(t) // c has its states of all ticks since
 		}
 	}
 	c.Reset(uint64(x.now))
@@ -183,7 +184,7 @@ func (x *tracks) openChanges() *motion.Changes {
 	return c
 }
 
-// logTick makes the tick that sim has computed the present one, and keeps its changes.
+// logTick makes the tick that sim has just computed the present one, and keeps its changes.
 func (x *tracks) logTick() {
 	x.now++
 	c := x.openChanges()
@@ -204,13 +205,13 @@ func (x *tracks) syncTrack(t *track) {
 		newest = t.slept
 	}
 	for n := uint64(max(next, oldest)); n <= uint64(newest); n++ {
-		tick := uint32(n) // newest may be the highest
+		tick := uint32(n) // tick newest+1 could overflow
 		c := &x.changes[tick%x.keep]
 		s, ok := c.State(t.number)
 		switch {
 		case !ok || c.Tick() != uint64(tick): // asleep
 		case tick == oldest && tick > next:
-			t.restartAt(tick, s) // before, it was awake in ticks that are not kept
+			t.restartAt(tick, s) // the body was awake in earlier ticks, which are not kept
 		default:
 			x.takeList(t)
 			t.recordState(tick, s)
@@ -243,7 +244,7 @@ func (x *tracks) takeList(t *track) {
 	t.states[t.last%x.keep] = t.base
 }
 
-// returnList takes the list of states from a track, which keeps only its last state.
+// returnList takes the list of states from a track, which keeps only the last state.
 func (x *tracks) returnList(t *track) {
 	if t.states == nil {
 		return
@@ -256,11 +257,12 @@ func (x *tracks) returnList(t *track) {
 	x.listed--
 }
 
-// sparePerSweep is the least number of tracks that a snapshot examines, and of spare lists kept.
+// sparePerSweep is the least number of tracks that a snapshot examines, and the least number of
+// spare lists kept.
 const sparePerSweep = 16
 
-// sweepStates takes the lists of bodies that have slept for as long as states are kept. It
-// examines an eighth of the tracks.
+// sweepStates takes the lists of bodies that have slept for keep ticks. It examines an eighth
+// of the tracks.
 func (x *tracks) sweepStates() {
 	if x.listed == 0 {
 		return

@@ -7,16 +7,16 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// MaxCompanions is how many members a Group has at most.
+// MaxCompanions bounds the members of a Group.
 const MaxCompanions = 16
 
-// Group is a set of companions of the controlled entity, whose states have one type.
+// Group is a set of companions of the controlled entity whose states have one type.
 type Group struct {
 	of      *Core
 	newRing func() (states Ring, number int)
 	secret  bool         // a component has owner-only fields
 	members []*Companion // in the order of SetMembers
-	leaving []*Companion // dropped by SetMembers not long ago, the oldest first
+	leaving []*Companion // recently dropped by SetMembers, oldest first
 	spare   []*Companion
 	next    []*Companion // scratch
 }
@@ -25,16 +25,16 @@ type Group struct {
 type Companion struct {
 	subject
 	number   int           // of its ring
-	compared uint32        // newest tick whose state of the server was
+	compared uint32        // newest tick whose server state was compared
 	dropped  bool          // no longer in the set, and not drawn since
-	left     time.Duration // when it was first drawn after it was dropped
+	left     time.Duration // when it was first drawn after leaving the set
 }
 
-// Slot is where the state of a member is.
+// Slot is the place of a member's state.
 type Slot struct {
 	Handle bulk.Handle
-	Ring   int // its number
-	Slot   int // in the ring
+	Ring   int // ring number
+	Slot   int // slot in the ring
 }
 
 // AddGroup adds an empty group. newRing makes another ring for it and returns its number.
@@ -64,8 +64,8 @@ func (g *Group) newCompanion() (*Companion, error) {
 	return &Companion{subject: s, number: number}, nil
 }
 
-// SteppingAt returns the state of member i at the tick of the step function's call, and false
-// outside of the call and behind the last member.
+// SteppingAt returns the state of member i at the tick of the step function's call. It returns
+// false outside the call, and for i beyond the last member.
 func (g *Group) SteppingAt(i int) (s Slot, ok bool) {
 	if g.of.stepping == 0 || i >= len(g.members) {
 		return s, false
@@ -99,7 +99,7 @@ func (g *Group) Newest(h bulk.Handle) (s Slot, ok bool) {
 	return Slot{c.handle, c.number, scratch}, true
 }
 
-// Draw returns the state to draw of an entity that is a member or was one a moment ago.
+// Draw returns the state to draw of a member or of a recently dropped one.
 func (g *Group) Draw(h bulk.Handle, m Moment) (s Slot, ok bool) {
 	if c := g.findIn(g.members, h); c != nil && c.drawMember(m) {
 		return Slot{c.handle, c.number, scratch}, true
@@ -134,8 +134,8 @@ func (g *Group) findIn(list []*Companion, h bulk.Handle) *Companion {
 }
 
 // SetMembers replaces the members by the first MaxCompanions of handles that can be predicted.
-// Entities that stay members keep their predicted states. It does nothing in the step function and
-// while nothing is predicted.
+// Entities that stay members keep their predicted states. It does nothing in the step function
+// and while nothing is predicted.
 func (g *Group) SetMembers(handles []bulk.Handle) {
 	p := g.of
 	if p.phase != running || p.stepping != 0 {
@@ -186,7 +186,7 @@ func (g *Group) prepareMember(h bulk.Handle) *Companion {
 	if len(g.spare) == 0 {
 		c, err := g.newCompanion()
 		if err != nil {
-			return nil // not possible: AddGroup has made one
+			return nil // cannot fail: AddGroup has made one
 		}
 		g.spare = append(g.spare, c)
 	}
@@ -205,7 +205,7 @@ func (g *Group) prepareMember(h bulk.Handle) *Companion {
 	return c
 }
 
-// letGo moves a companion to the leaving ones if it was drawn, otherwise to the spare ones.
+// letGo moves a companion to the leaving list if it was drawn, otherwise to the spare list.
 func (g *Group) letGo(c *Companion) {
 	if !c.blend.on {
 		g.spare = append(g.spare, c)
@@ -255,7 +255,7 @@ func (p *Core) dropCompanions() {
 	p.listSubjects()
 }
 
-// subjects are entities that are predicted together.
+// subjects are the entities that are predicted together.
 type subjects []*subject
 
 func (l subjects) copyStates(to, from int) {
@@ -264,14 +264,14 @@ func (l subjects) copyStates(to, from int) {
 	}
 }
 
-// keepDrawn keeps what is drawn, ahead of a correction.
+// keepDrawn keeps the drawn states, before a correction.
 func (l subjects) keepDrawn() {
 	for _, s := range l {
 		s.keepDrawn()
 	}
 }
 
-// blendFromDrawn blends a correction.
+// blendFromDrawn blends from the drawn states to the corrected ones.
 func (l subjects) blendFromDrawn() {
 	for _, s := range l {
 		s.blendFromDrawn()
@@ -288,8 +288,8 @@ func (p *Core) listSubjects() {
 	}
 }
 
-// drawMember writes the state to draw to the scratch slot. The first one is where Component.At shows
-// the entity.
+// drawMember writes the state to draw to the scratch slot. The first drawn state equals
+// Component.At's.
 func (c *Companion) drawMember(m Moment) bool {
 	e := c.of.session.Entity(c.handle)
 	if !c.blend.on && e != nil {
@@ -301,8 +301,8 @@ func (c *Companion) drawMember(m Moment) bool {
 	return c.drawToScratch(m)
 }
 
-// drawLeaving writes the state to draw of a dropped companion to the scratch slot, and returns
-// false once it is the state that Component.At shows.
+// drawLeaving writes the state to draw of a dropped companion to the scratch slot. It returns
+// false once that state equals Component.At's.
 func (c *Companion) drawLeaving(m Moment) bool {
 	e := c.of.session.Entity(c.handle)
 	if e == nil || !c.dropped && m.Now-c.left >= leavingTime {
@@ -321,5 +321,6 @@ func (c *Companion) drawLeaving(m Moment) bool {
 	return true
 }
 
-// leavingTime is how long a dropped companion is blended; then 1/4000 of the way back is left.
+// leavingTime is how long a dropped companion is blended; after it 1/4000 of the difference
+// remains.
 const leavingTime = 12 * blendHalfLife

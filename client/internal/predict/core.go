@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// MaxPredicted is how long the predicted ticks may last that are unconfirmed; see package
+	// MaxPredicted bounds the time that unconfirmed predicted ticks may span; see package
 	// client.
 	MaxPredicted = 3 * time.Second
 	// DefaultSnap is the Snap of a game that sets none.
@@ -36,18 +36,18 @@ type Config struct {
 	Budget  *work.Budget
 	Snap    float64
 	Undo    func(tick uint32, key uint64)
-	States  Ring // of the controlled entity
+	States  Ring // states of the controlled entity
 	Inputs  Ring
 	// Step calls the step function for a tick with a slot of States and one of Inputs.
 	Step     func(tick uint32, state, input int)
 	StepName string
 }
 
-// Core is the part of a Prediction that does not depend on its types.
+// Core is the part of a Prediction that does not depend on the game's types.
 //
-// The rings hold the states of ticks confirmed to newest, and the inputs of the ticks after
-// confirmed. An input counts from its tick on until the next one (C6). window is the size of the
-// rings in ticks: the confirmed one and as many as MaxPredicted lasts.
+// The rings hold the states of ticks confirmed to newest, and the inputs of later ticks. An
+// input holds from its tick until the next input (C6). window is the size of the rings in
+// ticks: the confirmed tick and the ticks of MaxPredicted.
 type Core struct {
 	subject // the controlled entity
 	config  Config
@@ -64,25 +64,25 @@ type Core struct {
 	confirmed uint32 // newest tick whose state the server has sent
 	newest    uint32 // newest tick predicted
 	inputs    inputRing
-	applied   uint32 // newest input that the server is known to have applied by the confirmed tick
+	applied   uint32 // newest input that the server had certainly applied at the confirmed tick
 	lostInput uint32 // newest input when the connection broke
-	stepping  uint32 // tick of the step function's call; 0: not in it
+	stepping  uint32 // tick of the step function's call; 0: no call
 
 	guess   guess
 	effects reportedEffects
 	stats   Stats
 }
 
-// phase says whether a Core predicts.
+// phase tells whether a Core predicts.
 type phase uint8
 
 const (
 	stopped phase = iota // nothing: the entity is not controlled, not in view, or lacks a component
 	running
-	paused // nothing new until the next state: the connection is lost
+	paused // no new ticks until the next state: the connection is lost
 )
 
-// Stats counts what a Core did; see PredictionStats of package client.
+// Stats counts the work of a Core; see PredictionStats of package client.
 type Stats struct {
 	Predicted uint32
 	Confirmed uint32
@@ -97,7 +97,7 @@ type Stats struct {
 // StepError is the panic of a step function; see StepError of package client.
 type StepError struct {
 	Step  string // the function's name
-	Tick  uint32 // that it was called for
+	Tick  uint32 // tick of the call
 	Value any    // of the panic
 	Stack []byte
 }
@@ -115,8 +115,8 @@ func New(c Config) (*Core, error) {
 	return p, nil
 }
 
-// Newest returns the slot of the newest predicted state, for game rules, and false while nothing
-// is predicted.
+// Newest returns the slot of the newest predicted state, for game rules. It returns false while
+// nothing is predicted.
 func (p *Core) Newest() (slot int, ok bool) {
 	if p.phase == stopped {
 		return 0, false
@@ -128,7 +128,7 @@ func (p *Core) Newest() (slot int, ok bool) {
 // Draw returns the slot of the state to draw, and false while nothing is predicted.
 func (p *Core) Draw(m Moment) (slot int, ok bool) { return scratch, p.drawToScratch(m) }
 
-// Failed returns the panic of the step function, if it has.
+// Failed returns the panic of the step function, nil if there was none.
 func (p *Core) Failed() *StepError { return p.failed }
 
 // Stats returns the counters since New.
@@ -157,13 +157,13 @@ func (p *Core) AddInput(tick uint32, body *rowschema.Payload) {
 	case p.failed != nil || p.stepping != 0:
 		return
 	case p.phase == running && tick <= p.confirmed:
-		return // the server has gone past it
+		return // the server is beyond that tick
 	case p.phase == running && tick >= p.confirmed+p.window:
 		p.stats.Stalled++
 		return
 	}
 	if err := p.inputs.recordInput(tick, body); err != nil {
-		return // not possible: body is of the message
+		return // cannot fail: body is of the message
 	}
 	if p.phase == running {
 		p.truncateAfter(tick)
@@ -180,8 +180,8 @@ func (p *Core) truncateAfter(tick uint32) {
 	}
 }
 
-// SyncWithServer compares the prediction with the newest state of the server. It is called after
-// everything that the session has received.
+// SyncWithServer compares the prediction with the newest state of the server. It is called
+// after everything that the session has received is applied.
 func (p *Core) SyncWithServer() {
 	if p.stepping != 0 {
 		return
@@ -194,7 +194,7 @@ func (p *Core) SyncWithServer() {
 	p.dropGone()
 	if e != nil {
 		switch tick := p.knownTick(e); {
-		case tick > math.MaxUint32-2*p.window: // no later tick can be predicted
+		case tick > math.MaxUint32-2*p.window: // no further tick can be predicted
 			p.stopPredicting()
 		case p.phase == stopped:
 			p.startAt(e, tick)
@@ -233,7 +233,7 @@ func (p *Core) stopPredicting() {
 	}
 }
 
-// Renew drops everything at the start of a new session, whose tick rate is 0 if it is unknown.
+// Renew drops everything at the start of a new session. A tickHz of 0 is unknown.
 func (p *Core) Renew(tickHz int) {
 	p.stopPredicting()
 	p.inputs.dropAll()
@@ -243,7 +243,7 @@ func (p *Core) Renew(tickHz int) {
 	}
 }
 
-// resizeRings makes the rings long enough for a tick rate, while nothing is predicted.
+// resizeRings makes the rings long enough for a tick rate. Nothing may be predicted.
 func (p *Core) resizeRings(tickHz int) {
 	window := uint32(MaxPredicted*time.Duration(min(tickHz, maxTickHz))/time.Second) + 1
 	if window == p.window {
@@ -255,7 +255,7 @@ func (p *Core) resizeRings(tickHz int) {
 	p.effects.resizeSlots(slots)
 	p.resizeStates(slots)
 	for _, g := range p.groups {
-		for _, c := range g.spare { // all
+		for _, c := range g.spare { // all companions are spare now
 			c.resizeStates(slots)
 		}
 		p.config.Budget.Spend(slotTime * slots * len(g.spare))
@@ -265,8 +265,8 @@ func (p *Core) resizeRings(tickHz int) {
 
 func (p *Core) slotOf(tick uint32) int { return ringSlot + int(tick%p.window) }
 
-// Pause keeps the predicted state as it is until the session has resumed and received a
-// state. Inputs are recorded meanwhile: the newest are sent when it resumes.
+// Pause freezes the predicted state until the session has resumed and received a state. Inputs
+// are still recorded: the newest are sent when the session resumes.
 func (p *Core) Pause() {
 	if p.phase == running {
 		p.phase = paused
@@ -274,8 +274,8 @@ func (p *Core) Pause() {
 	p.lostInput = p.inputs.newest
 }
 
-// resumeAt drops the inputs that were under way when the connection broke, or are too late at
-// tick. The server holds the newest that it has applied.
+// resumeAt drops the inputs that were under way when the connection broke or are too late at
+// tick. The server keeps using the newest input that it has applied.
 func (p *Core) resumeAt(tick uint32) {
 	applied := p.session.AppliedInput()
 	p.inputs.dropRange(applied+1, max(p.lostInput, tick))
@@ -289,7 +289,7 @@ func (p *Core) targetTick() uint32 {
 	return max(p.confirmed, min(p.inputs.newest, p.confirmed+p.window-1))
 }
 
-// predictTicks predicts the ticks from a tick whose predecessor has a state.
+// predictTicks predicts the ticks from from to to. The tick before from must have a state.
 func (p *Core) predictTicks(from, to uint32) {
 	if from > to || p.failed != nil {
 		return
@@ -312,7 +312,7 @@ func (p *Core) predictTicks(from, to uint32) {
 	}
 }
 
-// predictTick predicts a tick with the input of a slot.
+// predictTick predicts a tick with the input in a slot.
 func (p *Core) predictTick(t uint32, input int) {
 	if t <= p.newest {
 		p.stats.Replayed++

@@ -10,14 +10,14 @@ import (
 // blendHalfLife is the time after which half of a misprediction is still drawn.
 const blendHalfLife = 80 * time.Millisecond
 
-// blend is the difference between what is drawn and what is predicted. It shrinks with
-// time and never reaches the states (C10).
+// blend is the difference between the drawn and the predicted state. It shrinks with time and
+// never reaches the states (C10).
 type blend struct {
 	offset []float64
-	way    []float64     // scratch: of one offset
+	way    []float64     // scratch: a single offset
 	on     bool          // something was drawn
-	tick   float64       // the tick last drawn
-	at     time.Duration // when
+	tick   float64       // tick last drawn
+	at     time.Duration // when tick was drawn
 }
 
 func (b *blend) resetOffset() {
@@ -34,7 +34,8 @@ func (s *subject) drawToScratch(m Moment) bool {
 	b, tick := &s.blend, p.drawnTick(m)
 	if b.on {
 		passed := b.fadeOffset(m.Now)
-		// Time passes evenly, but inputs may be made for later or earlier ticks than before.
+		// Time passes evenly, but an input may be made for a later or earlier tick than
+		// expected.
 		if even := b.tick + p.session.Ticks(passed); even != tick {
 			s.interpolateAt(even)
 			s.states.copyValue(older, scratch)
@@ -49,7 +50,7 @@ func (s *subject) drawToScratch(m Moment) bool {
 	return true
 }
 
-// drawnTick returns the tick that is drawn at m, with fractions.
+// drawnTick returns the tick to draw at m, with a fraction.
 func (p *Core) drawnTick(m Moment) float64 {
 	if m.InputTick == 0 { // the server's time is unknown
 		return float64(p.newest)
@@ -57,7 +58,7 @@ func (p *Core) drawnTick(m Moment) float64 {
 	return m.InputTick
 }
 
-// fadeOffset lets the offset shrink until now, and returns how long that is.
+// fadeOffset shrinks the offset by the time until now, and returns that time.
 func (b *blend) fadeOffset(now time.Duration) (passed time.Duration) {
 	passed = max(now-b.at, 0)
 	share := math.Exp2(-float64(passed) / float64(blendHalfLife))
@@ -75,7 +76,7 @@ func (s *subject) moveByOffset() {
 	}
 }
 
-// interpolateAt writes the state at a tick with fractions to the scratch slot.
+// interpolateAt writes the state at a fractional tick to the scratch slot.
 func (s *subject) interpolateAt(tick float64) {
 	tick = min(max(tick, float64(s.of.confirmed)), float64(s.of.newest))
 	from := uint32(tick)
@@ -95,13 +96,13 @@ func (s *subject) interpolateAt(tick float64) {
 	}
 }
 
-// keepDrawn copies what is drawn to the older slot, ahead of a correction.
+// keepDrawn copies the drawn state to the older slot, before a correction.
 func (s *subject) keepDrawn() {
 	s.interpolateAt(s.blend.tick)
 	s.states.copyValue(older, scratch)
 }
 
-// blendFromDrawn adds the way from the corrected state to what keepDrawn has copied to the offset.
+// blendFromDrawn adds the difference between the drawn and the corrected state to the offset.
 func (s *subject) blendFromDrawn() {
 	if s.of.phase != stopped && s.blend.on {
 		s.interpolateAt(s.blend.tick)
@@ -109,8 +110,8 @@ func (s *subject) blendFromDrawn() {
 	}
 }
 
-// addOffset adds the way from the scratch slot to the older slot to the offset, so that
-// both look alike.
+// addOffset adds the difference between the older slot and the scratch slot to the offset, so
+// that the drawn state does not change.
 func (s *subject) addOffset() {
 	for i := range s.parts {
 		c := &s.parts[i]
@@ -123,8 +124,8 @@ func (s *subject) addOffset() {
 	}
 }
 
-// limitOffset makes the spans of an offset 0 that are too long to be blended, and turns go the
-// shorter way.
+// limitOffset sets the spans of an offset to 0 that are too long to blend, and makes rotations
+// take the shorter way.
 func (s *subject) limitOffset(spans []rowschema.Span, offset []float64) {
 	for _, span := range spans {
 		v := offset[span.First : span.First+span.Count]

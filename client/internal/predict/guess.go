@@ -5,27 +5,28 @@ import (
 	"slices"
 )
 
-// A search for the inputs that the server stepped with takes minTrials steps, or as many as
-// trialsPerTick allows for the ticks searched, but at most maxTrials.
+// A search for the server's inputs takes minTrials steps, or trialsPerTick for each tick
+// searched if that is more, but at most maxTrials.
 const (
 	minTrials     = 1024
 	maxTrials     = 4096
 	trialsPerTick = 16
 )
 
-// guess is a search for the inputs that the server stepped with. A snapshot names the newest input
-// that the server had applied, but neither the inputs that it missed before nor the ticks at which
-// it applied late ones.
+// guess is a search for the inputs with which the server stepped. A snapshot names the newest
+// input that the server had applied. It names neither the missed inputs nor the ticks at which
+// the server applied late ones.
 type guess struct {
-	from   []uint32 // the inputs that it may have applied, by falling ticks
+	from   []uint32 // inputs that the server may have applied, by descending ticks
 	inputs []uint32 // one for each tick after the confirmed one
-	trials int      // left
-	trying bool     // steps have no effects
+	trials int      // steps left
+	trying bool     // steps have no effects during the search
 }
 
-// explainByInputs searches inputs, some missed or applied late, with which the step function gives
-// the server's state at tick, and predicts up to tick with them: the state then keeps its full
-// precision. If none do, it predicts as if all inputs that the server had applied had been in time.
+// explainByInputs searches for inputs, some missed or applied late, with which the step
+// function gives the server's state at tick. It predicts up to tick with them, so that the
+// state keeps its full precision. If it finds none, it predicts as if every input that the
+// server had applied had been in time.
 func (p *Core) explainByInputs(judged judgements, tick uint32) bool {
 	g := &p.guess
 	g.from, g.inputs, g.trials = g.from[:0], g.inputs[:0], int(min(max(minTrials, trialsPerTick*(tick-p.confirmed)), maxTrials))
@@ -51,8 +52,8 @@ func (p *Core) explainByInputs(judged judgements, tick uint32) bool {
 	return found && p.failed == nil
 }
 
-// searchInputs tries the inputs for ticks t to tick. oldest is the oldest input that the server may
-// hold. An input is never applied before its tick, nor after a newer one.
+// searchInputs tries the inputs for ticks t to tick. oldest is the oldest input that the server
+// may use. The server never applies an input before its tick, or after a newer one.
 func (p *Core) searchInputs(judged judgements, t, tick, oldest uint32) bool {
 	g, isNewest, newestInput := &p.guess, tick == p.session.Tick(), p.session.AppliedInput()
 	for _, input := range g.from {
@@ -78,7 +79,7 @@ func (p *Core) tryInput(t, input uint32) {
 	p.callStep(t, p.inputs.slotOfInput(input))
 }
 
-// predictByGuess predicts up to tick with the inputs that were found.
+// predictByGuess predicts up to tick with the inputs found.
 func (p *Core) predictByGuess(tick uint32, found bool) {
 	defer p.recoverStep()
 	g := &p.guess

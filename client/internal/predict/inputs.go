@@ -2,7 +2,7 @@ package predict
 
 import "github.com/worldd/worldd/internal/rowschema"
 
-// inputRing holds the newest inputs by their ticks, and the input held at the confirmed tick.
+// inputRing holds the newest inputs by tick, and the input in force at the confirmed tick.
 type inputRing struct {
 	message *rowschema.Message
 	values  Ring
@@ -47,13 +47,13 @@ func (r *inputRing) dropRange(first, last uint32) {
 	}
 }
 
-// dropAll drops the recorded inputs.
+// dropAll drops all recorded inputs.
 func (r *inputRing) dropAll() {
 	clear(r.ticks)
 	r.newest = 0
 }
 
-// newestUntil returns the newest recorded tick up to tick, 0 if there is none.
+// newestUntil returns the newest recorded tick not after tick, 0 if there is none.
 func (r *inputRing) newestUntil(tick uint32) uint32 {
 	newest := uint32(0)
 	for _, t := range r.ticks {
@@ -64,7 +64,7 @@ func (r *inputRing) newestUntil(tick uint32) uint32 {
 	return newest
 }
 
-// holdInput makes the recorded input for a tick the held one; 0 is none.
+// holdInput copies the recorded input for a tick to heldSlot; tick 0 is none.
 func (r *inputRing) holdInput(tick uint32) {
 	r.held = tick
 	if tick == 0 {
@@ -74,7 +74,7 @@ func (r *inputRing) holdInput(tick uint32) {
 	}
 }
 
-// slotOfInput returns the slot of the input for a tick, which is recorded or held.
+// slotOfInput returns the slot of the input for a tick, which must be recorded or held.
 func (r *inputRing) slotOfInput(tick uint32) int {
 	if tick != 0 && r.hasInput(tick) {
 		return r.slotOf(tick)

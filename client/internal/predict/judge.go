@@ -1,12 +1,12 @@
 package predict
 
-// judgement is a subject whose state on the server is known at the tick to confirm.
+// judgement is a subject whose server state is known at the tick to confirm.
 type judgement struct {
 	*subject
 	entity Entity
 }
 
-// knownTick returns the newest tick at which the server's state of any subject is known.
+// knownTick returns the newest tick at which the server state of any subject is known.
 func (p *Core) knownTick(e Entity) uint32 {
 	tick := p.session.KnownUntil(e)
 	for _, g := range p.groups {
@@ -19,7 +19,8 @@ func (p *Core) knownTick(e Entity) uint32 {
 
 type judgements []judgement
 
-// matchStates reports whether the predicted states in a slot quantise to the server's within a step.
+// matchStates reports whether the predicted states in a slot quantise to the server's, to
+// within a step.
 func (l judgements) matchStates(slot int) bool {
 	for _, j := range l {
 		if !j.matchesNewest(j.entity, slot) {
@@ -29,8 +30,8 @@ func (l judgements) matchStates(slot int) bool {
 	return true
 }
 
-// equalStates reports whether the predicted states in a slot quantise to the server's, and have the
-// bits of exact bodies.
+// equalStates reports whether the predicted states in a slot quantise to the server's, and
+// exact bodies have the same bits.
 func (l judgements) equalStates(slot int) bool {
 	for _, j := range l {
 		if !j.equalsNewest(j.entity, slot) {
@@ -40,8 +41,8 @@ func (l judgements) equalStates(slot int) bool {
 	return true
 }
 
-// judgeAt returns the subjects whose state on the server is known at tick. The others stay as
-// predicted until their states arrive.
+// judgeAt returns the subjects whose server state is known at tick. The others keep their
+// predictions until their states arrive.
 func (p *Core) judgeAt(e Entity, tick uint32) judgements {
 	p.judgements = p.judgements[:0]
 	if p.session.KnownUntil(e) >= tick {
@@ -73,7 +74,7 @@ func (p *Core) judgeAll(e Entity) judgements {
 // prediction if they differ (C7).
 func (p *Core) confirmTick(e Entity, tick uint32) {
 	if p.phase != paused && tick > p.newest && tick-p.confirmed < p.window {
-		p.predictTicks(p.newest+1, tick) // the game makes no inputs, and the server holds the last one
+		p.predictTicks(p.newest+1, tick) // the game makes no inputs, and the server repeats the last one
 	}
 	judged := p.judgeAt(e, tick)
 	known := tick <= p.newest && p.phase == running
@@ -131,14 +132,15 @@ func (p *Core) acceptTick(tick uint32) {
 	p.newest = max(p.newest, tick)
 }
 
-// reviseUntil compares the companions whose states arrived after their tick, at most last, was
-// confirmed or passed over, and predicts again from there if they differ.
+// reviseUntil compares the companions whose states arrived only after their tick was confirmed
+// or skipped; the tick may be at most last. If a companion differs, it predicts again from that
+// tick.
 func (p *Core) reviseUntil(last uint32) {
 	if p.phase == paused {
 		return
 	}
 	for _, g := range p.groups {
-		for i := 0; i < len(g.members); i++ { // a step that panics empties it
+		for i := 0; i < len(g.members); i++ { // a panic in a step empties the group
 			c := g.members[i]
 			e := g.entityOf(c)
 			tick := p.session.OtherKnownUntil(e)
@@ -161,14 +163,14 @@ func (p *Core) reviseUntil(last uint32) {
 	}
 }
 
-// predictAgain predicts all ticks again after keepDrawn.
+// predictAgain predicts all ticks again. keepDrawn must have been called before.
 func (p *Core) predictAgain() {
 	p.truncateAfter(p.targetTick())
 	p.predictTicks(p.confirmed+1, p.targetTick())
 	p.subjects.blendFromDrawn()
 }
 
-// Recorrect corrects the confirmed tick by its own state, for tests of what that costs.
+// Recorrect corrects the confirmed tick by its own state, for tests that measure the cost.
 func (p *Core) Recorrect() {
 	p.subjects.keepDrawn()
 	p.predictAgain()

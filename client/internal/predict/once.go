@@ -2,12 +2,12 @@ package predict
 
 import "github.com/worldd/worldd/internal/invariants"
 
-// MaxOnce is how many effects a tick may have.
+// MaxOnce bounds the effects of a tick.
 const MaxOnce = 8
 
-// reportedEffects remembers what Once has reported, for the ticks of the rings.
+// reportedEffects remembers the effects that Once has reported, for the ticks of the rings.
 type reportedEffects struct {
-	ticks  []uint32 // by slot: the tick whose effects it holds
+	ticks  []uint32 // by slot: tick whose effects the slot holds
 	count  []uint8
 	asked  []uint8 // bit i: the newest call of step asked for entry i
 	keys   [][MaxOnce]uint64
@@ -57,7 +57,7 @@ func (e *reportedEffects) askFor(tick uint32, key uint64) bool {
 	return true
 }
 
-// endTick drops the effects of tick that its step did not ask for.
+// endTick drops the effects of tick that its step did not ask for again.
 func (e *reportedEffects) endTick(tick uint32) {
 	slot := e.slotOf(tick)
 	if invariants.Enabled {
@@ -81,8 +81,8 @@ func (e *reportedEffects) dropTick(tick uint32) {
 	e.endTick(tick)
 }
 
-// undoUnapplied drops the effects of the ticks up to one that are not predicted again and
-// whose inputs the server has not applied.
+// undoUnapplied drops the effects of ticks not after tick that are not predicted again, if the
+// server has not applied their inputs.
 func (p *Core) undoUnapplied(tick uint32) {
 	for t := max(p.confirmed, p.session.AppliedInput()) + 1; t <= min(p.newest, tick); t++ {
 		p.effects.dropTick(t)
@@ -95,7 +95,7 @@ func (p *Core) Once(tick uint32, key uint64) bool {
 	return p.stepping != 0 && p.stepping == tick && !p.guess.trying && p.effects.askFor(tick, key)
 }
 
-// deliverUndone calls the game's function for the effects that were dropped.
+// deliverUndone calls the game's Undo for the dropped effects.
 func (p *Core) deliverUndone() {
 	for len(p.effects.undone) > 0 {
 		u := p.effects.undone[0]

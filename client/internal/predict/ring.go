@@ -2,10 +2,10 @@ package predict
 
 import "reflect"
 
-// Ring is a list of values of one type, by slots. Only the functions know the type.
+// Ring is a list of values of one type, by slot. Only its functions know the type.
 type Ring struct {
 	typ       reflect.Type
-	resize    func(slots int) // all zero
+	resize    func(slots int) // the new list is all zero
 	copyValue func(to, from int)
 	zero      func(slot int)
 	at        func(slot int) any // returns a pointer
@@ -23,10 +23,10 @@ func RingIn[T any](list *[]T) Ring {
 }
 
 const (
-	// Slots of states before the ring.
+	// Slots of states in front of the ring.
 	scratch = 0
 	older   = 1
-	// heldSlot is the input held at the confirmed tick, before the ring of inputs.
+	// heldSlot, in front of the ring of inputs, has the input in force at the confirmed tick.
 	heldSlot = 0
 	// ringSlot is the first slot of the rings.
 	ringSlot = 2

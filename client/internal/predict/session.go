@@ -1,6 +1,6 @@
 // Package predict predicts the entity that a session controls, and its companions, from the
-// player's inputs. [Core] works on slots of states and inputs, whose types only
-// package client knows. C6 to C10 are invariants of package client.
+// player's inputs. [Core] works on slots of states and inputs; only package client knows their
+// types. C6 to C10 are invariants of package client.
 package predict
 
 import (
@@ -14,7 +14,7 @@ import (
 
 // Session is the part of the client's session that a prediction reads.
 type Session interface {
-	// Controlled returns the handle that the session controls, which may not be in view.
+	// Controlled returns the handle that the session controls. It may be out of view.
 	Controlled() bulk.Handle
 	// Entity returns the entity that h names, nil unless it is in view.
 	Entity(h bulk.Handle) Entity
@@ -25,13 +25,13 @@ type Session interface {
 	// KnownUntil returns the newest tick at which the controlled entity is known to have its
 	// newest state.
 	KnownUntil(controlled Entity) uint32
-	// OtherKnownUntil returns the same for any other entity.
+	// OtherKnownUntil is KnownUntil for any other entity.
 	OtherKnownUntil(e Entity) uint32
-	// Ticks returns how many ticks of the server a time has.
+	// Ticks converts a duration to ticks of the server.
 	Ticks(t time.Duration) float64
 }
 
-// Entity is the client's copy of an entity. Components have their numbers in the server's schema.
+// Entity is the client's copy of an entity. Components are numbered as in the server's schema.
 type Entity interface {
 	Handle() bulk.Handle
 	Owned() bool
@@ -40,26 +40,28 @@ type Entity interface {
 	// ComponentOf returns the number of a component of the caller's schema, -1 if the entity
 	// lacks it.
 	ComponentOf(declared int) int
-	// Newest returns the newest values of a component, received or computed, until the next call.
+	// Newest returns the newest values of a component, received or computed. They are valid
+	// until the next call.
 	Newest(component int) []uint32
 	// Exact returns the newest state of a computed body.
 	Exact() (s motion.State, tick uint32, ok bool)
 	// WriteTexts writes the newest texts of a component.
 	WriteTexts(component int, to any)
-	// WriteAt writes what Component.At returns. body is nil unless the component is the body.
+	// WriteAt writes the result of Component.At. body is nil unless the component is the body.
 	WriteAt(component int, m Moment, body *bodies.Fields, to any)
 }
 
-// Moment is the time of a render, and what it shows of entities that are not predicted.
+// Moment is the time of a render, and the tick at which it shows entities that are not
+// predicted.
 type Moment struct {
-	Tick float64 // at which they are drawn
+	Tick float64 // tick at which they are drawn
 	Render
 }
 
-// Render holds what is known at the time of a render.
+// Render describes the session at the time of a render.
 type Render struct {
 	Newest         uint32  // newest tick of the replica
 	MaxExtrapolate float64 // in ticks
 	Now            time.Duration
-	InputTick      float64 // for which an input is made at Now, with fractions; 0: unknown
+	InputTick      float64 // tick for which an input is made at Now, with a fraction; 0: unknown
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// subject is an entity that is predicted: the controlled one, or a companion. Its functions work
-// on slots of its states.
+// subject is a predicted entity: the controlled one, or a companion. Its methods work on slots
+// of its states.
 type subject struct {
 	of     *Core
 	handle bulk.Handle
 	states Ring
 	parts  []part
-	values []uint32 // scratch: of a part
+	values []uint32 // scratch: values of a part
 	blend  blend
 }
 
@@ -27,17 +27,17 @@ type subject struct {
 type part struct {
 	number int                  // in the caller's schema
 	of     *rowschema.Component // of the caller's schema
-	field  int                  // of the state; -1: the state is the component
-	at     []any                // by slot of a state
+	field  int                  // field of the state; -1: the state is the component itself
+	at     []any                // pointers to the component, by slot of a state
 	texts  bool
 	spans  []rowschema.Span
-	first  int // its numbers in an offset
+	first  int // index of its first number in an offset
 	count  int
-	server int            // its number in the schema of the entity
-	body   *bodies.Fields // nil: it is not the body
+	server int            // its number in the server's schema
+	body   *bodies.Fields // nil: the component is not the body
 }
 
-// newSubject returns a subject whose states are in a ring, which is still empty.
+// newSubject returns a subject whose states are in an empty ring.
 func newSubject(p *Core, states Ring) (subject, error) {
 	parts, err := partsOf(p.layout.Schema(), states.typ)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *subject) resizeStates(slots int) {
 	}
 }
 
-// componentIn returns a pointer to the component of a state, which is a pointer too.
+// componentIn returns a pointer to the component in a state. state is a pointer too.
 func (p *part) componentIn(state any) any {
 	if p.field < 0 {
 		return state
@@ -137,8 +137,8 @@ func (s *subject) bindTo(e Entity) bool {
 	return true
 }
 
-// restoreFrom gives the state of a slot the newest values of e. Fields keep their value if they are
-// not replicated or quantise to the value of e; an exact body takes over all bits.
+// restoreFrom sets the state of a slot to the newest values of e. Fields keep their value if
+// they are not replicated, or already quantise to e's value. An exact body takes all bits.
 func (s *subject) restoreFrom(e Entity, slot int) {
 	for i := range s.parts {
 		c := &s.parts[i]
@@ -152,8 +152,8 @@ func (s *subject) restoreFrom(e Entity, slot int) {
 	}
 }
 
-// equalsNewest reports whether the state of a slot quantises to the newest one of e, and has the
-// bits of an exact body.
+// equalsNewest reports whether the state of a slot quantises to e's newest one, and an exact
+// body has the same bits.
 func (s *subject) equalsNewest(e Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
@@ -173,8 +173,8 @@ func (s *subject) equalsNewest(e Entity, slot int) bool {
 	return true
 }
 
-// matchesNewest reports whether the state of a slot quantises to the newest one of e within a step:
-// the rest, which rows lack, is not known.
+// matchesNewest reports whether the state of a slot quantises to e's newest one, to within a
+// step: rows lack the finer bits.
 func (s *subject) matchesNewest(e Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
@@ -186,7 +186,7 @@ func (s *subject) matchesNewest(e Entity, slot int) bool {
 	return true
 }
 
-// writeTexts gives the state of a slot the newest texts.
+// writeTexts sets the texts in the state of a slot to the newest.
 func (s *subject) writeTexts(slot int) {
 	e := s.of.session.Entity(s.handle)
 	for i := range s.parts {
