@@ -27,6 +27,7 @@ internal/printable
 internal/policy
 internal/mutate
 internal/simtest
+internal/stage      client internal/bitio internal/rowcodec internal/simtest replication/schema replication/wire world
 internal/browsertest
 internal/programtest
 internal/restart

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -59,30 +59,17 @@ func setNonZero(v reflect.Value, n int) {
 // Admit's context ends after 5 s, and the client learns that its token is not at fault.
 func TestAdmitTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := world.New(world.Config{})
-		require.NoError(t, err)
-		rows := schema.New()
-		schema.Define[schema.Body](rows, schema.BodyComponent)
-		require.NoError(t, rows.Err())
-		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: rows}, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
+		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: stage.NewCrates(world.Config{}).World, Schema: schema.NewWithBody()}, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
 			<-ctx.Done()
 			return Admission{}, ctx.Err()
 		}}.sessionConfig())
 		require.NoError(t, err)
-		conn := &closeRecorder{}
+		conn := &stage.Conn{}
+		conn.Peer = core.Open(t.Context(), "", conn)
 		began := time.Now()
-		hello := wire.Hello{Protocol: wire.Version, Schema: rows.Hash(), Tables: rowcodec.DefaultTables().Version()}
-		require.NoError(t, core.Open(t.Context(), "", conn).ReceiveStream(wire.AppendMessage(nil, hello)))
+		require.NoError(t, conn.Send(stage.Hello(core.Config().Schema)))
 		require.Equal(t, 5*time.Second, time.Since(began))
 		core.Tick()
-		require.Equal(t, []wire.Code{wire.Internal}, conn.closed)
+		require.Equal(t, []wire.Code{wire.Internal}, conn.Closed)
 	})
 }
-
-// closeRecorder is a session.Conn that records the codes of Close.
-type closeRecorder struct{ closed []wire.Code }
-
-func (l *closeRecorder) SendStream([]byte) bool         { return true }
-func (*closeRecorder) HasUnsent() bool                  { return false }
-func (l *closeRecorder) SendSnapshot([][]byte)          {}
-func (l *closeRecorder) Close(code wire.Code, _ string) { l.closed = append(l.closed, code) }

@@ -52,10 +52,10 @@ func closeFiles(t *testing.T, files []*os.File) {
 func TestRoomsUseUpDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	limitDescriptors(t, spareDescriptors+25)
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.MaxRooms = 1000
 		c.Images = RoomImages{Dir: dir, Every: time.Second}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		warned := h.logs.FilterMessageSnippet("open fewer files than its rooms need").All()
 		require.Len(t, warned, 1)
 		limit, _ := descriptorLimit()
@@ -99,8 +99,8 @@ func TestRoomsUseUpDescriptors(t *testing.T) {
 	})
 }
 
-// savedTickOf returns the tick of an image of the hostel.
-func savedTickOf(t *testing.T, h *hostel, path string) uint64 {
+// savedTickOf returns the tick of an image of the test's rooms.
+func savedTickOf(t *testing.T, h *testRooms, path string) uint64 {
 	g, err := h.game(RoomRequest{Name: "match/reader", Generations: generationsOf(0)})
 	require.NoError(t, err)
 	defer g.World.Close()

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -18,8 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
-	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -94,19 +92,13 @@ func TestIdleLoop(t *testing.T) {
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		w := sleepingWorld(t, entities)
-		s := schema.New()
-		schema.Define[schema.Body](s, schema.BodyComponent)
-		require.NoError(t, s.Err())
-		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig())
+		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig())
 		require.NoError(t, err)
 		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, w, zap.NewNop()), zap.NewNop())
 		for _, abilities := range []wire.Abilities{0, wire.Simulates} {
-			c := &acknowledging{}
-			p := core.Open(context.Background(), "", c)
-			c.receive = p.ReceiveDatagram
-			require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, wire.Hello{
-				Protocol: wire.Version, Schema: core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, Abilities: abilities,
-			})))
+			c := &stage.Conn{}
+			c.OnSnapshot = func([][]byte) { _ = c.SendInput(c.Ack()) }
+			openClient(t, core, c, abilities)
 		}
 		runFor(t, l, time.Duration(ticks)*testInterval-testInterval/4)
 		require.EqualValues(t, ticks+1, l.report().Tick.Count)
@@ -114,37 +106,6 @@ func TestIdleLoop(t *testing.T) {
 		require.Zero(t, w.Stats().Awake)
 	})
 }
-
-// acknowledging is a Conn whose client acknowledges everything at once.
-type acknowledging struct {
-	receive func([]byte) (uint32, error)
-	frames  wire.FrameReader
-	records uint32
-}
-
-func (c *acknowledging) SendStream(p []byte) bool {
-	c.frames.Feed(p)
-	for {
-		kind, body, ok, err := c.frames.Next()
-		if err != nil || !ok {
-			return err == nil
-		}
-		if kind == wire.TypeStructure {
-			m, _ := wire.ParseStructure(body)
-			c.records += uint32(m.Count)
-		}
-	}
-}
-
-func (*acknowledging) HasUnsent() bool { return false }
-
-func (c *acknowledging) SendSnapshot(datagrams [][]byte) {
-	h, _ := wire.ParseStateHeader(datagrams[len(datagrams)-1], new(bitio.Reader))
-	in := wire.Input{Stamp: h.Tick | 1, Ack: wire.Ack{Seen: true, Newest: h.Seq, Structure: c.records}}
-	_, _ = c.receive(in.Append(nil))
-}
-
-func (c *acknowledging) Close(wire.Code, string) {}
 
 // sleepingWorld returns a world with bodies that sleep on a grid of equal density.
 func sleepingWorld(t *testing.T, bodies int) *world.World {

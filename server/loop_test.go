@@ -14,8 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/admin"
-	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -31,15 +30,19 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 
 // newTestLoopAt is newTestLoop at a tick rate.
 func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *loop {
-	w, err := world.New(world.Config{TickHz: hz})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{TickHz: hz}))
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
-	s := schema.New()
-	schema.Define[schema.Body](s, schema.BodyComponent)
-	require.NoError(t, s.Err())
-	core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.sessionConfig())
+	core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.sessionConfig())
 	require.NoError(t, err)
 	return newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
+}
+
+// openClient connects a client to core, which joins at the next tick.
+func openClient(t *testing.T, core *session.Core, c *stage.Conn, abilities wire.Abilities) {
+	c.Peer = core.Open(context.Background(), "", c)
+	hello := stage.Hello(core.Config().Schema)
+	hello.Abilities = abilities
+	require.NoError(t, c.Send(hello))
 }
 
 func runFor(t *testing.T, l *loop, d time.Duration) {
@@ -153,49 +156,26 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 	})
 }
 
-// snapshotRecorder is a Conn that records the tick of the newest snapshot, and Close.
-type snapshotRecorder struct {
-	tick   uint32
-	closed bool
-}
-
-func (s *snapshotRecorder) SendStream([]byte) bool { return true }
-
-func (*snapshotRecorder) HasUnsent() bool { return false }
-
-func (s *snapshotRecorder) SendSnapshot(datagrams [][]byte) {
-	if h, err := wire.ParseStateHeader(datagrams[0], new(bitio.Reader)); err == nil && !s.closed {
-		s.tick = h.Tick
-	}
-}
-
-func (s *snapshotRecorder) Close(wire.Code, string) { s.closed = true }
-
 // Every session receives the last tick, whether or not its turn is due. Without sessions
 // the loop ends without another tick.
 func TestLoopSendsTheLastTick(t *testing.T) {
 	for _, clients := range []int{0, 7} { // at most two have turns in a tick
 		synctest.Test(t, func(t *testing.T) {
 			l := newTestLoop(t, func(uint64) time.Duration { return 0 })
-			var shows []*snapshotRecorder
-			for range clients {
-				s := &snapshotRecorder{}
-				p := l.core.Open(context.Background(), "", s)
-				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, wire.Hello{
-					Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-				})))
-				shows = append(shows, s)
+			conns := make([]stage.Conn, clients)
+			for i := range conns {
+				openClient(t, l.core, &conns[i], 0)
 			}
 			runFor(t, l, time.Second-testInterval/4)
 			r := l.report()
 			require.EqualValues(t, 50+min(clients, 1), r.Tick.Count)
 			require.Equal(t, r.StateHash, l.core.World().StateHash())
-			for _, s := range shows {
-				require.EqualValues(t, l.core.World().Tick(), s.tick)
+			for i := range conns {
+				require.EqualValues(t, l.core.World().Tick(), conns[i].Tick)
 			}
 			l.endSessions()
-			for _, s := range shows {
-				require.True(t, s.closed)
+			for i := range conns {
+				require.Len(t, conns[i].Closed, 1)
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,8 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/internal/stage"
 )
 
 // A tick encodes snapshots for a part of its interval, and for at least minSnapshotShare
@@ -50,19 +48,10 @@ func joinSlowClients(t *testing.T, l *loop, clients int, work *time.Duration) {
 		time.Sleep(*work)
 		return enough()
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: l.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range clients {
-		require.NoError(t, l.core.Open(context.Background(), "", discardConn{}).ReceiveStream(wire.AppendMessage(nil, hello)))
+		openClient(t, l.core, &stage.Conn{}, 0)
 	}
 }
-
-// discardConn discards everything.
-type discardConn struct{}
-
-func (discardConn) SendStream([]byte) bool  { return true }
-func (discardConn) HasUnsent() bool         { return false }
-func (discardConn) SendSnapshot([][]byte)   {}
-func (discardConn) Close(wire.Code, string) {}
 
 // When time is short, snapshots are delayed and ticks are not, and it is logged.
 func TestLoopThinsSnapshots(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// upgraded adds what a newer program has to the hostel's worlds.
+// upgraded adds what a newer program has to the worlds of testRooms.
 func upgraded(c *RoomsConfig) {
 	for name, k := range c.Kinds {
 		build := k.New
@@ -51,7 +51,7 @@ func TestRoomsOverProcesses(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Second} }
 	last := map[string]uint64{}
-	visit := func(h *hostel, kill bool) map[string]string {
+	visit := func(h *testRooms, kill bool) map[string]string {
 		for _, name := range []string{"lobby", "match/a"} {
 			h.mustVisit(name)
 			require.InDelta(t, last[name], h.tick(name), 60, "%s continues: at most a second is lost", name)
@@ -71,9 +71,9 @@ func TestRoomsOverProcesses(t *testing.T) {
 		return left
 	}
 	for process := range 5 {
-		play(t, images, func(h *hostel) { visit(h, false) })
+		inBubble(t, images, func(h *testRooms) { visit(h, false) })
 		var left map[string]string
-		play(t, images, func(h *hostel) { left = visit(h, true) })
+		inBubble(t, images, func(h *testRooms) { left = visit(h, true) })
 		for path, data := range left { // as a process that was killed leaves them
 			require.NoError(t, os.WriteFile(path, []byte(data), 0o600), "process %d", process)
 		}
@@ -82,7 +82,7 @@ func TestRoomsOverProcesses(t *testing.T) {
 		images(c)
 		upgraded(c)
 	}
-	play(t, newer, func(h *hostel) { visit(h, false) })
+	inBubble(t, newer, func(h *testRooms) { visit(h, false) })
 	before := filesIn(t, dir)
 	for path := range before {
 		require.False(t, strings.HasSuffix(path, ".damaged"), path)
@@ -91,7 +91,7 @@ func TestRoomsOverProcesses(t *testing.T) {
 		images(c)
 		c.Kinds["lobby"] = RoomKind{New: c.Kinds["lobby"].New} // or the server would not start
 	}
-	play(t, rolledBack, func(h *hostel) {
+	inBubble(t, rolledBack, func(h *testRooms) {
 		for _, name := range []string{"lobby", "match/a"} {
 			_, err := h.visit(name)
 			require.Equal(t, wire.Internal, wire.CodeOf(err))
@@ -103,7 +103,7 @@ func TestRoomsOverProcesses(t *testing.T) {
 		}
 	})
 	require.Equal(t, before, filesIn(t, dir))
-	play(t, newer, func(h *hostel) { visit(h, false) })
+	inBubble(t, newer, func(h *testRooms) { visit(h, false) })
 }
 
 // The operator starts one room from an older generation of its image: the newer one is kept, and other
@@ -111,7 +111,7 @@ func TestRoomsOverProcesses(t *testing.T) {
 func TestRoomFromAnOlderGeneration(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: 2 * time.Second} }
-	play(t, images, func(h *hostel) {
+	inBubble(t, images, func(h *testRooms) {
 		for _, name := range []string{"lobby", "match/a", "match/b"} {
 			h.mustVisit(name)
 		}
@@ -124,7 +124,7 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 		images(c)
 		c.Images.Generations = map[string]int{"match/a": 1}
 	}
-	play(t, older, func(h *hostel) {
+	inBubble(t, older, func(h *testRooms) {
 		for _, name := range []string{"lobby", "match/a", "match/b"} {
 			h.mustVisit(name)
 		}
@@ -143,7 +143,7 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 		require.NoError(t, h.createRoom(context.Background(), "match/a"))
 		require.Greater(t, h.tick("match/a"), uint64(240), "this process has begun it")
 	})
-	play(t, older, func(h *hostel) {
+	inBubble(t, older, func(h *testRooms) {
 		_, err := h.visit("match/a")
 		require.Equal(t, wire.Internal, wire.CodeOf(err), "skipped already")
 	})
@@ -154,14 +154,14 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 func TestRoomKilledBeforeItsFirstSave(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Hour} }
-	play(t, images, func(h *hostel) { h.mustVisit("match/a") })
+	inBubble(t, images, func(h *testRooms) { h.mustVisit("match/a") })
 	path := filepath.Join(dir, "match", "a.image")
 	image, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var newest uint32
 	for process := range 4 {
 		var left map[string]string
-		play(t, images, func(h *hostel) {
+		inBubble(t, images, func(h *testRooms) {
 			_, err := h.joinRoom(context.Background(), "match/a", "", false)
 			require.NoError(t, err)
 			if process%2 == 0 {

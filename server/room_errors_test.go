@@ -18,7 +18,7 @@ import (
 // Errors of commands and of Join are logged, but clients cannot fill the disk with them.
 func TestErrorsOfTheGameAreLogged(t *testing.T) {
 	var refusal atomic.Pointer[error] // of Join; nil: none
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		k := c.Kinds["match"]
 		made := k.New
 		k.New = func(q RoomRequest) (*RoomGame, error) {
@@ -37,7 +37,7 @@ func TestErrorsOfTheGameAreLogged(t *testing.T) {
 			return g, err
 		}
 		c.Kinds["match"] = k
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		g := h.mustVisit("match/1")
 		time.Sleep(time.Second)
 		lines := func(text string) []string {

@@ -12,13 +12,13 @@ import (
 )
 
 // joinFrom joins a room as a client of an address that then goes away.
-func (h *hostel) joinFrom(address, room string) wire.Code {
+func (h *testRooms) joinFrom(address, room string) wire.Code {
 	_, err := h.joinRoom(context.Background(), room, address, false)
 	return wire.CodeOf(err)
 }
 
 // take creates rooms for an address until it is refused, and returns how many it has got.
-func (h *hostel) take(address string) (n int) {
+func (h *testRooms) take(address string) (n int) {
 	for ; ; n++ {
 		time.Sleep(time.Second / creationsPerSecond)
 		if code := h.joinFrom(address, fmt.Sprintf("match/%x-%d", address, n)); code != wire.OK {
@@ -31,7 +31,7 @@ func (h *hostel) take(address string) (n int) {
 // Nine addresses, each with as many rooms as it may have, leave rooms to the tenth, even if sessions
 // are in all of their rooms.
 func TestFewAddressesLeaveRooms(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		taken := 0
 		for i := range 9 {
 			n := h.take(fmt.Sprintf("192.0.2.%d/32", i))
@@ -47,11 +47,11 @@ func TestFewAddressesLeaveRooms(t *testing.T) {
 // On a server with all rooms, an idle room of the address with the most of them ends for a newcomer.
 // Rooms with sessions stay, and so do the rooms of the operator and rooms that never end by themselves.
 func TestIdleRoomEndsForANewcomer(t *testing.T) {
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.MaxRooms = 10
 		k := c.Kinds["match"]
 		c.Kinds["hall"] = RoomKind{New: k.New, IdleAfter: -1}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		require.Equal(t, wire.OK, h.joinFrom("", "hall/1"))
 		require.NoError(t, h.createRoom(context.Background(), "match/operator"))
 		const many, one, player, next = "192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32", "192.0.2.4/32"
@@ -86,7 +86,7 @@ func TestIdleRoomEndsForANewcomer(t *testing.T) {
 // The maximum of worlds holds while rooms replace each other: a room begins only when its
 // predecessor has ended.
 func TestReplacedRoomEndsFirst(t *testing.T) {
-	play(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *hostel) {
+	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *testRooms) {
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 		time.Sleep(evictableAfter + time.Second)
 		var err error
@@ -105,7 +105,7 @@ func TestReplacedRoomEndsFirst(t *testing.T) {
 }
 
 // worlds returns the number of rooms that have a world.
-func (h *hostel) worlds() (n int) {
+func (h *testRooms) worlds() (n int) {
 	for _, r := range h.sortedRooms() {
 		if r.run.Load() != nil {
 			n++
@@ -117,7 +117,7 @@ func (h *hostel) worlds() (n int) {
 // A client that was admitted, but whose connection arrives after its room was chosen to end, keeps
 // the room. The client that waited for it is refused.
 func TestEvictionIsGivenUp(t *testing.T) {
-	play(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *hostel) {
+	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *testRooms) {
 		now, err := h.joinRoom(context.Background(), "match/a", "", false)
 		require.NoError(t, err)
 		time.Sleep(evictableAfter + time.Second)
@@ -126,7 +126,7 @@ func TestEvictionIsGivenUp(t *testing.T) {
 		time.Sleep(time.Millisecond) // of the second that passes until the room looks at itself
 		ctx, end := context.WithCancel(context.Background())
 		defer end()
-		late := &visitor{end: end}
+		late := &roomClient{end: end}
 		late.peer = now.core.Open(ctx, "here", late)
 		require.Equal(t, wire.ServerFull, <-code)
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))

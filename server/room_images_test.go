@@ -40,12 +40,12 @@ const day = 24 * time.Hour
 // rooms for long; a thousand names do not keep them for ever.
 func TestOldImagesGiveWay(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir}
 		k := c.Kinds["match"]
 		k.MaxImages = 4
 		c.Kinds["match"] = k
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		storeRooms(t, dir, map[string]time.Duration{
 			"oldest.image": 50 * day, "old.image": 40 * day, "old.image.old-1": 60 * day, "old.image.damaged": 70 * day, "young.image": 20 * day,
 			"kept.image": 90 * day, "kept.image.old-1": 10 * day,
@@ -68,7 +68,7 @@ func TestOldImagesGiveWay(t *testing.T) {
 func TestImageOfAnOpenRoomStays(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, PruneAfter: 10 * day, Every: 3 * time.Second} }
-	play(t, images, func(h *hostel) {
+	inBubble(t, images, func(h *testRooms) {
 		h.mustVisit("match/a")
 		time.Sleep(8 * time.Second)
 		storeRooms(t, dir, map[string]time.Duration{"b.image": 11 * day})
@@ -76,8 +76,8 @@ func TestImageOfAnOpenRoomStays(t *testing.T) {
 		for _, name := range []string{"a.image", "a.image.old-1"} {
 			require.NoError(t, os.Chtimes(filepath.Join(dir, "match", name), old, old))
 		}
-		other := newHostel(t, images)
-		for _, of := range []*hostel{h, other} {
+		other := newTestRooms(t, images)
+		for _, of := range []*testRooms{h, other} {
 			of.images.mu.Lock()
 			stored, err := of.images.allImages()
 			require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestImageOfAnOpenRoomStays(t *testing.T) {
 func TestPruneAfter(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostel(t, func(c *RoomsConfig) {
+		h := newTestRooms(t, func(c *RoomsConfig) {
 			c.Images = RoomImages{Dir: dir, PruneAfter: 2 * day}
 			unpinned(c)
 		})
@@ -119,7 +119,7 @@ func TestPruneAfter(t *testing.T) {
 func TestMaxBytesOfImages(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostel(t, func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, MaxBytes: 3500} })
+		h := newTestRooms(t, func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, MaxBytes: 3500} })
 		storeRooms(t, dir, map[string]time.Duration{"a.image": 40 * day, "a.image.old-1": 41 * day, "b.image": 35 * day, "c.image": 1, "d.image": 2})
 		h.begin()
 		synctest.Wait()
@@ -137,18 +137,18 @@ func TestMaxBytesOfImages(t *testing.T) {
 // Nine addresses that create rooms for as long as they are let do not take all images of a kind.
 func TestFewAddressesLeaveImages(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir}
 		k := c.Kinds["match"]
 		c.Kinds["match"] = RoomKind{New: k.New, MaxImages: 120, IdleAfter: time.Second}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		enter := func(address, room string) wire.Code {
 			now, err := h.joinRoom(context.Background(), room, address, false)
 			if err != nil {
 				return wire.CodeOf(err)
 			}
 			ctx, end := context.WithCancel(context.Background())
-			g := &visitor{end: end}
+			g := &roomClient{end: end}
 			g.peer = now.core.Open(ctx, address, g)
 			require.NoError(t, g.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeHello, wire.Hello{Protocol: wire.Version, Tables: now.core.Config().Replication.Tables.Version()}.Append(nil))))
 			time.Sleep(100 * time.Millisecond)
@@ -171,10 +171,10 @@ func TestFewAddressesLeaveImages(t *testing.T) {
 // A run that no session enters leaves the image as it was, so that its age counts from the last visit.
 func TestUnenteredRunLeavesTheImage(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir, Every: time.Second}
 		c.Kinds["match"] = RoomKind{New: c.Kinds["match"].New, IdleAfter: 3 * time.Second}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		g := h.mustVisit("match/a")
 		time.Sleep(time.Second)
 		g.leave()

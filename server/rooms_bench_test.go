@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"runtime"
 	"testing"
@@ -12,51 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
-	"github.com/worldd/worldd/replication/wire"
-	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/world"
 )
-
-// reader is a client that acknowledges everything at once.
-type reader struct {
-	peer    *session.Peer
-	frames  wire.FrameReader
-	newest  uint32
-	records uint32
-	buf     []byte
-}
-
-func (r *reader) SendStream(p []byte) bool {
-	r.frames.Feed(p)
-	for {
-		kind, body, ok, err := r.frames.Next()
-		if err != nil || !ok {
-			return err == nil
-		}
-		if kind == wire.TypeStructure {
-			m, _ := wire.ParseStructure(body)
-			r.records += uint32(m.Count)
-		}
-	}
-}
-
-func (*reader) HasUnsent() bool { return false }
-
-func (r *reader) SendSnapshot(ds [][]byte) {
-	for _, d := range ds {
-		r.newest = binary.LittleEndian.Uint32(d[7:]) // PROTOCOL.md section 8
-	}
-}
-
-func (r *reader) Close(wire.Code, string) {}
-
-func (r *reader) answer(b *testing.B, tick uint32) {
-	in := wire.Input{Stamp: tick | 1, Ack: wire.Ack{Seen: r.newest > 0, Newest: r.newest, Structure: r.records}}
-	r.buf = in.Append(r.buf[:0])
-	if _, err := r.peer.ReceiveDatagram(r.buf); err != nil {
-		b.Fatal(err)
-	}
-}
 
 // BenchmarkRoomTick measures a tick of a room of 20 clients, alone and as one of many that take
 // turns: an op is a tick of all rooms, ns/tick the mean of one room. A room alone in its process
@@ -71,14 +28,14 @@ func BenchmarkRoomTick(b *testing.B) {
 }
 
 func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
-	h := &hostel{t: b, steps: map[string]func(*world.World){}, made: map[string]int{}, fails: map[string]error{}}
+	h := &testRooms{t: b, steps: map[string]func(*world.World){}, made: map[string]int{}, fails: map[string]error{}}
 	c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: h.game}}, MaxRooms: rooms}
 	var err error
 	h.rooms, err = newRooms(Config{Rooms: &c, Log: zap.NewNop()}, admin.NewTimings(admin.KindLabel))
 	require.NoError(b, err)
 	type table struct {
-		run     *run
-		readers []*reader
+		run   *run
+		conns []*stage.Conn
 	}
 	var all []table
 	for i := range rooms {
@@ -88,18 +45,19 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 		defer made.core.Close()
 		t := table{run: made}
 		for range clients {
-			g := &reader{}
-			g.peer = made.core.Open(context.Background(), "here", g)
-			hello := wire.Hello{Protocol: wire.Version, Tables: made.core.Config().Replication.Tables.Version()}
-			require.NoError(b, g.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeHello, hello.Append(nil))))
-			t.readers = append(t.readers, g)
+			c := &stage.Conn{Forget: true}
+			c.Peer = made.core.Open(context.Background(), "here", c)
+			require.NoError(b, c.Send(stage.Hello(nil)))
+			t.conns = append(t.conns, c)
 		}
 		all = append(all, t)
 	}
 	tick := uint32(0)
 	round := func(t table) {
-		for _, g := range t.readers {
-			g.answer(b, tick)
+		for _, c := range t.conns {
+			if err := c.SendInput(c.Ack()); err != nil {
+				b.Fatal(err)
+			}
 		}
 		w := t.run.core.World()
 		for s := range t.run.core.Sessions() {
@@ -135,7 +93,7 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 // each, and reports how much later than at its interval of 20 ms the first one ever ticked. An op
 // is a second.
 func BenchmarkBesideAStall(b *testing.B) {
-	h := newHostel(b, func(*RoomsConfig) {})
+	h := newTestRooms(b, func(*RoomsConfig) {})
 	h.begin()
 	h.in("match/stall", func(*world.World) {
 		for began := time.Now(); time.Since(began) < time.Second/2; {

@@ -37,12 +37,12 @@ func attaching(c *RoomsConfig, attach func(*Room)) {
 
 // A ban that is set while a room is being made applies to it.
 func TestBanWhileARoomIsMade(t *testing.T) {
-	var h *hostel
-	play(t, func(c *RoomsConfig) {
+	var h *testRooms
+	inBubble(t, func(c *RoomsConfig) {
 		attaching(c, func(*Room) {
 			h.setBans([]string{"ann"})
 		})
-	}, func(made *hostel) {
+	}, func(made *testRooms) {
 		h = made
 		banned, err := h.visitAs("match/1", "ann")
 		require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestBanWhileARoomIsMade(t *testing.T) {
 
 // A budget too low for one room changes none, and a room that is made later keeps its own.
 func TestBudgetTooLow(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		require.Error(t, h.setLimits(Limits{BudgetBytesPerSecond: 1}))
 		h.mustVisit("match/1")
 		require.NoError(t, h.drainRoom("lobby", 0))
@@ -68,7 +68,7 @@ func TestBudgetTooLow(t *testing.T) {
 
 // An operator's request during which the room panics is answered.
 func TestPanicDuringARequest(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		h.mustVisit("match/1")
 		room, answered := h.now("match/1"), make(chan struct{})
 		go func() {
@@ -86,7 +86,7 @@ func TestPanicDuringARequest(t *testing.T) {
 
 // A room that panics leaves no goroutines: the bubble would notice.
 func TestPanicEndsWorkers(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		for range 40 {
 			h.mustVisit("match/1")
 		}
@@ -100,7 +100,7 @@ func TestPanicEndsWorkers(t *testing.T) {
 // Ended is called for every game that New has returned, also if its room cannot begin.
 func TestEndedAfterFailures(t *testing.T) {
 	made, ended := 0, 0
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		attaching(c, func(*Room) { panic("a mistake") })
 		k := c.Kinds["match"]
 		attached := k.New
@@ -115,7 +115,7 @@ func TestEndedAfterFailures(t *testing.T) {
 			return g, err
 		}
 		c.Kinds["match"] = k
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		for _, name := range []string{"match/refused", "match/wrong", "match/1"} {
 			_, err := h.visit(name)
 			require.Error(t, err)
@@ -128,7 +128,7 @@ func TestEndedAfterFailures(t *testing.T) {
 func TestEndReportsUnsavedRooms(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostel(t, func(c *RoomsConfig) { c.Images.Dir = dir })
+		h := newTestRooms(t, func(c *RoomsConfig) { c.Images.Dir = dir })
 		h.begin()
 		h.mustVisit("match/1")
 		time.Sleep(time.Second)
@@ -143,12 +143,12 @@ func TestEndReportsUnsavedRooms(t *testing.T) {
 // The operator need not wait until a room that has failed is tried again.
 func TestCreateAFailedRoom(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Images.Dir = dir
 		k := c.Kinds["match"]
 		k.MaxImages = 1
 		c.Kinds["match"] = k
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		ctx := context.Background()
 		h.failing("match/1", errors.New("no luck"))
 		_, err := h.visit("match/1")
@@ -182,7 +182,7 @@ func TestGoexitWithPanicEnds(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		exits := true
-		h := newHostel(t, func(c *RoomsConfig) {
+		h := newTestRooms(t, func(c *RoomsConfig) {
 			c.Images.Dir = dir
 			k := c.Kinds["match"]
 			c.Kinds["exit"] = RoomKind{New: func(q RoomRequest) (*RoomGame, error) {
@@ -219,7 +219,7 @@ func TestGoexitWithPanicEnds(t *testing.T) {
 
 // The operator can kick a session between two rooms, although the next one does not tick.
 func TestKickWhileMoving(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		operator := admin.Handler((&Server{rooms: h.rooms, timings: admin.NewTimings(admin.KindLabel)}).adminConfig())
 		kick := func(id uint64) int {
 			w := httptest.NewRecorder()
@@ -256,12 +256,12 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		}
 		return names
 	}
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir, Every: time.Minute}
 		k := c.Kinds["match"]
 		k.MaxImages, k.IdleAfter = 2, 5*time.Second
 		c.Kinds["match"] = k
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		for _, name := range []string{"match/x", "match/y"} {
 			_, err := h.joinRoom(context.Background(), name, "", false)
 			require.NoError(t, err)
@@ -307,7 +307,7 @@ func TestReloadRooms(t *testing.T) {
 		"hangs":  func() (Limits, []string, error) { <-hang; return Limits{MaxSessions: 8}, nil, nil },
 		"none":   nil,
 	}
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		k := c.Kinds["match"]
 		made := k.New
 		k.New = func(q RoomRequest) (*RoomGame, error) {
@@ -318,13 +318,13 @@ func TestReloadRooms(t *testing.T) {
 		c.Kinds["match"] = k
 		k.MaxSessions = 6
 		c.Kinds["duel"] = k
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		hang = make(chan struct{})
 		most := func(room string) int { return h.now(room).core.MaxSessions() }
 		rooms := []string{"match/good", "match/bad", "match/wrong", "match/panics", "match/hangs", "match/none", "duel/good"}
-		var visitors []*visitor
+		var clients []*roomClient
 		for _, name := range rooms {
-			visitors = append(visitors, h.mustVisit(name))
+			clients = append(clients, h.mustVisit(name))
 		}
 		for range 2 {
 			(&Server{rooms: h.rooms}).ReloadRooms(context.Background())
@@ -343,7 +343,7 @@ func TestReloadRooms(t *testing.T) {
 		close(hang)
 		time.Sleep(time.Second)
 		require.Equal(t, 8, most("match/hangs"))
-		for _, g := range visitors {
+		for _, g := range clients {
 			require.Equal(t, wire.OK, g.code())
 		}
 		require.NotZero(t, h.logs.FilterMessage("limits reloaded").Len())

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -24,8 +25,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// hostel is a rooms without sockets, whose worlds do in each step what a test says.
-type hostel struct {
+// testRooms is a rooms without sockets, whose worlds do in each step what a test says.
+type testRooms struct {
 	*rooms
 	t    testing.TB
 	logs *observer.ObservedLogs
@@ -36,8 +37,8 @@ type hostel struct {
 	fails map[string]error
 }
 
-func newHostel(t testing.TB, change func(*RoomsConfig)) *hostel {
-	h := &hostel{t: t, steps: map[string]func(*world.World){}, made: map[string]int{}, fails: map[string]error{}}
+func newTestRooms(t testing.TB, change func(*RoomsConfig)) *testRooms {
+	h := &testRooms{t: t, steps: map[string]func(*world.World){}, made: map[string]int{}, fails: map[string]error{}}
 	c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: h.game}, "lobby": {New: h.game, Pinned: true}}, Default: "lobby"}
 	change(&c)
 	require.NoError(t, c.Validate())
@@ -51,156 +52,122 @@ func newHostel(t testing.TB, change func(*RoomsConfig)) *hostel {
 	return h
 }
 
-func (h *hostel) game(q RoomRequest) (*RoomGame, error) {
+func (h *testRooms) game(q RoomRequest) (*RoomGame, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.made[q.Name]++
 	if err := h.fails[q.Name]; err != nil {
 		return nil, err
 	}
-	w, err := world.New(world.Config{TickHz: 50, MaxEntities: 64, FirstGeneration: q.Generations.First, LastGeneration: q.Generations.Last})
-	if err != nil {
-		return nil, err
-	}
-	if err := w.AddSystem(world.Before, "step", func(w *world.World) {
+	w := stage.NewCrates(world.Config{TickHz: 50, MaxEntities: 64, FirstGeneration: q.Generations.First, LastGeneration: q.Generations.Last})
+	err := w.AddSystem(world.Before, "step", func(w *world.World) {
 		h.mu.Lock()
 		step := h.steps[q.Name]
 		h.mu.Unlock()
 		if step != nil {
 			step(w)
 		}
-	}); err != nil {
-		return nil, err
-	}
-	kind, err := w.AddKind(world.Kind{Name: "stone", Body: &world.BodyDef{Radius: 1}})
-	if err != nil {
-		return nil, err
-	}
-	s := schema.New()
-	schema.Define[schema.Body](s, schema.BodyComponent)
-	if err := s.Err(); err != nil {
-		return nil, err
-	}
-	return &RoomGame{WorldConfig: WorldConfig{World: w, Schema: s, Replication: replication.Config{Workers: 2}, Hooks: Hooks{
-		Join: func(*Session) (world.Entity, error) { return w.Spawn(kind, world.Vec3{}, world.Vec3{}) },
-	}}}, nil
+	})
+	return &RoomGame{WorldConfig: WorldConfig{World: w.World, Schema: schema.NewWithBody(), Replication: replication.Config{Workers: 2}, Hooks: Hooks{
+		Join: func(*Session) (world.Entity, error) { return w.Spawn(w.Crate, world.Vec3{}, world.Vec3{}) },
+	}}}, err
 }
 
-func (h *hostel) in(room string, step func(*world.World)) {
+func (h *testRooms) in(room string, step func(*world.World)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.steps[room] = step
 }
 
 // begin starts the pinned rooms, and ends all at the end of the test.
-func (h *hostel) begin() {
+func (h *testRooms) begin() {
 	require.NoError(h.t, h.startPinned(context.Background()))
 }
 
-// visitor is a client of a room, by its connection.
-type visitor struct {
+// roomClient is a client of a room, by its connection.
+type roomClient struct {
+	stage.Conn
 	peer *session.Peer
-	end  func()
-
-	mu     sync.Mutex
-	bytes  int
-	closed *wire.Error
-}
-
-func (g *visitor) SendStream(p []byte) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.bytes += len(p)
-	return true
-}
-
-func (*visitor) HasUnsent() bool         { return false }
-func (g *visitor) SendSnapshot([][]byte) {}
-
-func (g *visitor) Close(code wire.Code, text string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = &wire.Error{Code: code, Detail: text}
+	end  context.CancelFunc
 }
 
 // code returns how the connection was closed; OK: it is open.
-func (g *visitor) code() wire.Code {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed == nil {
-		return wire.OK
+func (c *roomClient) code() wire.Code {
+	for _, code := range c.Snapshot().Closed {
+		return code
 	}
-	return g.closed.Code
+	return wire.OK
 }
 
 // visit joins a room.
-func (h *hostel) visit(room string) (*visitor, error) { return h.visitAs(room, "") }
+func (h *testRooms) visit(room string) (*roomClient, error) { return h.visitAs(room, "") }
 
-func (h *hostel) visitAs(room, user string) (*visitor, error) {
+func (h *testRooms) visitAs(room, user string) (*roomClient, error) {
 	ctx, end := context.WithCancel(context.Background())
 	now, err := h.joinRoom(ctx, room, "", false)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	g := &visitor{end: end}
-	g.peer = now.core.Open(ctx, "here", g)
-	require.NoError(h.t, g.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeHello, wire.Hello{
-		Protocol: wire.Version, Tables: now.core.Config().Replication.Tables.Version(), Token: []byte(user),
-	}.Append(nil))))
-	return g, nil
+	c := &roomClient{end: end}
+	c.peer = now.core.Open(ctx, "here", c)
+	c.Peer = c.peer
+	hello := stage.Hello(nil)
+	hello.Token = []byte(user)
+	require.NoError(h.t, c.Send(hello))
+	return c, nil
 }
 
-func (h *hostel) mustVisit(room string) *visitor {
+func (h *testRooms) mustVisit(room string) *roomClient {
 	g, err := h.visit(room)
 	require.NoError(h.t, err)
 	return g
 }
 
-func (g *visitor) leave() {
-	g.peer.Left()
-	g.end()
+func (c *roomClient) leave() {
+	c.peer.Left()
+	c.end()
 }
 
 // now returns the present run of a room.
-func (h *hostel) now(room string) *run {
+func (h *testRooms) now(room string) *run {
 	h.rooms.mu.Lock()
 	defer h.rooms.mu.Unlock()
 	return h.byName[room].run.Load()
 }
 
 // tick returns the tick of a room's world.
-func (h *hostel) tick(room string) (tick uint64) {
+func (h *testRooms) tick(room string) (tick uint64) {
 	now := h.now(room)
 	require.NoError(h.t, now.loop.runBetweenTicks(context.Background(), func() { tick = now.core.World().Tick() }))
 	return tick
 }
 
 // times returns how often New was called for each room.
-func (h *hostel) times() map[string]int {
+func (h *testRooms) times() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.made)
 }
 
-func (h *hostel) failing(room string, err error) {
+func (h *testRooms) failing(room string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fails[room] = err
 }
 
 // names returns the names of all rooms.
-func (h *hostel) names() (names []string) {
+func (h *testRooms) names() (names []string) {
 	for _, r := range h.sortedRooms() {
 		names = append(names, r.name)
 	}
 	return names
 }
 
-// play runs a test in a bubble of virtual time, and ends the rooms.
-func play(t *testing.T, change func(*RoomsConfig), test func(h *hostel)) {
+// inBubble runs a test in a bubble of virtual time, and ends the rooms.
+func inBubble(t *testing.T, change func(*RoomsConfig), test func(h *testRooms)) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostel(t, change)
+		h := newTestRooms(t, change)
 		h.begin()
 		defer func() { require.NoError(t, h.endRooms()) }()
 		test(h)
@@ -210,7 +177,7 @@ func play(t *testing.T, change func(*RoomsConfig), test func(h *hostel)) {
 func asIs(*RoomsConfig) {}
 
 func TestRoomsAreMadeForThoseWhoJoin(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		require.Equal(t, []string{"lobby"}, h.names())
 		a := h.mustVisit("match/1")
 		var all sync.WaitGroup
@@ -233,7 +200,7 @@ func TestRoomsAreMadeForThoseWhoJoin(t *testing.T) {
 
 // Names come from outside.
 func TestNamesOfRooms(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		for _, name := range []string{
 			"match/../../etc/passwd", "match/..", "match/.", "match/a/b", "match/", "/match", "match/\x00", "match/a\nb", "Match/1", "match/É", "other/1", "other",
 			"match/.hidden", "match/dot.", "match/con:", `match/a\b`, "match/" + string(make([]byte, 60)), " ", "lobby/",
@@ -249,11 +216,11 @@ func TestNamesOfRooms(t *testing.T) {
 }
 
 func TestRoomsAreBounded(t *testing.T) {
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.MaxRooms = 4
 		c.Kinds["duel"] = RoomKind{New: c.Kinds["match"].New, MaxRooms: 1, Create: ForTokens}
 		c.Kinds["arena"] = RoomKind{New: c.Kinds["match"].New, Create: ForGame}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		code := func(room string) wire.Code {
 			_, err := h.visit(room)
 			return wire.CodeOf(err)
@@ -275,7 +242,7 @@ func TestRoomsAreBounded(t *testing.T) {
 
 // R3: a flood of names makes no more rooms than the rate allows.
 func TestFloodOfNames(t *testing.T) {
-	play(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *hostel) {
+	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *testRooms) {
 		refused := 0
 		for i := range 500 {
 			if _, err := h.visit(fmt.Sprint("match/", i)); err != nil {
@@ -290,7 +257,7 @@ func TestFloodOfNames(t *testing.T) {
 // One address cannot take all rooms.
 func TestRoomsOfOneAddress(t *testing.T) {
 	const attacker, player, here = "192.0.2.7/32", "192.0.2.8/32", "127.0.0.1/32"
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		code := func(room, address string, token bool) wire.Code {
 			_, err := h.joinRoom(context.Background(), room, address, token)
 			return wire.CodeOf(err)
@@ -314,7 +281,7 @@ func TestRoomsOfOneAddress(t *testing.T) {
 
 // A room whose New fails is never visible to other clients.
 func TestNewFails(t *testing.T) {
-	play(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *hostel) {
+	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 1000 }, func(h *testRooms) {
 		h.failing("match/100", errors.New("out of luck, at /secret/path"))
 		h.failing("match/101", &wire.Error{Code: wire.JoinRefused, Detail: "not today"})
 		for i := range 110 {
@@ -343,10 +310,10 @@ func TestNewFails(t *testing.T) {
 }
 
 func TestNewPanics(t *testing.T) {
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Kinds["bad"] = RoomKind{New: func(RoomRequest) (*RoomGame, error) { panic("no") }}
 		c.Kinds["none"] = RoomKind{New: func(RoomRequest) (*RoomGame, error) { return nil, nil }}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		for _, name := range []string{"bad", "none"} {
 			_, err := h.visit(name)
 			require.Equal(t, wire.Internal, wire.CodeOf(err))
@@ -359,7 +326,7 @@ func TestNewPanics(t *testing.T) {
 func TestNewThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		h := newHostel(t, func(c *RoomsConfig) {
+		h := newTestRooms(t, func(c *RoomsConfig) {
 			c.Kinds["slow"] = RoomKind{New: func(RoomRequest) (*RoomGame, error) { <-hang; return nil, errors.New("late") }}
 		})
 		h.begin()
@@ -378,9 +345,9 @@ func TestNewThatHangs(t *testing.T) {
 }
 
 func TestIdleRoomsEnd(t *testing.T) {
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Kinds["match"] = RoomKind{New: c.Kinds["match"].New, IdleAfter: 3 * time.Second}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		g := h.mustVisit("match/1")
 		time.Sleep(8 * time.Second)
 		require.Equal(t, []string{"lobby", "match/1"}, h.names())
@@ -399,7 +366,7 @@ func TestIdleRoomsEnd(t *testing.T) {
 }
 
 func TestDrainAndClose(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		a, b, c := h.mustVisit("match/a"), h.mustVisit("match/b"), h.mustVisit("match/c")
 		require.NoError(t, h.drainRoom("match/a", time.Hour))
 		require.NoError(t, h.drainRoom("match/b", 5*time.Second))
@@ -422,10 +389,10 @@ func TestDrainAndClose(t *testing.T) {
 // image stays. The operator opens it, or time does.
 func TestDrainedRoomStaysClosed(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Images.Dir = dir
 		unpinned(c)
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		closed := func(room string) {
 			t.Helper()
 			require.False(t, retries(h.visit(room)))
@@ -465,7 +432,7 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 
 // A pinned room that is drained begins again, and is open.
 func TestDrainedPinnedRoomBeginsAgain(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		g := h.mustVisit("lobby")
 		require.NoError(t, h.drainRoom("lobby", 0))
 		time.Sleep(time.Second)
@@ -483,17 +450,17 @@ func unpinned(c *RoomsConfig) {
 }
 
 // retries reports whether a client that is refused with err tries again by itself, or is admitted.
-func retries(_ *visitor, err error) bool { return wire.CodeOf(err).Info().Retry || err == nil }
+func retries(_ *roomClient, err error) bool { return wire.CodeOf(err).Info().Retry || err == nil }
 
 // R4: a panic of a system ends the sessions of its room alone, with a code that clients retry, and
 // the room comes back from its image.
 func TestPanicInARoom(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) {
+	inBubble(t, func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir, Every: time.Second}
 		k := c.Kinds["match"]
 		c.Kinds["gone"] = RoomKind{New: k.New, Unsaved: true}
-	}, func(h *hostel) {
+	}, func(h *testRooms) {
 		a, b, c := h.mustVisit("match/a"), h.mustVisit("match/b"), h.mustVisit("gone")
 		time.Sleep(5 * time.Second)
 		before := h.now("match/a").core
@@ -526,7 +493,7 @@ func TestPanicInARoom(t *testing.T) {
 // A room that the operator drains ends, even if it panics before it is empty or after it has failed.
 func TestDrainOutlastsAPanic(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *hostel) {
+	inBubble(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *testRooms) {
 		for _, room := range []string{"match/drained", "match/failed", "lobby"} {
 			h.mustVisit(room)
 		}
@@ -551,7 +518,7 @@ func TestDrainOutlastsAPanic(t *testing.T) {
 // A room that panics again and again stays closed for a while.
 func TestPanicLoop(t *testing.T) {
 	dir := t.TempDir()
-	play(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *hostel) {
+	inBubble(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *testRooms) {
 		h.mustVisit("match/a")
 		h.in("match/a", func(*world.World) { panic("always") })
 		h.in("lobby", func(*world.World) { panic("always") })
@@ -572,7 +539,7 @@ func TestPanicLoop(t *testing.T) {
 
 // runtime.Goexit, as by FailNow in a system, is contained too.
 func TestGoexitInARoom(t *testing.T) {
-	play(t, asIs, func(h *hostel) {
+	inBubble(t, asIs, func(h *testRooms) {
 		g := h.mustVisit("match/a")
 		done := make(chan struct{})
 		h.in("match/a", func(*world.World) {
@@ -589,7 +556,7 @@ func TestGoexitInARoom(t *testing.T) {
 // R1: a room that never finishes a step delays no other, nor the end of the server.
 func TestRoomThatNeverSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostel(t, asIs)
+		h := newTestRooms(t, asIs)
 		h.begin()
 		stuck := make(chan struct{})
 		h.mustVisit("match/stuck")
@@ -618,7 +585,7 @@ func TestImagesOfRooms(t *testing.T) {
 		k.MaxImages = 3
 		c.Kinds["match"] = k
 	}
-	play(t, images, func(h *hostel) {
+	inBubble(t, images, func(h *testRooms) {
 		h.mustVisit("match/a")
 		time.Sleep(2 * time.Second)
 		require.FileExists(t, filepath.Join(dir, "match", "a.image"))
@@ -626,7 +593,7 @@ func TestImagesOfRooms(t *testing.T) {
 		require.NoError(t, os.Symlink(filepath.Join(dir, "match", "a.image"), filepath.Join(dir, "match", "b.image")))
 		_, err := h.visit("match/b")
 		require.Equal(t, wire.Internal, wire.CodeOf(err))
-		other := newHostel(t, images)
+		other := newTestRooms(t, images)
 		require.ErrorContains(t, other.startPinned(context.Background()), "in use")
 		require.NoError(t, other.endRooms())
 		h.mustVisit("match/c")
@@ -636,7 +603,7 @@ func TestImagesOfRooms(t *testing.T) {
 		require.NoError(t, h.createRoom(context.Background(), "match/d"), "the operator may")
 		time.Sleep(10 * time.Second)
 	})
-	play(t, images, func(h *hostel) { // another process: its ranges begin below the images'
+	inBubble(t, images, func(h *testRooms) { // another process: its ranges begin below the images'
 		for range 3 {
 			require.NoError(t, h.drainRoom("lobby", 0))
 			time.Sleep(time.Second)
@@ -677,7 +644,7 @@ func TestContradictionsOfRooms(t *testing.T) {
 
 // A wrong WorldConfig of New is an error, as is a world that ignores its generations.
 func TestContradictionsOfNew(t *testing.T) {
-	h := newHostel(t, asIs)
+	h := newTestRooms(t, asIs)
 	q := RoomRequest{Name: "match/1", Kind: "match", ID: "1", Generations: generationsOf(3)}
 	g, err := h.game(q)
 	require.NoError(t, err)

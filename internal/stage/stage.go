@@ -1,0 +1,48 @@
+package stage
+
+import (
+	"math/rand/v2"
+
+	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// Must returns v, and panics if err is not nil. It is for what a test needs, not for what it tests.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Random returns a source of secrets for session.Config.Random.
+func Random(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }
+
+// Crates is a world on flat ground and its kind "crate": spheres of radius 0.5 and mass 1, with friction.
+type Crates struct {
+	*world.World
+	Crate world.KindID
+}
+
+// NewCrates returns a world without entities.
+func NewCrates(c world.Config) Crates {
+	w := Must(world.New(c))
+	return Crates{w, Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))}
+}
+
+// Put spawns a crate at rest on the ground.
+func (w Crates) Put(x, z float32) world.Entity {
+	return Must(w.Spawn(w.Crate, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}))
+}
+
+// Hello returns the Hello of a client with the schema that a server sends (session.Config.Schema of a
+// Core). A client without a schema asks for its text.
+func Hello(s *schema.Schema) wire.Hello {
+	h := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}
+	if s != nil {
+		h.Schema = s.Hash()
+	}
+	return h
+}
