@@ -3,15 +3,15 @@
 import { fail } from './codes.ts'
 
 /**
- * Reads bit strings and bytes. Reads beyond the end return zeros and are noted:
- * call expectEnd or check before what was read is used.
+ * Reads bit strings and bytes. A read beyond the end returns zeros and is noted: call
+ * expectEnd or check before using what was read.
  */
 export class BitReader {
   #b: Uint8Array = empty
-  #at = 0 // of the next byte
+  #at = 0 // index of the next byte in b
   #end = 0
   #acc = 0 // bits read from b and not yet taken
-  #n = 0 // how many
+  #n = 0 // number of bits in acc
   #short = false
   #wrong = '' // the first error of a reader's form
 
@@ -48,12 +48,12 @@ export class BitReader {
     return (low | (this.bits(n - 16) << 16)) >>> 0
   }
 
-  /** How many bits were taken, from the beginning of the array. */
+  /** The number of bits taken, from the beginning of the array. */
   get taken(): number {
     return 8 * this.#at - this.#n
   }
 
-  /** Returns the next 12 bits, zeros beyond the end, and skip takes n of them. */
+  /** Returns the next 12 bits, zeros beyond the end. skip takes n of them. */
   peek(): number {
     while (this.#n < 12) {
       if (this.#at < this.#end) this.#acc |= this.#b[this.#at]! << this.#n
@@ -80,7 +80,7 @@ export class BitReader {
   golomb(k: number): number {
     let m = k
     for (;;) {
-      const zeros = ~this.peek() | 0x1000 // the lowest zero of 12 bits, or the one above
+      const zeros = ~this.peek() | 0x1000 // the lowest zero of 12 bits, or bit 12
       const ones = 31 - Math.clz32(zeros & -zeros)
       m += ones
       if (m > 32) {
@@ -106,13 +106,13 @@ export class BitReader {
     if (this.#wrong === '') this.#wrong = detail
   }
 
-  /** Throws if anything was read beyond the end or was malformed. */
+  /** Throws if a read went beyond the end or found malformed data. */
   check(): void {
     if (this.#short || this.#at - (this.#n >> 3) > this.#end) fail('a bit string ends early')
     if (this.#wrong !== '') fail(this.#wrong)
   }
 
-  /** Checks the padding of a bit string that bytes follow, and returns where they begin. */
+  /** Checks the padding of a bit string before bytes, and returns where the bytes begin. */
   endBytes(): number {
     this.check()
     if (this.bits(this.#n & 7) !== 0) fail('the padding of a bit string is not zero')
@@ -155,7 +155,7 @@ export class BitWriter {
     this.bits(v, 4 << c)
   }
 
-  /** Returns a copy of what was written. */
+  /** Returns a copy of the bytes written. */
   bytes(): Uint8Array {
     return this.#b.slice(0, (this.#bit + 7) >> 3)
   }
@@ -163,7 +163,7 @@ export class BitWriter {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Reads bytes, and throws where they are malformed. */
+/** Reads bytes, and throws if they are malformed. */
 export class ByteReader {
   readonly b: Uint8Array
   at: number
@@ -248,7 +248,7 @@ export class ByteWriter {
   }
 
   u8(v: number): void {
-    const at = this.#grow(1) // before this.#b is read: it may be another
+    const at = this.#grow(1) // first, since it may replace this.#b
     this.#b[at] = v
   }
 
@@ -267,12 +267,12 @@ export class ByteWriter {
     this.#b.set(b, at)
   }
 
-  /** Returns a copy of what was written. */
+  /** Returns a copy of the bytes written. */
   take(): Uint8Array {
     return this.#b.slice(0, this.#n)
   }
 
-  /** Returns what was written, valid until the next write. */
+  /** Returns the bytes written, valid until the next write. */
   view(): Uint8Array {
     return this.#b.subarray(0, this.#n)
   }

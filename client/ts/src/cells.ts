@@ -3,7 +3,7 @@
 import type { Entity } from './entity.ts'
 import * as limit from './limits.ts'
 
-/** States of a cell, as verdicts are numbered. */
+/** States of a cell, with the numbers of verdicts. */
 export const live = 1
 export const hidden = 2
 export const stale = 3
@@ -17,11 +17,11 @@ export class Cell {
   entity: Entity | undefined
 }
 
-/** Estimates of the memory of a cell, and of a page that is not used. */
+/** Estimated memory of a cell, and of an empty page. */
 const bytesOfCell = 40
 const bytesOfPointer = 8
 
-/** A paged table of cells by slot: its memory follows the slots that the server named. */
+/** A paged table of cells by slot. Its memory depends on the slots that the server named. */
 export class Cells {
   #pages: (Cell[] | undefined)[] = []
   #made = 0
@@ -30,7 +30,7 @@ export class Cells {
     return this.#pages.length * bytesOfPointer + this.#made * pageSize * bytesOfCell
   }
 
-  /** How many bytes at will allocate. */
+  /** Returns how many bytes at will allocate. */
   growth(slot: number): number {
     const page = (slot / pageSize) | 0
     const more = Math.max(page + 1 - this.#pages.length, 0)

@@ -1,4 +1,4 @@
-// A session over connections that come and go.
+// A client: a session over replaceable connections.
 
 import { Code, WireError } from './codes.ts'
 import type { Result, SentCommand } from './commands.ts'
@@ -23,14 +23,15 @@ export interface StateChange {
   readonly state: State
   /** Why the connection was lost or the client ended: a WireError if the server said so, a DivergedError if the client replaces its session. */
   readonly error?: unknown
-  /** Whether the client is back in its session, and all is as before. Otherwise, after reconnecting, the session is new. */
+  /** Whether the client resumed its session: all is as before. Otherwise, after reconnecting, the session is new. */
   readonly resumed: boolean
   /**
-   * Whether the server has moved the session to another room, welcome.room. Replica, schema and clocks are the room's,
-   * and every handle from before is stale. The state was joined before, unless the connection was lost meanwhile.
+   * Whether the server has moved the session to another room, welcome.room. Replica, schema
+   * and clocks are the new room's, and every earlier handle is stale. The state was joined
+   * before, unless the connection was lost meanwhile.
    */
   readonly moved: boolean
-  /** Whether the server runs another world. Then forget all handles: the same handle may name another entity. */
+  /** Whether the server runs another world. Then forget all handles: in it the same handle may name another entity. */
   readonly newWorld: boolean
 }
 
@@ -47,11 +48,11 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   readonly tables?: Tables
   /** Called when the state changes. */
   readonly state?: (s: StateChange) => void
-  /** Returns a token for reconnecting, where tokens are used up. */
+  /** Returns a token for reconnecting. It is needed where each token is good for one connection. */
   readonly freshToken?: () => Promise<Uint8Array>
-  /** How many ms the client tries to reconnect: by default a minute; 0: never. */
+  /** How long the client tries to reconnect, in ms: by default a minute; 0: it does not. */
   readonly giveUp?: number
-  /** Replaces WebTransport, as in tests. */
+  /** Replaces WebTransport, for example in tests. */
   readonly dial?: (url: string, now: () => number) => Promise<Connection>
 }
 
@@ -61,17 +62,17 @@ const stableAfter = 10_000
 const maxMoves = 4
 const defaultGiveUp = 60_000
 const joinTimeout = 5000
-/** How long a server may be silent, and how much of a pause between two checks counts. */
+/** How long a server may be silent, and how much of the time between two checks counts as silence, in ms. */
 const lostAfter = 4000
 const maxCheckGap = 1000
-/** How often a hidden page updates, in ms. */
+/** How often the client updates while the page is hidden, in ms. */
 const beat = 50
 
 const now = (): number => performance.now()
 
 /**
- * Connects to a server and keeps a replica of what it shows. Call update once per frame,
- * then render; the client itself updates while the page is hidden.
+ * Connects to a server and keeps a replica of what it shows. Call update once per frame, then
+ * render. While the page is hidden the client updates itself.
  */
 export class Client {
   readonly #config: Config
@@ -82,18 +83,18 @@ export class Client {
   #stateNow: State = 'connecting'
   #error: unknown
   #updating = false
-  #datagrams = 0 // since the newest Input, without copies
+  #datagrams = 0 // received since the newest Input, without copies
   #heard = 0
   #checked = 0
-  #began = 0 // of the outage
+  #began = 0 // when the outage began
   #joinedAt = 0
   #attempts = 0
   #moves = 0
-  #epoch = 0n // of the world before the outage
+  #epoch = 0n // epoch of the world before the outage
   #timer: ReturnType<typeof setTimeout> | undefined
   readonly #metronome: Metronome
   #joining: { resolve: () => void; reject: (e: unknown) => void } | undefined
-  #streamed = false // since the newest Input
+  #streamed = false // stream bytes arrived since the newest Input
 
   private constructor(config: Config, tables: Tables) {
     this.#config = config
@@ -105,7 +106,7 @@ export class Client {
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
 
-  /** Returns a client that has joined. It rejects with a WireError if the server refuses. */
+  /** Returns a client that has joined a session. It rejects with a WireError if the server refuses. */
   static async connect(config: Config): Promise<Client> {
     const c = new Client(config, config.tables ?? (await defaultTables()))
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -139,15 +140,15 @@ export class Client {
   #attach(link: Connection): void {
     this.#link = link
     this.#heard = this.#checked = now()
-    // Until a session is joined no frame drives the client.
+    // Frames drive the client only once a session is joined.
     link.arrived = () => {
       if (this.#stateNow !== 'joined') this.#tryUpdate()
     }
   }
 
   /**
-   * Applies everything that has arrived, runs the callbacks and answers. It throws when
-   * the client has ended; a lost connection is no error: it is replaced.
+   * Applies everything that has arrived, runs the callbacks and answers. It throws when the
+   * client has ended. A lost connection is no error: the client replaces it.
    */
   update(): void {
     if (this.#updating) throw new Error('update was called from a callback')
@@ -165,7 +166,7 @@ export class Client {
     try {
       this.update()
     } catch {
-      // state has told of it.
+      // config.state has reported the error.
     }
   }
 
@@ -175,7 +176,7 @@ export class Client {
     if (!link || this.#stateNow === 'ended') return
     const arrivals = link.receive()
     const t = now()
-    const stuck = (session.replica?.waiting ?? 0) > 0 // snapshots wait for what the stream does not bring
+    const stuck = (session.replica?.waiting ?? 0) > 0 // snapshots wait for structure that does not arrive
     let ended: unknown
     try {
       this.#datagrams += session.receive(arrivals, t)
@@ -197,7 +198,10 @@ export class Client {
     this.#flush()
   }
 
-  /** Reports whether the server has been silent for too long. A page that was frozen checks before it reads. */
+  /**
+   * Reports whether the server has been silent for too long. A page that was frozen checks
+   * before it reads what arrived.
+   */
   #isSilent(t: number, arrived: boolean): boolean {
     this.#heard += Math.max(t - this.#checked - maxCheckGap, 0)
     this.#checked = t
@@ -272,7 +276,7 @@ export class Client {
     this.session.lost(why)
   }
 
-  /** Connects to the server that the present one names, where a new session begins. */
+  /** Connects to the server to which the present one redirects; a new session begins there. */
   #connectElsewhere(to: WireError): void {
     if (this.#moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
       this.#endWith(to)
@@ -328,7 +332,7 @@ export class Client {
     try {
       this.#flush()
     } catch {
-      // Too much waits: the server will not learn why.
+      // The send buffer is full: the server will not learn why the client leaves.
     }
     this.#link.close(code)
   }
@@ -345,7 +349,7 @@ export class Client {
     return this.#stateNow
   }
 
-  /** The replica, which changes in update only. Ask for it each time: a new session has a new one. */
+  /** The replica. Only update changes it. Read this property each time: a new session has a new replica. */
   get replica(): Replica {
     return requireJoined(this.session.replica)
   }
@@ -355,12 +359,12 @@ export class Client {
     return requireJoined(this.session.schema)
   }
 
-  /** The server's description of the session: tick rates, epoch, room. */
+  /** The server's description of the session, for example its tick rate, epoch and room. */
   get welcome(): Session['welcome'] {
     return this.session.welcome
   }
 
-  /** The entity that this client's inputs steer, none if there is none. It may be pending. */
+  /** The entity that this client's inputs steer, or none. It may be pending. */
   get controlled(): Handle {
     return this.session.controlled
   }
@@ -387,13 +391,17 @@ export class Client {
 
   /**
    * Registers a handler for the events of a name.
-   * @param rendered - call it when the render reaches the event's tick, not on arrival
+   * @param rendered - whether to call it when the render reaches the event's tick, not on
+   * arrival
    */
   on(event: string, f: EventHandler, rendered = false): void {
     this.#events.on(event, f, rendered)
   }
 
-  /** Sets what the player holds down from now on, as the schema declares it, and returns its tick. */
+  /**
+   * Sets what the player holds down from now on, in the form that the schema declares, and
+   * returns the input's tick.
+   */
   setInput(input: Struct | Uint8Array): number {
     const t = now()
     const tick = this.session.setInput(input, t)
@@ -401,7 +409,7 @@ export class Client {
     return tick
   }
 
-  /** Asks the server to execute a command once. The result says what became of it. */
+  /** Asks the server to execute a command once. The result says whether the server executed it. */
   do(name: string, args: Struct = {}, target: Handle = none): Promise<Result> {
     return this.#flushCommand(this.session.do(name, args, target))
   }
@@ -421,15 +429,15 @@ export class Client {
     return this.session.provisional()
   }
 
-  /** Returns the handle that a provisional one stands for. */
+  /** Returns the handle of the entity that a provisional handle stands for. */
   real(h: Handle): Handle {
     return this.session.real(h)
   }
 }
 
 /**
- * Calls a function every 50 ms while the page is hidden: browsers stop frames then, and
- * slow timers down to one a second or less, but not the timers of workers.
+ * Calls a function every 50 ms while the page is hidden. Browsers then stop frames, and slow a
+ * page's timers to once a second or less, but not a worker's timers.
  */
 class Metronome {
   readonly #f: () => void
@@ -458,7 +466,7 @@ class Metronome {
     }
   }
 
-  /** Uses a timer, where a page's policy forbids the worker. */
+  /** Uses a timer if the page's policy forbids the worker. */
   #useTimer(f: () => void): void {
     this.#worker?.terminate()
     this.#worker = undefined

@@ -1,8 +1,11 @@
 // The server's time, and the moment to show. Times are in ms since any fixed origin.
 
-/** The part of passing time by which the clock is corrected. */
+/** The inverse share of passing time by which the clock is corrected. */
 const slewShare = 16
-/** An error above this is corrected at once; a lateness above lostAbove invalidates earlier arrivals. */
+/**
+ * The clock steps if its error is above stepAbove. A snapshot later than lostAbove invalidates
+ * earlier arrivals. Both in ms.
+ */
 export const stepAbove = 250
 const lostAbove = 500
 const jitterShare = 16
@@ -10,7 +13,7 @@ const intervalShare = 8
 const slots = 8
 const slot = 500
 
-/** The least value of the last four seconds, to within half a second. */
+/** Measures the least value of the last four seconds, to within half a second. */
 export class Least {
   readonly #values = new Float64Array(slots).fill(Infinity)
   #newest = -1 // number of the newest slot
@@ -38,8 +41,8 @@ export class Least {
 const maxTickGap = 2
 
 /**
- * Estimates the server's time from the arrivals of snapshots. A snapshot that waited in
- * no queue took half the least round trip: it is the one whose arrival and tick differ least.
+ * Estimates the server's time from the arrivals of snapshots. A snapshot that waited in no
+ * queue took half the least round trip. Its difference between arrival and tick is the least.
  */
 export class Clock {
   readonly hz: number
@@ -50,7 +53,7 @@ export class Clock {
   jitter = 0
   /** The tick of the newest snapshot, 0 before the first. */
   tick = 0
-  /** The number after the newest snapshot's if that was empty, else 0. */
+  /** The number after the newest snapshot if that was empty, otherwise 0. */
   next = 0
   /** The mean server time between snapshots. */
   interval = 0
@@ -72,8 +75,8 @@ export class Clock {
   }
 
   /**
-   * Reports whether a held snapshot's tick is far from the newest one. It may be of the next
-   * room, and have overtaken the Welcome of a move: its ticks are of another world.
+   * Reports whether a held snapshot's tick is far from the newest one: it may be of the next
+   * room, and have overtaken the Welcome of the move.
    */
   isDistant(tick: number): boolean {
     return this.tick !== 0 && Math.abs(tick - this.tick) > maxTickGap * this.hz
@@ -96,7 +99,7 @@ export class Clock {
 
   /**
    * Records the arrival of the snapshot of a tick.
-   * @param before - the tick of the previous snapshot, sent or omitted
+   * @param before - the tick of the previous snapshot, even if the server omitted it
    */
   recordSnapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
@@ -117,17 +120,17 @@ export class Clock {
   }
 }
 
-/** How many delays an allowance looks back at most, and for how long unless those are fewer than minOutlier. */
+/** Bounds the delays that an allowance considers, in number and in age. The newest minOutlier always count. */
 const allowanceSamples = 128
 const allowanceSpan = 4000
-/** The number of delays of which one is an outlier. */
+/** The least number of delays of which one may be an outlier. */
 const minOutlier = 8
-/** The time in which an allowance loses all of its excess, if it went on as it began. */
+/** The time in which an allowance would lose its excess at the initial rate, in ms. The rate falls. */
 const allowanceFade = 2000
 
 /**
- * The time to allow for a delay that varies, exceeded by one in fifty of the last
- * four seconds, and by one of eight or more. It grows at once and shrinks evenly.
+ * The time to allow for a varying delay. One in fifty delays of the last four seconds may
+ * exceed it, or one of eight if there are few. It grows at once and shrinks smoothly.
  */
 export class Allowance {
   value = 0
@@ -147,7 +150,7 @@ export class Allowance {
     this.value = this.count === 1 ? want : Math.max(want, this.value - ((this.value - want) * passed) / allowanceFade)
   }
 
-  /** Returns the delay that the allowed share of the newest samples exceeds. */
+  /** Returns the delay that only the allowed share of the newest samples exceeds. */
   exceededDelay(now: number): number {
     const most = Math.min(this.count, allowanceSamples)
     this.#sorted.fill(Infinity)
@@ -162,14 +165,14 @@ export class Allowance {
   }
 }
 
-/** Bounds how far in the past the moment is, and so the states kept. */
+/** Bounds how far the moment lags behind, in ms, and so how many states are kept. */
 export const maxDelay = 500
 const slowShare = 4
 const fastShare = 10
-/** The inverse share of the interval between snapshots within which two arrive together. */
+/** Defines a burst: snapshots that arrive within 1/burstShare of the snapshot interval. */
 const burstShare = 8
 
-/** Computes the moment to show: it lags as long as snapshots need, and never goes back. */
+/** Computes the moment to show. It lags by the snapshots' delay, and never goes back. */
 export class Renderer {
   on = false
   /** Whether no snapshot has arrived since the session resumed. */
@@ -178,11 +181,11 @@ export class Renderer {
   shown = 0
   readonly delay = new Allowance()
   #updated = 0
-  #arrived = 0 // when the newest snapshot did
+  #arrived = 0 // when the newest snapshot arrived
 
   /**
-   * Records the arrival of the first snapshot of a tick; the one before was the newest
-   * until then. Those that arrive together, after a link stood still, count as one.
+   * Records the arrival of the first snapshot of a tick. A render then needed the snapshot
+   * before. Snapshots that arrive in a burst, after a stall of the link, count as one.
    */
   recordSnapshot(now: number, c: Clock, before: number): void {
     const together = now - this.#arrived < c.interval / burstShare
@@ -192,7 +195,7 @@ export class Renderer {
     this.resumed = false
   }
 
-  /** Moves to now. */
+  /** Moves the moment to show to the time now. */
   advance(now: number, c: Clock): void {
     const target = c.serverTime(now) - this.delay.value
     const passed = Math.max(now - this.#updated, 0)

@@ -66,7 +66,7 @@ const table: Record<number, readonly [name: string, fault: Fault, retry: boolean
 /** The side that caused a code. */
 export type Fault = 'client' | 'server' | 'nobody'
 
-/** Codes that this package names; all are numbers of PROTOCOL.md, section 13. */
+/** The codes that this package uses by name: numbers of PROTOCOL.md, section 13. */
 export const Code = {
   ok: 0,
   badMessage: 1,
@@ -86,18 +86,18 @@ export const Code = {
   unknownHandle: 34,
 } as const
 
-/** Returns the name of a code: one that is not listed comes from a newer peer. */
+/** Returns the name of a code. An unlisted code comes from a newer peer. */
 export function codeName(code: number): string {
   return table[code]?.[0] ?? `code-${code}`
 }
 
-/** A refusal by a peer, or its violation of the protocol. */
+/** A peer's refusal, or its violation of the protocol. */
 export class WireError extends Error {
   /** A number of PROTOCOL.md, section 13. */
   readonly code: number
-  /** Explains this case, for people. It may be the server's: show it as printable does. */
+  /** Explains this case to people. It may be the server's text: show it by printable. */
   readonly detail: string
-  /** Where to continue, with the code moved. */
+  /** With code moved: the address where to continue. */
   readonly address: string
   readonly token: Uint8Array
 
@@ -126,7 +126,7 @@ export class WireError extends Error {
   }
 }
 
-/** Why a session ended whose server sent more than the client may keep. */
+/** Ends a session whose server sent more than the client may keep. */
 export class LimitError extends WireError {
   constructor(limit: string, max: number) {
     super(Code.tooMuch, `${limit} is ${max}: the server is broken or hostile, or the limit is too low for this game`)

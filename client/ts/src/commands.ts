@@ -16,14 +16,15 @@ export interface Result {
   readonly id: number
   readonly target: bigint
   /**
-   * 0 if the command was executed, another number if it changed nothing, undefined if the
-   * connection broke: then the command may have been executed.
+   * 0 if the command was executed, another number if it was not and changed nothing. It is
+   * undefined if the connection broke before the answer: it is unknown whether the command was
+   * executed.
    */
   readonly code: number | undefined
   /** The name of the code, or 'unanswered'. */
   readonly codeName: string
   readonly verdict: Verdict
-  /** Explains a refusal to the player; may be empty. */
+  /** Explains a refusal to the player. It may be empty. */
   readonly text: string
   /** The answer that the schema declares, if the command was executed. */
   readonly answer: Struct | undefined
@@ -34,7 +35,7 @@ export interface Result {
 /** A command that was sent. */
 export interface SentCommand {
   readonly id: number
-  /** Resolves once, also if the connection breaks. */
+  /** Resolves once, even if the connection breaks. */
   readonly result: Promise<Result>
 }
 
@@ -42,7 +43,7 @@ interface Unanswered {
   readonly id: number
   readonly kind: CommandKind | undefined
   readonly target: bigint
-  readonly provisional: number // first of its provisional handles
+  readonly provisional: number // index of its first provisional handle
   readonly provisionals: number
   readonly resolve: (r: Result) => void
 }
@@ -60,13 +61,13 @@ export interface CommandToSend {
 
 const noBytes: Uint8Array = new Uint8Array(0)
 
-/** Returns the arguments of a raw command: any value that msgpack has, or undefined for none. */
+/** Returns the msgpack of a raw command's arguments: any value that msgpack has, or undefined for none. */
 export function encodeArgs(args: unknown): Uint8Array {
   if (args === undefined) return noBytes
   const w = new MsgpackWriter()
   w.value(args)
   const body = w.take()
-  new MsgpackReader(body).value() // throws for what servers refuse
+  new MsgpackReader(body).value() // throws for values that servers refuse
   return body
 }
 
@@ -76,7 +77,7 @@ export class Commands {
   readonly #onResult: ((r: Result) => void) | undefined
   readonly #bits = new BitReader()
   #newestId = 0
-  #inSession = 0 // number of the newest command that is not known to be lost
+  #inSession = 0 // number in the session of the newest command, without lost ones
   #unanswered: Unanswered[] = []
 
   /** @param onResult - receives every result */
@@ -85,12 +86,12 @@ export class Commands {
     this.#onResult = onResult
   }
 
-  /** Continues counting from the number of commands that a session's server has received. */
+  /** Continues the count of commands from the number that the session's server has received. */
   countFrom(received: number): void {
     this.#inSession = received
   }
 
-  /** Returns the message of a command, and what the game awaits. */
+  /** Returns the message of a command, and the command with the promise of its result. */
   encode(c: CommandToSend): { readonly message: Uint8Array; readonly sent: SentCommand } {
     const { name, kind, target, args, provisionals, view } = c
     if (name === '' || args.length > limit.maxArgs)

@@ -1,4 +1,4 @@
-// One connection to a server, and WebTransport's.
+// One connection to a server, and its implementation over WebTransport.
 
 import { Code, WireError } from './codes.ts'
 
@@ -12,7 +12,7 @@ export interface Datagram {
 export interface Arrivals {
   stream: Uint8Array[]
   datagrams: Datagram[]
-  /** Why nothing more will arrive, undefined as long as something may. */
+  /** Why nothing more will arrive, undefined while more may. */
   error: unknown
 }
 
@@ -22,26 +22,26 @@ export interface Connection {
   arrived: (() => void) | undefined
   receive(): Arrivals
   sendStream(b: Uint8Array): void
-  /** Copies d. Of several that wait only the newest is sent. */
+  /** Sends a copy of d. It replaces a datagram that still waits to be sent. */
   sendDatagram(d: Uint8Array): void
-  /** Writes what was sent to the stream and ends the connection, with a code of PROTOCOL.md, section 13. */
+  /** Writes the sent bytes to the stream and ends the connection, with a code of PROTOCOL.md, section 13. */
   close(code: number): void
   readonly bytesReceived: number
 }
 
-/** Bounds of what waits for receive and for the network. */
+/** Bounds of the bytes and datagrams that wait for receive, and for the network. */
 const maxUnreadStream = 256 << 10
 const maxUnreadDatagrams = 256
 const maxUnsentStream = 256 << 10
-/** How long after the end of the stream the connection may end, in ms. */
+/** How long the connection may outlast the end of the stream, in ms. */
 const closeWait = 200
 
-/** A WebTransport session: TypeScript's library lacks some of what browsers have. */
+/** A WebTransport session. TypeScript's library lacks some members that browsers have. */
 type Transport = {
   readonly ready: Promise<void>
   readonly closed: Promise<{ closeCode?: number; reason?: string } | undefined>
   createBidirectionalStream(): Promise<{ readable: ReadableStream<Uint8Array>; writable: WritableStream<Uint8Array> }>
-  /** Safari has createWritable alone; touching writable there may end the session. */
+  /** Safari has createWritable only; reading writable there may end the session. */
   readonly datagrams: { readonly readable: ReadableStream<Uint8Array> } & (
     | { createWritable: () => WritableStream<Uint8Array> }
     | { readonly writable: WritableStream<Uint8Array> }
@@ -55,9 +55,9 @@ export function supported(): boolean {
 }
 
 /**
- * Connects to a URL as https://host:port/worldd. Without hashes the server's
- * certificate must be one that the browser trusts. A hash is the SHA-256 of a certificate, in
- * 64 hexadecimal digits as the server prints it.
+ * Connects to a URL such as https://host:port/worldd. Without hashes the browser must trust
+ * the server's certificate. A hash is the SHA-256 of a certificate, in 64 hexadecimal digits
+ * as the server prints it.
  */
 export async function dialWebTransport(url: string, hashes: readonly string[], now: () => number): Promise<Connection> {
   if (!supported()) throw new Error('this browser has no WebTransport: use a current Chrome, Edge, Firefox or Safari')
@@ -108,7 +108,7 @@ class WebTransportConnection implements Connection {
   #unread = 0 // bytes of in.stream
   #room: (() => void) | undefined // ends the pause of the stream's reader
   #unsent = 0 // bytes
-  #input: Uint8Array | undefined // the newest, while another is being written
+  #input: Uint8Array | undefined // the newest Input, while another is being written
   #writing = false
   #closed = false
 
@@ -141,7 +141,7 @@ class WebTransportConnection implements Connection {
     this.arrived?.()
   }
 
-  // Default readers: BYOB is not everywhere.
+  // Default readers, because not every browser has BYOB readers.
 
   async #readStream(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
     try {
@@ -157,7 +157,7 @@ class WebTransportConnection implements Connection {
     } catch {
       // The server reset the stream, or the connection has ended.
     }
-    // closed says why, if it follows.
+    // transport.closed gives the reason if it settles first.
     setTimeout(() => this.#fail(new WireError(Code.timeout, 'the stream has ended')), closeWait)
   }
 
@@ -173,7 +173,7 @@ class WebTransportConnection implements Connection {
         this.arrived?.()
       }
     } catch {
-      // closed says why.
+      // transport.closed gives the reason.
     }
   }
 
@@ -193,7 +193,7 @@ class WebTransportConnection implements Connection {
     this.#unsent += b.length
     this.#stream.write(b).then(
       () => (this.#unsent -= b.length),
-      () => {}, // closed says why
+      () => {}, // transport.closed gives the reason
     )
   }
 
@@ -211,7 +211,7 @@ class WebTransportConnection implements Connection {
         await this.#datagrams.write(d)
       }
     } catch {
-      // The datagram is lost, which the protocol allows, or closed says why.
+      // The datagram is lost, which the protocol allows, or the connection has ended.
     }
     this.#writing = false
   }
@@ -224,10 +224,10 @@ class WebTransportConnection implements Connection {
       try {
         this.#transport.close({ closeCode: code, reason: '' })
       } catch {
-        // It has ended already.
+        // The connection has ended already.
       }
     }
     if (this.#unsent === 0) end()
-    else setTimeout(end, closeWait) // for the Bye
+    else setTimeout(end, closeWait) // time to send the Bye
   }
 }

@@ -1,4 +1,5 @@
-// The entities in view, and what became of all others: PROTOCOL.md, sections 11.1 and 11.2.
+// The entities in view, and the state of every other handle: PROTOCOL.md, sections 11.1 and
+// 11.2.
 
 import { type Cell, Cells, hidden, live, stale } from './cells.ts'
 import { Entity, type Layout } from './entity.ts'
@@ -9,13 +10,13 @@ import type { Observer, ReplicaStats } from './observer.ts'
 import { readText, type Text } from './schema.ts'
 import type { EnterRow, Reason, StructureRecord } from './structure.ts'
 
-/** Estimates: an entity without its states and texts, and a text without its characters. */
+/** Estimated memory of an entity without its states and texts, and of a text without its characters. */
 export const bytesOfEntity = 256
 export const bytesOfText = 32
 
 const textBytes = (texts: readonly Text[]): number => texts.reduce((n, t) => n + bytesOfText + 2 * t.length, 0)
 
-/** The bytes of an entity that change: its states and texts. */
+/** The variable part of an entity's memory: its states and texts. */
 const bytesOf = (e: Entity): number => e.bytes + textBytes(e.texts)
 
 /** The handles that a server can send. */
@@ -25,7 +26,7 @@ export interface HandleRange {
   readonly maxSlots: number
 }
 
-/** Returns how much of a datagram's load a row with each component adds. */
+/** Returns, by component, what it adds to the load of a datagram with a row that has it. */
 function loadsOf(layout: Layout): number[] {
   return layout.schema.components.map((c) => {
     const quats = c.fields.filter((f) => f.kind === 'quat').length
@@ -33,7 +34,7 @@ function loadsOf(layout: Layout): number[] {
   })
 }
 
-/** The entities in view, and the record of every slot that the client was sent. */
+/** The entities in view, and a record of every slot that the server named. */
 export class Entities {
   /** The entities in view, in no particular order. */
   readonly all: Entity[] = []
@@ -93,22 +94,22 @@ export class Entities {
     return this.#cells.peek(slot)?.entity
   }
 
-  /** Returns the cell of a slot, for which memory may be taken. */
+  /** Returns the cell of a slot, allocating it if needed. */
   cell(slot: number): Cell {
     return this.#cells.at(slot)
   }
 
-  /** Returns the memory that cell would take. */
+  /** Returns the memory that a call of cell would allocate. */
   growth(slot: number): number {
     return this.#cells.growth(slot)
   }
 
-  /** Counts memory that an entity's states have taken. */
+  /** Counts memory that an entity's states have allocated. */
   addBytes(bytes: number): void {
     this.#entityBytes += bytes
   }
 
-  /** Applies an Enter, the structure record of that number. */
+  /** Applies an Enter, which is structure record number. */
   enter(x: StructureRecord, tick: number, row: EnterRow, number: number): void {
     const c = this.#cells.at(x.index)
     let e = c.entity
@@ -146,7 +147,7 @@ export class Entities {
     guard(() => this.#observer.leave?.(e.handle, why))
   }
 
-  /** Makes a handle and all before it of the slot stale, even if the client was never sent it. */
+  /** Makes a handle and all earlier ones of its slot stale, even if the server never sent it. */
   destroy(index: number, generation: number, cause: number): void {
     const c = this.#cells.at(index)
     if (c.state === stale && generation === c.generation) return // repeated
@@ -156,12 +157,12 @@ export class Entities {
     this.#reportDestroyed(newHandle(index, generation), cause)
   }
 
-  /** Takes the live entity of a cell, if any, out of its slot: it is dead unless it has that generation. */
+  /** Removes the live entity of a cell, if any, from its slot. It is dead unless it has that generation. */
   #replace(c: Cell, generation: number): void {
     const e = c.entity
     if (!e) return
     this.#remove(c, e)
-    c.state = stale // before the callback, which may ask for the verdict
+    c.state = stale // before the callback, which may call resolve
     if (e.generation !== generation) this.#reportDestroyed(e.handle, 0)
   }
 
@@ -181,7 +182,7 @@ export class Entities {
     c.entity = undefined
   }
 
-  /** Sets a text of an entity: the bytes have been checked. */
+  /** Sets a text of an entity. The bytes must have been checked. */
   setText(e: Entity, number: number, bytes: Uint8Array): void {
     const text = readText(this.#layout.schema.texts[number]!, bytes)
     this.#entityBytes += 2 * (text.length - e.texts[number]!.length)
@@ -196,7 +197,7 @@ export class Entities {
     for (const e of this.all.slice()) this.leave(e, 'interest')
   }
 
-  /** Destroys every entity that may live. */
+  /** Destroys every entity that may be alive. */
   destroyAll(): void {
     for (const [slot, c] of this.#cells.known()) if (c.state !== stale) this.destroy(slot, c.generation, 0)
   }

@@ -17,11 +17,11 @@ export interface Moment {
   readonly maxExtrapolate: number
 }
 
-/** The properties that all entities of a schema share. */
+/** The properties that all entities of a schema have in common. */
 export class Layout {
   readonly schema: Schema
   readonly shapes: readonly Shape[]
-  /** The shape of the input that the schema declares. */
+  /** The input that the schema declares. */
   readonly input: Shape | undefined
   /** The number of the component body, -1 without one. */
   readonly body: number
@@ -40,12 +40,12 @@ export class Layout {
   }
 }
 
-/** The capacity after the first growth: most entities sleep and never need it. */
+/** The capacity after the first growth. Most entities sleep and never grow. */
 const roomToMove = 4
 
 /**
- * The client's copy of one entity. Keep handles, not entities: those are valid until
- * they leave or are destroyed.
+ * The client's copy of one entity. Keep handles instead of entities: an Entity is valid until
+ * it leaves or is destroyed.
  */
 export class Entity {
   readonly handle: Handle
@@ -66,14 +66,15 @@ export class Entity {
   /** @internal */ load = 0
   /** @internal */ place = 0 // in Replica.entities
 
-  // One list: the ticks of all states, the ticks from which they are blended in, their values.
+  // One list: the ticks of all states, the ticks from which they are blended in, then their
+  // values.
   #list!: Uint32Array
   #room = 1
   #count = 1
   #newest = 0 // index of the current state
-  #named = 0 // highest tick named as older
-  #floor = 0 // named, one naming earlier
-  #from = 0 // indexes of the values that at found
+  #named = 0 // highest tick named as the older baseline
+  #floor = 0 // named before its latest increase
+  #from = 0 // indexes of the values that at uses
   #to = 0
   #ratio = 0
   readonly #bodies: Bodies | undefined
@@ -87,7 +88,7 @@ export class Entity {
     this.#bodies = bodies
   }
 
-  /** The name of the kind; one that was added later has none. */
+  /** The name of the kind, or 'kind N' if the game added it after its start. */
   get kindName(): string {
     return this.layout.schema.kinds[this.kind]?.name ?? `kind ${this.kind}`
   }
@@ -157,9 +158,9 @@ export class Entity {
   }
 
   /**
-   * Returns a field at a moment without allocating. Between two states ranges and
-   * floats change linearly, angles along the shorter arc, and all else when its state is reached.
-   * If snapshots stop, linear fields are extrapolated for a quarter second.
+   * Returns a field at a moment without allocating. Between two states, ranges and floats
+   * change linearly, angles along the shorter arc; all other fields change when the second
+   * state is reached. If snapshots stop, linear fields are extrapolated for a quarter second.
    */
   numberAt(f: Field, m: Moment): number {
     const s = this.#computedAt('body', f.component, m)
@@ -168,7 +169,7 @@ export class Entity {
     return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
   }
 
-  /** Writes n fields from f on, at a moment, to out, from i on: a position is 3. */
+  /** Writes n fields at a moment, from f on, to out from index i on. A position has 3 fields. */
   vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
     const fields = this.layout.schema.components[f.component]!.fields
     const first = fields.indexOf(f)
@@ -197,7 +198,7 @@ export class Entity {
     return this.#bodies?.isComputed(this.index) ?? false
   }
 
-  /** Returns the newest state of the entity's body, if the client computes it and that is the component. */
+  /** Returns the newest state of the entity's body, if the client computes it and component is the body. */
   #computed(name: string, component: number): State | undefined {
     const { layout } = this
     const bodies = this.#bodies
@@ -205,7 +206,7 @@ export class Entity {
     return bodies.newestState(this.index, now) === 0 ? undefined : now
   }
 
-  /** Returns the state of the entity's body at a moment, if the client computes it and that is the component. */
+  /** Returns the state of the entity's body at a moment, if the client computes it and component is the body. */
   #computedAt(name: string, component: number, m: Moment): State | undefined {
     const { layout } = this
     const bodies = this.#bodies
@@ -213,7 +214,7 @@ export class Entity {
     return bodies.stateAt(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : undefined
   }
 
-  /** Sets from, to and ratio: the states to blend at a moment. */
+  /** Sets from, to and ratio to the states to blend at a moment. */
   #findStates(m: Moment): void {
     let before = -1
     let after = -1
@@ -249,7 +250,7 @@ export class Entity {
     return found
   }
 
-  /** @internal Starts the entity's life in view with one state, whose list is 2 values longer. */
+  /** @internal Starts the entity's life in view with one state. list has 2 elements more than its values. */
   beginView(list: Uint32Array, tick: number): void {
     this.#list = list
     list[0] = tick
@@ -269,7 +270,7 @@ export class Entity {
     return this.#list.byteLength
   }
 
-  /** @internal How many bytes the next add allocates at most. */
+  /** @internal The most bytes that the next add allocates. */
   get growth(): number {
     return this.#count < this.#room ? 0 : (this.#larger - this.#room) * 4 * (2 + this.layout.schema.values)
   }
@@ -278,7 +279,7 @@ export class Entity {
     return Math.min(Math.max(2 * this.#room, roomToMove), limit.maxStates)
   }
 
-  /** @internal Returns where in all the values of state i begin. */
+  /** @internal Returns the index in all of the first value of state i. */
   valuesAt(i: number): number {
     return 2 * this.#room + i * this.layout.schema.values
   }
@@ -289,7 +290,7 @@ export class Entity {
     return -1
   }
 
-  /** @internal Notes that the server named the state of tick as the older of two. */
+  /** @internal Notes that the server named the state of tick as the older baseline. */
   noteBaseline(tick: number): void {
     if (tick > this.#named) {
       this.#floor = this.#named
@@ -298,8 +299,8 @@ export class Entity {
   }
 
   /**
-   * @internal Stores a state, and returns whether it became the current one. States older
-   * than the server's older baseline may be overwritten, unless one of the last span ticks.
+   * @internal Stores a state, and returns whether it became the current one. States older than
+   * the server's older baseline may be overwritten, but not within the last span ticks.
    */
   addState(tick: number, blendFrom: number, values: Uint32Array, at: number, span: number): boolean {
     if (tick < this.#floor) return false
@@ -339,7 +340,7 @@ export class Entity {
   }
 }
 
-// Scratch for bodies that are computed.
+// Scratch for computed bodies.
 const now = new State()
 const before = new State()
 const after = new State()

@@ -22,7 +22,8 @@ export class Events {
 
   /**
    * Registers a handler for the events of a name.
-   * @param rendered - call it when the render reaches the event's tick, not on arrival
+   * @param rendered - whether to call it when the render reaches the event's tick, not on
+   * arrival
    */
   on(name: string, handle: EventHandler, rendered = false): void {
     const list = this.#handlers.get(name) ?? []
@@ -30,7 +31,7 @@ export class Events {
     this.#handlers.set(name, list)
   }
 
-  /** @internal Calls the handlers of an event, and defers those that wait for the render. */
+  /** @internal Calls the handlers of an event, and defers the calls that wait for the render. */
   deliver(tick: number, kind: EventKind, p: Payload, defer: Defer): void {
     guard(() => this.any?.(tick, kind, p))
     const list = this.#handlers.get(kind.name)
@@ -52,10 +53,10 @@ export class Events {
   }
 }
 
-/** How many calls wait for the render at most. */
+/** Bounds the calls that wait for the render. */
 const maxDeferred = 256
 
-/** The events of one session: it reads them, and keeps those that wait for the render. */
+/** The events of one session. It reads them, and keeps the calls that wait for the render. */
 export class EventQueue {
   readonly #kinds: readonly EventKind[]
   readonly #events: Events
@@ -98,7 +99,7 @@ export class EventQueue {
     if (first) guard(first.call)
   }
 
-  /** Makes the calls that wait for the ticks up to one that is rendered. */
+  /** Makes the waiting calls up to a rendered tick. */
   deliverRendered(tick: number): void {
     for (let first = this.#deferred[0]; first && first.tick <= tick; first = this.#deferred[0]) this.#callFirst()
   }

@@ -15,7 +15,7 @@ import type { Received } from './rows.ts'
 import type { Field } from './schema.ts'
 import type { Simulation } from './simulation.ts'
 
-/** Reads exact states, and has the bodies that are computed from them. */
+/** Reads exact states, and holds the bodies that are computed from them. */
 export class ExactRows {
   readonly bodies: Bodies
   /** The form and age of the row whose header was read last. */
@@ -27,7 +27,7 @@ export class ExactRows {
   readonly #received: Received
   readonly #grid = new Float32Array(6)
 
-  /** @param received - counts of the component body in rows */
+  /** @param received - counts the bits of the component body in rows */
   constructor(
     simulation: Simulation,
     layout: Layout,

@@ -1,6 +1,6 @@
 // Calls of a game's functions.
 
-/** Calls a function of the game. An exception is reported, and does not stop the client half way. */
+/** Calls a function of the game. An exception is reported, and does not interrupt the client. */
 export function guard(call: () => void): void {
   try {
     call()
@@ -9,7 +9,7 @@ export function guard(call: () => void): void {
   }
 }
 
-/** Reports what a function of the game threw, as browsers report errors that nobody catches. */
+/** Reports what a function of the game threw, as browsers report uncaught errors. */
 export function reportThrown(thrown: unknown): void {
   if (typeof reportError === 'function') reportError(thrown)
   else

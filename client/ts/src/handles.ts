@@ -3,8 +3,8 @@
 declare const brand: unique symbol
 
 /**
- * The name of one entity for ever: generation · 2^32 + index, as the Go client's. It can be
- * compared with ===, be a key of a Map, and be sent to other players as its digits.
+ * The name of one entity for ever: generation · 2^32 + index, as in the Go client. It can be
+ * compared with ===, be a key of a Map, and be sent to other players in digits.
  */
 export type Handle = bigint & { readonly [brand]: true }
 
@@ -21,7 +21,7 @@ export function indexOf(h: bigint): number {
   return Number(h & 0xffffffffn)
 }
 
-/** Returns the generation of a handle: of entities it is odd. */
+/** Returns the generation of a handle. Generations of entities are odd. */
 export function generationOf(h: bigint): number {
   return Number(h >> 32n)
 }
@@ -44,12 +44,12 @@ export function parseHandle(text: string): Handle | undefined {
 /** Provisional handles have generation 2 (PROTOCOL.md, section 11.6). */
 export const provisionalGeneration = 2
 
-/** Reports whether a client made h, for an entity that the server has yet to create. */
+/** Reports whether a client made h, for an entity that the server has not created yet. */
 export function isProvisional(h: bigint): boolean {
   return h >> 32n === 2n
 }
 
-/** The state of a handle, as far as the client knows (PROTOCOL.md, section 11.1). */
+/** The state of a handle as known to the client (PROTOCOL.md, section 11.1). */
 export type Verdict = 'pending' | 'live' | 'hidden' | 'stale' | 'provisional'
 
 /** The verdicts by their numbers in a Result. */

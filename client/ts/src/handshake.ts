@@ -9,7 +9,7 @@ import type { SessionConfig } from './session_config.ts'
 
 const noBytes = new Uint8Array(0)
 
-/** Fields that a Welcome has in common with its predecessor if the session resumes or moves. */
+/** The fields of a Welcome that stay the same if the session resumes or moves. */
 const resumedAlike = [
   'session',
   'epoch',
@@ -32,7 +32,7 @@ export function checkResumed(was: Welcome | undefined, m: Welcome): void {
     fail('a session resumes, which was not requested')
 }
 
-/** Checks a Welcome after the first of a connection: section 4.2. */
+/** Checks a further Welcome of a connection: section 4.2. */
 export function checkMove(was: Welcome | undefined, m: Welcome): void {
   if (!was || !areAlike(was, m, movedAlike) || m.epoch === was.epoch || m.resumed || m.commands !== 0)
     fail('a Welcome that is no move to another room')
@@ -68,7 +68,7 @@ function isRoomGone(why: WireError): boolean {
   return why.code === Code.noRoom || why.code === Code.roomClosed
 }
 
-/** Makes Hellos and checks that Welcomes grant no more than they asked for. */
+/** Makes Hellos, and checks that Welcomes grant no more than these asked for. */
 export class Handshake {
   /** The layout of the newest Welcome. */
   layout: Layout | undefined
@@ -76,7 +76,7 @@ export class Handshake {
   #epoch: bigint
   #token: Uint8Array
   #room: string
-  #outdated = false // the server does not have the schema of layout
+  #outdated = false // the server's schema is no longer layout's
 
   // Of this connection's Hello.
   #named = 0n // schema; 0 asks for the text
@@ -108,7 +108,7 @@ export class Handshake {
     })
   }
 
-  /** Whether this connection's Hello asks to resume. */
+  /** Whether this connection's Hello asked to resume a session. */
   get resumes(): boolean {
     return this.#resumes
   }
@@ -138,7 +138,8 @@ export class Handshake {
   }
 
   /**
-   * Returns the layout of the schema that a Welcome names, and brings if the client lacks it.
+   * Returns the layout of the schema that a Welcome names. The Welcome contains the schema
+   * text if the client lacks it.
    * @param moves - the Welcome is not the first of its connection
    */
   layoutOf(m: Welcome, moves: boolean): Layout {
@@ -154,19 +155,19 @@ export class Handshake {
     return layout?.schema.hash === schema.hash ? layout : new Layout(schema)
   }
 
-  /** Takes the layout of a Welcome that grants what was asked for. */
+  /** Adopts the layout of a Welcome that passed the check. */
   adoptLayout(layout: Layout): void {
     this.layout = layout
     this.#outdated = false
   }
 
-  /** Notes that a session has begun in a room: from now on its handles have an epoch. */
+  /** Notes that a session has begun in a room. The next Hello names the epoch of its handles. */
   beginSession(room: string): void {
     this.#room = room
     this.#epoch = 0n
   }
 
-  /** Returns the layout for a client that knows no world: the newest, or an empty one. */
+  /** Returns the layout for a client without a world: the newest, or an empty one. */
   forgetWorld(): Layout {
     this.layout ??= new Layout(parseSchema('worldd schema 2\ninput raw\n'))
     this.#epoch = 0n
@@ -184,12 +185,12 @@ export class Handshake {
     if (why.code === Code.schemaMismatch && this.#named !== 0n) this.#outdated = true
   }
 
-  /** Makes the next Hello name the room of the config if the one where the session was is gone or closed. */
+  /** Makes the next Hello name the room of the config if the session's room is gone or closed. */
   noteLost(why: WireError): void {
     if (isRoomGone(why)) this.#room = this.#config.room ?? ''
   }
 
-  /** Reports whether the next Hello asks for another schema or room than the one that a server refused. */
+  /** Reports whether the next Hello asks for another schema or room than the refused one. */
   asksAgain(why: WireError): boolean {
     return isRoomGone(why)
       ? this.#room !== (this.#config.room ?? '')

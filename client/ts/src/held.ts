@@ -12,7 +12,7 @@ interface Held {
   readonly bytes: Uint8Array
 }
 
-/** The snapshots that have overtaken the structure they need, oldest first. */
+/** The snapshots that arrived before the structure they need, oldest first. */
 export class HeldSnapshots {
   #list: readonly Held[] = []
 
@@ -48,7 +48,7 @@ export class HeldSnapshots {
     return due.map((x) => x.bytes)
   }
 
-  /** Takes over the datagrams of the session's last room that may be of this one. */
+  /** Takes over those datagrams of the session's last room that may belong to this room. */
   inherit(last: HeldSnapshots, structure: number): void {
     this.#list = last.#list.filter((x) => x.structure >= structure)
   }

@@ -1,16 +1,19 @@
-// Inputs and the ticks that they are for: PROTOCOL.md, section 10. Times are in ms.
+// Inputs and their ticks: PROTOCOL.md, section 10. Times are in ms.
 
 import { ByteWriter } from './bits.ts'
 import { Allowance, type Clock, Least, type Renderer, stepAbove } from './clock.ts'
 import * as limit from './limits.ts'
 import { Acks, encodeInput, type TickInput } from './state.ts'
 
-/** How many datagrams await the snapshot that echoes them: at most maxEchoed, and more than minEchoed only for maxEchoAge. */
+/**
+ * Bounds of the datagrams that are remembered until a snapshot echoes their arrival. More than
+ * minEchoed are kept for at most maxEchoAge.
+ */
 const minEchoed = 32
 const maxEchoed = 4096
 const maxEchoAge = 3000
 const maxLead = 1000
-/** How long before their tick the fastest arrive, as a share of what the server keeps. */
+/** An input arrives before its tick by at most this share of the time for which the server keeps it. */
 const aheadShare = 5 / 8
 const maxUnsent = limit.maxInputs / 2
 const inputSoon = 60 // a game renders at least 20 times a second, not quite evenly
@@ -23,7 +26,7 @@ export function stampAt(now: number): number {
   return ((Math.floor(now * 10) % 2 ** 32) | 1) >>> 0
 }
 
-/** Estimates the time that datagrams take, as TCP does (RFC 6298). */
+/** Estimates the one-way time of datagrams, as TCP does (RFC 6298). */
 class Trip {
   known = false
   #mean = 0
@@ -49,7 +52,7 @@ class Trip {
   }
 }
 
-/** A datagram that was the first to hold an input. Times are the server's, but sent. */
+/** A datagram that was the first to hold an input. Times are the server's, except sent. */
 interface Sent {
   stamp: number // 0: unused, or already judged
   number: number
@@ -59,25 +62,25 @@ interface Sent {
   missing: boolean // a snapshot sent after it was due did not echo it
 }
 
-/** The newest inputs, and what decides for which tick one is made. */
+/** The newest inputs, and the measurements by which each input is made for a tick early enough to arrive in time. */
 export class Inputs {
   readonly lead = new Allowance()
-  /** Snapshots per second. */
+  /** The server's snapshots per second. */
   snapshotHz: number
   readonly #clock: Clock
   readonly #renderer: Renderer
   readonly #list: TickInput[] = [] // newest first
   #unsent = 0
-  #set = 0 // when the newest was set
-  #early = false // the newest, unsent, was set for a tick above its target
-  #before = [0, 0] // new inputs in the last datagrams
+  #set = 0 // when the newest input was set
+  #early = false // the newest, unsent, was set for a tick later than its target
+  #before = [0, 0] // new inputs in each of the last two datagrams
   #timed = false
   #made = 0 // server time when the oldest unsent input was made
   readonly #sent: Sent[] = [] // the oldest first
   #next = 0
   readonly #trip = new Trip()
   readonly #ahead = new Least()
-  readonly #acked = new Acks() // by the newest datagram
+  readonly #acked = new Acks() // as the newest datagram acknowledged them
   #sentAt = -Infinity
   readonly #w = new ByteWriter()
 
@@ -92,7 +95,7 @@ export class Inputs {
     return this.#clock.tick === 0 ? 0 : Math.min(Math.floor(this.inputTick(now)) + 1, 2 ** 32 - 1)
   }
 
-  /** Returns how far the tick for an input made at now has come. */
+  /** Returns the tick for an input made at now with a fraction, less than one below targetTick. */
   inputTick(now: number): number {
     const c = this.#clock
     if (c.tick === 0) return 0
@@ -109,7 +112,10 @@ export class Inputs {
     return this.#clock.timeOf(limit.inputLead(this.#clock.hz))
   }
 
-  /** By how much the tick for inputs may go back: less than what serverKeeps leaves, except for two ticks. */
+  /**
+   * By how much the target tick may fall behind the newest input's: two ticks less than the
+   * part of serverKeeps that inputTick does not use.
+   */
   get #targetMargin(): number {
     return Math.min((1 - aheadShare) * this.#serverKeeps - this.#clock.timeOf(2), stepAbove)
   }
@@ -121,7 +127,10 @@ export class Inputs {
     return Math.min(Math.max(c.serverTime(now) + this.#trip.least, now - c.behind), now + this.#ahead.least)
   }
 
-  /** Sets what the player holds down from now on, and returns the tick that it is for: after applied, the newest that the server has applied. */
+  /**
+   * Sets what the player holds down from now on, and returns the input's tick, which is later
+   * than applied: the newest that the server has applied.
+   */
   push(data: Uint8Array, now: number, applied: number): number {
     let tick = this.#targetTick(now)
     if (tick > 0) tick = Math.max(tick, applied + 1)
@@ -129,7 +138,7 @@ export class Inputs {
     const newest = this.#list[0]
     if (newest) {
       if (tick > 0 && newest.tick - tick > this.#clock.ticks(this.#targetMargin)) {
-        this.#list.length = this.#unsent = 0 // the server may drop them: their ticks are too far ahead
+        this.#list.length = this.#unsent = 0 // their ticks are too far ahead: the server may drop them
         this.#early = false
       } else if (this.#unsent > 0 && tick > 0 && tick <= newest.tick) {
         if (this.#early && tick === newest.tick) {
@@ -159,7 +168,7 @@ export class Inputs {
     return t.tick
   }
 
-  /** Returns the moment of the newest render in ticks, in whole 1/256. */
+  /** The moment of the newest render in ticks, in multiples of 1/256. */
   get shownTick(): number {
     return Math.floor(Math.max(this.#clock.ticks(this.#renderer.shown), 0) * viewTick) / viewTick
   }
@@ -222,7 +231,7 @@ export class Inputs {
   }
 
   /**
-   * Reports whether to send a datagram after that many arrived. A new input is sent at
+   * Reports whether to send a datagram after the arrival of so many. A new input is sent at
    * once, but one per tick; otherwise one datagram answers everything that arrived.
    */
   isDue(datagrams: number, now: number, acks: Acks, waiting: number, streaming: boolean): boolean {
@@ -240,8 +249,9 @@ export class Inputs {
   }
 
   /**
-   * How long to wait for a snapshot before a datagram is sent without one. Without new
-   * inputs, a server that is too busy for all snapshots, or has nothing new itself, gets fewer.
+   * Returns how long to wait for a snapshot before a datagram is sent without one. Without new
+   * inputs the interval is longer if the server is too busy for all snapshots, or has nothing
+   * new.
    */
   #waitForSnapshot(unacked: boolean): number {
     const interval = 1000 / this.snapshotHz
@@ -252,7 +262,7 @@ export class Inputs {
     )
   }
 
-  /** Forgets what was measured of the connection before, and takes the snapshots per second of the next. */
+  /** Forgets the measurements of the previous connection, and sets the snapshot rate of the next. */
   forgetConnection(snapshotHz: number): void {
     this.snapshotHz = snapshotHz
     this.#timed = false
@@ -260,7 +270,7 @@ export class Inputs {
     this.#sentAt = -Infinity
   }
 
-  /** Learns from a snapshot that echoes a stamp. Times are the server's. */
+  /** Updates the delays by a snapshot that echoes a stamp. Times are the server's. */
   learnFromEcho(now: number, stamp: number, arrived: number, sent: number): void {
     const most = this.#trip.most
     const newest = this.#sent.find((d) => d.stamp === stamp)?.number ?? Infinity

@@ -34,12 +34,12 @@ export const maxEffects = 4096
 export const maxProgram = 18_432
 export const maxParams = 256
 
-/** How many ticks before its message an exact state may be: a second, and at least 63. */
+/** The most ticks by which an exact state may precede its message's tick: a second, and at least 63. */
 export function maxBack(tickHz: number): number {
   return Math.max(tickHz, 63)
 }
 
-/** How many ticks ahead of its tick an input may arrive: half a second, and at least 32. */
+/** The most ticks by which an input may arrive before its tick: half a second, and at least 32. */
 export function inputLead(tickHz: number): number {
   return Math.max(Math.ceil(tickHz / 2), 32)
 }

@@ -8,7 +8,7 @@ export interface Limits {
   readonly bytes: number
 }
 
-/** The memory that the message being checked may still take. */
+/** The memory that the message being checked may still use. */
 export class MemoryBudget {
   readonly #limit: number
   #left = 0

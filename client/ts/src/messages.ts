@@ -86,7 +86,7 @@ export function encodeBye(code: number, text = ''): Uint8Array {
   return w.take()
 }
 
-/** The server's answer to Hello; a later one moves the session to another room. */
+/** The server's answer to Hello. A later one moves the session to another room. */
 export interface Welcome {
   protocol: number
   schema: bigint
@@ -138,7 +138,7 @@ export function parseWelcome(b: Uint8Array): Welcome {
   return m
 }
 
-/** Reads Refused and Goodbye, which say why a session ends. */
+/** Reads a Refused or Goodbye, which says why the session ends. */
 export function parseEnd(type: number, b: Uint8Array): WireError {
   const r = new MsgpackReader(b)
   const refused = type === Type.refused

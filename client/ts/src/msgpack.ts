@@ -72,8 +72,8 @@ export class MsgpackReader extends ByteReader {
   }
 
   /**
-   * Skips one value of any type but extensions. Arrays and maps that are not empty may
-   * contain each other depth times.
+   * Skips one value of any type except extensions. Arrays and maps that are not empty may be
+   * nested depth deep.
    */
   value(depth = maxNesting): void {
     const c = this.u8()

@@ -8,16 +8,17 @@ import { Session } from './session.ts'
 import type { Struct } from './values.ts'
 
 /**
- * Predicts the controlled entity from the inputs of setInput, without waiting for the
- * server. A session has at most one prediction, for all entities that it comes to control.
+ * Predicts the controlled entity from the inputs of setInput, without waiting for the server.
+ * A session has at most one prediction, for all entities that it comes to control.
  *
- * The step function does what the server's game does once per tick and player, with the newest
- * input that it has received from the player, quantised; before the first, with all fields 0. Its
- * state has the components by name: state.body.Position[0]. Properties that the function adds are
- * predicted as well, but are absent when the prediction starts. States are copied: they hold plain
- * data. To agree with a server that computes with float32, round each result with Math.fround.
+ * The step function moves a player by one tick, as the server's game does. input is the newest
+ * input that the game has received from the player, quantised; before the first, all its
+ * fields are 0. state has the components by name: state.body.Position[0]. Properties that the
+ * function adds are predicted too, but are absent when the prediction starts. States are
+ * copied: they must hold plain data. To agree with a server that computes with float32, round
+ * each result with Math.fround.
  *
- * @param step - depends on its arguments alone, and calls no methods that change the client
+ * @param step - depends on its arguments alone, and calls no method that changes the client
  */
 export function predict<S extends Struct = Struct, I extends Struct = Struct>(
   c: Client | Session,

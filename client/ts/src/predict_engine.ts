@@ -1,4 +1,4 @@
-// The engine of a prediction: which ticks are predicted, compared and predicted again.
+// The engine of a prediction: which ticks it predicts, compares and predicts again.
 
 import type { Entity } from './entity.ts'
 import { guard } from './guard.ts'
@@ -19,7 +19,7 @@ import type { Struct } from './values.ts'
 const defaultSnap = 2
 /** The time after which half of a misprediction is still drawn, in ms. */
 const blendHalfLife = 80
-/** After how many snapshots without a row of the entity a server has sent a lost row again. */
+/** The number of snapshots without an own row after which a server has certainly sent a lost one again. */
 const resendSnapshots = 9
 
 const scratch = new State()
@@ -27,9 +27,8 @@ const scratch = new State()
 /**
  * Predicts the entity that a session controls.
  *
- * The rings hold the states of ticks confirmed to newest, and the inputs of the ticks after
- * confirmed. An input counts from its tick on until the next one. C6 to C10 are invariants of
- * client/doc.go.
+ * The rings hold the states of ticks confirmed to newest, and the inputs of later ticks. An
+ * input holds from its tick until the next input. C6 to C10 are invariants of client/doc.go.
  */
 export class PredictionEngine<S extends Struct, I extends Struct> implements Prediction<S>, Predictor {
   readonly #session: Session
@@ -38,23 +37,23 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   readonly #snap: number
   readonly #undo: PredictConfig['undo']
   #tickHz = 0
-  #parts: Part[] = [] // none: the schema lacks a component
+  #parts: Part[] = [] // empty: the schema lacks a component
 
   #handle: Handle = none // the predicted entity
-  #running = false // there is a state
-  #paused = false // the connection is lost; until the next state
+  #running = false // something is predicted
+  #paused = false // the connection is lost: no new ticks until the next state
   #confirmed = 0
   #newest = 0
-  #inputs = new InputRing<I>(0) // its window is the confirmed tick, and as many as may be unconfirmed
+  #inputs = new InputRing<I>(0) // its window: the confirmed tick, and as many ticks as may be unconfirmed
   #states: (S | undefined)[] = []
-  #held!: I // at the confirmed tick
-  #zero!: I // holds before the first input
+  #held!: I // the input in force at the confirmed tick
+  #zero!: I // in force before the first input
   #heldTick = 0 // of held; 0: none
-  #applied = 0 // newest input that the server is known to have applied by the confirmed tick
+  #applied = 0 // newest input that the server had certainly applied at the confirmed tick
   #lastInput = 0 // newest tick in inputs; 0: none
-  #lostInput = 0 // of lastInput, when the connection broke
-  #stepping = 0 // tick of the step function's call; 0: not in it
-  #trying = false // steps have no effects
+  #lostInput = 0 // lastInput when the connection broke
+  #stepping = 0 // tick of the step function's call; 0: no call
+  #trying = false // steps have no effects during a search
   #failed: StepError | undefined
 
   #drawn = false // something was drawn: tick drawnTick, at drawnAt
@@ -85,7 +84,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       const passed = Math.max(at - this.#drawnAt, 0)
       const share = 2 ** (-passed / blendHalfLife)
       for (const p of this.#parts) for (let i = 0; i < p.offset.length; i++) p.offset[i]! *= share
-      // Time passes evenly, but inputs may be made for later or earlier ticks than before.
+      // Time passes evenly, but an input may be made for a later or earlier tick than expected.
       const even = this.#drawnTick + (passed * this.#tickHz) / 1000
       if (even !== tick) this.#blendFrom(this.#interpolate(even), this.#interpolate(tick))
     }
@@ -140,7 +139,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (e) {
       const tick = this.#knownUntil(this.#replica, e)
       if (tick > 2 ** 32 - 1 - 2 * this.#inputs.window)
-        this.#dropPrediction() // no later tick can be predicted
+        this.#dropPrediction() // no further tick can be predicted
       else if (!this.#running) this.#startAt(e, tick)
       else if (tick > this.#confirmed) this.#confirmState(e, tick)
     }
@@ -165,7 +164,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (this.#parts.length > 0) this.#resizeRings(windowOf(tickHz))
   }
 
-  /** Makes the rings of that many ticks, while nothing is predicted. */
+  /** Makes rings of window ticks. Nothing may be predicted. */
   #resizeRings(window: number): void {
     if (window === this.#inputs.window) return
     this.#inputs = new InputRing(window)
@@ -188,7 +187,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   // The engine.
 
-  /** Returns the state of a tick from the confirmed to the newest. */
+  /** Returns the state of a tick, from the confirmed to the newest. */
   at(tick: number): S {
     const s = this.#states[this.#slotOf(tick)]
     if (!s) throw new Error(`tick ${tick} is not predicted`)
@@ -204,11 +203,11 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /**
-   * Returns the newest tick at which e is known to have its current state. Every
-   * snapshot has a row of e unless the client has its state, or a snapshot that has it is under
-   * way. So a snapshot without such a row repeats the state if none was lost since that, or in
-   * the time after which the server sends the row again. Of a computed body a row is sent only
-   * after a disturbance.
+   * Returns the newest tick at which e is known to have its current state. Each snapshot has a
+   * row of e, unless the client has acknowledged e's state or a snapshot with that state is
+   * under way. So a snapshot without the row confirms the current state if no snapshot was
+   * lost since that state, or after resendSnapshots, when the server has sent a lost row
+   * again. The server sends rows of a computed body only after a disturbance.
    */
   #knownUntil(r: Replica, e: Entity): number {
     if (r.bodies && e.isComputed) return Math.max(r.bodies.newestState(e.index, scratch), e.tick)
@@ -242,7 +241,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#runTicks(tick + 1, this.#newestTarget())
   }
 
-  /** Makes the recorded input of a tick the held one; 0 is none. */
+  /** Copies the recorded input of a tick to the held one; tick 0 is none. */
   #holdInput(tick: number): void {
     this.#heldTick = tick
     this.#held = this.#inputs.get(tick) ?? this.#zero
@@ -261,7 +260,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     for (const p of this.#parts) p.offset.fill(0)
   }
 
-  /** Drops the inputs that were under way when the connection broke, or are too late at tick. */
+  /** Drops the inputs that were under way when the connection broke or are too late at tick. */
   #dropLostInputs(tick: number): void {
     const applied = this.#replica.input
     this.#inputs.forget((t) => t > applied && t <= Math.max(this.#lostInput, tick))
@@ -270,7 +269,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   /** Compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
   #confirmState(e: Entity, tick: number): void {
-    // If the game makes no inputs, the server holds the last one.
+    // The game makes no inputs, and the server repeats the last one.
     if (!this.#paused && tick > this.#newest && tick - this.#confirmed < this.#inputs.window)
       this.#runTicks(this.#newest + 1, tick)
     const known = tick <= this.#newest && !this.#paused && this.#running
@@ -298,10 +297,9 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   /**
-   * Searches inputs with which step gives the server's state at tick, where the server
-   * missed some or applied them late, and predicts again up to tick with them. The state then
-   * keeps its precision. If there are none, it predicts as if all inputs that the server had
-   * applied by then had been in time.
+   * Searches for inputs, some missed or applied late, with which step gives the server's state
+   * at tick. It predicts up to tick with them, so that the state keeps its full precision. If
+   * it finds none, it predicts as if every input that the server had applied had been in time.
    */
   #explainWithInputs(e: Entity, tick: number): boolean {
     const r = this.#replica
@@ -337,7 +335,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#newest = Math.max(this.#newest, tick)
   }
 
-  /** Predicts the ticks from a tick whose predecessor has a state. */
+  /** Predicts the ticks from from to to. The tick before from must have a state. */
   #runTicks(from: number, to: number): void {
     let input = this.#held
     for (let t = this.#confirmed + 1; t <= to && !this.#failed; t++) {
@@ -384,14 +382,14 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return found
   }
 
-  /** Gives s the newest texts. */
+  /** Sets the texts in s to the newest, and returns s. */
   #withTexts(s: S): S {
     const e = this.#predictable()
     if (e) for (const p of this.#parts) p.setTexts(s[p.component.name], e)
     return s
   }
 
-  /** Returns the state at a tick with fractions. */
+  /** Returns the state at a fractional tick. */
   #interpolate(tick: number): S {
     tick = Math.min(Math.max(tick, this.#confirmed), this.#newest)
     const from = Math.floor(tick)
@@ -402,12 +400,15 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     return s
   }
 
-  /** Adds to the offset what makes now be drawn as before was. */
+  /** Adds the difference between before and now to the offset, so that the drawn state does not change. */
   #blendFrom(before: S, now: S): void {
     for (const p of this.#parts) p.blendIn(now[p.component.name], before[p.component.name], this.#snap)
   }
 
-  /** Drops the effects of the ticks up to one that are not predicted again and whose inputs the server has not applied. */
+  /**
+   * Drops the effects of ticks not after tick that are not predicted again, if the server has
+   * not applied their inputs.
+   */
   #undoUnapplied(tick: number): void {
     const first = Math.max(this.#confirmed, this.#replica.input) + 1
     for (let t = first; t <= Math.min(this.#newest, tick); t++) this.#effects.dropTick(t)

@@ -1,16 +1,17 @@
-// The search for the inputs that a server stepped with, as in the Go client.
+// The search for the inputs with which a server stepped, as in the Go client.
 
-/** A search takes minTrials steps, or as many as trialsPerTick allows for the ticks searched, but at most maxTrials. */
+/** A search takes minTrials steps, or trialsPerTick for each tick searched if that is more, but at most maxTrials. */
 const minTrials = 1024
 const maxTrials = 4096
 const trialsPerTick = 16
 
 /**
- * Returns inputs with which a server may have stepped from one tick to another, one for
- * each, or undefined if none of the first ones tried gives its state.
- * @param from - the ticks of the inputs that the server may have applied, descending: each is
- * applied at its tick or later, and never after a newer one
- * @param attempt - steps a tick with an input, and returns false if the server did not
+ * Returns inputs with which a server may have stepped from tick first to last, one per tick.
+ * It is undefined if no inputs within the trials give the server's state.
+ * @param from - the ticks of the inputs that the server may have applied, descending; the
+ * server applies an input at its tick or later, and never after a newer one
+ * @param attempt - steps a tick with an input, and returns false if the result is not the
+ * server's
  */
 export function guessInputs(
   from: readonly number[],

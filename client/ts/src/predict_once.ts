@@ -2,10 +2,10 @@
 
 import { maxOnce } from './predict_window.ts'
 
-/** Remembers what once has reported, for the ticks of the rings. */
+/** Remembers the effects that once has reported, for the ticks of the rings. */
 export class Effects {
   readonly undone: { readonly tick: number; readonly key: number }[] = []
-  readonly #ticks: Uint32Array // whose effects a slot holds
+  readonly #ticks: Uint32Array // by slot: the tick whose effects the slot holds
   readonly #keys: number[][]
   readonly #asked: Uint8Array // bit i: the newest call of step asked for key i
 
@@ -44,7 +44,7 @@ export class Effects {
     return true
   }
 
-  /** Drops the effects of tick that its step did not ask for. */
+  /** Drops the effects of tick that its step did not ask for again. */
   endTick(tick: number): void {
     const slot = this.#slotOf(tick)
     const asked = this.#asked[slot]!

@@ -6,24 +6,30 @@ import { State } from './motion/columns.ts'
 import { type Component, type Field, isVector, noText } from './schema.ts'
 import { numberOf, type Quaternion, quantise, restoreField, type Shape, type Struct } from './values.ts'
 
-/** How far from the number of a step adopt moves to, in steps: half a step is on the edge to the next. */
+/**
+ * The distance from the server's value to which adopt moves a field, in steps: half a step is
+ * the edge to the next value.
+ */
 const nearEdge = 0.5 - 1 / 1024
 
-/** A vector, number or turn that is blended as a whole: count numbers of an offset, from first on. */
+/** A vector, number or turn that is blended as a whole: count numbers of an offset from first on. */
 interface Span {
   readonly first: number
   readonly count: number
   readonly turn: boolean
-  readonly field: number // of the component; a vector has count fields, a quat one
+  readonly field: number // first field in the component; a vector has count fields, a quat one
   readonly quat: boolean
 }
 
 const exact = new State()
 
-/** How a predicted state agrees with the server's: exactly, as far as that is known, to within a step of quantisation, or not. */
+/**
+ * How well a predicted state agrees with the server's: exactly as far as that is known, to
+ * within a step of quantisation, or not.
+ */
 export type Agreement = 'exact' | 'near' | 'none'
 
-/** Returns how many steps a range or an angle of number now is from number want; 0 for other fields. */
+/** Returns by how many steps now differs from want in a range or an angle; 0 for other fields. */
 function stepsTo(f: Field, want: number, now: number): number {
   const off = want - now
   if (f.kind === 'range') return off
@@ -39,9 +45,9 @@ export class Part {
   readonly #body: boolean
   readonly #text: number // number of the first text field
   readonly #spans: Span[] = []
-  readonly #want: Uint32Array // of a row
+  readonly #want: Uint32Array // values of a row
   readonly #got: Uint32Array
-  /** The difference between what is drawn and what is predicted. */
+  /** The difference between the drawn and the predicted state. */
   readonly offset: Float64Array
   readonly #way: Float64Array
 
@@ -72,7 +78,7 @@ export class Part {
     return zeroOf(this.#shape)
   }
 
-  /** Reads the newest state of e, and reports whether its body is computed: it is then in exact. */
+  /** Reads the newest state of e. It reports whether e's body is computed; exact then has its state. */
   #readNewest(e: Entity, bodies: Bodies | undefined): boolean {
     const { fields } = this.component
     if (this.#body && bodies && bodies.newestState(e.index, exact) !== 0) {
@@ -106,7 +112,8 @@ export class Part {
 
   /**
    * Changes s as little as needed to quantise to the newest state of e: a range or an angle
-   * that is one step off moves just across the edge of the step. A computed body is taken over to the bit.
+   * that is one step off moves just across the edge of the step. A computed body takes all
+   * bits.
    */
   adoptFrom(s: Struct, e: Entity, bodies: Bodies | undefined): void {
     const computed = this.#readNewest(e, bodies)
@@ -131,14 +138,14 @@ export class Part {
     }
   }
 
-  /** Gives s the newest texts of e. */
+  /** Sets the texts of s to e's newest. */
   setTexts(s: Struct, e: Entity): void {
     this.component.texts.forEach((f, i) => this.#shape.setText(s, i, e.texts[this.#text + i] ?? noText(f)))
   }
 
   // Blending.
 
-  /** Writes how far to is from from to way, turns the shorter way; what is longer than snap is 0. */
+  /** Writes the difference of to from from to way, with turns the shorter way. Spans longer than snap become 0. */
   #writeWay(from: Struct, to: Struct, snap: number): void {
     const way = this.#way
     const shape = this.#shape
@@ -156,7 +163,7 @@ export class Part {
     this.#limitSpans(way, snap)
   }
 
-  /** Makes the spans of an offset 0 that are too long to be blended, and turns go the shorter way. */
+  /** Sets the spans of an offset to 0 that are too long to blend, and makes turns take the shorter way. */
   #limitSpans(offset: Float64Array, snap: number): void {
     for (const s of this.#spans) {
       let length = 0
@@ -180,7 +187,7 @@ export class Part {
     }
   }
 
-  /** Returns a field, or what quantising makes of it if it is a NaN. */
+  /** Returns a field, or if it is NaN its quantised value. */
   #finite(v: Struct, i: number): unknown {
     const f = this.component.fields[i]!
     const x = this.#shape.value(v, i)
@@ -190,13 +197,13 @@ export class Part {
     return restoreField(f, this.#got, f.index)
   }
 
-  /** Moves to by a share of the way back to from. */
+  /** Moves to back by a share of the difference to from. */
   moveBack(from: Struct, to: Struct, share: number, snap: number): void {
     this.#writeWay(from, to, snap)
     this.#moveBy(to, this.#way, -share)
   }
 
-  /** Adds the way from now to before to the offset, so that now is drawn as before was. */
+  /** Adds the difference of before from now to the offset, so that the drawn state does not change. */
   blendIn(now: Struct, before: Struct, snap: number): void {
     this.#writeWay(now, before, Infinity)
     for (let i = 0; i < this.#way.length; i++) this.offset[i]! += this.#way[i]!
@@ -265,7 +272,7 @@ function turnBetween(a: Quaternion, b: Quaternion, out: Float64Array, at: number
   for (let i = 0; i < 3; i++) out[at + i] = sine === 0 ? 0 : (d[i]! / sine) * angle
 }
 
-/** Returns q turned by a share of a rotation. */
+/** Returns q turned by a share of the rotation by. */
 function turned(q: Quaternion, by: Float64Array, at: number, share: number): Quaternion {
   const angle = Math.hypot(by[at]!, by[at + 1]!, by[at + 2]!)
   if (angle === 0 || share === 0) return q

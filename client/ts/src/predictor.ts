@@ -2,14 +2,14 @@
 
 import type { Struct } from './values.ts'
 
-/** The prediction of a session, whose code games bundle only if they call predict. */
+/** The prediction of a session. Games bundle its code only if they call predict. */
 export interface Predictor {
   /** Records the input of a tick and predicts that tick. */
   recordInput(tick: number, input: Struct): void
-  /** Compares the prediction with the newest state of the server, after everything that was received. */
+  /** Compares the prediction with the newest state of the server. It is called after everything received is applied. */
   reconcile(): void
   /** Drops everything at the start of a session, which may have another schema. */
   restart(tickHz: number): void
-  /** Keeps the predicted state until the session has resumed and received a state. */
+  /** Freezes the predicted state until the session has resumed and received a state. */
   pause(): void
 }

@@ -1,7 +1,7 @@
 /**
- * Returns a text of others as JSON escapes it where it is not printable: escape codes, line
- * ends, and marks that change the direction of text, which would forge what a page or a log shows. It
- * is the Go package printable.
+ * Returns a foreign text with unprintable characters escaped as in JSON: escape codes, line
+ * ends, and marks that change the direction of text could forge the content of a page or a
+ * log. The Go package printable does the same.
  */
 export function printable(text: string): string {
   return text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|\ufffd/gu, (c) => short[c] ?? c.split('').map(escaped).join(''))

@@ -13,14 +13,14 @@ import {
 import * as limit from './limits.ts'
 import type { Message, Payload } from './schema.ts'
 
-const maxOpen = 256 // that are not answered, unused ones included
+const maxOpen = 256 // unanswered ones, unused ones included
 const maxKept = 4096 // newest ones that are remembered
 
 type State =
   | 'unused'
-  | 'input' // inputs name it
-  | 'command' // a command that was sent names it
-  | 'executed' // its command's Result was lost: a snapshot after tick is later than its Answer
+  | 'input' // inputs name the handle
+  | 'command' // a sent command names the handle
+  | 'executed' // the Result of its command was lost; a snapshot after tick is later than its Answer
   | 'granted'
   | 'rejected'
 
@@ -28,12 +28,12 @@ interface Provisional {
   state: State
   entity: Handle // granted
   command: number // number of its command in the session
-  tick: number // of the newest input; executed: of the Welcome
+  tick: number // input: of the newest input; executed: of the Welcome
 }
 
 const isOpen = (x: Provisional): boolean => x.state !== 'granted' && x.state !== 'rejected'
 
-/** The provisional handles of a client, over all its sessions. */
+/** The provisional handles of a client, of all its sessions. */
 export class Provisionals {
   readonly #list = new Map<number, Provisional>() // the newest by index, ascending
   #next = 0
@@ -72,13 +72,13 @@ export class Provisionals {
     }
   }
 
-  /** Returns what a provisional handle stands for: none before its answer, and if it was rejected. */
+  /** Returns the entity that a provisional handle stands for, none before its answer or if it was rejected. */
   entityOf(index: number): Handle {
     const x = this.#list.get(index)
     return x?.state === 'granted' ? x.entity : none
   }
 
-  /** Returns what a provisional handle stands for, and any other handle as it is. */
+  /** Returns the entity that a provisional handle stands for, and any other handle unchanged. */
   realOf<H extends bigint>(h: H): H | Handle {
     return isProvisional(h) ? this.entityOf(indexOf(h)) : h
   }
@@ -113,14 +113,14 @@ export class Provisionals {
   }
 
   /**
-   * Rejects what a snapshot shows to be refused.
+   * Rejects the handles that a snapshot shows to be refused.
    * @param input - tick of the newest input that the server had applied
    */
   snapshotApplied(input: number, tick: number): void {
     this.#reject((x) => (x.state === 'input' && input >= x.tick) || (x.state === 'executed' && tick > x.tick))
   }
 
-  /** Rejects what a resumed session lost, whose server has received a number of commands. */
+  /** Rejects the handles that a resumed session lost. Its server has received commands up to that number. */
   sessionResumed(commands: number, tick: number): void {
     this.#reject((x) => {
       if (x.state === 'command') x.state = 'executed'
@@ -130,7 +130,7 @@ export class Provisionals {
     })
   }
 
-  /** Rejects all that are open: a new session begins. */
+  /** Rejects all unanswered handles: a new session begins. */
   rejectAll(): void {
     this.#reject(() => true)
   }
@@ -141,7 +141,7 @@ export class Provisionals {
     this.#open = 0
   }
 
-  /** Rejects the handles of a command whose Result arrived: its Answers precede it. */
+  /** Rejects the handles of a command whose Result arrived: its Answers would have preceded it. */
   resultReceived(first: number, n: number): void {
     for (let i = first; i < first + n; i++) {
       const x = this.#list.get(i)
@@ -149,7 +149,7 @@ export class Provisionals {
     }
   }
 
-  /** Notes that a command was sent, by its number in the session. */
+  /** Notes that a command was sent, as number command of the session. */
   commandSent(first: number, n: number, command: number): void {
     for (let i = first; i < first + n; i++) {
       const x = this.#list.get(i)
@@ -169,7 +169,10 @@ export class Provisionals {
     }
   }
 
-  /** Replaces the answered handles in a message by their entities, and returns the indexes of the others, ascending. */
+  /**
+   * Replaces the answered handles in a message by their entities, and returns the indexes of
+   * the unanswered ones, ascending.
+   */
   replaceAnswered(m: Message, p: Payload, use: 'input' | 'command'): number[] {
     const indexes = new Set<number>()
     for (const f of m.fields) {
@@ -209,7 +212,7 @@ export class Provisionals {
   }
 }
 
-/** Checks that the provisional handles of a command are few enough, and were taken one right after the other. */
+/** Checks that a command has few enough provisional handles, taken one right after the other. */
 export function checkConsecutive(indexes: readonly number[]): void {
   const n = indexes.length
   const [first = 0] = indexes

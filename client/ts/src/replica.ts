@@ -26,7 +26,7 @@ import { Timeline } from './timeline.ts'
 /** The outcome of a State datagram. */
 export type Outcome = 'applied' | 'held' | 'duplicate' | 'unreadable' | 'faulty'
 
-/** The session and world of a replica, and the objects that it shares with its session. */
+/** The session and world of a replica, and the objects that it uses with its session. */
 export interface ReplicaOptions {
   readonly layout: Layout
   readonly tables: Tables
@@ -42,7 +42,7 @@ export interface ReplicaOptions {
 
 const noPayloads: Payload[] = []
 
-/** The client's copy of its interest set, and its record of every handle it was sent. */
+/** The client's copy of its interest set, and its record of every handle that the server sent. */
 export class Replica {
   readonly layout: Layout
   readonly stats: ReplicaStats
@@ -53,9 +53,9 @@ export class Replica {
   /** The bodies that the client computes; undefined unless the session simulates. */
   readonly bodies: Bodies | undefined
   /** @internal */ readonly acks = new Acks()
-  /** @internal For how many ticks states are kept for interpolation. */
+  /** @internal The ticks for which states are kept, for interpolation. */
   span = 0
-  /** @internal The tick of the newest structure message, which may be ahead of tick. */
+  /** @internal The tick of the newest Structure message, which may be later than tick. */
   structureTick = 0
   /** @internal The header of the newest datagram. */
   readonly header = new StateHeader()
@@ -72,9 +72,9 @@ export class Replica {
   readonly #rows: StateRows
   readonly #timeline = new Timeline()
   readonly #held = new HeldSnapshots()
-  readonly #ackTicks = new Uint32Array(64) // of the snapshots in acks, by number modulo 64
-  #fence = 0 // snapshots of lower structure numbers are of an earlier room
-  #retexted: Entity | undefined // whose texts the newest records have changed
+  readonly #ackTicks = new Uint32Array(64) // ticks of the snapshots in acks, by number modulo 64
+  #fence = 0 // snapshots with a lower structure number are of an earlier room
+  #retexted: Entity | undefined // entity whose texts the newest records have changed
 
   constructor(o: ReplicaOptions) {
     const { layout, observer, stats, provisionals } = o
@@ -114,17 +114,20 @@ export class Replica {
     return this.#timeline.tick
   }
 
-  /** Counts of what was read of each component since the session began, also in exact states: bits as they were in rows. */
+  /**
+   * By component: rows read since the session began, and bits. Exact states count with the bits
+   * that a row would have had.
+   */
   get received(): readonly Received[] {
     return this.#codec.received
   }
 
-  /** The entities in view, in no particular order. The array changes in updates. */
+  /** The entities in view, in no particular order. Only update changes the array. */
   get all(): readonly Entity[] {
     return this.#entities.all
   }
 
-  /** @internal Returns the tick of an applied snapshot: the n-th before the newest, n below 64. */
+  /** @internal Returns the tick of the n-th applied snapshot before the newest, n below 64. */
   ackTick(n: number): number {
     return this.#ackTicks[Math.max(this.acks.newest - n, 0) % 64]!
   }
@@ -180,7 +183,7 @@ export class Replica {
       case Op.extension: // the check has applied it
         return
     }
-    if (x.generation < this.#entities.cell(x.index).generation) return // its entity is known to be gone
+    if (x.generation < this.#entities.cell(x.index).generation) return // its entity is known to be dead
     switch (x.op) {
       case Op.enter:
         if (x.decoded) this.#entities.enter(x, tick, x.decoded, this.structure)
@@ -213,7 +216,7 @@ export class Replica {
     reportUpdate(this.#observer, e)
   }
 
-  /** @internal Delivers the events that wait for the ticks up to one that is rendered. */
+  /** @internal Delivers the events that wait for a rendered tick. */
   deliverRendered(tick: number): void {
     this.#events.deliverRendered(tick)
   }
@@ -236,7 +239,7 @@ export class Replica {
       return 'duplicate'
     }
     if (h.structure > this.structure) {
-      this.#held.add(h, d, this.stats) // it may be of another room
+      this.#held.add(h, d, this.stats) // it may belong to another room
       return 'held'
     }
     if (!this.bodies && (h.complete || h.audited || h.continued || h.exact))
@@ -253,7 +256,7 @@ export class Replica {
     return 'applied'
   }
 
-  /** Finds what the rows are relative to, and returns why the client cannot read them, if so. */
+  /** Finds the entities and baselines of the rows. It returns why the client cannot read the rows, if so. */
   #findRows(h: StateHeader, d: Uint8Array): 'unreadable' | 'faulty' | undefined {
     const rows = this.#rows
     rows.readHeaders(h, d)
@@ -303,8 +306,9 @@ export class Replica {
   }
 
   /**
-   * @internal Continues a session that has moved, after the structure record of its Welcome. The
-   * snapshots that have overtaken the Welcome wait in the last room's replica; release applies them.
+   * @internal Continues a session that has moved, after the structure record of its Welcome.
+   * The snapshots that overtook the Welcome wait in the last room's replica; applyDue applies
+   * them.
    */
   continueFrom(structure: number, lastRoom: Replica | undefined): void {
     this.#fence = this.structure = structure
@@ -333,7 +337,7 @@ export class Replica {
     this.#entities.inheritStale(before.#entities)
   }
 
-  /** @internal Destroys every entity that may live. */
+  /** @internal Destroys every entity that may be alive. */
   destroyAll(): void {
     this.#entities.destroyAll()
   }

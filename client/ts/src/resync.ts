@@ -1,20 +1,20 @@
 // When a client asks for all states again.
 
-/** How often computed bodies cause a Resync at most, in ms. */
+/** The least time between two Resyncs for computed bodies, in ms. */
 const resyncEvery = 1000
 /**
- * A session becomes ordinary after maxResyncs of them, each at most resyncsWithin ms after the one
- * before. Fewer mend what was wrong once.
+ * A session becomes ordinary after maxResyncs Resyncs, each at most resyncsWithin ms after the
+ * last. Fewer repair a single error.
  */
 const maxResyncs = 10
 const resyncsWithin = 30_000
 
 /** Decides when computed bodies cause a Resync, and when to give up computing them. */
 export class ResyncPolicy {
-  #earliest = -Infinity // time of the next Resync for computed bodies
-  #inARow = 0 // for computed bodies
+  #earliest = -Infinity // the earliest time of the next Resync for computed bodies
+  #inARow = 0 // Resyncs for computed bodies, each soon after the last
 
-  /** Reports whether bodies that need a Resync may cause one now. */
+  /** Reports whether computed bodies may cause a Resync now. */
   mayForBodies(now: number): boolean {
     return now >= this.#earliest
   }

@@ -1,4 +1,4 @@
-// Rotations in fixed point, of which 2^14 is 1: CODEC.md, section 4.
+// Rotations in fixed point: 2^14 stands for 1 (CODEC.md, section 4).
 
 import { isqrt } from './row_arith.ts'
 

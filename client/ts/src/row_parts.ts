@@ -1,4 +1,5 @@
-// The parts of a coded row, and the states that it is relative to: CODEC.md, sections 2 and 3.
+// The parts of a coded row, and the states from which it is predicted: CODEC.md, sections 2 and
+// 3.
 
 import type { Component, Field } from './schema.ts'
 import type { Code, TableSet, Tables, ZoneBounds } from './tables.ts'
@@ -9,14 +10,14 @@ const maxRatio = 32 * 2 ** 16
 /** The largest N of a position that is predicted in doubles with an anchor. */
 export const maxDoubleN = 2 ** 21
 
-/** The states that a coded row is relative to (section 3). States are in arrays, from indexes on. */
+/** The states from which a coded row is predicted (section 3). States are in arrays, from these indexes on. */
 export class Past {
   age = 0
   gap = 0
-  values!: Uint32Array // of base and older
+  values!: Uint32Array // of the base and the older state
   base = 0
   older = -1 // -1: none
-  /** The component that the anchor is for, -1 without one. */
+  /** The component to which the anchor applies, -1 without one. */
   anchor = -1
   anchorNow!: Uint32Array
   now = 0
@@ -41,7 +42,7 @@ export class Unit {
   readonly largest: number
   readonly ring: number
   readonly linear: boolean
-  readonly clamps: boolean // predictions, in place of a ring
+  readonly clamps: boolean // predictions clamp instead of wrapping around
 
   constructor(letter: string, f: Field, fields: number, radix: number) {
     this.letter = letter.toLowerCase()
@@ -63,14 +64,14 @@ export interface Group {
   readonly heads: readonly Code[]
 }
 
-/** A component as one receiver gets it. */
+/** A component as one receiver gets it: the owner, or another client. */
 export class Part {
   readonly component: number
   readonly units: readonly Unit[]
   readonly groups: readonly Group[]
   readonly position: Unit | undefined
   readonly rotation: Unit | undefined
-  readonly flag: number // index of its value, -1: none
+  readonly flag: number // index of the flag's value, -1: none
   readonly set: TableSet
   readonly zones: ZoneBounds | undefined
   readonly wide: boolean

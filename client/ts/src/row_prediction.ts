@@ -5,14 +5,14 @@ import { clamp, mag, step4, sum3, sum4, weigh } from './row_arith.ts'
 import type { Part, Past, Unit } from './row_parts.ts'
 import type { TableSet } from './tables.ts'
 
-/** The prediction of one component from the states that a row is coded against. */
+/** The prediction of one component from the row's past states. */
 export class RowPrediction {
   #zone = 3
   attached = 3
   speed = 0
   moves = 0
   margin = 3
-  largest = 0 // component of facing
+  largest = 0 // largest component of facing
   readonly feature = new Int32Array(12)
   readonly own = new Float64Array(3)
   readonly #followed = new Float64Array(3)
@@ -34,7 +34,7 @@ export class RowPrediction {
   #ratio = 0
   #set!: TableSet
 
-  /** Predicts a component that a row has. */
+  /** Predicts the component p of a row. */
   predict(p: Part, past: Past, ratio: number): void {
     this.#past = past
     this.#ratio = ratio

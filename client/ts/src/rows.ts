@@ -1,7 +1,7 @@
-// Coded rows: CODEC.md, whose sections the comments name.
+// Coded rows: CODEC.md. Comments name its sections.
 //
-// Results are integers that doubles represent exactly, but for components with a parent
-// line whose position has N above 2^21: those use BigInt where products grow too large.
+// Doubles represent all results exactly, with one exception: components with a parent line
+// whose position has N above 2^21 use BigInt where products grow too large.
 
 import type { BitReader } from './bits.ts'
 import { unpack } from './rotation.ts'
@@ -13,7 +13,7 @@ import type { Code, TableSet, Tables } from './tables.ts'
 
 const escapeSymbol = 42
 
-/** Counts the rows with a component that were read, and their bits of that component. */
+/** Counts the rows read with a component, and the bits of that component. */
 export interface Received {
   rows: number
   bits: number
@@ -24,7 +24,7 @@ export class Codec {
   readonly schema: Schema
   /** Counts by component. */
   readonly received: readonly Received[]
-  readonly #parts: readonly [readonly Part[], readonly Part[]] // of others, of owners
+  readonly #parts: readonly [readonly Part[], readonly Part[]] // for other clients, for the owner
   readonly #digits = new Uint8Array(64)
 
   // The component being read.
@@ -62,7 +62,7 @@ export class Codec {
     }
   }
 
-  /** Reads a coded row into out, from at on. The reader's check says whether it was malformed. */
+  /** Reads a coded row into out, from at on. The reader's check tells whether the row was malformed. */
   read(r: BitReader, mask: number, owned: boolean, past: Past, out: Uint32Array, at: number): void {
     this.#r = r
     this.#past = past
@@ -184,7 +184,7 @@ export class Codec {
     const f = this.#prediction.feature
     const w = this.#set.scales
     const k = ((lane * 4 + this.#prediction.attached) * 5 + this.#prediction.speed) * 12
-    // Not a loop: this is a third of the time of a row.
+    // Unrolled: this sum is a third of the time of a row.
     const total =
       128 +
       w[k]! * f[0]! +

@@ -9,11 +9,11 @@ const utf8 = new TextEncoder()
 /** The kind of a field. */
 export type Kind = 'bool' | 'uint' | 'int' | 'range' | 'float' | 'ref' | 'enum' | 'angle' | 'quat'
 
-/** A field other than a text. Its values are uint32, as the table of section 5 says. */
+/** A field other than a text. It has uint32 values: the table of section 5. */
 export class Field {
   readonly path: string
   readonly kind: Kind
-  /** The width in bits; of a quat, of each component. */
+  /** The width in bits. For a quat, of each component. */
   n = 0
   /** The largest number N, 0 if the field has none. */
   largest = 0
@@ -40,12 +40,12 @@ export class Field {
     return this.n <= 32 && this.kind !== 'bool' && this.kind !== 'float' && this.kind !== 'ref' && this.kind !== 'quat'
   }
 
-  /** Returns the bits of the field in full in its longest form. */
+  /** The most bits of the field in full. */
   get bits(): number {
     return this.kind === 'ref' ? 1 + 2 * (2 + 32) : this.kind === 'quat' ? 2 + 3 * this.n : this.n
   }
 
-  /** Reports whether f has the same line but for the path. */
+  /** Reports whether f has the same line except for the path. */
   hasFormOf(f: Field): boolean {
     return (
       this.kind === f.kind &&
@@ -111,7 +111,7 @@ export interface TextField {
 /** The value of a text field: a string, or bytes. */
 export type Text = string | Uint8Array
 
-/** Checks the bytes of a text field and returns its value. */
+/** Checks the bytes of a text field and returns their value. */
 export function readText(f: TextField, b: Uint8Array): Text {
   if (b.length > f.max) fail(`${f.path} has ${b.length} bytes, at most ${f.max}`)
   return f.bytes ? b.slice() : decodeText(b)
@@ -134,7 +134,7 @@ export interface Component {
   readonly holder: number
 }
 
-/** The form of the body of an event, of arguments, of an answer or of an input. */
+/** The form of an event, of arguments, of an answer or of an input. */
 export class Message {
   readonly fields: readonly Field[]
   readonly texts: readonly TextField[]

@@ -20,7 +20,7 @@ import { groupsOf, unitsOf } from './units.ts'
 
 const utf8 = new TextEncoder()
 
-/** Returns FNV-1a, 64 bits, of a text; 1 in place of 0. */
+/** Returns the 64-bit FNV-1a hash of a text, or 1 if it is 0. */
 export function hashOf(text: string): bigint {
   let low = 0x84222325
   let high = 0xcbf29ce4
@@ -37,7 +37,7 @@ export function hashOf(text: string): bigint {
 
 const keywords = new Set(['component', 'parent', 'kind', 'body', 'motion', 'input', 'command', 'answer', 'event'])
 
-/** Reads a schema text, which must be canonical and within all limits. */
+/** Reads a schema text. It must be canonical and within all limits. */
 export function parseSchema(text: string): Schema {
   return new Parser(text).schema()
 }
@@ -47,10 +47,10 @@ const isWord = (s: string): boolean => s !== '' && !/[\u0000-\u0020\u007f-\u00a0
 
 const length = (s: string): number => utf8.encode(s).length
 
-/** Returns the bytes of a text in its longest form, with its length. */
+/** Returns the most bytes of a text, including its length prefix. */
 const longest = (f: TextField): number => (f.max < 128 ? 1 : 2) + f.max
 
-/** Adds what f gives for all. */
+/** Returns the sum of f over all. */
 function sumOf<T>(all: readonly T[], f: (x: T) => number): number {
   return all.reduce((n, x) => n + f(x), 0)
 }
@@ -217,7 +217,7 @@ class Parser {
     return all
   }
 
-  /** Checks that an element of an array is like the one before it. */
+  /** Checks that an element of an array has the form of the one before. */
   #follows(before: Field[], f: Field): void {
     const m = /^(.*)\[(\d+)\]$/.exec(f.path)
     if (m === null || m[2] === '0') return
@@ -254,7 +254,7 @@ class Parser {
     return f
   }
 
-  /** Reads a KIND and returns the number of words read. */
+  /** Reads a KIND into f and returns the number of words read. */
   #kindOf(f: Field, w: string[]): number {
     switch (f.kind) {
       case 'bool':

@@ -27,22 +27,22 @@ import { Shape, type Struct } from './values.ts'
 const maxExtrapolate = 0.25 // seconds
 const noBytes = new Uint8Array(0)
 
-/** A session over any connection: it takes bytes and times, and returns bytes. Times are in ms since any fixed origin. */
+/** A session over any connection: bytes and times go in, bytes come out. Times are in ms since any fixed origin. */
 export class Session {
   /** The newest Welcome, undefined before the first. */
   welcome: messages.Welcome | undefined
-  /** Undefined before the first Welcome; a new session has a new one. */
+  /** The client's copy of its interest set, undefined before the first Welcome. A new session has a new one. */
   replica: Replica | undefined
   /** The entity that this session's inputs steer, or none. */
   controlled: Handle = none
   readonly events: Events
-  /** @internal Called for each Welcome, before anything that follows it; moved: it moves the session to another room. */
+  /** @internal Called for each Welcome, before later messages. moved: the session moves to another room. */
   onWelcome: ((moved: boolean) => void) | undefined
   /** @internal Whether the next Hello may begin a session though its token is used. */
   freshToken = false
   /** @internal */
   prediction: Predictor | undefined
-  /** @internal When the newest render was, and the tick with fractions for which an input was made then; 0: unknown. */
+  /** @internal The time of the newest render, and the fractional tick of an input made then; 0: unknown. */
   rendered = { at: 0, inputTick: 0 }
 
   readonly #config: SessionConfig
@@ -50,15 +50,15 @@ export class Session {
   readonly #provisionals = new Provisionals()
   readonly #commands: Commands
   readonly #stats = new ReplicaStats()
-  readonly #budget = new Budget() // of the work that the server causes
+  readonly #budget = new Budget() // of the work that the server causes the client
   readonly #resync = new ResyncPolicy()
-  #resynced = 0 // folds that did not match, for which Resyncs were sent
-  #ordinary = false // there were too many Resyncs: Hello says that the client does not simulate
+  #resynced = 0 // faulty datagrams for which Resyncs were sent
+  #ordinary = false // after too many Resyncs Hello says that the client does not simulate
   #timing = new Timing(1, 0, 0)
   #frames = new messages.FrameReader()
   readonly #out = new ByteWriter()
-  #welcomed = false // this connection has had its Welcome
-  #error: unknown // that ended this connection
+  #welcomed = false // this connection has received its Welcome
+  #error: unknown // the error that ended this connection
   #goodbye = false // the server sent Goodbye
 
   constructor(config: SessionConfig) {
@@ -92,7 +92,7 @@ export class Session {
     return out
   }
 
-  /** Reports whether this connection has had its Welcome. */
+  /** Whether this connection has received its Welcome. */
   get joined(): boolean {
     return this.#welcomed && this.#error === undefined
   }
@@ -129,9 +129,10 @@ export class Session {
   }
 
   /**
-   * @internal Applies at now what arrived until then, and returns how many datagrams are to be
-   * answered. An error that ends the session is thrown after the server's last datagrams were applied. The
-   * prediction is compared once, with the newest state: a server that sends many causes no more steps.
+   * @internal Applies at now what arrived until then, and returns the number of datagrams to
+   * answer. It throws an error that ends the session only after it has applied the server's
+   * last datagrams. The prediction is compared once, with the newest state, so that a server
+   * that sends many datagrams causes no more steps.
    */
   receive(arrivals: Arrivals, now: number): number {
     let fresh = 0
@@ -154,7 +155,7 @@ export class Session {
     return fresh
   }
 
-  /** Returns the replica of a session that has had a Welcome. */
+  /** Returns the replica of a session that has received a Welcome. */
   #joinedReplica(): Replica {
     return requireJoined(this.replica)
   }
@@ -209,12 +210,12 @@ export class Session {
     if (m.resumed) checkResumed(was, m)
     const moves = this.#welcomed
     const own = this.replica?.structure ?? 0
-    // The session may also have moved while the connection was broken, and even have come back.
+    // The session may also have moved while the connection was broken, even there and back.
     const moved = moves || (!m.resumed && this.#handshake.resumes && m.session === was?.session && m.structure > own)
     const want = moves ? own + 1 : moved ? m.structure : m.resumed ? own : 0
     if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
     const before = this.replica
-    this.#welcomed = false // what callbacks send would be of the old room
+    this.#welcomed = false // the server would attribute what callbacks send to the old room
     if (was && was.epoch !== m.epoch) this.#forgetWorld()
     this.#handshake.adoptLayout(layout)
     this.#commands.countFrom(m.commands)
@@ -274,15 +275,15 @@ export class Session {
     return this.replica
   }
 
-  /** Reports whether the next Hello asks for another schema or room than the one that a server refused. */
+  /** Reports whether the next Hello asks for another schema or room than the refused one. */
   asksAgain(why: WireError): boolean {
     return this.#handshake.asksAgain(why)
   }
 
-  /** Notes that the connection ended, and why. The replica stays, and resolve answers. */
+  /** Notes that the connection ended, and why. The replica stays, and resolve still answers. */
   lost(why: unknown): void {
     this.#error ??= why
-    if (this.#welcomed) this.prediction?.pause() // an attempt that fails has sent no inputs
+    if (this.#welcomed) this.prediction?.pause() // before Welcome the session has sent no inputs
     this.#welcomed = false
     this.#commands.abandon()
     if (!(why instanceof WireError)) return
@@ -290,7 +291,7 @@ export class Session {
     if (why.code === Code.epochMismatch) this.#forgetWorld()
   }
 
-  /** Makes the next Hello begin a new session and ask for the schema: another server knows neither. */
+  /** Makes the next Hello begin a new session and ask for the schema text: another server knows neither. */
   forgetServer(): void {
     this.#handshake.forgetServer()
     if (this.welcome) this.welcome = { ...this.welcome, secret: noBytes }
@@ -301,7 +302,7 @@ export class Session {
     this.#handshake.setToken(token)
   }
 
-  /** Starts over on another connection, after lost: takeStream returns a new Hello. */
+  /** Begins again on another connection, after lost: takeStream returns a new Hello. */
   reconnect(): void {
     this.#frames = new messages.FrameReader()
     this.#out.reset()
@@ -310,14 +311,14 @@ export class Session {
     this.#sendHello()
   }
 
-  /** Queues a Bye: the client leaves, and why. */
+  /** Queues a Bye with the reason for leaving. */
   bye(code: number): void {
     this.#send(messages.Type.bye, messages.encodeBye(code))
   }
 
   // Snapshots: section 11.3.
 
-  /** Applies a datagram that arrived at now. It returns undefined before Welcome. */
+  /** Applies a datagram that arrived at now. It returns undefined before the Welcome. */
   receiveDatagram(d: Uint8Array, now: number): Outcome | undefined {
     this.#budget.pay(now)
     const outcome = this.#applyDatagram(d, now)
@@ -331,7 +332,7 @@ export class Session {
     const { clock } = this.#timing
     const copies = r.stats.duplicates
     const outcome = r.applyState(d)
-    if (r.stats.duplicates !== copies) return outcome // a copy says nothing about the link, and is not answered
+    if (r.stats.duplicates !== copies) return outcome // a copy is not answered, and says nothing about the link
     if (!(outcome === 'held' && clock.isDistant(r.header.tick))) this.#timing.measure(now, r.header)
     if (r.tick > clock.hz) r.deliverRendered(r.tick - clock.hz)
     this.#checkFaults()
@@ -345,7 +346,7 @@ export class Session {
     return this.#timing.interval
   }
 
-  /** Asks for all states again after a datagram whose fold was wrong. */
+  /** Asks for all states again after a datagram with a wrong fold. */
   #checkFaults(): void {
     const { faults } = this.#stats
     if (faults === this.#resynced) return
@@ -353,7 +354,7 @@ export class Session {
     this.#send(messages.Type.resync, noBytes)
   }
 
-  /** Asks for all states again if computed bodies differ from the server's, or were not computed in time. */
+  /** Asks for all states again if computed bodies differ from the server's, or computing took too long. */
   #checkBodies(r: Replica, now: number): void {
     if (!r.bodies || !this.#resync.mayForBodies(now) || !r.bodies.needsResync) return
     r.bodies.noteResync()
@@ -362,17 +363,17 @@ export class Session {
     this.#send(messages.Type.resync, noBytes)
   }
 
-  /** Whether the next session computes bodies if the server allows it. */
+  /** Whether the next session may compute bodies, if the server allows it. */
   get #simulates(): boolean {
     return this.#config.simulation !== undefined && !this.#ordinary
   }
 
-  /** @internal Whether the session computes bodies, but should not any more. */
+  /** @internal Whether the session computes bodies but should stop. */
   get divergent(): boolean {
     return this.#ordinary && this.welcome?.simulate === true
   }
 
-  /** Returns the verdict on any handle; pending before the first Welcome. */
+  /** Returns the verdict on any handle, pending before the first Welcome. */
   resolve(h: bigint): Verdict {
     return this.replica?.resolve(h) ?? 'pending'
   }
@@ -402,7 +403,7 @@ export class Session {
 
   // Inputs: section 10.
 
-  /** Sets what the player holds down from now on, and returns the tick that it is for. */
+  /** Sets what the player holds down from now on, and returns the input's tick. */
   setInput(input: Struct | Uint8Array, now: number): number {
     const m = this.schema?.input
     const shape = this.#handshake.layout?.input
@@ -426,13 +427,13 @@ export class Session {
     return tick
   }
 
-  /** Returns the Input datagram to send at now, undefined before Welcome. */
+  /** Returns the Input datagram to send at now, undefined before the Welcome. */
   input(now: number): Uint8Array | undefined {
     const r = this.replica
     return this.joined && r ? this.#timing.inputs.datagram(now, r.acks, r.structure, r.input) : undefined
   }
 
-  /** Reports whether to send an input at now, if that many datagrams arrived since the last. */
+  /** Reports whether to send an input at now, after the arrival of so many datagrams. */
   inputDue(datagrams: number, now: number, streaming: boolean): boolean {
     const r = this.replica
     return this.joined && r !== undefined && this.#timing.inputs.isDue(datagrams, now, r.acks, r.waiting, streaming)
@@ -446,12 +447,12 @@ export class Session {
     return this.#provisionals.create()
   }
 
-  /** Returns the handle that a provisional one stands for, none without one; any other as it is. */
+  /** Returns the entity that a provisional handle stands for, or none. It returns any other handle unchanged. */
   real(h: Handle): Handle {
     return this.#provisionals.realOf(h)
   }
 
-  /** Asks the server to execute a command once. Arguments are as the schema declares them. */
+  /** Asks the server to execute a command once. args must have the form that the schema declares. */
   do(name: string, args: Struct = {}, target: Handle = none): SentCommand {
     const kind = this.#commandKind(name)
     if (!kind?.args) throw new TypeError(`the schema declares no command ${name} with arguments`)
@@ -466,7 +467,7 @@ export class Session {
   }
 
   /**
-   * Asks for a raw command.
+   * Asks the server to execute a raw command.
    * @param args - any value that msgpack has, or undefined for none
    * @param provisionals - the provisional handles that the command asks for
    */

@@ -10,22 +10,25 @@ import type { Tables } from './tables.ts'
 
 /** The configuration of a Session. */
 export interface SessionConfig {
-  /** The tables that the server codes rows with: see defaultTables. */
+  /** The tables with which the server codes rows: see defaultTables. */
   readonly tables: Tables
-  /** The epoch of the handles that the caller still holds, 0n if it holds none. */
+  /** The epoch of the handles that the caller holds, 0n if it holds none. */
   readonly epoch?: bigint
   readonly token?: Uint8Array
   readonly name?: string
   readonly room?: string
-  /** How many entities the server can make the client keep: at least 1, by default 65,536. */
+  /** The most entities that the server can make the client keep: at least 1, by default 65,536. */
   readonly maxEntities?: number
-  /** How many bytes the server can make the client keep: at least 2^20, by default 2^28. */
+  /** The most bytes that the server can make the client keep: at least 2^20, by default 2^28. */
   readonly maxBytes?: number
-  /** Computes the bodies that only effects, gravity and the ground move, which then cost no rows. */
+  /**
+   * Computes the bodies that only effects, gravity and the ground move. The server then sends
+   * no rows for their motion.
+   */
   readonly simulation?: Simulation
   readonly observer?: Observer
   readonly events?: Events
-  /** Receives every Result, also of commands that the connection lost. */
+  /** Receives every Result, also for commands that a lost connection left unanswered. */
   readonly result?: (r: Result) => void
 }
 
@@ -34,7 +37,7 @@ const defaultMaxBytes = 256 * 2 ** 20
 /** Enough for a replica of few entities. */
 const minMaxBytes = 2 ** 20
 
-/** Throws a RangeError for what a config must not contain. */
+/** Throws a RangeError for an invalid config. */
 export function checkConfig(c: SessionConfig): void {
   checkLimit('maxEntities', c.maxEntities, 1, defaultMaxEntities)
   checkLimit('maxBytes', c.maxBytes, minMaxBytes, defaultMaxBytes)

@@ -1,6 +1,6 @@
-// Why a session does not do what a game asks for.
+// Why a session refuses a call or is replaced.
 
-/** A call needs a session, and there is none at present. */
+/** The call needs a session, and there is none at present. */
 export class NotJoinedError extends Error {
   constructor() {
     super('not joined: wait for the session')
@@ -8,16 +8,16 @@ export class NotJoinedError extends Error {
   }
 }
 
-/** Returns what a joined client has, and throws a NotJoinedError without it. */
+/** Returns x, which a joined client has, and throws a NotJoinedError if it is undefined. */
 export function requireJoined<T>(x: T | undefined): T {
   if (x === undefined) throw new NotJoinedError()
   return x
 }
 
 /**
- * Why a client replaces its session by one without SessionConfig.simulation, in which the server
- * sends rows of all bodies: ten Resyncs in a row did not mend computed bodies, which is a bug on
- * either side, or computing them took too long.
+ * Tells why a client replaces its session by one without SessionConfig.simulation, in which
+ * the server sends rows of all bodies. Either ten Resyncs in a row did not repair computed
+ * bodies, which is a bug on either side, or computing took too long.
  */
 export class DivergedError extends Error {
   constructor() {

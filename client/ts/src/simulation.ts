@@ -22,7 +22,7 @@ export type Simulation = typeof simulation
 
 const bodyLines = ['Position[0]', 'Position[1]', 'Position[2]', 'Velocity[0]', 'Velocity[1]', 'Velocity[2]']
 
-/** Checks that a schema has what a session that simulates needs (section 4). */
+/** Checks that a schema has everything that a simulating session needs (section 4). */
 export function checkBodies(s: Schema, tickHz: number): void {
   const body = s.components.find((c) => c.name === 'body')
   const ok =

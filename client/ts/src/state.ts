@@ -14,7 +14,7 @@ export interface StateEvent {
   body: Uint8Array
 }
 
-/** A State datagram up to its bit string. */
+/** The header of a State datagram: everything before its bit string. */
 export class StateHeader {
   echo = 0
   hold = 0
@@ -87,7 +87,7 @@ function readEvents(r: ByteReader): StateEvent[] {
   return all
 }
 
-/** The states that a row is coded against, in ticks before. */
+/** The states from which a row is predicted, in ticks before the datagram's. */
 export class Baseline {
   age = 0
   gap = 0
@@ -125,7 +125,7 @@ export class Fold {
 /** Which of the newest snapshot and the 64 before it were applied. */
 export class Acks {
   newest = 0
-  /** Bit i of low and high, 32 bits each: newest − 1 − i. */
+  /** Bit i of low and high, 32 bits each, stands for newest − 1 − i. */
   low = 0
   high = 0
 
@@ -178,7 +178,7 @@ export class Acks {
 /** An input of a tick. */
 export interface TickInput {
   tick: number
-  /** The view moment is tick − back + fraction / 256; back 0 tells none. */
+  /** The view moment is tick − back + fraction / 256; if back is 0 there is none. */
   back: number
   fraction: number
   data: Uint8Array

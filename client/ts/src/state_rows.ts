@@ -18,15 +18,15 @@ import type { Timeline } from './timeline.ts'
 const minArena = 4096
 
 /**
- * The rows of the datagram that is being applied. They are read in steps: headers, entities,
- * baselines, values. A datagram whose rows fail in one of them has changed nothing.
+ * The rows of the datagram being applied. They are read in steps: headers, entities,
+ * baselines, values. If a step fails, the datagram has changed nothing.
  */
 export class StateRows {
   readonly #entities: Entities
   readonly #codec: Codec
   readonly #exact: ExactRows | undefined
   readonly #components: readonly Component[]
-  readonly #values: number // of a row
+  readonly #values: number // in a row
 
   readonly #reader = new BitReader()
   readonly #usual = new Baseline()
@@ -35,10 +35,10 @@ export class StateRows {
   readonly #fold = new Fold()
   #count = 0
 
-  // By row; the lists are never shortened, since growing again allocates.
+  // Lists by row. They are never shortened, since growing again would allocate.
   readonly #slots = new Uint32Array(limit.maxRows)
-  readonly #ages = new Uint32Array(limit.maxRows) // of the newer baseline, in ticks
-  readonly #gaps = new Uint32Array(limit.maxRows) // from it to the older one
+  readonly #ages = new Uint32Array(limit.maxRows) // ticks before the datagram of the newer baseline
+  readonly #gaps = new Uint32Array(limit.maxRows) // ticks from the newer baseline to the older one
   readonly #bases = new Int8Array(limit.maxRows) // index of a state, -1 without one
   readonly #olders = new Int8Array(limit.maxRows)
   readonly #anchors = new Int16Array(limit.maxRows) // row of the parent, -1 without one
@@ -47,7 +47,7 @@ export class StateRows {
   readonly #backs = new Uint16Array(limit.maxRows)
   readonly #current = new Uint8Array(limit.maxRows) // 1: the row became its entity's current state
   readonly #rows: Entity[] = []
-  readonly #states: State[] = [] // exact ones
+  readonly #states: State[] = [] // exact states
   #arena = new Uint32Array(minArena) // decoded values
 
   constructor(schema: Schema, entities: Entities, codec: Codec, exact: ExactRows | undefined) {
@@ -106,7 +106,7 @@ export class StateRows {
     this.#backs[i] = header.back
   }
 
-  /** Finds and folds the entities of the rows, and returns their load; -1 if the client lacks one of them. */
+  /** Finds and folds the entities of the rows, and returns their load, or -1 if the client lacks one. */
   findEntities(h: StateHeader): number {
     const rows = this.#rows
     const fold = this.#fold
@@ -136,7 +136,7 @@ export class StateRows {
     }
   }
 
-  /** Finds the baselines and anchors of the rows. It returns false if the client lacks a state. */
+  /** Finds the baselines and anchors of the rows. It returns false if the client lacks a baseline. */
   findBaselines(h: StateHeader): boolean {
     for (let i = 0; i < this.#count; i++) {
       this.#bases[i] = this.#olders[i] = this.#anchors[i] = -1
@@ -166,7 +166,7 @@ export class StateRows {
     return -1
   }
 
-  /** Returns where in the states of row i its base has the parent's handle. */
+  /** Returns the index of the parent's handle in the base of row i. */
   #holderAt(i: number, part: number): number {
     return this.#rows[i]!.valuesAt(this.#bases[i]!) + this.#components[part]!.holder
   }
@@ -204,7 +204,7 @@ export class StateRows {
     return from < this.#count && this.#slots[from] === slot ? from : -1
   }
 
-  /** Decodes all rows: first those without an anchor. */
+  /** Decodes all rows, those without an anchor first. */
   decode(): void {
     const n = this.#values * this.#count
     if (this.#arena.length < n) this.#arena = new Uint32Array(Math.max(n, 2 * this.#arena.length))
@@ -263,8 +263,8 @@ export class StateRows {
   }
 
   /**
-   * Gives the entities their decoded states.
-   * @param span - for how many ticks states are kept for interpolation
+   * Stores the decoded states in their entities.
+   * @param span - the ticks for which states are kept, for interpolation
    */
   apply(h: StateHeader, timeline: Timeline, span: number, stats: ReplicaStats): void {
     const bodies = this.#exact?.bodies

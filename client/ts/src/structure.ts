@@ -14,7 +14,7 @@ export const Op = { enter: 1, leave: 2, destroy: 3, text: 4, event: 5, answer: 6
 /** Why an entity left the view. */
 export type Reason = 'interest' | 'rule'
 
-/** A record; what its op lacks is 0, false or empty. Bytes are views of the message. */
+/** A record. Fields that its op lacks are 0, false or empty. Bytes are views of the message. */
 export class StructureRecord {
   readonly op: number
   readonly detail: number
@@ -26,13 +26,13 @@ export class StructureRecord {
   form = -1
   back = 0
   row = none
-  /** The text, the event, or the texts of an Enter; empty without any. */
+  /** The text, the event, or the texts of an Enter; otherwise empty. */
   data = none
   /** The number of a text field, an event or a provisional handle. */
   number = 0
   cause = 0
   extension: Extension | undefined
-  /** Parts decoded by the check of the message: an Enter's row, and an event. */
+  /** Parts that the check of the message has decoded: an Enter's row, and an event. */
   decoded: EnterRow | undefined
   payload: Payload | undefined
 
@@ -44,7 +44,7 @@ export class StructureRecord {
 
 /** The decoded row of an Enter. */
 export interface EnterRow {
-  readonly list: Uint32Array // of an Entity
+  readonly list: Uint32Array // for an Entity
   readonly mask: number
   readonly texts: Text[]
   readonly body: State | null // the exact state; null: ordinary
@@ -59,8 +59,8 @@ export interface Structure {
 }
 
 /**
- * Reads all of a message but the rows and texts of its Enters, which need the
- * schema. Without a simulation, what only clients that simulate receive is an error.
+ * Reads all of a message except the rows and texts of its Enters, which need the schema.
+ * Without simulation, records for simulating clients are an error.
  */
 export function parseStructure(body: Uint8Array, simulation: Simulation | undefined): Structure {
   const r = new ByteReader(body)

@@ -15,7 +15,7 @@ import type { Codec } from './rows.ts'
 import { noText, readText, type Text } from './schema.ts'
 import { type EnterRow, Op, type StructureRecord } from './structure.ts'
 
-/** A slot after the records of the message that were checked so far. */
+/** The state of a slot after the records checked so far. */
 interface Plan {
   generation: number
   stale: boolean
@@ -41,14 +41,14 @@ export class StructureCheck {
   readonly #o: StructureCheckOptions
   readonly #reader = new BitReader()
   readonly #plans = new Map<number, Plan>() // by slot
-  readonly #answered = new Set<number>() // provisional handles
+  readonly #answered = new Set<number>() // provisional handles answered so far
   #liveAfter = 0 // entities in view after the records checked
 
   constructor(o: StructureCheckOptions) {
     this.#o = o
   }
 
-  /** Throws unless all records can be applied. Nothing that the game sees changes. */
+  /** Throws unless all records can be applied. It changes nothing that the game sees. */
   check(records: readonly StructureRecord[], tick: number): void {
     this.#plans.clear()
     this.#answered.clear()
@@ -119,7 +119,7 @@ export class StructureCheck {
     p.live = isLive
   }
 
-  /** Applies an Extension: nothing shows effects before the next complete snapshot. */
+  /** Applies an Extension during the check: its effect is invisible before the next complete snapshot. */
   #applyExtension(x: StructureRecord, tick: number): void {
     const { bodies } = this.#exactRows()
     if (!x.extension) return

@@ -1,4 +1,4 @@
-// Tables that rows are coded with: CODEC.md, section 7.
+// The tables with which rows are coded: CODEC.md, section 7.
 
 import { ByteReader } from './bits.ts'
 import { fail } from './codes.ts'
@@ -14,14 +14,14 @@ export const contexts = 48
 /** A complete canonical Huffman code. */
 export class Code {
   readonly #lengths: Uint8Array
-  #entries: Uint16Array | undefined // by the next bits: symbol · 16 + length
+  #entries: Uint16Array | undefined // by the next bits: symbol · 16 + length of the code
   #mask = 0
 
   constructor(lengths: Uint8Array) {
     this.#lengths = lengths
   }
 
-  /** Returns symbol · 16 + length of the code that the bits begin with, first bit lowest. */
+  /** Returns symbol · 16 + length of the code with which the bits begin, first bit lowest. */
   entry(bits: number): number {
     const entries = this.#entries ?? this.#build()
     return entries[bits & this.#mask]!
@@ -52,7 +52,7 @@ function reverse(v: number, n: number): number {
   return r
 }
 
-/** The weights and codes of some shapes. */
+/** The weights and codes of a set of shapes. */
 export interface TableSet {
   /** For each zone, attached and speed, 4 weights of each axis of a position, then 3 of rotations. */
   readonly weights: Int16Array
@@ -69,7 +69,7 @@ export interface ZoneBounds {
   readonly second: number
 }
 
-/** The numbers that rows are predicted and coded with; both sides use the same. */
+/** The numbers with which rows are predicted and coded. Client and server use the same. */
 export class Tables {
   /** FNV-1a of the file, 32 bits. */
   readonly version: number
@@ -78,7 +78,7 @@ export class Tables {
   readonly #zones = new Map<string, ZoneBounds>()
   readonly #heads = new Map<string, Code[]>()
 
-  /** The file is one of the server's worldd train, or defaultTables'. */
+  /** file is one that the server's worldd train wrote, or the default. */
   constructor(file: Uint8Array) {
     this.version = versionOf(file)
     for (let i = 0; i < magic.length; i++)
@@ -183,14 +183,14 @@ function versionOf(b: Uint8Array): number {
 let defaults: Promise<Tables> | undefined
 
 /**
- * Returns the tables that ship with this version of the protocol. They are a module
- * of their own, which bundlers put into a file of its own and browsers fetch when it is needed.
+ * Returns the tables that ship with this version of the protocol. They are a separate module:
+ * bundlers put it into a separate file, and browsers load that when needed.
  */
 export function defaultTables(): Promise<Tables> {
   defaults ??= unpack().then(
     (file) => new Tables(file),
     (e) => {
-      defaults = undefined // the next call fetches them again
+      defaults = undefined // the next call loads them again
       throw e
     },
   )

@@ -1,10 +1,11 @@
-// The times of a session in one room: its clock, what is rendered, and the ticks of inputs.
+// The times of a session in one room: the server's clock, the rendered moment, and the ticks of
+// inputs.
 
 import { Clock, maxDelay, Renderer } from './clock.ts'
 import { Inputs, stampAt } from './inputs.ts'
 import type { StateHeader } from './state.ts'
 
-/** Learns from snapshots, and says which moment to render and which tick an input is for. Times are in ms. */
+/** Measures snapshots, and tells which moment to render and for which tick to make an input. Times are in ms. */
 export class Timing {
   readonly clock: Clock
   readonly inputs: Inputs
@@ -24,13 +25,13 @@ export class Timing {
     return Math.floor(this.clock.hz / this.inputs.snapshotHz)
   }
 
-  /** Notes that the session has resumed on another connection, perhaps at another rate of snapshots. */
+  /** Notes that the session has resumed on another connection, whose snapshot rate may differ. */
   resume(snapshotHz: number): void {
     this.inputs.forgetConnection(snapshotHz)
     this.#renderer.resumed = true
   }
 
-  /** Learns from the header of a datagram that has just arrived. */
+  /** Measures a datagram that has just arrived by its header. */
   measure(now: number, h: StateHeader): void {
     const c = this.clock
     if (h.echo !== 0 && h.hold !== 65_535) {
@@ -49,7 +50,7 @@ export class Timing {
     c.next = h.rows + h.events.length === 0 ? h.seq + 1 : 0
   }
 
-  /** For how many ticks states are needed for renders. */
+  /** The number of ticks for which renders need states. */
   get span(): number {
     return Math.ceil(this.clock.ticks(maxDelay))
   }

@@ -1,4 +1,5 @@
-// Types for what a schema declares. `worldd schema --lang ts` writes a module that uses them.
+// Types for the items that a schema declares. `worldd schema --lang ts` writes a module that
+// uses them.
 
 import type { Result } from './commands.ts'
 import type { Entity, Moment } from './entity.ts'
@@ -35,11 +36,11 @@ export interface TypedResult<Answer> extends Omit<Result, 'answer'> {
   readonly answer: Answer | undefined
 }
 
-/** The parameters of a command: arguments may be left out if there are none. */
+/** The parameters of a command. Arguments may be left out if the command has none. */
 type ArgsAndTarget<Args> =
   Record<never, never> extends Args ? [args?: Args, target?: Handle] : [args: Args, target?: Handle]
 
-/** A command with declared arguments. */
+/** A command whose arguments the schema declares. */
 export class CommandType<Args, Answer> {
   readonly name: string
 
@@ -56,7 +57,7 @@ export class CommandType<Args, Answer> {
   }
 }
 
-/** A command whose arguments are any value of msgpack. */
+/** A command whose arguments are any msgpack value. */
 export class RawCommand {
   readonly name: string
 
@@ -85,7 +86,8 @@ export class EventType<T> {
 
   /**
    * Registers a handler for the events.
-   * @param rendered - call it when the render reaches the event's tick, not on arrival
+   * @param rendered - whether to call it when the render reaches the event's tick, not on
+   * arrival
    */
   on(
     c: { on(event: string, f: EventHandler, rendered?: boolean): void },
@@ -98,7 +100,7 @@ export class EventType<T> {
 
 /** The input of a tick. */
 export class InputType<T> {
-  /** Sets what the player holds down from now on, and returns its tick. */
+  /** Sets what the player holds down from now on, and returns the input's tick. */
   set(c: { setInput(input: Struct | Uint8Array): number }, input: T): number {
     return c.setInput(input as Struct | Uint8Array)
   }
@@ -109,12 +111,12 @@ export function component<T>(name: string): ComponentType<T> {
   return new ComponentType<T>(name)
 }
 
-/** Returns a command; Answer is undefined if it has none. */
+/** Returns a command. Answer is undefined if the command has none. */
 export function command<Args, Answer = undefined>(name: string): CommandType<Args, Answer> {
   return new CommandType<Args, Answer>(name)
 }
 
-/** Returns a command without declared arguments. */
+/** Returns a command whose arguments the schema does not declare. */
 export function rawCommand(name: string): RawCommand {
   return new RawCommand(name)
 }

@@ -1,4 +1,4 @@
-// How rows code components: CODEC.md, section 2.
+// The units in which rows code components: CODEC.md, section 2.
 
 import { type Component, isVector } from './schema.ts'
 
@@ -37,7 +37,7 @@ export function unitsOf(c: Component, owned: boolean): { letter: string; at: num
   return units
 }
 
-/** Divides units of these radices into groups: the ends of each. */
+/** Divides units with these radices into groups, and returns the ends of the groups. */
 export function groupsOf(radices: readonly number[]): number[] {
   const ends: number[] = []
   let product = 1

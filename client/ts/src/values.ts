@@ -1,14 +1,14 @@
-// Fields between their uint32 values and what a game sees: PROTOCOL.md, section 5.
+// Conversion of fields between their uint32 values and a game's values: PROTOCOL.md, section 5.
 
 import { generationOf, type Handle, indexOf, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
 import { type Field, noText, type Text, type TextField } from './schema.ts'
 
-/** The value of a field for a game: handles and 64-bit integers are bigint, a quat is x, y, z, w. */
+/** The value of a field for a game. Handles and 64-bit integers are bigint, a quat is x, y, z, w. */
 export type Value = number | boolean | Handle | bigint | Quaternion
 /** A rotation: x, y, z, w. */
 export type Quaternion = [number, number, number, number]
-/** Values by the parts of their paths: the field Aim.Pitch is Aim.Pitch. */
+/** Values by the parts of their paths: the value of field Aim.Pitch is struct.Aim.Pitch. */
 export interface Struct {
   // biome-ignore lint/suspicious/noExplicitAny: games write state.body.Position[0]; component types and commands check it
   [name: string]: any
@@ -19,7 +19,7 @@ const single = new Float32Array(words.buffer)
 const double = new Float64Array(words.buffer)
 const fullTurn = 2 * Math.PI
 
-/** Restores a number, a bool, an angle in radians or a float. Of 64-bit integers it is the nearest double. */
+/** Restores a number, a bool, an angle in radians or a float. For a 64-bit integer it returns the nearest double. */
 export function numberOf(f: Field, values: Uint32Array, at: number): number {
   const v = values[at]!
   switch (f.kind) {
@@ -79,7 +79,7 @@ export function restoreField(f: Field, values: Uint32Array, at: number): Value {
   return f.n === 64 && f.kind !== 'float' ? bigintOf(f, values, at) : numberOf(f, values, at)
 }
 
-/** Writes a value to out, from at on. Numbers are clamped, NaN counts as 0; undefined is 0. */
+/** Writes a value to out, from at on. Numbers are clamped; NaN and undefined become 0. */
 export function quantise(f: Field, v: unknown, out: Uint32Array, at: number): void {
   out.fill(0, at, at + f.values)
   if (v === undefined || v === null) v = f.kind === 'range' ? 0 : undefined
@@ -148,7 +148,7 @@ function smallestThree(f: Field, q: ArrayLike<number>): number {
   return packed
 }
 
-/** Returns a field between two states: ratio is 0 at from, 1 at to, above 1 beyond. */
+/** Returns a field between two states: ratio is 0 at from, 1 at to, above 1 after to. */
 export function blend(f: Field, a: Uint32Array, from: number, to: number, ratio: number): number {
   const near = ratio >= 1 ? to : from
   if (ratio <= 0 || (ratio >= 1 && !f.linear)) return numberOf(f, a, near)
@@ -206,7 +206,7 @@ function partsOf(path: string): (string | number)[] {
 }
 
 /**
- * Makes structs of fields, and reads them. A hostile schema's paths only become own
+ * Converts between fields and structs. The paths of a hostile schema become only own
  * properties of objects without prototypes.
  */
 export class Shape {
@@ -222,7 +222,7 @@ export class Shape {
     this.#textParts = texts.map((f) => partsOf(f.path))
   }
 
-  /** Returns a struct of what value and text give for each number of a field. */
+  /** Returns a struct with the results of value and text for each field number. */
   make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
     const root: Struct = Object.create(null)
     this.#parts.forEach((parts, i) => assign(root, parts, value(i)))
@@ -230,7 +230,7 @@ export class Shape {
     return root
   }
 
-  /** Returns field i of a struct. */
+  /** Returns the value of field i in a struct. */
   value(root: Struct, i: number): unknown {
     return find(root, this.#parts[i]!)
   }

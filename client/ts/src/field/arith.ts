@@ -1,8 +1,8 @@
-// Scalar arithmetic of the field machine: what field/arith.go defines, to the bit. Arguments
-// are float32s, and so are results. A sum or product of two float32s in double precision,
-// rounded by Math.fround, is the float32 sum or product; JavaScript never fuses.
+// Scalar arithmetic of the field machine: as field/arith.go, to the bit. Arguments and results
+// are float32s. A sum or product of two float32s in double precision, rounded by Math.fround,
+// equals the float32 sum or product; JavaScript never fuses.
 //
-// Nothing depends on which NaN a NaN is: engines may change its bits.
+// No result depends on the bits of a NaN: engines may change them.
 
 const double = new Float64Array(1)
 const halves = new Uint32Array(double.buffer) // low half first: all engines are little-endian
@@ -13,8 +13,8 @@ const bits = new Uint32Array(single.buffer)
 const { abs, floor, fround, imul, sqrt } = Math
 
 /**
- * Returns a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32. The product is
- * exact in double precision, so that only the sum is rounded twice. That may be wrong only if
+ * Returns a*b + c rounded once, IEEE 754's fusedMultiplyAdd for float32. The product is exact
+ * in double precision, so only the sum is rounded twice. The second rounding is wrong only if
  * the double sum lies exactly between two float32s: it then ends in 28 zero bits.
  */
 export function fma32(a: number, b: number, c: number): number {
@@ -30,9 +30,9 @@ export function fma32(a: number, b: number, c: number): number {
 }
 
 /**
- * Sets double[0] to fma32 of operands where the bits lost in the first rounding may
- * decide. It rounds an inexact sum to odd: one step towards the lost part (Boldo and
- * Melquiond, 2008). Arguments and a result would be allocated.
+ * Sets double[0] to fma32 of operands where the bits lost in the first rounding may decide. It
+ * rounds an inexact sum to odd: one step towards the lost part (Boldo and Melquiond, 2008). It
+ * uses module variables because arguments and a result would be allocated.
  */
 function fmaTie(): void {
   const p = operands[0]! * operands[1]!
@@ -42,7 +42,7 @@ function fmaTie(): void {
   const back = s - p
   const lost = p - (s - back) + (c - back) // s + lost is the exact sum (Knuth's TwoSum)
   if (lost > 0 === s > 0 && lost !== 0) {
-    halves[0]!++ // ends in zeros: no carry
+    halves[0]!++ // the number ends in zeros: no carry
   } else if (lost !== 0 && halves[0]!-- === 0) {
     halves[1]!--
   }
@@ -138,7 +138,7 @@ function hashBits(a: number): number {
   return u ^ (u >>> 15)
 }
 
-/** floor32 and sqrt32 may go through double precision. */
+/** For floor and sqrt, double precision rounded once gives the float32 result. */
 export const floor32 = floor
 
 export function sqrt32(a: number): number {

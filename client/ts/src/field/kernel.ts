@@ -1,6 +1,6 @@
-// Kernels: loops of one operation over n lanes, or up to three more. A source may be to itself;
-// otherwise planes do not overlap. Storing into a Float32Array rounds like Math.fround. The
-// operations that noise consists of do four lanes at a time, in 60 % of the time.
+// Kernels: loops of one operation over n lanes, which may process up to three more. A source
+// may be the output itself; otherwise planes do not overlap. Storing into a Float32Array rounds
+// like Math.fround. The operations of noise process four lanes at a time, in 60 % of the time.
 
 import { exp232, fma32, hash32, rsqrt32, saturate32, sin32 } from './arith.ts'
 

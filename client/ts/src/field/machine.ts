@@ -1,14 +1,14 @@
-// The machine: it runs a program over a block of points, one instruction over all lanes at
-// a time. It trusts the program, which was verified.
+// The machine runs a program over a block of points, one instruction over all lanes at a time.
+// It trusts the program, which was verified.
 
 import * as kernel from './kernel.ts'
 import { Op, type Program, planeCount, planeOutput, planePosition } from './program.ts'
 import { evaluateTimed } from './timed.ts'
 
-/** The number of points per instruction, a multiple of four. */
+/** The points per instruction, a multiple of four. */
 export const blockPoints = 256
 
-// By operation.
+// Kernels by operation.
 const kernels: readonly kernel.Kernel[] = [
   kernel.add, // none, end and load have no kernel
   kernel.add,
@@ -39,7 +39,7 @@ export class Machine {
   readonly position: readonly [Float32Array, Float32Array, Float32Array] // relative to the effect
   readonly out: readonly [Float32Array, Float32Array, Float32Array] // programs add to it
   readonly #planes: Float32Array[] = []
-  readonly #numbers = new Float64Array(planeCount) // of the planes whose lanes are the same
+  readonly #numbers = new Float64Array(planeCount) // numbers of the planes whose lanes are all the same
 
   constructor() {
     for (let i = 0; i < planeCount; i++) this.#planes.push(new Float32Array(blockPoints))

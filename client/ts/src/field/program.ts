@@ -3,8 +3,8 @@
 /** Operations, as numbered in the portable form. */
 export const Op = {
   none: 0,
-  end: 1, // NaN in the lanes that the effect added to becomes +0
-  load: 2, // of a uniform
+  end: 1, // end turns NaN into +0 in the lanes that the effect added to
+  load: 2, // of a uniform into a plane
   add: 3,
   sub: 4,
   mul: 5,
@@ -22,7 +22,7 @@ export const Op = {
   saturate: 17,
   select_lt: 18,
   select_ge: 19,
-  exp2: 20, // this and later ones since version 2
+  exp2: 20, // this and later operations since version 2
   hash: 21,
 } as const
 
@@ -31,7 +31,7 @@ const opcodes = opNames.length
 const operandCounts = [0, 0, 0, 2, 2, 2, 2, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 4, 4, 1, 3]
 
 export const maxRegisters = 32
-/** Planes: registers, then the lanes of the position, then of the output. */
+/** Planes: registers, then the lanes of the position, then the lanes of the output. */
 export const planePosition = maxRegisters
 export const planeOutput = maxRegisters + 3
 export const planeCount = maxRegisters + 6
@@ -51,26 +51,26 @@ export interface Instruction {
   readonly operands: readonly [number, number, number, number]
   readonly uniform: number // of a load
   same: boolean // all lanes have the same result
-  timed: boolean // and it depends on time
+  timed: boolean // the result also depends on time
 }
 
-/** A parameter of a program. A number counts only x of its four lanes. */
+/** A parameter of a program. A number uses only x of its four lanes. */
 export interface Param {
   readonly name: string
   readonly default: Float32Array // four lanes
   readonly scalar: boolean
-  readonly bounded: boolean // values are in min to max; of a vector, its x, y and z
+  readonly bounded: boolean // values must be in min to max; for a vector, its x, y and z
   readonly min: number
   readonly max: number
 }
 
-/** A region in the effect's own space, in metres, including its faces. */
+/** A region in the effect's own space, in metres, including its boundary. */
 export interface Box {
   readonly min: Float32Array
   readonly max: Float32Array
 }
 
-/** Why bytecode was rejected. The producer of the bytes is at fault. */
+/** Tells why bytecode was rejected. The producer of the bytes is at fault. */
 export class VerifyError extends Error {
   readonly pc: number // index of the instruction; -1 for the program as a whole
 
@@ -86,11 +86,11 @@ export class Program {
   readonly name: string
   readonly params: readonly Param[]
   readonly defaults: Float32Array // of all parameters, four lanes each
-  readonly box: Box | null // where it acts; null: everywhere
+  readonly box: Box | null // region where the effect acts; null: everywhere
   readonly literals: Float32Array
   readonly code: readonly Instruction[]
   readonly preloads: number
-  readonly sums: number // derived: bitmap of the output's lanes that it adds to
+  readonly sums: number // derived: bitmap of the output lanes that the program adds to
 
   /** Decodes and verifies a program, which may come from an untrusted source. */
   constructor(bytes: Uint8Array) {
@@ -119,7 +119,7 @@ export class Program {
     this.params.forEach((p, i) => this.defaults.set(p.default, 4 * i))
   }
 
-  /** Reports whether params, four lanes for each parameter, are each in its range. */
+  /** Reports whether params, four lanes for each parameter, are in their parameters' ranges. */
   allows(params: Float32Array): boolean {
     return (
       params.length === 4 * this.params.length &&
@@ -128,7 +128,7 @@ export class Program {
   }
 
   /**
-   * Reports whether what the program adds at a point may change while the point and the
+   * Reports whether the program's result at a point may change while the point and the
    * parameters stay the same: LANGUAGE.md, "Change with time".
    */
   changesWithTime(params: Float32Array): boolean {
@@ -147,7 +147,7 @@ export class Program {
     return (i < params.length ? params[i] : this.literals[i - params.length]) === 0 ? Flow.zero : Flow.steady
   }
 
-  /** Estimates the cost per point in nanoseconds, to a factor of two or three. */
+  /** The estimated cost per point in nanoseconds, to a factor of two or three. */
   get nanosecondsPerPoint(): number {
     let sum = 0
     for (const { op, same } of this.code) {
@@ -156,7 +156,7 @@ export class Program {
     return sum
   }
 
-  /** Returns the lowest version of the portable form that can say what the program is. */
+  /** Returns the lowest version of the portable form that can express the program. */
   #version(): number {
     const newer =
       this.params.some((p) => p.scalar || p.bounded) || this.code.some((i) => i.op >= Op.exp2 && i.op < opcodes)
@@ -183,9 +183,9 @@ export class Program {
 
 /** How a plane depends on the inputs of a call. */
 const Flow = {
-  steady: 0, // on no time
-  zero: 1, // 0, whatever the time
-  changing: 2, // on the time
+  steady: 0, // does not depend on time
+  zero: 1, // 0 at any time
+  changing: 2, // depends on time
 } as const
 
 /** Returns the flow of an operation's result. */
@@ -359,8 +359,8 @@ class Verifier {
   readonly #uniforms: number
   readonly #written = new Uint8Array(maxRegisters)
   readonly #resident = new Uint8Array(maxRegisters) // written by preloads
-  readonly #same = new Uint8Array(planeCount) // planes whose lanes are alike
-  readonly #timed = new Uint8Array(planeCount) // those of them that depend on time
+  readonly #same = new Uint8Array(planeCount) // planes whose lanes are all the same
+  readonly #timed = new Uint8Array(planeCount) // those planes that depend on time
 
   constructor(p: Program) {
     this.#program = p

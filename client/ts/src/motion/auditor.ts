@@ -9,19 +9,19 @@ import type { MotionStats } from './stats.ts'
 import type { Track } from './track.ts'
 import type { Viewed } from './viewed.ts'
 
-/** Receives the entities of the first audit that fails after one that agreed. */
+/** Receives the entities of the first failed audit after one that agreed. */
 export type Diverge = (tick: number, handles: readonly Name[]) => void
 
 /** Compares computed bodies with the audits of complete snapshots. */
 export class Auditor {
-  /** Whether the newest audit failed, and the server was not asked for all states since. */
+  /** Whether an audit failed, and the server has not been asked for all states since. */
   diverged = false
   readonly #stats: MotionStats
   readonly #budget: Budget
   readonly #diverge: Diverge | undefined
   readonly #covered: Track[] = []
   readonly #state = new State()
-  #reported = false // the game knows
+  #reported = false // the game knows that the bodies diverged
 
   constructor(stats: MotionStats, budget: Budget, diverge: Diverge | undefined) {
     this.#stats = stats
@@ -29,14 +29,14 @@ export class Auditor {
     this.#diverge = diverge
   }
 
-  /** Compares the audit of a snapshot with the bodies computed up to its tick. */
+  /** Compares the audit of a snapshot with the computed bodies at its tick. */
   check(s: Snapshot, viewed: readonly Viewed[]): void {
     const covered = this.#covered
     covered.length = 0
     this.#budget.spend(cost.look * viewed.length)
     for (const { slot, tick, track } of viewed) {
       if (!audited(slot, s.seq)) continue
-      if (tick > s.tick || track?.lost) return // what the entity was at the tick is not known
+      if (tick > s.tick || track?.lost) return // the entity's state at that tick is unknown
       if (track !== null) covered.push(track)
     }
     covered.sort((a, b) => a.slot - b.slot)

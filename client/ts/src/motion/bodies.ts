@@ -1,5 +1,5 @@
-// Bodies computes the entities whose exact states the server sent, and what effects do to
-// them: PROTOCOL.md, section 11.7.
+// Bodies computes the entities whose exact states the server sent, under their effects:
+// PROTOCOL.md, section 11.7.
 
 import { type Budget, cost } from '../budget.ts'
 import { fail } from '../codes.ts'
@@ -31,8 +31,8 @@ export interface BodiesOptions {
 }
 
 /**
- * The exact bodies of a replica, which calls it for each record and row. All bodies are at the tick
- * of the newest complete snapshot.
+ * The exact bodies of a replica, which passes on each record and row. All bodies are at the
+ * tick of the newest complete snapshot.
  */
 export class Bodies {
   readonly stats: MotionStats = { clean: 0, owed: 0, steps: 0, rerun: 0, audited: 0, faults: 0, behind: 0, overruns: 0 }
@@ -42,14 +42,14 @@ export class Bodies {
   readonly #effects: Effects
   readonly #viewed = new ViewedEntities()
   readonly #tracks: Tracks
-  readonly #ghosts: Track[] = [] // of entities that have gone, but lead
+  readonly #ghosts: Track[] = [] // of entities that have left, but that effects still follow
   readonly #snapshots = new SnapshotLog()
   readonly #computation: Computation
   readonly #auditor: Auditor
   readonly #before = new State()
-  #overrun = false // bodies are lost: Resync
+  #overrun = false // bodies are lost until a Resync
 
-  /** Throws if the schema's bodies move otherwise than in this package. */
+  /** Throws if the schema contradicts this package about the motion of bodies. */
   constructor(o: BodiesOptions) {
     const { motion: m, kinds, budget } = o
     if (!(m.tickHz >= 1 && m.tickHz <= 1000)) fail(`bodies move at ${m.tickHz} ticks a second`)
@@ -92,9 +92,9 @@ export class Bodies {
   }
 
   /**
-   * Applies an Extension record of a message of that tick, while the message is
+   * Applies an Extension record of a message with the given tick, while the message is
    * checked: nothing shows effects before the next complete snapshot, and an error ends the
-   * session. lives says which entities are Live after the records before it.
+   * session. lives tells whether an entity is Live after the records before.
    */
   applyExtension(x: Extension, tick: number, lives: (h: Name) => boolean): void {
     switch (x.type) {
@@ -124,7 +124,7 @@ export class Bodies {
     this.#computation.setKind(kind, constants)
   }
 
-  /** Applies an Enter with the entity's state after a tick, null for an ordinary one. */
+  /** Applies an Enter with the entity's state after a tick, or null for an ordinary entity. */
   applyEnter(h: Name, kind: number, tick: number, s: State | null): void {
     let viewed = this.#viewed.find(h.slot)
     if (viewed && viewed.generation !== h.generation) {
@@ -138,7 +138,7 @@ export class Bodies {
     else this.#beginTrack(viewed, viewed.track ?? this.#newTrack(viewed), tick, s)
   }
 
-  /** Applies a row that became the newest state of a slot's entity; null for an ordinary one. */
+  /** Applies a row that became the newest state of a slot's entity; s is null for an ordinary one. */
   applyRow(slot: number, tick: number, s: State | null): void {
     const viewed = this.#viewed.find(slot)
     if (!viewed) return
@@ -168,7 +168,7 @@ export class Bodies {
     this.#tracks.begin(t, tick, s)
   }
 
-  /** Removes the entity of a slot, which left or died. */
+  /** Removes the entity of a slot. It left or died. */
   removeEntity(slot: number): void {
     const viewed = this.#viewed.find(slot)
     if (!viewed) return
@@ -195,8 +195,8 @@ export class Bodies {
   }
 
   /**
-   * Notes an applied snapshot. If a complete one is the newest, and all that it continues were
-   * applied, all bodies are computed up to its tick.
+   * Notes an applied snapshot. If it completes the newest complete snapshot, with all that are
+   * linked to it, all bodies are computed up to that tick.
    * @param structure - the client's structure number
    */
   applySnapshot(h: Snapshot, structure: number): void {
@@ -206,9 +206,9 @@ export class Bodies {
   }
 
   /**
-   * Computes all bodies up to the tick of a snapshot, and checks its audit. If the budget
-   * is spent, the bodies stay at the tick that they have reached, and a later snapshot computes on
-   * from there. If that is more than a second ago, they stand still until the server sends their
+   * Computes all bodies up to the tick of a snapshot, and checks its audit. If the budget is
+   * spent, the bodies stay at the tick that they have reached, and a later snapshot continues
+   * from there. Bodies more than a second behind stand still until the server sends their
    * states again.
    */
   #computeUpTo(s: Snapshot, structure: number): void {
@@ -265,14 +265,14 @@ export class Bodies {
     return this.#overrun || this.#auditor.diverged
   }
 
-  /** Notes that the server was asked for all states. */
+  /** Notes that the client has asked the server for all states. */
   noteResync(): void {
     this.#overrun = this.#auditor.diverged = false
   }
 
   /**
-   * Sets s to the newest state of the body in a slot and returns the tick after which
-   * the server's body had it, to the bit; 0 if the slot's entity is not computed.
+   * Sets s to the newest state of the body in a slot. It returns the tick after which the
+   * server's body had that state, to the bit; 0 if the slot's entity is not computed.
    */
   newestState(slot: number, s: State): number {
     const t = this.#viewed.find(slot)?.track
@@ -296,9 +296,9 @@ export class Bodies {
   }
 
   /**
-   * Sets s to the state of a body in a moment. It returns false for ordinary entities.
+   * Sets s to the state of a body at a moment. It returns false for ordinary entities.
    * @param moment - in ticks with fractions
-   * @param extrapolate - for how many ticks motion continues beyond the newest state
+   * @param extrapolate - the most ticks by which motion continues beyond the newest state
    * @param from - receives the state before the moment
    * @param to - receives the state after the moment
    */
@@ -328,7 +328,7 @@ function mix(a: State, b: State, share: number, s: State): void {
   s.vz = a.vz + (b.vz - a.vz) * share
 }
 
-/** Checks that an effect follows an entity that will be Live. */
+/** Checks that the entity that an effect follows will be Live. */
 function checkLeader(way: Way | null, lives: (h: Name) => boolean): void {
   if (way !== null && way.path.form === PathForm.following && !lives(way.leader)) {
     fail(`an effect follows ${way.leader.slot}v${way.leader.generation}, which is not in view`)

@@ -9,7 +9,7 @@ export class State {
   vy = 0
   vz = 0
   rest = 0
-  awake = false // the next tick moves it
+  awake = false // the next tick moves the body
 
   copy(s: State): this {
     this.x = s.x
@@ -65,7 +65,7 @@ export class Columns {
     this.rest[row] = s.rest
   }
 
-  /** Sets all of s but awake. */
+  /** Sets s to a row, except awake. */
   get(row: number, s: State): void {
     s.x = this.x[row]!
     s.y = this.y[row]!
@@ -76,7 +76,7 @@ export class Columns {
     s.rest = this.rest[row]!
   }
 
-  /** Stops a row, as a body that falls asleep requires. */
+  /** Stops the body of a row, as falling asleep requires. */
   fallAsleep(row: number): void {
     this.vx[row] = this.vy[row] = this.vz[row] = this.rest[row] = 0
   }
@@ -96,7 +96,7 @@ export class Columns {
 
 type Column = Float32Array | Uint32Array | Uint16Array
 
-/** Returns a copy of a column with twice the room. */
+/** Returns a copy of a column with twice the capacity. */
 function grown<T extends Column>(old: T, Kind: new (length: number) => T): T {
   const to = new Kind(2 * old.length)
   to.set(old)

@@ -23,8 +23,8 @@ export class Computation {
   readonly #budget: Budget
   readonly #stats: MotionStats
   readonly #sim: Sim // at now
-  readonly #past: Sim // computes the bodies that were given for earlier ticks, up to now
-  readonly #late: Track[] = [] // those bodies
+  readonly #past: Sim // computes past ticks, for bodies whose given state is of an earlier tick
+  readonly #late: Track[] = [] // the bodies in past
   readonly #state = new State()
   readonly #record = (number: number, s: State): void => this.#tracks.record(number, this.now, s)
   readonly #recordLate = (number: number, s: State): void => {
@@ -52,7 +52,7 @@ export class Computation {
     this.#sim.drop(t.number)
   }
 
-  /** Begins at a tick without bodies. */
+  /** Empties sim and sets its tick. */
   restartAt(tick: number): void {
     this.now = tick
     this.#sim.reset(tick)
@@ -81,7 +81,7 @@ export class Computation {
     this.#installEffect(this.#sim, slot, this.now)
   }
 
-  /** Puts the effect of a slot, as it is after a tick, into a sim of that tick. It wakes no bodies. */
+  /** Puts the version in force after tick of the effect on a slot into a sim of that tick. It wakes no body. */
   #installEffect(m: Sim, slot: number, tick: number): void {
     const v = this.#effects.versionAfter(slot, tick)
     const source = v?.source
@@ -92,13 +92,16 @@ export class Computation {
       m.setEffect(slot, source, false)
       return
     }
-    // The centre is still where the leader was before the tick.
+    // The effect's centre is still the leader's position before the tick.
     m.put(leader.number, leader.kind, leader.stateAfter(tick - 1, this.#state))
     m.setEffect(slot, source, false)
     m.put(leader.number, leader.kind, leader.stateAfter(tick, this.#state))
   }
 
-  /** Applies the versions of effects from a tick on to a sim of the tick before. It returns false if that takes too long. */
+  /**
+   * Applies the effect versions that begin at tick to a sim of the tick before. It returns
+   * false if that takes too long.
+   */
   #applyEffects(m: Sim, slots: readonly number[], tick: number): boolean {
     for (const slot of slots) {
       for (const v of this.#effects.versionsOf(slot)) {
@@ -116,8 +119,8 @@ export class Computation {
   }
 
   /**
-   * Computes all bodies up to a tick, or until the budget is spent. It returns false if that leaves
-   * them more than a second behind, or if a tick takes too long.
+   * Computes all bodies up to a tick, or until the budget is spent. It returns false if that
+   * leaves them more than a second behind, or a tick takes too long.
    */
   advanceTo(tick: number): boolean {
     const { due } = this.#effects
@@ -133,7 +136,7 @@ export class Computation {
     return true
   }
 
-  /** Puts the bodies into sim that were given for its tick. */
+  /** Puts the bodies whose given state is of sim's tick into sim. */
   #placeWaiting(): void {
     if (this.#tracks.waiting.length === 0) return
     keepIf(this.#tracks.waiting, (t) => {
@@ -147,7 +150,7 @@ export class Computation {
 
   /**
    * Moves a sim by one tick. It returns false if that takes too long.
-   * @param looked - tracks and versions that were looked at before
+   * @param looked - tracks and versions read for the tick
    */
   #stepSim(m: Sim, looked: number): boolean {
     const { awake } = m
@@ -156,7 +159,7 @@ export class Computation {
     const work = cost.tick + cost.body * awake + perEffect * m.effects + look
     this.#budget.spend(work)
     if (work > maxTickWork) return false
-    const { slowest } = this.#effects // in ns
+    const { slowest } = this.#effects // ns per point
     const ok = m.tickWithin((1e6 * maxTickWork) / slowest)
     this.#budget.spend(1e-6 * slowest * m.points)
     this.#stats.steps += awake
@@ -164,8 +167,9 @@ export class Computation {
   }
 
   /**
-   * Computes the bodies that were given for earlier ticks up to now, under the effects of their
-   * ticks. Nothing else changes in ticks computed before. It returns false if that takes too long.
+   * Computes the bodies whose given states are of earlier ticks up to now, under the effects
+   * of those ticks. The states of other bodies do not change. It returns false if that takes
+   * too long.
    */
   catchUpLate(): boolean {
     this.#late.length = 0
@@ -181,7 +185,7 @@ export class Computation {
     return true
   }
 
-  /** Installs the effects whose records arrived after their ticks were computed. */
+  /** Installs the effects whose records arrived after their ticks had been computed. */
   #applyLateEffects(): void {
     for (const slot of this.#effects.due) {
       let late = false
@@ -220,7 +224,7 @@ export class Computation {
     return true
   }
 
-  /** Puts the late bodies that begin at a tick, and those that effects follow. */
+  /** Puts the late bodies whose given state is of tick into past, and the leaders of effects. */
   #placeLate(tick: number): void {
     for (const t of this.#late) {
       if (t.at !== tick) continue

@@ -1,4 +1,4 @@
-// The effects that a session was sent, in the newest tick and the last ones.
+// The effects that the server sent the session, in the newest tick and the last ones.
 
 import { fail } from '../codes.ts'
 import { Program, VerifyError } from '../field/program.ts'
@@ -17,31 +17,31 @@ import { PathForm } from './path.ts'
 import type { Source } from './sim.ts'
 import type { Track } from './track.ts'
 
-/** The number of no body: an effect that follows it stays where it is. */
+/** The number of no body: an effect that follows it stands still. */
 export const noNumber = 2 ** 32 - 1
 
-/** The source of a version, whose leader may become known. */
+/** The source of a version. Its leader may become known later. */
 type OfVersion = { -readonly [K in keyof Source]: Source[K] }
 
-/** An effect from a tick on. */
+/** The state of an effect from a tick on. */
 export interface Version {
   readonly from: number
-  readonly source: OfVersion | null // null: there is no effect from then on
-  readonly wakesOld: boolean // the version before wakes the bodies in its reach
-  readonly wakesNew: boolean // this one does
+  readonly source: OfVersion | null // null: the effect has ended
+  readonly wakesOld: boolean // the previous version wakes the bodies in its reach
+  readonly wakesNew: boolean // this version wakes the bodies in its reach
   readonly leader: Name
-  applied: boolean // the bodies were computed with it
+  applied: boolean // a computed tick includes this version
 }
 
 type Standing = 'unknown' | 'known' | 'ended' | 'left'
 
 /** The effect of a slot. */
 class Slot {
-  generation = 0 // newest known
+  generation = 0 // newest received
   standing: Standing = 'unknown'
   program = 0
-  first = 0 // of the newest record
-  last = 0 // last tick, 0 for none
+  first = 0 // first tick of the newest record
+  last = 0 // last tick, 0 if unknown
   due = false // in Effects.due
   versions: Version[] = []
 }
@@ -59,8 +59,8 @@ interface Counted {
 
 /** An entity that effects follow. */
 interface Leader {
-  versions: number // of the effects
-  ghost: Track | null // its body, if the entity has gone
+  versions: number // versions of effects that follow it
+  ghost: Track | null // its body, if the entity has left
 }
 
 const bytesOfLeader = 128
@@ -72,20 +72,20 @@ export function follows(v: Version): v is Version & { readonly source: OfVersion
 
 const noVersions: readonly Version[] = []
 
-/** The programs and effects of a session. Records are checked as section 6.1 says; all errors are the server's. */
+/** The programs and effects of a session. It checks records as section 6.1 says; all errors are the server's. */
 export class Effects {
   readonly #ticks: number
   readonly #slots = new Map<number, Slot>()
   readonly used: number[] = [] // slots with versions
-  readonly due: number[] = [] // slots with versions that bodies have not been computed with
+  readonly due: number[] = [] // slots with a version that no computed tick includes yet
   versions = 0 // in all slots
   slowest = 1 // ns per point of the slowest program
   #bytes = 0
   readonly #programs = new Map<number, Counted>()
-  readonly #replaced: Counted[] = [] // that versions still have
+  readonly #replaced: Counted[] = [] // programs that were replaced, but that a version still uses
   readonly #leaders = new Map<string, Leader>() // by handle
 
-  /** @param ticks - for how many ticks effects are remembered, and how old the first tick of a record may be */
+  /** @param ticks - the ticks for which effects are remembered, and the greatest age of a record's first tick */
   constructor(ticks: number) {
     this.#ticks = ticks
   }
@@ -105,7 +105,7 @@ export class Effects {
     return !s || (s.last !== 0 && s.last <= tick) ? null : v
   }
 
-  /** Returns what is known of an entity that effects follow, undefined of others. */
+  /** Returns the record of an entity that effects follow, undefined for other entities. */
   leaderOf(h: Name): Leader | undefined {
     return this.#leaders.size === 0 ? undefined : this.#leaders.get(formatName(h))
   }
@@ -115,12 +115,12 @@ export class Effects {
     return this.#bytes + bytesOfSlot * this.#slots.size
   }
 
-  /** Reports whether an effect follows an entity. */
+  /** Whether an effect follows an entity. */
   get hasLeaders(): boolean {
     return this.#leaders.size > 0
   }
 
-  /** Applies a record of a message of that tick. */
+  /** Applies a record of a message with the given tick. */
   addProgram(p: ProgramSent, tick: number): void {
     for (const slot of this.used) {
       const e = this.#slots.get(slot)
@@ -131,13 +131,13 @@ export class Effects {
     const program = loadProgram(p.code)
     const bytes = bytesOfProgram + bytesOfCode * p.code.length
     const before = this.#programs.get(p.number)
-    if (before) this.#replaced.push(before) // until prune
+    if (before) this.#replaced.push(before) // until forgetOld
     this.#bytes += bytes
     this.#programs.set(p.number, { program, bytes })
     this.slowest = Math.max(this.slowest, program.nanosecondsPerPoint)
   }
 
-  /** Applies a record of a message of that tick. */
+  /** Applies a record of a message with the given tick. */
   addEffect(r: Added, tick: number): void {
     const { slot, generation } = r.effect
     const { born, first, last } = ticksOf(r, tick, this.#ticks)
@@ -167,12 +167,12 @@ export class Effects {
     this.#appendVersion(slot, e, { from: first, source, wakesOld: false, wakesNew: r.age <= 1, leader, applied: false })
   }
 
-  /** Applies a record of a message of that tick. */
+  /** Applies a record of a message with the given tick. */
   changeEffect(r: Changed, tick: number): void {
     const first = firstTick(tick, r.back, this.#ticks)
     const e = this.#findKnown(r.effect, first)
     const v = e.versions.at(-1)
-    if (!v?.source) return // find refuses effects that have ended
+    if (!v?.source) return // findKnown refuses effects that have ended
     const source = { ...v.source }
     if (r.params !== null) source.params = paramsOf(source.program, r.params)
     if (r.way !== null) Object.assign(source, { path: r.way.path, pathBorn: first, leader: noNumber })
@@ -187,7 +187,7 @@ export class Effects {
     })
   }
 
-  /** Applies a record of a message of that tick. */
+  /** Applies a record of a message with the given tick. */
   endEffect(r: Ended, tick: number): void {
     const first = firstTick(tick, r.back, this.#ticks)
     const e = this.#findKnown(r.effect, first)
@@ -223,7 +223,7 @@ export class Effects {
     e.due = true
   }
 
-  /** Counts a version until drop. */
+  /** Counts a version until it is dropped. */
   #countVersion(v: Version): void {
     this.versions++
     this.#bytes += bytesOf(v)
@@ -248,7 +248,7 @@ export class Effects {
     this.#bytes -= bytesOfLeader
   }
 
-  /** Removes from due the slots without versions that bodies were not computed with. */
+  /** Removes the slots from due whose versions computed ticks all include. */
   dropSettled(): void {
     keepIf(this.due, (slot) => {
       const e = this.#slots.get(slot)
@@ -258,7 +258,7 @@ export class Effects {
     })
   }
 
-  /** Forgets what is too old in a tick. */
+  /** Forgets the versions and programs that are too old at a tick. */
   forgetOld(tick: number): void {
     const oldest = tick - this.#ticks
     keepIf(this.used, (slot) => {
@@ -275,7 +275,7 @@ export class Effects {
     if (this.#replaced.length > 0) this.#forgetReplaced()
   }
 
-  /** Forgets the replaced programs that no version has. */
+  /** Forgets the replaced programs that no version uses. */
   #forgetReplaced(): void {
     const needed = new Set(this.used.flatMap((slot) => this.versionsOf(slot).map((v) => v.source?.program)))
     keepIf(this.#replaced, (p) => {

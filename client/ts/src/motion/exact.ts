@@ -3,16 +3,16 @@
 import type { BitReader } from '../bits.ts'
 import type { State } from './columns.ts'
 
-/** How a row gives the exact state of a body. */
+/** The forms in which a row gives the exact state of a body. */
 export const Form = {
-  ordinary: 0, // it does not
+  ordinary: 0, // no exact state
   onGrid: 1, // awake, and the quantised state is exact
   onGridAsleep: 2, // asleep, and the quantised position is exact
-  raw: 3, // awake; what the quantised state lacks follows
+  raw: 3, // awake; the bits that the quantised state lacks follow
   rawAsleep: 4,
 } as const
 
-/** A row header's description of the exact part. Readers reuse it. */
+/** The exact part in a row's header. Readers reuse it. */
 export class Exact {
   form: number = Form.ordinary
   back = 0 // ticks from the row's state to its message's tick
@@ -22,7 +22,10 @@ export class Exact {
     this.maxBack = maxBack
   }
 
-  /** Reads the bit exact, form and back of a row with that baseline in a message of that tick. Call r.check before they are used. */
+  /**
+   * Reads the bit exact, form and back of a row with the given baseline in a message with the
+   * given tick. Call r.check before using them.
+   */
   read(r: BitReader, tick: number, age: number): void {
     this.form = Form.ordinary
     this.back = 0
@@ -35,9 +38,9 @@ export class Exact {
 }
 
 /**
- * Reads the exact part of a row of that form. Call r.check before s is used.
- * @param grid - the position and velocity that the quantised row restores to
- * @param restTicks - of the schema
+ * Reads the exact part of a row in the given form. Call r.check before using s.
+ * @param grid - the position and velocity that the quantised row stands for
+ * @param restTicks - of the schema's motion line
  */
 export function readBody(r: BitReader, form: number, grid: ArrayLike<number>, restTicks: number, s: State): void {
   const raw = form === Form.raw || form === Form.rawAsleep
@@ -64,12 +67,12 @@ export function readBody(r: BitReader, form: number, grid: ArrayLike<number>, re
 const single = new Float32Array(1)
 const bits = new Uint32Array(single.buffer)
 
-/** Reads the number of floats from base to the result, with the sign in the lowest bit. */
+/** Reads the distance from base to the result in floats, with the sign in the lowest bit. */
 function readResidual(r: BitReader, base: number, order: number): number {
   const z = r.golomb(order)
   single[0] = base
   const b = bits[0]!
-  // All floats ascend with these numbers; -0 directly precedes 0.
+  // These numbers order all floats; -0 directly precedes 0.
   const ordered = ((b >= 2 ** 31 ? ~b : b ^ 0x80000000) + ((z >>> 1) ^ -(z & 1))) | 0
   bits[0] = ordered < 0 ? ordered ^ 0x80000000 : ~ordered
   const x = single[0]
@@ -78,7 +81,7 @@ function readResidual(r: BitReader, base: number, order: number): number {
   return 0
 }
 
-const turns = 32 // of audits
+const turns = 32 // snapshots after which every entity was audited once
 
 /** Reports whether the audit of snapshot seq covers the entity of a slot. */
 export function audited(slot: number, seq: number): boolean {
@@ -88,7 +91,7 @@ export function audited(slot: number, seq: number): boolean {
 const words = new Float32Array(6)
 const wordBits = new Uint32Array(words.buffer)
 
-/** Adds an exact body to an audit, which starts at 0. Entities are added by slot. */
+/** Adds an exact body to an audit, which starts at 0. Bodies are added in the order of slots. */
 export function auditBody(sum: number, slot: number, generation: number, s: State): number {
   words[0] = s.x
   words[1] = s.y

@@ -1,4 +1,4 @@
-// Extension records: how bodies move. PROTOCOL.md, section 6.1.
+// Extension records describe how bodies move: PROTOCOL.md, section 6.1.
 
 import type { ByteReader } from '../bits.ts'
 import { fail } from '../codes.ts'
@@ -6,7 +6,7 @@ import { maxEffects, maxKinds, maxParams, maxProgram } from '../limits.ts'
 import type { Kind } from './kind.ts'
 import { type Path, PathForm } from './path.ts'
 
-/** A handle in two numbers, of an effect or of an entity. */
+/** The handle of an effect or of an entity in two numbers. */
 export interface Name {
   readonly slot: number
   readonly generation: number
@@ -15,10 +15,10 @@ export interface Name {
 /** A path, and the entity that it follows. */
 export interface Way {
   readonly path: Path
-  readonly leader: Name // of following; otherwise nobody
+  readonly leader: Name // leader of a following path; otherwise nobody
 }
 
-/** An effect that becomes known. It acts from its first tick on. */
+/** An effect becomes known. It acts from its first tick on. */
 export interface Added {
   readonly type: 'added'
   readonly effect: Name
@@ -26,7 +26,7 @@ export interface Added {
   readonly mode: number
   readonly layers: number
   readonly back: number // ticks from its first tick to the tick after the message's
-  readonly age: number // ticks from the tick in which it was born to its first
+  readonly age: number // ticks from its birth to its first tick
   readonly life: number // ticks from its first to its last, both included; 0: until it is ended
   readonly way: Way
   readonly params: Float32Array // empty: the program's defaults
@@ -37,11 +37,11 @@ export interface Changed {
   readonly type: 'changed'
   readonly effect: Name
   readonly back: number
-  readonly way: Way | null // null: as before
+  readonly way: Way | null // null: unchanged
   readonly params: Float32Array | null
 }
 
-/** An effect acts no more or, if it left, the client receives no more about it. */
+/** An effect ended, or left: then the client receives no more about it. */
 export interface Ended {
   readonly type: 'ended'
   readonly effect: Name
@@ -72,7 +72,7 @@ export const nobody: Name = { slot: 0, generation: 0 }
 const zero = new Float32Array(3)
 const maxPathNumber = 1e6
 
-/** Reads what follows the head of a record with this detail. */
+/** Reads the part of a record after its head. */
 export function readExtension(r: ByteReader, detail: number): Extension {
   switch (detail) {
     case 0:
@@ -93,8 +93,8 @@ export function readExtension(r: ByteReader, detail: number): Extension {
 const maxTick = 2 ** 32 - 1
 
 /**
- * Returns the first tick of a record in a message of that tick.
- * @param most - of back in the session
+ * Returns the first tick of a record in a message with the given tick.
+ * @param most - the session's bound on back
  */
 export function firstTick(tick: number, back: number, most: number): number {
   const first = tick + 1 - back
@@ -102,7 +102,7 @@ export function firstTick(tick: number, back: number, most: number): number {
   return first
 }
 
-/** Returns when an effect was born, its first tick and its last, 0 if it has no end. */
+/** Returns the ticks when an effect was born, when it first acts and when it last acts; last is 0 without an end. */
 export function ticksOf(r: Added, tick: number, most: number): { born: number; first: number; last: number } {
   const first = firstTick(tick, r.back, most)
   if (r.age > first) fail(`an effect born ${r.age} ticks before tick ${first}`)
@@ -160,7 +160,7 @@ function readEffect(r: ByteReader): Name {
   return { slot, generation: readGeneration(r, 'an effect') }
 }
 
-/** Reads a generation of the server's, which is odd. */
+/** Reads a generation of the server. It is odd. */
 function readGeneration(r: ByteReader, what: string): number {
   const generation = r.uvarint('generation')
   if (generation % 2 === 0) fail(`${what} of generation ${generation}`)

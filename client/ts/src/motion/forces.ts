@@ -13,7 +13,7 @@ export const Mode = {
   acceleration: 1, // m/s2
 } as const
 
-/** A field program as it acts in one tick. */
+/** A field program as an effect in one tick. */
 export interface Effect {
   readonly program: Program
   readonly params: Float32Array // four lanes each
@@ -21,10 +21,10 @@ export interface Effect {
   readonly layers: number // kinds that feel it; 0: all
   readonly center: Float32Array
   readonly time: number // seconds since it was added
-  readonly changing: boolean // with time, with these parameters
+  readonly changing: boolean // may change with time, with these parameters
 }
 
-/** Reports whether p is in the reach of an effect with its centre at c. */
+/** Reports whether a point is in the reach of an effect with its centre at c. */
 export function contains(e: Effect, c: Float32Array, x: number, y: number, z: number): boolean {
   const { box } = e.program
   return box === null || isInside(box, fround(x - c[0]!), fround(y - c[1]!), fround(z - c[2]!))
@@ -59,25 +59,25 @@ export class Planes {
 export class Forces {
   readonly wind = new Planes()
   readonly push = new Planes()
-  points = 0 // at which effects were evaluated, summed over effects
+  points = 0 // points at which effects were evaluated, summed over effects
   readonly #effects: Effect[] = []
   readonly #group = new Planes()
   readonly #machine = new Machine()
-  readonly #rows = new Uint16Array(blockPoints) // of the machine's lanes
+  readonly #rows = new Uint16Array(blockPoints) // row of each of the machine's lanes
 
   reset(): void {
     this.#effects.length = 0
     this.points = 0
   }
 
-  /** Adds an effect. Call it in ascending order of mode, layers and slot. */
+  /** Adds an effect. Add effects in ascending order of mode, layers and slot. */
   add(e: Effect): void {
     this.#effects.push(e)
   }
 
   /**
-   * Reports whether an effect that changes with time acts on a row: a wind does not without
-   * coupling.
+   * Reports whether a row feels a change of the effect with time. Without coupling it does not
+   * feel wind.
    */
   changeAt(b: Columns, k: Kind, row: number): boolean {
     const effects = this.#effects
@@ -90,9 +90,9 @@ export class Forces {
   }
 
   /**
-   * Sums the effects at rows [from, to), at most blockPoints: group by group, a group being
-   * a mode and layers, and within a group in the order of add. A sum starts at +0 and is
-   * therefore never -0: adding a group that is elsewhere changes no bit.
+   * Sums the effects at rows [from, to), at most blockPoints: group by group, and within a
+   * group in the order of add. A group has one mode and one layers. A sum starts at +0 and is
+   * therefore never -0: adding a group that acts elsewhere changes no bit.
    */
   sum(b: Columns, kinds: readonly Kind[], from: number, to: number): void {
     const effects = this.#effects
@@ -112,7 +112,7 @@ export class Forces {
     }
   }
 
-  /** Loads the rows that feel e and are in its reach into the machine, and returns how many. */
+  /** Loads the rows that feel e and are in its reach into the machine, and returns their number. */
   #gather(e: Effect, sum: Planes, b: Columns, kinds: readonly Kind[], from: number, to: number): number {
     const [px, py, pz] = this.#machine.position
     const [ox, oy, oz] = this.#machine.out

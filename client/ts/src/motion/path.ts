@@ -1,29 +1,29 @@
-// How an effect's centre moves: world/motion/MOTION.md, section 3.
+// The motion of an effect's centre: world/motion/MOTION.md, section 3.
 
 import { sin32 } from '../field/arith.ts'
 
 const { fround, imul } = Math
 
-/** How a centre moves, as numbered on the wire. */
+/** Forms of a centre's motion, with their numbers on the wire. */
 export const PathForm = {
   fixed: 0, // at center
   linear: 1, // from center with velocity
   orbit: 2, // around center, on the ellipse of axisU and axisV
-  following: 3, // at center relative to a body, where it was after the last tick
+  following: 3, // at center relative to a body's position after the last tick
 } as const
 
-/** The way of an effect's centre, a function of the tick. Vectors are float32s. */
+/** The path of an effect's centre, a function of the tick. Vectors are float32s. */
 export interface Path {
   readonly form: number
   readonly center: Float32Array
   readonly velocity: Float32Array // m/s, of linear
-  readonly axisU: Float32Array // metres, of orbit: the place at angle 0
-  readonly axisV: Float32Array // and a quarter turn later
-  readonly phase: number // of orbit: angle at its beginning, in turns of 2^32
-  readonly rate: number // and per tick
+  readonly axisU: Float32Array // metres, of orbit: position at angle 0
+  readonly axisV: Float32Array // metres, of orbit: position a quarter turn later
+  readonly phase: number // of orbit: angle at the beginning, in turns of 2^32
+  readonly rate: number // of orbit: angle per tick, in the same unit
 }
 
-/** Sets to to the centre ticks after the path began, and of following to the offset. */
+/** Sets to to the centre, ticks after the path began. For a following path it is the offset from the body. */
 export function pathAt(p: Path, ticks: number, tickHz: number, to: Float32Array): void {
   const { form, center } = p
   if (form === PathForm.linear) {

@@ -1,4 +1,4 @@
-// Sim computes bodies and effects tick by tick, as world/motion/MOTION.md says, to the bit.
+// Sim computes bodies and effects tick by tick: world/motion/MOTION.md, to the bit.
 
 import { blockPoints } from '../field/machine.ts'
 import type { Program } from '../field/program.ts'
@@ -15,11 +15,11 @@ export interface Source {
   readonly mode: number
   readonly layers: number // 0 to 2^32-1
   readonly path: Path
-  readonly leader: number // body that the effect follows
-  readonly born: number // tick that the path and the program's time count from
+  readonly leader: number // number of the body that the effect follows
+  readonly born: number // tick from which the path and the program's time count
   readonly first: number // first tick in which it acts
   readonly last: number // last tick in which it acts; 0 for no limit
-  readonly pathBorn: number // tick that the path counts from if it was changed; 0: born
+  readonly pathBorn: number // tick from which a changed path counts; 0: born
 }
 
 /** An effect of a Sim, on a slot. */
@@ -54,7 +54,7 @@ function bySum(a: Acting, b: Acting): number {
   return a.mode - b.mode || a.layers - b.layers || a.slot - b.slot
 }
 
-/** Puts e into a list that is in order. */
+/** Inserts e into a sorted list. */
 function insert(list: Acting[], e: Acting, order: (a: Acting, b: Acting) => number): void {
   let at = list.length
   while (at > 0 && order(list[at - 1]!, e) > 0) at--
@@ -62,8 +62,8 @@ function insert(list: Acting[], e: Acting, order: (a: Acting, b: Acting) => numb
 }
 
 /**
- * Moves free bodies and effects. Bodies have numbers of the caller's, effects have
- * slots; memory is proportional to the largest of each. Ticks allocate nothing.
+ * Moves free bodies and effects. The caller chooses the numbers of bodies and the slots of
+ * effects; memory is proportional to the largest of each. Ticks do not allocate.
  */
 export class Sim {
   now: number // last tick
@@ -73,8 +73,8 @@ export class Sim {
   #rowOf = new Int32Array(64).fill(-1) // by number; -1 for none
   #settled = new Uint32Array(64) // numbers of the bodies that fell asleep in the last tick
   #settledCount = 0
-  #rested = new Uint32Array(64) // scratch of settle
-  readonly #trial = new Columns() // blockPoints rows
+  #rested = new Uint32Array(64) // scratch of settling
+  readonly #trial = new Columns() // scratch, blockPoints rows
   readonly #slots: (Acting | null)[] = []
   readonly #bySlot: Acting[] = []
   readonly #ordered: Acting[] = [] // by mode, layers, slot
@@ -82,7 +82,7 @@ export class Sim {
   readonly #old = new Float32Array(3)
   readonly #moved = new Float32Array(3)
 
-  /** An empty Sim after a tick. */
+  /** Makes an empty Sim after a tick. */
   constructor(p: Params, tick: number) {
     for (let i = 0; i < blockPoints; i++) this.#trial.add()
     this.#stepper = new Stepper(p)
@@ -101,7 +101,7 @@ export class Sim {
   /** Sets the constants of a kind. */
   setKind(kind: number, constants: Kind): void {
     const { kinds } = this.#stepper
-    while (kinds.length <= kind) kinds.push(constants) // no body has a kind between
+    while (kinds.length <= kind) kinds.push(constants) // kinds between have no bodies
     kinds[kind] = constants
   }
 
@@ -114,7 +114,7 @@ export class Sim {
     return this.#bySlot.length
   }
 
-  /** Adds a body or corrects it: its state is that after the last tick. */
+  /** Adds or corrects a body, with its state after the last tick. */
   put(number: number, kind: number, s: State): void {
     let row = this.#row(number)
     if (row < 0) row = this.#add(number)
@@ -136,7 +136,7 @@ export class Sim {
     return true
   }
 
-  /** Removes a body, if there is one of that number. */
+  /** Removes the body with a number, if there is one. */
   drop(number: number): void {
     let row = this.#row(number)
     if (row < 0) return
@@ -150,9 +150,9 @@ export class Sim {
   }
 
   /**
-   * Adds or replaces the effect on a slot, which acts from the next tick on if its first
-   * tick allows. If wake is set, the bodies in the old and the new reach wake now. It
-   * throws if parameters do not fit the program, or the path is invalid.
+   * Adds or replaces the effect on a slot. It acts from the next tick on, or from its first
+   * tick if that is later. If wake is set, the bodies in the old and the new reach wake now.
+   * It throws if parameters do not fit the program, or the path is invalid.
    */
   setEffect(slot: number, s: Source, wake: boolean): void {
     const wrong = checkPath(s.path)
@@ -186,8 +186,8 @@ export class Sim {
   }
 
   /**
-   * Is tick unless effects had to be evaluated at more than most points. It then returns
-   * false, the tick is unfinished, and only reset may follow.
+   * Is tick, unless effects had to be evaluated at more than most points. It then returns
+   * false and leaves the tick unfinished; only reset may follow.
    */
   tickWithin(most: number): boolean {
     this.now++
@@ -214,8 +214,8 @@ export class Sim {
   }
 
   /**
-   * Calls f with the state of each body that the last tick may have changed: those that are
-   * awake and those that fell asleep. s is used again for each.
+   * Calls f with the state of each body that the last tick may have changed: awake bodies, and
+   * those that fell asleep. It reuses s for each.
    */
   changed(s: State, f: (number: number, s: State) => void): void {
     const b = this.#bodies
@@ -231,8 +231,8 @@ export class Sim {
   }
 
   /**
-   * Sets the wind and acceleration at points, as bodies of that kind felt them in the last
-   * tick: of rows [from, to), at most blockPoints, to the first planes of the result.
+   * Sets the wind and acceleration at points, as bodies of kind felt them in the last tick. It
+   * reads rows [from, to), at most blockPoints, and sets the first planes of the result.
    */
   forcesAt(points: Columns, kind: Kind, from: number, to: number): Forces {
     this.#forces.sum(points, [kind], from, to)
@@ -255,8 +255,8 @@ export class Sim {
   }
 
   /**
-   * Sets to to an effect's centre in the tick now, or in its first one if that is later. It
-   * returns false if the effect follows a body that is not there, and stays where it is.
+   * Sets to to an effect's centre in the tick now, or in its first tick if that is later. It
+   * returns false if the effect follows a body that does not exist, and so stands still.
    */
   #centerAt(s: Source, to: Float32Array): boolean {
     const from = s.pathBorn === 0 ? s.born : s.pathBorn
@@ -281,24 +281,24 @@ export class Sim {
     }
   }
 
-  /** Wakes the bodies that feel e and are in its reach, or were with its centre at old. */
+  /** Wakes the bodies that feel e and are in its reach, with its centre at the present position or at old. */
   #wake(e: Acting, old: Float32Array): void {
     const b = this.#bodies
     for (let row = 0; row < b.length; row++) {
-      if (row < this.awake && b.rest[row] === 0) continue // most bodies: nothing to change
+      if (row < this.awake && b.rest[row] === 0) continue // true for most bodies: nothing to change
       if (!feels(this.#stepper.kinds[b.kind[row]!]!, e.layers)) continue
       const x = b.x[row]!
       const y = b.y[row]!
       const z = b.z[row]!
       if (!contains(e, e.center, x, y, z) && !contains(e, old, x, y, z)) continue
       b.rest[row] = 0
-      if (row >= this.awake) this.#swap(row, this.awake++) // with a row that was looked at
+      if (row >= this.awake) this.#swap(row, this.awake++) // with a row that the loop has visited
     }
   }
 
   /**
-   * Counts the rest of awake bodies, and puts those to sleep that have rested and are still,
-   * within the limit of tickWithin.
+   * Counts the rest of awake bodies, and puts rested bodies to sleep that stay still, within
+   * the limit of tickWithin.
    */
   #settle(most: number): boolean {
     const stepper = this.#stepper
@@ -318,7 +318,7 @@ export class Sim {
     return true
   }
 
-  /** Is settle for a block of rested rows, which descend. */
+  /** Settles a block of rested rows, which descend. */
   #settleBlock(from: number, to: number, most: number): boolean {
     const stepper = this.#stepper
     const forces = this.#forces

@@ -1,4 +1,4 @@
-// The snapshots that were applied, and which of them continue one another.
+// The applied snapshots, and which of them continue one another.
 
 /** The fields of an applied snapshot that concern bodies. */
 export interface Snapshot {
@@ -6,31 +6,31 @@ export interface Snapshot {
   tick: number
   structure: number
   complete: boolean
-  continued: boolean // flag 8: it continues the snapshot before
+  continued: boolean // flag 8: it continues the previous snapshot
   audited: boolean
   audit: number
 }
 
 const kept = 64
 
-/** The newest snapshots applied, by number. */
+/** The newest applied snapshots, by number. */
 export class SnapshotLog {
   readonly #list: Snapshot[] = []
 
-  /** Copies the fields of a snapshot, and nothing else of its datagram. */
+  /** Adds a snapshot. It copies the fields, since the header is reused. */
   add({ seq, tick, structure, complete, continued, audited, audit }: Snapshot): void {
     this.#list[seq % kept] = { seq, tick, structure, complete, continued, audited, audit }
   }
 
-  /** Returns an applied snapshot, undefined if it was not applied. */
+  /** Returns an applied snapshot, or undefined. */
   find(seq: number): Snapshot | undefined {
     const s = this.#list[seq % kept]
     return s?.seq === seq ? s : undefined
   }
 
   /**
-   * Returns the newest complete snapshot of a tick after another, if all snapshots that it continues
-   * were applied. Only the snapshot that was applied last and those that continue it can have become so.
+   * Returns the newest complete snapshot after tick after that the newest applied snapshot
+   * made usable: all snapshots linked to it were applied.
    */
   findComplete(seq: number, after: number): Snapshot | undefined {
     let last = seq
@@ -42,7 +42,7 @@ export class SnapshotLog {
     return undefined
   }
 
-  /** Reports whether all snapshots that an applied one continues were applied. */
+  /** Reports whether all snapshots that an applied snapshot continues were applied. */
   #isLinked(of: Snapshot): boolean {
     for (let s: Snapshot | undefined = of; s?.tick === of.tick; s = this.find(s.seq - 1)) {
       if (!s.continued) return true

@@ -1,13 +1,13 @@
-// Counts of what was computed.
+// Counts of the work of computing bodies.
 
-/** Counts of what Bodies computed. */
+/** Counts the work of Bodies. */
 export interface MotionStats {
-  clean: number // bodies in view that are computed now
+  clean: number // bodies in view that the client computes now
   owed: number // exact states received in rows
   steps: number // body-ticks computed, of bodies that were awake
-  rerun: number // steps of past ticks, of bodies whose states were older than the others
+  rerun: number // share of steps in past ticks, for states older than the others
   audited: number // audits that could be checked
   faults: number // audits that failed
-  behind: number // snapshots for which there was no time to compute up to their tick
-  overruns: number // times that computing took too long and waited for a Resync
+  behind: number // snapshots to whose tick computing could not catch up in time
+  overruns: number // times that computing took too long and paused until a Resync
 }

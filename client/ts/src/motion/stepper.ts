@@ -1,5 +1,5 @@
-// How a free body moves in one tick: world/motion/MOTION.md, sections 2, 5 and 6. Every
-// product and sum is rounded by Math.fround, or by being stored in a column.
+// The motion of a free body in one tick: world/motion/MOTION.md, sections 2, 5 and 6. Every
+// product and sum is rounded by Math.fround, or by storing it in a column.
 
 import type { Columns } from './columns.ts'
 import type { Forces } from './forces.ts'
@@ -16,8 +16,8 @@ const maxFloat = fround(3.4028234663852886e38)
 const hysteresis = 2
 
 /**
- * The part of the forces on a body that may remain where it is held: where
- * effects carry it, they balance up to rounding alone.
+ * The share of the forces on a body that may remain where it is held. Where effects hold a
+ * body, their forces balance except for rounding.
  */
 const slackShare = 1 / 4096
 
@@ -38,7 +38,7 @@ export class Stepper {
   readonly params: Params
   readonly kinds: Kind[] = []
   readonly #tickSeconds: number
-  readonly #fall: number // m/s that gravity adds per tick
+  readonly #fall: number // m/s of velocity that gravity adds per tick
   readonly #minImpact: number // m/s; slower impacts do not bounce
   readonly #restSquare: number
   readonly #moveSquare: number
@@ -53,12 +53,12 @@ export class Stepper {
     this.#moveSquare = fround(moving * moving)
   }
 
-  /** Returns the duration of ticks. */
+  /** Returns the duration of ticks in seconds. */
   seconds(ticks: number): number {
     return ticks / this.params.tickHz
   }
 
-  /** Moves rows [from, to), for which f has the sums, by one tick. */
+  /** Moves rows [from, to) by one tick. f has the sums for these rows. */
   step(b: Columns, f: Forces, from: number, to: number): void {
     this.#accelerate(b, f, from, to)
     this.#advance(b, from, to)
@@ -75,7 +75,7 @@ export class Stepper {
       let z = b.vz[row]!
       if (k.inverseMass !== 0) {
         const c = k.coupling
-        // + 0 turns -0 into +0, as any acceleration does
+        // + 0 turns -0 into +0, as adding any acceleration does
         x = fround(fround(x + fround(fround(wind.x[i]! - x) * c)) + 0)
         y = fround(fround(y + fround(fround(wind.y[i]! - y) * c)) + 0)
         z = fround(fround(z + fround(fround(wind.z[i]! - z) * c)) + 0)
@@ -91,8 +91,8 @@ export class Stepper {
   }
 
   /**
-   * Moves rows by their velocities. The ground comes first: a body that would sink into it
-   * is put on it, and moves sideways with the velocity that friction leaves.
+   * Moves rows by their velocities. The ground is handled first: a body that would sink into
+   * it is placed on it, and moves sideways with the velocity that friction leaves.
    */
   #advance(b: Columns, from: number, to: number): void {
     const dt = this.#tickSeconds
@@ -115,7 +115,7 @@ export class Stepper {
     }
   }
 
-  /** Sets the velocity of a falling row after it touched the ground, sunk in by depth. */
+  /** Sets the velocity of a falling row that touched the ground and sank in by depth. */
   #land(b: Columns, row: number, k: Kind, depth: number): void {
     const x = b.vx[row]!
     const y = b.vy[row]!
@@ -134,7 +134,7 @@ export class Stepper {
     b.vz[row] = z * keep
   }
 
-  /** Puts a row that is outside on the bound. */
+  /** Moves a row that left the world back to the bound. */
   #putOnBound(b: Columns, row: number, k: Kind): void {
     const { halfX, height, halfZ, bounds } = this.params
     const x = max(min(b.x[row]!, halfX), -halfX)
@@ -158,7 +158,7 @@ export class Stepper {
   countRest(b: Columns, row: number): boolean {
     const k = this.kinds[b.kind[row]!]!
     const square = dot(b.vx[row]!, b.vy[row]!, b.vz[row]!)
-    const still = b.vx[row] === 0 && b.vy[row] === 0 && b.vz[row] === 0 // square may underflow
+    const still = b.vx[row] === 0 && b.vy[row] === 0 && b.vz[row] === 0 // the square of a small speed may underflow
     if (k.inverseMass === 0 ? still : square <= this.#restSquare) {
       b.rest[row] = min(b.rest[row]! + 1, this.params.restTicks)
     } else if (k.inverseMass === 0 || !(square <= this.#moveSquare)) {
@@ -168,7 +168,7 @@ export class Stepper {
   }
 
   /**
-   * Reports whether a step left a body at rest so near that it is held.
+   * Reports whether a step left a resting body so close to its place that it is held there.
    * @param trial - the body after the step, in row i
    * @param f - the sums for trial
    * @param b - the body before the step, in row
@@ -199,7 +199,7 @@ function dot(x: number, y: number, z: number): number {
   return fround(fround(fround(x * x) + fround(y * y)) + fround(z * z))
 }
 
-/** Caps the speed of a row in double precision, or stops it if it is not finite. */
+/** Caps the speed of a row in double precision. A row whose speed is not finite stops. */
 function limitSpeed(b: Columns, row: number): void {
   const x = b.vx[row]!
   const y = b.vy[row]!

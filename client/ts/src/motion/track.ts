@@ -44,7 +44,7 @@ export class Ring {
   }
 }
 
-/** Lends rings, and takes them back for others. */
+/** Lends rings, and takes them back for reuse. */
 export class Rings {
   readonly ticks: number
   readonly #free: Ring[] = []
@@ -68,17 +68,17 @@ const rested = new State()
 export class Track {
   slot = 0
   generation = 0
-  readonly number: number // in a Sim
+  readonly number: number // of the body in a Sim
   kind = 0
-  readonly given = new State() // newest that the server sent, after tick at
+  readonly given = new State() // newest state that the server sent, after tick at
   at = 0
   fresh = false // the body has not been computed from given yet
-  ghost = false // the entity has gone, but an effect still follows it in ticks to compute
-  lost = false // the body is not computed: the client was out of time
+  ghost = false // the entity has left, but an effect still follows it in ticks to compute
+  lost = false // the body is not computed: computing took too long
   late = false // the body is being computed from at to now
 
-  // ring holds the states of ticks first to last; null means that the body was given and last
-  // in all of them. After last nothing changed.
+  // ring holds the states of ticks first to last; null means that the body had the state given
+  // in all of them. The state has not changed after last.
   ring: Ring | null = null
   first = 0
   last = 0
@@ -87,13 +87,13 @@ export class Track {
     this.number = number
   }
 
-  /** Forgets all states but one. */
+  /** Replaces all states by one. */
   begin(tick: number, s: State): void {
     this.first = this.last = tick
     this.ring?.set(tick, s)
   }
 
-  /** Sets s to the state after a tick; before the first one known, that. */
+  /** Sets s to the state after a tick, or to the earliest known one if tick precedes it. */
   stateAfter(tick: number, s: State): State {
     if (this.ring === null) return s.copy(this.given)
     return this.ring.get(Math.min(Math.max(tick, this.first), this.last), s)
@@ -127,7 +127,7 @@ export class Track {
   }
 }
 
-/** How many tracks wait before those are dropped that need not. */
+/** The least length of waiting at which tracks that need not wait are removed. */
 const minWaiting = 64
 
 const bytesOfTrack = 400
@@ -135,20 +135,20 @@ const bytesOfState = 29
 
 /** The exact bodies by number, and those whose given states wait to be computed. */
 export class Tracks {
-  /** Fresh tracks, and some that are not fresh any more. */
+  /** Tracks to be computed from their given state; some are computed already. */
   readonly waiting: Track[] = []
   readonly #numbered: (Track | null)[] = []
   readonly #free: number[] = [] // numbers
   readonly #rings: Rings
   readonly #stats: MotionStats
 
-  /** @param ticks - for how many ticks states are kept */
+  /** @param ticks - the number of ticks for which states are kept */
   constructor(ticks: number, stats: MotionStats) {
     this.#rings = new Rings(ticks)
     this.#stats = stats
   }
 
-  /** By number; null: the number is free. */
+  /** Tracks by number; null: the number is free. */
   get numbered(): readonly (Track | null)[] {
     return this.#numbered
   }
@@ -179,13 +179,13 @@ export class Tracks {
     t.fresh = false
   }
 
-  /** Gives a track the state after a tick that the server sent. Its earlier states until that tick stay. */
+  /** Sets the server's state after a tick. The track keeps its earlier states. */
   giveState(t: Track, tick: number, s: State): void {
     t.keepStates(this.#rings)
     this.#setGiven(t, tick, s)
   }
 
-  /** Gives a track the state after a tick that the server sent, and forgets earlier ones. */
+  /** Sets the server's state after a tick, and forgets earlier ones. */
   begin(t: Track, tick: number, s: State): void {
     t.begin(tick, s)
     this.#setGiven(t, tick, s)
@@ -201,12 +201,12 @@ export class Tracks {
     this.waiting.push(t)
   }
 
-  /** Drops the tracks from waiting that are not fresh any more. */
+  /** Removes the tracks that are no longer fresh from waiting. */
   dropComputed(): void {
     keepIf(this.waiting, (t) => t.fresh)
   }
 
-  /** Forgets the states of a track after the one that the server sent. */
+  /** Forgets the states of a track after its given one. */
   startFromGiven(t: Track): void {
     if (t.ring !== null) t.record(t.at, t.given, this.#rings)
   }

@@ -7,7 +7,7 @@ import type { Track } from './track.ts'
 export interface Viewed extends Name {
   kind: number
   tick: number // of its newest state
-  place: number // in ViewedEntities.all
+  place: number // index in ViewedEntities.all
   track: Track | null // null: the entity is ordinary
 }
 
@@ -16,7 +16,7 @@ export class ViewedEntities {
   readonly #all: Viewed[] = []
   readonly #bySlot = new Map<number, Viewed>()
 
-  /** In no particular order. */
+  /** All entities, in no particular order. */
   get all(): readonly Viewed[] {
     return this.#all
   }
@@ -25,7 +25,7 @@ export class ViewedEntities {
     return this.#bySlot.get(slot)
   }
 
-  /** Adds an entity in a slot that is free. */
+  /** Adds an entity to a free slot. */
   add(h: Name, kind: number, tick: number): Viewed {
     const viewed = { slot: h.slot, generation: h.generation, kind, tick, place: this.#all.length, track: null }
     this.#bySlot.set(h.slot, viewed)
