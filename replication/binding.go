@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ErrSchema reports a schema that does not fit the world. New wraps it with the
-// component at fault, for callers that distinguish it from a bad Config.
+// ErrSchema reports a schema that does not fit the world. New wraps it in an error that
+// names the component, so that callers can tell it from a bad Config.
 var ErrSchema = errors.New("replication: schema does not fit the world")
 
 // worldBody marks a binding that reads the body instead of a component.
@@ -23,8 +23,8 @@ func CheckSchema(w *world.World, s *schema.Schema) error {
 	return err
 }
 
-// bindComponents finds for every schema component the world component that supplies its values:
-// the one with the same name and type. The error names all that have none.
+// bindComponents finds for every schema component the world component that supplies its
+// values: the one with the same name and type. The error names every component without one.
 func bindComponents(w *world.World, s *schema.Schema) ([]int, error) {
 	byName := map[string]world.ComponentInfo{}
 	for _, info := range w.Components() {
@@ -53,9 +53,9 @@ func bindComponents(w *world.World, s *schema.Schema) ([]int, error) {
 	return bound, errors.Join(errs...)
 }
 
-// checkBodyRange returns an error if bodies of w cannot be sent as component i of s.
-// Bodies are read as schema.Body whatever the component's type, and a position outside
-// the tag's range would be clamped to another position.
+// checkBodyRange returns an error if bodies of w cannot be sent as component i of s. Bodies
+// are read as schema.Body whatever the component's type, and quantising would clamp a
+// position outside the range of its field tags.
 func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
 	spec := s.Component(i)
 	if spec.Type != reflect.TypeFor[schema.Body]() {

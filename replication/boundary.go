@@ -11,31 +11,31 @@ type boundary struct {
 	margin    float32    // metres; 0: no entity is listed
 	mayEnter  []gridBody // entities close to the enter radius
 	mayLeave  []gridBody // members close to the leave radius
-	maxListed int        // entities listed since then at which a full query is cheaper
+	maxListed int        // number of listed entities from which on a full query is cheaper
 	dropped   int        // listed entities that left
 }
 
 const (
-	// marginDivisor makes the margin a part of the gap between the radii: an entity
-	// within the enter radius plus two margins, the farthest that the viewer can move
-	// there and back, is not yet beyond the leave radius.
+	// marginDivisor sets the margin to this share of the gap between the radii. An entity
+	// that enters then cannot leave before the next full query: the viewer moves at most
+	// two margins away from it.
 	marginDivisor = 4
-	// fewChangedDivisor is the inverse of the share of slots that may have changed for a
-	// margin to be used. With more changes, entities near a radius would be listed
-	// repeatedly, and most need a check in any case.
+	// fewChangedDivisor is the inverse of the largest share of changed slots at which a
+	// margin is used. With more changes, entities near a radius would be listed repeatedly,
+	// and most need a check in any case.
 	fewChangedDivisor = 4
-	// minListed is the number of entities that may be listed in any case.
+	// minListed is added to the number of entities that may be listed.
 	minListed = 64
 )
 
-// coversCentre reports whether every unchanged entity that could enter or leave at a centre is
-// listed. few tells whether few entities have changed.
+// coversCentre reports whether the lists hold every unchanged entity that could enter or
+// leave around centre at. few tells whether few entities have changed.
 func (b *boundary) coversCentre(at world.Vec3, few bool) bool {
 	if b.margin == 0 {
 		return at == b.origin
 	}
 	d := at.Sub(b.origin)
-	limit := float32(b.margin * 0.99) // a margin for rounding
+	limit := float32(b.margin * 0.99) // 1 % covers rounding
 	return few && d.Dot(d) < float32(limit*limit) && len(b.mayEnter)+len(b.mayLeave)+b.dropped <= b.maxListed
 }
 
@@ -44,8 +44,8 @@ func (b *boundary) beginQuery(from world.Vec3, margin float32) {
 	*b = boundary{origin: from, margin: margin, mayEnter: b.mayEnter[:0], mayLeave: b.mayLeave[:0]}
 }
 
-// endQuery ends a full query. Entities listed later have changed, perhaps repeatedly, and
-// are not searched for in the lists.
+// endQuery ends a full query and bounds the lists. Later an entity is listed each time it
+// changes, even if it is listed already.
 func (b *boundary) endQuery() { b.maxListed = 2*(len(b.mayEnter)+len(b.mayLeave)) + minListed }
 
 // listNewcomer lists an entity that may enter.
@@ -60,9 +60,9 @@ func (b *boundary) keepLeavers(kept []gridBody) {
 	b.mayLeave = kept
 }
 
-// boundaryMargin returns how far the viewer may move after a full query at a centre. It
-// is 0 where many entities change, where more than positions decides, and where the
-// viewer is so fast that every other snapshot would need a full query.
+// boundaryMargin returns how far the viewer may move after a full query at a centre. It is
+// 0 if many entities change, if more than positions decides membership, or if the viewer is
+// so fast that every other snapshot would need a full query.
 func (in *interest) boundaryMargin(c *Config, at world.Vec3, few bool) float32 {
 	margin := (c.LeaveRadius - c.EnterRadius) / marginDivisor
 	if d := at.Sub(in.center); !few || !in.onlyPositionsMatter(c) || !(4*d.Dot(d) <= margin*margin) { // the margin is NaN if both radii are infinite
@@ -71,9 +71,9 @@ func (in *interest) boundaryMargin(c *Config, at world.Vec3, few bool) float32 {
 	return margin
 }
 
-// addCrossing adds the listed entities that are within the enter radius because the viewer moved.
-// It compares the positions in the list first. An entity that has changed was listed again, or is
-// too far from the radius to cross it.
+// addCrossing adds the listed entities that are within the enter radius because the viewer
+// moved. It compares the positions in the list first. A changed entity was listed again
+// with its new position, or is too far from the radius to cross it.
 func (in *interest) addCrossing(r *Replicator, s *candidates) {
 	enter := square(r.config.EnterRadius)
 	for i := range in.boundary.mayEnter {
@@ -93,9 +93,10 @@ func (in *interest) isBeyond(g *grid, slot uint32, limit float32) bool {
 	return ok && distance2(at, in.center) > limit
 }
 
-// dropCrossed drops from the list the members beyond the leave radius because the viewer moved, and
-// appends to slots those that are to leave. It keeps what the viewer owns. To become members again
-// while the boundary is valid, the others must change.
+// dropCrossed removes from the list the members that are beyond the leave radius because
+// the viewer moved, and appends to slots the members that must leave. It keeps entities
+// that the viewer owns. A removed entity can become a member again only if it changes or
+// after the next full query.
 func (in *interest) dropCrossed(r *Replicator, m *members, slots []uint32) []uint32 {
 	b, limit := &in.boundary, square(r.config.LeaveRadius)
 	kept := b.mayLeave[:0]
@@ -118,8 +119,8 @@ func (in *interest) dropCrossed(r *Replicator, m *members, slots []uint32) []uin
 	return slots
 }
 
-// enterOrList reports whether a candidate is within the enter radius, so that it enters, and lists
-// it if it is not.
+// enterOrList reports whether a candidate is within the enter radius and so enters. It
+// lists a candidate that is not.
 func (in *interest) enterOrList(r *Replicator, slot uint32) bool {
 	at, ok := r.grid.positionOf(slot)
 	if !ok || distance2(at, in.center) <= square(r.config.EnterRadius) {

@@ -8,9 +8,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// rowCache keeps rows of the present frame as they were coded for some viewer, so that
-// viewers with the same baselines copy the bits: within a frame a row's bits depend on
-// its coding key only (P6 of package wire). It is an open hash table for one goroutine.
+// rowCache keeps the coded rows of the present frame, so that viewers with the same
+// baselines share them: within a frame a row's bits depend on its coding key only (P6 of
+// package wire). It is an open hash table for one goroutine.
 type rowCache struct {
 	chunks      rowcodec.Chunks
 	table       []cachedRow // the length is a power of two
@@ -24,7 +24,7 @@ type rowCache struct {
 	prefetchSum uint32 // keeps the compiler from dropping gather's loads
 }
 
-// cacheMiss is a row to be encoded: its index in the run of keys and its inputs.
+// cacheMiss is a row to encode: its index in the run of keys, and its inputs.
 type cacheMiss struct {
 	i           int
 	row         rowschema.Row
@@ -52,7 +52,7 @@ func (c *rowCache) resizeTable(bits uint) {
 	c.table, c.shift = make([]cachedRow, 1<<bits), 64-bits
 }
 
-// lookupRow returns the entry with key, or the unused one where it belongs.
+// lookupRow returns the entry with key, or the unused entry where key belongs.
 func (c *rowCache) lookupRow(key codingKey) *cachedRow {
 	table := c.table
 	for i := uint64(key) * 0x9e3779b97f4a7c15 >> c.shift; ; i++ {
@@ -63,7 +63,7 @@ func (c *rowCache) lookupRow(key codingKey) *cachedRow {
 }
 
 // encodeRow returns the coded present state of the tenant in key's slot, from the cache if
-// it is there. parent is the history of its parent if key is anchored.
+// possible. parent is the history of the tenant's parent if key is anchored.
 func (c *rowCache) encodeRow(f *frame, key codingKey, parent *history) rowcodec.Chunk {
 	p := c.lookupRow(key)
 	if p.key == key {
@@ -98,7 +98,7 @@ func (c *rowCache) encodeRows(f *frame, keys []codingKey, chunks []rowcodec.Chun
 	return chunks
 }
 
-// gatherInputs collects what a row is coded from, and prefetches it.
+// gatherInputs collects and prefetches the states that a row is coded from.
 func (c *rowCache) gatherInputs(f *frame, key codingKey) (m cacheMiss) {
 	t := &f.tenants[key.slot()]
 	m.row = f.currentRow(t, key.owned())
@@ -123,7 +123,7 @@ func touchEnds(values []uint32) uint32 {
 	return values[0] + values[len(values)-1]
 }
 
-// encodeAndStore encodes a gathered row and stores it while there is room.
+// encodeAndStore encodes a gathered row, and stores it if the table has room.
 func (c *rowCache) encodeAndStore(f *frame, key codingKey, m *cacheMiss, parent *history) rowcodec.Chunk {
 	c.encoded++
 	chunk := c.encodeMiss(f, key, m, parent)
@@ -144,7 +144,7 @@ func (c *rowCache) encodeAndStore(f *frame, key codingKey, m *cacheMiss, parent 
 	return chunk
 }
 
-// dropUnstored drops the chunks of rows that were not stored for lack of room. It is called
+// dropUnstored drops the chunks of rows that the full table did not store. It is called
 // after each datagram.
 func (c *rowCache) dropUnstored() { c.chunks.Cut(c.keptLen) }
 
@@ -170,19 +170,18 @@ func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *his
 	return c.chunks.Add(f.codec, m.row, past)
 }
 
-// payloadCache keeps the newest datagrams of a frame, without their headers. Viewers
-// that need the same rows from the same baselines get copies, which is common where
-// viewers stand close together or where every viewer sees everything. It is
-// direct-mapped: colliding datagrams replace each other.
+// payloadCache keeps the newest datagrams of a frame, without their headers. Viewers that
+// need the same rows from the same baselines get copies: common if viewers stand close
+// together or see everything. It is direct-mapped: colliding datagrams replace each other.
 type payloadCache [payloadEntries]payload
 
 type payload struct {
 	packed
-	capture uint64      // the frame
-	keys    []codingKey // of its rows
+	capture uint64      // capture number of the frame
+	keys    []codingKey // coding keys of its rows
 }
 
-// reserveEntries allocates every entry at its largest size, so that a warm tick allocates
+// reserveEntries allocates every entry at its maximum size, so that a warm tick allocates
 // nothing.
 func (p *payloadCache) reserveEntries() {
 	const bytes = wire.MaxDatagram + 16

@@ -8,10 +8,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// candidates is the result of one viewer's interest query, as bits by slot. It is
-// scratch memory, empty between viewers. Words that may have a bit are marked by a byte
-// each: a byte is stored without being read, so a thousand bodies do not make a chain
-// of a thousand dependent loads, as a summary of bits did.
+// candidates is the result of one viewer's interest query, one bit per slot. It is scratch
+// memory, empty between viewers. Words that may have a bit are marked by a byte each:
+// storing a byte reads nothing, so a thousand bodies do not form a chain of dependent
+// loads, as bits of a summary did.
 type candidates struct {
 	inside    []uint64  // within the query's radius, or confirmed
 	confirmed []uint64  // visible at any distance, or known to be within the enter radius
@@ -35,8 +35,8 @@ func (s *candidates) addConfirmed(word uint32, mask uint64) {
 	}
 }
 
-// addWithin adds the bodies within a radius of a centre, its surface included, from the
-// cells that changed after a capture.
+// addWithin adds the bodies at most radius from a centre, from the cells that changed after
+// a capture.
 func (s *candidates) addWithin(g *grid, center world.Vec3, radius float32, capture uint64) {
 	limit := float32(radius * radius)
 	slack := g.cellSize / slackDivisor
@@ -81,8 +81,8 @@ func (s *candidates) addCell(c *cell) {
 	}
 }
 
-// addCellWithin adds the bodies of a cell that are close enough. It has no branch on
-// the distance, which would be unpredictable.
+// addCellWithin adds the bodies of a cell that are close enough, without a branch on the
+// distance: the branch would be unpredictable.
 func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 	inside, touched := s.inside, s.touched[:len(s.inside)]
 	bodies := c.bodies
@@ -99,8 +99,8 @@ func (s *candidates) addCellWithin(c *cell, center world.Vec3, limit float32) {
 	}
 }
 
-// drainWords empties s and calls f for each word with candidates and its confirmed ones. It has no
-// branch for single words: most that were marked have no candidate left.
+// drainWords empties s and calls f for each word with candidates. It tests eight words at
+// once: most marked words have no candidate left.
 func (s *candidates) drainWords(f func(word uint32, mask, confirmed uint64)) {
 	for i := s.nextMarked(0); i < len(s.touched); i = s.nextMarked(i + 8) {
 		binary.LittleEndian.PutUint64(s.touched[i:], 0)
@@ -117,7 +117,7 @@ func (s *candidates) drainWords(f func(word uint32, mask, confirmed uint64)) {
 	}
 }
 
-// keepOnly keeps the candidates that keep returns for their word.
+// keepOnly intersects each word of candidates with keep(word).
 func (s *candidates) keepOnly(keep func(word uint32) uint64) {
 	for i := s.nextMarked(0); i < len(s.touched); i = s.nextMarked(i + 8) {
 		for w := i; w < i+8; w++ {
@@ -128,8 +128,8 @@ func (s *candidates) keepOnly(keep func(word uint32) uint64) {
 	}
 }
 
-// nextMarked returns the first group of 8 words at or after i with a mark, or the number of words.
-// IndexByte crosses what a large world has besides.
+// nextMarked returns the first group of 8 words at or after i with a mark, or the number of
+// words. IndexByte skips the unmarked rest of a large world.
 func (s *candidates) nextMarked(i int) int {
 	if i >= len(s.touched) || binary.LittleEndian.Uint64(s.touched[i:]) != 0 {
 		return i

@@ -10,18 +10,17 @@ import (
 
 // captureChanges are the sets of slots that one capture fills.
 type captureChanges struct {
-	owing    *bulk.Bitset // of whose rows a viewer that simulates may be owed a newer state
-	replaced *bulk.Bitset // with another tenant
-	retexted *bulk.Bitset // with a changed text
+	owing    *bulk.Bitset // slots whose newest state simulating viewers may be owed
+	replaced *bulk.Bitset // slots with a new tenant
+	retexted *bulk.Bitset // slots with a changed text
 }
 
-// prefetchBatch is how many rows are prefetched together before they are written.
+// prefetchBatch is the number of rows that are prefetched together before they are written.
 const prefetchBatch = 16
 
-// Capture makes the frame of the present tick, from which snapshots are taken. Only changed slots
-// are read: the cost follows what changed, not what exists. If viewers simulate, the world must not
-// change between AfterStep and the last of the snapshots: exact states are read from it, and effects
-// after the step.
+// Capture makes the frame of the present tick, from which snapshots are taken. It reads
+// only changed slots. If viewers simulate, the world must not change between AfterStep and
+// the last snapshot, because snapshots read exact states from it.
 func (r *Replicator) Capture() {
 	f, slots := r.frame, r.world.Slots()
 	changed, live := r.changes.closeSet(), r.reader.Next()
@@ -50,7 +49,7 @@ func (r *Replicator) Capture() {
 	r.frames++
 }
 
-// beginTick begins the frame of a tick, in a world of a number of slots.
+// beginTick begins the frame of a tick in a world with this many slots.
 func (f *frame) beginTick(tick uint32, slots int) {
 	f.tick = tick
 	if n := slots - len(f.tenants); n > 0 {
@@ -59,8 +58,9 @@ func (f *frame) beginTick(tick uint32, slots int) {
 	}
 }
 
-// captureSlot reads the entity in a slot: its body, its components as a row, the row again without
-// owner-only fields if it has any, and its texts. It is live: a ChangeReader omits destroyed entities.
+// captureSlot reads the entity in a slot: its body, its components as a row, the row again
+// without owner-only fields if it has any, and its texts. The entity is live: a
+// ChangeReader omits destroyed entities.
 func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 	slots, t, p := w.Slots(), &f.tenants[slot], &f.summaries[slot]
 	h := slots.Handle(slot)
@@ -75,7 +75,7 @@ func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 	t.position, t.hasBody = position, hasBody
 	f.quantiseSlot(slots, slot, position, velocity, hasBody)
 	if t.mask != f.scratch.Mask {
-		// Deltas need equal masks. With another set of components the row starts over,
+		// Deltas need equal masks. If the set of components changed, the row starts over,
 		// and viewers receive a new Enter.
 		t.mask, p.maskSince = f.scratch.Mask, f.tick
 		f.forgetStates(t)
@@ -99,7 +99,7 @@ func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 	}
 }
 
-// quantiseSlot fills the scratch row with the present state of a slot, whose body is given.
+// quantiseSlot fills the scratch row with the present state of a slot. Its body is given.
 func (f *frame) quantiseSlot(slots world.SlotView, slot uint32, position, velocity world.Vec3, hasBody bool) {
 	row := &f.scratch
 	row.Mask = 0
@@ -110,7 +110,7 @@ func (f *frame) quantiseSlot(slots world.SlotView, slot uint32, position, veloci
 	for component, id := range f.bindings {
 		c := f.rows.Component(component)
 		out := c.In(row.Values)
-		var value any // bind has checked that its type is the schema's
+		var value any // bindComponents checked that its type is the schema's
 		switch {
 		case id != worldBody:
 			value = slots.ComponentValue(id, slot)
@@ -124,14 +124,14 @@ func (f *frame) quantiseSlot(slots world.SlotView, slot uint32, position, veloci
 			clear(out)
 		}
 	}
-	// A handle that was never issued is forged and might be issued later. No viewer
-	// could be sent its Destroy then (H3), so it becomes 0.
+	// A forged handle might be issued later, and its viewers would never receive its
+	// Destroy (H3): a handle that was never issued becomes 0.
 	f.rows.KeepReferences(*row, f.issued)
 }
 
-// noteOwing adds a slot to owing if viewers that simulate may be owed the scratch row, and notes for
-// them when more than its body differs from the newest state of h: motion alone does not make them
-// owed the row of an exact body.
+// noteOwing adds a slot to owing if simulating viewers may be owed the scratch row. It also
+// records the tick if values other than the body differ from the newest state in h: motion
+// alone does not make viewers owed the row of an exact body.
 func (f *frame) noteOwing(slot uint32, h *history, owner bool, owing *bulk.Bitset) {
 	if f.clean == nil || f.clean.viewers == 0 {
 		return
@@ -151,7 +151,7 @@ func (f *frame) noteOwing(slot uint32, h *history, owner bool, owing *bulk.Bitse
 	owing.Set(slot)
 }
 
-// placeTenant brings the grid up to date with the tenant of a slot.
+// placeTenant updates the grid from the tenant of a slot.
 func (r *Replicator) placeTenant(slot uint32) {
 	t := &r.frame.tenants[slot]
 	if int(t.kind) >= len(r.kinds) {

@@ -8,7 +8,7 @@ import (
 )
 
 // changedBodies holds the bodies of changed slots by position. Viewers with the same
-// changes share it, so that each reads only those around it, in memory order.
+// changes share it, and each reads only the bodies around it, in memory order.
 type changedBodies struct {
 	capture uint64     // the capture for which it was built
 	shift   uint       // a block is 1<<shift cells along x
@@ -18,10 +18,11 @@ type changedBodies struct {
 	blockOf []uint32   // scratch: block and slot of each body
 }
 
-// maxBlocks bounds the blocks of cells, which a build visits all.
+// maxBlocks bounds the number of blocks: a build visits every block.
 const maxBlocks = 1 << 13
 
-// changedBodies returns the bodies of the slots in changed, the changes since a capture.
+// changedBodies returns the bodies of the slots in changed: the slots that changed since a
+// capture.
 func (r *Replicator) changedBodies(changed *bulk.Bitset, capture uint64) *changedBodies {
 	b := &r.changedBy[r.changes.captures-capture]
 	if b.capture != r.changes.captures {
@@ -31,7 +32,7 @@ func (r *Replicator) changedBodies(changed *bulk.Bitset, capture uint64) *change
 	return b
 }
 
-// sortByBlock sorts the bodies of slots by block, by counting.
+// sortByBlock sorts the bodies of slots by block with a counting sort.
 func (b *changedBodies) sortByBlock(g *grid, slots *bulk.Bitset) {
 	for b.shift = 0; (g.columns>>b.shift+1)*g.rows > maxBlocks; b.shift++ {
 	}
@@ -41,7 +42,7 @@ func (b *changedBodies) sortByBlock(g *grid, slots *bulk.Bitset) {
 		b.starts = make([]uint32, n+2)
 	}
 	clear(b.starts)
-	counts := b.starts[2:] // placing advances the entries before, which become the starts
+	counts := b.starts[2:] // shifted by two: placing bodies advances starts[block+1]
 	b.blockOf = b.blockOf[:0]
 	for word, mask := range bulk.Or(slots.View()) {
 		for ; mask != 0; mask &= mask - 1 {
@@ -73,9 +74,9 @@ func (b *changedBodies) blockOfCell(g *grid, cell int32) int32 {
 	return cell/g.columns*b.blocks + cell%g.columns>>b.shift
 }
 
-// addChangedWithin adds the changed bodies within a radius of a centre, its surface
-// included. It tests all in the square around it: they are few, and skipping the corners costs
-// more. It has no branch on the distance, which would be unpredictable.
+// addChangedWithin adds the changed bodies at most radius from a centre. It tests every
+// changed body in the surrounding square: they are few, and skipping the corners costs
+// more. It does not branch on the distance: the branch would be unpredictable.
 func (s *candidates) addChangedWithin(g *grid, b *changedBodies, center world.Vec3, radius float32) {
 	limit, slack := float32(radius*radius), g.cellSize/slackDivisor
 	inside, touched := s.inside, s.touched[:len(s.inside)]

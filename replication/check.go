@@ -8,9 +8,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// CheckInvariants audits the viewer against its frame and the world. It is valid just
-// after a snapshot. Tests call it, and builds with -tags invariants do after every
-// snapshot.
+// CheckInvariants audits the viewer against its frame and the world. Call it directly after
+// a snapshot: tests do, and builds with -tags invariants do after every snapshot.
 func (v *Viewer) CheckInvariants() error {
 	r := v.replicator
 	var computed *clean

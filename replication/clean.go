@@ -13,28 +13,29 @@ import (
 )
 
 const (
-	// A third of a second awake without a disturbance makes a body exact, and at least
-	// minSettledTicks. An exact row costs four to six ordinary ones.
+	// A body becomes exact after 1/settledShare of a second awake without a disturbance,
+	// and after at least minSettledTicks. An exact row costs as much as four to six
+	// ordinary rows.
 	settledShare    = 3
 	minSettledTicks = 20
-	// A body becomes ordinary when it is disturbed in maxDisturbed ticks of a quarter second, and
-	// of at least minDisturbedWithin.
+	// A body becomes ordinary when maxDisturbed of the ticks of the last quarter second (at
+	// least minDisturbedWithin ticks) disturb it.
 	maxDisturbed       = 3
 	disturbedShare     = 4
 	minDisturbedWithin = 15
 )
 
-// clean is the state that all viewers share whose clients simulate: which bodies are exact,
-// and how old a state of each is still good. It is kept up to date while there are such
-// viewers.
+// clean is the state shared by all viewers whose clients simulate: which bodies are exact,
+// and the oldest state of each body that is still valid. It is updated while such viewers
+// exist.
 type clean struct {
 	settledTicks    uint16 // awake ticks without a disturbance that make a body exact
-	disturbedWithin uint32 // ticks
+	disturbedWithin uint32 // window in which maxDisturbed disturbances make a body ordinary, in ticks
 
-	viewers  int // that simulate
+	viewers  int // number of viewers that simulate
 	body     int // component of bodies in the schema
-	first    int // index of its first value in a row, and
-	end      int // the one after its last
+	first    int // index of the body's first value in a row
+	end      int // index after the body's last value
 	kinds    []exactKind
 	slots    []cleanSlot
 	ordinary bulk.Bitset // slots of bodies of exact kinds that are ordinary now
@@ -51,18 +52,18 @@ type exactKind struct {
 
 // cleanSlot is the state of one slot for viewers that simulate.
 type cleanSlot struct {
-	handle    bulk.Handle // the rest is of this entity; 0: none
+	handle    bulk.Handle // entity that the other fields describe; 0: none
 	disturbed [maxDisturbed]uint32
 	changed   uint32 // tick in which a value other than of the body changed
 	owner     uint32 // tick in which a value other than of the body changed in the owners' row
-	moved     uint32 // tick in which a withheld effect may have moved it
-	switched  uint32 // tick in which it became exact or ordinary; 0: never
+	moved     uint32 // tick in which a withheld effect may have moved the body
+	switched  uint32 // tick in which the body became exact or ordinary; 0: never
 	settled   uint16 // awake ticks without a disturbance, while ordinary
 	exact     bool
 }
 
-// newClean returns the shared state for a schema, or nil if its clients cannot simulate: it
-// lacks the component of bodies or the motion of the world.
+// newClean returns the shared state for a schema, or nil if its clients cannot simulate:
+// the schema lacks the body component or the motion of the world.
 func newClean(w *world.World, s *schema.Schema) *clean {
 	body, ok := s.ByName(schema.BodyComponent)
 	if _, moves := s.Motion(); !ok || !moves {
@@ -84,7 +85,7 @@ func (c *clean) setRate(tickHz int) {
 // addViewer counts a viewer that simulates.
 func (c *clean) addViewer() { c.viewers++ }
 
-// removeViewer forgets a viewer that simulates.
+// removeViewer uncounts a viewer that simulates.
 func (c *clean) removeViewer() { c.viewers-- }
 
 // anyExact reports whether the world has a kind whose bodies may be exact.
@@ -92,11 +93,11 @@ func (c *clean) anyExact() bool {
 	return slices.ContainsFunc(c.kinds, func(k exactKind) bool { return k.exact })
 }
 
-// addKinds takes the kinds that were added to the world. A kind that the schema has without a
-// body, or under another name, stays ordinary, and so does one with a constant of -0.
+// addKinds adds the kinds that the world gained. A kind stays ordinary if the schema
+// declares it without a body or under another name, or if one of its constants is -0.
 func (c *clean) addKinds(w *world.World, s *schema.Schema) {
 	if len(c.kinds) == w.KindCount() {
-		return // every tick: Motion and Kinds copy
+		return // the common case: Motion and Kinds copy
 	}
 	stepper, kinds := w.Motion(), w.Kinds()
 	for i := len(c.kinds); i < len(kinds); i++ {
@@ -111,7 +112,7 @@ func (c *clean) addKinds(w *world.World, s *schema.Schema) {
 	}
 }
 
-// slotOf returns the state of the entity in a slot, or nil if it is not of an exact kind.
+// slotOf returns the state of the entity in a slot, or nil if its kind is not exact.
 func (c *clean) slotOf(slot uint32, h bulk.Handle) *cleanSlot {
 	if uint64(slot) < uint64(len(c.slots)) && c.slots[slot].handle == h && h != 0 {
 		return &c.slots[slot]
@@ -119,9 +120,9 @@ func (c *clean) slotOf(slot uint32, h bulk.Handle) *cleanSlot {
 	return nil
 }
 
-// oldestValidTick returns the first tick whose state is still current: a simulating client with an
-// older one is owed a row. p is the summary of the row that the client receives; of an exact body
-// it is not read (staleRows.lock).
+// oldestValidTick returns the first tick whose state is still current: a simulating client
+// with an older one is owed a row. p is the summary of the row that the client receives; it
+// is not read for an exact body (staleRows.lock).
 func (s *cleanSlot) oldestValidTick(p *slotSummary, owned bool) uint32 {
 	switch {
 	case !s.exact:
@@ -132,8 +133,8 @@ func (s *cleanSlot) oldestValidTick(p *slotSummary, owned bool) uint32 {
 	return max(s.disturbed[0], s.changed, s.switched)
 }
 
-// isRequired reports whether complete snapshots have a row of the entity until the client has
-// acknowledged the state of a tick: it is exact, or was when the client last had a row.
+// isRequired reports whether complete snapshots must contain the entity's row, for a client
+// that acknowledged the state of tick acked: the body is exact, or was exact at acked.
 func (s *cleanSlot) isRequired(acked uint32) bool { return s.exact || acked < s.switched }
 
 // otherValuesDiffer reports whether two states of a row differ in more than the body.
@@ -141,7 +142,7 @@ func (c *clean) otherValuesDiffer(values, before []uint32) bool {
 	return !slices.Equal(values[:c.first], before[:c.first]) || !slices.Equal(values[c.end:], before[c.end:])
 }
 
-// stepClean records the disturbances and the effects of a step.
+// stepClean records the disturbances and effects of a step.
 func (r *Replicator) stepClean() {
 	c, tick := r.clean, r.Tick()
 	if c.viewers == 0 {
@@ -155,12 +156,12 @@ func (r *Replicator) stepClean() {
 	c.effects.observeEffects(r.world, tick, r.config.TickBase)
 	r.disturbByWithheld(tick)
 	c.settleBodies(r.world, tick)
-	for _, slot := range c.touched { // also those whose row does not change
+	for _, slot := range c.touched { // also slots whose rows do not change
 		r.owing.openSet().Set(slot)
 	}
 }
 
-// recordDisturbance records a disturbance of the body on a slot.
+// recordDisturbance records a disturbance of the body in a slot.
 func (c *clean) recordDisturbance(w *world.World, slot, tick uint32) {
 	h := w.Slots().Handle(slot)
 	kind, ok := w.KindOf(h)
@@ -190,7 +191,7 @@ func (c *clean) recordDisturbance(w *world.World, slot, tick uint32) {
 	}
 }
 
-// settleBodies makes ordinary bodies exact that have not been disturbed for long enough.
+// settleBodies makes ordinary bodies exact that were undisturbed for settledTicks.
 func (c *clean) settleBodies(w *world.World, tick uint32) {
 	for slot := range c.ordinary.All() {
 		s := &c.slots[slot]
@@ -221,14 +222,14 @@ func (r *Replicator) beginClean() {
 	c.effects.observeEffects(w, r.Tick(), r.config.TickBase)
 }
 
-// exactPart is the exact part of a row as all clients that simulate receive it.
+// exactPart is the exact part of a row, the same for all clients that simulate.
 type exactPart struct {
-	capture uint64 // the frame
+	capture uint64 // capture number of the frame
 	form    wire.Form
 	chunk   rowcodec.Chunk
 }
 
-// exactParts holds the exact parts of the present frame, by slot, for one goroutine.
+// exactParts caches the exact parts of the present frame by slot, for one goroutine.
 type exactParts struct {
 	replicator *Replicator
 	capture    uint64
@@ -236,7 +237,7 @@ type exactParts struct {
 	quantised  schema.Body
 	state      wire.BodyState
 	grid       wire.Grid
-	values     []uint32 // of spawnedRow
+	values     []uint32 // scratch of spawnedRow
 }
 
 // beginFrame drops the parts of another capture's frame.
@@ -264,7 +265,7 @@ func (e *exactParts) readRow(values []uint32, state *motion.State) wire.Form {
 	return wire.FormOf(&e.state, &e.grid)
 }
 
-// spawnedRow returns a copy of a row with the body in another state, valid until the next
+// spawnedRow returns a copy of a row with the body in the given state, valid until the next
 // call.
 func (e *exactParts) spawnedRow(row rowschema.Row, state *motion.State) rowschema.Row {
 	c := e.replicator.clean

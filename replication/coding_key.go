@@ -11,9 +11,8 @@ import (
 // by slot, and none is 0.
 type codingKey uint64
 
-// The parts of a codingKey, from the low end. Their widths bound baselines: to rows
-// that slept for less than a day and a half, and to states less than four minutes
-// apart.
+// The parts of a codingKey, from the low end. Their widths bound a baseline's age to a day
+// and a half, and the gap between its two states to four minutes.
 const (
 	nonzeroKey   codingKey = 1 << 0
 	anchoredKey  codingKey = 1 << 1
@@ -38,12 +37,12 @@ func (k codingKey) baseline() wire.Baseline { return wire.Baseline{Age: k.age(),
 
 // horizon bounds the age of baselines in a frame.
 type horizon struct {
-	tick      uint32 // of the frame
-	keptTicks uint32 // minimum time for which a client keeps a state: one for each of its snapshots, which are at least an interval apart
+	tick      uint32 // tick of the frame
+	keptTicks uint32 // minimum time for which a client keeps a state: it keeps one per snapshot
 }
 
-// keyFor chooses a row's baseline: the newest state that the client is known to have,
-// and an older one, as far as both sides remember them (R3).
+// keyFor chooses a row's baseline: the newest state that the client is known to have and an
+// older one, if both sides still remember them (R3).
 func (h horizon) keyFor(slot uint32, row *viewerRow, p *slotSummary) codingKey {
 	k := codingKey(slot)<<slotShift | nonzeroKey
 	base, age := row.ackedTick, h.tick-row.ackedTick
@@ -59,13 +58,14 @@ func (h horizon) keyFor(slot uint32, row *viewerRow, p *slotSummary) codingKey {
 	return k
 }
 
-// rowCoding returns how to write the headers of rows, which ascend by slot.
+// rowCoding returns how to write the headers of rows. keys ascend by slot.
 func rowCoding(keys []codingKey) wire.RowCoding {
 	return wire.RowCoding{Usual: majorityBaseline(keys), SkipBits: skipBits(keys)}
 }
 
-// majorityBaseline returns the baseline of more than half of the rows, if there is one
-// (Boyer and Moore's majority vote). Usually it is the first row's.
+// majorityBaseline returns the baseline that more than half of the rows share, if any
+// (Boyer and Moore's majority vote). It tries the first row's baseline first, which usually
+// wins.
 func majorityBaseline(keys []codingKey) wire.Baseline {
 	if len(keys) == 0 {
 		return wire.Baseline{}
@@ -94,8 +94,8 @@ func majorityBaseline(keys []codingKey) wire.Baseline {
 	return candidate.baseline()
 }
 
-// skipBits returns the order of the code for skipped slots, from the mean distance of
-// the rows; 0 for none.
+// skipBits returns the order of the code for skipped slots, from the mean distance between
+// rows; 0 without rows.
 func skipBits(keys []codingKey) uint8 {
 	if len(keys) == 0 {
 		return 0

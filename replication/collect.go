@@ -12,8 +12,8 @@ func (r *Replicator) newHorizon() horizon {
 }
 
 // collectWaiting collects the rows whose newest state the client is not known to have,
-// ascending by slot, and reports whether there are any. It also requests enters for
-// members whose rows start over. Dormant rows are not examined.
+// ascending by slot, and reports whether it found any. It also requests enters for members
+// whose rows start over. It skips dormant rows.
 func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool {
 	if !m.anyActive {
 		return false
@@ -50,9 +50,10 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 	return len(waiting) > 0
 }
 
-// collectOwed is collectWaiting for a client that simulates: a row of an exact body is owed if and
-// only if the exact state that the client has acknowledged is older than the body's last
-// disturbance (P2). Until then each snapshot has it: a complete one may lack none.
+// collectOwed is collectWaiting for a client that simulates: a row of an exact body is owed
+// if and only if the exact state that the client has acknowledged is older than the body's
+// last disturbance (P2). Each snapshot contains that row until it is acknowledged: a
+// complete snapshot may lack no such row.
 func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 	present, resend := r.frame.summaries, resendAfter*r.interval
 	h, packer := r.newHorizon(), &w.packer

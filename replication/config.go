@@ -10,58 +10,59 @@ import (
 	"github.com/worldd/worldd/internal/rowschema"
 )
 
-// Tables are the numbers that rows are coded with. The value is opaque and may be
+// Tables are the probability tables of the row codec. The value is opaque and may be
 // shared.
 type Tables = rowcodec.Tables
 
-// ParseTables reads a file that worldd train wrote. An error is a *wire.Error with the
-// code BadMessage: the file is damaged, or of another version.
+// ParseTables reads a file written by worldd train. An error is a *wire.Error with the code
+// BadMessage: the file is damaged, or was written by another version.
 func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(file) }
 
-// Config says what viewers see and what it may cost. Zero fields take their defaults.
+// Config sets what viewers see, and bounds its cost. Zero fields take their defaults.
 type Config struct {
 	// EnterRadius is the distance in metres from a viewer's centre within which an
 	// entity enters its interest set. An entity without a body has no position and is
 	// within the radius of every viewer. Default 48.
 	EnterRadius float32
-	// LeaveRadius is the distance in metres beyond which an entity leaves again. The
-	// gap to EnterRadius is hysteresis: entities near the edge do not enter and leave
+	// LeaveRadius is the distance in metres beyond which an entity leaves the interest set.
+	// The gap to EnterRadius is hysteresis: entities near the edge do not enter and leave
 	// repeatedly. Default 1.2 times EnterRadius.
 	LeaveRadius float32
-	// SnapshotHz is how many snapshots a second each viewer gets, at most the tick
-	// rate. If it does not divide the tick rate, the ticks between two snapshots differ
-	// by one. Default 20. With 30, changes are drawn 15 ms earlier, for half more bytes of
-	// rows, but only 8 % if clients compute most bodies, and a sixth more CPU.
+	// SnapshotHz is the number of snapshots per second and viewer, at most the tick rate.
+	// If it does not divide the tick rate, the ticks between two snapshots differ by one.
+	// Default 20. At 30, clients draw changes 15 ms earlier, rows take 50 % more bytes (8 %
+	// if clients compute most bodies), and the server takes 17 % more CPU.
 	SnapshotHz int
-	// BudgetBytesPerSecond bounds what is sent to one viewer, structure and state
-	// together. Destroys and leaves are always sent and are charged to it. One snapshot
-	// carries at most four datagrams of state, 4,800 bytes. Default 64,000.
+	// BudgetBytesPerSecond bounds the bytes sent to one viewer, structure and state
+	// together. Destroys and leaves are charged to the budget, but sent even if it is
+	// exhausted. One snapshot carries at most four datagrams of state, 4,800 bytes. Default
+	// 64,000.
 	BudgetBytesPerSecond int
-	// SendOnce turns off copies. By default State datagrams of up to 600 bytes are sent twice to
-	// a viewer whose link loses packets (2.5 % or more, until it is below 1 %), as far as its budget
-	// has room.
+	// SendOnce turns off copies. By default State datagrams of up to 600 bytes are sent
+	// twice to a viewer whose link loses packets (2.5 % or more, until it is below 1 %), if
+	// the budget has bytes to spare.
 	SendOnce bool
 	// Always is the set of slots whose entities are relevant to every viewer at any
-	// distance, for example the Presence of a component. It is read at each snapshot.
-	// Default none.
+	// distance, for example the Presence of a component. Each snapshot reads it. Default
+	// none.
 	Always bulk.BitsetView
 	// Private is the set of slots whose entities only their owners see (Viewer.Own).
 	// Default none.
 	Private bulk.BitsetView
-	// Tables code rows; clients must have the same tables. ParseTables reads a file that
-	// worldd train wrote. Default the tables of this version of the protocol.
+	// Tables are the tables that rows are coded with; clients must have the same (see
+	// ParseTables). Default: the tables of this protocol version.
 	Tables *Tables
-	// TickBase is subtracted from the world's ticks to get the protocol's 32-bit ticks,
-	// which a world at 60 Hz would outgrow after 828 days. session.Core sets it once per
-	// run. Default 0.
+	// TickBase is subtracted from the world's ticks to get the protocol's 32-bit ticks:
+	// without a base, a world at 60 Hz would exceed them after 828 days. session.Core sets
+	// it once per run. Default 0.
 	TickBase uint64
-	// Workers is how many goroutines make snapshots in Replicator.Snapshots, the caller
-	// included. Each codes rows for its own share of the viewers, so two take some more
-	// processor time than one. Above 1, call Close at the end. Default 1.
+	// Workers is the number of goroutines that make snapshots in Replicator.Snapshots, the
+	// caller included. Workers do not share coded rows, so two use somewhat more CPU time
+	// than one. Above 1, call Close at the end. Default 1.
 	Workers int
-	// Coded is called with every row that is coded against earlier states, its past, for
-	// training tables; viewers with the same past share one call. The arguments are valid during the
-	// call. Coded requires one worker. Default none.
+	// Coded is called with every row that is coded against earlier states (its past), to
+	// train tables. Viewers with the same past share one call. The arguments are valid
+	// during the call. Coded requires one worker. Default none.
 	Coded func(row rowschema.Row, past *rowcodec.Past)
 }
 

@@ -2,22 +2,22 @@ package replication
 
 import "github.com/worldd/worldd/replication/wire"
 
-// datagrams are the State datagrams of a viewer's newest snapshot, and what they show about the
-// size of the next ones.
+// datagrams holds the State datagrams of a viewer's newest snapshot, and predicts the size
+// of the next snapshot from them.
 type datagrams struct {
-	list      [][]byte // in order; copies follow
+	list      [][]byte // in order of number; copies follow
 	buffers   [maxDatagrams][]byte
 	limit     int    // size limit of a datagram on the client's path
-	overflow  int    // rows waiting when they last did not fit into one datagram; 0: they all fitted
-	rowBits   int    // of a row in the newest datagram with rows, on average; 0: unknown
+	overflow  int    // number of waiting rows that last did not fit into one datagram; 0: all fitted
+	rowBits   int    // mean row size in the newest datagram with rows; 0: unknown
 	input     uint32 // tick of the newest input applied; 0: none
 	inputSent uint32 // input in the newest snapshot
 }
 
-// noteInput notes the tick of the newest input of the client that was applied.
+// noteInput records the tick of the client's newest applied input.
 func (d *datagrams) noteInput(tick uint32) { d.input = tick }
 
-// hasInputNews reports whether an input was applied that no snapshot named.
+// hasInputNews reports whether an input was applied that no snapshot has confirmed.
 func (d *datagrams) hasInputNews() bool { return d.input != d.inputSent }
 
 // setLimit sets the size limit of datagrams, within what the protocol allows.
@@ -25,28 +25,30 @@ func (d *datagrams) setLimit(bytes int) {
 	d.limit = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
 }
 
-// beginSnapshot drops the former snapshot's datagrams.
+// beginSnapshot drops the previous snapshot's datagrams.
 func (d *datagrams) beginSnapshot() { d.list = d.list[:0] }
 
-// mayFitOne reports whether rows may fit into one datagram: the last rows did, or were more.
+// mayFitOne reports whether this many rows may fit into one datagram: the last overflow was
+// of more rows, or there was none.
 func (d *datagrams) mayFitOne(rows int) bool { return d.overflow == 0 || rows < d.overflow }
 
-// noteOverflow notes that rows do not fit into one datagram.
+// noteOverflow records that this many rows do not fit into one datagram.
 func (d *datagrams) noteOverflow(rows int) { d.overflow = rows }
 
-// noteRest notes how many rows are left after the datagrams of a snapshot that did not fit into one.
-// guessed tells whether mayFit had expected none: the next snapshot then goes by priority, so that no
-// row waits for ever.
+// noteRest records how many rows a snapshot of several datagrams left unsent. guessed tells
+// whether mayFit predicted that all rows fit: if rows are left in spite of it, the next
+// snapshot selects rows by priority, so that no row waits for ever.
 func (d *datagrams) noteRest(rest int, guessed bool) {
 	if rest == 0 && len(d.list) == 1 {
-		d.overflow = 0 // they fit again
+		d.overflow = 0 // the rows fit into one datagram again
 	}
 	if guessed && rest > 0 {
 		d.rowBits = 0
 	}
 }
 
-// addCopies appends the copies that delivery makes of the datagrams, and returns them.
+// addCopies appends the copies that delivery makes of the datagrams, and returns the
+// copies.
 func (d *datagrams) addCopies(by *delivery, spare, window int) (copies [][]byte) {
 	made := len(d.list)
 	d.list = by.appendCopies(d.list, spare, window)
@@ -76,8 +78,8 @@ func (d *datagrams) inputAge(tick uint32) uint32 {
 	return tick - d.input + 1
 }
 
-// mayFit reports whether rows fit into a budget of bytes if they are as long as in the newest
-// datagram.
+// mayFit reports whether this many rows fit into a budget of bytes if they are as large as
+// the newest datagram's rows.
 func (d *datagrams) mayFit(rows, budget, headerBytes int) bool {
 	const marginDivisor = 8
 	size := rows * d.rowBits

@@ -33,7 +33,7 @@ func DeclareWorld(s *schema.Schema, w *world.World) error {
 	return errors.Join(errs...)
 }
 
-// kindBody returns the constants of a kind as a schema has them.
+// kindBody converts a kind's constants to the schema's type.
 func kindBody(k *motion.Kind) *schema.KindBody {
 	return &schema.KindBody{
 		InvMass: k.InvMass, Coupling: k.Coupling, Radius: k.Radius, Friction: k.Friction, Restitution: k.Restitution,
@@ -41,7 +41,7 @@ func kindBody(k *motion.Kind) *schema.KindBody {
 	}
 }
 
-// motionOf returns the constants of a world's motion as a schema has them.
+// motionOf converts the constants of a world's motion to the schema's type.
 func motionOf(s *motion.Stepper) schema.Motion {
 	return schema.Motion{
 		TickHz: uint16(s.TickHz), Gravity: s.Gravity, MaxSpeed: world.MaxSpeed,

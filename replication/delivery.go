@@ -7,24 +7,24 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// delivery follows a viewer's State datagrams: which are in flight, what became of their rows, and what
-// their acknowledgements say about the link.
+// delivery tracks a viewer's State datagrams: which are in flight, which rows were
+// acknowledged or lost, and how long acknowledgements take.
 type delivery struct {
 	sent      sentLog
 	repeats   repetition
 	delays    ackDelays
-	before    uint32 // newest datagram in earlier rooms
-	ackedTick uint32 // of the newest datagram acknowledged; 0: none
-	lostTick  uint32 // of the newest datagram that was lost; 0: none
+	before    uint32 // number of the newest datagram in earlier rooms
+	ackedTick uint32 // tick of the newest acknowledged datagram; 0: none
+	lostTick  uint32 // tick of the newest lost datagram; 0: none
 }
 
-// continueFrom makes the first datagram follow number newest of an earlier room.
+// continueFrom continues the numbers of an earlier room, whose last datagram was newest.
 func (d *delivery) continueFrom(newest uint32) {
 	d.sent.continueFrom(newest)
 	d.before = newest
 }
 
-// forgetLink forgets what is known of the link, for a client that has another one.
+// forgetLink resets the estimates of a link after its client reconnected.
 func (d *delivery) forgetLink() { d.repeats = repetition{} }
 
 // lossShare returns the estimated share of datagrams that the link loses.
@@ -48,22 +48,23 @@ func (d *delivery) continuesTick() bool {
 	return d.sent.newest > 1 && d.sent.datagramAt(1).tick == d.sent.datagramAt(0).tick
 }
 
-// emptySince returns the tick of the newest datagram, if it was empty and no datagram is pending.
+// emptySince returns the tick of the newest datagram if that datagram was empty and none is
+// pending.
 func (d *delivery) emptySince() (tick uint32, ok bool) {
 	newest := d.sent.datagramAt(0)
 	return newest.tick, newest.empty && d.sent.pending == 0
 }
 
-// acknowledgeDatagrams processes a client's report of the datagrams that it has applied, after a tick, and
-// returns how many rows were lost. An error is the client's fault: it acknowledges what was never
-// sent.
+// acknowledgeDatagrams processes a client's acknowledgement of datagrams, received after a
+// tick, and returns how many rows were lost. An error is the client's fault: it
+// acknowledged a datagram that was never sent.
 func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick uint32, tickHz int, m *members) (lost int, _ error) {
 	if a.Newest <= d.before || a.Newest > d.sent.newest {
 		return 0, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, d.before+1, d.sent.newest)}
 	}
 	back := d.sent.newest - a.Newest
 	if d.sent.isPending(back) {
-		d.delays.addDelay(tick + 1 - d.sent.datagramAt(back).tick) // until the next frame
+		d.delays.addDelay(tick + 1 - d.sent.datagramAt(back).tick) // counted to the next frame
 		d.repeats.noteProgress(tick, uint32(tickHz)/repeatPause)
 	}
 	acked := (a.Mask<<1 | 1) << back
@@ -77,8 +78,8 @@ func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick uint32, tickHz int, m *
 	return lost, nil
 }
 
-// advanceBaselines moves the baselines of all rows of the datagrams that were acknowledged
-// since its last call (R3), the oldest first.
+// advanceBaselines moves the baselines of the rows of all datagrams acknowledged since the
+// last call (R3), oldest first.
 func (d *delivery) advanceBaselines(m *members) {
 	for applied := d.sent.takeApplied(); applied != 0; {
 		back := uint32(bits.Len64(applied)) - 1
@@ -88,16 +89,18 @@ func (d *delivery) advanceBaselines(m *members) {
 	}
 }
 
-// loseDatagram makes the rows of a lost datagram eligible at once, and returns their number.
+// loseDatagram makes the rows of a lost datagram eligible for sending at once, and returns
+// their number.
 func (d *delivery) loseDatagram(back uint32, m *members) (lost int) {
 	s := d.sent.loseDatagram(back)
 	d.lostTick = max(d.lostTick, s.tick)
 	return m.loseRows(d.sent.rowsOf(s), s.tick)
 }
 
-// isOverdue reports whether the oldest pending datagram, or what was sent after the tick since,
-// was not acknowledged in the usual time, as far as that is known. On a link that loses packets
-// it always is: a copy helps only a datagram that needs none of the lost packet's records.
+// isOverdue reports whether the acknowledgement of the oldest pending datagram, or of
+// records sent after the tick since, takes longer than usual. It is true whenever copies
+// are on: a copy helps only a datagram that needs no record of the lost packet. It is false
+// while the usual delay is unknown.
 func (d *delivery) isOverdue(since, tick uint32, tickHz int) bool {
 	if d.repeats.on {
 		return true
@@ -113,7 +116,7 @@ func (d *delivery) isOverdue(since, tick uint32, tickHz int) bool {
 	return tick-since >= usual
 }
 
-// judgeSamples adds to the estimated loss the samples whose fate is known.
+// judgeSamples adds the samples that were acknowledged or lost to the loss estimate.
 func (d *delivery) judgeSamples(tickHz int) {
 	for r := &d.repeats; r.samples != 0; {
 		back := r.oldestSample()
@@ -124,9 +127,10 @@ func (d *delivery) judgeSamples(tickHz int) {
 	}
 }
 
-// appendCopies appends copies of the newest snapshot's datagrams that are to be sent twice. A copy
-// never takes bytes from rows: all copies fit into spare, the bytes that the budget would lose.
-// Nor do they wait for the congestion window: with their packets they fit into window.
+// appendCopies appends a copy of each of the newest snapshot's datagrams that should be
+// sent twice. Copies take no bytes from rows: together they fit into spare, the bytes that
+// would expire unused. They do not wait for the congestion window: with their packet
+// headers they fit into window.
 func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte {
 	r, made := &d.repeats, len(datagrams)
 	for i, b := range datagrams[:made] {
@@ -146,7 +150,8 @@ func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte 
 	return datagrams
 }
 
-// unackedBytes returns what datagrams may have in flight to the client, with packet headers.
+// unackedBytes returns the size of the datagrams that may be in flight, with packet
+// headers.
 func (d *delivery) unackedBytes() (n int) {
 	for pending := d.sent.pending; pending != 0; pending &= pending - 1 {
 		n += int(d.sent.datagramAt(uint32(bits.TrailingZeros64(pending))).bytes)
@@ -154,10 +159,10 @@ func (d *delivery) unackedBytes() (n int) {
 	return n
 }
 
-// ackDelays holds how many ticks passed until the newest datagrams were acknowledged.
+// ackDelays holds the acknowledgement delays of the newest datagrams, in ticks.
 type ackDelays struct {
 	ticks [16]uint8
-	count uint8 // of ticks, at most all
+	count uint8 // used entries of ticks
 	next  uint8 // index of the oldest
 }
 
@@ -167,11 +172,11 @@ func (d *ackDelays) addDelay(ticks uint32) {
 	d.count = min(d.count+1, uint8(len(d.ticks)))
 }
 
-// lossySeconds is how long after the loss of a datagram the next one is expected.
+// lossySeconds is how long a link counts as lossy after the loss of a datagram.
 const lossySeconds = 4
 
-// usualTicks returns the ticks within which most datagrams were acknowledged, or half of them on a lossy
-// link, and whether that is known. Where delays vary, a link without loss has no datagrams more.
+// usualTicks returns the delay within which 7/8 of the datagrams were acknowledged (half of
+// them on a lossy link), and whether enough datagrams were measured.
 func (d *ackDelays) usualTicks(lossy bool) (ticks uint32, known bool) {
 	if int(d.count) < len(d.ticks) {
 		return 0, false

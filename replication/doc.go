@@ -1,19 +1,18 @@
-// Package replication decides what each viewer is sent of the world, and
-// remembers what each viewer knows of it.
+// Package replication decides what each viewer receives of the world, and remembers what
+// its client knows.
 //
-// Config, Filter, Tables and Stats are promised: servers are configured and measured with them.
-// All other names serve package session, and may change in any release.
+// Config, Filter, Tables and Stats are stable API. All other names serve package session,
+// and may change in any release.
 //
-// A frame is the quantised state of the world at one tick, made once for all
-// viewers. A viewer is one session's view of the world. Its interest set holds
-// the entities that its client should know, those in its area of interest. A
-// snapshot is the part of one frame that a viewer receives. It leaves in up to four State
-// datagrams, each of which the protocol calls a snapshot: each has a number and is acknowledged
-// by itself. A baseline is an acknowledged
-// state of a row against which a later state is coded. Structure is the
-// reliable, ordered and numbered sequence of Enter, Leave and Destroy records and events.
-// A row is dormant when its newest state is acknowledged. A slot's tenant is the
-// entity in it, and a word is 64 neighbouring slots and their bits.
+// A frame is the quantised state of the world at one tick, made once for all viewers. A
+// viewer is one session's view of the world. Its interest set holds the entities in its
+// area of interest. A snapshot is the part of one frame that a viewer receives, in up to
+// four State datagrams. The protocol calls each datagram a snapshot: each has its own
+// number and acknowledgement. A baseline is an acknowledged state of a row against which a
+// later state is coded. Structure is the reliable, ordered and numbered sequence of Enter,
+// Leave and Destroy records and events. A row is dormant when its newest state is
+// acknowledged. A slot's tenant is the entity in the slot. A word is 64 neighbouring slots,
+// one bit each.
 //
 //	world.Step ──► AfterStep: deaths ──► grid, changes
 //	world (changed slots) ──► Capture ──► frame (one, shared, read-only)
@@ -22,11 +21,14 @@
 //	      └─► rows not dormant ──► priority ──► budget ──────► datagrams
 //	input datagram ──► Acknowledge ──► baselines, losses
 //
-// A viewer is composed of parts that own their fields: interest (what the client is to have in
-// view), members (what it has, with a row each), knowledge (what else it was sent), outbox (records,
-// events, the budget), datagrams, delivery (datagrams in flight) and simulation. The methods of
-// Viewer coordinate them and write none of their fields; a part may read another that is its argument,
-// and changes it by methods. A workspace is one goroutine's scratch memory, also an argument.
+// A viewer is composed of parts that own their fields. Part interest decides which entities
+// should be in view, and part members holds the entities in view, with a row each. Part
+// knowledge holds the other handles that the client was sent. Part outbox holds records,
+// events and the budget. Parts datagrams and delivery make datagrams and track them. Part
+// simulation serves clients that compute bodies. The methods of Viewer coordinate the parts
+// and write none of their fields. A part receives other parts as arguments: it may read
+// their fields, and changes them by calling their methods. A workspace is one goroutine's
+// scratch memory, also passed as an argument.
 //
 // Invariants, cited in code and tests:
 //

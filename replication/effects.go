@@ -14,17 +14,17 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// effectLog holds what clients that simulate may need to know of the world's effects: the effects
-// that act, and the changes and ends of the last maxBack+1 ticks. Ticks are the protocol's.
+// effectLog holds the effects that simulating clients may need: the effects that act, and
+// the changes and ends of the last maxBack+1 ticks. Ticks are the protocol's.
 type effectLog struct {
 	live     []loggedEffect  // by slot of the world's effects
-	past     []loggedEffect  // ended, oldest first
+	past     []loggedEffect  // ended effects, oldest first
 	changes  []effectChange  // oldest first
 	programs []loggedProgram // by number, in the order in which they were seen
 	states   []world.EffectState
-	withheld []motion.Reach // effects withheld from clients, though the world does not hide them
+	withheld []motion.Reach // areas of effects that clients do not receive although the world does not hide them
 	stepper  *motion.Stepper
-	maxBack  uint32 // wire.MaxBack of the world's tick rate
+	maxBack  uint32 // wire.MaxBack for the world's tick rate
 	base     uint64
 }
 
@@ -38,36 +38,36 @@ type loggedEffect struct {
 	born     uint32
 	first    uint32 // first tick in which it acts
 	last     uint32 // last tick; 0: no limit
-	end      uint32 // first tick without it; 0: it acts
+	end      uint32 // first tick after its end; 0: it acts
 	seen     uint32 // tick of the newest change, as observed
 	effectForm
 	reach motion.Reach
 }
 
-// effectForm is the part of an effect that calls change.
+// effectForm is the part of an effect that the game can change.
 type effectForm struct {
-	since  uint32 // first tick with it
+	since  uint32 // first tick with this form
 	path   motion.Path
 	params wire.Floats
 }
 
-// effectChange is a change of an effect by a call.
+// effectChange is a change of an effect by the game.
 type effectChange struct {
 	id            bulk.Handle
 	seen          uint32 // tick after which it was observed
 	before, after effectForm
-	path, params  bool // what differs
+	path, params  bool // whether the path or the parameters changed
 }
 
-// loggedProgram is a program that some effect had.
+// loggedProgram is a program that an effect used.
 type loggedProgram struct {
 	*field.Program
 	code []byte // portable form
 }
 
 const (
-	// maxLoggedPrograms bounds the programs of a run that clients receive: they have as
-	// many numbers, which the server never gives to another program.
+	// maxLoggedPrograms bounds the programs that clients receive in one run: program
+	// numbers are limited and never reused.
 	maxLoggedPrograms = wire.MaxPrograms - 1
 	unsentProgram     = math.MaxUint16
 )
@@ -76,7 +76,7 @@ func (l *effectLog) forgetEffects() {
 	*l = effectLog{stepper: l.stepper, maxBack: l.maxBack, programs: l.programs}
 }
 
-// observeEffects compares the world's effects after a step with what it knows.
+// observeEffects updates the log from the world's effects after a step.
 func (l *effectLog) observeEffects(w *world.World, tick uint32, base uint64) {
 	l.base = base
 	l.forgetOld(tick)
@@ -103,9 +103,8 @@ func (l *effectLog) observeEffects(w *world.World, tick uint32, base uint64) {
 	}
 }
 
-// forgetOld drops ends and changes that are older than any client needs. Old changes stay until
-// they are half of the list, so that each tick does not move a list that may have several changes
-// of each tick in a second.
+// forgetOld drops ends and changes that are older than any client needs. Old changes stay
+// until they are half of the list, so that not every tick moves the list.
 func (l *effectLog) forgetOld(tick uint32) {
 	oldest := tick - min(tick, l.maxBack)
 	n := 0
@@ -125,7 +124,7 @@ func (l *effectLog) changesSince(tick uint32) []effectChange {
 	return l.changes[i:]
 }
 
-// endEffect notes that the effect on a slot has ended, unless it is id.
+// endEffect records that the logged effect in a slot has ended, unless it is id.
 func (l *effectLog) endEffect(w *world.World, slot uint32, id bulk.Handle) {
 	if int(slot) >= len(l.live) || l.live[slot].id == 0 || l.live[slot].id == id {
 		return
@@ -135,12 +134,12 @@ func (l *effectLog) endEffect(w *world.World, slot uint32, id bulk.Handle) {
 		e.end = uint32(w.Slots().EffectEnd(e.id) - l.base)
 		l.past = append(l.past, *e)
 	} else {
-		l.withheld = append(l.withheld, e.reach) // it may have acted in this tick
+		l.withheld = append(l.withheld, e.reach) // the effect may have acted in this tick
 	}
 	*e = loggedEffect{}
 }
 
-// updateEffect takes the state of a live effect.
+// updateEffect updates the log from the state of a live effect.
 func (l *effectLog) updateEffect(e *world.EffectState, tick uint32) {
 	slot := e.ID.Index()
 	if n := int(slot) + 1 - len(l.live); n > 0 {
@@ -156,7 +155,7 @@ func (l *effectLog) updateEffect(e *world.EffectState, tick uint32) {
 	} else if at.sendable && first >= tick {
 		l.changeEffect(at, e, first, tick)
 	}
-	if !at.sendable && at.reach.Center.Sub(e.Center).Len() > withheldMargin/2 { // it woke what it left
+	if !at.sendable && at.reach.Center.Sub(e.Center).Len() > withheldMargin/2 { // bodies that the effect left were woken
 		l.withheld = append(l.withheld, at.reach)
 	}
 	at.reach.Center = e.Center
@@ -165,7 +164,7 @@ func (l *effectLog) updateEffect(e *world.EffectState, tick uint32) {
 	}
 }
 
-// addEffect takes an effect that was not observed before.
+// addEffect logs an effect that was not observed before.
 func (l *effectLog) addEffect(at *loggedEffect, e *world.EffectState, tick uint32) {
 	*at = loggedEffect{
 		id: e.ID, program: l.programNumber(e.Program), mode: uint8(e.Mode), layers: uint32(e.Layers),
@@ -178,7 +177,7 @@ func (l *effectLog) addEffect(at *loggedEffect, e *world.EffectState, tick uint3
 		return
 	}
 	at.born, at.first, at.since = uint32(e.Born-l.base), uint32(e.First-l.base), uint32(max(e.First, e.Changed)-l.base)
-	if e.Changed == 0 || e.First < l.base { // of a restored world
+	if e.Changed == 0 || e.First < l.base { // the world was restored
 		at.since = at.first
 	}
 	if e.Last != 0 {
@@ -186,7 +185,7 @@ func (l *effectLog) addEffect(at *loggedEffect, e *world.EffectState, tick uint3
 	}
 }
 
-// changeEffect notes a change that applies from the tick first on.
+// changeEffect records a change that applies from tick first on.
 func (l *effectLog) changeEffect(at *loggedEffect, e *world.EffectState, first, tick uint32) {
 	c := effectChange{id: at.id, seen: tick, before: at.effectForm}
 	c.path = e.Path != at.path
@@ -234,7 +233,8 @@ func (l *effectLog) programNumber(p *field.Program) uint16 {
 	return uint16(len(l.programs) - 1)
 }
 
-// appendParams appends parameters as the wire has them: four numbers of a vector, or one.
+// appendParams appends parameters in wire form: four numbers for a vector, one for a
+// scalar.
 func appendParams(b wire.Floats, p *field.Program, params []field.Vec4) wire.Floats {
 	for i, declared := range p.Params() {
 		n := 4
@@ -256,11 +256,11 @@ func wirePath(p *motion.Path) wire.Path {
 	}
 }
 
-// endedEarly reports whether a past effect ended before its time.
+// endedEarly reports whether a past effect ended before its last tick.
 func (e *loggedEffect) endedEarly() bool { return e.last == 0 || e.end != e.last+1 }
 
-// reachesCircle reports whether e reached the circle of a radius around a centre in the ticks
-// (from, to], on the paths that it had in them.
+// reachesCircle reports whether e reached a circle in the ticks (from, to], on the paths
+// that it had in those ticks.
 func (l *effectLog) reachesCircle(e *loggedEffect, center motion.Vec3, radius float32, from, to uint32) bool {
 	if !e.reach.Boxed {
 		return true
@@ -285,7 +285,8 @@ func (l *effectLog) reachesCircle(e *loggedEffect, center motion.Vec3, radius fl
 	return e.pathReachesCircle(l.stepper, &e.path, center, radius, from, to)
 }
 
-// pathReachesCircle reports whether e reached the circle on a path in the ticks (from, to].
+// pathReachesCircle reports whether e, on path p, reached the circle in the ticks (from,
+// to].
 func (e *loggedEffect) pathReachesCircle(s *motion.Stepper, p *motion.Path, center motion.Vec3, radius float32, from, to uint32) bool {
 	a, b := p.At(s, uint64(max(from, e.born)-e.born)), p.At(s, uint64(max(to, e.born)-e.born))
 	if p.Form == motion.Orbit && uint64(to-from)*uint64(uint32(max(int32(p.Rate), -int32(p.Rate)))) >= wideTurn {
@@ -297,15 +298,17 @@ func (e *loggedEffect) pathReachesCircle(s *motion.Stepper, p *motion.Path, cent
 	return float32(x*x)+float32(z*z) <= float32(radius*radius)
 }
 
-// wideTurn is the turn of an orbit, in turns / 2^32, from which on the chord does not stand for the
-// arc: a sixteenth, where sendMargin covers what an arc of 400 m bulges.
+// wideTurn is the turn from which on pathReachesCircle does not replace an orbit's arc by
+// its chord: a sixteenth of a turn, in turns / 2^32. Below it, sendMargin covers the
+// distance between chord and arc of an orbit of up to 400 m.
 const wideTurn = 1 << 28
 
-// distanceOutside returns how far x is outside of an interval.
+// distanceOutside returns how far x is outside [low, high].
 func distanceOutside(x, low, high float32) float32 { return max(low-x, x-high, 0) }
 
-// disturbByWithheld disturbs the bodies that a withheld effect may have moved or woken in the last
-// tick (P3): one that follows an entity, or whose program has no number.
+// disturbByWithheld disturbs the bodies that a withheld effect may have moved or woken in
+// the last tick (P3). An effect is withheld if it follows an entity or its program has no
+// number.
 func (r *Replicator) disturbByWithheld(tick uint32) {
 	c := r.clean
 	for i := range c.effects.withheld {
@@ -329,11 +332,11 @@ func (r *Replicator) disturbByWithheld(tick uint32) {
 	}
 }
 
-// withheldMargin covers the way of an effect and what ground and bounds change of a body's
-// way in one tick, in metres.
+// withheldMargin covers an effect's motion, and the deflection of a body by ground and
+// bounds, in one tick, in metres.
 const withheldMargin = 2
 
-// nearBox reports whether a body at a point, or on its way there, may have been reached.
+// nearBox reports whether e may have reached a body at a point, or on its way there.
 func nearBox(e *motion.Reach, at, way motion.Vec3) bool {
 	if !e.Boxed {
 		return true

@@ -19,18 +19,17 @@ type encoder struct {
 	order   []rowcodec.Chunk
 	buffer  []byte      // packed rows
 	parts   *exactParts // nil for viewers that do not simulate
-	cache   *rowCache   // of the parts
+	cache   *rowCache   // cache of the parts' bits
 	exact   []wire.Exact
-	isExact bool // a row is exact
-	bits    int  // size of the rows with their headers
+	isExact bool // at least one row is exact
+	bits    int  // size of the rows with their headers, in bits
 }
 
-// beginViewer prepares for a viewer that simulates, with the exact parts of rows and the cache of
-// their bits, or for another one: both are nil.
+// beginViewer prepares for a viewer. parts and cache are nil unless the viewer simulates.
 func (e *encoder) beginViewer(parts *exactParts, cache *rowCache) { e.parts, e.cache = parts, cache }
 
-// exactBits returns the bits that a row takes besides for a viewer that simulates, in a
-// datagram with exact rows.
+// exactBits returns the size of a row's exact part in bits; 0 for a viewer that does not
+// simulate.
 func (e *encoder) exactBits(k codingKey) int {
 	if e.parts == nil {
 		return 0
@@ -39,8 +38,8 @@ func (e *encoder) exactBits(k codingKey) int {
 	return wire.Exact{Form: p.form}.Bits() + p.chunk.Bits()
 }
 
-// writeHeaders begins to pack rows, which ascend by slot: it writes their headers, and returns
-// the size of everything in bits.
+// writeHeaders begins to pack rows: it writes their headers and returns the size of headers
+// and rows in bits. keys ascend by slot.
 func (e *encoder) writeHeaders(keys []codingKey, chunks []rowcodec.Chunk) (bits int) {
 	w := &e.writer
 	w.Reset(e.buffer[:0])
@@ -66,8 +65,8 @@ func (e *encoder) writeHeaders(keys []codingKey, chunks []rowcodec.Chunk) (bits 
 	return e.bits
 }
 
-// measureExact collects the forms of rows for a viewer that simulates, and returns the size of
-// their exact parts in bits.
+// measureExact collects the forms of rows for a viewer that simulates, and returns the size
+// of the exact parts in bits.
 func (e *encoder) measureExact(keys []codingKey) (bits int) {
 	for _, k := range keys {
 		p := e.parts.partOf(k.slot(), e.cache)
@@ -78,8 +77,8 @@ func (e *encoder) measureExact(keys []codingKey) (bits int) {
 	return bits
 }
 
-// packRows packs the rows whose headers are written, in the form that follows a datagram's header.
-// The bytes are valid until the next writeHeaders.
+// packRows packs the rows whose headers writeHeaders wrote, as the content of a datagram
+// after its header. The bytes are valid until the next writeHeaders.
 func (e *encoder) packRows(f *frame, keys []codingKey, chunks []rowcodec.Chunk, from *rowcodec.Chunks) (p packed) {
 	if len(keys) == 0 {
 		return p
@@ -106,8 +105,7 @@ func (e *encoder) packRows(f *frame, keys []codingKey, chunks []rowcodec.Chunk, 
 	return p
 }
 
-// transmitOrder returns the chunks in the order in which they are sent: anchored rows
-// follow the others.
+// transmitOrder returns the chunks in transmission order: anchored rows follow the others.
 func (e *encoder) transmitOrder(keys []codingKey, chunks []rowcodec.Chunk, anchored uint32) []rowcodec.Chunk {
 	if anchored == 0 && e.parts == nil {
 		return chunks
@@ -144,11 +142,10 @@ type packed struct {
 	bytes []byte
 	fold  uint16 // checksum of the handles
 	rows  uint32
-	exact bool // some are
-	// complete: the snapshot has all required rows with this datagram
+	exact bool // at least one row is exact
+	// complete: this datagram completes the snapshot's required rows
 	complete bool
-	// rows without a baseline, anchored rows, and rows whose bits were made for another
-	// viewer
+	// rows without a baseline, anchored rows, and rows copied from another viewer's bits
 	full, anchored, copied uint32
-	shares                 rowschema.Shares // of all rows
+	shares                 rowschema.Shares // sums over all rows
 }

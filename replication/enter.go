@@ -8,22 +8,22 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// enterRequest is an entity to be entered: a newcomer, or a member whose row starts
+// enterRequest is an entity that needs an Enter: a newcomer, or a member whose row starts
 // over.
 type enterRequest struct {
 	handle bulk.Handle
-	since  uint32 // tick of the first request; of a member, tick of its last Enter
-	row    uint32 // row index; noRow: a newcomer that has none yet
+	since  uint32 // tick of a newcomer's first request, or of a member's last Enter
+	row    uint32 // row index; noRow: a newcomer without a row yet
 }
 
-// minEnterBytes is a lower bound for the size of an Enter record. It bounds how many
-// the budget allows, so that no more of a waiting crowd is sorted.
+// minEnterBytes is a lower bound for the size of an Enter record. It bounds how many enters
+// the budget allows, and so how many of a waiting crowd are sorted.
 const minEnterBytes = 6
 
 // writeEnters writes Enter records, most urgent first, within the budget and while the
-// client keeps up. While rows wait to be sent, enters may take half of the budget: a
-// joining crowd must not starve moving entities. The first newcomers requests are
-// newcomers, the rest are members.
+// client keeps up. If rows wait, enters may take half of the budget: a joining crowd must
+// not starve moving entities. The first newcomers requests are newcomers, the rest
+// members.
 func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
 	if len(w.requests) == 0 {
 		v.interest.queueNewcomers(nil)
@@ -46,10 +46,10 @@ func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
 	v.interest.queueNewcomers(w.requests[:newcomers])
 }
 
-// enterKeys returns a sort key for each request, in the place of keys: its urgency, then its
-// index. Urgency is the priority of a row that had waited as long. It grows with waiting and starts
-// over with each Enter, so that neither a member whose components keep changing nor a
-// stream of newcomers nearby keeps the others out for ever.
+// enterKeys returns a sort key for each request, in the memory of keys: its urgency, then
+// its index. Urgency is the priority of a row that waited as long. It grows with waiting
+// and starts over with each Enter, so that no request starves, neither behind a member
+// whose components keep changing nor behind a stream of newcomers nearby.
 func (in *interest) enterKeys(r *Replicator, requests []enterRequest, keys []uint64) []uint64 {
 	keys = keys[:0]
 	for i := range requests {
@@ -60,14 +60,14 @@ func (in *interest) enterKeys(r *Replicator, requests []enterRequest, keys []uin
 	return keys
 }
 
-// descendingKey returns a key that sorts by weight, the greatest first, then by number.
+// descendingKey returns a key that sorts by descending weight, then by ascending number.
 // The bits of positive floats are ordered like their values.
 func descendingKey(weight float32, number uint32) uint64 {
 	return uint64(^math.Float32bits(weight))<<32 | uint64(number)
 }
 
-// lowestKeys returns the n lowest keys in order, or all of them. It keeps them in a
-// max-heap, so that most keys of a crowd cost one comparison each.
+// lowestKeys returns the n lowest keys in order, or all if there are fewer. It keeps them
+// in a max-heap, so that most keys of a crowd cost one comparison each.
 func lowestKeys(keys []uint64, n int) []uint64 {
 	if n < len(keys) {
 		heap := keys[:n]
@@ -136,13 +136,12 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	return n
 }
 
-// isEntering reports whether the newcomer in a slot was entered and is not a member
-// yet.
+// isEntering reports whether the newcomer in a slot has its Enter, but is not a member yet.
 func (w *workspace) isEntering(slot uint32) bool {
 	return slices.ContainsFunc(w.newcomers, func(c newcomer) bool { return c.slot == slot })
 }
 
-// admitNewcomers makes the newcomers members whose Enter was written.
+// admitNewcomers makes the newcomers with a written Enter members.
 func (v *Viewer) admitNewcomers(w *workspace, requests []enterRequest) {
 	w.newcomers = w.newcomers[:0]
 	for i := range requests {

@@ -9,18 +9,18 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Event is an event as it is sent, for any number of viewers.
+// Event is an encoded event, for any number of viewers.
 type Event struct {
 	number     uint32
 	unreliable bool
 	tick       uint32
 	body       []byte
-	handles    []bulk.Handle // those in body that are not null
+	handles    []bulk.Handle // non-null handles in body
 }
 
 // NewEvent encodes event, a struct of a type that the schema declares as an event or a
-// pointer to one, at the present tick. Handles that were never issued become null. An
-// error is the game's fault: the schema has no such event.
+// pointer to one, at the present tick. Handles that were never issued become null. An error
+// is the game's fault: the schema has no event of that type.
 func (r *Replicator) NewEvent(event any) (*Event, error) {
 	t := reflect.TypeOf(event)
 	if t != nil && t.Kind() == reflect.Pointer {
@@ -54,10 +54,10 @@ func (e *Event) datagramBytes(tick uint32) int {
 func (e *Event) recordBytes() int { return 5 + len(e.body) }
 
 // Send sends e to the client. A reliable event becomes the next structure record: it
-// precedes the Enters and Destroys of the next frame. Send returns false if it was not
-// accepted, because 64 KiB of structure await acknowledgement, or the events are
-// too many for its budget (R11). An unreliable event waits for room in a datagram, and is
-// dropped for newer ones or when it is late.
+// precedes the Enters and Destroys of the next frame. Send returns false if it refuses the
+// event, because 64 KiB of structure await acknowledgement or the budget for events is
+// exhausted (R11). An unreliable event waits for room in a datagram, and is dropped if
+// newer events displace it or it is late.
 func (v *Viewer) Send(e *Event) bool { return v.sendEvent(v.replicator.ownWorkspace(), e) }
 
 func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
@@ -78,8 +78,8 @@ func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
 	return true
 }
 
-// SendSeen is Send if the client has h in view. An entity that is in no frame yet may come
-// into view with the next snapshot: e then follows its Enter.
+// SendSeen sends e if the client has h in view. If h is in no frame yet, e waits for the
+// next snapshot, and follows the Enter of h if that snapshot has it.
 func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
 	switch {
 	case h.Valid() && v.members.handleIn(h.Index()) == h:
@@ -94,7 +94,7 @@ func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
 	}
 }
 
-// sendNewborn sends the events of entities that entered with this snapshot.
+// sendNewborn sends the waiting events of entities that this snapshot entered.
 func (v *Viewer) sendNewborn(w *workspace) {
 	if len(v.outbox.newborn) == 0 {
 		return
@@ -107,8 +107,8 @@ func (v *Viewer) sendNewborn(w *workspace) {
 	v.outbox.clearNewborn()
 }
 
-// takeEvents removes the newest waiting events that fit into a datagram beside rows of some
-// bytes, and returns them in their order of sending.
+// takeEvents removes the newest waiting events that fit into a datagram with this many
+// bytes of rows, and returns them encoded, oldest first.
 func (v *Viewer) takeEvents(w *workspace, rows int, carries contents) []byte {
 	q := &v.outbox.events
 	if len(q.events) == 0 {

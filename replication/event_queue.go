@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// newbornEvent is an event for the viewers that see an entity, which is in no frame yet.
+// newbornEvent is an event for a viewer that may see entity, which is in no frame yet.
 type newbornEvent struct {
 	entity bulk.Handle
 	event  *Event
@@ -16,13 +16,13 @@ type newbornEvent struct {
 // eventQueue holds the unreliable events that wait for a datagram, oldest first.
 type eventQueue struct {
 	events  []*Event
-	share   int           // bytes that rows must leave to events
-	handles []bulk.Handle // scratch: in the events of the datagram being made
-	bytes   []byte        // scratch: these events
+	share   int           // bytes that rows must leave for events
+	handles []bulk.Handle // scratch: handles in the events of the datagram being made
+	bytes   []byte        // scratch: the encoded events of that datagram
 }
 
-// addEvent adds e, in place of the oldest event if the queue is full, and returns how many it
-// dropped.
+// addEvent adds e, and drops the oldest event if the queue is full. It returns the number
+// of dropped events.
 func (q *eventQueue) addEvent(e *Event) (dropped int) {
 	if len(q.events) == maxQueuedEvents {
 		q.dropOldest(1)
@@ -53,8 +53,8 @@ func (q *eventQueue) dropLate(tick, maxAge uint32) int {
 	return before - len(q.events)
 }
 
-// fitInto returns the bytes of the newest events that fit into room, and calls take for each of
-// them, newest first.
+// fitInto calls take for the newest events that fit into room bytes, newest first, and
+// returns their size.
 func (q *eventQueue) fitInto(tick uint32, room int, take func(i int)) (bytes int) {
 	for i := len(q.events) - 1; i >= 0 && bytes < room; i-- {
 		if n := q.events[i].datagramBytes(tick); bytes+n <= room {
@@ -65,8 +65,8 @@ func (q *eventQueue) fitInto(tick uint32, room int, take func(i int)) (bytes int
 	return bytes
 }
 
-// beginSnapshot prepares the queue for a snapshot whose datagrams may take datagramBytes, and
-// returns how many late events it dropped.
+// beginSnapshot prepares the queue for a snapshot with datagrams of up to datagramBytes,
+// and returns how many late events it dropped.
 func (q *eventQueue) beginSnapshot(tick, maxAge uint32, datagramBytes int) (dropped int) {
 	if len(q.events) == 0 {
 		q.share = 0
@@ -77,7 +77,7 @@ func (q *eventQueue) beginSnapshot(tick, maxAge uint32, datagramBytes int) (drop
 	return dropped
 }
 
-// reservedBytes returns the bytes of a datagram of a tick that rows leave to events.
+// reservedBytes returns how many bytes of a datagram rows must leave for events.
 func (q *eventQueue) reservedBytes(tick uint32) int {
 	if n := q.fitInto(tick, q.share-eventsHeaderBytes, func(int) {}); n > 0 {
 		return eventsHeaderBytes + n
@@ -85,8 +85,9 @@ func (q *eventQueue) reservedBytes(tick uint32) int {
 	return 0
 }
 
-// takeFitting removes the newest events that fit into room bytes of a datagram, and returns how many
-// they are, the handles in them, and their bytes in their order of sending, valid until the next call.
+// takeFitting removes the newest events that fit into room bytes of a datagram. It returns
+// their number, their handles and their encoding, oldest first; both slices are valid until
+// the next call.
 func (q *eventQueue) takeFitting(tick uint32, room int) (taken int, handles []bulk.Handle, encoded []byte) {
 	var chosen [(maxQueuedEvents + 63) / 64]uint64
 	n := q.fitInto(tick, room-eventsHeaderBytes, func(i int) { chosen[i>>6] |= 1 << (i & 63) })

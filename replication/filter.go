@@ -6,16 +6,15 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Filter is a game's rule about what one viewer may see, as sets of slots: the Presence
-// of a component, or the View of a bulk.Bitset that the game keeps and viewers may share,
-// for example of what a team sees. Sets are combined 64 slots at a time and read at every
-// snapshot; the game changes its own in between, and must clear a slot when the entity
-// dies, since the slot's next tenant is another entity. A component's Presence does so
-// itself.
+// Filter is a game's rule about what one viewer may see. Its sets of slots are the Presence
+// of a component, or the View of a bulk.Bitset that the game keeps, such as one for all
+// viewers of a team. Every snapshot reads the sets, 64 slots at a time. The game changes
+// its own sets between snapshots, and must clear a slot when its entity dies: the next
+// tenant is another entity. A component's Presence needs no clearing.
 //
-// A viewer sees an entity that is near or in Also, in all of Only, and in none of Not.
-// Its owned entities and its focus are always visible. An entity hidden by a rule
-// leaves with wire.HiddenByRule.
+// A viewer sees an entity that is near or in Also, in every set of Only, and in no set of
+// Not. The viewer's owned entities and its focus are always visible. An entity hidden by a
+// rule leaves with wire.HiddenByRule.
 type Filter struct {
 	Only []bulk.BitsetView
 	Not  []bulk.BitsetView
@@ -28,8 +27,8 @@ func (in *interest) setFilter(f Filter) {
 	in.fullQuery = true
 }
 
-// applyRules adds to the candidates what the viewer sees at any distance, and removes
-// what it must not see.
+// applyRules adds the candidates that are visible at any distance, and removes the
+// candidates that rules hide.
 func (in *interest) applyRules(r *Replicator, s *candidates) {
 	s.addSet(r.bodiless.View())
 	if r.config.Always.Valid() {
@@ -54,8 +53,8 @@ func (in *interest) hasRules(c *Config) bool {
 	return c.Private.Valid() || len(in.filter.Only) > 0 || len(in.filter.Not) > 0
 }
 
-// allowedByRules returns the slots of a word that the rules let the viewer see.
-// Ownership is not considered.
+// allowedByRules returns the slots of a word that no rule hides. It does not consider
+// ownership.
 func (in *interest) allowedByRules(c *Config, word uint32) uint64 {
 	mask := ^uint64(0)
 	if c.Private.Valid() {

@@ -8,54 +8,54 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// frame is the quantised state of the world at one tick. It keeps past states of every
-// row, since viewers acknowledge at different times. Memory: 120 bytes for each used
-// slot plus its history, and as much again for a row with owner-only fields.
+// frame is the quantised state of the world at one tick. It keeps past states of every row,
+// since viewers acknowledge at different times. Memory: 120 bytes and a history for each
+// used slot, and twice that for a row with owner-only fields.
 type frame struct {
 	tick          uint32
 	schema        *schema.Schema
 	rows          *rowschema.Layout
-	events        []*rowschema.Message // by number
+	events        []*rowschema.Message // by event number
 	codec         *rowcodec.Codec
 	bindings      []int
 	issued        func(bulk.Handle) bool // reports whether the world ever issued a handle
 	summaries     []slotSummary          // by slot
 	tenants       []tenant               // by slot
 	rings         ringPool
-	idleTicks     uint32 // after which a row forgets its past states
-	reclaimCursor int    // the slot that reclaimIdle examined last
+	idleTicks     uint32 // ticks without a change after which a row forgets its past states
+	reclaimCursor int    // slot that reclaimIdle examined last
 	scratch       rowschema.Row
 	body          schema.Body
 	coded         func(rowschema.Row, *rowcodec.Past) // Config.Coded
 	textFields    textFields
-	clean         *clean // the Replicator's; may be nil
+	clean         *clean // shared with the Replicator; may be nil
 	stale         staleRows
 }
 
-// slotSummary is the part of a tenant that every viewer reads. It is kept apart, so
-// that each row of each viewer costs 24 bytes of reads instead of four cache lines.
+// slotSummary is the part of a tenant that every viewer reads. It is stored apart, so that
+// a viewer reads 24 bytes per row instead of four cache lines.
 type slotSummary struct {
 	handle      bulk.Handle // 0: empty
 	version     uint32      // tick of the newest state
 	oldest      uint32      // tick of the oldest remembered state
 	maskSince   uint32      // tick since which the component set is unchanged
-	hasOwnerRow bool        // owners are sent another row: tenant.ownerRow
+	hasOwnerRow bool        // owners receive tenant.ownerRow instead
 }
 
-// tenant is the entity in one slot in the frame.
+// tenant is the entity in one slot of the frame.
 type tenant struct {
 	kind     world.KindID
 	mask     uint32
 	position world.Vec3
-	hasBody  bool // has a position
+	hasBody  bool // position is valid
 
 	history               // the row without its owner-only fields
-	ownerRow *ownerRow    // the row as owners receive it, if it differs
+	ownerRow *ownerRow    // the row with owner-only fields; nil: it has none
 	texts    *tenantTexts // nil without text fields
 }
 
-// ownerRow is a row with its owner-only fields. Versions and history are its own, so
-// that other viewers' baselines do not depend on how often those fields change (R7).
+// ownerRow is a row with its owner-only fields. It has its own versions and history, so
+// that the baselines of other viewers do not depend on changes of owner-only fields (R7).
 type ownerRow struct {
 	summary slotSummary // without handle and hasOwnerRow
 	history history
@@ -93,9 +93,9 @@ func (f *frame) currentRow(t *tenant, owned bool) rowschema.Row {
 	return rowschema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).newestRow()}
 }
 
-// historyOf returns the history that k is coded from, the owners' or the common one. A state
-// that k names is certain to be in that history only: the two drop states at different times even
-// where their values are equal.
+// historyOf returns the history that k is coded from: the owners' or the common one. Only
+// that history is certain to hold the states that k names: the two drop states at different
+// times, even if their values are equal.
 func (f *frame) historyOf(k codingKey) *history { return f.tenants[k.slot()].historyFor(k.owned()) }
 
 // tenantOf returns the tenant with handle h, or nil if h is not in this frame.
@@ -106,28 +106,26 @@ func (f *frame) tenantOf(h bulk.Handle) *tenant {
 	return nil
 }
 
-// keptCaptures is how many captures may lie between two snapshots of a viewer before it
-// must examine all its rows instead of the changed ones. At 60 ticks a second that
-// allows two snapshots a second, and at 1,000 ticks a second 32: a viewer that gets fewer
-// costs more. A set takes one bit a slot, and there are four sets for each kept capture.
+// keptCaptures bounds the captures between two snapshots of a viewer that examines changed
+// rows only. A viewer with rarer snapshots, fewer than 2 a second at 60 ticks a second or
+// 32 at 1,000, examines all its rows. Memory: four sets per kept capture, one bit per slot
+// each.
 const keptCaptures = 32
 
-// changeLog remembers which slots changed in each of the last captures: another state,
-// another set of components, another tenant or none. Viewers due in different ticks
-// each get the changes since their own last snapshot, and dormant rows are not
-// examined.
+// changeLog remembers which slots changed in each of the last captures. A viewer gets the
+// changes since its own last snapshot, and does not examine dormant rows.
 type changeLog struct {
 	captures uint64                    // number of captures made
 	sets     [keptCaptures]bulk.Bitset // by capture; the entry after the newest collects changes for the next
 	unions   [keptCaptures]bulk.Bitset // by captures back
-	unionAt  [keptCaptures]uint64      // the capture at which each union was computed
+	unionAt  [keptCaptures]uint64      // capture at which each union was computed
 	counts   [keptCaptures]int         // sizes of the unions
 }
 
-// openSet is the set that collects changes for the next capture.
+// openSet returns the set that collects changes for the next capture.
 func (c *changeLog) openSet() *bulk.Bitset { return &c.sets[c.captures%keptCaptures] }
 
-// closeSet ends the open set and returns it.
+// closeSet closes the open set and returns it.
 func (c *changeLog) closeSet() *bulk.Bitset {
 	closed := c.openSet()
 	c.captures++
@@ -135,7 +133,7 @@ func (c *changeLog) closeSet() *bulk.Bitset {
 	return closed
 }
 
-// changedSince returns the slots that changed after a capture. nil means that any may have
+// changedSince returns the slots that changed after a capture, or nil if any slot may have
 // changed.
 func (c *changeLog) changedSince(capture uint64) *bulk.Bitset {
 	back := c.captures - capture
@@ -154,8 +152,8 @@ func (c *changeLog) changedSince(capture uint64) *bulk.Bitset {
 	return union
 }
 
-// isSmall reports whether the set returned by since for a capture holds at most one in
-// share slots.
+// isSmall reports whether at most 1/share of all slots changed after a capture.
+// changedSince must have returned a set for it.
 func (c *changeLog) isSmall(capture uint64, share, slots int) bool {
 	return c.counts[c.captures-capture]*share <= slots
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// grid finds the bodies of a frame by position. The world's own grid changes with the
-// next step and has cells sized for contacts; this one belongs to the frame, and its
-// cells are a fraction of the enter radius. A cell stores its bodies with their
-// positions, so that a query reads memory in order, and the range of their heights. A
-// cell wholly inside or outside a radius needs no distance test of its bodies.
+// grid finds the bodies of a frame by position. The world's own grid changes with the next
+// step, and its cells are sized for contacts; the cells of this grid are a fraction of the
+// enter radius. A cell stores the positions of its bodies, so that a query reads memory in
+// order, and the range of their heights. If a cell is wholly inside or outside a radius,
+// its bodies need no distance test.
 type grid struct {
 	halfX, halfZ  float32
 	cellsPerMetre float32
@@ -20,15 +20,15 @@ type grid struct {
 	cells         []cell    // by z*columns + x
 	refs          []gridRef // by slot
 	staleHeights  []int32   // cells whose heights must be measured again
-	capture       uint64    // the capture being made or to come
+	capture       uint64    // number of the present or next capture
 }
 
 // cell is a vertical column of space. Its bodies are unordered.
 type cell struct {
 	bodies       []gridBody
 	low, high    float32 // heights of the lowest and of the highest body
-	changed      uint64  // the last capture for which a body here came, left, moved or changed
-	heightsStale bool    // low or high may be too far out
+	changed      uint64  // last capture in which a body of the cell entered, left, moved or changed
+	heightsStale bool    // low may be too low, or high too high
 }
 
 type gridBody struct {
@@ -41,8 +41,8 @@ func (b *gridBody) distance2(from world.Vec3) float32 {
 	return distance2(world.Vec3{X: b.x, Y: b.y, Z: b.z}, from)
 }
 
-// gridRef locates a slot's body. It repeats the position: looking up a slot then costs one
-// cache miss instead of three.
+// gridRef locates a slot's body. It repeats the position, so that a lookup costs one cache
+// miss instead of three.
 type gridRef struct {
 	cell  int32 // cell number plus one; 0: the slot has no body
 	index uint32
@@ -50,8 +50,8 @@ type gridRef struct {
 }
 
 const (
-	// cellsPerRadius: more cells are more to visit, fewer cells hold more bodies that
-	// need a distance test. See BENCHMARKS.md.
+	// cellsPerRadius balances the cells that a query visits against the bodies that need a
+	// distance test. See BENCHMARKS.md.
 	cellsPerRadius = 4
 	// maxCellsPerAxis bounds memory in a world with a small enter radius: 65,536 cells
 	// are 3 MiB.
@@ -66,8 +66,8 @@ func newGrid(half world.Vec3, enterRadius float32) grid {
 	return g
 }
 
-// cellIndex returns the cell of a coordinate along one axis. Coordinates outside belong
-// to the outermost cells, and NaN to the lowest.
+// cellIndex returns the cell of a coordinate along one axis. Coordinates outside the world
+// belong to the outermost cells, and NaN to the lowest.
 func cellIndex(x, half, perMetre float32, n int32) int32 {
 	f := float32(x+half) * perMetre
 	switch {
@@ -112,8 +112,8 @@ func (g *grid) putBody(slot uint32, at world.Vec3) {
 	c.bodies = append(c.bodies, gridBody{slot, at.X, at.Y, at.Z})
 }
 
-// prefetchBody reads the memory that putting the body of a slot changes if it stays in its cell.
-// Calling it for many slots first makes their cache misses overlap.
+// prefetchBody reads the memory that putBody changes if the body stays in its cell. Calling
+// it for many slots in a row overlaps their cache misses.
 func (g *grid) prefetchBody(slot uint32) uint32 {
 	if int(slot) >= len(g.refs) || g.refs[slot].cell == 0 {
 		return 0
@@ -122,7 +122,7 @@ func (g *grid) prefetchBody(slot uint32) uint32 {
 	return g.cells[s.cell-1].bodies[s.index].slot
 }
 
-// positionOf returns the position of a slot's body, or false if it has none.
+// positionOf returns the position of a slot's body; ok is false if the slot has none.
 func (g *grid) positionOf(slot uint32) (at world.Vec3, ok bool) {
 	if int(slot) >= len(g.refs) {
 		return at, false
@@ -158,7 +158,7 @@ func (g *grid) markHeightsStale(number int32) {
 	}
 }
 
-// endCapture ends a capture: what changes from now on belongs to the next.
+// endCapture ends a capture: later changes belong to the next.
 func (g *grid) endCapture() {
 	g.updateHeights()
 	g.capture++
@@ -180,8 +180,8 @@ func (g *grid) updateHeights() {
 	g.staleHeights = g.staleHeights[:0]
 }
 
-// slackDivisor makes the slack a part of a cell's size. It exceeds the rounding error
-// that may put a body outside of its cell: cells are at least 1/256 of the world.
+// slackDivisor sets the slack to 1/1024 of a cell's size. That exceeds the rounding error
+// that may put a body outside its cell: cells are at least 1/256 of the world.
 const slackDivisor = 1024
 
 // axisDistances returns the squares of the smallest and of the largest distance along
@@ -202,7 +202,7 @@ func (g *grid) axisDistances(i, n int32, half, from float32) (near, far float32)
 }
 
 // distance2 returns the squared distance of two points. Products are rounded before they
-// are added, so that the result is the same on every machine.
+// are added: the result is the same on every machine.
 func distance2(a, b world.Vec3) float32 {
 	x, y, z := a.X-b.X, a.Y-b.Y, a.Z-b.Z
 	return float32(x*x) + float32(y*y) + float32(z*z)

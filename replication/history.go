@@ -3,38 +3,38 @@ package replication
 import "slices"
 
 const (
-	// historyDepth is how many states of a row can serve as baselines. A row that
-	// changes in each of 60 ticks a second is remembered for 1.3 s: longer than any
-	// playable round trip, and as long as a row may wait when the server has time for
-	// only four snapshots a second. A row whose baseline is forgotten is sent in full. The depth
-	// counts states, because it bounds memory: a row that changes in each of 1,000 ticks a second is
-	// remembered for 80 ms, and clients farther away get it in full.
+	// historyDepth is the number of states of a row that can serve as baselines. It bounds
+	// memory. At 60 ticks a second, a row that changes in every tick is remembered for 1.3
+	// s: longer than any playable round trip, and as long as a row may wait if the server
+	// has time for four snapshots a second only. At 1,000 ticks a second that is 80 ms. A
+	// row whose baseline is forgotten is sent in full.
 	historyDepth = 80
-	// idleSeconds is how long a row keeps its past states after its newest change, and
-	// minIdleTicks at least. Every viewer that still acknowledges has done so by then.
+	// idleSeconds is the time for which a row keeps its past states after its newest
+	// change, but at least minIdleTicks. By then, every viewer that still acknowledges has
+	// acknowledged the change.
 	idleSeconds  = 10
 	minIdleTicks = 600
-	// reclaimSlots is how many slots each frame examines for idle rows.
+	// reclaimSlots is the number of slots that each frame examines for idle rows.
 	reclaimSlots = 256
-	// maxSpareRings bounds the memory kept for rows that will change again: 6.5 MB for
-	// rows of 9 values. The garbage collector frees the rest.
+	// maxSpareRings bounds the rings kept for reuse: 6.5 MB for rows of 9 values. The
+	// garbage collector frees the others.
 	maxSpareRings = 2048
 )
 
-// history holds the last states of a row. Memory: one state for an idle row,
-// historyDepth states more for a row that changed in the last ten seconds.
+// history holds the last states of a row. Memory: one state, and historyDepth states more
+// if the row changed in the last ten seconds.
 type history struct {
 	valid         bool
-	newest, count uint8    // position of the newest state in the ring, and number of states there
-	tick          uint32   // of the newest state
-	only          []uint32 // the newest state of a row without a ring
-	ring          []uint32 // historyDepth states; nil: there is only one
+	newest, count uint8    // position of the newest state in the ring, number of states in the ring
+	tick          uint32   // tick of the newest state
+	only          []uint32 // newest state of a row without a ring
+	ring          []uint32 // historyDepth states; nil: the row has only one
 }
 
-// A ring is a ring of states. A state is its tick followed by its values: coding rows is
-// bound by memory latency, so the newest state lies beside those that it is coded from.
+// A state in a ring is its tick followed by its values. Coding rows is bound by memory
+// latency, so a row's states lie next to each other.
 
-// stateAt returns the state of the ring that is age states before the newest.
+// stateAt returns the state that is age states older than the newest in the ring.
 func (h *history) stateAt(age int) []uint32 {
 	size := len(h.only) + 1
 	at := int(h.newest) - age
@@ -65,8 +65,8 @@ func (h *history) pushRow(row []uint32, tick uint32) {
 	copy(state[1:], row)
 }
 
-// prefetchStates reads the memory that the next pushState compares and writes, and the state that is
-// then the oldest. Calling it for many rows first makes their cache misses overlap.
+// prefetchStates reads the memory that the next pushState reads and writes. Calling it for
+// many rows in a row overlaps their cache misses.
 func (h *history) prefetchStates() uint32 {
 	if h.ring == nil {
 		return 0
@@ -82,12 +82,12 @@ func (h *history) oldestTick() uint32 {
 	return h.stateAt(int(h.count) - 1)[0]
 }
 
-// rowAt returns the values that h had at a tick. The tick must not precede oldest.
+// rowAt returns the values that h had at a tick. The tick must not precede oldestTick.
 func (h *history) rowAt(tick uint32) []uint32 {
 	if h.tick <= tick {
 		return h.newestRow()
 	}
-	// A moving row changes in every tick, so its state is found without a search.
+	// A moving row changes in every tick: no search is needed.
 	if age := h.tick - tick; age < uint32(h.count) {
 		if state := h.stateAt(int(age)); state[0] == tick {
 			return state[1:]
@@ -167,7 +167,7 @@ func (s *ringPool) takeRing(values int) []uint32 {
 	return make([]uint32, historyDepth*(values+1))
 }
 
-// returnRing takes the ring of h, which keeps its newest state.
+// returnRing takes the ring from h, which keeps its newest state only.
 func (s *ringPool) returnRing(h *history) {
 	if h.ring == nil {
 		return

@@ -8,44 +8,46 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// interest decides what a client is to have in view: what is near the entity that it views the
-// world from, what it owns, and what the game's rules add and hide.
+// interest decides which entities a client has in view: entities near its view entity,
+// entities that it owns, and entities that the game's rules add, without those that the
+// rules hide.
 type interest struct {
-	focus       bulk.Handle // owned as well; the client predicts it
-	viewpoint   bulk.Handle // the entity that the world is viewed from; 0: the focus
-	center      world.Vec3  // its newest position
+	focus       bulk.Handle // entity that the client predicts; owned too
+	viewpoint   bulk.Handle // entity from which the client views the world; 0: the focus
+	center      world.Vec3  // newest position of the view entity
 	owned       ownedSet
 	filter      Filter
-	fullQuery   bool // the next query is the first, or focus, viewpoint, owned or filter changed
+	fullQuery   bool // the next query must examine all entities: it is the first, or focus, viewpoint, owned or filter changed
 	boundary    boundary
 	queue       []queuedEnter // newcomers that the budget has not admitted, ascending by slot
-	lastCapture uint64        // captures up to the last snapshot
+	lastCapture uint64        // capture of the last snapshot
 }
 
-// queuedEnter is an entity that has waited to enter since a tick.
+// queuedEnter is an entity that waits to enter.
 type queuedEnter struct {
 	handle bulk.Handle
 	since  uint32
 }
 
-// interestQuery says with what one snapshot compares the interest set: with candidates for all that
-// may be in view or, if incremental, for the changed entities only. A nil set holds every slot.
+// interestQuery says which entities one snapshot compares with the interest set: all that
+// may be in view or, if incremental, the changed ones only. A nil set holds every slot.
 type interestQuery struct {
 	changed     *bulk.Bitset // slots that changed since the viewer's last snapshot
-	replaced    *bulk.Bitset // the subset of changed with another tenant or none
-	owing       *bulk.Bitset // slots of whose rows the client may be owed a newer state
+	replaced    *bulk.Bitset // the changed slots that have another tenant or none
+	owing       *bulk.Bitset // slots whose newest state the client may be owed
 	incremental bool
 }
 
-// newInterest returns the interest in what is around focus, which no capture has shown yet.
+// newInterest returns the interest of a client with this focus that has had no snapshot
+// yet.
 func newInterest(focus bulk.Handle, captures uint64) interest {
 	return interest{focus: focus, lastCapture: captures, fullQuery: true}
 }
 
-// setFocus sets the entity that is owned and, without a viewpoint, viewed from.
+// setFocus sets the predicted entity. Without a viewpoint it is also the view entity.
 func (in *interest) setFocus(h bulk.Handle) { in.focus, in.fullQuery = h, true }
 
-// setViewpoint sets the entity that the world is viewed from; 0 is the focus.
+// setViewpoint sets the entity from which the client views the world; 0 is the focus.
 func (in *interest) setViewpoint(h bulk.Handle) { in.viewpoint, in.fullQuery = h, true }
 
 // removeOwned removes h from the owned set.
@@ -67,8 +69,8 @@ func (in *interest) viewEntity() bulk.Handle {
 	return in.focus
 }
 
-// beginQuery moves the centre and begins the query of a snapshot. simulates tells whether the client
-// computes clean bodies, of which it is owed fewer rows.
+// beginQuery moves the centre and begins the query of a snapshot. simulates tells whether
+// the client computes clean bodies and is owed fewer rows.
 func (in *interest) beginQuery(r *Replicator, simulates bool) (q interestQuery) {
 	at, since := in.center, in.lastCapture
 	if t := r.frame.tenantOf(in.viewEntity()); t != nil && t.hasBody {
@@ -88,8 +90,8 @@ func (in *interest) beginQuery(r *Replicator, simulates bool) (q interestQuery) 
 	return q
 }
 
-// collectCandidates collects what may be in view of the centre. An entity enters within the enter
-// radius and leaves beyond the leave radius.
+// collectCandidates collects the entities that may enter or stay in view. since is the
+// capture of the last snapshot.
 func (in *interest) collectCandidates(r *Replicator, s *candidates, q *interestQuery, since uint64) {
 	s.reserveSlots(len(r.frame.tenants))
 	radius, margin := r.config.EnterRadius, in.boundary.margin
@@ -107,8 +109,8 @@ func (in *interest) collectCandidates(r *Replicator, s *candidates, q *interestQ
 	in.applyRules(r, s)
 }
 
-// fewChanged reports whether changed, the changes since a capture, are few enough for
-// boundaries with a margin.
+// fewChanged reports whether changed, the slots that changed since a capture, are few
+// enough for boundaries with a margin.
 func (r *Replicator) fewChanged(changed *bulk.Bitset, capture uint64) bool {
 	return changed != nil && r.changes.isSmall(capture, fewChangedDivisor, len(r.frame.summaries))
 }
@@ -119,13 +121,13 @@ func (in *interest) canUpdateIncrementally(c *Config) bool {
 	return !in.fullQuery && len(in.queue) == 0 && in.onlyPositionsMatter(c)
 }
 
-// onlyPositionsMatter reports whether positions alone decide what is in view. The
-// game's own sets can change without notice.
+// onlyPositionsMatter reports whether positions alone decide which entities are in view.
+// The game's sets can change without notice.
 func (in *interest) onlyPositionsMatter(c *Config) bool {
 	return !in.hasRules(c) && len(in.filter.Also) == 0 && !c.Always.Valid()
 }
 
-// requestEnters requests enters for the slots of a word, those in confirmed at any
+// requestEnters requests enters for the slots of a word; slots in confirmed enter at any
 // distance. The game's sets may name slots without a tenant in this frame.
 func (in *interest) requestEnters(r *Replicator, requests []enterRequest, word uint32, mask, confirmed uint64) []enterRequest {
 	for ; mask != 0; mask &= mask - 1 {
@@ -143,8 +145,8 @@ func (in *interest) requestEnters(r *Replicator, requests []enterRequest, word u
 	return requests
 }
 
-// keepWaitingSince gives newcomers that are in the queue already their earlier ticks.
-// Both lists ascend by slot.
+// keepWaitingSince restores the first request's tick of newcomers that are in the queue
+// already. Both lists ascend by slot.
 func (in *interest) keepWaitingSince(requests []enterRequest) {
 	waiting := in.queue
 	for i := range requests {
@@ -158,7 +160,7 @@ func (in *interest) keepWaitingSince(requests []enterRequest) {
 	}
 }
 
-// queueNewcomers makes the newcomers the queue whose Enter was not written.
+// queueNewcomers makes the newcomers without a written Enter the new queue.
 func (in *interest) queueNewcomers(requests []enterRequest) {
 	queue := in.queue[:0]
 	for i := range requests {
@@ -167,14 +169,14 @@ func (in *interest) queueNewcomers(requests []enterRequest) {
 		}
 	}
 	if len(queue) == 0 && cap(queue) > keptQueue {
-		queue = nil // sized for a crowd
+		queue = nil // it was sized for a crowd
 	}
 	in.queue = queue
 }
 
-// leaveOrList returns why a member outside of the candidates leaves. If it stays, since it is within
-// the leave radius, leaveOrList returns false, and lists the member if it is close to that radius.
-// allowed tells whether the rules let the viewer see it.
+// leaveOrList decides whether a member that is no candidate leaves, and why. It lists a
+// member that stays close to the leave radius. allowed tells whether the rules let the
+// viewer see the member.
 func (in *interest) leaveOrList(r *Replicator, slot uint32, allowed bool) (reason wire.Reason, leaves bool) {
 	if !allowed {
 		return wire.HiddenByRule, true

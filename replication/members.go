@@ -8,16 +8,16 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// members is a viewer's interest set: the entities that its client has in view, and one row for
-// each. Slots map to row indexes, grouped by words for comparison with other sets: that takes
-// 24 bytes for each word with a member and 4 for each member, whatever the size of the world.
+// members is a viewer's interest set: the entities that its client has in view, with a row
+// each. Slots map to row indexes, grouped by words for comparison with other sets. The map
+// takes 24 bytes per word with a member and 4 per member, whatever the size of the world.
 type members struct {
 	words       []memberWord // words with a member, ascending
 	indexes     []uint32     // row indexes of the members, ascending by slot
 	anyActive   bool         // some word may have active members
-	uncompacted bool         // some members are about to be removed
+	uncompacted bool         // some members have freed rows: removeFreed removes them
 
-	// By row index, which an entity keeps while it is a member.
+	// By row index. An entity keeps its row index while it is a member.
 	rows       []viewerRow
 	handles    []bulk.Handle
 	priorities []float32
@@ -33,8 +33,7 @@ type memberWord struct {
 	firstRow uint32 // number of members in earlier words
 }
 
-// noRow is the row index of a member about to be removed, and of an entity that has
-// none yet.
+// noRow is the row index of a member with a freed row, and of an entity without a row yet.
 const noRow = ^uint32(0)
 
 func (m *members) maskOf(number uint32) uint64 {
@@ -70,8 +69,8 @@ func (m *members) indexOf(h bulk.Handle) (rowIndex uint32, ok bool) {
 	return rowIndex, ok && m.handles[rowIndex] == h
 }
 
-// handleIn returns the handle of the member in a slot, or 0. The member may have died
-// since the last snapshot.
+// handleIn returns the handle of the member in a slot, or 0. The member may have been
+// destroyed since the last snapshot.
 func (m *members) handleIn(slot uint32) bulk.Handle {
 	if rowIndex, ok := m.findRow(slot); ok {
 		return m.handles[rowIndex]
@@ -85,11 +84,12 @@ func (m *members) activateRow(slot uint32) {
 	m.anyActive = true
 }
 
-// expectActive notes that words may get active members, if some are owed a row.
+// expectActive must precede updateWord calls that may activate members. owed tells whether
+// any row may be owed.
 func (m *members) expectActive(owed bool) { m.anyActive = m.anyActive || owed }
 
-// reenterMember makes the next snapshots enter h again, if it is a member, and send no row of it before:
-// its owner has changed, so the client is sent another row (R7).
+// reenterMember makes the next snapshots enter h again before they send its row, if h is a
+// member: its ownership changed, so the client must receive another row (R7).
 func (m *members) reenterMember(h bulk.Handle) {
 	if rowIndex, ok := m.indexOf(h); ok {
 		m.rows[rowIndex].enterTick = 0 // below any maskSince
@@ -110,8 +110,8 @@ func (m *members) reenterAll() {
 	}
 }
 
-// startRow begins the row of an entity that enters in a tick: its Enter has the state of that tick,
-// and all its texts. flags are 0, or noBase.
+// startRow begins the row of an entity that enters in a tick: its Enter holds the state of
+// that tick and all texts. flags is 0 or noBase.
 func (m *members) startRow(rowIndex uint32, h bulk.Handle, tick uint32, flags uint8) {
 	m.handles[rowIndex], m.priorities[rowIndex] = h, 0
 	m.rows[rowIndex] = viewerRow{enterTick: tick, ackedTick: tick, flags: flags}
@@ -120,7 +120,7 @@ func (m *members) startRow(rowIndex uint32, h bulk.Handle, tick uint32, flags ui
 	}
 }
 
-// allocRow returns an unused row index. A schema has text fields, or none, for good.
+// allocRow returns an unused row index. hasTexts must be the same in every call.
 func (m *members) allocRow(hasTexts bool) uint32 {
 	if n := len(m.free); n > 0 {
 		rowIndex := m.free[n-1]
@@ -145,7 +145,7 @@ func (m *members) freeRow(rowIndex *uint32) {
 	*rowIndex, m.uncompacted = noRow, true
 }
 
-// markSent records that rows are in a datagram of a tick.
+// markSent records that a datagram of a tick holds these rows.
 func (m *members) markSent(rowIndexes []uint32, tick uint32) {
 	for _, rowIndex := range rowIndexes {
 		row := &m.rows[rowIndex]
@@ -154,8 +154,9 @@ func (m *members) markSent(rowIndexes []uint32, tick uint32) {
 	}
 }
 
-// loseRows makes the rows of a lost datagram of a tick eligible at once, unless they were sent again
-// since, and returns their number. They are sent with their newest state, not with the lost one.
+// loseRows makes the rows of a lost datagram eligible for sending at once, unless they were
+// sent again since, and returns their number. The next datagram holds their newest state,
+// not the lost one.
 func (m *members) loseRows(rowIndexes []uint32, tick uint32) (lost int) {
 	rows := m.rows
 	for _, rowIndex := range rowIndexes {
@@ -167,10 +168,10 @@ func (m *members) loseRows(rowIndexes []uint32, tick uint32) (lost int) {
 	return lost
 }
 
-// advanceBaselines makes the state of a tick, which the client has acknowledged, the baseline of the
-// rows of a datagram. It skips rows with a newer baseline. That includes rows whose index belonged to
-// another row in the datagram: the former row ended before the tick of this row's Enter, which is its
-// first baseline.
+// advanceBaselines makes the acknowledged state of a tick the baseline of a datagram's
+// rows. It skips rows with a newer baseline. This covers a row index that another entity
+// has taken over since: the baseline of its row is at least the tick of its Enter, which is
+// later than the datagram.
 func (m *members) advanceBaselines(rowIndexes []uint32, tick uint32) {
 	rows := m.rows
 	for _, rowIndex := range rowIndexes {
@@ -180,7 +181,8 @@ func (m *members) advanceBaselines(rowIndexes []uint32, tick uint32) {
 	}
 }
 
-// missEnter reports whether a member that is to enter again did not in the snapshot of a tick.
+// missEnter reports whether a member that should enter again did not enter in the snapshot
+// of a tick.
 func (m *members) missEnter(requests []enterRequest, tick uint32) bool {
 	for _, e := range requests {
 		if m.rows[e.row].enterTick != tick {
@@ -191,9 +193,9 @@ func (m *members) missEnter(requests []enterRequest, tick uint32) bool {
 }
 
 // raisePriorities raises the priorities of the waiting rows, so that every row is sent
-// eventually, and returns the rows' indexes, the most urgent first. The focus
-// comes first: its client predicts it, and takes a snapshot without its row for news that it
-// has not changed. raisePriorities is not called when all rows fit.
+// eventually, and returns the rows' indexes, most urgent first. The focus comes first: the
+// client predicts it, and concludes from a snapshot without its row that it has not
+// changed. raisePriorities is not called if all rows fit.
 func (m *members) raisePriorities(p *packer, r *Replicator, in *interest) []uint32 {
 	p.ranking.beginRanking()
 	for i, rowIndex := range p.waitingRows {
@@ -218,8 +220,9 @@ func (m *members) resetPriority(row *viewerRow, rowIndex uint32) {
 	}
 }
 
-// changedWords returns the positions of the words with a member in changed, or with a slot in
-// inside. Like activeWords it has no branch on what it finds, which would be unpredictable.
+// changedWords returns the positions of the words with a member in changed, or with a slot
+// in inside. Like activeWords it has no branch on the result of the test: the branch would
+// be unpredictable.
 func (m *members) changedWords(list []uint32, changed bulk.BitsetView, inside []uint64) []uint32 {
 	list = slices.Grow(list[:0], len(m.words))[:len(m.words)]
 	n := 0
@@ -231,10 +234,11 @@ func (m *members) changedWords(list []uint32, changed bulk.BitsetView, inside []
 	return list[:n]
 }
 
-// updateWord compares a word's members with the candidates of a query. It makes members in q.owing
-// active, which expectActive must precede, and examines only replaced slots one by one. It returns
-// the dead members, whose slot has another tenant or none, and those outside of the candidates, and
-// removes the members from candidates, by word. Without changes it costs three loads and an AND.
+// updateWord compares a word's members with the candidates of a query. It activates members
+// in q.owing (call expectActive first), and removes the members from candidates. It returns
+// the dead members, whose slots have another tenant or none, and the members that are no
+// candidates. Only replaced slots are examined one by one; without changes it costs three
+// loads and an AND.
 func (m *members) updateWord(w *memberWord, q *interestQuery, candidates []uint64, present []slotSummary) (dead, outside uint64) {
 	changed := intersectSet(w.mask, q.changed, w.number)
 	if changed != 0 {
@@ -255,7 +259,7 @@ func (m *members) updateWord(w *memberWord, q *interestQuery, candidates []uint6
 	return dead, outside
 }
 
-// intersectSet returns the slots of mask that are in a set. nil holds every slot.
+// intersectSet returns the slots of mask that are in set. A nil set holds every slot.
 func intersectSet(mask uint64, set *bulk.Bitset, word uint32) uint64 {
 	if set == nil {
 		return mask
@@ -297,7 +301,7 @@ func (w *memberWord) rowAt(slot uint32) int {
 	return int(w.firstRow) + bits.OnesCount64(w.mask&(1<<(slot&63)-1))
 }
 
-// countMembers returns the number of members, without those about to be removed.
+// countMembers returns the number of members, without members that have freed rows.
 func (m *members) countMembers() (n int) {
 	for _, rowIndex := range m.indexes {
 		if rowIndex != noRow {
@@ -315,12 +319,12 @@ func (m *members) removeFreed() {
 	}
 }
 
-// compactRows removes the members without a row; there is at least one. They are few: most row indexes
-// are moved by copying what lies between two of them.
+// compactRows removes the members without a row; there is at least one. Such members are
+// few: copy moves the row indexes between two of them.
 func (m *members) compactRows() {
 	to := slices.Index(m.indexes, noRow)
 	first := m.wordOf(uint32(to))
-	removed, kept := uint32(0), first // kept: words so far with a member
+	removed, kept := uint32(0), first // kept: words with a member so far
 	next := to                        // the next member to remove
 	for i := first; i < len(m.words); i++ {
 		w := m.words[i]
@@ -381,8 +385,8 @@ func (w *memberWord) removeNth(n int) {
 // newcomer is a slot that becomes a member, with its row index.
 type newcomer struct{ slot, row uint32 }
 
-// insertNewcomers adds newcomers, which ascend by slot and are not members yet. They are
-// dormant.
+// insertNewcomers adds newcomers as dormant members. They ascend by slot and are not
+// members yet.
 func (m *members) insertNewcomers(list []newcomer) {
 	if len(list) == 0 {
 		return
@@ -398,7 +402,7 @@ func (m *members) insertNewcomers(list []newcomer) {
 	m.insertWords(list)
 }
 
-// countBelow returns how many members have a lower slot, at most limit.
+// countBelow returns how many of the first limit members have a lower slot.
 func (m *members) countBelow(slot uint32, limit int) int {
 	i := m.searchWord(slot >> 6)
 	switch {
@@ -410,7 +414,7 @@ func (m *members) countBelow(slot uint32, limit int) int {
 	return int(m.words[i].firstRow)
 }
 
-// insertWords sets the bits of newcomers. It merges in place, from the end.
+// insertWords sets the bits of newcomers. It merges the words in place, from the end.
 func (m *members) insertWords(list []newcomer) {
 	i := len(m.words) - 1
 	m.words = grow(m.words, m.countNewWords(list))
@@ -430,7 +434,7 @@ func (m *members) insertWords(list []newcomer) {
 		for ; len(list) > 0 && list[len(list)-1].slot>>6 == word.number; list = list[:len(list)-1] {
 			word.mask |= 1 << (list[len(list)-1].slot & 63)
 		}
-		word.firstRow += uint32(len(list)) // those in earlier words
+		word.firstRow += uint32(len(list)) // newcomers in earlier words
 		m.words[w] = word
 	}
 }
@@ -449,8 +453,8 @@ func (m *members) countNewWords(list []newcomer) int {
 	return added
 }
 
-// grow lengthens s by n. It reserves a sixteenth more than needed, where append would
-// reserve a quarter: there are thousands of viewers.
+// grow lengthens s by n. It reserves a sixteenth more than needed (append reserves a
+// quarter): there are thousands of viewers.
 func grow[T any](s []T, n int) []T {
 	need := len(s) + n
 	if need <= cap(s) {

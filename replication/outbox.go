@@ -5,17 +5,19 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// outbox holds what waits to be sent to one client besides rows, and how many bytes it may be sent.
+// outbox holds the structure, events and texts that wait to be sent to one client, and the
+// client's byte budget.
 type outbox struct {
 	structure structure
 	events    eventQueue
 	newborn   []newbornEvent
-	textQueue []bulk.Handle // members with a text that the client was not sent, longest waiting first
+	textQueue []bulk.Handle // members with an unsent text, longest waiting first
 	tokens    int           // bytes that may be sent now; negative after a burst of structure
 }
 
-// writeRecord writes a record and returns the bytes it takes. It closes the open message when full, so
-// that no message exceeds what a frame may hold, however many entities die or leave in one tick.
+// writeRecord writes a record and returns its size in bytes. It closes the open message
+// when full, so that no message exceeds the size limit, however many entities die or leave
+// in one tick.
 func (o *outbox) writeRecord(w *workspace, r wire.Record) int {
 	if o.structure.isFull() {
 		o.structure.closeMessage(w.frame.tick)
@@ -25,18 +27,19 @@ func (o *outbox) writeRecord(w *workspace, r wire.Record) int {
 	return n
 }
 
-// writeReport writes a record that reports a call of the game, after a tick.
+// writeReport writes a record that reports a call of the game after tick.
 func (o *outbox) writeReport(w *workspace, tick uint32, r wire.Record) {
 	o.structure.reportCall(tick)
 	o.writeRecord(w, r)
 }
 
-// writeAnswer writes what the client's provisional handle index stands for; 0 is nothing.
+// writeAnswer writes that the client's provisional handle index stands for h, or for
+// nothing if h is 0.
 func (o *outbox) writeAnswer(r *Replicator, index uint32, h bulk.Handle) {
 	o.writeReport(r.ownWorkspace(), r.Tick(), wire.Record{Op: wire.OpAnswer, Number: index, Handle: h})
 }
 
-// writeExtension writes the extension in the workspace.
+// writeExtension writes the extension record in w.extension.
 func (o *outbox) writeExtension(w *workspace) {
 	x := w.extension
 	o.writeRecord(w, wire.Record{Op: wire.OpExtension, Number: uint32(x[0] >> 3), Data: x[1:]})
@@ -64,16 +67,18 @@ func (o *outbox) billBytes(n int) { o.tokens -= n }
 // billRecords charges the records written since the last call.
 func (o *outbox) billRecords() { o.tokens -= o.structure.takeUnbilled() }
 
-// datagramLimit returns the size limit of the next datagram on a path with a limit of its own.
+// datagramLimit returns the size limit of the next datagram: the path's limit or the
+// budget, if it is lower.
 func (o *outbox) datagramLimit(path int) int { return min(path, max(o.tokens, minDatagramBytes)) }
 
-// acceptsEvent reports whether a reliable event of n bytes is accepted at a budget in bytes a second.
+// acceptsEvent reports whether a reliable event of n bytes is within its limits. budget is
+// in bytes per second.
 func (o *outbox) acceptsEvent(n, budget int) bool {
 	return o.structure.outstandingBytes()+n <= maxEventBacklogBytes && o.structure.unbilled-o.tokens+n <= budget
 }
 
-// sendTexts writes the text fields of members that have changed since a capture, each in its newest
-// value, first those that have waited longest.
+// sendTexts writes the newest values of the members' changed text fields, longest waiting
+// first, within a share of the budget. since is the capture of the last snapshot.
 func (o *outbox) sendTexts(w *workspace, r *Replicator, m *members, in *interest, since uint64) {
 	f := w.frame
 	if f.textFields.mask == 0 {
@@ -106,8 +111,8 @@ func (o *outbox) sendTexts(w *workspace, r *Replicator, m *members, in *interest
 	o.billRecords()
 }
 
-// writeTexts writes the changed text fields of member h, as its owner or another client receives
-// them, and returns the bytes they take.
+// writeTexts writes the changed text fields of member h and returns their size in bytes.
+// owned tells whether the client receives owner-only fields.
 func (o *outbox) writeTexts(w *workspace, h bulk.Handle, row *textRow, owned bool) (n int) {
 	t := w.frame.tenants[h.Index()].texts
 	for i, tick := range t.changed {

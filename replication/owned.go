@@ -6,10 +6,10 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// ownedSet is the set of live entities that a viewer owns. A lookup takes constant
-// time, and a snapshot one step for each word of slots. Slots change tenants only in a
-// step, whose deaths are recorded before the next frame, so the frame's tenant of an
-// owned slot is the owned entity or not there yet.
+// ownedSet is the set of live entities that a viewer owns. A lookup takes constant time,
+// and a snapshot one step per word of slots. Deaths are recorded before the next frame, so
+// the frame's tenant of an owned slot is the owned entity, or the frame has no tenant there
+// yet.
 type ownedSet struct {
 	generations map[uint32]uint32 // by slot
 	slots       slotSet           // the same slots

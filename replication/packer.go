@@ -9,29 +9,30 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// packer packs the rows that wait for one viewer after another, for one goroutine. It caches what
-// was coded from the present frame for further viewers.
+// packer packs the waiting rows of one viewer after another, for one goroutine. It caches
+// the coded rows of the present frame for later viewers.
 type packer struct {
 	frame    *frame
-	capture  uint64 // of the frame that rowCache and payloads belong to
+	capture  uint64 // capture of the frame that rowCache and payloads belong to
 	rowCache rowCache
 	payloads payloadCache
-	// exactPayloads are the payloads of viewers that simulate; reserved for the first of them.
+	// exactPayloads are the payloads of viewers that simulate. The first such viewer
+	// reserves them.
 	exactPayloads payloadCache
 	parts         exactParts
 
-	// The rows to send in the running snapshot, ascending by slot.
+	// The rows to send in the present snapshot, ascending by slot.
 	waiting     []codingKey
-	waitingRows []uint32 // their row indexes
-	required    bitmap   // rows that a complete snapshot has; shorter if the rest has none
-	incomplete  bool     // the snapshot lacks more than rows
+	waitingRows []uint32 // row index of waiting[i]
+	required    bitmap   // rows that a complete snapshot must have; rows beyond its end are not required
+	incomplete  bool     // the snapshot cannot be complete: it lacks an Enter
 
-	// The rows of the datagram being made, ascending by slot.
+	// The rows of the present datagram, ascending by slot.
 	keys       []codingKey
 	rowIndexes []uint32
 	chunks     []rowcodec.Chunk // encoded bits
 
-	// Rows being encoded together.
+	// Rows that are encoded together.
 	batch      []uint32         // indexes in waiting
 	batchKeys  []codingKey      // baseline and coding of batch[i]
 	batchCoded []rowcodec.Chunk // encoded bits of batch[i]
@@ -41,7 +42,7 @@ type packer struct {
 	encoder   encoder
 }
 
-// beginFrame drops the rows and payloads that are cached of another capture's frame.
+// beginFrame drops the cached rows and payloads if they belong to another frame.
 func (p *packer) beginFrame(capture uint64) {
 	if p.payloads[0].keys == nil {
 		p.payloads.reserveEntries()
@@ -53,7 +54,8 @@ func (p *packer) beginFrame(capture uint64) {
 	}
 }
 
-// beginSnapshot begins with no waiting rows, for a viewer that simulates or not.
+// beginSnapshot drops the waiting rows, and prepares for a viewer that simulates or for one
+// that does not.
 func (p *packer) beginSnapshot(simulates bool) {
 	p.waiting, p.waitingRows, p.required = p.waiting[:0], p.waitingRows[:0], p.required[:0]
 	p.incomplete = false
@@ -67,7 +69,7 @@ func (p *packer) beginSnapshot(simulates bool) {
 	}
 }
 
-// requireLast notes that complete snapshots have the row that was added last.
+// requireLast makes the row that was added last required in complete snapshots.
 func (p *packer) requireLast() {
 	i := uint32(len(p.waiting) - 1)
 	for len(p.required) <= int(i>>6) {
@@ -76,12 +78,13 @@ func (p *packer) requireLast() {
 	p.required.set(i)
 }
 
-// isRequired reports whether complete snapshots have a waiting row.
+// isRequired reports whether complete snapshots must have waiting row i.
 func (p *packer) isRequired(i int) bool {
 	return i>>6 < len(p.required) && p.required.has(uint32(i))
 }
 
-// hasAllRequired reports whether the snapshot has all required rows with those that are selected.
+// hasAllRequired reports whether the snapshot may be complete and its sent and selected
+// rows include all required rows.
 func (p *packer) hasAllRequired() bool {
 	if p.incomplete {
 		return false
@@ -94,23 +97,24 @@ func (p *packer) hasAllRequired() bool {
 	return true
 }
 
-// withholdComplete makes no datagram complete the snapshot: members wait to enter again.
+// withholdComplete keeps the snapshot from being complete: members wait to enter again.
 func (p *packer) withholdComplete() { p.incomplete = true }
 
-// addWaiting adds a row to those that wait, which ascend by slot.
+// addWaiting adds a waiting row. Rows must ascend by slot.
 func (p *packer) addWaiting(key codingKey, rowIndex uint32) {
 	p.waiting, p.waitingRows = append(p.waiting, key), append(p.waitingRows, rowIndex)
 }
 
-// setWaiting replaces the rows that wait.
+// setWaiting replaces the waiting rows.
 func (p *packer) setWaiting(keys []codingKey, rowIndexes []uint32) {
 	p.waiting, p.waitingRows = keys, rowIndexes
 }
 
-// markLate marks the waiting rows whose Enter, or whose referent's Enter, the client may not have
-// received, since it may lack the records since the tick unsure. It returns their
-// number. If the focus is among them all rows count: its client takes a snapshot without its row
-// for news that it has not changed.
+// markLate marks the waiting rows that depend on records since the tick unsure, which the
+// client may not have received: the Enter of the row's entity, or of an entity that the row
+// references. It returns the number of marked rows. If the focus is among them, it returns
+// the number of all rows: the client would conclude from a snapshot without the focus that
+// the focus has not changed.
 func (p *packer) markLate(m *members, focus bulk.Handle, unsure uint32) (late int) {
 	f := p.frame
 	p.selection.beginSelection(len(p.waiting))
@@ -163,7 +167,7 @@ func (p *packer) packTogether(maxBytes int) *packed {
 }
 
 // fitsLoad reports whether the load of all waiting rows fits into one datagram. Only
-// schemas with many or heavy components need the sum over rows.
+// schemas with many or heavy components need the sum.
 func (p *packer) fitsLoad() bool {
 	f, load := p.frame, 0
 	if !f.hasHeavyRows() {
@@ -183,11 +187,11 @@ func (f *frame) hasHeavyRows() bool {
 // loadOf returns the load of a row.
 func (f *frame) loadOf(k codingKey) int { return f.rows.Load(f.tenants[k.slot()].mask) }
 
-// batchRows is how many rows are gathered before the first of them is coded: somewhat
-// more than the cache misses that a core overlaps.
+// batchRows is the number of rows that are gathered before they are coded: somewhat more
+// than the cache misses that a core overlaps.
 const batchRows = 32
 
-// packAll packs all waiting rows. It stops and returns false once they exceed maxBytes.
+// packAll packs all waiting rows, or returns false as soon as they exceed maxBytes.
 func (p *packer) packAll(to *payload, maxBytes int) bool {
 	f, e := p.frame, &p.encoder
 	defer p.rowCache.dropUnstored()
@@ -212,8 +216,8 @@ func (p *packer) packAll(to *payload, maxBytes int) bool {
 	return true
 }
 
-// encodeRun codes some of the waiting rows, beginning at index from, and returns their
-// chunks, which it appends to the others.
+// encodeRun codes a run of the waiting rows that begins at index from. It appends their
+// chunks to p.chunks, and returns the appended chunks.
 func (p *packer) encodeRun(from int) []rowcodec.Chunk {
 	f := p.frame
 	if key := p.waiting[from]; key.anchored() {
@@ -229,7 +233,7 @@ func (p *packer) encodeRun(from int) []rowcodec.Chunk {
 	return p.chunks[from:]
 }
 
-// markAnchored marks the rows whose parents wait as well.
+// markAnchored marks the rows whose parents wait too.
 func (p *packer) markAnchored() {
 	for i := range p.waiting {
 		if _, ok := p.findAnchor(i); ok {
@@ -238,9 +242,9 @@ func (p *packer) markAnchored() {
 	}
 }
 
-// findAnchor returns the index of the waiting row that is the parent of waiting row i,
-// if the two have the same baselines. A row with a parent of its own is no anchor:
-// anchors come first, and none depends on another.
+// findAnchor returns the index of the waiting row that is the parent of waiting row i, if
+// the two have the same baselines. A row that has a parent itself is no anchor, so no
+// anchor depends on another.
 func (p *packer) findAnchor(i int) (at int, ok bool) {
 	f := p.frame
 	key := p.waiting[i]
@@ -261,8 +265,8 @@ func (p *packer) findAnchor(i int) (at int, ok bool) {
 	return at, grandparent == 0 && f.tenants[h.Index()].mask>>component&1 != 0
 }
 
-// parentOf returns the parent that a row named in its baseline, and the component that
-// named it.
+// parentOf returns the parent named by the baseline state of a row, and the component that
+// names it.
 func (f *frame) parentOf(k codingKey) (component int, h bulk.Handle) {
 	return f.rows.Parent(rowschema.Row{Mask: f.tenants[k.slot()].mask, Values: f.historyOf(k).rowAt(f.tick - k.age())})
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// requiredWeight multiplies the priority of rows that a complete snapshot needs: without one,
-// all bodies that the client computes stand still. Other rows still get their turn, as
-// priorities grow with waiting.
+// requiredWeight multiplies the priority of rows that a complete snapshot needs: without
+// complete snapshots, all bodies that the client computes stand still. Priorities grow with
+// waiting, so other rows are sent too.
 const requiredWeight = 16
 
-// priorityGain returns what a row's priority grows by for each snapshot that it waits:
-// its kind's priority, halved at a quarter of the enter radius.
+// priorityGain returns the growth of a row's priority per snapshot that it waits: its
+// kind's priority, halved at a quarter of the enter radius.
 func (in *interest) priorityGain(r *Replicator, t *tenant) float32 {
 	base := r.kindPriority(t.kind)
 	if !t.hasBody {
@@ -21,9 +21,9 @@ func (in *interest) priorityGain(r *Replicator, t *tenant) float32 {
 	return base / (1 + 4*distance/r.config.EnterRadius)
 }
 
-// ranking sorts weights, the greatest first and equal ones in the order of adding. It
-// is a radix sort: each viewer has hundreds of unpredictable weights, and a
-// mispredicted comparison costs more than a pass over the whole list.
+// ranking sorts weights in descending order, equal weights in the order of adding. It is a
+// radix sort: a viewer has hundreds of unpredictable weights, and a mispredicted comparison
+// costs more than a pass over the list.
 type ranking struct {
 	ranks     []uint16 // by index; lower for a greater weight
 	from, to  []uint32 // indexes
@@ -35,8 +35,8 @@ func (r *ranking) beginRanking() {
 	r.low, r.high = [256]uint32{}, [256]uint32{}
 }
 
-// addWeight adds a non-negative weight. It compares weights to a precision of one part in
-// 256, by the upper bits: the bits of positive floats are ordered like their values.
+// addWeight adds a non-negative weight. Weights are compared to a precision of 1/256, by
+// their upper bits: the bits of positive floats are ordered like their values.
 func (r *ranking) addWeight(weight float32) {
 	rank := ^uint16(math.Float32bits(weight) >> 15)
 	r.ranks = append(r.ranks, rank)
@@ -44,8 +44,8 @@ func (r *ranking) addWeight(weight float32) {
 	r.high[rank>>8]++
 }
 
-// sortedIndexes returns the indexes of the weights in their order. It is valid until the next
-// call.
+// sortedIndexes returns the indexes of the weights in sorted order. The result is valid
+// until the next call.
 func (r *ranking) sortedIndexes() []uint32 {
 	n := len(r.ranks)
 	r.from, r.to = slices.Grow(r.from[:0], n)[:n], slices.Grow(r.to[:0], n)[:n]
@@ -70,7 +70,7 @@ func (r *ranking) sortedIndexes() []uint32 {
 // beginOrder begins an order without weights.
 func (r *ranking) beginOrder() { r.to, r.from = r.to[:0], r.from[:0] }
 
-// addOrdered adds an index, among the first or the others.
+// addOrdered adds an index to the first group or to the second.
 func (r *ranking) addOrdered(index uint32, first bool) {
 	if first {
 		r.to = append(r.to, index)
@@ -79,8 +79,8 @@ func (r *ranking) addOrdered(index uint32, first bool) {
 	}
 }
 
-// joinOrder returns the first indexes and then the others, each in the order of adding. It is valid
-// until the next call.
+// joinOrder returns the first group and then the second, each in the order of adding. The
+// result is valid until the next call.
 func (r *ranking) joinOrder() []uint32 {
 	r.to = append(r.to, r.from...)
 	return r.to

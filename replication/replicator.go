@@ -33,18 +33,18 @@ type Replicator struct {
 	bodiless bulk.Bitset
 	grid     grid
 	changes  changeLog
-	replaced changeLog // the subset of changes that gave the slot another tenant or none
-	retexted changeLog // the subset of changes of text fields
-	// changedBy are the bodies of changes, by captures back.
+	replaced changeLog // slots that have another tenant or none
+	retexted changeLog // slots with changed text fields
+	// changedBy holds the changed bodies, by captures back.
 	changedBy [keptCaptures]changedBodies
-	// owing is the subset of changes of which a viewer that simulates may be owed a row.
+	// owing holds the slots whose rows a simulating viewer may be owed.
 	owing changeLog
-	// deaths are the destroyed handles that some viewer has not recorded yet.
-	// deathsDropped counts those before the first of them.
+	// deaths are the deaths that some viewer has not recorded yet. deathsDropped counts
+	// earlier deaths.
 	deaths        []death
 	deathsDropped uint64
-	causes        int               // deaths with a cause
-	clean         *clean            // nil if the schema does not say how bodies move
+	causes        int               // number of deaths with a cause
+	clean         *clean            // nil if clients cannot simulate (newClean)
 	event         rowschema.Payload // scratch
 	dirty         []uint32          // scratch of Capture: the slots to read
 	prefetchSum   uint32            // keeps the compiler from dropping Capture's prefetches
@@ -59,7 +59,7 @@ type death struct {
 }
 
 // New makes a Replicator of a world; Close it after use. A restored world needs a new
-// one. Every component of the schema must be registered in the world under the same
+// Replicator. Every component of the schema must be registered in the world under the same
 // name and type, except schema.BodyComponent.
 func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	c = c.WithDefaults()
@@ -104,24 +104,24 @@ func (r *Replicator) Tick() uint32 { return uint32(r.world.Tick() - r.config.Tic
 func (r *Replicator) SetBudget(bytesPerSecond int) { r.config.BudgetBytesPerSecond = bytesPerSecond }
 
 // Due reports whether a viewer with this phase gets a snapshot in the present tick,
-// Config.SnapshotHz times a second. Phases spread the viewers over the ticks of one
-// send interval: a third of them in each of three ticks makes a third of the peak. Two
-// snapshots of one viewer are never closer than a whole interval of ticks.
+// Config.SnapshotHz times a second. Phases spread the viewers over the ticks of one send
+// interval, which lowers the peak load. Two snapshots of one viewer are at least one whole
+// interval apart.
 func (r *Replicator) Due(phase uint64) bool {
 	moment := r.world.Tick() + phase
 	return r.turnsBefore(moment+1) != r.turnsBefore(moment)
 }
 
-// turnsBefore returns how many snapshots are due before a tick. Rounding up keeps two
-// of them at most one tick closer than on average.
+// turnsBefore returns how many snapshots are due before a tick. Rounded up, so that two
+// snapshots are at most one tick closer than on average.
 func (r *Replicator) turnsBefore(tick uint64) uint64 {
 	hz := uint64(r.world.TickHz())
 	return (tick*uint64(r.config.SnapshotHz) + hz - 1) / hz
 }
 
-// AfterStep records the entities that the last step destroyed. Call it after every
-// step, captured or not: between two frames a slot may change tenants more than once,
-// and each tenant has its own handle (H4, R5).
+// AfterStep records the entities that the last step destroyed. Call it after every step,
+// even without a Capture: between two frames a slot may have several tenants, each with its
+// own handle (H4, R5).
 func (r *Replicator) AfterStep() {
 	for h, cause := range r.world.Destroyed() {
 		slot := h.Index()
@@ -167,7 +167,7 @@ func (r *Replicator) kindPriority(k world.KindID) float32 {
 	return 1
 }
 
-// canIssue reports whether the world can issue h. Any other handle is Stale to every client.
+// canIssue reports whether the world can ever issue h. If not, h is Stale to every client.
 func (r *Replicator) canIssue(h bulk.Handle) bool {
 	return h.Valid() && h.Generation() >= r.floor && h.Generation() <= r.ceiling
 }

@@ -2,27 +2,27 @@ package replication
 
 import "math"
 
-// viewerRow is the part of a member that every snapshot reads: 16 bytes, four to a
-// cache line. The rest lies in other slices of members, under the same index.
+// viewerRow is the part of a member that every snapshot reads: 16 bytes, four to a cache
+// line. Other slices of members hold the rest, under the same index.
 type viewerRow struct {
 	enterTick uint32 // tick of the state in its Enter record
 	ackedTick uint32 // tick of the baseline
-	sentTick  uint32 // tick of the newest datagram that contains it; 0: none
-	olderGap  uint16 // ticks from the older state, which gives the motion, to the baseline; 0: no older state
-	nextGap   uint8  // ticks from the next older state to the baseline, below minMotionTicks
+	sentTick  uint32 // tick of the newest datagram with the row; 0: none
+	olderGap  uint16 // ticks from the older state (for motion) to the baseline; 0: no older state
+	nextGap   uint8  // ticks from the candidate for the next older state to the baseline, below minMotionTicks
 	flags     uint8
 }
 
 const (
 	inFlight   = 1 << iota // the datagram of sentTick may still arrive
-	passedOver             // it has accumulated priority
-	noBase                 // the state of ackedTick is exact, but the client has it under another tick
+	passedOver             // the row has accumulated priority
+	noBase                 // the client stores the state of ackedTick under another tick, so it is no baseline
 )
 
 // advanceBaseline makes the state at tick the baseline. The older state stays at least
-// minMotionTicks behind, so that the two show motion. Where each tick is acknowledged, older
-// states are of ticks divisible by minMotionTicks, so that viewers share them: most code a row
-// alike, and a datagram names most pasts at once.
+// minMotionTicks behind, so that the two show motion. If every tick is acknowledged, the
+// ticks of older states are divisible by minMotionTicks: most viewers then share baselines
+// and coded rows, and most rows of a datagram have the usual baseline.
 func (row *viewerRow) advanceBaseline(tick uint32) {
 	if row.flags&noBase != 0 {
 		row.flags &^= noBase
@@ -44,8 +44,8 @@ func (row *viewerRow) advanceBaseline(tick uint32) {
 	row.ackedTick = tick
 }
 
-// clampGap returns a gap in ticks, or 0 for a gap of minutes: no client keeps states
-// that long.
+// clampGap returns a gap in ticks, or 0 if it exceeds 16 bits: no client keeps states that
+// long.
 func clampGap(ticks uint32) uint16 {
 	if ticks > math.MaxUint16 {
 		return 0

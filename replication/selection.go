@@ -14,10 +14,10 @@ type selection struct {
 	order    []uint32         // selection order; a parent precedes rows anchored to it
 	selected bitmap           // rows in order
 	sent     bitmap           // rows already in an earlier datagram of this snapshot
-	late     bitmap           // rows that depend on records that the client may lack
-	chunks   []rowcodec.Chunk // by row, of the selected
+	late     bitmap           // rows that depend on a record that the client may lack
+	chunks   []rowcodec.Chunk // encoded bits of the selected rows, by row
 	bits     int              // estimated bits of the selected rows
-	load     int              // of the selected rows
+	load     int              // load of the selected rows
 }
 
 // bitmap is a set of rows.
@@ -27,7 +27,8 @@ func (b bitmap) has(i uint32) bool { return b[i>>6]>>(i&63)&1 != 0 }
 func (b bitmap) set(i uint32)      { b[i>>6] |= 1 << (i & 63) }
 func (b bitmap) clear(i uint32)    { b[i>>6] &^= 1 << (i & 63) }
 
-// holdLate keeps the late rows from being selected, and others from being anchored to them.
+// holdLate keeps the late rows from being selected, and other rows from being anchored to a
+// late row.
 func (s *selection) holdLate() { copy(s.sent, s.late) }
 
 // releaseLate undoes holdLate.
@@ -61,7 +62,7 @@ func (s *selection) addRow(i uint32, chunk rowcodec.Chunk, size, load, room int)
 	return true
 }
 
-// removeLast removes the n rows selected last. No other row depends on them.
+// removeLast removes the n rows selected last. No other selected row depends on them.
 func (s *selection) removeLast(n int) {
 	kept := len(s.order) - n
 	for _, i := range s.order[kept:] {
@@ -79,8 +80,8 @@ func (s *selection) sealDatagram() {
 	s.order, s.bits, s.load = s.order[:0], 0, 0
 }
 
-// rankBySlot returns the indexes of the waiting rows, ascending after the rows that the first
-// datagram must have: the row of firstSlot, and the required rows.
+// rankBySlot returns the indexes of the waiting rows in ascending order, but the row of
+// firstSlot and the required rows come first.
 func (p *packer) rankBySlot(firstSlot uint32) []uint32 {
 	p.ranking.beginOrder()
 	for i, key := range p.waiting {
@@ -89,9 +90,9 @@ func (p *packer) rankBySlot(firstSlot uint32) []uint32 {
 	return p.ranking.joinOrder()
 }
 
-// packMostUrgent packs the first rows of order, as many as fit into rowBytes, and leaves their keys
-// and row indexes in p. The size of the headers is known only once the rows are, so it is
-// estimated first and then corrected.
+// packMostUrgent packs as many of the first rows of order as fit into rowBytes, and leaves
+// their keys and row indexes in p. The size of headers depends on the selected rows, so it
+// is estimated first and then corrected.
 func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed) {
 	e, s := &p.encoder, &p.selection
 	encodedBefore := p.rowCache.encoded
@@ -118,8 +119,8 @@ func (p *packer) packMostUrgent(order []uint32, rowBytes int) (made packed) {
 	return made
 }
 
-// selectRows selects rows in their order until one does not fit, and returns how many
-// it examined.
+// selectRows selects rows in order until a row does not fit, and returns how many it
+// examined.
 func (p *packer) selectRows(order []uint32, room int) (next int) {
 	s := &p.selection
 	coding := wire.RowCoding{SkipBits: skipBits(p.waiting)} // an estimate
@@ -147,10 +148,9 @@ func (p *packer) selectRows(order []uint32, room int) (next int) {
 	return next
 }
 
-// encodeWithParents encodes the rows of a run, each after its parent if it is anchored
-// to a waiting one, and returns them with the added parents. Anchoring is not coded but
-// follows from the rows of the datagram: a row that was sent in an earlier one is no
-// anchor.
+// encodeWithParents encodes the rows of a run, an anchored row after its parent, and
+// returns the rows and the added parents. The receiver derives anchoring from the rows of a
+// datagram, so a row of an earlier datagram is no anchor.
 func (p *packer) encodeWithParents(run []uint32) []uint32 {
 	f, s := p.frame, &p.selection
 	p.batch, p.batchKeys, p.batchCoded = p.batch[:0], p.batchKeys[:0], p.batchCoded[:0]
@@ -186,8 +186,8 @@ func (p *packer) encodeOne(i uint32, parent *history) {
 	p.batchCoded = append(p.batchCoded, p.rowCache.encodeRow(p.frame, p.waiting[i], parent))
 }
 
-// orderSelected puts the selected rows into p.keys, p.rowIndexes and p.chunks, ascending by slot, and returns
-// how many bits they take.
+// orderSelected puts the selected rows into p.keys, p.rowIndexes and p.chunks, ascending by
+// slot, and returns their size with headers, in bits.
 func (p *packer) orderSelected() int {
 	e, s := &p.encoder, &p.selection
 	keys, rows, chunks := p.keys[:0], p.rowIndexes[:0], p.chunks[:0]

@@ -7,22 +7,21 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// sentLog remembers the rows of the last datagrams until each is acknowledged, lost or
-// too old. Rows are stored as row indexes, so that an acknowledgement reaches them
-// without a search.
+// sentLog remembers the rows of the last datagrams until each is acknowledged, lost or too
+// old. It stores row indexes: an acknowledgement finds its rows without a search.
 type sentLog struct {
 	newest     uint32 // sequence number of the newest datagram; the first is 1
-	pending    uint64 // bit n: the fate of datagram newest-n is unknown
-	applied    uint64 // bit n: datagram newest-n was acknowledged, and its rows' baselines are not advanced yet
+	pending    uint64 // bit n: datagram newest-n is neither acknowledged nor lost
+	applied    uint64 // bit n: datagram newest-n is acknowledged, and the baselines of its rows are not advanced yet
 	datagrams  [sentWindow]sentDatagram
-	rowIndexes []uint32 // of the datagrams' rows, one datagram after the other
+	rowIndexes []uint32 // row indexes of all datagrams, concatenated
 	trimmed    uint32   // number of row indexes removed before rowIndexes[0]
 }
 
 type sentDatagram struct {
 	tick     uint32
-	from, to uint32 // range of its row indexes, counted with the trimmed ones
-	bytes    uint16 // of its packets, copies included
+	from, to uint32 // range of its row indexes; the trimmed ones count
+	bytes    uint16 // size of its packets, copies included
 	novel    bool   // it names records that were sent with it
 	empty    bool   // it has neither rows nor events
 }
@@ -32,14 +31,14 @@ func (l *sentLog) datagramAt(back uint32) *sentDatagram {
 	return &l.datagrams[(l.newest-back)%sentWindow]
 }
 
-// isPending reports whether the fate of a datagram is unknown.
+// isPending reports whether a datagram is neither acknowledged nor lost.
 func (l *sentLog) isPending(back uint32) bool { return l.pending>>back&1 != 0 }
 
 // continueFrom makes the first datagram follow number newest.
 func (l *sentLog) continueFrom(newest uint32) { l.newest = newest }
 
-// acknowledgeDatagrams notes that datagrams were acknowledged (bit n: newest-n), and returns those
-// that were pending. Their baselines are to be advanced: see takeApplied.
+// acknowledgeDatagrams records that datagrams were acknowledged (bit n: newest-n), and
+// returns those that were pending. takeApplied returns the same datagrams once.
 func (l *sentLog) acknowledgeDatagrams(acked uint64) (news uint64) {
 	news = acked & l.pending
 	l.pending &^= news
@@ -47,33 +46,34 @@ func (l *sentLog) acknowledgeDatagrams(acked uint64) (news uint64) {
 	return news
 }
 
-// takeApplied returns the datagrams that were acknowledged since its last call.
+// takeApplied returns the datagrams that were acknowledged since the last call.
 func (l *sentLog) takeApplied() (applied uint64) {
 	applied, l.applied = l.applied, 0
 	return applied
 }
 
-// loseDatagram notes that a datagram is lost, and returns it.
+// loseDatagram records that a datagram is lost, and returns it.
 func (l *sentLog) loseDatagram(back uint32) *sentDatagram {
 	l.pending &^= 1 << back
 	return l.datagramAt(back)
 }
 
-// closeDatagram notes what the open datagram holds. records is the number of the newest record that
-// was sent before it.
+// closeDatagram records the contents of the open datagram. records is the number of the
+// newest record that was sent before it.
 func (l *sentLog) closeDatagram(h *wire.StateHeader, size int, records uint32) {
 	s := l.datagramAt(0)
 	s.bytes, s.novel, s.empty = uint16(size+packetBytes), h.Structure > records, h.Rows == 0 && len(h.Events) == 0
 }
 
-// addCopy notes that a datagram was sent again, in a packet of size bytes.
+// addCopy records that a datagram was sent again, in a packet of size bytes.
 func (l *sentLog) addCopy(back uint32, size int) { l.datagramAt(back).bytes += uint16(size) }
 
 func (l *sentLog) rowsOf(s *sentDatagram) []uint32 {
 	return l.rowIndexes[s.from-l.trimmed : s.to-l.trimmed]
 }
 
-// openDatagram opens a datagram. The oldest one in the window must not be pending, and none applied.
+// openDatagram opens a datagram. The oldest datagram in the window must not be pending, and
+// takeApplied must have taken every acknowledged one.
 func (l *sentLog) openDatagram(tick uint32) {
 	l.newest++
 	l.pending = l.pending<<1 | 1

@@ -13,33 +13,33 @@ import (
 type simulation struct {
 	effects  []sentEffect // by slot of the world's effects
 	programs [wire.MaxPrograms]uint8
-	kinds    []bool // added kinds that the client knows, from the first that the schema lacks on
-	sent     int    // programs that the client has: programs[i] is one more than the number of the i-th
-	tick     uint32 // of the newest snapshot; 0: none
-	since    uint32 // of the snapshot before the newest; of the newest if effects were sent again
-	from     uint32 // first tick from which on the client knows every effect in reach
-	restart  bool   // effects are sent again, and all members enter again
+	kinds    []bool // kinds that the schema lacks: whether the client has received each
+	sent     int    // number of programs that the client has; programs[i] is 1 + the number of log program i, or 0
+	tick     uint32 // tick of the newest snapshot; 0: none
+	since    uint32 // tick of the snapshot before the newest; after a restart, tick of the newest
+	from     uint32 // tick from which on the client knows every effect in reach
+	restart  bool   // the next snapshot sends all effects again
 }
 
-// sentEffect is the newest effect on a slot that the client received.
+// sentEffect is the newest effect in a slot that the client received.
 type sentEffect struct {
 	id    bulk.Handle
 	last  uint32 // last tick of its life, or 0
 	first uint32 // first tick of the newest record
-	known bool   // it has not ended or left
-	left  bool   // the client receives no more about it
+	known bool   // the effect has neither ended nor left
+	left  bool   // the client receives no further records about it
 }
 
 const (
-	// sendMargin and forgetMargin grow the leave radius, in metres: effects that come within
-	// the first are sent, and the client forgets those beyond the second. The first covers what a
-	// body and an effect may go between two snapshots.
+	// sendMargin and forgetMargin are added to the leave radius, in metres. Effects within
+	// the first radius are sent; the client forgets effects beyond the second. sendMargin
+	// covers the motion of a body and of an effect between two snapshots.
 	sendMargin   = 8
 	forgetMargin = 24
 )
 
-// isOutdated reports whether at a tick the client's effects are too old for a log that goes back
-// maxBack ticks.
+// isOutdated reports whether the client's newest snapshot is older than the log, which goes
+// back maxBack ticks.
 func (s *simulation) isOutdated(tick, maxBack uint32) bool {
 	return s.tick != 0 && tick-s.tick > maxBack
 }
@@ -55,7 +55,8 @@ type effectWriter struct {
 	log *effectLog
 }
 
-// sendEffects writes records of what became of the effects since the last snapshot.
+// sendEffects writes records of the effects that began, changed, ended or left since the
+// last snapshot.
 func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *interest) {
 	l, tick := &r.clean.effects, w.frame.tick
 	writer := effectWriter{s, w, out, l}
@@ -89,23 +90,23 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 	s.tick, s.since = tick, since
 }
 
-// knowsEffect reports whether the client knows id, which acts.
+// knowsEffect reports whether the client knows effect id as acting.
 func (s *simulation) knowsEffect(id bulk.Handle) bool {
 	return s.wasSent(id) && s.effects[id.Index()].known
 }
 
-// wasSent reports whether id is the newest effect on its slot that the client received.
+// wasSent reports whether id is the newest effect in its slot that the client received.
 func (s *simulation) wasSent(id bulk.Handle) bool {
 	return int(id.Index()) < len(s.effects) && s.effects[id.Index()].id == id
 }
 
-// ticksBack returns the ticks of a record from the tick first on.
+// ticksBack returns Back for a record that applies from the tick first on.
 func (x *effectWriter) ticksBack(first uint32) uint32 {
 	return min(x.w.frame.tick+1-first, x.log.maxBack+1)
 }
 
-// writeChangesAndEnds writes what became of the effects that the client knows: changes, and ends
-// before their time.
+// writeChangesAndEnds writes the changes and early ends of the effects that the client
+// knows.
 func (x *effectWriter) writeChangesAndEnds(since uint32) {
 	changes := x.log.changesSince(since)
 	for i := range changes {
@@ -142,7 +143,7 @@ func (x *effectWriter) writeChange(c *effectChange) {
 	x.out.writeExtension(x.w)
 }
 
-// writePast writes an effect that the client did not know and that has ended.
+// writePast writes an effect that has ended and that the client did not know.
 func (x *effectWriter) writePast(e *loggedEffect, since uint32) {
 	x.writeEffect(e, since)
 	sent := &x.effects[e.id.Index()]
@@ -152,8 +153,9 @@ func (x *effectWriter) writePast(e *loggedEffect, since uint32) {
 	sent.known = false
 }
 
-// writeEffect writes an effect from the tick since on, with its changes. From since: the client computes
-// how the effect moves from there to the next tick, and what that wakes.
+// writeEffect writes an effect and its changes from the tick since on. It includes since
+// itself, because the client computes which bodies the effect's motion from since to the
+// next tick wakes.
 func (x *effectWriter) writeEffect(e *loggedEffect, since uint32) {
 	form := x.log.formAt(e, since)
 	number := x.writeProgram(e.program)
@@ -164,7 +166,7 @@ func (x *effectWriter) writeEffect(e *loggedEffect, since uint32) {
 	sent := &x.effects[slot]
 	first := max(e.first, form.since, since)
 	if sent.id == e.id {
-		first = max(first, sent.first) // the client forgot it
+		first = max(first, sent.first) // the client forgot the effect
 	}
 	if first > e.first {
 		x.from = max(x.from, first)
@@ -198,14 +200,15 @@ func (x *effectWriter) writeProgram(index uint16) uint8 {
 	return x.programs[index] - 1
 }
 
-// forgetEffect tells the client that it receives no more about an effect.
+// forgetEffect tells the client to forget an effect: it receives no further records about
+// it.
 func (x *effectWriter) forgetEffect(id bulk.Handle) {
 	sent := &x.effects[id.Index()]
 	sent.first, sent.known, sent.left = max(sent.first, x.w.frame.tick), false, true
 	x.writeEnd(wire.EffectEnded{Effect: id, Back: x.ticksBack(sent.first), Left: true})
 }
 
-// forgetAll tells the client to forget every effect that still acts as far as it knows.
+// forgetAll tells the client to forget every effect that it knows as acting.
 func (x *effectWriter) forgetAll() {
 	for i := range x.effects {
 		e := &x.effects[i]
@@ -235,9 +238,9 @@ func (s *simulation) sendKind(w *workspace, out *outbox, c *clean, kind world.Ki
 	out.writeExtension(w)
 }
 
-// enterExact returns how an Enter gives the exact state of a slot, and the row that it has:
-// as it was spawned, if that is on the grid and the client computes it from there, or as it
-// is now. It leaves the state in parts.
+// enterExact returns the row and the form of the exact state for the Enter of a slot. The
+// state is the spawned state if it is on the grid and the client can compute the body from
+// there, and the present state otherwise. It leaves the state in parts.
 func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, row rowschema.Row) (rowschema.Row, wire.Exact) {
 	form, ok := parts.readSlot(slot)
 	if !ok {
@@ -262,9 +265,10 @@ func (s *simulation) enterExact(r *Replicator, parts *exactParts, slot uint32, r
 const (
 	// auditBytes is the size of an audit in a State header.
 	auditBytes = 4
-	// auditEvery is how many snapshots have one audit: each body is audited once in
-	// auditEvery*wire.AuditTurns snapshots, 6.4 s at 20 a second. An audit in each takes 60 more
-	// bytes a second, and as much more time to fold states on both sides.
+	// One snapshot in auditEvery has an audit, so each body is audited once in
+	// auditEvery*wire.AuditTurns snapshots: every 6.4 s at 20 a second. Audits in all
+	// snapshots would take 60 bytes a second more, and four times the CPU time on both
+	// sides.
 	auditEvery = 4
 )
 
@@ -272,8 +276,8 @@ const (
 // snapshots, each turn has one.
 func isAudited(seq uint32) bool { return (seq+seq/wire.AuditTurns)%auditEvery == 0 }
 
-// headerBytes returns the maximum size of a State header without events; nil is for a client that
-// does not simulate.
+// headerBytes returns the maximum size of a State header without events. s is nil if the
+// client does not simulate.
 func (s *simulation) headerBytes() int {
 	if s != nil {
 		return wire.StateHeaderBytes + auditBytes
@@ -281,8 +285,8 @@ func (s *simulation) headerBytes() int {
 	return wire.StateHeaderBytes
 }
 
-// auditExact returns the audit of snapshot seq over exact members (P4), and false if it would cover
-// none.
+// auditExact returns the audit of snapshot seq over exact members (P4). covers is false if
+// the audit covers no member.
 func (m *members) auditExact(r *Replicator, seq uint32) (sum uint32, covers bool) {
 	const turns = uint64(1)<<0 | uint64(1)<<wire.AuditTurns
 	mine := turns << (seq % wire.AuditTurns)

@@ -6,21 +6,20 @@ import (
 	"slices"
 )
 
-// slotSet is a set of slots whose memory depends on its members, not on the size of the
-// world: 8 bytes for each word with a member, and 32 for each 4,096 slots below the
-// highest.
+// slotSet is a sparse set of slots: it takes 8 bytes per word with a member, and 32 bytes
+// per 4,096 slots up to the highest member.
 type slotSet struct {
 	groups []slotGroup
 	size   int
 }
 
-// slotGroup is 64 words, of which those with a member are stored.
+// slotGroup is 64 words. It stores the words that have a member.
 type slotGroup struct {
 	summary uint64 // which words are stored
 	words   []uint64
 }
 
-// locateWord returns the position of a slot's word among the stored ones.
+// locateWord returns the position of a slot's word among the stored words.
 func (g *slotGroup) locateWord(slot uint32) (at int, kept bool) {
 	bit := uint64(1) << (slot >> 6 & 63)
 	return bits.OnesCount64(g.summary & (bit - 1)), g.summary&bit != 0
@@ -65,8 +64,8 @@ func (s *slotSet) clear(slot uint32) {
 	}
 }
 
-// generations maps slots to generations, 0 at first. Raised slots take memory: 4 bytes
-// for each slot of their words, and 512 bytes for each 4,096 slots with a raised one.
+// generations maps slots to generations, initially 0. It takes 256 bytes per word with a
+// raised slot, and 512 bytes per 4,096 slots with a raised slot.
 type generations struct {
 	groups []*[64]*[64]uint32
 }
@@ -80,7 +79,7 @@ func (g *generations) generationOf(slot uint32) uint32 {
 	return 0
 }
 
-// raiseTo sets a slot's generation unless it is higher already.
+// raiseTo raises a slot's generation to at least this one.
 func (g *generations) raiseTo(slot, generation uint32) {
 	if need := int(slot>>12) + 1 - len(g.groups); need > 0 {
 		g.groups = grow(g.groups, need)

@@ -9,7 +9,7 @@ import (
 // acknowledgement.
 type Update struct {
 	Stream    []byte   // framed structure messages
-	Datagrams [][]byte // State datagrams, in order, then copies of some of them; none if nothing is new
+	Datagrams [][]byte // State datagrams in order, then copies of some; empty if nothing is new
 }
 
 // Snapshot brings the viewer to the newest frame within its budget.
@@ -62,9 +62,9 @@ func (v *Viewer) collectRows(w *workspace) bool {
 	return v.members.collectOwed(w, v.replicator, &v.interest)
 }
 
-// sendRows fills datagrams with the waiting rows, until the budget or the number
-// of datagrams is reached. Unless nothing is new it makes at least one, since an empty snapshot
-// carries the clock and the acknowledgement of inputs.
+// sendRows fills datagrams with the waiting rows, up to the budget or the maximum number of
+// datagrams. It makes at least one unless nothing is new: even an empty datagram carries
+// the clock and acknowledges inputs.
 func (v *Viewer) sendRows(w *workspace) {
 	d, waiting := &v.datagrams, len(w.packer.waiting)
 	d.beginSnapshot()
@@ -75,7 +75,7 @@ func (v *Viewer) sendRows(w *workspace) {
 	carries := rowsAndEvents
 	if unsure, overdue := v.recordsOverdue(); overdue {
 		switch late := w.packer.markLate(&v.members, v.interest.focus, unsure); {
-		case late > 0 && late == waiting: // nothing can go ahead
+		case late > 0 && late == waiting: // no row can go ahead
 		case late > 0 || len(v.outbox.events.events) > 0:
 			v.sendAhead(w)
 			return
@@ -93,10 +93,10 @@ func (v *Viewer) sendRows(w *workspace) {
 	v.sendInSeveral(w, carries)
 }
 
-// hasNothingNew reports whether a snapshot would be empty and its client would learn nothing from
-// it: the client has acknowledged everything, and the newest snapshot was empty too, so that the
-// client does not extrapolate from the last motion. Clients that simulate compute on from each
-// snapshot, so they receive all.
+// hasNothingNew reports whether a snapshot would be empty and tell the client nothing. The
+// client must have acknowledged everything, and the newest snapshot must have been empty
+// too: it ends the client's extrapolation. Simulating clients receive every snapshot,
+// because they compute forward from each.
 func (v *Viewer) hasNothingNew(waiting int) bool {
 	r := v.replicator
 	since, empty := v.delivery.emptySince()
@@ -105,14 +105,13 @@ func (v *Viewer) hasNothingNew(waiting int) bool {
 		(r.frame.tick-since)*minIdleHz < uint32(r.world.TickHz())
 }
 
-// A lost packet of the stream delays all records after it until the transport repeats it, and with
-// them the datagrams that name them. While records seem to be overdue, the rows that depend on none
-// that the client lacks go ahead, in a datagram that says so.
+// A lost packet of the stream delays all later records, and the datagrams that name them,
+// until the transport repeats it. While records seem overdue, rows that depend on no
+// missing record go ahead, in a datagram that names an older record.
 
-// recordsOverdue reports whether a snapshot or a record was not acknowledged in the usual time,
-// while the client lacks records or is about to: those since the tick unsure. Each packet of a
-// snapshot has bytes of the stream, if only a Pad. Rows never go ahead to a client that simulates:
-// a complete snapshot needs all records.
+// recordsOverdue reports whether acknowledgements take longer than usual while the client
+// may lack records. unsure is the first tick whose records it may lack. Rows never go ahead
+// to a client that simulates: a complete snapshot needs all records.
 func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
 	if v.simulation != nil {
 		return 0, false
@@ -122,8 +121,8 @@ func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
 	return unsure, lacks && v.delivery.isOverdue(unsure, tick, v.replicator.world.TickHz())
 }
 
-// sendAhead makes datagrams of the rows that are not late, and then of the others and of events,
-// which may depend on any record.
+// sendAhead makes datagrams of the rows that are not late, and then of the late rows and
+// the events, which may depend on any record.
 func (v *Viewer) sendAhead(w *workspace) {
 	if w.frame.rows.HasParents() {
 		w.packer.markAnchored()
@@ -142,8 +141,9 @@ func (v *Viewer) sendAhead(w *workspace) {
 	v.sendRanked(w, order, maxDatagrams, carries)
 }
 
-// sendInSeveral makes datagrams of the most urgent rows, or of all in the order of their slots
-// if they seem to fit: that takes no priorities, and headers are shorter where slots are close.
+// sendInSeveral makes datagrams of the most urgent rows. If all rows seem to fit, it makes
+// datagrams of all rows in slot order: headers are shorter for close slots, and priorities
+// are not needed.
 func (v *Viewer) sendInSeveral(w *workspace, carries contents) {
 	p, d := &w.packer, &v.datagrams
 	p.selection.beginSelection(len(p.waiting))
@@ -164,8 +164,9 @@ func (v *Viewer) sendInSeveral(w *workspace, carries contents) {
 	d.noteRest(len(rest), fit)
 }
 
-// sendRanked makes datagrams of rows in their order, until the snapshot has most datagrams or
-// the budget is reached. It makes at least one, and returns the rest of order.
+// sendRanked makes datagrams of rows in the given order, until the snapshot has `most`
+// datagrams or the budget is exhausted. It makes at least one datagram, and returns the
+// unsent rest of order.
 func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, carries contents) (rest []uint32) {
 	p := &w.packer
 	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minDatagramBytes); first = false {
@@ -178,28 +179,28 @@ func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, carries cont
 	return order
 }
 
-// datagramRoom returns the bytes of the next datagram after its header.
+// datagramRoom returns the maximum size of the next datagram without its header.
 func (v *Viewer) datagramRoom() int {
 	return v.outbox.datagramLimit(v.datagrams.limit) - v.simulation.headerBytes()
 }
 
-// rowBytes returns the bytes that the rows of the next datagram may take.
+// rowBytes returns the maximum size of the rows of the next datagram.
 func (v *Viewer) rowBytes() int {
 	return v.datagramRoom() - v.outbox.events.reservedBytes(v.replicator.frame.tick)
 }
 
-// contents says what a datagram carries, and so which structure records it needs.
+// contents says what a datagram carries, and thereby which structure records it needs.
 type contents uint8
 
 const (
-	rowsAhead     contents = iota // rows that need no record that the client may lack: they go ahead of such records
-	rowsAndEvents                 // rows, and the events that fit; they may need the newest record
-	rowsFirst                     // the same, but events stay within their share: rows need the rest of the budget
+	rowsAhead     contents = iota // rows that go ahead: they need no record that the client may lack
+	rowsAndEvents                 // rows and the events that fit; both may need the newest record
+	rowsFirst                     // like rowsAndEvents, but events stay within their share: rows need the other bytes
 )
 
-// sendDatagram makes a datagram of packed rows and of events. Events may need the newest record, since
-// noteSent may have written one for a reference of a row or an event (R4): a datagram that goes ahead
-// has none.
+// sendDatagram makes a datagram of packed rows and of events. A datagram that goes ahead
+// has no events: noteSent may write a record for a handle in an event, so events need the
+// newest record (R4).
 func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, carries contents) {
 	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
 	v.stats.countLost(&w.stats, v.delivery.openDatagram(f.tick, rowIndexes, &v.members))
@@ -222,7 +223,7 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 	v.stats.countDatagram(&w.stats, rows, size, f.schema.Components())
 }
 
-// noteReferences notes that the client is about to be sent the handles in rows.
+// noteReferences records that the client is about to be sent the handles in rows.
 func (v *Viewer) noteReferences(w *workspace, keys []codingKey) {
 	f := v.replicator.frame
 	if !f.rows.Refers() {
@@ -233,7 +234,7 @@ func (v *Viewer) noteReferences(w *workspace, keys []codingKey) {
 	}
 }
 
-// finishHeader adds to a State header what clients that simulate need.
+// finishHeader adds the fields for simulating clients to a State header.
 func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
 	h.Complete = complete
 	h.Continued = v.delivery.continuesTick()
@@ -242,8 +243,8 @@ func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
 	}
 }
 
-// repeatDatagrams appends copies of the snapshot's datagrams that are to be sent twice. budget is
-// the budget of one snapshot.
+// repeatDatagrams appends copies of the snapshot's datagrams that should be sent twice.
+// budget is the budget of one snapshot.
 func (v *Viewer) repeatDatagrams(w *workspace, budget int) {
 	d, o := &v.datagrams, &v.outbox
 	if v.replicator.config.SendOnce {
@@ -253,7 +254,7 @@ func (v *Viewer) repeatDatagrams(w *workspace, budget int) {
 	if len(d.list) == 0 {
 		return
 	}
-	spare := o.tokens - (burstSnapshots-1)*budget // the next snapshot has the same budget without
+	spare := o.tokens - (burstSnapshots-1)*budget // tokens above this would expire with the next refill
 	window := minWindowBytes - o.structure.outstandingBytes() - v.delivery.unackedBytes()
 	for _, b := range d.addCopies(&v.delivery, spare, window) {
 		o.billBytes(len(b))

@@ -7,22 +7,22 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// staleRows are the slots whose newest row is older than the frame. Their bodies are exact
-// and only motion has changed them since, so while all clients simulate, few are sent their
-// rows. A stale row has no version or state of the ticks since: no client was sent one.
+// staleRows are the slots whose newest row is older than the frame. Their bodies are exact,
+// and only motion has changed them since: while all clients simulate, these rows are rarely
+// sent. A stale row has no version and no state of the ticks since: no client was sent one.
 type staleRows struct {
 	slots bulk.Bitset
-	any   bool       // some were stale after the capture; constant while snapshots are made
-	lock  sync.Mutex // while workers make snapshots: of slots, and of version, oldest and history of their rows
+	any   bool       // some slot was stale after the capture; constant while snapshots are made
+	lock  sync.Mutex // guards slots, and the version, oldest and history of stale rows, while workers make snapshots
 }
 
-// hasSlot reports whether a slot is stale, between the capture and the next one.
+// hasSlot reports whether a slot is stale. It is valid from selectDirty to the first
+// snapshot.
 func (s *staleRows) hasSlot(slot uint32) bool { return s.any && s.slots.Has(slot) }
 
-// selectDirty returns the slots to read in a capture, in the place of dirty: those in changed, and
-// those whose rows may not stay stale, since their bodies became ordinary. Slots in changed but not
-// in written were only moved; if deferring, the rows that they leave to clean bodies become stale.
-// Members of a viewer that does not simulate have none: their Enters refreshed them.
+// selectDirty returns the slots to read in a capture, in the memory of dirty: the changed
+// slots, and the stale slots whose bodies became ordinary. Slots in changed but not in
+// written were only moved; if deferring, the rows of such slots become stale if they may.
 func (f *frame) selectDirty(dirty []uint32, changed, written bulk.BitsetView, deferring bool) []uint32 {
 	s := &f.stale
 	dirty = changed.AppendTo(dirty[:0])
@@ -46,8 +46,8 @@ func (f *frame) selectDirty(dirty []uint32, changed, written bulk.BitsetView, de
 	return dirty
 }
 
-// mayBeStale reports whether a row that only motion changed may stay as it is. The owners' row
-// may not: it has versions of its own.
+// mayBeStale reports whether a row that only motion changed may become stale. A slot with
+// an owners' row may not: that row has its own versions.
 func (f *frame) mayBeStale(slot uint32) bool {
 	p := &f.summaries[slot]
 	s := f.clean.slotOf(slot, p.handle)
@@ -71,7 +71,7 @@ func (f *frame) refreshRow(slots world.SlotView, slot uint32) {
 	}
 }
 
-// allSimulate reports whether there are viewers, and the clients of all simulate.
+// allSimulate reports whether viewers exist and the clients of all viewers simulate.
 func (r *Replicator) allSimulate() bool {
 	return r.clean != nil && r.clean.viewers > 0 && r.clean.viewers == len(r.viewers)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Stats counts what replication did for all viewers.
+// Stats holds the counters of all viewers.
 type Stats struct {
 	Frames         uint64 // frames captured
 	Enters         uint64 // Enter records
@@ -16,10 +16,10 @@ type Stats struct {
 	Rows           uint64 // rows in State datagrams
 	RowsWhole      uint64 // rows sent without a baseline
 	RowsAnchored   uint64 // rows coded against the motion of their parent
-	RowsCopied     uint64 // rows whose bits were made for another viewer
+	RowsCopied     uint64 // rows copied from bits that were coded for another viewer
 	RowsLost       uint64 // rows of lost datagrams that became eligible again
 	Copies         uint64 // State datagrams sent a second time, not included in Snapshots
-	Omitted        uint64 // snapshots that were not made, since nothing was new
+	Omitted        uint64 // snapshots that were omitted because nothing was new
 	StructureBytes uint64
 	StateBytes     uint64 // without copies
 	CopyBytes      uint64
@@ -27,15 +27,15 @@ type Stats struct {
 	// bits of rows in Enter records, by component of the schema. The rest of StateBytes
 	// and StructureBytes are headers.
 	StateRowBits, EnterRowBits [wire.MaxComponents]uint64
-	Resyncs                    uint64 // viewers that were sent their whole interest set again
-	// Events, counted for each viewer: sent, or dropped before they were sent.
+	Resyncs                    uint64 // times that a viewer was sent its whole interest set again
+	// Events sent or dropped, counted once per viewer.
 	ReliableEvents, ReliableEventsDropped     uint64
 	UnreliableEvents, UnreliableEventsDropped uint64
-	EventBytes                                uint64 // unreliable, of StateBytes
-	// Parts of StructureBytes, counted when they are written: records of reliable events;
-	// records of changed texts, and the texts of Enters.
+	EventBytes                                uint64 // unreliable events, part of StateBytes
+	// Parts of StructureBytes, counted when written: reliable events, and texts (in Text
+	// and Enter records).
 	ReliableEventBytes, TextBytes uint64
-	EffectBytes                   uint64 // of StructureBytes: records of effects and programs
+	EffectBytes                   uint64 // part of StructureBytes: records of effects and programs
 }
 
 // addCounters adds another worker's counters.
@@ -116,19 +116,19 @@ func addShares(sum *[wire.MaxComponents]uint64, shares *rowschema.Shares, compon
 	}
 }
 
-// ViewerStats counts what was made for one viewer.
+// ViewerStats holds the counters of one viewer.
 type ViewerStats struct {
 	Snapshots      uint64 // State datagrams
-	Rows           uint64 // rows in them
+	Rows           uint64 // rows in State datagrams
 	RowsLost       uint64 // rows of lost datagrams that became eligible again
 	Copies         uint64 // State datagrams sent a second time, not included in Snapshots
 	StructureBytes uint64
 	StateBytes     uint64 // without copies
-	Events         uint64 // sent
+	Events         uint64 // events sent
 	EventsDropped  uint64
 }
 
-// The methods that count for one viewer also count in all, for all viewers.
+// The methods of ViewerStats also count in all, the counters of all viewers.
 
 // countDatagram counts a State datagram.
 func (s *ViewerStats) countDatagram(all *Stats, p *packed, bytes, components int) {
@@ -163,7 +163,7 @@ func (s *ViewerStats) countDropped(all *Stats, n int) {
 	s.EventsDropped += uint64(n)
 }
 
-// countReliable counts a reliable event, whose record counts in all.
+// countReliable counts a reliable event. countRecord counts its record in all.
 func (s *ViewerStats) countReliable() { s.Events++ }
 
 // countUnreliable counts unreliable events of a datagram.
@@ -173,7 +173,7 @@ func (s *ViewerStats) countUnreliable(all *Stats, n, bytes int) {
 	s.Events += uint64(n)
 }
 
-// countRefused counts a reliable event that was not accepted.
+// countRefused counts a reliable event that was refused.
 func (s *ViewerStats) countRefused(all *Stats) {
 	all.ReliableEventsDropped++
 	s.EventsDropped++

@@ -6,38 +6,37 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// structure numbers the structure records of one viewer and collects them in messages
-// for its reliable stream. It keeps what the client has not applied yet, for resending
-// over another connection (R8).
+// structure numbers the structure records of one viewer and collects them in messages for
+// its reliable stream. It keeps the messages that the client has not applied yet, to resend
+// them over another connection (R8).
 type structure struct {
 	written         uint32 // number of the newest record
-	sent            uint32 // number of the newest record that was taken
+	sent            uint32 // number of the newest record in a message that was taken
 	applied         uint32 // newest record that the client acknowledged as applied
-	lastDropped     uint32 // newest record that was taken and is not kept
+	lastDropped     uint32 // newest record that was taken and is no longer kept
 	batch           []byte // records of the open message
-	batchFirst      uint32 // number of its first record
-	notBefore       uint32 // tick of the newest record in it that reports a call of the game
-	log             []byte // closed messages that are not applied, framed
-	taken           int    // bytes of the log that were taken
-	droppedInFlight int    // bytes of messages in flight that the log no longer holds
+	batchFirst      uint32 // number of the first record of the open message
+	notBefore       uint32 // tick of the newest record that reports a call of the game
+	log             []byte // closed, framed messages that the client has not applied
+	taken           int    // size of the taken prefix of log
+	droppedInFlight int    // size of the messages in flight that log no longer holds
 	inflight        []flight
-	tick            uint32 // of the newest closed message
-	unacked         int    // bytes of closed messages that are not applied
-	unbilled        int    // bytes of records since the last takeUnbilled
+	tick            uint32 // tick of the newest closed message
+	unacked         int    // size of the closed messages that the client has not applied
+	unbilled        int    // size of the records since the last takeUnbilled
 	answered        uint32 // number of the newest Answer
-	whole           uint32 // newest applied record after which the client had all of a snapshot
+	whole           uint32 // newest applied record that ends a snapshot's records
 }
 
-// flight is a closed message that the client has not wholly applied, or several of
-// them.
+// flight is a closed message, or several, of which the client has not applied all records.
 type flight struct {
 	last  uint32 // number of its last record
 	bytes int
-	tick  uint32 // of the frame, or of the world, when it was closed; of several, of the first
-	whole bool   // a snapshot was made after its last record
+	tick  uint32 // frame or world tick at which the message, or the first of several, was closed
+	whole bool   // its last record ends a snapshot's records
 }
 
-// appendRecord adds a record and returns the bytes it takes.
+// appendRecord adds a record and returns its size in bytes.
 func (s *structure) appendRecord(r wire.Record) int {
 	if len(s.batch) == 0 {
 		s.batchFirst = s.written + 1
@@ -53,7 +52,7 @@ func (s *structure) appendRecord(r wire.Record) int {
 	return n
 }
 
-// reportCall notes that the next record reports a call of the game, after a tick.
+// reportCall records that the next record reports a call of the game after tick.
 func (s *structure) reportCall(tick uint32) { s.notBefore = tick }
 
 // takeUnbilled returns the bytes of the records since the last call.
@@ -66,9 +65,9 @@ func (s *structure) takeUnbilled() int {
 // isFull reports whether the open message should be closed before another record.
 func (s *structure) isFull() bool { return len(s.batch) >= batchBytes }
 
-// closeMessage frames the open message. tick is the frame of its states. Without states it may be
-// lower than the previous message's tick, or than what the message reports: the newest frame
-// is old if nobody has been sent a snapshot.
+// closeMessage frames the open message. tick is the tick of its states. For a message
+// without states it may be lower than the previous message's tick or notBefore, if the
+// newest frame is old; the message gets the highest of the three.
 func (s *structure) closeMessage(tick uint32) {
 	if len(s.batch) == 0 {
 		return
@@ -90,8 +89,8 @@ func (s *structure) closeMessage(tick uint32) {
 	s.batch = s.batch[:0]
 }
 
-// takeMessages closes the open message and returns the messages since its last call. The result is
-// valid until the structure changes again.
+// takeMessages closes the open message and returns the messages since the last call. The
+// result is valid until the structure changes again.
 func (s *structure) takeMessages(tick uint32) []byte {
 	s.closeMessage(tick)
 	if s.taken > maxKeptLogBytes {
@@ -105,9 +104,9 @@ func (s *structure) takeMessages(tick uint32) []byte {
 	return out
 }
 
-// takeRewound returns the messages that rewindTo made due again. Records written since the
-// last takeMessages wait for the next, since a message holds all records of its frame.
-// The result is valid until the structure changes again.
+// takeRewound returns the messages that rewindTo made due again. Records of the open
+// message wait for the next takeMessages: a message holds all records of its frame. The
+// result is valid until the structure changes again.
 func (s *structure) takeRewound() []byte {
 	out := s.log[s.taken:]
 	s.taken, s.sent = len(s.log), s.written
@@ -117,7 +116,7 @@ func (s *structure) takeRewound() []byte {
 	return out
 }
 
-// shrinkBuffers frees buffers sized for a crowd once only a small part of them is used.
+// shrinkBuffers frees large buffers that are mostly unused.
 func (s *structure) shrinkBuffers() {
 	if cap(s.batch) > keptStructureBytes {
 		s.batch = nil
@@ -129,7 +128,8 @@ func (s *structure) shrinkBuffers() {
 
 func (s *structure) dropPrefix(n int) { s.log = append(s.log[:0], s.log[n:]...) }
 
-// acknowledgeRecords records that the client has applied all records up to number.
+// acknowledgeRecords records that the client has applied all records up to number, and
+// drops them from the log.
 func (s *structure) acknowledgeRecords(number uint32) {
 	if number <= s.applied {
 		return
@@ -151,9 +151,10 @@ func (s *structure) acknowledgeRecords(number uint32) {
 	s.taken -= bytes - gone
 }
 
-// unsureSince returns the first tick whose records the client may lack, if a snapshot at tick may
-// go ahead of them. It may not if the client lacks an Answer, since all snapshots depend on those
-// (H7), and need not if the client lacks no record.
+// unsureSince returns the first tick whose records the client may lack, and whether rows of
+// a snapshot at tick may go ahead of these records. They may not if the client lacks an
+// Answer, on which all snapshots depend (H7). lacks is also false if the client lacks no
+// record.
 func (s *structure) unsureSince(tick uint32) (since uint32, lacks bool) {
 	if s.written == s.applied || s.answered > s.applied {
 		return 0, false
@@ -167,9 +168,9 @@ func (s *structure) unsureSince(tick uint32) (since uint32, lacks bool) {
 // outstandingBytes returns the number of bytes that the client has not applied.
 func (s *structure) outstandingBytes() int { return s.unacked + len(s.batch) }
 
-// rewindTo makes the next take begin after the message that ends with record number, as
-// if nothing later had been taken. It returns false if that message is no longer kept,
-// or if no message ends there.
+// rewindTo makes the next take begin after the message that ends with record number, as if
+// no later message had been taken. It returns false if the log no longer reaches back to
+// that record, or if no message ends with it.
 func (s *structure) rewindTo(number uint32) bool {
 	if number < s.lastDropped || number > s.sent {
 		return false
@@ -182,7 +183,7 @@ func (s *structure) rewindTo(number uint32) bool {
 	return ok
 }
 
-// findAfter returns where in the log the message begins that follows record number.
+// findAfter returns the position in the log of the message that follows record number.
 func (s *structure) findAfter(number uint32) (at int, ok bool) {
 	if number == s.sent {
 		return s.taken, true
@@ -201,7 +202,7 @@ func (s *structure) findAfter(number uint32) (at int, ok bool) {
 	}
 }
 
-// checkAck returns an error if a client acknowledges what was never sent.
+// checkAck returns an error if number is a record that was never sent.
 func (s *structure) checkAck(number uint32) error {
 	if number > s.sent {
 		return &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges structure record %d of %d", number, s.sent)}
@@ -214,8 +215,8 @@ func (s *structure) continueFrom(number uint32) {
 	s.written, s.sent, s.applied, s.lastDropped, s.whole = number, number, number, number, number
 }
 
-// takeForSnapshot is takeMessages for a snapshot: a client that has applied the newest record has
-// all records of the snapshot.
+// takeForSnapshot takes the messages at the end of a snapshot, and records that the newest
+// record ends the snapshot's records.
 func (s *structure) takeForSnapshot(tick uint32) []byte {
 	out := s.takeMessages(tick)
 	if n := len(s.inflight); n > 0 {

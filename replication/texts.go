@@ -9,17 +9,17 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// textFields holds what a frame knows of the schema's text fields.
+// textFields holds the schema's text fields.
 type textFields struct {
 	fields []schema.TextField
 	mask   uint32 // bitmap of the components with text fields
 }
 
-// tenantTexts are the text fields of a tenant, shared by all viewers. Both lists are by
-// the schema's numbers.
+// tenantTexts are the text fields of a tenant, shared by all viewers. The schema's field
+// number indexes both lists.
 type tenantTexts struct {
 	values  []string // empty for absent components
-	changed []uint32 // tick of the newest change
+	changed []uint32 // tick of each field's newest change
 }
 
 // captureTexts reads the text fields of a slot's tenant, and reports whether one changed.
@@ -37,7 +37,7 @@ func (f *frame) captureTexts(slots world.SlotView, slot uint32, t *tenant) bool 
 		component := bits.TrailingZeros32(mask)
 		first, end := f.rows.Component(component).TextFields()
 		if t.mask>>component&1 == 0 {
-			clear(t.texts.values[first:end]) // should it return, the whole row enters again
+			clear(t.texts.values[first:end]) // if the component returns, the entity enters again with all texts
 			continue
 		}
 		news := f.rows.Component(component).UpdateTexts(slots.ComponentValue(f.bindings[component], slot), t.texts.values)
@@ -51,22 +51,23 @@ func (f *frame) captureTexts(slots world.SlotView, slot uint32, t *tenant) bool 
 
 // textRow is the state of a member's text fields, under its row index.
 type textRow struct {
-	sent   uint32 // tick up to which the client was sent all changes
-	due    uint32 // tick from which it may be sent the next ones
-	queued bool   // its handle is in outbox.textQueue
+	sent   uint32 // tick up to which the client was sent every change
+	due    uint32 // tick from which on the client may be sent further changes
+	queued bool   // the member's handle is in outbox.textQueue
 }
 
-// leaveQueue notes that the handle is no longer in the queue.
+// leaveQueue records that the handle is no longer in the queue.
 func (t *textRow) leaveQueue() { t.queued = false }
 
-// noteWritten notes that the texts were written in a tick, and rest for pause ticks.
+// noteWritten records that the texts were written in a tick, and blocks further texts for
+// pause ticks.
 func (t *textRow) noteWritten(tick, pause uint32) {
 	t.leaveQueue()
 	t.sent, t.due = tick, tick+pause
 }
 
-// queueTexts appends to a queue the members with changed texts, for sendTexts to decide. A nil set
-// means that any may have changed.
+// queueTexts appends the members with changed texts to a queue. sendTexts then decides
+// whether to send them. A nil set means that any text may have changed.
 func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.Handle {
 	if changed != nil && !changed.Any() {
 		return queue
@@ -84,9 +85,10 @@ func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.H
 	return queue
 }
 
-// owesText reports whether a client is to be sent a text of its member h, which entered in a tick.
-// If the member's row starts over, its Enter has them all. Changes of owner-only fields do not keep
-// it in the queue of others, whose order would show them (R7).
+// owesText reports whether a client is owed a text of its member h, which entered in tick
+// enterTick. If the member's row starts over, it is owed none: the Enter has all texts.
+// Changes of owner-only fields do not count for a client that is no owner, because the
+// order of its queue would reveal them (R7).
 func (f *frame) owesText(h bulk.Handle, row *textRow, enterTick uint32, owned bool) bool {
 	t := f.tenantOf(h)
 	if t == nil || t.texts == nil || f.summaries[h.Index()].maskSince > enterTick {
@@ -100,14 +102,14 @@ func (f *frame) owesText(h bulk.Handle, row *textRow, enterTick uint32, owned bo
 	return false
 }
 
-// textPause returns for how many ticks no text of an entity is sent to a viewer that was
-// just sent n bytes.
+// textPause returns the number of ticks for which a viewer receives no further texts of an
+// entity, after it was sent n bytes.
 func (r *Replicator) textPause(n int) uint32 {
 	hz := r.world.TickHz()
 	return uint32(max((hz+textsPerSecond-1)/textsPerSecond, n*hz/textBytesPerSecond))
 }
 
-// enterTexts returns the texts of an Enter record, nil if the viewer receives none. The
+// enterTexts returns the texts of an Enter record, or nil if the entity has none. The
 // result is valid until the next call.
 func (w *workspace) enterTexts(rows *rowschema.Layout, t *tenant, owned bool) []byte {
 	if t.texts == nil {

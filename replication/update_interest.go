@@ -5,8 +5,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// updateInterest brings the interest set to the newest frame: it removes members that left or
-// died, marks changed members active, and requests enters.
+// updateInterest updates the interest set to the newest frame: it removes members that left
+// or died, activates changed members, and requests enters.
 func (v *Viewer) updateInterest(w *workspace) {
 	v.recordDeaths(w)
 	r, in, s := v.replicator, &v.interest, &w.candidates
@@ -16,7 +16,7 @@ func (v *Viewer) updateInterest(w *workspace) {
 	if q.incremental && in.boundary.margin > 0 {
 		w.slots = in.dropCrossed(r, &v.members, w.slots[:0])
 		for _, slot := range w.slots {
-			if rowIndex := v.members.rowRef(slot); *rowIndex != noRow { // it may be listed twice
+			if rowIndex := v.members.rowRef(slot); *rowIndex != noRow { // the list may name it twice
 				v.leaveMember(w, rowIndex, wire.LeftInterest)
 			}
 		}
@@ -33,8 +33,9 @@ func (v *Viewer) updateInterest(w *workspace) {
 	in.keepWaitingSince(w.requests)
 }
 
-// updateMembers compares the interest set with the candidates, a word at a time, and removes
-// members that are not among them. The candidates left are no members yet.
+// updateMembers compares the interest set with the candidates, one word at a time, and
+// removes members that are dead or must leave. It also removes all members from the
+// candidates.
 func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 	m, present, inside := &v.members, v.replicator.frame.summaries, w.candidates.inside
 	m.removeFreed()
@@ -61,8 +62,8 @@ func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 	m.removeFreed()
 }
 
-// removeMembers removes the dead members of a word, and those outside of the candidates that a rule
-// hides or that lie beyond the leave radius.
+// removeMembers removes the dead members of a word, and the members outside the candidates
+// that must leave: a rule hides them, or they are beyond the leave radius.
 func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uint64) {
 	r := v.replicator
 	for slot := range bulk.Bits(word.number<<6, dead) {

@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// workerPool makes snapshots in parallel. Its goroutines live until Close, one fewer
-// than there are workspaces: the caller works as well.
+// workerPool makes snapshots in parallel. It has one goroutine fewer than there are
+// workspaces, because the caller works too. The goroutines live until Close.
 type workerPool struct {
 	start   []chan struct{}
 	done    sync.WaitGroup
@@ -18,20 +18,20 @@ type workerPool struct {
 	updates []Update
 }
 
-// viewersPerWorker is how many viewers justify waking a goroutine: 50 µs of work or
-// more, against 5 µs.
+// viewersPerWorker is the number of viewers that justifies waking a goroutine: 50 µs of
+// work or more, against a cost of 5 µs.
 const viewersPerWorker = 8
 
-// Snapshots makes the snapshots of viewers, each listed once, on Config.Workers
-// goroutines, and returns their updates in the same order. Updates are the same as from
-// Viewer.Snapshot, whichever goroutine makes them (R9). The slice is valid until the
-// next call.
+// Snapshots makes the snapshots of viewers, each listed once, on Config.Workers goroutines,
+// and returns their updates in the same order. An update does not depend on the goroutine
+// that makes it, and equals the result of Viewer.Snapshot (R9). The slice is valid until
+// the next call.
 func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p := &r.workers
 	p.viewers, p.updates = viewers, append(p.updates[:0], make([]Update, len(viewers))...)
 	p.count = max(1, min(len(r.workspaces), len(viewers)/viewersPerWorker))
 	if p.count > 1 {
-		for _, v := range viewers { // compute shared sets here, so that workers only read them
+		for _, v := range viewers { // compute shared sets in advance: workers only read them
 			if changed := r.changes.changedSince(v.interest.lastCapture); r.fewChanged(changed, v.interest.lastCapture) {
 				r.changedBodies(changed, v.interest.lastCapture)
 			}
@@ -66,8 +66,8 @@ func (r *Replicator) startWorkers() {
 	}
 }
 
-// snapshotShare makes the snapshots of one worker's share. Shares are contiguous and
-// depend on the number of workers only, and so do the counters.
+// snapshotShare makes the snapshots of one worker's share. Shares are contiguous. They, and
+// so the counters, depend on the number of workers only.
 func (r *Replicator) snapshotShare(worker int) {
 	p := &r.workers
 	from, to := worker*len(p.viewers)/p.count, (worker+1)*len(p.viewers)/p.count
@@ -76,8 +76,8 @@ func (r *Replicator) snapshotShare(worker int) {
 	}
 }
 
-// Close ends the goroutines started for Config.Workers above 1 and stops tracking the
-// world's changes. The replicator must not be used afterwards.
+// Close ends the worker goroutines, and stops tracking the world's changes. The Replicator
+// must not be used afterwards.
 func (r *Replicator) Close() {
 	r.reader.Close()
 	for _, start := range r.workers.start {
@@ -86,17 +86,17 @@ func (r *Replicator) Close() {
 	r.workers.start = nil
 }
 
-// workspace holds the scratch memory of one goroutine that makes snapshots, and
-// caches of the present frame that serve further viewers. It holds no viewer's state.
+// workspace holds the scratch memory of one goroutine that makes snapshots, and its caches
+// of the present frame. It holds no viewer's state.
 type workspace struct {
-	frame         *frame // the newest
+	frame         *frame // newest frame
 	stats         Stats
 	candidates    candidates
 	requests      []enterRequest
 	keys          []uint64   // sort keys of requests
-	newcomers     []newcomer // entered with the running snapshot, and no members yet
-	memberWords   []uint32   // positions of the members' words being looked at
-	slots         []uint32   // of the listed members that leave
+	newcomers     []newcomer // entities with an Enter in the present snapshot that are no members yet
+	memberWords   []uint32   // positions of the members' words that are examined
+	slots         []uint32   // slots of the listed members that leave
 	packer        packer
 	extension     []byte // the record of an effect or a program
 	fullRowBuffer []byte // reused by fullRow
@@ -109,11 +109,11 @@ func newWorkspace(r *Replicator) *workspace {
 }
 
 // ownWorkspace returns the workspace of the goroutine that owns the world. Calls between
-// snapshots count there.
+// snapshots use its counters.
 func (r *Replicator) ownWorkspace() *workspace { return r.workspaces[0] }
 
-// fullRow codes a row for an Enter record. The result is valid until the next call.
-// The exact part of form follows, which packer.parts has read.
+// fullRow codes a row for an Enter record, followed by its exact part in form, whose state
+// packer.parts holds. The result is valid until the next call.
 func (w *workspace) fullRow(rows *rowschema.Layout, row rowschema.Row, form wire.Form) []byte {
 	w.writer.Reset(w.fullRowBuffer[:0])
 	shares := rows.AppendFull(&w.writer, row)
