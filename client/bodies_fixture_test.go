@@ -17,6 +17,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -252,7 +253,7 @@ func wireParams(e *world.EffectState) wire.Floats {
 			values = append(values, e.Params[i][:]...)
 		}
 	}
-	return wire.FloatsOf(values...)
+	return wiretest.Floats(values...)
 }
 
 func array(v physics.Vec3) [3]float32 { return v.Array() }

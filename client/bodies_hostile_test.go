@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	physics "github.com/worldd/worldd/world/motion"
@@ -190,8 +191,8 @@ func TestHostileEffects(t *testing.T) {
 		"a program cut off":            {[][]byte{wire.Program{Code: programOf(t, lift)[:40]}.Append(nil)}, true},
 		"a program in use":             {[][]byte{program, plain, program}, true},
 		"a program used before":        {[][]byte{program, plain, ended(5, 3, 0), program}, false},
-		"a parameter beyond its range": {[][]byte{program, added(func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(10) })}, true},
-		"too many parameters":          {[][]byte{program, added(func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(1, 1) })}, true},
+		"a parameter beyond its range": {[][]byte{program, added(func(e *wire.EffectAdded) { e.Params = wiretest.Floats(10) })}, true},
+		"too many parameters":          {[][]byte{program, added(func(e *wire.EffectAdded) { e.Params = wiretest.Floats(1, 1) })}, true},
 		"a path of NaN":                {[][]byte{program, added(func(e *wire.EffectAdded) { e.Path.Center[1] = nan })}, true},
 		"a path too fast": {[][]byte{program, added(func(e *wire.EffectAdded) {
 			e.Path.Form, e.Path.Velocity[0] = wire.PathLinear, 2e6
@@ -205,7 +206,7 @@ func TestHostileEffects(t *testing.T) {
 		"born before all":        {[][]byte{program, added(func(e *wire.EffectAdded) { e.Age = 200 })}, true},
 		"a last tick beyond all": {[][]byte{program, added(func(e *wire.EffectAdded) { e.Life = math.MaxUint32 })}, true},
 		"a change of its path":   {[][]byte{program, plain, wire.EffectChanged{Effect: handle(5, 3), HasPath: true}.Append(nil)}, false},
-		"a change of no program": {[][]byte{program, plain, wire.EffectChanged{Effect: handle(5, 3), HasParams: true, Params: wire.FloatsOf(1, 2, 3)}.Append(nil)}, true},
+		"a change of no program": {[][]byte{program, plain, wire.EffectChanged{Effect: handle(5, 3), HasParams: true, Params: wiretest.Floats(1, 2, 3)}.Append(nil)}, true},
 		"a kind":                 {[][]byte{kind, m.enter(h(1, 1), 2, floating(0), 0)}, false},
 		"a kind twice":           {[][]byte{kind, kind}, true},
 		"a kind of the text":     {[][]byte{wire.KindAdded{Kind: 1}.Append(nil)}, true},

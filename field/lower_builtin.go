@@ -18,13 +18,6 @@ const (
 	kindVector
 )
 
-func (k kind) String() string {
-	if k == kindVector {
-		return "a vector"
-	}
-	return "a number"
-}
-
 // builtinNames lists the builtins for error messages, including select.
 var builtinNames = [...]string{
 	"abs", "clamp", "cos", "cross", "curl_noise", "dot", "exp", "exp2", "floor", "fract", "hash", "length", "max", "min",

@@ -150,14 +150,8 @@ type rowColumn interface {
 	gather(spare *spare, first int, source []uint32)
 }
 
-// flush applies the requests since the last flush and updates rowOf, the inverse of
-// owner (W1). The result depends only on the set of requests.
-func (c *compaction) flush(rowOf []int32) {
-	c.collect()
-	c.applyFlips(rowOf)
-}
-
-// applyFlips moves the rows that collect listed.
+// applyFlips moves the rows that collect listed, and updates rowOf, the inverse of owner (W1). The
+// result depends only on the set of requests.
 func (c *compaction) applyFlips(rowOf []int32) {
 	to := c.awake - len(c.low) + len(c.high)
 	c.markFlushed(to)

@@ -10,6 +10,12 @@ import (
 
 var compactions = []Compaction{Exchange, Stable, InPlace}
 
+// flush applies the requests since the last flush and updates rowOf, as the step does.
+func (c *compaction) flush(rowOf []int32) {
+	c.collect()
+	c.applyFlips(rowOf)
+}
+
 // naive is the obvious flush: an awake flag per body, and a new order computed from
 // scratch.
 type naive struct {

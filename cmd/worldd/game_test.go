@@ -62,7 +62,7 @@ func TestHooks(t *testing.T) {
 	avatar, err := hooks.Join(session)
 	require.NoError(t, err)
 	require.Equal(t, bulk.Live, g.scene.World.Status(avatar))
-	require.Equal(t, 1, g.scene.Players())
+	require.True(t, g.scene.Rename(avatar, "ann"), "the scene knows it as an avatar")
 	g.Steer(session, 1, steering.Stick{X: 127}) // from a session without an avatar
 	hooks.Leave(session)
 	require.Equal(t, "poke", hooks.Commands[0].Name())

@@ -23,7 +23,9 @@ func recording(t *testing.T, name string, system func(*world.World)) []byte {
 		require.NoError(t, scene.World.AddSystem(world.After, "mod", system))
 	}
 	var b bytes.Buffer
-	rec, err := scene.Record(&b, 1)
+	var before world.Image
+	require.NoError(t, scene.TakeImage(&before))
+	rec, err := scene.World.Record(&b, &before, 1)
 	require.NoError(t, err)
 	for range 90 {
 		if scene.World.Tick() == 30 {

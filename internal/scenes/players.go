@@ -7,9 +7,6 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Names returns the component with the names of avatars.
-func (s *Scene) Names() *world.Component[messages.Name] { return s.names }
-
 // Rename sets the name of an avatar. It returns false unless e is one and text has at
 // most messages.MaxNameText bytes.
 func (s *Scene) Rename(e world.Entity, text string) bool {

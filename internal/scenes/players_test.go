@@ -21,8 +21,8 @@ func TestNamesAndCauses(t *testing.T) {
 	require.True(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText)))
 	require.False(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText+1)))
 	require.False(t, s.Rename(crate, "crate"))
-	require.Equal(t, strings.Repeat("x", messages.MaxNameText), s.Names().Get(avatar).Text)
-	require.Nil(t, s.Names().Get(crate))
+	require.Equal(t, strings.Repeat("x", messages.MaxNameText), s.names.Get(avatar).Text)
+	require.Nil(t, s.names.Get(crate))
 	var spark world.Entity
 	for spark == 0 {
 		s.World.Step()

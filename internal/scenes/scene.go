@@ -71,9 +71,6 @@ func (s *Scene) Leave(e world.Entity) bool {
 	return s.World.DestroyBecause(e, messages.CauseLeft)
 }
 
-// Players counts the avatars that have joined and not left.
-func (s *Scene) Players() int { return len(s.avatars) }
-
 // Steer sets an avatar's horizontal velocity to dir * players.speed; a dir longer than
 // 1 is shortened to 1. Vertical velocity is kept. It returns false and does nothing
 // unless e is an avatar and dir is finite, since dir comes from a client.

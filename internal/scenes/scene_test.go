@@ -161,7 +161,7 @@ func TestAvatars(t *testing.T) {
 	s := build(t, "calm")
 	avatar, err := s.Join()
 	require.NoError(t, err)
-	require.Equal(t, 1, s.Players())
+	require.Len(t, s.avatars, 1)
 	require.Equal(t, s.Identity(avatar), s.Identities().Get(avatar).Number())
 	from, _ := s.World.Position(avatar)
 	r := s.File.Players.Region

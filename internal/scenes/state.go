@@ -145,15 +145,6 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 	return nil
 }
 
-// Record starts recording the scene; see World.Record.
-func (s *Scene) Record(to io.Writer, every uint64) (*world.Recorder, error) {
-	var img world.Image
-	if err := s.TakeImage(&img); err != nil {
-		return nil, err
-	}
-	return s.World.Record(to, &img, every)
-}
-
 // Replay starts replaying a recording of a scene of the same file; see World.Replay.
 func (s *Scene) Replay(from io.Reader) (*world.Replay, error) {
 	r, err := s.World.Replay(from)

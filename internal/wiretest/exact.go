@@ -85,6 +85,6 @@ func Grid(b *schema.Body) *wire.Grid {
 func Effect() wire.EffectAdded {
 	return wire.EffectAdded{
 		Effect: bulk.NewHandle(9, 3), Program: 200, Mode: 1, Layers: 1 << 31, Back: 1, Age: 1, Life: 100,
-		Path: wire.Path{Center: [3]float32{1.5, -2, 1e9}}, Params: wire.FloatsOf(3, -0.5),
+		Path: wire.Path{Center: [3]float32{1.5, -2, 1e9}}, Params: Floats(3, -0.5),
 	}
 }

@@ -120,6 +120,6 @@ func TestAuditTurns(t *testing.T) {
 func TestExtensionsFit(t *testing.T) {
 	program := wire.Program{Number: 255, Code: make([]byte, wire.MaxProgram)}.Append(nil)
 	e := wiretest.Effect()
-	e.Path.Form, e.Params = wire.PathOrbit, wire.FloatsOf(make([]float32, wire.MaxEffectNumbers)...)
+	e.Path.Form, e.Params = wire.PathOrbit, wiretest.Floats(make([]float32, wire.MaxEffectNumbers)...)
 	require.Less(t, 1+5+5+len(program)+len(e.Append(nil)), wire.MaxStreamMessage)
 }

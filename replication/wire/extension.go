@@ -95,14 +95,6 @@ type Path struct {
 // Floats is a list of finite float32s, little-endian.
 type Floats []byte
 
-// FloatsOf returns the list of values.
-func FloatsOf(values ...float32) (f Floats) {
-	for _, x := range values {
-		f = appendFloat(f, x)
-	}
-	return f
-}
-
 // Len returns the number of floats.
 func (f Floats) Len() int { return len(f) / 4 }
 

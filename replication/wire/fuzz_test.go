@@ -47,7 +47,7 @@ func FuzzStream(f *testing.F) {
 					break
 				}
 				frames = wire.AppendFrame(frames, kind, body)
-				require.NotEmpty(t, wire.Describe(kind, body))
+				require.NotEmpty(t, wiretest.Describe(kind, body))
 				if kind == wire.TypeStructure {
 					_, err := wiretest.ParseStructure(s, body)
 					require.NotEqual(t, wire.Internal, wire.CodeOf(err))
@@ -211,7 +211,7 @@ func FuzzMsgpack(f *testing.F) {
 	f.Add(wire.TypeBye, []byte{0xdd, 0xff, 0xff, 0xff, 0xff})
 	f.Add(wire.TypeCommand, []byte{0xdf, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
-		require.NotEmpty(t, wire.Describe(kind, body))
+		require.NotEmpty(t, wiretest.Describe(kind, body))
 		if wire.CheckMsgpack(body) == nil && len(body) < wire.MaxStreamMessage {
 			// A value that passes is safe for a decoder without expected types.
 			var anything any

@@ -64,7 +64,7 @@ func TestMessageEveryBitFlipped(t *testing.T) {
 					require.NotEqual(t, wire.Internal, wire.CodeOf(err), "%v", err)
 				}
 				if m.Kind != 0 {
-					require.NotEmpty(t, wire.Describe(m.Kind, flipped))
+					require.NotEmpty(t, wiretest.Describe(m.Kind, flipped))
 				}
 			}
 		})
@@ -443,12 +443,12 @@ func TestStateStamp(t *testing.T) {
 }
 
 func TestDescribeHidesSecrets(t *testing.T) {
-	text := wire.Describe(wire.TypeHello, wire.Hello{Protocol: wire.Version, Token: []byte("secret"), Name: "n"}.Append(nil))
+	text := wiretest.Describe(wire.TypeHello, wire.Hello{Protocol: wire.Version, Token: []byte("secret"), Name: "n"}.Append(nil))
 	require.NotContains(t, text, "secret")
 	require.Contains(t, text, "token of 6 bytes")
 	secret := []byte("0123456789abcdef")
-	require.NotContains(t, wire.Describe(wire.TypeHello, wire.Hello{Protocol: wire.Version, Session: 7, Secret: secret}.Append(nil)), string(secret[:4]))
-	require.NotContains(t, wire.Describe(wire.TypeWelcome, wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: secret}.Append(nil)), string(secret[:4]))
+	require.NotContains(t, wiretest.Describe(wire.TypeHello, wire.Hello{Protocol: wire.Version, Session: 7, Secret: secret}.Append(nil)), string(secret[:4]))
+	require.NotContains(t, wiretest.Describe(wire.TypeWelcome, wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: secret}.Append(nil)), string(secret[:4]))
 }
 
 // An Answer that says created names an entity.

@@ -112,7 +112,7 @@ func readAgain(m wiretest.Sample) func(*testing.T, []byte) error {
 	return func(t *testing.T, b []byte) error {
 		got, err := m.Parse(b)
 		if m.Kind != 0 {
-			require.NotEmpty(t, wire.Describe(m.Kind, b))
+			require.NotEmpty(t, wiretest.Describe(m.Kind, b))
 		}
 		if message, ok := got.(wire.Message); ok && err == nil {
 			again, err := m.Parse(message.Append(nil))
@@ -159,7 +159,7 @@ func readFrames(t *testing.T, b []byte) error {
 				break
 			}
 			frames = wire.AppendFrame(frames, kind, body)
-			require.NotEmpty(t, wire.Describe(kind, body))
+			require.NotEmpty(t, wiretest.Describe(kind, body))
 		}
 	}
 	require.True(t, bytes.HasPrefix(b, frames), "a frame has one form")

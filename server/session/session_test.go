@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -182,7 +183,7 @@ func (c *testClient) want(why string, kind byte) []byte {
 		if got == wire.TypeStructure && kind != got {
 			continue
 		}
-		require.Equal(c.d.t, kind, got, "%s: %s", why, wire.Describe(got, body))
+		require.Equal(c.d.t, kind, got, "%s: %s", why, wiretest.Describe(got, body))
 		return body
 	}
 }

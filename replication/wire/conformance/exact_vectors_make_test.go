@@ -167,7 +167,7 @@ func (m *exactMaker) programs() {
 func added() wire.EffectAdded {
 	return wire.EffectAdded{
 		Effect: bulk.NewHandle(9, 3), Program: 200, Mode: 1, Layers: 1 << 31, Back: 1, Age: 1, Life: 100,
-		Path: wire.Path{Center: [3]float32{1.5, -2, 1e9}}, Params: wire.FloatsOf(3, -0.5),
+		Path: wire.Path{Center: [3]float32{1.5, -2, 1e9}}, Params: wiretest.Floats(3, -0.5),
 	}
 }
 
@@ -184,9 +184,9 @@ func (m *exactMaker) effects() {
 	add("a slot beyond the last", refused, func(e *wire.EffectAdded) { e.Effect = bulk.NewHandle(4096, 3) })
 	add("an even generation", refused, func(e *wire.EffectAdded) { e.Effect = bulk.NewHandle(9, 4) })
 	add("an unknown mode", refused, func(e *wire.EffectAdded) { e.Mode = 2 })
-	add("256 numbers", exactRead{}, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(make([]float32, 256)...) })
-	add("257 numbers", refused, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(make([]float32, 257)...) })
-	add("a parameter that is NaN", refused, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(1, float32(math.NaN())) })
+	add("256 numbers", exactRead{}, func(e *wire.EffectAdded) { e.Params = wiretest.Floats(make([]float32, 256)...) })
+	add("257 numbers", refused, func(e *wire.EffectAdded) { e.Params = wiretest.Floats(make([]float32, 257)...) })
+	add("a parameter that is NaN", refused, func(e *wire.EffectAdded) { e.Params = wiretest.Floats(1, float32(math.NaN())) })
 	add("from 63 ticks ago on", exactRead{}, func(e *wire.EffectAdded) { e.Back = 64 })
 	add("from 64 ticks ago on", refused, func(e *wire.EffectAdded) { e.Back = 65 })
 	back := func(n uint32) []byte {
@@ -247,7 +247,7 @@ func (m *exactMaker) paths() {
 }
 
 func (m *exactMaker) changes() {
-	c := wire.EffectChanged{Effect: bulk.NewHandle(9, 3), Path: wire.Path{Center: [3]float32{4, 5, 6}}, Params: wire.FloatsOf(1)}
+	c := wire.EffectChanged{Effect: bulk.NewHandle(9, 3), Path: wire.Path{Center: [3]float32{4, 5, 6}}, Params: wiretest.Floats(1)}
 	c.HasPath = true
 	m.message("another path", exactRead{}, c.Append(nil))
 	c.HasParams, c.Back = true, 3

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
+	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -282,7 +283,7 @@ func (k *bodyMaker) times() {
 	k.awake(c, true)
 	s = k.session()
 	s.structure(bodiesTick, k.program(0, lateText), s.enter(1, vectors.BodiesBall, flyingAt(0, 0), 0), added(0, func(e *wire.EffectAdded) { e.Age = 2 * vectors.BodiesHz }))
-	s.structure(bodiesTick, wire.EffectChanged{Effect: effectHandle(0), HasParams: true, Params: wire.FloatsOf(-4, 0, 0, 0)}.Append(nil))
+	s.structure(bodiesTick, wire.EffectChanged{Effect: effectHandle(0), HasParams: true, Params: wiretest.Floats(-4, 0, 0, 0)}.Append(nil))
 	c = k.add(wire.OK, "time of a change", "the time of a program counts from its birth, also after a change", s.complete(1, 101))
 	require.Less(k.t, bodyOfWords(k.stateOf(c, 1)).Velocity[0], float32(0))
 	s = k.pushed(flyingAt(0, 0)).structure(bodiesTick, added(0, func(e *wire.EffectAdded) { e.Life = 3 }))
@@ -397,8 +398,8 @@ func (k *bodyMaker) wrongRecords() {
 	kind := wire.KindAdded{Kind: vectors.BodiesUnused, KindConstants: wire.KindConstants{InvMass: 1, Radius: 0.5}}.Append(nil)
 	bad("kind twice", "a kind is added twice", kind, kind)
 	bad("kind of the schema", "a kind is added that the schema has", wire.KindAdded{Kind: vectors.BodiesDrone, KindConstants: wire.KindConstants{InvMass: 1, Radius: 0.5}}.Append(nil))
-	bad("params out of range", "params beyond the range of the program", added(0, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(9, 0, 0, 0) }))
-	bad("params too few", "three numbers for a vector", added(0, func(e *wire.EffectAdded) { e.Params = wire.FloatsOf(1, 0, 0) }))
+	bad("params out of range", "params beyond the range of the program", added(0, func(e *wire.EffectAdded) { e.Params = wiretest.Floats(9, 0, 0, 0) }))
+	bad("params too few", "three numbers for a vector", added(0, func(e *wire.EffectAdded) { e.Params = wiretest.Floats(1, 0, 0) }))
 	bad("first goes back", "a record of an effect is of a tick before its last record's", effect, ended(1))
 	bad("program in use", "a program is replaced that an effect has", effect, k.program(0, boxText))
 	bad("ended twice", "an effect ends that has ended", effect, ended(0), ended(0))
@@ -411,7 +412,7 @@ func (k *bodyMaker) wrongRecords() {
 	k.add(wire.OK, "program out of use", "a program is replaced after the last tick of its effect", s.complete(2, 104))
 	s = k.pushed(flyingAt(0, 0)).structure(bodiesTick, effect).complete(1, 102)
 	s.structure(102, added(0, func(e *wire.EffectAdded) {
-		e.Effect, e.Params = bulk.NewHandle(0, 3), wire.FloatsOf(-8, 0, 0, 0)
+		e.Effect, e.Params = bulk.NewHandle(0, 3), wiretest.Floats(-8, 0, 0, 0)
 	}))
 	c := k.add(wire.OK, "later effect of a slot", "an effect of a later generation says that the slot's earlier one has left", s.complete(2, 106))
 	require.Less(k.t, bodyOfWords(k.stateOf(c, 1)).Velocity[0], float32(0))
