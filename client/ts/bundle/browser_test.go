@@ -18,10 +18,10 @@ import (
 	"github.com/worldd/worldd/internal/browsertest"
 )
 
-// repository is where the tests' files are.
+// repository is the directory of the files that the tests read.
 const repository = "../../.."
 
-// TestMain runs more parallel tests at once than there are processors: they wait for browsers.
+// TestMain allows more parallel tests than there are processors: they wait for browsers.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {

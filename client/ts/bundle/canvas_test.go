@@ -19,7 +19,7 @@ import (
 )
 
 // watchCanvas reports the status of examples/canvas, and the colours on its canvas, once the
-// status matches the query's until. Frames of a headless page may stand still.
+// status matches the query's until. The frames of a headless page may not advance.
 const watchCanvas = `<script src="/browsertest.js"></script><script>
 requestAnimationFrame = f => setTimeout(f, 16)
 const until = new RegExp(new URLSearchParams(location.search).get("until"))

@@ -20,13 +20,13 @@ import (
 	"github.com/worldd/worldd/internal/browsertest"
 )
 
-// liveOptions tell test/browser/live.ts what to do.
+// liveOptions are the options of test/browser/live.ts.
 type liveOptions struct {
 	URL     string   `json:"url"`
 	Hashes  []string `json:"hashes"`
 	Seconds int      `json:"seconds"`
 
-	address, fingerprint string // of the server, without browsers
+	address, fingerprint string // of the server; pages do not need them
 }
 
 // liveReport is the report of test/browser/live.ts.
@@ -84,7 +84,7 @@ func serve(t *testing.T, flags ...string) liveOptions {
 	return liveOptions{}
 }
 
-// crowdedStorm writes the world storm with players near each other, and returns the file's name.
+// crowdedStorm writes the world storm with players close together, and returns the file's name.
 func crowdedStorm(t *testing.T) string {
 	storm, err := os.ReadFile(filepath.Join(repository, "internal/scenes/worlds/storm.yaml"))
 	require.NoError(t, err)
@@ -95,10 +95,10 @@ func crowdedStorm(t *testing.T) string {
 	return name
 }
 
-// TestLive plays 30 seconds of the storm in all browsers at once, beside clients in Go, which
-// must see the same world.
+// TestLive plays 30 seconds of the storm in all browsers at once, together with Go clients,
+// which must see the same world.
 func TestLive(t *testing.T) {
-	t.Parallel() // most of it waits
+	t.Parallel() // it mostly waits
 	files := fstest.MapFS{"index.html": {Data: page("live.js")}, "live.js": {Data: testPage(t, "live")}}
 	options := serve(t, "--world", crowdedStorm(t))
 	options.Seconds = 30
@@ -106,7 +106,7 @@ func TestLive(t *testing.T) {
 	require.NoError(t, err)
 	files["live.json"] = &fstest.MapFile{Data: text}
 	end := together(t, options)
-	var pages sync.Map // of testimonies, by browser
+	var pages sync.Map // testimonies of pages, by browser
 	t.Run("play", func(t *testing.T) {
 		browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 			t.Parallel()

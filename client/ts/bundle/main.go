@@ -2,8 +2,8 @@
 //
 //	go -C client/ts/bundle run . [-minify] [-platform node] OUTDIR FILE...
 //
-// Each FILE, relative to client/ts like OUTDIR, becomes OUTDIR/NAME.js. With -sizes it prints
-// the bytes of each file and its sources, and writes nothing.
+// Each FILE, like OUTDIR relative to client/ts, becomes OUTDIR/NAME.js. With -sizes it prints
+// the size of each file and of its sources, and writes nothing.
 package main
 
 import (
@@ -50,7 +50,7 @@ func main() {
 	if *node {
 		options.Platform = api.PlatformNode
 	}
-	options.Metafile, options.Splitting = *sizes, *sizes // as bundlers of applications do
+	options.Metafile, options.Splitting = *sizes, *sizes // as application bundlers do
 	result := api.Build(options)
 	if len(result.Errors) > 0 {
 		os.Exit(1)

@@ -37,7 +37,7 @@ func bundleOf(t *testing.T, names string) bundled {
 	return bundled{}
 }
 
-// TestSizes checks that a game pays for what it imports, and how much.
+// TestSizes checks that a game bundles only what it imports, and bounds its size.
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		names            string

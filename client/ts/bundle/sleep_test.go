@@ -22,21 +22,21 @@ type sleepReport struct {
 	Verdicts      map[string]string // of each handle that was ever shown
 	Confusions    []string
 	Tick          uint32
-	StructureTick uint32 // the page may know deaths up to it
+	StructureTick uint32 // the page may know deaths up to this tick
 	Snapshots     int
 	Faults        int
 	Audited       int
 }
 
 const (
-	// hiddenFor is longer than a server waits for a silent client, 15 s.
+	// hiddenFor exceeds 15 s, the time for which a server waits for a silent client.
 	hiddenFor = 16 * time.Second
 	// Chromium ends the connections of a page that it freezes.
 	frozenFor = 5 * time.Second
 )
 
-// TestSleep hides a page, and then freezes it: a hidden one keeps its session, a frozen one has
-// one again when it wakes, and no handle ever names another entity.
+// TestSleep hides a page, and then freezes it. A hidden page keeps its session. A frozen page
+// has a session again when it wakes, and no handle ever names another entity.
 func TestSleep(t *testing.T) {
 	t.Parallel()
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
@@ -82,7 +82,8 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-// agree requires that a page agrees with a client that was awake on every verdict.
+// agree requires that a page's verdicts agree with those that a client which stayed awake
+// gives.
 func agree(t *testing.T, r sleepReport, own testimony, renewed bool) {
 	graves := 0
 	for _, v := range own.Views {
@@ -97,7 +98,7 @@ func agree(t *testing.T, r sleepReport, own testimony, renewed bool) {
 			}
 			graves++
 			if renewed && verdict == "pending" {
-				continue // a new session knows only what it is told
+				continue // a new session knows only what the server sends it
 			}
 			require.Equal(t, "stale", verdict, "%s, which died by tick %d", own.Held[i], v.Tick)
 		}

@@ -17,8 +17,8 @@ const (
 
 //go:generate go run . -tables
 
-// packTables writes the default tables as a TypeScript module, unless it has them: another
-// version of gzip may give other bytes.
+// packTables writes the default tables as a TypeScript module, unless the module has them
+// already: another version of gzip may give other bytes.
 func packTables() error {
 	want, err := os.ReadFile(tablesFile)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 // watchThree reports the status of examples/three, and the colours in its picture, once it
-// shows all bodies. It fails with the page's first error. Frames of a headless page may
-// stand still.
+// shows all bodies. It fails with the page's first error. The frames of a headless page may not
+// advance.
 const watchThree = `<script src="/browsertest.js"></script><script>
 console.error = (...all) => browsertest.fail(all.join(" "))
 const frames = []

@@ -20,7 +20,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// seen is an entity in a view: test/browser/witness.ts says what the fields are.
+// seen is an entity in a view; test/browser/witness.ts documents the fields.
 type seen struct {
 	Handle   string `json:"h"`
 	Kind     uint32 `json:"k"`
@@ -32,14 +32,15 @@ type seen struct {
 	Name     string `json:"n"`
 }
 
-// view has the entities that a client saw in one tick, with the first letter of a verdict per held handle.
+// view has the entities that a client saw in one tick, and for each held handle the first
+// letter of its verdict.
 type view struct {
 	Tick     uint32
 	Verdicts string
 	Entities []seen
 }
 
-// testimony has the views of a session, and the handles that it was shown.
+// testimony has the views of a session, and the handles that the server showed it.
 type testimony struct {
 	Views []view
 	Held  []string
@@ -55,7 +56,7 @@ type witness struct {
 	values []uint32
 }
 
-// watch joins a server and plays until ctx is done. The channel then has what it saw.
+// watch joins a server and plays until ctx is done. Then it sends what it saw on the channel.
 func watch(ctx context.Context, t *testing.T, o liveOptions, name string) <-chan testimony {
 	declared := schema.New()
 	schema.Define[messages.Name](declared, "name")
@@ -96,7 +97,8 @@ func (w *witness) enter(e *client.Entity) {
 	}
 }
 
-// record records a view if the replica has no more than the server showed in the tick of a snapshot.
+// record records a view if the replica has exactly what the server showed in the tick of a
+// snapshot.
 func (w *witness) record() {
 	r := w.client.Replica()
 	if r.Structure() != r.SnapshotStructure() || r.Tick()%2 != 0 || len(w.Views) > 0 && r.Tick() <= w.Views[len(w.Views)-1].Tick {
@@ -143,9 +145,9 @@ func digest(values ...uint32) (x uint32) {
 
 // comparison compares the testimonies of two clients of one world, and counts what it compared.
 type comparison struct {
-	Bodies, Rows     int // states of the same entity in the same tick
-	Views, Entities  int // in the same tick, and entities in both
-	Verdicts, Graves int // on handles that both hold, and those that are Stale
+	Bodies, Rows     int // states of the same entity at the same tick
+	Views, Entities  int // views of the same tick, and entities in both
+	Verdicts, Graves int // verdicts on handles that both hold, and Stale ones among them
 
 	different []string
 }
@@ -161,7 +163,7 @@ func (c *comparison) equal(what string, page, own any) {
 	}
 }
 
-// states compares states of the same tick, whenever the clients had them.
+// states compares states of the same tick, whenever the clients received them.
 func (c *comparison) states(page, own testimony) {
 	bodies, rows := map[moment]uint32{}, map[moment]uint32{}
 	for _, v := range own.Views {
@@ -189,7 +191,7 @@ func (c *comparison) states(page, own testimony) {
 	}
 }
 
-// views compares what both clients saw in the same ticks.
+// views compares the views of the same ticks.
 func (c *comparison) views(page, own testimony) {
 	for _, p := range page.Views {
 		i, ok := slices.BinarySearchFunc(own.Views, p.Tick, func(v view, tick uint32) int { return int(v.Tick) - int(tick) })
@@ -215,7 +217,7 @@ func (c *comparison) views(page, own testimony) {
 	}
 }
 
-// verdicts compares which of the handles that both hold are dead, and checks that the live
+// verdicts compares which handles that both clients hold are dead, and checks that the live
 // ones are those in view.
 func (c *comparison) verdicts(p, o view, held, mine []string) {
 	dead := map[string]bool{}
@@ -242,7 +244,7 @@ func (c *comparison) verdicts(p, o view, held, mine []string) {
 	}
 }
 
-// compare requires that a page saw the same world as Go clients beside it.
+// compare requires that a page saw the same world as Go clients at the same time.
 func compare(t *testing.T, page testimony, own []testimony) {
 	var c comparison
 	for _, o := range own {
@@ -259,8 +261,8 @@ func compare(t *testing.T, page testimony, own []testimony) {
 	require.Greater(t, c.Graves, 100)
 }
 
-// together runs Go clients beside the pages: three, whose snapshots are of all ticks between
-// them. The function that it returns ends them, and returns what they saw.
+// together runs three Go clients at the same time as the pages; between them they receive
+// snapshots of all ticks. The function that it returns ends them and returns what they saw.
 func together(t *testing.T, o liveOptions) func() []testimony {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(stop)

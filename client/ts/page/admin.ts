@@ -4,7 +4,7 @@
 export class Admin {
   #token = ''
 
-  /** Sets the token. */
+  /** Sets the operator's token. */
   accept(token: string): void {
     this.#token = token
   }
@@ -26,7 +26,7 @@ export class Admin {
     }
   }
 
-  /** Returns the answer to a GET. It rejects with what the port says if that is no success. */
+  /** Returns the answer to a GET. It rejects with the port's error text if the answer is no success. */
   async get(path: string): Promise<Response> {
     const answer = await this.ask(path)
     if (!answer.ok) throw new Error(await textOf(answer))
@@ -34,7 +34,7 @@ export class Admin {
   }
 }
 
-/** Returns what the port says of an error. */
+/** Returns the port's error text in an answer. */
 export async function textOf(answer: Response): Promise<string> {
   return (await answer.text()).trim() || `${answer.status} ${answer.statusText}`
 }

@@ -1,4 +1,4 @@
-// The player's own avatar, predicted in games that say that their avatars move as the demo's.
+// The player's own avatar. It is predicted in games whose avatars move as the demo's.
 
 import { type Client, type Message, type Prediction, predict } from '../src/index.ts'
 import { type Avatar, type Motion, type Stick, steer } from './steering.ts'
@@ -16,7 +16,7 @@ function has(m: Message | undefined, ...paths: string[]): boolean {
   return m !== undefined && paths.every((path) => m.fields.some((f) => f.path === path))
 }
 
-/** Predicts what the client controls. */
+/** Predicts the entity that the client controls. */
 export class OwnAvatar {
   readonly #client: Client
   #motion: Motion | undefined
@@ -27,7 +27,7 @@ export class OwnAvatar {
     void this.ask()
   }
 
-  /** Asks the game how avatars move, at the start of each session. */
+  /** Asks the game how avatars move. Call it at the start of each session. */
   async ask(): Promise<void> {
     const c = this.#client
     this.#motion = undefined
@@ -42,17 +42,20 @@ export class OwnAvatar {
     })
   }
 
-  /** Reports whether the game has said how avatars move. */
+  /** Whether the game has answered how avatars move. */
   get isPredicted(): boolean {
     return this.#motion !== undefined
   }
 
-  /** Returns where to draw the avatar after render, undefined while it is not predicted. */
+  /** Returns where to draw the avatar after render. It is undefined while the avatar is not predicted. */
   draw(): readonly number[] | undefined {
     return this.#motion && this.#prediction?.draw()?.body.Position
   }
 
-  /** Returns the ticks that the prediction is ahead of the server, and how many of the server's states agreed with it, corrected it, and did so because inputs came late. */
+  /**
+   * The ticks that the prediction is ahead of the server, and counts of the server's states:
+   * those that agreed, those that corrected it, and the corrections due to late inputs.
+   */
   get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number; readonly late: number } {
     const s = this.#prediction?.stats
     return s

@@ -1,18 +1,18 @@
-// A bad link, made in the page: what arrives and what is sent is delayed and lost.
+// A bad link, made in the page: it delays and loses what arrives and what is sent.
 
 import type { Arrivals, Connection, Datagram } from '../src/index.ts'
 
-/** How bad a link is. Half of delay and jitter, in ms, is added each way. */
+/** The properties of a link. Half of delay and of jitter, in ms, is added in each direction. */
 export interface Link {
   readonly delay: number
   readonly jitter: number
-  /** The share of datagrams that are lost; bytes of the stream are late by delay instead. */
+  /** The share of datagrams that are lost. Lost bytes of the stream arrive later by delay. */
   readonly loss: number
 }
 
 export const goodLink: Link = { delay: 0, jitter: 0, loss: 0 }
 
-/** Returns numbers from 0 to 1 of a seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1 with a seed (mulberry32). */
 export function random(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0
@@ -22,13 +22,13 @@ export function random(seed: number): () => number {
   }
 }
 
-/** Something on its way. */
+/** Data under way. */
 interface Late<T> {
   readonly at: number
   readonly what: T
 }
 
-/** A connection over a link that may be bad at times. */
+/** A connection over a simulated link. */
 export class BadLink implements Connection {
   arrived: (() => void) | undefined
   readonly #inner: Connection
@@ -37,11 +37,11 @@ export class BadLink implements Connection {
   readonly #random: () => number
   #stream: Late<Uint8Array>[] = []
   #datagrams: Late<Uint8Array>[] = []
-  #out: Late<() => void>[] = [] // of the stream
+  #out: Late<() => void>[] = [] // bytes of the stream to send
   #error: unknown
   #closed = false
 
-  /** Asked for each datagram and piece of the stream. */
+  /** @param link - called for each datagram and piece of the stream */
   constructor(inner: Connection, now: () => number, link: () => Link, random: () => number) {
     this.#inner = inner
     this.#now = now
@@ -54,7 +54,7 @@ export class BadLink implements Connection {
     return this.#inner.bytesReceived
   }
 
-  /** Returns when something that is sent now arrives. */
+  /** Returns the arrival time of data sent now. */
   #late(): number {
     const { delay, jitter } = this.#link()
     return this.#now() + (delay + jitter * this.#random()) / 2
@@ -65,13 +65,13 @@ export class BadLink implements Connection {
     return loss > 0 && this.#random() < loss
   }
 
-  /** Returns when bytes of a stream arrive: after those before them. */
+  /** Returns the arrival time of bytes of a stream. They cannot arrive before earlier bytes. */
   #lateStream(before: readonly Late<unknown>[]): number {
     const resent = this.#lost() ? this.#link().delay : 0
     return Math.max(this.#late() + resent, before.at(-1)?.at ?? 0)
   }
 
-  /** Puts what has arrived on its way. */
+  /** Receives from the inner connection and delays what arrived. */
   #take(): void {
     const { stream, datagrams, error } = this.#inner.receive()
     const until = new Set<number>()
@@ -91,7 +91,7 @@ export class BadLink implements Connection {
     for (const at of until) this.#after(at, () => this.arrived?.())
   }
 
-  /** Calls f at a time, at once if that has come. */
+  /** Calls f at a time, at once if it has passed. */
   #after(at: number, f: () => void): void {
     const wait = at - this.#now()
     if (wait <= 0) f()
@@ -120,7 +120,7 @@ export class BadLink implements Connection {
     this.#after(at, () => this.#send(this.#now()))
   }
 
-  /** Sends the bytes of the stream that are due at a time. */
+  /** Sends the bytes of the stream that are due by a time. */
   #send(until: number): void {
     for (let first = this.#out[0]; first && first.at <= until; first = this.#out[0]) {
       this.#out.shift()

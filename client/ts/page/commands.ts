@@ -6,11 +6,11 @@ import { element, setText } from './dom.ts'
 /** Bounds the characters of an answer on the page. */
 const maxAnswer = 160
 
-/** Sends what its buttons say. */
+/** The buttons. A click sends the command. */
 export class Commands {
   #schema: Schema | undefined
 
-  /** Shows the buttons of a client's schema. */
+  /** Shows the buttons for the schema of a client. */
   update(c: Client): void {
     if (c.schema === this.#schema) return
     this.#schema = c.schema

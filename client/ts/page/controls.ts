@@ -1,9 +1,9 @@
-// The parts of a game's input that keys and drags set, found in its schema.
+// The parts of a game's input that keys and drags set, found in the game's schema.
 
 import type { Field, Message, Struct } from '../src/index.ts'
 import { Shape } from '../src/values.ts'
 
-/** A field that a direction sets: full is its value at full deflection. */
+/** An input field that a direction sets. full is the field's value at full deflection. */
 interface Axis {
   readonly field: number
   readonly full: number
@@ -23,7 +23,7 @@ const pressKeys = ['Space', 'KeyE', 'KeyQ', 'KeyF']
 const acrossNames = ['x', '0']
 const towardsNames = ['z', '2', 'y', '1']
 
-/** Makes inputs of a shape that a game declares. */
+/** Makes inputs in the form that a game declares. */
 export class Controls {
   readonly presses: readonly Press[]
   readonly #shape: Shape
@@ -40,7 +40,7 @@ export class Controls {
       .map(({ f, field }, i) => ({ field, key: pressKeys[i]!, name: lastPart(f.path) }))
   }
 
-  /** Reports whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
+  /** Whether the input has axes: signed numbers X and Z, or Y, or the elements of a vector. */
   get steers(): boolean {
     return this.#across !== undefined && this.#towards !== undefined
   }
@@ -53,7 +53,7 @@ export class Controls {
     return undefined
   }
 
-  /** Returns the input of a direction, at most 1 long, with the keys that are down. */
+  /** Returns the input for a direction, at most 1 long, and the keys that are down. */
   input(x: number, z: number, down: ReadonlySet<string>): Struct {
     const s: Struct = {}
     const set = (a: Axis | undefined, v: number): void => {
@@ -69,7 +69,7 @@ export class Controls {
   }
 }
 
-/** Returns the value of a signed number at full deflection, 0 of other fields. */
+/** Returns the value of a signed number at full deflection, 0 for other fields. */
 function fullOf(f: Field): number {
   if (f.kind === 'int' && f.n <= 32) return 2 ** (f.n - 1) - 1
   if (f.kind === 'range') return Math.min(-f.low, f.low + f.largest * f.step)

@@ -21,7 +21,7 @@ export function setText(id: string, text: string | number): void {
   if (e.textContent !== s) e.textContent = s
 }
 
-/** Makes rows of a table's body, with as many cells as each has. */
+/** Replaces the rows of a table's body. */
 export function fillTable(id: string, rows: readonly (readonly (string | HTMLElement)[])[]): void {
   element(id).replaceChildren(
     ...rows.map((cells) => {

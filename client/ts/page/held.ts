@@ -1,4 +1,4 @@
-// The list of held handles, and what became of them.
+// The list of held handles, with their verdicts.
 
 import {
   type Client,
@@ -16,10 +16,10 @@ import { element } from './dom.ts'
 import { whyStale } from './words.ts'
 
 const maxHeld = 12
-/** Bounds the characters about an entity's components. */
+/** Bounds the characters of an entity's components. */
 const maxState = 200
 
-/** The meaning of each verdict to the holder of a handle. */
+/** Tells the holder of a handle the meaning of each verdict. */
 const meanings: Record<Exclude<Verdict, 'stale'>, string> = {
   live: 'in view',
   hidden: 'exists perhaps, out of view',
@@ -32,10 +32,10 @@ interface Row {
   readonly item: HTMLLIElement
   readonly verdict: HTMLElement
   readonly note: HTMLElement
-  readonly state: HTMLElement // what the components say
+  readonly state: HTMLElement // values of the entity's components
   what: string
   last: Verdict | undefined
-  tenant: bigint // of the slot, if it is another
+  tenant: bigint // entity that now has the slot, if it is another
   left: boolean // the handle is of a room that the client has left
 }
 
@@ -63,7 +63,7 @@ export class Held {
     return this.#rows
   }
 
-  /** Adds a handle to the list. The oldest leaves a full list. */
+  /** Adds a handle to the list. A full list drops its oldest handle. */
   hold(h: bigint): void {
     this.#drop(h)
     for (const old of this.#rows.keys()) if (this.#rows.size >= maxHeld) this.#drop(old)
@@ -87,18 +87,18 @@ export class Held {
     this.#rows.delete(h)
   }
 
-  /** Lets go of all handles, as in another world. */
+  /** Drops all handles. It is called in another world. */
   clear(): void {
     this.#rows.clear()
     this.#list.replaceChildren()
   }
 
-  /** Says of all handles that they are of another room. */
+  /** Marks all handles as handles of another room. */
   leaveRoom(): void {
     for (const row of this.#rows.values()) row.left = true
   }
 
-  /** Shows what the components of held entities say. */
+  /** Shows the components of held entities. */
   sample(c: Client): void {
     for (const [h, row] of this.#rows) {
       const e = c.entity(h)
@@ -132,7 +132,7 @@ export class Held {
   }
 }
 
-/** Returns what the components of an entity say, without its motion and integers of 64 bits, which name things. */
+/** Returns an entity's components as text, without its motion, and without 64-bit integers, which are identifiers. */
 function describe(c: Client, e: Entity): string {
   const { components, texts } = c.schema
   const parts = components
@@ -156,7 +156,7 @@ function rounded(n: number): string {
   return String(Math.round(n * 100) / 100)
 }
 
-/** Returns the live entity in the slot of a stale handle, none if none is in view. */
+/** Returns the live entity in the slot of a stale handle, or none if none is in view. */
 function tenantOf(c: Client, h: bigint): bigint {
   if (isProvisional(h)) return none
   for (const e of c.replica.all) if (e.index === indexOf(h) && e.generation !== generationOf(h)) return e.handle

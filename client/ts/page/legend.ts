@@ -1,13 +1,13 @@
-// The legend: what kinds of entities there are, how they are drawn, and how many are in view.
+// The legend: the kinds of entities, how they are drawn, and how many are in view.
 
 import type { Schema } from '../src/index.ts'
 import { element } from './dom.ts'
 
-/** Kinds have one of colours, and the next shape after each round of colours. */
+/** The number of colours. After each round of colours kinds have the next shape. */
 export const colours = 6
 export const shapes = ['circle', 'square', 'triangle', 'diamond'] as const
 
-/** How many kinds are listed whether there is one in view or not. */
+/** The number of kinds that are listed even if none is in view. */
 const allShown = 8
 
 /** Returns the name of a kind's colour in the style sheet. */

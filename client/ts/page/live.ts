@@ -24,13 +24,13 @@ interface Web {
   readonly origin_allowed: boolean
 }
 
-/** How long a frame may take to come before a timer replaces it, in ms. */
+/** The delay of a frame, in ms, after which a timer replaces it. */
 const stalled = 250
-/** How often the panel is filled, in ms. */
+/** The interval between updates of the panel, in ms. */
 const samplePeriod = 500
-/** How long the page looks for an entity that dies soon, in ms. */
+/** How long the page looks for an entity that will soon die, in ms. */
 const introduction = 10_000
-/** The conditions that the switch on the page adds. */
+/** The link's properties when the switch on the page is on. */
 const badLink: Link = { delay: 150, jitter: 30, loss: 0.05 }
 
 const message = new Message()
@@ -49,7 +49,7 @@ function tokenOfLink(): string {
   return found
 }
 
-/** Asks the admin port how to connect, with the operator's token if the port requires it. */
+/** Asks the admin port how to connect. It sends the operator's token if the port requires it. */
 async function web(): Promise<Web> {
   for (;;) {
     const answer = await admin.ask('/web')
@@ -70,13 +70,13 @@ async function web(): Promise<Web> {
   }
 }
 
-/** Connects over a link that the switch makes bad. */
+/** Connects over a link that the page's switch can make bad. */
 async function dial(url: string, now: () => number): Promise<Connection> {
   const link = await dialWebTransport(url, (await web()).certificate_hashes, now)
   return new BadLink(link, now, () => (linkSwitch.checked ? badLink : goodLink), dice)
 }
 
-/** One visit: from joining to the end of the client. */
+/** One visit, from joining to the end of the client. */
 class Session {
   readonly panel = new Panel()
   readonly #held = new Held()
@@ -89,7 +89,7 @@ class Session {
   #sampled = 0
   #introduced = false
   #holdsOwn = false
-  #waitsUntil = 0 // introduce; 0: it has not begun
+  #waitsUntil = 0 // introduce waits until then; 0: it has not begun
   readonly ended = new AbortController()
 
   private constructor(client: Client) {
@@ -163,7 +163,7 @@ class Session {
     }
   }
 
-  /** Begins in another room, where no handle of before names anything. */
+  /** Begins in another room, where earlier handles are stale. */
   #moved(): void {
     this.#held.leaveRoom()
     this.#view.leaveRoom()
@@ -195,8 +195,8 @@ class Session {
   }
 
   /**
-   * Holds the first two handles: what the player controls, and one of what was spawned last, which dies
-   * soon in many games. It waits a while for an entity whose slot was used before.
+   * Holds the first two handles: the controlled entity's, and one of the most recent spawns,
+   * which in many games dies soon. It waits a while for an entity whose slot was used before.
    */
   #introduce(now: number): void {
     const client = this.#client
@@ -218,7 +218,7 @@ class Session {
   }
 }
 
-/** Resolves when the next frame is due; browsers stop frames of windows that nobody sees. */
+/** Resolves when the next frame is due. Browsers stop the frames of invisible windows. */
 function frame(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, stalled)
@@ -229,7 +229,7 @@ function frame(): Promise<void> {
   })
 }
 
-/** Says why the session ended, and waits until the player wants another. */
+/** Shows why the session ended, and waits until the player wants another. */
 async function again(e: unknown): Promise<void> {
   if (lacksRoom(e) && rooms.wanted !== '') {
     await message.confirm(said(e), 'Join another room')

@@ -1,16 +1,19 @@
-// Where the motion of a body comes from.
+// The source of a body's motion.
 
 import type { Schema } from '../src/index.ts'
 
-/** Where a body comes from: computed here; in rows at present, of a kind that is computed at times; in rows. */
+/**
+ * The source of a body's motion. awake and asleep: it is computed here. owed: it is in rows
+ * now, but its kind is computed at times. sent: it is in rows.
+ */
 export type Look = 'awake' | 'asleep' | 'owed' | 'sent'
 
-/** Remembers which kinds have been computed: the schema does not tell which are. */
+/** Remembers which kinds have been computed, since the schema does not tell. */
 export class Looks {
   #schema: Schema | undefined
   readonly #computed = new Set<number>()
 
-  /** Returns the look of a body of a kind. exact says whether it is computed now. */
+  /** Returns where the motion of a body comes from. exact reports whether it is computed now. */
   of(schema: Schema, kind: number, exact: boolean, awake: boolean): Look {
     if (schema !== this.#schema) this.#computed.clear()
     this.#schema = schema

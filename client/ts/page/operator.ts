@@ -5,13 +5,13 @@ import { type Admin, textOf } from './admin.ts'
 import { element, fillTable, setText } from './dom.ts'
 import { bytes } from './panel.ts'
 
-/** How often the figures are fetched, in ms, and how long a profile runs. */
+/** How often the figures are fetched, and how long a profile runs, both in ms. */
 const period = 2000
 const profileSeconds = 5
 /** Bounds the sessions on the page. */
 const maxShown = 50
 
-/** The part of a session of GET /sessions that the page shows. */
+/** The part of a session in GET /sessions that the page shows. */
 interface SessionInfo {
   readonly id: number
   readonly room: string
@@ -47,7 +47,7 @@ export function codedBytes(m: Metrics): Map<string, number> {
   return all
 }
 
-/** Shows figures of the server while its part of the page is open. */
+/** Shows figures of the server while the operator's part of the page is open. */
 export class Operator {
   readonly #admin: Admin
   readonly #part = element<HTMLDetailsElement>('operator')
@@ -64,7 +64,7 @@ export class Operator {
     element('profile').onclick = () => void this.#profile()
   }
 
-  /** Fetches the figures now, and again as long as they are shown. */
+  /** Fetches the figures now, and repeatedly while they are shown. */
   look(): void {
     clearTimeout(this.#timer)
     if (this.#part.open) void this.#refresh().finally(() => (this.#timer = setTimeout(() => this.look(), period)))

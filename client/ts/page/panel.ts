@@ -6,7 +6,7 @@ import { element, fillTable, setText } from './dom.ts'
 import type { Look } from './looks.ts'
 import type { Seen } from './view.ts'
 
-/** How many samples a rate covers. */
+/** The number of samples that a rate covers. */
 const window = 4
 
 interface Sample {
@@ -17,7 +17,7 @@ interface Sample {
   readonly components: readonly { readonly bits: number; readonly rows: number }[]
 }
 
-/** Returns a number of bytes a second in words. */
+/** Returns a number of bytes per second as text. */
 export function bytes(n: number): string {
   return n < 1000 ? `${Math.round(n)} B` : `${(n / 1000).toFixed(1)} kB`
 }
@@ -29,9 +29,9 @@ export class Panel {
   readonly #samples: Sample[] = []
   #busy = 0
   #frames = 0
-  #computes = false // bodies of some kind
+  #computes = false // bodies of some kind are computed
 
-  /** Counts a frame that took the page so many ms, and shows where the avatar is drawn. */
+  /** Counts a frame and the time in ms that it took, and shows where the avatar is drawn. */
   frame(ms: number, [x, z]: readonly [x: number, z: number]): void {
     this.#busy += ms
     this.#frames++
@@ -100,7 +100,7 @@ export class Panel {
     for (const k of ['awake', 'asleep', 'owed', 'sent'] as const) setText(k, seen[k])
   }
 
-  /** Shows the rates between two samples by component, those that cost most first. */
+  /** Shows the rates between two samples by component, the most expensive first. */
   #components(c: Client, first: Sample, last: Sample): void {
     const seconds = Math.max(last.at - first.at, 1) / 1000
     const rates = c.schema.components.map(({ name, index }) => {
@@ -120,7 +120,7 @@ export class Panel {
   }
 }
 
-/** Covers the canvas with words for the player. */
+/** Covers the canvas with a message for the player. */
 export class Message {
   readonly #box = element('message')
   readonly #text = element('text')
@@ -147,7 +147,7 @@ export class Message {
     return this.#submitted()
   }
 
-  /** Returns the secret that the player enters: what names it. */
+  /** Returns the secret that the player enters. what is its label. */
   async ask(text: string, what: string): Promise<string> {
     this.show(text)
     this.#field.placeholder = this.#field.ariaLabel = what

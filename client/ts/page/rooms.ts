@@ -1,12 +1,12 @@
-// The room of the session, and the choice of another one.
+// The session's room, and the choice of another.
 
 import type { Admin } from './admin.ts'
 import { element } from './dom.ts'
 
-/** How often the rooms are asked for while the list is open, in ms. */
+/** How often the list of rooms is fetched while it is open, in ms. */
 const period = 3000
 
-/** The part of a room of GET /rooms that the page shows. */
+/** The part of a room in GET /rooms that the page shows. */
 interface RoomInfo {
   readonly name: string
   readonly state: string
@@ -15,9 +15,9 @@ interface RoomInfo {
 
 /** Shows the room, and lets the player choose another by its name. */
 export class Rooms {
-  /** Called when the player wants another room: wanted. */
+  /** Called when the player chooses another room, which wanted names. */
   chosen: () => void = () => {}
-  /** The name of the room to join, empty for the server's own choice. It is part of the page's link. */
+  /** The name of the room to join, empty for the server's choice. It is part of the page's link. */
   wanted = new URLSearchParams(location.search).get('room') ?? ''
   readonly #admin: Admin
   readonly #field = element<HTMLInputElement>('roomname')
@@ -42,7 +42,7 @@ export class Rooms {
     history.replaceState(null, '', room === '' ? location.pathname : `?room=${encodeURIComponent(room)}`)
   }
 
-  /** Shows the room that the session is in. */
+  /** Shows the session's room. */
   entered(room: string): void {
     element('rooms').hidden = room === ''
     this.#field.value = room
@@ -56,7 +56,7 @@ export class Rooms {
     return going
   }
 
-  /** Offers the rooms that the server has. */
+  /** Offers the server's rooms. */
   async #list(): Promise<void> {
     if (performance.now() - this.#asked < period) return
     this.#asked = performance.now()

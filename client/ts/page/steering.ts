@@ -1,4 +1,4 @@
-// How the demo moves an avatar, bit for bit as internal/scenes/steering.
+// The motion of the demo's avatars, bit for bit as in internal/scenes/steering.
 
 export interface Stick {
   X: number
@@ -19,7 +19,7 @@ export interface Motion {
   readonly halfZ: number
 }
 
-/** Returns the course of s, at most 1 long. */
+/** Returns the course of a stick, at most 1 long. */
 function course(s: Stick): [number, number] {
   const x = f(Math.max(s.X, -127) / 127)
   const z = f(Math.max(s.Z, -127) / 127)

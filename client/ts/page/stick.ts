@@ -14,7 +14,7 @@ const directions: Record<string, readonly [x: number, z: number]> = {
   ArrowRight: [1, 0],
   KeyD: [1, 0],
 }
-/** How many pixels ask for full deflection, and how many a click may move. */
+/** The drag that gives full deflection, and the largest movement of a click, in pixels. */
 const fullDrag = 60
 const click = 8
 
@@ -24,7 +24,7 @@ interface Picture {
   pan(x: number, y: number): void
 }
 
-/** Reports whether a key is for what has the focus: text for a field, Space for a button. */
+/** Reports whether a key belongs to the focused element: text to a field, Space to a button. */
 function isForFocus(e: KeyboardEvent): boolean {
   const { target } = e
   if (target instanceof HTMLInputElement && target.type !== 'checkbox') return true
@@ -36,11 +36,11 @@ export class Stick {
   readonly #down = new Set<string>()
   #controls = new Controls(undefined)
   #declared: Message | undefined
-  #from: readonly [number, number] | undefined // where a drag began
+  #from: readonly [number, number] | undefined // start of the drag
   #drag: readonly [number, number] = [0, 0]
   #resting = true
 
-  /** It listens to keys until signal says that the session has ended. */
+  /** Listens to keys until signal is aborted, at the session's end. */
   constructor(canvas: HTMLCanvasElement, picture: Picture, signal: AbortSignal) {
     addEventListener(
       'keydown',
@@ -84,7 +84,7 @@ export class Stick {
     return (this.#controls.steers && key in directions) || this.#controls.presses.some((p) => p.key === key)
   }
 
-  /** Shows which keys the input of a game has. */
+  /** Shows the keys that a game's input has. */
   #declare(input: Message | undefined): void {
     this.#declared = input
     this.#controls = new Controls(input)
@@ -107,7 +107,8 @@ export class Stick {
       x += directions[key]?.[0] ?? 0
       z += directions[key]?.[1] ?? 0
     }
-    // A prediction ends at the newest input: it needs one a frame, but not of an avatar at rest.
+    // A prediction ends at the newest input, so it needs an input per frame, except while the
+    // avatar rests.
     if (rests && this.#resting) return
     this.#resting = rests
     const length = Math.max(Math.hypot(x, z), 1)

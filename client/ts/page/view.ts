@@ -10,14 +10,14 @@ import { type Look, Looks } from './looks.ts'
 
 /** Counts the entities in view. */
 export interface Seen {
-  readonly looks: Record<Look, number> // of bodies
-  readonly kinds: number[] // of each kind
+  readonly looks: Record<Look, number> // bodies by look
+  readonly kinds: number[] // entities by kind
 }
 
-/** The opacity of bodies that sleep. */
+/** The opacity of sleeping bodies. */
 const fadedAlpha = 0.4
 
-/** How many metres the smaller side of the canvas shows, of worlds that are no smaller. */
+/** The metres that the shorter side of the canvas shows, unless the world is smaller. */
 const across = 84
 const margin = 1.1
 const minZoom = 0.3
@@ -45,13 +45,13 @@ export class View {
   #height = 0
   #scale = 1 // pixels per metre
   #zoom = 1
-  #x = 0 // of the middle
+  #x = 0 // the middle of the picture
   #z = 0
   #moment: Moment = { tick: 0, newest: 0, maxExtrapolate: 0 }
   readonly #place = new Float32Array(3)
-  #own: readonly number[] | undefined // where the avatar is predicted
+  #own: readonly number[] | undefined // predicted position of the avatar
   readonly #lastSeen = new Map<bigint, readonly [x: number, z: number]>() // where held entities were drawn
-  #follows = false // the player's body
+  #follows = false // whether the picture follows the player's body
   readonly #state = new State()
   readonly #looks = new Looks()
   readonly #points = new Columns()
@@ -76,7 +76,7 @@ export class View {
     return c
   }
 
-  /** Shows the world in a moment, with rings around held entities, and the avatar where it is predicted. */
+  /** Shows the world at a moment, with rings around held entities. avatar is the predicted position. */
   draw(c: Client, m: Moment, avatar: readonly number[] | undefined, held: ReadonlyMap<bigint, unknown>): Seen {
     const seen: Seen = { looks: { awake: 0, asleep: 0, owed: 0, sent: 0 }, kinds: [] }
     for (const e of c.replica.all) seen.kinds[e.kind] = (seen.kinds[e.kind] ?? 0) + 1
@@ -99,7 +99,7 @@ export class View {
     return seen
   }
 
-  /** Gives the canvas the pixels of its place on the page. */
+  /** Sizes the canvas to its place on the page. */
   #fit(c: Client): void {
     const canvas = this.#canvas
     const ratio = devicePixelRatio
@@ -118,18 +118,18 @@ export class View {
     this.#paper.clearRect(0, 0, this.#width, this.#height)
   }
 
-  /** Sets place to where e is drawn. */
+  /** Sets place to the position at which e is drawn. */
   #locate(c: Client, e: Entity, position: Field): void {
     if (this.#own && e.handle === c.controlled) this.#place.set(this.#own)
     else e.vectorAt(position, 3, this.#moment, this.#place)
   }
 
-  /** Returns the middle of the picture, in metres. */
+  /** The middle of the picture, in metres. */
   get centre(): readonly [x: number, z: number] {
     return [this.#x, this.#z]
   }
 
-  /** Forgets where held entities were, in a room that the client has left. */
+  /** Forgets the positions of held entities, since the client has left their room. */
   leaveRoom(): void {
     this.#lastSeen.clear()
   }
@@ -184,7 +184,7 @@ export class View {
     paper.strokeRect(this.#left(-halfX), this.#top(-halfZ), 2 * halfX * scale, 2 * halfZ * scale)
   }
 
-  /** Shows the effects, evaluated here. */
+  /** Draws the effects as arrows, evaluated in the page. */
   #arrows(c: Client): void {
     const { bodies } = c.replica
     if (!bodies) return
@@ -206,7 +206,7 @@ export class View {
     this.#paper.stroke(push)
   }
 
-  /** Fills points with a grid that stands still in the world, and returns how many. */
+  /** Fills points with a grid that is fixed in the world, and returns their number. */
   #placeArrows(): number {
     const points = this.#points
     const scale = this.#scale
@@ -292,7 +292,7 @@ export class View {
     return Math.max(metres * this.#scale, e.handle === c.controlled || nameOf(c, e) !== '' ? 5 : minRadius)
   }
 
-  /** Writes the names that entities have, and draws rings around what is held. */
+  /** Writes the names of entities, and draws rings around held ones. */
   #labels(c: Client, position: Field, held: ReadonlyMap<bigint, unknown>): void {
     const paper = this.#paper
     const place = this.#place
@@ -325,7 +325,7 @@ export class View {
     paper.stroke()
   }
 
-  /** Marks where held entities were seen last that are in view no more: a cross where one died. */
+  /** Marks the last positions of held entities that are no longer in view: a cross where one died. */
   #lost(c: Client, held: ReadonlyMap<bigint, unknown>): void {
     const paper = this.#paper
     const lastSeen = this.#lastSeen
@@ -362,14 +362,14 @@ export class View {
     paper.fillText(text, x, y)
   }
 
-  /** Returns the handle of the entity of a kind that is nearest to the middle and not held; undefined if there is none. */
+  /** Returns the handle of the unheld entity of a kind that is nearest to the middle, or undefined. */
   nearest(c: Client, kind: number, held: ReadonlyMap<bigint, unknown>): bigint | undefined {
     const position = positionOf(c)
     let nearest = Infinity
     let found: bigint | undefined
     for (const e of c.replica.all) {
       if (e.kind !== kind || held.has(e.handle)) continue
-      let d = Number.MAX_VALUE // without a body
+      let d = Number.MAX_VALUE // for an entity without a body
       if (position && e.has('body')) {
         this.#locate(c, e, position)
         d = Math.hypot(this.#place[0]! - this.#x, this.#place[2]! - this.#z)
@@ -382,7 +382,7 @@ export class View {
     return found
   }
 
-  /** Returns the handle of the nearest entity to a place on the canvas, undefined if none is near. */
+  /** Returns the handle of the entity nearest to a place on the canvas, or undefined if none is near. */
   pick(c: Client, x: number, y: number): bigint | undefined {
     const position = positionOf(c)
     if (!position) return undefined
@@ -401,12 +401,12 @@ export class View {
   }
 }
 
-/** Returns the first field of the component body, undefined without one. */
+/** Returns the first field of the component body, or undefined. */
 function positionOf(c: Client): Field | undefined {
   return c.schema.components.find((x) => x.name === 'body')?.fields[0]
 }
 
-/** Returns the name of an entity: a text whose path or component is called name. */
+/** Returns the name of an entity: a text whose path or component is name. */
 export function nameOf(c: Client, e: Entity): string {
   const { texts, components } = c.schema
   for (let i = 0; i < texts.length; i++) {
@@ -421,7 +421,7 @@ export function nameOf(c: Client, e: Entity): string {
   return ''
 }
 
-/** Adds a shape of about the area of a circle to a path. */
+/** Adds a shape to a path, about as large as a circle with radius r. */
 function trace(path: Path2D, shape: (typeof shapes)[number], x: number, y: number, r: number): void {
   if (shape === 'circle') {
     path.moveTo(x + r, y)

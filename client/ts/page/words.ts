@@ -1,8 +1,8 @@
-// The meaning of errors, in words for players.
+// The meaning of errors, as texts for players.
 
 import { generationOf, indexOf, printable, WireError } from '../src/index.ts'
 
-/** The code of a token that is missing or not accepted. */
+/** The code for a missing or refused token. */
 const unauthorized = 8
 
 const noRoom = 24
@@ -23,7 +23,7 @@ const words: Record<number, string> = {
   [roomClosed]: 'The operator has closed this room.',
 }
 
-/** Returns what an error means. */
+/** Returns the meaning of an error. */
 export function said(e: unknown): string {
   if (!(e instanceof WireError)) return e instanceof Error ? e.message : String(e)
   const own = words[e.code]
@@ -31,12 +31,12 @@ export function said(e: unknown): string {
   return e.detail && e.code !== 0 ? `${own} (${printable(e.detail)})` : own
 }
 
-/** Reports whether a server refused for the lack of a good token. */
+/** Reports whether a server refused because the token is missing or wrong. */
 export function wantsToken(e: unknown): boolean {
   return e instanceof WireError && e.code === unauthorized
 }
 
-/** Reports whether a server refused since it has no room of the name asked for, or has closed it. */
+/** Reports whether a server refused because it has no room with the name, or has closed it. */
 export function lacksRoom(e: unknown): boolean {
   return e instanceof WireError && (e.code === noRoom || e.code === roomClosed)
 }
@@ -48,7 +48,7 @@ export interface World {
   readonly maxSlots: number
 }
 
-/** Returns what it means that a handle is stale. seen says whether the page has seen its entity. */
+/** Returns why a handle is stale. seen: the page has seen its entity. */
 export function whyStale(h: bigint, world: World | undefined, seen: boolean): string {
   const generation = generationOf(h)
   if (seen || !world) return 'destroyed: final'
@@ -59,14 +59,14 @@ export function whyStale(h: bigint, world: World | undefined, seen: boolean): st
     : 'destroyed before this page saw it: final'
 }
 
-/** Where a page is open. */
+/** The page's location, as far as it decides whether the page can connect. */
 export interface Place {
   readonly origin: string
   readonly secure: boolean
   readonly supported: boolean
 }
 
-/** Returns why a page cannot connect from a place, undefined if it can. */
+/** Returns why a page cannot connect from a place, or undefined. */
 export function obstacle(p: Place): string | undefined {
   if (!p.secure)
     return `Browsers let pages connect only from HTTPS or localhost, not from ${p.origin}. Serve with --admin-cert and --admin-key, or open the page on the server's machine.`
@@ -75,7 +75,7 @@ export function obstacle(p: Place): string | undefined {
   return undefined
 }
 
-/** Whether the server refuses pages of an origin. */
+/** Returns the text for a server that refuses pages of an origin. */
 export function notAllowed(origin: string): string {
   return `The server does not let pages of ${origin} connect: serve with --web-origin ${origin}`
 }

@@ -1,4 +1,4 @@
-// Prints how long rows take to decode: bundle and run with node. It is no test.
+// Prints how long rows take to decode. It is no test: bundle it and run it with node.
 
 import { BitReader } from '../src/bits.ts'
 import { Past } from '../src/row_parts.ts'

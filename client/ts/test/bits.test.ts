@@ -25,7 +25,7 @@ test('the end of a bit string', () => {
   r.bits(8)
   assert.throws(() => r.expectEnd(), /follow/)
   r.reset(Uint8Array.of(0))
-  r.peek() // looks beyond the end, and takes nothing
+  r.peek() // reads beyond the end, and takes nothing
   r.skip(4)
   r.expectEnd()
   r.skip(4)

@@ -8,7 +8,7 @@ import { defaultTables } from '../src/tables.ts'
 import { bitsOf, readLines } from './hex.ts'
 import { bytes } from './vectors.ts'
 
-// A line of client/testdata/bodies.jsonl: client/bodies_vectors_test.go says what it means.
+// A line of client/testdata/bodies.jsonl: see client/bodies_vectors_test.go.
 interface Line {
   case?: string
   stream?: string
@@ -36,7 +36,7 @@ function foldBodies({ replica }: Session): [count: number, sum: number] {
   return [count, x >>> 0]
 }
 
-/** Checks that games see where the body of an entity was computed. */
+/** Checks that games see the computed body of an entity. */
 function check({ replica }: Session, e: Entity): void {
   const s = new State()
   const { now } = replica!.bodies!
@@ -54,7 +54,7 @@ test('a snapshot that announces exact rows has one', async () => {
   const from = lines.findIndex((l) => l.stream !== undefined)
   const session = new Session({ tables: await defaultTables(), simulation })
   session.receiveStream(bytes(lines[from]!.stream!))
-  // Section 8: the bits of a row without an own baseline are 0.
+  // Section 8: the bits of a row without its own baseline are 0.
   const datagram = (flags: number) => {
     const d = new Uint8Array(27)
     const v = new DataView(d.buffer)

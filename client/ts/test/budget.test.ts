@@ -17,7 +17,7 @@ const frame = 1000 / 60
 const zero = new Float32Array(3)
 const handle = (slot: number, generation = 1): Name => ({ slot, generation })
 
-/** Bodies whose server sends what it likes. */
+/** Bodies with a server that sends arbitrary messages. */
 class Crowd {
   readonly budget = new Budget()
   readonly bodies = new Bodies({ motion, kinds: kinds.map((body) => ({ body })), budget: this.budget })
@@ -76,7 +76,7 @@ class Crowd {
       )
   }
 
-  /** Applies n complete snapshots, ticks apart, at now. */
+  /** Applies n complete snapshots at now, each apart ticks after the last. */
   update(now: number, n: number, tick: number, apart: number): void {
     this.budget.pay(now)
     for (let i = 0; i < n; i++) {

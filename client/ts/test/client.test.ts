@@ -291,7 +291,7 @@ test('snapshots without news that were not sent are no delay, and lost ones are'
 
 const simulated = { text: schemaText, simulate: true }
 
-/** Delivers n snapshots with wrong audits, a time apart in ms. */
+/** Delivers n snapshots with wrong audits, apart ms after one another. */
 function audits(s: Stage, clock: { t: number }, first: number, n: number, apart: number): void {
   for (let i = first; i < first + n && s.client.state === 'joined'; i++) {
     clock.t += apart

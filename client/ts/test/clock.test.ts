@@ -37,7 +37,7 @@ test('the lag recovers after a link has stood still once, and stalls that recur 
     const r = new Renderer()
     let now = 0
     let tick = 600
-    let stuck = 0 // until when the link stands still
+    let stuck = 0 // end of the link's stall
     const waiting: number[] = []
     const play = (ms: number): void => {
       for (const end = now + ms; now < end; now++) {

@@ -1,4 +1,4 @@
-// A WebTransport session whose server floods, breaks off or says nothing.
+// A WebTransport session whose server floods, breaks off or is silent.
 
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
@@ -7,12 +7,12 @@ import { type Connection, dialWebTransport } from '../src/connection.ts'
 
 mock.timers.enable({ apis: ['setTimeout'] })
 
-/** Lets everything happen that needs no time. */
+/** Waits for everything that needs no time. */
 async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** The browser's WebTransport, whose other end is the test. */
+/** The browser's WebTransport; the test is its peer. */
 class Fake {
   static newest: Fake
   readonly ready = Promise.resolve()

@@ -162,7 +162,7 @@ function audit(l: NonNullable<Line['audited']>): number {
   return sum
 }
 
-/** Drops members that are 0, empty or absent, as the file does. */
+/** Drops members that are 0, empty or absent, as the vector files do. */
 function compact(records: object[]): unknown {
   const keep = ([, v]: [string, unknown]) => v !== 0 && v !== undefined && !(Array.isArray(v) && v.length === 0)
   return records.map((r) => Object.fromEntries(Object.entries(r).filter(keep)))

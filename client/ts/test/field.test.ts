@@ -5,7 +5,7 @@ import { blockPoints, Machine } from '../src/field/machine.ts'
 import { Program, VerifyError } from '../src/field/program.ts'
 import { bitsOf, floatOf, readLines, unhex } from './hex.ts'
 
-// A line of field/testdata/vectors.jsonl: field/testdata/README.md says what it means.
+// A line of field/testdata/vectors.jsonl: see field/testdata/README.md.
 interface Vector {
   Name: string
   Program: string
@@ -42,7 +42,7 @@ function* numbers(v: Vector): Generator<number> {
   }
 }
 
-/** The FNV-1a hash in 64 bits, over words. */
+/** The 64-bit FNV-1a hash of words. */
 class Fnv {
   private high = 0xcbf29ce4
   private low = 0x84222325
@@ -61,7 +61,7 @@ class Fnv {
   }
 }
 
-/** Returns the double whose bits are the hexadecimal number. */
+/** Returns the double with the given bits in hexadecimal. */
 function doubleOf(bits: string): number {
   return new DataView(Uint8Array.from(bits.match(/../g)!, (x) => parseInt(x, 16)).buffer).getFloat64(0)
 }
@@ -136,7 +136,7 @@ test('fma32 at the edges', () => {
   f(1 + 2 ** -12, 1 + 2 ** -12, -(2 ** -80), 1 + 2 ** -11)
 })
 
-// Lines of field/testdata/rejected.jsonl.
+// A line of field/testdata/rejected.jsonl.
 interface Rejection {
   Base?: string
   At?: number
@@ -165,7 +165,7 @@ test('every rejection, for the same reason', () => {
       assert.ok(e instanceof VerifyError, `${e}`)
       error = e.message
     }
-    const named = r.Error.indexOf('"\\') // Go escapes names in its own way
+    const named = r.Error.indexOf('"\\') // Go escapes names differently
     if (named < 0) assert.equal(error, r.Error, JSON.stringify(r))
     else assert.equal(error.slice(0, named), r.Error.slice(0, named), JSON.stringify(r))
   }

@@ -51,7 +51,7 @@ function enter(slot: number, generation: number): Uint8Array {
   return w.take()
 }
 
-/** Returns a State datagram of entities with full rows. */
+/** Returns a State datagram with full rows of entities. */
 function snapshot(entities: readonly Crate[]): Uint8Array {
   const fold = new Fold()
   const bits = new BitWriter()
@@ -76,7 +76,7 @@ function snapshot(entities: readonly Crate[]): Uint8Array {
   return w.take()
 }
 
-/** Gives numbers to one datagram again and again. */
+/** Sends one datagram repeatedly, with new numbers. */
 class Sender {
   private readonly session: Session
   private bytes!: Uint8Array
@@ -95,7 +95,7 @@ class Sender {
     this.view = new DataView(d.buffer, d.byteOffset)
   }
 
-  /** Applies n snapshots, which are two ticks apart. */
+  /** Applies n snapshots, two ticks apart. */
   send(n: number): void {
     const { view, session } = this
     for (let i = 0; i < n; i++) {
@@ -110,8 +110,9 @@ class Sender {
 }
 
 /**
- * Returns how many bytes run usually allocates. Few enough that most calls see no collection,
- * and once they are below enough: V8 compiles when it has time to.
+ * Returns the median of the bytes that run allocates. run must allocate so little that most
+ * calls see no garbage collection. It repeats until the median is below enough, since V8
+ * optimises in the background.
  */
 function usual(enough: number, run: () => void): number {
   let bytes = Infinity
@@ -166,7 +167,7 @@ class Crowd {
     this.bodies.applyEnter({ slot, generation }, 1, Math.max(this.bodies.now, 1), s)
   }
 
-  /** Adds an effect of some program, which ends by itself after life ticks unless that is 0. */
+  /** Adds an effect with a program. It ends after life ticks, or never if life is 0. */
   push(program: number, life: number): void {
     const effect = { slot: 10_000 + (this.effects++ % 100), generation: 1 + 2 * Math.floor(this.effects / 100) }
     const path = {
@@ -196,7 +197,7 @@ class Crowd {
     )
   }
 
-  /** Computes n snapshots, which are two ticks apart. */
+  /** Computes n snapshots, two ticks apart. */
   step(n: number): void {
     for (let i = 0; i < n; i++) {
       const tick = this.bodies.now + 2
@@ -230,19 +231,19 @@ const gc = ((): (() => void) => {
   return runInNewContext('gc') as () => void
 })()
 
-/** Returns the memory in use: objects, and what they have outside the heap. */
+/** Returns the memory in use: objects, and their memory outside the heap. */
 function heap(): number {
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers
 }
 
-/** Runs ten minutes, and returns by how much the heap after any of the last three exceeds that after the second to the fourth. */
+/** Runs ten minutes. Returns the least heap after the last three minus the largest heap after the second to fourth. */
 function growth(minute: () => void): number {
   const sizes: number[] = []
   for (let i = 0; i < 10; i++) {
     minute()
     gc()
-    gc() // the first leaves what it found while it ran
+    gc() // the first call keeps what died while it ran
     sizes.push(heap())
   }
   return Math.min(...sizes.slice(7)) - Math.max(...sizes.slice(1, 4))

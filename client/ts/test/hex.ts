@@ -1,4 +1,4 @@
-// Reads vectors whose numbers are bits in hexadecimal, of packages field and world/motion.
+// Reads vectors whose numbers are bits in hexadecimal, from packages field and world/motion.
 
 import { readFile } from './vectors.ts'
 

@@ -1,4 +1,4 @@
-// A server that lies: what it can make the client keep, do or run.
+// A lying server: what it can make the client keep, do or run.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -39,7 +39,7 @@ test('entities and bytes are bounded', async () => {
       }
     }
     if (what === 'texts that grow')
-      flood() // they are replaced
+      flood() // these replace the first
     else assert.throws(flood, { code: 19 }, what)
     assert.ok(most <= 2 << 20, `${what}: ${most} bytes`)
   }

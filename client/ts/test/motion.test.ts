@@ -6,7 +6,7 @@ import { checkPath, PathForm } from '../src/motion/path.ts'
 import { Sim } from '../src/motion/sim.ts'
 import { bitsOf, floatOf, readLines, unhex } from './hex.ts'
 
-// A line of world/motion/testdata/motion.jsonl: world/motion/testdata/README.md says what it means.
+// A line of world/motion/testdata/motion.jsonl: see world/motion/testdata/README.md.
 interface Vector {
   Name: string
   TickHz: number

@@ -266,7 +266,7 @@ test('tracks remember the states of the last ticks', () => {
   const rings = new Rings(64)
   const t = new Track(0)
   const state = (x: number) => Object.assign(new State(), { x, rest: x, awake: x % 2 === 0 })
-  let known = new Map<number, number>() // after the last one, as that
+  let known = new Map<number, number>() // expected state by tick, 0 for the earliest known
   t.given.copy(state(1))
   t.begin(1, t.given)
   known.set(1, 1)

@@ -16,7 +16,7 @@ import { Stage } from './stage.ts'
 const first = { ceiling: 99, room: 'lobby' }
 const second = { epoch: 8, floor: 101, ceiling: 199, text: '', structure: 2, room: 'match/1' }
 
-/** Returns a session in the first room, where one entity is in view. */
+/** Returns a session in the first room with one entity in view. */
 async function join(more: Partial<SessionConfig> = {}, o: server.WelcomeOptions = {}): Promise<Session> {
   const s = new Session({ tables: await defaultTables(), ...more })
   s.receiveStream(server.welcome({ ...first, ...o }))
@@ -25,7 +25,7 @@ async function join(more: Partial<SessionConfig> = {}, o: server.WelcomeOptions 
   return s
 }
 
-/** Returns the types of the messages that a session has sent. */
+/** Returns the types of the messages that a session sent. */
 function sent(s: Session): number[] {
   const frames = new FrameReader()
   frames.feed(s.takeStream())
@@ -65,7 +65,7 @@ test('a move makes every handle stale, and starts all but the session again', as
   )
   assert.equal(server.inputsOf(s.input(0)!).structure, 2)
 
-  // Snapshots of the old room are late, and change neither clock nor acknowledgements.
+  // Late snapshots of the old room change neither clock nor acknowledgements.
   assert.equal(s.receiveDatagram(server.snapshot(5, 203, 1), 0), 'duplicate')
   assert.equal(s.serverTick(0), 0)
   assert.equal(s.receiveDatagram(server.snapshot(6, 9, 2), 0), 'applied')

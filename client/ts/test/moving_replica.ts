@@ -1,4 +1,4 @@
-// The least of a replica that computes bodies.
+// A minimal replica that computes bodies.
 
 import { Budget } from '../src/budget.ts'
 import { Bodies } from '../src/motion/bodies.ts'

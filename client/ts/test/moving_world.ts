@@ -21,7 +21,7 @@ export const kinds = [
   { inverseMass: 100, coupling: f(0.3), radius: f(0.1), friction: f(0.2), restitution: f(0.6), layers: 2 },
   { inverseMass: 0, coupling: 0, radius: 1, friction: 0, restitution: 0.5, layers: 3 },
 ]
-/** Small programs of the motion vectors, a whirl and an explosion. */
+/** Small programs of the motion vectors: a whirl and an explosion. */
 export const codes = [
   ...readLines<{ Code: string }>('world/motion/testdata/programs.jsonl')
     .slice(0, 3)

@@ -1,6 +1,6 @@
-// Messages of recorded sessions, damaged, as in the Go client. A message
-// that a client refuses ends the session with a code and changes nothing; an accepted one is
-// applied whole, in bounded memory.
+// Damaged messages of recorded sessions, as in the Go client. A message that a client refuses
+// ends the session with a code and changes nothing. An accepted message is applied whole, in
+// bounded memory.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -35,7 +35,7 @@ function recording(file: string): Message[] {
     if (s.stream) frames.feed(bytes(s.stream))
     for (let b = frames.next(); b !== undefined; b = frames.next()) all.push({ type: frames.type, body: b.slice() })
   }
-  return all.slice(all.findIndex((m) => m.type === Type.welcome)) // datagrams may overtake it
+  return all.slice(all.findIndex((m) => m.type === Type.welcome)) // datagrams may precede it
 }
 
 /** Returns a session that has received messages. */
@@ -51,7 +51,7 @@ function receive(s: Session, { type, body }: Message): string {
   return 'taken'
 }
 
-/** Hashes what a game sees of a replica, and what the next messages depend on. */
+/** Hashes everything of a replica that a game can see or that later messages depend on. */
 function digest(r: Replica): number {
   let x = 0
   const add = (v: number): void => {
@@ -77,7 +77,7 @@ function digest(r: Replica): number {
   return x
 }
 
-/** Damages messages, by a seed. */
+/** Damages messages, with a seed. */
 class Mutator {
   private readonly random: () => number
 
@@ -94,7 +94,7 @@ class Mutator {
     switch (this.below(5)) {
       case 0:
         return b.slice(0, at)
-      case 1: // other bytes follow
+      case 1: // append random bytes
         return Uint8Array.of(...b.subarray(0, at), ...other.subarray(this.below(other.length + 1))).slice(0, 1300)
       case 2:
         return Uint8Array.of(...b.subarray(0, at), ...b.subarray(this.below(at + 1))).slice(0, 1300)
@@ -111,7 +111,7 @@ class Mutator {
 const seqAt = 7
 const structureAt = 15
 
-/** Gives a datagram a new number and a structure that is applied. */
+/** Gives a datagram a new number and an applied structure number. */
 function plausible(d: Uint8Array, r: Replica): void {
   if (d.length < structureAt + 4) return
   const view = new DataView(d.buffer, d.byteOffset)
@@ -119,7 +119,7 @@ function plausible(d: Uint8Array, r: Replica): void {
   view.setUint32(structureAt, r.structure, true)
 }
 
-/** Gives a datagram that a replica found faulty the fold of its rows. */
+/** Gives a datagram with a wrong fold the fold of its rows. */
 function refold(d: Uint8Array, r: Replica): void {
   const reader = new ByteReader(d, structureAt + 4)
   reader.uvarint('input')
@@ -135,7 +135,7 @@ function renumbered(body: Uint8Array, first: number): Uint8Array {
   return Uint8Array.of(...out, first, ...body.subarray(n + 1))
 }
 
-/** Returns what becomes of a message, or the code of the error that ends the session. */
+/** Returns the outcome of a message, or the code of the error that ends the session. */
 function attempt(s: Session, m: Message): string {
   try {
     return receive(s, m)
@@ -173,7 +173,7 @@ for (const [file, simulates] of [
           if (next.type === Type.structure) body = renumbered(body, s.replica!.structure + 1)
         }
         const before = digest(s.replica!)
-        const releases = next.type !== 0 && s.replica!.waiting > 0 // datagrams, which may be wrong themselves
+        const releases = next.type !== 0 && s.replica!.waiting > 0 // held datagrams, which may be damaged too
         let outcome = attempt(s, { type: next.type, body })
         if (outcome === 'faulty') {
           refold(body, s.replica!)

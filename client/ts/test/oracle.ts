@@ -1,5 +1,5 @@
-// A server whose viewer sees a part of a world and computes its bodies, and the least of a
-// replica, over a link that loses, copies and reorders datagrams. Nothing is encoded.
+// A server whose viewer sees a part of a world and computes its bodies, and a minimal replica,
+// over a link that loses, copies and reorders datagrams. Nothing is encoded.
 
 import assert from 'node:assert/strict'
 import type { Program } from '../src/field/program.ts'
@@ -22,8 +22,8 @@ interface Viewed {
   generation: number
   kind: number
   inView: boolean
-  exact: boolean // as sent last
-  turned: number // tick at which it last became exact or ordinary
+  exact: boolean // in the latest row
+  turned: number // tick of its latest change between exact and ordinary
   acked: number // tick of the newest state that the client has acknowledged
   disturbed: number
   leads: boolean
@@ -53,9 +53,9 @@ export class Oracle {
   private readonly entities: Viewed[] = []
   private readonly effects = new Map<number, Sent>()
   private readonly generations = new Map<number, number>()
-  private hidden: Sent | null = null // the client is not told of it: it disturbs
+  private hidden: Sent | null = null // the client never receives it: it disturbs bodies
   private leftAt = 0
-  private readonly known = new Map<number, Map<number, State>>() // by tick, slot
+  private readonly known = new Map<number, Map<number, State>>() // states by tick and slot
   private records: Record[] = []
   private structure = 0
   private seq = 0
@@ -97,7 +97,7 @@ export class Oracle {
     return f((2 * this.random() - 1) * scale)
   }
 
-  /** Returns a state at random, on the ground or in the air. */
+  /** Returns a random state, on the ground or in the air. */
   private place(moves: boolean): State {
     const s = new State()
     Object.assign(s, {
@@ -110,7 +110,7 @@ export class Oracle {
     return s
   }
 
-  /** Plays one tick of everything. */
+  /** Plays one tick of world, server, link and replica. */
   step(): void {
     this.tick++
     if (this.tick > 3) this.changeEffects()
@@ -243,12 +243,12 @@ export class Oracle {
     this.note({ type: 'changed', effect: { slot, generation: e.generation }, back: 0, way, params: sent })
   }
 
-  /** Sends an effect again that has left, as it is after some tick. */
+  /** Sends an effect that had left again, in its state after some tick. */
   private reveal(e: Sent): void {
     const { source, slot, generation } = e
     const { program, params, mode, layers, path, born, last } = source
     const from = this.tick - this.below(Math.min(this.tick - this.leftAt, 50) + 1)
-    if (from - born < 2) return // it would be new
+    if (from - born < 2) return // it would count as new
     this.hidden = null
     this.effects.set(slot, e)
     const life = last === 0 ? 0 : last - from + 1
@@ -271,7 +271,7 @@ export class Oracle {
     this.records.push({ type: 'extension', from: this.tick, make: (back) => ({ ...told, back }) as Extension })
   }
 
-  /** Moves bodies as a game would, and replaces some. */
+  /** Moves and replaces bodies as a game would. */
   private disturb(): void {
     const e = this.entities[this.below(this.entities.length)]!
     const what = this.below(12)
@@ -305,7 +305,7 @@ export class Oracle {
     this.known.delete(this.tick - 200)
   }
 
-  /** Returns a tick whose state of an entity, with the effects, gives all later ones. */
+  /** Returns a tick from whose state all later ones follow under the effects. */
   private past(e: Viewed): number {
     const oldest = Math.max(e.disturbed, this.tick - 60, e.turned, 1)
     return this.below(3) === 0 ? oldest + this.below(this.tick - oldest + 1) : this.tick
@@ -351,7 +351,7 @@ export class Oracle {
     for (let from = 0; from === 0 || from < owed.length; from += most) {
       const rows = owed.slice(from, from + most)
       const complete = from + most >= owed.length
-      if (from > 2 * most && !complete) return // the rest is owed to the next one
+      if (from > 2 * most && !complete) return // the rest is sent with the next snapshot
       this.send(rows, from > 0, complete)
     }
   }
@@ -417,7 +417,7 @@ export class Oracle {
     this.acks = this.acks.filter((a) => a.due > this.tick)
   }
 
-  /** Compares the bodies after a complete snapshot with the world's. */
+  /** Compares the computed bodies with the world's after a complete snapshot. */
   private check(): void {
     const { bodies } = this.replica
     if (bodies.now === this.checked) return
@@ -433,7 +433,7 @@ export class Oracle {
   }
 }
 
-/** Returns parameters as records give them. */
+/** Returns parameters in the form of records. */
 function numbersOf(p: Program, params: Float32Array): Float32Array {
   return Float32Array.from(p.params.flatMap((q, i) => [...params.subarray(4 * i, 4 * i + (q.scalar ? 1 : 4))]))
 }

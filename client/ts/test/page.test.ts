@@ -121,7 +121,8 @@ test('other inputs are not steered', () => {
   }
 })
 
-// How people with each colour blindness see linear RGB: Machado, Oliveira and Fernandes, 2009.
+// Matrices from linear RGB to what people with each colour blindness see: Machado, Oliveira and
+// Fernandes, 2009.
 const sights = [
   [1, 0, 0, 0, 1, 0, 0, 0, 1],
   [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
@@ -134,7 +135,7 @@ const linear = (hex: string): number[] =>
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((n, x, i) => n + x * b[i]!, 0)
 const luminance = (hex: string): number => dot(linear(hex), [0.2126, 0.7152, 0.0722])
 
-/** Returns a colour in OKLab, as somebody sees it. */
+/** Returns a colour in OKLab, as seen through a matrix. */
 function seen(hex: string, m: readonly number[]): number[] {
   const c = linear(hex)
   const rgb = [0, 3, 6].map((i) => Math.min(Math.max(dot(m.slice(i, i + 3), c), 0), 1))

@@ -83,7 +83,7 @@ export class Player {
     this.results.push({ id: r.id, code: r.codeName, ...(r.payload && this.contents(r.payload)) })
   }
 
-  /** Applies a step and returns what must be expected of it. */
+  /** Applies a step and returns its results, in the form of the vectors' expectations. */
   play(s: Step): Expect {
     const e: Expect = {}
     this.heard = []
@@ -96,7 +96,7 @@ export class Player {
         const outcome = this.session.receiveDatagram(this.base64.decode(s.datagram), 0)
         if (outcome !== undefined && this.session.joined) e.outcome = outcome
       } else {
-        this.session.takeStream() // of steps before
+        this.session.takeStream() // output of earlier steps
         this.session.receiveStream(this.base64.decode(s.stream ?? ''))
       }
     } catch (err) {
@@ -108,7 +108,7 @@ export class Player {
     return e
   }
 
-  /** Counts the Arrived messages that the client has sent in a step. */
+  /** Counts the Arrived messages that the client sent in a step. */
   private countArrived(e: Expect): void {
     const frames = new FrameReader()
     frames.feed(this.session.takeStream())
@@ -251,7 +251,7 @@ export class Player {
   }
 }
 
-/** Returns the bytes of the newest input of an Input datagram. */
+/** Returns the bytes of the newest input in an Input datagram. */
 function newestInput(d: Uint8Array): Uint8Array {
   const r = new ByteReader(d, 1 + 4 + 1 + 4 + 8 + 4)
   r.uvarint('n')

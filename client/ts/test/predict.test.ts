@@ -17,7 +17,7 @@ import { Shape } from '../src/values.ts'
 import * as server from './server.ts'
 import { readFile } from './vectors.ts'
 
-await defaultTables() // before clients do, which then wait for nothing that takes time
+await defaultTables() // load them first: afterwards clients wait for no I/O
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 
@@ -42,7 +42,7 @@ const reader = new BitReader()
 
 type State = { body: Avatar }
 
-/** A server with one avatar and a client that predicts it, over links of a delay in ms. */
+/** A server with one avatar and a client that predicts it, over links with a delay in ms. */
 class Track {
   readonly delay: number
   now = 10_000
@@ -55,16 +55,16 @@ class Track {
   play!: Prediction<State>
   readonly links: server.Link[] = []
   readonly sticks = new Map<number, Stick>() // received, by tick
-  readonly stepped: number[] = [] // ticks that the client's step was called for
+  readonly stepped: number[] = [] // ticks for which the client's step was called
   inside: (tick: number) => void = () => {}
   private applied = 0
-  private late = 0 // newest input that arrived after its tick since the last one
+  private late = 0 // newest input since the last one that arrived after its tick
   private seq = 0
   private records = 0
   private stamp = 0
   private heard = 0
-  private next = 0 // when the next tick is
-  private read = 0 // datagrams of the link
+  private next = 0 // time of the next tick
+  private read = 0 // datagrams of the link that were read
   private readonly up: { at: number; d: Uint8Array }[] = []
   private readonly down: { at: number; d: Uint8Array }[] = []
 
@@ -120,7 +120,7 @@ class Track {
     assert.equal(this.links.length, n)
   }
 
-  /** Breaks the connection, and everything under way. */
+  /** Breaks the connection. Everything under way is lost. */
   async lose(): Promise<void> {
     this.link.break(new Error('gone'))
     this.client.update()
@@ -141,7 +141,7 @@ class Track {
     return w.bytes()
   }
 
-  /** Plays a tick of the server, which holds the newest stick. */
+  /** Plays a tick of the server, which keeps using the newest stick. */
   private serve(): void {
     this.tick++
     const due = this.sticks.has(this.tick) ? this.tick : this.late
@@ -172,7 +172,7 @@ class Track {
     w.u8(fold.value >> 8)
     w.uvarint(1)
     const bits = new BitWriter()
-    bits.bits(4, 4) // rows are 4 bits apart
+    bits.bits(4, 4) // number of bits of the distance between rows
     bits.bits(0, 5) // in full
     bits.bits(5 << 1, 5) // slot 5
     bits.bits(0, 1)
@@ -195,7 +195,10 @@ class Track {
     }
   }
 
-  /** Plays so many ms on a machine that is too busy: the client does nothing between frames of 4 to 40 ms, one in 40 up to 200 ms late, and one in ten of its datagrams is lost. */
+  /**
+   * Plays ms milliseconds on an overloaded machine: the client does nothing between frames of 4
+   * to 40 ms, one frame in 40 is up to 200 ms late, and one datagram in ten is lost.
+   */
   crowded(ms: number, random: () => number): void {
     let next = this.now
     for (const end = this.now + ms; this.now < end; this.now++) {
@@ -218,7 +221,7 @@ class Track {
     }
   }
 
-  /** Plays so many ms; frame is called for each frame of the client, after its input. */
+  /** Plays ms milliseconds. frame is called for each frame of the client, after its input. */
   run(ms: number, frame: () => void = () => {}, connected = true): void {
     for (const end = this.now + ms; this.now < end; this.now++) {
       while (this.up.length > 0 && this.up[0]!.at <= this.now) this.receive(this.up.shift()!.d)
@@ -354,7 +357,7 @@ test('a push is corrected within a round trip and an interval, and drawn smoothl
       if (took === 0 && Math.abs(k.play.state!.body.Position[2]! - k.truth.Position[2]!) < 1 / 256)
         took = k.now - pushed
     })
-    assert.ok(took > 0 && took <= 2 * 60 + 50 + 17, `${took} ms`) // 17: until the next frame looks
+    assert.ok(took > 0 && took <= 2 * 60 + 50 + 17, `${took} ms`) // 17: the next frame notices it
     assert.ok(Math.abs(last - k.truth.Position[2]) < 0.01, 'the error is gone')
     assert.equal(surprises(k) - before, push + 1)
   }

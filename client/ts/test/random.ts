@@ -1,6 +1,6 @@
-// Random numbers of a seed.
+// Random numbers with a seed.
 
-/** Returns numbers in [0, 1), the same for a seed. */
+/** Returns a generator of numbers in [0, 1), the same for the same seed. */
 export function randomOf(seed: number): () => number {
   let a = seed | 0
   return () => {

@@ -96,7 +96,7 @@ test('tables that are cut off or changed are refused', () => {
 })
 
 test('mag', () => {
-  // The page's formula, in BigInt.
+  // The formula of CODEC.md, in BigInt.
   const page = (v: bigint): number => {
     const u = v + 1n < 1n << 40n ? v + 1n : 1n << 40n
     const n = BigInt(u.toString(2).length - 1)

@@ -20,7 +20,7 @@ interface Line {
   error?: unknown
 }
 
-// Only Node says how much of the heap is in use.
+// Only Node reports how much of the heap is in use.
 test('warm rows allocate nothing', async () => {
   const all = lines<Line>('rows.jsonl')
   const first = all.findIndex((l) => l.case === 'body' && l.tables === 'default.tables')
@@ -52,7 +52,7 @@ test('warm rows allocate nothing', async () => {
       }
     }
   }
-  // V8 compiles when it has time to.
+  // Repeated, since V8 optimises in the background.
   let used = Infinity
   for (let i = 0; i < 100 && !(used >= 0 && used < 500 * coded.length); i++) {
     const before = process.memoryUsage().heapUsed

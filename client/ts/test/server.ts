@@ -1,4 +1,4 @@
-// The least of a server: messages for tests.
+// Messages of a minimal server, for tests.
 
 import { ByteReader, ByteWriter } from '../src/bits.ts'
 import type { Arrivals, Connection } from '../src/connection.ts'
@@ -46,7 +46,7 @@ export interface WelcomeOptions {
 
 export const tablesVersion = 0x1a382045
 
-/** frames returns a stream message. */
+/** Returns a stream message. */
 export function frame(type: number, body: Uint8Array): Uint8Array {
   const w = new ByteWriter()
   appendFrame(w, type, body)
@@ -89,7 +89,7 @@ export function end(type: number, code: number, address = '', token = new Uint8A
   return frame(type, w.take())
 }
 
-/** Returns a Structure message of records, the first of which has a number. */
+/** Returns a Structure message whose first record has number first. */
 export function structure(first: number, ...records: Uint8Array[]): Uint8Array {
   const w = new ByteWriter()
   w.uvarint(first)
@@ -124,7 +124,7 @@ export function destroy(slot: number, generation: number, cause = 0): Uint8Array
   return w.take()
 }
 
-/** Returns a Result of a command without a target. */
+/** Returns a Result for a command without a target. */
 export function result(id: number, code: number, answer = new Uint8Array(0)): Uint8Array {
   const w = new MsgpackWriter()
   w.array(6)
@@ -137,7 +137,7 @@ export function result(id: number, code: number, answer = new Uint8Array(0)): Ui
   return frame(Type.result, w.take())
 }
 
-/** Returns a State datagram without rows; one with an audit is complete. */
+/** Returns a State datagram without rows. With an audit it is complete. */
 export function snapshot(seq: number, tick: number, structure: number, audit?: number): Uint8Array {
   const w = new ByteWriter()
   w.u8(64)
@@ -167,7 +167,7 @@ export interface HelloSeen {
   abilities: number
 }
 
-/** A connection whose other end is the test. */
+/** A connection whose peer is the test. */
 export class Link implements Connection {
   arrived: (() => void) | undefined
   bytesReceived = 0
@@ -194,7 +194,7 @@ export class Link implements Connection {
     this.closed ??= code
   }
 
-  /** Makes bytes of the stream arrive. */
+  /** Delivers bytes of the stream to the client. */
   deliver(...all: Uint8Array[]): void {
     this.in.stream.push(...all)
     this.arrived?.()
@@ -238,7 +238,10 @@ export class Link implements Connection {
   }
 }
 
-/** Returns the acknowledged snapshot, the structure number and the inputs' ticks of an Input datagram. */
+/**
+ * Returns what an Input datagram holds: the acknowledged snapshot, the structure number and the
+ * ticks of the inputs.
+ */
 export function inputsOf(d: Uint8Array): { newest: number; structure: number; ticks: number[] } {
   const r = new ByteReader(d, 6)
   const newest = r.u32()

@@ -1,4 +1,4 @@
-// A client whose links and clock are the test's.
+// A client with links and a clock that the test controls.
 
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
@@ -6,13 +6,13 @@ import { Client, type Config, type StateChange } from '../src/client.ts'
 import { defaultTables } from '../src/tables.ts'
 import * as server from './server.ts'
 
-await defaultTables() // before clients do, which then wait for nothing that takes time
+await defaultTables() // load them first: afterwards clients wait for no I/O
 
 mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A client and the links that it dialled. */
+/** A client and the links that it has dialled. */
 export class Stage {
   readonly links: server.Link[] = []
   readonly urls: string[] = []
@@ -51,7 +51,7 @@ export class Stage {
     assert.equal(this.links.length, n)
   }
 
-  /** Breaks the connection, and waits for the next. */
+  /** Breaks the connection, and waits for the next one. */
   async lose(): Promise<void> {
     const n = this.links.length
     this.link.break(new Error('gone'))

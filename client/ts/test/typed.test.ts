@@ -11,7 +11,7 @@ import * as texts from './generated/texts.ts'
 import { Player, type Step } from './player.ts'
 import { base64, bytes, lines } from './vectors.ts'
 
-/** Plays the cases of a file with the first one's schema, and calls f after each step. */
+/** Plays the cases of a file with the schema of the first, and calls f after each step. */
 async function play(file: string, begin: (p: Player) => void, f: (p: Player) => void): Promise<void> {
   const tables = await defaultTables()
   const steps = lines<Step>(file)
@@ -28,7 +28,7 @@ async function play(file: string, begin: (p: Player) => void, f: (p: Player) => 
   }
 }
 
-/** Returns the entities that a player has in view. */
+/** Returns the entities in a player's view. */
 const entities = (p: Player): readonly Entity[] => p.session.replica?.all ?? []
 
 test('the modules have the text and the hash', () => {

@@ -10,7 +10,7 @@ const status = document.querySelector<HTMLElement>('#status')!
 const ink = getComputedStyle(document.documentElement)
 const colours: Record<string, string> = { crate: '#b07a3c', spark: '#e0533d', avatar: '#2f7fd1' }
 
-/** Shown from edge to edge of the shorter side. */
+/** The metres from edge to edge of the shorter side. */
 const metres = 64
 
 const keys = new Set<string>()
@@ -50,7 +50,7 @@ async function join(): Promise<Client> {
   throw new Error('this server has another schema: write schema.ts again with worldd schema --lang ts')
 }
 
-/** Shows the bodies around the avatar, or around where it was last. */
+/** Shows the bodies around the avatar, or around its last position. */
 function draw(c: Client, centre: Float32Array): void {
   const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]!
   const m = c.render()
@@ -106,7 +106,7 @@ try {
       c.update()
     } catch (e) {
       if (c.state !== 'ended') throw e
-      return // told has said why
+      return // told has reported the error
     }
     draw(c, centre)
     requestAnimationFrame(frame)

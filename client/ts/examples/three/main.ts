@@ -4,7 +4,7 @@
 import { Client, type Entity, type Moment, simulation, WireError } from '@worldd/client'
 import * as three from 'three'
 
-/** How many bodies are drawn at most. */
+/** Bounds the bodies that are drawn. */
 const capacity = 8192
 
 const status = document.querySelector<HTMLElement>('#status')!
@@ -48,7 +48,7 @@ function build(): void {
     new three.GridHelper(256, 64, '#333a44', '#242a32'),
     bodies,
   )
-  bodies.frustumCulled = false // its bounds are those of one instance
+  bodies.frustumCulled = false // three knows the bounds of one instance only
   bodies.instanceMatrix.setUsage(three.DynamicDrawUsage)
   bodies.setColorAt(0, other) // makes instanceColor
   document.body.append(renderer.domElement)
@@ -85,7 +85,7 @@ function place(c: Client, e: Entity, m: Moment, i: number): void {
 
 const eye = new three.Vector3()
 
-/** Looks at the avatar, or at where it was last. */
+/** Looks at the avatar, or at its last position. */
 function follow(own: number): void {
   if (own >= 0) {
     eye.fromArray(bodies.instanceMatrix.array, 16 * own + 12)
