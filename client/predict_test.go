@@ -342,6 +342,54 @@ func TestOnceIsBounded(t *testing.T) {
 	require.Len(t, f.undone, client.MaxOnce*predicted, "a new session: none will be confirmed")
 }
 
+// Another world, session or controlled entity at the same ticks has effects of its own: those that
+// were confirmed before neither keep its effects from beginning nor are undone.
+func TestOnceOfAnotherWorld(t *testing.T) {
+	key, began := uint64(7), 0
+	play := func() *referee {
+		f := newReferee(t, client.PredictConfig{})
+		f.step = func(tick uint32, r *runner, in lever) {
+			r.step(in)
+			if f.play.Once(tick, key) {
+				began++
+			}
+		}
+		f.frames(10, right)
+		return f
+	}
+	check := func(f *referee, from uint32) {
+		require.EqualValues(t, f.play.Stats().Predicted-from, began, "key %d", key)
+		require.Empty(t, f.undone)
+	}
+	for _, key = range []uint64{7, 8} {
+		for _, epoch := range []uint64{1, 2} {
+			f := play()
+			f.session.Lost(nil)
+			f.session.Reconnect()
+			f.welcome.Epoch, f.welcome.Session = epoch, 2
+			f.tick, f.state, f.applied = 1000, newRunner(), 0
+			clear(f.inputs)
+			f.stream(wire.TypeWelcome, f.welcome.Append(nil))
+			f.undone, began = nil, 0
+			f.show()
+			f.frames(5, right)
+			check(f, 1000)
+		}
+
+		f := play()
+		other := h(6, 1)
+		f.enter(other)
+		known := f.session.Replica().Entity(other).Tick()
+		f.frames(3, right)
+		f.seq++ // a lost snapshot, which may have had a row of other
+		f.frames(3, right)
+		f.control(0)
+		f.undone, began = nil, 0
+		f.control(other)
+		check(f, known)
+	}
+}
+
 // A step function that panics ends the prediction, not the session.
 func TestStepPanics(t *testing.T) {
 	for _, replayed := range []bool{false, true} {

@@ -189,7 +189,10 @@ func (p *Core) SyncWithServer() {
 	e := p.controlledEntity()
 	if e == nil || e.Handle() != p.handle {
 		p.stopPredicting()
-		p.handle = p.session.Controlled()
+	}
+	if h := p.session.Controlled(); h != p.handle {
+		p.handle = h
+		p.effects.forgetAll()
 	}
 	p.dropGone()
 	if e != nil {
@@ -236,11 +239,14 @@ func (p *Core) stopPredicting() {
 // Renew drops everything at the start of a new session. A tickHz of 0 is unknown.
 func (p *Core) Renew(tickHz int) {
 	p.stopPredicting()
+	p.handle = 0
 	p.inputs.dropAll()
-	p.deliverUndone()
+	p.effects.forgetAll()
+	clear(p.judgements[:cap(p.judgements)]) // their entities
 	if tickHz > 0 {
 		p.resizeRings(tickHz)
 	}
+	p.deliverUndone()
 }
 
 // resizeRings makes the rings long enough for a tick rate. Nothing may be predicted.

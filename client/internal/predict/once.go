@@ -20,6 +20,10 @@ func (e *reportedEffects) resizeSlots(slots int) {
 	e.asked, e.keys = make([]uint8, slots), make([][MaxOnce]uint64, slots)
 }
 
+// forgetAll forgets the effects of all ticks, but not those to undo: another world or entity has
+// effects of its own in the same ticks.
+func (e *reportedEffects) forgetAll() { clear(e.ticks) }
+
 func (e *reportedEffects) slotOf(tick uint32) int {
 	return ringSlot + int(tick%uint32(len(e.ticks)-ringSlot))
 }

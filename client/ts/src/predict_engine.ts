@@ -59,7 +59,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   #drawn = false // something was drawn: tick drawnTick, at drawnAt
   #drawnTick = 0
   #drawnAt = 0
-  #effects = new Effects(0)
+  readonly #effects = new Effects()
   readonly #counts = new PredictionStats()
 
   constructor(session: Session, components: readonly string[], step: Step<S, I>, config: PredictConfig) {
@@ -132,9 +132,11 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   reconcile(): void {
     if (this.#stepping !== 0) return
     const e = this.#predictable()
-    if (!e || e.handle !== this.#handle) {
-      this.#dropPrediction()
-      this.#handle = e?.handle ?? none
+    const { controlled } = this.#session
+    if (!e || e.handle !== this.#handle) this.#dropPrediction()
+    if (controlled !== this.#handle) {
+      this.#handle = controlled
+      this.#effects.forgetAll()
     }
     if (e) {
       const tick = this.#knownUntil(this.#replica, e)
@@ -152,6 +154,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#inputs.forget(() => true)
     this.#lastInput = 0
     this.#handle = none
+    this.#effects.forgetAll()
     this.#parts = []
     const layout = this.#session.replica?.layout
     const parts = layout && this.#components.flatMap((name) => layout.component(name) ?? [])
@@ -160,8 +163,8 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       this.#zero = zeroOf(layout.input) as I
       this.#held = this.#zero
     }
-    this.#deliverUndone()
     if (this.#parts.length > 0) this.#resizeRings(windowOf(tickHz))
+    this.#deliverUndone()
   }
 
   /** Makes rings of window ticks. Nothing may be predicted. */
@@ -169,7 +172,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (window === this.#inputs.window) return
     this.#inputs = new InputRing(window)
     this.#states = new Array(window)
-    this.#effects = new Effects(window)
+    this.#effects.resize(window)
   }
 
   get #replica(): Replica {

@@ -5,14 +5,20 @@ import { maxOnce } from './predict_window.ts'
 /** Remembers the effects that once has reported, for the ticks of the rings. */
 export class Effects {
   readonly undone: { readonly tick: number; readonly key: number }[] = []
-  readonly #ticks: Uint32Array // by slot: the tick whose effects the slot holds
-  readonly #keys: number[][]
-  readonly #asked: Uint8Array // bit i: the newest call of step asked for key i
+  #ticks = new Uint32Array(0) // by slot: the tick whose effects the slot holds
+  #keys: number[][] = []
+  #asked = new Uint8Array(0) // bit i: the newest call of step asked for key i
 
-  constructor(window: number) {
+  /** Makes the slots of that many ticks, all empty. */
+  resize(window: number): void {
     this.#ticks = new Uint32Array(window)
     this.#keys = Array.from({ length: window }, () => [])
     this.#asked = new Uint8Array(window)
+  }
+
+  /** Forgets the effects of all ticks, but not those to undo: another world or entity has effects of its own in the same ticks. */
+  forgetAll(): void {
+    this.#ticks.fill(0)
   }
 
   #slotOf(tick: number): number {
