@@ -2,6 +2,7 @@ package replication_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -118,6 +119,37 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 				require.NoError(m.t, err)
 			}
 		},
+		"on a wide arc": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+			if tick == 1 {
+				const radius, rate = 3000, 1 << 24 // at near in the middle of the third interval
+				m.world.RemoveEffect(*id)
+				orbit := world.EffectOrbit{AxisU: world.Vec3{X: radius}, AxisV: world.Vec3{Z: radius}, Rate: rate, Phase: 1<<32 - (2*ticks+ticks/2)*rate}
+				var err error
+				*id, err = m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: near.Sub(world.Vec3{X: radius}), Orbit: orbit})
+				require.NoError(m.t, err)
+			}
+		},
+		"at a focus out of view": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+			switch tick {
+			case 0:
+				spectated, err := m.world.Spawn(m.kinds[0], world.Vec3{X: -near.X, Y: 3, Z: -near.Z}, world.Vec3{})
+				require.NoError(m.t, err)
+				m.viewers[0].SetViewpoint(spectated)
+			case 3 * ticks:
+				m.world.MoveEffect(*id, near)
+			}
+		},
+		"at rest where a fast body was spawned": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+			side := float32(math.Copysign(1, float64(-near.X)))
+			at := world.Vec3{X: float32(int(near.X + 37*side)), Y: 3, Z: float32(int(near.Z))}
+			switch tick {
+			case 1:
+				m.world.MoveEffect(*id, at)
+			case 3 * ticks:
+				_, err := m.world.Spawn(m.kinds[0], at, world.Vec3{X: -100 * side})
+				require.NoError(m.t, err)
+			}
+		},
 		"back for its end": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
 			switch tick {
 			case 3, 3*ticks + 3:
@@ -137,6 +169,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 				return ok
 			})]
 			m.viewers[0].SetFocus(focus)
+			m.world.SetVelocity(focus, world.Vec3{})
 			near, _ := m.world.Position(focus)
 			id, err := m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: far})
 			require.NoError(t, err)

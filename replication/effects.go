@@ -285,23 +285,37 @@ func (l *effectLog) reachesCircle(e *loggedEffect, center motion.Vec3, radius fl
 	return e.pathReachesCircle(l.stepper, &e.path, center, radius, from, to)
 }
 
+// sendMargin returns how far beyond the leave radius effects are sent to a client whose newest snapshot
+// is some ticks old: as far as a body goes that comes into view, or goes and returns, in between.
+func (l *effectLog) sendMargin(ticks uint32) float32 {
+	const maxSpeed = 1.01 * motion.MaxSpeed // rounded positions included
+	return max(minSendMargin, maxSpeed*l.stepper.TickSeconds*float32(ticks))
+}
+
 // pathReachesCircle reports whether e, on path p, reached the circle in the ticks (from,
 // to].
 func (e *loggedEffect) pathReachesCircle(s *motion.Stepper, p *motion.Path, center motion.Vec3, radius float32, from, to uint32) bool {
 	a, b := p.At(s, uint64(max(from, e.born)-e.born)), p.At(s, uint64(max(to, e.born)-e.born))
-	if p.Form == motion.Orbit && uint64(to-from)*uint64(uint32(max(int32(p.Rate), -int32(p.Rate)))) >= wideTurn {
-		x, z := max(p.AxisU.X, -p.AxisU.X)+max(p.AxisV.X, -p.AxisV.X), max(p.AxisU.Z, -p.AxisU.Z)+max(p.AxisV.Z, -p.AxisV.Z)
-		a, b = motion.Vec3{X: p.Center.X - x, Z: p.Center.Z - z}, motion.Vec3{X: p.Center.X + x, Z: p.Center.Z + z}
+	bulgeX, bulgeZ := float32(0), float32(0)
+	if p.Form == motion.Orbit {
+		a, b, bulgeX, bulgeZ = arcBetween(p, a, b, to-from)
 	}
-	x := distanceOutside(center.X, min(a.X, b.X)+e.reach.Box.Min[0], max(a.X, b.X)+e.reach.Box.Max[0])
-	z := distanceOutside(center.Z, min(a.Z, b.Z)+e.reach.Box.Min[2], max(a.Z, b.Z)+e.reach.Box.Max[2])
+	x := distanceOutside(center.X, min(a.X, b.X)-bulgeX+e.reach.Box.Min[0], max(a.X, b.X)+bulgeX+e.reach.Box.Max[0])
+	z := distanceOutside(center.Z, min(a.Z, b.Z)-bulgeZ+e.reach.Box.Min[2], max(a.Z, b.Z)+bulgeZ+e.reach.Box.Max[2])
 	return float32(x*x)+float32(z*z) <= float32(radius*radius)
 }
 
-// wideTurn is the turn from which on pathReachesCircle does not replace an orbit's arc by
-// its chord: a sixteenth of a turn, in turns / 2^32. Below it, sendMargin covers the
-// distance between chord and arc of an orbit of up to 400 m.
-const wideTurn = 1 << 28
+// arcBetween returns two points, and how far from the box around them an orbit goes in the ticks between:
+// the ends of the arc, or twice the centre if the arc is a quarter turn or more.
+func arcBetween(p *motion.Path, a, b motion.Vec3, ticks uint32) (from, to motion.Vec3, bulgeX, bulgeZ float32) {
+	x, z := max(p.AxisU.X, -p.AxisU.X)+max(p.AxisV.X, -p.AxisV.X), max(p.AxisU.Z, -p.AxisU.Z)+max(p.AxisV.Z, -p.AxisV.Z)
+	turn := float32(ticks) * float32(uint32(max(int32(p.Rate), -int32(p.Rate)))) / (1 << 32)
+	if turn >= 0.25 {
+		return p.Center, p.Center, x, z
+	}
+	bulge := float32(5 * turn * turn) // at least 1 - cos(pi * turn)
+	return a, b, float32(x * bulge), float32(z * bulge)
+}
 
 // distanceOutside returns how far x is outside [low, high].
 func distanceOutside(x, low, high float32) float32 { return max(low-x, x-high, 0) }

@@ -127,6 +127,13 @@ func (in *interest) onlyPositionsMatter(c *Config) bool {
 	return !in.hasRules(c) && len(in.filter.Also) == 0 && !c.Always.Valid()
 }
 
+// seesBeyondRadius reports whether the leave radius does not bound what is in view, or the game's rules
+// may bring anything into view.
+func (in *interest) seesBeyondRadius(r *Replicator) bool {
+	focusIsAway := in.viewEntity() != in.focus && r.frame.tenantOf(in.focus) != nil
+	return focusIsAway || in.owned.slots.size > 0 || !in.onlyPositionsMatter(&r.config)
+}
+
 // requestEnters requests enters for the slots of a word; slots in confirmed enter at any
 // distance. The game's sets may name slots without a tenant in this frame.
 func (in *interest) requestEnters(r *Replicator, requests []enterRequest, word uint32, mask, confirmed uint64) []enterRequest {

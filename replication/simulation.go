@@ -31,11 +31,12 @@ type sentEffect struct {
 }
 
 const (
-	// sendMargin and forgetMargin are added to the leave radius, in metres. Effects within
-	// the first radius are sent; the client forgets effects beyond the second. sendMargin
-	// covers the motion of a body and of an effect between two snapshots.
-	sendMargin   = 8
-	forgetMargin = 24
+	// minSendMargin is the least distance beyond the leave radius, in metres, in which effects are sent:
+	// more than a body goes between two of 20 snapshots a second, so that the rate hardly matters.
+	minSendMargin = 8
+	// forgetGap is how much farther away the client forgets effects, in metres, so that those at the edge
+	// do not come and go.
+	forgetGap = 16
 )
 
 // isOutdated reports whether the client's newest snapshot is older than the log, which goes
@@ -65,12 +66,12 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 		writer.forgetAll()
 		since, s.restart, s.from = tick, false, tick
 	}
-	radius := r.config.LeaveRadius
-	everywhere := !in.onlyPositionsMatter(&r.config) || in.owned.slots.size > 0
+	sendRadius := r.config.LeaveRadius + l.sendMargin(tick-since)
+	everywhere := in.seesBeyondRadius(r)
 	writer.writeChangesAndEnds(since)
 	for i := range l.past {
 		if e := &l.past[i]; (!s.wasSent(e.id) || s.effects[e.id.Index()].left) && e.end > since+1 && e.first < e.end &&
-			(everywhere || l.reachesCircle(e, in.center, radius+sendMargin, since, tick)) {
+			(everywhere || l.reachesCircle(e, in.center, sendRadius, since, tick)) {
 			writer.writePast(e, since)
 		}
 	}
@@ -81,9 +82,9 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 		}
 		known := s.knowsEffect(e.id)
 		switch {
-		case !known && (everywhere || l.reachesCircle(e, in.center, radius+sendMargin, since, tick)):
+		case !known && (everywhere || l.reachesCircle(e, in.center, sendRadius, since, tick)):
 			writer.writeEffect(e, since)
-		case known && !everywhere && !l.reachesCircle(e, in.center, radius+forgetMargin, since, tick):
+		case known && !everywhere && !l.reachesCircle(e, in.center, sendRadius+forgetGap, since, tick):
 			writer.forgetEffect(e.id)
 		}
 	}
