@@ -2,12 +2,12 @@ package session
 
 import "github.com/worldd/worldd/replication/wire"
 
-// Panicking returns the session whose hook caused the panic that has ended Tick, or 0. Only the
-// goroutine that called Tick may call it.
+// Panicking returns the id of the session whose hook caused the panic that ended Tick, or
+// 0. Only the goroutine that called Tick may call it.
 func (c *Core) Panicking() uint64 { return c.panicking }
 
-// Abandon ends all sessions and connections with why, after a panic has ended Tick: it touches
-// neither the world nor the game. Connections that come later are refused.
+// Abandon ends all sessions and connections with why, after a panic has ended Tick. It
+// touches neither the world nor the game. Later connections are refused.
 func (c *Core) Abandon(why *wire.Error) {
 	opened, travellers := c.requests.close()
 	peers := append(c.peers, opened...)

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Admit checks a connect token and returns what it grants (Config.Admit).
+// Admit checks a connect token and returns its Admission (Config.Admit).
 type Admit func(ctx context.Context, token []byte) (Admission, error)
 
 // Admission describes what a connect token grants. A session keeps the Admission of its first
@@ -18,13 +18,13 @@ type Admission struct {
 	// User identifies the session's user. If empty, neither bans nor OneSessionPerUser
 	// apply.
 	User string
-	// Room is the room that the token is for, and the one that a client joins whose Hello
-	// names none. A Hello that names another is refused. Empty: any.
+	// Room is the only room that the token is valid for; empty: any room. A client whose
+	// Hello names no room joins it; a Hello that names another room is refused.
 	Room string
 	// Value is the game's own data, such as the user's account: see Session.Value.
 	Value any
-	// Lasts limits the session's duration, connected or away, after which it ends with
-	// SessionExpired. It is counted in ticks. 0 is no limit.
+	// Lasts limits the session's duration, connected or away, counted in ticks. Then the
+	// session ends with SessionExpired. 0 is no limit.
 	Lasts time.Duration
 }
 
@@ -36,8 +36,8 @@ func (c *Core) endTick(a Admission) uint64 {
 	return c.world.Tick() + uint64(ticksOf(a.Lasts, c.world.TickHz()))
 }
 
-// admitPeer returns what the token of p grants, or why no session may begin. Only if nothing
-// else refuses the client does it end other sessions to make room.
+// admitPeer returns the Admission of p's token, or the reason to refuse p. It ends other
+// sessions to make room only after every other check has passed.
 func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
 		return Admission{}, c.requests.endReason()
@@ -49,7 +49,7 @@ func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	return granted, c.admitUser(granted.User, p.address)
 }
 
-// admitUser makes room for a session of user, or returns why none may begin.
+// admitUser makes room for a session of user, or returns the reason to refuse it.
 func (c *Core) admitUser(user, address string) *wire.Error {
 	if c.banned[user] {
 		return &wire.Error{Code: wire.Banned}
@@ -63,13 +63,13 @@ func (c *Core) admitUser(user, address string) *wire.Error {
 	return nil
 }
 
-// SetBans replaces the set of banned users. At the next tick their sessions end with
-// Banned, including those that are away, and they can begin none. It may be called from
-// any goroutine.
+// SetBans replaces the set of banned users. At the next tick, the sessions of these users
+// end with Banned, including sessions that are away, and new ones are refused. It may be
+// called from any goroutine.
 func (c *Core) SetBans(users []string) {
 	bans := make(map[string]bool, len(users))
 	for _, user := range users {
-		bans[user] = user != "" // "" is every session without a user
+		bans[user] = user != "" // "" is the user of every session without one
 	}
 	c.requests.setBans(bans)
 }

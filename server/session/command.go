@@ -34,13 +34,13 @@ func (s *Session) executeCommands(commands []wire.Command) {
 	}
 }
 
-// restsOnStructure reports whether r must follow the records that name its target or destroyed
-// it, or that destroyed what its answer names (R10, H3).
+// restsOnStructure reports whether r must follow structure records: records about its
+// target, or the Destroys of entities that its answer names (R10, H3).
 func restsOnStructure(r *wire.Result) bool {
 	return r.Verdict == wire.Hidden || r.Verdict == wire.Stale || len(r.Answer) > 0
 }
 
-// sendStructure sends what is written of the structure.
+// sendStructure sends the structure records written so far.
 func (s *Session) sendStructure() {
 	if s.state == stateActive {
 		s.sendStream(s.viewer.TakeStructure())
@@ -48,8 +48,8 @@ func (s *Session) sendStructure() {
 }
 
 // runCommand runs a command if its target is live and in the client's interest set (H2).
-// The rate limit is charged for every command, including unknown ones. The verdict never
-// depends on what the client was not sent (R10 of replication), so commands cannot probe
+// The rate limit is charged for every command, including unknown ones. The verdict depends
+// only on handles that the client was sent (R10 of replication), so commands cannot probe
 // for entities.
 func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 	r = wire.Result{ID: c.ID, Target: c.Target, Verdict: wire.Live}
@@ -96,8 +96,9 @@ func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, 
 	return run(s, c.Target, c.Args)
 }
 
-// rejectionOf returns the code of a game's error for the client, and its text if it is a
-// *Rejection. An error that is neither that nor a *wire.Error is not deliberate.
+// rejectionOf returns the code and text that the client receives for a game's error; only a
+// *Rejection has a text. deliberate is false if the error is neither a *Rejection nor a
+// *wire.Error.
 func rejectionOf(err error) (code wire.Code, text string, deliberate bool) {
 	var r *Rejection
 	if errors.As(err, &r) {

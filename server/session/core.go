@@ -19,13 +19,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// lastRunTick is the last tick of a run. The protocol counts ticks in 32 bits (828 days
-// at 60 Hz) that never wrap: the run ends first, and the next run starts below half of
-// the range. The margin is for inputs aimed at later ticks.
+// lastRunTick is the last tick of a run. The protocol's 32-bit ticks (828 days at 60 Hz)
+// never wrap: the run ends before, and the next run starts below half of the range. The
+// margin covers inputs for later ticks.
 const lastRunTick = math.MaxUint32 - 1<<16
 
-// WorldConfig configures a world and its rules. server.WorldConfig has the same fields, and
-// documents them.
+// WorldConfig configures a world and its rules. server.WorldConfig documents the same
+// fields.
 type WorldConfig struct {
 	World                           *world.World
 	Schema                          *schema.Schema
@@ -38,20 +38,20 @@ type WorldConfig struct {
 	MaxViewAge                      time.Duration
 }
 
-// Config configures a Core. server.Config documents the fields that it has too.
+// Config configures a Core. server.Config documents the fields that both have.
 type Config struct {
 	WorldConfig
 	Room              string
-	Router            *Router // nil: the Core is used alone, by Core.Open
+	Router            *Router // nil: connections come from Core.Open
 	Admit             Admit
 	OneSessionPerUser bool
 	PanicEnds         bool
 	Random            io.Reader // required without a Router
 }
 
-// Core is the server without sockets, goroutines or a clock: sessions, commands and
-// inputs, the world, and its snapshots. One goroutine calls Tick; connections deliver
-// what they receive from their own goroutines.
+// Core is the server without sockets, goroutines or a clock: sessions, commands and inputs,
+// the world, and its snapshots. One goroutine calls Tick; connections deliver received
+// bytes on their own goroutines.
 type Core struct {
 	config     Config // its Schema is the completed one
 	schemaText string
@@ -61,30 +61,30 @@ type Core struct {
 	replicator *replication.Replicator
 	now        time.Time // world time, for rate limits; advances by ticks
 
-	requests requests // of other goroutines
+	requests requests // from other goroutines
 
 	graceTicks int
 	viewAge    int        // ticks
-	hellosLeft int        // Hellos that this tick may still answer
-	peers      []*Peer    // connections without a session, ascending by id
-	forwarded  []*Peer    // in this tick, to other rooms
+	hellosLeft int        // number of Hellos that this tick may still answer
+	peers      []*Peer    // connections without a session, in ascending order of id
+	forwarded  []*Peer    // connections forwarded to other rooms in this tick
 	sessions   []*Session // ascending by id
 	schedule   snapshotSchedule
 	commands   map[string]commandFunc
 	input      inputFunc       // nil: inputs are dropped
-	banned     map[string]bool // users
+	banned     map[string]bool // banned users
 	stats      Stats
 
-	lastID         atomic.Uint64   // of the newest connection
+	lastID         atomic.Uint64   // id of the newest connection
 	onPanic        func(HookPanic) // set by OnPanic; may be nil
 	onDiverge      func(*Session)  // set by OnDiverge; may be nil
 	onCommandError func(s *Session, command string, err error)
 	admitPanics    atomic.Uint64
-	panicking      uint64 // the session whose hook let a library panic
+	panicking      uint64 // session whose hook made a library panic
 }
 
-// Validate reports every error in c, except those that NewCore reports: a schema that
-// does not fit the world, and a missing Random.
+// Validate reports every error in c, except a schema that does not fit the world and a
+// missing Random: NewCore reports these.
 func (c Config) Validate() error {
 	errs := []error{c.WorldConfig.Validate()}
 	if c.Router != nil && c.Admit != nil {
@@ -184,25 +184,25 @@ func (c *Core) Config() Config { return c.config }
 // that panicked. It must be set before the first Open.
 func (c *Core) OnPanic(f func(HookPanic)) { c.onPanic = f }
 
-// OnCommandError sets a function to call for each error of a command's function that is neither a
-// *Rejection nor a *wire.Error: the client receives CommandRefused alone. It must be set before the
-// first Tick.
+// OnCommandError sets a function to call for each error of a command's function that is
+// neither a *Rejection nor a *wire.Error. The client receives only CommandRefused for such
+// errors. It must be set before the first Tick.
 func (c *Core) OnCommandError(f func(s *Session, command string, err error)) { c.onCommandError = f }
 
-// OnDiverge sets a function to call at the first of a session's Stats.PredictionFaults. It
-// must be set before the first Tick.
+// OnDiverge sets a function to call at a session's first prediction fault
+// (Stats.PredictionFaults). It must be set before the first Tick.
 func (c *Core) OnDiverge(f func(*Session)) { c.onDiverge = f }
 
-// ticksOf converts d to ticks, at least 0. Whole seconds are converted apart: their
-// nanoseconds times tickHz would overflow.
+// ticksOf converts d to ticks, at least 0. Whole seconds are converted separately:
+// nanoseconds times tickHz could overflow.
 func ticksOf(d time.Duration, tickHz int) int {
 	hz := time.Duration(tickHz)
 	return max(int(d/time.Second*hz+d%time.Second*hz/time.Second), 0)
 }
 
 // tickBase returns the offset of a run's protocol ticks from the world's, for a run that
-// begins at tick. It is 0 for most worlds, so that clients and logs name the same ticks,
-// and otherwise leaves at least half of the 32-bit range.
+// begins at tick. It is 0 for most worlds, so that clients and logs name the same ticks. A
+// run has at least half of the 32-bit range left.
 func tickBase(tick uint64) uint64 { return tick &^ (1<<31 - 1) }
 
 // TicksLeft returns how many ticks the run has left. At 0 all sessions end with Draining
@@ -212,9 +212,9 @@ func (c *Core) TicksLeft() uint64 {
 	return lastRunTick - min(made, lastRunTick)
 }
 
-// Reserve returns the id of a connection whose stream is not open yet, for OpenReserved. Ids
-// order connections: of two that ask for one session, the later one has it. Reserve may be
-// called from any goroutine.
+// Reserve returns the id of a connection whose stream is not open yet, for OpenReserved.
+// Ids order connections: if two ask for the same session, the one with the higher id gets
+// it. Reserve may be called from any goroutine.
 func (c *Core) Reserve() uint64 {
 	if r := c.config.Router; r != nil {
 		return r.Reserve()
@@ -223,13 +223,13 @@ func (c *Core) Reserve() uint64 {
 }
 
 // Open registers a new connection. ctx ends with the connection. address identifies the
-// client's network: when the server is full, the sessions of that address that are away
-// end first. Open may be called from any goroutine.
+// client's network: when the server is full, the away sessions of that address end first.
+// Open may be called from any goroutine.
 func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
 	return c.OpenReserved(ctx, c.Reserve(), address, conn)
 }
 
-// OpenReserved is Open with an id from Reserve.
+// OpenReserved opens a connection like Open, with an id from Reserve.
 func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
 	p := &Peer{id: id, admit: c.config.Admit, ctx: ctx, address: address, conn: conn}
 	if c.config.Router != nil {
@@ -241,11 +241,11 @@ func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn
 	return p
 }
 
-// deliverPeer gives p to c, and returns false if c has closed.
+// deliverPeer hands p to c, and returns false if c has closed.
 func (c *Core) deliverPeer(p *Peer) bool { return c.requests.addPeer(c, p) }
 
-// Kick is Session.Kick by session id, from any goroutine. It does nothing if the session
-// has ended.
+// Kick ends session id at the next tick, like Session.Kick. It does nothing if the session
+// has ended. It may be called from any goroutine.
 func (c *Core) Kick(id uint64, reason string) {
 	c.endLater(id, &wire.Error{Code: wire.Kicked, Detail: reason})
 }
@@ -295,7 +295,8 @@ func (c *Core) Receive() {
 	c.moveSessions()
 }
 
-// indexOf returns the index of session id in c.sessions, or where it would be inserted.
+// indexOf returns the index of session id in c.sessions, or the index at which to insert
+// it.
 func (c *Core) indexOf(id uint64) int {
 	i, _ := slices.BinarySearchFunc(c.sessions, id, func(s *Session, id uint64) int { return cmp.Compare(s.id, id) })
 	return i
@@ -317,12 +318,12 @@ func (c *Core) Step() {
 }
 
 // Send is the third phase of a tick. It captures one frame and sends due snapshots,
-// longest-waiting sessions first, until outOfTime reports true; the rest wait for the
-// next tick. Ended sessions are removed here.
+// longest-waiting sessions first, until outOfTime reports true; the remaining sessions wait
+// for the next tick. It then removes ended sessions.
 func (c *Core) Send(outOfTime func() bool) { c.sendSnapshots(false, outOfTime) }
 
-// SendAll is Send for the last tick: it sends every session a snapshot whose connection has
-// sent the one before.
+// SendAll replaces Send in the last tick: it sends a snapshot to every session whose
+// connection has sent the previous one.
 func (c *Core) SendAll() { c.sendSnapshots(true, func() bool { return false }) }
 
 func (c *Core) sendSnapshots(all bool, outOfTime func() bool) {
@@ -330,7 +331,7 @@ func (c *Core) sendSnapshots(all bool, outOfTime func() bool) {
 		if s.entity != s.announced {
 			s.sendControl()
 		}
-		// A waiting session is already due: a last tick does not count it twice.
+		// A waiting session is already due: SendAll does not count it twice.
 		if s.state == stateActive && (all && s.turn.state == turnIdle || c.replicator.Due(s.id)) {
 			c.schedule.enqueueDue(s, &c.stats)
 		}
@@ -362,13 +363,13 @@ func (c *Core) removeEnded() {
 	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
 }
 
-// MaxSessions returns the current limit: Config.MaxSessions, or the one set by
-// SetLimits. It may be called from any goroutine.
+// MaxSessions returns the current limit: Config.MaxSessions or the limit set by SetLimits.
+// It may be called from any goroutine.
 func (c *Core) MaxSessions() int { return c.requests.maxSessions() }
 
-// SetLimits changes Config.MaxSessions and the replication budget at the next tick; 0
-// takes the default. Existing sessions stay, even beyond the new limit. On error nothing
-// changes. It may be called from any goroutine.
+// SetLimits changes Config.MaxSessions and the replication budget at the next tick; 0 means
+// the default. Existing sessions stay, even beyond the new limit. On error nothing changes.
+// It may be called from any goroutine.
 func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 	config := c.config.Replication
 	config.BudgetBytesPerSecond = budgetBytesPerSecond
@@ -382,7 +383,7 @@ func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 // Draining reports whether Drain was called. It may be called from any goroutine.
 func (c *Core) Draining() bool { return c.requests.isDraining() }
 
-// countSessions returns the number of sessions that satisfy which.
+// countSessions returns the number of sessions for which the predicate is true.
 func (c *Core) countSessions(which func(*Session) bool) (n int) {
 	for _, s := range c.sessions {
 		if which(s) {
@@ -395,8 +396,8 @@ func (c *Core) countSessions(which func(*Session) bool) (n int) {
 // EndWith replaces Draining as the code that Drain, Shutdown and Close give to clients.
 func (c *Core) EndWith(code wire.Code) { c.requests.setEnding(code) }
 
-// Drain refuses new sessions and ends the existing ones with Draining. They are removed
-// by the next Tick.
+// Drain refuses new sessions and ends the existing ones with Draining. The next Tick
+// removes them.
 func (c *Core) Drain() {
 	c.requests.setDraining()
 	for _, s := range c.sessions {
@@ -417,9 +418,9 @@ func (c *Core) Shutdown() {
 	c.removeEnded()
 }
 
-// Close refuses connections and sessions that arrived after the last Tick, or arrive later, with
-// Draining. It stops the worker goroutines of Config.Replication.Workers. Call it after the last
-// Tick.
+// Close refuses connections and sessions that arrived after the last Tick or arrive later,
+// with Draining. It stops the worker goroutines (Config.Replication.Workers). Call it after
+// the last Tick.
 func (c *Core) Close() {
 	late, travellers := c.requests.close()
 	for _, p := range late {
@@ -432,17 +433,17 @@ func (c *Core) Close() {
 	c.steps.Release()
 }
 
-// CloseIfEmpty refuses new connections if c has neither sessions nor connections, and reports
-// whether it did. For a client that arrives later, the Router calls Join again. Only the goroutine
-// that calls Tick may call it; call Close afterwards.
+// CloseIfEmpty closes c to new connections if it has neither sessions nor connections, and
+// reports whether it did. The Router calls RouterConfig.Join again for a client that was on
+// its way to c. Only the goroutine that calls Tick may call it; call Close afterwards.
 func (c *Core) CloseIfEmpty() bool { return c.Len() == 0 && c.requests.closeIfNone() }
 
-// Len returns the number of sessions and of connections without one.
+// Len returns the number of sessions and of connections without a session.
 func (c *Core) Len() int { return len(c.sessions) + len(c.peers) }
 
-// Sessions returns the sessions that have joined and not ended, those that are away included,
-// in the order of their ids. Only the goroutine that calls Tick may call it; sessions may end
-// meanwhile.
+// Sessions returns the sessions that have joined and not ended, including away sessions, in
+// ascending order of id. Only the goroutine that calls Tick may call it. Sessions may end
+// during the iteration.
 func (c *Core) Sessions() iter.Seq[*Session] {
 	return func(yield func(*Session) bool) {
 		for _, s := range c.sessions {
@@ -458,8 +459,7 @@ func (c *Core) Active() int {
 	return c.countSessions(func(s *Session) bool { return s.state == stateActive })
 }
 
-// Waiting returns the number of sessions whose snapshot is due and that the last Send had
-// no time for.
+// Waiting returns the number of sessions whose due snapshot the last Send had no time for.
 func (c *Core) Waiting() int { return len(c.schedule.waiting) - c.schedule.held }
 
 // Away returns the number of sessions that wait for their clients to reconnect.

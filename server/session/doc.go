@@ -1,16 +1,17 @@
 // Package session is the core of a server: client sessions, their inputs and commands,
 // the world's steps, and each client's snapshots.
 //
-// Games use the types that package server names (Session, Hooks, Command, Admission, Stats): these
-// are promised. All other names serve worldd's own packages, and may change in any release.
+// Games use the types that package server names (Session, Hooks, Command, Admission,
+// Stats): these are stable API. All other names serve worldd's own packages, and may change
+// in any release.
 //
 // Terms. A session is one client's stay, from its Welcome to its end, over one or more
-// connections. A peer is the client at the other end of one. An input is a client's
-// intent for one tick, unreliable and repeated; a command is a one-time request, reliable
-// and answered. The game is the code that implements inputs and commands; its functions
-// called by this package are hooks. The schema declares the types of inputs, commands and
-// answers; those that it does not declare are raw bytes. A view moment is the time of the
-// world that a client showed when it made an input or command (Session.View).
+// connections. A peer is the client at the other end of one connection. An input is a
+// client's intent for one tick, unreliable and repeated; a command is a one-time request,
+// reliable and answered. The game is the code that implements inputs and commands; hooks
+// are its functions that this package calls. The schema declares the types of inputs,
+// commands and answers; without a declaration they are raw bytes. A view moment is the
+// world time that a client displayed when it made an input or command (Session.View).
 //
 //	transport ──► Peer inbox (checked, bounded)
 //	                   │
@@ -19,17 +20,16 @@
 //	transport ◄── Conn (stream bytes, one snapshot)
 //
 // The package is pure: it has no sockets, timers or goroutines, reads no clock, and takes
-// its randomness from Config.Random. Time is counted in ticks. Package server runs a
-// Core over QUIC in real time; package simulation runs it with its clients over
-// seeded links in one goroutine. Only Config.Admit may wait: it runs inside
-// Peer.ReceiveStream, on the connection's goroutine and under its context. The provider of
-// connections bounds that time.
+// its randomness from Config.Random. Time is counted in ticks. Package server runs a Core
+// over QUIC in real time; package simulation runs it with its clients over seeded links in
+// one goroutine. Only Config.Admit may wait: it runs inside Peer.ReceiveStream, on the
+// connection's goroutine. The connection's context bounds that time.
 //
-// A Router assigns connections to rooms: several Cores in one process, each ticked by its own
-// goroutine. A connection belongs to no room until its Hello. Session.Move hands a session over to
-// another Core, which sends a Welcome on the same connection and makes another *Session of the
-// same ID. Commands and inputs that the client sent before it had that Welcome are for the old
-// room, and are dropped.
+// A Router assigns connections to rooms: several Cores in one process, each ticked by its
+// own goroutine. A connection belongs to no room until its Hello. Session.Move hands a
+// session over to another Core, which sends a Welcome on the same connection and makes
+// another *Session of the same ID. Commands and inputs that the client sent before it
+// received that Welcome were meant for the old room, and are dropped.
 //
 // STATE.md specifies the states of connections and sessions, and their guarantees.
 // limits.go lists every bound on a session's cost.

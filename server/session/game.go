@@ -25,32 +25,32 @@ import (
 //     goroutine that calls Tick or Serve.
 type Hooks struct {
 	// Join admits a session and returns the entity that it controls and views the world
-	// from, until Session.Control changes it. With no entity, or one without a body, the
-	// viewpoint is the origin or its last position. An error refuses the session; the
-	// client receives its text and code. The code decides whether the client retries by
-	// itself: a *wire.Error has its own, world.ErrFull (from World.Spawn) becomes
-	// ServerFull, which is retried, and any other error becomes JoinRefused, which is not.
+	// from, until Session.Control changes it. Without an entity that has a body, the
+	// viewpoint stays where it was, initially at the origin. An error refuses the session;
+	// the client receives its text and code. The code decides whether the client retries: a
+	// *wire.Error has its own code, world.ErrFull (from World.Spawn) becomes ServerFull
+	// (the client retries), and any other error becomes JoinRefused (it does not).
 	Join func(s *Session) (world.Entity, error)
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)
 	// Away reports that a session's connection broke. Its client may reconnect within
-	// Config.Grace; until then there are no inputs, and the game may stop or hide the
+	// Config.Grace. Until then the session has no inputs, and the game may stop or hide the
 	// entity. Back or Leave follows.
 	Away func(s *Session)
 	// Back reports that the client of an away session has reconnected.
 	Back func(s *Session)
 	// Input receives a client's input, at most one per tick and in tick order. An early
 	// input waits for its tick; a late one is applied at once, or dropped if a newer input
-	// exists. It suits what a player holds down; one-time actions are commands. tick is
-	// the world tick that the client meant. A tick may have no input: the game should
-	// repeat the last one. Without a function inputs are dropped.
+	// exists. Inputs suit held keys and sticks; one-time actions are commands. tick is the
+	// world tick that the client meant. In a tick without an input, the game should repeat
+	// the last one. If Input is not set, inputs are dropped.
 	Input Input
-	// Commands are the actions that clients may request. Each command that the schema declares
-	// has one.
+	// Commands are the functions of the commands that clients may request. Each command
+	// that the schema declares needs one.
 	Commands []Command
 }
 
-// Rejection is a command's error whose text the client receives.
+// Rejection is an error of a command that sends its text to the client.
 type Rejection struct {
 	Code wire.Code // OK means CommandRefused
 	Text string    // truncated to wire.MaxText bytes

@@ -14,23 +14,24 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Command is the game's function for a command. OnCommand, OnQuery and OnRawCommand make
-// one. The function's target is live and in the client's interest set, or zero if the
-// command names no entity (H2). Handles in its arguments are unchecked: Session.Resolve
-// tells whether the client may know them, and Session.IsProvisional whether one is the client's
-// name for an entity that the command would create (see Session.Bind). An error rejects the command:
-// a *wire.Error with its own code, for example BadArguments, and any other with CommandRefused. The
-// client receives the code, and text only from a *Rejection.
+// Command is the game's function for a command, made by OnCommand, OnQuery or OnRawCommand.
+// The function's target is live and in the client's interest set, or zero if the command
+// names no entity (H2). Handles in its arguments are unchecked: Session.Resolve tells
+// whether the client may know a handle. Session.IsProvisional tells whether a handle is
+// provisional: the client's name for an entity that the command would create (see
+// Session.Bind). An error rejects the command, a *wire.Error with its own code and any
+// other error with CommandRefused. The client receives the code, and the text of a
+// *Rejection.
 type Command struct {
 	name         string
 	args, answer reflect.Type                                      // nil: raw arguments; no answer
 	bind         func(args, answer *rowschema.Message) commandFunc // nil: raw arguments; no answer
 }
 
-// commandFunc runs a command on what the client sent, and returns its encoded answer.
+// commandFunc runs a command with encoded arguments, and returns its encoded answer.
 type commandFunc func(s *Session, target world.Entity, args []byte) (answer []byte, err error)
 
-// Input is the game's function for inputs. OnInput and OnRawInput make one.
+// Input is the game's function for inputs, made by OnInput or OnRawInput.
 type Input struct {
 	input reflect.Type // nil: raw
 	bind  func(*rowschema.Message) inputFunc
@@ -59,8 +60,8 @@ func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, targe
 	}}
 }
 
-// OnQuery is OnCommand with an answer, which the client receives if the error is nil. Handles in
-// the answer that were never issued become zero.
+// OnQuery is like OnCommand, with an answer that the client receives if the error is nil.
+// Handles in the answer that were never issued become zero.
 func OnQuery[Args, Answer any](d schema.DefinedQuery[Args, Answer], f func(s *Session, target world.Entity, args Args) (Answer, error)) Command {
 	if f == nil {
 		return Command{name: d.Name()}
@@ -80,9 +81,9 @@ func OnQuery[Args, Answer any](d schema.DefinedQuery[Args, Answer], f func(s *Se
 	}}
 }
 
-// OnRawCommand returns f as the function of a command of that name, 1 to wire.MaxName bytes,
-// whose arguments the schema does not declare. args is one msgpack value, or empty; its contents
-// are unchecked.
+// OnRawCommand returns f as the function of a command whose arguments the schema does not
+// declare. name has 1 to wire.MaxName bytes. args is one msgpack value, or empty; its
+// contents are unchecked.
 func OnRawCommand(name string, f func(s *Session, target world.Entity, args []byte) error) Command {
 	if f == nil {
 		return Command{name: name}
@@ -97,9 +98,10 @@ func OnRawCommand(name string, f func(s *Session, target world.Entity, args []by
 	}}
 }
 
-// OnInput returns f as the function for inputs: see Hooks.Input. A malformed input ends the session
-// with BadMessage. Handles in the input are unchecked, as in a command's arguments. A provisional
-// one reaches f once, with the first applied input that names it, and is null in the others.
+// OnInput returns f as the function for inputs: see Hooks.Input. A malformed input ends the
+// session with BadMessage. Handles in the input are unchecked, as in a command's arguments.
+// A provisional handle reaches f once, in the first applied input that names it, and is
+// null in later inputs.
 func OnInput[T any](_ schema.DefinedInput[T], f func(s *Session, tick uint64, input T)) Input {
 	if f == nil {
 		return Input{}
@@ -135,8 +137,8 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 	}}
 }
 
-// readArgs reads the arguments of a command. A provisional handle among them must be one that the
-// command names: the game would take any other for an entity of the client's.
+// readArgs reads the arguments of a command. The command must name every provisional handle
+// among them: the game would take any other for an entity that the client creates.
 func (s *Session) readArgs(m *rowschema.Message, data []byte, args any) error {
 	var body rowschema.Payload
 	if m.Parse(data, &body) != nil || !s.checkProvisionals(m, &body) || m.Restore(&body, args) != nil {
@@ -145,8 +147,7 @@ func (s *Session) readArgs(m *rowschema.Message, data []byte, args any) error {
 	return nil
 }
 
-// encodeAnswer returns the bytes of an answer, and notes that the client is about to
-// receive its handles (H3).
+// encodeAnswer returns the encoded answer, and calls NoteSent for its handles (H3).
 func (s *Session) encodeAnswer(m *rowschema.Message, answer any) ([]byte, error) {
 	var body rowschema.Payload
 	if err := m.Quantise(answer, &body); err != nil {
@@ -157,8 +158,8 @@ func (s *Session) encodeAnswer(m *rowschema.Message, answer any) ([]byte, error)
 	return m.Append(nil, &body), nil
 }
 
-// validateHooks reports functions that do not fit what the schema declares, commands with a nil
-// function, and names that no client can send. declared may be nil.
+// validateHooks reports functions that do not fit the schema's declarations, commands with
+// a nil function, and names that no client can send. declared may be nil.
 func (g Hooks) validateHooks(declared *schema.Schema) error {
 	var errs []error
 	for i, f := range g.Commands {

@@ -10,8 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// handleHello answers a Hello with Welcome, for a resumed or a new session, or with
-// Refused.
+// handleHello answers a Hello with Welcome (to a resumed or a new session) or with Refused.
 func (p *Peer) handleHello(h wire.Hello) {
 	c := p.core
 	if refusal, want := c.checkHello(h); refusal != nil {
@@ -36,7 +35,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 		p.refuseHello(refusal, "")
 		return
 	}
-	if p.closed { // a Leave called while making room has drained the server
+	if p.closed { // a Leave hook, called to make room, has drained the server
 		return
 	}
 	s := newSession(c, identity{id: p.id, address: p.address, name: h.Name, user: granted.User, value: granted.Value, abilities: h.Abilities})
@@ -56,10 +55,10 @@ func (p *Peer) handleHello(h wire.Hello) {
 	s.sendWelcome(h.Schema == 0, 0, 0)
 }
 
-// callGameJoin makes the viewer, which continues numbers, and calls Hooks.Join.
+// callGameJoin makes the viewer, whose numbers continue from numbers, and calls Hooks.Join.
 func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 	c := s.core
-	s.viewer = c.replicator.AddViewer(0) // before Join, which may set filters and owners
+	s.viewer = c.replicator.AddViewer(0) // exists before Join, which may set filters and owners
 	s.viewer.Continue(numbers)
 	if s.abilities&wire.Simulates != 0 {
 		s.viewer.Simulate() // if any kind is exact (P6)
@@ -76,7 +75,8 @@ func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 	return nil
 }
 
-// registerSession adds a session that Join has admitted. A later Hello of this tick may resume it.
+// registerSession adds a session that Join has admitted. A later Hello in this tick may
+// already resume it.
 func (s *Session) registerSession() {
 	s.viewer.SetFocus(s.entity)
 	s.state = stateAway
@@ -86,8 +86,8 @@ func (s *Session) registerSession() {
 	s.core.sessions = slices.Insert(s.core.sessions, s.core.indexOf(s.id), s)
 }
 
-// sendWelcome sends Welcome and the controlled entity. asked says whether the client needs the
-// text of the schema.
+// sendWelcome sends Welcome and the controlled entity. asked tells whether the client asked
+// for the schema's text.
 func (s *Session) sendWelcome(asked bool, resumed uint8, structure uint32) {
 	c, text, simulate := s.core, "", uint8(0)
 	if asked {
@@ -108,14 +108,16 @@ func (s *Session) sendWelcome(asked bool, resumed uint8, structure uint32) {
 	}
 }
 
-// refusalOfDifference returns the refusal of a client that has another number than the server.
+// refusalOfDifference returns the refusal of a client whose number differs from the
+// server's.
 func refusalOfDifference(code wire.Code, what string, digits int, client, server uint64) (refusal *wire.Error, want string) {
 	return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
 }
 
-// mayBegin returns why h must not begin a session in the room, although it could not resume
-// the one that it names. The Router has sent it here for that session alone, without
-// RouterConfig.Join: only the same room may take it.
+// mayBegin returns the reason to refuse a new session to h, which could not resume the
+// session that it names, or nil. The Router placed h by that session, without calling
+// RouterConfig.Join. A new session may therefore begin only if h and its token allow this
+// room.
 func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
 	if !p.resumes {
 		return nil
@@ -127,13 +129,14 @@ func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
 	return nil
 }
 
-// checkHello returns how h is incompatible with this server, and the value it should have.
+// checkHello returns the refusal of a Hello that is incompatible with this server, and the
+// value that it should have, or nil.
 func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	tables := uint64(c.replicator.Codec().Tables().Version())
 	switch own := c.schemaHash; {
 	case h.Protocol != wire.Version:
 		return refusalOfDifference(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
-	case h.Schema != 0 && h.Schema != own: // names components: a developer can compare them, unlike hashes
+	case h.Schema != 0 && h.Schema != own: // the detail names components, which a developer can compare
 		const text = "server has components "
 		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("schema %016x", own)
 	case uint64(h.Tables) != tables:
@@ -146,15 +149,16 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	return nil, ""
 }
 
-// tokenResult returns what the Hello's token grants, or why the token is refused.
+// tokenResult returns the Admission of the Hello's token, or the reason to refuse the
+// token.
 func (p *Peer) tokenResult() (Admission, *wire.Error) {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
 	return p.inbox.granted, p.inbox.refusal
 }
 
-// joinRefusal converts an error of Hooks.Join for the client. A full world may have room
-// later; any other error without a code would recur.
+// joinRefusal converts an error of Hooks.Join for the client. ServerFull makes the client
+// retry: a full world may have room later. Any other error without a code would recur.
 func joinRefusal(err error) *wire.Error {
 	if errors.Is(err, world.ErrFull) {
 		return refusalOf(err, wire.ServerFull)

@@ -9,32 +9,33 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// inbox holds what arrived over a connection since the last tick, checked and bounded.
+// inbox holds the checked and bounded messages that arrived over a connection since the
+// last tick.
 type inbox struct {
-	// readMu serialises readers of the stream, also while a token is checked. The tick
-	// never takes it.
+	// readMu serialises readers of the stream, even while a token is checked. The tick
+	// never locks it.
 	readMu  sync.Mutex
 	frames  wire.FrameReader
 	greeted bool
 
 	mu       sync.Mutex // guards the fields below; acquired after readMu
 	hello    *wire.Hello
-	granted  Admission   // by the Hello's token
+	granted  Admission   // Admission of the Hello's token
 	refusal  *wire.Error // why the token was refused
 	commands []wire.Command
 	inputs   []wire.Input
 	resync   bool
-	arrived  int // wire.Arrived messages received
+	arrived  int // number of wire.Arrived messages
 	dropped  uint64
 	broken   bool     // the connection has ended
-	left     bool     // the client ended it
+	left     bool     // the client ended the connection
 	bye      wire.Bye // the client's reason
-	closed   bool     // the server ended it: nothing more is accepted
+	closed   bool     // the server ended the connection: later messages are ignored
 	fault    *wire.Error
 }
 
-// queueMessage parses one message and queues it for the tick. It checks a Hello's token here,
-// since verifying a signature is too slow for the tick, and releases mu meanwhile.
+// queueMessage parses one message and queues it for the tick. It also checks a Hello's
+// token, with mu released: verifying a signature is too slow for the tick.
 func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit Admit) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
@@ -66,7 +67,7 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit
 		in.resync = true
 		_, err := wire.Parse[wire.Resync](body)
 		return err
-	case wire.TypeArrived: // what came before is of an earlier room
+	case wire.TypeArrived: // earlier messages were meant for an earlier room
 		in.arrived++
 		in.commands, in.resync = in.commands[:0], false
 		_, err := wire.Parse[wire.Arrived](body)
@@ -85,7 +86,7 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit
 	return nil
 }
 
-// checkToken calls admit and records its answer. It releases mu during the call.
+// checkToken calls admit and records its result. It releases mu during the call.
 func (in *inbox) checkToken(ctx context.Context, token []byte, admit Admit) {
 	var granted Admission
 	var err error
@@ -103,8 +104,8 @@ func (in *inbox) checkToken(ctx context.Context, token []byte, admit Admit) {
 	}
 }
 
-// nextInput extends the queue by one input, or reuses the oldest if it is full. It reuses
-// the inputs' memory.
+// nextInput extends the queue by one input, or replaces the oldest input if the queue is
+// full. It reuses the memory of inputs.
 func (in *inbox) nextInput() *wire.Input {
 	switch n := len(in.inputs); {
 	case n == maxQueuedInputs:

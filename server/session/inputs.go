@@ -6,31 +6,32 @@ import "github.com/worldd/worldd/replication/wire"
 // most one is applied per tick, in tick order, so that no client can move more often than
 // others.
 //
-// A late input is applied at once if it is newer than all applied ones and none is due
-// now: it says what the player holds down, which most likely has not changed. (Source also
-// runs late user commands; Overwatch repeats the last one, as a game does here that keeps
-// its last input.) Other late inputs are dropped.
+// A late input is applied at once if it is newer than all applied inputs and no input is
+// due now: the player most likely still holds the same keys. (Source also runs late user
+// commands. Overwatch repeats the last one; here a game that keeps its last input does.)
+// Other late inputs are dropped.
 type inputs struct {
 	applied uint32         // tick of the newest applied input
-	step    uint32         // tick whose step it was applied for
-	waiting []waitingInput // as many as InputLead
+	step    uint32         // tick whose step that input was applied for
+	waiting []waitingInput // ring of wire.InputLead entries
 }
 
 func newInputs(tickHz int) inputs {
 	return inputs{waiting: make([]waitingInput, wire.InputLead(tickHz))}
 }
 
-// maxLead returns how many ticks ahead an input may arrive. Clients aim a few ticks ahead. One that
-// sends earlier has a wrong clock, which Stats.InputsEarly shows.
+// maxLead returns the number of ticks by which an input may arrive early. Clients aim a few
+// ticks ahead; a client with earlier inputs has a wrong clock, and Stats.InputsEarly counts
+// its inputs.
 func (q *inputs) maxLead() uint32 { return uint32(len(q.waiting)) }
 
-// waitingInput is stored at its tick modulo lead.
+// waitingInput is an input stored at index tick modulo maxLead.
 type waitingInput struct {
-	tick  uint32 // empty unless it is the expected tick
+	tick  uint32 // the entry is empty unless this is the expected tick
 	bytes uint8
 	data  [wire.MaxInputBytes]byte
 
-	back     uint32 // the view moment, as in wire.TickInput
+	back     uint32 // view moment, as in wire.TickInput
 	fraction uint8
 }
 
@@ -41,7 +42,7 @@ func (q *inputs) storeInput(in wire.TickInput) {
 	w.back, w.fraction = in.Back, in.Fraction
 }
 
-// dueInput returns the input stored for tick.
+// dueInput returns the input stored for tick; ok is false if there is none.
 func (q *inputs) dueInput(tick uint32) (wire.TickInput, bool) {
 	w := &q.waiting[tick%q.maxLead()]
 	if w.tick != tick {

@@ -14,30 +14,30 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// ErrGenerationsSeen is Session.Move's error for a room whose range of generations another world
-// had when the session was in it: a handle that the client still holds could name an entity of
-// the room. End the session by Kick or Redirect instead.
+// ErrGenerationsSeen is Session.Move's error for a room whose generations overlap with
+// another world that the session has been in: a handle that the client still holds could
+// name an entity of the room. End the session by Kick or Redirect instead.
 var ErrGenerationsSeen = errors.New("server: the session has seen the room's generations in another world")
 
 var errSameRoom = errors.New("server: Move to the room where the session is")
 
 // visit is a world that a session has been in.
 type visit struct {
-	first, last uint32 // generations
+	first, last uint32 // range of generations
 	epoch       uint64
 }
 
-// ownVisit returns the entry of c's world in the list of worlds that a session has been in.
+// ownVisit returns the visit of c's world.
 func (c *Core) ownVisit() visit {
 	own := c.world.Config()
 	return visit{own.FirstGeneration, own.LastGeneration, c.config.Epoch}
 }
 
-// travel is a session's way through rooms.
+// travel tracks a session's moves between rooms.
 type travel struct {
-	next     *nextRoom // to which it moves at the end of the receive phase, or nil
+	next     *nextRoom // room to which the session moves at the end of the receive phase, or nil
 	fence    uint32    // structure number of the Welcome to this room; 0: the session began here
-	arrivals int       // Welcomes to other rooms that the client has yet to answer
+	arrivals int       // Welcomes to other rooms that the client has not answered yet
 	visited  []visit
 }
 
@@ -51,27 +51,28 @@ type nextRoom struct {
 type traveller struct {
 	identity
 	peer     *Peer         // nil: away
-	left     time.Duration // until the session expires; 0: never
-	silent   time.Duration // how long it has been away
+	left     time.Duration // time until the session expires; 0: never
+	silent   time.Duration // time since it is away
 	commands float64       // tokens of the limiters
 	resyncs  float64
-	secrets  []secret // those that its client may hold
-	schema   uint64   // hash in the newest Welcome
+	secrets  []secret // secrets that its client may hold
+	schema   uint64   // schema hash of the newest Welcome
 	numbers  replication.Numbers
 	arrivals int
 	visited  []visit
 	kicked   *wire.Error
 }
 
-// Move moves the session to another room of this process, over the same connection. Hooks.Leave
-// is called here at the end of this or the next tick's receive phase. Then Hooks.Join is called
-// in the other room, on its goroutine, with another *Session of the same ID. It has the same
-// Name, User, Value and expiry, and no new burst of commands. From then on every handle of this
-// room is Stale to the client.
+// Move moves the session to another room of this process, over the same connection.
+// Hooks.Leave is called here at the end of this or the next tick's receive phase. Then
+// Hooks.Join is called in the other room, on its goroutine, with another *Session of the
+// same ID. The new Session has the same Name, User, Value and expiry, and no new burst of
+// commands. From then on every handle of this room is Stale to the client.
 //
-// room is passed to RouterConfig.Move. If Move returns an error, nothing has changed. If the room
-// cannot admit the session later, because it is full or draining or its Join refuses, the session
-// ends with that code. A later Move replaces an earlier one; Kick and Redirect prevail.
+// room is passed to RouterConfig.Move. If Move returns an error, nothing has changed. If
+// the room cannot admit the session later, because it is full or draining or its Join
+// refuses, the session ends with the corresponding code. A later Move replaces an earlier
+// one; Kick and Redirect prevail.
 func (s *Session) Move(room string) error {
 	r := s.core.config.Router
 	switch {
@@ -146,7 +147,7 @@ func (s *Session) handOver() {
 		next.core = core
 	}
 	if next.core.requests.hasClosed() {
-		next.core = nil // ask again: another run may have replaced it
+		next.core = nil // the next tick asks for the room again: another run may have replaced it
 		return
 	}
 	t := s.packTraveller()
@@ -159,7 +160,7 @@ func (s *Session) handOver() {
 	c.requests.releaseTraveller(t)
 	c.replicator.RemoveViewer(s.viewer)
 	s.viewer, s.peer, t.value = nil, nil, s.value
-	if s.kicked != nil { // by Leave, or for its panic
+	if s.kicked != nil { // Leave kicked it, or panicked
 		c.turnAway(t, s.kicked)
 		return
 	}
@@ -169,8 +170,8 @@ func (s *Session) handOver() {
 	}
 }
 
-// packTraveller returns the state that moves with the session. It sends the rest of the room's
-// structure.
+// packTraveller returns the state that moves with the session. It first sends the rest of
+// the room's structure.
 func (s *Session) packTraveller() *traveller {
 	c := s.core
 	t := &traveller{
@@ -202,7 +203,8 @@ func durationOf(ticks uint64, tickHz int) time.Duration {
 	return time.Duration(ticks/hz)*time.Second + (time.Duration(ticks%hz)*time.Second+time.Duration(hz)-1)/time.Duration(hz)
 }
 
-// receiveTravellers admits sessions from other rooms, as many as Hellos in a tick.
+// receiveTravellers admits sessions from other rooms. They count against the limit of
+// Hellos per tick.
 func (c *Core) receiveTravellers() {
 	arrived := c.requests.travellers(c.hellosLeft)
 	c.hellosLeft -= len(arrived)
@@ -225,7 +227,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	}
 	if t.peer != nil {
 		_, left := t.peer.inbox.hasEnded()
-		if left { // between the rooms
+		if left { // it left between the rooms
 			return &wire.Error{Code: wire.OK}
 		}
 	}
@@ -239,7 +241,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if t.left > 0 {
 		s.endTick = c.world.Tick() + uint64(ticksOf(t.left, c.world.TickHz()))
 	}
-	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one
+	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one tick
 	s.travel.fence = t.numbers.Structure + 1                // the Welcome counts as a record
 	if why := s.callGameJoin(replication.Numbers{Structure: s.travel.fence, Seq: t.numbers.Seq}); why != nil {
 		return why
@@ -257,7 +259,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		s.secrets = secrets{t.secrets[last], t.secrets[:last]}
 		c.config.Router.recordPlacement(s)
 	}
-	if c.Draining() { // by Join
+	if c.Draining() { // Join has drained the server
 		s.endWithGoodbye(c.requests.endReason())
 		return nil
 	}
@@ -273,7 +275,8 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 // limitTokens leaves a new limiter with at most the given tokens.
 func limitTokens(l *rate.Limiter, tokens float64, now time.Time) {
 	if tokens < float64(l.Burst()) {
-		// Emptied so long ago that it has these tokens now.
+		// Empty the limiter at a time in the past from which it has refilled to these
+		// tokens.
 		l.AllowN(now.Add(-time.Duration(tokens/float64(l.Limit())*float64(time.Second))), l.Burst())
 	}
 }
@@ -288,8 +291,8 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 	}
 }
 
-// countArrivals counts the Arrived messages of a tick. Until the last one has come, Commands and
-// Resync are meant for an earlier room, and are dropped.
+// countArrivals counts the Arrived messages of a tick. Until the last one arrives, Commands
+// and Resync are meant for an earlier room, and are dropped.
 func (t *travel) countArrivals(l *tickInbox) {
 	t.arrivals -= l.arrived
 	switch {
@@ -304,8 +307,8 @@ func (t *travel) countArrivals(l *tickInbox) {
 	}
 }
 
-// forwardPeer gives a connection to the room of the session that its Hello resumes, if the session
-// has moved since the Router looked for it.
+// forwardPeer forwards a connection to the room of the session that its Hello resumes, if
+// the session has moved since the Router placed the connection.
 func (c *Core) forwardPeer(p *Peer, h *wire.Hello) bool {
 	r := c.config.Router
 	if r == nil {

@@ -13,7 +13,7 @@ import (
 // Hook identifies a function of the game that the server calls for one client.
 type Hook uint8
 
-// The hooks are the functions of Hooks and Config.Admit.
+// The hooks: functions of Hooks, and Config.Admit.
 const (
 	HookJoin Hook = iota
 	HookLeave
@@ -42,12 +42,12 @@ type HookPanic struct {
 // the server's log: the client must not see it.
 var errHookPanicked = &wire.Error{Code: wire.Internal, Detail: "the game failed"}
 
-// libraryPackages hold state that outlives a hook. If their code panics, it may have
-// left that state half changed.
+// libraryPackages hold state that outlives a hook. A panic in their code may leave that
+// state half changed.
 var libraryPackages = []string{"bulk", "field", "internal/invariants", "replication", "world"}
 
 // containPanic is deferred around a hook's call. A panic in the game's own code ends the
-// session after the hook, as Kick does; one in libraryPackages ends the process (S6).
+// session after the hook, as Kick does. A panic in libraryPackages ends the process (S6).
 func (s *Session) containPanic(hook Hook) {
 	if s.core.config.PanicEnds {
 		return
@@ -61,8 +61,8 @@ func (s *Session) containPanic(hook Hook) {
 	}
 }
 
-// notePanic reports a recovered panic, or raises it again if a library raised it. The
-// caller must still be on the panic's stack.
+// notePanic reports a recovered panic, or raises it again if it came from a library. Call
+// it from the deferred function, while the panic's stack exists.
 func notePanic(report func(HookPanic), hook Hook, session uint64, value any) {
 	if at := panicOrigin(); inLibrary(at) {
 		panic(value)
@@ -83,7 +83,7 @@ func panicOrigin() string {
 		if panicking && !ofRuntime {
 			return frame.Function
 		}
-		panicking = panicking || ofRuntime // skip the deferred functions above it
+		panicking = panicking || ofRuntime // skip the deferred functions above the panic
 		if !more {
 			return ""
 		}
@@ -117,7 +117,7 @@ func (s *Session) callHook(hook Hook, f func(*Session)) {
 	}
 }
 
-// containAdmit wraps admit to refuse the client if it panics, after a call of note.
+// containAdmit wraps admit. If admit panics, the wrapper calls note and refuses the client.
 func containAdmit(admit Admit, note func(value any)) Admit {
 	return func(ctx context.Context, token []byte) (admission Admission, err error) {
 		defer func() {

@@ -12,29 +12,31 @@ import (
 // Conn is the transport of a connection: QUIC in a server, a seeded link in a simulation.
 // No method may block: the goroutine that owns the world calls them.
 type Conn interface {
-	// SendStream queues bytes for the reliable stream. It returns false if the client has
-	// left more unread than the connection is willing to queue.
+	// SendStream queues bytes for the reliable stream. It returns false if the unread bytes
+	// exceed the connection's queue limit.
 	SendStream(p []byte) bool
 	// HasUnsent reports whether datagrams of a snapshot wait to be sent. The next snapshot
-	// waits for them: the client is taught what it encodes, and its events are in no other.
+	// waits for them: the viewer assumes that they leave, and no other snapshot has their
+	// events.
 	HasUnsent() bool
-	// SendSnapshot copies and queues the datagrams of one snapshot. None are unsent.
+	// SendSnapshot copies and queues the datagrams of one snapshot. It is called only if
+	// HasUnsent is false.
 	SendSnapshot(datagrams [][]byte)
 	// Close closes the connection after the queued stream bytes are sent.
 	Close(code wire.Code, text string)
 }
 
-// Peer is the client at the other end of one connection. It has no session until its
-// Hello is answered; then its session is reached over it, until the session ends or
-// resumes over another connection. The exported methods that receive may be called from any goroutine;
-// everything else belongs to the goroutine that calls Tick.
+// Peer is the client at the other end of one connection. It has no session until its Hello
+// is answered. The session then uses this connection until it ends or resumes over another
+// one. Any goroutine may call the exported methods that receive; all other methods belong
+// to the goroutine that calls Tick.
 type Peer struct {
 	core    *Core   // nil until the Router has found a room
 	router  *Router // nil: opened by Core.Open
 	admit   Admit
 	id      uint64
 	ctx     context.Context // ends with the connection
-	address string          // groups connections when the server is full
+	address string          // client's network: groups connections when the server is full
 	conn    Conn
 	inbox   inbox // shared with the connection's goroutines
 	session *Session
@@ -43,8 +45,8 @@ type Peer struct {
 	closed  bool
 	resumes bool // the Router has found the session that the Hello names
 	// Guarded by router.mu.
-	claimed  bool      // no longer waits for a Hello
-	openedAt time.Time // as the first ExpireHellos saw it
+	claimed  bool      // placed or refused: it no longer waits for a Hello
+	openedAt time.Time // time of the first ExpireHellos that saw it
 
 	out   []byte       // scratch
 	spare []wire.Input // the inbox's other input buffer
@@ -58,8 +60,8 @@ func (p *Peer) ID() uint64 { return p.id }
 // calls Tick may call it.
 func (p *Peer) Session() *Session { return p.session }
 
-// ReceiveStream accepts bytes of the reliable stream. An error is the client's fault:
-// nothing more is accepted, and the next tick ends the session.
+// ReceiveStream accepts bytes of the reliable stream. An error is the client's fault: later
+// bytes are ignored, and the next tick ends the session.
 func (p *Peer) ReceiveStream(b []byte) error {
 	in := &p.inbox
 	in.readMu.Lock()
@@ -88,7 +90,8 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	}
 }
 
-// queueMessage queues a message for the tick. A Hello goes to the Router first, if there is one.
+// queueMessage queues a message for the tick. It passes a Hello to the Router, if there is
+// one.
 func (p *Peer) queueMessage(kind byte, body []byte) error {
 	in := &p.inbox
 	hello := !in.greeted
@@ -102,8 +105,8 @@ func (p *Peer) queueMessage(kind byte, body []byte) error {
 	return nil
 }
 
-// ReceiveDatagram accepts a datagram and returns the client's stamp, to be echoed. It keeps
-// d until the tick after the next.
+// ReceiveDatagram accepts a datagram and returns the client's stamp, which the caller
+// echoes. d must stay unchanged until the tick after the next.
 func (p *Peer) ReceiveDatagram(d []byte) (stamp uint32, err error) {
 	in := &p.inbox
 	in.mu.Lock()
@@ -122,8 +125,8 @@ func (p *Peer) ReceiveDatagram(d []byte) (stamp uint32, err error) {
 	return input.Stamp, nil
 }
 
-// SetMaxDatagram sets the size limit of a datagram that the path carries now, for the next
-// snapshots. Without it the limit is wire.MaxDatagram; it is never below wire.MinDatagram.
+// SetMaxDatagram sets the maximum size of datagrams on the path, for the next snapshots.
+// The default is wire.MaxDatagram, the minimum wire.MinDatagram.
 func (p *Peer) SetMaxDatagram(bytes int) { p.path.Store(int32(bytes)) }
 
 // maxDatagram returns the newest limit.
@@ -144,8 +147,8 @@ func (p *Peer) Left() {
 	p.inbox.left = true
 }
 
-// Fail ends the session at the next tick for a client's fault found outside its messages.
-// The first fault counts.
+// Fail ends the session at the next tick, for a fault of the client that is not in a
+// message. If several faults are reported, the first counts.
 func (p *Peer) Fail(fault *wire.Error) {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
@@ -154,7 +157,7 @@ func (p *Peer) Fail(fault *wire.Error) {
 	}
 }
 
-// Bye returns the client's reason for leaving, if it sent one.
+// Bye returns the Bye message of the client, with its reason for leaving, or zero.
 func (p *Peer) Bye() wire.Bye {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
@@ -175,7 +178,7 @@ func (p *Peer) receiveHello() {
 	if hello != nil && fault == nil && c.hellosLeft == 0 {
 		in.mu.Unlock()
 		c.stats.HellosHeld++
-		return // a later tick answers it
+		return // a later tick answers the Hello
 	}
 	in.hello = nil
 	in.mu.Unlock()
@@ -198,11 +201,12 @@ func (p *Peer) receiveHello() {
 	}
 }
 
-// hasEnded reports whether the connection has ended, although Gone may follow later: the
-// goroutine that calls it may still be in Admit. The caller holds inbox.mu.
+// hasEnded reports whether the connection has ended, even if Gone was not called yet: the
+// goroutine that calls Gone may still run Admit. The caller holds inbox.mu.
 func (p *Peer) hasEnded() bool { return p.inbox.broken || p.inbox.left || p.ctx.Err() != nil }
 
-// failureReason returns why the connection cannot begin a session any more, or nil.
+// failureReason returns the reason why the connection can no longer begin a session, or
+// nil.
 func (p *Peer) failureReason() *wire.Error {
 	p.inbox.mu.Lock()
 	defer p.inbox.mu.Unlock()
@@ -228,14 +232,14 @@ func (p *Peer) sendRefused(why *wire.Error, want string) {
 	p.closeConn(why)
 }
 
-// closeReplaced closes a connection whose session resumed over another one.
+// closeReplaced closes a connection whose session resumed over another connection.
 func (p *Peer) closeReplaced() {
 	why := &wire.Error{Code: wire.Replaced}
 	p.sendMessage(wire.Goodbye{Code: why.Code})
 	p.closeConn(why)
 }
 
-// closeConn closes the connection and ignores everything it still delivers.
+// closeConn closes the connection. Later messages from it are ignored.
 func (p *Peer) closeConn(why *wire.Error) {
 	if p.closed {
 		return

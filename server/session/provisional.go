@@ -10,33 +10,35 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A client names the entities that a command or input would create by provisional handles. In
-// typed arguments and inputs they are the references for which IsProvisional is true. During the
-// call the game may bind each of them to an entity that it spawns. Those that are not bound when
-// the call returns are rejected.
+// A client names the entities that a command or input would create by provisional handles.
+// In typed arguments and inputs, they are the references for which IsProvisional is true.
+// During the call, the game may bind each provisional handle to an entity that it spawns.
+// The server rejects the handles that are not bound when the call returns.
 
 var (
 	// ErrNotProvisional is Bind's error for a handle that is no provisional handle of the command
 	// or input being executed, or was bound before. It is the game's fault: ask IsProvisional first.
 	ErrNotProvisional = errors.New("server: not a provisional handle of this command or input, or bound before")
-	// ErrNotNew is Bind's error for an entity that is not live, or that clients may have received
-	// already. It is the game's fault: bind what the command or input has spawned.
+	// ErrNotNew is Bind's error for an entity that is not live, or that clients may have
+	// received already. It is the game's fault: bind an entity that the command or input
+	// has spawned.
 	ErrNotNew = errors.New("server: a provisional handle can only be bound to a live entity that was just spawned")
 )
 
-// IsProvisional reports whether h is a provisional handle that the command or input being executed
-// names, and that has no entity yet.
+// IsProvisional reports whether h is an unbound provisional handle of the command or input
+// being executed.
 func (s *Session) IsProvisional(h bulk.Handle) bool {
 	return s.viewer != nil && s.provisionals.findUnbound(h) != nil
 }
 
-// Provisionals returns the handles for which IsProvisional is true, in the client's order. Raw
-// commands need it if their arguments do not repeat the handles.
+// Provisionals returns the handles for which IsProvisional is true, in the client's order.
+// Raw commands need it, if their arguments do not contain the handles.
 func (s *Session) Provisionals() iter.Seq[bulk.Handle] { return s.provisionals.unbound() }
 
-// Bind makes entity what the client's provisional handle stands for (H7). The client learns of it
-// before the entity enters its view, and of its death even if it never enters. The handle stays
-// bound if the command fails afterwards. The error is ErrNotProvisional or ErrNotNew.
+// Bind makes the client's provisional handle stand for entity (H7). The client learns of
+// this before the entity enters its view, and learns of the entity's death even if it never
+// enters. The handle stays bound if the command fails later. The error is ErrNotProvisional
+// or ErrNotNew.
 func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
 	p := s.provisionals.findUnbound(provisional)
 	if p == nil || s.viewer == nil {
@@ -50,8 +52,8 @@ func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
 	return nil
 }
 
-// endCommand rejects the provisional handles of c that were not bound; its Result tells the client.
-// It returns the number of the bound ones, whose Answers precede the Result.
+// endCommand rejects the unbound provisional handles of c; the Result tells the client. It
+// returns the number of bound handles, whose Answers precede the Result.
 func (s *Session) endCommand(c *wire.Command) (bound int) {
 	bound = s.provisionals.countBound()
 	s.provisionals.clear()
@@ -66,7 +68,7 @@ func (s *Session) checkProvisionals(m *rowschema.Message, args *rowschema.Payloa
 	return lawful
 }
 
-// endInput rejects the provisional handles of an input that were not bound.
+// endInput rejects the unbound provisional handles of an input.
 func (s *Session) endInput() {
 	for h := range s.provisionals.unbound() {
 		s.core.stats.ProvisionalsRejected++
@@ -127,8 +129,8 @@ func (p *provisionals) countBound() (n int) {
 // clear forgets the handles at the end of a command or input.
 func (p *provisionals) clear() { p.named = p.named[:0] }
 
-// nameInCommand makes the provisional handles of c those that the game may bind. It reports whether
-// they are lawful: above all that earlier commands named.
+// nameInCommand lets the game bind the provisional handles of c. It reports whether their
+// indexes are valid: above the indexes of all earlier commands.
 func (p *provisionals) nameInCommand(c *wire.Command) bool {
 	if c.Provisionals == 0 {
 		return true
@@ -143,9 +145,9 @@ func (p *provisionals) nameInCommand(c *wire.Command) bool {
 	return true
 }
 
-// nameInInput makes the new provisional handles of an input those that the game may bind, and the
-// others null. A client repeats a handle in several inputs, since some are lost: it belongs to the
-// first that is applied.
+// nameInInput lets the game bind the new provisional handles of an input, and makes all
+// others null. A client repeats a handle in several inputs, because inputs may be lost: the
+// handle belongs to the first applied input.
 func (p *provisionals) nameInInput(m *rowschema.Message, input *rowschema.Payload) {
 	next := p.nextInInput
 	m.KeepReferences(input, func(h bulk.Handle) bool {

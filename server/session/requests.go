@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// requests hold what other goroutines ask of a Core until its next tick. Any goroutine may call its
-// methods.
+// requests hold the requests of other goroutines to a Core until its next tick. Any
+// goroutine may call the methods.
 type requests struct {
 	mu       sync.Mutex
 	opened   []*Peer
@@ -16,8 +16,8 @@ type requests struct {
 	kicks    []kick
 	bans     map[string]bool // replaces Core.banned; nil: no change
 	draining bool            // new sessions are refused
-	ending   wire.Error      // of sessions and connections that the core's end ends
-	closed   bool            // nothing more is accepted
+	ending   wire.Error      // reason given to sessions and connections when the core ends
+	closed   bool            // further requests are refused
 	limits   limits
 }
 
@@ -27,7 +27,7 @@ type kick struct {
 	reason *wire.Error
 }
 
-// limits are those that SetLimits may change.
+// limits are the limits that SetLimits may change.
 type limits struct{ maxSessions, budget int }
 
 // tickRequests are the requests that one tick takes.
@@ -38,7 +38,7 @@ type tickRequests struct {
 	budget int
 }
 
-// addPeer hands p over to c, whose requests these are, and returns false if c has closed.
+// addPeer hands p over to c, and returns false if c has closed. r must be c's requests.
 func (r *requests) addPeer(c *Core, p *Peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *requests) releaseTraveller(t *traveller) {
 	r.arriving = slices.DeleteFunc(r.arriving, func(x *traveller) bool { return x == t })
 }
 
-// travellers returns the first n travellers, which stay until they are released.
+// travellers returns the first n travellers. They stay in the list until releaseTraveller.
 func (r *requests) travellers(n int) []*traveller {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +88,7 @@ func (r *requests) addKick(id uint64, why *wire.Error) {
 	r.kicks = append(r.kicks, kick{id, why})
 }
 
-// pendingKick returns the reason of a kick that no tick has taken, or nil.
+// pendingKick returns the reason of a kick that no tick has processed yet, or nil.
 func (r *requests) pendingKick(id uint64) (why *wire.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,8 @@ func (r *requests) setBans(bans map[string]bool) {
 	r.bans = bans
 }
 
-// takeForTick returns what the tick applies. Kicks of travellers are applied here.
+// takeForTick returns the requests for a tick to apply. It applies kicks of travellers
+// itself.
 func (r *requests) takeForTick() tickRequests {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +153,7 @@ func (r *requests) setEnding(code wire.Code) {
 	r.ending.Code = code
 }
 
-// endReason returns why sessions and connections end with the core.
+// endReason returns the reason given to sessions and connections when the core ends.
 func (r *requests) endReason() *wire.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +161,8 @@ func (r *requests) endReason() *wire.Error {
 	return &why
 }
 
-// close refuses further requests, and returns the connections and sessions that no tick has taken.
+// close refuses further requests, and returns the connections and sessions that no tick has
+// processed.
 func (r *requests) close() (opened []*Peer, travellers []*traveller) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,8 +171,8 @@ func (r *requests) close() (opened []*Peer, travellers []*traveller) {
 	return opened, travellers
 }
 
-// closeIfNone refuses further requests if no connection and no session waits, and reports whether
-// it did.
+// closeIfNone refuses further requests if neither connections nor sessions wait, and
+// reports whether it did.
 func (r *requests) closeIfNone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,17 +16,17 @@ func (s secret) equals(other []byte) bool {
 	return len(s) > 0 && subtle.ConstantTimeCompare(s, other) == 1
 }
 
-// maxFormer bounds the secrets of earlier Welcomes that stay valid while the client answers
-// none: the first, and the newest ones.
+// maxFormer bounds the secrets of earlier Welcomes that stay valid until the client
+// confirms the newest: the oldest is kept, and the newest others.
 const maxFormer = 16
 
-// secrets are those that resume a session.
+// secrets are the secrets that resume a session.
 type secrets struct {
-	newest secret   // of the newest Welcome
-	former []secret // of the Welcomes before it, until the client confirms the newest
+	newest secret   // secret of the newest Welcome
+	former []secret // secrets of earlier Welcomes, until the client confirms the newest
 }
 
-// matchAny reports whether shown is one of them.
+// matchAny reports whether shown is one of the secrets.
 func (s secrets) matchAny(shown []byte) bool {
 	ok := s.newest.equals(shown)
 	for _, f := range s.former {
@@ -35,14 +35,14 @@ func (s secrets) matchAny(shown []byte) bool {
 	return ok
 }
 
-// allSecrets returns the secrets, the newest last, in memory of its own.
+// allSecrets returns a new slice of the secrets, newest last.
 func (s secrets) allSecrets() []secret { return append(slices.Clip(s.former), s.newest) }
 
-// rotateSecret creates the secret of the next Welcome. Those in valid stay valid until the
-// client confirms the new one, since a Welcome may be lost with its connection.
+// rotateSecret creates the secret of the next Welcome. The secrets in valid stay valid
+// until the client confirms the new one, because a Welcome may be lost with its connection.
 func (s *Session) rotateSecret(valid ...secret) {
 	if n := len(valid) - maxFormer; n > 0 {
-		valid = slices.Delete(valid, 1, 1+n) // the client certainly has the first
+		valid = slices.Delete(valid, 1, 1+n) // keep the first: the client certainly has it
 	}
 	s.secrets = secrets{former: valid}
 	if s.core.graceTicks > 0 {
@@ -54,7 +54,8 @@ func (s *Session) rotateSecret(valid ...secret) {
 	s.core.config.Router.recordPlacement(s)
 }
 
-// confirmSecret records a datagram of this room: the client has the newest Welcome.
+// confirmSecret records that the client has the newest Welcome: it sent a datagram for this
+// room.
 func (s *Session) confirmSecret() {
 	if s.secrets.former != nil {
 		s.secrets.former = nil
@@ -62,9 +63,9 @@ func (s *Session) confirmSecret() {
 	}
 }
 
-// loseConnection handles a connection that broke. The session is away until its client
-// reconnects within the grace period: it keeps its entity and replication state and is sent
-// nothing.
+// loseConnection handles a broken connection. The session is away until its client
+// reconnects within the grace period: it keeps its entity and replication state, and
+// receives nothing.
 func (s *Session) loseConnection(why *wire.Error) {
 	if len(s.secrets.newest) == 0 || s.core.Draining() {
 		s.endWithGoodbye(why)
@@ -93,9 +94,9 @@ func (s *Session) tickAway() {
 	}
 }
 
-// findResumable returns the session that h asks to resume, or nil if it does not exist, or the
-// secret or the abilities differ. The client does not learn which: its Hello begins a new
-// session.
+// findResumable returns the session that h asks to resume, or nil if it does not exist or
+// its secret or abilities differ. The client does not learn which is the case: its Hello
+// begins a new session.
 func (c *Core) findResumable(h wire.Hello) *Session {
 	if len(h.Secret) == 0 {
 		return nil
@@ -107,11 +108,11 @@ func (c *Core) findResumable(h wire.Hello) *Session {
 	return s
 }
 
-// resumeOver continues the session over p. It returns false, and ends the session, if the client
-// has missed more structure than is kept.
+// resumeOver continues the session over p. If the client has missed more structure than is
+// kept, it ends the session and returns false.
 func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	resumed, from := uint8(1), h.Structure
-	if from < s.travel.fence { // it has not had the Welcome to this room, and begins with it
+	if from < s.travel.fence { // the client lacks the Welcome to this room, and begins with it
 		resumed, from = 0, s.travel.fence
 	}
 	missed, ok := s.viewer.Resume(from)
@@ -121,9 +122,9 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	}
 	was := s.peer
 	if was != nil {
-		was.closeReplaced() // the server has not noticed yet that it broke
+		was.closeReplaced() // the server had not noticed that it broke
 	} else {
-		s.core.schedule.moveToBack(s, s.core.world.Tick()) // time away gives no precedence
+		s.core.schedule.moveToBack(s, s.core.world.Tick()) // time spent away gives no precedence
 	}
 	s.state, s.peer, s.address, p.session, s.silentTicks, s.travel.arrivals = stateActive, p, p.address, s, 0, 0
 	s.progress.restartCounters()
@@ -131,7 +132,7 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	s.rotateSecret(secret(h.Secret))
 	s.sendWelcome(h.Schema == 0, resumed, from)
 	if !s.isOver() {
-		s.sendStream(missed) // ahead of any Result, which may depend on it
+		s.sendStream(missed) // precedes any Result, which may depend on it
 	}
 	if was == nil && !s.isOver() {
 		s.callHook(HookBack, s.core.config.Hooks.Back)
@@ -140,20 +141,20 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 }
 
 // makeRoom reports whether there is room for one more session from address. If needed, it
-// ends sessions that are away: connected clients take precedence over clients that may
-// never reconnect. It ends none if that would not suffice, after a limit was lowered.
+// ends away sessions: connected clients take precedence over clients that may never
+// reconnect. It ends none if the active sessions alone fill a lowered limit.
 func (c *Core) makeRoom(slots int, address string) bool {
 	if c.Active() >= slots {
 		return false
 	}
-	for c.Active()+c.Away() >= slots { // Leave may end others too, by draining the server
+	for c.Active()+c.Away() >= slots { // a Leave hook may end further sessions by draining the server
 		c.evictionCandidate(address).endSilently(&wire.Error{Code: wire.ServerFull})
 	}
 	return true
 }
 
-// evictionCandidate returns the session to end for a newcomer from address, or nil if none is
-// away.
+// evictionCandidate returns the session to end for a newcomer from address, or nil if no
+// session is away.
 func (c *Core) evictionCandidate(address string) *Session {
 	var away []*Session
 	for _, s := range c.sessions {

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxJoins bounds the attempts to join a room that ends before the client reaches it.
+// maxJoins bounds the attempts to join rooms that close before the client reaches them.
 const maxJoins = 3
 
 // RouterConfig configures a Router.
@@ -24,14 +24,14 @@ type RouterConfig struct {
 	Admit Admit
 	// Random is the source of epochs and secrets for Cores whose Config.Random is nil.
 	Random io.Reader // required
-	// Join returns the room that a client joins. room is the one that Hello names, or else the
-	// token, or "". address is the one passed to Open. Join runs on the connection's goroutine and
-	// under its context, and may wait, for example until the room is made. An error refuses the
-	// client, with its code if it is a *wire.Error and with NoRoom otherwise.
+	// Join returns the room that a client joins. room is the name in the Hello, or else in
+	// the token, or "". address was passed to Open. Join runs on the connection's goroutine
+	// and under its context, and may wait, for example until the room is ready. An error
+	// refuses the client: a *wire.Error with its own code, any other with NoRoom.
 	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
-	// Move returns the room that a session moves to (Session.Move). It runs on the goroutine
-	// that calls Tick of the room where the session is, and must not wait: (nil, nil) asks
-	// again at the next tick. Default none: sessions cannot move.
+	// Move returns the room that a session moves to (Session.Move). It runs on the
+	// goroutine that calls Tick of the room where the session is, and must not wait: after
+	// (nil, nil) it is called again at the next tick. Default none: sessions cannot move.
 	Move func(room string, s *Session) (*Core, error)
 	// OneSessionPerUser ends a user's earlier sessions in all rooms when the user begins one.
 	OneSessionPerUser bool
@@ -40,13 +40,13 @@ type RouterConfig struct {
 }
 
 // Router assigns new connections to rooms, each of which is a Core with this Router in its
-// Config. A connection has no room until its Hello. A Hello that resumes a session finds the
-// room where the session is. All methods may be called from any goroutine.
+// Config. A connection has no room until its Hello. A Hello that resumes a session goes to
+// the session's room. All methods may be called from any goroutine.
 type Router struct {
 	config RouterConfig
-	lastID atomic.Uint64 // of the newest connection, in all rooms
+	lastID atomic.Uint64 // id of the newest connection in all rooms
 
-	mu       sync.Mutex // acquired before a Core's
+	mu       sync.Mutex // acquired before the mutex of a Core's requests
 	waiting  []*Peer    // connections without a Hello
 	sessions map[uint64]*placement
 	draining bool
@@ -61,7 +61,7 @@ type RouterStats struct {
 	Waiting int // connections without a Hello
 	Refused uint64
 	Closed  map[wire.Code]uint64
-	Panics  uint64 // contained, of Admit
+	Panics  uint64 // contained panics of Admit
 }
 
 // placement holds the room of a live session, and the secrets that resume it.
@@ -69,7 +69,7 @@ type placement struct {
 	core    *Core
 	user    string
 	secrets secrets
-	begun   bool // has ended the others of its user
+	begun   bool // it has ended the other sessions of its user
 }
 
 // NewRouter returns a Router without rooms.
@@ -111,7 +111,7 @@ func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 	return r.OpenReserved(ctx, r.Reserve(), address, conn)
 }
 
-// OpenReserved is Open with an id from Reserve.
+// OpenReserved opens a connection like Open, with an id from Reserve.
 func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
 	p := &Peer{router: r, admit: r.config.Admit, id: id, ctx: ctx, address: address, conn: conn}
 	r.mu.Lock()
@@ -120,8 +120,8 @@ func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, co
 	return p
 }
 
-// ExpireHellos ends connections that have ended, failed, or brought no Hello for HelloTimeout
-// before they reached a room. The caller has the clock, and calls it several times a second.
+// ExpireHellos closes connections that have no room and have ended, failed, or sent no
+// Hello within HelloTimeout. Call it several times a second.
 func (r *Router) ExpireHellos(now time.Time) {
 	r.expireWaiting(func(p *Peer) *wire.Error {
 		if p.openedAt.IsZero() {
@@ -134,7 +134,8 @@ func (r *Router) ExpireHellos(now time.Time) {
 	})
 }
 
-// Drain refuses connections that wait for a Hello, and later ones that do not resume a session.
+// Drain refuses connections that wait for a Hello, and later connections that do not resume
+// a session.
 func (r *Router) Drain() {
 	r.mu.Lock()
 	r.draining = true
@@ -142,7 +143,8 @@ func (r *Router) Drain() {
 	r.expireWaiting(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
 }
 
-// expireWaiting ends waiting connections that have ended or failed, or for which why returns a reason.
+// expireWaiting refuses waiting connections that have ended or failed, or for which why
+// returns a reason.
 func (r *Router) expireWaiting(why func(*Peer) *wire.Error) {
 	type refusal struct {
 		p   *Peer
@@ -170,7 +172,8 @@ func (r *Router) expireWaiting(why func(*Peer) *wire.Error) {
 	}
 }
 
-// claimPeer makes the caller the only one that may place or refuse a waiting connection.
+// claimPeer reports whether the caller may place or refuse a waiting connection: only the
+// first caller may.
 func (r *Router) claimPeer(p *Peer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,9 +185,9 @@ func (r *Router) claimPeer(p *Peer) bool {
 // placePeer delivers a connection to the room of its Hello. It runs on the connection's goroutine.
 func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	if !r.claimPeer(p) {
-		return // it has waited too long
+		return // it waited too long and was refused
 	}
-	if why := p.failureReason(); why != nil { // it has ended while Admit ran
+	if why := p.failureReason(); why != nil { // it ended while Admit ran
 		r.refusePeer(p, why, "")
 		return
 	}
@@ -198,7 +201,7 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 		if core.deliverPeer(p) {
 			return
 		}
-		p.resumes = false // the room has ended, and its sessions
+		p.resumes = false // the room and its sessions have ended
 	}
 	granted, why := p.tokenResult()
 	if why == nil {
@@ -209,7 +212,8 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	}
 }
 
-// joinRoom delivers a connection to the room that its client joins, or returns why it is refused.
+// joinRoom delivers a connection to the room that its client joins, or returns the reason
+// to refuse it.
 func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 	switch {
 	case r.isDraining():
@@ -241,7 +245,7 @@ func (r *Router) isDraining() bool {
 	return r.draining
 }
 
-// refusePeer is Peer.refuseHello for a connection that has reached no room.
+// refusePeer refuses a connection that has no room.
 func (r *Router) refusePeer(p *Peer, why *wire.Error, want string) {
 	r.mu.Lock()
 	r.stats.Refused++
@@ -299,8 +303,8 @@ func (r *Router) recordPlacement(s *Session) {
 	*p = placement{s.core, s.user, s.secrets, p.begun}
 }
 
-// endOthers ends the other sessions of the user of s, which has begun and is recorded. Of two
-// sessions that begin at the same time in two rooms, the later one stays.
+// endOthers ends the other sessions of the user of s. s has begun and is recorded. If two
+// sessions begin at the same time in two rooms, the later one stays.
 func (r *Router) endOthers(s *Session) {
 	if r == nil || !r.config.OneSessionPerUser || s.user == "" {
 		return
@@ -315,7 +319,8 @@ func (r *Router) endOthers(s *Session) {
 	}
 }
 
-// Kick is Core.Kick for a session in any room, or between two. It reports whether there is one.
+// Kick ends session id like Core.Kick, in any room or between two rooms. It reports whether
+// the session exists.
 func (r *Router) Kick(id uint64, reason string) (found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -326,8 +331,8 @@ func (r *Router) Kick(id uint64, reason string) (found bool) {
 	return p != nil
 }
 
-// handOver gives t to the room to, and with it a kick that is pending in from. It reports false if
-// to has closed.
+// handOver hands t to the room to, together with a kick that is pending in from. It returns
+// false if to has closed.
 func (r *Router) handOver(t *traveller, from, to *Core) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

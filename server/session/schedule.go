@@ -12,35 +12,34 @@ const (
 	// is unwatchable, and refusing the client is kinder. If many sessions are overdue at
 	// once, the last waits another quarter second.
 	minSnapshotHz = 2
-	// batchPerWorker is how many snapshots each worker encodes between two checks of the
-	// time, if there are several workers. Smaller batches are not shared among them
-	// (replication, viewersPerWorker); these take a millisecond or two.
+	// batchPerWorker is the number of snapshots that each of several workers encodes
+	// between two checks of the time. A batch takes a millisecond or two. Smaller batches
+	// would not be shared among workers (viewersPerWorker in package replication).
 	batchPerWorker = 8
-	// minOverduePerTick is the least number of overdue sessions that a tick serves: about
-	// a millisecond.
+	// minOverduePerTick is the minimum number of overdue sessions that a tick serves, which
+	// takes about a millisecond.
 	minOverduePerTick = 8
 )
 
 // snapshotSchedule queues the sessions whose snapshot is due. A tick serves as many as it
-// has time for, longest-waiting first, and the others wait for the next tick. The shortage
-// is therefore shared evenly: in arrival order, a few sessions would miss every other
-// snapshot, and the rest none. If a queued session's next snapshot becomes due, one is
-// skipped. A session whose connection has not sent its last snapshot is held until it has:
-// what was encoded leaves, unless the connection ends.
+// has time for, longest-waiting first, and the others wait for the next tick. A shortage is
+// therefore shared evenly. If a queued session's next snapshot becomes due, one of the two
+// is skipped. A session is held until its connection has sent the last snapshot, so every
+// encoded snapshot leaves unless the connection ends.
 type snapshotSchedule struct {
 	maxWait   uint64 // ticks after which a waiting session is overdue
 	lastOrder uint64 // highest order assigned
 	waiting   []*Session
-	held      int                   // of waiting, in the last tick
-	viewers   []*replication.Viewer // scratch: waiting's viewers
+	held      int                   // sessions of waiting that the last tick held
+	viewers   []*replication.Viewer // scratch: viewers of waiting
 	updates   []replication.Update  // scratch
 }
 
 // turn is a session's place in the schedule.
 type turn struct {
 	state        turnState
-	order        uint64 // the lowest is served first
-	snapshotTick uint64 // tick of the newest snapshot, or of the start
+	order        uint64 // the lowest order is served first
+	snapshotTick uint64 // tick of the newest snapshot, or of the session's start
 }
 
 type turnState uint8
@@ -48,17 +47,17 @@ type turnState uint8
 const (
 	turnIdle    turnState = iota // no snapshot is due
 	turnWaiting                  // a snapshot is due
-	turnHeld                     // it is due, and the connection has not sent the one before (HasUnsent)
+	turnHeld                     // a snapshot is due, and the connection has not sent the previous one (HasUnsent)
 )
 
-// moveToBack puts s behind all others. tick is when its newest snapshot was sent, or when it
-// started.
+// moveToBack puts s behind all other sessions. tick is the tick of its newest snapshot, or
+// of its start.
 func (t *snapshotSchedule) moveToBack(s *Session, tick uint64) {
 	t.lastOrder++
 	s.turn.order, s.turn.snapshotTick = t.lastOrder, tick
 }
 
-// enqueueDue notes that a snapshot of s is due.
+// enqueueDue records that a snapshot of s is due.
 func (t *snapshotSchedule) enqueueDue(s *Session, stats *Stats) {
 	stats.SnapshotsDue++
 	switch s.turn.state {
@@ -83,14 +82,14 @@ func (t *snapshotSchedule) dropUnreachable() {
 	})
 }
 
-// maxOverduePerTick returns how many overdue sessions a tick serves regardless of time:
-// twice the rate that gives every session minSnapshotHz. After a stall all sessions are
-// overdue, and serving them in one tick would be the next stall.
+// maxOverduePerTick returns the number of overdue sessions that a tick serves regardless of
+// time: twice the rate that gives every session minSnapshotHz. After a stall all sessions
+// are overdue, and serving all in one tick would cause the next stall.
 func maxOverduePerTick(sessions, tickHz int) int {
 	return max(2*(sessions*minSnapshotHz+tickHz-1)/tickHz, minOverduePerTick)
 }
 
-// rankWaiting sorts the waiting sessions: those to be served first, and those that are held last.
+// rankWaiting sorts the waiting sessions by rank, held sessions last.
 func (t *snapshotSchedule) rankWaiting() {
 	t.held = 0
 	for _, s := range t.waiting {
@@ -103,7 +102,7 @@ func (t *snapshotSchedule) rankWaiting() {
 	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.turn.rank(), b.turn.rank()) })
 }
 
-// rank orders sessions that wait for a snapshot: the lowest is served first.
+// rank orders the waiting sessions: the session with the lowest rank is served first.
 func (t *turn) rank() uint64 {
 	if t.state == turnHeld {
 		return t.order | 1<<63

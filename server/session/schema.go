@@ -10,10 +10,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// CompleteSchema returns the schema that clients receive: a copy of c.Schema, with the
-// world's kinds, the constants of its motion if some kind has a body, and the commands of
-// the game that the schema does not declare, as raw ones by name. An error says what to
-// rename or to remove. c.World and c.Schema are required.
+// CompleteSchema returns the schema that clients receive: a copy of c.Schema with the
+// world's kinds, the constants of its motion if some kind has a body, and the names of raw
+// commands. An error says which name to change or remove. c.World and c.Schema are
+// required.
 func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
 	if _, moves := c.Schema.Motion(); moves || c.Schema.Kinds() > 0 {
 		return nil, fmt.Errorf("server: Schema declares kinds or motion, which the server takes from World: pass a schema without them")
@@ -31,7 +31,7 @@ func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
 	return s, errors.Join(append(errs, c.checkKinds(s))...)
 }
 
-// checkWorld returns an error that names everything that World and Schema do not have in common.
+// checkWorld returns an error that names every difference between World and Schema.
 func (c WorldConfig) checkWorld() error {
 	if c.World == nil || c.Schema == nil || c.Schema.Err() != nil {
 		return nil // Validate reports it
@@ -40,7 +40,7 @@ func (c WorldConfig) checkWorld() error {
 	return errors.Join(err, replication.CheckSchema(c.World, c.Schema))
 }
 
-// checkKinds reports kinds that schema.DefineKind has declared and the world does not have.
+// checkKinds reports the kinds that schema.DefineKind declared and that the world lacks.
 func (c WorldConfig) checkKinds(s *schema.Schema) error {
 	var errs []error
 	for _, name := range s.DefinedKinds() {

@@ -16,21 +16,21 @@ type Session struct {
 	state     state
 	peer      *Peer // current connection; nil: away
 	startTick uint64
-	endTick   uint64      // the tick at which the Admission expires
+	endTick   uint64      // tick at which the Admission expires
 	kicked    *wire.Error // ends the session after the current hook or at the next tick
-	endReason *wire.Error // why it ended
+	endReason *wire.Error // reason why the session ended
 
 	entity      world.Entity
-	announced   world.Entity        // the controlled entity as last sent to the client
-	viewer      *replication.Viewer // from Join to Leave
-	silentTicks int                 // ticks since the last datagram, or since the session is away
+	announced   world.Entity        // controlled entity that was last sent to the client
+	viewer      *replication.Viewer // exists from Join to Leave
+	silentTicks int                 // ticks since the last datagram, or since the connection broke
 	progress    progress
 
 	inputs       inputs
 	commands     *rate.Limiter
 	handled      uint32 // commands executed or rejected so far; wraps
 	provisionals provisionals
-	view         view // of the command or input being executed
+	view         view // view moment of the command or input being executed
 	resyncs      resyncs
 
 	travel  travel
@@ -38,10 +38,10 @@ type Session struct {
 	secrets secrets
 }
 
-// identity has the fields that a session keeps in every room.
+// identity holds the fields that a session keeps in every room.
 type identity struct {
 	id        uint64
-	address   string // of the newest connection
+	address   string // address of the newest connection
 	name      string
 	user      string
 	value     any
@@ -56,10 +56,10 @@ const (
 	stateActive                  // has a connection
 	stateAway                    // its connection broke, and its client may reconnect
 	stateHandedOver              // it continues in another room, as another Session
-	stateEnded                   // to be removed at the end of the tick
+	stateEnded                   // ended; removed at the end of the tick
 )
 
-// isOver reports whether nothing more happens to the session in this room.
+// isOver reports whether the session has ended or left this room.
 func (s *Session) isOver() bool { return s.state >= stateHandedOver }
 
 func newSession(c *Core, who identity) *Session {
@@ -78,15 +78,15 @@ func (s *Session) ID() uint64 { return s.id }
 // Name returns the client's own name for itself. It is not verified.
 func (s *Session) Name() string { return s.name }
 
-// User returns the user that the connect token names, or "" if the server requires none.
+// User returns the user of the connect token, or "" if the server requires no tokens.
 func (s *Session) User() string { return s.user }
 
 // Value returns the game's own data for the session: Admission.Value, unless SetValue has
 // replaced it.
 func (s *Session) Value() any { return s.value }
 
-// SetValue replaces the game's own data for the session. Images and recordings do not have it:
-// rules that a replay repeats keep their state in components.
+// SetValue replaces the game's own data for the session. Images and recordings do not
+// contain it: keep the state of rules that a replay must repeat in components.
 func (s *Session) SetValue(v any) { s.value = v }
 
 // Room returns the name of the room that the session is in (Config.Room).
@@ -96,7 +96,7 @@ func (s *Session) Room() string { return s.core.config.Room }
 func (s *Session) Away() bool { return s.peer == nil }
 
 // Entity returns the controlled entity: Hooks.Join's result, or the latest argument of
-// Control. It may be dead.
+// Control. The entity may be dead.
 func (s *Session) Entity() world.Entity { return s.entity }
 
 // Ending returns why the session ended, or nil if it has not.
@@ -109,9 +109,9 @@ func (s *Session) Kick(reason string) {
 	s.kicked = &wire.Error{Code: wire.Kicked, Detail: reason}
 }
 
-// Redirect ends the session as Kick does, and sends its client to the server at address,
-// "host:port", with a token for it, at most wire.MaxToken bytes. The error says what is
-// wrong with the arguments.
+// Redirect ends the session as Kick does, and sends its client to the server at address
+// ("host:port") with a connect token of at most wire.MaxToken bytes. An error reports a bad
+// argument.
 func (s *Session) Redirect(address string, token []byte) error {
 	moved, err := wire.MovedTo(address, token)
 	if err != nil {

@@ -56,7 +56,7 @@ func (s *Session) applyAcks(inputs []wire.Input) {
 	for _, input := range inputs {
 		s.silentTicks = 0
 		if input.Ack.Structure < s.travel.fence {
-			continue // of an earlier room
+			continue // meant for an earlier room
 		}
 		s.confirmSecret()
 		if err := s.viewer.Acknowledge(input.Ack); err != nil {
@@ -67,9 +67,9 @@ func (s *Session) applyAcks(inputs []wire.Input) {
 	}
 }
 
-// applyInputs queues the inputs of the tick's datagrams and passes the one for the next
-// tick to the game. Each datagram repeats earlier inputs, so one that arrives makes up
-// for lost ones.
+// applyInputs queues the inputs of the tick's datagrams, and passes the input for the next
+// tick to the game. Each datagram repeats earlier inputs, and so makes up for lost
+// datagrams.
 func (s *Session) applyInputs(datagrams []wire.Input) {
 	if s.core.input == nil || s.isOver() || s.kicked != nil {
 		return
@@ -93,7 +93,7 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 		}
 	}
 	missed := uint64(bits.OnesCount64(late.seen))
-	had := s.inputs.step == next // a session that resumes receives twice in a tick
+	had := s.inputs.step == next // a session that resumes calls applyInputs twice in a tick
 	in, ok := s.inputs.dueInput(next)
 	if !ok && !had && missed > 0 {
 		in, ok = late.newest, true
@@ -163,12 +163,12 @@ func asError(err error) *wire.Error {
 	return &wire.Error{Code: wire.Internal, Detail: err.Error()}
 }
 
-// progress tracks a client's acknowledgements: for snapshots and for structure, how long
-// some have been unacknowledged without a new acknowledgement.
+// progress measures how long a client has acknowledged nothing new, for snapshots and for
+// structure.
 type progress struct {
-	newest, structure uint32 // highest acknowledged
-	snapshotTicks     int    // since newest rose; some snapshot is always unacknowledged
-	structureTicks    int    // since structure rose, or since none was unacknowledged
+	newest, structure uint32 // highest acknowledged numbers
+	snapshotTicks     int    // ticks since newest rose; some snapshot is always unacknowledged
+	structureTicks    int    // ticks since structure rose, or since all was acknowledged
 	streamed          bool   // structure rose over the present connection
 }
 
@@ -195,8 +195,8 @@ func (p *progress) countTick(waits bool) {
 // restartCounters resets the counters for a new connection.
 func (p *progress) restartCounters() { p.snapshotTicks, p.structureTicks, p.streamed = 0, 0, false }
 
-// stuckTicks returns how long the stream alone makes no progress, if it has made some: 0 if
-// snapshots make none either.
+// stuckTicks returns for how many ticks the stream has made no progress, or 0 if it never
+// made any over this connection or if snapshots make none either.
 func (p *progress) stuckTicks() int {
 	if !p.streamed || p.snapshotTicks > p.structureTicks/2 {
 		return 0

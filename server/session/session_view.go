@@ -9,15 +9,16 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The game may call these methods from Join to Leave, both included. At any other time
-// they do nothing.
+// The game may call these methods from Join to Leave, inclusive. At any other time they do
+// nothing.
 
-// Control makes h the entity that the session controls, owns and views the world from unless
-// SetViewpoint names another, for example after a respawn. If h is zero, was never issued, or has
-// no body, the viewpoint stays where it was. The previous entity stays in the world; the session
-// still owns it only after Own. The client learns of the change ahead of the next snapshot, so
-// inputs already on the way were meant for the previous entity. Before Join has returned Control
-// does nothing: Join's result counts.
+// Control makes h the entity that the session controls and owns, and views the world from
+// unless SetViewpoint names another; for example after a respawn. If h is zero, was never
+// issued, or has no body, the viewpoint stays where it was. The previous entity stays in
+// the world; the session still owns it only if Own was called for it. The client learns of
+// the change before the next snapshot; inputs that are already on the way were meant for
+// the previous entity. Control does nothing until Join has returned: the result of Join
+// counts.
 func (s *Session) Control(h world.Entity) {
 	if s.viewer != nil && s.state != stateJoining {
 		s.entity = s.core.issuedOrZero(h)
@@ -25,8 +26,8 @@ func (s *Session) Control(h world.Entity) {
 	}
 }
 
-// issuedOrZero returns h, or 0 if h was never issued: a client that holds such a handle
-// would not learn of the death of the entity that later gets it (H3).
+// issuedOrZero returns h, or 0 if h was never issued: the entity that gets this handle
+// later would die without its client learning of it (H3).
 func (c *Core) issuedOrZero(h world.Entity) world.Entity {
 	if c.world.Status(h) == bulk.Unissued {
 		return 0
@@ -35,7 +36,7 @@ func (c *Core) issuedOrZero(h world.Entity) world.Entity {
 }
 
 // sendControl sends the controlled entity to the client. A session that is away sends it
-// when it resumes.
+// after resuming.
 func (s *Session) sendControl() {
 	if s.state != stateActive {
 		return
@@ -45,10 +46,10 @@ func (s *Session) sendControl() {
 	s.sendMessage(wire.Control{Entity: s.entity})
 }
 
-// SetViewpoint makes h the entity from which the client views the world in place of the
-// controlled one, for spectators and cameras: inputs do not steer it, and fields that only its
-// owners receive stay hidden. If h dies or has no body, the viewpoint stays where it was; 0 makes
-// it the controlled entity again.
+// SetViewpoint makes the client view the world from h instead of the controlled entity, for
+// spectators and cameras. Inputs do not steer h, and its owner-only fields stay hidden. If
+// h dies or has no body, the viewpoint stays where it was. 0 restores the controlled
+// entity.
 func (s *Session) SetViewpoint(h world.Entity) {
 	if s.viewer != nil {
 		s.viewer.SetViewpoint(s.core.issuedOrZero(h))
@@ -78,18 +79,18 @@ func (s *Session) SetFilter(f replication.Filter) {
 	}
 }
 
-// NoteSent notes that the game is about to send h to the client by its own means, for example
-// in a chat message. The client's verdict on h is then the same as for a handle in a
-// component: Pending until h enters its view, and Stale after h is destroyed, whether or not
-// the client ever saw it (H3). Without NoteSent the client does not learn of the death of an
-// entity that it never saw.
+// NoteSent records that the game is about to send h to the client by its own means, for
+// example in a chat message. The client's verdict on h is then the same as for a handle in
+// a component: Pending until h enters its view, and Stale after h is destroyed, whether or
+// not the client ever saw it (H3). Without NoteSent the client does not learn of the death
+// of an entity that it never saw.
 func (s *Session) NoteSent(h bulk.Handle) {
 	if s.viewer != nil {
 		s.viewer.NoteSent(h)
 	}
 }
 
-// Traffic returns counters of what was encoded for the client. It is zero before Join.
+// Traffic returns the replication counters of the client. They are zero before Join.
 func (s *Session) Traffic() replication.ViewerStats {
 	if s.viewer == nil {
 		return replication.ViewerStats{}
@@ -97,9 +98,9 @@ func (s *Session) Traffic() replication.ViewerStats {
 	return s.viewer.Stats()
 }
 
-// Resolve returns the session's verdict on h: what its client knows, not what the world
-// knows. A handle that the client never received is Pending, live or not. For the world's
-// answer use [world.World.Status].
+// Resolve returns the session's verdict on h, which depends on what its client was sent: a
+// handle that the client never received is Pending, live or not. For the state of h in the
+// world use [world.World.Status].
 func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 	if s.viewer == nil {
 		return wire.Pending

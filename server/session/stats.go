@@ -10,22 +10,22 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Stats counts events since the start. Only the goroutine that calls Tick may use it.
+// Stats holds counters since the start. Only the goroutine that calls Tick may use it.
 type Stats struct {
 	Joined           uint64
 	Lost             uint64 // connections that broke and left their sessions away
 	Resumed          uint64
 	MovedIn          uint64 // sessions that came from other rooms
 	MovedOut         uint64 // sessions that went to other rooms
-	Ended            uint64 // sessions, and connections without one
+	Ended            uint64 // ended sessions, and ended connections without a session
 	Refused          uint64 // connections refused before a session began
-	HellosHeld       uint64 // Hellos put off, once per tick
+	HellosHeld       uint64 // Hellos postponed, counted once per tick
 	SnapshotsDue     uint64
-	SnapshotsSkipped uint64               // of SnapshotsDue: the session's previous one had not been encoded
-	SnapshotsHeld    uint64               // of SnapshotsDue: the connection had not sent the session's previous one
-	Inputs           uint64               // applied
-	InputsLate       uint64               // of Inputs: applied after their tick
-	InputsMissed     uint64               // late and dropped for a newer one
+	SnapshotsSkipped uint64               // part of SnapshotsDue: the session's previous snapshot had not been encoded
+	SnapshotsHeld    uint64               // part of SnapshotsDue: the connection had not sent the previous snapshot
+	Inputs           uint64               // applied inputs
+	InputsLate       uint64               // part of Inputs: applied after their tick
+	InputsMissed     uint64               // late, and dropped for a newer input
 	InputsEarly      uint64               // dropped as too far ahead, counted per datagram
 	InputsDropped    uint64               // datagrams beyond a session's bound per tick
 	Views            [viewOutcomes]uint64 // moments that Session.View returned, by ViewOutcome
@@ -33,18 +33,18 @@ type Stats struct {
 	Executed         uint64
 	Rejected         uint64
 	Resyncs          uint64
-	ResyncsDropped   uint64 // requests beyond a session's rate
-	// PredictionFaults counts the Resyncs, dropped ones included, of clients that simulate:
-	// an audit failed, or they could not compute the bodies in view in time.
+	ResyncsDropped   uint64 // Resyncs beyond a session's rate limit
+	// PredictionFaults counts the Resyncs of clients that simulate, including dropped ones:
+	// an audit failed, or the client could not compute the bodies in view in time.
 	PredictionFaults uint64
-	// CommandVerdicts counts targets by wire.Verdict. Provisional ones, which Results call
-	// Stale, are counted as wire.Provisional.
+	// CommandVerdicts counts targets by wire.Verdict. Provisional targets count as
+	// wire.Provisional, although Results call them Stale.
 	CommandVerdicts      [5]uint64
 	ProvisionalsBound    uint64 // provisional handles that became entities
 	ProvisionalsRejected uint64
 	Rejections           map[wire.Code]uint64
 	Closed               map[wire.Code]uint64
-	Panics               [hooks]uint64 // contained, by Hook
+	Panics               [hooks]uint64 // contained panics, by Hook
 }
 
 // Stats returns a copy of the counters.
@@ -85,12 +85,12 @@ type Info struct {
 	Interest    int     // entities in its interest set
 	Budget      int     // bytes that may be sent now; negative after a burst of structure
 	Loss        float64 // see replication.Viewer.Loss
-	// Conn is the current connection, nil if away.
+	// Conn is the current connection; nil: away.
 	Conn Conn
 }
 
-// Infos describes at most limit sessions and connections without one, by ascending id,
-// starting after id after. Only the goroutine that calls Tick may call it.
+// Infos describes sessions, and connections without a session, in ascending order of id: at
+// most limit, with ids above after. Only the goroutine that calls Tick may call it.
 func (c *Core) Infos(after uint64, limit int) []Info {
 	all := make([]Info, 0, min(len(c.sessions)+len(c.peers), 2*limit))
 	hz := float64(c.world.TickHz())

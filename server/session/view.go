@@ -5,21 +5,21 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// View returns the moment of the world that the client showed when it made the command or
-// input being executed. Lag compensation judges the player's aim by it:
+// View returns the world time that the client displayed when it made the command or input
+// being executed. Lag compensation judges the player's aim at that moment:
 //
 //	at, _ := s.View()
 //	hits := w.AppendRayAt(nil, at, from, to, 0)
 //
-// named is false if the client named no moment, and outside the functions of commands and
-// inputs; the moment is then the present.
+// named is false, and at the present moment, if the client named no moment or no command or
+// input is being executed.
 //
 // The client can choose the moment only within bounds: it is not newer than the newest
 // snapshot that the client acknowledged, and not older than Config.MaxViewAge or the
-// world's history (world.Config.HistoryTicks). A moment outside them moves to the nearer
-// bound; the bound on its age prevails. Stats.Views counts each outcome. Whether a hit in
-// the past counts is the game's decision: it may bound the age further, or spare a target
-// that has reached cover since.
+// world's history (world.Config.HistoryTicks). A moment outside these bounds moves to the
+// nearer bound; the bound on its age prevails. Stats.Views counts each outcome. Whether a
+// hit in the past counts is the game's decision: it may bound the age further, or spare a
+// target that has reached cover since.
 func (s *Session) View() (at world.Moment, named bool) {
 	c := s.core
 	if s.view.claimed == 0 || s.viewer == nil || s.viewer.AckedTick() == 0 {
@@ -46,8 +46,8 @@ type ViewOutcome int
 
 // The outcomes of Session.View, once for each command and input.
 const (
-	ViewDrawn  ViewOutcome = iota // as the client named it
-	ViewUnseen                    // newer than what the client acknowledged
+	ViewDrawn  ViewOutcome = iota // the moment that the client named
+	ViewUnseen                    // newer than the snapshot that the client acknowledged
 	ViewCapped                    // older than the bound on its age
 	viewOutcomes
 )
@@ -61,8 +61,8 @@ type view struct {
 // viewTick is one tick in the unit of view moments.
 const viewTick = 256
 
-// viewOf returns the view moment that in claims. An input names one before its own tick,
-// so the sum does not underflow.
+// viewOf returns the view moment that in claims. It precedes the input's own tick, so the
+// difference does not underflow.
 func viewOf(in *wire.TickInput) view {
 	if in.Back == 0 {
 		return view{}

@@ -1,6 +1,7 @@
-// Package simulation tests that a handle never lies: it plays scripts with a server core, its
-// world and its clients over bad links, and compares what both ends say with what happened. It
-// has tests only. replication/README.md has tables of what scripts cover and of what is checked.
+// Package simulation tests that a handle never lies: it plays scripts with a server core,
+// its world and its clients over bad links, and compares what both ends say with what
+// happened. It has tests only. Tables in replication/README.md list the events that scripts
+// cover and the invariants that are checked.
 //
 // # Scripts
 //
@@ -16,12 +17,12 @@
 // # The oracle
 //
 // The oracle keeps the history of every handle ever issued (life), and parses the server's
-// stream at both ends. From these it computes in every tick what each client and each viewer
-// must answer about each handle (oracle_test.go), and which states clients may show. Each
-// failure names the invariant that was broken: H1 to H7, or one of a package; or typed,
-// simulation or panic. Texts, events and provisional handles are checked in the file of their
-// operations, computed bodies in oracle_exact_test.go.
-// A simulation also counts what happened (coverage): an event that no seed caused fails the test.
+// stream at both ends. From these it computes in every tick what each client and each
+// viewer must answer about each handle (oracle_test.go), and which states clients may show.
+// Each failure names the invariant that was broken: H1 to H7, or one of a package; or
+// typed, simulation or panic. Texts, events and provisional handles are checked in the file
+// of their operations, computed bodies in oracle_exact_test.go. A simulation also counts
+// events (coverage): an event that no seed caused fails the test.
 //
 // # Running and shrinking a seed
 //
