@@ -13,13 +13,13 @@ const noRow = -1
 // bodies holds one row per body in parallel columns, awake rows first (W2). Constants
 // of a kind are looked up by Kind.
 type bodies struct {
-	motion.Bodies // Moved: to be processed by syncMoved; Stopped: by quarantineStopped
+	motion.Bodies // syncMoved processes Moved, quarantineStopped processes Stopped
 
 	slot    []uint32
 	cell    []int32
-	crossed []uint64 // one bit per row: Moved, and possibly in another grid cell
+	crossed []uint64 // one bit per row that moved and may be in another grid cell
 
-	compaction // of all columns above
+	compaction // compacts all columns above
 }
 
 func (b *bodies) init(mode Compaction) {
@@ -46,7 +46,7 @@ func (b *bodies) requestSleep(row int) {
 	b.requestAwake(row, false)
 }
 
-// addBody appends a sleeping row with a request to wake, which moves no other row.
+// addBody appends a sleeping row with a request to wake: no other row moves.
 func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	b := &w.bodies
 	row := b.len()
@@ -66,11 +66,11 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.requestGroupWake(row)
 }
 
-// removeBody fills the gap of an awake row with the last awake row, and the remaining
-// gap, or the gap of a sleeping row, with the last row (W2).
+// removeBody removes a row. It fills the gap of an awake row with the last awake row, and
+// the gap that this leaves, or the gap of a sleeping row, with the last row (W2).
 func (w *World) removeBody(row int) {
 	b := &w.bodies
-	w.requestGroupWake(row) // wake the bodies that touch it
+	w.requestGroupWake(row) // wake the bodies that touch the removed one
 	w.grid.remove(b.cell[row], b.slot[row])
 	w.rowOf[b.slot[row]] = noRow
 	w.sleepState.awake.Clear(b.slot[row])

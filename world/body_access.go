@@ -91,7 +91,7 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 
 // SetVelocity sets a body's velocity, capped at MaxSpeed, and wakes it. It returns
 // false and does nothing unless the entity is live, has a body, and the velocity is
-// finite. If a system passes one that is not finite, the body is Quarantined.
+// finite. If a system passes another number, the body is Quarantined.
 func (w *World) SetVelocity(e Entity, v Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {

@@ -1,7 +1,7 @@
 package world
 
-// disturb records a disturbance of the body on a slot in the tick under way or, between
-// steps, in the next one.
+// disturb records a disturbance of the body in a slot, in the present tick or, between
+// steps, in the next tick.
 func (w *World) disturb(slot uint32) {
 	if w.disturbed[slot] != w.disturbing {
 		w.disturbed[slot] = w.disturbing
@@ -12,13 +12,13 @@ func (w *World) disturb(slot uint32) {
 	}
 }
 
-// disturbNext makes disturb record disturbances of the next tick.
+// disturbNext makes disturb record for the next tick.
 func (w *World) disturbNext() {
 	w.disturbing = w.tick + 1
 	w.recent[w.disturbing&1].Reset()
 }
 
-// disturbRow is disturb for the body on a row.
+// disturbRow records a disturbance of the body in a row.
 func (w *World) disturbRow(row int) { w.disturb(w.bodies.slot[row]) }
 
 // disturbMoved disturbs the bodies that a Mover may move (C6).
@@ -28,8 +28,8 @@ func (w *World) disturbMoved() {
 	}
 }
 
-// disturbTouching disturbs the awake bodies in the list of contacts, also those that no
-// contact moved: their groups decide when they fall asleep (C4).
+// disturbTouching disturbs the awake bodies in the list of contacts, even if no contact
+// moved them: their groups decide when they fall asleep (C4).
 func (w *World) disturbTouching() {
 	for i := range w.contacts.bodies {
 		row := int(w.contacts.bodies[i].row)
@@ -72,7 +72,8 @@ func (w *World) eachReached(e *effect, f func(row int)) {
 	}
 }
 
-// stage numbers the times between the motions of bodies and the ends of steps.
+// stage returns a number that increases with each motion of bodies and with each end of a
+// step.
 func (w *World) stage() uint64 {
 	if w.moved {
 		return w.disturbing<<1 | 1
@@ -80,9 +81,9 @@ func (w *World) stage() uint64 {
 	return w.disturbing << 1
 }
 
-// noteChange notes that a call changes an effect, and decides whether the wakes that it
-// causes are disturbances (C9). They are not if clients can repeat them: for the first
-// change of an effect between two motions, by the positions after the first.
+// noteChange records that a call changes an effect, and decides whether the wakes that the
+// change causes are disturbances (C9). The wakes of an effect's first change after a step,
+// before bodies move, are none: clients can repeat them.
 func (w *World) noteChange(id EffectID, e *effect) {
 	stage := w.stage()
 	if w.moved && e.changed != stage && e.first <= w.tick {

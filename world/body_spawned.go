@@ -4,11 +4,11 @@ import (
 	"math"
 )
 
-// spawned is how a body of an exact kind was spawned.
+// spawned is the state in which a body of an exact kind was spawned.
 type spawned struct {
 	position, velocity Vec3
-	tick               uint64 // after which it was so
-	known              bool   // nothing has disturbed it since
+	tick               uint64 // tick after which the body had this state
+	known              bool   // nothing has disturbed the body since
 }
 
 // Steps per metre and per m/s to which the bodies of exact kinds are rounded at spawn.
@@ -17,8 +17,8 @@ const (
 	velocitySteps = 32
 )
 
-// onGrid rounds a vector to multiples of 1/steps. Numbers above the precision of a float32
-// and such as are not finite stay.
+// onGrid rounds a vector to multiples of 1/steps. Numbers that exceed the precision of a
+// float32 or are not finite stay as they are.
 func onGrid(v Vec3, steps float64) Vec3 {
 	round := func(x float32) float32 { return float32(math.RoundToEven(float64(x)*steps) / steps) }
 	return Vec3{X: round(v.X), Y: round(v.Y), Z: round(v.Z)}

@@ -6,20 +6,20 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// ChangeReader reports which slots changed: spawned, moved, or a component set, removed
-// or opened with Mut. The readers of a world are independent: each reports every change
-// once, however rarely it is read.
+// ChangeReader reports the slots that changed: the entity was spawned or moved, or a
+// component was set, removed or opened with Mut. The readers of a world are independent:
+// each reports every change once, however rarely Next is called.
 type ChangeReader struct {
 	w       *World      // nil once closed
 	taken   bulk.Bitset // the result of the last Next
-	written bulk.Bitset // the subset of it that other causes than motion changed
-	// Changes, and their subset, that another reader's Next took out of the world.
+	written bulk.Bitset // the subset of taken that something other than motion changed
+	// Changes, and their written subset, that another reader's Next took from the world.
 	pending, pendingWritten bulk.Bitset
 }
 
-// NewChangeReader adds a reader whose first Next returns every live slot but reserved
-// ones. It costs half a byte for each slot, and time when other readers are read:
-// Close it after use.
+// NewChangeReader adds a reader whose first Next returns every live slot except reserved
+// ones. A reader takes half a byte per slot, and slows the Next of other readers: Close it
+// after use.
 func (w *World) NewChangeReader() *ChangeReader {
 	r := &ChangeReader{w: w}
 	r.pending.SetAndNot(w.pool.Live(), w.deferred.reserved.View())
@@ -28,9 +28,9 @@ func (w *World) NewChangeReader() *ChangeReader {
 	return r
 }
 
-// Next returns the slots that may have changed since the previous Next and are still
-// live. After Restore that is every live slot. The set is valid until the next call. A
-// warm Next does not allocate. Next panics if the reader is closed.
+// Next returns the slots that may have changed since the previous Next and are still live.
+// After Restore it returns every live slot. The set is valid until the next call. A warm
+// Next does not allocate. Next panics if the reader is closed.
 func (r *ChangeReader) Next() bulk.BitsetView {
 	w := r.w
 	if w == nil {
@@ -59,7 +59,7 @@ func (r *ChangeReader) Next() bulk.BitsetView {
 }
 
 // Written returns the slots of the last Next that something other than motion changed. In
-// the others, at most the position and the velocity of a body did.
+// all other slots, only the position or the velocity of a body changed.
 func (r *ChangeReader) Written() bulk.BitsetView { return r.written.View() }
 
 // Close removes the reader from its world.

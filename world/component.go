@@ -19,7 +19,7 @@ type Component[T any] struct {
 	local  bool
 	layout layout
 	values bulk.Column[T]
-	every  *Query // all entities that have it
+	every  *Query // all entities that have the component
 	storage
 	changes  changeMarks
 	deferred []T // values of pending DeferSets, in order
@@ -27,7 +27,7 @@ type Component[T any] struct {
 
 // changeMarks holds the slots marked as changed; see Component.Changed.
 type changeMarks struct {
-	past  bulk.Bitset  // marks of the current step and of the time before it: the result of Changed
+	past  bulk.Bitset  // marks of the current step and since the step before: the result of Changed
 	next  bulk.Bitset  // marks since the last step ended
 	marks *bulk.Bitset // where a mark goes now: past during a step, else next
 }
@@ -71,7 +71,7 @@ func (w *World) markSpawned() {
 // storage is the part of a component that is independent of its type.
 type storage struct {
 	presence bulk.Bitset
-	blocks   []unsafe.Pointer // of the column
+	blocks   []unsafe.Pointer // blocks of the column
 }
 
 // valueAt returns the address of a slot's value of size bytes.
@@ -117,9 +117,9 @@ func Register[T any](w *World, name string) (*Component[T], error) {
 	return register[T](w, name, layout, false)
 }
 
-// RegisterLocal is Register for data that stays in this process: a path, a connection,
-// a cache. T may be any type. The component is not part of the world's state: StateHash,
-// images and replication ignore it.
+// RegisterLocal registers a component for data that stays in this process: a path, a
+// connection, a cache. T may be any type. The component is not part of the world's state:
+// StateHash, images and replication ignore it.
 func RegisterLocal[T any](w *World, name string) (*Component[T], error) {
 	return register[T](w, name, layout{}, true)
 }
@@ -169,8 +169,8 @@ func SetDefault[T any](w *World, k KindID, c *Component[T], v T) error {
 	return nil
 }
 
-// Get returns the entity's value for reading, or nil unless the entity is live and has
-// the component. The address is stable while it has it.
+// Get returns the entity's value for reading, or nil unless the entity is live and has the
+// component. The address is stable while the entity has the component.
 func (c *Component[T]) Get(e Entity) *T {
 	slot := e.Index()
 	if c.w.pool.Get(e) == nil || !c.presence.Has(slot) {
@@ -179,8 +179,9 @@ func (c *Component[T]) Get(e Entity) *T {
 	return c.values.At(slot)
 }
 
-// Mut is Get for writing: it marks the value as Changed, and the slot for every
-// ChangeReader. Later steps do not see writes through an old pointer as changes.
+// Mut returns the entity's value for writing, like Get: it marks the value as Changed, and
+// the slot for every ChangeReader. Later steps do not see writes through an old pointer as
+// changes.
 func (c *Component[T]) Mut(e Entity) *T {
 	v := c.Get(e)
 	if v != nil {
@@ -194,8 +195,8 @@ func (c *Component[T]) Mut(e Entity) *T {
 // beyond Slots.
 func (c *Component[T]) Word(word uint32) *[64]T { return c.values.Word(word) }
 
-// MutWord is Word for writing: like Mut, it marks the slots of mask that have the
-// component. Only those values may be written.
+// MutWord returns the same values as Word for writing. Like Mut, it marks the slots of mask
+// that have the component; only values of these slots may be written.
 func (c *Component[T]) MutWord(word uint32, mask uint64) *[64]T {
 	mask &= c.presence.Word(word)
 	if mask != 0 {
@@ -233,8 +234,8 @@ func (c *Component[T]) Remove(e Entity) bool {
 // Has reports whether the entity is live and has the component.
 func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
 
-// All iterates over the entities that have the component, with its values for reading. It is All1
-// of a query for this component alone.
+// All iterates over the entities that have the component, with its values for reading. It
+// is the same as All1 with a query for this component alone.
 func (c *Component[T]) All() iter.Seq2[Entity, *T] { return All1(c.every, c) }
 
 // Presence returns the slots that have the component.

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// layout lists the numbers of a component type by offset. Hashing values number by
-// number ignores padding and byte order.
+// layout lists the numbers of a component type by offset. Hashes read values number by
+// number, which ignores padding and byte order.
 type layout struct {
 	numbers    []number
 	references []reference
@@ -104,7 +104,7 @@ func (l layout) hash(h hash, p unsafe.Pointer) hash {
 	return h
 }
 
-// load returns the value as 64 bits, sign-extended. All NaNs map to one, because the
+// load returns the value as 64 bits, sign-extended. All NaNs map to one value, because the
 // payload of a computed NaN differs between machines.
 func (n number) load(p unsafe.Pointer) uint64 {
 	switch n.kind {

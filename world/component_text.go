@@ -12,8 +12,8 @@ import (
 // MaxTextBytes bounds a string or []byte of a component in an image or a recording.
 const MaxTextBytes = 1 << 20
 
-// textField is a string or []byte in a component type. Its header is a gap of the type's
-// shape: raw copies of values hold zeros there, and the bytes are kept beside them.
+// textField is a string or []byte in a component type. Its header is a gap in the type's
+// shape: raw copies of values hold zeros there, and the text is stored separately.
 type textField struct {
 	offset uintptr
 	bytes  bool
@@ -34,7 +34,7 @@ func (f textField) get(p unsafe.Pointer) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// copy is get for a reader that outlives the value.
+// copy returns a copy of the text of the value at p, for a reader that outlives the value.
 func (f textField) copy(p unsafe.Pointer) string {
 	if f.bytes {
 		return strings.Clone(f.get(p))
@@ -55,8 +55,8 @@ func (f textField) set(p unsafe.Pointer, text string) {
 	}
 }
 
-// own gives the value at p copies of its []byte fields, so that it shares no memory with
-// the value it was assigned from.
+// own replaces the []byte fields of the value at p by copies: the value was assigned, and
+// must share no memory with its source.
 func (l *layout) own(p unsafe.Pointer) {
 	for _, f := range l.textFields {
 		if f.bytes {
@@ -86,7 +86,7 @@ func (img *columnImage) copyWord(c column, word uint32, mask uint64) (copied int
 	return copied
 }
 
-// textsOf returns the texts of one word: for each slot, one of each text field.
+// textsOf returns the texts of one word: one per slot and text field.
 func (img *columnImage) textsOf(word uint32) []string {
 	n := 64 * len(img.textFields)
 	return img.texts[int(word)*n:][:n:n]
@@ -164,7 +164,7 @@ func (r *Recorder) texts(s *shape, p unsafe.Pointer) {
 	}
 }
 
-// takeTexts reads what Recorder.texts wrote.
+// takeTexts reads the texts that Recorder.texts wrote.
 func (r *Replay) takeTexts(s *shape) (texts []string) {
 	for range s.textFields {
 		texts = append(texts, string(r.take(int(min(r.u32(), MaxTextBytes)))))

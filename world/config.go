@@ -20,16 +20,16 @@ type Config struct {
 	TickHz          int        // steps per second of simulated time; default 60
 	Seed            uint64     // seed of Rand
 	MaxEntities     int        // maximum number of slots; default 65,536
-	FirstGeneration uint32     // first generation of every slot, odd; default 1. A restored server passes one above all that were issued (H5)
+	FirstGeneration uint32     // first generation of every slot, odd; default 1. A restored server passes one above all issued generations (H5)
 	LastGeneration  uint32     // last generation of every slot, odd; a slot then retires (H4). Default the largest. Worlds of one process have disjoint ranges
-	CellMetres      float32    // edge of a grid cell; default 8. A few radii of solid bodies suit contacts, larger cells suit wide queries
+	CellMetres      float32    // edge of a grid cell; default 8. For contacts, a few radii of solid bodies are best; for wide queries, larger cells
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
 	RestSpeed       float32    // m/s up to which a body rests; above twice this speed it counts as moving; default 0.08
 	RestSeconds     float32    // rest after which a body falls asleep, in whole ticks but at least one; default 0.5
 	HistoryTicks    int        // ticks that PositionAt and queries at a Moment look back, at most 1200; costs 16 bytes per slot, and 24 per tick for each moving body; default none
-	Bounds          Bounds     // what happens to bodies that move out of the world; default BoundsClamp
-	Compaction      Compaction // how rows move when bodies fall asleep or wake; default Exchange
+	Bounds          Bounds     // treatment of bodies that move out of the world; default BoundsClamp
+	Compaction      Compaction // method of moving rows when bodies fall asleep or wake; default Exchange
 	Workers         int        // goroutines that step bodies, including the caller's; default 1. Above 1, call Close
 }
 

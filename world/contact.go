@@ -15,20 +15,20 @@ type contacts struct {
 	slots  []uint32      // slots of the awake bodies, ascending
 	near   []int32       // scratch: rows from appendTouching
 	group  []int32       // by body: union-find parent
-	states []groupState  // by body: of its group, if it is the representative
+	states []groupState  // by body: state of its group, if the body is the representative
 }
 
-// groupState says how the rested bodies of a group of touching bodies go on.
+// groupState is the fate of the rested bodies in a group of touching bodies.
 type groupState uint8
 
 const (
 	groupRests      groupState = iota // they fall asleep
-	groupRestarts                     // something would move them: they rest again
+	groupRestarts                     // something would move them: their rest timers restart
 	groupStaysAwake                   // they touch a body that has not rested
 )
 
-// contactBody is a body while contacts are solved. Its position is start+delta. Delta
-// is short, so velocities derived from it are precise even far from the origin.
+// contactBody is a body while contacts are solved. Its position is start+delta. delta is
+// short, so velocities derived from it are precise even far from the origin.
 type contactBody struct {
 	start       Vec3 // position at the beginning of the tick
 	delta       Vec3 // movement since start
@@ -72,7 +72,8 @@ func (w *World) appendTouching(row int, list []int32) []int32 {
 	return list
 }
 
-// appendTouchingIn is appendTouching for some slots and a body at at with radius own.
+// appendTouchingIn appends the rows among slots that touch row's body, which is at at and
+// has radius own.
 func (w *World) appendTouchingIn(slots []uint32, row int, at Vec3, own float32, list []int32) []int32 {
 	b := &w.bodies
 	for _, slot := range slots {
@@ -129,7 +130,7 @@ func (w *World) findContacts() {
 			theirs := &w.motion.Kinds[b.Kind[other]]
 			awake := b.isAwake(int(other))
 			if params.InvMass == 0 && theirs.InvMass == 0 || awake && b.slot[other] < slot {
-				continue // nothing to push, or listed already
+				continue // nothing to push, or the pair is listed already
 			}
 			if !awake && moving && theirs.InvMass != 0 {
 				w.requestWake(int(other))
@@ -160,8 +161,8 @@ func (w *World) contactBody(row int) int32 {
 	return c.local[row] - 1
 }
 
-// rewind undoes this tick's integration, except that a body that was lifted to the
-// ground stays there: it starts on the ground, which carries it.
+// rewind undoes this tick's integration. A body that was lifted to the ground stays there:
+// it starts on the ground, which carries it.
 func (w *World) rewind(body *contactBody) {
 	low := body.start.Y
 	body.start = body.start.Sub(body.v.Scale(w.motion.TickSeconds))

@@ -7,16 +7,16 @@ import "math"
 // improve friction.
 const substeps = 8
 
-// depenetrations is the number of passes that move bodies out of deep overlaps
-// before the substeps: a body pushed out of one may end up in the next.
+// depenetrations is the number of passes that move bodies out of deep overlaps before the
+// substeps: a body pushed out of one overlap may end up in the next.
 const depenetrations = 4
 
-// solve moves touching bodies through the tick a second time, in substeps. Each pushes
-// overlapping bodies apart and derives velocities from the corrected positions. This is
-// position-based dynamics with small steps (Müller et al., 2007 and 2020): a pile at
-// rest is a fixed point, where contacts undo exactly what gravity does, so velocities
-// are zero without any memory of earlier forces. Spheres do not rotate; friction acts
-// on them as on boxes.
+// solve moves touching bodies through the tick a second time, in substeps. Each substep
+// pushes overlapping bodies apart and derives velocities from the corrected positions. This
+// is position-based dynamics with small steps (Müller et al., 2007 and 2020): a pile at
+// rest is a fixed point, where contacts undo exactly what gravity does, so velocities are
+// zero without any memory of earlier forces. Spheres do not rotate; friction acts on them
+// as on boxes.
 func (c *contacts) solve(w *World) {
 	for i := range c.list {
 		pair := &c.list[i]
@@ -91,9 +91,8 @@ func direction(v Vec3) Vec3 {
 	return Vec3{Y: 1}
 }
 
-// separate pushes two overlapping bodies apart in proportion to their inverse masses,
-// and undoes their sliding as far as friction allows: up to the coefficient times the
-// penetration depth.
+// separate pushes two overlapping bodies apart in proportion to their inverse masses. It
+// undoes their sliding up to the friction coefficient times the penetration depth.
 func (c *contacts) separate(pair *contact) {
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
 	d := pair.between(a, b)
@@ -139,8 +138,8 @@ func (body *contactBody) pushOutOfGround() {
 }
 
 // solveVelocity sets the normal velocity of two bodies that overlapped: a share of the
-// impact speed by restitution, or zero for slow impacts. It removes velocity that only
-// comes from pushing them apart.
+// impact speed by restitution, or zero for slow impacts. It removes velocity that results
+// only from pushing the bodies apart.
 //
 // Friction here slows sliding as if each body carried twice its own weight, whatever
 // its real load: the position pass underestimates the load of a contact, and heaps

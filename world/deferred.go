@@ -30,10 +30,10 @@ const (
 	noValue          = 1<<32 - 1
 )
 
-// DeferSpawn is SpawnFor at a later time: when the running system or Mover returns, or
-// when the next Step begins. The handle is valid at once: it can be stored, used in
-// further deferred changes, and destroyed. Until then the entity is live but empty, and
-// no query yields it. The errors are the same as SpawnFor's.
+// DeferSpawn spawns an entity like SpawnFor, but later: when the running system or Mover
+// returns, or when the next Step begins. The handle is valid at once: it can be stored,
+// used in further deferred changes, and destroyed. Until the spawn the entity is live but
+// empty, and no query yields it. The errors are those that SpawnFor returns.
 //
 // Deferred changes are applied in the order of the calls. They keep a loop over a query
 // from seeing its own changes. (Destroy always waits for the end of the step.)
@@ -54,7 +54,7 @@ func (w *World) DeferSpawn(k KindID, at, velocity Vec3, lifeTicks uint32) (Entit
 	return e, nil
 }
 
-// DeferSet is Set at the time described at DeferSpawn. It returns false unless the
+// DeferSet calls Set at the time described at DeferSpawn. It returns false unless the
 // entity is live.
 func (c *Component[T]) DeferSet(e Entity, v T) bool {
 	if c.w.pool.Get(e) == nil {
@@ -67,8 +67,8 @@ func (c *Component[T]) DeferSet(e Entity, v T) bool {
 	return true
 }
 
-// DeferRemove is Remove at the time described at DeferSpawn. It returns false unless
-// the entity is live; whether it has the component is checked later.
+// DeferRemove calls Remove at the time described at DeferSpawn. It returns false unless the
+// entity is live. Only the later call checks whether the entity has the component.
 func (c *Component[T]) DeferRemove(e Entity) bool {
 	if c.w.pool.Get(e) == nil {
 		return false
@@ -115,9 +115,9 @@ func (w *World) ApplyDeferred() {
 	d.changes, d.spawns = d.changes[:0], d.spawns[:0]
 }
 
-// applyDeferredSpawns applies the spawn changes[0] and the spawns directly after it of
-// the same kind and in the same word of slots, so that bits are set a word at a time. It
-// returns the number of changes applied.
+// applyDeferredSpawns applies the spawn changes[0], and the directly following spawns of
+// the same kind in the same word of slots: it sets bits one word at a time. It returns the
+// number of changes applied.
 func (w *World) applyDeferredSpawns(changes []deferredChange) int {
 	d, n := &w.deferred, 0
 	first := changes[0].entity.Index()
@@ -152,7 +152,7 @@ func (c *Component[T]) setDeferred(slot, n uint32) {
 	c.mark(slot)
 }
 
-// dropDeferred drops the pending values and the memory that they refer to.
+// dropDeferred drops the pending values and the memory that they reference.
 func (c *Component[T]) dropDeferred() {
 	if c.local || len(c.layout.textFields) > 0 {
 		clear(c.deferred)

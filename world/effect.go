@@ -17,20 +17,20 @@ const maxEffects = 4096
 // EffectDef describes an effect. The program receives points relative to its centre, and
 // the seconds since the effect was added as its time. A program with a box acts only on
 // points inside it, faces included. Velocity, Orbit or Follow move the centre as a function
-// of the tick (MOTION.md in package motion), so that clients compute it; MoveEffect is for
-// all other ways. The effect first acts in the next motion of bodies: added by a Before
-// system, in the step under way. Effects only move bodies: for a fire that burns the
-// bodies that it blows at, give the entity that it follows a Volume, which reports the
-// bodies inside.
+// of the tick (MOTION.md in package motion), so that clients compute it; MoveEffect moves
+// it in any other way. The effect first acts in the next motion of bodies; if a Before
+// system adds it, that is in the present step. Effects only move bodies: for a fire that
+// also burns bodies, give the entity that it follows a Volume, which reports the bodies
+// inside.
 type EffectDef struct {
 	Program   *field.Program
 	Params    []field.Vec4 // copied; nil means the program's defaults
 	Mode      EffectMode
 	Center    Vec3
 	Velocity  Vec3        // m/s of the centre, which starts at Center; each coordinate at most 1e6
-	Orbit     EffectOrbit // way around Center, or zero
-	Follow    Entity      // entity whose body Center is relative to, where it is before bodies move, or zero; the effect ends with the entity
-	Layers    Layers      // kinds that feel it; 0 means all
+	Orbit     EffectOrbit // ellipse around Center, or zero
+	Follow    Entity      // entity, or zero; Center is relative to its body's position before bodies move, and the effect ends with the entity
+	Layers    Layers      // layers of the kinds that feel it; 0 means all
 	LifeTicks uint32      // number of steps in which it acts; 0 means no limit
 	Hidden    bool        // not replicated: bodies that it moves or wakes count as disturbed; implied by LifeTicks 1
 }
@@ -47,7 +47,7 @@ type effects struct {
 	ended     []endedEffect  // effects that ended since the step before the last
 	acted     []EffectState  // see SlotView.AppendActedEffects
 	forces    motion.Forces  // of the current step
-	hidden    []motion.Reach // of the hidden ones among forces
+	hidden    []motion.Reach // reaches of the hidden effects among forces
 	boxed     int            // number of forces with a box
 	followers int            // number of effects that follow an entity
 	moving    int            // number of effects whose path moves by itself
@@ -65,8 +65,8 @@ type effect struct {
 	hidden  bool
 	motion.Reach
 
-	changed  uint64 // stage of the last change by a call, see noteChange
-	disturbs bool   // the bodies that it wakes now are disturbed
+	changed  uint64 // stage of the last change by a call; see noteChange
+	disturbs bool   // the bodies that the effect wakes now are disturbed
 }
 
 func newEffects() (effects, error) {
@@ -161,9 +161,9 @@ func (f *effects) set(slot uint32, p *field.Program, params []field.Vec4) {
 	f.programs[slot], f.params[slot] = p, params
 }
 
-// MoveEffect moves the effect's centre, which is relative to the followed body if there
-// is one, ends its Velocity or Orbit, and wakes the bodies in its old and new box. It returns false and does nothing
-// unless the effect is live and the position finite.
+// MoveEffect moves the effect's centre, ends its Velocity or Orbit, and wakes the bodies in
+// its old and new box. If the effect follows a body, to is relative to that body. It
+// returns false and does nothing unless the effect is live and the position finite.
 func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil || !motion.Finite(to) {
@@ -220,9 +220,9 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 		}
 	}
 	if slices.Equal(own, params) {
-		return true // without storing: recordings omit this call, so the sign of a zero must not change either
+		return true // stores nothing: recordings omit this call, so not even the sign of a zero may change
 	}
-	w.noteChange(id, e) // which keeps the effect as it acted
+	w.noteChange(id, e) // keeps the state in which the effect acted
 	copy(own, params)
 	e.Reach.Set(w.effects.programs[id.Index()], own)
 	w.wakeEffect(e)
@@ -232,8 +232,8 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	return true
 }
 
-// RemoveEffect removes the effect at once and wakes the bodies in its box, which may
-// fall now. It returns false unless the effect is live.
+// RemoveEffect removes the effect at once and wakes the bodies in its box: they may fall
+// now. It returns false unless the effect is live.
 func (w *World) RemoveEffect(id EffectID) bool {
 	e := w.effects.pool.Get(id)
 	if e == nil {
@@ -247,7 +247,7 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	return true
 }
 
-// removeEffect is RemoveEffect without the call.
+// removeEffect removes an effect without recording a call.
 func (w *World) removeEffect(id EffectID, e *effect) {
 	w.wakeEffect(e)
 	w.effects.countPath(e, -1)
@@ -263,7 +263,7 @@ func (w *World) expireEffects() {
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
 		if e := pool.At(slot); e.expires != 0 && e.expires <= w.tick {
-			kept := e.changed == w.stage() // by noteChange, as it was before a change after its last motion
+			kept := e.changed == w.stage() // noteChange has kept its state: it changed after its last motion
 			if !kept && (e.changed == w.tick<<1 || e.path.Form != motion.Fixed) {
 				w.effects.keepActed(w, pool.HandleAt(slot))
 			}
@@ -293,8 +293,8 @@ func (w *World) wakeByForce(e *effect, row int) {
 	}
 }
 
-// wakeBoxes wakes the bodies in either box. Usually they are one box that moved a
-// little, and one search covers both; after a jump, each is searched separately.
+// wakeBoxes wakes the bodies in either box. If the boxes are close, which is usual, one
+// search covers both; after a jump, each box has its own search.
 func (w *World) wakeBoxes(a, b *effect) {
 	ra, rb := w.grid.coverBox(a), w.grid.coverBox(b)
 	both := ra.union(rb)
@@ -319,12 +319,12 @@ func (w *World) wakeRegion(r region, a, b *effect) {
 	}
 }
 
-// InterpretedEffect counts the live effects of one name that run interpreted, without
-// vector kernels, at about 40 times the cost.
+// InterpretedEffect counts the live effects of one name that are interpreted, at about 40
+// times the cost of vector kernels.
 type InterpretedEffect struct {
-	Name   string // of the program, "unnamed", or "other" for those beyond 15 names
+	Name   string // name of the program, "unnamed", or "other" for programs beyond 15 names
 	Live   int
-	Reason error // for one of them; see field.Program.Interpreted
+	Reason error // reason for one of these effects; see field.Program.Interpreted
 }
 
 // maxInterpretedNames bounds the names reported to operators when a game compiles

@@ -11,9 +11,9 @@ import (
 // EffectOrbit is an ellipse around an effect's centre, in the plane of two axes. Angles
 // are in turns of 1<<32, which wrap.
 type EffectOrbit struct {
-	AxisU, AxisV Vec3   // metres: where it is at angle 0, and a quarter turn later; each coordinate at most 1e6
-	Phase        uint32 // angle in the step before the first, or in the first if a Before system adds it
-	Rate         uint32 // angle per step; of a reverse orbit, 0 - Rate
+	AxisU, AxisV Vec3   // metres from Center at angle 0, and a quarter turn later; each coordinate at most 1e6
+	Phase        uint32 // angle in the step before the first, or in the first step if a Before system adds the effect
+	Rate         uint32 // angle per step; negate it to reverse the orbit
 }
 
 // path returns the path that the fields of d select.
@@ -63,26 +63,26 @@ func (w *World) advancePaths() {
 			e.disturbs = e.hidden
 			w.moveCenter(e, e.path.At(&w.motion, w.tick-e.born))
 		case motion.Following:
-			e.disturbs = e.hidden || e.changed == w.stage() // its leader moved since the change
+			e.disturbs = e.hidden || e.changed == w.stage() // the body that it follows moved since the change
 			w.followEntity(e)
 		}
 	}
 }
 
-// EffectState is an effect as the next motion of bodies uses it, except for its path: the
-// centre of a Velocity or Orbit moves on first.
+// EffectState is the state of an effect for the next motion of bodies. Only the centre of a
+// Velocity or Orbit moves once more before that motion.
 type EffectState struct {
 	ID     EffectID
 	Follow Entity
 	Hidden bool
 	Center Vec3 // now
-	// Changed is the first tick that the newest change by a call applies to: of its path,
-	// its parameters, or its addition.
+	// Changed is the first tick to which the newest call applies: the call that added the
+	// effect or changed its path or parameters.
 	Changed uint64
 	motion.Source
 }
 
-// Effect returns the state of a live effect. Its Last may be 0 for no limit.
+// Effect returns the state of a live effect. Last is 0 if the effect has no limit.
 func (w *World) Effect(id EffectID) (EffectState, bool) {
 	if w.effects.pool.Get(id) == nil {
 		return EffectState{}, false
@@ -110,8 +110,8 @@ func (f *effects) forgetEnded(tick uint64) {
 	f.ended = slices.DeleteFunc(f.ended, func(e endedEffect) bool { return e.first <= tick })
 }
 
-// AppendEffects appends the states of all effects to list, ascending by slot. It copies
-// parameters into the Params of the elements that it overwrites, up to list's capacity.
+// AppendEffects appends the states of all effects to list, ascending by slot. It reuses the
+// Params of the elements that it overwrites, up to list's capacity.
 func (w *World) AppendEffects(list []EffectState) []EffectState {
 	live := w.effects.pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
@@ -122,21 +122,20 @@ func (w *World) AppendEffects(list []EffectState) []EffectState {
 	return list
 }
 
-// growEffects appends an element to list, and returns the Params that it overwrites.
+// growEffects appends an element to list, and returns its former Params for reuse.
 func growEffects(list []EffectState) (longer []EffectState, params []field.Vec4) {
 	list = slices.Grow(list, 1)[:len(list)+1]
 	return list, list[len(list)-1].Params
 }
 
-// keepActed appends an effect to AppendActedEffects.
+// keepActed stores the state of an effect for AppendActedEffects.
 func (f *effects) keepActed(w *World, id EffectID) {
 	var params []field.Vec4
 	f.acted, params = growEffects(f.acted)
 	f.acted[len(f.acted)-1] = w.effectState(id, params)
 }
 
-// endOrphans removes the effects that follow an entity that is gone: an effect references
-// its entity weakly.
+// endOrphans removes the effects that follow a destroyed entity.
 func (w *World) endOrphans() {
 	if w.effects.followers == 0 {
 		return

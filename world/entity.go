@@ -15,9 +15,9 @@ func (w *World) Spawn(k KindID, at, velocity Vec3) (Entity, error) {
 	return w.SpawnFor(k, at, velocity, 0)
 }
 
-// SpawnFor is Spawn with a limited lifetime: the entity is destroyed at the end of the
-// step that advances the world to Tick() + lifeTicks, so one spawned between steps lives
-// for lifeTicks steps. Zero means no limit.
+// SpawnFor spawns an entity like Spawn, with a limited lifetime: the entity is destroyed at
+// the end of the step that advances the world to Tick() + lifeTicks. Spawned between steps,
+// it lives for lifeTicks steps. Zero means no limit.
 func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity, error) {
 	e, record, err := w.reserve(k, at, velocity)
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 	return e, nil
 }
 
-// reserve takes a slot for an entity, which is live from now on and has only a kind.
+// reserve takes a slot for an entity. The entity is live from now on, and has a kind only.
 func (w *World) reserve(k KindID, at, velocity Vec3) (Entity, *entity, error) {
 	if int(k) >= len(w.kinds) {
 		return 0, nil, fmt.Errorf("%w: kind %d; this world has %d kinds", ErrUnknown, k, len(w.kinds))
@@ -104,8 +104,9 @@ func (w *World) growSlots() {
 // current or next step. It returns false unless the entity is live and not doomed yet.
 func (w *World) Destroy(e Entity) bool { return w.DestroyBecause(e, 0) }
 
-// DestroyBecause is Destroy with a cause, whose values the game defines: replication
-// sends it to the clients that know e. 0 is no cause. The first call for e counts.
+// DestroyBecause destroys e like Destroy, with a cause that replication sends to the
+// clients that know e. The game defines the causes; 0 is none. Only the first call for e
+// counts.
 func (w *World) DestroyBecause(e Entity, cause uint8) bool {
 	if w.pool.Get(e) == nil || w.doomed.Has(e.Index()) {
 		return false
@@ -134,8 +135,8 @@ func (w *World) KindOf(e Entity) (KindID, bool) {
 	return record.kind, true
 }
 
-// destroyDoomed removes the doomed in ascending order of slots, so that rows and events
-// depend on the set alone.
+// destroyDoomed removes the doomed entities in ascending order of slots, so that rows and
+// events depend on the set alone.
 func (w *World) destroyDoomed() {
 	for word := range bulk.And(w.doomed.View()) {
 		w.remove(word, w.doomed.Word(word))
@@ -143,7 +144,7 @@ func (w *World) destroyDoomed() {
 	}
 }
 
-// remove removes the entities mask of a word of slots. Bits are cleared a word at a
+// remove removes the entities in the slots mask of a word. It clears bits one word at a
 // time.
 func (w *World) remove(word uint32, mask uint64) {
 	for slot := range bulk.Bits(word<<6, mask&w.expiring.Word(word)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// eventList holds the events since the end of the step before last. The next step drops
-// those that readers saw after the last step, and keeps those added since.
+// eventList holds the events since the end of the step before last. The next step drops the
+// events that readers saw after the last step, and keeps later ones.
 type eventList struct {
 	list []Entity
 	seen int // number of entries at the end of the last step
@@ -23,8 +23,8 @@ func (l *eventList) begin() {
 
 type events struct {
 	spawned, destroyed eventList
-	causes             []uint8  // of destroyed
-	slept, woke        []Entity // of the flush of the current step
+	causes             []uint8  // causes of destroyed
+	slept, woke        []Entity // bodies that the current step's flush put to sleep or woke
 	quarantined        []Quarantine
 	stopped            bulk.Bitset // the slots in quarantined
 }
@@ -45,15 +45,15 @@ func (e *events) end() {
 	e.destroyed.seen = len(e.destroyed.list)
 }
 
-// Spawned yields the entities spawned since the end of the step before the last one,
-// oldest first: by inputs before the last step, by its systems, and since. A reader
-// that calls it once after every step sees every entity once. An entity spawned and
-// destroyed in one step is in Destroyed too. Valid until the next Step.
+// Spawned yields the entities spawned since the end of the step before the last one, oldest
+// first: before the last step, by its systems, and since then. A reader that calls it once
+// after every step sees every entity once. Destroyed also yields an entity that was spawned
+// and destroyed in one step. Valid until the next Step.
 func (w *World) Spawned() iter.Seq[Entity] { return slices.Values(w.events.spawned.list) }
 
-// Destroyed yields the entities that the last step destroyed, in ascending order of
-// slots, and their causes: the argument of DestroyBecause, or 0, as for all after a
-// restore. The entities are already Stale. Valid until the next Step.
+// Destroyed yields the entities that the last step destroyed, in ascending order of slots,
+// with the cause given to DestroyBecause, or 0. After a restore all causes are 0. The
+// entities are already Stale. Valid until the next Step.
 func (w *World) Destroyed() iter.Seq2[Entity, uint8] {
 	return func(yield func(Entity, uint8) bool) {
 		for i, e := range w.events.destroyed.list {
@@ -68,7 +68,7 @@ func (w *World) Destroyed() iter.Seq2[Entity, uint8] {
 // of slots. Valid until the next Step, whose After systems see its own bodies.
 func (w *World) Slept() iter.Seq[Entity] { return slices.Values(w.events.slept) }
 
-// Woke yields the bodies that the last step's flush woke, in ascending order of slots,
-// without new bodies, which begin awake. Valid until the next Step, whose After systems
-// see its own bodies.
+// Woke yields the bodies that the last step's flush woke, in ascending order of slots. New
+// bodies begin awake and are not listed. Valid until the next Step, whose After systems see
+// its own bodies.
 func (w *World) Woke() iter.Seq[Entity] { return slices.Values(w.events.woke) }

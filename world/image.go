@@ -9,30 +9,30 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// Image is the whole world between two steps: everything that determines later steps
-// and handles, including the order of rows, but not what can be derived from it (the
-// grid, the timing wheel). It shares no memory with the world, so another goroutine may write
-// it to a file while the world continues. The zero value is ready for TakeImage.
+// Image is the whole world between two steps: everything that determines later steps and
+// handles, including the order of rows, without derived data (the grid, the timing wheel).
+// It shares no memory with the world, so another goroutine may write it to a file while the
+// world continues. The zero value is ready for TakeImage.
 //
-// Kinds, components and systems are set up by code and are not part of an image;
-// Restore checks that kinds and components match. Local components are not part of it
-// either: after a Restore no entity has any.
+// Kinds, components and systems are set up by code and are not part of an image; Restore
+// checks that kinds and components match. Local components are not part of an image either:
+// after a Restore no entity has any.
 type Image struct {
 	// Extra is game state outside the world, in any format. Set it right after
 	// TakeImage. At most MaxExtraBytes.
 	Extra []byte
 
-	version    uint32 // of the file format
+	version    uint32 // version of the file format
 	config     Config
 	tick       uint64
 	random     []byte
 	counts     counts
-	kinds      []Kind // the Bodies are shared with the world, which never changes them
+	kinds      []Kind // shares each Body with the world, which never changes it
 	entities   bulk.PoolState
 	bodiless   kindList // live entities without a body
 	lifetimes  lifetimeList
 	doomed     bulk.Bitset
-	causes     []uint8     // of the doomed, in ascending order of slots
+	causes     []uint8     // causes of the doomed entities, in ascending order of slots
 	newborn    bulk.Bitset // bodies added since the last flush
 	rows       rowImage
 	components []columnImage
@@ -63,7 +63,7 @@ type effectImage struct {
 	pool     bulk.PoolState
 	records  []effect
 	programs []*field.Program // shared, because they are read-only
-	params   []field.Vec4     // of all effects, concatenated
+	params   []field.Vec4     // parameters of all effects, concatenated
 }
 
 // Tick returns the tick of the last step before the image was taken.
@@ -74,16 +74,16 @@ func (img *Image) NewestGeneration() uint32 {
 	return max(img.entities.Newest, img.entities.FirstGeneration)
 }
 
-// SkipGenerations makes RestoreRun skip the generations up to newest too, which runs issued that
-// the image does not know: later runs, if the image is an older one.
+// SkipGenerations makes RestoreRun also skip the generations up to newest. Use it for an
+// older image: later runs have issued generations that the image does not know.
 func (img *Image) SkipGenerations(newest uint32) {
 	if newest > img.NewestGeneration() {
 		img.entities.Newest = newest | 1
 	}
 }
 
-// Setup returns a hash of what a world must have to read the image: the format, settings, kinds and
-// components. Images of the same program have the same.
+// Setup returns a hash of the format, settings, kinds and components that a world must have
+// to read the image. It is the same for all images of one program.
 func (img *Image) Setup() uint64 {
 	h := xxhash.New()
 	put := func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) } // never fails
@@ -106,9 +106,9 @@ func (img *Image) Entities() int {
 }
 
 // TakeImage copies the world's state into img and reuses its memory. A world of a million
-// sleeping bodies takes a few milliseconds if img already held as much; with new memory
-// it is slower, so take a first image before time matters. Pending deferred changes are
-// applied first, as by the next step. TakeImage panics if a system calls it: an image
+// sleeping bodies takes a few milliseconds if img already held as much. New memory is
+// slower, so take a first image before time matters. TakeImage applies pending deferred
+// changes first, as the next step would. TakeImage panics if a system calls it: an image
 // exists only between steps.
 func (w *World) TakeImage(img *Image) {
 	if w.running {
@@ -134,7 +134,7 @@ func (w *World) TakeImage(img *Image) {
 	img.destroyed.copyFrom(&w.events.destroyed)
 }
 
-// takeEntities copies the state by slot that is not implied by rows. Most bodies have no
+// takeEntities copies the state by slot that rows do not contain. Most bodies have no
 // lifetime, and their kind is in their row.
 func (w *World) takeEntities(img *Image) {
 	img.bodiless.slots, img.bodiless.kinds = img.bodiless.slots[:0], img.bodiless.kinds[:0]

@@ -19,7 +19,7 @@ type columnImage struct {
 	texts   []string    // by slot and text field
 
 	ahead   uint32      // words below it have been copied by PrepareImage
-	touched bulk.Bitset // slots whose values may have changed since then
+	touched bulk.Bitset // slots whose values may have changed since PrepareImage copied them
 }
 
 // wordBytes returns the size of the values of one word.
@@ -73,7 +73,7 @@ func (w *World) takeComponents(img *Image) {
 	w.eachColumn(img, func(c column, own *columnImage) { own.take(c) })
 }
 
-// take copies the words that were not copied ahead or have changed since.
+// take copies the words that PrepareImage did not copy or that have changed since.
 func (img *columnImage) take(c column) {
 	marks, present := c.changed(), c.present()
 	words := present.WordCount()
@@ -119,7 +119,7 @@ func (img *columnImage) check() error {
 	return nil
 }
 
-// highestWord returns one more than the last word with values.
+// highestWord returns the last word with values, plus one.
 func (img *columnImage) highestWord() (n uint32) {
 	if slot, ok := img.has.Prev(1<<32 - 1); ok {
 		n = slot>>6 + 1

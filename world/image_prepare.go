@@ -4,11 +4,11 @@ package world
 // millisecond.
 const prepareBytes = 4 << 20
 
-// PrepareImage copies a part of the components and rows into img ahead of TakeImage,
-// which then copies only awake rows and what has changed since. It spreads the cost over
-// many ticks, however large the world is. Call it once after each step until it returns
-// true; then, after the same or a later step, call TakeImage with the same image. Only
-// one image can be prepared at a time. Without it, TakeImage copies everything.
+// PrepareImage copies a part of the components and rows into img ahead of TakeImage, which
+// then copies only awake rows and later changes. It spreads the cost over many ticks,
+// however large the world is. Call it once after each step until it returns true; then,
+// after the same or a later step, call TakeImage with the same image. Only one image can be
+// prepared at a time. Without PrepareImage, TakeImage copies everything.
 //
 // Changes are found by their marks: a write through an old pointer of Component.Mut,
 // without another Mut in that step, is missing from the image.
@@ -36,8 +36,8 @@ func (w *World) PrepareImage(img *Image) bool {
 	return left > 0
 }
 
-// endPreparing stops tracking changes. If img was not the image being prepared, nothing
-// in it counts as copied ahead.
+// endPreparing stops tracking changes. If img was not the prepared image, it has no values
+// that count as copied ahead.
 func (w *World) endPreparing(img *Image) {
 	if w.preparing != img {
 		img.rows.ahead = 0

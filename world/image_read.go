@@ -42,7 +42,7 @@ func (w *World) ReadImage(r io.Reader) (*Image, error) {
 	return img, nil
 }
 
-// readImage reads an image, leaving r behind its last byte.
+// readImage reads an image, up to its last byte.
 func (w *World) readImage(r io.Reader) (*Image, error) {
 	chunks, err := newChunkReader(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 	defer chunks.close()
 	if chunks.version > imageVersion {
 		err = fmt.Errorf("%w: version %d; this program reads 1 to %d", ErrImageVersion, chunks.version, imageVersion)
-		if damage := chunks.checkRest(); damage != nil { // it may be the version that is wrong
+		if damage := chunks.checkRest(); damage != nil { // damage may have changed the version
 			err = fmt.Errorf("%w (if it is a newer one: %v)", err, damage)
 		}
 		return nil, err
@@ -63,7 +63,7 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 	if err == nil {
 		return img, nil
 	}
-	if damage := chunks.checkRest(); damage != nil { // also if its contents do not fit
+	if damage := chunks.checkRest(); damage != nil { // damage prevails over contents that do not fit
 		return nil, damage
 	}
 	return nil, err

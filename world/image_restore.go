@@ -29,18 +29,18 @@ func (w *World) Restore(img *Image) error {
 	return w.restore(img, &img.entities, false)
 }
 
-// RestoreRun is Restore for a new run of a server, which does not know what the old run
-// did after the image was taken. Every entity gets a new handle on the same slot,
-// FirstGeneration becomes RunGenerations above all generations in the image, unless the
-// world's is higher, and every handle of the old run is Stale (H5). If it would be above
-// Config.LastGeneration, the error is ErrImageWorld: make the world with a higher range, or begin a
-// new one under a new epoch. Handles in components that named live entities are updated. Spawned
-// and Destroyed are empty. Effects are the image's, whatever was added before: a game that wants
-// its program's or file's own adds and removes them afterwards.
+// RestoreRun restores an image for a new run of a server, which does not know the handles
+// that the old run issued after the image was taken. Every entity gets a new handle in the
+// same slot, and every handle of the old run is Stale (H5). FirstGeneration becomes
+// RunGenerations above all generations in the image, unless the world's own is higher. If
+// it would exceed Config.LastGeneration, the error is ErrImageWorld: make the world with a
+// higher range, or begin a new world under a new epoch. Handles of live entities in
+// components are updated. Spawned and Destroyed are empty. The image's effects replace all
+// effects of the world: a game that wants others removes and adds them afterwards.
 func (w *World) RestoreRun(img *Image) error {
 	renewed := bulk.PoolState{
 		FirstGeneration: img.entities.FirstGeneration, Newest: img.entities.Newest,
-		Generations: append([]uint32(nil), img.entities.Generations...), // retired slots have generations again
+		Generations: append([]uint32(nil), img.entities.Generations...), // retired slots are usable again
 		Holes:       img.entities.Holes,
 	}
 	if err := renewed.Renew(RunGenerations, w.cfg.FirstGeneration, w.cfg.LastGeneration); err != nil {
@@ -156,7 +156,7 @@ func (w *World) restoreBodies(img *Image, m matched) {
 		}
 	}
 	w.grid = newGrid(w.cfg)
-	for slot, row := range w.rowOf { // ascending slots: each is appended to its cell
+	for slot, row := range w.rowOf { // in ascending order of slots: each is appended to its cell
 		if row != noRow {
 			b.cell[row] = w.grid.cellOf(b.Pos.X[row], b.Pos.Z[row])
 			w.grid.insert(b.cell[row], uint32(slot))
@@ -197,7 +197,7 @@ func (w *World) restoreEffects(img *effectImage) {
 	}
 }
 
-// wakeChanging wakes the bodies that effects act on that change with time.
+// wakeChanging wakes the bodies in reach of effects that change with time.
 func (w *World) wakeChanging() {
 	for _, e := range w.effects.pool.All() {
 		if e.Changing {

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// rowImage holds the rows of bodies in order. A body that sleeps and is not about to
-// wake has zero velocity and rest (W4), so only the others have entries for those.
+// rowImage holds the rows of bodies in order. A sleeping body without a request to wake has
+// zero velocity and rest (W4), and so no entries for them.
 type rowImage struct {
 	awake            int
 	inPlace          bulk.Bitset // the awake rows, if compaction is InPlace; otherwise rows below awake
@@ -18,18 +18,18 @@ type rowImage struct {
 	slot             []uint32
 	kind             []KindID
 	posX, posY, posZ []float32
-	velX, velY, velZ []float32 // of the awake rows, then of the sleeping rows in flips
-	rest             []uint32  // of the awake rows
+	velX, velY, velZ []float32 // velocities of the awake rows, then of the sleeping rows in flips
+	rest             []uint32  // rest timers of the awake rows
 
 	ahead   int         // number of words of rows copied by PrepareImage
-	written bulk.Bitset // words changed since then; positions of awake rows always count as changed
+	written bulk.Bitset // words changed since PrepareImage copied them; positions of awake rows always count as changed
 }
 
 // rowBytes is the size of a sleeping row.
 const rowBytes = 4 + 2 + 3*4
 
-// prepare copies words until it has copied at least most bytes, and returns the number
-// of bytes copied. The data is read by take only.
+// prepare copies words until it has copied at least most bytes, and returns the number of
+// bytes copied. Only take reads the data.
 func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 	words := min((most+64*rowBytes-1)/(64*rowBytes), (min(b.len(), len(img.slot))+63)/64-img.ahead)
 	if words <= 0 {
@@ -68,7 +68,7 @@ func resize[T any](list []T, n int) []T {
 	return slices.Grow(list, n-len(list))[:n]
 }
 
-// takeRows copies the rows that were not copied ahead or have changed since.
+// takeRows copies the rows that PrepareImage did not copy or that have changed since.
 func (w *World) takeRows(img *rowImage) {
 	b := &w.bodies
 	img.awake = b.awake

@@ -19,13 +19,14 @@ import (
 //	the last chunk has raw = packed = 0, and nothing follows it
 //
 // A sum is xxhash64 of the whole file before it, which detects chunks that are missing,
-// duplicated or moved. It is checked before the chunk is decompressed. It protects from
+// duplicated or moved. Readers check it before they decompress the chunk. It protects from
 // accidents, not from adversaries. All versions have these chunks and sums, so that every
-// program can tell an image of another version from a damaged one.
+// program can tell an image of another version from a damaged image.
 const (
 	imageMagic = "wimg"
-	// imageVersion 1 has no causes of the doomed, 2 no paths of effects. Up to 3, bodies were
-	// asleep where effects change with time, and rested for ticks chosen at 60 a second.
+	// imageVersion: version 1 has no causes of doomed entities, and versions 1 and 2 have
+	// no paths of effects. Up to version 3, bodies could sleep where effects change with
+	// time, and RestTicks did not depend on TickHz.
 	imageVersion = 4
 	// chunkBytes bounds the uncompressed size of a chunk, and so a reader's buffer,
 	// whatever the file claims.
@@ -59,7 +60,7 @@ func newChunkWriter(to io.Writer) (*chunkWriter, error) {
 	return w, nil
 }
 
-// put writes to the file and the checksum.
+// put writes to the file and updates the checksum.
 func (w *chunkWriter) put(b []byte) {
 	if w.err != nil {
 		return
@@ -114,7 +115,7 @@ type chunkReader struct {
 	rest    []byte // unread part of raw
 	packed  []byte
 	ended   bool
-	err     error // the first of frame: later chunks are not read
+	err     error // first error of frame: later chunks are not read
 }
 
 func newChunkReader(from io.Reader) (*chunkReader, error) {

@@ -10,7 +10,7 @@ import (
 // crossings depend on it.
 type volumeImage struct {
 	slots     []uint32
-	triggers  []*trigger // of the slots; more may be left over from earlier images
+	triggers  []*trigger // triggers of the slots; surplus ones are left from earlier images
 	displaced bulk.Bitset
 }
 

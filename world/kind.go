@@ -22,11 +22,11 @@ type Kind struct {
 	Name     string
 	Body     *BodyDef // nil: the entity has no position
 	Priority float32  // weight in replication relative to other kinds; 0 means 1
-	// Exact lets clients that simulate compute the kind's bodies while only motion moves
-	// them, from exact states, in place of quantised rows. A session simulates if its client
-	// asks for it and some kind is exact when it joins. Their positions and velocities are
-	// rounded to 1/256 m and 1/32 m/s when they spawn: quantised states of package
-	// replication are exact then. Kinds without a Body ignore it.
+	// Exact lets simulating clients compute the kind's bodies from exact states while only
+	// motion moves them, instead of receiving quantised rows. A session simulates if its
+	// client asks for it and some kind is exact when it joins. At spawn, positions and
+	// velocities are rounded to 1/256 m and 1/32 m/s, which the quantised states of package
+	// replication represent exactly. Kinds without a Body ignore Exact.
 	Exact bool
 }
 
@@ -38,13 +38,13 @@ type BodyDef struct {
 	Friction    float32 // Coulomb's coefficient on the ground; between two bodies, the geometric mean
 	Restitution float32 // 0 to 1: share of the impact speed kept by a bounce; between two bodies, the larger
 	Solid       bool    // a sphere of Radius that other solid bodies cannot enter
-	Layers      Layers  // of the kind; 0 means DefaultLayer
+	Layers      Layers  // layers of the kind; 0 means DefaultLayer
 	Kinematic   bool    // moved only by SetVelocity and SetPosition: forces, gravity, ground and contacts do not affect it
 }
 
-// kind is a kind as spawning uses it. The constants that each row needs every tick are
-// in motion.Stepper.Kinds: a few cache lines for all bodies, instead of 20 more bytes
-// per row to move at every flush.
+// kind holds the data of a kind that a spawn needs. motion.Stepper.Kinds has the constants
+// that each row needs every tick: a few cache lines for all bodies, instead of 20 more
+// bytes per row that every flush would move.
 type kind struct {
 	def      Kind
 	solid    float32       // radius if solid, otherwise negative
@@ -68,7 +68,7 @@ type kindDefault struct {
 // halves without a call.
 const smallSize = 16
 
-// newDefault returns a default of *v, which must not change any more.
+// newDefault returns a default value *v. Later, *v must not change.
 func newDefault[T any](c *Component[T], v *T) kindDefault {
 	d := kindDefault{component: c.id, into: &c.storage, value: unsafe.Pointer(v), size: unsafe.Sizeof(*v)}
 	if c.local || len(c.layout.textFields) > 0 {
@@ -137,7 +137,7 @@ func (k *kind) fill(slot uint32) {
 	}
 }
 
-// fillWord is fill for the slots mask of a word, one component at a time.
+// fillWord fills the slots mask of a word like fill, one component at a time.
 func (k *kind) fillWord(word uint32, mask uint64) {
 	for i := range k.defaults {
 		d := &k.defaults[i]
@@ -158,8 +158,8 @@ func (k *kind) fillWord(word uint32, mask uint64) {
 	}
 }
 
-// putWord is put for the slots mask of a word and values of 8 to 16 bytes, which stay
-// in two registers.
+// putWord writes a value of 8 to 16 bytes, which stays in two registers, to the slots mask
+// of a word.
 func (d *kindDefault) putWord(values unsafe.Pointer, mask uint64) {
 	size, head, tail := d.size, d.head, d.tail
 	for ; mask != 0; mask &= mask - 1 {
@@ -239,8 +239,8 @@ func (b *BodyDef) constants(s *motion.Stepper) motion.Kind {
 	return k
 }
 
-// Motion returns a copy of the constants that bodies move by, of the world and, by KindID,
-// of each kind. A kind without a body has zeros.
+// Motion returns a copy of the constants of motion: those for the whole world and, by
+// KindID, those for each kind. A kind without a body has zeros.
 func (w *World) Motion() motion.Stepper {
 	m := w.motion
 	m.Kinds = slices.Clone(m.Kinds)

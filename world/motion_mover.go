@@ -6,16 +6,16 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Mover moves the awake bodies of a step instead of the world's own motion: the hook
-// for an external physics engine. It is called once a step, after forces and gravity
-// have changed velocities (a negative Config.Gravity leaves gravity to the engine),
-// and sets each body's new position and velocity with Moving.Set. Ground, bounds,
-// friction and contacts are then the engine's job.
+// Mover moves the awake bodies of a step instead of the world's own motion: the hook for an
+// external physics engine. The world calls it once per step, after forces and gravity have
+// changed velocities (a negative Config.Gravity leaves gravity to the engine). It sets each
+// body's new position and velocity with Moving.Set, and is responsible for ground, bounds,
+// friction and contacts.
 //
-// Sleep stays with the world: a body that is slow for long enough falls asleep, alone,
-// whether or not it touches others, unless an effect acts on it that changes with time. Only
-// the engine knows what supports it: it can keep it awake with World.Wake, or put it to sleep
-// earlier with World.Sleep; setting a velocity afterwards wakes it.
+// The world still puts slow bodies to sleep, each body alone even if it touches others,
+// unless an effect that changes with time acts on it. Only the engine knows whether
+// something supports a body: it can keep the body awake with World.Wake, or put it to sleep
+// earlier with World.Sleep. A velocity set afterwards wakes the body.
 //
 // A Mover must depend on the state of the world alone, or replays diverge.
 type Mover func(w *World, m *Moving)
@@ -53,8 +53,8 @@ func (m *Moving) Body(i int) (position, velocity Vec3) {
 	return m.w.bodies.Position(row), m.w.bodies.Velocity(row)
 }
 
-// Set moves body i, within the bounds and at most at MaxSpeed. A body that receives a
-// number that is not finite is stopped where it is, and Quarantined.
+// Set moves body i, within the bounds and at most at MaxSpeed. If a number is not finite,
+// the body is stopped where it is and Quarantined.
 func (m *Moving) Set(i int, position, velocity Vec3) {
 	w := m.w
 	row := int(w.rowOf[m.slots[i]])
@@ -81,6 +81,6 @@ func (w *World) runMover() {
 	w.moving.w = w
 	w.moving.slots = w.sleepState.awake.AppendTo(w.moving.slots[:0])
 	w.mover(w, &w.moving)
-	w.ApplyDeferred() // before the end of the step, which destroys doomed entities that changes may refer to
+	w.ApplyDeferred() // before the step destroys doomed entities: changes may refer to them
 	w.markSpawned()
 }

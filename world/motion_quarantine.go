@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Quarantine reports a body that would have received a position or velocity that is not
-// finite. It was stopped where it was instead.
+// Quarantine reports a body that was stopped instead of receiving a position or velocity
+// that is not finite.
 type Quarantine struct {
 	Entity Entity
-	System string // the system that set it; empty if effects or motion caused it
+	System string // system that set the number; empty if effects or motion caused it
 }
 
 // Quarantined yields the bodies that were stopped during the last step, each once:
 // by Before systems, then by effects and motion in ascending order of slots, then by
 // After systems. Valid until the next Step.
 //
-// Between steps nothing is quarantined: the call returns false, and the bad number is
-// the caller's to handle. A system's call returns false as well, but a system is part
-// of the world: a body whose rule failed must not continue as if there were no rule.
+// Between steps nothing is quarantined: the call returns false, and its caller handles the
+// error. A system's call returns false too, but a system is part of the world: a body whose
+// rule failed must not continue as if there were no rule.
 func (w *World) Quarantined() iter.Seq[Quarantine] { return slices.Values(w.events.quarantined) }
 
 // rejectNonFinite rejects a number for a body, and stops the body inside a system.

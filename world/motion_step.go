@@ -34,8 +34,8 @@ func (w *World) move() {
 	}
 }
 
-// nextMotion returns the tick in which bodies move next: the tick under way, if a step
-// runs and has not moved them yet, or the next one.
+// nextMotion returns the tick in which bodies move next: the present tick if a step runs
+// and has not moved them yet, otherwise the next tick.
 func (w *World) nextMotion() uint64 {
 	if w.running && !w.moved {
 		return w.tick
@@ -94,8 +94,8 @@ func (w *World) moveBlock(c *chunk, block int) {
 	}
 }
 
-// findCrossed finds the rows of a block that may have entered another grid cell, while
-// they are in the cache. If few of 64 rows moved, updateCell checks each.
+// findCrossed finds the rows of a block that may have entered another grid cell, while the
+// rows are in the cache. If few of 64 rows moved, it marks all of these for updateCell.
 func (w *World) findCrossed(first, end int) {
 	b := &w.bodies
 	for from := first; from < end; from += 64 {
@@ -123,7 +123,7 @@ func (w *World) updateCell(row int) {
 // left their cell.
 func (w *World) syncMoved() {
 	b := &w.bodies
-	for i, word := range b.Moved[:min((b.awakeEnd(b.len())+63)>>6, len(b.Moved))] { // a Mover may have spawned more
+	for i, word := range b.Moved[:min((b.awakeEnd(b.len())+63)>>6, len(b.Moved))] { // a Mover may have spawned bodies
 		if word == 0 {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 type QueryDef struct {
 	With    []Term // entities must have all of these
 	Without []Term // entities must have none of these
-	Changed []Term // entities must have all of these, Changed
-	Awake   bool   // have a body that was awake after the last sleep flush
+	Changed []Term // these must have Changed in the entity
+	Awake   bool   // entities must have a body that was awake after the last sleep flush
 }
 
 // Term is a component of any type, as an argument of a query.
@@ -23,14 +23,14 @@ type Term interface {
 	owner() *World
 }
 
-// Query selects entities by their components. Create it once and use it in every step: it
-// is evaluated each time it is ranged over, 64 slots at a time. It yields entities in
-// ascending order of slots, including doomed ones, excluding those whose spawn is deferred.
+// Query selects entities by their components. Create it once and use it in every step: each
+// range loop evaluates it, 64 slots at a time. It yields entities in ascending order of
+// slots, including doomed ones, excluding those whose spawn is deferred.
 //
-// Structure may change during the loop: changes by the loop's body affect the query
-// from the next word of 64 slots on, not in the current word. Entities that the body spawns
-// are not yielded: otherwise a body that spawns one each time would fill the world. Deferred
-// changes do not affect the query at all.
+// Components and entities may change during a loop: changes by the loop's body affect the
+// query from the next word of 64 slots on. The loop does not yield entities that its body
+// spawns: a body that spawns one each time would fill the world. Deferred changes do not
+// affect the loop.
 type Query struct {
 	w       *World
 	with    []bulk.BitsetView // at least one
@@ -80,8 +80,8 @@ func (q *Query) Words() iter.Seq2[uint32, uint64] {
 	}
 }
 
-// nextWord returns the first word at or after word with matching slots, and their mask,
-// or an empty mask. If a set is empty at a word, its summaries tell where to continue.
+// nextWord returns the first word at or after word with matching slots, and their mask, or
+// an empty mask. It skips empty words of a set by the set's summaries.
 func (q *Query) nextWord(word uint32) (uint32, uint64) {
 next:
 	mask := ^uint64(0)
@@ -130,5 +130,5 @@ func (q *Query) All() iter.Seq[Entity] {
 	}
 }
 
-// tenant is pool.HandleAt for a live slot.
+// tenant returns the entity of a live slot, faster than pool.HandleAt.
 func (w *World) tenant(slot uint32) Entity { return bulk.NewHandle(slot, w.generations[slot]) }

@@ -18,35 +18,35 @@ type Triple[A, B, C any] struct {
 	C *C
 }
 
-// All1 yields the matching entities that have the component, and its values for
-// reading; use Mut1 for writing, or Mut for some of them. It skips entities that lose
-// the component earlier in the loop. All loops of this family panic if the query and a
+// All1 yields the matching entities that have the component, and its values for reading.
+// Use Mut1 to write all values, or Mut to write some. It skips entities that lose the
+// component earlier in the loop. All loops of this family panic if the query and a
 // component belong to different worlds.
 func All1[A any](q *Query, a *Component[A]) iter.Seq2[Entity, *A] {
 	return func(yield func(Entity, *A) bool) { each1(q, a, false, yield) }
 }
 
-// All2 is All1 for two components.
+// All2 is like All1, for two components.
 func All2[A, B any](q *Query, a *Component[A], b *Component[B]) iter.Seq2[Entity, Pair[A, B]] {
 	return func(yield func(Entity, Pair[A, B]) bool) { each2(q, a, b, false, yield) }
 }
 
-// All3 is All1 for three components.
+// All3 is like All1, for three components.
 func All3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[C]) iter.Seq2[Entity, Triple[A, B, C]] {
 	return func(yield func(Entity, Triple[A, B, C]) bool) { each3(q, a, b, c, false, yield) }
 }
 
-// Mut1 is All1 for writing: it marks every yielded value, as Mut does.
+// Mut1 is like All1, for writing: it marks every yielded value, as Mut does.
 func Mut1[A any](q *Query, a *Component[A]) iter.Seq2[Entity, *A] {
 	return func(yield func(Entity, *A) bool) { each1(q, a, true, yield) }
 }
 
-// Mut2 is All2 for writing the first component's values and reading the others.
+// Mut2 is like All2, for writing the first component's values and reading the second's.
 func Mut2[A, B any](q *Query, a *Component[A], b *Component[B]) iter.Seq2[Entity, Pair[A, B]] {
 	return func(yield func(Entity, Pair[A, B]) bool) { each2(q, a, b, true, yield) }
 }
 
-// Mut3 is All3 for writing the first component's values and reading the others.
+// Mut3 is like All3, for writing the first component's values and reading the others.
 func Mut3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component[C]) iter.Seq2[Entity, Triple[A, B, C]] {
 	return func(yield func(Entity, Triple[A, B, C]) bool) { each3(q, a, b, c, true, yield) }
 }
@@ -100,7 +100,7 @@ func each3[A, B, C any](q *Query, a *Component[A], b *Component[B], c *Component
 	}
 }
 
-// openWord is Word or MutWord.
+// openWord returns Word, or MutWord if write is set.
 func (c *Component[T]) openWord(word uint32, mask uint64, write bool) *[64]T {
 	if write {
 		return c.MutWord(word, mask)

@@ -4,7 +4,7 @@ package world
 type loopStart struct {
 	spawned uint64 // counts.spawned
 	marked  uint64 // calls of markSpawned
-	slots   uint32 // of the pool
+	slots   uint32 // slots of the pool
 	settled bool   // no entity was unmarked
 }
 
@@ -12,7 +12,7 @@ func (w *World) beginLoop() loopStart {
 	return loopStart{w.counts.spawned, w.marked, w.pool.Slots(), !w.unmarked.Any()}
 }
 
-// nextOf is nextWord without the entities spawned since the loop began.
+// nextOf is like nextWord, without the entities spawned since the loop began.
 func (q *Query) nextOf(began loopStart, word uint32) (uint32, uint64) {
 	for {
 		next, mask := q.nextWord(word)
@@ -30,8 +30,9 @@ func (q *Query) nextOf(began loopStart, word uint32) (uint32, uint64) {
 	}
 }
 
-// spawnedSince returns the slots of a word whose entities were spawned since a loop began. They are
-// the unmarked ones, unless others were unmarked before, or the body has read the marks.
+// spawnedSince returns the slots of a word whose entities were spawned since a loop began.
+// These are the unmarked slots, if no slot was unmarked when the loop began and the loop's
+// body has not read the marks.
 func (w *World) spawnedSince(began loopStart, word uint32) uint64 {
 	fresh := w.unmarked.Word(word)
 	remarked := w.marked != began.marked

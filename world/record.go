@@ -22,8 +22,8 @@ import (
 //	the last step record of a closed recording is empty
 //
 // A step record holds the tick of a step, the calls before it in order, and the hashes
-// after it. A sum is xxhash64 of everything before it that the image does not protect
-// itself: the head, the parts, and all step records including its own.
+// after it. A sum is xxhash64 of everything before it except the image, which has its own
+// sums: the head, the parts, and all step records including the present one.
 const (
 	recordMagic     = "wrec"
 	recordVersion   = 4 // up to 3, bodies fell asleep by speed alone
@@ -32,8 +32,8 @@ const (
 	maxStepBytes = 1 << 28
 )
 
-// Operations in a step record: the external changes to a world. Changes made by systems
-// are not recorded: they happen again.
+// Operations in a step record: the external changes to a world. Changes by systems are not
+// recorded: a replay runs the systems again.
 const (
 	opSpawn = iota + 1
 	opDeferSpawn
@@ -66,19 +66,19 @@ type Recorder struct {
 	random   []byte // state of the random generator after the last step
 	now      []byte
 	hashes   []uint64
-	shapes   []shape // of the components
+	shapes   []shape // shapes of the components
 	saved    []int   // by component: its number in the image; -1: local, not saved
-	written  int64   // bytes
-	limit    int64   // of written; 0: none
+	written  int64   // bytes written
+	limit    int64   // limit of written; 0: none
 	full     func()  // called at the limit
 	err      error
 }
 
 // Record starts recording the world to to: first the image, which must have been taken
-// since the last step, then one Write per Step. The world must not change between
-// TakeImage and this call: such changes would be in neither part. Every every ticks the
-// recording holds hashes of all parts of the state; 0 means every tick. They cost about
-// as much as two StateHashes.
+// since the last step, then one Write per Step. The world must not change between TakeImage
+// and this call: neither part would contain the change. The recording holds hashes of all
+// parts of the state after each every-th tick, or after each tick if every is 0. They cost
+// about as much as two StateHashes.
 //
 // Until Close, every call that changes the world between two steps is recorded. Writes
 // through Component.Mut and similar calls are recorded with the next Step. Adding kinds,
@@ -117,7 +117,7 @@ func (w *World) Record(to io.Writer, img *Image, every uint64) (*Recorder, error
 	return r, nil
 }
 
-// writeHead writes a part of the file that is neither image nor step record.
+// writeHead writes a part of the file other than the image and the step records.
 func (r *Recorder) writeHead(b []byte) error {
 	_, _ = r.sum.Write(b) // never fails
 	if _, err := r.to.Write(b); err != nil {
@@ -127,16 +127,17 @@ func (r *Recorder) writeHead(b []byte) error {
 	return nil
 }
 
-// EndAt closes the recording before a step that would make it longer than limit bytes, and then
-// calls full, inside that Step. Its image may be longer. 0 is no limit.
+// EndAt closes the recording before a step that would make it longer than limit bytes, and
+// then calls full, inside that Step. The image is always written, even if it is longer. 0
+// is no limit.
 func (r *Recorder) EndAt(limit int64, full func()) { r.limit, r.full = limit, full }
 
 // Err returns the error that ended the recording before Close, or nil. A server polls it
 // to learn of a failed recording while it runs.
 func (r *Recorder) Err() error { return r.err }
 
-// Close ends the recording, without changes since the last step. It returns Err, or the
-// writer's error. The writer stays open.
+// Close ends the recording with the last step; later changes are not recorded. It returns
+// Err, or the writer's error. The writer stays open.
 func (r *Recorder) Close() error {
 	if r.w.recorder == r {
 		r.w.recorder = nil
@@ -188,8 +189,8 @@ func (r *Recorder) begin() {
 	r.u64(r.w.tick + 1)
 }
 
-// beforeStep records what is known only now: component values that were set or opened for
-// writing, and the state of the random generator.
+// beforeStep records the component values that were set or opened for writing, and the
+// state of the random generator.
 func (r *Recorder) beforeStep() {
 	r.w.ApplyDeferred()
 	for _, c := range r.w.components {
@@ -346,11 +347,11 @@ func (r *Recorder) effectParams(id EffectID, params []field.Vec4) {
 	}
 }
 
-// errSetup ends a recording when the world's setup changes: a replay starts from the image
-// and cannot reproduce that.
+// errSetup ends a recording when the world's setup changes: a replay cannot reproduce the
+// change.
 var errSetup = errors.New("world: recording: the world's setup changed, or it was restored, while it was recorded")
 
-// noteSetupChange is called on changes that a recording cannot hold.
+// noteSetupChange ends the recording at a change that a recording cannot hold.
 func (w *World) noteSetupChange() {
 	if w.recorder != nil {
 		w.recorder.fail(errSetup)

@@ -16,9 +16,9 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// ErrRecording: the bytes are not a recording, are damaged, or have another version. The
-// steps replayed before are valid. If errors.Is also finds io.ErrUnexpectedEOF, the
-// recording was not closed: its server crashed.
+// ErrRecording: the bytes are not a recording, are damaged, or were written by another
+// version. The steps replayed before are valid. If errors.Is also finds
+// io.ErrUnexpectedEOF, the recording was not closed: its server crashed.
 var ErrRecording = errors.New("world: recording damaged")
 
 // DivergenceError reports that a replay differs from its recording: a system keeps state
@@ -82,7 +82,7 @@ func (w *World) Replay(from io.Reader) (*Replay, error) {
 	return r, w.Restore(img)
 }
 
-// readError is the error of a recording that ends early, or of its reader.
+// readError returns the error of a recording that ends early, or its reader's error.
 func readError(err error, where string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it ends early, in %s: %w", ErrRecording, where, io.ErrUnexpectedEOF)
@@ -140,8 +140,9 @@ func (r *Replay) Image() *Image { return r.image }
 func (r *Replay) Checked() uint64 { return r.checked }
 
 // Next repeats a step: the recorded calls, the step, and a comparison with the recorded
-// hashes, if there are any. It returns io.EOF at the end of a closed recording that nothing
-// follows, a *DivergenceError, or an error that wraps ErrRecording; each of them ends the replay.
+// hashes, if there are any. It returns io.EOF at the end of a closed recording without
+// further bytes, a *DivergenceError, or an error that wraps ErrRecording. Each error ends
+// the replay.
 func (r *Replay) Next() error {
 	if err := r.readStep(); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (r *Replay) readStep() error {
 		return fmt.Errorf("%w: %s has %d bytes; at most %d", ErrRecording, where, n, maxStepBytes)
 	}
 	r.step = r.step[:0]
-	for uint32(len(r.step)) < n { // allocate as data arrives, not by the claimed length
+	for uint32(len(r.step)) < n { // allocate as data arrives: the claimed length may be false
 		part := min(int(n)-len(r.step), chunkBytes)
 		r.step = slices.Grow(r.step, part)[:len(r.step)+part]
 		if _, err := io.ReadFull(r.from, r.step[len(r.step)-part:]); err != nil {
@@ -204,8 +205,8 @@ func (r *Replay) readStep() error {
 	return nil
 }
 
-// endOfFile returns io.EOF, or an error if bytes follow the end of the recording: another recording, or
-// what was there before.
+// endOfFile returns io.EOF, or an error if bytes follow the end of the recording: the file
+// was not truncated, or holds another recording.
 func (r *Replay) endOfFile() error {
 	var more [1]byte
 	switch _, err := io.ReadFull(r.from, more[:]); {
@@ -305,7 +306,7 @@ func (r *Replay) component(code byte) bool {
 	c := r.w.components[r.matched.components[number]]
 	live := r.w.pool.Get(e) != nil
 	if code == opUnset {
-		if live && c.present().Has(e.Index()) { // otherwise a later opSet has the value
+		if live && c.present().Has(e.Index()) { // if not, a later opSet has the value
 			c.clear(wordOf(e.Index()))
 		}
 		return live

@@ -22,8 +22,8 @@ const (
 	// last row that changes. (Removing a body still fills its row with another, and
 	// sorting reorders awake rows: see Rows in the package comment.)
 	Stable
-	// InPlace moves nothing and steps the rows of a bitset. Each step pays for
-	// scattered rows instead.
+	// InPlace moves nothing and steps the rows of a bitset. Every step is slower, because
+	// awake rows are scattered.
 	InPlace
 )
 
@@ -44,15 +44,15 @@ func (c Compaction) String() string {
 // applies them in a flush.
 type compaction struct {
 	mode    Compaction
-	awake   int         // number of awake rows; unless in place, they are the rows below it
+	awake   int         // number of awake rows; unless in place, the rows below this number are awake
 	inPlace bulk.Bitset // the awake rows, in place
 	flips   flips       // rows that the next flush puts to sleep or wakes
 
-	columns []rowColumn  // every column of the rows
-	owner   *[]uint32    // the column with each row's slot
-	written *bulk.Bitset // words of 64 rows that fell asleep or changed while asleep; nil: not tracked
+	columns []rowColumn  // all columns of the rows
+	owner   *[]uint32    // column with the slot of each row
+	written *bulk.Bitset // words of 64 rows with a row that fell asleep or changed while asleep; nil: not tracked
 
-	low, high, gaps []uint32 // changing rows; scratch memory of the flush
+	low, high, gaps []uint32 // scratch of the flush: changing rows
 	spare           spare
 }
 
@@ -110,7 +110,7 @@ func (c *compaction) awakeRange(from, limit int) (first, end int) {
 	return first, int(asleep)
 }
 
-// awakeEnd returns a row above all awake ones, given the number of rows.
+// awakeEnd returns a bound above all awake rows, given the number of rows.
 func (c *compaction) awakeEnd(rows int) int {
 	if c.mode == InPlace {
 		return rows
@@ -142,7 +142,7 @@ func (c *compaction) dropBits(row uint32) {
 	}
 }
 
-// rowColumn is one column of the rows, as a flush uses it.
+// rowColumn is one column of the rows, of any element type, for a flush.
 type rowColumn interface {
 	exchange(low, high []uint32)
 	partition(c *compaction)
@@ -192,8 +192,8 @@ func (c *compaction) markWritten(rows ...uint32) {
 	}
 }
 
-// markFlushed marks the rows that fall asleep without moving and those that a
-// partition moves. An exchange marks the sleepers that it moves itself.
+// markFlushed marks the rows that fall asleep without moving and those that a partition
+// moves. An exchange itself marks the sleeping rows that it moves.
 func (c *compaction) markFlushed(to int) {
 	if c.written == nil {
 		return
@@ -261,8 +261,8 @@ func renumber(rows, slot []uint32, rowOf []int32) {
 	}
 }
 
-// renumberPartition updates rowOf after a partition. Slots are in random order, so
-// it compares before it writes: cache misses of loads overlap, stores do not.
+// renumberPartition updates rowOf after a partition. It compares before it writes, because
+// slots are in random order: cache misses of loads overlap, cache misses of stores do not.
 func (c *compaction) renumberPartition(slot []uint32, rowOf []int32) {
 	first, end := c.span()
 	for i, s := range slot[first:end] {
@@ -284,8 +284,8 @@ func (c *compaction) span() (first, end int) {
 	return first, end
 }
 
-// spare is scratch memory for moving rows, shared by all columns so that it stays
-// in the cache.
+// spare is scratch memory for moving rows. All columns share it, so that it stays in the
+// cache.
 type spare []uint64
 
 // spareRows returns scratch memory for count rows.
@@ -312,9 +312,9 @@ func (r *rows[T]) exchange(low, high []uint32) {
 	}
 }
 
-// partition moves waking rows behind the rows that stay awake, and rows falling
-// asleep in front of those that stay asleep. All four groups keep their order.
-// Changing rows are saved first, because the others move over them:
+// partition moves waking rows behind the rows that stay awake, and rows falling asleep in
+// front of those that stay asleep. All four groups keep their order. Changing rows are
+// saved first, because other rows overwrite them:
 //
 //	a a S a a S a | z z W z W z      S falls asleep, W wakes
 //	a a a a a W W | S S z z z z

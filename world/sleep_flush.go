@@ -7,17 +7,17 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// flips is a set of rows that change state at the next flush: one bit per row, a
-// summary bit per word that may be non-empty, and a top bit per such summary.
-// (slotSet uses it for slots.) Unlike in bulk.Bitset, upper bits may stay set when a
-// word empties, so put costs three stores and no branch.
+// flips is a set of rows that change state at the next flush: one bit per row, a summary
+// bit per word that may be non-empty, and a top bit per such summary. (slotSet uses it for
+// slots.) Unlike in bulk.Bitset, summary and top bits may stay set when a word empties, so
+// put costs three stores and no branch.
 type flips struct {
 	words   []uint64
 	summary []uint64
 	top     []uint64
 }
 
-// reserve makes room for that many rows.
+// reserve makes room for this many rows.
 func (f *flips) reserve(rows int) {
 	for len(f.words)*64 < rows {
 		f.words = append(f.words, 0)
@@ -95,8 +95,7 @@ func (f *flips) check(end int) bool {
 	return len(f.words)*64 >= end
 }
 
-// sleepState holds the result of the last sleep flush by slot, because the order of
-// rows is internal.
+// sleepState holds the result of the last sleep flush by slot.
 type sleepState struct {
 	awake   bulk.Bitset // bodies awake after the flush
 	newborn bulk.Bitset // bodies added since the flush: they have neither slept nor woken

@@ -37,7 +37,7 @@ func (w *World) Awake(e Entity) bool {
 	return ok && w.bodies.willBeAwake(row)
 }
 
-// requestSleep is Sleep without recording the call.
+// requestSleep puts a row to sleep like Sleep, without recording the call.
 func (w *World) requestSleep(row int) {
 	b := &w.bodies
 	if b.Velocity(row) != (Vec3{}) {
@@ -47,8 +47,8 @@ func (w *World) requestSleep(row int) {
 }
 
 // requestGroupWake requests that a body be awake and, if it is solid, all sleepers
-// connected to it by touch: otherwise bodies resting on one that leaves would hang in the air.
-// The others are disturbed (C5), the body itself is not.
+// connected to it by touch: bodies that rested on it would otherwise hang in the air. The
+// sleepers are disturbed (C5), the body itself is not.
 func (w *World) requestGroupWake(row int) {
 	b := &w.bodies
 	b.requestWake(row)

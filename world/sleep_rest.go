@@ -27,8 +27,9 @@ func (w *World) requestSleepOfRested() {
 	}
 }
 
-// findStill keeps the rows that this tick would leave where they are, and restarts the timers
-// of the others. Only a Mover knows whether something holds its bodies.
+// findStill keeps the rows that this tick would leave where they are, and restarts the
+// timers of the others. With a Mover it keeps all rows not in reach of changing effects:
+// only the Mover knows whether something holds its bodies.
 func (w *World) findStill(rows []int32) (still []int32) {
 	b, forces := &w.bodies.Bodies, &w.effects.forces
 	if w.mover != nil {
@@ -37,8 +38,8 @@ func (w *World) findStill(rows []int32) (still []int32) {
 	return w.motion.FindStill(&w.workers.chunks[0].batch, forces, b, rows)
 }
 
-// disturbHidden disturbs the rested bodies that hidden effects act on where they are now:
-// clients do not know what keeps those awake (C9).
+// disturbHidden disturbs the rested bodies that hidden effects act on: clients do not know
+// that these effects keep the bodies awake (C9).
 func (w *World) disturbHidden(rows []int32) {
 	b := &w.bodies
 	for i := range w.effects.hidden {
@@ -97,7 +98,8 @@ func (w *World) requestSleepOfRestedGroups() {
 }
 
 // isStill reports whether forces leave a body in contact where it is: the ground or a bound
-// holds it, or the contacts undid at least half of what forces did to it. Contacts tremble.
+// holds it, or contacts undid at least half of its acceleration by forces. They undo it
+// imprecisely.
 func (w *World) isStill(body *contactBody) bool {
 	b, forces := &w.bodies, &w.effects.forces
 	if forces.ChangeAt(body.params, b.Position(int(body.row))) {
@@ -108,7 +110,7 @@ func (w *World) isStill(body *contactBody) bool {
 		if push.Way.Len() <= touch {
 			return true
 		}
-		push.V = push.Way.Scale(1 / w.motion.TickSeconds) // it would land within the tick
+		push.V = push.Way.Scale(1 / w.motion.TickSeconds) // the body would land within the tick
 	}
 	reaction := b.Velocity(int(body.row)).Sub(body.free)
 	return reaction.Dot(push.V) <= -push.V.Dot(push.V)/2

@@ -6,14 +6,14 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// SlotView reads a world by slot. It is for replication, which visits slots to find changed
-// entities and to send exact states; making one costs nothing. Games name entities by
-// handles: a slot may belong to another entity after the next step.
+// SlotView reads a world by slot, for replication, which visits slots to find changed
+// entities and to send exact states. Making a SlotView costs nothing. Games name entities
+// by handles: a slot may belong to another entity after the next step.
 //
-// Every method accepts every slot, and reads the state that World's methods read at that
-// moment. Call them between steps or at a step's end: during a step, some bodies have moved
-// and others have not. An exact state is the body's float32 bits: motion.Sim continues
-// from it as the world does.
+// Every method accepts every slot, and reads the same state as World's methods. Call them
+// between steps or at a step's end: during a step, some bodies have moved and others have
+// not. An exact state is the body's float32 bits: motion.Sim continues from it as the world
+// does.
 type SlotView struct{ w *World }
 
 // Slots returns the view of the world by slot.
@@ -22,7 +22,7 @@ func (w *World) Slots() SlotView { return SlotView{w} }
 // Len returns the number of slots ever used. Every slot is below it.
 func (v SlotView) Len() uint32 { return v.w.pool.Slots() }
 
-// Handle returns the handle of the entity on a slot, or 0.
+// Handle returns the handle of the entity in a slot, or 0.
 func (v SlotView) Handle(slot uint32) Entity { return v.w.pool.HandleAt(slot) }
 
 // Body returns the position and velocity of the body on a slot; false if the slot is
@@ -115,9 +115,9 @@ func (v SlotView) EffectEnd(id EffectID) uint64 {
 }
 
 // AppendActedEffects appends to list the effects that changed or ended after they acted on
-// bodies in the last step, as they acted: effects changed by a second call, and effects
-// whose centre moves. They are in the order of the changes and valid until the next step.
-// Memory of list is reused as by AppendEffects.
+// bodies in the last step, in the state in which they acted: effects changed by a second
+// call, and effects whose centre moves. The effects are in the order of the changes and
+// valid until the next step. Memory of list is reused as by AppendEffects.
 func (v SlotView) AppendActedEffects(list []EffectState) []EffectState {
 	w := v.w
 	for _, e := range w.effects.acted {

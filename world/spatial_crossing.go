@@ -72,7 +72,7 @@ func (w *World) compareAll(t *trigger) {
 	w.recordEntered(t)
 }
 
-// compareMoved is compareAll for an unchanged volume: only bodies that moved can
+// compareMoved is like compareAll, for an unchanged volume: only bodies that moved can
 // cross its surface.
 func (w *World) compareMoved(t *trigger) {
 	v, g := &w.volumes, &w.grid
@@ -98,7 +98,7 @@ func (w *World) compareMoved(t *trigger) {
 	w.recordEntered(t)
 }
 
-// recordLeft removes the members mask of a word and reports them as left.
+// recordLeft removes the members in the slots mask of a word, and reports them as left.
 func (w *World) recordLeft(t *trigger, word uint32, mask uint64) {
 	t.members.SetWord(word, t.members.Word(word)&^mask)
 	for slot := range bulk.Bits(word<<6, mask) {
@@ -106,8 +106,8 @@ func (w *World) recordLeft(t *trigger, word uint32, mask uint64) {
 	}
 }
 
-// recordEntered adds the bodies in found that are not members yet, reports them as
-// entered, and empties found.
+// recordEntered adds the bodies in found that are not members yet, and reports them as
+// entered. It empties found.
 func (w *World) recordEntered(t *trigger) {
 	v := &w.volumes
 	for word := range bulk.And(v.found.View()) {

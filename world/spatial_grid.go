@@ -10,9 +10,9 @@ import (
 // Height is not divided, because worlds are flat. A cell lists its slots in ascending
 // order, so the order in which a query visits them depends on positions alone (W6).
 //
-// A cell's list has two ascending runs: a long one of settled bodies and a short one
-// of newcomers. A body that crosses cells full of sleepers is inserted at the end of
-// each list and removed from there, within one cache line, whatever its slot.
+// A cell's list has two ascending runs: a long one of settled bodies and a short one of
+// newcomers. A body that crosses cells full of sleepers is inserted and removed at the end
+// of their lists, within one cache line, whatever its slot.
 type grid struct {
 	halfX, halfZ float32
 	perMetre     float32 // cells per metre
@@ -25,9 +25,9 @@ type grid struct {
 }
 
 type cell struct {
-	offset uint32 // of its slots in store.room
+	offset uint32 // offset of its slots in store.room
 	count  uint32
-	recent uint8 // how many slots at the end are newcomers
+	recent uint8 // number of newcomers, at the end of the list
 	class  uint8 // the list has capacity 1<<class; 0: none
 }
 
@@ -77,7 +77,7 @@ func (g *grid) outsideMask(x, z []float32, cells []int32) (word uint64) {
 	return word
 }
 
-// maxRecent is the most newcomers a cell has: one cache line of slots.
+// maxRecent is the maximum number of newcomers in a cell: one cache line of slots.
 const maxRecent = 16
 
 // runs returns the two runs of cell c, to be merged by takeLowest.
@@ -87,9 +87,9 @@ func (g *grid) runs(c int32) (settled, recent []uint32) {
 	return list[:n], list[n:]
 }
 
-// takeLowest splits off the lowest slots of two runs: the longest prefix of one run
-// that precedes the other. Recent must not be empty: callers skip the merge for cells
-// without newcomers, since finding cells is half the cost of most queries.
+// takeLowest splits off the lowest slots of two runs: the longest prefix of one run that
+// precedes the other. recent must not be empty: callers skip the merge for cells without
+// newcomers, which matters because most queries find few bodies per cell.
 func takeLowest(settled, recent []uint32) (slots, settledRest, recentRest []uint32) {
 	if len(settled) == 0 {
 		return recent, nil, nil
@@ -108,8 +108,8 @@ func slotsAbove(slot uint32, run []uint32) []uint32 {
 	return run[i:]
 }
 
-// slots returns the list of a cell, one run after the other, for callers that do not
-// depend on the order.
+// slots returns the list of a cell, run after run, for callers that do not depend on the
+// order.
 func (g *grid) slots(c int32) []uint32 {
 	cell := &g.cells[c]
 	return g.store.room[cell.offset : cell.offset+cell.count]
@@ -199,7 +199,7 @@ func (r region) union(o region) region {
 // cross the world do not make the store grow.
 type store struct {
 	room  []uint32
-	freed [32]uint32 // by class: offset+1 of the first free block, whose first element is the next one's offset+1
+	freed [32]uint32 // by class: offset+1 of the first free block; the first element of a free block is offset+1 of the next
 }
 
 const firstClass = 2

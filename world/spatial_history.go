@@ -12,22 +12,22 @@ type Moment struct {
 	Fraction float32 // of the way to the end of the next tick: 0 to below 1
 }
 
-// history keeps the positions of bodies at the end of recent ticks. Since most bodies
-// sleep, it records only moves: before a body's first move in a tick, its position so
-// far, which is valid for all ticks back to the previous record. A body's records form
-// a linked list, newest first, through ring buffers by tick.
+// history keeps the positions of bodies at the end of recent ticks. Most bodies sleep, so
+// it records only moves: a record is a body's position before its first move in a tick, and
+// valid for all ticks back to the body's previous record. A body's records form a linked
+// list, newest first, through ring buffers by tick.
 //
-// To search the past, it bounds the distance that bodies moved in each tick: a body is
-// looked for in the grid cells within that distance (W15). Bodies that were teleported
-// are listed instead.
+// To search the past, history bounds the distance that bodies moved in each tick, and a
+// query also visits the grid cells within that distance (W15). Teleported bodies are listed
+// instead.
 type history struct {
-	ticks  uint64           // how far back; 0: nothing is recorded
+	ticks  uint64           // number of ticks kept; 0: nothing is recorded
 	since  uint64           // first known tick
 	now    uint64           // tick of the current step, or of the next one
 	rings  [][]pastPosition // by tick of the move
 	newest []recordID       // by slot
 
-	stride     float64     // a body that moves further in a tick is teleported, metres
+	stride     float64     // metres; a body that moves farther in a tick is teleported
 	rounding   float64     // bound on the rounding error of an interpolated position, metres
 	moved      []float64   // by tick, as rings: square of the longest move, teleports excepted
 	teleports  [][]uint32  // by tick, as rings: slots
@@ -102,7 +102,7 @@ func (w *World) recordMove(row int, absent bool) {
 	}
 }
 
-// recordAwake is recordMove for all rows that the step integrates.
+// recordAwake calls recordMove for all rows that the step integrates.
 func (w *World) recordAwake() {
 	b, h := &w.bodies, &w.history
 	if h.ticks == 0 {
@@ -115,7 +115,7 @@ func (w *World) recordAwake() {
 	}
 }
 
-// measureMoves measures the moves of this step so far: each body that moved has a record.
+// measureMoves measures the moves of this step so far. Each moved body has a record.
 func (w *World) measureMoves() {
 	h := &w.history
 	if h.ticks == 0 {
@@ -158,7 +158,7 @@ func squareOfMove(from, to Vec3) float64 {
 	return float64(x*x) + float64(y*y) + float64(z*z)
 }
 
-// advance begins the next tick and drops the oldest.
+// advance begins the next tick and drops the oldest tick.
 func (h *history) advance() {
 	h.now++
 	if h.ticks == 0 {
@@ -184,7 +184,8 @@ func (h *history) reachSince(tick uint64) float64 {
 	return reach
 }
 
-// isListed reports whether the body of a slot may have moved further than reachSince.
+// isListed reports whether the body of a slot may have moved farther than reachSince: it
+// was teleported.
 func (h *history) isListed(slot uint32, tick uint64) bool {
 	return uint64(slot) < uint64(len(h.teleported)) && h.teleported[slot] > tick || h.displaced.Has(slot)
 }
@@ -204,8 +205,8 @@ func (h *history) nextListed(from uint32, tick uint64) (uint32, bool) {
 }
 
 // OldestTick returns the oldest tick whose positions the world knows: Config.HistoryTicks
-// back, but none before it was created or restored. The systems of a step
-// see the value from before the step: moments that the game stored between steps stay known.
+// back, but none before it was created or restored. The systems of a step see the value
+// from before the step, so that moments which the game stored between steps stay known.
 func (w *World) OldestTick() uint64 {
 	h := &w.history
 	if h.ticks == 0 {
@@ -220,11 +221,12 @@ func (w *World) knows(at Moment) bool {
 		(at.Tick < w.tick || at.Tick == w.tick && at.Fraction == 0)
 }
 
-// PositionAt returns a body's position at a moment, for shots aimed at what a client saw.
-// Between two ticks it is interpolated linearly and rounded once, to float32. A body
-// that was teleported, which is to say moved faster than MaxSpeed, stays where it was
-// until the end of the tick. It returns false if the moment is before OldestTick, in the
-// future or malformed, and if the entity is not live or had no body at that moment.
+// PositionAt returns a body's position at a moment, for shots aimed at the positions that a
+// client displayed. Between two ticks, the position is interpolated linearly and rounded
+// once, to float32. A body that was teleported (it moved faster than MaxSpeed) stays where
+// it was until the end of the tick. PositionAt returns false if the moment is before
+// OldestTick, in the future or malformed, or if the entity is not live or had no body at
+// that moment.
 func (w *World) PositionAt(e Entity, at Moment) (Vec3, bool) {
 	row, ok := w.row(e)
 	if !ok || !w.knows(at) {
@@ -233,7 +235,7 @@ func (w *World) PositionAt(e Entity, at Moment) (Vec3, bool) {
 	return w.positionAt(row, at)
 }
 
-// positionAt is PositionAt for a moment that the world knows.
+// positionAt returns the position of row's body at a moment that the world knows.
 func (w *World) positionAt(row int, at Moment) (Vec3, bool) {
 	h, slot := &w.history, w.bodies.slot[row]
 	to := w.bodies.Position(row)

@@ -7,16 +7,16 @@ import "slices"
 // elsewhere. Moving bodies, and flushes that fill gaps with woken rows, gradually
 // destroy that order.
 //
-// A sort runs when it pays: every lossTicks the world counts the points at which
-// effects are evaluated, and counts the excess over the last sort as a loss. When the
-// accumulated losses reach the cost of a sort, it sorts. The total cost is therefore
-// at most twice the optimum, whatever the bodies do, and worlds where no order helps
-// (no effects with boxes, or few) never sort. In place, rows are not sorted.
+// A sort runs when it pays: every lossTicks the world counts the points at which effects
+// are evaluated, and counts the excess over the last sort as a loss. When the accumulated
+// losses reach the cost of a sort, it sorts. The total cost is therefore at most twice the
+// optimum, whatever the bodies do, and worlds where no order helps (no effects with boxes,
+// or few) never sort. With InPlace, rows are not sorted.
 const (
 	// lossTicks is the interval in ticks at which losses are counted and rows sorted.
 	lossTicks = 8
-	// sortPoints is the cost of sorting one row, in evaluated points: about 30 ns
-	// against 0.4 (BENCHMARKS.md).
+	// sortPoints is the cost of sorting one row, in evaluated points: about 30 ns, against
+	// 0.4 ns per point (BENCHMARKS.md).
 	sortPoints = 72
 )
 
@@ -29,7 +29,7 @@ type order struct {
 
 	slots       []uint32
 	keys, spare []uint64 // Morton code << 32 | row
-	source      []uint32 // by row: the row to move here
+	source      []uint32 // by row: index of the row that moves here
 }
 
 // sortRows sorts the awake rows if that pays. It runs after the flush, when no flip is
@@ -81,8 +81,7 @@ func (w *World) addLosses() {
 	o.loss += (points - o.floor) * lossTicks
 }
 
-// computeOrder computes which row moves where: by Morton code, and by slot within a
-// cell.
+// computeOrder computes the new order of rows: by Morton code, and by slot within a cell.
 func (w *World) computeOrder() {
 	o, b := &w.order, &w.bodies
 	o.slots = w.sleepState.awake.AppendTo(o.slots[:0])
@@ -109,7 +108,7 @@ const (
 	curveBits = 2 * digitBits
 )
 
-// sortDigit is one stable pass of a radix sort, from keys to to.
+// sortDigit makes one stable pass of a radix sort, from keys to to.
 func sortDigit(to, keys []uint64, shift int) {
 	var counts [1 << digitBits]uint32
 	for _, key := range keys {

@@ -10,17 +10,17 @@ import (
 )
 
 // pastZone is the region of a query at a moment. The zone that refers to it is larger by
-// the distance that bodies moved since, and tests where they are now.
+// the distance that bodies have moved since, and tests their present positions.
 type pastZone struct {
 	zone
 	at Moment
 }
 
-// WithinAt is Within for the positions that bodies had at a moment, which it yields (see
-// PositionAt): for a blast aimed at what a client saw. It yields live bodies only, each at
-// most once: first those teleported since the moment, ascending by slot, then the others
-// cell by cell of where they are now. The loop may change the world; a body that it moves
-// before meeting it may be left out. It yields nothing at a moment for which PositionAt
+// WithinAt is like Within, for the positions that bodies had at a moment, which it yields
+// (see PositionAt): for a blast aimed at positions that a client displayed. It yields live
+// bodies only, each at most once: first bodies teleported since the moment, ascending by
+// slot, then the others in the order of their present cells. The loop may change the world;
+// it may miss a body that it moves. It yields nothing at a moment for which PositionAt
 // returns false.
 func (w *World) WithinAt(at Moment, center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
 	return func(yield func(Entity, Vec3) bool) {
@@ -37,7 +37,7 @@ func (w *World) WithinAt(at Moment, center Vec3, radius float32) iter.Seq2[Entit
 	}
 }
 
-// WithinBoxAt is WithinAt for the box of WithinBox.
+// WithinBoxAt is like WithinAt, for the box of WithinBox.
 func (w *World) WithinBoxAt(at Moment, low, high Vec3) iter.Seq2[Entity, Vec3] {
 	return func(yield func(Entity, Vec3) bool) {
 		if !w.knows(at) || !(low.X <= high.X && low.Y <= high.Y && low.Z <= high.Z) {
@@ -54,8 +54,8 @@ func (w *World) WithinBoxAt(at Moment, low, high Vec3) iter.Seq2[Entity, Vec3] {
 	}
 }
 
-// visitListed yields the bodies in a past zone that are not looked for in the grid. It
-// returns false if yield does.
+// visitListed yields the listed (teleported) bodies in a past zone, which the grid search
+// skips. It returns false if yield does.
 func (w *World) visitListed(s *pastZone, yield func(Entity, Vec3) bool) bool {
 	h := &w.history
 	for slot, ok := h.nextListed(0, s.at.Tick); ok; slot, ok = h.nextListed(slot+1, s.at.Tick) {
@@ -78,9 +78,9 @@ func (w *World) inPast(s *pastZone, slot uint32) (Vec3, bool) {
 	return p, ok && s.has(p)
 }
 
-// AppendRayAt is AppendRay for the positions that bodies had at a moment (see PositionAt):
-// for a shot aimed at what a client saw. Only live bodies are hit, and none at a moment for
-// which PositionAt returns false.
+// AppendRayAt is like AppendRay, for the positions that bodies had at a moment (see
+// PositionAt): for a shot aimed at positions that a client displayed. Only live bodies are
+// hit, and none at a moment for which PositionAt returns false.
 func (w *World) AppendRayAt(list []Hit, at Moment, from, to Vec3, thickness float32) []Hit {
 	if !w.knows(at) || !isRay(from, to, thickness) {
 		return list

@@ -57,7 +57,7 @@ func (g *grid) rowBounds(z int32) (low, high float64) {
 
 // ray is a segment in double precision, which keeps it straight in large worlds.
 type ray struct {
-	from, to, along [3]float64 // along has length 1, or 0
+	from, to, along [3]float64 // along has length 1 or 0
 	length          float64
 	thickness       float64
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Volume makes its entity a trigger volume: Entered and Left report the bodies that
-// cross its surface. It is an ordinary component, registered under any name; a world
-// has at most one component of this type. The volume moves with its entity's body, if
-// there is one, and ends with the entity.
+// Volume makes its entity a trigger volume: Entered and Left report the bodies that cross
+// its surface. Volume is an ordinary component, registered under any name; a world has at
+// most one component of this type. The volume moves with its entity's body, if any, and
+// ends with the entity.
 //
 // It is a sphere if Radius is not zero, otherwise a box; its surface counts as inside.
 // A body is located at its centre. A volume may be infinitely large. It is empty if its
@@ -29,14 +29,14 @@ type Crossing struct {
 	Volume, Entity Entity
 }
 
-// Entered yields the bodies that the last step found inside a volume and the step
-// before did not, in ascending order of the volumes' slots, then of the bodies'.
-// Systems that run After see the crossings of their own step. Valid until the next Step.
+// Entered yields the bodies that entered a volume in the last step, in ascending order of
+// the volumes' slots, then of the bodies' slots. Systems that run After see the crossings
+// of their own step. Valid until the next Step.
 func (w *World) Entered() iter.Seq[Crossing] { return slices.Values(w.volumes.entered) }
 
-// Left yields the bodies that left a volume, in the order of Entered, followed by the
-// pairs of which the end of the step destroyed one. Their handles may be Stale; they
-// are listed so that the effects of entering can be undone. Valid until the next Step.
+// Left yields the bodies that left a volume in the last step, in the order of Entered. Then
+// it yields the pairs whose body or volume the end of the step destroyed, so that games can
+// undo the effects of entering; their handles may be Stale. Valid until the next Step.
 func (w *World) Left() iter.Seq[Crossing] { return slices.Values(w.volumes.left) }
 
 // Inside reports whether the last step found the body inside the volume. It returns
@@ -55,7 +55,7 @@ type volumes struct {
 	triggers      []*trigger // by slot; nil where there is none
 	known         bulk.Bitset
 	free          []*trigger
-	displaced     bulk.Bitset // bodies moved from outside since the last update; they may be asleep
+	displaced     bulk.Bitset // bodies moved by SetPosition or similar since the last update; they may be asleep
 	entered, left []Crossing
 
 	moved      bulk.Bitset // bodies that may have moved, by slot
@@ -93,7 +93,7 @@ func (v *volumes) register(c column) error {
 
 func (v *volumes) begin() { v.entered, v.left = v.entered[:0], v.left[:0] }
 
-// markDisplaced has the next update check a body that may be asleep.
+// markDisplaced makes the next update check a body that may be asleep.
 func (v *volumes) markDisplaced(slot uint32) {
 	if v.component != nil {
 		v.displaced.Set(slot)

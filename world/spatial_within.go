@@ -8,13 +8,13 @@ import (
 )
 
 // zone is the region of a query: the points of a box that are within a distance of a
-// centre, with or without regard to height.
+// centre. The distance may ignore height.
 type zone struct {
 	low, high Vec3
 	center    Vec3
 	limit     float64   // square of the largest distance
 	upright   float64   // 1: distance counts height; 0: it does not
-	past      *pastZone // not nil: of a query at a moment
+	past      *pastZone // not nil: the query is at a moment
 	began     loopStart
 }
 
@@ -30,24 +30,24 @@ func (s *zone) has(p Vec3) bool {
 		p.X >= s.low.X && p.X <= s.high.X && p.Y >= s.low.Y && p.Y <= s.high.Y && p.Z >= s.low.Z && p.Z <= s.high.Z
 }
 
-// Within yields the bodies whose centre is in the sphere, its surface included, and
-// their positions. The order is a function of the positions: cell by cell along x, then
-// z, and ascending by slot within a cell. The loop may change the world: it meets again
-// an entity that moves to a cell still to come, but none that it spawns. A
-// sphere whose centre is not finite, or whose radius is negative or NaN, is empty.
-// Ranging over the result does not allocate.
+// Within yields the bodies whose centre is in the sphere, its surface included, and their
+// positions. The order is a function of the positions: cell by cell along x, then z, and
+// ascending by slot within a cell. The loop may change the world: it yields an entity twice
+// if the entity moves to a later cell, and never yields an entity that it spawns. A sphere
+// whose centre is not finite, or whose radius is negative or NaN, is empty. Ranging over
+// the result does not allocate.
 func (w *World) Within(center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
 	return func(yield func(Entity, Vec3) bool) { w.withinRound(center, radius, 1, yield) }
 }
 
-// WithinCircle is Within for the bodies above and below a circle on the ground: the
+// WithinCircle is like Within, for the bodies above and below a circle on the ground: the
 // height of the centre does not matter.
 func (w *World) WithinCircle(center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
 	return func(yield func(Entity, Vec3) bool) { w.withinRound(center, radius, 0, yield) }
 }
 
-// WithinBox is Within for a box with these corners, its faces included. The box may be
-// infinite. A box whose low corner is above the high one is empty.
+// WithinBox is like Within, for a box with these corners, its faces included. The box may
+// be infinite. A box whose low corner is above the high one is empty.
 func (w *World) WithinBox(low, high Vec3) iter.Seq2[Entity, Vec3] {
 	return func(yield func(Entity, Vec3) bool) { w.withinBox(low, high, yield) }
 }

@@ -5,8 +5,8 @@ import (
 )
 
 // Step advances the world by one tick, in the order shown in the package comment. Once
-// warm, it allocates nothing itself. It panics if a system calls it, or if somebody else steps the
-// world by ClaimStep.
+// warm, it allocates nothing itself. It panics if a system calls it, or if a StepClaim is
+// held.
 func (w *World) Step() {
 	if w.claim != nil {
 		panic("world: Step was called, but " + w.claim.owner + " steps this world")
@@ -20,14 +20,15 @@ type StepClaim struct {
 	owner string
 }
 
-// ClaimStep makes Step panic until Release: the caller steps the world by the claim alone, since it
-// handles each step. A later claim ends an earlier one. owner names the caller in the panic.
+// ClaimStep makes World.Step panic until Release, because the caller must process every
+// step: only the claim steps the world. A later claim ends an earlier one. owner names the
+// caller in the panic.
 func (w *World) ClaimStep(owner string) *StepClaim {
 	w.claim = &StepClaim{w, owner}
 	return w.claim
 }
 
-// Step is World.Step for the claim's owner.
+// Step steps the world for the claim's owner.
 func (c *StepClaim) Step() {
 	if c.world.claim != c {
 		panic("world: the claim of " + c.owner + " to step this world has ended")

@@ -39,7 +39,7 @@ type system struct {
 	runs     uint64
 	last     time.Duration
 	longest  time.Duration
-	duration time.Duration // of all runs
+	duration time.Duration // duration of all runs
 }
 
 // Order is a system's position relative to another.
@@ -48,8 +48,8 @@ type Order struct {
 	before bool
 }
 
-// Follows makes a system run after the named one, in whatever order they are added. No
-// system of that name need exist.
+// Follows makes a system run after the named one, in whatever order the two are added. A
+// system of that name need not exist.
 func Follows(name string) Order { return Order{other: name} }
 
 // Precedes makes a system run before the named one; see Follows.
@@ -106,7 +106,7 @@ func (s *system) precedes(other *system) bool {
 		slices.Contains(other.order, Follows(s.name))
 }
 
-// findCycle describes a cycle among systems of which each is preceded by another.
+// findCycle describes a cycle among systems that each have a predecessor among them.
 func findCycle(left []*system) string {
 	path := []*system{left[0]}
 	for {
@@ -126,9 +126,9 @@ func findCycle(left []*system) string {
 	return strings.Join(names, " before ")
 }
 
-// SetClock gives the world a clock to time systems: any duration that grows with time,
-// such as the process's uptime. Without one, or with nil, systems are not timed. The
-// clock affects only Stats.
+// SetClock gives the world a clock to time systems: any duration that grows with time, such
+// as the process's uptime. Without a clock, or with nil, systems are not timed. The clock
+// affects only Stats.
 func (w *World) SetClock(now func() time.Duration) { w.clock = now }
 
 // SystemStats is the cost of one system. Durations are zero without a clock.

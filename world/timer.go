@@ -2,9 +2,9 @@ package world
 
 import "fmt"
 
-// Timer calls a function of the game in later ticks, once or again and again. A pending call is
-// a component of the entity that it is about: images, recordings and StateHash have it, and it is
-// not made once its entity is destroyed. An entity has at most one pending call of each Timer.
+// Timer calls a function of the game in later ticks, once or repeatedly. A pending call is
+// a component of its entity: images, recordings and StateHash include it, and it ends with
+// the entity. An entity has at most one pending call of each Timer.
 //
 //	respawn, err := world.NewTimer(w, "respawn", func(player world.Entity, at Spawn) { ... })
 //	respawn.After(player, 3*uint32(w.TickHz()), Spawn{Team: 2})
@@ -28,8 +28,8 @@ type timerDue struct {
 }
 
 // NewTimer registers a component of this name for the pending calls, and a Before system,
-// "timer" and the name, that calls call for those that are due, by ascending slots of their
-// entities. A is plain data, like a component: see Register, also for the error.
+// named "timer" and the name, that calls call for the due ones in ascending order of slots.
+// A is plain data, like a component. See Register for A and for the error.
 func NewTimer[A any](w *World, name string, call func(e Entity, args A)) (*Timer[A], error) {
 	if call == nil {
 		return nil, fmt.Errorf("%w: timer %q without a function", ErrValue, name)
@@ -42,11 +42,12 @@ func NewTimer[A any](w *World, name string, call func(e Entity, args A)) (*Timer
 	return t, w.AddSystem(Before, "timer "+name, func(*World) { t.run() })
 }
 
-// After makes the call for e in the step that begins that many ticks from now, in the next step
-// at the earliest. It replaces a pending call, and returns false unless e is live.
+// After schedules a call for e in the step that begins the given number of ticks from now,
+// in the next step at the earliest. It replaces a pending call. It returns false unless e
+// is live.
 func (t *Timer[A]) After(e Entity, ticks uint32, args A) bool { return t.set(e, ticks, 0, args) }
 
-// Every is After for a call that is repeated each time that as many ticks have passed.
+// Every is like After, for a call that repeats at this interval.
 func (t *Timer[A]) Every(e Entity, ticks uint32, args A) bool {
 	return t.set(e, ticks, max(ticks, 1), args)
 }
@@ -67,8 +68,8 @@ func (t *Timer[A]) Due(e Entity) (tick uint64, ok bool) {
 	return c.Due, true
 }
 
-// run makes the calls that are due. A call may stop or change others of this tick, which then
-// are not made.
+// run makes the due calls. A call may stop or reschedule other calls of this tick, which
+// run then omits.
 func (t *Timer[A]) run() {
 	t.due = t.due[:0]
 	for slot := range t.pending.presence.All() {

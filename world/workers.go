@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// workers process blocks of rows in parallel. Their goroutines live until close; there
-// is one fewer than workers, because the caller works as well.
+// workers process blocks of rows in parallel. There is one goroutine fewer than workers,
+// because the caller works too. The goroutines live until close.
 type workers struct {
 	chunks []chunk // by worker
 	block  func(c *chunk, block int)
@@ -54,8 +54,8 @@ func (p *workers) run(blocks int, f func(c *chunk, block int)) {
 	p.done.Wait()
 }
 
-// blocksPerWorker is the number of blocks that justify waking a goroutine: about 20 µs
-// of work for 5 µs of overhead.
+// blocksPerWorker is the number of blocks that justifies waking a goroutine: about 20 µs of
+// work for 5 µs of overhead.
 const blocksPerWorker = 4
 
 // close ends the goroutines.

@@ -26,7 +26,7 @@ type World struct {
 	tick    uint64
 	running bool       // inside Step
 	marked  uint64     // calls of markSpawned
-	claim   *StepClaim // of the only caller that may step; nil: anybody
+	claim   *StepClaim // claim of the only caller that may step; nil: any caller may
 	moved   bool       // inside Step, after the motion of bodies has begun
 
 	pcg  *rand.PCG
@@ -38,19 +38,19 @@ type World struct {
 	doomed      bulk.Bitset
 	disturbed   []uint64       // by slot: see SlotView.Disturbed
 	spawned     []spawned      // by slot: see SlotView.SpawnState; empty without exact kinds
-	disturbing  uint64         // tick of disturbances now: under way or, between steps, the next
+	disturbing  uint64         // tick of disturbances that happen now: the present tick or, between steps, the next
 	recent      [2]bulk.Bitset // slots disturbed in disturbing and in the tick before, by the tick's parity
-	causes      []uint8        // by slot: the cause of a doomed entity's destruction, else 0
-	unmarked    bulk.Bitset    // spawned, but dirty and changed bits are not set yet
+	causes      []uint8        // by slot: cause of a doomed entity's destruction, or 0
+	unmarked    bulk.Bitset    // spawned slots whose dirty and changed bits are not set yet
 	dirty       bulk.Bitset    // slots that changed since the last Next of any reader, other than by motion
-	movedSlots  bulk.Bitset    // slots that motion changed since then
+	movedSlots  bulk.Bitset    // slots that motion changed since the last Next of any reader
 	readers     []*ChangeReader
 	wheel       wheel
 	expiring    bulk.Bitset // slots in the timing wheel
 
 	kinds      []kind
 	components []column
-	presences  []*bulk.Bitset // of the components
+	presences  []*bulk.Bitset // presence sets of the components
 	deferred   deferred
 	added      []*system // in order of AddSystem
 	systems    []*system // in running order
@@ -129,8 +129,8 @@ func New(cfg Config) (*World, error) {
 // works, on the goroutine that calls Step.
 func (w *World) Close() { w.workers.close() }
 
-// Config returns the configuration with defaults filled in. Its Gravity is the effective
-// one: 0 for none, which New would replace by the default.
+// Config returns the configuration with defaults filled in. Gravity is the effective value:
+// 0 for none (New would replace 0 by the default).
 func (w *World) Config() Config { return w.cfg }
 
 // Tick returns the number of steps begun. Inside a step it is the step's own number;
@@ -147,11 +147,11 @@ func (w *World) Rand() *rand.Rand { return w.rand }
 // Live returns the live slots.
 func (w *World) Live() bulk.BitsetView { return w.pool.Live() }
 
-// Status reports whether the entity is live, was once, or was never issued. A doomed
+// Status reports whether the entity is live, was live once, or was never issued. A doomed
 // entity is live until the end of the step.
 func (w *World) Status(e Entity) bulk.Status { return w.pool.Status(e) }
 
-// Stats counts the contents and the history of a world.
+// Stats holds counters of a world's contents and history.
 type Stats struct {
 	Entities    int    // live
 	Awake       int    // bodies that the next step will move
@@ -186,8 +186,8 @@ func (w *World) Stats() Stats {
 	}
 }
 
-// Errors returned by this package wrap one of these and say what to do. They are
-// caused by the caller or by a file that the caller supplied.
+// Errors returned by this package wrap one of these and say what to do. The caller, or a
+// file that the caller supplied, is at fault.
 var (
 	// ErrFull: a limit of the configuration or of the package is reached.
 	ErrFull = errors.New("world: full")
