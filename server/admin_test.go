@@ -49,8 +49,7 @@ func (h *fixture) status(c *http.Client, scheme string, r request) int {
 	}
 }
 
-// A page of another site whose name was rebound to loopback is refused, also for
-// profiles.
+// A page of another site whose name was rebound to loopback is refused, even for profiles.
 func TestAdminRefusesForeignHosts(t *testing.T) {
 	h := newFixtureWith(t, func(c *server.Config) { c.AdminAccess.Hosts = []string{"Ops.example"} })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -97,7 +96,7 @@ func TestAdminToken(t *testing.T) {
 	}
 }
 
-// newCertificate returns a certificate signed by ca, or self-signed without one.
+// newCertificate returns a certificate signed by ca, or self-signed if ca is nil.
 func newCertificate(t *testing.T, name string, ca *tls.Certificate) *tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -198,7 +197,7 @@ func TestAdminProfilesAreBounded(t *testing.T) {
 	for _, path := range []string{"profile?seconds=600", "allocs?seconds=600"} {
 		go func() {
 			defer func() { ended <- struct{}{} }()
-			for { // until it begins: another test's profile may be ending, and the question below takes a place
+			for { // until it begins: another test's profile may still be ending, and each try below occupies a place
 				response, err := http.Get(fmt.Sprintf("http://%v/debug/pprof/%s", h.server.AdminAddr(), path))
 				if err != nil {
 					return

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A session with a valid token has its user. Other clients get the reason of their
-// refusal, and no hook of the game is called for them.
+// A session with a valid token has its user. Other clients receive the reason of the refusal,
+// and no hook of the game is called for them.
 func TestAdmit(t *testing.T) {
 	secret, public := token.NewKeys()
 	issuer, err := token.NewIssuer(secret)

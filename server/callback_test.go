@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A client may be closed from within any of its callbacks. It ends once, as closed by itself,
+// A client may be closed within any of its callbacks. It ends once, as closed by the caller,
 // and leaves no goroutine (goleak).
 func TestCloseFromWithinACallback(t *testing.T) {
 	for _, where := range []string{"enter", "destroy", "result", "lost", "unanswered", "ended"} {
@@ -69,7 +69,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 	}
 }
 
-// stirUntilEnded causes every event that a client has a callback for, until it ends.
+// stirUntilEnded causes every event for which a client has a callback, until the client ends.
 func (h *fixture) stirUntilEnded(v *mobileClient) error {
 	for range 8 {
 		_, err := v.DoRaw("poke", 0, nil)

@@ -28,36 +28,38 @@ type WorldConfig struct {
 	// Required.
 	World *world.World
 	// Schema declares what crosses the wire, as the doc of package schema shows: schema.Body,
-	// components registered in World under the same name and type (Register), and messages,
-	// which Hooks has the functions for. Listen copies it and adds the kinds of World, the
-	// constants of its motion, and Hooks.Commands that it does not declare: clients receive
-	// the text of the copy, and bind what they declare to it by name. Required.
+	// the components that World registers under the same name and type (Register), and the
+	// messages for which Hooks has functions. Listen copies it and adds the kinds of World, the
+	// constants of its motion, and the Hooks.Commands that Schema does not declare. Clients
+	// receive the text of the copy, and bind their declarations to it by name. Required.
 	Schema      *schema.Schema
 	Replication replication.Config
 	Hooks       Hooks
-	// Epoch names this run of the world. Handles of another epoch are invalid. It must
-	// differ from every earlier run's: otherwise clients of that run keep handles that
-	// now name other entities. 0 picks a random epoch.
+	// Epoch names this run of the world. Handles of another epoch are invalid. It must differ
+	// from the epoch of every earlier run: otherwise clients of an earlier run keep handles
+	// that now name other entities. 0 picks a random epoch.
 	Epoch uint64
-	// MaxSessions bounds the sessions in the world at any one time, including those that are away,
-	// which end when a new client needs the slot. Default 1,024.
+	// MaxSessions bounds the sessions in the world at any time. It includes sessions that are
+	// away, which end when a new client needs their place. Default 1,024.
 	MaxSessions int
-	// CommandsPerSecond and CommandBurst bound the commands of one session. A command
-	// beyond them is answered RateLimited. Defaults: 50 a second, 100 at once. Two fixed
-	// bounds limit higher rates: a stream is read at 64 KiB a second, and
-	// more than 256 commands in one tick end the session.
+	// CommandsPerSecond and CommandBurst bound the commands of one session. A command beyond
+	// them is answered RateLimited. Defaults: 50 a second, 100 at once. Two fixed bounds limit
+	// higher rates: a stream is read at 64 KiB a second, and more than 256 commands in one tick
+	// end the session.
 	CommandsPerSecond, CommandBurst int
-	// Grace is how long a session whose connection broke waits for its client to
-	// reconnect, keeping its entity and the client's replication state. 0 takes 15 s. If
+	// Grace is how long a session whose connection broke waits for its client to reconnect.
+	// Until then it keeps its entity and the client's replication state. 0 means 15 s. If
 	// negative, a session ends with its connection.
 	Grace time.Duration
-	// MaxViewAge bounds how far back Session.View goes. Default 250 ms; a World with a
-	// shorter history (world.Config.HistoryTicks) bounds it to that, and one without to the
-	// present. A moment is older than the round trip by about two snapshot intervals and what
-	// the link adds: at 20 snapshots a second the default suits round trips up to 100 ms, and
-	// 400 ms those up to 200 ms with lost packets. A client with a longer one is judged by the
-	// bound, so that it has to aim ahead of what it sees. Stats.Views counts such shots. A higher
-	// bound lets players be hit for longer after they reached cover.
+	// MaxViewAge bounds how far back Session.View goes. Default 250 ms. World's history
+	// (world.Config.HistoryTicks) bounds it too: without history, View shows the present.
+	//
+	// The moment that a client sees is older than the round trip by about two snapshot
+	// intervals and the link's variation. At 20 snapshots a second the default suits round
+	// trips up to 100 ms; 400 ms suits round trips up to 200 ms with lost packets. A client
+	// with a longer one is judged at the bound, and must aim ahead of what it sees; Stats.Views
+	// counts such shots. A higher bound lets players be hit for longer after they reached
+	// cover.
 	MaxViewAge time.Duration
 }
 
@@ -65,70 +67,68 @@ type WorldConfig struct {
 type Config struct {
 	// WorldConfig is the only world of the server. It must be zero if Rooms is set.
 	WorldConfig
-	// Room is the name of this world among the rooms that clients ask for: UTF-8, at most
-	// wire.MaxRoom bytes. A client that names another is refused with NoRoom; one that
-	// names none is admitted.
+	// Room is the name of this world among the rooms for which clients ask: UTF-8, at most
+	// wire.MaxRoom bytes. A client that names another room is refused with NoRoom. A client
+	// that names none is admitted.
 	Room string
-	// Rooms makes a server of many worlds. WorldConfig, Room and Image must then be zero: each room
-	// has its own.
+	// Rooms configures a server of many worlds. WorldConfig, Room and Image must then be zero:
+	// each room has its own.
 	Rooms *RoomsConfig
-	// Admit checks a client's connect token and returns what it grants. An error refuses
-	// the session, with its code if it is a *wire.Error and with Unauthorized otherwise.
-	// Admit runs on the connection's goroutine, concurrently with other calls. It may
-	// take time, for example to ask another service: only this client waits. ctx ends
-	// with the connection, and after 5 s. If the error is context.DeadlineExceeded, the
-	// client receives Internal.
-	// nil admits every client: for development.
+	// Admit checks a client's connect token and returns what the token grants. An error refuses
+	// the session. The client receives the error's code if it is a *wire.Error, and
+	// Unauthorized otherwise. Admit runs on the connection's goroutine, concurrently with other
+	// calls. It may take time, for example to ask another service: only this client waits. ctx
+	// ends with the connection, and after 5 s. If the error is context.DeadlineExceeded, the
+	// client receives Internal. nil admits every client: for development.
 	Admit Admit
-	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user
-	// begins another. The old session ends before Hooks.Join runs, so that Join loads
-	// what Hooks.Leave saved. Resuming a session does not count as beginning one.
-	// Sessions without a user are exempt. It needs Admit.
+	// OneSessionPerUser ends a user's session with SignedInElsewhere when the same user begins
+	// another. The old session ends before Hooks.Join runs, so that Join loads what Hooks.Leave
+	// saved. Resuming a session does not begin one. Sessions without a user are exempt. It
+	// needs Admit.
 	OneSessionPerUser bool
-	// PanicEnds lets a panic in a function of the game end the process. By default it
-	// ends only the session that the function was called for, with Internal; it is counted
-	// in Stats.Panics, and its stack is logged. See Hooks.
+	// PanicEnds lets a panic in a function of the game end the process. By default the panic
+	// ends only the session for which the function was called, with Internal; Stats.Panics
+	// counts it, and its stack is logged. See Hooks.
 	PanicEnds bool
 	// Random is the source of the epoch and of resume secrets. nil uses the system's.
 	Random io.Reader
 
 	// Listen is the UDP address, as "host:port"; port 0 picks a free one. Required.
 	Listen string
-	// Certificate is the operator's, or from KeptCertificate. If nil, the server makes
-	// a new one at each start, valid for 13 days, and clients pin its Fingerprint.
+	// Certificate is the operator's, or from KeptCertificate. If nil, the server makes a new
+	// certificate at each start, valid for 13 days, and clients pin its Fingerprint.
 	Certificate *tls.Certificate
 	// Web also serves browsers, by WebTransport on the address of Listen: PROTOCOL.md of
 	// replication/wire, section 15. nil serves raw QUIC alone.
 	Web *WebConfig
-	// StatelessResetKey lets a restarted server reset the connections of its killed
-	// predecessor at their first packet; without it their clients time out after 4 s.
-	// It must be the same at each start, and unique to this server: StatelessResetKeyOf
-	// derives one from a kept certificate. nil disables resets.
+	// StatelessResetKey lets a restarted server reset the connections of its killed predecessor
+	// at their first packet; without it their clients time out after 4 s. It must be the same
+	// at each start, and different on each server: StatelessResetKeyOf derives a key from a
+	// kept certificate. nil disables resets.
 	StatelessResetKey *[32]byte
-	// AdminListen is the TCP address of the admin port, which GET / describes: metrics,
-	// health, sessions and profiles. Empty disables it. Every program of this machine may
-	// use it on loopback; any other address requires AdminAccess. It serves 8
-	// connections, closes idle ones after 5 s, and makes 2 profiles at a time of at most
-	// 600 s.
+	// AdminListen is the TCP address of the admin port: metrics, health, sessions and profiles,
+	// which GET / describes. Empty disables the port. On loopback every program of this machine
+	// may use it; any other address requires AdminAccess. The port serves 8 connections, closes
+	// idle ones after 5 s, and makes 2 profiles at a time of at most 600 s.
 	AdminListen string
 	// GameName is the name of the game on the live page. Default: worldd.
 	GameName string
 	// AdminAccess controls access to the admin port.
 	AdminAccess AdminAccess
-	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6 /64.
-	// Default 64; by default loopback is exempt, also from the rate of handshakes per
-	// address: a proxy may connect from there. An explicit value also applies to loopback.
+	// MaxSessionsPerAddress bounds the connections from one IPv4 address or IPv6 /64. Default
+	// 64. By default loopback is exempt, since a proxy may connect from there; the rate of
+	// handshakes per address exempts it too. An explicit value also applies to loopback.
 	MaxSessionsPerAddress int
 	// QlogDir is an existing folder for transport recordings of single sessions (POST
-	// /sessions/ID/qlog on the admin port). If it is missing, the server starts without
-	// them. Empty disables them, and packets cost a little less.
+	// /sessions/ID/qlog on the admin port). If the folder is missing, the server starts without
+	// recordings. Empty disables recordings, which makes packets a little cheaper.
 	QlogDir string
 	// DrainTimeout bounds the wait for clients to disconnect when the server ends.
 	// Default 3 s.
 	DrainTimeout time.Duration
 	// Image configures saving the world. The zero value saves nothing.
 	Image ImageConfig
-	// Log receives sessions and faults. If nil, nothing is logged.
+	// Log receives messages about sessions and faults. nil logs nothing.
 	Log *zap.Logger
 }
 
@@ -138,7 +138,7 @@ const defaultDrainTimeout = 3 * time.Second
 // Listen report.
 func (c WorldConfig) Validate() error { return session.WorldConfig(c).Validate() }
 
-// CompleteSchema returns the schema that clients receive, see Schema.
+// CompleteSchema returns the schema that clients receive: see Schema.
 func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
 	return session.WorldConfig(c).CompleteSchema()
 }
@@ -163,8 +163,8 @@ func (c Config) random() io.Reader {
 	return c.Random
 }
 
-// boundedAdmit returns Admit, its calls bounded to session.HelloTimeout: package session has no
-// clock. It returns nil without Admit.
+// boundedAdmit returns Admit with each call bounded to session.HelloTimeout, since package
+// session has no clock. It returns nil without Admit.
 func (c Config) boundedAdmit() Admit {
 	if c.Admit == nil {
 		return nil
@@ -177,12 +177,12 @@ func (c Config) boundedAdmit() Admit {
 }
 
 // NewCore returns the server without sockets, files and clock: its caller passes bytes and
-// calls Tick. It is for simulations, such as package loadtest/rig; set Random to a seeded
+// calls Tick. It is for simulations, such as package loadtest/rig. Set Random to a seeded
 // source there.
 func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.sessionConfig()) }
 
-// NewRoom is NewCore for one of several rooms, whose connections r assigns. RouterConfig.Admit
-// checks tokens in place of Admit.
+// NewRoom is NewCore for one of several rooms. r assigns connections to the rooms, and
+// RouterConfig.Admit checks their tokens in place of Admit.
 func (c Config) NewRoom(r *session.Router) (*session.Core, error) {
 	s := c.roomSession(c.WorldConfig, c.Room)
 	s.Router, s.OneSessionPerUser = r, c.OneSessionPerUser
@@ -228,7 +228,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// maxSessions returns the bound of all sessions; 0 is session.DefaultMaxSessions.
+// maxSessions returns the bound of all sessions; 0 stands for session.DefaultMaxSessions.
 func (c Config) maxSessions() int {
 	if c.Rooms != nil {
 		return c.Rooms.MaxSessions

@@ -18,7 +18,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Config has every field of session.Config but the Router, and session passes each on.
+// Config has every field of session.Config except the Router, and sessionConfig passes on each.
 func TestConfigSession(t *testing.T) {
 	var c Config
 	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[session.Config]()), func(f reflect.StructField) bool { return f.Name == "Router" })

@@ -11,17 +11,17 @@ import (
 const (
 	// savesAtOnce bounds the saves of a process that run at the same time.
 	savesAtOnce = 8
-	// spareDescriptors is two for each save, which needs one at a time: the other may be taken by
-	// something else in the process as soon as it is free.
+	// spareDescriptors is two for each save. A save needs one at a time, but as soon as it is
+	// free another part of the process may take it.
 	spareDescriptors = 2 * savesAtOnce
-	// otherDescriptors is an estimate of what a server opens besides its rooms: sockets, connections
-	// of the admin port, and files for a moment.
+	// otherDescriptors estimates the files that a server opens besides its rooms: sockets,
+	// connections of the admin port, and short-lived files.
 	otherDescriptors = 32
 )
 
-// descriptorReserve holds file descriptors for saves. A process that has opened as many files as the
-// system allows, such as one for each room, can still save its worlds, also for the last time. A nil
-// descriptorReserve reserves nothing.
+// descriptorReserve holds file descriptors for saves. With it a process that has opened as many
+// files as the system allows, for example one per room, can still save its worlds, including
+// the last saves. A nil descriptorReserve reserves nothing.
 type descriptorReserve struct {
 	turns chan struct{} // a token for each save that may begin
 
@@ -39,7 +39,8 @@ func newDescriptorReserve() *descriptorReserve {
 	return r
 }
 
-// saveWithSpares calls save with two of the descriptors free, and again with two more if it finds none.
+// saveWithSpares calls save with two spare descriptors freed. If save finds no descriptor, it
+// tries again with two more.
 func (r *descriptorReserve) saveWithSpares(save func() error) error {
 	if r == nil {
 		return save()
@@ -62,7 +63,7 @@ func (r *descriptorReserve) saveWithSpares(save func() error) error {
 	}
 }
 
-// releaseSpares closes up to n spares, and returns how many.
+// releaseSpares closes up to n spares, and returns how many it closed.
 func (r *descriptorReserve) releaseSpares(n int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +77,7 @@ func (r *descriptorReserve) releaseSpares(n int) int {
 	return n
 }
 
-// openMissing opens missing spares, and reports whether none is missing besides those that are lent.
+// openMissing opens missing spares, and reports whether all are open except the lent ones.
 func (r *descriptorReserve) openMissing() bool {
 	if r == nil {
 		return true
@@ -104,7 +105,7 @@ func isOutOfDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// explainDescriptors adds to an error that says so what the operator can do.
+// explainDescriptors adds advice for the operator if err reports too many open files.
 func explainDescriptors(err error) error {
 	if !isOutOfDescriptors(err) {
 		return err
@@ -112,7 +113,7 @@ func explainDescriptors(err error) error {
 	return fmt.Errorf("%w: raise the process's limit of open files (ulimit -n, LimitNOFILE=), or allow fewer rooms", err)
 }
 
-// descriptorsNeeded returns an estimate of how many files a server of c opens at most.
+// descriptorsNeeded estimates the most files that a server of c opens.
 func (c RoomsConfig) descriptorsNeeded() uint64 {
 	saved := 0
 	for _, k := range c.Kinds {

@@ -2,6 +2,6 @@
 
 package server
 
-// descriptorLimit returns how many files the process may have open, and false if the system does
-// not tell.
+// descriptorLimit returns how many files the process may open, and false if the system does not
+// tell.
 func descriptorLimit() (uint64, bool) { return 0, false }

@@ -4,7 +4,7 @@ package server
 
 import "syscall"
 
-// descriptorLimit returns how many files the process may have open. The Go runtime has raised the
+// descriptorLimit returns how many files the process may open. The Go runtime has raised the
 // soft limit to the hard one.
 func descriptorLimit() (uint64, bool) {
 	var l syscall.Rlimit

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// limitDescriptors lets this process open that many more files, until the end of the test.
+// limitDescriptors lets this process open more more files, until the end of the test.
 func limitDescriptors(t *testing.T, more uint64) {
 	t.Helper()
 	var before syscall.Rlimit
@@ -29,7 +29,7 @@ func limitDescriptors(t *testing.T, more uint64) {
 	t.Cleanup(func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before)) })
 }
 
-// openAll opens files until the process has as many as it may.
+// openAll opens files up to the process's limit.
 func openAll(t *testing.T) (files []*os.File) {
 	for {
 		file, err := os.Open(os.DevNull)
@@ -47,8 +47,8 @@ func closeFiles(t *testing.T, files []*os.File) {
 	}
 }
 
-// Clients that make rooms until the process may open no more files are refused, the server and its
-// operator learn why, and all rooms are saved, also for the last time.
+// Clients make rooms until the process may open no more files. Further clients are refused, the
+// server and its operator learn why, and all rooms are saved, including their last saves.
 func TestRoomsUseUpDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	limitDescriptors(t, spareDescriptors+25)
@@ -74,7 +74,7 @@ func TestRoomsUseUpDescriptors(t *testing.T) {
 		require.Greater(t, len(rooms), 10)
 		lines := h.logs.FilterMessage("the room cannot be made").All()
 		require.Contains(t, lines[0].ContextMap()["error"], "raise the process's limit of open files")
-		hogs := openAll(t) // whatever else a process opens
+		hogs := openAll(t) // other parts of a process
 		defer func() { closeFiles(t, hogs) }()
 		for range 5 {
 			time.Sleep(2 * time.Second)
@@ -112,8 +112,7 @@ func savedTickOf(t *testing.T, h *testRooms, path string) uint64 {
 	return img.Tick()
 }
 
-// A single world is saved by a process that has as many files open as it may; a save that fails
-// says why.
+// A single world is saved by a process at its limit of open files. A save that fails says why.
 func TestSaveWithoutDescriptors(t *testing.T) {
 	limitDescriptors(t, spareDescriptors+10)
 	l, path, logs := savingLoop(t, func(*ImageConfig) {})
@@ -146,7 +145,7 @@ func TestSaveWithoutDescriptors(t *testing.T) {
 	require.Equal(t, l.core.World().Tick(), savedTick(t, path))
 }
 
-// The runtime has raised the soft limit, as descriptorLimit says.
+// The Go runtime has raised the soft limit, as descriptorLimit assumes.
 func TestDescriptorLimit(t *testing.T) {
 	var l syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l))

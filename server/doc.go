@@ -5,21 +5,20 @@
 //	operator ◄─ HTTP ─► internal/admin     ─► Report, sessions
 //	disk     ◄───────── imagefile          ◄─ saver
 //
-// Package session has no sockets and no clock: it holds sessions, commands, inputs, the
-// hooks of a game, and the invariants S1 to S6. The types that games use have the same
-// names here (Hooks, Session, Command). This package adds the tick loop
-// (loop.go), which sends fewer snapshots before it delays ticks (pace.go), and saves the
-// world (image.go). Package imagefile stores the images for Config.Image; package token
-// issues and verifies connect tokens.
+// Package session has no sockets and no clock. It holds sessions, commands, inputs, the hooks
+// of a game, and the invariants S1 to S6. The types that games use have the same names here
+// (Hooks, Session, Command). This package adds the tick loop (loop.go), which reduces snapshots
+// before it delays ticks (pace.go), and saves the world (image.go). Package imagefile stores
+// the images for Config.Image; package token issues and verifies connect tokens.
 //
 // Components, commands, events and inputs are defined once, as the doc of replication/schema shows:
 // Register, OnCommand, OnQuery and OnInput take the definitions.
 //
 // With Config.Rooms a server hosts many worlds on one port, each in a Room. A client joins the
-// room that its Hello or its token names, or the default one; RoomKind.New makes the world of a
+// room that its Hello or its token names, or the default one. RoomKind.New makes the world of a
 // room when the first client joins. Session.Move moves a session to another room over the same
 // connection: Hooks.Leave is called in the old room, Hooks.Join in the new one. Rooms share no
-// state, so what a player carries along is in Session.Value. A room ends when it is idle or
+// state, so Session.Value must hold what a player takes along. A room ends when it is idle or
 // drained. The example of RoomsConfig has a lobby and matches.
 //
 //	Hello ─► session.Router ─► rooms.joinRoom ─► the room, made if need be (rooms.go, room_build.go)
@@ -43,15 +42,15 @@
 //	R5 The name of a drained room stays closed to clients, tokens and the game, until the operator
 //	   opens it or 24 h have passed (room_cordon.go).
 //
-// Hooks and the world's systems send the events that are defined: Session.Send to
-// one client, Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need
-// the Room keeps it in a variable that is set between Listen and Serve.
+// Hooks and the world's systems send the defined events: Session.Send to one client,
+// Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need the Room keeps it
+// in a variable, which it sets between Listen and Serve.
 //
 // Config bounds sessions (MaxSessions, MaxSessionsPerAddress) and commands
 // (CommandsPerSecond, CommandBurst). The other limits are constants in limits.go of
 // session and internal/quicserve.
 //
-// A program that embeds a Server should configure its process as worldd does:
-// QUIC_GO_DISABLE_GSO=true in the environment before Listen saves 20 KB a session, and
-// GOGC=50 suits a heap that is mostly long-lived (numbers in cmd/worldd/RATIONALE.md).
+// A program that embeds a Server should configure its process as worldd does.
+// QUIC_GO_DISABLE_GSO=true in the environment before Listen saves 20 KB a session, and GOGC=50
+// suits a mostly long-lived heap (numbers in cmd/worldd/RATIONALE.md).
 package server

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// A draining server closes new connections, and those without a Hello, with Draining.
+// A draining server closes new connections, and connections without a Hello, with Draining.
 func TestDrainRefusesConnections(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	h := newFixtureWith(t, func(c *server.Config) {
@@ -55,7 +55,7 @@ func TestDrainRefusesConnections(t *testing.T) {
 	h.ended <- <-h.ended
 }
 
-// After DrainTimeout the addresses are free, whatever delays the end.
+// After DrainTimeout the addresses are free, even if something delays the end.
 func TestDrainTimeout(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
 	h := newFixtureWith(t, func(c *server.Config) {

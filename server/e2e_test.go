@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(waiting{m}) }
 
-// waiting lets goroutines that outlive their test end before the leak check.
+// waiting gives goroutines that outlive their test time to end before the leak check.
 type waiting struct{ *testing.M }
 
 func (w waiting) Run() int {
@@ -39,7 +39,7 @@ func (w waiting) Run() int {
 	return code
 }
 
-// patience ends a test that hangs. Nothing else depends on it: waits last as long as the
+// patience ends a test that hangs. Only hanging tests reach it: other waits last as long as the
 // machine needs.
 const patience = 3 * time.Minute
 
@@ -158,7 +158,7 @@ func (h *fixture) until(c *client.Client, why string, done func() bool) {
 	}
 }
 
-// ends updates c until its connection ends, and returns the error.
+// ends updates c until its connection ends, and returns the connection's error.
 func (h *fixture) ends(c *client.Client) error {
 	for {
 		if err := c.Update(); err != nil {
@@ -219,7 +219,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 	require.Equal(t, schema.BindError{Item: `component "link"`, Missing: true}, *missing)
 }
 
-// A refusal has room for the digits of all components, if not for their names.
+// A refusal has space for the digits of all components, but not for their names.
 func TestRefusalOutlinesAllComponents(t *testing.T) {
 	var s *schema.Schema
 	h := newFixtureWith(t, func(c *server.Config) {
@@ -274,7 +274,7 @@ func TestCertificateMustFit(t *testing.T) {
 	require.ErrorContains(t, err, "exclude each other", "all errors at once")
 }
 
-// A pin is also checked on a resumed TLS session: one begun unpinned proves nothing.
+// A pin is also checked on a resumed TLS session: the session may have begun without a pin.
 func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 	h := newFixture(t)
 	config := h.config()
@@ -294,7 +294,7 @@ func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// raw is a client that does not follow the protocol.
+// raw returns a connection whose client does not follow the protocol.
 func (h *fixture) raw() (*quic.Conn, *quic.Stream) {
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})
@@ -412,7 +412,7 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 	}
 }
 
-// A command without a function is refused at the start: it would panic when executed.
+// A command without a function is refused at the start, instead of panicking when executed.
 func TestConfigCommands(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
@@ -472,8 +472,8 @@ func TestNobodyThere(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's context has ended")
 }
 
-// A recording ends with the last tick, and so do the server's last figures: the sessions
-// ended after it change nothing.
+// A recording and the server's last figures end with the last tick. Ending the sessions
+// afterwards changes neither.
 func TestLastHashIsThatOfTheRecording(t *testing.T) {
 	var file bytes.Buffer
 	var recorder *world.Recorder
@@ -529,7 +529,8 @@ func TestAdmin(t *testing.T) {
 		`worldd_bytes_total{component="text fields",dir="coded"}`, `worldd_bytes_total{component="reliable events",dir="coded"}`, `worldd_bytes_total{component="unreliable events",dir="coded"}`, `worldd_events_total{kind="unreliable",result="dropped"}`,
 		"worldd_snapshot_age_seconds_bucket", "worldd_send_queue_bytes_count", `worldd_tick_quantile_seconds{quantile="0.99"}`,
 		`worldd_packets_total{dir="in"}`, "worldd_snapshot_rate_hertz", "worldd_thinned_ticks_total", "worldd_ticks_missed_total", "worldd_ticks_behind", "worldd_sessions_joined_total 1", "worldd_connections_refused_total 0", `worldd_handshakes_total{result="address_full"} 0`, `worldd_dropped_total{reason="datagram_rate"} 0`,
-		// Not yet counted: rates miss the first increment of a counter that begins with 1.
+		// Not yet counted. They are listed because rates miss the first increment of a counter
+		// that begins with 1.
 		`worldd_dropped_total{reason="resync_rate"} 0`, `worldd_sessions_ended_total{code="kicked"} 0`, `worldd_sessions_ended_total{code="too-fast"} 0`,
 		`worldd_command_rejections_total{code="stale-handle"} 0`,
 		`worldd_effects{run="interpreted"} 0`, `worldd_effects{run="vector"} `, `worldd_kernels{kernels="`,

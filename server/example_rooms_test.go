@@ -11,8 +11,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A lobby pairs its players, and moves each pair to a match that is made for them. Their
-// connections stay.
+// A lobby pairs its players, and moves each pair to a new match. Their connections stay.
 func ExampleRoomsConfig() {
 	protocol := schema.NewWithBody()              // both kinds of rooms have it
 	waiting, matches := []*server.Session(nil), 0 // used by the lobby's goroutine alone

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// stable is a game with a horse, entity 0v1, far away from where players join, and a
-// ghost, 1v1, that they must not see.
+// stable is a game with a horse, entity 0v1, far from where players join, and a ghost, 1v1,
+// that players must not see.
 func stable(w *world.World, joined chan<- uint64) server.Hooks {
 	hidden, _ := world.Register[struct{}](w, "hidden")
 	animal, _ := w.AddKind(world.Kind{Name: "animal", Body: &world.BodyDef{Kinematic: true}})

@@ -25,7 +25,7 @@ type (
 	Cheer struct{}
 )
 
-// Definitions: what clients see and send. They are best in a package that server and clients
+// Definitions: what clients see and send. They belong in a package that server and clients
 // import.
 var (
 	protocol = schema.NewWithBody()
@@ -48,7 +48,7 @@ func Example() {
 	game := server.Hooks{
 		Join: func(s *server.Session) (world.Entity, error) {
 			if s.Name() == "" {
-				return 0, &wire.Error{Code: wire.Unauthorized, Detail: "tell your name"} // the client is shown both
+				return 0, &wire.Error{Code: wire.Unauthorized, Detail: "the Hello carries no name"} // the client receives both
 			}
 			return w.Spawn(player, world.Vec3{}, world.Vec3{})
 		},

@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A shot hits what its player saw. The world keeps as much history as the server lets
-// clients claim; the game may veto: here nobody is hit who has reached cover since.
+// A shot hits what its player saw. The world keeps as much history as clients may claim. The
+// game may veto a hit: here players who have reached cover since are not hit.
 func ExampleSession_View() {
 	w, _ := world.New(world.Config{HistoryTicks: 15}) // at 60 Hz the default of MaxViewAge
 	type shoot struct{ X, Y, Z float32 }              // to the point aimed at

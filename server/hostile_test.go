@@ -22,15 +22,15 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A client that reads nothing blocks its sender in a write. It is closed soon after its
-// queue is full.
+// A client that reads nothing blocks its sender in a write. It is closed soon after its queue
+// fills.
 func TestWhoNeverReadsIsClosed(t *testing.T) {
 	h := newFixture(t)
 	good := h.dial()
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}},
 		&quic.Config{
-			EnableDatagrams: true, KeepAlivePeriod: time.Second, // it looks alive to the transport
+			EnableDatagrams: true, KeepAlivePeriod: time.Second, // the transport sees a live client
 			InitialStreamReceiveWindow: 1 << 10, MaxStreamReceiveWindow: 1 << 10,
 		})
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
-	var rest []byte // of a command that was sent in part: anything else after it is garbage
+	var rest []byte // of a partly sent command: other bytes after it would be garbage
 	for conn.Context().Err() == nil {
 		require.NoError(t, h.ctx.Err(), "the server keeps a client that reads nothing")
 		in := wire.Input{Stamp: 1}
@@ -64,7 +64,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 	require.Contains(t, []wire.Code{wire.TooSlow, wire.TooFast}, wire.Code(app.ErrorCode))
 }
 
-// Reports are read while sessions come and go.
+// Reports are read while sessions begin and end.
 func TestReportWhileSessionsEnd(t *testing.T) {
 	h := newFixture(t)
 	stop := make(chan struct{})

@@ -34,8 +34,9 @@ const (
 // watched are the packages whose work TestIdleTickCostsTheSameInALargeWorld counts.
 const watched = "../bulk,../world,../world/motion,../replication,./session,."
 
-// An idle tick costs as much among 1,000,000 sleeping bodies as among 10,000, the work of a second
-// included. The work is the number of statements executed, which coverage counts.
+// An idle tick costs the same among 1,000,000 sleeping bodies as among 10,000, including the
+// work done once a second. The measure is the number of executed statements, which coverage
+// counts.
 func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a program")
@@ -60,8 +61,8 @@ func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
 	require.Less(t, large, 1.1*small)
 }
 
-// executed returns the number of executed statements in a profile, whose lines end with a block's
-// number of statements and its count.
+// executed returns the number of executed statements in a profile. Each line of the profile
+// ends with a block's number of statements and its count.
 func executed(t *testing.T, profile string) (n float64) {
 	file, err := os.Open(profile)
 	require.NoError(t, err)
@@ -81,8 +82,8 @@ func executed(t *testing.T, profile string) (n float64) {
 	return n
 }
 
-// TestIdleLoop ticks a world of sleeping bodies before one client that computes bodies and one that
-// does not.
+// TestIdleLoop ticks a world of sleeping bodies for one client that computes bodies and one
+// that does not.
 func TestIdleLoop(t *testing.T) {
 	entities, err := strconv.Atoi(os.Getenv(idleEntities))
 	if err != nil {

@@ -15,32 +15,32 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ImageConfig configures how a server saves its world: before the first tick, which
-// detects an unwritable path at once, then periodically beside the ticks, and at the end.
-// A full disk does not prevent the start: the failure is logged and counted, the images
-// on the disk are kept, and the next save may succeed.
+// ImageConfig configures how a server saves its world: before the first tick, which detects an
+// unwritable path at once, then periodically while ticks continue, and at the end. A full disk
+// does not prevent the start: the failure is logged and counted, the images on the disk stay,
+// and the next save may succeed.
 //
 // To start from an image, load it from the Store before Listen and pass it to
-// world.World.RestoreRun. The image includes the entities that sessions controlled, but
-// the sessions are gone: the game must destroy those entities.
+// world.World.RestoreRun. The image includes the entities that sessions controlled. The
+// sessions are gone, so the game must destroy those entities.
 type ImageConfig struct {
 	// Store receives the images. If nil, the world is not saved. The caller opens it,
 	// and closes it after Serve.
 	Store *imagefile.Store
-	// Every is the interval between saves, at most 1 h. Default 30 s. Changes since the
-	// last save are lost if the process is killed. A new run skips world.RunGenerations
-	// generations, which cover hours. Older generations of the image are at least half of
-	// Every apart, so that restarts in quick succession keep them.
+	// Every is the interval between saves, at most 1 h. Default 30 s. If the process is killed,
+	// changes since the last save are lost. A new run skips world.RunGenerations generations,
+	// which cover hours. Older generations of the image are at least half of Every apart, so
+	// that restarts in quick succession do not displace them.
 	Every time.Duration
-	// Take takes the image on the goroutine that owns the world, with the game's state
-	// outside the world as its Extra. Default World.TakeImage.
+	// Take takes the image on the goroutine that owns the world. Its Extra is the game's state
+	// outside the world. Default World.TakeImage.
 	Take func(*world.Image) error
 }
 
 const (
 	defaultImageEvery = 30 * time.Second
-	// maxImageEvery is well below the time in which a slot could exhaust
-	// RunGenerations: 2.4 hours at 60 ticks a second.
+	// maxImageEvery is well below 2.4 hours, the time in which a slot could exhaust
+	// RunGenerations at 60 ticks a second.
 	maxImageEvery = time.Hour
 )
 
@@ -54,8 +54,8 @@ func (c ImageConfig) validate() error {
 	return nil
 }
 
-// saver saves the world. Its methods run on the goroutine that ticks; at most one save
-// runs beside it.
+// saver saves the world. Its methods run on the goroutine that ticks; at most one save runs
+// concurrently.
 type saver struct {
 	config ImageConfig
 	world  *world.World
@@ -65,7 +65,7 @@ type saver struct {
 	ready  bool // PrepareImage has finished
 	saving sync.WaitGroup
 	idle   chan struct{} // holds a token while no save runs
-	unused func() bool   // whether the world need not be saved yet; may be nil
+	unused func() bool   // reports that the world need not be saved yet; may be nil
 
 	descriptors *descriptorReserve // of the process; may be nil
 
@@ -86,10 +86,10 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	return s
 }
 
-// nothingToSave reports whether nothing is to be saved yet.
+// nothingToSave reports whether there is no Store, or nothing to save yet.
 func (s *saver) nothingToSave() bool { return s.config.Store == nil || s.unused != nil && s.unused() }
 
-// saveFirst makes the first save, or checks that it will be possible. A full disk is not an error.
+// saveFirst makes the first save, or checks that it will be possible. A full disk is no error.
 func (s *saver) saveFirst() error {
 	if s.config.Store == nil {
 		return nil
@@ -109,15 +109,14 @@ func (s *saver) saveFirst() error {
 	return err
 }
 
-// isFull reports whether a save failed for lack of room: of the disk, of a quota, or under the
-// limit of a file's size, which a world may outgrow while the server runs.
+// isFull reports whether a save failed because a disk, a quota or a file size limit was
+// reached. A world may outgrow a limit while the server runs.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// afterTick starts a save when one is due: it copies a part of the world after each of
-// several ticks, and then the rest at once. A save longer than the interval delays the
-// next one.
+// afterTick starts a save when one is due. It copies a part of the world after each of several
+// ticks, and then the rest at once. A save longer than the interval delays the next one.
 func (s *saver) afterTick(now time.Time) {
 	if s.config.Store == nil || now.Before(s.due) || s.nothingToSave() {
 		return
@@ -147,14 +146,14 @@ func (s *saver) afterTick(now time.Time) {
 	})
 }
 
-// recordBlocked records how long a save has blocked a tick.
+// recordBlocked records the time for which a save has blocked a tick.
 func (s *saver) recordBlocked(d time.Duration) {
 	s.mu.Lock()
 	s.images.Blocked = max(s.images.Blocked, d)
 	s.mu.Unlock()
 }
 
-// saveLast waits for the running save, and makes the last one.
+// saveLast waits for the running save, and makes the last save.
 func (s *saver) saveLast() error {
 	if s.nothingToSave() {
 		return nil
@@ -188,8 +187,8 @@ func (s *saver) removeTemporary() {
 	}
 }
 
-// writeImage writes the image. It warns if the newest image on the disk is not its own: two
-// servers that save to the same file overwrite each other's worlds.
+// writeImage writes the image. It warns if the newest image on the disk is not from this
+// server: two servers that save to the same file overwrite each other's worlds.
 func (s *saver) writeImage() error {
 	if err := s.config.Store.CheckOwn(); err != nil {
 		text := "cannot check whether another server saves to the image"

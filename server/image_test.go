@@ -86,7 +86,7 @@ func TestLastSaveIsAlone(t *testing.T) {
 	})
 }
 
-// Two servers that save to one file, where files cannot be locked, both log a warning.
+// Two servers that save to one file both log a warning, on file systems without locks.
 func TestTwoSaveToOneFile(t *testing.T) {
 	l, path, logs := savingLoop(t, func(*ImageConfig) {})
 	require.NoError(t, l.saver.saveFirst())
@@ -115,7 +115,7 @@ func TestTwoSaveToOneFile(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-// A slow save does not delay ticks, but the next save.
+// A slow save delays no tick, only the next save.
 func TestSlowSaveDelaysTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, path, _ := savingLoop(t, func(*ImageConfig) {})

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/internal/printable"
 )
 
-// printableCore logs texts as printable.Text returns them: clients choose names, reasons and the
-// messages of errors, and an operator's terminal shows the log.
+// printableCore logs texts in the form of printable.Text. Clients choose names, reasons and
+// error messages, and an operator's terminal shows the log.
 type printableCore struct{ zapcore.Core }
 
 // With implements zapcore.Core.
@@ -30,8 +30,8 @@ func (c printableCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(e, printableFields(fields))
 }
 
-// printableFields returns the fields with texts and errors made printable. Stacks keep their lines:
-// they are zap.ByteString.
+// printableFields returns the fields with texts and errors made printable. Stacks keep their
+// lines, since they are zap.ByteString.
 func printableFields(fields []zapcore.Field) []zapcore.Field {
 	safe := make([]zapcore.Field, len(fields))
 	for i, f := range fields {

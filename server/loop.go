@@ -16,19 +16,20 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// minDebtTicks is the number of ticks made up for after a stall, or as many as maxDebt lasts.
-// The rest are skipped, and the world falls behind the clock: a server slightly too slow would
-// otherwise never catch up.
+// After a stall the loop makes up for minDebtTicks, or for the ticks of maxDebt if those are
+// more. It skips the rest, and the world falls behind the clock: otherwise a server slightly
+// too slow would never catch up.
 const (
 	minDebtTicks = 5
 	maxDebt      = time.Second / 12
 )
 
-// runEndNotice is the time before the end of a run in which it is logged once a day.
+// runEndNotice is the time before the end of a run in which the coming end is logged once a
+// day.
 const runEndNotice = 30 * 24 * time.Hour
 
-// ErrTicksSpent ends a run that has exhausted the protocol's tick numbers. The next run,
-// from the server's image, begins with all of them.
+// ErrTicksSpent ends a run that has exhausted the protocol's tick numbers. The next run, from
+// the server's image, starts counting again.
 var ErrTicksSpent = errors.New("server: the run has exhausted the protocol's tick numbers: restart the server from its image")
 
 // maxWarned bounds the memory and log lines of warnInterpreted: games choose the names of
@@ -42,7 +43,7 @@ type loop struct {
 	saver    *saver
 	log      *zap.Logger
 	interval time.Duration
-	until    time.Time     // end of the current tick's time for snapshots
+	until    time.Time     // when the current tick stops encoding snapshots
 	enough   func() bool   // reports that until has passed; made once to avoid an allocation per tick
 	timer    *time.Timer   // until the next tick
 	requests chan func()   // of ask, run between two ticks
@@ -78,8 +79,8 @@ func newLoop(core *session.Core, timed *admin.TickTimings, s *saver, log *zap.Lo
 }
 
 const (
-	// tickDigits is the precision of durations of ticks, and roomDigits of one room among
-	// many: 20 KB instead of 140.
+	// tickDigits is the precision of the histogram of tick durations. roomDigits is the
+	// precision for one room of many, which takes 20 KB instead of 140.
 	tickDigits = 3
 	roomDigits = 2
 )
@@ -89,12 +90,12 @@ func newTickHistogram(digits int) *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, int64(time.Minute/time.Microsecond), digits)
 }
 
-// tickUntil ticks until ctx is done, and once more if sessions are active. It returns
+// tickUntil ticks until ctx is done, and once more if there are active sessions. It returns
 // ErrTicksSpent if the run has no ticks left.
 func (l *loop) tickUntil(ctx context.Context) (err error) {
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
-	l.publishReport(0) // or reports would be empty for a second
+	l.publishReport(0) // otherwise reports would be empty for a second
 	due := time.Now().Add(l.offset)
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
@@ -121,7 +122,8 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 	return err
 }
 
-// workBetween does what runs between tick n of the loop and the next, and returns how long it took.
+// workBetween does the work between tick n of the loop and the next, and returns how long it
+// took.
 func (l *loop) workBetween(n uint64) time.Duration {
 	began := time.Now()
 	l.answerRequest()
@@ -136,7 +138,7 @@ func (l *loop) workBetween(n uint64) time.Duration {
 	return time.Since(began)
 }
 
-// warnRunEnd logs the coming end of the run, once a day in its last month.
+// warnRunEnd logs the coming end of the run once a day in its last month.
 func (l *loop) warnRunEnd(left uint64) {
 	hz := uint64(l.core.World().TickHz())
 	if day := 24 * 3600 * hz; left <= uint64(runEndNotice.Seconds())*hz && left%day == 0 {
@@ -156,8 +158,8 @@ func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
 	}
 }
 
-// countPunctuality counts a tick and the ticks skipped before it, and logs changes of
-// whether the server is behind.
+// countPunctuality counts a tick and the ticks skipped before it. It logs when the server falls
+// behind or catches up.
 func (l *loop) countPunctuality(late bool, skipped uint64) {
 	l.mu.Lock()
 	if late {
@@ -174,9 +176,10 @@ func (l *loop) countPunctuality(late bool, skipped uint64) {
 	}
 }
 
-// runTick runs Core.Tick with its snapshots bounded in time, and returns the durations of its phases.
-// next is when the following tick is due. The last tick sends every session a snapshot: clients
-// then have seen the world that is saved, except for the effects of ending their sessions.
+// runTick runs Core.Tick with a time bound for snapshots, and returns the durations of its
+// phases. The following tick is due at next. The last tick sends every session a snapshot:
+// clients then have seen the world that is saved, except for the effects of ending their
+// sessions.
 func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Duration) {
 	began := time.Now()
 	l.core.Receive()
@@ -205,14 +208,14 @@ func (l *loop) recordPhases(spent [admin.Phases]time.Duration) {
 	whole := l.timings.ObserveTick(spent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.ticks.RecordValue(max(whole.Microseconds(), 1)) // an error if above a minute: not recorded
+	_ = l.ticks.RecordValue(max(whole.Microseconds(), 1)) // fails for durations above a minute, which are not recorded
 	for phase, d := range spent {
 		l.phases[phase] += d
 	}
 }
 
-// publishReport copies the state of this goroutine for report. The hash costs what exists, which would
-// delay a tick: it is 0 until the last one.
+// publishReport copies the state that this goroutine owns for report. Hashing takes time
+// proportional to the world and would delay a tick, so hash is 0 until the last tick.
 func (l *loop) publishReport(hash uint64) {
 	c := l.core
 	r := admin.Report{
@@ -225,8 +228,8 @@ func (l *loop) publishReport(hash uint64) {
 	l.snapshot = r
 }
 
-// warnInterpreted logs once each effect that runs interpreted instead of on vector
-// kernels. Its results are the same, so nothing else reveals it.
+// warnInterpreted logs once each effect that runs interpreted instead of on vector kernels. The
+// results are the same, so only the log reveals it.
 func (l *loop) warnInterpreted(effects []world.InterpretedEffect) {
 	for _, e := range effects {
 		if !slices.Contains(l.warned, e.Name) && len(l.warned) < maxWarned {
@@ -236,8 +239,7 @@ func (l *loop) warnInterpreted(effects []world.InterpretedEffect) {
 	}
 }
 
-// report returns the last published state with current tick figures. Any goroutine may
-// call it.
+// report returns the last published state with current tick figures. Any goroutine may call it.
 func (l *loop) report() admin.Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -254,7 +256,7 @@ func (l *loop) report() admin.Report {
 	return r
 }
 
-// silentSince returns the time since the newest tick, or since opened without one.
+// silentSince returns the time since the newest tick, or since opened if there was none.
 func (l *loop) silentSince(opened time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,8 +273,8 @@ func (l *loop) tickDurations() *hdrhistogram.Histogram {
 	return l.ticks.Clone()
 }
 
-// endSessions ends all sessions. The published hash stays the last tick's, which a replay of a
-// recording reaches: the effects of leaving would belong to a further tick.
+// endSessions ends all sessions. The published hash stays the last tick's, which the replay of
+// a recording reaches: the effects of leaving would belong to another tick.
 func (l *loop) endSessions() {
 	l.core.Shutdown()
 	l.publishReport(l.snapshot.StateHash)
@@ -296,7 +298,7 @@ func (l *loop) runBetweenTicks(ctx context.Context, f func()) error {
 	case <-ctx.Done():
 		return errNoTick
 	}
-	<-done // f has been received, so it runs
+	<-done // f has been received, so it will run
 	return nil
 }
 

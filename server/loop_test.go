@@ -22,13 +22,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// newTestLoop returns a loop over an empty world whose steps take work(tick), by the
-// bubble's clock.
+// newTestLoop returns a loop over an empty world. Each step takes work(tick) of the bubble's
+// time.
 func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 	return newTestLoopAt(t, 50, work)
 }
 
-// newTestLoopAt is newTestLoop at a tick rate.
+// newTestLoopAt is newTestLoop with a tick rate.
 func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *loop {
 	w := stage.Must(world.New(world.Config{TickHz: hz}))
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
@@ -37,7 +37,7 @@ func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *
 	return newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
 
-// openClient connects a client to core, which joins at the next tick.
+// openClient connects a client to core. It joins at the next tick.
 func openClient(t *testing.T, core *session.Core, c *stage.Conn, abilities wire.Abilities) {
 	c.Peer = core.Open(context.Background(), "", c)
 	hello := stage.Hello(core.Config().Schema)
@@ -72,7 +72,7 @@ func TestLoopKeepsTime(t *testing.T) {
 	})
 }
 
-// A short stall is made up for: the world catches up with the clock.
+// After a short stall the world catches up with the clock.
 func TestLoopCatchesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestLoop(t, func(tick uint64) time.Duration {
@@ -132,7 +132,7 @@ func TestLoopNeverSpirals(t *testing.T) {
 	})
 }
 
-// The end of a run is an error, logged once a day in the month before.
+// The end of a run is an error. It is logged once a day in the month before.
 func TestLoopEndsWithTheTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, lines := observer.New(zap.WarnLevel)
@@ -156,8 +156,8 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 	})
 }
 
-// Every session receives the last tick, whether or not its turn is due. Without sessions
-// the loop ends without another tick.
+// Every session receives the last tick, even if its turn is not due. Without sessions the loop
+// ends without another tick.
 func TestLoopSendsTheLastTick(t *testing.T) {
 	for _, clients := range []int{0, 7} { // at most two have turns in a tick
 		synctest.Test(t, func(t *testing.T) {

@@ -20,20 +20,20 @@ type (
 	// Command is the game's function for a command: OnCommand, OnQuery and OnRawCommand
 	// make one.
 	Command = session.Command
-	// Hooks are the functions through which the server calls the game.
+	// Hooks are the functions that the server calls in a game.
 	Hooks = session.Hooks
 	// Input is the game's function for inputs: OnInput and OnRawInput make one.
 	Input = session.Input
 	// Rejection is a command's error with a text for the player.
 	Rejection = session.Rejection
-	// Session is one client's stay, over one or more connections.
+	// Session is the presence of one client, over one or more connections.
 	Session = session.Session
 	// Stats counts sessions, inputs and commands (Report). session.Hook indexes its Panics.
 	Stats = session.Stats
 )
 
-// Register adds a component that the schema defines to a world: see world.Register. Entities of
-// the kinds that spawn from now on have a zero one.
+// Register adds a component that the schema defines to a world: see world.Register. Entities
+// that are spawned later with one of kinds have a zero one.
 func Register[T any](w *world.World, d schema.DefinedComponent[T], kinds ...world.KindID) (*world.Component[T], error) {
 	c, err := world.Register[T](w, d.Name())
 	for _, kind := range kinds {
@@ -68,7 +68,7 @@ func OnInput[T any](d schema.DefinedInput[T], f func(s *Session, tick uint64, in
 // OnRawInput makes the function for raw inputs: see session.OnRawInput.
 func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return session.OnRawInput(f) }
 
-// WebPath is the path of the URL that pages connect to, "https://HOST:PORT/worldd".
+// WebPath is the path of the URL to which pages connect: "https://HOST:PORT/worldd".
 const WebPath = quicserve.WebPath
 
 // DefaultMaxSessionsPerAddress is the default of Config.MaxSessionsPerAddress.
@@ -77,25 +77,25 @@ const DefaultMaxSessionsPerAddress = quicserve.DefaultMaxSessionsPerAddress
 // WebConfig configures WebTransport, which serves browsers on the UDP port of raw QUIC.
 type WebConfig struct {
 	// Origins are the origins of pages that may connect, as "https://example.com" or
-	// "http://localhost:8080", at most 64. If empty, pages on loopback may. Clients that
-	// send no Origin are no browsers, and may connect too.
+	// "http://localhost:8080", at most 64. If empty, pages on loopback may. Clients that send
+	// no Origin are not browsers, and may connect too.
 	Origins []string
-	// ByName presents Config.Certificate to browsers: one of an authority that they trust,
-	// for the host name that pages dial. Otherwise the server makes short-lived
-	// certificates for browsers, and pages pin their hashes.
+	// ByName presents Config.Certificate to browsers. They must trust its authority, and pages
+	// must dial its host name. Otherwise the server makes short-lived certificates for
+	// browsers, and pages pin their hashes.
 	ByName bool
 }
 
 // KeptCertificate returns the certificate and private key in the PEM file at path, for
 // Config.Certificate. If the file does not exist, it creates both and writes them with
-// permissions 0600, so that the Fingerprint that clients pin survives restarts. An
-// existing but invalid file is an error, and is not overwritten.
+// permissions 0600, so that clients can pin the same Fingerprint after restarts. An invalid
+// file is an error, and is not overwritten.
 func KeptCertificate(path string) (*tls.Certificate, error) { return quicserve.KeptCertificate(path) }
 
-// StatelessResetKeyOf derives a Config.StatelessResetKey from the private key of a
-// certificate, such as KeptCertificate's. The derivation is one-way. If several servers
-// share the certificate, an attacker that observes a client's packets can make another of
-// them reset its connection.
+// StatelessResetKeyOf derives a Config.StatelessResetKey from the private key of a certificate,
+// such as KeptCertificate's. The derivation is one-way. If several servers share the
+// certificate, an attacker who observes a client's packets can make another server reset the
+// client's connection.
 func StatelessResetKeyOf(c *tls.Certificate) (*[32]byte, error) {
 	return quicserve.StatelessResetKeyOf(c)
 }
@@ -107,13 +107,13 @@ var ErrAdminExposed = admin.ErrExposed
 // AdminAccess controls access to the admin port. The zero value is for loopback: it allows
 // every program of this machine, but no web page.
 //
-// A client is authorized if it sends Token as "Authorization: Bearer TOKEN" or presents
-// a certificate signed by one of ClientCAs. If both are configured, either suffices.
-// /healthz and /readyz require neither, since probes have no credentials, nor do the live
-// page's files, which ask for the token.
+// A client is authorized if it sends Token as "Authorization: Bearer TOKEN" or presents a
+// certificate signed by one of ClientCAs. If both are configured, either suffices. /healthz and
+// /readyz require neither, since probes have no credentials. The live page's files require
+// neither: the page asks for the token.
 type AdminAccess struct {
-	// Hosts are the accepted Host names of requests, besides localhost and the name or
-	// address that the port listens on. Other names are refused, against DNS rebinding
+	// Hosts are the accepted Host names of requests, besides localhost and the name or address
+	// on which the port listens. The port refuses other names: a defence against DNS rebinding
 	// by web pages.
 	Hosts []string
 	// Token has 16 to 512 printable ASCII bytes without spaces. If empty, no token is

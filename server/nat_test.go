@@ -12,15 +12,15 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// nat passes packets between one client and a server, as a network address translator does:
-// the server sees its outer port, which rebind changes.
+// nat passes packets between one client and a server, as a network address translator does. The
+// server sees its outer port, which rebind changes.
 type nat struct {
 	t      *testing.T
 	inner  *net.UDPConn
 	outer  atomic.Pointer[net.UDPConn]
 	server *net.UDPAddr
 	client atomic.Pointer[net.UDPAddr]
-	most   atomic.Int64 // bytes that a packet may have
+	most   atomic.Int64 // largest packet in bytes; larger ones are dropped
 }
 
 func newNAT(t *testing.T, server *net.UDPAddr) *nat {
@@ -50,7 +50,8 @@ func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 	return n
 }
 
-// rebind gives the client another port, and drops what still arrives at the one before.
+// rebind gives the client another outer port, and drops packets that still arrive at the old
+// port.
 func (n *nat) rebind() {
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(n.t, err)
@@ -72,8 +73,8 @@ func (n *nat) rebind() {
 	}()
 }
 
-// A client whose NAT gives it another port plays on over the same connection: the server
-// validates the new path. The path's datagrams begin at QUIC's least size again.
+// A client whose NAT gives it another port continues over the same connection: the server
+// validates the new path. Datagrams on the new path begin again at QUIC's least size.
 func TestNATRebinds(t *testing.T) {
 	h := newFixture(t)
 	n := newNAT(t, h.server.Addr())
@@ -100,8 +101,8 @@ func TestNATRebinds(t *testing.T) {
 	require.Zero(t, h.server.Report().Sessions.Resumed)
 }
 
-// A path that carries less than it did, as path MTU discovery does not notice, holds up full
-// packets for ever. The client reconnects, begins with small packets, and resumes its session,
+// A path whose packet size shrinks holds up full packets for ever, because path MTU discovery
+// does not notice. The client reconnects, begins with small packets, and resumes its session,
 // whichever direction has much to send.
 func TestPathShrinks(t *testing.T) {
 	if testing.Short() {

@@ -11,9 +11,9 @@ import (
 	"github.com/worldd/worldd/internal/quicserve"
 )
 
-// CreateRoom makes a room if it does not exist or has failed, opens one that was drained, and waits
-// until clients can join it.
-// A server without Config.Rooms returns ErrNotRooms. Any goroutine may call it.
+// CreateRoom makes a room that does not exist or has failed, or opens a drained one, and waits
+// until clients can join it. A server without Config.Rooms returns ErrNotRooms. Any goroutine
+// may call it.
 func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	if s.rooms == nil {
 		return ErrNotRooms
@@ -21,13 +21,13 @@ func (s *Server) CreateRoom(ctx context.Context, name string) error {
 	return s.rooms.createRoom(ctx, name)
 }
 
-// DrainRoom refuses new sessions of a room, and ends it when it is empty or after within, at once
-// if that is 0. The world is saved if its kind is. A draining room that panics is not restored. Its
-// name stays closed, also to Session.Move: clients are refused with RoomClosed, which they do not
-// retry, until CreateRoom opens it, the server restarts, or 24 h have passed. The remaining sessions
-// end with that code. A pinned room begins again instead, and its sessions end with Draining.
-// If there is no such room, the error is a *wire.Error with NoRoom; a server without Config.Rooms
-// returns ErrNotRooms. Any goroutine may call it.
+// DrainRoom refuses new sessions of a room, and ends the room when it is empty or after within,
+// at once if within is 0. The world is saved if its kind is. A draining room that panics is not
+// restored. The name stays closed until CreateRoom opens it, the server restarts, or 24 h have
+// passed. Session.Move cannot open it, and clients are refused with RoomClosed, which they do
+// not retry. The remaining sessions end with RoomClosed. A pinned room begins again instead,
+// and its sessions end with Draining. If there is no such room, the error is a *wire.Error with
+// NoRoom. A server without Config.Rooms returns ErrNotRooms. Any goroutine may call it.
 func (s *Server) DrainRoom(name string, within time.Duration) error {
 	if s.rooms == nil {
 		return ErrNotRooms
@@ -35,9 +35,9 @@ func (s *Server) DrainRoom(name string, within time.Duration) error {
 	return s.rooms.drainRoom(name, within)
 }
 
-// ReloadRooms calls RoomGame.Reload of each open room, and sets the limits that it returns. It does
-// not wait for the rooms. Failures are logged, and leave a room's limits as they are. Any goroutine
-// may call it.
+// ReloadRooms calls RoomGame.Reload of each open room, and sets the limits that it returns. It
+// does not wait for the rooms. A failure is logged, and leaves the room's limits unchanged. Any
+// goroutine may call it.
 func (s *Server) ReloadRooms(ctx context.Context) {
 	if s.rooms != nil {
 		s.rooms.reloadAll(ctx)
@@ -120,7 +120,8 @@ func (s *Server) stateOf(r *Room) string {
 	return r.state.String()
 }
 
-// connectionOpener returns the functions that open connections and report whether the server drains.
+// connectionOpener returns the function that opens connections, and one that reports whether
+// the server drains.
 func (s *Server) connectionOpener() (opener quicserve.Opener, draining func() bool) {
 	if s.rooms != nil {
 		return s.rooms.router, s.rooms.refusesSessions

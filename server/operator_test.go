@@ -100,7 +100,7 @@ func TestSessionsOfTheOperator(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, code)
 }
 
-// The root page lists the others.
+// The root page lists the other pages.
 func TestIndexOfTheOperator(t *testing.T) {
 	h := webFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -122,8 +122,8 @@ func TestIndexOfTheOperator(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, code)
 }
 
-// POST /drain ends sessions and refuses new ones, and the world ticks on. No page of another
-// site can send it, and no link.
+// POST /drain ends sessions and refuses new ones, and the world continues to tick. Pages and
+// links of other sites cannot send it.
 func TestOperatorDrains(t *testing.T) {
 	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -169,7 +169,7 @@ func TestOperatorIsNoPage(t *testing.T) {
 	h.until(c, "it is still there", func() bool { return c.Replica().Tick() > at+20 })
 }
 
-// The server's end cuts a running profile short, and the profile is returned.
+// The server's end cuts a running profile short. The profile is still returned.
 func TestProfileOfTheEnd(t *testing.T) {
 	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -191,7 +191,7 @@ func TestProfileOfTheEnd(t *testing.T) {
 	require.Equal(t, "\x1f\x8b", string(profile[:2]), "gzip")
 }
 
-// A recording is made on request, of one session, and ends by itself.
+// A recording is made on request, covers one session, and ends by itself.
 func TestQlogOnDemand(t *testing.T) {
 	folder := t.TempDir()
 	h := newFixtureWith(t, func(c *server.Config) { c.QlogDir = folder })
@@ -209,8 +209,8 @@ func TestQlogOnDemand(t *testing.T) {
 	require.Equal(t, http.StatusOK, code, first)
 	require.Equal(t, []string{first}, files())
 
-	// The next can begin only after the first; it is long enough for a third to be
-	// too early.
+	// The second recording can begin only after the first, and is long enough that a third
+	// request is too early.
 	var next string
 	h.until(c, "two seconds pass", func() bool {
 		code, next = h.operate(http.MethodPost, path+"?seconds=300")
@@ -283,8 +283,8 @@ func TestQlogFolderIsMissing(t *testing.T) {
 	require.Contains(t, body, folder)
 }
 
-// An operator's terminal shows /sessions, and clients choose their names: the JSON is printable, and
-// decodes to the name.
+// An operator's terminal shows /sessions, and clients choose their names. The JSON is
+// printable, and decodes to the name.
 func TestSessionsArePrintable(t *testing.T) {
 	const forged = "\x1b]0;root\x07\u202e\u009b"
 	h := newFixture(t)

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// snapshotShare is the part of a tick's interval after which it encodes no more
-	// snapshots. Ticks take precedence: a late tick is late for every session, and
-	// delays accumulate. The rest of the interval is for the transport, and a margin for
-	// a machine with other load.
+	// snapshotShare is the share of a tick's interval after which the tick encodes no more
+	// snapshots. Ticks take precedence: a late tick is late for every session, and delays
+	// accumulate. The rest of the interval is for the transport and for other load on the
+	// machine.
 	snapshotShare = 0.45
-	// minSnapshotShare is the part of an interval that is for snapshots however late the
-	// tick is: sending fewer does not help a world that is too slow by itself.
+	// minSnapshotShare is the share of an interval that is reserved for snapshots even in a
+	// late tick: sending fewer does not help a world that is too slow by itself.
 	minSnapshotShare = 0.25
 	// thinnedShare is the share of missed turns from which thinning is logged.
 	thinnedShare = 1.0 / 16
@@ -31,15 +31,16 @@ func snapshotDeadline(next, stepped time.Time, interval time.Duration) time.Time
 	return until
 }
 
-// pace measures the snapshot rate of clients, second by second.
+// pace measures how many snapshots clients receive per second.
 type pace struct {
-	full, hz      float64 // snapshots a second: configured, and sent in the last second
-	turns, missed uint64  // totals up to then
+	full, hz      float64 // snapshots per second: configured, and sent in the last second
+	turns, missed uint64  // totals at the end of the last second
 	thinned       bool    // as last logged
-	recovered     int     // seconds since the share of missed turns was thinnedShare
+	recovered     int     // seconds since the share of missed turns was last at least thinnedShare
 }
 
-// endSecond takes the total counts of turns, and reports whether thinned has changed.
+// endSecond updates the pace with the total counts of turns, and reports whether thinned has
+// changed.
 func (p *pace) endSecond(turns, missed uint64) (changed bool) {
 	share := 0.0
 	if turns > p.turns {
@@ -55,8 +56,8 @@ func (p *pace) endSecond(turns, missed uint64) (changed bool) {
 	return p.thinned != was
 }
 
-// updatePace ends a second of the loop, and logs when clients begin or cease to receive
-// fewer snapshots than configured.
+// updatePace ends a second of the loop. It logs when clients begin or cease to receive fewer
+// snapshots than configured.
 func (l *loop) updatePace() {
 	stats := l.core.Stats()
 	l.mu.Lock()
@@ -76,8 +77,8 @@ const (
 	// good if less than goodShare were.
 	badShare  = 1.0 / 2
 	goodShare = 1.0 / 8
-	// badWindows in a row make a server unready, and goodWindows in a row make it ready
-	// again. One stall, however long, is one window.
+	// badWindows in a row make a server unready, and goodWindows in a row make it ready again.
+	// A single stall, however long, counts as one window.
 	badWindows  = 3
 	goodWindows = 5
 )
@@ -110,7 +111,7 @@ func (p *punctuality) countTick(late bool, skipped uint64) bool {
 	return p.behind != was
 }
 
-// extendStreak returns the length of a streak of n after one more window.
+// extendStreak returns the length of a streak of n windows after one more window.
 func extendStreak(n int, again bool) int {
 	if again {
 		return n + 1

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/internal/stage"
 )
 
-// A tick encodes snapshots for a part of its interval, and for at least minSnapshotShare
-// if it was late or its step took long.
+// A tick encodes snapshots for a share of its interval, and for at least minSnapshotShare if it
+// was late or its step took long.
 func TestSnapshotDeadline(t *testing.T) {
 	due := time.Unix(100, 0)
 	next := due.Add(100 * time.Millisecond)
@@ -23,8 +23,8 @@ func TestSnapshotDeadline(t *testing.T) {
 	}
 }
 
-// Thinning is logged after a second with too many missed turns, and its end after two
-// seconds without.
+// Thinning is logged after a second with too many missed turns. Its end is logged after two
+// seconds with few.
 func TestPace(t *testing.T) {
 	p := pace{full: 30, hz: 30}
 	turns, missed := uint64(0), uint64(0)
@@ -41,7 +41,7 @@ func TestPace(t *testing.T) {
 	require.EqualValues(t, 30, p.hz, "no sessions")
 }
 
-// joinSlowClients adds clients to a loop, whose snapshots each take *work.
+// joinSlowClients adds clients to a loop. Each of their snapshots takes *work.
 func joinSlowClients(t *testing.T, l *loop, clients int, work *time.Duration) {
 	enough := l.enough
 	l.enough = func() bool {
@@ -53,7 +53,7 @@ func joinSlowClients(t *testing.T, l *loop, clients int, work *time.Duration) {
 	}
 }
 
-// When time is short, snapshots are delayed and ticks are not, and it is logged.
+// When time is short, snapshots are delayed and ticks are not. The delay is logged.
 func TestLoopThinsSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return 0 })

@@ -92,7 +92,7 @@ func TestStreamIsHeld(t *testing.T) {
 	h.until(c, "it goes on", func() bool { return c.Replica().Tick() > before+60 })
 }
 
-// refused dials and expects to be refused with code.
+// refused dials and expects a refusal with code.
 func (h *fixture) refused(code wire.Code) {
 	h.t.Helper()
 	_, err := client.Dial(h.ctx, h.config())
@@ -126,7 +126,7 @@ func TestSetLimits(t *testing.T) {
 		}
 		return err == nil
 	}, patience, 20*time.Millisecond)
-	h.refused(wire.ServerFull) // by its address, although it is loopback
+	h.refused(wire.ServerFull) // although the address is loopback
 	require.NoError(t, h.server.SetLimits(server.Limits{}))
 	h.dial()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/internal/admin"
 )
 
-// A server is behind after three bad seconds in a row, until five good ones.
+// A server is behind after three bad seconds in a row, until five good seconds in a row.
 func TestPunctuality(t *testing.T) {
 	const good, fair, bad = 1, 3, 5 // of ten
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// A server whose ticks take too long is healthy but not ready, until they recover.
+// A server whose ticks take too long is healthy but not ready, until the ticks recover.
 func TestReadinessFollowsTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := 40 * testInterval

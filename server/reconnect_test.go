@@ -23,8 +23,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// blockableConn is a socket that drops packets both ways while it is blocked. It sends to
-// the server that replaced the dialled one: a closed port may be reused by others.
+// blockableConn is a socket that drops packets in both directions while it is blocked. It sends
+// to the server that replaced the dialled one: the tests use a route, since another process may
+// take a closed port.
 type blockableConn struct {
 	net.PacketConn
 	shut  *atomic.Bool
@@ -34,7 +35,7 @@ type blockableConn struct {
 // route maps an address that clients know to the server's current address.
 type route struct {
 	called net.Addr
-	leads  atomic.Pointer[net.UDPAddr] // nil: to the called one
+	leads  atomic.Pointer[net.UDPAddr] // nil: to the called address
 }
 
 func (r *route) leadTo(s *server.Server) { r.leads.Store(s.Addr()) }
@@ -77,7 +78,7 @@ func (h *fixture) travel(change func(*client.Config)) *mobileClient {
 	return v
 }
 
-// setOut is travel for clients that the test closes.
+// setOut is travel for clients that the test itself closes.
 func (h *fixture) setOut(change func(*client.Config)) *mobileClient {
 	v := &mobileClient{gone: map[bulk.Handle]bool{}, route: &route{called: h.server.Addr()}}
 	config := h.config()
@@ -107,12 +108,12 @@ func (h *fixture) shut() {
 // change is the newest change of state.
 func (v *mobileClient) change() client.StateChange { return v.changes[len(v.changes)-1] }
 
-// moved is a socket to a killed server whose address another server has taken: packets to
-// and from the first are dropped.
+// moved is a socket to a killed server whose address another server has taken: packets to and
+// from the killed one are dropped.
 type moved struct {
 	net.PacketConn
 	first net.Addr
-	now   *atomic.Pointer[net.UDPAddr] // nil: it lives
+	now   *atomic.Pointer[net.UDPAddr] // nil: the server is alive
 }
 
 func (m moved) WriteTo(p []byte, to net.Addr) (int, error) {
@@ -157,7 +158,7 @@ func TestKilledServerIsNoticed(t *testing.T) {
 	require.False(t, v.change().Resumed)
 }
 
-// A connection that is cut is replaced: same session, same entity, and entities that died
+// A cut connection is replaced: the session and its entity stay, and entities that died
 // meanwhile are Stale (H3).
 func TestConnectionIsReplaced(t *testing.T) {
 	h := newFixture(t)
@@ -197,7 +198,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, client.Result{ID: asked.ID(), Target: me, Verdict: wire.Live}, v.results[1])
 }
 
-// A client joins a server restarted with another world by itself, and discards its old
+// A client joins a server that restarted with another world by itself, and discards its old
 // state.
 func TestWorldIsReplaced(t *testing.T) {
 	h := newFixture(t)
@@ -218,8 +219,8 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.EqualValues(t, houseEpoch+1, w.Epoch)
 }
 
-// A client of a server restarted with another schema asks for it, and reads what both
-// have.
+// A client of a server that restarted with another schema asks for that schema, and reads the
+// items that both have.
 func TestSchemaIsReplaced(t *testing.T) {
 	h := newFixture(t)
 	declared := fixtureSchema(t)
@@ -253,7 +254,7 @@ func TestSchemaIsReplaced(t *testing.T) {
 	require.Contains(t, e.Format(), "body{Position[0]=")
 }
 
-// A server sends a client to another one: at the handshake, and out of a session.
+// A server redirects a client to another server, both at the handshake and during a session.
 func TestMoved(t *testing.T) {
 	tokens := make(chan string, 8)
 	admit := func(_ context.Context, token []byte) (server.Admission, error) {
@@ -294,7 +295,7 @@ func TestMoved(t *testing.T) {
 	require.Equal(t, "to the arena", <-tokens)
 	require.Empty(t, tokens)
 
-	// Servers that send a client to each other are left after a few moves.
+	// A client that two servers redirect to each other gives up after a few moves.
 	addresses := make(chan string, 1)
 	loop := newFixtureWith(t, func(c *server.Config) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
@@ -328,7 +329,7 @@ func TestRooms(t *testing.T) {
 	require.ErrorContains(t, err, `"cellar"`)
 }
 
-// Where a token is valid once, a client that joins another session needs another token.
+// If tokens are valid once, a client that joins another session needs another token.
 func TestFreshToken(t *testing.T) {
 	var mu sync.Mutex
 	spent := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// A new certificate is used for new handshakes, and connections stay.
+// A new certificate applies to new handshakes; existing connections stay.
 func TestSetCertificate(t *testing.T) {
 	h := newFixture(t)
 	next, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))

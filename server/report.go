@@ -30,27 +30,27 @@ type TickReport struct {
 	P50, P99, Max time.Duration
 	// Late counts ticks that began more than one interval after their time.
 	Late uint64
-	// Missed counts skipped ticks: after a stall a few are made up for, and the world
-	// falls behind the clock by the others.
+	// Missed counts skipped ticks. After a stall a few ticks are made up for, and the world
+	// falls behind the clock by the skipped ones.
 	Missed uint64
-	// Behind is set after three seconds in a row with at least half of the ticks late
-	// or missed, and cleared after five in a row with less than an eighth. While it is
-	// set the server is not ready.
+	// Behind is set after three seconds in a row in which at least half of the ticks were late
+	// or missed. It is cleared after five seconds in a row with less than an eighth. While it
+	// is set the server is not ready.
 	Behind bool
-	// SnapshotHz is the number of snapshots sent to each client in the last second:
-	// fewer than configured if the server was short of time.
+	// SnapshotHz is the number of snapshots sent to each client in the last second. It is below
+	// the configured rate if the server was short of time.
 	SnapshotHz float64
-	// Thinned counts ticks without time for all snapshots due.
+	// Thinned counts ticks that had no time for all due snapshots.
 	Thinned uint64
-	// Receive, Step, Replicate and Between are the total times of the phases. Between a tick
-	// and the next are saves, requests of the admin port and reports.
+	// Receive, Step, Replicate and Between are the total times of the phases. Between is the
+	// time between ticks, for saves, requests of the admin port and reports.
 	Receive, Step, Replicate, Between time.Duration
 }
 
 // Images describes a server's saves.
 type Images struct {
 	Saved, Failed uint64
-	// Blocked is the longest time that a save has blocked a tick, and Took the longest
+	// Blocked is the longest time for which a save has blocked a tick, and Took the longest
 	// duration of a save. Blocked excludes the first save, which precedes all ticks.
 	Blocked, Took time.Duration
 	LastSaved     time.Time
@@ -67,8 +67,8 @@ type Traffic struct {
 	UnsentBytes                int64  // stream bytes queued now
 	ReceivedBytes              uint64
 	ReceivedDatagrams          uint64
-	// Effects of the bounds on connections: refused, delayed and retried attempts, and
-	// excess input of sessions.
+	// Effects of the bounds on connections: refused, delayed and retried attempts, and excess
+	// input of sessions.
 	HandshakesCrowded, HandshakesFast, HandshakesAddress, HandshakesPaced, Retries uint64
 	AddressesForgotten, DatagramsFast, StreamsHeld                                 uint64
 	// Refused HTTP/3 requests: not for a WebTransport session, of a page whose origin is

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A Report has every figure of the admin port's.
+// A Report has every figure of the admin port.
 func TestReportIsComplete(t *testing.T) {
 	r := admin.Report{
 		Tick: admin.TickReport{RateHz: 1}, World: world.Stats{Entities: 1}, StateHash: 1, Sessions: session.Stats{Joined: 1}, Active: 1, Web: 1, Away: 1,

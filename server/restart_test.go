@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// upgraded adds what a newer program has to the worlds of testRooms.
+// upgraded adds the items of a newer program to the worlds of testRooms.
 func upgraded(c *RoomsConfig) {
 	for name, k := range c.Kinds {
 		build := k.New
@@ -45,8 +45,8 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Rooms continue their newest images over any number of processes, whether these end in order or are
-// killed, after an upgrade, and leave all files as they are after a rollback.
+// Rooms continue from their newest images in later processes, whether a process ended in order
+// or was killed, and after an upgrade. After a rollback they leave all files unchanged.
 func TestRoomsOverProcesses(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Second} }
@@ -74,7 +74,7 @@ func TestRoomsOverProcesses(t *testing.T) {
 		inBubble(t, images, func(h *testRooms) { visit(h, false) })
 		var left map[string]string
 		inBubble(t, images, func(h *testRooms) { left = visit(h, true) })
-		for path, data := range left { // as a process that was killed leaves them
+		for path, data := range left { // as a killed process leaves them
 			require.NoError(t, os.WriteFile(path, []byte(data), 0o600), "process %d", process)
 		}
 	}
@@ -106,8 +106,8 @@ func TestRoomsOverProcesses(t *testing.T) {
 	inBubble(t, newer, func(h *testRooms) { visit(h, false) })
 }
 
-// The operator starts one room from an older generation of its image: the newer one is kept, and other
-// rooms, and later runs of this one, continue the newest.
+// The operator starts one room from an older generation of its image. The newer generation is
+// kept. Other rooms, and later runs of this room, continue from the newest.
 func TestRoomFromAnOlderGeneration(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: 2 * time.Second} }
@@ -149,8 +149,8 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 	})
 }
 
-// H5: a run that is killed after somebody has entered its room, but before it is saved, has issued
-// handles that no later run issues. A run that nobody enters changes no image.
+// H5: a run is killed after a session entered its room and before its first save. No later run
+// issues the handles that it issued. A run that no session enters changes no image.
 func TestRoomKilledBeforeItsFirstSave(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Hour} }

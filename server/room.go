@@ -18,8 +18,8 @@ import (
 )
 
 // Room is one world of a Server, with the sessions in it. Games use it to send events and to
-// iterate over sessions. Only the Hooks and systems of the world may call its methods: they
-// run on the goroutine that owns the world. A nil Room has no sessions, so rules also run without a
+// iterate over sessions. Only the Hooks and systems of the world may call its methods: they run
+// on the goroutine that owns the world. A nil Room has no sessions, so rules also run without a
 // server, for example in the command replay of package host.
 type Room struct {
 	name, kind, id string
@@ -28,9 +28,9 @@ type Room struct {
 	// Used only with Config.Rooms. Guarded by rooms.mu.
 	state    roomState
 	by       origin        // of the newest request that made it
-	saved    bool          // counts in MaxImages, also before its first image
-	retry    chan struct{} // closed when the operator creates it after it failed
-	creator  string        // address that counts it in roomsPerAddress; may be empty
+	saved    bool          // counts in MaxImages, even before its first image
+	retry    chan struct{} // closed when the operator creates the failed room again
+	creator  string        // address that roomsPerAddress counts it for; may be empty
 	ready    chan struct{} // closed when the room is open or failed
 	err      error         // why it failed
 	opened   time.Time     // when the current run began
@@ -38,8 +38,8 @@ type Room struct {
 	deadline time.Time     // when draining ends; zero: not draining
 	stop     context.CancelFunc
 	gone     chan struct{} // closed when the room has ended
-	eviction *eviction     // its end for another room, or nil
-	awaits   *eviction     // of the room that it replaces, or nil
+	eviction *eviction     // the end of this room in favour of another, or nil
+	awaits   *eviction     // the end of the room that this one replaces, or nil
 }
 
 // run is the lifetime of a room's world. After a panic, another run follows.
@@ -48,13 +48,13 @@ type run struct {
 	loop  *loop
 	log   *zap.Logger
 	store *imagefile.Store // nil: not saved
-	block int              // of generations
+	block int              // block of generations
 	// reload is RoomGame.Reload, or nil.
 	reload func() (Limits, []string, error)
 	ended  func() // RoomGame.Ended
 }
 
-// newRun returns a run of a Core with c, whose world is saved as image says.
+// newRun returns a run of a Core with c. image configures the saves of its world.
 func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
 	errs := &gameErrors{log: log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
 	c.Hooks = loggedHooks(log, errs, c.Hooks)
@@ -96,13 +96,13 @@ func (r *Room) Name() string {
 	return r.name
 }
 
-// SendSeen, SendWithin and Broadcast send an event to several clients; for one, see
-// Session.Send. Sessions that would refuse the event miss it. The error says that the schema
-// has no event of that type.
+// SendSeen, SendWithin and Broadcast send an event to several clients; see Session.Send for
+// one. Sessions that refuse the event miss it. The error says that the schema has no event of
+// that type.
 
-// SendSeen sends event to every client that has the entity in view. If the entity has
-// spawned since the last tick, these are the clients that receive its Enter in their next
-// snapshot, and event follows the Enter.
+// SendSeen sends event to every client that has the entity in view. If the entity has spawned
+// since the last tick, the clients are those that receive its Enter in their next snapshot, and
+// event follows the Enter.
 func (r *Room) SendSeen(entity world.Entity, event any) error {
 	if r == nil {
 		return nil
@@ -110,9 +110,8 @@ func (r *Room) SendSeen(entity world.Entity, event any) error {
 	return r.run.Load().core.SendSeen(entity, event)
 }
 
-// SendWithin sends event to every client that views the world from a point within radius
-// metres of center: the position of its controlled entity, or of the one of
-// Session.SetViewpoint.
+// SendWithin sends event to every client whose viewpoint is within radius metres of center. A
+// viewpoint is the position of the controlled entity, or of the entity of Session.SetViewpoint.
 func (r *Room) SendWithin(center world.Vec3, radius float32, event any) error {
 	if r == nil {
 		return nil
@@ -128,8 +127,8 @@ func (r *Room) Broadcast(event any) error {
 	return r.run.Load().core.Broadcast(event)
 }
 
-// Sessions iterates over the sessions in the order of their ids, from their Join to their Leave.
-// Sessions that are away are included.
+// Sessions iterates over the sessions in the order of their IDs, each from its Join to its
+// Leave. Sessions that are away are included.
 func (r *Room) Sessions() iter.Seq[*Session] {
 	if r == nil {
 		return func(func(*Session) bool) {}
@@ -137,8 +136,8 @@ func (r *Room) Sessions() iter.Seq[*Session] {
 	return r.run.Load().core.Sessions()
 }
 
-// loggedHooks returns g with a log line for each session that joins, is away, is back, or
-// leaves. A session that is away leaves long after the last line of its connection.
+// loggedHooks returns g with a log line for each session that joins, goes away, returns, or
+// leaves. A session that is away leaves long after the last log line of its connection.
 func loggedHooks(log *zap.Logger, errs *gameErrors, g Hooks) Hooks {
 	line := func(text string, s *Session, entity world.Entity) {
 		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}

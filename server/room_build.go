@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/server/imagefile"
 )
 
-// buildRun returns the room's next run, restored from its image if there is one. The first run waits for
-// the end of the room that this one replaces.
+// buildRun returns the room's next run, restored from its image if there is one. The first run
+// waits until the room that this one replaces has ended.
 func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err := l.room.awaitEviction(ctx); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	return made, err
 }
 
-// buildAboveImage returns a run whose range of generations is above the image's. If the image turns out
-// to need a higher range than its store has recorded, it makes the world again.
+// buildAboveImage returns a run whose range of generations is above the image's. If the image
+// needs a higher range than its store has recorded, it makes the world again.
 func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 	least := 0
 	if store != nil && store.NewestGeneration() > 0 {
@@ -64,8 +64,8 @@ func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 	}
 }
 
-// buildInBlock returns a run that uses a block of generations. If the image needs a higher block, it
-// returns no run, and the lowest block that suffices.
+// buildInBlock returns a run that uses a block of generations. If the image needs a higher
+// block, it returns no run and the lowest block that suffices.
 func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, least int, err error) {
 	q := RoomRequest{Name: l.room.name, Kind: l.room.kind, ID: l.room.id, Generations: generationsOf(block)}
 	var g *RoomGame
@@ -102,14 +102,14 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 		return nil, 0, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
-	if !l.kind.isPinned(l.room) && !l.byOperator() { // clients cannot fill the disk, or keep images from being old, without entering the room
+	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()
 			return s.Joined+s.MovedIn == 0
 		}
 	}
 	made.loop.ticks = newTickHistogram(roomDigits)
-	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms
+	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms over time
 	if err = l.checkSchema(made); err == nil {
 		err = made.loop.saver.saveFirst()
 	}
@@ -126,7 +126,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 	return made, 0, err
 }
 
-// discardGame releases what New has made for a run that does not begin.
+// discardGame releases what New has made for a run that will not begin.
 func (l *roomLife) discardGame(g *RoomGame) {
 	l.callEnded(g.Ended)
 	if g.World != nil {
@@ -141,7 +141,8 @@ func (l *roomLife) byOperator() bool {
 	return l.room.by == byOperator
 }
 
-// callGame calls a function of the game outside of the room's ticks. It returns a panic as an error.
+// callGame calls a function of the game outside the room's ticks. It returns a panic as an
+// error.
 func (l *roomLife) callGame(what string, f func() error) (err error) {
 	l.rooms.runApart(func() { err = f() }, func(value any) {
 		l.room.logger(l.rooms.log).Error(what+" panicked", zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
@@ -150,9 +151,9 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 	return err
 }
 
-// restoreImage restores the world from a generation of its image, or from the newest valid one if
-// generation is 0. It returns the lowest block of handle generations that the image allows, or 0 if
-// there is none, and restores nothing if the world's block is lower.
+// restoreImage restores the world from a generation of its image, or from the newest valid one
+// if generation is 0. It returns the lowest block of generations that the image allows, or 0 if
+// there is no image. If the world's block is lower it restores nothing.
 func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, generation int) (least int, err error) {
 	found, err := store.LoadGeneration(g.World, generation)
 	if err != nil {
@@ -179,8 +180,8 @@ func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, generat
 	return least, nil
 }
 
-// imageGeneration returns the generation of its image from which the room's next run begins, 0 for
-// the newest.
+// imageGeneration returns the generation of the image from which the room's next run begins, 0
+// for the newest.
 func (l *roomLife) imageGeneration() int {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()

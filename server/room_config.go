@@ -18,30 +18,31 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// RoomsConfig configures a server of many rooms, each with a world of its own. A room's name is
-// its kind, or the kind and an id: "lobby", "match/17". Zero fields take their defaults.
+// RoomsConfig configures a server of many rooms, each with its own world. A room's name is its
+// kind, or the kind and an id: "lobby", "match/17". Zero fields take their defaults.
 type RoomsConfig struct {
-	// Kinds are the kinds of rooms by name, of lower-case letters, digits and hyphens, at most
-	// 32 bytes. Required.
+	// Kinds are the kinds of rooms by name. A name has lower-case letters, digits and hyphens,
+	// at most 32 bytes. Required.
 	Kinds map[string]RoomKind
-	// Default is the room that clients join if neither they nor their tokens name one. If
-	// empty, these clients are refused with NoRoom.
+	// Default is the room for clients that name none, with tokens that name none. If empty,
+	// such clients are refused with NoRoom.
 	Default string
-	// MaxRooms bounds the rooms at any one time. Default 128. At the bound, a room that has been
-	// idle for 6 s ends for the next one, unless it is pinned, created by the operator, or of a kind
-	// with a negative IdleAfter.
+	// MaxRooms bounds the rooms at any time. Default 128. At the bound, a room that has been
+	// idle for 6 s ends in favour of the next one, unless it is pinned, created by the
+	// operator, or of a kind with a negative IdleAfter.
 	MaxRooms int
 	// MaxSessions bounds the sessions of all rooms. Default 1,024.
 	MaxSessions int
 	// Images configures saving the rooms' worlds. The zero value saves nothing.
 	Images RoomImages
-	// FilesPerRoom is how many files the game of a room keeps open, for a warning at the start if the
-	// system allows fewer.
+	// FilesPerRoom is how many files the game of a room keeps open. The server warns at the
+	// start if the system allows fewer.
 	FilesPerRoom int
 }
 
-// RoomImages configures saving the worlds of rooms: DIR/KIND.image, and DIR/KIND/ID.image. The first
-// image of a room follows its first session, unless it is pinned or created by the operator.
+// RoomImages configures saving the worlds of rooms, in the files DIR/KIND.image and
+// DIR/KIND/ID.image. The first image of a room follows its first session, unless the room is
+// pinned or created by the operator.
 type RoomImages struct {
 	// Dir is an existing folder. If empty, no room is saved.
 	Dir string
@@ -49,50 +50,53 @@ type RoomImages struct {
 	Every time.Duration
 	// Keep is the number of generations of each image: see package imagefile.
 	Keep int
-	// PruneAfter is how long nobody must have entered a room with an id before its image is
-	// removed, at the start and once an hour; at least 1 h. The image of a room that exists is
-	// never removed. 0: an image is removed only where RoomKind.MaxImages or MaxBytes leaves no
-	// space for a new room, and if nobody has entered its room for 30 days. Negative: never.
+	// PruneAfter is the age at which the image of a room with an id is removed, counted from
+	// the last session in the room; at least 1 h. The server looks for such images at the start
+	// and once an hour, and never removes the image of an existing room. 0: an image is removed
+	// only if RoomKind.MaxImages or MaxBytes leaves no space for a new room, and no session has
+	// entered its room for 30 days. Negative: never.
 	PruneAfter time.Duration
-	// MaxBytes bounds the images of all rooms with ids, in all generations, where new rooms are
+	// MaxBytes bounds the images of all rooms with ids, in all generations, when a new room is
 	// made. It is no quota: images of existing rooms may grow. 0: no limit.
 	MaxBytes int64
-	// Generations names rooms whose first run begins from an older generation of their image, for an
-	// operator who wants an older state back: see imagefile.Store.LoadGeneration.
+	// Generations names rooms whose first run begins from an older generation of their image,
+	// for an operator who wants to return to an older state: see
+	// imagefile.Store.LoadGeneration.
 	Generations map[string]int
 }
 
 // RoomKind describes the rooms of one kind. They have the same schema.
 type RoomKind struct {
-	// New makes the world and the rules of a room. It runs on its own goroutine, for at most two
-	// rooms of the kind at a time, so it must be safe for concurrent use. A panic in it counts
-	// as an error. An error refuses the waiting clients: with its code if it is a *wire.Error,
-	// and with Internal otherwise. Required.
+	// New makes the world and the rules of a room. It runs on its own goroutine, for at most
+	// two rooms of the kind at a time, so it must be safe for concurrent use. A panic in it
+	// counts as an error. An error refuses the waiting clients: with its code if it is a
+	// *wire.Error, and with Internal otherwise. Required.
 	New func(RoomRequest) (*RoomGame, error)
-	// Create says which clients may create a room by naming it. Default ForAnyone.
+	// Create tells which clients may create a room by naming it. Default ForAnyone.
 	Create RoomCreation
-	// MaxRooms bounds the rooms of the kind. 0 leaves that to RoomsConfig.MaxRooms.
+	// MaxRooms bounds the rooms of the kind. 0: only RoomsConfig.MaxRooms bounds them.
 	MaxRooms int
-	// MaxSessions bounds the sessions of one room. 0 leaves that to the game.
+	// MaxSessions bounds the sessions of one room. 0: the game's bound applies.
 	MaxSessions int
-	// IdleAfter is how long a room stays open without sessions, at least 1 s. A session that is
-	// away counts as one. Default 1 min. If negative, rooms do not end by themselves.
+	// IdleAfter is how long a room stays open without sessions, at least 1 s. Sessions that are
+	// away count. Default 1 min. If negative, rooms do not end by themselves.
 	IdleAfter time.Duration
 	// Pinned creates the room KIND, without an id, at the start, and keeps it open when idle.
 	Pinned bool
 	// Unsaved excludes rooms of the kind from RoomsConfig.Images: each begins with a new world.
 	Unsaved bool
-	// MaxImages bounds the stored images of the kind, and open rooms without one. At the bound,
-	// RoomImages.PruneAfter decides whether one is removed for a new room. If not, only the
-	// operator can create a room that has no image yet: clients are refused with ServerFull. One
-	// address creates at most half as many as are left, but one at least. Default 1,000.
+	// MaxImages bounds the stored images of the kind, plus open rooms without an image. At the
+	// bound, RoomImages.PruneAfter decides whether one is removed for a new room. If not, only
+	// the operator can create a room that has no image yet: clients are refused with
+	// ServerFull. One address may create half of the images that are left, but at least one.
+	// Default 1,000.
 	MaxImages int
 }
 
-// RoomCreation says which clients may create a room by naming it.
+// RoomCreation tells which clients may create a room by naming it.
 type RoomCreation uint8
 
-// The game, by Session.Move, and the operator may create rooms of every kind.
+// The operator, and the game by Session.Move, may create rooms of every kind.
 const (
 	ForAnyone RoomCreation = iota // any client that names it
 	ForTokens                     // clients whose token names it
@@ -103,7 +107,7 @@ const (
 type RoomRequest struct {
 	// Name is the room's name, KIND or KIND/ID, valid by ParseRoomName.
 	Name, Kind, ID string
-	// Generations is the range that New passes to world.Config.
+	// Generations is the range of generations to pass to world.Config.
 	Generations Generations
 }
 
@@ -118,12 +122,12 @@ type RoomGame struct {
 	// Attach receives the room before its first tick.
 	Attach func(*Room)
 	// Reload reads the room's limits again, for Server.ReloadRooms: its MaxSessions, which
-	// RoomKind.MaxSessions overrides, and its BudgetBytesPerSecond. It runs between two ticks, while
-	// the world waits. changed names other settings that have changed, and need a new room.
+	// RoomKind.MaxSessions overrides, and its BudgetBytesPerSecond. It runs between two ticks,
+	// while the world waits. changed names other changed settings, which only a new room uses.
 	Reload func() (l Limits, changed []string, err error)
-	// Ended is called after the last tick, also if the room panicked, or if it could not begin.
+	// Ended is called after the last tick, even if the room panicked or could not begin.
 	Ended func()
-	// TakeImage takes the image that is saved: see ImageConfig.Take. Default World.TakeImage.
+	// TakeImage takes the image to save: see ImageConfig.Take. Default World.TakeImage.
 	TakeImage func(*world.Image) error
 	// RestoreRun restores the world from an image of an earlier run. Default World.RestoreRun.
 	RestoreRun func(*world.Image) error
@@ -135,7 +139,7 @@ const (
 	minIdleAfter     = time.Second
 	defaultMaxImages = 1000
 	minPruneAfter    = time.Hour
-	// maxKindName and a slash leave half of wire.MaxRoom to the id.
+	// maxKindName and a slash leave half of wire.MaxRoom for the id.
 	maxKindName = 32
 	// maxRooms is below the number of ranges of generations.
 	maxRooms = 4000
@@ -143,7 +147,7 @@ const (
 
 var (
 	kindName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	// roomID matches ids. They are file names, so they neither begin nor end with a dot.
+	// roomID matches ids. Ids are file names, so they neither begin nor end with a dot.
 	roomID = regexp.MustCompile(`^[a-z0-9_-]([a-z0-9._-]*[a-z0-9_-])?$`)
 )
 
@@ -241,7 +245,7 @@ func (g *RoomGame) sessionConfig(process Config, kind RoomKind, q RoomRequest) (
 	return c, err
 }
 
-// checkWorld returns an error if w issues generations of another range.
+// checkWorld returns an error if w issues generations outside the range.
 func (g Generations) checkWorld(w *world.World) error {
 	if c := w.Config(); c.FirstGeneration != g.First || c.LastGeneration != g.Last {
 		return fmt.Errorf("the world issues generations %d to %d: rooms have disjoint ranges, pass RoomRequest.Generations (%d to %d) to world.Config", c.FirstGeneration, c.LastGeneration, g.First, g.Last)

@@ -7,15 +7,15 @@ import (
 )
 
 // cordonLasts is how long the name of a drained room stays closed after the room has ended. It
-// bounds the names of a server whose operator drains every match.
+// bounds the number of closed names if the operator drains every match.
 const cordonLasts = 24 * time.Hour
 
-// cordons holds the names of drained rooms and when each opens again. Clients would otherwise make
-// a drained room again within seconds. Only the operator opens it earlier. Cordons do not survive a
-// restart of the server.
+// cordons holds the names of drained rooms and when each opens again. Without it clients would
+// make a drained room again within seconds. Only the operator opens a name earlier. Cordons do
+// not survive a restart of the server.
 type cordons map[string]time.Time
 
-// closeName closes the name of a room that ends at the latest at end.
+// closeName closes the name of a room that ends no later than end.
 func (c cordons) closeName(name string, end time.Time) {
 	c.removeExpired(time.Now())
 	c[name] = end.Add(cordonLasts)

@@ -16,8 +16,8 @@ const (
 	gameErrorBurst      = 10
 )
 
-// gameErrors logs the errors of a room's hooks that the game does not state for its clients. They
-// often are mistakes, and no client receives their text. Only the goroutine that owns the world may
+// gameErrors logs the errors of a room's hooks that the game does not address to clients. They are often
+// mistakes, and clients do not receive their text. Only the goroutine that owns the world may
 // call its methods.
 type gameErrors struct {
 	log     *zap.Logger

@@ -11,22 +11,22 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// evictableAfter is how long a room has had no session before it may end for another. Each client that
-// was admitted to it has joined or been refused by then.
+// evictableAfter is how long a room must have had no session before it may end in favour of
+// another. By then each client that was admitted to it has joined or been refused.
 const evictableAfter = session.HelloTimeout + time.Second
 
-// eviction is the end of an idle room for another one, which begins when it is over.
+// eviction is the end of an idle room in favour of another, which begins when over is closed.
 type eviction struct {
 	over  chan struct{}
 	ended bool // set before over is closed; false: a session has reached the room meanwhile
 }
 
-// addressShare returns how many of most places, of which used are taken, one address may take: half of
-// what is left, so that no few addresses take all, but one at least.
+// addressShare returns how many of most places one address may take if used are taken: half of
+// the rest, so that a few addresses do not take all, but at least one.
 func addressShare(most, used int) int { return max((most-used)/2, 1) }
 
-// findEvicted returns the room that must end before a room of kind k begins for a client of
-// address, or nil if there is space. The error says why no room may begin. Callers hold m.mu.
+// findEvicted returns the room that must end before a client of address can begin a room of
+// kind k, or nil if there is space. The error says why no room may begin. Callers hold m.mu.
 func (m *rooms) findEvicted(k *kind, address string, now time.Time) (evicted *Room, err error) {
 	for _, bound := range []struct {
 		most int
@@ -64,7 +64,8 @@ func (m *rooms) findEvicted(k *kind, address string, now time.Time) (evicted *Ro
 	return evicted, nil
 }
 
-// ownerAddress returns the address that created r. A room that no address accounts for is its own.
+// ownerAddress returns the address that created r. A room that is not counted for an address
+// owns itself.
 func (r *Room) ownerAddress() string {
 	if r.creator == "" {
 		return r.name
@@ -72,15 +73,15 @@ func (r *Room) ownerAddress() string {
 	return r.creator
 }
 
-// isEvictable reports whether r may end for another room: it is idle, and would end by itself. Callers
-// hold m.mu.
+// isEvictable reports whether r may end in favour of another room: it is idle, and would end by
+// itself. Callers hold m.mu.
 func (m *rooms) isEvictable(r *Room, now time.Time) bool {
 	k := m.kinds[r.kind]
 	return r.state == roomOpen && r.deadline.IsZero() && r.by != byOperator && !k.isPinned(r) && k.IdleAfter > 0 &&
 		now.Sub(r.lastUsed) >= evictableAfter && r.run.Load().loop.silentSince(r.opened) <= staleTick
 }
 
-// evictFor makes evicted end for r. Callers hold m.mu.
+// evictFor ends evicted in favour of r. Callers hold m.mu.
 func (m *rooms) evictFor(evicted, r *Room) {
 	evicted.eviction = &eviction{over: make(chan struct{})}
 	r.awaits = evicted.eviction

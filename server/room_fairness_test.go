@@ -11,13 +11,13 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// joinFrom joins a room as a client of an address that then goes away.
+// joinFrom joins a room as a client of an address, and leaves.
 func (h *testRooms) joinFrom(address, room string) wire.Code {
 	_, err := h.joinRoom(context.Background(), room, address, false)
 	return wire.CodeOf(err)
 }
 
-// take creates rooms for an address until it is refused, and returns how many it has got.
+// take creates rooms for an address until it is refused, and returns their number.
 func (h *testRooms) take(address string) (n int) {
 	for ; ; n++ {
 		time.Sleep(time.Second / creationsPerSecond)
@@ -28,8 +28,8 @@ func (h *testRooms) take(address string) (n int) {
 	}
 }
 
-// Nine addresses, each with as many rooms as it may have, leave rooms to the tenth, even if sessions
-// are in all of their rooms.
+// Nine addresses, each with its maximum of rooms, leave rooms for the tenth, even if all their
+// rooms have sessions.
 func TestFewAddressesLeaveRooms(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		taken := 0
@@ -44,8 +44,9 @@ func TestFewAddressesLeaveRooms(t *testing.T) {
 	})
 }
 
-// On a server with all rooms, an idle room of the address with the most of them ends for a newcomer.
-// Rooms with sessions stay, and so do the rooms of the operator and rooms that never end by themselves.
+// On a server with its maximum of rooms, an idle room of the address with the most rooms ends
+// for a newcomer. Rooms with sessions stay, and so do the operator's rooms and rooms that never
+// end by themselves.
 func TestIdleRoomEndsForANewcomer(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) {
 		c.MaxRooms = 10
@@ -83,14 +84,14 @@ func TestIdleRoomEndsForANewcomer(t *testing.T) {
 	})
 }
 
-// The maximum of worlds holds while rooms replace each other: a room begins only when its
+// The maximum of rooms holds while rooms replace each other: a room begins only when its
 // predecessor has ended.
 func TestReplacedRoomEndsFirst(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *testRooms) {
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 		time.Sleep(evictableAfter + time.Second)
 		var err error
-		for range 100 { // Move does not wait: it asks again
+		for range 100 { // Move does not wait, so it is repeated
 			now, failed := h.findForMove("match/b")
 			err = failed
 			if now != nil || err != nil {
@@ -114,8 +115,8 @@ func (h *testRooms) worlds() (n int) {
 	return n
 }
 
-// A client that was admitted, but whose connection arrives after its room was chosen to end, keeps
-// the room. The client that waited for it is refused.
+// A client was admitted to a room, and its connection arrives after the room was chosen to end:
+// the room stays. The client that waited for the room's place is refused.
 func TestEvictionIsGivenUp(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *testRooms) {
 		now, err := h.joinRoom(context.Background(), "match/a", "", false)
@@ -123,7 +124,7 @@ func TestEvictionIsGivenUp(t *testing.T) {
 		time.Sleep(evictableAfter + time.Second)
 		code := make(chan wire.Code)
 		go func() { code <- h.joinFrom("", "match/b") }()
-		time.Sleep(time.Millisecond) // of the second that passes until the room looks at itself
+		time.Sleep(time.Millisecond) // part of the second after which the room checks whether it is over
 		ctx, end := context.WithCancel(context.Background())
 		defer end()
 		late := &roomClient{end: end}

@@ -11,8 +11,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// roomLife makes one room and runs it until it ends, on a goroutine of its own, which owns the room's
-// name, file and generations. Fields that other goroutines read too are guarded by rooms.mu.
+// roomLife makes one room and runs it until it ends, on its own goroutine. The goroutine owns
+// the room's name, file and generations. rooms.mu guards the fields that other goroutines read
+// too.
 type roomLife struct {
 	rooms *rooms
 	kind  *kind
@@ -56,7 +57,7 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 	}
 }
 
-// isDraining reports whether r was told to end when it is empty, as it is after a panic.
+// isDraining reports whether r was to end when it is empty. After a panic it is empty.
 func (l *roomLife) isDraining() bool {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
@@ -79,20 +80,20 @@ func (l *roomLife) openRoom(next *run) {
 	close(l.room.ready)
 }
 
-// reopenRoom makes clients that join wait for the next run.
+// reopenRoom makes joining clients wait for the next run.
 func (l *roomLife) reopenRoom() {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	l.room.setOpening()
 }
 
-// setOpening makes clients that join wait for the next run. Callers hold rooms.mu.
+// setOpening makes joining clients wait for the next run. Callers hold rooms.mu.
 func (r *Room) setOpening() {
 	r.state, r.err, r.ready, r.deadline = roomOpening, nil, make(chan struct{}), time.Time{}
 }
 
-// failRoom refuses clients with err for a time. It reports whether the room has then reopened: if
-// reopens is set, or at once if the operator creates it.
+// failRoom refuses clients with err for a time. It returns true if the room reopens: after that
+// time if reopens is set, or as soon as the operator creates it.
 func (l *roomLife) failRoom(ctx context.Context, err error, lasts time.Duration, reopens bool) bool {
 	retry := make(chan struct{})
 	l.rooms.mu.Lock()
@@ -110,7 +111,7 @@ func (l *roomLife) failRoom(ctx context.Context, err error, lasts time.Duration,
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	switch {
-	case l.room.state == roomOpening: // the operator was faster
+	case l.room.state == roomOpening: // the operator has created it meanwhile
 		return true
 	case ctx.Err() != nil || !reopens:
 		l.room.state = roomEnding
@@ -154,8 +155,8 @@ func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 	}, func(value any) { l.abandonRun(now, value) })
 }
 
-// runApart calls f on a goroutine of its own, which runtime.Goexit in the game may end. If f panics
-// or ends its goroutine, runApart calls failed, still on f's stack, and reports false.
+// runApart calls f on its own goroutine, which runtime.Goexit in the game may end. If f panics
+// or ends its goroutine, runApart calls failed, still on f's stack, and returns false.
 func (m *rooms) runApart(f func(), failed func(value any)) (returned bool) {
 	done := make(chan struct{})
 	go func() {
@@ -180,8 +181,8 @@ func (m *rooms) runApart(f func(), failed func(value any)) (returned bool) {
 	return returned
 }
 
-// abandonRun ends the sessions of a run that has panicked. The world may be half changed, so it is
-// neither stepped nor saved again.
+// abandonRun ends the sessions of a run that has panicked. The world may be half changed, so it
+// is not stepped or saved again.
 func (l *roomLife) abandonRun(was *run, value any) {
 	was.log.Error("the room panicked: its sessions end", zap.Uint64("session", was.core.Panicking()),
 		zap.String("panic", fmt.Sprint(value)), zap.ByteString("stack", debug.Stack()))
@@ -193,7 +194,8 @@ func (l *roomLife) abandonRun(was *run, value any) {
 	was.loop.saver.saving.Wait()
 }
 
-// setEnding prepares the end of a run: clients of a room that stays closed do not try again.
+// setEnding prepares the end of a run. Clients of a room that stays closed receive a code that
+// they do not retry.
 func (l *roomLife) setEnding(now *run) {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
@@ -204,8 +206,8 @@ func (l *roomLife) setEnding(now *run) {
 }
 
 // isOver reports whether the room should end: it had no session for its kind's IdleAfter, it is
-// evicted, or draining is over. If so, it admits no more sessions. It is called once a second, on the
-// goroutine that owns the world.
+// evicted, or draining is over. If so, it admits no more sessions. It is called once a second,
+// on the goroutine that owns the world.
 func (l *roomLife) isOver(now *run, at time.Time) bool {
 	n := now.core.Len()
 	l.rooms.mu.Lock()
@@ -226,18 +228,18 @@ func (l *roomLife) isOver(now *run, at time.Time) bool {
 // callEnded calls RoomGame.Ended, if set.
 func (l *roomLife) callEnded(ended func()) {
 	if ended != nil {
-		_ = l.callGame("Ended", func() error { // logs
+		_ = l.callGame("Ended", func() error { // logs the panic
 			ended()
 			return nil
 		})
 	}
 }
 
-// retireRun releases what a run holds, and adds its figures to the kind's.
+// retireRun releases the resources of a run, and adds its figures to the kind's.
 func (l *roomLife) retireRun(was *run) {
 	l.callEnded(was.ended)
 	report, ticks := was.loop.report(), was.loop.tickDurations()
-	was.core.Close() // ends its goroutines also after a panic
+	was.core.Close() // ends its goroutines, even after a panic
 	was.core.World().Close()
 	if was.store != nil {
 		_ = was.store.Close() // everything is on disk, or failed
@@ -246,7 +248,7 @@ func (l *roomLife) retireRun(was *run) {
 	defer l.rooms.mu.Unlock()
 	l.room.run.Store(nil)
 	if report.Images.Saved > 0 {
-		delete(l.rooms.older, l.room.name) // later runs continue this one
+		delete(l.rooms.older, l.room.name) // later runs continue from this run's image
 	}
 	l.kind.addPast(report, ticks)
 	l.rooms.ranges.releaseBlock(was.block)
@@ -259,12 +261,12 @@ func (l *roomLife) panicsAgain() bool {
 	return l.rooms.panics.countPanic(l.room.name, time.Now()) > maxRestarts
 }
 
-// panicTimes holds when rooms have panicked within restartWindow, by name.
+// panicTimes holds, by name, when rooms have panicked within restartWindow.
 type panicTimes map[string][]time.Time
 
 // countPanic adds a panic of a room, and returns how many it had within restartWindow.
 func (p panicTimes) countPanic(name string, now time.Time) int {
-	for name, all := range p { // few rooms panic
+	for name, all := range p { // few rooms panic, so the list is short
 		for len(all) > 0 && now.Sub(all[0]) > restartWindow {
 			all = all[1:]
 		}

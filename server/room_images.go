@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// imageSuffix ends the names of images, and of no other file in their folders.
+	// imageSuffix ends the names of images, and no other file name in their folders.
 	imageSuffix = ".image"
 	// pruneEvery is the interval between searches for old images.
 	pruneEvery = time.Hour
-	// unusedAfter is how long nobody has entered a room before its image may be removed for
-	// another, without RoomImages.PruneAfter.
+	// unusedAfter is how long no session has entered a room before its image may be removed for
+	// another, if RoomImages.PruneAfter is not set.
 	unusedAfter = 30 * 24 * time.Hour
 )
 
@@ -44,7 +44,7 @@ type storedImage struct {
 	kind, id string
 	saved    time.Time // newest file
 	bytes    int64
-	linked   bool // by the operator: neither counted nor removed
+	linked   bool // linked by the operator: neither counted nor removed
 }
 
 // storedImages returns the images of the rooms of a kind that have an id.
@@ -61,7 +61,7 @@ func (c RoomImages) storedImages(kind string) ([]storedImage, error) {
 		id, ok := strings.CutSuffix(imagefile.BaseName(f.Name()), imageSuffix)
 		info, err := f.Info()
 		if !ok || err != nil || strings.HasSuffix(f.Name(), ".lock") || strings.HasSuffix(f.Name(), ".run") {
-			continue // no image, which runs that nobody enters write too; or removed meanwhile
+			continue // no image, only a file of a run that no session entered; or removed meanwhile
 		}
 		img := byID[id]
 		if img == nil {
@@ -81,14 +81,14 @@ func (c RoomImages) storedImages(kind string) ([]storedImage, error) {
 	return all, nil
 }
 
-// imageFolder keeps the images of rooms within their bounds: how many there are, of one address too, how
-// large they are and how old.
+// imageFolder bounds the stored images of rooms: their number, also per address, their size and
+// their age.
 type imageFolder struct {
 	rooms    *rooms
 	config   RoomImages
 	mu       sync.Mutex                   // acquired before rooms.mu: held while images are opened, counted and removed
-	creators map[string]map[string]string // addresses that created the stored rooms since the start of the server, by kind and id
-	stop     context.CancelFunc           // of pruning
+	creators map[string]map[string]string // by kind and id: address that created the stored room since the server's start
+	stop     context.CancelFunc           // stops pruning
 }
 
 func newImageFolder(m *rooms) *imageFolder {
@@ -113,7 +113,7 @@ func (f *imageFolder) openImage(k *kind, r *Room) (*imagefile.Store, error) {
 	if f.config.Dir == "" || k.Unsaved {
 		return nil, nil
 	}
-	if !f.rooms.descriptors.openMissing() { // what remains is for saves
+	if !f.rooms.descriptors.openMissing() { // the remaining descriptors are for saves
 		return nil, fmt.Errorf("server: %w", syscall.EMFILE)
 	}
 	f.mu.Lock()
@@ -130,8 +130,9 @@ func (f *imageFolder) openImage(k *kind, r *Room) (*imagefile.Store, error) {
 	return imagefile.Open(path, f.config.Keep)
 }
 
-// admitImage makes space for the image of r, which has none yet, or returns an error. Open rooms count
-// before their first image. The operator is not bounded. Callers hold f.mu.
+// admitImage makes space for the image of r, which has none yet, or returns an error. Open
+// rooms count even before their first image. The operator's rooms are not bounded. Callers hold
+// f.mu.
 func (f *imageFolder) admitImage(k *kind, r *Room) error {
 	stored, err := f.config.storedImages(r.kind)
 	if err != nil {
@@ -163,8 +164,8 @@ func (f *imageFolder) admitImage(k *kind, r *Room) error {
 
 var errStored = &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are stored"}
 
-// shareImages counts the image of r, or returns an error if the address that created r has more than
-// its share of the kind's images, whose ids are given. Callers hold f.mu.
+// shareImages counts the image of r. It returns an error if the address that created r has more
+// than its share of the kind's images, whose ids are given. Callers hold f.mu.
 func (f *imageFolder) shareImages(k *kind, r *Room, ids map[string]bool) error {
 	if r.creator == "" {
 		return nil
@@ -184,7 +185,7 @@ func (f *imageFolder) shareImages(k *kind, r *Room, ids map[string]bool) error {
 	return nil
 }
 
-// pruneBytes removes old images until all of them have fewer bytes than they may have, or returns an
+// pruneBytes removes old images until the rest has fewer bytes than MaxBytes, or returns an
 // error. Callers hold f.mu.
 func (f *imageFolder) pruneBytes() error {
 	most := f.config.MaxBytes
@@ -209,9 +210,9 @@ func (f *imageFolder) allImages() (all []storedImage, err error) {
 	return all, err
 }
 
-// pruneImages removes images of rooms that nobody has entered for a time, the longest first, until
-// enough returns true for the number and the bytes of the remaining ones. It reports whether enough
-// did. It keeps the images of rooms that exist. Callers hold f.mu.
+// pruneImages removes images of rooms that no session has entered for a time, the oldest first,
+// until enough returns true for the number and the bytes of the remaining images. It returns
+// the last result of enough. It keeps the images of existing rooms. Callers hold f.mu.
 func (f *imageFolder) pruneImages(stored []storedImage, unused time.Duration, why string, enough func(n int, bytes int64) bool) bool {
 	n, bytes := len(stored), int64(0)
 	for _, img := range stored {
@@ -249,7 +250,8 @@ func (c RoomImages) removeImage(img storedImage) error {
 	return errors.Join(store.Remove(), store.Close())
 }
 
-// unusedAfter returns how long nobody must have entered a room whose image is removed for another.
+// unusedAfter returns the age at which an image may be removed for another, counted from the
+// last session in its room.
 func (c RoomImages) unusedAfter() time.Duration {
 	switch {
 	case c.PruneAfter < 0:
@@ -260,8 +262,8 @@ func (c RoomImages) unusedAfter() time.Duration {
 	return c.PruneAfter
 }
 
-// pruneOld removes old images now and once an hour until ctx ends: those that nobody has entered for
-// RoomImages.PruneAfter, and what exceeds MaxBytes.
+// pruneOld removes old images now and once an hour until ctx ends: images of rooms that no
+// session has entered for RoomImages.PruneAfter, and images beyond MaxBytes.
 func (f *imageFolder) pruneOld(ctx context.Context) {
 	for next := time.NewTicker(pruneEvery); ; {
 		f.mu.Lock()
@@ -291,8 +293,8 @@ func (m *rooms) hasRoom(name string) bool {
 	return m.byName[name] != nil
 }
 
-// reserveImage counts the image of r, and returns the ids of the other rooms of its kind that are
-// saved. operator is set if the operator has created r.
+// reserveImage counts the image of r, and returns the ids of the other saved rooms of its kind.
+// operator reports whether the operator has created r.
 func (m *rooms) reserveImage(r *Room) (ids map[string]bool, operator bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

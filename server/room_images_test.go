@@ -14,7 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// storeRooms writes files in place of images of the kind match, each last saved a time ago.
+// storeRooms writes files in place of images of the kind match, each last saved the given time
+// ago.
 func storeRooms(t *testing.T, dir string, ago map[string]time.Duration) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "match"), 0o700))
 	for name, age := range ago {
@@ -36,8 +37,8 @@ func storedRooms(t *testing.T, dir string) (ids []string) {
 
 const day = 24 * time.Hour
 
-// Images beyond the number that a kind may have are removed for new rooms, if nobody has entered their
-// rooms for long; a thousand names do not keep them for ever.
+// New rooms displace images beyond a kind's maximum if no session has entered their rooms for
+// long. A thousand names do not keep images for ever.
 func TestOldImagesGiveWay(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
@@ -64,7 +65,7 @@ func TestOldImagesGiveWay(t *testing.T) {
 	})
 }
 
-// A room that exists keeps its image, however old it is, also from another server.
+// An existing room keeps its image at any age, even if another server prunes.
 func TestImageOfAnOpenRoomStays(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, PruneAfter: 10 * day, Every: 3 * time.Second} }
@@ -90,8 +91,8 @@ func TestImageOfAnOpenRoomStays(t *testing.T) {
 	})
 }
 
-// PruneAfter removes old images at the start and then once an hour. Images without an id are not
-// touched, nor are those that the operator has linked.
+// PruneAfter removes old images at the start and then once an hour. Images without an id and
+// images that the operator linked stay.
 func TestPruneAfter(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestMaxBytesOfImages(t *testing.T) {
 	})
 }
 
-// Nine addresses that create rooms for as long as they are let do not take all images of a kind.
+// Nine addresses that create rooms until they are refused do not take all images of a kind.
 func TestFewAddressesLeaveImages(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
@@ -168,7 +169,8 @@ func TestFewAddressesLeaveImages(t *testing.T) {
 	})
 }
 
-// A run that no session enters leaves the image as it was, so that its age counts from the last visit.
+// A run that no session enters leaves the image unchanged, so that its age counts from the last
+// session.
 func TestUnenteredRunLeavesTheImage(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {

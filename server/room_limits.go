@@ -88,7 +88,7 @@ func (l *roomLife) reloadRun(now *run) {
 	now.log.Info("limits reloaded", zap.Int("max_sessions", now.core.MaxSessions()), zap.Int("budget_bytes_per_second", limits.BudgetBytesPerSecond))
 }
 
-// applySettings applies what was set for all rooms. Callers hold m.mu.
+// applySettings applies the settings for all rooms to a run. Callers hold m.mu.
 func (m *rooms) applySettings(now *run) {
 	now.core.SetBans(m.bans)
 	if m.budget == nil {

@@ -6,12 +6,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ranges hands out ranges of generations, blocks of world.RunGenerations: block k is
-// k*RunGenerations+1 to (k+1)*RunGenerations-1. Rooms that exist together have different ones.
+// ranges hands out ranges of generations in blocks of world.RunGenerations: block k is
+// k*RunGenerations+1 to (k+1)*RunGenerations-1. Rooms that exist at the same time have
+// different blocks.
 type ranges struct {
 	blocks [1 << 32 / world.RunGenerations]struct {
 		taken bool
-		ended uint64 // rank of the end of its newest room; 0: never taken
+		ended uint64 // order in which its newest room ended; 0: never taken
 	}
 	ends uint64
 }
@@ -19,8 +20,9 @@ type ranges struct {
 // errNoRange reports that no free range is above the generations of an image.
 var errNoRange = errors.New("no free range of generations is above the image's: its world was restarted too often, or too many rooms exist; move the image away to begin a new world")
 
-// takeBlock returns a free block at or above least: one that was never taken, or else the one whose
-// room ended first, so that handles of ended rooms stay Stale for as long as possible.
+// takeBlock returns a free block not below least: one that was never taken, or otherwise the
+// one whose room ended first, so that handles of ended rooms stay Stale for as long as
+// possible.
 func (r *ranges) takeBlock(least int) (block int, err error) {
 	block = -1
 	for i := max(least, 0); i < len(r.blocks); i++ {
@@ -47,8 +49,8 @@ func generationsOf(block int) Generations {
 	return Generations{first + 1, first + world.RunGenerations - 1}
 }
 
-// blockAbove returns the lowest block for a world restored from an image whose newest generation
-// is newest.
+// blockAbove returns the lowest block for a world restored from an image with newest generation
+// newest.
 func blockAbove(newest uint32) int {
 	block := int(newest / world.RunGenerations)
 	if newest%world.RunGenerations > world.RunGenerations/2 {

@@ -53,8 +53,8 @@ func (m *rooms) kindReports() []admin.KindReport {
 	return reports
 }
 
-// report returns the sum of all rooms and of connections that reached none. It is behind only if
-// every room is. A server without rooms counts as ticking.
+// report returns the sum over all rooms, and over connections that reached no room. Behind is
+// set only if every room is behind. A server without rooms counts as ticking.
 func (m *rooms) report() (sum admin.Report) {
 	rooms, behind := 0, true
 	ticks := newTickHistogram(tickDigits)

@@ -27,16 +27,16 @@ const (
 	creationsPerSecond = 20
 	creationBurst      = 50
 	// roomsPerAddress bounds the open rooms that clients of one address have created, so that
-	// an attacker leaves rooms to others (room_fairness.go).
+	// an attacker cannot take all rooms (room_fairness.go).
 	roomsPerAddress = 16
-	// buildsPerKind bounds the rooms of a kind that are made at once. A New that never returns
-	// blocks only its own kind.
+	// buildsPerKind bounds the rooms of a kind that are being made at the same time. A New that
+	// never returns blocks only its own kind.
 	buildsPerKind = 2
-	// maxRestarts is how often a room that panics is restored at once within restartWindow.
+	// maxRestarts bounds how often a room that panics is restored at once within restartWindow.
 	maxRestarts   = 3
 	restartWindow = 10 * time.Minute
-	// failedFor is how long a room that has panicked too often stays closed. brokenFor is how
-	// long clients are refused after a room could not be made, before it is tried again.
+	// failedFor is how long a room that has panicked too often stays closed. brokenFor is the
+	// pause after a room could not be made, in which clients are refused.
 	failedFor = time.Minute
 	brokenFor = time.Second
 	// staleTick is the age of the newest tick above which a room admits no sessions.
@@ -70,8 +70,9 @@ func (s roomState) String() string {
 	return [...]string{"opening", "open", "ending", "failed"}[s]
 }
 
-// rooms hosts the rooms of a Server, each on its own goroutine (roomLife). The first client
-// that joins a room has it made, while that client and later ones wait and the other rooms tick.
+// rooms hosts the rooms of a Server, each on its own goroutine (roomLife). A room is made for
+// the first client that joins it. That client and later ones wait meanwhile; the other rooms
+// tick.
 type rooms struct {
 	config    RoomsConfig // with defaults
 	process   Config
@@ -88,16 +89,16 @@ type rooms struct {
 	kinds   map[string]*kind
 	ranges  ranges
 	panics  panicTimes
-	older   map[string]int // RoomImages.Generations of rooms that have not been saved yet
+	older   map[string]int // RoomImages.Generations of rooms not saved yet
 	cordons cordons
 	bans    []string
-	budget  *int // bytes per second and session, by SetLimits; nil: each room's own
-	most    int  // maximum sessions of all rooms
+	budget  *int // bytes per second and session, from SetLimits; nil: each room's own
+	most    int  // maximum of sessions in all rooms
 	closing bool
-	unsaved []error // of rooms that ended while closing
+	unsaved []error // errors of rooms that ended while closing
 }
 
-// kind holds what the rooms of a RoomKind have in common.
+// kind holds the state that the rooms of a RoomKind share.
 type kind struct {
 	RoomKind
 	ticks    *admin.TickTimings
@@ -146,8 +147,8 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	return m, err
 }
 
-// reserveDescriptors opens what saves need, and warns if the rooms may need more than the process may
-// open.
+// reserveDescriptors opens the descriptors that saves need, and warns if the rooms may need
+// more files than the process may open.
 func (m *rooms) reserveDescriptors() {
 	if m.config.Images.Dir != "" {
 		m.descriptors = newDescriptorReserve()
@@ -169,9 +170,9 @@ const (
 	byOperator
 )
 
-// findRoom returns the named room. If there is none, and by may create it, findRoom begins to make
-// it, as it does for the operator if the room has failed. The operator also opens a room that was
-// drained. address is the client's, or "" if its rooms are not bounded.
+// findRoom returns the named room. If there is none, and by may create it, findRoom begins to
+// make it. For the operator it also makes a failed room again, and opens the name of a drained
+// one. address is the client's, or "" if its rooms are not bounded.
 func (m *rooms) findRoom(name string, by origin, address string) (*Room, error) {
 	kindName, id, err := ParseRoomName(name)
 	if err != nil {
@@ -219,7 +220,7 @@ func (m *rooms) findRoom(name string, by origin, address string) (*Room, error) 
 	return r, nil
 }
 
-// openAgain makes an existing room admit sessions for the operator. Callers hold m.mu.
+// openAgain makes an existing room admit sessions again for the operator. Callers hold m.mu.
 func (m *rooms) openAgain(r *Room, now time.Time) {
 	if r.state == roomFailed {
 		r.by = byOperator
@@ -266,8 +267,8 @@ func (m *rooms) admittingRun(r *Room) (*run, error) {
 	return r.run.Load(), nil
 }
 
-// forClients returns the error that a client receives: its own code if it has one, or Internal
-// without details.
+// forClients returns the error that a client receives: err itself if it has a code, otherwise
+// Internal without details.
 func forClients(err error) error {
 	if e := (*wire.Error)(nil); errors.As(err, &e) {
 		return e
@@ -288,7 +289,7 @@ func (m *rooms) joinRoom(ctx context.Context, name, address string, fromToken bo
 		by = byToken
 	}
 	if fromToken || m.process.MaxSessionsPerAddress == 0 && isLoopback(address) {
-		address = "" // issued to this client, or as exempt as in MaxSessionsPerAddress
+		address = "" // a token is issued to this client; loopback is exempt as in MaxSessionsPerAddress
 	}
 	name = cmp.Or(name, m.config.Default)
 	if name == "" {
@@ -304,13 +305,13 @@ func (m *rooms) joinRoom(ctx context.Context, name, address string, fromToken bo
 	return m.awaitOpen(ctx, r)
 }
 
-// isLoopback reports whether address, a prefix, is of this machine.
+// isLoopback reports whether address, a prefix, belongs to this machine.
 func isLoopback(address string) bool {
 	p, err := netip.ParsePrefix(address)
 	return err == nil && p.Addr().IsLoopback()
 }
 
-// findForMove returns the room that a session moves to, or nil while the room is being made.
+// findForMove returns the room to which a session moves, or nil while the room is being made.
 func (m *rooms) findForMove(name string) (*run, error) {
 	r, err := m.findRoom(name, byGame, "")
 	if err != nil {
@@ -324,8 +325,8 @@ func (m *rooms) findForMove(name string) (*run, error) {
 	return m.admittingRun(r)
 }
 
-// createRoom makes or opens a room for the operator, and waits for it. One that is ending is made again
-// when it has ended.
+// createRoom makes or opens a room for the operator, and waits for it. A room that is ending is
+// made again when it has ended.
 func (m *rooms) createRoom(ctx context.Context, name string) error {
 	for {
 		r, err := m.findRoom(name, byOperator, "")
@@ -348,8 +349,9 @@ func (m *rooms) createRoom(ctx context.Context, name string) error {
 	}
 }
 
-// drainRoom refuses new sessions of a room, and ends it when it is empty or after within. Unless it is
-// pinned, its name stays closed, and the remaining sessions end with RoomClosed.
+// drainRoom refuses new sessions of a room, and ends it when it is empty or after within. The
+// name of a room that is not pinned stays closed, and the remaining sessions end with
+// RoomClosed.
 func (m *rooms) drainRoom(name string, within time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -405,7 +407,7 @@ func (m *rooms) drainAll(ctx context.Context) error {
 	var asked sync.WaitGroup
 	for _, r := range m.sortedRooms() {
 		if now := r.run.Load(); now != nil {
-			asked.Go(func() { _ = now.loop.runBetweenTicks(ctx, now.core.Drain) }) // one that is stuck has no sessions to save
+			asked.Go(func() { _ = now.loop.runBetweenTicks(ctx, now.core.Drain) }) // a stuck room has no sessions to save
 		}
 	}
 	asked.Wait()
@@ -419,7 +421,7 @@ func (m *rooms) refusesSessions() bool {
 	return m.closing
 }
 
-// startPinned makes the pinned rooms. Those that are not ready when ctx ends are no error.
+// startPinned makes the pinned rooms. Rooms that are not ready when ctx ends are no error.
 func (m *rooms) startPinned(ctx context.Context) error {
 	m.images.startPruning()
 	var errs []error

@@ -15,10 +15,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// BenchmarkRoomTick measures a tick of a room of 20 clients, alone and as one of many that take
-// turns: an op is a tick of all rooms, ns/tick the mean of one room. A room alone in its process
-// ticks 60 times a second and sleeps meanwhile: alone=paced, which one of 100 rooms may exceed by
-// 1.15. alone=warm is the loop that never sleeps.
+// BenchmarkRoomTick measures a tick of a room with 20 clients, alone and as one of many that
+// take turns. An op is a tick of all rooms; ns/tick is the mean of one room. With alone=paced a
+// single room ticks 60 times a second and sleeps in between; one of 100 rooms may take 1.15
+// times as long. With alone=warm the loop never sleeps.
 func BenchmarkRoomTick(b *testing.B) {
 	b.Run("alone=warm", func(b *testing.B) { benchmarkRooms(b, 1, 20, func() {}) })
 	b.Run("alone=paced", func(b *testing.B) { benchmarkRooms(b, 1, 20, func() { time.Sleep(time.Second / 60) }) })
@@ -89,9 +89,9 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 	b.ReportMetric(float64(spent)/float64(b.N*rooms), "ns/tick")
 }
 
-// BenchmarkBesideAStall runs a room beside one whose steps take half a second of processor time
-// each, and reports how much later than at its interval of 20 ms the first one ever ticked. An op
-// is a second.
+// BenchmarkBesideAStall runs two rooms: one ticks every 20 ms, each step of the other takes
+// half a second of processor time. It reports the longest delay of the first room's ticks. An
+// op is a second.
 func BenchmarkBesideAStall(b *testing.B) {
 	h := newTestRooms(b, func(*RoomsConfig) {})
 	h.begin()

@@ -91,7 +91,7 @@ func (h *fixture) shown() (rooms []shownRoom) {
 	return rooms
 }
 
-// A server that is stopped before its pinned rooms are ready has not failed.
+// A server that is stopped before its pinned rooms are ready ends without an error.
 func TestStoppedAtOnce(t *testing.T) {
 	b := &house{t: t}
 	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
@@ -103,7 +103,7 @@ func TestStoppedAtOnce(t *testing.T) {
 	require.NoError(t, s.Serve(ctx))
 }
 
-// Clients reach the rooms that they name over one port, and an operator sees and ends them.
+// Clients reach the rooms that they name over one port. An operator sees and ends the rooms.
 func TestHouse(t *testing.T) {
 	h := newHouse(t, func(*server.RoomsConfig) {})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -176,8 +176,8 @@ func TestHouse(t *testing.T) {
 	require.EqualValues(t, 3, report.Sessions.Closed[wire.NoRoom])
 }
 
-// A client whose room has panicked comes back to it by itself: a session of the next run, with
-// another epoch.
+// A client whose room has panicked returns to the room by itself, in a session of the next run,
+// which has another epoch.
 func TestClientOfARoomThatPanics(t *testing.T) {
 	dir := t.TempDir()
 	h := newHouse(t, func(c *server.RoomsConfig) { c.Images.Dir = dir })
@@ -198,7 +198,7 @@ func TestClientOfARoomThatPanics(t *testing.T) {
 	require.NoError(t, errors.Join(v.Close()))
 }
 
-// The game moves sessions to rooms, which are made for them, over the same connection.
+// The game moves sessions to rooms over the same connection. The rooms are made for them.
 func TestMoveBetweenRooms(t *testing.T) {
 	h := newHouse(t, func(c *server.RoomsConfig) {
 		k := c.Kinds["match"]

@@ -21,7 +21,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// attaching makes kind "match" call attach when a room of it is about to open.
+// attaching makes kind "match" call attach when one of its rooms is about to open.
 func attaching(c *RoomsConfig, attach func(*Room)) {
 	k := c.Kinds["match"]
 	made := k.New
@@ -35,7 +35,7 @@ func attaching(c *RoomsConfig, attach func(*Room)) {
 	c.Kinds["match"] = k
 }
 
-// A ban that is set while a room is being made applies to it.
+// A ban that is set while a room is being made applies to the room.
 func TestBanWhileARoomIsMade(t *testing.T) {
 	var h *testRooms
 	inBubble(t, func(c *RoomsConfig) {
@@ -52,7 +52,7 @@ func TestBanWhileARoomIsMade(t *testing.T) {
 	})
 }
 
-// A budget too low for one room changes none, and a room that is made later keeps its own.
+// A budget too low for one room changes no room, and a room that is made later keeps its own.
 func TestBudgetTooLow(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		require.Error(t, h.setLimits(Limits{BudgetBytesPerSecond: 1}))
@@ -84,7 +84,7 @@ func TestPanicDuringARequest(t *testing.T) {
 	})
 }
 
-// A room that panics leaves no goroutines: the bubble would notice.
+// A room that panics leaves no goroutines: the test's bubble would notice them.
 func TestPanicEndsWorkers(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		for range 40 {
@@ -97,7 +97,7 @@ func TestPanicEndsWorkers(t *testing.T) {
 	})
 }
 
-// Ended is called for every game that New has returned, also if its room cannot begin.
+// Ended is called for every game that New has returned, even if the game's room cannot begin.
 func TestEndedAfterFailures(t *testing.T) {
 	made, ended := 0, 0
 	inBubble(t, func(c *RoomsConfig) {
@@ -140,7 +140,7 @@ func TestEndReportsUnsavedRooms(t *testing.T) {
 	})
 }
 
-// The operator need not wait until a room that has failed is tried again.
+// The operator need not wait until a failed room is tried again.
 func TestCreateAFailedRoom(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
@@ -176,8 +176,8 @@ func TestCreateAFailedRoom(t *testing.T) {
 	})
 }
 
-// runtime.Goexit in the game ends its room alone, also with PanicEnds: it is no panic. In New, it
-// keeps neither a range of generations nor the image.
+// runtime.Goexit in the game ends only its room, even with PanicEnds: it is no panic. A Goexit
+// in New keeps neither a range of generations nor the image.
 func TestGoexitWithPanicEnds(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestGoexitWithPanicEnds(t *testing.T) {
 	})
 }
 
-// The operator can kick a session between two rooms, although the next one does not tick.
+// The operator can kick a session between two rooms, even if the next room does not tick.
 func TestKickWhileMoving(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		operator := admin.Handler((&Server{rooms: h.rooms, timings: admin.NewTimings(admin.KindLabel)}).adminConfig())
@@ -294,7 +294,7 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 	})
 }
 
-// Each room reloads its own limits: one that fails, panics or hangs touches no other.
+// Each room reloads its own limits. A reload that fails, panics or hangs affects no other room.
 func TestReloadRooms(t *testing.T) {
 	var hang chan struct{}
 	limits := map[string]func() (Limits, []string, error){

@@ -25,7 +25,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// testRooms is a rooms without sockets, whose worlds do in each step what a test says.
+// testRooms is a rooms without sockets. A test sets what each world does in a step.
 type testRooms struct {
 	*rooms
 	t    testing.TB
@@ -79,7 +79,7 @@ func (h *testRooms) in(room string, step func(*world.World)) {
 	h.steps[room] = step
 }
 
-// begin starts the pinned rooms, and ends all at the end of the test.
+// begin starts the pinned rooms, and ends all rooms at the end of the test.
 func (h *testRooms) begin() {
 	require.NoError(h.t, h.startPinned(context.Background()))
 }
@@ -91,7 +91,7 @@ type roomClient struct {
 	end  context.CancelFunc
 }
 
-// code returns how the connection was closed; OK: it is open.
+// code returns the code that closed the connection; OK: it is open.
 func (c *roomClient) code() wire.Code {
 	for _, code := range c.Snapshot().Closed {
 		return code
@@ -164,7 +164,7 @@ func (h *testRooms) names() (names []string) {
 	return names
 }
 
-// inBubble runs a test in a bubble of virtual time, and ends the rooms.
+// inBubble runs a test with rooms in a bubble of virtual time, and ends the rooms.
 func inBubble(t *testing.T, change func(*RoomsConfig), test func(h *testRooms)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestRooms(t, change)
@@ -198,7 +198,7 @@ func TestRoomsAreMadeForThoseWhoJoin(t *testing.T) {
 	})
 }
 
-// Names come from outside.
+// Clients choose the names of rooms.
 func TestNamesOfRooms(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		for _, name := range []string{
@@ -322,7 +322,7 @@ func TestNewPanics(t *testing.T) {
 	})
 }
 
-// A New that never returns stops its own kind alone.
+// A New that never returns blocks only its own kind.
 func TestNewThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -385,8 +385,8 @@ func TestDrainAndClose(t *testing.T) {
 	})
 }
 
-// A drained room stays closed to clients, tokens and the game: they would make it again at once. Its
-// image stays. The operator opens it, or time does.
+// A drained room stays closed to clients, tokens and the game: they would make it again at
+// once. Its image stays. The operator opens the name, or it opens after a time.
 func TestDrainedRoomStaysClosed(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
@@ -443,17 +443,17 @@ func TestDrainedPinnedRoomBeginsAgain(t *testing.T) {
 	})
 }
 
-// unpinned removes the lobby, whose ticks would make hours of virtual time long.
+// unpinned removes the lobby: its ticks would slow down tests of hours of virtual time.
 func unpinned(c *RoomsConfig) {
 	delete(c.Kinds, "lobby")
 	c.Default = ""
 }
 
-// retries reports whether a client that is refused with err tries again by itself, or is admitted.
+// retries reports whether the client retries by itself after err, or is admitted.
 func retries(_ *roomClient, err error) bool { return wire.CodeOf(err).Info().Retry || err == nil }
 
-// R4: a panic of a system ends the sessions of its room alone, with a code that clients retry, and
-// the room comes back from its image.
+// R4: a panic of a system ends only the sessions of its room, with a code that clients retry,
+// and the room is restored from its image.
 func TestPanicInARoom(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
@@ -490,7 +490,8 @@ func TestPanicInARoom(t *testing.T) {
 	})
 }
 
-// A room that the operator drains ends, even if it panics before it is empty or after it has failed.
+// A room that the operator drains ends, even if it panics before it is empty or after it has
+// failed.
 func TestDrainOutlastsAPanic(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *testRooms) {
@@ -515,7 +516,7 @@ func TestDrainOutlastsAPanic(t *testing.T) {
 	})
 }
 
-// A room that panics again and again stays closed for a while.
+// A room that panics repeatedly stays closed for a while.
 func TestPanicLoop(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *testRooms) {
@@ -537,7 +538,7 @@ func TestPanicLoop(t *testing.T) {
 	})
 }
 
-// runtime.Goexit, as by FailNow in a system, is contained too.
+// runtime.Goexit in a system, for example by FailNow, is contained too.
 func TestGoexitInARoom(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		g := h.mustVisit("match/a")
@@ -553,7 +554,7 @@ func TestGoexitInARoom(t *testing.T) {
 	})
 }
 
-// R1: a room that never finishes a step delays no other, nor the end of the server.
+// R1: a room that never finishes a step delays neither another room nor the end of the server.
 func TestRoomThatNeverSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestRooms(t, asIs)
@@ -576,7 +577,7 @@ func TestRoomThatNeverSteps(t *testing.T) {
 	})
 }
 
-// R2: two rooms do not save to one file, even if links say so, nor two servers.
+// R2: no two rooms and no two servers save to one file, even if links name it.
 func TestImagesOfRooms(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) {
@@ -603,7 +604,7 @@ func TestImagesOfRooms(t *testing.T) {
 		require.NoError(t, h.createRoom(context.Background(), "match/d"), "the operator may")
 		time.Sleep(10 * time.Second)
 	})
-	inBubble(t, images, func(h *testRooms) { // another process: its ranges begin below the images'
+	inBubble(t, images, func(h *testRooms) { // another process: its ranges begin below the ranges of the images
 		for range 3 {
 			require.NoError(t, h.drainRoom("lobby", 0))
 			time.Sleep(time.Second)
@@ -642,7 +643,7 @@ func TestContradictionsOfRooms(t *testing.T) {
 	require.ErrorContains(t, Config{Listen: "127.0.0.1:0", Rooms: &RoomsConfig{Default: "../x", Images: RoomImages{Keep: 1}}}.Validate(), "Images has settings, but no Dir")
 }
 
-// A wrong WorldConfig of New is an error, as is a world that ignores its generations.
+// A wrong WorldConfig from New is an error, and so is a world that ignores its generations.
 func TestContradictionsOfNew(t *testing.T) {
 	h := newTestRooms(t, asIs)
 	q := RoomRequest{Name: "match/1", Kind: "match", ID: "1", Generations: generationsOf(3)}

@@ -32,8 +32,8 @@ type Server struct {
 	used        atomic.Bool // Serve or Close was called
 }
 
-// Listen binds the addresses, which detects invalid or occupied ones before anything is
-// started. Serve then runs the server.
+// Listen binds the addresses, and so detects invalid or occupied ones before the server starts.
+// Serve then runs the server.
 func Listen(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Listen(c Config) (*Server, error) {
 }
 
 const (
-	// logBurst lines of the same text are logged each second, then every logEvery-th: a
+	// In each second, logBurst lines of the same text are logged, then every logEvery-th: a
 	// client that connects in a loop must not fill the disk.
 	logBurst = 50
 	logEvery = 100
@@ -108,7 +108,7 @@ func (s *Server) bindPorts() (err error) {
 // Room returns the only room of a server of one world, and nil with Config.Rooms.
 func (s *Server) Room() *Room { return s.room }
 
-// Addr returns the UDP address that clients connect to.
+// Addr returns the UDP address to which clients connect.
 func (s *Server) Addr() *net.UDPAddr { return s.quic.Addr() }
 
 // AdminAddr returns the TCP address of the admin port, or nil without one.
@@ -125,14 +125,14 @@ func (s *Server) Fingerprint() string { return s.quic.Fingerprint() }
 
 // WebCertificates returns the SHA-256 in hex of the certificates that pages pin (the option
 // serverCertificateHashes of WebTransport): the current and the next one. A page that knows
-// both can connect for five days. Without Config.Web, or with WebConfig.ByName, there are
-// none. Any goroutine may call it.
+// both can connect for five days. It returns none without Config.Web, or with WebConfig.ByName.
+// Any goroutine may call it.
 func (s *Server) WebCertificates() ([]string, error) { return s.quic.WebCertificates() }
 
-// Serve runs the server until ctx is done. Then it refuses new clients, sends a last
-// snapshot and a Bye to the others, and closes everything. The error is nil after an
-// orderly end, and wraps ErrTicksSpent if the run has exhausted its ticks. Serve may be
-// called once, and not after Close.
+// Serve runs the server until ctx is done. Then it refuses new clients, sends a last snapshot
+// and a Bye to the others, and closes everything. The error is nil after an orderly end, and
+// wraps ErrTicksSpent if the run has exhausted its ticks. Serve may be called once, and not
+// after Close.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
@@ -152,7 +152,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// beginServing makes what exists from the start: the first image, or the pinned rooms.
+// beginServing makes the first image, or the pinned rooms.
 func (s *Server) beginServing(ctx context.Context) error {
 	if s.rooms == nil {
 		return s.room.run.Load().loop.saver.saveFirst()
@@ -182,11 +182,11 @@ func (s *Server) runRooms(ctx context.Context) error {
 	}
 }
 
-// helloCheck is how often connections without a Hello are checked for having waited too long.
+// helloCheck is the interval at which connections without a Hello are checked for the timeout.
 const helloCheck = 250 * time.Millisecond
 
-// lastSnapshotWait is the time between the last snapshot and the Bye, after which clients
-// apply nothing: a usual network delay and several frames.
+// lastSnapshotWait is the time between the last snapshot and the Bye, after which clients apply
+// nothing: a usual network delay and several frames.
 const lastSnapshotWait = 100 * time.Millisecond
 
 // Close closes a server that was not served. Serve closes its server by itself.
@@ -205,8 +205,8 @@ func (s *Server) closeSockets() error {
 	return errors.Join(append(errs, s.quic.Close())...)
 }
 
-// Limits are the limits that an operator can change while a server runs. Zero fields have
-// the same meaning as in Config.
+// Limits are the limits that an operator can change while a server runs. Zero fields have the
+// same meaning as in Config.
 type Limits struct {
 	MaxSessions           int
 	MaxSessionsPerAddress int
@@ -214,9 +214,9 @@ type Limits struct {
 	BudgetBytesPerSecond int
 }
 
-// SetLimits changes the limits from the next tick on. Existing sessions stay, even beyond
-// a new limit. With Config.Rooms, MaxSessions is of all rooms, and the budget of each. An error
-// changes nothing. Any goroutine may call it.
+// SetLimits changes the limits from the next tick on. Existing sessions stay, even beyond a new
+// limit. With Config.Rooms, MaxSessions bounds the sessions of all rooms, and the budget
+// applies to each room. An error changes nothing. Any goroutine may call it.
 func (s *Server) SetLimits(l Limits) error {
 	connections := quicserve.Limits{MaxSessions: l.MaxSessions, MaxSessionsPerAddress: l.MaxSessionsPerAddress}
 	if err := connections.Validate(); err != nil {
@@ -267,8 +267,8 @@ func (s *Server) Kick(id uint64, reason string) {
 	s.room.run.Load().core.Kick(id, reason)
 }
 
-// Report returns the server's figures, at most one second old: with Config.Rooms, the sums of
-// all rooms, ended ones included. Any goroutine may call it.
+// Report returns the server's figures, at most one second old. With Config.Rooms they are sums
+// over all rooms, including ended ones. Any goroutine may call it.
 func (s *Server) Report() Report { return reportOf(s.report()) }
 
 func (s *Server) report() admin.Report {

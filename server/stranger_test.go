@@ -25,7 +25,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Clients receive the world's first generation as their floor: handles below it are stale.
+// Clients receive the world's first generation as their floor: lower handles are stale.
 func TestGenerationFloor(t *testing.T) {
 	for _, first := range []uint32{1, 9} {
 		w, err := world.New(world.Config{FirstGeneration: first})
@@ -41,7 +41,7 @@ func TestGenerationFloor(t *testing.T) {
 	}
 }
 
-// A game's refusal keeps its code. An error without one is final, unless the world is full.
+// A game's refusal keeps its code. An error without a code is final, unless the world is full.
 func TestJoinSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		why    error
@@ -62,8 +62,8 @@ func TestJoinSaysWhy(t *testing.T) {
 	}
 }
 
-// A client that receives more than its limit ends for good, and the log names the server as
-// at fault.
+// A client that receives more than its limit ends for good, and the log names the server as at
+// fault.
 func TestClientKeepsNoMore(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
@@ -107,7 +107,7 @@ func TestLogSaysWhoEnded(t *testing.T) {
 	require.Equal(t, map[string]string{"ok": "client", "draining": "server"}, by)
 }
 
-// A session's end is logged with its user, also if it was away and its connection has
+// A session's end is logged with its user, even if the session was away and its connection had
 // ended before.
 func TestLogSaysWhoLeft(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -146,8 +146,8 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	}
 }
 
-// A client that leaves because of the server's violation of the protocol is logged with
-// the server at fault.
+// If the server violates the protocol and the client leaves, the log names the server as at
+// fault.
 func TestLogNamesServerViolations(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
@@ -198,7 +198,7 @@ func TestLogSaysWhy(t *testing.T) {
 	require.Equal(t, []any{"of another shard"}, whys)
 }
 
-// A refused client reads the refusal on the stream and may close before the server; the log
+// A refused client reads the refusal on the stream and may close before the server. The log
 // still names the server.
 func TestLogSaysWhoRefused(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -207,7 +207,7 @@ func TestLogSaysWhoRefused(t *testing.T) {
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version + 1}))
 	require.NoError(t, err)
 	_, err = io.ReadAll(stream)
-	if err != nil { // it read too late, and the server closed first
+	if err != nil { // the client read too late: the server closed first
 		var app *quic.ApplicationError
 		require.ErrorAs(t, err, &app)
 		require.Equal(t, wire.ProtocolVersion, wire.Code(app.ErrorCode))

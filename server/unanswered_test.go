@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A game that sends more commands than may be unanswered gets an error, and the command is
-// not sent. All sent commands are answered, and the session lasts.
+// A game that sends more commands than may be unanswered gets an error, and the command is not
+// sent. All sent commands are answered, and the session continues.
 func TestMoreThan256Commands(t *testing.T) {
 	h := newFixture(t)
 	c := h.dial()

@@ -25,7 +25,7 @@ import (
 //go:embed testdata/web.html
 var webPage []byte
 
-// webOptions tell testdata/web.html what to do.
+// webOptions are the options of testdata/web.html.
 type webOptions struct {
 	URL    string   `json:"url"`
 	Hashes []string `json:"hashes"`
@@ -35,7 +35,7 @@ type webOptions struct {
 	Leave  string   `json:"leave"` // "bye", "close" or "navigate"
 }
 
-// options returns what a page needs to visit h.
+// options returns the options for a page that visits h.
 func (h *fixture) webOptions(leave string) webOptions {
 	hashes, err := h.server.WebCertificates()
 	require.NoError(h.t, err)
@@ -48,8 +48,8 @@ func (h *fixture) webOptions(leave string) webOptions {
 	}
 }
 
-// webSite serves testdata/web.html with options. A page of other options needs another site: the
-// server reads them concurrently.
+// webSite serves testdata/web.html with options. Each set of options needs its own site: the
+// server reads the options concurrently.
 func webSite(t *testing.T, options webOptions) *browsertest.Site {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -80,7 +80,7 @@ func unhex(t *testing.T, text string) []byte {
 	return b
 }
 
-// A page in a real browser joins by certificate hash, gets Welcome and snapshots, sends an
+// A page in a real browser joins by certificate hash, receives Welcome and snapshots, sends an
 // Input, and leaves in each of the ways that a page has.
 func TestBrowserVisits(t *testing.T) {
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
@@ -122,7 +122,7 @@ func TestBrowserVisits(t *testing.T) {
 	})
 }
 
-// A page of an origin that is not allowed, and a page with another hash, get no session.
+// A page of an origin that is not allowed, and a page with another hash, do not get a session.
 func TestBrowserIsRefused(t *testing.T) {
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		h := newFixtureWith(t, func(c *server.Config) {

@@ -23,8 +23,8 @@ import (
 // webURL returns the URL that pages of a server dial.
 func webURL(s *server.Server) string { return "https://" + s.Addr().String() + server.WebPath }
 
-// dialH3 opens a QUIC connection for HTTP/3. The server must show a certificate of accepted,
-// by hash.
+// dialH3 opens a QUIC connection for HTTP/3. The server must present a certificate whose hash
+// is in accepted.
 func (h *fixture) dialH3(accepted []string) (*quic.Conn, error) {
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{
 		InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3},
@@ -92,7 +92,7 @@ func (n *webNetwork) dial(giveUp time.Duration) *client.Client {
 
 func (n *webNetwork) Now() time.Duration { return time.Since(n.start) }
 
-// Wait lets the network work. Time passes for the client meanwhile.
+// Wait gives the network time. Time also passes for the client.
 func (n *webNetwork) Wait() error {
 	select {
 	case <-n.arrived:
@@ -131,7 +131,7 @@ type webConn struct {
 	traffic client.Traffic
 }
 
-// arrive adds to what Receive returns.
+// arrive adds to the result of Receive.
 func (c *webConn) arrive(add func()) {
 	c.mu.Lock()
 	add()
@@ -150,7 +150,7 @@ func (c *webConn) readStream() {
 			c.in.Stream = append(c.in.Stream, buf[:n]...)
 			c.traffic.BytesReceived += uint64(n)
 			if err != nil {
-				c.in.Err = errors.New(err.Error()) // its code is HTTP/3's
+				c.in.Err = errors.New(err.Error()) // its code is an HTTP/3 code
 			}
 		})
 		if err != nil {

@@ -32,8 +32,8 @@ func webFixture(t testing.TB) *fixture {
 	return newFixtureWith(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 }
 
-// A whole session over WebTransport beside a raw one: they see each other, commands are
-// answered, a broken connection resumes with the same handles, and the server says goodbye.
+// A WebTransport session and a raw one see each other. Commands are answered, a broken
+// connection resumes with the same handles, and the server says goodbye.
 func TestWebVisit(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Log = &server.WebConfig{}, zap.New(core) })
@@ -143,8 +143,8 @@ func (h *fixture) hello(stream io.Writer) {
 	require.NoError(h.t, err)
 }
 
-// A page of another site is refused, logged with its code, and counted. Programs send no
-// origin.
+// A page of another site is refused. The refusal is logged with its code, and counted. Programs
+// send no origin.
 func TestWebOrigin(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	h := newFixtureWith(t, func(c *server.Config) {
@@ -172,8 +172,8 @@ func TestWebOrigin(t *testing.T) {
 	require.Contains(t, metrics, `worldd_web_refused_total{reason="origin"} 3`)
 }
 
-// Requests for anything but a session are refused and counted. A connection with too many
-// is closed.
+// Requests that are not for a session are refused and counted. A connection with too many of
+// them is closed.
 func TestWebForeignRequests(t *testing.T) {
 	h := webFixture(t)
 	good := h.dial()
@@ -199,7 +199,7 @@ func TestWebForeignRequests(t *testing.T) {
 	h.stay(good)
 }
 
-// One connection carries one session. The first is not disturbed by a second.
+// One connection carries one session. A second attempt does not disturb the first session.
 func TestWebSecondSession(t *testing.T) {
 	h := webFixture(t)
 	conn := h.h3()
@@ -272,8 +272,8 @@ func TestWebSurplusStreams(t *testing.T) {
 	h.stay(good)
 }
 
-// Broken datagrams end their session: with the protocol's code if they are of the session,
-// with HTTP/3's otherwise. Datagrams of other requests are dropped.
+// A broken datagram ends its session: with a protocol code if it belongs to the session,
+// otherwise with an HTTP/3 code. Datagrams of other requests are dropped.
 func TestWebMalformedDatagrams(t *testing.T) {
 	h := webFixture(t)
 	good := h.dial()
@@ -330,8 +330,8 @@ func capsule(kind uint64, value string) []byte {
 	return append(quicvarint.Append(quicvarint.Append(nil, kind), uint64(len(value))), value...)
 }
 
-// Unknown capsules are ignored, and broken ones end the session. So do bytes without a
-// frame and streams of sessions that cannot exist.
+// Unknown capsules are ignored, and broken ones end the session. Bytes without a frame and
+// streams of impossible sessions end it too.
 func TestWebCapsules(t *testing.T) {
 	h := webFixture(t)
 	good := h.dial()
@@ -360,7 +360,7 @@ func TestWebCapsules(t *testing.T) {
 	h.stay(good)
 }
 
-// A flood on a stream of HTTP/3, which the protocol does not see, ends the session of a client
+// A flood on an HTTP/3 stream, which the protocol does not see, ends the session of a client
 // that sends nothing else.
 func TestWebFlood(t *testing.T) {
 	h := webFixture(t)
@@ -425,13 +425,13 @@ func TestWebDrains(t *testing.T) {
 	h := webFixture(t)
 	silent := h.h3()
 	_, _, err := h.webtransport(silent).Dial(h.ctx, webURL(h.server)+"/other", nil)
-	require.Error(t, err) // an answer: the server has accepted the connection
+	require.Error(t, err) // the server has accepted the connection, and answers
 	h.stop()
 	h.wantClosed(silent, wire.Draining)
 }
 
-// Browsers get certificates that they accept by hash, raw clients the server's own. With
-// ByName both get the operator's.
+// Browsers receive certificates that they accept by hash, raw clients the server's own. With
+// ByName both receive the operator's.
 func TestWebCertificate(t *testing.T) {
 	kept, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
 	require.NoError(t, err)

@@ -22,8 +22,8 @@ var (
 type Loaded struct {
 	// Image is nil if there is none: the world is new.
 	Image *world.Image
-	// Path is the file of Image, and Generation its number. If Generation is not 0,
-	// changes since Saved are lost.
+	// Path is the file of Image, and Generation its number. If Generation is not 0, changes
+	// after Saved are lost.
 	Path       string
 	Generation int
 	Saved      time.Time
@@ -36,9 +36,9 @@ type Loaded struct {
 	Skipped []string
 }
 
-// Load returns the newest valid image for w. The error wraps ErrAllDamaged if there are
-// images but none is valid; world.ErrImageVersion or world.ErrImageWorld if the newest
-// valid one is not for w; otherwise it is one of the file system. No file is changed (G5).
+// Load returns the newest valid image for w. The error wraps ErrAllDamaged if images exist but
+// none is valid, and world.ErrImageVersion or world.ErrImageWorld if the newest valid image is
+// not for w; otherwise it is an error of the file system. Load changes no file (G5).
 func (s *Store) Load(w *world.World) (Loaded, error) {
 	var found Loaded
 	var damaged []string
@@ -65,9 +65,9 @@ func (s *Store) Load(w *world.World) (Loaded, error) {
 }
 
 // LoadGeneration returns the image of generation n for w, and skips newer ones. It is for
-// operators who want an older state back. The error wraps ErrSkipped if a newer generation would
-// take the place of one that was skipped before: a program that is always started with the same n
-// loses one run only. If generation n cannot be read, no other is tried.
+// operators who want to return to an older state. The error wraps ErrSkipped if earlier skipped
+// generations would be overwritten: so a program that is always started with the same n loses
+// only one run. If generation n cannot be read, no other is tried.
 func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 	if n == 0 {
 		return s.Load(w)
@@ -91,17 +91,17 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 	return found, nil
 }
 
-// continueFrom prepares the first save of a run that continues img, after which the files at
-// aside have suffix.
+// continueFrom prepares the first save of a run that continues img. That save renames the files
+// at aside, adding suffix.
 func (s *Store) continueFrom(img *world.Image, aside []string, suffix string) {
 	img.SkipGenerations(s.newest) // G7
 	s.loaded, s.setup, s.aside = true, img.Setup(), nil
-	for _, path := range aside { // the newest is last: if interrupted, the next Load finds it again
+	for _, path := range aside { // the newest is last: the next Load finds it after an interruption
 		s.aside = append([]step{{from: path, to: path + suffix}}, s.aside...)
 	}
 }
 
-// readFile reads one generation. An error of the disk is not damage: it may pass.
+// readFile reads one generation. A disk error is not damage: it may be temporary.
 func (l *Loaded) readFile(w *world.World, path string) error {
 	l.Path = path
 	file, err := regularfile.Open(path)
@@ -120,8 +120,8 @@ func (l *Loaded) readFile(w *world.World, path string) error {
 	return nil
 }
 
-// Explain adds to an error of Load or LoadGeneration, or of restoring its image, what the operator
-// can do.
+// Explain adds advice for the operator to an error of Load or LoadGeneration, or of restoring
+// the loaded image.
 func (s *Store) Explain(err error) error {
 	away := fmt.Sprintf("or move it and its older copies (%s*) away to start a new world", s.path)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/internal/atomicfile"
 )
 
-// BaseName returns the name of the image that the file called name belongs to: name itself, or name
-// without what a Store appends.
+// BaseName returns the name of the image to which the file called name belongs: name without
+// the suffixes that a Store appends.
 func BaseName(name string) string {
 	for {
 		shorter := reserved.ReplaceAllString(name, "")
@@ -23,9 +23,9 @@ func BaseName(name string) string {
 	}
 }
 
-// Remove removes all generations of the image, and damaged ones. The newest is last: if interrupted,
-// Load finds an image that was valid before. Remove fails if the image could not be locked, since
-// another process may be saving it.
+// Remove removes all generations of the image, and damaged ones. It removes the newest last:
+// after an interruption Load finds an image that was valid before. Remove fails if the image
+// could not be locked, since another process may be saving it.
 func (s *Store) Remove() error {
 	if s.unlocked != nil {
 		return fmt.Errorf("imagefile: not removed: %w", s.unlocked)

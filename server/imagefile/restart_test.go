@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// launch opens the image as a program that starts, which has more components, loads it, saves the
-// world as it is, and returns the store, the world and the generation's number.
+// launch opens the image as a starting program does, which may have more components, loads it
+// and saves the world unchanged. It returns the store, the world and what it loaded.
 func launch(t *testing.T, path string, more ...string) (*Store, *world.World, Loaded) {
 	t.Helper()
 	s, w := open(t, path, 3), newWorld(t)
@@ -37,7 +37,7 @@ func save(t *testing.T, s *Store, w *world.World, spacing time.Duration) {
 	require.NoError(t, s.Save(&img, spacing))
 }
 
-// stop ends a program without a further save.
+// stop ends a program without another save.
 func stop(t *testing.T, s *Store) { require.NoError(t, s.Close()) }
 
 // contents returns the bytes of the files in a directory, by name.
@@ -69,7 +69,8 @@ func TestCrashLoopKeepsGenerations(t *testing.T) {
 	}
 }
 
-// Saves in quick succession displace no older generation: generations are apart by the spacing.
+// Saves in quick succession displace no older generation: generations are at least the spacing
+// apart.
 func TestGenerationsByAge(t *testing.T) {
 	s, w := open(t, filepath.Join(t.TempDir(), "w"), 3), newWorld(t)
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
@@ -92,8 +93,8 @@ func TestGenerationsByAge(t *testing.T) {
 	require.Equal(t, []uint64{10, 9, 8}, saveAfter(0), "the clock was set back: ages are unknown")
 }
 
-// G5, G6: an upgraded program keeps the last image of the one before. A program that is rolled back
-// leaves all files of the newer one as they are, and names what it lacks.
+// G5, G6: an upgraded program keeps the last image of its predecessor. A program that is rolled
+// back leaves all files of the newer one unchanged, and names the component that it lacks.
 func TestUpgradeAndRollback(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w")
@@ -129,7 +130,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 	require.Equal(t, []uint64{1, 1, 0}, ticks(t, s))
 }
 
-// ticksOf is ticks of images of a program with a further component.
+// ticksOf returns the ticks of images of a program with another component.
 func ticksOf(t *testing.T, s *Store, more string) (all []uint64) {
 	t.Helper()
 	for n := 0; fileExists(s.generationPath(n)); n++ {
@@ -143,8 +144,8 @@ func ticksOf(t *testing.T, s *Store, more string) (all []uint64) {
 	return all
 }
 
-// Newer generations are set aside once, and are not lost: a program that is always started with the
-// same generation does not lose every run.
+// Newer generations are set aside once, and are not lost: a program that is always started with
+// the same generation loses only one run.
 func TestLoadGeneration(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w")
@@ -188,7 +189,7 @@ func TestLoadGeneration(t *testing.T) {
 	require.ErrorIs(t, err, world.ErrImage, "no other is taken instead")
 }
 
-// G7: whichever generation or backup is restored, no run issues handles of an earlier one.
+// G7: after restoring any generation or backup, no run issues handles of an earlier run.
 func TestRunsHaveTheirOwnHandles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w")
 	issued := map[bulk.Handle]int{}
@@ -236,7 +237,8 @@ func TestRunsHaveTheirOwnHandles(t *testing.T) {
 	stop(t, open(t, path, 3))
 }
 
-// An image that another program saves meanwhile is noticed; a failed save of this one is none.
+// CheckOwn notices an image that another program has saved meanwhile, and ignores this
+// program's failed saves.
 func TestCheckOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w")
 	s, w := open(t, path, 3), newWorld(t)

@@ -27,8 +27,8 @@ const (
 	maxLocks = 100
 	// MaxKeep bounds the generations of an image, which each save renames.
 	MaxKeep = 100
-	// runStep is how far FILE.run may be behind the newest image, so that few saves write it. It
-	// is a small part of what RestoreRun skips.
+	// runStep is how far FILE.run may lag behind the newest image, so that few saves write it.
+	// It is a small part of what RestoreRun skips.
 	runStep = world.RunGenerations / 16
 	// runBytes exceeds the size of FILE.run.
 	runBytes = 64
@@ -37,7 +37,7 @@ const (
 var (
 	// ErrInUse reports an image that another process has open.
 	ErrInUse = errors.New("imagefile: in use by another server")
-	// ErrReplaced reports that FILE is not the image that this Store has saved.
+	// ErrReplaced reports that FILE is not the image that this Store saved last.
 	ErrReplaced = errors.New("imagefile: another program has replaced or removed the image")
 )
 
@@ -47,13 +47,13 @@ type Store struct {
 	keep     int
 	lock     *flock.Flock
 	unlocked error
-	newest   uint32      // in FILE.run; 0: there is none
-	own      os.FileInfo // the newest generation, if this Store has saved it
+	newest   uint32      // in FILE.run; 0: FILE.run does not exist
+	own      os.FileInfo // the newest generation if this Store has saved it
 
-	// Until the first save of a world that Load has found:
+	// Set until the first save of a world that Load has found.
 	loaded bool
 	setup  uint64 // Image.Setup of the loaded image
-	aside  []step // rename generations that leave the rotation (G4)
+	aside  []step // renames of generations that leave the rotation (G4)
 }
 
 // reserved matches names that a Store derives from its path.
@@ -130,8 +130,8 @@ func (s *Store) readRun() (uint32, error) {
 	return uint32(n), nil
 }
 
-// BeginRun records that a run which continues the loaded image issues handles of generation first, if
-// its first save is to be later (G7). Without an image it does nothing.
+// BeginRun records that a run which continues the loaded image issues handles of generation
+// first (G7). It is for a run whose first save is later. Without an image it does nothing.
 func (s *Store) BeginRun(first uint32) error {
 	if !s.loaded {
 		return nil
@@ -139,8 +139,8 @@ func (s *Store) BeginRun(first uint32) error {
 	return s.recordRun(first)
 }
 
-// recordRun makes FILE.run name newest, unless it is little behind. It writes in place, which also
-// a full disk allows.
+// recordRun writes newest to FILE.run, unless the file lags by less than runStep. It writes in
+// place, which works even on a full disk.
 func (s *Store) recordRun(newest uint32) error {
 	if s.newest != 0 && uint64(newest) < uint64(s.newest)+runStep { // a new run is further ahead
 		return nil
@@ -149,7 +149,7 @@ func (s *Store) recordRun(newest uint32) error {
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	_, err = fmt.Fprintf(file, "%010d\n", newest) // always as long
+	_, err = fmt.Fprintf(file, "%010d\n", newest) // always the same length
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
@@ -167,12 +167,13 @@ func (s *Store) lockExists() bool {
 // Path returns the path of the newest generation.
 func (s *Store) Path() string { return s.path }
 
-// NewestGeneration returns the newest generation of handles that runs of the world have issued, or
-// a little older one, or 0 if it is unknown: a file of an earlier version has none (G7).
+// NewestGeneration returns the newest generation of handles that runs of the world have issued,
+// or a slightly older one (G7). It is 0 if unknown: files of an earlier version do not record
+// it.
 func (s *Store) NewestGeneration() uint32 { return s.newest }
 
-// Unlocked returns why the image could not be locked, for example on a file system
-// without locks, or nil. The operator must then ensure that no other process saves to it.
+// Unlocked returns why the image could not be locked, for example on a file system without
+// locks, or nil. The operator must then ensure that no other process saves to it.
 func (s *Store) Unlocked() error { return s.unlocked }
 
 // Close unlocks the image for other processes. It removes its other files if there is no image.
@@ -182,7 +183,7 @@ func (s *Store) Close() error {
 		_ = os.Remove(s.runPath())
 	}
 	if empty && runtime.GOOS != "windows" {
-		_ = os.Remove(s.lock.Path()) // while it is locked: Open notices
+		_ = os.Remove(s.lock.Path()) // still locked: Open notices the removal
 	}
 	err := s.lock.Close()
 	if empty && runtime.GOOS == "windows" {
@@ -201,7 +202,7 @@ func (s *Store) hasImage() bool {
 	return false
 }
 
-// CheckWritable returns an error if no image can be created beside the path of the Store.
+// CheckWritable returns an error if no image can be created in the folder of the Store's path.
 func (s *Store) CheckWritable() error {
 	file, err := atomicfile.Create(s.path, 0o644)
 	if err != nil {
@@ -231,10 +232,11 @@ func (s *Store) generationPath(n int) string {
 	return s.path + ".old-" + strconv.Itoa(n)
 }
 
-// Save makes img the newest generation. It keeps the one before as an older generation if that
-// was saved at least spacing after the older ones, and removes the oldest beyond the number to
-// keep: saves in quick succession displace no older generation. The first save after Load follows G6.
-// When Save returns, img is durable on disk; after an error, img or its predecessor is.
+// Save makes img the newest generation. The previous image becomes an older generation if it
+// was saved at least spacing after the newest older one: saves in quick succession displace no
+// older generation. Save removes the oldest if there are more than keep. The first save after
+// Load follows G6. When Save returns, img is durable on disk; after an error, img or its
+// predecessor is.
 func (s *Store) Save(img *world.Image, spacing time.Duration) error {
 	if err := s.recordRun(img.NewestGeneration()); err != nil {
 		return err
@@ -281,7 +283,7 @@ func (s *Store) publishFile(written string, img *world.Image, spacing time.Durat
 	return dir.Sync()
 }
 
-// mustRotate reports whether a save of img keeps the newest generation as an older one.
+// mustRotate reports whether a save of img makes the newest generation an older one.
 func (s *Store) mustRotate(img *world.Image, spacing time.Duration) bool {
 	if s.loaded {
 		return img.Setup() != s.setup // G6
@@ -292,12 +294,11 @@ func (s *Store) mustRotate(img *world.Image, spacing time.Duration) bool {
 		return true
 	}
 	apart := newest.ModTime().Sub(older.ModTime())
-	return apart < 0 || apart >= spacing // below 0, the clock was set
+	return apart < 0 || apart >= spacing // negative: the clock was set back
 }
 
-// CheckOwn returns an error that wraps ErrReplaced if the newest generation is not the one that
-// this Store has saved: another program saves to the same file. It returns nil before the
-// first Save.
+// CheckOwn returns an error that wraps ErrReplaced if this Store has not saved the newest
+// generation: another program saves to the same file. It returns nil before the first Save.
 func (s *Store) CheckOwn() error {
 	if s.own == nil {
 		return nil
@@ -331,10 +332,10 @@ func (s step) apply() error {
 	return atomicfile.Replace(s.from, s.to)
 }
 
-// rotationSteps returns the steps that make the file at written the newest generation. If rotates, the
-// previous one is linked to its new name first, so that path always names a valid image.
-// The oldest is removed last, if there is one more than keep. A process that dies before the link
-// leaves a gap instead, and then each that exists is kept.
+// rotationSteps returns the steps that make the file at written the newest generation. If
+// rotates is set, the previous one is first linked to its new name, so that path always names a
+// valid image. The oldest is removed last, if there are more than keep. A process that dies
+// before the link leaves a gap in the numbers; then no generation is removed.
 func (s *Store) rotationSteps(written string, rotates bool) []step {
 	var steps []step
 	older := 0
@@ -343,7 +344,7 @@ func (s *Store) rotationSteps(written string, rotates bool) []step {
 			older++
 		}
 	}
-	// They are the same file if the last save died after linking them.
+	// The names are the same file if the last save died after linking them.
 	if rotates && s.keep > 1 && fileExists(s.path) && !sameFile(s.path, s.generationPath(1)) {
 		free := 1
 		for free < s.keep && fileExists(s.generationPath(free)) {

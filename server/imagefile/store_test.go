@@ -98,8 +98,8 @@ func TestSaveKeepsGenerations(t *testing.T) {
 	require.Equal(t, DefaultKeep, open(t, filepath.Join(t.TempDir(), "w"), 0).keep)
 }
 
-// saveUntil makes the first steps of a save, and reports whether there are more. Without
-// links, the steps are as on a file system without hard links.
+// saveUntil makes the first steps of a save, and reports whether there are more. If links is
+// false, it behaves as on a file system without hard links.
 func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) (more bool) {
 	t.Helper()
 	file, err := atomicfile.Create(s.path, 0o600)
@@ -127,7 +127,7 @@ func valid(t *testing.T, s *Store) (n int) {
 }
 
 // G3: a server that repeatedly dies between any two steps of a save leaves the image being
-// saved or its predecessor. If that is damaged as well, an older one is found.
+// saved or its predecessor. If that is damaged too, Load finds an older one.
 func TestCrashBetweenSteps(t *testing.T) {
 	for keep := 1; keep <= 4; keep++ {
 		for _, links := range []bool{true, false} {
@@ -320,7 +320,7 @@ func TestOpenRefusesNames(t *testing.T) {
 	require.NotContains(t, strings.Join(files(t, dir), " "), "x")
 }
 
-// Without the lock, another process may be writing the temporary files.
+// Without the lock another process may be writing the temporary files.
 func TestSweepUnderTheLockOnly(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
 	pending, err := atomicfile.Create(s.path, 0o600)
@@ -338,7 +338,7 @@ func TestSweepUnderTheLockOnly(t *testing.T) {
 	require.NoFileExists(t, pending.Name())
 }
 
-// Close leaves no file behind if there is no image, and CheckWritable none at all.
+// If there is no image, Close leaves no file behind. CheckWritable never leaves one.
 func TestStoreWithoutImage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(filepath.Join(dir, "w"), 0)
@@ -363,7 +363,7 @@ func TestStoreWithoutImage(t *testing.T) {
 	require.Error(t, s.CheckWritable())
 }
 
-// G1: removing the lock file lets no two have the image open.
+// G1: even if the lock file is removed, no two processes have the image open.
 func TestLockThatIsRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w")
 	var all sync.WaitGroup

@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jumped returns t as read from a wall clock that was set ahead by d, in whole seconds,
-// with an unchanged monotonic clock. It relies on the layout of time.Time: the wall
-// clock's seconds begin at bit 30 of its first word.
+// jumped returns t as read from a wall clock that was set ahead by d, in whole seconds, with an
+// unchanged monotonic clock. It relies on the layout of time.Time: the wall clock's seconds
+// begin at bit 30 of the first word.
 func jumped(t time.Time, d time.Duration) time.Time {
 	*(*uint64)(unsafe.Pointer(&t)) += uint64(d/time.Second) << 30
 	return t
 }
 
-// Setting the wall clock ahead does not forget a token that is valid again once the clock
-// is corrected.
+// A verifier remembers a used token even if the wall clock is set ahead for a while: the token
+// is valid again after the correction.
 func TestClockIsSet(t *testing.T) {
 	issuer, verifier := pair(t)
 	now := time.Now()

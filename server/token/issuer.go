@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// MaxBytes bounds a token, as a Hello carries it.
+	// MaxBytes bounds a token in bytes. A Hello has space for it.
 	MaxBytes = 2048
 	// MaxUser bounds a user's name, in bytes.
 	MaxUser = 128
 	// MaxAudience bounds an audience, in bytes.
 	MaxAudience = 128
-	// MaxLifetime bounds the lifetime of a token, for which a Verifier must remember
-	// it.
+	// MaxLifetime bounds the lifetime of a token. A Verifier must remember a used token for
+	// that time.
 	MaxLifetime = 24 * time.Hour
 )
 
@@ -32,7 +32,7 @@ func NewKeys() (secret, public string) {
 // Issuer signs tokens. It is safe for concurrent use.
 type Issuer struct{ key paseto.V4AsymmetricSecretKey }
 
-// NewIssuer returns an Issuer with a secret key of NewKeys.
+// NewIssuer returns an Issuer with a secret key from NewKeys.
 func NewIssuer(secret string) (*Issuer, error) {
 	secret = strings.TrimSpace(secret)
 	key, err := paseto.NewV4AsymmetricSecretKeyFromHex(secret)
@@ -48,13 +48,12 @@ func NewIssuer(secret string) (*Issuer, error) {
 // Claims are the claims of a token about its user.
 type Claims struct {
 	User string
-	// SessionEnd is when the session ends; zero means never. The token's expiry is
-	// independent: it limits when the session can begin.
+	// SessionEnd is when the session ends; zero means never. It is independent of the token's
+	// expiry, which limits when the session can begin.
 	SessionEnd time.Time
 }
 
-// Remaining returns how long the session may last from now, at least 1 ns; 0 means without
-// end.
+// Remaining returns how long the session may last from now, at least 1 ns. 0 means without end.
 func (c Claims) Remaining(now time.Time) time.Duration {
 	if c.SessionEnd.IsZero() {
 		return 0
@@ -62,7 +61,7 @@ func (c Claims) Remaining(now time.Time) time.Duration {
 	return max(c.SessionEnd.Sub(now), 1)
 }
 
-// sessionEnd is the claim for Claims.SessionEnd, a time like exp.
+// sessionEnd is the name of the claim for Claims.SessionEnd, a time like exp.
 const sessionEnd = "session_end"
 
 // Issue returns a token for one audience, valid from now for lifetime.

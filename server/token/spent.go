@@ -19,7 +19,7 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
-// tokenID is the hash of a token's jti, which may have any length and bytes.
+// tokenID is the hash of a token's jti, since a jti may have any length and bytes.
 type tokenID [16]byte
 
 func hashJTI(jti string) tokenID {
@@ -33,18 +33,18 @@ type spent struct {
 	until time.Time
 }
 
-// The file of used tokens is text: a header, and a line per token with the Unix second
-// from which it can be forgotten, its ID, and a checksum of the file up to there.
+// The file of used tokens is text: a header, and a line per token. A line has the Unix second
+// from which the token can be forgotten, its ID, and a checksum of the file up to there.
 //
 //	worldd used tokens 1
 //	1795348861 0f1e2d3c4b5a69788796a5b4c3d2e1f0 1c2d3e4f
 const (
 	spentHeader     = "worldd used tokens 1\n"
 	spentLineLength = 10 + 1 + 2*len(tokenID{}) + 1 + 8 + 1
-	// minRewrite is the number of lines at which the file is first rewritten without
-	// expired tokens. After that it is rewritten whenever it has doubled.
+	// minRewrite is the number of lines at which the file is first rewritten without expired
+	// tokens. After that it is rewritten whenever its size has doubled.
 	minRewrite = 4096
-	// maxSpentFile bounds the file, which rewriting keeps shorter.
+	// maxSpentFile bounds the file's size; rewriting keeps it smaller.
 	maxSpentFile = len(spentHeader) + (2*MaxRemembered+minRewrite)*spentLineLength
 )
 
@@ -176,8 +176,8 @@ func (f *spentFile) write(records []spent) error {
 	return nil
 }
 
-// removeTemporary removes the temporary files of rewrites by servers that were killed: the lock says
-// that no other server is writing one. A failure is harmless.
+// removeTemporary removes the temporary files of servers that were killed during a rewrite. The
+// lock proves that no other server is writing one. A failure is harmless.
 func (f *spentFile) removeTemporary() {
 	target, err := atomicfile.Resolve(f.path)
 	if err != nil {
@@ -189,7 +189,7 @@ func (f *spentFile) removeTemporary() {
 	}
 }
 
-// rewrite replaces the file by one with the live tokens only.
+// rewrite replaces the file by one with only the live tokens.
 func (f *spentFile) rewrite() error {
 	f.removeTemporary()
 	err := f.closeFile()

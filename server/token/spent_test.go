@@ -64,7 +64,8 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 	require.Equal(t, spentHeader, string(text))
 }
 
-// A server that is killed while it rewrites the file leaves a temporary one, which the next server removes.
+// A server that is killed during a rewrite leaves a temporary file, which the next server
+// removes.
 func TestSpentLeavesNothing(t *testing.T) {
 	_, v := pair(t)
 	dir := t.TempDir()
@@ -139,7 +140,7 @@ func TestSpentDamage(t *testing.T) {
 	refused([]byte{}, 1, "an empty file")
 }
 
-// A line truncated by a crash was not synced: it alone is ignored.
+// Only a line that a crash truncated is ignored: it was never synced.
 func TestSpentIsTorn(t *testing.T) {
 	text, tokens := someSpent(t)
 	for cut := 1; cut < spentLineLength; cut++ {
@@ -223,7 +224,7 @@ func TestSpentDiskFails(t *testing.T) {
 	}
 }
 
-// Of many concurrent calls each token is accepted once, and all are in the file.
+// Among concurrent calls each token is accepted once, and the file has all tokens.
 func TestSpentAtOnce(t *testing.T) {
 	const tokens, attempts = 50, 4
 	path := filepath.Join(t.TempDir(), "spent")

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// MaxRemembered bounds the used, unexpired tokens that a Verifier remembers, about
-	// 150 bytes each. Only a holder of the secret key can fill it.
+	// MaxRemembered bounds the used, unexpired tokens that a Verifier remembers, about 150
+	// bytes each. Only a holder of the secret key can exceed it.
 	MaxRemembered = 1 << 16
 	// leeway bounds how far the backend's clock may be ahead of the server's.
 	leeway = 5 * time.Second
 )
 
-// Reasons to reject a token. The fault is the client's or its backend's, except for the
-// last two.
+// Reasons to reject a token. The fault is the client's or its backend's, except for ErrBusy and
+// ErrUnrecorded.
 var (
 	ErrNone    = errors.New("token: missing")
 	ErrForged  = errors.New("token: not signed by a key of this server")
@@ -39,7 +39,7 @@ type Verifier struct {
 
 	mu    sync.Mutex
 	taken map[tokenID]time.Time // used tokens, and when each can be forgotten
-	sweep time.Time             // when to next forget expired tokens
+	sweep time.Time             // when to forget expired tokens next
 	file  *spentFile            // nil without KeepSpent
 }
 
@@ -77,12 +77,12 @@ func (v *Verifier) SetKeys(public ...string) error {
 	return nil
 }
 
-// KeepSpent keeps used tokens in the file at path, so that a restarted server with the
-// same file does not accept them again (K3). Call it before the first Verify, with now as
-// for Verify. Verify then returns after the token is on disk, where it survives a crash or
-// power loss. The file holds at most twice the tokens that the Verifier remembers;
-// expiries are wall-clock times. The error names the file, which is damaged, not regular,
-// or locked by another server (path.lock). Close unlocks it.
+// KeepSpent keeps used tokens in the file at path, so that a restarted server with the same
+// file does not accept them again (K3). Call it before the first Verify, with now as for
+// Verify. Verify then returns only after the token is on disk, where it survives a crash or
+// power loss. The file holds at most twice the tokens that the Verifier remembers; expiries are
+// wall-clock times. The error says that the file is damaged, not regular, or locked by another
+// server (path.lock). Close unlocks it.
 func (v *Verifier) KeepSpent(path string, now time.Time) error {
 	file, all, err := openSpent(path)
 	if err != nil {
@@ -121,9 +121,9 @@ func (v *Verifier) remembered() []spent {
 }
 
 // Verify accepts a token once and returns its claims. now is time.Now(): its wall clock
-// determines validity, and its monotonic clock how long a used token is remembered, so
-// setting the clock does not forget it early. Verify checks a signature, about 100 µs per
-// key.
+// determines validity, and its monotonic clock how long a used token is remembered, so that
+// setting the clock does not forget it early. Verify checks a signature, which takes about 100
+// µs per key.
 func (v *Verifier) Verify(token []byte, now time.Time) (Claims, error) {
 	signed, err := v.verifySignature(token)
 	if err != nil {
@@ -144,7 +144,7 @@ func (v *Verifier) verifySignature(token []byte) (*paseto.Token, error) {
 	if len(token) == 0 {
 		return nil, ErrNone
 	}
-	if len(token) > MaxBytes || token[len(token)-1] == '.' { // with an empty footer: another text for the same token
+	if len(token) > MaxBytes || token[len(token)-1] == '.' { // an empty footer would be another text for the same token
 		return nil, ErrForged
 	}
 	parser := paseto.NewParserWithoutExpiryCheck() // checked below, at the caller's time
