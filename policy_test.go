@@ -23,6 +23,7 @@ internal/rowtrain   internal/bitio internal/rowcodec replication/schema internal
 internal/rowtest    bulk internal/bitio internal/rowcodec replication/schema internal/rowschema
 internal/wiretest   bulk internal/bitio internal/rowcodec internal/rowtest replication/schema replication/wire internal/rowschema
 internal/invariants
+internal/racetest
 internal/printable
 internal/policy
 internal/mutate

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // Sizes at which levels begin and end.
@@ -160,6 +161,7 @@ func TestClearSearches(t *testing.T) {
 func TestBitsetOperationsAgainstBools(t *testing.T) {
 	for _, n := range bitsetSizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			racetest.SkipSequential(t)
 			for seed := range uint64(6) {
 				r := rand.New(rand.NewPCG(seed, uint64(n)+1))
 				// Operands of different lengths: one covers the whole range.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -81,6 +82,7 @@ func TestAuditFindsFaults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			racetest.SkipUnchecked(t)
 			c, o := faulty(t, fault)
 			for range 400 {
 				if c.r.IntN(4) == 0 {
@@ -120,6 +122,7 @@ func schemaWith(t *testing.T, from *schema.Schema, m schema.Motion) *schema.Sche
 
 // A Resync mends what was wrong once.
 func TestResyncMends(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	c, o := faulty(t, nil)
 	o.wrong, o.spoil = true, 30
 	for range 300 {

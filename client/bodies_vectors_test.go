@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -94,6 +95,7 @@ func bodiesLines(t testing.TB) (lines []bodiesLine) {
 
 // A client computes the bodies of the sessions in testdata.
 func TestBodiesVectors(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	var made bytes.Buffer
 	for _, l := range bodiesLines(t) {
 		line, err := json.Marshal(l)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/wire"
 	physics "github.com/worldd/worldd/world/motion"
 )
@@ -71,6 +72,7 @@ func TestUpdateIsBounded(t *testing.T) {
 		"changes of effects in a tick": {bodies: 5000, effects: 1, changes: 20_000, apart: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			racetest.SkipUnchecked(t)
 			m := newMover(t, client.SessionConfig{})
 			m.enterAll(10, 1, c.bodies)
 			require.NoError(t, m.send(10, program))
@@ -98,6 +100,7 @@ func TestUpdateIsBounded(t *testing.T) {
 // A server that causes as much work as it can in every frame gets a quarter of the time, and
 // after ten overruns rows.
 func TestWorkIsBoundedOverTime(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	m := newMover(t, client.SessionConfig{})
 	tick, now, generation := uint32(10), time.Second, uint32(1)
 	m.enterAll(tick, 1, 4000)
@@ -171,6 +174,7 @@ func TestFloodEndsTheSession(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			racetest.SkipUnchecked(t)
 			m = newMover(t, client.SessionConfig{})
 			var err error
 			sent := uint32(0)
@@ -182,6 +186,7 @@ func TestFloodEndsTheSession(t *testing.T) {
 			t.Log(sent)
 		})
 		t.Run("few "+name, func(t *testing.T) {
+			racetest.SkipUnchecked(t)
 			m = newMover(t, client.SessionConfig{})
 			for i := range uint32(1000) {
 				require.NoError(t, m.session.Receive(time.Duration(i)*frame, nil))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -30,6 +31,7 @@ func (p *peer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, byt
 // The announced size of the world costs a client nothing, and records cost memory in
 // proportion to their bytes, however far apart their slots are.
 func TestMemoryFollowsWhatComes(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	const (
 		perByte = 128      // received: a handle and its verdict take 7
 		once    = 10 << 20 // in any case: pointers to all possible pages of cells

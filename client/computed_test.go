@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -133,6 +134,7 @@ func TestSleepersForgetStates(t *testing.T) {
 
 // At returns the same past states of a body whether or not it was called before.
 func TestPastStatesWithoutAsking(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	for seed := range uint64(20) {
 		asked, quiet := newMover(t, client.SessionConfig{}), newMover(t, client.SessionConfig{})
 		random := rand.New(rand.NewPCG(seed, 5))

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -147,6 +148,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			racetest.SkipUnchecked(t)
 			f := newFlood(t, client.SessionConfig{MaxEntities: 1 << 24, MaxBytes: most})
 			var err error
 			var before uint64

@@ -16,6 +16,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -364,6 +365,7 @@ func renumbered(body []byte, first uint32) []byte {
 // TestMutantStreams applies single mutated messages to running sessions: a rejected one
 // ends the session with a code and changes nothing that the game sees.
 func TestMutantStreams(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	p := record(t)
 	s := mutate.NewSource(3, p.stream()...)
 	taken, refused := 0, 0

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -287,6 +288,7 @@ func TestTextMemoryIsBounded(t *testing.T) {
 	)
 	for _, length := range []int{0, 1, 9, 24, 600} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
+			racetest.SkipUnchecked(t)
 			s := textSchema(t)
 			f := newFloodOf(t, client.SessionConfig{Schema: s, MaxEntities: 1 << 24, MaxBytes: most})
 			var err error

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -109,6 +110,7 @@ func TestLagRecovers(t *testing.T) {
 		for _, age := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
 			for _, quiet := range []bool{false, true} {
 				t.Run(fmt.Sprintf("every %d ticks, after %v, quiet %v", every, age, quiet), func(t *testing.T) {
+					racetest.SkipUnchecked(t)
 					newLink := func() *studio {
 						s := newStudio(t, 7, near, near)
 						s.every = every

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 var changeCases = []struct {
@@ -51,6 +52,7 @@ func TestChangesWithTime(t *testing.T) {
 // A program of the corpus that does not change gives the same bits at all times, if no factor
 // is 0: infinity and NaN times 0 are no 0.
 func TestChangesWithTimeOfCorpus(t *testing.T) {
+	racetest.SkipSequential(t)
 	steady, changing := 0, 0
 	for number := range 3000 {
 		c := newCorpusCase(t, number)

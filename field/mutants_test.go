@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 var mutantsFlag = flag.Int("mutants", 100_000, "how many mutated programs TestMutants makes")
@@ -181,6 +182,7 @@ func mutate(d *splitMix, good *Program) []byte {
 // TestMutants is F3 for bytecode: loaded programs stay within their memory on every
 // path, with equal results; rejected ones get a reason.
 func TestMutants(t *testing.T) {
+	racetest.SkipSequential(t)
 	mutants := *mutantsFlag
 	if testing.Short() {
 		mutants /= 10

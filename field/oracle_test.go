@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // The oracle evaluates a text at one point, statement by statement, over vectors,
@@ -320,6 +322,7 @@ func requireOracle(t testing.TB, text *effectText, p *Program, points Planes, en
 // TestRandomPrograms compares compiler and machine with the oracle (F1), verifier with
 // compiler (F3), and text and bytes (F6).
 func TestRandomPrograms(t *testing.T) {
+	racetest.SkipSequential(t)
 	programs := 1500
 	if testing.Short() {
 		programs = 150

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 const secondsPerYear = 365 * 24 * 3600
@@ -81,6 +82,7 @@ func planesOf(n int) Planes {
 
 // TestTimeIsExact: after a year, effects move in the steps of the first day, at every tick rate.
 func TestTimeIsExact(t *testing.T) {
+	racetest.SkipSequential(t)
 	for name, text := range timeTexts() {
 		p, err := Compile(text)
 		require.NoError(t, err, name)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // A vectorOracle interprets an effect's text line by line at one point, with four
@@ -457,6 +458,7 @@ func vectorTooLarge(err error) bool {
 // TestVectorOracle: random effects over all lengths of the last block and the worst
 // float values.
 func TestVectorOracle(t *testing.T) {
+	racetest.SkipSequential(t)
 	seeds := uint64(1_500)
 	if testing.Short() {
 		seeds = 200
@@ -519,6 +521,7 @@ func TestVectorNeutral(t *testing.T) {
 // TestVectorSum: consecutive effects equal their concatenated texts unless an
 // intermediate sum is NaN, which an effect's end turns into 0.
 func TestVectorSum(t *testing.T) {
+	racetest.SkipSequential(t)
 	compared := 0
 	for seed := range uint64(300) {
 		a, b := newVectorGenerator(2*seed, "a"), newVectorGenerator(2*seed+1, "b")

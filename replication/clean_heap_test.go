@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -105,6 +106,7 @@ func newBirds(t testing.TB, exact bool) *watched {
 // others: a bit of each row in datagrams with an exact one, and the exact states of bodies
 // that fly for a while.
 func TestHeapBytes(t *testing.T) {
+	racetest.SkipSequential(t)
 	ticks := 1200
 	if testing.Short() {
 		ticks = 300

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -13,6 +14,7 @@ import (
 // Under a budget that rows exceed, snapshots are complete often enough, and ordinary rows are
 // sent too.
 func TestCompleteUnderBudget(t *testing.T) {
+	racetest.SkipSequential(t)
 	m := newTempest(t, 40, 0, replication.Config{BudgetBytesPerSecond: 4000}, true)
 	complete, snapshots, ordinary, longest, oldest, ages := 0, 0, 0, uint32(0), uint32(0), uint32(0)
 	last := map[*walker]uint32{}

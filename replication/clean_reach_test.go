@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -51,6 +52,7 @@ func TestSparseSnapshotsUnderMischief(t *testing.T) {
 	}
 	for _, rates := range [][2]int{{1000, 4}, {1000, 1}, {240, 3}, {60, 4}} {
 		t.Run(fmt.Sprintf("%d ticks %d snapshots", rates[0], rates[1]), func(t *testing.T) {
+			racetest.SkipSequential(t)
 			moving := 0
 			for seed := range seeds {
 				moving += playSparse(t, seed, rates[0], rates[1])

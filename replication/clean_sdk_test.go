@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -90,6 +91,7 @@ func (c *sdkClient) compare() {
 
 // P1 with both halves: what package client computes is the world, bit for bit.
 func TestSDKComputesTheStorm(t *testing.T) {
+	racetest.SkipSequential(t)
 	m := newTempest(t, 6, 0, replication.Config{}, true)
 	var clients []*sdkClient
 	for range m.viewers {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication"
@@ -151,6 +152,7 @@ func (m *tempest) send(lose int, check func(w *walker, h wire.StateHeader)) {
 
 // P1: after a complete snapshot, every exact body in view equals the world's, bit for bit.
 func TestExactBodiesEqual(t *testing.T) {
+	racetest.SkipSequential(t)
 	m := newTempest(t, 6, 2, replication.Config{}, true)
 	compared, complete, incomplete := 0, 0, 0
 	ticks := 900
@@ -187,6 +189,7 @@ func TestExactBodiesEqual(t *testing.T) {
 
 // Viewers of the storm that simulate cost less than a quarter of others.
 func TestCleanBytes(t *testing.T) {
+	racetest.SkipSequential(t)
 	viewers, ticks := 50, 1200
 	if testing.Short() {
 		viewers, ticks = 8, 300

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
@@ -200,6 +201,7 @@ func (c *convoy) check(e *client.Entity) {
 // and acknowledgements: rows with one baseline, with two, with none, and anchored to
 // parents that come and go, leave and are replaced.
 func TestReplicasFollow(t *testing.T) {
+	racetest.SkipSequential(t)
 	var total replication.Stats
 	for seed := range uint64(20) {
 		links := simtest.Conditions{

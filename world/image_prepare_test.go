@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -61,6 +62,7 @@ func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
 // Rows that were copied ahead are copied again after any change that rows of sleepers can
 // have.
 func TestPreparedRowsAreTheSame(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
 		w, ball := balls(t, mode)
 		r := rand.New(rand.NewPCG(3, uint64(mode)))

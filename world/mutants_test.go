@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/mutate"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 var mutantsFlag = flag.Int("mutants", 1_000, "how many mutants TestMutants makes of each kind of file")
@@ -38,6 +39,7 @@ func TestMutants(t *testing.T) {
 		{"recording", [][]byte{head.encode(steps)}, replayed, true},
 	} {
 		t.Run(breed.name, func(t *testing.T) {
+			racetest.SkipSequential(t)
 			s, n, taken := mutate.NewSource(uint64(i), breed.pool...), *mutantsFlag, 0
 			if testing.Short() {
 				n /= 4

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -172,6 +173,7 @@ func TestHeldBodiesSleep(t *testing.T) {
 			"gust without use": {9.81, "output.x += 30 * sin(time)\n", kindStone, world.Vec3{Y: 0.3}, 0.01},
 		} {
 			t.Run(fmt.Sprintf("%s at %d Hz", name, hz), func(t *testing.T) {
+				racetest.SkipSequential(t)
 				w := timeWorld(t, world.Config{TickHz: hz, Gravity: c.gravity})
 				b := spawn(t, w, c.kind, world.Vec3{Y: 40})
 				if c.text != "" {
@@ -236,6 +238,7 @@ func TestChangingEffectKeepsAwake(t *testing.T) {
 // Sleepers are where they would be if they were awake, in all gravities, at all tick rates,
 // whatever acts on them.
 func TestSleepersWouldNotMove(t *testing.T) {
+	racetest.SkipSequential(t)
 	seeds := uint64(48)
 	if testing.Short() {
 		seeds = 12

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -55,6 +56,7 @@ func collected(bodies iter.Seq2[world.Entity, world.Vec3]) (all positions, count
 // Queries at moments agree with lists of all positions at the end of every tick, between
 // steps and inside systems, with spawns, deaths, teleports and reused slots.
 func TestQueriesAtMomentsAgainstLists(t *testing.T) {
+	racetest.SkipSequential(t)
 	const back = 20
 	for mode, cfg := range []world.Config{
 		{Seed: 7, HistoryTicks: back},

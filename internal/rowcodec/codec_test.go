@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
@@ -201,6 +202,7 @@ func TestParseTablesRejectsCutFiles(t *testing.T) {
 
 // Tables with any bit flipped are either rejected or differ and round-trip.
 func TestParseTablesWithFlippedBits(t *testing.T) {
+	racetest.SkipSequential(t)
 	whole, err := os.ReadFile("default.tables")
 	require.NoError(t, err)
 	for n := 0; n < len(whole); n += 1 + n/50 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
@@ -27,6 +28,7 @@ const (
 
 // TestBytesPicture keeps the README's picture up to date.
 func TestBytesPicture(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	ordinary, simulate := receivedBytes(t, true), receivedBytes(t, false)
 	got := drawBytesPicture(ordinary, simulate)
 	if *drawBytes {

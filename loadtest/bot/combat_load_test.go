@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
@@ -54,6 +55,7 @@ func TestCombatOnALoadedMachine(t *testing.T) {
 // TestCombatOverLinksThatDie: of a connection that is nearly dead for seconds, single snapshots
 // arrive while the stream waits. Missiles and names are due by the time of the stream.
 func TestCombatOverLinksThatDie(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	for _, dead := range []time.Duration{10500 * time.Millisecond, 13 * time.Second} {
 		good := rig.Link{Delay: 60 * time.Millisecond, Jitter: 40 * time.Millisecond}
 		s := newStage(t, "storm", good)
@@ -75,6 +77,7 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 
 // TestRoamingOnALoadedMachine: many events and few snapshots. No answer is ahead of what was told.
 func TestRoamingOnALoadedMachine(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	s := newLoadedStage(t, "storm", rig.Link{Delay: 20 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.02}, rig.Load{Stall: 500 * time.Millisecond, Every: time.Second, Snapshots: 2})
 	s.join(40, Config{Seed: 5, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
 	require.NoError(t, s.RunFor(10*time.Second))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -289,6 +290,7 @@ func TestPromptPressToDrawn(t *testing.T) {
 
 // Drawing more often never adds latency, nor more than a datagram a tick.
 func TestFastFramesAddNoLatency(t *testing.T) {
+	racetest.SkipSequential(t)
 	rates := []int{60, 30}
 	if testing.Short() {
 		rates = rates[:1]

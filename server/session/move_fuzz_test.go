@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -128,6 +129,7 @@ func FuzzMoves(f *testing.F) {
 
 // TestHostileMoves plays random scripts of FuzzMoves.
 func TestHostileMoves(t *testing.T) {
+	racetest.SkipSequential(t)
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 300 {
 		script := make([]byte, 2*(1+rng.IntN(200)))

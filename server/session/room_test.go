@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -98,6 +99,7 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 		"the attacker's address": func(int) string { return "attacker" },
 	} {
 		t.Run(name, func(t *testing.T) {
+			racetest.SkipSequential(t)
 			c, attempt := newRoomOf(t, slots, Hooks{})
 			var sessions []*Session
 			for i := range honest {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -94,6 +95,7 @@ func TestScriptsThatFailed(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			racetest.SkipSequential(t)
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			s, err := parseScript(string(text))

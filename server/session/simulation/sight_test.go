@@ -13,6 +13,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -113,6 +114,7 @@ func unseenScript(seed uint64) *script {
 // out of every client's view. Both must send the same bytes, including the answers to
 // commands on those entities (R10).
 func TestAnswersDependOnSight(t *testing.T) {
+	racetest.SkipSequential(t)
 	seeds := uint64(60)
 	if testing.Short() {
 		seeds = 6

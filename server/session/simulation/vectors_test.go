@@ -16,6 +16,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -32,6 +33,7 @@ var vectorSeeds = []uint64{3, 5, 8, 13, 80}
 // client received in seeded simulations that passed the oracle, and what a hostile server
 // may send. -vectors.update writes the files, which package client plays.
 func TestVectors(t *testing.T) {
+	racetest.SkipSequential(t)
 	var cases []vectors.Case
 	for _, seed := range vectorSeeds {
 		cases = append(cases, recorded(t, seed))

@@ -1,0 +1,6 @@
+//go:build !race
+
+package racetest
+
+// Enabled says whether this build has the race detector.
+const Enabled = false
