@@ -60,7 +60,8 @@ func Put(buf []byte, at int, acc uint64, n uint, v uint64, more uint) (int, uint
 	return at + int(n>>3), acc >> (n & 56), n & 7
 }
 
-// writeSlow handles fields too wide for the accumulator and the end of the buffer.
+// writeSlow handles the end of the buffer, and fields that are too wide for the
+// accumulator.
 func (w *Writer) writeSlow(v uint64, n uint) {
 	if w.at+8 > len(w.buf) {
 		w.Lengthen(w.at)
@@ -125,7 +126,7 @@ func (w *Writer) Bytes() []byte {
 	return append(w.buf[:w.at], byte(w.acc))
 }
 
-// Reader reads what a Writer wrote, from untrusted bytes. Reading past the end returns
+// Reader reads the output of a Writer from untrusted bytes. Reading past the end returns
 // zeros and sets a sticky error. It aliases its input.
 type Reader struct {
 	buf []byte
@@ -177,7 +178,7 @@ func (r *Reader) Peek() uint64 {
 }
 
 // Window returns the next n bits, at least 56, for callers that keep them in registers and
-// then Skip what they have consumed. Near the end it returns none.
+// then Skip the consumed bits. Near the end n is 0.
 func (r *Reader) Window() (ahead uint64, n uint) {
 	at, shift := r.pos>>3, uint(r.pos&7)
 	if at+8 > len(r.buf) {
@@ -268,7 +269,7 @@ func (r *Reader) Fail(format string, args ...any) {
 	}
 }
 
-// End returns Err, or an error if more than the zero padding of the last byte is left.
+// End returns Err, or an error if more than the zero padding of the last byte is unread.
 func (r *Reader) End() error {
 	if r.err != nil {
 		return r.err

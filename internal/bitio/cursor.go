@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// MaxUvarint32 is the longest encoding of a 32-bit number, in bytes.
+// MaxUvarint32 is the maximum size of an encoded 32-bit number, in bytes.
 const MaxUvarint32 = 5
 
 // AppendUvarint appends v in its shortest form.

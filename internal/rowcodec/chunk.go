@@ -16,8 +16,8 @@ type Chunks struct {
 	prediction prediction // scratch space for the row being encoded
 }
 
-// Chunk locates one encoded row in a Chunks. The row's Shares precede its bits, in
-// as many uint64s as the schema's components need.
+// Chunk locates one encoded row in a Chunks. The row's Shares precede its bits, in as many
+// uint64s as the number of components needs.
 type Chunk struct {
 	at   uint32 // byte offset of the bits
 	bits uint32 // length
@@ -54,7 +54,7 @@ func (k *Chunks) Add(c *Codec, row rowschema.Row, past *Past) Chunk {
 }
 
 // Begin returns a writer for a chunk that is not a row: it has no Shares. End ends the
-// chunk, and nothing is added in between.
+// chunk. No other chunk may be added in between.
 func (k *Chunks) Begin() *bitio.Writer {
 	k.bits = k.bits[:max(len(k.bits)-chunkPadding, 0)]
 	k.began = len(k.bits)

@@ -11,12 +11,11 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Codec encodes and decodes rows of a schema. It predicts each field from the row's
-// past and writes the difference in a Huffman code selected by how accurate such a
-// prediction usually is. The codes come from Tables and never change, so the bits of
-// a row depend only on the row and its past: they are encoded once, as a chunk, and
-// copied for every receiver with that baseline. A Codec is read-only and may be
-// shared.
+// Codec encodes and decodes rows of a schema. It predicts each field from the row's past
+// and writes the difference in a Huffman code, which the expected accuracy of the
+// prediction selects. The codes come from Tables and never change, so the bits of a row
+// depend only on the row and its past: a row is encoded once, as a chunk, and copied for
+// every receiver with the same past. A Codec is read-only and may be shared.
 type Codec struct {
 	layout   *rowschema.Layout
 	tables   *Tables
@@ -50,7 +49,7 @@ func (c *Codec) planPart(i int, owner bool) part {
 	return p
 }
 
-// partsOf returns the plans for rows whose receiver owns the entity, or does not.
+// partsOf returns the plans for receivers that own the entity, or for other receivers.
 func (c *Codec) partsOf(owned bool) []part {
 	if owned {
 		return c.parts
@@ -87,7 +86,7 @@ func (c *Codec) Append(w *bitio.Writer, row rowschema.Row, past *Past) (shares r
 	return c.append(w, row, past, &f)
 }
 
-// append is Append with scratch space for predictions, whose contents do not matter.
+// append is Append with scratch space f. The contents of f do not matter.
 func (c *Codec) append(w *bitio.Writer, row rowschema.Row, past *Past, f *prediction) (shares rowschema.Shares) {
 	if past == nil {
 		return c.layout.AppendFields(w, row)
@@ -160,10 +159,10 @@ func (c *Codec) appendHeads(w *bitio.Writer, p *part, values []uint32, past *Pas
 	return changed
 }
 
-// signs returns the signs of the position residuals that the head carries: bit i is 1
-// if the residual of axis i is negative. A residual's code takes at least one bit,
-// more than a likely head is worth; carrying the signs in the head uses that bit. A
-// negative residual -1-n is then written as the magnitude n.
+// signs returns the signs of the position residuals that the head carries: bit i is 1 if
+// the residual of axis i is negative. A head's code takes at least one bit, more than a
+// likely head is worth: signs in the head use that bit. A negative residual -1-n is then
+// written as the magnitude n.
 func (f *prediction) signs(values []uint32, most uint32) (signs int) {
 	for i := range headSigns {
 		signs |= int(uint64(ringDifference(values[i], f.position[i], most))>>63) << i
@@ -171,9 +170,9 @@ func (f *prediction) signs(values []uint32, most uint32) (signs int) {
 	return signs
 }
 
-// expectedLargest returns the component of a rotation that is expected to be the
-// largest: from the prediction for the component's rotation, from the baseline for
-// any other.
+// expectedLargest returns the index of the rotation component that is expected to be the
+// largest: from the prediction for the component's rotation, from the baseline for any
+// other rotation.
 func (u *unit) expectedLargest(p *part, i int, past *Past, f *prediction) int {
 	if i == p.rotation {
 		return f.largest
@@ -181,8 +180,8 @@ func (u *unit) expectedLargest(p *part, i int, past *Past, f *prediction) int {
 	return int(past.Base[u.index] & 3)
 }
 
-// expectedRotation returns the rotation expected of a unit: the prediction for the
-// component's rotation, the baseline for any other.
+// expectedRotation returns the expected rotation of a unit: the prediction for the
+// component's rotation, the baseline for any other rotation.
 func (u *unit) expectedRotation(p *part, i int, past *Past, f *prediction) rotation {
 	if i == p.rotation {
 		return f.rotation
@@ -216,10 +215,10 @@ func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, values []uint32, pas
 	*missed = u.appendResiduals(w, signed, values, *missed, &f.residuals)
 }
 
-// Read reads into row what Append wrote. row.Values has the schema's length and must
+// Read reads a row that Append wrote into row. row.Values must have the schema's length and
 // not overlap past; row.Mask and row.Owned must be set. Values of absent components and
-// fields are copied from past, where they are zero. After an error, the contents of
-// row are undefined.
+// fields are copied from past, where they are zero. After an error, the contents of row are
+// undefined.
 func (c *Codec) Read(r *bitio.Reader, row *rowschema.Row, past *Past) error {
 	if past == nil {
 		c.layout.ReadFields(r, row)
@@ -229,7 +228,8 @@ func (c *Codec) Read(r *bitio.Reader, row *rowschema.Row, past *Past) error {
 	return c.ReadOver(r, row, past)
 }
 
-// ReadOver is Read for a row whose Values hold a copy of past.Base, which is not nil.
+// ReadOver is like Read, for a row whose Values hold a copy of past.Base already. past.Base
+// must not be nil.
 func (c *Codec) ReadOver(r *bitio.Reader, row *rowschema.Row, past *Past) error {
 	var f prediction
 	f.ratio = past.ratio()
@@ -242,8 +242,7 @@ func (c *Codec) ReadOver(r *bitio.Reader, row *rowschema.Row, past *Past) error 
 	return wire.Malformed(r.Err())
 }
 
-// headSymbols holds the symbols of a component's heads, of which there are no more than
-// units.
+// headSymbols holds the symbols of a component's heads: at most one per unit.
 type headSymbols [wire.MaxFieldsPerComponent]uint8
 
 // digit returns the unit's digit in the symbol of its group.

@@ -1,14 +1,14 @@
 // Package rowcodec encodes and decodes the rows of State datagrams.
-// replication/wire/CODEC.md is the normative text. A test in replication/wire decodes
-// with an independent decoder written from that page alone.
+// replication/wire/CODEC.md is the normative text. A test in replication/wire/conformance
+// compares this package with an independent decoder, written from that page alone.
 //
 // Terms. A row's past is known to both sides: its baseline, an older state, and its
 // parent's motion. The codec predicts each field from the past; the difference is the
-// residual. The scale of a residual is its expected size and
-// selects its Huffman code. A part is the plan of one component. A unit is one of its
-// vectors, rotations or numbers. A head is a symbol that tells which of several units
-// changed. Tables hold all weights and codes, a Model the numbers they are built
-// from, and a chunk the bits of one row.
+// residual. The scale of a residual is its expected size and selects its Huffman code. A
+// part is the plan of one component. A unit is one of its vectors, rotations or numbers. A
+// head is a symbol that tells which units of a group changed. Tables hold all weights and
+// codes, and a Model the numbers that they are built from. A chunk holds the bits of one
+// row.
 //
 //	row, Past ──predict──► expected ──subtract──► residuals, heads ──Huffman──► bits
 //	bits ──Huffman──► heads, residuals ──add──► row        (the same prediction)

@@ -44,16 +44,16 @@ type rotation struct{ x, y, z, w int64 }
 const (
 	rotationBits = 14
 	rotationOne  = 1 << rotationBits
-	// rotationRange is 1/sqrt(2), the largest value that any but the largest
-	// component of a unit quaternion can have.
+	// rotationRange is 1/sqrt(2), the maximum of all components of a unit quaternion except
+	// the largest.
 	rotationRange = 11585
 )
 
-// isqrt is the whole part of the square root of 0 <= v < 2^52. IEEE 754 wants
-// the root of a double rounded correctly, so its whole part is exact there.
+// isqrt returns the whole part of the square root of 0 <= v < 2^52. IEEE 754 requires a
+// correctly rounded root, so its whole part is exact in this range.
 func isqrt(v int64) int64 { return int64(math.Sqrt(float64(max(v, 0)))) }
 
-// levelTable holds the values that a rotation's component numbers stand for.
+// levelTable holds the value of each component number of a rotation.
 type levelTable [1 << schema.MaxRotationBits]int16
 
 // levels returns the values of components of n bits: 2^n, evenly spaced from
@@ -74,7 +74,7 @@ func unpackRotation(packed uint32, levels *levelTable, n uint) rotation {
 	packed >>= 2
 	const last = uint32(len(levels) - 1)
 	a, b, c := int64(levels[packed&most&last]), int64(levels[packed>>(n&31)&most&last]), int64(levels[packed>>(2*n&31)&most&last])
-	// The index of the largest is unpredictable, so no branch depends on it.
+	// The index of the largest component is unpredictable, so no branch depends on it.
 	x, y, z, w := a, b, c, isqrt(rotationOne*rotationOne-a*a-b*b-c*c)
 	if largest < 3 {
 		z, w = w, c
@@ -114,8 +114,8 @@ func packComponent(v, most int64) uint32 {
 	return uint32(min(max(v, 0), count))
 }
 
-// largest returns the index of the first component of largest magnitude, and by how
-// much its magnitude exceeds the second.
+// largest returns the index of the first component of largest magnitude, and its margin
+// over the second largest magnitude.
 func (q rotation) largest() (number int, margin int64) {
 	x, y, z, w := absolute(q.x), absolute(q.y), absolute(q.z), absolute(q.w)
 	low, high := max(x, y), max(z, w)
@@ -161,7 +161,7 @@ func (q rotation) towards(r rotation) rotation {
 	return q.negatedIf((q.x*r.x + q.y*r.y + q.z*r.z + q.w*r.w) >> 63)
 }
 
-// negatedIf returns -q if sign is -1, and q if it is 0.
+// negatedIf returns -q if sign is -1, and q if sign is 0.
 func (q rotation) negatedIf(sign int64) rotation {
 	return rotation{(q.x ^ sign) - sign, (q.y ^ sign) - sign, (q.z ^ sign) - sign, (q.w ^ sign) - sign}
 }
@@ -186,16 +186,16 @@ func toUnit(v, r rotation) rotation {
 // ratioBits is the resolution of ratios of time.
 const ratioBits = 16
 
-// power returns r to the power of ratio, in 1/65536. It takes the tangent t of the half
-// angle to the tangent of the scaled half angle by three terms each of the series of
-// arctangent and tangent. Beyond a half angle of about 0.9 the result turns too
+// power returns r to the power of ratio, in 1/65536. It maps the tangent t of the half
+// angle to the tangent of the scaled half angle, by three terms of the arctangent series
+// and three of the tangent series. Beyond a half angle of about 0.9 the result turns too
 // little, which costs bits but not correctness.
 func (r rotation) power(ratio int64) rotation {
 	r = r.negatedIf(r.w >> 63)
 	const third, fifth, twoFifteenths = rotationOne / 3, rotationOne / 5, rotationOne * 2 / 15
 	inverse := int64(1<<(2*rotationBits)) / max(r.w, rotationOne/8)
 	x, y, z := r.x*inverse>>rotationBits, r.y*inverse>>rotationBits, r.z*inverse>>rotationBits
-	t2 := x*x>>rotationBits + y*y>>rotationBits + z*z>>rotationBits // of the tangent, squared
+	t2 := x*x>>rotationBits + y*y>>rotationBits + z*z>>rotationBits // square of the tangent
 	t2 = min(t2, rotationOne)
 	// arctangent(t)/t = 1 - t2/3 + t2^2/5
 	scale := rotationOne - t2*third>>rotationBits + (t2*t2>>rotationBits)*fifth>>rotationBits

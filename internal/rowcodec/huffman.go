@@ -23,25 +23,26 @@ const (
 // codes and shorter codes precede longer ones, so the lengths define it. Every bit
 // string decodes to symbols. Codes are written with their first bit lowest.
 type code struct {
-	codes [maxSymbols]uint16          // a symbol's code, first bit lowest, and its length<<maxCodeBits
-	quick [1 << quickBits]packedEntry // by the next bits
+	codes [maxSymbols]uint16          // by symbol: its code, first bit lowest, and its length<<maxCodeBits
+	quick [1 << quickBits]packedEntry // by the next quickBits bits
 	long  []packedEntry               // longer codes, by the number of their first bits and the bits that follow
 }
 
-// entry is the meaning of a code: a value in the highest 7 bits, then in 5 bits the
-// number of low bits that follow and complete the value, then in 4 bits the length of
-// the code. It is precomputed because each decoding step waits for the last. For the
+// entry is the meaning of a code. The highest 7 bits are a value, the next 5 bits the
+// number of low bits that follow and complete the value, the last 4 bits the length of the
+// code. It is precomputed because each decoding step waits for the previous step. For the
 // beginning of longer codes the length is 0, and the value is their number in code.long.
 type entry uint32
 
-// packedEntry is an entry in memory. Registers hold 32 bits, which take fewer instructions.
+// packedEntry is an entry in memory. In registers it is an entry: 32 bits take fewer
+// instructions.
 type packedEntry uint16
 
 const (
 	entryLow   = 4
 	entryValue = 9
-	// entryEscape is the value of a residual's escape: the number follows in full. With as
-	// many low bits as there can be, it is out of every range.
+	// entryEscape is the value of a residual's escape: the number follows in full. With the
+	// maximum number of low bits, it is out of every range.
 	entryEscape = 1<<7 - 1
 )
 
@@ -94,7 +95,7 @@ func (c *code) enter(coded uint16, n uint, e packedEntry) {
 	}
 	begin := &c.quick[coded&(1<<quickBits-1)]
 	if *begin == 0 {
-		// Numbers begin with 1, so that 0 is a beginning not entered yet.
+		// Numbers begin with 1: 0 is a beginning that is not entered yet.
 		if c.long == nil {
 			c.long = make([]packedEntry, 1<<longBits)
 		}
@@ -165,7 +166,7 @@ func CodeLengths(counts []uint64) []uint8 {
 func huffmanLengths(counts []uint64) []uint8 {
 	type node struct {
 		count uint64
-		first int // lowest symbol in it, to break ties
+		first int // lowest symbol in the node, to break ties
 		leafs []int
 	}
 	nodes := make([]node, len(counts))

@@ -9,13 +9,13 @@ type Model struct {
 	ZoneBounds []ZoneBounds
 }
 
-// Set holds the weights and codes of components of some shapes.
+// Set holds the weights and codes for the components of some shapes.
 type Set struct {
 	Shapes []string
 	// Weights of displacements in a prediction, in 1/256: the row's own, its parent's, the
 	// mismatch, and for positions a constant in 1/256 of a quantum. No weight exceeds
 	// MaxWeight in magnitude.
-	Position [Zones][Attachments][Speeds][3][4]int32 // of each axis
+	Position [Zones][Attachments][Speeds][3][4]int32 // for each axis
 	Rotation [Zones][Attachments][Speeds][3]int32
 	// Weights of the features in the scale of a residual, in 1/256.
 	Scale [Lanes][Attachments][Speeds][Features]int32
@@ -33,8 +33,7 @@ type Heads struct {
 }
 
 // ZoneBounds divides the positions of a shape's components into zones along one axis.
-// Training finds zones in which rows move differently, such as lying on a floor and
-// falling.
+// Training finds zones in which rows move differently, such as on the floor and in the air.
 type ZoneBounds struct {
 	Shape  string
 	Axis   int

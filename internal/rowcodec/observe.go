@@ -6,11 +6,12 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 )
 
-// Observer receives what an observed codec does with rows that have a past: prediction
-// errors, for the trainer, and costs. Functions not needed may be nil.
+// Observer receives the prediction errors (for the trainer) and costs of an observed codec,
+// for rows that have a past. Any function may be nil.
 type Observer struct {
-	// Displacement is called for a row that moves by itself: its position along an axis, in
-	// quanta, and the change of its displacement from the last, in 1/256 of a quantum.
+	// Displacement is called for a row that moves by itself. at is its position along an
+	// axis, in quanta; off is the change of its displacement since the previous state, in
+	// 1/256 of a quantum.
 	Displacement func(shape string, axis int, at int64, off float64)
 	// Position is called for each axis of a changed position, and Rotation for each part of a
 	// changed rotation.
@@ -44,7 +45,7 @@ type Equation struct {
 // Residual is one residual and the inputs to its scale.
 type Residual struct {
 	Lane, Scale, Symbol int
-	Attached, Speed     int // selected the scale's weights
+	Attached, Speed     int // classes that select the scale's weights
 	Features            [Features]int32
 	Magnitude           int32 // the ideal sum, in 1/256 of the weights
 }
@@ -194,8 +195,7 @@ func (o *Observer) reportRotation(p *part, values []uint32, past *Past, f *predi
 	}
 }
 
-// usual returns the residual size that corresponds to a scale, plus 1. It inverts
-// magnitude.
+// usual returns 1 plus the residual size that corresponds to a scale. It inverts magnitude.
 func usual(scale int) float64 { return float64((4|scale&3)<<(scale>>2)) / 4 }
 
 func (q rotation) parts() [4]float64 {

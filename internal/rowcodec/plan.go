@@ -12,16 +12,16 @@ import (
 // whether it changed.
 type unit struct {
 	kind   unitKind
-	fields []schema.Field     // the schema fields it covers
+	fields []schema.Field     // schema fields of the unit
 	radix  int                // number of values of its head digit; digit 0 means unchanged
 	index  int                // of its first value in the row
 	values int                // number of values
 	lane   int                // lane of a vector or number
 	bits   uint               // width of each number or smaller rotation component
-	max    uint32             // largest value of each
+	max    uint32             // maximum of each number
 	ranged bool               // predictions are clamped to the range
 	level  *levelTable        // values of a rotation's components
-	group  int                // index in part.groups, unless the unit is in every row
+	group  int                // index in part.groups; unused if the unit is in every row
 	digits *[maxSymbols]uint8 // by symbol of the group: the unit's digit
 }
 
@@ -43,7 +43,7 @@ type part struct {
 	units     []unit
 	groups    []group
 	always    uint64 // bitmap of the units in every row
-	headOnly  uint64 // bitmap of the units whose digit is their whole value
+	headOnly  uint64 // bitmap of the units whose digit holds the whole value
 	position  int    // unit of the position, the first predicted vector, or -1
 	rotation  int    // unit of the first rotation, or -1
 	flag      int    // index of the first bool, which selects head codes, or -1
@@ -54,7 +54,7 @@ type part struct {
 	shape     string      // a letter per unit; tables are looked up by shape
 }
 
-// group is a run of units that share a head: one symbol made of a digit of each.
+// group is a run of units that share a head: one symbol that combines a digit per unit.
 type group struct {
 	first, last int                 // units[first:last]
 	symbols     int                 // product of the units' radices
@@ -62,8 +62,8 @@ type group struct {
 	heads       [HeadContexts]*code // by context: the code of the symbol
 }
 
-// narrowBits is the width up to which a changed number is written in full: a residual
-// would not be shorter.
+// narrowBits is the maximum width of numbers that are written in full if changed: a
+// residual would not be shorter.
 const narrowBits = 4
 
 // planPart plans component i, for owners or for other receivers.
@@ -120,8 +120,8 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 	return p
 }
 
-// needsPrediction reports whether any bits depend on a prediction. None do if every
-// unit is in every row.
+// needsPrediction reports whether any bits depend on a prediction. If every unit is in
+// every row, no bits do.
 func (p *part) needsPrediction() bool { return len(p.groups) > 0 }
 
 // maxResiduals bounds the residuals of a unit.
@@ -147,7 +147,8 @@ func (p *part) hasResiduals() bool {
 	})
 }
 
-// group distributes the units among heads, as many to each as its code has symbols for.
+// group distributes the units among heads. A head gets as many units as its code has
+// symbols for.
 func (p *part) group() {
 	g := group{symbols: 1}
 	for i, u := range p.units {
@@ -187,9 +188,9 @@ func (g *group) split(units []unit) {
 	}
 }
 
-// CheckRows reports whether every row of s fits into a datagram: with a header and the exact
-// state of a body, in its longest form, it takes at most wire.MaxRowBytes. The error names the
-// first component that exceeds the limit.
+// CheckRows returns an error if a row of s might not fit into a datagram: its longest form,
+// with header and exact part, may take at most wire.MaxRowBytes. The error names the first
+// component that exceeds the limit.
 func CheckRows(s *schema.Schema) error {
 	bits := wire.MaxRowHeaderBits
 	if _, ok := s.ByName(schema.BodyComponent); ok {
@@ -206,8 +207,8 @@ func CheckRows(s *schema.Schema) error {
 	return nil
 }
 
-// longestPart returns the most bits component i can take in a row, in full or coded.
-// An owner's row is the longest.
+// longestPart returns the maximum size of component i in a row, in full or coded, in bits.
+// Rows for owners are the longest.
 func longestPart(s *schema.Schema, i int) int {
 	p := planPart(s, i, true)
 	full, coded := 1, len(p.groups)*maxCodeBits // 1: the bit in the mask of a full row
@@ -230,13 +231,13 @@ func longestPart(s *schema.Schema, i int) int {
 	return max(full, coded)
 }
 
-// longestResidual returns the most bits that a residual takes: a symbol, then either a
+// longestResidual returns the maximum size of a residual in bits: a symbol, then either a
 // number of this width, or low bits and a sign.
 func longestResidual(width uint) int {
 	return maxCodeBits + int(max(width, largestPower))
 }
 
-// longestField returns the most bits of a field in full.
+// longestField returns the maximum size of a field in full, in bits.
 func longestField(f *schema.Field) int {
 	if f.Kind == schema.KindHandle {
 		return 1 + 34 + 34

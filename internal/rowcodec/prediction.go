@@ -7,17 +7,17 @@ const fractionBits = 8
 type Past struct {
 	// Base is the baseline: values of a state that the receiver is known to have.
 	Base []uint32
-	// Older is a state before the baseline, or nil. The two give the row's motion.
+	// Older is a state before the baseline, or nil. Base and Older give the row's motion.
 	Older []uint32
-	// Age is the number of ticks from Base to the new state, Gap from Older to Base.
-	// Age is at least 1; so is Gap if Older is set.
+	// Age is the number of ticks from Base to the new state, Gap the number from Older to
+	// Base. Age is at least 1, and Gap too if Older is set.
 	Age, Gap uint32
 	// Anchor is the motion of the parent, for one component of the row; nil if the
 	// receiver does not know the parent or its motion.
 	Anchor *Anchor
 }
 
-// maxRatio bounds how far motion is extrapolated.
+// maxRatio bounds the extrapolation of motion, in multiples of the known time span.
 const maxRatio = 32
 
 // ratio returns the predicted time span divided by the known one, in 1/65536, or 0
@@ -35,7 +35,7 @@ type Anchor struct {
 	now, base, older vector
 	onward, before   rotation // from base to now; from older to base
 	turn, turned     matrix   // onward and before as matrices
-	moved            bool     // older is known
+	moved            bool     // an older state is known
 	part             int      // component of both the parent and the row
 }
 
@@ -66,7 +66,7 @@ func (c *Codec) SetAnchor(a *Anchor, i int, now, base, older []uint32) {
 
 // Numbers of contexts, which select weights and codes.
 const (
-	Attachments  = 4  // how closely the row followed its parent; 3: not at all, or no parent
+	Attachments  = 4  // classes of how closely the row followed its parent; 3: not at all, or no parent
 	Speeds       = 5  // classes of speed
 	Zones        = 4  // ranges of the position along an axis, from training; 3: unknown
 	HeadContexts = 48 // 6 speeds × 4 margins of the largest component × 2 values of the flag
@@ -91,15 +91,15 @@ type prediction struct {
 	anchored  bool                   // the past has the parent's motion
 	tied      bool                   // anchored, or with a rotation; otherwise all pairs from pairRelativeOff on are 0
 	residuals [maxResiduals]residual // of the unit being coded
-	axisSpeed [maxResiduals]uint64   // their pairAxisSpeed, for observers
+	axisSpeed [maxResiduals]uint64   // pairAxisSpeed of the residuals, for observers
 
 	missed         int64 // sum of the magnitudes of residuals so far
 	rotationMissed int64 // the same for the rotation
 
 	own            [3]int64    // displacements along the axes
 	followed       [3]int64    // motion of the parent, if anchored
-	mismatch       [3]int64    // of the two in the past, if anchored
-	rotationMotion [3]rotation // the same for the rotation, as differences; observers read it
+	mismatch       [3]int64    // difference between own and parent's motion in the past, if anchored
+	rotationMotion [3]rotation // the three above for the rotation, as differences; for observers
 }
 
 // predict fills f for part p.
@@ -164,7 +164,7 @@ func (c *Codec) predictPosition(p *part, past *Past, f *prediction) (moves int64
 	weights, most := &f.set.Position[f.zone][f.attached][f.speed], int64(u.max)
 	for i := range f.own {
 		w := &weights[i]
-		// In 1/256 of 1/256 of a quantum, to be rounded to quanta.
+		// In 1/65536 of a quantum, to be rounded to quanta.
 		sum := f.own[i]*int64(w[0]) + int64(w[3])<<(fractionBits+3) + 1<<15
 		if f.anchored {
 			sum += f.followed[i]*int64(w[1]) + f.mismatch[i]*int64(w[2])
@@ -206,8 +206,8 @@ func attachment(mismatch, speed int64) int {
 	return attached
 }
 
-// predictRotation predicts the rotation and returns the expected turn, and by how much
-// the largest component exceeds the second.
+// predictRotation predicts the rotation. It returns the expected turn, and the margin of
+// the largest component over the second.
 func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, lead int64) {
 	u := &p.units[p.rotation]
 	packed := past.Base[u.index]
@@ -245,7 +245,7 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, lead
 	return turns, lead
 }
 
-// moved returns the expected value of a number that moves this far in its ring, or in its
+// moved returns the expected value of a number that moves by moves, in its ring or in its
 // range.
 func (u *unit) moved(base uint32, moves int64) uint32 {
 	if u.lane != laneLinear {

@@ -15,7 +15,7 @@ const (
 	laneNumber   = 7
 	Lanes        = 8
 	Scales       = 32 // codes per lane, by the expected size of a residual
-	headSigns    = 2  // the first lanes, whose signs the head carries
+	headSigns    = 2  // number of first lanes whose signs the head carries
 )
 
 // Symbols of a residual: magnitudes 0 to 7, then two per power of two, then the
@@ -36,8 +36,8 @@ func bucket(m uint64) (symbol int, low uint) {
 	return largeBucket(m)
 }
 
-// smallBuckets holds the buckets of most residuals: which are symbols themselves is
-// unpredictable.
+// smallBuckets holds the buckets of small residuals, which are most. A table avoids an
+// unpredictable branch.
 var smallBuckets = func() (all [256]struct{ symbol, low uint8 }) {
 	for m := range all {
 		symbol, low := m, uint(0)
@@ -49,7 +49,7 @@ var smallBuckets = func() (all [256]struct{ symbol, low uint8 }) {
 	return all
 }()
 
-// largeBucket is bucket for magnitudes from exact on.
+// largeBucket is bucket for magnitudes of at least exact.
 func largeBucket(m uint64) (symbol int, low uint) {
 	n := uint(bits.Len64(m)) - 1
 	if n > largestPower {
@@ -95,8 +95,8 @@ func ringSum(was uint32, d int64, most uint32) uint32 {
 	return uint32(v)
 }
 
-// residual holds the inputs to a residual's coding that do not depend on the residuals
-// before it in its unit.
+// residual holds the inputs to a residual's coding that do not depend on earlier residuals
+// of its unit.
 type residual struct {
 	rest     uint64        // prediction.rest
 	weight   uint64        // laneWeights.missed
@@ -104,16 +104,16 @@ type residual struct {
 	expected uint32        // value
 }
 
-// scale returns the scale of the residual, given the sum of the magnitudes that its lanes
-// missed so far. It selects the code.
+// scale returns the scale of the residual, which selects the code. missed is the sum of the
+// magnitudes of earlier residuals in its lanes.
 func (x *residual) scale(missed int64) int {
 	sum := int64(x.rest+x.weight*uint64(smallMagnitude(missed))) >> 40
 	return int(min(max(sum, 0), Scales-1))
 }
 
-// appendResiduals writes the values of a unit as their differences from those expected. The
-// signs of the first headSigned are in the head. missed is the sum of the magnitudes of
-// earlier residuals in these lanes; appendResiduals returns the new sum.
+// appendResiduals writes the differences between the values of a unit and the expected
+// values. The signs of the first headSigned residuals are in the head. missed is the sum of
+// the magnitudes of earlier residuals in these lanes; appendResiduals returns the new sum.
 func (u *unit) appendResiduals(w *bitio.Writer, headSigned int, values []uint32, missed int64, expected *[maxResiduals]residual) int64 {
 	var ready uint64 // bits to be written
 	var count uint   // bits in ready
@@ -132,7 +132,7 @@ func (u *unit) appendResiduals(w *bitio.Writer, headSigned int, values []uint32,
 		symbol, low := bucket(m)
 		extra, n := m&(1<<(low&63)-1), low
 		if !known {
-			// The sign follows, except for 0.
+			// The sign follows, unless the residual is 0.
 			extra |= (sign & 1) << (low & 63)
 			n += uint(-m >> 63)
 		}
@@ -152,8 +152,8 @@ func (u *unit) appendResiduals(w *bitio.Writer, headSigned int, values []uint32,
 	return missed
 }
 
-// readResiduals reads the values of a unit as appendResiduals wrote them. signs holds the
-// signs of the first headSigned, one in each bit.
+// readResiduals reads the values of a unit that appendResiduals wrote. signs holds the
+// signs of the first headSigned residuals, one per bit.
 func (u *unit) readResiduals(r *bitio.Reader, headSigned, signs int, values []uint32, missed int64, f *prediction) int64 {
 	expected := f.residuals[:min(len(values), maxResiduals)]
 	for i := 0; i < len(expected); i++ {
@@ -165,9 +165,9 @@ func (u *unit) readResiduals(r *bitio.Reader, headSigned, signs int, values []ui
 	return missed
 }
 
-// readPlain reads residuals from the i-th on, up to one that is written in full, is out of
-// range, or is near the end of the bits, and returns the index of this one. It calls
-// nothing, so that all is in registers.
+// readPlain reads residuals from the i-th on, up to the first that is written in full, is
+// out of range, or is near the end of the bits. It returns the index of that residual. It
+// calls no function, so that its state stays in registers.
 func (u *unit) readPlain(r *bitio.Reader, i, headSigned, signs int, values []uint32, missed int64, expected []residual) (int, int64) {
 	ahead, left := r.Window()
 	all, most := left, u.max
@@ -188,8 +188,8 @@ func (u *unit) readPlain(r *bitio.Reader, i, headSigned, signs int, values []uin
 	return i, missed
 }
 
-// residual returns the difference that e and the bits ahead stand for, its magnitude, and
-// the number of bits. The sign, 0 or -1, is either known or follows.
+// residual returns the difference that e and the following bits encode, its magnitude, and
+// its length in bits. The sign, 0 or -1, is either known or follows.
 func (e entry) residual(ahead uint64, known bool, sign int64) (d, size int64, n uint) {
 	n, low := e.bits(), e.low()
 	ahead >>= n
@@ -202,7 +202,8 @@ func (e entry) residual(ahead uint64, known bool, sign int64) (d, size int64, n 
 	return (size ^ sign) - sign, size, n + uint(uint64(-size)>>63) // 0 has no sign
 }
 
-// readAny reads any i-th residual. It returns the value and the new sum of the magnitudes.
+// readAny reads the i-th residual in any form. It returns the value and the new sum of the
+// magnitudes.
 func (u *unit) readAny(r *bitio.Reader, i int, known bool, sign, missed int64, x *residual) (uint32, int64) {
 	ahead := r.Peek()
 	e := x.codes[x.scale(missed)].lookup(ahead)

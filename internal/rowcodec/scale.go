@@ -6,7 +6,7 @@ import "math"
 const (
 	featureOne            = iota
 	featureSpeed          // expected displacement
-	featureMismatch       // distance from where the parent's motion would have put it
+	featureMismatch       // distance from the position that the parent's motion predicts
 	featureMissed         // sum of residuals so far
 	featureTurn           // expected turn
 	featureRotationMissed // sum of residuals of the rotation so far
@@ -19,10 +19,10 @@ const (
 )
 
 // The scale of a residual is the sum of the features, each times its weight in 1/256,
-// rounded. Features and weights are packed two to a uint64, in opposite halves: the
-// middle of the product of two pairs is the sum of two products, and what is below it
-// has fewer than 31 bits. featureOne is a constant. The sum of misses in a residual's own
-// lanes, rotations or all others, is in no pair: it is known last, and then takes one
+// rounded. Features and weights are packed two to a uint64, in opposite halves: the middle
+// of the product of two pairs is the sum of two products, and the part below it has fewer
+// than 31 bits. featureOne is a constant. The sum of misses in a residual's own lanes (the
+// lanes of rotations, or all others) is in no pair: it is known last, and then takes one
 // product.
 const (
 	pairAxisSpeed = iota
@@ -33,8 +33,8 @@ const (
 	pairs
 )
 
-// pairFeatures gives the features of each pair, upper half first. In the lanes of rotations,
-// featureMissed takes the place of featureRotationMissed.
+// pairFeatures lists the features of each pair, upper half first. In the lanes of
+// rotations, featureMissed replaces featureRotationMissed.
 var pairFeatures = [pairs][2]int{
 	pairAxisSpeed:      {featureAxis, featureSpeed},
 	pairHeightMismatch: {featureHeight, featureMismatch},
@@ -54,9 +54,9 @@ func pairOf(high, low int32) uint64 { return uint64(high)<<32 | uint64(low) }
 
 // laneWeights holds a lane's weights of the features, in a cache line.
 type laneWeights struct {
-	constant uint64        // featureOne times its weight, and a half, to round
-	missed   uint64        // of the sum of misses in the residual's own lanes
-	pairs    [pairs]uint64 // of featurePairs
+	constant uint64        // featureOne times its weight, plus a half for rounding
+	missed   uint64        // weight of the sum of misses in the residual's own lanes
+	pairs    [pairs]uint64 // weights of featurePairs
 	_        uint64
 }
 
@@ -109,8 +109,8 @@ func (f *prediction) expectPosition() {
 	}
 }
 
-// expectRotation fills residuals for a rotation. largest is the component that is not
-// sent; the others have that many bits.
+// expectRotation fills residuals for a rotation. largest is the index of the component that
+// is not sent; the others have bits bits.
 func (f *prediction) expectRotation(expected rotation, largest int, bits uint) {
 	f.setOtherMissed(f.missed)
 	x := &f.residuals
@@ -144,7 +144,7 @@ func (f *prediction) expectNumbers(u *unit, past *Past) {
 	f.features[pairAxisSpeed] = axis | speed
 }
 
-// setOtherMissed sets the feature of misses in the lanes that the unit does not add to.
+// setOtherMissed sets the feature of misses in the lanes of other units.
 func (f *prediction) setOtherMissed(missed int64) {
 	if f.tied {
 		x := &f.features[pairTurnMissed]
@@ -170,14 +170,14 @@ func (f *prediction) featuresOf(lane, i int, missed int64) (all [Features]int32)
 	return all
 }
 
-// magnitude returns 4*log2(1+v), interpolated linearly between powers of two. It takes any
-// v from 2^40 on as 2^40-1.
+// magnitude returns 4*log2(1+v), interpolated linearly between powers of two. It clamps v
+// to 2^40-1.
 func magnitude(v int64) int32 { return smallMagnitude(min(v, 1<<40-1)) }
 
-// smallMagnitude is magnitude for v below 2^40: the exponent of a double and the two
-// highest bits of its fraction.
+// smallMagnitude is magnitude for v below 2^40. It takes the exponent of a double and the
+// two highest bits of its fraction.
 func smallMagnitude(v int64) int32 {
-	const one = 1023 << 2 // these bits of 1.0
+	const one = 1023 << 2 // the same bits of 1.0
 	return int32(math.Float64bits(float64(v+1))>>(52-2)) - one
 }
 

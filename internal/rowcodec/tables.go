@@ -12,17 +12,17 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Tables holds the numbers that a Codec predicts and codes with, ready for use. Tables
-// come from a Model or a file and are read-only. Both sides must use the same tables:
-// Hello and Welcome compare their Version.
+// Tables holds the weights and codes of a Codec, ready for use. Tables come from a Model or
+// a file and are read-only. Both sides must use the same tables: Hello and Welcome compare
+// their Version.
 type Tables struct {
-	sets       []*tableSet // a component is coded by the set of its shape, or else by the first
+	sets       []*tableSet // a component uses the set of its shape, or else the first set
 	heads      []headCodes
 	zoneBounds []ZoneBounds
 	version    uint32
 }
 
-// tableSet is a Set with what is computed from it.
+// tableSet is a Set with its derived codes and packed weights.
 type tableSet struct {
 	Set
 	// The codes, shared by all codecs.
@@ -39,7 +39,7 @@ type headCodes struct {
 
 const (
 	tablesMagic = "worldd tables 4\n"
-	// maxSets bounds the sets, and the shapes of one set.
+	// maxSets bounds the number of sets, and of shapes per set.
 	maxSets = 64
 	// MaxWeight bounds weights so that no prediction overflows.
 	MaxWeight = 1 << 12
@@ -64,8 +64,8 @@ var parseDefaults = sync.OnceValue(func() *Tables {
 })
 
 // DefaultTables returns the tables that ship with this version of the protocol. They are
-// trained on bodies with a rotation that roll, fall, are stacked and are carried, at a
-// baseline of a tenth of a second, and on the component "body" in a storm.
+// trained on rotating bodies that roll, fall, are stacked and are carried, with baselines
+// of 0.1 s, and on the component "body" in a storm.
 func DefaultTables() *Tables { return parseDefaults() }
 
 // Version identifies tables: the 32-bit FNV-1a hash of their bytes.
@@ -79,8 +79,8 @@ func newTables(sets []*tableSet, heads []headCodes, zoneBounds []ZoneBounds) *Ta
 	return t
 }
 
-// With returns t with the shapes that more was trained on replaced or added from more.
-// Heads of t beyond MaxHeads are dropped.
+// With returns t with all shapes of more added; they replace equal shapes of t. It drops
+// heads of t beyond MaxHeads.
 func (t *Tables) With(more *Tables) *Tables {
 	known := func(shape string) bool {
 		return slices.ContainsFunc(more.sets, func(s *tableSet) bool { return slices.Contains(s.Shapes, shape) })
@@ -157,8 +157,8 @@ func (t *Tables) zoneBoundsOf(shape string) *ZoneBounds {
 	return nil
 }
 
-// headsOf returns the codes of a group. A shape the tables were not trained on gets the
-// code of defaultHeadLengths.
+// headsOf returns the codes of a group. A shape that the tables were not trained on gets
+// the code of defaultHeadLengths.
 func (t *Tables) headsOf(shape string, g, symbols int) (heads [HeadContexts]*code) {
 	for i := range t.heads {
 		if h := &t.heads[i]; h.Shape == shape && h.Group == g && h.Symbols == symbols {

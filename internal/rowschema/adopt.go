@@ -5,12 +5,13 @@ import (
 	"unsafe"
 )
 
-// nearEdge is how far from the number that a step stands for, in steps, Adopt moves to: half
-// a step is on the edge to the next.
+// nearEdge is the distance, in steps, between the value that Adopt sets and the centre of
+// its step. Half a step would be the edge of the next step.
 const nearEdge = 0.5 - 1.0/1024
 
-// Near reports whether the struct at v, a pointer to the component's type, quantises to in. Ranged floats
-// and angles may be one step off: numbers that differ by less may have an edge between them.
+// Near reports whether the struct at v, a pointer to the component's type, quantises to in.
+// Ranged floats and angles may be one step off, because two close numbers may lie on both
+// sides of an edge between steps.
 func (c *Component) Near(in []uint32, v any) bool {
 	p := c.structAt(v)
 	for i := range c.fields {
@@ -26,7 +27,8 @@ func (c *Component) Near(in []uint32, v any) bool {
 	return true
 }
 
-// stepsTo returns how many steps a float of number now is from number want; 0 for other fields.
+// stepsTo returns the distance in steps from number now to number want of a ranged float or
+// angle; 0 for other fields.
 func (f *field) stepsTo(want, now uint32) int64 {
 	switch off := int64(want) - int64(now); {
 	case f.ranged:
@@ -42,8 +44,8 @@ func (f *field) stepsTo(want, now uint32) int64 {
 	}
 }
 
-// beside returns the float just across the edge of the step of a number, off steps from which
-// it was.
+// beside returns the float just inside the step of number n, at the edge from which the
+// float comes; off is its distance in steps.
 func (f *field) beside(n uint32, off int64) float64 {
 	if f.angle {
 		return f.radians(n) - float64(off)*math.Ldexp(2*math.Pi, -int(f.Bits))*nearEdge
@@ -51,10 +53,10 @@ func (f *field) beside(n uint32, off int64) float64 {
 	return f.value(n) - float64(float64(off)*f.Step*nearEdge)
 }
 
-// Adopt changes the struct at v, a pointer to the component's type, as little as needed to quantise to
-// in. A field that does so already keeps its precision. A ranged float or an angle that is one
-// step off moves just across the edge of the step, which cannot take it farther from the number
-// that was quantised. All other fields are as Restore leaves them.
+// Adopt changes the struct at v, a pointer to the component's type, as little as needed so
+// that it quantises to in. A field that already does keeps its precision. A ranged float or
+// an angle that is one step off moves just across the edge of the step, and so never away
+// from the number that was quantised. Restore sets all other fields.
 func (c *Component) Adopt(in []uint32, v any) {
 	p := c.structAt(v)
 	for i := range c.fields {

@@ -7,17 +7,18 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Blend interpolates between two states of a component for rendering, and writes the
-// result to the struct that v points to. ratio is 0 at from, 1 at to, and above 1 beyond to. owner
-// tells whether the receiver owns the entity. If it does not, fields sent only to owners
-// are left unchanged, like fields that are not replicated.
+// Blend interpolates between two states of a component for rendering, and writes the result
+// to the struct that v points to. ratio is 0 at from, 1 at to, and above 1 beyond to. owner
+// tells whether the receiver owns the entity. If not, fields sent only to owners stay
+// unchanged, like fields that are not replicated.
 //
 //	ranged and raw floats   linear
 //	angles                  linear, the shorter way
 //	quaternions             normalised linear, the shorter way
 //	all others              from below ratio 1, to otherwise
 //
-// Above 1 only fields with predict=linear are extrapolated; they stay in their range.
+// If ratio is above 1, only fields with predict=linear are extrapolated; they stay in their
+// range.
 func (c *Component) Blend(owner bool, from, to []uint32, ratio float64, v any) {
 	p := c.structAt(v)
 	near := from
@@ -79,12 +80,12 @@ func lerp(a, b, ratio float64) float64 {
 // lerpAngle interpolates between two angles the shorter way, in radians from -pi to pi.
 func (f *field) lerpAngle(from, to uint32, ratio float64) float64 {
 	unused := 32 - f.Bits
-	way := math.Ldexp(float64(int32((to-from)<<unused)>>unused), -int(f.Bits)) // of the whole turn
+	way := math.Ldexp(float64(int32((to-from)<<unused)>>unused), -int(f.Bits)) // share of a whole turn
 	v := math.Ldexp(float64(from), -int(f.Bits)) + float64(way*ratio)
 	return (v - math.Floor(v+0.5)) * (2 * math.Pi)
 }
 
-// nlerp returns the normalised a + (b-a)*ratio, with the sign of b that is nearer to a.
+// nlerp returns the normalised a + (b-a)*ratio, where b or -b is used, the nearer to a.
 // Over the small angles between two snapshots its speed is nearly constant.
 func nlerp(a, b [4]float32, ratio float64) (q [4]float32) {
 	var dot, length float64

@@ -9,5 +9,6 @@
 //	bits ──Layout.ReadFull──► values ──Component.Restore──► struct
 //	values, values ──Component.Blend──► struct between two states
 //
-// All three are compiled once from a complete schema. Package schema has the invariant P4.
+// Layouts, components and messages are compiled once from a complete schema. Package schema
+// has the invariant P4.
 package rowschema

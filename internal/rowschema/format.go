@@ -10,9 +10,9 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Format returns the present components of row, field by field, as the values that Restore
-// gives. Owner fields are included only if row.Owned is set. texts are the text fields of all
-// components by number; nil leaves them out.
+// Format returns the present components of row as text, field by field, with the values
+// that Restore sets. Owner fields are included only if row.Owned is set. texts are the text
+// fields of all components by number; nil leaves them out.
 func (l *Layout) Format(row Row, texts []string) string {
 	var b strings.Builder
 	for i := range l.components {
@@ -42,7 +42,7 @@ func (l *Layout) Format(row Row, texts []string) string {
 	return b.String()
 }
 
-// formatTexts appends the component's text fields, of which gap separates the first. texts may be
+// formatTexts appends the component's text fields. gap precedes the first. texts may be
 // nil.
 func (c *Component) formatTexts(b *strings.Builder, owned bool, texts []string, gap string) {
 	for i := range c.texts {

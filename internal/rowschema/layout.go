@@ -29,7 +29,7 @@ type Layout struct {
 // a struct panic unless it is a pointer to the component's type.
 type Component struct {
 	name      string
-	pointer   reflect.Type // to its struct type; nil if the schema has none
+	pointer   reflect.Type // pointer to its struct type; nil if the schema has none
 	offset    int          // index of its first value in a row
 	values    int          // in a row
 	fields    []field
@@ -39,8 +39,8 @@ type Component struct {
 	load      int // see Layout.Load
 }
 
-// New compiles s, which must be complete and have its Go types: what is added or bound later is not
-// in the layout.
+// New compiles s, which must be complete: the layout does not include later definitions and
+// types.
 func New(s *schema.Schema) *Layout {
 	l := &Layout{schema: s, values: s.Values()}
 	all := s.TextFields()
@@ -125,8 +125,8 @@ func (c *Component) structAt(v any) unsafe.Pointer {
 	if reflect.TypeOf(v) != c.pointer {
 		panic(fmt.Sprintf("schema: component %q is read from and written to a %v, not a %v", c.name, c.pointer, reflect.TypeOf(v)))
 	}
-	// The second word of an interface that holds a pointer is the pointer. reflect
-	// returns it too, in 2 ns more for each component of each row.
+	// The second word of an interface that holds a pointer is the pointer. reflect would
+	// take 2 ns more per component and row.
 	p := (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
 	if p == nil {
 		panic(fmt.Sprintf("schema: component %q is read from or written to a nil %v", c.name, c.pointer))
@@ -141,8 +141,8 @@ type field struct {
 	memory memory
 	ranged bool // Type is TypeRange
 	angle  bool // Type is TypeAngle
-	// perUnit is 1/Step if that is a power of two, so that a product with it is the
-	// quotient, bit for bit; else 0.
+	// perUnit is 1/Step if Step is a power of two, so that multiplication gives the bits of
+	// the division; else 0.
 	perUnit float64
 }
 
@@ -197,8 +197,8 @@ func newTexts(t reflect.Type, fields []schema.TextField) []textField {
 	return all
 }
 
-// locate returns the type of the field of t that a path like Aim.Pitch[2] names, and its offset. t
-// must have it.
+// locate returns the type and the offset of the field of t that a path like Aim.Pitch[2]
+// names. t must have this field.
 func locate(t reflect.Type, path string) (reflect.Type, uintptr) {
 	offset := uintptr(0)
 	for step := range strings.SplitSeq(path, ".") {
@@ -215,8 +215,8 @@ func locate(t reflect.Type, path string) (reflect.Type, uintptr) {
 	return t, offset
 }
 
-// fieldOf returns the field of the struct type t with that name. FieldByName would find the fields
-// of embedded structs.
+// fieldOf returns the field of the struct type t with this name. FieldByName would also
+// find the fields of embedded structs.
 func fieldOf(t reflect.Type, name string) reflect.StructField {
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Name == name {
@@ -226,7 +226,8 @@ func fieldOf(t reflect.Type, name string) reflect.StructField {
 	panic(fmt.Sprintf("schema: %v has no field %s", t, name))
 }
 
-// defaultMemory returns the type that values of a field are shown as without a struct.
+// defaultMemory returns the type in which values of a field are shown if there is no
+// struct.
 func defaultMemory(f *schema.Field) memory {
 	wide := f.Kind == schema.KindRaw64
 	switch f.Type {

@@ -64,7 +64,7 @@ func NewMessages(s *schema.Schema) *Messages {
 	return m
 }
 
-// AnswerTo returns the answer to the command of that name, nil if there is none.
+// AnswerTo returns the answer to the command of this name, or nil if it has none.
 func (m *Messages) AnswerTo(command string) *Message {
 	i, ok := m.schema.CommandByName(command)
 	if !ok {
@@ -73,7 +73,7 @@ func (m *Messages) AnswerTo(command string) *Message {
 	return m.Answers[i]
 }
 
-// Payload is a quantised message. Its memory can be used again for the next one.
+// Payload is a quantised message. Its memory can be reused for the next message.
 type Payload struct {
 	Values []uint32 // of its fields, in order
 	Texts  []string // of its text fields, in order
@@ -138,7 +138,7 @@ func (m *Message) structAt(v any) (unsafe.Pointer, error) {
 	return nil, fmt.Errorf("schema: message is a %T or nil: want a %v or a pointer to one", v, m.of)
 }
 
-// reset makes body one of zeros.
+// reset sets body to zeros.
 func (m *Message) reset(body *Payload) {
 	body.Values = slices.Grow(body.Values[:0], m.values)[:m.values]
 	body.Texts = slices.Grow(body.Texts[:0], len(m.texts))[:len(m.texts)]
@@ -164,8 +164,8 @@ func (m *Message) Append(b []byte, body *Payload) []byte {
 	return b
 }
 
-// Parse reads into body what Append wrote, from an untrusted peer. After an error, an
-// *wire.Error with BadMessage, the contents of body are undefined.
+// Parse reads body from b, which may come from an untrusted peer. An error is a *wire.Error
+// with BadMessage; the contents of body are then undefined.
 func (m *Message) Parse(b []byte, body *Payload) error {
 	m.reset(body)
 	var r bitio.Reader
@@ -190,7 +190,7 @@ func (m *Message) Parse(b []byte, body *Payload) error {
 	return wire.Malformed(c.End())
 }
 
-// readProvisional is ReadField for a handle that may be provisional.
+// readProvisional is like ReadField, for a handle that may be provisional.
 func (f *field) readProvisional(r *bitio.Reader, values []uint32) {
 	at := values[f.Index:]
 	if !r.ReadBool() {
@@ -222,8 +222,8 @@ func (m *Message) ReadValue(b []byte, v any) error {
 	return m.Restore(&body, v)
 }
 
-// References calls f, in order, with every handle in body that is not null: the receiver knows
-// these handles from then on. The client made the provisional ones itself.
+// References calls f, in order, with every handle in body that is not null, including
+// provisional handles. The receiver of the message learns these handles.
 func (m *Message) References(body *Payload, f func(bulk.Handle)) {
 	for i := range m.fields {
 		if at := m.fields[i].Index; m.fields[i].Kind == schema.KindHandle && body.Values[at+1] != 0 {
@@ -243,8 +243,8 @@ func (m *Message) KeepReferences(body *Payload, keep func(bulk.Handle) bool) {
 	}
 }
 
-// MapReferences replaces every handle in body that is not null by f's result, which must not
-// be provisional unless the handle was.
+// MapReferences replaces every handle in body that is not null by f's result. The result
+// may be provisional only if the handle was.
 func (m *Message) MapReferences(body *Payload, f func(bulk.Handle) bulk.Handle) {
 	for i := range m.fields {
 		if at := m.fields[i].Index; m.fields[i].Kind == schema.KindHandle && body.Values[at+1] != 0 {
@@ -254,8 +254,8 @@ func (m *Message) MapReferences(body *Payload, f func(bulk.Handle) bulk.Handle) 
 	}
 }
 
-// View yields the path of each field of body and its value as text, without a Go type:
-// first the fields, then the text fields. Values are those that Restore gives.
+// View yields the path of each field of body and its value as text: first the fields, then
+// the text fields. It needs no Go type. Values are the values that Restore sets.
 func (m *Message) View(body *Payload) iter.Seq2[string, string] {
 	return func(yield func(path, value string) bool) {
 		for i := range m.fields {

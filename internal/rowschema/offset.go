@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Span is a group of the numbers that Offset writes for a component.
+// Span describes a group of the numbers that Offset writes for a component.
 type Span struct {
 	First, Count int
 	// Turn marks an angle, or the axis of a rotation times its angle, in radians. Other
@@ -16,7 +16,7 @@ type Span struct {
 }
 
 // Spans returns the spans of the component's offsets, in order: one for each vector, other
-// float, angle and quaternion. The other fields have none.
+// float, angle and quaternion. All other fields have no span.
 func (c *Component) Spans() (spans []Span) {
 	next := 0
 	for i := 0; i < len(c.fields); i++ {
@@ -40,7 +40,7 @@ func (c *Component) Spans() (spans []Span) {
 
 func (f *field) isFloat() bool { return f.memory == memFloat32 || f.memory == memFloat64 }
 
-// Offset writes how far the struct at to is from the one at from, both pointers to the
+// Offset writes the difference between the structs at from and to, both pointers to the
 // component's type, to out: the numbers of all spans. Turns go the shorter way. A
 // difference that is not finite counts as 0.
 func (c *Component) Offset(from, to any, out []float64) {
@@ -65,8 +65,8 @@ func (c *Component) Offset(from, to any, out []float64) {
 	}
 }
 
-// Move moves the struct at v by share of an offset. A NaN first becomes what Quantise
-// makes of it.
+// Move moves the struct at v by a share of an offset. A NaN first becomes the value that
+// Quantise would give it.
 func (c *Component) Move(v any, by []float64, share float64) {
 	p, n := c.structAt(v), 0
 	for i := range c.fields {
@@ -85,7 +85,7 @@ func (c *Component) Move(v any, by []float64, share float64) {
 	}
 }
 
-// finite returns x, or if it is a NaN the value that Quantise replaces it by.
+// finite returns x, or the value that Quantise would give a NaN.
 func (f *field) finite(x float64) float64 {
 	switch {
 	case x == x || !f.ranged && !f.angle:
@@ -159,7 +159,7 @@ func unit(q *[4]float32) (u [4]float64) {
 	return u
 }
 
-// multiply returns the rotation b, then a.
+// multiply returns the rotation b followed by a.
 func multiply(a, b [4]float64) [4]float64 {
 	return [4]float64{
 		a[3]*b[0] + a[0]*b[3] + a[1]*b[2] - a[2]*b[1],

@@ -20,7 +20,7 @@ func (c *Component) Quantise(v any, out []uint32) {
 	quantise(c.fields, c.offset, c.structAt(v), out)
 }
 
-// quantise writes the values of fields, the first of which has the number base.
+// quantise writes the values of fields. base is the number of the first.
 func quantise(fields []field, base int, p unsafe.Pointer, out []uint32) {
 	for i := range fields {
 		f := &fields[i]
@@ -129,15 +129,15 @@ func (f *field) loadUnsigned(at unsafe.Pointer) uint64 {
 	return *(*uint64)(at)
 }
 
-// Restore writes the component in its quantised form, in, to the struct that v points to.
-// Fields that are not replicated are left unchanged. A ranged float becomes low + n*step, in float64,
-// rounded to the field's type; quantising it gives n again.
+// Restore writes the component with the quantised values in to the struct that v points to.
+// Fields that are not replicated stay unchanged. A ranged float becomes low + n*step, in
+// float64, rounded to the field's type; quantising it gives n again.
 func (c *Component) Restore(in []uint32, v any) {
 	restore(c.fields, c.offset, true, in, c.structAt(v))
 }
 
-// RestorePublic is Restore for a receiver that does not own the entity: it also leaves
-// fields sent only to owners unchanged.
+// RestorePublic is like Restore, for a receiver that does not own the entity: fields sent
+// only to owners also stay unchanged.
 func (c *Component) RestorePublic(in []uint32, v any) {
 	restore(c.fields, c.offset, false, in, c.structAt(v))
 }
@@ -256,9 +256,9 @@ func (f *field) smallestThree(q *[4]float32) uint32 {
 	return packed
 }
 
-// quaternion unpacks a rotation. The largest component makes the length 1. If
-// rounding of the others would leave it smaller than one of them, it is the next float32
-// above that bound, so that quantising the result gives the value again.
+// quaternion unpacks a rotation. The largest component makes the length 1. If rounding
+// would make it smaller than another component, it is the next float32 above that
+// component, so that quantising the result gives the value again.
 func (f *field) quaternion(packed uint32) (q [4]float32) {
 	largest := packed & 3
 	packed >>= 2

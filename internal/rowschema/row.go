@@ -21,7 +21,7 @@ type Row struct {
 }
 
 // Shares holds the number of bits of each component in a row, 16 bits each, four to a
-// uint64. Adding two uint64s sums four components at once. No sum overflows, since a datagram has
+// uint64. Adding two uint64s sums four components at once. No sum overflows: a datagram has
 // fewer than 2^16 bits.
 type Shares [wire.MaxComponents / sharesPerUint64]uint64
 
@@ -30,7 +30,7 @@ const (
 	shareBits       = 64 / sharesPerUint64
 )
 
-// ShareLen returns how many elements of Shares that many components use.
+// ShareLen returns the number of elements of Shares for a number of components.
 func ShareLen(components int) int { return (components + sharesPerUint64 - 1) / sharesPerUint64 }
 
 // Bits returns the bits of a component.
@@ -44,14 +44,14 @@ func (s *Shares) Add(component, bits int) {
 }
 
 // AppendFull writes row as in an Enter record: the mask, then in full every field of the
-// present components that the receiver is sent. It returns the bits of each component,
-// without the mask.
+// present components that the receiver is sent. It returns the size of each component in
+// bits, without the mask.
 func (l *Layout) AppendFull(w *bitio.Writer, row Row) Shares {
 	w.Write(uint64(row.Mask), uint(len(l.components)))
 	return l.AppendFields(w, row)
 }
 
-// AppendFields is AppendFull without the mask, for readers that know it.
+// AppendFields is like AppendFull without the mask, for readers that know the mask.
 func (l *Layout) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 	l.mustFit(row)
 	for i := range l.components {
@@ -98,15 +98,15 @@ func AppendField(w *bitio.Writer, f *schema.Field, values []uint32) {
 	}
 }
 
-// ReadFull reads into row what AppendFull wrote. row.Values must have the schema's length
-// and row.Owned must be set. After an error, the contents of row are undefined.
+// ReadFull reads a row that AppendFull wrote into row. row.Values must have the schema's
+// length and row.Owned must be set. After an error, the contents of row are undefined.
 func (l *Layout) ReadFull(r *bitio.Reader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(l.components))))
 	l.ReadFields(r, row)
 	return wire.Malformed(r.Err())
 }
 
-// ReadFields reads into row what AppendFields wrote. row.Mask must be set.
+// ReadFields reads a row that AppendFields wrote into row. row.Mask must be set.
 func (l *Layout) ReadFields(r *bitio.Reader, row *Row) {
 	clear(row.Values)
 	for i := range l.components {
@@ -155,15 +155,16 @@ func (l *Layout) References(row Row, f func(bulk.Handle)) {
 	})
 }
 
-// HideOwned zeroes the fields sent only to owners, giving the row for other receivers.
+// HideOwned zeroes the fields sent only to owners, which makes row the row for other
+// receivers.
 func (l *Layout) HideOwned(row Row) {
 	for _, at := range l.secret {
 		row.Values[at] = 0
 	}
 }
 
-// Parent returns the first present component with a parent tag, and the handle that it
-// names as the row's parent. parent is 0 if there is none.
+// Parent returns the first present component with a parent tag, and the row's parent that
+// it names. parent is 0 if the row has no parent.
 func (l *Layout) Parent(row Row) (component int, parent bulk.Handle) {
 	for _, i := range l.parented {
 		if row.Mask>>i&1 != 0 {

@@ -15,9 +15,8 @@ type textField struct {
 	offset uintptr // in the struct
 }
 
-// get returns the value of the field in the struct at p, as it is sent: at most Max bytes,
-// cut off between two characters, with U+FFFD in place of each run of invalid UTF-8. It
-// copies a []byte.
+// get returns the value of the field in the struct at p in the form that is sent
+// (schema.TextField.Fit). It copies a []byte.
 func (f *textField) get(p unsafe.Pointer) string {
 	at := unsafe.Add(p, f.offset)
 	if f.Bytes {
@@ -27,8 +26,8 @@ func (f *textField) get(p unsafe.Pointer) string {
 	return f.Fit(*(*string)(at))
 }
 
-// holds reports whether get would return text. It does not allocate if the struct's value
-// is as it is sent.
+// holds reports whether get would return text. It does not allocate unless the struct's
+// value must be cut or repaired.
 func (f *textField) holds(p unsafe.Pointer, text string) bool {
 	at := unsafe.Add(p, f.offset)
 	if f.Bytes {
@@ -38,7 +37,7 @@ func (f *textField) holds(p unsafe.Pointer, text string) bool {
 	return *(*string)(at) == text || f.get(p) == text
 }
 
-// set sets the field in the struct at p. A []byte gets a copy of its own, nil for an empty
+// set sets the field in the struct at p. A []byte gets its own copy, or nil for an empty
 // text.
 func (f *textField) set(p unsafe.Pointer, text string) {
 	at := unsafe.Add(p, f.offset)
@@ -72,13 +71,13 @@ func (f *textField) read(c *bitio.Cursor) string {
 	return text
 }
 
-// UpdateTexts copies the component's text fields from the struct that v points to into texts,
-// which has one element for each text field of the schema. They are as sent: cut between
-// two characters to at most Max bytes, with U+FFFD in place of each run of invalid UTF-8.
-// v must be a *T for the component's type T; UpdateTexts and SetTexts panic otherwise.
+// UpdateTexts copies the component's text fields from the struct that v points to into
+// texts, which has one element for each text field of the schema. They have the form that
+// is sent (schema.TextField.Fit). v must be a *T for the component's type T; UpdateTexts
+// and SetTexts panic otherwise.
 //
-// It returns a bit for each of the component's text fields, in order, that has changed, and
-// allocates nothing if none has.
+// It returns a bitmap of the component's text fields that have changed, and allocates
+// nothing if none has.
 func (c *Component) UpdateTexts(v any, texts []string) (changed uint64) {
 	p := c.structAt(v)
 	own := texts[c.firstText:][:len(c.texts)]
@@ -120,8 +119,8 @@ func (l *Layout) AppendTexts(b []byte, mask uint32, owner bool, texts []string) 
 	return b
 }
 
-// ReadTexts reads into texts what AppendTexts wrote. Values that were not sent are empty.
-// After an error, the contents of texts are undefined.
+// ReadTexts reads texts that AppendTexts wrote. Values that were not sent are empty. After
+// an error, the contents of texts are undefined.
 func (l *Layout) ReadTexts(b []byte, mask uint32, owner bool, texts []string) error {
 	clear(texts)
 	c := bitio.NewCursor(b)

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A BindError says which declaration the peer's schema does not have.
+// A BindError reports a declaration that the peer's schema lacks or declares differently.
 type BindError struct {
 	Item     string // like `component "health"`
-	Declared string // the first line that differs; empty if the peer alone has Received
-	Received string // the peer's line for the same field, or in the same place if the order differs; may be empty
-	Missing  bool   // the peer has no item of that name
+	Declared string // the first line that differs; empty if only the peer has a line
+	Received string // the peer's line for the same field, or at the same position if the order differs; may be empty
+	Missing  bool   // the peer has no item of this name
 }
 
 // Error returns all fields in one line.
@@ -38,10 +38,10 @@ func fieldOf(line string) string {
 }
 
 // Bind gives the Go types of declared to the components, events, commands, answers and the
-// input that s has under the same names, in any order. Their lines of Text must be
-// equal, and s must have the kinds that declared has by DefineKind. Otherwise the error is a
-// *BindError and s is unchanged. Everything else in s keeps its type, which is none in a parsed
-// schema. Other kinds and motion are not compared. declared is unchanged.
+// input of s with the same names, in any order. Their lines of Text must be equal, and s
+// must have the kinds that DefineKind added to declared. Otherwise the error is a
+// *BindError and s is unchanged. All other items of s keep their types (none in a parsed
+// schema). Other kinds and motion are not compared. declared is unchanged.
 func (s *Schema) Bind(declared *Schema) error {
 	if err := s.Compare(declared); err != nil {
 		return err
@@ -174,7 +174,8 @@ func lineOf(lines []string, field string) string {
 	return lines[i]
 }
 
-// bindComponents gives s the types of the components of declared, which it has.
+// bindComponents gives the components of s the types of the components of declared. s has
+// all of them.
 func (s *Schema) bindComponents(declared *Schema) {
 	for i := range declared.components {
 		from := &declared.components[i]
@@ -184,7 +185,7 @@ func (s *Schema) bindComponents(declared *Schema) {
 	}
 }
 
-// bindMessage gives to the type of from. Either may be nil, and from untyped.
+// bindMessage gives message to the type of from. Either may be nil; from may be untyped.
 func bindMessage(to, from *Message) {
 	if to != nil && from != nil && from.Type != nil {
 		to.Type = from.Type

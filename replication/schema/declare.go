@@ -12,7 +12,7 @@ import (
 // MaxPath bounds the path of a field, in bytes. Package wire has the other limits.
 const MaxPath = 256
 
-// declarations are what a schema declares besides components.
+// declarations are a schema's declarations other than components.
 type declarations struct {
 	kinds    []EntityKind
 	motion   *Motion
@@ -20,13 +20,13 @@ type declarations struct {
 	commands []Command
 	events   []Event
 
-	definedKinds []string // of DefineKind
-	mistakes     []error  // of Define and the like
+	definedKinds []string // names given to DefineKind
+	mistakes     []error  // errors of the Define functions
 
 	named       map[string]bool // kinds, commands and events by section and name
 	eventOfType map[reflect.Type]int
 	size        int // bytes of Text without its header and rawInput
-	textBytes   int // of all text fields of components in their longest form
+	textBytes   int // maximum size of all text fields of components
 }
 
 // EntityKind is a kind of entity in the server's world. An Enter names its kind by
@@ -40,7 +40,7 @@ type EntityKind struct {
 // negative.
 type KindBody struct {
 	InvMass     float32 // 1/kg; 0 for a kinematic body
-	Coupling    float32 // share of the velocity difference to the wind that a tick takes away, 0 to 1
+	Coupling    float32 // share of the velocity difference to the wind that one tick removes, 0 to 1
 	Radius      float32 // metres
 	Friction    float32 // Coulomb's coefficient on the ground
 	Restitution float32 // share of the impact speed that a bounce keeps, 0 to 1
@@ -53,14 +53,14 @@ type Motion struct {
 	TickHz       uint16  // ticks a second, at least 1
 	Gravity      float32 // m/s2 downwards
 	MaxSpeed     float32 // m/s
-	HalfX, HalfZ float32 // metres; bodies stay within +-HalfX and +-HalfZ,
-	Height       float32 // and between 0 and Height
+	HalfX, HalfZ float32 // metres; bodies stay within +-HalfX and +-HalfZ
+	Height       float32 // metres; bodies stay between 0 and Height
 	RestSpeed    float32 // m/s up to which a body rests
 	RestTicks    uint32  // ticks of rest after which a body may sleep
-	Bounds       Bounds  // what happens to bodies that reach the end of the world
+	Bounds       Bounds  // treatment of bodies that reach the bounds of the world
 }
 
-// Bounds says what happens to a body that moves out of the world.
+// Bounds is the treatment of a body that moves out of the world.
 type Bounds uint8
 
 // Bounds, numbered as in package motion.
@@ -130,8 +130,8 @@ func (s *Schema) bindEvent(i int, t reflect.Type) {
 	s.eventOfType[t] = i
 }
 
-// AddRawCommand declares a command whose arguments are any msgpack value, or none. A server
-// declares the commands that it has functions for and that the game does not define.
+// AddRawCommand declares a command whose arguments are any msgpack value, or none. Servers
+// call it for raw commands, which the game does not define.
 func (s *Schema) AddRawCommand(name string) error { return s.addCommand(Command{Name: name}) }
 
 // addCommandType declares a command with arguments of the struct type args, and an answer
@@ -298,7 +298,7 @@ func (s *Schema) Commands() int { return len(s.commands) }
 // Command returns command i, counted from 0 in the order of adding.
 func (s *Schema) Command(i int) Command { return s.commands[i] }
 
-// CommandByName returns the number of the command with that name.
+// CommandByName returns the number of the command with this name.
 func (s *Schema) CommandByName(name string) (int, bool) {
 	return indexOf(s.commands, func(c *Command) bool { return c.Name == name })
 }
@@ -314,7 +314,7 @@ func (s *Schema) Events() int { return len(s.events) }
 // Event returns event i, counted from 0 in the order of adding.
 func (s *Schema) Event(i int) Event { return s.events[i] }
 
-// EventByName returns the number of the event with that name.
+// EventByName returns the number of the event with this name.
 func (s *Schema) EventByName(name string) (int, bool) {
 	return indexOf(s.events, func(e *Event) bool { return e.Name == name })
 }
@@ -334,9 +334,9 @@ func indexOf[E any](all []E, is func(*E) bool) (int, bool) {
 	return 0, false
 }
 
-// checkName returns an error if name is not 1 to wire.MaxName bytes of UTF-8 without
-// spaces and control characters: code points up to U+0020 and U+007F to U+00A0. So names
-// and lines of a schema's text can be told apart, and shown as they are.
+// checkName returns an error unless name is 1 to wire.MaxName bytes of UTF-8 without spaces
+// and control characters (code points up to U+0020, and U+007F to U+00A0). This keeps the
+// words of a schema's text separable and printable.
 func checkName(what, name string) error {
 	if len(name) > wire.MaxName || !isWord(name) {
 		return fmt.Errorf("schema: %s name %.64q: want 1 to %d bytes of printable UTF-8 without spaces", what, name, wire.MaxName)
@@ -354,8 +354,8 @@ func isWord(s string) bool {
 	return s != "" && utf8.ValidString(s)
 }
 
-// checkDeclared returns an error if no item of that name can be added to a section that
-// has have items and may have most.
+// checkDeclared returns an error if an item of this name cannot be added to a section,
+// which has have items and may have most.
 func (s *Schema) checkDeclared(section, name string, have, most int) error {
 	if err := checkName(section, name); err != nil {
 		return err
@@ -377,8 +377,8 @@ func (s *Schema) take(section, name string) {
 	s.named[section+" "+name] = true
 }
 
-// admitText counts the lines of a new item towards wire.MaxSchemaText. It is the last check of
-// an item.
+// admitText counts the lines of a new item towards wire.MaxSchemaText. Call it as the last
+// check of the item.
 func (s *Schema) admitText(section, name string, lines []byte) error {
 	if size := s.textSize() + len(lines); size > wire.MaxSchemaText {
 		return fmt.Errorf("schema: with %s %q the schema's text is %d bytes, at most %d are allowed: shorten names, or declare less", section, name, size, wire.MaxSchemaText)

@@ -42,28 +42,28 @@ type DefinedInput[T any] struct{ _ [0]*T }
 // DefinedKind is a kind of entity by its name in the server's world: client.Entity.Is tests for it.
 type DefinedKind struct{ name string }
 
-// Define adds the struct type T as a component, and returns the value by which servers and clients
-// refer to it. Components are numbered from 0 in the order of their definition. A mistake leaves the
-// rest of s unchanged and is kept for Err, which servers and clients check before they start: it
-// names the type, the field and what to write instead. The other functions whose names begin with
-// Define do the same.
+// Define adds the struct type T as a component, and returns the value by which servers and
+// clients refer to it. Components are numbered from 0 in the order of definition. A mistake
+// leaves s unchanged and is returned by Err, which servers and clients check before they
+// start: the error names the type, the field and the remedy. All functions whose names
+// begin with Define report mistakes in this way.
 func Define[T any](s *Schema, name string) DefinedComponent[T] {
 	s.note(s.addType(name, reflect.TypeFor[T]()))
 	return DefinedComponent[T]{s, name}
 }
 
-// DefineType is Define for a struct type that is known only at run time.
+// DefineType is like Define, for a struct type that is known only at run time.
 func DefineType(s *Schema, name string, t reflect.Type) { s.note(s.addType(name, t)) }
 
-// DefineCommand adds a command with arguments of the struct type Args, which no other command has:
-// a client names the command by it.
+// DefineCommand adds a command with arguments of the struct type Args. No other command may
+// have the same type.
 func DefineCommand[Args any](s *Schema, name string) DefinedCommand[Args] {
 	s.note(s.addCommandType(name, reflect.TypeFor[Args](), nil))
 	return DefinedCommand[Args]{name}
 }
 
-// DefineQuery adds a command with arguments of the struct type Args, which is answered by one of
-// type Answer if it succeeds.
+// DefineQuery adds a command with arguments of the struct type Args. If it succeeds, the
+// client receives an answer of type Answer.
 func DefineQuery[Args, Answer any](s *Schema, name string) DefinedQuery[Args, Answer] {
 	s.note(s.addCommandType(name, reflect.TypeFor[Args](), reflect.TypeFor[Answer]()))
 	return DefinedQuery[Args, Answer]{name}
@@ -76,22 +76,23 @@ func DefineEvent[T any](s *Schema, name string) DefinedEvent[T] {
 	return DefinedEvent[T]{name}
 }
 
-// DefineUnreliableEvent adds an event that is lost if its datagram is.
+// DefineUnreliableEvent adds an event that is lost if its datagram is lost.
 func DefineUnreliableEvent[T any](s *Schema, name string) DefinedEvent[T] {
 	s.note(s.addEventType(name, reflect.TypeFor[T](), true))
 	return DefinedEvent[T]{name}
 }
 
-// DefineInput declares that each tick's input is a struct of type T, of at most wire.MaxInputBytes
-// in its longest form. Without it inputs are bytes that only the game understands.
+// DefineInput declares that each tick's input is a struct of type T, of at most
+// wire.MaxInputBytes in its longest form. Without DefineInput, inputs are raw bytes.
 func DefineInput[T any](s *Schema) DefinedInput[T] {
 	s.note(s.setInputType(reflect.TypeFor[T]()))
 	return DefinedInput[T]{}
 }
 
-// DefineKind declares that the server's world has a kind of that name, with any body or none. It is
-// not part of Text: the server adds all kinds of its world to the text that it sends. A server
-// whose world lacks the kind does not start, and Bind returns an error.
+// DefineKind declares that the server's world has a kind of this name, with any body or
+// none. The declaration is not part of Text: the server adds all kinds of its world to the
+// text that it sends. A server whose world lacks the kind does not start, and Bind returns
+// an error.
 func DefineKind(s *Schema, name string) DefinedKind {
 	err := checkName("kind", name)
 	switch {

@@ -31,8 +31,8 @@
 // differs. server.Config and client.Config reject a schema whose rows could exceed
 // wire.MaxRowBytes.
 //
-// Strings and []byte are text fields (TextField): they are not part of rows, and are read
-// and written as the texts of an Enter.
+// Strings and []byte are text fields (TextField). They are not part of rows; an Enter holds
+// them as texts.
 //
 // Messages have the same tags as components: events that a server sends, commands with typed
 // arguments and answers, and the input of a tick. A server adds the kinds of its world and the
@@ -40,8 +40,9 @@
 //
 // The same functions define a schema that is made at run time: check Err when it is complete.
 //
-// All of it is in Text, which Parse reads: a client without the types can show the entities and
-// events of a parsed schema. Bind gives it the types that a program does have, by name.
+// Text contains the whole schema, and Parse reads it: a client without the types can show
+// the entities and events of a parsed schema. Bind adds the types that a program has, by
+// name.
 //
 // TypeScript writes types and accessors of a schema for clients in browsers.
 //

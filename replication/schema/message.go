@@ -11,15 +11,15 @@ import (
 // Message describes the body of an event, of a command's arguments or answer, or of an
 // input. Its fields are tagged and quantised as in a component; all are sent.
 //
-// In what clients send, arguments and inputs, a handle may be provisional: of even
-// generation, at least 2. In all other messages such a handle becomes null or is an error.
+// In arguments and inputs, which clients send, a handle may be provisional: its generation
+// is even and at least 2. In all other messages such a handle becomes null or is an error.
 type Message struct {
 	Type reflect.Type // nil in a parsed schema until Bind
 
 	role   role
 	fields []Field
 	texts  []TextField
-	most   int // bytes of its longest form
+	most   int // maximum size in bytes
 }
 
 // role is the purpose of a message.
@@ -31,7 +31,7 @@ const (
 	ofInput                // inputs
 )
 
-// limit returns the most bytes that a message may take.
+// limit returns the maximum size of a message in bytes.
 func (r role) limit() int {
 	if r == ofInput {
 		return wire.MaxInputBytes
@@ -56,7 +56,7 @@ func planMessage(name string, r role, t reflect.Type) (*Message, error) {
 	return m, nil
 }
 
-// measure sets m.most, or returns an error if that exceeds the limit.
+// measure sets m.most, or returns an error if it exceeds the limit.
 func (m *Message) measure() error {
 	bits := 0
 	for i := range m.fields {
@@ -72,7 +72,7 @@ func (m *Message) measure() error {
 	return nil
 }
 
-// longest returns the most bits of the field in full.
+// longest returns the maximum size of the field in full, in bits.
 func (f *Field) longest() int {
 	const sized = 2 + 32
 	switch f.Kind {
@@ -91,7 +91,7 @@ func (m *Message) Fields() []Field { return slices.Clone(m.fields) }
 // TextFields returns the text fields. The caller owns the slice.
 func (m *Message) TextFields() []TextField { return slices.Clone(m.texts) }
 
-// MaxBytes returns the length of the longest body.
+// MaxBytes returns the maximum size of a body.
 func (m *Message) MaxBytes() int { return m.most }
 
 // FromClient reports whether clients send the message: its handles may be provisional.

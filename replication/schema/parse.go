@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A ParseError says why a text is not a schema.
+// A ParseError reports the fault of a text that is not a schema.
 type ParseError struct {
 	Line   int    // counted from 1; 0 if the whole text is at fault
 	Text   string // the line, shortened
@@ -27,9 +27,9 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("schema: text, line %d, %q: %s", e.Line, e.Text, e.Detail)
 }
 
-// Parse returns the schema that has this Text, which may come from an untrusted peer: it
-// must be canonical and within all limits. The error is a *ParseError. Rows and messages
-// of the schema can be read, written and formatted; its components and messages have no Go
+// Parse returns the schema with this Text, which may come from an untrusted peer. The text
+// must be canonical and within all limits. The error is a *ParseError. Rows and messages of
+// the schema can be read, written and formatted; its components and messages have no Go
 // types until Bind.
 func Parse(text string) (*Schema, error) {
 	p := parser{schema: New(), rest: text}
@@ -65,7 +65,7 @@ func Parse(text string) (*Schema, error) {
 	return p.schema, nil
 }
 
-// parser reads a schema's text line by line. After the first error all lines are at an end.
+// parser reads a schema's text line by line. After the first error it has no more lines.
 type parser struct {
 	schema *Schema
 	rest   string
@@ -76,7 +76,7 @@ type parser struct {
 	err    error
 }
 
-// maxWords is one more than the words of the longest line, motion.
+// maxWords is one more than the number of words in the longest line, motion.
 const maxWords = 11
 
 // next makes the next line the current one.
@@ -151,7 +151,7 @@ func (p *parser) canonical(line []byte) {
 	}
 }
 
-// keywords begin lines that are no fields.
+// keywords are the first words of lines other than fields.
 var keywords = []string{"component", "parent", "kind", "body", "motion", "input", "command", "answer", "event"}
 
 // inBlock reports whether the current line belongs to the item that an earlier line began.
@@ -180,7 +180,7 @@ func (p *parser) component() {
 
 // A block is a component or a message while its lines are read.
 type block struct {
-	rows   bool // of a component: fields have options
+	rows   bool // the block is a component, whose fields have options
 	value  int  // of the next field
 	fields []Field
 	texts  []TextField
@@ -310,7 +310,7 @@ func parseField(words []string) (f Field, options []string, err error) {
 	return f, rest[1:], f.setKind(kind, uint(n))
 }
 
-// setKind sets the kind of a field that is described by one number.
+// setKind sets the kind of a field with one numeric parameter.
 func (f *Field) setKind(kind string, n uint) error {
 	f.Bits = n
 	low, high := uint(1), uint(32)
@@ -387,8 +387,8 @@ func (f *Field) setOptions(words []string) error {
 	return nil
 }
 
-// markVectors sets Vector as a planner does for arrays of three ranged floats: fields X[0],
-// X[1] and X[2] without an X[3] that are not always. They continue each other.
+// markVectors sets Vector as a planner does, for arrays of three ranged floats without the
+// option always: fields X[0], X[1] and X[2] without an X[3].
 func markVectors(fields []Field) {
 	for i := range fields {
 		stem, isArray := strings.CutSuffix(fields[i].Path, "[0]")
@@ -400,8 +400,8 @@ func markVectors(fields []Field) {
 	}
 }
 
-// continues reports whether f is X[0] or no element X[n] of an array, or is alike to X[n-1],
-// which precedes it.
+// continues reports whether f may follow the previous field: an array's element X[n] with n
+// above 0 must follow X[n-1] and have the same kind.
 func (b *block) continues(f Field) bool {
 	open := strings.LastIndexByte(f.Path, '[')
 	if open < 0 || !strings.HasSuffix(f.Path, "]") {

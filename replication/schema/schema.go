@@ -8,10 +8,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Schema is the list of component types that rows are made of, and how each of
-// their fields is quantised. The server's is sent to clients, which Bind their own to
-// it. Build it completely before use; from then on it is
-// read-only and may be shared by goroutines.
+// Schema is the list of component types in rows, with the quantisation of each field. A
+// server sends its schema to clients, which Bind their own to it. Build a schema completely
+// before use; from then on it is read-only and may be shared by goroutines.
 //
 // A type is described by the tags of its exported fields (unexported ones are
 // not replicated):
@@ -34,19 +33,19 @@ import (
 // identity is off by 0.27 degrees with bits=9, and by 0.14 with bits=10.
 //
 // With predict=linear a number, angle or quaternion is predicted to keep changing as
-// before, and the row codec writes the difference. A position, an array of three
-// ranged floats, may add parent=FIELD, the path of a handle in the same struct. If the
-// entity it names has the same component, the position and the struct's first
-// quaternion are also predicted to move with that entity as if fixed to it.
+// before, and the row codec writes the difference. A position (an array of three ranged
+// floats) may add parent=FIELD, the path of a handle in the same struct. If the named
+// entity has the same component, the position and the struct's first quaternion are also
+// predicted to move with that entity as if fixed to it.
 //
 // With owner a field is sent only to receivers that own the entity; the bits of other
-// receivers' rows do not depend on its value. That the entity has the component is not
-// hidden. A component with parent= cannot have owner fields, since what is known about a
-// parent must not depend on the receiver.
+// receivers' rows do not depend on its value. Other receivers still learn that the entity
+// has the component. A component with parent= cannot have owner fields, because a parent's
+// known motion must not depend on the receiver.
 //
 // Strings and []byte are text fields. They are sent in full, in an Enter and whenever they
-// change, and are not part of a row. A longer string is cut off between two characters,
-// and invalid UTF-8 in it is replaced by U+FFFD. See TextFields.
+// change, and are not part of a row. A string that is too long is cut off between two
+// characters, and invalid UTF-8 is replaced by U+FFFD. See TextFields.
 //
 // The tag of a nested struct or array applies to all fields in it without a tag of
 // their own; a field's own tag replaces it entirely.
@@ -63,7 +62,7 @@ type Schema struct {
 type Component struct {
 	Name   string
 	Type   reflect.Type
-	Values int // number of values of its quantised form
+	Values int // number of its quantised values
 	Offset int // index of its first value in a row
 	// Parent is the index in Fields of the handle that a parent= tag names, or -1.
 	// Anchored is the index of the position's first field.
@@ -89,10 +88,10 @@ const (
 	KindRotation             // a unit quaternion, smallest three; Max is the largest number of each
 )
 
-// FieldType says what the number of a field stands for.
+// FieldType is the meaning of a field's number.
 type FieldType uint8
 
-// Field types, in Text by the words of fieldTypes.
+// Field types. Text names them by the words of fieldTypes.
 const (
 	TypeBool     FieldType = iota
 	TypeUint               // an unsigned integer
@@ -113,10 +112,10 @@ func (t FieldType) String() string { return fieldTypes[t] }
 // Field is one quantised value of a component or message: a number, a handle or a rotation.
 // Structs and arrays are flattened.
 type Field struct {
-	Path   string // from the struct, like Aim.Pitch[2]
+	Path   string // path in the struct, like Aim.Pitch[2]
 	Type   FieldType
 	Kind   Kind
-	Index  int     // of its first value in a row or message
+	Index  int     // index of its first value in a row or message
 	Bits   uint    // width of an absolute number
 	Max    uint32  // largest number
 	Low    float64 // of a range
@@ -124,7 +123,7 @@ type Field struct {
 	Always bool    // in full in every row
 	Owner  bool    // only in rows of receivers that own the entity
 	Linear bool    // predicted from its last two states
-	Vector bool    // the first of three that are a vector
+	Vector bool    // the first of three fields that form a vector
 }
 
 // MaxRotationBits bounds the bits of each of a rotation's three smaller components.
@@ -169,7 +168,7 @@ func (s *Schema) checkComponent(name string) error {
 	return nil
 }
 
-// plan is a component as it is on the wire.
+// plan is the wire form of a component.
 type plan struct {
 	fields           []Field
 	texts            []TextField
@@ -216,7 +215,7 @@ func (s *Schema) Fields(i int) []Field {
 	return slices.Clone(s.fields[s.components[i].first:s.components[i].last])
 }
 
-// ByName returns the number of the component with that name.
+// ByName returns the number of the component with this name.
 func (s *Schema) ByName(name string) (int, bool) {
 	i, ok := s.byName[name]
 	return i, ok

@@ -26,16 +26,16 @@ type tag struct {
 	low    float64
 	high   float64
 	step   float64
-	enum   uint32 // how many values; 0: not given
+	enum   uint32 // number of values; 0: not given
 	angle  bool
 	quat   bool
 	linear bool
 	parent string
-	max    int // most bytes of a string or []byte; 0: not given
+	max    int // maximum bytes of a string or []byte; 0: not given
 }
 
-// A TagError reports why a component type cannot be added to a schema: the field at fault
-// and what to write instead.
+// A TagError reports why a component type cannot be added to a schema: it names the field
+// at fault and the remedy.
 type TagError struct {
 	Component string       // name passed to Define
 	Path      string       // the field, like Aim.Pitch[2]
@@ -191,13 +191,13 @@ func parseNumber(s string) (float64, error) {
 // planner flattens one component type into fields.
 type planner struct {
 	component string
-	message   *Message // the message that is planned, or nil for a component
+	message   *Message // message to plan; nil: a component
 	values    int
 	fields    []Field
 	texts     []TextField
-	vector    int    // how many of the next fields are the rest of a vector
-	anchored  int    // the first field of the position that has a parent
-	parent    string // path of the handle that a position's tag names
+	vector    int    // number of next fields that belong to the present vector
+	anchored  int    // first field of the position that has a parent
+	parent    string // path of the handle in a position's parent= tag
 }
 
 func (p *planner) complain(path string, t reflect.Type, format string, args ...any) error {
@@ -242,7 +242,8 @@ func (p *planner) structure(t reflect.Type, path string, outer tag) error {
 }
 
 // slipped reports whether a tag mentions net in a form that Go cannot parse, such as
-// net:owner. Treated as no tag, it would send everyone a field meant for owners only.
+// net:owner. Without this check, the field would have no tag, and everyone would receive a
+// field meant for owners only.
 func slipped(tag reflect.StructTag) bool {
 	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		_, value, _ := strings.Cut(rest, ":")
@@ -255,9 +256,9 @@ func slipped(tag reflect.StructTag) bool {
 	return false
 }
 
-// misspelled returns a key of tag that was meant to be net, such as Net or nte, or "". Ignored, it would
-// send everyone a field meant for owners only. A similar key may be of another package: it counts if
-// its value is a net tag.
+// misspelled returns a key of tag that was meant to be net, such as Net or nte, or "". If
+// it were ignored, everyone would receive a field meant for owners only. A similar key may
+// belong to another package: it counts if its value is a net tag.
 func misspelled(tag reflect.StructTag) string {
 	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		key, value, _ := strings.Cut(rest, ":")
@@ -277,21 +278,22 @@ func misspelled(tag reflect.StructTag) string {
 	return ""
 }
 
-// isLikeNet reports whether key differs from net by one character or by their order.
+// isLikeNet reports whether key differs from net by one character or by the order of
+// characters.
 func isLikeNet(key string) bool {
 	sorted := []byte(key)
 	slices.Sort(sorted)
 	return string(sorted) == "ent" || spelling.Nearest("net", []string{key}) != ""
 }
 
-// isTagText reports whether text is a valid net tag that says something.
+// isTagText reports whether text is a valid net tag with at least one option.
 func isTagText(text string) bool {
 	_, err := parseTag(text)
 	return err == nil && text != ""
 }
 
-// value plans one value. own tells that the tag is on the value itself, or on its array,
-// rather than on an enclosing struct: then the tag must fit.
+// value plans one value. own tells whether the tag is on the value itself or on its array;
+// then the tag must fit. A tag of an enclosing struct need not.
 func (p *planner) value(t reflect.Type, path string, g tag, own bool) error {
 	switch {
 	case t == reflect.TypeFor[bulk.Handle]():
@@ -333,7 +335,7 @@ func isFloat(t reflect.Type) bool {
 	return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
 }
 
-// lastName returns what follows the last dot of a path.
+// lastName returns the part of a path after the last dot.
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // quaternion plans a rotation: one value, which packs the smallest
@@ -454,8 +456,8 @@ func (p *planner) add(t reflect.Type, f Field, values int) error {
 	return nil
 }
 
-// planRange plans a ranged float of size bits. It rejects a step that the type cannot resolve at the
-// ends of the range: a restored value would not quantise to the number it came from.
+// planRange plans a ranged float of size bits. It rejects a step that the type cannot
+// resolve at the ends of the range: a restored value would not quantise to the same number.
 func (f *Field) planRange(g tag, size uint) error {
 	steps := math.Floor((g.high-g.low)/g.step + 0.5)
 	if math.Abs((g.high-g.low)/g.step-steps) > 1e-6 {
@@ -478,7 +480,7 @@ func (f *Field) planRange(g tag, size uint) error {
 // setRange makes f a ranged float of the values low + n*step, n at most last.
 func (f *Field) setRange(low, step float64, last uint32) {
 	if low == 0 {
-		low = 0 // not -0, which would be a second text for the same values
+		low = 0 // not -0: it would be a second text for the same values
 	}
 	f.Type, f.Kind = TypeRange, KindNumber
 	f.Low, f.Step, f.Max = low, step, last

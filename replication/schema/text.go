@@ -24,7 +24,7 @@ func fnv(text string) uint64 {
 // header is the first line of a schema's text.
 const header = "worldd schema 2\n"
 
-// rawInput is the line of an input that is not declared.
+// rawInput is the input line of a schema that declares no input.
 const rawInput = "input raw\n"
 
 // Text returns the canonical text of the schema, as defined in PROTOCOL.md. If two hashes
@@ -157,8 +157,8 @@ func (e *Event) appendText(b []byte) []byte {
 
 // Outline lists what the schema declares in order, each with four hexadecimal digits that
 // hash its lines of Text: "body 36c2, health 9e01, kinds 77aa, input 4f10, command buy
-// 02d3, event hit c0de". If two hashes differ and only one text is available, it shows what
-// differs. Kinds share their digits.
+// 02d3, event hit c0de". If two hashes differ and only one text is available, comparing
+// outlines shows which items differ. All kinds share one group of digits.
 func (s *Schema) Outline() string {
 	parts := s.outlineComponents(true)
 	parts = append(parts, s.outlineWorld()...)
@@ -171,9 +171,9 @@ func (s *Schema) Outline() string {
 	return strings.Join(parts, ", ")
 }
 
-// OutlineWithin returns Outline, or a shorter form if Outline exceeds bytes: with one
-// group of digits for all commands and one for all events, and if that is still too long
-// without the names of components and commas. For the largest schema this takes 219 bytes.
+// OutlineWithin returns Outline, or a shorter form if Outline exceeds bytes. The shorter
+// form has one group of digits for all commands and one for all events. If it is still too
+// long, it also omits component names and commas: then the largest schema takes 219 bytes.
 func (s *Schema) OutlineWithin(bytes int) string {
 	if text := s.Outline(); len(text) <= bytes {
 		return text

@@ -18,7 +18,7 @@ import (
 // also for []byte fields.
 type TextField struct {
 	Component int    // of the schema; 0 in messages
-	Path      string // from the struct, like Slots[2].Label
+	Path      string // path in the struct, like Slots[2].Label
 	Max       int    // bytes
 	Bytes     bool   // any bytes, else UTF-8
 	Owner     bool   // sent only to receivers that own the entity
@@ -31,8 +31,8 @@ func (s *Schema) TextFields() []TextField { return slices.Clone(s.texts) }
 // that does not.
 func (f *TextField) SentTo(owner bool) bool { return owner || !f.Owner }
 
-// Fit returns a string as it is sent: at most Max bytes, cut off between two characters, with
-// U+FFFD in place of each run of invalid UTF-8.
+// Fit returns the form of a string that is sent: at most Max bytes, cut off between two
+// characters, with U+FFFD in place of each run of invalid UTF-8.
 func (f *TextField) Fit(text string) string {
 	return truncate(strings.ToValidUTF8(text, string(utf8.RuneError)), f.Max)
 }
@@ -56,7 +56,8 @@ func (f *TextField) Format(text string) string {
 	return strconv.Quote(text)
 }
 
-// Check returns an error if text is too long for the field, or not UTF-8 where it must be.
+// Check returns an error if text is too long for the field, or is not UTF-8 although the
+// field is a string.
 func (f *TextField) Check(text string) error {
 	if len(text) > f.Max {
 		return wire.Malformed(fmt.Errorf("%s has %d bytes, at most %d are allowed", f.Path, len(text), f.Max))
@@ -67,12 +68,13 @@ func (f *TextField) Check(text string) error {
 	return nil
 }
 
-// longest returns the most bytes that the field takes with its length.
+// longest returns the maximum size of the field with its length, in bytes.
 func (f *TextField) longest() int {
 	return len(bitio.AppendUvarint(nil, uint32(f.Max))) + f.Max
 }
 
-// longestTexts returns the most bytes of an Enter's texts if a component has these too.
+// longestTexts returns the maximum size of an Enter's texts if another component has these
+// texts.
 func (s *Schema) longestTexts(component string, texts []TextField) (int, error) {
 	bytes := s.textBytes
 	for i := range texts {

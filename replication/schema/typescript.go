@@ -18,9 +18,9 @@ import (
 //	input                    the input
 //	commands, events         by name
 //
-// Each component, input, argument list, answer and event has an interface, whose name is
-// made of its letters and digits. Arrays of up to four elements are tuples; integers of 64
-// bits are bigint. A struct whose paths contradict each other is unknown.
+// Each component, input, argument list, answer and event has an interface, named by the
+// letters and digits of its own name. Arrays of up to four elements are tuples; integers of
+// 64 bits are bigint. A struct whose paths contradict each other has the type unknown.
 func (s *Schema) TypeScript(generator string) string {
 	m := tsModule{taken: map[string]bool{"Handle": true, "Quaternion": true, "Uint8Array": true, "Record": true, "KindName": true}, imports: map[string]bool{}}
 	m.kinds(s.kinds)
@@ -161,7 +161,7 @@ func (m *tsModule) unique(name string) string {
 	return free
 }
 
-// fieldType returns the type of what Struct of client/ts has for a field.
+// fieldType returns the type of a field in Struct of client/ts.
 func (m *tsModule) fieldType(f *jsonField) string {
 	switch f.Type {
 	case "bool":
@@ -338,7 +338,7 @@ func tsString(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string can be encoded
+	_ = e.Encode(s) // encoding a string never fails
 	quoted := strings.TrimSuffix(b.String(), "\n")
 	if strings.ContainsAny(quoted, `\'`) {
 		return quoted

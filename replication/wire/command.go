@@ -9,16 +9,16 @@ import (
 // Command is a client's one-time request. The server answers it with a Result of the same
 // ID.
 type Command struct {
-	ID     uint32 // chosen by the client, to tell answers apart
+	ID     uint32 // chosen by the client, to match Results
 	Name   string
-	Target bulk.Handle // the entity it concerns; 0: none
+	Target bulk.Handle // target entity; 0: none
 	Args   []byte      // as the schema declares the command: a message body, or one msgpack value or none
-	// Provisionals is how many provisional handles the command names, for entities that it would
-	// create. FirstProvisional is the index of the first; the others follow it. Indexes ascend over
-	// the session.
+	// Provisionals is the number of provisional handles that the command names, for
+	// entities that it would create. Their indexes are consecutive from FirstProvisional.
+	// Indexes ascend over the session.
 	FirstProvisional uint32
 	Provisionals     uint8
-	// View is the moment of the world that the client drew, in 1/256 ticks; 0: not told.
+	// View is the world time that the client displayed, in 1/256 ticks; 0: not given.
 	View uint64
 }
 

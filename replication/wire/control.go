@@ -38,8 +38,8 @@ func (*Resync) parse(body []byte) error {
 	return nil
 }
 
-// Arrived is a client's answer to a Welcome that moves its session to another room: what
-// follows it on the stream is of the new room. Its body is empty.
+// Arrived is a client's answer to a Welcome that moves its session to another room: later
+// messages on the stream are meant for the new room. Its body is empty.
 type Arrived struct{}
 
 func (Arrived) messageType() byte { return TypeArrived }
@@ -65,8 +65,8 @@ type Bye struct {
 type Goodbye struct {
 	Code    Code
 	Text    string // for people; truncated to MaxText
-	Address string // Moved: where to connect instead
-	Token   []byte // Moved: what to show there
+	Address string // Moved: address of the server to connect to instead
+	Token   []byte // Moved: connect token for that server
 }
 
 var (

@@ -50,16 +50,17 @@ func (m Goodbye) String() string {
 	return fmt.Sprintf("Goodbye{%v, text %q, address %q}", m.Code, m.Text, m.Address)
 }
 
-// String returns the name: there are no fields.
+// String returns the name; the message has no fields.
 func (Pad) String() string { return "Pad{}" }
 
-// String returns the name: there are no fields.
+// String returns the name; the message has no fields.
 func (Resync) String() string { return "Resync{}" }
 
-// String returns the name: there are no fields.
+// String returns the name; the message has no fields.
 func (Arrived) String() string { return "Arrived{}" }
 
-// String shows the record, and the lengths of what only the schema can read.
+// String shows the record, with lengths in place of the parts that only the schema can
+// read.
 func (r Record) String() string {
 	switch r.Op {
 	case OpEnter:

@@ -1,12 +1,12 @@
-// Package wire encodes and decodes the messages between a world server and its
-// clients. It does no I/O, keeps no session state and has no clock. PROTOCOL.md is the
-// normative text and also defines how a client must process messages. A test decodes
-// with an independent decoder written from that page alone.
+// Package wire encodes and decodes the messages between a world server and its clients. It
+// does no I/O, keeps no session state and has no clock. PROTOCOL.md is the normative text
+// and also defines how a client must process messages. A test compares this package with an
+// independent decoder, written from that page alone.
 //
-// The package is for those who write other clients in Go, or test clients in another language.
-// PROTOCOL.md promises the messages. The Go names of errors and of types that package client
-// shows are promised (Error, Code, CodeOf, Verdict, Reason, Welcome); all others may change in
-// any release.
+// The package helps to write other clients in Go, and to test clients in other languages.
+// The messages in PROTOCOL.md are stable. The Go names of errors, and of types in the API
+// of package client, are stable (Error, Code, CodeOf, Verdict, Reason, Welcome); all others
+// may change in any release.
 //
 // Terms. A frame, in this package, is one message on the stream. A row is the quantised
 // state of one entity: an Enter record carries it in full (package schema), a State

@@ -81,7 +81,7 @@ type CodeInfo struct {
 	Name  string // lower case with hyphens: metric label and log key
 	Fault Fault  // the side at fault
 	Retry bool   // whether the same request may succeed later
-	Text  string // for people: what happened, and what to do
+	Text  string // for people: the event, and the remedy
 }
 
 // codes is the table; PROTOCOL.md repeats it, and a test compares the two.
@@ -126,8 +126,8 @@ func Codes() []CodeInfo {
 	return append([]CodeInfo(nil), codes[:]...)
 }
 
-// Info returns the table's row for c. An unknown code comes from a newer peer: Info names it
-// like "code-99", nobody's fault and not to be retried.
+// Info returns the table's row for c. An unknown code comes from a newer peer: its Info has
+// a name like "code-99", no fault and no retry.
 func (c Code) Info() CodeInfo {
 	for i := range codes {
 		if codes[i].Code == c {
@@ -145,7 +145,7 @@ func (c Code) String() string { return c.Info().Name }
 //	errors.Is(err, &wire.Error{Code: wire.BadMessage})
 type Error struct {
 	Code   Code
-	Detail string // what was found and what was expected; may be empty
+	Detail string // found and expected values; may be empty
 
 	// Moved only: the server to connect to instead, "host:port", and the token to present
 	// there, which may be empty.
@@ -153,8 +153,7 @@ type Error struct {
 	Token   []byte
 }
 
-// MovedTo returns an Error with the code Moved. The error says what is wrong with the
-// arguments.
+// MovedTo returns an Error with the code Moved. An error reports a bad argument.
 func MovedTo(address string, token []byte) (*Error, error) {
 	if address == "" || len(address) > MaxAddress || !utf8.ValidString(address) || len(token) > MaxToken {
 		return nil, fmt.Errorf("wire: move to %q with a token of %d bytes: want an address of 1 to %d bytes and a token of at most %d", address, len(token), MaxAddress, MaxToken)
@@ -162,8 +161,9 @@ func MovedTo(address string, token []byte) (*Error, error) {
 	return &Error{Code: Moved, Address: address, Token: token}, nil
 }
 
-// Error returns the code's name, text and detail, which may be the peer's: what is not printable in
-// it is escaped, so that it cannot steer a terminal or forge lines of a log.
+// Error returns the code's name, text and detail. The detail may come from the peer:
+// unprintable characters are escaped, so that it cannot control a terminal or forge log
+// lines.
 func (e *Error) Error() string {
 	info := e.Code.Info()
 	if e.Detail == "" {

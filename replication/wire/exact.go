@@ -8,20 +8,20 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Form is how a row gives the exact state of a body.
+// Form is the way in which a row encodes the exact state of a body.
 type Form uint8
 
 // Forms. All but Ordinary occur only in sessions whose client simulates.
 const (
-	Ordinary     Form = iota // it does not: the row is only the quantised state
+	Ordinary     Form = iota // no exact state: the row has only the quantised state
 	OnGrid                   // the body is awake, and its quantised state is exact; its rest timer is 0
 	OnGridAsleep             // the body is asleep, and its quantised position is exact
-	Raw                      // the body is awake; what its quantised state lacks follows the row
-	RawAsleep                // the body is asleep; what its quantised position lacks follows the row
+	Raw                      // the body is awake; the difference to its quantised state follows the row
+	RawAsleep                // the body is asleep; the difference to its quantised position follows the row
 )
 
-// Exact says how a row gives a body's exact state, and the tick of that state. The whole row is
-// of that tick. The zero value belongs to an ordinary row.
+// Exact is the form of a body's exact state in a row, and the tick of that state and of the
+// whole row. The zero value belongs to an ordinary row.
 type Exact struct {
 	Form Form
 	Back uint32 // ticks from the row's state to its message's tick, at most MaxBack
@@ -48,7 +48,7 @@ const (
 	MaxExactBits = 1 + formBits + 18 + 3*(65-positionOrder) + 3*(65-velocityOrder) + (65 - restOrder)
 )
 
-// FormOf returns the shortest form that gives b exactly, given a row that restores to g.
+// FormOf returns the shortest form that encodes b exactly, for a row that restores to g.
 func FormOf(b *BodyState, g *Grid) Form {
 	snapped := b.Rest == 0
 	for i, x := range b.Position {
@@ -68,7 +68,7 @@ func FormOf(b *BodyState, g *Grid) Form {
 	return RawAsleep
 }
 
-// AppendExact writes what follows a row's header in a datagram with StateHeader.Exact.
+// AppendExact writes e, which follows a row's header in a datagram with StateHeader.Exact.
 func AppendExact(w *bitio.Writer, e Exact) {
 	if invariants.Enabled {
 		invariants.Checkf(e.Form <= RawAsleep, "exact form %d", e.Form)
@@ -89,9 +89,9 @@ func (e Exact) Bits() int {
 	return 1 + formBits + bitio.GolombBits(e.Back, backOrder)
 }
 
-// ReadExact reads what AppendExact wrote for a row with baseline b in a datagram of the given
-// tick, in a session with the given MaxBack. The row's state and its baseline are of tick 1 or
-// later, the baseline first.
+// ReadExact reads the Exact of a row with baseline b in a datagram of the given tick, in a
+// session with the given MaxBack. It requires a baseline of tick 1 or later that precedes
+// the row's state.
 func ReadExact(r *bitio.Reader, tick uint32, b Baseline, maxBack uint32) (e Exact) {
 	if !r.ReadBool() {
 		return Exact{}
@@ -114,7 +114,8 @@ func (e Exact) CheckBack(tick, maxBack uint32) error {
 	return nil
 }
 
-// AppendBody writes what follows a row of form f: the difference of b from g.
+// AppendBody writes the exact part that follows a row of form f: the difference of b from
+// g.
 func AppendBody(w *bitio.Writer, f Form, b *BodyState, g *Grid) {
 	if f != Raw && f != RawAsleep {
 		return
@@ -131,8 +132,8 @@ func AppendBody(w *bitio.Writer, f Form, b *BodyState, g *Grid) {
 	w.WriteGolomb(b.Rest, restOrder)
 }
 
-// ReadBody reads what AppendBody wrote. The row before it restores to
-// g, and a rest timer counts to restTicks at most. The caller checks r.Err (see Malformed).
+// ReadBody reads the exact part that follows a row of form f, which restores to g.
+// restTicks is the maximum of a rest timer. The caller checks r.Err (see Malformed).
 func ReadBody(r *bitio.Reader, f Form, g *Grid, restTicks uint32) (b BodyState) {
 	b.Position, b.Awake = [3]float32(g[:3]), f == OnGrid || f == Raw
 	if f == Raw || f == RawAsleep {
@@ -156,7 +157,8 @@ func ReadBody(r *bitio.Reader, f Form, g *Grid, restTicks uint32) (b BodyState) 
 	return b
 }
 
-// residual returns the number of floats from base to x, with the sign in the lowest bit.
+// residual returns the distance from base to x in representable floats, with the sign in
+// the lowest bit.
 func residual(x, base float32) uint32 {
 	d := int32(ordered(x) - ordered(base))
 	return uint32(d<<1) ^ uint32(d>>31)
@@ -188,8 +190,8 @@ func ordered(x float32) uint32 {
 
 func finite(x float32) bool { return x-x == 0 }
 
-// Audited reports whether the audit of snapshot seq covers the entity. The snapshots of
-// AuditTurns numbers in a row cover all.
+// Audited reports whether the audit of snapshot seq covers the entity. AuditTurns
+// consecutive snapshots cover all entities.
 func Audited(h bulk.Handle, seq uint32) bool { return h.Index()%AuditTurns == seq%AuditTurns }
 
 // Audit adds an exact body to an audit, which starts at 0. Entities are added by slot.

@@ -28,20 +28,20 @@ type Program struct {
 	Code   []byte // the portable form of package field, 1 to MaxProgram bytes
 }
 
-// EffectAdded makes an effect known. It acts from a tick of its own on (Ticks).
+// EffectAdded adds an effect, which acts from its own first tick on (Ticks).
 type EffectAdded struct {
 	Effect  bulk.Handle // names the effect, not an entity: its slot is below MaxEffects
 	Program uint8
 	Mode    uint8  // 0 wind, 1 acceleration
 	Layers  uint32 // bodies that feel it; 0 means all
 	Back    uint32 // ticks from its first tick to the tick after the message's, at most MaxBack + 1
-	Age     uint32 // ticks from the tick in which it was born to its first
-	Life    uint32 // ticks from its first to its last, both included; 0: until it is ended
+	Age     uint32 // ticks from its birth to its first tick
+	Life    uint32 // number of ticks in which it acts; 0: until an EffectEnded
 	Path    Path
 	Params  Floats // empty: the program's defaults
 }
 
-// EffectChanged changes an effect from a tick of its own on.
+// EffectChanged changes an effect from its own first tick on (FirstTick).
 type EffectChanged struct {
 	Effect    bulk.Handle
 	Back      uint32 // as in EffectAdded
@@ -51,12 +51,12 @@ type EffectChanged struct {
 	Params    Floats
 }
 
-// EffectEnded says that an effect does not act any more, or that the receiver is not told
-// of it any more.
+// EffectEnded says that an effect has ended, or that the receiver gets no further records
+// about it.
 type EffectEnded struct {
 	Effect bulk.Handle
 	Back   uint32 // from the first tick without the effect, as in EffectAdded
-	Left   bool   // it may act still
+	Left   bool   // the effect may still act
 }
 
 // KindAdded gives the motion constants of a kind with bodies that the schema lacks.
@@ -71,7 +71,7 @@ type KindConstants struct {
 	Layers                                           uint32
 }
 
-// PathForm is how the centre of an effect moves.
+// PathForm is the way in which the centre of an effect moves.
 type PathForm uint8
 
 // Forms of paths, as numbered on the wire.
@@ -82,12 +82,12 @@ const (
 	PathFollowing PathForm = 3
 )
 
-// Path is where the centre of an effect is, as a function of the tick.
+// Path is the position of an effect's centre as a function of the tick.
 type Path struct {
 	Form        PathForm
 	Center      [3]float32    // metres; PathFollowing: relative to the leader
 	Velocity    [3]float32    // PathLinear: m/s, at most 1e6 in each coordinate
-	Axes        [2][3]float32 // PathOrbit: metres, at most 1e6; the centre's places at 0 and at a quarter turn
+	Axes        [2][3]float32 // PathOrbit: metres, at most 1e6; from Center to the path's points at angle 0 and at a quarter turn
 	Phase, Rate uint32        // PathOrbit: turns / 2^32, and turns / 2^32 in a tick
 	Leader      bulk.Handle   // PathFollowing: an entity
 }
@@ -383,9 +383,9 @@ func readFloats(c *bitio.Cursor) Floats {
 	return f
 }
 
-// Ticks returns the tick in which the effect was born, its first tick and its last, 0 if it
-// has no end, given the tick of its message and the session's MaxBack. The error is a protocol
-// error.
+// Ticks returns the effect's tick of birth, its first tick and its last, which is 0 if it
+// has no end. tick is the tick of its message, maxBack the session's MaxBack. The error is
+// a protocol error.
 func (e *EffectAdded) Ticks(tick, maxBack uint32) (born, first, last uint32, err error) {
 	if first, err = firstTick(tick, e.Back, maxBack); err != nil {
 		return 0, 0, 0, err
@@ -404,12 +404,14 @@ func (e *EffectAdded) Ticks(tick, maxBack uint32) (born, first, last uint32, err
 	return born, first, uint32(end), nil
 }
 
-// FirstTick returns the first tick of the change, as EffectAdded.Ticks does.
+// FirstTick returns the first tick of the change. For its arguments and error see
+// EffectAdded.Ticks.
 func (e *EffectChanged) FirstTick(tick, maxBack uint32) (uint32, error) {
 	return firstTick(tick, e.Back, maxBack)
 }
 
-// FirstTick returns the first tick without the effect, as EffectAdded.Ticks does.
+// FirstTick returns the first tick without the effect. For its arguments and error see
+// EffectAdded.Ticks.
 func (e *EffectEnded) FirstTick(tick, maxBack uint32) (uint32, error) {
 	return firstTick(tick, e.Back, maxBack)
 }

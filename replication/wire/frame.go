@@ -15,8 +15,8 @@ const Version = 5
 // ALPN is the protocol name offered in the TLS handshake.
 const ALPN = "worldd/1"
 
-// Types of stream messages: the first byte of a frame. Client to server below
-// 16, server to client from 16, datagrams from 64; both sides send Pad.
+// Types of stream messages: the first byte of a frame. Client to server below 16, server to
+// client from 16, datagrams from 64. Both sides send Pad.
 const (
 	TypePad       byte = 0
 	TypeHello     byte = 1
@@ -45,8 +45,9 @@ type Message interface {
 	messageType() byte
 }
 
-// Parse reads the body of a message, as Parse[Hello](body). The result does not alias it. The
-// error is an *Error with BadMessage. Of a Hello of another Version only Protocol is read.
+// Parse reads the body of a message, as in Parse[Hello](body). The result does not alias
+// body. The error is an *Error with BadMessage. If a Hello has another Version, Parse reads
+// only its Protocol.
 func Parse[M Message, P parser[M]](body []byte) (M, error) {
 	var m M
 	if err := P(&m).parse(body); err != nil {

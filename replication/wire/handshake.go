@@ -7,24 +7,24 @@ type Hello struct {
 	Protocol uint16 // Version
 	Schema   uint64 // Schema.Hash; 0 asks for the schema's text
 	Tables   uint32 // Tables.Version
-	Epoch    uint64 // the world that the client's handles belong to; 0: any
-	// Session and Secret, from the newest Welcome, ask to resume a session whose
-	// connection broke. A server that does not know the session starts a new one; with
-	// Epoch 0 so does a server of another epoch. Structure is the number of the newest
+	Epoch    uint64 // world of the client's handles; 0: any
+	// Session and Secret, from the newest Welcome, ask to resume a session whose connection
+	// broke. A server that does not know the session starts a new one. With Epoch 0, a
+	// server of another epoch also starts a new one. Structure is the number of the newest
 	// structure record that the client has applied. Without a Secret all are zero.
 	Session   uint64
 	Secret    []byte
 	Structure uint32
 	Token     []byte // the connect token; empty if the server requires none
 	Name      string // for logs and other players
-	Room      string // the room to join; empty: the one that the token names, or the server's only one
+	Room      string // room to join; empty: the token's room, or the server's only one
 	Abilities Abilities
 }
 
 // Abilities is a set of things that a client can do.
 type Abilities uint8
 
-// Simulates says that the client computes the motion of clean bodies itself.
+// Simulates: the client computes the motion of clean bodies itself.
 const Simulates Abilities = 1
 
 var helloElements = []element{
@@ -59,25 +59,25 @@ func (m *Hello) parse(body []byte) error {
 	return nil
 }
 
-// Welcome is the server's first message to a client that it accepts. Another one on the same
-// connection moves the session to another room.
+// Welcome is the server's first message to a client that it accepts. A later Welcome on the
+// same connection moves the session to another room.
 type Welcome struct {
 	Protocol          uint16 // Version
 	Schema            uint64 // Schema.Hash
 	Tables            uint32 // Tables.Version
 	Epoch             uint64 // identifies this world; handles of another are stale
 	GenerationFloor   uint32 // handles with a lower generation are stale (H5)
-	GenerationCeiling uint32 // so are those with a higher one; at least GenerationFloor
+	GenerationCeiling uint32 // handles with a higher generation are stale too; at least GenerationFloor
 	TickHz            uint16 // ticks per second
 	SnapshotHz        uint16 // snapshots per second, at most
 	MaxSlots          uint32 // slot indices are below this; at most the constant MaxSlots
 	Session           uint64 // names the session in the server's log
 	Tick              uint32 // the world's tick when this was written
 	Resumed           uint8  // 1: the session named in Hello continues; 0: the session is new
-	Secret            []byte // resumes this session after its connection breaks; empty: it cannot be resumed
+	Secret            []byte // resumes this session after its connection breaks; empty: the session cannot be resumed
 	Room              string // the room that was joined
 	Simulate          uint8  // 1: the session sends exact states and effects, for a client that simulates
-	Commands          uint32 // how many of the session's commands the server has received; later ones are lost
+	Commands          uint32 // number of the session's commands that the server has received; later ones are lost
 	Structure         uint32 // number of the newest structure record before this world's
 	SchemaText        string // Schema.Text, if Hello's Schema was 0
 }
@@ -118,10 +118,10 @@ func (m *Welcome) parse(body []byte) error {
 // then closes the connection.
 type Refused struct {
 	Code    Code
-	Text    string // for people; cut at MaxText
-	Want    string // what would be accepted, like "tables 5fe2b89e"; may be empty
-	Address string // Moved: where to connect instead
-	Token   []byte // Moved: what to show there
+	Text    string // for people; truncated to MaxText
+	Want    string // value that would be accepted, like "tables 5fe2b89e"; may be empty
+	Address string // Moved: address of the server to connect to instead
+	Token   []byte // Moved: connect token for that server
 }
 
 var refusedElements = []element{
@@ -145,7 +145,7 @@ func (m *Refused) parse(body []byte) error {
 	return checkMove(m.Code, m.Address, m.Token)
 }
 
-// checkMove checks that only Moved comes with an address, and always does.
+// checkMove checks that c has an address if and only if it is Moved.
 func checkMove(c Code, address string, token []byte) error {
 	if c == Moved != (address != "") || c != Moved && len(token) > 0 {
 		return bad("code %v with the address %q and a token of %d bytes", c, address, len(token))

@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// Ack is a client's report of what it has applied (H6).
+// Ack is a client's acknowledgement of the records and snapshots that it has applied (H6).
 type Ack struct {
 	// Seen is false until the first State datagram is applied; Newest and Mask
 	// are 0 then.
@@ -21,8 +21,8 @@ type Ack struct {
 // TickInput is a client's input for one tick. The game interprets the bytes.
 type TickInput struct {
 	Tick uint32
-	// Back and Fraction are the view moment: the client drew the world at
-	// Tick - Back + Fraction/256. Back is 0 if it says none, and Fraction is then 0.
+	// Back and Fraction are the view moment: the client displayed the world at Tick - Back
+	// + Fraction/256. Both are 0 if the client gives no moment.
 	Back     uint32
 	Fraction uint8
 	Data     []byte

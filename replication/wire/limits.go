@@ -7,41 +7,41 @@ const (
 	// than 1,215. A path may carry less: MinDatagram.
 	MaxDatagram = 1200
 
-	// MinDatagram is the payload of a datagram that every path carries, in bytes. QUIC's least
-	// packet has 1,200: at most 25 are its header, 16 its tag, 3 the frame's header, and 1 is
-	// WebTransport's session.
+	// MinDatagram is the payload of a datagram that every path carries, in bytes. QUIC's
+	// smallest packet has 1,200 bytes, of which at most 25 are its header, 16 its tag, 3
+	// the frame's header, and 1 WebTransport's session.
 	MinDatagram = 1152
 
 	// MaxStreamMessage bounds the length of a frame (type byte and body), and so what one
-	// connection can make its peer buffer. The largest message is a Structure, which the writer
-	// closes far below this.
+	// connection can make its peer buffer. The largest message is a Structure, which its
+	// writer closes far below this limit.
 	MaxStreamMessage = 64 << 10
 
 	// MaxClientMessage bounds a frame from a client, which holds at most a token or a command's
 	// arguments. An unauthenticated client cannot make the server buffer more than this.
 	MaxClientMessage = 4 << 10
 
-	// MaxRows bounds the rows of one State datagram, and so the work it can cause: predicting a
-	// row costs the same whether its bits say little or much. At 37 bits for a row, more would
-	// not fit.
+	// MaxRows bounds the rows of one State datagram, and so the work it can cause: the
+	// prediction of a row costs the same however few its bits are. At 37 bits a row, more
+	// would not fit.
 	MaxRows = 256
 
-	// MaxLoad bounds the load of all rows of one State datagram (rowschema.Layout.Load), for the same
-	// reason: a component takes at least one bit but must be predicted, and one that rotates
-	// or follows a parent costs several times as much. A unit is about 80 ns; the limit admits
-	// 256 rows of two plain components each.
+	// MaxLoad bounds the load of all rows of one State datagram (rowschema.Layout.Load),
+	// for the same reason: a component may take one bit but must be predicted, and a
+	// component that rotates or follows a parent costs several times as much. A unit is
+	// about 80 ns; the limit admits 256 rows of two plain components each.
 	MaxLoad = 1280
 
 	// MaxComponents is the number of component types a schema can hold: the
 	// width of Row.Mask.
 	MaxComponents = 32
 
-	// MaxFieldsPerComponent bounds a component after nested structs and arrays are flattened. A
-	// larger one should be split, since one bit says whether a component changed.
+	// MaxFieldsPerComponent bounds a component after nested structs and arrays are
+	// flattened. Split larger components: one bit tells whether a whole component changed.
 	MaxFieldsPerComponent = 64
 
-	// MaxRowBytes bounds a row, its header and its exact part in their longest form, so that every
-	// row fits into a datagram of MinDatagram, though without an audit, and into an Enter. Schemas
+	// MaxRowBytes bounds the longest form of a row with its header and exact part: every
+	// row fits into an Enter, and into a datagram of MinDatagram without an audit. Schemas
 	// that could exceed it are rejected.
 	MaxRowBytes = 1104
 
@@ -76,13 +76,12 @@ const (
 	// MaxCommandArgs bounds the arguments of a command.
 	MaxCommandArgs = 1024
 
-	// MaxInputs is the number of ticks' inputs in one datagram. At 60 ticks and 20 snapshots a
-	// second each datagram has three new ones, so every input is sent in five datagrams. All fit
-	// into MinDatagram.
+	// MaxInputs is the maximum number of inputs in one datagram. At 60 ticks and 20
+	// snapshots a second each datagram has three new inputs, so every input is sent in five
+	// datagrams. All inputs fit into MinDatagram.
 	MaxInputs = 15
 
-	// MinInputLead is the number of ticks that an input may arrive ahead of its tick where half
-	// a second has fewer.
+	// MinInputLead is the minimum of InputLead.
 	MinInputLead = 32
 
 	// MaxInputBytes bounds one tick's input. Sticks, angles and buttons take 10 to 20 bytes.
@@ -111,8 +110,8 @@ const (
 	MaxEventBytes = 1024
 	MaxAnswer     = 1024
 
-	// MaxTextField bounds one string or bytes field, MaxTextFields how many a schema has, and
-	// MaxTexts all of one entity, which travel in its Enter.
+	// MaxTextField bounds one string or bytes field, MaxTextFields the number of such
+	// fields in a schema, and MaxTexts all texts of one entity, which its Enter holds.
 	MaxTextField  = 1024
 	MaxTextFields = MaxComponents * MaxFieldsPerComponent
 	MaxTexts      = 8 << 10
@@ -120,10 +119,10 @@ const (
 	// MaxProvisionals bounds the provisional handles that one command names.
 	MaxProvisionals = 16
 
-	// MaxView bounds how many ticks before its own tick an input's view moment may lie.
+	// MaxView bounds the ticks from an input's view moment to its own tick.
 	MaxView = 1<<16 - 1
 
-	// MinBack is the least MaxBack.
+	// MinBack is the minimum of MaxBack.
 	MinBack = 63
 
 	// AuditTurns is the number of snapshots that audit each exact body once.
@@ -140,11 +139,12 @@ const (
 	MaxEffectNumbers = 256
 )
 
-// MaxBack returns how many ticks before its message's tick the state of an exact row may be, and how
-// long a client that simulates remembers effects: a second, and at least MinBack ticks. A client
-// whose snapshots are farther apart receives all effects and entities again with each.
+// MaxBack returns the maximum number of ticks from the state of an exact row to its
+// message's tick: a second, but at least MinBack ticks. A client that simulates remembers
+// effects for as long. If its snapshots are farther apart, it receives all effects and
+// entities again with each snapshot.
 func MaxBack(tickHz int) uint32 { return uint32(max(tickHz, MinBack)) }
 
-// InputLead returns how many ticks ahead of its tick an input may arrive: half a second, and at
-// least MinInputLead ticks.
+// InputLead returns the number of ticks by which an input may arrive early: half a second,
+// but at least MinInputLead ticks.
 func InputLead(tickHz int) int { return max((tickHz+1)/2, MinInputLead) }

@@ -81,7 +81,7 @@ func readHead(b []byte) (h head, ok bool) {
 	return h, true
 }
 
-// longHead returns the class of a head and the number of bytes after its first.
+// longHead returns the class of a head, and the number of its bytes after the first.
 func longHead(c byte) (width int, kind class) {
 	switch c {
 	case 0xc4, 0xc5, 0xc6: // bin 8, 16, 32
@@ -163,12 +163,12 @@ func binaryOf(name string, limit uint64) element {
 // handleElement describes a handle: always the nine bytes of a uint64.
 func handleElement(name string) element { return element{classOther, 0, name} }
 
-// arity says how many elements the array of a message has.
+// arity says whether the array of a message may have further elements.
 type arity bool
 
 const (
 	exactly arity = false
-	orMore  arity = true // a later version may append some
+	orMore  arity = true // a later version may append elements
 )
 
 // checkBody checks that body is one array with these elements, so that decoding it cannot
@@ -251,7 +251,7 @@ func appendBody(b []byte, v any, elements []element) []byte {
 	e.UseArrayEncodedStructs(true)
 	e.UseCompactInts(true)
 	if err := e.Encode(v); err != nil {
-		// A bytes.Buffer takes everything, and the types are ours.
+		// Impossible: a bytes.Buffer never fails, and msgpack encodes our types.
 		panic(err)
 	}
 	if invariants.Enabled {

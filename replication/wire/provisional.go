@@ -6,7 +6,7 @@ import "github.com/worldd/worldd/bulk"
 const provisionalGeneration = 2
 
 // ProvisionalHandle returns the provisional handle with an index: a client's name for an
-// entity that it asks for. The generation is even, so it is never an entity's.
+// entity that it requests. Its generation is even, so it never names a real entity.
 func ProvisionalHandle(index uint32) bulk.Handle {
 	return bulk.NewHandle(index, provisionalGeneration)
 }

@@ -20,25 +20,27 @@ type StateHeader struct {
 	Seq uint32
 	// Tick is the tick of the frame that the rows belong to.
 	Tick uint32
-	// Structure is the number of the newest structure record when the datagram
-	// was made: the receiver must have applied that many (H1).
+	// Structure is the number of the newest structure record that the receiver must have
+	// applied (H1).
 	Structure uint32
-	// InputAge is 0 if the server has applied none of the session's inputs, or else one more
-	// than how many ticks before Tick the newest applied one is of.
+	// InputAge is 1 + the number of ticks from the newest applied input to Tick, or 0 if
+	// the server has applied none of the session's inputs.
 	InputAge uint32
 	// Fold is Fold16 over the handles of all rows, in order.
 	Fold uint16
-	// Complete says that after this snapshot, with the ones of its tick before it, the client
-	// lacks nothing up to Tick. Only for clients that simulate, as are Continued and Audited.
+	// Complete says that this snapshot, with the earlier ones of its tick, gives the client
+	// everything up to Tick. Complete, Continued and Audited are for clients that simulate
+	// only.
 	Complete bool
 	// Continued says that the snapshot before this one has the same tick.
 	Continued bool
 	// Audited says that Audit is set. It requires Complete.
 	Audited bool
-	// Exact says that some rows have exact states: an Exact follows each row header. It is not
-	// set without such a row, and only for clients that simulate.
+	// Exact says that at least one row has an exact state: an Exact follows each row
+	// header. For clients that simulate only.
 	Exact bool
-	// Audit is the function Audit over the exact bodies in view that Audited covers.
+	// Audit is the result of function Audit over the exact bodies in view for which
+	// function Audited is true.
 	Audit uint32
 	// Events holds the unreliable events that the datagram carries, as AppendEvent wrote
 	// them. It aliases the datagram.
@@ -114,10 +116,11 @@ func StampState(d []byte, echo uint32, hold uint16) {
 	binary.LittleEndian.PutUint16(d[stateHoldAt:], hold)
 }
 
-// ParseStateHeader reads the header of a State datagram and sets rows to the bits behind it,
-// aliasing d. If there are rows, the caller reads a RowCoding, h.Rows row headers, each with an
-// Exact if h.Exact, the rows with Codec.Read in the same order, and then calls ExpectEnd. If
-// h.Exact, it rejects a datagram in which no row is exact.
+// ParseStateHeader reads the header of a State datagram and sets rows to the bits behind
+// it, aliasing d. If there are rows, the caller reads a RowCoding, then h.Rows row headers,
+// each with an Exact if h.Exact is set, and then the rows with Codec.Read in the same
+// order. It then calls ExpectEnd. If h.Exact is set, it rejects a datagram without an exact
+// row.
 func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	rows.Reset(nil)
 	if len(d) > MaxDatagram {
@@ -164,8 +167,8 @@ func ParseStateHeader(d []byte, rows *bitio.Reader) (StateHeader, error) {
 	return h, nil
 }
 
-// AppliedInput returns the tick of the newest input that the server has applied, and false
-// if it has applied none in this session.
+// AppliedInput returns the tick of the newest input that the server has applied; ok is
+// false if it has applied none in this session.
 func (h StateHeader) AppliedInput() (tick uint32, ok bool) {
 	if h.InputAge == 0 {
 		return 0, false
@@ -175,8 +178,8 @@ func (h StateHeader) AppliedInput() (tick uint32, ok bool) {
 
 // Event is an unreliable event of a State datagram.
 type Event struct {
-	Number uint32 // which of the schema's events
-	Age    uint32 // ticks from the event to the datagram's
+	Number uint32 // number of the event in the schema
+	Age    uint32 // ticks from the event's tick to the datagram's
 	Body   []byte
 }
 
@@ -185,7 +188,7 @@ func AppendEvent(b []byte, e Event) []byte {
 	return appendSized(bitio.AppendUvarint(bitio.AppendUvarint(b, e.Number), e.Age), e.Body)
 }
 
-// StateEvents yields the events in a parsed StateHeader. The bodies alias it.
+// StateEvents yields the events in a parsed StateHeader. Their bodies alias the datagram.
 func (h StateHeader) StateEvents() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for c := bitio.NewCursor(h.Events); len(c.Rest()) > 0; {
@@ -219,12 +222,12 @@ func readEvent(c *bitio.Cursor) Event {
 	}
 }
 
-// ExpectEnd checks that r is at the end of a datagram or row: there was no error, and less
-// than a byte of zeros is left.
+// ExpectEnd checks that r had no error and is at the end of a datagram or row: less than a
+// byte is left, of zeros.
 func ExpectEnd(r *bitio.Reader) error { return Malformed(r.End()) }
 
-// Baseline identifies by their ticks the states that a row is coded against. A client has at
-// most one state of a row per tick. Baseline is comparable.
+// Baseline identifies the states that a row is coded against by their ticks. A client has
+// at most one state of a row per tick. Baseline is comparable.
 type Baseline struct {
 	// Age is the number of ticks from the baseline to the datagram, or 0 if the row is in full.
 	Age uint32
@@ -232,8 +235,8 @@ type Baseline struct {
 	Gap uint32
 }
 
-// RowCoding defines how the row headers of a datagram are coded, and precedes them. A
-// datagram without rows has none.
+// RowCoding defines the coding of a datagram's row headers, and precedes them. A datagram
+// without rows has no RowCoding.
 type RowCoding struct {
 	// SkipBits is the order of the Golomb form of RowHeader.Skip, at most MaxSkipBits.
 	SkipBits uint8
@@ -260,7 +263,7 @@ func AppendRowCoding(w *bitio.Writer, c RowCoding) {
 	c.Usual.append(w)
 }
 
-// ReadRowCoding reads what AppendRowCoding wrote into a datagram of the given tick.
+// ReadRowCoding reads the RowCoding of a datagram of the given tick.
 func ReadRowCoding(r *bitio.Reader, tick uint32) (c RowCoding) {
 	c.SkipBits = uint8(r.Read(skipBitsBits))
 	c.Usual = readBaseline(r, tick)
@@ -332,9 +335,9 @@ func AppendRowHeaders(w *bitio.Writer, c RowCoding, headers []RowHeader) {
 // short reports whether b takes at most 48 bits.
 func (b Baseline) short() bool { return b.Age-1 < 1<<16-1 && b.Gap < 1<<10 }
 
-// AppendRowHeader writes one row header, as the plain reference for AppendRowHeaders. All
-// headers precede all rows. skip is the number of slots skipped since the previous row, or
-// before the first.
+// AppendRowHeader writes one row header. It is the plain reference for AppendRowHeaders.
+// All headers precede all rows. skip is the number of slots skipped since the previous row,
+// or before the first.
 func AppendRowHeader(w *bitio.Writer, c RowCoding, skip uint32, b Baseline) {
 	if invariants.Enabled {
 		invariants.Checkf(skip < MaxSlots, "row after %d slots", skip)
@@ -357,8 +360,8 @@ func RowHeaderBits(c RowCoding, skip uint32, b Baseline) int {
 	return n
 }
 
-// ReadRowHeader reads what AppendRowHeader wrote into a datagram of the given tick. The
-// caller checks r.Err (see Malformed), and that slots stay below Welcome's MaxSlots.
+// ReadRowHeader reads a row header of a datagram of the given tick. The caller checks r.Err
+// (see Malformed), and that slots stay below Welcome's MaxSlots.
 func ReadRowHeader(r *bitio.Reader, c RowCoding, tick uint32) (skip uint32, b Baseline) {
 	skip = r.ReadGolomb(uint(c.SkipBits), MaxSlots-1)
 	if !r.ReadBool() {
@@ -371,8 +374,9 @@ func ReadRowHeader(r *bitio.Reader, c RowCoding, tick uint32) (skip uint32, b Ba
 	return skip, b
 }
 
-// Fold adds a handle to a fold, which starts at 0. The fold verifies that both sides mean the
-// same entities by the slots of a datagram. It uses 32-bit multiplications only, for browsers.
+// Fold adds a handle to a fold, which starts at 0. The fold verifies that both sides have
+// the same entities in the slots of a datagram. It uses only 32-bit multiplications, for
+// browsers.
 func Fold(acc uint64, h bulk.Handle) uint64 {
 	x := uint32(acc)
 	x = (x ^ h.Index()) * 0x9e3779b1

@@ -19,11 +19,11 @@ const (
 	OpLeave   Op = 2 // the entity left the view and may still exist
 	OpDestroy Op = 3 // the entity was destroyed; also sent for entities out of view
 	OpText    Op = 4 // a string or bytes field of an entity in view changed
-	OpEvent   Op = 5 // something happened, as declared in the schema
+	OpEvent   Op = 5 // an event that the schema declares
 	OpAnswer  Op = 6 // a provisional handle became an entity's or was rejected (H7)
 
-	// OpExtension says how the bodies in view move: programs and effects (Extension). Only for
-	// clients that simulate.
+	// OpExtension carries programs, effects and kinds that move the bodies in view
+	// (Extension). For clients that simulate only.
 	OpExtension Op = 7
 )
 
@@ -41,11 +41,11 @@ type Record struct {
 	Owned  bool        // OpEnter: the viewer owns the entity, so its rows have the owner fields
 	Reason Reason      // OpLeave
 	Cause  uint8       // OpDestroy: the game's reason, 0 for none
-	Exact  Exact       // OpEnter: how the row gives a body's exact state
+	Exact  Exact       // OpEnter: form of a body's exact state in the row
 	Handle bulk.Handle // the entity; OpAnswer: 0 if the provisional handle was rejected; OpEvent: 0
 	Kind   uint32      // OpEnter: the number of the entity's kind
 	Number uint32      // OpText: the schema's text field; OpEvent: the schema's event; OpAnswer: the index of the provisional handle; OpExtension: its kind
-	Row    []byte      // OpEnter: what rowschema.Layout.AppendFull wrote, then what AppendBody did
+	Row    []byte      // OpEnter: output of rowschema.Layout.AppendFull, then of AppendBody
 	Data   []byte      // OpEnter: the text fields, or empty; OpText: the value; OpEvent: the body; OpExtension: its content
 }
 
@@ -146,7 +146,7 @@ func appendSized(b, data []byte) []byte {
 	return append(bitio.AppendUvarint(b, uint32(len(data))), data...)
 }
 
-// maxData returns the longest Data of a record.
+// maxData returns the maximum length of Data in a record.
 func maxData(o Op) int {
 	switch o {
 	case OpEnter:
@@ -164,8 +164,8 @@ func maxData(o Op) int {
 // Structure is a parsed Structure message. It aliases the body it was parsed from.
 type Structure struct {
 	First uint32 // number of the first record
-	Ticks uint32 // ticks since the Structure message before, or since 0
-	Count int    // how many records there are
+	Ticks uint32 // ticks since the previous Structure message, or since tick 0
+	Count int    // number of records
 	body  []byte
 }
 
@@ -279,7 +279,7 @@ func checkDetail(c *bitio.Cursor, o Op, detail, allowed byte) {
 	}
 }
 
-// readNumber reads what appendNumbered wrote, given the detail, below limit.
+// readNumber reads a number below limit that appendNumbered wrote, given the detail.
 func readNumber(c *bitio.Cursor, detail byte, limit uint32) uint32 {
 	if detail < maxDetail {
 		return uint32(detail)

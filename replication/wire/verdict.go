@@ -12,8 +12,8 @@ const (
 	Hidden  Verdict = 2 // left this viewer's interest; may still exist
 	Stale   Verdict = 3 // destroyed, or a rejected provisional handle; final
 
-	// Provisional is the verdict on a client's own name for an entity that it asked for,
-	// until the server answers. It ends exactly once (H7).
+	// Provisional is the verdict on a client's provisional handle until the server answers,
+	// which it does exactly once (H7).
 	Provisional Verdict = 4
 )
 
