@@ -337,7 +337,8 @@ func (r *Replicator) disturbByWithheld(tick uint32) {
 				continue
 			}
 			kind, _ := r.world.KindOf(s.handle)
-			if c.kinds[kind].Feels(e.Layers) && nearBox(e, state.Position, state.Velocity.Scale(-float32(c.effects.stepper.TickSeconds))) {
+			k := &c.kinds[kind].Kind
+			if k.Feels(e.Layers) && mayHaveReached(e, c.effects.stepper, k, &state) {
 				s.moved = tick
 				c.recordDisturbance(r.world, uint32(slot), tick)
 				c.touched = append(c.touched, uint32(slot))
@@ -346,22 +347,28 @@ func (r *Replicator) disturbByWithheld(tick uint32) {
 	}
 }
 
-// withheldMargin covers an effect's motion, and the deflection of a body by ground and
-// bounds, in one tick, in metres.
+// withheldMargin covers an effect's motion in one tick, in metres.
 const withheldMargin = 2
 
-// nearBox reports whether e may have reached a body at a point, or on its way there.
-func nearBox(e *motion.Reach, at, way motion.Vec3) bool {
+// mayHaveReached reports whether e may have reached a body of kind k in the last tick, after which it has
+// a state. It came at its velocity, but for an axis along which ground or bounds may have stopped it.
+func mayHaveReached(e *motion.Reach, s *motion.Stepper, k *motion.Kind, body *motion.State) bool {
 	if !e.Boxed {
 		return true
 	}
-	p := [3]float32{at.X - e.Center.X, at.Y - e.Center.Y, at.Z - e.Center.Z}
-	d := [3]float32{way.X, way.Y, way.Z}
-	for i := range p {
-		low, high := min(p[i], p[i]+d[i])-withheldMargin, max(p[i], p[i]+d[i])+withheldMargin
-		if high < e.Box.Min[i] || low > e.Box.Max[i] {
-			return false
-		}
+	at, v, half := &body.Position, &body.Velocity, &s.HalfExtent
+	return meetsInterval(s, at.X, v.X, -half.X, half.X, e.Center.X+e.Box.Min[0], e.Center.X+e.Box.Max[0]) &&
+		meetsInterval(s, at.Y, v.Y, k.Radius, half.Y, e.Center.Y+e.Box.Min[1], e.Center.Y+e.Box.Max[1]) &&
+		meetsInterval(s, at.Z, v.Z, -half.Z, half.Z, e.Center.Z+e.Box.Min[2], e.Center.Z+e.Box.Max[2])
+}
+
+// meetsInterval reports whether a coordinate, which has moved at speed v between bounds, came within
+// withheldMargin of the interval [from, to].
+func meetsInterval(s *motion.Stepper, at, v, low, high, from, to float32) bool {
+	before, after := at-float32(v*s.TickSeconds), at
+	if at <= low || at >= high {
+		step := motion.MaxSpeed * s.TickSeconds
+		before, after = at-step, at+step
 	}
-	return true
+	return max(before, after)+withheldMargin >= from && min(before, after)-withheldMargin <= to
 }

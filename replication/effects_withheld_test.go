@@ -38,7 +38,7 @@ func newWithheld(t *testing.T, c world.Config) *withheld {
 		require.NoError(t, err)
 	}
 	require.NoError(t, DeclareWorld(s, w))
-	h.Replicator, err = New(w, s, Config{})
+	h.Replicator, err = New(w, s, Config{SnapshotHz: min(w.TickHz(), 20)})
 	require.NoError(t, err)
 	require.True(t, h.AddViewer(0).Simulate())
 	return h
@@ -87,4 +87,20 @@ func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
 		require.True(t, h.world.Awake(near))
 		require.True(t, h.disturbed(near), "life of %d steps", life)
 	}
+}
+
+// In a long tick a body goes far before it hits the ground, where its speed ends: what was on its way
+// disturbs it.
+func TestFollowingEffectAboveTheGround(t *testing.T) {
+	h := newWithheld(t, world.Config{TickHz: 10})
+	leader := h.spawn(h.leaf, world.Vec3{X: 4, Y: 12})
+	falling, err := h.world.Spawn(h.leaf, world.Vec3{Y: 17}, world.Vec3{Y: -100})
+	require.NoError(t, err)
+	h.step(1)
+	h.gust(leader, 2)
+	before, _ := h.world.Velocity(falling)
+	h.step(1)
+	after, _ := h.world.Velocity(falling)
+	require.NotEqual(t, before.X, after.X)
+	require.True(t, h.disturbed(falling))
 }
