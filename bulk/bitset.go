@@ -17,10 +17,10 @@ const (
 // words, a summary bit per word, and a top bit per summary word. One top word covers
 // 262,144 slots, and empty ranges are skipped without reading them.
 //
-// The zero value is an empty set. Set and SetWord grow it in blocks of 4,096 bits up to
-// the highest bit ever set, at about an eighth of a byte per bit: bound numbers from
-// outside first. Reading beyond the end is allowed and finds nothing. A Bitset must not
-// be copied by assignment (see CopyFrom) or written concurrently.
+// The zero value is an empty set. Set and SetWord grow it in blocks of 4,096 bits up to the
+// highest bit ever set, which takes about an eighth of a byte per bit: bound untrusted
+// numbers first. Reading beyond the end is allowed and finds nothing. A Bitset must not be
+// copied by assignment (see CopyFrom) or written concurrently.
 type Bitset struct{ levels }
 
 // BitsetView gives read access to a Bitset, for example to the live slots of a pool. It
@@ -162,9 +162,9 @@ func (b *levels) Prev(from uint32) (uint32, bool) {
 // highest returns the index of the highest set bit of a nonzero word.
 func highest(word uint64) uint32 { return uint32(bits.Len64(word) - 1) }
 
-// NextClear returns the lowest number in [from, end) that is not in the set, or false.
-// Pass for example Pool.Slots as end to exclude padding. Full words are tested one at a
-// time: the summaries only record empty ones.
+// NextClear returns the lowest number in [from, end) that is not in the set, or false. Pass
+// for example Pool.Slots as end to exclude padding. Full words are tested one at a time:
+// the summaries record only empty words.
 func (b *levels) NextClear(from, end uint32) (uint32, bool) {
 	mask := allOnes << (from & wordMask)
 	for w := from >> wordShift; w <= end>>wordShift; w++ {
@@ -240,7 +240,7 @@ func (b *levels) All() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for w, ok := b.nextWord(0); ok; w, ok = b.nextWord(w + 1) {
 			ahead := allOnes
-			for rest := b.words[w]; rest != 0; rest = b.Word(w) & ahead { // CopyFrom may have shrunk it
+			for rest := b.words[w]; rest != 0; rest = b.Word(w) & ahead { // CopyFrom may have shrunk the set
 				i := uint32(bits.TrailingZeros64(rest))
 				if !yield(w<<wordShift | i) {
 					return

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// minWholeWords is the number of nonempty words in a group from which assignWhole is
-// faster than going word by word.
+// minWholeWords is the minimum number of nonempty words in a group for which assignWhole is
+// faster than a loop over words.
 func minWholeWords() int {
 	if cpu.Chosen() == cpu.AVX512 {
 		return 8
@@ -21,7 +21,7 @@ func minWholeWords() int {
 	return 16
 }
 
-// combine is combineGo in vector instructions, where available.
+// combine is combineGo, with vector instructions where available.
 func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
 	if cpu.Chosen() != cpu.AVX512 {
 		return op.combineGo(to, a, b)
@@ -35,8 +35,9 @@ func (op operation) combine(to, a, b *[wordLen]uint64) uint64 {
 	return subtractAVX512(&to[0], &a[0], &b[0])
 }
 
-// countRunFast is countRun if the CPU supports the kernel and at least half of the
-// run's summary words have members: the kernel counts all words.
+// countRunFast is countRun by the kernel. It returns false if the CPU does not support the
+// kernel, or if less than half of the run's summary words have members: the kernel counts
+// all words.
 func (b *levels) countRunFast(s int, nonempty uint32) (int, bool) {
 	groups := min(runGroups, len(b.summary)-s)
 	if bits.OnesCount32(nonempty)*2 < groups || cpu.Chosen() != cpu.AVX512 || !x86.X86.HasAVX512VPOPCNTDQ {
@@ -45,8 +46,9 @@ func (b *levels) countRunFast(s int, nonempty uint32) (int, bool) {
 	return countAVX512(unsafe.SliceData(b.words[s*wordLen:(s+groups)*wordLen]), groups), true
 }
 
-// appendRunFast is appendRun if the CPU supports the kernel and at least half of the
-// run's summary words have members: the kernel visits all words.
+// appendRunFast is appendRun by the kernel. It returns false if the CPU does not support
+// the kernel, or if less than half of the run's summary words have members: the kernel
+// visits all words.
 func (b *levels) appendRunFast(list []uint32, s int, nonempty uint32) ([]uint32, bool) {
 	groups := min(runGroups, len(b.summary)-s)
 	if bits.OnesCount32(nonempty)*2 < groups || !hasAppendMembers() {

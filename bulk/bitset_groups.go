@@ -16,8 +16,8 @@ func (b *levels) group(s uint32, empty *[wordLen]uint64) *[wordLen]uint64 {
 	return empty
 }
 
-// assignWhole is assign for all words under summary word s. Only the last operand is
-// combined into b, since b may be any of the operands.
+// assignWhole is assign for all words under summary word s. Only the last step writes b,
+// because b may be any of the operands.
 func (b *Bitset) assignWhole(op operation, first BitsetView, others []BitsetView, s uint32, spare *spareGroups) {
 	if s >= uint32(len(b.summary)) {
 		b.grow(s << wordShift)
@@ -47,8 +47,8 @@ func (b *Bitset) setSummary(s uint32, summary uint64) {
 }
 
 // combineGo sets to[w] to op(a[w], b[w]) for each word and returns the summary word. It
-// defines combine, and implements it where there is no kernel. Its arguments may
-// overlap if they are identical.
+// defines combine, and is used where there is no kernel. Arguments may be identical, but
+// must not overlap otherwise.
 func (op operation) combineGo(to, a, b *[wordLen]uint64) (summary uint64) {
 	switch op {
 	case intersection:

@@ -23,7 +23,7 @@ func Or(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 }
 
 // AndNot yields the words of a without the members of the other sets that are not empty;
-// see And. It skips by the summaries of a alone.
+// see And. It skips empty ranges of a only.
 func AndNot(a BitsetView, without ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { andNot(a, without, yield) }
 }
@@ -105,8 +105,8 @@ func (b *Bitset) assignGroup(op operation, first BitsetView, others []BitsetView
 	}
 }
 
-// combineSummaries combines two summary words into a bound of the result's: a subtrahend's
-// summary bit does not imply that the whole word is removed.
+// combineSummaries combines two summary words into a superset of the result's summary word:
+// a subtrahend's summary bit does not imply that the whole word is removed.
 func (op operation) combineSummaries(a, b uint64) uint64 {
 	switch op {
 	case intersection:
@@ -125,7 +125,7 @@ func and(sets []BitsetView, yield func(uint32, uint64) bool) {
 	for t := uint32(0); t < uint32(len(first.top)); t++ {
 		aheadTop := allOnes
 		for {
-			rest := level(first.top, t) & aheadTop // CopyFrom may have shrunk it
+			rest := level(first.top, t) & aheadTop // CopyFrom may have shrunk the set
 			for _, o := range others {
 				rest &= level(o.top, t)
 			}
@@ -167,7 +167,7 @@ func andGroup(sets []BitsetView, s uint32, yield func(uint32, uint64) bool) bool
 
 func or(sets []BitsetView, yield func(uint32, uint64) bool) {
 	for from := uint32(0); ; {
-		// Take the lowest of the operands' next words; ties are one word.
+		// Take the lowest of the operands' next words; equal ones are one word.
 		var w uint32
 		found := false
 		for _, o := range sets {

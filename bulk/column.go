@@ -1,10 +1,9 @@
 package bulk
 
 // Column is storage parallel to a pool's slots: element i belongs to slot i. It is
-// allocated in blocks of BlockLen elements, so pointers into it stay valid, and the
-// garbage collector does not scan blocks of a pointer-free T. A column does not know
-// which slots are live: keep a Bitset beside it, and clear an element when its slot
-// gets a new tenant.
+// allocated in blocks of BlockLen elements, so pointers into it stay valid, and the garbage
+// collector does not scan blocks of a pointer-free T. A column does not know which slots
+// are live: keep a Bitset for that, and clear an element when its slot gets a new tenant.
 //
 // The zero value is an empty column. Goroutines may write distinct elements
 // concurrently; nothing may run concurrently with Grow.

@@ -37,14 +37,13 @@
 //
 // # Holes
 //
-// Gray's article skips runs of holes by lengths stored in the holes. Here the
-// summaries do that: a zero summary bit skips 64 slots, a zero top bit 4,096, a
-// zero top word 262,144. Holes hold no bookkeeping, so T may be any type and
-// loops may write to holes. Filling a hole inside a run updates nothing at the
-// run's far end. One load reads 64 flags, where a run length is a load from the
-// hole itself: a cache miss per run. The cost is at most one wasted word per run:
-// in runs shorter than 64 slots, the bits of a word do the skipping, with one
-// trailing-zero count per live slot.
+// Gray's article skips runs of holes by lengths stored in the holes. Here the summaries
+// skip holes: a zero summary bit skips 64 slots, a zero top bit 4,096, a zero top word
+// 262,144. Holes hold no bookkeeping, so T may be any type and loops may write to holes.
+// Filling a hole inside a run updates nothing at the run's far end. One load reads 64
+// flags; a run length would be a load from the hole itself, a cache miss per run. The cost
+// is at most one wasted word per run: in runs shorter than 64 slots, the bits of a word do
+// the skipping, with one trailing-zero count per live slot.
 //
 // # Generations
 //

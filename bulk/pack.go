@@ -8,10 +8,10 @@ type Packable interface {
 	~uint16 | ~int16 | ~uint32 | ~int32 | ~float32 | ~[16]byte
 }
 
-// PackDown partitions values[first:end] in order: values without a bit in drop move
-// down to first, the others are copied to dropped. Value i has bit i&63 of drop[i>>6].
-// It returns the end of the kept values; contents from there to end are undefined.
-// len(dropped) must equal the number of dropped values.
+// PackDown partitions values[first:end] in order: values without a bit in drop move down to
+// first, the others are copied to dropped. Value i has bit i&63 of drop[i>>6]. It returns
+// the end of the kept values; contents from this end to end are undefined. len(dropped)
+// must equal the number of dropped values.
 //
 // It uses vector instructions where available, unless built with -tags purego.
 func PackDown[T Packable](values, dropped []T, drop []uint64, first, end int) int {
@@ -23,8 +23,8 @@ func PackDown[T Packable](values, dropped []T, drop []uint64, first, end int) in
 	return p.to
 }
 
-// PackUp is PackDown towards end. It returns the start of the kept values; contents
-// from first to there are undefined.
+// PackUp is PackDown in the other direction: kept values move up to end. It returns the
+// start of the kept values; contents from first to this start are undefined.
 func PackUp[T Packable](values, dropped []T, drop []uint64, first, end int) int {
 	p := packing[T]{values: values[:end], dropped: dropped, drop: drop, to: end, droppedTo: len(dropped)}
 	aligned := max(end&^wordMask, first)
@@ -42,9 +42,9 @@ type packing[T Packable] struct {
 	to, droppedTo   int
 }
 
-// down packs values[first:end]. It defines PackDown, and implements it where there is
-// no kernel. Mixed words are packed without data-dependent branches: the next value
-// overwrites a dropped one's copy.
+// down packs values[first:end]. It defines PackDown, and is used where there is no kernel.
+// Mixed words are packed without data-dependent branches: the next value overwrites a
+// dropped one's copy.
 func (p *packing[T]) down(first, end int) {
 	for row := first; row < end; {
 		stop := min(row|wordMask+1, end)

@@ -85,8 +85,8 @@ func NewPool[T any](o Options) (*Pool[T], error) {
 // returns the new tenant's handle and its zeroed memory, which does not move until
 // Remove. When the pool is full, it returns (0, nil).
 func (p *Pool[T]) Add() (Handle, *T) {
-	// This is take, written out. The word's free bits are cached in p.free: consecutive
-	// Adds then depend on one load, two operations and one store.
+	// This repeats take inline. p.free caches the word's free bits: consecutive Adds then
+	// depend on one load, two operations and one store.
 	free := p.free
 	if free == 0 {
 		return p.addElsewhere()
@@ -124,7 +124,7 @@ func (p *Pool[T]) Add() (Handle, *T) {
 	return NewHandle(i, generation), t
 }
 
-// addAtEdge is the rest of Add for a word's first and last slot.
+// addAtEdge is the slow path of Add for a word's first and last slot.
 //
 //go:noinline
 func (p *Pool[T]) addAtEdge(w uint32, before uint64) {
@@ -134,7 +134,7 @@ func (p *Pool[T]) addAtEdge(w uint32, before uint64) {
 	p.closeIfFull(w)
 }
 
-// addElsewhere is Add where the hint does not help.
+// addElsewhere is the slow path of Add, without the hint.
 func (p *Pool[T]) addElsewhere() (Handle, *T) {
 	var i uint32
 	var ok bool
@@ -187,8 +187,8 @@ func (p *Pool[T]) take(i uint32) (Handle, *T) {
 	if i >= p.slots {
 		p.slots = i + 1
 	}
-	// Zeroed again although Remove did: since then, a loop over whole words may have
-	// written to the hole, and FreeList does.
+	// Remove zeroed the slot, but a loop over whole words or FreeList may have written to
+	// the hole since.
 	t := (*T)(unsafe.Add(region, p.dataOffset+at*unsafe.Sizeof(*new(T))))
 	var zero T
 	*t = zero
@@ -277,10 +277,9 @@ func (p *Pool[T]) addWord(w uint32, taken uint64, f func(Handle, *T)) {
 	}
 }
 
-// AddAt takes exactly the slot and generation of h, for replicas and for restoring
-// images. Skipped generations count as used. It allocates up to that slot, within
-// Options.MaxSlots. With FreeList and FIFO, skipped slots become holes, at a cost for
-// each.
+// AddAt takes exactly the slot and generation of h, for replicas and for restoring images.
+// Skipped generations count as used. It allocates up to that slot, within Options.MaxSlots.
+// With FreeList and FIFO, each skipped slot becomes a hole, which costs time.
 //
 // The error wraps ErrHandle if the generation is even, ErrLive if the slot has a
 // tenant, and ErrStale if the slot is retired or past that generation. It wraps
@@ -389,7 +388,7 @@ func (p *Pool[T]) vacateWord(w uint32, vacated uint64) {
 	}
 }
 
-// vacate is the rest of Remove for pools that need more than clearing a live bit.
+// vacate is the slow path of Remove, for pools that do more than clear a live bit.
 //
 //go:noinline
 func (p *Pool[T]) vacate(i uint32, after uint64) {

@@ -28,7 +28,7 @@ func (s Status) String() string { return name(s, "unissued", "stale", "live") }
 // Get returns the tenant that h names, or nil unless h is live. It accepts any 64 bits.
 // The pointer is valid until Remove; across a possible Remove, keep the handle instead.
 func (p *Pool[T]) Get(h Handle) *T {
-	// Written out by hand to stay within the compiler's inlining budget.
+	// Expanded by hand to stay within the compiler's inlining budget.
 	if i := uint32(h); i < p.usable {
 		region, at := p.base, uintptr(i)
 		if region == nil {
@@ -41,7 +41,7 @@ func (p *Pool[T]) Get(h Handle) *T {
 	return nil
 }
 
-// At returns the memory of a slot below Slots, live or not. Beyond Slots it returns nil
+// At returns the memory of a slot below Slots, live or not. For other slots it returns nil
 // or meaningless memory. A free slot's contents are undefined and, except with Order
 // FreeList, may be overwritten, so a loop may run over holes.
 func (p *Pool[T]) At(index uint32) *T {
@@ -108,10 +108,9 @@ func (p *Pool[T]) String() string {
 		reflect.TypeFor[T](), p.count, p.slots, p.limit, p.retired)
 }
 
-// All yields the live slots in ascending order. The pool may change during the
-// iteration: each step goes to the next slot that is live by then. Slots removed ahead
-// are skipped; slots added ahead are visited if they are below what Slots was at the
-// start.
+// All yields the live slots in ascending order. The pool may change during the iteration:
+// each step goes to the next slot that is live by then. It skips slots that were removed
+// meanwhile. It visits slots that were added meanwhile if they are below the initial Slots.
 func (p *Pool[T]) All() iter.Seq2[Handle, *T] {
 	return func(yield func(Handle, *T) bool) {
 		// yield is called in one place only: the compiler inlines bodies of up to 800

@@ -18,7 +18,7 @@ var (
 	ErrMemory = errors.New("bulk: no memory")
 	// ErrFull: every slot up to MaxSlots is live or retired.
 	ErrFull = errors.New("bulk: pool is full")
-	// ErrLive: the slot has a tenant, this one or another.
+	// ErrLive: the slot has a tenant, with this or another handle.
 	ErrLive = errors.New("bulk: slot is live")
 	// ErrStale: the slot is past that generation, or retired.
 	ErrStale = errors.New("bulk: handle is stale")
@@ -33,8 +33,8 @@ type Options struct {
 	// from a peer. Default 1<<24, at most 1<<32 - 1.
 	MaxSlots int
 	// FirstGeneration is the generation of each slot's first tenant. It must be odd. A
-	// restarted server sets it above every generation that it may have issued before
-	// (H5): those are then Stale in every slot. Default 1.
+	// restarted server sets it above every generation that it may have issued before (H5):
+	// handles with lower generations are Stale in every slot. Default 1.
 	FirstGeneration uint32
 	// LastGeneration is the generation of each slot's last tenant, after which the slot
 	// retires. It must be odd and not below FirstGeneration. Pools with disjoint ranges of
@@ -54,12 +54,12 @@ const (
 	// after random frees, and the next handle depends only on the set of live slots and
 	// their generations, not on history.
 	LowestFree Order = iota
-	// FreeList takes the most recent hole. The list runs through the holes with its
-	// head in slot 0, which never has a tenant. Links overwrite dead data: T must be
-	// pointer-free and at least 8 bytes, and loops must not write to holes. If one
-	// does, Add detects it and rebuilds the list, lowest first. It suits a huge T whose
-	// last freed slot is still cached; otherwise it is slower (BENCHMARKS.md) and uses
-	// up the generations of hot slots.
+	// FreeList takes the most recent hole. The list runs through the holes with its head in
+	// slot 0, which never has a tenant. Links overwrite dead data: T must be pointer-free
+	// and at least 8 bytes, and loops must not write to holes. If a loop does, Add detects
+	// it and rebuilds the list, lowest first. It suits a huge T whose last freed slot is
+	// still cached; otherwise it is slower (BENCHMARKS.md) and uses up the generations of
+	// hot slots.
 	FreeList
 	// FIFO takes the oldest hole. Reuse is spread evenly: generations last longer, and
 	// a truncated generation on the wire stays unambiguous longer. It works for any T
@@ -70,7 +70,7 @@ const (
 // String is the name of the constant.
 func (o Order) String() string { return name(o, "LowestFree", "FreeList", "FIFO") }
 
-// Memory is how slots are allocated. Slots never move in any mode.
+// Memory is the mode of allocation. Slots never move in any mode.
 type Memory uint8
 
 const (

@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// FreeList is a circular, doubly linked list through the holes, so that AddAt can
-// unlink any hole. Its head is slot 0, which removes the special cases at the ends.
-// Links are checked before use: if a loop wrote to holes despite the documentation, the
-// list is rebuilt from the live bits, lowest first. No slot is issued twice.
+// FreeList is a circular, doubly linked list through the holes, so that AddAt can unlink
+// any hole. Its head is slot 0, so the ends need no special cases. Links are checked before
+// use: if a loop wrote to holes despite the documentation, the list is rebuilt from the
+// live bits, lowest first. No slot is issued twice.
 
 type links struct{ next, previous uint32 }
 
@@ -139,8 +139,8 @@ func (p *Pool[T]) withdraw(i uint32) {
 	}
 }
 
-// queue is FIFO's ring buffer of holes. Entries hold slot and generation, so that
-// entries of slots that AddAt has taken since are recognised as outdated.
+// queue is FIFO's ring buffer of holes. An entry holds slot and generation: if AddAt has
+// taken the slot since, the entry is recognised as outdated.
 type queue struct {
 	ring       []Handle // len is a power of two, or 0
 	head, tail uint32   // head is the oldest entry; both increase and wrap
@@ -157,8 +157,8 @@ func (p *Pool[T]) enqueue(i uint32) {
 	q.tail++
 }
 
-// makeQueueRoom drops outdated entries, and doubles the ring unless that freed half of
-// it.
+// makeQueueRoom drops outdated entries. Unless this frees half of the ring, it doubles the
+// ring.
 func (p *Pool[T]) makeQueueRoom() {
 	q := &p.queue
 	kept := uint32(0)

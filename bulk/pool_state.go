@@ -10,9 +10,9 @@ import (
 // party that produced or stored it is at fault.
 var ErrState = errors.New("bulk: not a state of this pool")
 
-// PoolState is the state of a pool that determines later handles, without the data: use
-// it in images. A pool restored from a state issues the same handles as the original
-// from there on, under every Order.
+// PoolState is the state of a pool that determines later handles, without the data, for use
+// in images. A pool restored from a state issues the same handles as the original pool did
+// from then on, with every Order.
 type PoolState struct {
 	// FirstGeneration is Options.FirstGeneration.
 	FirstGeneration uint32
@@ -63,7 +63,7 @@ func (p *Pool[T]) appendLinked(list []uint32) []uint32 {
 		return list
 	}
 	if p.checkList() != nil {
-		p.relink() // as the next Add would do
+		p.relink() // the next Add would do the same
 	}
 	for at := p.link(0).next; at != 0; at = p.link(at).next {
 		list = append(list, at)
@@ -85,8 +85,8 @@ func (p *Pool[T]) appendQueued(list []uint32) []uint32 {
 // ErrLimit for more slots than MaxSlots.
 func (p *Pool[T]) CheckState(s *PoolState) error { return s.check(p.order, p.limit, p.last) }
 
-// CheckRenewable is CheckState for a state that Renew moves into the pool's range before
-// SetState: its generations may be above LastGeneration.
+// CheckRenewable is like CheckState, for a state that Renew moves into the pool's range
+// before SetState: its generations may be above LastGeneration.
 func (p *Pool[T]) CheckRenewable(s *PoolState) error {
 	return s.check(p.order, p.limit, MaxGeneration)
 }
@@ -231,12 +231,12 @@ func (s *PoolState) checkHoles(order Order, holes int, taken *Bitset) error {
 	return nil
 }
 
-// Renew moves every slot that is not retired to one new generation, more than skip
-// above all issued ones and at least least, and makes it FirstGeneration. last is the
-// pool's LastGeneration. Live slots stay live under new
-// handles; all earlier handles become Stale. Use it when a server restarts from an
-// image without knowing which handles it issued afterwards (H5). If no generations are
-// left, the error wraps ErrState and s is unchanged.
+// Renew moves every slot that is not retired to one new generation, which becomes
+// FirstGeneration. It is more than skip above all issued generations, and at least least.
+// last is the pool's LastGeneration. Live slots stay live under new handles; all earlier
+// handles become Stale. Use it when a server restarts from an image without knowing which
+// handles it issued afterwards (H5). If no generations are left, the error wraps ErrState
+// and s is unchanged.
 func (s *PoolState) Renew(skip, least, last uint32) error {
 	newest := max(uint64(s.Newest), uint64(s.FirstGeneration))
 	first := max(((newest+uint64(skip))|1)+2, uint64(least))

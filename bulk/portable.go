@@ -2,8 +2,8 @@
 
 package bulk
 
-// minWholeWords is the number of nonempty words in a group from which assignWhole is
-// faster than going word by word.
+// minWholeWords is the minimum number of nonempty words in a group for which assignWhole is
+// faster than a loop over words.
 func minWholeWords() int { return 16 }
 
 func (op operation) combine(to, a, b *[wordLen]uint64) uint64 { return op.combineGo(to, a, b) }

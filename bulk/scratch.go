@@ -1,14 +1,14 @@
 package bulk
 
-// Scratch runs a kernel over a pool of structs by columns, one block at a time: in
-// copies the kernel's inputs from a block's structs into the buffers S, run computes,
-// and out copies the results back. The caller provides S, for example a struct of
-// arrays of BlockLen elements that fits in the cache. It is reused for each block.
+// Scratch runs a kernel with columns over a pool of structs, one block at a time: in copies
+// the kernel's inputs from a block's structs into the buffers S, run computes, and out
+// copies the results back. The caller provides S, for example a struct of arrays of
+// BlockLen elements that fits in the cache. S is reused for each block.
 //
 // in and out are called in the same order for each word that has a live slot, with the
-// number of the word's first buffer row. Both return how many rows they used: one per
-// live slot (see Bits) where holes are many, or all 64 where they are few. Both must
-// use the same number. The pool must not change during the call.
+// number of the word's first buffer row. Both return the number of rows they used, which
+// must be equal: one per live slot (see Bits) if holes are many, or all 64 if holes are
+// few. The pool must not change during the call.
 //
 // The copies cost about as much as one or two passes of a kernel; longer kernels gain.
 // See Columns for data that is stored in columns.

@@ -10,8 +10,8 @@ import (
 // and no pointer that survives a Remove. A row is found by the handle of a pool's
 // tenant, through an array.
 //
-// It uses memory for its rows, and four bytes per slot up to the highest named one:
-// check handles from outside against a pool first. The zero value is an empty table.
+// It uses memory for its rows, and four bytes per slot up to the highest named one: check
+// untrusted handles against a pool first. The zero value is an empty table.
 type Table[T any] struct {
 	rows    []T
 	handles []Handle // by row

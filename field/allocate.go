@@ -26,7 +26,7 @@ type need struct {
 type allocator struct {
 	graph    *graph
 	live     []bool
-	last     []valueID // by value: last reader
+	last     []valueID // by value: its last reader
 	uniforms []uint16  // by value: number of the uniform
 	plane    []uint8   // by value: its plane
 	resident []bool    // by value
@@ -126,7 +126,7 @@ func (a *allocator) allocateWith(needs []need, residents int) (at int32, why str
 		if !a.emit(valueID(id)) {
 			return a.graph.lines[id], fmt.Sprintf("the effect has more than %d values alive at this point", MaxRegisters)
 		}
-		if len(a.code) >= MaxInstructions { // opEnd needs one too
+		if len(a.code) >= MaxInstructions { // opEnd needs an instruction too
 			return a.graph.lines[id], fmt.Sprintf("the effect has more than %d instructions", MaxInstructions)
 		}
 	}
@@ -150,7 +150,7 @@ func (a *allocator) emit(id valueID) bool {
 				done |= 1 << a.plane[o]
 			}
 		case kind == valuePosition || a.resident[o]:
-		case slices.Contains(v.operands[:i], o): // just loaded for an earlier operand
+		case slices.Contains(v.operands[:i], o): // loaded for an earlier operand of this instruction
 		default:
 			r, ok := a.takeRegister()
 			if !ok {

@@ -9,7 +9,7 @@ import "math"
 
 func evaluate(o Opcode, a, b, c, d float32) float32 { return opcodeTable[o].lane(a, b, c, d) }
 
-// first lifts a function of the first operand.
+// first extends a function of one operand to four; it ignores the others.
 func first(f func(float32) float32) func(a, b, c, d float32) float32 {
 	return func(a, _, _, _ float32) float32 { return f(a) }
 }
@@ -27,15 +27,15 @@ func fma32(a, b, c float32) float32 {
 // sum is rounded, and fusing does no harm.
 func wideSum(a, b, c float32) float64 { return float64(a)*float64(b) + float64(c) }
 
-// mayTie reports whether rounding a wideSum to float32 may be wrong: only if the sum
-// lies exactly between two float32s, where the bits lost in the first rounding decide.
-// Such sums end in 28 zero bits, or more if the float32 is subnormal; few others do.
+// mayTie reports whether rounding a wideSum to float32 may be wrong: only if the sum lies
+// exactly between two float32s, because the bits lost in the first rounding then decide.
+// Such sums end in 28 zero bits, or more if the float32 is subnormal; few other sums do.
 func mayTie(s float64) bool { return math.Float64bits(s)<<36 == 0 }
 
-// fmaTie is fma32 where mayTie. It rounds an inexact wide sum to odd: one step towards
-// the lost part. Rounding that to float32 is correct: S. Boldo, G. Melquiond,
-// "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to
-// odd", 2008.
+// fmaTie is fma32 for sums that mayTie. It rounds an inexact wide sum to odd: one step
+// towards the lost part. Rounding the result to float32 is correct: S. Boldo, G. Melquiond,
+// "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd",
+// 2008.
 func fmaTie(a, b, c float32) float32 {
 	p, z := float64(a)*float64(b), float64(c)
 	s := float64(p) + z
@@ -95,8 +95,8 @@ func rsqrt32(a float32) float32 {
 func Sin(turns float32) float32 { return sin32(turns) }
 
 // sin32 is the sine of t turns: t is folded to a quarter turn, the argument of an odd
-// polynomial of five terms. Beyond 2^22 turns t has no fraction left; max32 then bounds
-// the result.
+// polynomial of five terms. Beyond 2^22 turns, t has no fraction; max32 then bounds the
+// result.
 func sin32(t float32) float32 {
 	const toInteger = 12582912 // 1.5 * 2^23: adding it rounds to an integer
 	q := t - ((t + toInteger) - toInteger)
@@ -128,8 +128,8 @@ func selectGE32(a, b, c, d float32) float32 {
 
 // exp232 is 2^a: a is split into an integer n and a remainder f of at most 1/2. A
 // polynomial of degree five computes 2^f, and n is added to its exponent. The sum with
-// toInteger ends in the bits of n. For n = 128 the remainder is never above 0, and 2^0
-// is exactly 1, so the exponent becomes infinity's only when it should.
+// toInteger ends in the bits of n. For n = 128 the remainder is never above 0, and 2^0 is
+// exactly 1, so the result is infinite only when it should be.
 func exp232(a float32) float32 {
 	const toInteger = 12582912
 	if !(a >= -126) {
@@ -146,10 +146,10 @@ func exp232(a float32) float32 {
 	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(t)<<23)
 }
 
-// hash32 hashes the bits of three numbers to a number in [0, 1). hashBits gives both
-// zeros one pattern, and every NaN one. Integers differ only in high bits, which a
-// product would move out: hence the shift before each. The end is MurmurHash3's
-// finaliser.
+// hash32 hashes the bits of three numbers to a number in [0, 1). hashBits gives both zeros
+// one pattern, and every NaN one. Integers as float32s differ only in high bits, which a
+// multiplication would shift out: a shift precedes each multiplication. The end is
+// MurmurHash3's finaliser.
 func hash32(a, b, c float32) float32 {
 	return hashSum(hashBits(a)*hashFactorX + hashBits(b)*hashFactorY + hashBits(c)*hashFactorZ)
 }

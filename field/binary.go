@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// The portable form, all of it little-endian. Its version is the lowest that can
-// say what the program is, so that a program has one form and keeps its hash:
+// The portable form, all of it little-endian. Its version is the lowest that can represent
+// the program, so that each program has one form and keeps its hash:
 //
 //	magic "wfld" | version u8 | flags u8 (1: a box) | length of name u8 | params u8
 //	literals u16 | preloads u16 | instructions u16

@@ -32,8 +32,8 @@ func newStep(h handler, results int, refs ...ref) step {
 type binder struct {
 	*fuser
 	steps  []step
-	done   []bool // by value: already in a plane
-	weight int    // of a block, in nanoseconds
+	done   []bool // by value: it is in a plane already
+	weight int    // cost of a block, in nanoseconds
 	failed error  // first operation that could not be emitted
 }
 
@@ -42,9 +42,9 @@ var kernelsOfBuild = []cpu.Kernels{cpu.AVX2, cpu.AVX512}
 
 var errCycle = errors.New("superinstructions depend on each other")
 
-// bind generates a program's code for some kernels, with or without an origin (see
-// lift). If superinstructions depend on each other, it retries without them. On an
-// error there is no code, and the interpreter runs the portable instructions.
+// bind generates a program's code for some kernels, with or without an origin (see lift).
+// If superinstructions depend on each other, bind retries without them. After an error
+// there is no code: the interpreter runs the portable instructions.
 func bind(p *Program, kernels cpu.Kernels, withOrigin bool) (*bound, error) {
 	if kernels == cpu.Go {
 		return nil, errNoKernels
@@ -180,7 +180,7 @@ func commutes(o Opcode) bool { return o == opAdd || o == opMul || o == opMad || 
 
 const (
 	planeBytes = 4 * BlockPoints
-	// maxPlanes is more than fits beside the smallest pool.
+	// maxPlanes bounds the planes; with the smallest pool, fewer fit.
 	maxPlanes = MaxScratch/BlockPoints - spareBlocks
 	// blockWeight is a block's cost when its points and output are not cached.
 	blockWeight = 64
@@ -190,7 +190,7 @@ const (
 	fusionWeight = 15
 )
 
-// weight estimates an operation's cost per block in nanoseconds, generously.
+// weight estimates an operation's cost per block in nanoseconds, rather too high.
 func weight(o Opcode) int {
 	switch o {
 	case opDiv, opSqrt:

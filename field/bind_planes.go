@@ -56,11 +56,11 @@ type planeAllocator struct {
 // inAccumulator marks a value in the accumulator.
 const inAccumulator = math.MaxUint8
 
-// assignAccumulator assigns vectors to the accumulator: the first vector, in the order of
-// steps, that all its readers take as a vector keeps it until its last read. A step may
-// replace its vector operand.
+// assignAccumulator assigns vectors to the accumulator. In the order of steps, a vector
+// whose readers all take it as a vector gets the accumulator if it is free, and keeps it
+// until its last read. A step may replace its vector operand.
 func (l *planeAllocator) assignAccumulator(steps []step) {
-	taken := make([]int16, len(l.reads)) // by first lane: number of steps that take the vector
+	taken := make([]int16, len(l.reads)) // by first lane: number of steps that take the value as a vector
 	for i := range steps {
 		if s := &steps[i]; s.vectorOperand >= 0 && !s.refs[s.vectorOperand].constant() {
 			taken[s.refs[s.vectorOperand]]++

@@ -20,15 +20,15 @@ import (
 type bound struct {
 	kernels cpu.Kernels
 	code    []boundInstruction
-	planes  int // used by the code
+	planes  int // number of planes that the code uses
 
-	literals []float32     // the pool before a call fills in the rest, with the box
+	literals []float32     // initial pool, with the box; a call fills in the rest
 	uniforms []poolUniform // inputs of a call
 	time     uint16        // pool index of time; 0 if the program does not read it
 	hoisted  []hoisted     // computed once per call, for all points
 	copies   []poolCopy    // copies that make constants adjacent
 
-	blocks int // per call of assembly, to bound its duration
+	blocks int // blocks per call of assembly, to bound its duration
 }
 
 // A boundInstruction is read by handlers: 32 bytes, with operands from byte 8.
@@ -39,8 +39,8 @@ type boundInstruction struct {
 
 const boundOperands = 12
 
-// callNanoseconds bounds one call of assembly. It cannot be preempted, so a stop of all
-// goroutines, as for garbage collection, waits for it.
+// callNanoseconds bounds one call of assembly. Assembly cannot be preempted, so a stop of
+// all goroutines (for garbage collection) waits for it.
 const callNanoseconds = 20_000
 
 // A poolUniform is a pool index and the number of the uniform stored there.
@@ -49,7 +49,7 @@ type poolUniform struct{ at, number uint16 }
 // A hoisted value is an operation on constants of the pool.
 type hoisted struct {
 	op       Opcode
-	timed    uint8 // bitmap of the operands that are timed; if there are any, so is the result
+	timed    uint8 // bitmap of the timed operands; if any is timed, the result is timed
 	to       uint16
 	operands [4]uint16
 }
@@ -122,7 +122,7 @@ func (b *bound) copyLiterals() {
 	for at := range poolBox {
 		perCall[at] = true
 	}
-	perCall[b.time] = true // 0 is a lane of the origin
+	perCall[b.time] = true // index 0 is a lane of the origin
 	for _, u := range b.uniforms {
 		perCall[u.at] = true
 	}
@@ -143,5 +143,5 @@ func (b *bound) copyLiterals() {
 
 func (b *bound) steps() int { return len(b.code) }
 
-// blockNanoseconds estimates the duration of a block, generously.
+// blockNanoseconds estimates the duration of a block, rather too high.
 func (b *bound) blockNanoseconds() int { return callNanoseconds / b.blocks }

@@ -19,15 +19,15 @@ var nothing = extent{least: float32(math.Inf(1)), greatest: float32(math.Inf(-1)
 // boundsOf computes the bounds of chunks of points, of which only the last may be
 // partial.
 func boundsOf(to []bounds, points Planes) {
-	c := boundsFast(to, points) // chunks done: all but small partial ones, where there are kernels
+	c := boundsFast(to, points) // number of chunks that kernels have done: all but a small partial one
 	for ; c < len(to); c++ {
 		at := c * chunkPoints
 		to[c] = boundsGo(nowhere, points.cut(at, min(at+chunkPoints, len(points.X))))
 	}
 }
 
-// boundsGo extends b to the points. It defines the result, and implements it where
-// there is no kernel. If both zeros occur, vector kernels may return the other one.
+// boundsGo extends b to the points. It defines the result, and is used where there is no
+// kernel. If both zeros occur, vector kernels may return the other one.
 func boundsGo(b bounds, points Planes) bounds {
 	for lane, plane := range points.lanes() {
 		e := &b[lane]

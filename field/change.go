@@ -1,20 +1,20 @@
 package field
 
-// planeFlow says how a plane depends on the inputs of a call.
+// planeFlow says whether a plane depends on the time.
 type planeFlow uint8
 
 const (
-	flowSteady   planeFlow = iota // on no time
-	flowZero                      // 0, whatever the time
-	flowChanging                  // on the time
+	flowSteady   planeFlow = iota // does not depend on the time
+	flowZero                      // is 0 at all times
+	flowChanging                  // depends on the time
 )
 
-// ChangesWithTime reports whether what the program adds at a point may change while the point
-// and the parameters stay the same: LANGUAGE.md, "Change with time". Params nil means the
-// defaults; otherwise there must be as many as the program declares.
+// ChangesWithTime reports whether the program's value at a point may change while the point
+// and the parameters stay the same: LANGUAGE.md, "Change with time". If params is nil, the
+// defaults are used; otherwise it must have as many elements as the program has parameters.
 func (p *Program) ChangesWithTime(params []Vec4) bool {
 	env := Env{Params: params}
-	var planes [planeCount]planeFlow // of the position: steady
+	var planes [planeCount]planeFlow // planes of the position are steady
 	for i := range p.code {
 		in := &p.code[i]
 		var f planeFlow

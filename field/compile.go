@@ -54,7 +54,7 @@ func (t *effectText) lineOf(number int32) *line {
 type compiler struct {
 	graph     *graph
 	names     map[string]term
-	kinds     map[string]kind // of names, for expressions
+	kinds     map[string]kind // kinds of names, for expressions
 	params    map[string]bool
 	functions []*function          // defined by the text
 	library   map[string]*function // looked up so far; nil if not in the library

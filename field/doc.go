@@ -35,9 +35,9 @@
 //
 // # Machine code
 //
-// On amd64 with AVX2 and FMA, or AVX-512 (F, DQ, VL), a verified program is bound
-// to generated assembly when it is created. The instructions above stay what is
-// stored, hashed and sent, and what runs elsewhere; both give the same bits (F1).
+// On amd64 with AVX2 and FMA, or AVX-512 (F, DQ, VL), a verified program is bound to
+// generated assembly when it is created. The portable instructions above are stored, hashed
+// and sent, and run on other machines; both give the same bits (F1).
 //
 //	instructions ─ lift ─► values ─ fuse ─► steps ─ place ─► bound code
 //	               (registers and loads    (super-           (handlers by address, planes
@@ -53,9 +53,10 @@
 // for other origins, whose subtraction is part of the first instruction if possible.
 //
 // A program whose planes and constants exceed MaxScratch has no bound code and is
-// interpreted, which takes about 40 times as long; Program.Interpreted and Explain say so.
+// interpreted, which takes about 40 times as long; Program.Interpreted and Explain report
+// it.
 //
-// One call of assembly takes at most about 20 µs, since it cannot be preempted. The
+// One call of assembly takes at most about 20 µs, because it cannot be preempted. The
 // environment variable WORLDD_KERNELS (go, avx2, avx512) forces a path; the build tag
 // purego excludes the assembly.
 //

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// SyntaxError describes an error in an effect's text, and where it is. The author is at
-// fault.
+// SyntaxError describes an error in an effect's text and its position. The author of the
+// text is at fault.
 type SyntaxError struct {
 	Line, Column int    // from 1; the column counts bytes
 	Source       string // the line, cut at MaxLineBytes
-	Message      string // what is wrong
+	Message      string // the fault
 	Expected     string // the correct form; may be empty
 }
 
@@ -44,7 +44,8 @@ func blank(r rune) rune {
 	return ' '
 }
 
-// VerifyError says why bytecode was rejected. The producer of the bytes is at fault.
+// VerifyError is the reason why bytecode was rejected. The producer of the bytes is at
+// fault.
 type VerifyError struct {
 	PC     int    // instruction index; -1 for the program as a whole
 	Opcode Opcode // of that instruction; 0 when PC is -1
@@ -59,8 +60,8 @@ func (e *VerifyError) Error() string {
 	return fmt.Sprintf("field: bytecode rejected at instruction %d (%v): %s", e.PC, e.Opcode, e.Reason)
 }
 
-// Errors of Evaluate, which wraps them with details. The caller is at fault, and
-// nothing has been written.
+// Errors of Evaluate, which wraps them with details. The caller is at fault, and out is
+// unchanged.
 var (
 	ErrPlanes  = errors.New("field: the six planes of points and out differ in length")
 	ErrOverlap = errors.New("field: written memory overlaps other memory of the call")

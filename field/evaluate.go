@@ -11,19 +11,19 @@ type Planes struct{ X, Y, Z []float32 }
 
 // Env is an effect's input besides the points.
 type Env struct {
-	Time   float64 // `time` in the text, in seconds: a float32 would count in steps of 1/8 s after twelve days
+	Time   float64 // seconds, `time` in the text; a float32 would have steps of 1/8 s after twelve days
 	Params []Vec4  // in the order of Program.Params; nil means the defaults
 
-	// Origin is the origin of the effect's own space, in metres: `position` in the text
-	// is point - Origin, rounded once. Zero costs nothing.
+	// Origin is the origin of the effect's own space, in metres: `position` in the text is
+	// point - Origin, rounded once. A zero Origin costs nothing.
 	Origin [3]float32
 }
 
 // Evaluate adds the effect at the points to out: out += effect(points - Origin).
 //
-// All six planes must have the same length. Neither out nor scratch may overlap any
-// other slice of the call. Scratch must have at least Scratch() float32s; its content
-// is undefined before and after. Nothing is allocated.
+// All six planes must have the same length. Neither out nor scratch may overlap any other
+// slice of the call. Scratch must have at least Scratch() float32s; its content is
+// undefined before and after. Evaluate does not allocate.
 //
 // A point's result depends only on the point, the environment and its own place in out
 // (F2). Afterwards the lanes of out that the effect adds to hold no NaN; the other
@@ -58,7 +58,7 @@ func (p *Program) checkParams(env *Env) error {
 	return nil
 }
 
-// checkMemory validates the slices of a call that needs that much scratch.
+// checkMemory validates the slices of a call that needs want float32s of scratch.
 func checkMemory(points, out *Planes, scratch []float32, want int) error {
 	n := len(points.X)
 	if len(points.Y) != n || len(points.Z) != n || len(out.X) != n || len(out.Y) != n || len(out.Z) != n {

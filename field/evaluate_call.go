@@ -18,7 +18,7 @@ func (c *call) prepare(p *Program, env *Env, pool []float32) {
 	// Field by field: loads wider than the preceding stores would stall.
 	c.env.Time, c.env.Params, c.env.Origin = env.Time, env.Params, env.Origin
 	if env.Origin == [3]float32{} {
-		c.env.Origin = [3]float32{} // do not subtract -0 either
+		c.env.Origin = [3]float32{} // do not subtract -0
 	} else {
 		c.bound = p.withOrigin
 	}
@@ -29,8 +29,8 @@ func (c *call) prepare(p *Program, env *Env, pool []float32) {
 }
 
 // run adds the effect to out at points[from:to]. The scratch must have at least the
-// program's number of float32s. With clip, points outside of the box keep their output
-// bit for bit: those for which a lane of point - Origin is NaN or not within the box. A
+// program's number of float32s. With clip, points outside of the box keep their output bit
+// for bit. A point is outside if a lane of point - Origin is NaN or not within the box. A
 // program without a box cannot be clipped.
 func (c *call) run(points, out *Planes, from, to int, scratch []float32, clip bool) {
 	scratch = aligned(scratch)

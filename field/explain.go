@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Explain shows the stages of compilation: the parsed text; its values over single
-// lanes; the values left by simplification, sharing and dead-code removal, and by
-// recomputation if registers ran out; the instructions; and the bound code of every
-// vector kernel set in this build. The output is for people, and its form may change.
-// An error is a *SyntaxError, as from Compile.
+// Explain shows the stages of compilation: the parsed text; its values over single lanes;
+// the values after simplification, sharing and dead-code removal, and after recomputation
+// if registers ran out; the instructions; and the bound code of every vector kernel set in
+// this build. The output is for people, and its form may change. An error is a
+// *SyntaxError, the same as from Compile.
 func Explain(source string) (stages string, err error) {
 	defer catch(&err)
 	text := parse(source)
@@ -141,7 +141,7 @@ func (e *explainer) code() {
 	}
 }
 
-// kernels shows each kernel set's number of steps, or why it has no code.
+// kernels shows each kernel set's number of steps, or the reason why it has no code.
 func (e *explainer) kernels() {
 	e.heading("vector kernels")
 	if len(kernelsOfBuild) == 0 {

@@ -9,7 +9,7 @@ package field
 // A fusion is a superinstruction.
 type fusion struct {
 	step
-	visiting, done bool // its operands are being emitted; it is emitted
+	visiting, done bool // visiting: its operands are being emitted; done: it is emitted
 }
 
 // A fuser maps values to fusions.
@@ -17,7 +17,7 @@ type fuser struct {
 	values   []lifted
 	lanes    uint8 // lanes of the output that the program adds to
 	bound    *bound
-	one      ref // the constant 1; a value if there is none
+	one      ref // the constant 1; if the program has none, a value
 	fusions  []fusion
 	fusionOf []int16 // by value: index of its fusion, or unfused or absorbed
 
@@ -26,8 +26,8 @@ type fuser struct {
 }
 
 const (
-	unfused  = -1 // an instruction of its own
-	absorbed = -2 // computed by its reader's fusion
+	unfused  = -1 // the value is an instruction of its own
+	absorbed = -2 // the fusion of the value's reader computes it
 )
 
 func newFuser(p *Program, b *bound, withOrigin bool) *fuser {
@@ -42,7 +42,8 @@ func newFuser(p *Program, b *bound, withOrigin bool) *fuser {
 	return f
 }
 
-// fuse matches all patterns, starting with those whose operands others also match.
+// fuse matches all patterns. Patterns whose operands also occur in other patterns come
+// first.
 func (f *fuser) fuse() {
 	f.fuseEach(opMul, (*fuser).fuseSmooth)
 	f.fuseSums()
@@ -109,7 +110,7 @@ func (f *fuser) match(r ref, o Opcode) *lifted {
 	return nil
 }
 
-// matchSingleUse is match for a value with a single use.
+// matchSingleUse is like match, for a value with a single use.
 func (f *fuser) matchSingleUse(r ref, o Opcode) *lifted {
 	if v := f.match(r, o); v != nil && v.uses == 1 {
 		return v
@@ -125,7 +126,7 @@ func splitConstant(a, b ref) (value, constant ref, ok bool) {
 	return a, b, !a.constant() && b.constant()
 }
 
-// areUnfused reports whether three values are unfused and have that many uses each.
+// areUnfused reports whether three values are unfused and each have this number of uses.
 func (f *fuser) areUnfused(v [3]ref, uses uint16) bool {
 	for _, r := range v {
 		if r.constant() || f.fusionOf[r] != unfused || f.values[r].uses != uses {

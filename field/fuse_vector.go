@@ -86,7 +86,7 @@ func (f *fuser) fuseLanes(v [3]ref) {
 	}
 }
 
-// fusePositions fuses the remaining positions of which more than one lane is needed.
+// fusePositions fuses the remaining positions that have more than one lane in use.
 func (f *fuser) fusePositions() {
 	for _, first := range f.positions {
 		v, c, used := [3]ref{first, first + 1, first + 2}, [3]ref{}, 0
@@ -331,7 +331,7 @@ func (f *fuser) fuseSquare(id ref, v [3]ref) {
 	f.add(newFusion(handlerSquareV, 1, id, v[0], v[1], v[2]).withVector(1), id)
 }
 
-// haveUses reports whether three values have that many uses each.
+// haveUses reports whether three values each have this number of uses.
 func (f *fuser) haveUses(v [3]ref, uses uint16) bool {
 	return f.values[v[0]].uses == uses && f.values[v[1]].uses == uses && f.values[v[2]].uses == uses
 }

@@ -15,7 +15,7 @@ const theOutput valueID = -1
 type valueKind uint8
 
 const (
-	valueSum      valueKind = iota // not a value: changes a lane of the output
+	valueSum      valueKind = iota // no value: a change of a lane of the output
 	valuePosition                  // a lane of the position
 	valueComputed                  // an operation over other values
 	valueUniform                   // time, or a lane of a parameter
@@ -49,8 +49,7 @@ func (v *value) key() valueKey {
 	}
 }
 
-// isUniform reports whether the value is the same for all points without being
-// computed.
+// isUniform reports whether the value is the same for all points without a computation.
 func (v *value) isUniform() bool { return v.kind == valueLiteral || v.kind == valueUniform }
 
 // A vector is four lanes.
@@ -64,7 +63,7 @@ const valuesPerStatement = 6
 
 type graph struct {
 	values []value
-	lines  []int32 // in the text, for messages
+	lines  []int32 // lines in the text, for messages
 	known  map[valueKey]valueID
 	splits map[valueID]splitValue // known results of split
 	line   int32                  // line being lowered
@@ -81,7 +80,7 @@ func (g *graph) add(v value) valueID {
 	return id
 }
 
-// dependsOn returns whether a value depends on time, and on the point.
+// dependsOn reports whether a value depends on time, and whether it depends on the point.
 func (g *graph) dependsOn(v *value) (time, point bool) {
 	switch v.kind {
 	case valueUniform:

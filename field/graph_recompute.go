@@ -3,9 +3,8 @@ package field
 import "math"
 
 // Equal values are computed once and kept until their last use. If that needs too many
-// registers, values that were not used for a while and are cheap are computed again (P.
-// Briggs, K. Cooper, L. Torczon, "Rematerialization", 1992; here before allocation, by
-// distance).
+// registers, cheap values that were not used for a while are computed again (P. Briggs, K.
+// Cooper, L. Torczon, "Rematerialization", 1992; here before allocation, by distance).
 
 const (
 	// farUse is the number of values after its last use from which a value is
@@ -20,16 +19,16 @@ type recomputer struct {
 	from, to *graph
 	cost     []int     // by value: total operations it takes
 	now      []valueID // by value: newest copy
-	used     []int     // by value: last use of that copy; -1 if none
+	used     []int     // by value: last use of its newest copy; -1 if none
 	clock    int       // values copied so far; literals and uniforms have no order
 }
 
-// recomputed returns the graph without unused values, and with distant uses of a value
-// recomputed. It returns nil if that exceeds a program's limits. The result shares
-// nothing and is meant for allocate.
+// recomputed returns the graph without unused values, and with values recomputed for
+// distant uses. It returns nil if that exceeds a program's limits. Values of the result are
+// not shared: it is meant for allocate.
 //
-// The first copy of a value keeps its place and is used. Sharing therefore recovers the
-// original graph when the printed program is compiled (F6).
+// The first copy of a value stays at its place. When the printed program is compiled,
+// sharing therefore recovers the original graph (F6).
 func (g *graph) recomputed() *graph {
 	r := &recomputer{
 		from: g, to: &graph{sums: g.sums},

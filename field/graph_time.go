@@ -1,8 +1,8 @@
 package field
 
 // A timed value is rounded to float32 where it meets a point (LANGUAGE.md, Time). These
-// rewritings keep what is rounded small, however large time is: a function that repeats
-// itself takes the rest of time in its period.
+// rewritings keep the rounded value small, however large time is: a periodic function takes
+// time modulo its period.
 
 // keepPrecise returns an operation that loses no time:
 //   - a timed product is rounded before it is added to something that is not timed,
@@ -38,8 +38,8 @@ func (g *graph) isTimed(a, b valueID) bool {
 	return (x.readsTime || y.readsTime) && !x.readsPoint && !y.readsPoint
 }
 
-// repeating returns the argument of a function that repeats itself after 1: if time is added
-// to it, it is the fraction of that.
+// repeating returns the argument of a function of period 1. If time is added to the
+// argument, repeating returns the fraction of the sum.
 func (g *graph) repeating(id valueID) valueID {
 	s := g.split(id)
 	if !s.ok {
@@ -48,7 +48,7 @@ func (g *graph) repeating(id valueID) valueID {
 	return g.plus(s.point, g.fraction(s.time))
 }
 
-// plus adds b to a, in one operation if a is a product.
+// plus returns a + b, as one operation if a is a product.
 func (g *graph) plus(a, b valueID) valueID {
 	o, v := opMad, g.values[a]
 	if v.op == opNeg {
@@ -68,8 +68,8 @@ func (g *graph) fraction(id valueID) valueID {
 	return g.value(opSub, id, g.value(opFloor, id))
 }
 
-// latticePeriod is the number of cells after which noise that time moves repeats itself. The
-// numbers of cells are exact in float32, and so are sums of a few of them.
+// latticePeriod is the number of cells after which noise that time moves repeats. Cell
+// numbers below it, and sums of a few, are exact in float32.
 const latticePeriod = 1 << 22
 
 // inLattice returns an integer modulo latticePeriod, around 0, or the value if it has that form.
@@ -85,15 +85,15 @@ func (g *graph) periodOf(id valueID) valueID {
 	return g.value(opFloor, g.value(opMad, id, g.literal(1.0/latticePeriod), g.literal(0.5)))
 }
 
-// A splitValue is a value as the sum of a part that does not depend on time, and of a timed
-// one. Either may be the literal 0.
+// A splitValue is a value as the sum of a part that does not depend on time and a timed
+// part. Either part may be the literal 0.
 type splitValue struct {
 	point, time valueID
-	ok          bool // the value depends on both, and is such a sum
+	ok          bool // the value depends on time and on the point, and is such a sum
 }
 
-// split splits a value that sums, and products with numbers that are the same for all points
-// and times, make of the point and of time.
+// split splits a value that is built from the point and time by sums, and by products with
+// fixed numbers.
 func (g *graph) split(id valueID) splitValue {
 	v := g.values[id]
 	if !v.readsTime || !v.readsPoint || v.kind != valueComputed || g.plain {
@@ -131,7 +131,7 @@ func (g *graph) splitOperation(v *value) splitValue {
 		zero := g.literal(0)
 		x, c := g.parts(a), splitValue{zero, zero, true}
 		if !g.isFixed(b) {
-			x = splitValue{a, zero, true} // a product of points, to which time is added
+			x = splitValue{a, zero, true} // a product that depends on the point, to which time is added
 		}
 		if v.op != opMul {
 			c = g.parts(v.operands[2])
@@ -147,7 +147,7 @@ func (g *graph) splitOperation(v *value) splitValue {
 	return splitValue{}
 }
 
-// product is mul, mad or nmad; without an addend, all are products.
+// product returns a mul, mad or nmad. Without an addend all are a mul.
 func (g *graph) product(o Opcode, a, b, c valueID) valueID {
 	switch {
 	case o == opMul || o == opMad && g.isZero(c):
@@ -158,7 +158,8 @@ func (g *graph) product(o Opcode, a, b, c valueID) valueID {
 	return g.value(o, a, b, c)
 }
 
-// parts is split for every value.
+// parts returns the split of any value. A value that does not depend on time, or on the
+// point, is one part.
 func (g *graph) parts(id valueID) splitValue {
 	switch v := &g.values[id]; {
 	case !v.readsTime:

@@ -63,8 +63,8 @@ func (m *machine) begin(c *call, points, out Planes, scratch []float32, clip boo
 	copy(m.planes[planeOutput:], sum[:])
 }
 
-// run executes the program on a block: each instruction is decoded once and executed
-// for all lanes.
+// run executes the program on a block: it decodes each instruction once and executes it for
+// all lanes.
 func (m *machine) run(p *Program, env *Env) {
 	for i := p.preloads; i < len(p.code); i++ {
 		in := &p.code[i]

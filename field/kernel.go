@@ -1,8 +1,8 @@
 package field
 
 // Kernels: loops of one operation over a block. All planes in use have the length of to. A
-// source may be to itself; otherwise planes do not overlap. Each lane follows arith.go
-// and depends on its own lane alone (F2). Faster kernels are tested against these
+// source may be the same plane as to; otherwise planes do not overlap. Each lane follows
+// arith.go and depends on its own lane alone (F2). Faster kernels are tested against these
 // loops.
 
 func fill(to []float32, v float32) {

@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// libraryText is the standard library: functions in the language itself, one a
-// line, each after those that it calls.
+// libraryText is the standard library: functions in the language itself, one per line. A
+// function follows the functions that it calls.
 //
 //go:embed library.field
 var libraryText string
@@ -25,7 +25,7 @@ func libraryFunction(name string) *function {
 			continue
 		}
 		l := line{source: source, at: len(definition)}
-		f := l.function() // without an error: tests parse the whole library
+		f := l.function() // never fails: tests parse the whole library
 		f.library = true
 		return f
 	}
@@ -64,7 +64,7 @@ func (c *compiler) function(name string, within *function) *function {
 	return f
 }
 
-// suggestFunction describes what was expected instead of an unknown function.
+// suggestFunction describes the expected function in place of an unknown one.
 func (c *compiler) suggestFunction(name string) string {
 	own := make([]string, 0, len(c.functions))
 	for _, f := range c.functions {
@@ -82,8 +82,8 @@ func suggestion(word string, known []string) string {
 	return ""
 }
 
-// define adds a function after checking what does not depend on calls: that its names
-// are its arguments, and that the functions it calls exist with that many arguments.
+// define adds a function. It checks that all names in the body are arguments, and that the
+// called functions exist and take this number of arguments.
 func (c *compiler) define(f *function) {
 	c.functions = append(c.functions, f)
 	within := &scope{compiler: c, line: &f.line, function: f}
@@ -113,8 +113,8 @@ func (f *scope) check(n *node) {
 	}
 }
 
-// Effects that come with the package, one a file: to be used as they are, with
-// other parameters, or to begin from.
+// Effects that come with the package, one per file: use them as they are, with other
+// parameters, or as a start.
 //
 //go:embed effects/*.field
 var shipped embed.FS

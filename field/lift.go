@@ -4,7 +4,7 @@ package field
 
 import "math"
 
-// Binding first lifts the instructions back to values: each computed once, without
+// Binding first lifts the instructions back to values, which are computed once and need no
 // registers and loads. Values that depend on no point are hoisted into the pool.
 
 // A ref is an operand: a value's index, or ^index of a constant in the pool.
@@ -34,10 +34,10 @@ func (v *lifted) operandCount() int {
 
 // A lifter turns a program's instructions into values.
 //
-// Instructions between two runs of sums form a part: in a superposition, an effect.
-// Cheap values are shared only within a part: a point's distance from a place along a
-// lane, and its square. Recomputing them costs no more than reloading, and lets an
-// effect that shares nothing else fuse as if it were alone.
+// Instructions between two runs of sums form a part: in a superposition, an effect. Cheap
+// values are shared only within a part: a point's distance from a place along a lane, and
+// its square. Recomputing them costs no more than reloading, and an effect that shares no
+// other value then fuses as if it were alone.
 type lifter struct {
 	program     *Program
 	bound       *bound
@@ -45,9 +45,9 @@ type lifter struct {
 	values      []lifted // in the order of instructions; the first pointLanes are the points
 	registers   [MaxRegisters]ref
 	poolIndexes []uint16 // by uniform: index in the pool, 0 if unassigned
-	timed       []bool   // by constant of the pool: it is timed; shorter than the pool
+	timed       []bool   // by constant of the pool: whether it is timed; may be shorter than the pool
 	hashParts   map[hashPart]ref
-	one         ref // the constant 1; a value if there is none
+	one         ref // the constant 1; if the program has none, a value
 
 	part      ref      // first value of the current part
 	summed    bool     // the last instruction was a sum: the next non-sum begins a part
@@ -128,7 +128,7 @@ func (l *lifter) lift(in *instruction) {
 	}
 }
 
-// operand returns the value an instruction reads.
+// operand returns the value that an instruction reads.
 func (l *lifter) operand(plane uint8) ref {
 	if plane >= planePosition {
 		return l.position() + ref(plane-planePosition)
@@ -247,8 +247,8 @@ func (l *lifter) addTimed() uint16 {
 	return uint16(at)
 }
 
-// countUses counts each value's uses as an operand. Values that no sum needs have none,
-// and do not count as users.
+// countUses counts each value's uses as an operand. A value that no sum needs has no uses,
+// and is no user.
 func countUses(values []lifted) {
 	for i := len(values) - 1; i >= 0; i-- {
 		v := &values[i]

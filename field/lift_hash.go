@@ -4,10 +4,9 @@ package field
 
 import "math"
 
-// Noise hashes the corners of a cube, which share coordinates. A hash is therefore
-// lifted to a part for each of its three numbers, computed once, and a mixed sum of
-// three parts. Parts are integers in the bits of planes and constants. The portable
-// form does not have them.
+// Noise hashes the corners of a cube, which share coordinates. A hash is therefore lifted
+// to a part for each of its three numbers, computed once, and a mixed sum of three parts.
+// Parts are integers in the bits of planes and constants. The portable form has no parts.
 const (
 	opHashX = opcodes + iota
 	opHashY
@@ -55,7 +54,7 @@ func (l *lifter) hashPart(r ref, op Opcode) ref {
 	return part
 }
 
-// evaluateBound is evaluate extended to the parts of a hash.
+// evaluateBound is evaluate, extended to the parts of a hash.
 func evaluateBound(o Opcode, a, b, c, d float32) float32 {
 	bits := math.Float32bits
 	switch o {
@@ -71,7 +70,7 @@ func evaluateBound(o Opcode, a, b, c, d float32) float32 {
 	return evaluate(o, a, b, c, d)
 }
 
-// boundOperandCount is Opcode.operands extended to them.
+// boundOperandCount is Opcode.operands, extended to the parts of a hash.
 func boundOperandCount(o Opcode) int {
 	switch {
 	case o < opcodes:

@@ -6,7 +6,7 @@ package field
 const (
 	// MaxSourceBytes bounds an effect's text: some thousand lines.
 	MaxSourceBytes = 256 << 10
-	// MaxLineBytes bounds a line, and thereby what errors quote.
+	// MaxLineBytes bounds a line, and thereby the quotation in an error.
 	MaxLineBytes = 512
 	// MaxStatements bounds the assignments in a text and the compiler's work: each
 	// makes at most a few dozen values.
@@ -22,7 +22,7 @@ const (
 	// parentheses.
 	MaxFunctions = 256
 	MaxArguments = 16
-	// MaxWork bounds the parts of all functions after every call is expanded.
+	// MaxWork bounds the parts of all expanded function calls.
 	MaxWork = 1 << 15
 	// MaxLiterals bounds the distinct numbers in a program.
 	MaxLiterals = 1024
@@ -44,6 +44,6 @@ const (
 	MaxBinaryBytes = headerBytes + MaxNameBytes + MaxParams*(1+MaxNameBytes+1+16+8) + boxBytes + 4*MaxLiterals + instructionBytes*MaxInstructions
 )
 
-// spareBlocks are planes for a block's points and output if it cannot be processed in
-// place: a partial block, a clipped one, or points with an origin to subtract.
+// spareBlocks is the number of planes for the points and output of a block that cannot be
+// processed in place: the block is partial or clipped, or has an origin to subtract.
 const spareBlocks = 6

@@ -13,7 +13,7 @@ type builtin struct {
 type kind uint8
 
 const (
-	kindEither kind = iota // builtin: a number if all operands are numbers
+	kindEither kind = iota // of a builtin: a number if all operands are numbers
 	kindNumber
 	kindVector
 )
@@ -24,7 +24,7 @@ var builtinNames = [...]string{
 	"mix", "noise", "normalize", "rsqrt", "saturate", "select", "sign", "sin", "smooth", "smoothstep", "sqrt", "step",
 }
 
-// builtins has the functions that are no operations of the assembly.
+// builtins holds the functions that are not operations of the assembly.
 var builtins = map[string]builtin{
 	"cos":        {operands: 1, lower: (*graph).cos},
 	"exp":        {operands: 1, lower: (*graph).exp},

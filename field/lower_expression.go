@@ -109,8 +109,8 @@ func (f *scope) lowerVector(n *node) typed {
 	return t
 }
 
-// joined is the kind of a lane-by-lane result: beside a vector, a number stands for
-// four equal lanes.
+// joined returns the kind of a lane-by-lane result. A number combined with a vector stands
+// for four equal lanes.
 func joined(v ...typed) kind {
 	for _, t := range v {
 		if t.kind == kindVector {
@@ -147,8 +147,8 @@ func (f *scope) lowerBinary(n *node) typed {
 	return r
 }
 
-// lowerFactors returns an expression's value and, if it is a product, its factors: adding to
-// it then becomes a mad.
+// lowerFactors returns an expression's value and, if it is a product, its factors: a sum
+// with it then becomes a mad.
 func (f *scope) lowerFactors(n *node) (typed, *product) {
 	if n.kind != nodeBinary || n.token.text != "*" {
 		t := f.lowerValue(n)

@@ -1,9 +1,9 @@
 package field
 
-// Sinking: a vector times a number stays a product while only numbers are applied to
-// it, which computes with one number instead of three lanes. It works on the text's
-// vectors, before they become lanes. Since it decides where rounding happens, it is
-// part of the language (LANGUAGE.md, Products).
+// Sinking: a vector times a number stays a product while only numbers multiply it, so that
+// the machine computes one number instead of three lanes. It works on the text's vectors,
+// before they become lanes. It decides where rounding happens, and so is part of the
+// language (LANGUAGE.md, Products).
 //
 // The printed form of a program (String) has numbers only, so nothing sinks there again
 // (F6).
@@ -47,7 +47,7 @@ func (g *graph) apply(o operation, v [4]term) term {
 	return t
 }
 
-// sinkProduct applies an operation that creates or passes on a product, or returns false.
+// sinkProduct applies an operation whose result is a product, or returns false.
 func (g *graph) sinkProduct(name string, v [4]term) (term, bool) {
 	a, b := v[0], v[1]
 	switch name {
@@ -115,10 +115,10 @@ func (g *graph) sinkCross(a, b term) (term, bool) {
 	return g.scale(c, b.of.factor), true
 }
 
-// sinkSelect turns a select between a product and 0 into the vector times (factor or
-// 0), if the condition is a number and the vector is bounded. The only difference is -0
-// for 0. A vector that may be infinite or NaN keeps its select, which may exist to
-// exclude that.
+// sinkSelect turns a select between a product and 0 into the vector times (factor or 0), if
+// the condition is a number and the vector is bounded. The only difference is -0 for 0. A
+// vector that may be infinite or NaN keeps its select: the select may exist to exclude such
+// values.
 func (g *graph) sinkSelect(o Opcode, v [4]term) (term, bool) {
 	if !v[0].scalar || !v[1].scalar {
 		return term{}, false

@@ -34,8 +34,8 @@ func (g *graph) cell(p vector) (c cell) {
 	return c
 }
 
-// moveCell returns the integers around a point that time has moved by whole cells too. The last
-// of latticePeriod is followed by the first.
+// moveCell returns the integers around a point after time has moved it by whole cells. They
+// wrap after latticePeriod.
 func (g *graph) moveCell(low, time valueID) (moved, next valueID) {
 	moved = g.inLattice(g.value(opAdd, low, g.inLattice(g.value(opFloor, time))))
 	last, first := g.literal(latticePeriod/2-1), g.literal(-latticePeriod/2)
@@ -58,14 +58,15 @@ func (g *graph) lerp(a, b, t valueID) valueID {
 // high corner, and its mix at the point.
 type edges struct{ rise, mix [2][2]valueID }
 
-// edges hashes the corners. Moving them along x by an integer gives different noise.
+// edges hashes the corners, moved along x by an integer: each integer gives different
+// noise.
 func (g *graph) edges(c *cell, moved float32) (e edges) {
 	x := [2]valueID{c.low[0], c.high[0]}
 	if moved != 0 {
 		x[0] = g.value(opAdd, c.low[0], g.literal(moved))
 		x[1] = g.value(opAdd, c.low[0], g.literal(moved+1))
 		if c.timed[0] {
-			x[1] = g.value(opAdd, c.high[0], g.literal(moved)) // high may be the first
+			x[1] = g.value(opAdd, c.high[0], g.literal(moved)) // high may have wrapped to the first
 		}
 	}
 	y, z := [2]valueID{c.low[1], c.high[1]}, [2]valueID{c.low[2], c.high[2]}
@@ -94,10 +95,9 @@ func (g *graph) noise(v [4]term) term {
 	return number(n, 1)
 }
 
-// curlNoise is the curl of three noises, which has no divergence (R. Bridson, J.
-// Hourihan, M. Nordenstam, "Curl-noise for procedural fluid flow", 2007), with
-// derivatives in closed form. The three noises are one noise shifted far apart, also
-// from noise itself.
+// curlNoise is the curl of three noises, which has no divergence (R. Bridson, J. Hourihan,
+// M. Nordenstam, "Curl-noise for procedural fluid flow", 2007), with derivatives in closed
+// form. The three noises are one noise with three large shifts; builtin noise has none.
 func (g *graph) curlNoise(v [4]term) term {
 	c := g.cell(v[0].lanes)
 	var slope [3]valueID

@@ -27,7 +27,7 @@ const (
 	opSaturate
 	opSelectLT
 	opSelectGE
-	opExp2 // this and later ones since version 2 of the portable form
+	opExp2 // this and later operations exist since version 2 of the portable form
 	opHash
 	opcodes // number of opcodes
 )
@@ -64,7 +64,7 @@ var opcodeTable = [opcodes]struct {
 	opHash:     {"hash", 3, func(a, b, c, _ float32) float32 { return hash32(a, b, c) }, hash},
 }
 
-// String returns the operation's name, as in the text where it occurs there.
+// String returns the operation's name, which is its name in texts if it occurs in texts.
 func (o Opcode) String() string {
 	if o >= opcodes {
 		return fmt.Sprintf("opcode %d", uint8(o))
@@ -82,8 +82,9 @@ func (o Opcode) since() byte {
 
 func (o Opcode) operands() int { return opcodeTable[o].operands }
 
-// accumulator returns which operand may be the output, or -1. With the output as that
-// operand, it is the destination too, and the operation adds to the field.
+// accumulator returns the index of the operand that may be the output, or -1. If that
+// operand is the output, the destination is the output too: the operation adds to the
+// field.
 func (o Opcode) accumulator() int {
 	switch o {
 	case opAdd, opSub:

@@ -8,8 +8,8 @@ type Vec4 = [4]float32
 // Param is a parameter of an effect, a number or a vector, set per evaluation.
 type Param struct {
 	Name    string
-	Default Vec4 // of a number: four times the same
-	Scalar  bool // a number: only x counts
+	Default Vec4 // the lanes of a number are equal
+	Scalar  bool // the parameter is a number: only x counts
 	// Bounded means that the author gave a range, Min to Max, for a number or for each
 	// of x, y and z. Evaluate ignores it: any value is safe. Callers that accept values
 	// from others should check it.

@@ -15,7 +15,7 @@ type effectText struct {
 	boxed      bool
 	box        Box
 	statements []statement
-	last       line // the end of the text
+	last       line // last line of the text
 }
 
 // A statement is `target = op operand, operand`, or, with an expression, `let target =
@@ -29,7 +29,7 @@ type statement struct {
 	body     *node
 }
 
-// A declaration is the position of a parameter's name.
+// A declaration is a parameter's name and its position.
 type declaration struct {
 	line   line
 	column int
@@ -250,7 +250,7 @@ func (l *line) bounds(q *Param, first token) {
 	word := l.next()
 	if word.kind != tokenWord || word.spelling() != "in" {
 		l.at = after
-		return // the caller checks the token
+		return // no range: the caller checks the token
 	}
 	q.Bounded = true
 	q.Min = l.bound()

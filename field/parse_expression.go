@@ -86,14 +86,14 @@ func (p *expressionParser) signed() *node {
 		p.advance()
 		operand := p.signed()
 		if operand.kind == nodeNumber {
-			operand.token.value = -operand.token.value // -2 is a literal, and so is -0
+			operand.token.value = -operand.token.value // -2 and -0 are literals
 			return operand
 		}
 		n.args = []*node{operand}
 		return n
 	}
 	n := p.primary()
-	for p.token.is(".") && n.kind != nodeNumber { // a number has no lanes
+	for p.token.is(".") && n.kind != nodeNumber { // numbers have no lanes
 		n = p.lane(n)
 	}
 	return n
@@ -151,7 +151,7 @@ func (p *expressionParser) name(t token) *node {
 	return n
 }
 
-// arguments parses a list in parentheses, starting at the opening one.
+// arguments parses a list in parentheses, from the opening parenthesis on.
 func (p *expressionParser) arguments() (args []*node) {
 	for {
 		p.advance()

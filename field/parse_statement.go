@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A function names an expression with arguments. Its body can use only these and
+// A function names an expression with arguments. Its body can use only its arguments and
 // earlier functions, so it means the same in every effect.
 type function struct {
 	name    token
@@ -41,7 +41,7 @@ func (l *line) atSign() bool {
 	return rest[0] == '*' || rest[0] == '/' || len(rest) > 1 && !isDigit(rest[1]) && rest[1] != '.'
 }
 
-// letHint suggests a let that was forgotten before a name.
+// letHint suggests the missing let before a name.
 func (t token) letHint() string {
 	return `, or "let ` + t.text + ` = ..." for an expression`
 }

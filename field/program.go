@@ -31,7 +31,7 @@ type Program struct {
 	hash      uint64 // derived from all of the above
 
 	withoutOrigin, withOrigin *bound // derived, for this process's kernels
-	interpreted               error  // why they are nil
+	interpreted               error  // reason why both are nil
 	work, pool                int    // derived: float32s of scratch and of constants for a run
 }
 
@@ -73,8 +73,8 @@ func (p *Program) bind(k cpu.Kernels) {
 	p.measure()
 }
 
-// Interpreted returns why vector kernels do not run the program in this process, or nil
-// if they do. The interpreter gives the same bits (F1) in about 40 times the time.
+// Interpreted returns the reason why vector kernels do not run the program in this process,
+// or nil if they do. The interpreter gives the same bits (F1) in about 40 times the time.
 func (p *Program) Interpreted() error { return p.interpreted }
 
 // addsTo reports whether an instruction adds to a lane of the output. Otherwise the
@@ -87,8 +87,8 @@ func (p *Program) Name() string { return p.name }
 // Params returns a copy of the parameters in order of declaration.
 func (p *Program) Params() []Param { return slices.Clone(p.params) }
 
-// Box returns the effect's region, or false if it acts everywhere. Callers may leave
-// out effects that are elsewhere; the program itself does not clip.
+// Box returns the effect's region, or false if it acts everywhere. Callers may skip effects
+// whose box is elsewhere; the program itself does not clip.
 func (p *Program) Box() (Box, bool) { return p.box, p.boxed }
 
 // Len returns the number of instructions, at most MaxInstructions.
@@ -103,8 +103,8 @@ func (p *Program) Hash() uint64 { return p.hash }
 func (p *Program) Scratch() int { return p.work + p.pool }
 
 // NanosecondsPerPoint estimates the effect's cost per point in this process, with its
-// chosen kernels, from the effect's operations. It is accurate to a factor of two or
-// three: use it for warnings, and measure for anything else.
+// chosen kernels, from the effect's operations. It is accurate to a factor of two or three:
+// use it for warnings, and measure for all other purposes.
 func (p *Program) NanosecondsPerPoint() float64 {
 	if p.withOrigin != nil {
 		return float64(p.withOrigin.blockNanoseconds()) / BlockPoints

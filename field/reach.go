@@ -2,12 +2,12 @@ package field
 
 import "math"
 
-// A reach r means that no lane exceeds 2^r in magnitude where position, time and
-// parameters do not exceed 2^30 (metres, seconds). A lane with a reach is finite there.
+// A reach r means that no lane exceeds 2^r in magnitude as long as position, time and
+// parameters do not exceed 2^30 (metres, seconds). Such a lane is finite.
 type reach int
 
 const (
-	givenReach reach = 30      // of the inputs of a text
+	givenReach reach = 30      // reach of the inputs of a text
 	unbounded  reach = 1 << 20 // may be infinite or NaN
 )
 
@@ -29,13 +29,13 @@ func reachOfLiteral(v Vec4) (r reach) {
 	return bounded(r)
 }
 
-// reachOf returns the reach of an operation. Those not listed (div, sqrt, exp2) may map
+// reachOf returns the reach of an operation. Unlisted operations (div, sqrt, exp2) may map
 // small numbers to infinity or NaN.
 func reachOf(name string, v [4]term) reach {
 	a, b, c, d := v[0].reach, v[1].reach, v[2].reach, v[3].reach
 	switch name {
 	case "saturate", "hash":
-		return 0 // of NaN too
+		return 0 // also for NaN
 	case "smooth":
 		return 1
 	case "select_lt", "select_ge":
@@ -65,7 +65,7 @@ func reachOf(name string, v [4]term) reach {
 		}
 		return a + 1
 	case "rsqrt":
-		return 20 // of 1e-12 or less
+		return 20 // the maximum, for arguments up to 1e-12
 	case "sin":
 		return 1
 	}

@@ -14,9 +14,9 @@ const MaxEffects = 4096
 var ErrFull = errors.New("field: the set is full")
 
 // A Set is a field: a list of effects, each with its own origin, time and parameters.
-// Rebuild it with Reset and Add whenever one changes: some hundred nanoseconds per
-// effect, without allocating once its capacity suffices. The zero value is an empty
-// set.
+// Rebuild it with Reset and Add whenever an effect changes: this takes some hundred
+// nanoseconds per effect, and does not allocate once the capacity suffices. The zero value
+// is an empty set.
 //
 // Order points so that neighbours are close: a set is evaluated for a few hundred
 // points at a time, and skips effects whose box is elsewhere. In random order nothing
@@ -26,7 +26,7 @@ var ErrFull = errors.New("field: the set is full")
 // changes it.
 type Set struct {
 	calls []call
-	areas []area // of the calls
+	areas []area // areas of the calls
 	pool  []float32
 	work  int
 }
@@ -38,8 +38,8 @@ type area struct {
 	boxed  bool
 }
 
-// Points are tested by region, then by chunk: effects outside of a region are not
-// tested for its chunks. Chunks of 64 and 128 points are slower (BENCHMARKS.md).
+// Points are tested by region, then by chunk: an effect outside of a region is not tested
+// for the chunks of the region. Chunks of 64 and 128 points are slower (BENCHMARKS.md).
 const (
 	chunkPoints  = 256
 	regionChunks = 16
@@ -54,9 +54,9 @@ func (s *Set) Reset() {
 // Len is the number of effects.
 func (s *Set) Len() int { return len(s.calls) }
 
-// Add adds an effect. If its program has a box, the effect only acts on points with
-// each lane of point - Origin within it; all others keep their bits. Unlike
-// Program.Evaluate, this clips.
+// Add adds an effect. If its program has a box, the effect acts only on points with each
+// lane of point - Origin within the box; other points keep their bits. Program.Evaluate
+// does not clip in this way.
 //
 // env.Params must not change until the last evaluation. ErrParams and ErrFull are the
 // caller's fault and leave the set unchanged.
@@ -97,8 +97,8 @@ func (s *Set) Evaluate(points, out Planes, scratch []float32) error {
 }
 
 // Work returns the number of points for which Evaluate runs each effect, summed over
-// effects: what remains after culling, which shows whether points are well ordered. It
-// costs about as much as an evaluation without effects to run.
+// effects: the evaluations that remain after culling, which shows whether points are well
+// ordered. It costs about as much as culling itself.
 func (s *Set) Work(points Planes) int {
 	var chunks [regionChunks]bounds
 	n := 0
@@ -119,8 +119,8 @@ func (s *Set) Work(points Planes) int {
 	return n
 }
 
-// region evaluates the effects in the region at a point: one effect after another, with
-// adjacent chunks in one run.
+// region evaluates the effects in the region that starts at index at: one effect after
+// another, with adjacent chunks in one run.
 func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	var chunks [regionChunks]bounds
 	near := s.findNear(points, at, &chunks)
@@ -146,8 +146,8 @@ func (s *Set) region(points, out *Planes, at int, scratch []float32) {
 	}
 }
 
-// findNear computes the bounds of the chunks in the region at a point, and the effects
-// within reach.
+// findNear computes the bounds of the chunks in the region that starts at index at, and the
+// effects within reach.
 func (s *Set) findNear(points *Planes, at int, chunks *[regionChunks]bounds) (near [MaxEffects / 64]uint64) {
 	end := min(at+regionPoints, len(points.X))
 	measured := chunks[:(end-at+chunkPoints-1)/chunkPoints]

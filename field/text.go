@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// String returns the program as text, one instruction per line. For a program from
-// Compile, Compile returns the same program (the same Hash). A hand-made program may
-// contain what the compiler would omit or cannot express; its text then gives the same
-// results, if it compiles, except for the meaning of literal 0 (LANGUAGE.md,
-// Arithmetic).
+// String returns the program as text, one instruction per line. For a program from Compile,
+// Compile returns the same program (the same Hash). A hand-made program may contain
+// operations that the compiler would omit or cannot express. If its text compiles, the
+// result is the same except for the meaning of literal 0 (LANGUAGE.md, Arithmetic).
 func (p *Program) String() string {
 	w := writer{program: p, prefix: p.registerPrefix()}
 	w.header()

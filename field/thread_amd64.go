@@ -22,16 +22,16 @@ type frame struct {
 	code    unsafe.Pointer    // 48
 	scratch unsafe.Pointer    // 56
 	pool    unsafe.Pointer    // 64
-	bytes   uintptr           // 72: bytes of each plane left to do
-	masked  uintptr           // 80: 1 if points outside of lanes, or clipped ones, keep their output
+	bytes   uintptr           // 72: remaining bytes of each plane
+	masked  uintptr           // 80: 1 if points outside of lanes, or outside of the box, keep their output
 	target  [3]unsafe.Pointer // 88: final destination of the output, if AVX2 is masked
 	clip    uintptr           // 112: 1 if points outside of the box keep their output
 	lanes   uint64            // 120: bitmap of the block's points
 	tail    uintptr           // 128: byte offset of the block masked by lanes; 0 if there is none (AVX-512)
 }
 
-// Handler addresses by number; 0 for those a path lacks. The assembler fills them in;
-// they never change.
+// Handler addresses by number; 0: the path has no such handler. The assembler fills them
+// in; they never change.
 var (
 	handlersAVX2   [handlers]uintptr
 	handlersAVX512 [handlers]uintptr
@@ -54,10 +54,10 @@ func handlersOf(k cpu.Kernels) *[handlers]uintptr {
 	return &handlersAVX2
 }
 
-// run executes bound code on points[from:to], which are at least a block. A partial
-// last block starts earlier and only changes the output of the points that no other
-// block covers. It runs first, to avoid waiting for the stores of the block before. The
-// scratch is aligned.
+// run executes bound code on points[from:to], at least one block. A partial last block
+// starts earlier, and changes only the output of points that no other block covers. It runs
+// first, so that it does not wait for the stores of the previous block. The scratch is
+// aligned.
 func (b *bound) run(points, out *Planes, from, to int, pool, scratch []float32, clip bool) {
 	raceRead(points.X[from:to], points.Y[from:to], points.Z[from:to])
 	raceWrite(out.X[from:to], out.Y[from:to], out.Z[from:to])
@@ -108,7 +108,7 @@ func (b *bound) thread(f *frame, points, out *Planes, at int, scratch []float32)
 	}
 }
 
-// boundsAVX512 finds how far whole chunks reach, at least one.
+// boundsAVX512 computes the bounds of whole chunks, at least one.
 //
 //go:noescape
 func boundsAVX512(x, y, z *float32, chunks int, to *[9]uint32)
@@ -120,11 +120,11 @@ func boundsAVX2(x, y, z *float32, chunks int, to *[9]uint32)
 
 func boundsFast(to []bounds, points Planes) int { return boundsBy(cpu.Chosen(), to, points) }
 
-// minPadded is the number of points from which padding a partial chunk for the kernel
+// minPadded is the minimum number of points at which padding a partial chunk for the kernel
 // pays off.
 const minPadded = 32
 
-// boundsBy computes the bounds of the first chunks and returns how many it did.
+// boundsBy computes the bounds of the first chunks, and returns their number.
 func boundsBy(k cpu.Kernels, to []bounds, points Planes) int {
 	if k == cpu.Go {
 		return 0
@@ -137,7 +137,8 @@ func boundsBy(k cpu.Kernels, to []bounds, points Planes) int {
 	if len(points.X)-from < minPadded {
 		return chunks
 	}
-	// Repeat the points: that changes no bound, and wide loads would wait for small stores.
+	// Repeat the points, which changes no bound. Single stores of the rest would stall the
+	// kernel's wide loads.
 	var padded [3][chunkPoints]float32
 	for lane, plane := range points.lanes() {
 		for n := 0; n < chunkPoints; n += copy(padded[lane][n:], plane[from:]) {

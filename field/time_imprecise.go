@@ -9,9 +9,10 @@ func (a growth) any() bool          { return a.up || a.down }
 func (a growth) opposite() growth   { return growth{a.down, a.up} }
 func (a growth) or(b growth) growth { return growth{a.up || b.up, a.down || b.down} }
 
-// ImpreciseTime returns a warning for each line of an effect's text where a value that grows
-// with time for ever meets a point, or the output: there it is a float32, which counts in steps
-// of 1/8 s after twelve days. The warnings are *SyntaxError; an error is one from Compile.
+// ImpreciseTime returns a warning for each line of an effect's text in which a value that
+// grows with time for ever meets a point or the output: it becomes a float32, which has
+// steps of 1/8 s after twelve days. The warnings are *SyntaxErrors; err is the error of
+// Compile.
 func ImpreciseTime(source string) (warnings []error, err error) {
 	defer catch(&err)
 	text := parse(source)
@@ -42,7 +43,7 @@ func (g *graph) isImprecise(v *value, grows []growth) bool {
 	switch {
 	case v.kind != valueComputed && v.kind != valueSum:
 		return false
-	case v.op == opHash: // of integers, inLattice keeps the last digits
+	case v.op == opHash: // inLattice keeps the last digits of integers
 		for _, o := range v.operands[:3] {
 			if n := g.values[o]; n.isTimed() && n.op == opNmad && !g.isInteger(n.operands[2]) && grows[n.operands[2]].any() {
 				return true
@@ -53,7 +54,7 @@ func (g *graph) isImprecise(v *value, grows []growth) bool {
 	}
 	operands := v.operands[:v.op.operands()]
 	if len(operands) == 4 && !g.values[operands[0]].readsPoint && !g.values[operands[1]].readsPoint {
-		operands = operands[2:] // of a select by time alone: limits are reached while time is small
+		operands = operands[2:] // a select by time alone: time reaches its limit while it is small, so the condition is precise
 	}
 	for _, o := range operands {
 		if o != theOutput && g.values[o].isTimed() && grows[o].any() {
@@ -63,7 +64,7 @@ func (g *graph) isImprecise(v *value, grows []growth) bool {
 	return false
 }
 
-// isInteger reports whether a value is an integer by its operations.
+// isInteger reports whether a value's operations make it an integer.
 func (g *graph) isInteger(id valueID) bool {
 	v := &g.values[id]
 	switch v.op {
@@ -82,7 +83,7 @@ func (g *graph) isInteger(id valueID) bool {
 }
 
 // growth returns how a timed value grows, from its operands. A value that the compiler made
-// periodic does not.
+// periodic does not grow.
 func (g *graph) growth(v *value, grows []growth) growth {
 	if v.kind == valueUniform {
 		return growth{up: true}
@@ -103,7 +104,7 @@ func (g *graph) growth(v *value, grows []growth) growth {
 	case opMad:
 		return c.or(g.growthOfProduct(v, a, b))
 	case opNmad:
-		if f := &g.values[v.operands[0]]; f.op == opFloor { // whole periods, which are taken away
+		if f := &g.values[v.operands[0]]; f.op == opFloor { // subtracts whole periods
 			return growth{}
 		}
 		return c.or(g.growthOfProduct(v, a, b).opposite())

@@ -6,7 +6,7 @@ import "math"
 // seconds has steps of 1/8 s after twelve days (LANGUAGE.md, Time). Each operation here is
 // rounded to float64 and never fused, as float64(...) around products ensures.
 
-// evaluateTimed is evaluate for timed operands.
+// evaluateTimed is evaluate in float64, for timed operands.
 func evaluateTimed(o Opcode, a, b, c, d float64) float64 {
 	switch o {
 	case opAdd:
@@ -66,7 +66,8 @@ func max64(a, b float64) float64 {
 	return b
 }
 
-// dependence says which inputs change a value. A result has the least dependence of its operands.
+// dependence says which inputs change a value. A result has the lowest dependence of its
+// operands.
 type dependence uint8
 
 const (

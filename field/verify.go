@@ -2,8 +2,8 @@ package field
 
 import "fmt"
 
-// verify checks everything that the machine relies on (F3): a verified program only
-// touches the call's planes and registers that it has written itself, and terminates.
+// verify checks everything that the machine relies on (F3): a verified program accesses
+// only the call's planes and reads only registers that it has written, and it terminates.
 func (p *Program) verify() error {
 	if err := p.verifyHeader(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p *Program) verifyHeader() error {
 	return nil
 }
 
-// A verifier tracks what has been written before the current instruction.
+// A verifier tracks the registers and outputs written before the current instruction.
 type verifier struct {
 	program  *Program
 	uniforms int
@@ -71,7 +71,7 @@ type verifier struct {
 	sums     bool   // the output has been added to
 }
 
-// instruction checks an instruction and returns a reason against it, or "".
+// instruction checks an instruction. It returns the reason to reject it, or "".
 func (v *verifier) instruction(pc int, in instruction) string {
 	last := pc == len(v.program.code)-1
 	switch {

@@ -21,7 +21,7 @@ func combine(name, result string, op func(b Mem, a reg.VecVirtual)) {
 	to, a, b := Load(Param("to"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64())
 	summary, byteOf := GP64(), GP64()
 	XORQ(summary, summary)
-	for i := groupWords/vectorWords - 1; i >= 0; i-- { // each vector shifts the summary of those above it up
+	for i := groupWords/vectorWords - 1; i >= 0; i-- { // each vector shifts up the summary of the vectors above
 		z, nonzero := ZMM(), K()
 		VMOVDQU64(Mem{Base: a, Disp: i * vectorBytes}, z)
 		op(Mem{Base: b, Disp: i * vectorBytes}, z)

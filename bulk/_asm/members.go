@@ -11,7 +11,7 @@ const (
 	maxGroups = 32 // summary words per call
 	maxWords  = maxGroups * wordLen
 	gathered  = 8            // words per gather
-	overrun   = 2 * gathered // bytes that the last load of word numbers may read past them
+	overrun   = 2 * gathered // bytes that the last load may read past the word numbers
 )
 
 // appendMembers lists the bits of a run of words in two steps:
@@ -51,7 +51,7 @@ func appendMembers() {
 	XORQ(count, count)
 	wordNumbers(numbers, summary, groups, bytes, count)
 
-	// From here on, next is the index of the next word number and n counts members.
+	// From here on, next is the index of the next word number, and n counts members.
 	ones := ZMM()
 	VPTERNLOGD(Imm(0xff), ones, ones, ones)
 	base := ZMM()

@@ -9,9 +9,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packWords generates PackDown and PackUp of whole words, for values of 2, 4 and 16
-// bytes. They compress a vector of values at a time and store it after the previous
-// one, so that no branch depends on the number of kept values.
+// packWords generates PackDown and PackUp of whole words, for values of 2, 4 and 16 bytes.
+// The kernels compress one vector of values at a time and store it after the previous
+// vector, so that no branch depends on the number of kept values.
 func packWords() {
 	permutations := permutationTable()
 	for _, bytes := range []int{2, 4, 16} {
@@ -41,7 +41,7 @@ func permutationTable() Mem {
 	return table
 }
 
-// packer generates the kernels for values of bytes each.
+// packer generates the kernels for values of a size in bytes.
 type packer struct {
 	bytes        int
 	permutations Mem
@@ -124,8 +124,8 @@ droppedTo of dropped. It returns the bytes of kept values.`)
 	JMP(LabelRef("next"))
 }
 
-// up visits the last word first. It stores kept values only: there are values that are
-// not loaded yet, or final, on either side of them.
+// up visits the last word first. It stores kept values only: on one side of them are values
+// that are not loaded yet, on the other final values.
 func (p *packer) up() {
 	p.begin("packUp", `%s partitions 64 values of %d bytes for each word of drop, from byte from on.
 Values without a bit in drop move to end at byte to, which is at least their end, the

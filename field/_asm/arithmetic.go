@@ -10,7 +10,7 @@ import (
 
 type instruction func(...operand.Op)
 
-// emit emits plain, or its form for a broadcast source.
+// emit emits plain, or bcst if the source is a broadcast.
 func (a *assembler) emit(plain, bcst instruction, source operand.Op, rest ...operand.Op) {
 	if b, ok := source.(broadcast); ok {
 		bcst(append([]operand.Op{b.Mem}, rest...)...)
@@ -164,8 +164,8 @@ func (a *assembler) exp2(x operand.Op) operand.Op {
 	return p
 }
 
-// Many hashes share numbers, so a hash has two steps: each number is mixed once, and the
-// sum of three mixed numbers again. Between the steps they are integers.
+// Many hashes share numbers, so a hash has two steps: it mixes each number once, and then
+// mixes the sum of three mixed numbers. Between the steps the numbers are integers.
 
 // hashPart mixes a number's bits.
 func (a *assembler) hashPart(x operand.Op, factor uint32) operand.Op {

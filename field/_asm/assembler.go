@@ -14,7 +14,7 @@ import (
 // A path is an instruction set that handlers are generated for.
 type path struct {
 	name  string // suffix of Go names
-	lanes int    // of a vector register
+	lanes int    // lanes of a vector register
 }
 
 var (
@@ -23,7 +23,7 @@ var (
 )
 
 func (p path) vectorBytes() int  { return 4 * p.lanes }
-func (p path) blockVectors() int { return blockPoints / p.lanes } // per block
+func (p path) blockVectors() int { return blockPoints / p.lanes } // vectors per block
 
 // Registers shared by all handlers. AVX-512 keeps the output in Z20 to Z31 and the
 // accumulator, one vector of three lanes, in Z8 to Z19; handlers are free to use Z0 to
@@ -97,8 +97,8 @@ type source struct {
 	lane     int
 }
 
-// A slot is an operand's field of the instruction. Code to load it is emitted at its
-// first use, since registers are few.
+// A slot is an operand's field of the instruction. The code that loads it is emitted at its
+// first use, because registers are few.
 type slot struct {
 	number    int
 	base      reg.GPPhysical
@@ -158,8 +158,8 @@ func (a *assembler) loadAddress(s *slot) reg.Register {
 	return s.address
 }
 
-// indexed returns vector i of an operand for a plain load or store: these add base and
-// offset at no cost, unlike arithmetic on memory.
+// indexed returns vector i of an operand for a plain load or store. Loads and stores add
+// base and offset at no cost, unlike arithmetic on memory.
 func (a *assembler) indexed(s source, i int) operand.Op {
 	if s.constant || s.address != nil {
 		return a.at(s, i)
@@ -216,8 +216,8 @@ func (a *assembler) next() {
 	a.dispatch()
 }
 
-// dispatch jumps to the current instruction's handler. avo has no indirect jumps; the
-// inputs keep it from allocating registers that the next handler relies on.
+// dispatch jumps to the current instruction's handler. avo has no indirect jumps. The
+// inputs of the jump keep avo from allocating registers that the next handler relies on.
 func (a *assembler) dispatch() {
 	to := operand.Mem{Base: instructionAt}
 	live := []operand.Op{to, scratchAt, poolAt, frameAt, reg.RBP}
@@ -249,7 +249,7 @@ var literals = []uint32{
 	math.Float32bits(39.53671), math.Float32bits(-76.54978), math.Float32bits(81.601006), math.Float32bits(-41.341656), math.Float32bits(6.283185),
 	math.Float32bits(128), math.Float32bits(-126), // bounds of exp2
 	math.Float32bits(0.0013264727), math.Float32bits(0.009671513), math.Float32bits(0.055507336), math.Float32bits(0.24022242), math.Float32bits(0.693147),
-	minusInfinity, 0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x85ebca6b, 0xc2b2ae35, math.Float32bits(1.0 / (1 << 24)), // of hash
+	minusInfinity, 0x9e3779b1, 0x85ebca77, 0xc2b2ae3d, 0x85ebca6b, 0xc2b2ae35, math.Float32bits(1.0 / (1 << 24)), // constants of hash
 	0x88, // VFIXUPIMMPS: both kinds of NaN become +0, others stay
 }
 

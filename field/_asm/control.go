@@ -122,9 +122,9 @@ func (a *assembler) pool(number int) operand.Mem { return operand.Mem{Base: pool
 func (a *assembler) frame(offset int) operand.Mem { return operand.Mem{Base: frameAt, Disp: offset} }
 
 // beginWide loads the output into registers. In a masked call, K4 to K7 select the points
-// whose output is stored: those in the frame's lanes and, if the call clips, inside the
-// box. A block without such points is skipped before its output is read, as most blocks
-// of a set are.
+// whose output is stored: the points in the frame's lanes and, if the call clips, inside
+// the box. A block without such points, as most blocks of a set, is skipped before its
+// output is read.
 func (a *assembler) beginWide(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))
@@ -205,9 +205,10 @@ func (a *assembler) storeOutput(lanes []int, store func(lane, i int, to operand.
 }
 
 // begin does nothing unless the call is masked: handlers add to the output in place. In a
-// masked call they add to a copy in scratch, of which end stores the selected points. The
-// second plane of scratch has the mask of the frame's lanes; begin stores the mask of the
-// selected points in the first: those that are also inside the box if the call clips.
+// masked call handlers add to a copy in scratch, and end stores the selected points. The
+// second plane of scratch holds the mask of the frame's lanes. In the first, begin stores
+// the mask of the selected points: the points in the frame's lanes and, if the call clips,
+// inside the box.
 func (a *assembler) begin(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))

@@ -37,7 +37,7 @@ func (a *assembler) laneAt(t triple, lane, i int) operand.Op {
 	return a.at(t.lanes[lane], i)
 }
 
-// loadLane is laneAt in a register.
+// loadLane loads laneAt into a register.
 func (a *assembler) loadLane(t triple, lane, i int) operand.Op {
 	if t.accumulator {
 		return a.accumulator(lane, i)
@@ -248,8 +248,8 @@ func (a *assembler) dot(v, w triple, to source) {
 	a.each(func(i int) { a.store(sum[i], to, i) })
 }
 
-// scalarHandlers returns the handlers of single lanes. A digit among their kinds is that
-// many adjacent constants of the pool.
+// scalarHandlers returns the handlers of single lanes. A digit in the kinds stands for this
+// number of adjacent constants of the pool.
 func scalarHandlers() (all []handler) {
 	add := func(name string, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
 		all = append(all, handler{name, func(a *assembler) bool {
@@ -274,7 +274,8 @@ func scalarHandlers() (all []handler) {
 		x := a.loadAt(o[0], i)
 		return a.mulIfLess(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
 	})
-	// addWithFactor also adds a handler with a factor, the next one by number.
+	// addWithFactor adds a handler, and one with an additional factor, whose number is the
+	// next.
 	addWithFactor := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
 		add(name, kinds, f)
 		add(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {

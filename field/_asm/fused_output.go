@@ -79,7 +79,7 @@ func (a *assembler) updateOutput(f func(lane, i int, to operand.Op)) {
 	}
 }
 
-// updateScaled is updateOutput with plane s in a register.
+// updateScaled is like updateOutput, with plane s in a register.
 func (a *assembler) updateScaled(s source, f func(lane, i int, k, to operand.Op)) {
 	if !a.wide() {
 		a.updateOutput(func(lane, i int, to operand.Op) { f(lane, i, a.loadAt(s, i), to) })

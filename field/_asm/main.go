@@ -25,12 +25,12 @@ const (
 	planeBytes       = 4 * blockPoints
 	cacheLineBytes   = 64
 	instructionBytes = 32
-	operandsAt       = 8 // in an instruction: after the address of its handler
+	operandsAt       = 8 // offset in an instruction, after the address of its handler
 	operandBytes     = 2
 )
 
-// A handler is generated for each path. If emit returns false, the path lacks it: its
-// address is 0, and bind does not use it.
+// A handler is generated for each path. If emit returns false, the path lacks the handler:
+// its address is 0, and bind does not use it.
 type handler struct {
 	name string
 	emit func(a *assembler) bool
