@@ -9,16 +9,16 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Build creates the world that a file describes, at tick 0, with its spawns. The same
-// file gives the same world, bit for bit, now and after every step (S1). The error is
-// Validate's, or the world's.
+// Build creates the world that a file describes, at tick 0, with its spawns. The same file
+// gives the same world, bit for bit, at tick 0 and after every step (S1). The error comes
+// from Validate or from package world.
 func Build(f *File) (*Scene, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
 	gravity := f.Gravity
 	if gravity == 0 {
-		gravity = -1 // the world's value for none; its zero value selects the default
+		gravity = -1 // world.Config's value for no gravity; 0 would select the default
 	}
 	w, err := world.New(world.Config{
 		TickHz:       f.TickHz,
@@ -119,12 +119,12 @@ func (s *Scene) addEffects() error {
 	return s.World.AddSystem(world.Before, "scenes/effects", s.addPulses)
 }
 
-// source returns the effect's text, its own or a shipped one.
+// source returns the effect's own text, or the text of its shipped effect.
 func (e *Effect) source() string {
 	if e.Shipped == "" {
 		return e.Text
 	}
-	text, _ := field.Shipped(e.Shipped) // checked by Validate
+	text, _ := field.Shipped(e.Shipped) // never fails: Validate checked the name
 	return text
 }
 

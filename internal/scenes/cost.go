@@ -13,7 +13,7 @@ import (
 // EffectCost is an estimate of an effect's cost per tick.
 type EffectCost struct {
 	Name    string
-	Bodies  int // it acts on per tick; for a pulse, summed over explosions
+	Bodies  int // bodies that it acts on per tick; for a pulse, summed over explosions
 	PerTick time.Duration
 }
 
@@ -24,7 +24,7 @@ const (
 	costPlaces    = 64
 )
 
-// crowd is a list of positions, each standing for several bodies.
+// crowd is a list of positions. Each represents several bodies.
 type crowd struct {
 	at     []world.Vec3
 	weight []float64
@@ -41,7 +41,7 @@ func (s *Scene) EffectCosts() []EffectCost {
 		e := &s.File.Effects[i]
 		program, err := field.Compile(e.source())
 		if err != nil {
-			continue // compiled by Build
+			continue // never fails: Build compiled the text
 		}
 		bodies := e.touches(program, &all)
 		perTick := time.Duration(bodies * program.NanosecondsPerPoint())
@@ -51,8 +51,8 @@ func (s *Scene) EffectCosts() []EffectCost {
 	return costs
 }
 
-// KeepAwake returns the names of the effects that let no body sleep that feels them: they
-// change with time, and have no box.
+// KeepAwake returns the names of effects that keep every body awake that feels them: the
+// effect changes with time and has no box.
 func (s *Scene) KeepAwake() (names []string) {
 	for i := range s.File.Effects {
 		e := &s.File.Effects[i]
@@ -72,7 +72,7 @@ func (e *Effect) moves(k Kind) bool {
 	return k.Body != nil && !k.Body.Kinematic && (e.Mode == ModeAcceleration || k.Body.Drag != 0)
 }
 
-// crowd samples where bodies are or will be.
+// crowd samples the present and future positions of bodies.
 func (s *Scene) crowd() (c crowd) {
 	var live []world.Vec3
 	for slot := range s.World.Live().All() {
@@ -110,8 +110,8 @@ func (c *crowd) inside(program *field.Program, center world.Vec3) (n float64) {
 	return n
 }
 
-// touches returns the number of bodies an effect acts on: the maximum along its orbit,
-// or a pulse's mean times the number of concurrent explosions.
+// touches returns the number of bodies that an effect acts on: the maximum along its orbit,
+// or for a pulse the mean times the number of concurrent explosions.
 func (e *Effect) touches(program *field.Program, all *crowd) float64 {
 	switch {
 	case e.Pulse != nil:

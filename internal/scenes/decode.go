@@ -27,7 +27,7 @@ func (d *decoder) wrong(node ast.Node, path, expected string) {
 	d.add(placeOf(start(node)), path, fmt.Sprintf("%s is %s", nameOf(path), describe(node)), expected)
 }
 
-// nameOf returns a path's name in messages; the root has none.
+// nameOf returns a path's name for messages; the root has none.
 func nameOf(path string) string {
 	if path == "" {
 		return "the file"
@@ -172,8 +172,8 @@ func (d *decoder) block(n *ast.LiteralNode, path string) {
 
 func spaces(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 
-// oneLine rejects plain strings over several lines: usually they are indentation
-// mistakes, and positions inside them are unknown.
+// oneLine rejects plain strings over several lines: they are usually indentation mistakes,
+// and positions inside them are unknown.
 func (d *decoder) oneLine(n *ast.StringNode) bool {
 	if n.Token.Type != token.StringType {
 		return !strings.Contains(n.Value, "\n")
@@ -339,7 +339,7 @@ func shorten(s string) string {
 
 func tag(f reflect.StructField) string { return f.Tag.Get("yaml") }
 
-// tagged returns the index of the field with that tag, or -1.
+// tagged returns the index of the field with this tag, or -1.
 func tagged(t reflect.Type, want string) int {
 	for i := range t.NumField() {
 		if tag(t.Field(i)) == want {
@@ -349,7 +349,7 @@ func tagged(t reflect.Type, want string) int {
 	return -1
 }
 
-// keys lists the keys of a mapping that is decoded into t.
+// keys lists the keys of a mapping that decodes into t.
 func keys(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {

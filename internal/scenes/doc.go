@@ -1,5 +1,5 @@
-// Package scenes reads world files and builds worlds from them. Tests, benchmarks,
-// the demo and the bots share the embedded ones, "storm" and "calm".
+// Package scenes reads world files and builds worlds from them. Tests, benchmarks, the demo
+// and the bots share the embedded worlds "storm" and "calm".
 //
 //	storm.yaml --Parse--> File --Build--> Scene{World, Join, Steer, Poke, Leave}
 //	    |                  ^
@@ -9,7 +9,7 @@
 //
 // # Input
 //
-// A client's input is an steering.Stick. Package rules has the commands and events.
+// A client's input is a steering.Stick. Package rules has the commands and events.
 //
 // # Invariants
 //

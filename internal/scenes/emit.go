@@ -38,8 +38,8 @@ func (s *Scene) emit(w *world.World) {
 	}
 }
 
-// upwards draws a direction uniformly from the upper hemisphere (Archimedes: its height
-// is uniform).
+// upwards draws a direction uniformly from the upper hemisphere, where heights are uniform
+// (Archimedes).
 func (s *Scene) upwards() world.Vec3 {
 	height := s.World.Rand().Float64()
 	x, z := turn(s.World.Rand().Float64())

@@ -12,22 +12,20 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// FileError is one mistake in a world file: its position, what is wrong, and what was
-// expected.
+// FileError is one mistake in a world file: its position, the fault, and the correct form.
 type FileError struct {
 	File string // as given to Parse
 	// Line and Column count from 1; a column is a character, not a byte. Both are 0 for
 	// a File that was not parsed.
 	Line, Column int
-	Path         string // "spawns[2].count"; empty if the text is not YAML at all
-	Message      string // what is wrong
+	Path         string // "spawns[2].count"; empty if the text is not YAML
+	Message      string // the fault
 	Expected     string // the correct form; may be empty
 	Excerpt      string // the line, shortened; may be empty
 	caret        int    // characters of Excerpt before the mistake
 }
 
-// Error returns "file:line:column: message", the line with a caret, and what was
-// expected.
+// Error returns "file:line:column: message", the line with a caret, and the correct form.
 func (e *FileError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -95,8 +93,8 @@ func (c *complaints) add(p place, path, message, expected string) {
 	c.list = append(c.list, e)
 }
 
-// err returns nil, the only mistake as a *FileError, or all of them joined in file
-// order. errors.As finds the first.
+// err returns nil, the only mistake as a *FileError, or all mistakes joined in file order.
+// errors.As finds the first.
 func (c *complaints) err() error {
 	if len(c.list) == 0 {
 		return nil
@@ -117,8 +115,8 @@ func (c *complaints) err() error {
 	return errors.Join(errs...)
 }
 
-// suggest says what was expected instead of an unknown word: the nearest known word, if
-// one is near, and the list of all.
+// suggest describes the expected words in place of an unknown one: the nearest known word,
+// if one is near, and the list of all.
 func suggest(word string, known []string) string {
 	if len(known) == 0 {
 		return "nothing: none is defined"

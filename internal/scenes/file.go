@@ -68,7 +68,7 @@ type Body struct {
 type Effect struct {
 	Name    string  `yaml:",key"`
 	Mode    string  `yaml:"mode"`       // ModeWind or ModeAcceleration
-	Text    string  `yaml:"text,block"` // or:
+	Text    string  `yaml:"text,block"` // the effect's text; or Shipped
 	Shipped string  `yaml:"shipped"`    // name of an effect shipped with package field
 	Center  Vec     `yaml:"center"`
 	Params  []Param `yaml:"params"`
@@ -79,7 +79,7 @@ type Effect struct {
 // The two modes of an effect.
 const (
 	ModeWind         = "wind"         // m/s, coupled by the body's drag
-	ModeAcceleration = "acceleration" // m/s², the same for every mass
+	ModeAcceleration = "acceleration" // m/s², the same for bodies of any mass
 )
 
 // Param overrides the default of an effect's parameter.
@@ -163,8 +163,8 @@ func (o *Orbit) defaults()    { o.PeriodS = 60 }
 func (g *Grid) defaults()     { g.Spacing = 1 }
 func (p *Players) defaults()  { p.Speed, p.Poke = 6, 6 }
 
-// ChangedKeys returns the file's top-level keys whose values differ in next. Those that a restart
-// with an image does not apply have a note.
+// ChangedKeys returns the file's top-level keys whose values differ in next. Keys that a
+// restart with an image does not apply have a note.
 func (f *File) ChangedKeys(next *File) (keys []string) {
 	was := map[string]any{}
 	for key, value := range f.values {

@@ -2,9 +2,9 @@ package scenes
 
 import "github.com/worldd/worldd/world"
 
-// IdentityOf returns the identity of a handle in a world with that seed. It is a
-// bijection of handles: identities in a world are unique. Any machine can therefore check
-// whether the entity it sees under a handle is the one spawned under it (S2). It uses
+// IdentityOf returns the identity of a handle in a world with this seed. It is a bijection
+// of handles: identities in a world are unique. Any machine can therefore check whether the
+// entity that it sees under a handle was spawned under that handle (S2). It uses
 // splitmix64's finaliser (Steele, Lea and Flood, 2014).
 func IdentityOf(h world.Entity, seed uint64) uint64 {
 	return mix64(uint64(h) + mix64(seed))

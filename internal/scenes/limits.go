@@ -1,7 +1,8 @@
 package scenes
 
-// Limits of world files, and what they prevent. A world file may come from an untrusted
-// source: no file may use unbounded memory, time or stack before it is rejected.
+// Limits of world files, with the attack or mistake that each prevents. A world file may
+// come from an untrusted source: no file may use unbounded memory, time or stack before it
+// is rejected.
 const (
 	// MaxFileBytes bounds the file that is read and parsed.
 	MaxFileBytes = 1 << 20
@@ -12,8 +13,8 @@ const (
 	// MaxBlockColumn is the last column for a block entry ("- ") or a block key. It
 	// bounds nesting by indentation, for the same reason.
 	MaxBlockColumn = 40
-	// MaxKeys and MaxTokens bound the YAML. The parser's time is quadratic in a
-	// mapping's keys: a megabyte of keys took 44 s, this many take 0.3 s. A file at all
+	// MaxKeys and MaxTokens bound the YAML. The parser's time is quadratic in a mapping's
+	// keys: a megabyte of keys took 44 s, this many take 0.3 s. A file that reaches all
 	// other limits stays within both.
 	MaxKeys   = 8192
 	MaxTokens = 1 << 16
@@ -32,19 +33,20 @@ const (
 	// MaxSpawns and MaxEmitters bound the two lists.
 	MaxSpawns   = 512
 	MaxEmitters = 256
-	// MaxEntities bounds limits.max_entities and the world's memory: about 500 bytes per
-	// entity, and of a server 1.2 to 1.5 kB.
+	// MaxEntities bounds limits.max_entities and memory: about 500 bytes per entity in a
+	// world, and 1.2 to 1.5 kB in a server.
 	MaxEntities = 1 << 20
 	// MaxPlayers bounds limits.max_players.
 	MaxPlayers = 4096
-	// MaxSpawnsPerSecond bounds one emitter: a thousand is a storm, ten times that a
-	// typing error.
+	// MaxSpawnsPerSecond bounds one emitter: a thousand per second is a storm, more than
+	// ten thousand a typing error.
 	MaxSpawnsPerSecond = 10000
-	// MaxPulsesPerSecond and MaxPulseLifeSeconds bound pulses: their product is the
-	// number acting at once.
+	// MaxPulsesPerSecond and MaxPulseLifeSeconds bound pulses: their product is the maximum
+	// number that act at once.
 	MaxPulsesPerSecond  = 50
 	MaxPulseLifeSeconds = 10
-	// MaxViewAgeSeconds bounds how far back shots are judged, and the memory for it.
+	// MaxViewAgeSeconds bounds the age of views by which shots are judged, and the memory
+	// for it.
 	MaxViewAgeSeconds = 1
 	// MaxTickHz bounds the step rate; beyond it, steps are shorter than timers are
 	// accurate.

@@ -20,8 +20,8 @@ var reference string
 // Reference returns the reference of world files, WORLDS.md.
 func Reference() string { return reference }
 
-// Parse parses and validates a world file, and compiles its effects. Errors name the
-// file as name. A mistake is a *FileError with line and column; several are joined.
+// Parse parses and validates a world file, and compiles its effects. name is the file's
+// name in errors. A mistake is a *FileError with line and column; several are joined.
 func Parse(name string, data []byte) (*File, error) {
 	d := &decoder{complaints: complaints{file: name}, places: map[string]place{}}
 	if len(data) > MaxFileBytes {

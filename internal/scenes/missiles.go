@@ -8,10 +8,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// MissilePrefix begins the names of missiles, and of nothing else.
+// MissilePrefix begins the names of missiles, and of no other entities.
 const MissilePrefix = "*"
 
-// ErrMissiles: as many missiles live as fit beside all else (S3).
+// ErrMissiles: the maximum number of missiles is live (S3).
 var ErrMissiles = errors.New("scenes: too many missiles: launch again when some have ended")
 
 // Launch spawns a missile with a name, for lifeTicks. The error is ErrMissiles, or
@@ -57,5 +57,5 @@ func (s *Scene) AvatarRadius() float32 {
 			return k.Body.Radius
 		}
 	}
-	return 0 // not possible: Validate has checked the kind
+	return 0 // impossible: Validate has checked the kind
 }

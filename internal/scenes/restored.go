@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// effectState names the effects of the world that the file describes under one name.
+// effectState lists the world's effects that the file describes under one name.
 type effectState struct {
 	Name string
 	Sum  uint64 // fileEffect.sum
@@ -20,7 +20,7 @@ type effectState struct {
 }
 
 func (s *Scene) effectStates() []effectState {
-	all := []effectState{} // not nil: the image has them
+	all := []effectState{} // not nil: the image names its effects
 	for i := range s.effects {
 		f := &s.effects[i]
 		f.ids = s.live(f.ids)
@@ -29,8 +29,8 @@ func (s *Scene) effectStates() []effectState {
 	return all
 }
 
-// fingerprint returns a hash of all that the file says about an effect, except its name and the
-// layout of its text.
+// fingerprint returns a hash of the file's description of an effect, except its name and
+// the layout of its text.
 func (f *fileEffect) fingerprint() uint64 {
 	return fingerprint(struct {
 		Program uint64
@@ -51,8 +51,9 @@ func fingerprint(value any) uint64 {
 	return h.Sum64()
 }
 
-// renewEffects gives the world the effects of the file instead of the ones in its image. An effect
-// that the file describes as before continues, with its time and its way. It returns what it did.
+// renewEffects replaces the world's effects, which come from an image, by the effects of
+// the file. An effect with an unchanged description continues, with its time and path.
+// renewEffects returns a description of each change.
 func (s *Scene) renewEffects(then []effectState) (changes []string) {
 	was := map[string]effectState{}
 	for _, e := range then {
@@ -85,13 +86,13 @@ func (s *Scene) renewEffects(then []effectState) (changes []string) {
 		changes = append(changes, "effect "+name+" has ended: it is gone from the file")
 	}
 	for _, f := range begin {
-		if s.begin(f) != nil { // pulses fill the world
+		if s.begin(f) != nil { // pulses have filled the world with effects
 			for i := range s.effects {
 				if s.effects[i].file.Pulse != nil {
 					s.removeEffects(s.effects[i].ids)
 				}
 			}
-			_ = s.begin(f) // Build has added as many
+			_ = s.begin(f) // never fails: Build has added as many
 		}
 	}
 	return changes
@@ -142,12 +143,12 @@ func (f *fileEffect) is(w *world.EffectState) bool {
 	return w.Path.Center == f.def.Center && w.Path.AxisU == radius && w.Path.Rate != 0
 }
 
-// Restored returns what RestoreRun found different between the file and the one of the image, a
-// line each.
+// Restored returns the differences that RestoreRun found between the file and the image's
+// file, one per line.
 func (s *Scene) Restored() []string { return s.restored }
 
-// beginningKeys are the keys of the file that describe how a world begins: an image has them, and
-// an edit applies to a new world only.
+// beginningKeys are the keys of the file that describe a world's initial state. An edit of
+// these keys applies to a new world only, not to a world from an image.
 var beginningKeys = []string{"name", "seed", "tick_hz", "bounds", "gravity", "cell_metres", "spawns"}
 
 // values yields the top-level keys of the file and their values.
@@ -161,7 +162,8 @@ func (f *File) values(yield func(key string, value any) bool) {
 	}
 }
 
-// fingerprints returns a hash of each key of the file but effects, which have their own.
+// fingerprints returns a hash of each key of the file, except effects, which have separate
+// hashes.
 func (f *File) fingerprints() map[string]uint64 {
 	sums := map[string]uint64{}
 	for key, value := range f.values {
@@ -172,8 +174,8 @@ func (f *File) fingerprints() map[string]uint64 {
 	return sums
 }
 
-// edits returns the keys whose values have changed since an image, and whether the file or the image
-// decides. Without keys of an image it returns nothing.
+// edits returns the keys whose values have changed since an image, with the source that
+// applies: the file or the image. If then is empty it returns nothing.
 func (f *File) edits(then map[string]uint64) (edits []string) {
 	now := f.fingerprints()
 	for _, key := range slices.Sorted(maps.Keys(now)) {

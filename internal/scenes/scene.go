@@ -21,8 +21,8 @@ type Scene struct {
 	kinds    map[string]world.KindID
 	effects  []fileEffect
 	emitters []emitter
-	avatars  map[world.Entity][2]float32 // last steering of each
-	missiles []world.Entity              // some may have ended
+	avatars  map[world.Entity][2]float32 // last steering of each avatar
+	missiles []world.Entity              // launched missiles; some may have ended
 	restored []string                    // see Restored
 }
 
@@ -35,7 +35,7 @@ func (s *Scene) Identities() *world.Component[messages.Identity] { return s.iden
 // Identity returns the identity for a handle, live or not.
 func (s *Scene) Identity(h world.Entity) uint64 { return IdentityOf(h, s.File.Seed) }
 
-// Spawn is World.SpawnFor with the identity set (S2); lifeTicks 0 means no limit. All
+// Spawn calls World.SpawnFor and sets the identity (S2); lifeTicks 0 means no limit. All
 // spawns into a scene's world must use it.
 func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint32) (world.Entity, error) {
 	e, err := s.World.SpawnFor(kind, at, velocity, lifeTicks)
@@ -47,7 +47,7 @@ func (s *Scene) Spawn(kind world.KindID, at, velocity world.Vec3, lifeTicks uint
 }
 
 // Join spawns an avatar at rest, at a random place of the players' region. The error is
-// ErrPlayers; validation ensures capacity for that many.
+// ErrPlayers; Validate ensures capacity for limits.max_players.
 func (s *Scene) Join() (world.Entity, error) {
 	if len(s.avatars) >= s.File.Limits.MaxPlayers {
 		return 0, ErrPlayers
@@ -61,8 +61,8 @@ func (s *Scene) Join() (world.Entity, error) {
 	return e, nil
 }
 
-// Leave destroys an avatar at the end of the step, with messages.CauseLeft. It returns false unless
-// e is one.
+// Leave destroys an avatar at the end of the step, with messages.CauseLeft. It returns
+// false unless e is an avatar.
 func (s *Scene) Leave(e world.Entity) bool {
 	if _, ok := s.avatars[e]; !ok {
 		return false
@@ -71,9 +71,9 @@ func (s *Scene) Leave(e world.Entity) bool {
 	return s.World.DestroyBecause(e, messages.CauseLeft)
 }
 
-// Steer sets an avatar's horizontal velocity to dir * players.speed; a dir longer than
-// 1 is shortened to 1. Vertical velocity is kept. It returns false and does nothing
-// unless e is an avatar and dir is finite, since dir comes from a client.
+// Steer sets an avatar's horizontal velocity to dir * players.speed, with dir shortened to
+// length 1 if it is longer, and keeps the vertical velocity. dir comes from a client: Steer
+// returns false and does nothing unless e is an avatar and dir is finite.
 //
 // Repeating the previous steering has no effect, so that an idle avatar may fall
 // asleep.

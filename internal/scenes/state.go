@@ -11,12 +11,12 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// state is a scene's state outside of its world: the Extra of its images.
+// state is the part of a scene's state that is not in its world: the Extra of its images.
 type state struct {
 	Name    string // of the world file
 	Avatars []avatarState
 	Effects []effectState     `json:",omitempty"`
-	Keys    map[string]uint64 `json:",omitempty"` // see File.fingerprints; nil in older images, as Effects
+	Keys    map[string]uint64 `json:",omitempty"` // see File.fingerprints; nil in older images, and so is Effects
 
 	// Before effects had paths, a system moved them.
 	Orbits []world.EffectID `json:",omitempty"` // by effect with an orbit or a pulse; 0 for a pulse
@@ -74,7 +74,7 @@ func (s *Scene) stateOf(img *world.Image) (state, error) {
 	return then, nil
 }
 
-// replaceMoved replaces effects that a system moved by effects with the same way.
+// replaceMoved replaces effects that a system moved by effects with equal paths.
 func (s *Scene) replaceMoved(then state) {
 	if then.Orbits == nil {
 		return
@@ -103,7 +103,7 @@ func (s *Scene) replaceMoved(then state) {
 	}
 }
 
-// replace replaces an effect by one that differs as change says.
+// replace replaces an effect by a copy that change has modified.
 func (s *Scene) replace(id world.EffectID, change func(*world.EffectDef)) {
 	e, ok := s.World.Effect(id)
 	if !ok {
@@ -117,8 +117,8 @@ func (s *Scene) replace(id world.EffectID, change func(*world.EffectDef)) {
 }
 
 // RestoreRun starts a new run from an image of a scene of the same file; see
-// World.RestoreRun. The old run's avatars are destroyed by the first step. Effects that the
-// file describes as before continue; the others are made from the file again. On an error
+// World.RestoreRun. The first step destroys the old run's avatars. Effects with an
+// unchanged description continue; all others are created from the file. On an error
 // (world.ErrImageWorld) the scene is unchanged.
 func (s *Scene) RestoreRun(img *world.Image) error {
 	then, err := s.stateOf(img)

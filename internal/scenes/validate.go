@@ -150,7 +150,7 @@ func (c *checker) kinds() {
 		if b := k.Body; b != nil {
 			between(c, path+".body.mass", b.Mass, 0.001, 1e6, "kg")
 			between(c, path+".body.drag", b.Drag, 0, 1000, "1/s")
-			if between(c, path+".body.radius", b.Radius, 0.01, 100, "metres") && c.Bounds[1] >= 1 { // otherwise the bounds are wrong
+			if between(c, path+".body.radius", b.Radius, 0.01, 100, "metres") && c.Bounds[1] >= 1 { // if not, the bounds are wrong
 				between(c, path+".body.radius", b.Radius, 0.01, c.Bounds[1], "metres, not above bounds[1]:")
 			}
 			between(c, path+".body.friction", b.Friction, 0, 10, "a coefficient")
@@ -243,7 +243,7 @@ func (c *checker) program(path string, e Effect) *field.Program {
 		c.syntax(at, err)
 		return nil
 	}
-	unused, _ := field.UnusedParams(e.source()) // it compiles
+	unused, _ := field.UnusedParams(e.source()) // never fails: the text compiles
 	for _, mistake := range unused {
 		c.syntax(at, mistake)
 	}
@@ -251,8 +251,8 @@ func (c *checker) program(path string, e Effect) *field.Program {
 	return program
 }
 
-// texts only compiles the effects' own texts, for a file with values that could not be
-// decoded.
+// texts compiles the effects' own texts and checks nothing else, for a file with values
+// that could not be decoded.
 func (c *checker) texts() {
 	if len(c.Effects) > MaxEffects {
 		return

@@ -10,12 +10,13 @@ import (
 // fileEffect is an effect of the file at run time.
 type fileEffect struct {
 	file *Effect
-	def  world.EffectDef // effect of a pulse; addPulse draws the rest at random
-	sum  uint64          // of all that the file says about it, see fingerprint
+	def  world.EffectDef // for a pulse, a template: addPulses draws the random parts
+	sum  uint64          // hash of its description, see fingerprint
 	ids  []world.EffectID
 }
 
-// begin adds an effect that is no pulse. An orbit is where it would be had it begun with the world.
+// begin adds an effect that is no pulse. The phase of an orbit is the one that it would
+// have if it had begun with the world.
 func (s *Scene) begin(f *fileEffect) error {
 	def := f.def
 	if f.file.Orbit != nil {
@@ -59,7 +60,7 @@ func (s *Scene) live(ids []world.EffectID) []world.EffectID {
 	})
 }
 
-// path returns the orbit at a tick rate. A turn is exact to 2^-32 per tick.
+// path returns the orbit for a tick rate. Its rate is exact to 2^-32 turns per tick.
 func (o *Orbit) path(tickHz int) world.EffectOrbit {
 	turns := func(x float64) uint32 { return uint32(int64(math.Round(x * (1 << 32)))) }
 	return world.EffectOrbit{
@@ -68,9 +69,9 @@ func (o *Orbit) path(tickHz int) world.EffectOrbit {
 	}
 }
 
-// turn returns the point of the unit circle at that many turns. It uses its own
-// polynomial, with every product rounded before it is added: math.Sin differs in the
-// last bit between processors, which would change the state hash (S1).
+// turn returns the point of the unit circle at an angle in turns. It uses its own
+// polynomial, with every product rounded before it is added: math.Sin differs in the last
+// bit between processors, which would change the state hash (S1).
 func turn(turns float64) (x, z float64) {
 	turns -= math.Floor(turns)
 	quarter := math.Floor(float64(turns*4) + 0.5)
@@ -95,8 +96,8 @@ func turn(turns float64) (x, z float64) {
 	return cos, sin
 }
 
-// due returns how many of perSecond events fall on a tick (from 1). It depends on the
-// tick alone, so images need no remainder.
+// due returns how many events of perSecond fall on a tick (from 1). It depends on the tick
+// alone, so images need no remainder.
 func due(perSecond float64, tick uint64, tickHz int) int {
 	until := func(t uint64) float64 { return math.Floor(float64(float64(t)*perSecond) / float64(tickHz)) }
 	return int(until(tick) - until(tick-1))

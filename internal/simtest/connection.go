@@ -6,7 +6,8 @@ type Connection struct {
 	UpData, DownData *Link
 }
 
-// NewConnection returns a connection without traffic. Its four parts have random numbers of their own.
+// NewConnection returns a connection without traffic. Its four parts have separate random
+// numbers.
 func NewConnection(seed uint64, c Conditions) Connection {
 	return Connection{
 		Up: NewStream(seed, c), Down: NewStream(seed+1, c),

@@ -84,7 +84,7 @@ func (l *Link) put(now int64, p []byte, late, held float64) {
 	} else {
 		l.lastDue = due
 	}
-	// Insert after everything due at the same time, to keep the order of sending.
+	// Insert after all packets due at the same time, to keep the order of sending.
 	at := len(l.inFlight)
 	for at > 0 && l.inFlight[at-1].due > due {
 		at--

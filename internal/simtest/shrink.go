@@ -11,7 +11,7 @@ func Shrink[T any](items []T, fails func([]T) bool) []T {
 	items = slices.Clone(items)
 	for chunk := (len(items) + 1) / 2; chunk > 0; {
 		shrunk := false
-		// From the end: later items are the least likely to be depended on.
+		// From the end: other items depend on later items least often.
 		for at := len(items); at > 0; at -= chunk {
 			low := max(at-chunk, 0)
 			rest := slices.Delete(slices.Clone(items), low, at)

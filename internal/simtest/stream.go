@@ -6,8 +6,8 @@ import (
 )
 
 // backoffMax bounds the time between two attempts, in round trips: a transport's probe
-// timer after three doublings. A larger bound would only slow down tests that heal a
-// cut.
+// timer after three doublings. A larger bound would only slow down tests in which a cut
+// ends.
 const backoffMax = 8
 
 // StreamStats counts bytes since the stream was made, and failed attempts.
@@ -18,10 +18,10 @@ type StreamStats struct {
 	Retransmissions int // lost attempts, each of which is repeated
 }
 
-// A Stream carries bytes one way, reliably and in order. The bytes of one Send travel
-// as one segment. A lost segment is sent again after one round trip, then after two,
-// four and eight, and blocks everything behind it, as on a real stream. Duplicate and
-// Reorder have no effect: a transport hides both.
+// A Stream carries bytes one way, reliably and in order. The bytes of one Send travel as
+// one segment. A lost segment is sent again after one round trip, then after two, four and
+// eight. It blocks all later segments, as on a real stream. Duplicate and Reorder have no
+// effect: a transport hides both.
 type Stream struct {
 	conditions Conditions
 	seed       uint64
@@ -83,7 +83,7 @@ func (s *Stream) Receive(now int64) []byte {
 	return arrived
 }
 
-// advance makes every attempt due by now, under the current conditions.
+// advance makes every attempt that is due at now, under the current conditions.
 func (s *Stream) advance(now int64) {
 	s.now = max(s.now, now)
 	for i := range s.segments {

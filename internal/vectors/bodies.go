@@ -8,13 +8,13 @@ import (
 const (
 	BodiesBall   = iota // falls, rests on the ground and feels winds
 	BodiesDrone         // in layer 2
-	BodiesUnused        // the number of a kind that the schema lacks
+	BodiesUnused        // kind number that the schema lacks
 )
 
 // Tick rates of the cases about bodies.
 const (
 	BodiesHz     = 20
-	FastBodiesHz = 1000 // of the cases about the oldest states that are allowed
+	FastBodiesHz = 1000 // for the cases about the oldest allowed states
 )
 
 // BodiesSchema returns the schema of the hand-made cases of clients that simulate.

@@ -6,8 +6,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// These components cover everything that a row's load counts: dozens of fields,
-// rotations, a parent, and hundreds of values, including absent ones.
+// These components cover every part of a row's load: dozens of fields, rotations, a parent,
+// and hundreds of values, including absent values.
 type (
 	lamps struct {
 		Lit [wire.MaxFieldsPerComponent]bool

@@ -23,10 +23,10 @@ type Player struct {
 	entities map[bulk.Handle]Entity
 	taken    uint32 // provisional handles
 	declared *schema.Schema
-	messages *rowschema.Messages // of declared
+	messages *rowschema.Messages // messages of the declared schema
 	asked    map[uint32]asked    // commands of Send without a Result, by id
-	heard    []Event             // in this step
-	results  []Result            // in this step
+	heard    []Event             // received in this step
+	results  []Result            // received in this step
 	exact    map[bulk.Handle][8]uint32
 }
 
@@ -64,7 +64,7 @@ func (p *Player) Play(s Step) Expect {
 			e.Outcome = outcomes[outcome]
 		}
 	} else {
-		p.session.TakeStream() // of steps before
+		p.session.TakeStream() // drop the bytes of earlier steps
 		err = p.session.ReceiveStream(s.Stream)
 		e.Arrived = p.arrived()
 	}
@@ -177,8 +177,8 @@ func stateBits(s *motion.State) (all [8]uint32) {
 	return all
 }
 
-// Check plays a case to a client of the first of the schemas that the case's has, and
-// compares every step. The error names the step and the difference.
+// Check plays a case to a client and compares every step. The client declares the first of
+// schemas that fits the case's schema. The error names the step and the difference.
 func (c *Case) Check(schemas ...*schema.Schema) error {
 	own, err := schema.Parse(c.Schema)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 
 // Provisional makes the client name provisional handles.
 type Provisional struct {
-	// Handles were not named before, unless by inputs.
+	// Handles are handles that only inputs may have named before.
 	Handles []bulk.Handle `json:"handles"`
 	Command uint32        `json:"command,omitempty"` // id of the Command that names them; 0: none
-	Input   uint32        `json:"input,omitempty"`   // tick of the input that names the only one; 0: none
+	Input   uint32        `json:"input,omitempty"`   // tick of the input that names the single handle; 0: none
 }
 
 // aimed is the input of ProvisionalSchema.
@@ -28,7 +28,7 @@ func ProvisionalSchema() (*schema.Schema, error) {
 	return s, s.Err()
 }
 
-// name carries out w, and sets its id or tick to the client's.
+// name executes w, and sets its id or tick to the client's.
 func (p *Player) name(w *Provisional) error {
 	for _, h := range w.Handles {
 		if err := p.take(h); err != nil {
@@ -49,7 +49,7 @@ func (p *Player) name(w *Provisional) error {
 	if err == nil && tick != w.Input {
 		err = fmt.Errorf("vectors: an input of tick %d, want %d", tick, w.Input)
 	}
-	p.session.Input(0) // sends it
+	p.session.Input(0) // sends the input
 	return err
 }
 

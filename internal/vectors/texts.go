@@ -16,8 +16,8 @@ import (
 
 // Send makes the client send a message of the form that the schema declares.
 type Send struct {
-	Command string   `json:"command,omitempty"` // its name; empty: an input
-	ID      uint32   `json:"id,omitempty"`      // of the Command
+	Command string   `json:"command,omitempty"` // name of the command; empty: an input
+	ID      uint32   `json:"id,omitempty"`      // id of the Command
 	Words   []uint32 `json:"words,omitempty"`   // all values of the fields
 	Texts   [][]byte `json:"texts,omitempty"`   // the text fields
 }
@@ -34,7 +34,7 @@ type Event struct {
 type Result struct {
 	ID    uint32   `json:"id"`
 	Code  string   `json:"code"`
-	Words []uint32 `json:"words,omitempty"` // of the answer
+	Words []uint32 `json:"words,omitempty"` // values of the answer
 	Texts [][]byte `json:"texts,omitempty"`
 }
 
@@ -100,7 +100,7 @@ const (
 )
 
 // TextsSchema returns the schema of the cases about texts and messages of the game. It has
-// text fields and events of the numbers 31 and above.
+// enough text fields and events for numbers of 31 and above.
 func TextsSchema() (*schema.Schema, error) {
 	declared := schema.New()
 	schema.Define[title](declared, "title")
@@ -180,7 +180,7 @@ func (p *Player) events() *client.Events {
 	return e
 }
 
-// hear notes events of type T, if the schema declares it.
+// hear records events of type T, if the schema declares T.
 func hear[T any](p *Player, e *client.Events) {
 	i, ok := p.declared.EventOf(reflect.TypeFor[T]())
 	if !ok {
@@ -193,7 +193,7 @@ func hear[T any](p *Player, e *client.Events) {
 	})
 }
 
-// contents returns the fields of a message as they are sent.
+// contents returns the quantised fields and the texts of a message.
 func contents(m *rowschema.Message, v any) (words []uint32, texts [][]byte) {
 	var body rowschema.Payload
 	if err := m.Quantise(v, &body); err != nil {
@@ -209,10 +209,10 @@ func bytesOf(texts []string) (all [][]byte) {
 	return all
 }
 
-// asked is a command of a Send. Its answer may be nil.
+// asked is a command that a Send sent. answer is nil if the command has none.
 type asked struct{ answer *rowschema.Message }
 
-// result notes the answer to a command of a Send.
+// result records the answer to a command that a Send sent.
 func (p *Player) result(r client.Result) {
 	a, ok := p.asked[r.ID]
 	if !ok || errors.Is(r.Err, client.ErrUnanswered) {

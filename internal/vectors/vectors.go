@@ -1,5 +1,5 @@
-// Package vectors reads and writes conformance vectors: what a client receives, byte by
-// byte, and the state that must result.
+// Package vectors reads and writes conformance vectors: the bytes that a client receives,
+// and the state that must result.
 //
 // A file holds one JSON value per line. A line with a name begins a case and a new
 // session; the lines after it are its steps.
@@ -39,10 +39,10 @@ type Case struct {
 	Name       string        `json:"case"`
 	About      string        `json:"about"`
 	Protocol   int           `json:"protocol"`
-	Schema     string        `json:"schema,omitempty"` // schema.Schema.Text; in a file empty if the case before has the same
+	Schema     string        `json:"schema,omitempty"` // schema.Schema.Text; empty in a file if the previous case has the same
 	SchemaHash string        `json:"schema_hash"`
 	Simulate   bool          `json:"simulate,omitempty"` // the client simulates
-	Handles    []bulk.Handle `json:"handles"`            // whose verdicts every step reports
+	Handles    []bulk.Handle `json:"handles"`            // handles whose verdicts every step reports
 	Steps      []Step        `json:"-"`
 }
 
@@ -57,11 +57,11 @@ type Step struct {
 }
 
 // Expect is a client's state after a step. Verdicts, Entities and Exact list changes since
-// the step before.
+// the previous step.
 type Expect struct {
-	Outcome   string                 `json:"outcome,omitempty"` // of a datagram
+	Outcome   string                 `json:"outcome,omitempty"` // outcome of a datagram
 	Error     string                 `json:"error,omitempty"`   // name of the code; an error on the stream ends the session
-	Hello     *Hello                 `json:"hello,omitempty"`   // of the new connection
+	Hello     *Hello                 `json:"hello,omitempty"`   // Hello of the new connection
 	Structure uint32                 `json:"structure"`
 	Newest    uint32                 `json:"newest"`
 	Mask      string                 `json:"mask"`
@@ -69,15 +69,15 @@ type Expect struct {
 	Verdicts  map[bulk.Handle]string `json:"verdicts,omitempty"`
 	Entities  []Entity               `json:"entities,omitempty"` // ascending by handle
 	Events    []Event                `json:"events,omitempty"`   // delivered in the step, in order
-	Results   []Result               `json:"results,omitempty"`  // of commands that a Send sent
-	Sent      []byte                 `json:"sent,omitempty"`     // arguments or input of a Send
+	Results   []Result               `json:"results,omitempty"`  // results of commands that a Send sent
+	Sent      []byte                 `json:"sent,omitempty"`     // encoded arguments or input of a Send
 	Arrived   int                    `json:"arrived,omitempty"`  // Arrived messages that the client sends
 	Exact     []Exact                `json:"exact,omitempty"`    // ascending by handle
-	Audits    uint64                 `json:"audits,omitempty"`   // checked so far; all agreed
+	Audits    uint64                 `json:"audits,omitempty"`   // audits checked so far; all agreed
 }
 
-// Exact is the state of an exact entity's body after a tick: the bits of its position and its
-// velocity, 1 if it is awake or else 0, and its rest.
+// Exact is the state of an exact entity's body after a tick: the bits of position and
+// velocity, 1 for awake or 0 for asleep, and the rest timer.
 type Exact struct {
 	Handle bulk.Handle `json:"handle"`
 	Tick   uint32      `json:"tick"`
@@ -88,7 +88,7 @@ type Exact struct {
 type Hello struct {
 	Session   uint64 `json:"session"`
 	Secret    []byte `json:"secret"`
-	Structure uint32 `json:"structure"` // of the newest applied record
+	Structure uint32 `json:"structure"` // number of the newest applied record
 }
 
 // Entity is one replica.
@@ -99,10 +99,10 @@ type Entity struct {
 	Components uint32      `json:"components"`
 	Owned      bool        `json:"owned,omitempty"`
 	Values     []uint32    `json:"words"`
-	Texts      [][]byte    `json:"texts,omitempty"` // by number; empty if not sent
+	Texts      [][]byte    `json:"texts,omitempty"` // by field number; empty if not sent
 }
 
-// Append appends the text form of a file with the cases.
+// Append appends the text of a file with the cases.
 func Append(b []byte, cases []Case) ([]byte, error) {
 	var lines []any
 	for i := range cases {

@@ -1,5 +1,5 @@
-// Package messages declares what scenes and their clients tell each other: components
-// besides bodies, commands with their answers, events, and causes of destruction. Package
+// Package messages declares the messages between scenes and their clients: components other
+// than bodies, commands with their answers, events, and causes of destruction. Package
 // rules documents their behaviour.
 package messages
 
@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Schema declares what crosses the wire.
+// Schema declares the messages on the wire.
 var Schema = schema.NewWithBody()
 
 // The items of Schema.
@@ -35,20 +35,20 @@ var (
 // PokeCommand is a command with raw arguments.
 const PokeCommand = "poke"
 
-// Identity is a number that an entity keeps for life. Mark repeats its last 16 bits and
-// travels in every row: a row applied to the wrong tenant leaves a Value and a Mark that do
-// not match. Tests and bots thus detect all but one in 65,536 of such rows, at two bytes per
-// row that a game would not spend.
+// Identity is a number that an entity keeps for life. Mark repeats its last 16 bits in
+// every row: a row applied to the wrong tenant leaves a Value and a Mark that do not match.
+// Tests and bots thus miss only one such row in 65,536, at a cost of two bytes per row that
+// a game would not spend.
 type Identity struct {
 	Value uint64
 	Mark  uint16 `net:"always"`
 }
 
-// NewIdentity returns the identity with that number.
+// NewIdentity returns the identity with this number.
 func NewIdentity(number uint64) Identity { return Identity{number, uint16(number)} }
 
-// Number is the identity in the newest row. If Mark is another entity's, it matches
-// no identity.
+// Number returns the identity in the newest row. If Mark belongs to another entity, the
+// number matches no identity.
 func (i Identity) Number() uint64 { return i.Value&^math.MaxUint16 | uint64(i.Mark) }
 
 // MaxNameText bounds the name of an avatar, in bytes of UTF-8.
@@ -63,7 +63,7 @@ type Name struct {
 // life, has cause 0.
 const (
 	CauseLeft   uint8 = 1 // an avatar: its session ended
-	CauseBroken uint8 = 2 // a poke broke it
+	CauseBroken uint8 = 2 // a poke broke the entity
 )
 
 // Rename is the argument of RenameCommand.
@@ -71,23 +71,24 @@ type Rename struct {
 	Name string `net:"max=24"`
 }
 
-// Renamed is its answer.
+// Renamed is the answer of RenameCommand.
 type Renamed struct {
 	Player bulk.Handle `net:"ref"` // the session's avatar
-	Count  uint32      // how often it was renamed
+	Count  uint32      // number of renames
 	Name   string      `net:"max=24"`
 }
 
 // Describe is the argument of DescribeCommand.
 type Describe struct{}
 
-// Rules is its answer: how avatars move and shoot, in metres and seconds.
+// Rules is the answer of DescribeCommand: constants of motion and of shots, in metres and
+// seconds.
 type Rules struct {
 	Speed        float32 // at full input
 	HalfX, HalfZ float32 // of the world
 	Radius       float32 // of avatars
 	Range        float32 // of shots
-	ViewTicks    uint16  // how far back shots are judged
+	ViewTicks    uint16  // maximum age of the view by which shots are judged
 }
 
 // Shoot is the argument of ShootCommand.
@@ -95,20 +96,20 @@ type Shoot struct {
 	Aim float32 `net:"angle,bits=16"` // 0 is along x, a quarter turn along z
 }
 
-// Shot is its answer.
+// Shot is the answer of ShootCommand.
 type Shot struct {
 	Hit      bulk.Handle `net:"ref"` // the nearest avatar; 0: none
-	From     [3]float32  // where the shot began
+	From     [3]float32  // origin of the shot
 	Tick     uint16      // low bits of the tick that executed it
-	View     uint16      // low bits of the tick at which the others were
-	Fraction uint8       // of the tick after View, in 1/256
+	View     uint16      // low bits of the tick of the other avatars' positions
+	Fraction uint8       // fraction of the tick after View, in 1/256
 	Named    bool        // the client named a view moment
 }
 
-// Launch is the argument of LaunchCommand. A missile with life 0 is not made.
+// Launch is the argument of LaunchCommand. A missile with life 0 is not spawned.
 type Launch struct {
 	Aim                 float32     `net:"angle,bits=12"`
-	Serial              uint32      // the left missile's is twice this, the right one's the next
+	Serial              uint32      // the left missile's serial is twice this, the right missile's one more
 	Left, Right         bulk.Handle `net:"ref"` // provisional handles
 	LeftLife, RightLife uint8       // ticks
 }

@@ -23,7 +23,8 @@ const (
 
 var errNoAvatar = &server.Rejection{Text: "this session has no avatar"}
 
-// describe answers with what clients need to predict their avatars and to judge shots.
+// describe answers with the constants that clients need to predict their avatars and to
+// judge shots.
 func (g *Game) describe(s *server.Session, _ world.Entity, _ messages.Describe) (messages.Rules, error) {
 	f := g.scene.File
 	return messages.Rules{
@@ -32,7 +33,7 @@ func (g *Game) describe(s *server.Session, _ world.Entity, _ messages.Describe) 
 	}, nil
 }
 
-// shoot judges a shot by where the player saw the others: all but avatars let it pass.
+// shoot judges a shot by the positions that the player saw. Only avatars stop a shot.
 func (g *Game) shoot(s *server.Session, _ world.Entity, shot messages.Shoot) (messages.Shot, error) {
 	w, p := g.scene.World, g.players[s]
 	from, ok := w.Position(s.Entity())
@@ -57,8 +58,8 @@ func (g *Game) shoot(s *server.Session, _ world.Entity, shot messages.Shoot) (me
 	return answer, nil
 }
 
-// launch makes a missile for each provisional handle with a life. A missile's name has its serial and its
-// maker's identity.
+// launch spawns a missile for each provisional handle with a life. A missile's name holds
+// its serial and its maker's identity.
 func (g *Game) launch(s *server.Session, _ world.Entity, l messages.Launch) error {
 	w, p := g.scene.World, g.players[s]
 	from, ok := w.Position(s.Entity())
@@ -88,12 +89,13 @@ func (g *Game) launch(s *server.Session, _ world.Entity, l messages.Launch) erro
 	return nil
 }
 
-// MissileName returns the name of a missile of the maker with that identity.
+// MissileName returns the name of a missile whose maker has this identity.
 func MissileName(serial uint32, maker uint64) string {
 	return fmt.Sprintf("%s%d %016x", scenes.MissilePrefix, serial, maker)
 }
 
-// ready reports whether the tick since is past, and sets it to the end of the next pause.
+// ready reports whether the tick in since is past. If so, it sets since to the end of the
+// next pause.
 func ready(since *uint64, now uint64, pause int) bool {
 	if now < *since {
 		return false

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Host sends events: a *server.Room, or the core of a rig.
+// Host sends events: it is a *server.Room, or the core of a rig.
 type Host interface {
 	SendSeen(entity world.Entity, event any) error
 	SendWithin(center world.Vec3, radius float32, event any) error
@@ -24,7 +24,7 @@ type Host interface {
 // Game is a scene with its players' sessions.
 type Game struct {
 	// Mistaken, if set, is called for a poke whose argument is not the target's identity:
-	// a handle was confused somewhere. actual is 0 if the target has none.
+	// some code confused a handle. actual is 0 if the target has no identity.
 	Mistaken func(s *server.Session, target world.Entity, believed, actual uint64)
 
 	scene   *scenes.Scene
@@ -38,7 +38,7 @@ type Game struct {
 type player struct {
 	renames, scored  uint32
 	renamed          uint64 // tick of the newest rename
-	shoots, launches uint64 // ticks from which it may again
+	shoots, launches uint64 // ticks from which the session may shoot or launch again
 }
 
 // New returns the game of a scene.
@@ -124,7 +124,7 @@ func (g *Game) reportPoke(s *server.Session, target world.Entity) error {
 	if g.server == nil {
 		return nil
 	}
-	if p := g.players[s]; s.Send(&messages.Scored{Entity: target, Count: p.scored + 1}) == nil { // refused: the client has too much to receive
+	if p := g.players[s]; s.Send(&messages.Scored{Entity: target, Count: p.scored + 1}) == nil { // else the client has too much to receive
 		p.scored++
 	}
 	at, _ := g.scene.World.Position(target)
@@ -164,11 +164,11 @@ func validName(name string) bool {
 		strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// firstName returns the name with which a session's avatar begins.
+// firstName returns the initial name of a session's avatar.
 func firstName(session string) string {
 	name := session[:min(len(session), messages.MaxNameText)]
 	for len(name) > 0 && !utf8.ValidString(name) && utf8.ValidString(session) {
-		name = name[:len(name)-1] // within a character
+		name = name[:len(name)-1] // cut off the rest of a character
 	}
 	name = strings.TrimSpace(name)
 	if !validName(name) {

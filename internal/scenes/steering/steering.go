@@ -1,5 +1,5 @@
-// Package steering holds how avatars move, for the server's game and for clients that predict
-// their own: both call the same functions.
+// Package steering holds the motion of avatars, for the server's game and for clients that
+// predict their own avatars: both call the same functions.
 package steering
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Stick is the input: the course that the avatar keeps, in 1/127 of full speed.
+// Stick is the input: the avatar's course, in 1/127 of full speed.
 type Stick struct {
 	X, Z int8 // -128 counts as -127
 }
@@ -33,7 +33,7 @@ func ClampCourse(dir [2]float32) ([2]float32, bool) {
 	return dir, true
 }
 
-// Motion is how the avatars of a world move.
+// Motion holds the constants of avatars' motion in a world.
 type Motion struct {
 	TickHz       float32
 	Speed        float32 // metres a second at full input
@@ -52,7 +52,7 @@ func (m Motion) axis(body *schema.Body, i int, course, half float32) {
 	v := float32(course * m.Speed)                                   // the conversions forbid
 	at := body.Position[i] + float32(v*float32(float32(1)/m.TickHz)) // a fused multiply-add
 	body.Position[i] = min(max(at, -half), half)
-	if body.Position[i] != at { // the end of the world
+	if body.Position[i] != at { // the body reached the bounds of the world
 		v = 0
 	}
 	body.Velocity[i] = v
