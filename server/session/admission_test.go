@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// users returns a test server whose tokens are user names.
-func users(t *testing.T, change func(*session.Config)) *testServer {
+// newUserServer returns a test server whose tokens are user names.
+func newUserServer(t *testing.T, change func(*session.Config)) *testServer {
 	return newTestServerWith(t, func(c *session.Config) {
 		c.MaxSessions = 8
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
@@ -24,110 +24,73 @@ func users(t *testing.T, change func(*session.Config)) *testServer {
 	})
 }
 
-// enterAs is enter with a token.
-func (d *testServer) enterAs(token string) (*testClient, wire.Welcome) {
-	c := d.connect()
-	h := d.hello()
-	h.Token = []byte(token)
-	c.send(h)
-	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
-	require.NoError(d.t, err)
-	c.input()
-	return c, w
-}
-
-// refusedAs sends a Hello with a token and returns the code of the refusal.
-func (d *testServer) refusedAs(token string, change func(*wire.Hello)) wire.Code {
-	c := d.connect()
-	h := d.hello()
-	h.Token = []byte(token)
-	change(&h)
-	c.send(h)
-	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
-	require.NoError(d.t, err)
-	require.Equal(d.t, []wire.Code{m.Code}, c.closed)
-	return m.Code
-}
-
-// wantGoodbye reads the Goodbye that ends a session.
-func (c *testClient) wantGoodbye(code wire.Code) {
-	c.d.t.Helper()
-	for {
-		kind, body, ok, err := c.frames.Next()
-		require.NoError(c.d.t, err)
-		require.True(c.d.t, ok, "no Goodbye")
-		if kind == wire.TypeGoodbye {
-			m, err := wire.Parse[wire.Goodbye](body)
-			require.NoError(c.d.t, err)
-			require.Equal(c.d.t, code, m.Code)
-			require.Equal(c.d.t, []wire.Code{code}, c.closed)
-			return
-		}
-	}
+// refusedAs dials with a token and returns the code of the refusal.
+func (d *testServer) refusedAs(token string, changes ...func(*wire.Hello)) wire.Code {
+	c := d.dial(append(changes, withToken(token))...)
+	require.Equal(d.t, []wire.Code{c.Ended.Code}, c.Closed)
+	return c.Ended.Code
 }
 
 // A ban ends the user's sessions, connected or away, and no others. None resumes and none
 // begins until the ban is lifted.
 func TestBans(t *testing.T) {
-	d := users(t, func(*session.Config) {})
-	here, _ := d.enterAs("eve")
-	away, w := d.enterAs("eve")
-	other, _ := d.enterAs("ann")
-	anonymous, _ := d.enterAs("")
-	away.peer.Gone()
-	d.ticks(1)
+	d := newUserServer(t, func(*session.Config) {})
+	here, _ := d.enter(withToken("eve"))
+	away, w := d.enter(withToken("eve"))
+	other, _ := d.enter(withToken("ann"))
+	anonymous, _ := d.enter(withToken(""))
+	away.lose()
 	require.Equal(t, []int{3, 1}, []int{d.core.Active(), d.core.Away()})
 
 	d.core.SetBans([]string{"eve", "mallory", ""})
-	resume := func(h *wire.Hello) { h.Session, h.Secret = w.Session, w.Secret }
-	require.Equal(t, wire.Banned, d.refusedAs("eve", resume), "in the tick of the ban")
+	require.Equal(t, wire.Banned, d.refusedAs("eve", withSecret(w)), "in the tick of the ban")
 	here.wantGoodbye(wire.Banned)
-	require.Equal(t, []int{2, 0, 2}, []int{d.core.Active(), d.core.Away(), d.left})
-	require.Empty(t, other.closed)
-	require.Empty(t, anonymous.closed, "a session without a user cannot be banned")
-	require.Equal(t, wire.Banned, d.refusedAs("mallory", asIs))
+	require.Equal(t, []int{2, 0, 2}, d.counts())
+	require.Empty(t, other.Closed)
+	require.Empty(t, anonymous.Closed, "a session without a user cannot be banned")
+	require.Equal(t, wire.Banned, d.refusedAs("mallory"))
 	d.ticks(5)
-	require.Equal(t, wire.Banned, d.refusedAs("eve", asIs), "until the ban is lifted")
+	require.Equal(t, wire.Banned, d.refusedAs("eve"), "until the ban is lifted")
 	d.core.SetBans(nil)
-	d.enterAs("eve")
+	d.enter(withToken("eve"))
 }
 
 // A session ends when its token's time is over, connected or away. Resuming with another
 // token does not extend it.
 func TestSessionEnds(t *testing.T) {
-	d := users(t, func(c *session.Config) {
+	d := newUserServer(t, func(c *session.Config) {
 		c.Grace = time.Minute
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
 			lasts, err := time.ParseDuration(string(token))
 			return session.Admission{User: "ann", Lasts: lasts}, err
 		}
 	})
-	forever, _ := d.enterAs("0")
-	here, _ := d.enterAs("2s")
-	resumed, w := d.enterAs("2s")
-	away, late := d.enterAs("2s")
+	forever, _ := d.enter(withToken("0"))
+	here, _ := d.enter(withToken("2s"))
+	resumed, w := d.enter(withToken("2s"))
+	away, late := d.enter(withToken("2s"))
 	away.peer.Gone()
 	resumed.peer.Gone()
 	d.ticks(30)
-	resumed, next := d.resume(w, func(h *wire.Hello) { h.Token = []byte("9h") })
+	resumed, next := d.resume(w, withToken("9h"))
 	require.EqualValues(t, 1, next.Resumed)
-	resumed.input()
+	resumed.input(wire.Ack{})
 	for range 3 { // a silent session would be away
 		d.ticks(20)
 		for _, c := range []*testClient{forever, here, resumed} {
-			require.Empty(t, c.closed)
-			c.input()
+			require.Empty(t, c.Closed)
+			c.input(wire.Ack{})
 		}
 	}
 	require.Equal(t, []int{3, 1}, []int{d.core.Active(), d.core.Away()})
 	d.ticks(30)
 	here.wantGoodbye(wire.SessionExpired)
 	resumed.wantGoodbye(wire.SessionExpired)
-	require.Equal(t, []int{1, 0, 3}, []int{d.core.Active(), d.core.Away(), d.left})
+	require.Equal(t, []int{1, 0, 3}, d.counts())
 	require.EqualValues(t, 3, d.core.Stats().Closed[wire.SessionExpired])
-	_, next = d.resume(late, func(h *wire.Hello) { h.Token = []byte("1s") })
+	_, next = d.resume(late, withToken("1s"))
 	require.Zero(t, next.Resumed, "a new session with a new token")
-	require.Empty(t, forever.closed)
+	require.Empty(t, forever.Closed)
 }
 
 // With one session per user the newest wins, and the game sees the older one end first.
@@ -136,7 +99,7 @@ func TestOneSessionPerUser(t *testing.T) {
 	for _, one := range []bool{true, false} {
 		t.Run(fmt.Sprint(one), func(t *testing.T) {
 			var calls []string
-			d := users(t, func(c *session.Config) {
+			d := newUserServer(t, func(c *session.Config) {
 				c.OneSessionPerUser = one
 				join, leave := c.Hooks.Join, c.Hooks.Leave
 				c.Hooks.Join = func(s *session.Session) (world.Entity, error) {
@@ -148,28 +111,26 @@ func TestOneSessionPerUser(t *testing.T) {
 					leave(s)
 				}
 			})
-			first, w := d.enterAs("ann")
-			first.peer.Gone()
-			d.ticks(1)
-			c, next := d.resume(w, func(h *wire.Hello) { h.Token = []byte("ann") })
+			first, w := d.enter(withToken("ann"))
+			first.lose()
+			c, next := d.resume(w, withToken("ann"))
 			require.EqualValues(t, 1, next.Resumed, "no second session")
-			c.input()
-			d.enterAs("bob")
-			d.enterAs("")
-			d.enterAs("")
-			second, w := d.enterAs("ann")
-			second.peer.Gone()
-			d.ticks(1)
-			d.enterAs("ann")
+			c.input(wire.Ack{})
+			d.enter(withToken("bob"))
+			d.enter(withToken(""))
+			d.enter(withToken(""))
+			second, w := d.enter(withToken("ann"))
+			second.lose()
+			d.enter(withToken("ann"))
 			if !one {
-				require.Empty(t, c.closed)
+				require.Empty(t, c.Closed)
 				require.Equal(t, []int{5, 1}, []int{d.core.Active(), d.core.Away()})
 				return
 			}
 			c.wantGoodbye(wire.SignedInElsewhere)
 			require.Equal(t, []int{4, 0}, []int{d.core.Active(), d.core.Away()})
 			require.Equal(t, []string{"join ann", "join bob", "join ", "join ", "leave ann", "join ann", "leave ann", "join ann"}, calls)
-			_, next = d.resume(w, func(h *wire.Hello) { h.Token = []byte("bob") })
+			_, next = d.resume(w, withToken("bob"))
 			require.Zero(t, next.Resumed, "an ended session is not resumed")
 		})
 	}
@@ -177,11 +138,11 @@ func TestOneSessionPerUser(t *testing.T) {
 
 // On a full server, a user's older session makes room for the newer one.
 func TestOneSessionPerUserWhenFull(t *testing.T) {
-	d := users(t, func(c *session.Config) { c.OneSessionPerUser, c.MaxSessions = true, 2 })
-	d.enterAs("ann")
-	d.enterAs("bob")
-	require.Equal(t, wire.ServerFull, d.refusedAs("eve", asIs))
-	d.enterAs("bob")
+	d := newUserServer(t, func(c *session.Config) { c.OneSessionPerUser, c.MaxSessions = true, 2 })
+	d.enter(withToken("ann"))
+	d.enter(withToken("bob"))
+	require.Equal(t, wire.ServerFull, d.refusedAs("eve"))
+	d.enter(withToken("bob"))
 	require.Equal(t, 2, d.core.Active())
 	_, err := session.NewCore(session.Config{OneSessionPerUser: true})
 	require.ErrorContains(t, err, "OneSessionPerUser without Admit")

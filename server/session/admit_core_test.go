@@ -24,7 +24,7 @@ func TestAdmitHoldsNoTick(t *testing.T) {
 	})
 	c := d.connect()
 	received := make(chan error)
-	go func() { received <- c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())) }()
+	go func() { received <- c.Send(d.hello()) }()
 	<-asked
 	ticked := make(chan struct{})
 	go func() {
@@ -61,17 +61,13 @@ func TestRefusedClientMakesNoRoom(t *testing.T) {
 		c := d.connect()
 		c.send(hello)
 		c.want("joins", wire.TypeWelcome)
-		c.input()
+		c.input(wire.Ack{})
 		clients = append(clients, c)
 	}
-	clients[0].peer.Gone()
-	d.ticks(1)
+	clients[0].lose()
 	require.Equal(t, 1, d.core.Away())
-	c := d.connect()
-	c.send(d.hello())
-	m, err := wire.Parse[wire.Refused](c.want("has no token", wire.TypeRefused))
-	require.NoError(t, err)
-	require.Equal(t, wire.Unauthorized, m.Code)
+	c := d.dial()
+	c.wantRefused("has no token", wire.Unauthorized)
 	require.Equal(t, []int{1, 0}, []int{d.core.Away(), d.left})
 	c = d.connect()
 	c.send(hello)
@@ -96,18 +92,18 @@ func TestJoinsAreSpread(t *testing.T) {
 	var clients []*testClient
 	for range crowd {
 		c := d.connect()
-		require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+		require.NoError(t, c.Send(d.hello()))
 		clients = append(clients, c)
 	}
 	last := clients[crowd-1]
-	require.Error(t, last.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
+	require.Error(t, last.Send(d.hello()))
 	held := 0
 	for _, joined := range []int{9, 18, 27, 29} { // 500 a second, of 60 ticks
 		d.tick()
 		held += crowd - 1 - joined
 		require.EqualValues(t, held, d.core.Stats().HellosHeld)
 		require.Equal(t, joined, d.core.Active())
-		require.Equal(t, []wire.Code{wire.BadState}, last.closed)
+		require.Equal(t, []wire.Code{wire.BadState}, last.Closed)
 		for i, c := range clients[:crowd-1] {
 			require.Equal(t, i < joined, c.peer.Session() != nil, "client %d", i)
 		}

@@ -12,14 +12,6 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// wantControl requires that the client receives h as its controlled entity.
-func (c *testClient) wantControl(why string, h bulk.Handle) {
-	c.d.t.Helper()
-	m, err := wire.Parse[wire.Control](c.want(why, wire.TypeControl))
-	require.NoError(c.d.t, err)
-	require.Equal(c.d.t, h, m.Entity, why)
-}
-
 // A session that controls another entity, after a respawn for example, views the world
 // from there.
 func TestControlChanges(t *testing.T) {
@@ -68,14 +60,14 @@ func TestControlChangesWhileAway(t *testing.T) {
 	second := d.spawn(3)
 	c.peer.Gone()
 	d.ticks(3)
-	c, w = d.resume(w, asIs)
+	c, w = d.resume(w)
 	c.wantControl("nothing", 0)
-	c.input()
+	c.input(wire.Ack{})
 	c.peer.Session().Control(second)
 	c.peer.Gone() // Control may be lost
 	d.game.Away = nil
 	d.ticks(3)
-	c, _ = d.resume(w, asIs)
+	c, _ = d.resume(w)
 	c.wantControl("the other entity", second)
 	d.ticks(3)
 	require.Equal(t, second, c.peer.Session().Entity())
@@ -94,8 +86,7 @@ func TestControlInJoin(t *testing.T) {
 			return joined, err
 		}
 	})
-	c := d.connect()
-	c.send(d.hello())
+	c := d.dial()
 	c.want("joins", wire.TypeWelcome)
 	c.wantControl("the entity that Join returned", joined)
 	require.Equal(t, joined, c.peer.Session().Entity())
@@ -160,7 +151,7 @@ func TestSessions(t *testing.T) {
 	var clients []*testClient
 	for range 2 {
 		c := d.join()
-		c.input()
+		c.input(wire.Ack{})
 		clients, want = append(clients, c), append(want, c.peer.Session().ID())
 	}
 	require.IsIncreasing(t, want)
@@ -202,6 +193,6 @@ func TestSessionValue(t *testing.T) {
 	d.ticks(3)
 	c.peer.Gone()
 	d.ticks(3)
-	c, _ = d.resume(w, asIs)
+	c, _ = d.resume(w)
 	require.Equal(t, "elsewhere", c.peer.Session().Value(), "the value of the first token, as it was set")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -45,12 +46,7 @@ func TestScheduleKeepsNoViewers(t *testing.T) {
 
 // The core takes randomness only from its configuration.
 func TestRandomIsRequired(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
-	s := schema.New()
-	schema.Define[schema.Body](s, schema.BodyComponent)
-	require.NoError(t, s.Err())
-	_, err = NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s}})
+	_, err := NewCore(Config{WorldConfig: WorldConfig{World: stage.Must(world.New(world.Config{})), Schema: schema.NewWithBody()}})
 	require.ErrorContains(t, err, "Random is nil")
 }
 
@@ -78,7 +74,7 @@ func TestInfos(t *testing.T) {
 		attempt("")
 	}
 	c.Tick()
-	silent := c.Open(context.Background(), "", mute{})
+	silent, _ := c.openConn("")
 	c.sessions[1].peer.Gone()
 	c.Tick()
 	all := c.Infos(0, 10)

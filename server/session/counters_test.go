@@ -14,9 +14,7 @@ func TestRejectionsAreCounted(t *testing.T) {
 	d := newTestServer(t)
 	c := d.join()
 	dead, far := d.spawn(1), d.spawn(15)
-	for range 6 {
-		d.core.Tick() // dead enters the interest set, far is beyond its radius
-	}
+	d.ticks(6)
 	d.world.Destroy(dead)
 	d.core.Tick()
 	command := func(id uint32, name string, target bulk.Handle) wire.Message {
@@ -27,7 +25,7 @@ func TestRejectionsAreCounted(t *testing.T) {
 		command(4, "poke", bulk.NewHandle(9, 77)), command(5, "dance", 0), command(6, "fail", 0), command(7, "typo", 0),
 	)
 	for range uint32(200) {
-		c.peer.ReceiveStream(wire.AppendMessage(nil, command(8, "poke", 0)))
+		c.Send(command(8, "poke", 0))
 	}
 	d.core.Tick()
 	got := d.core.Stats()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash"
 	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -13,190 +12,173 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
-// neighbour is a well-behaved client on a perfect link. It keeps a checksum of everything
-// it receives.
-type neighbour struct {
-	t       testing.TB
-	server  *session.Peer
-	session *client.Session
-	now     time.Duration
-	sum     hash.Hash64
-	bytes   int
-	aside   time.Duration // time spent in its own callbacks
+// watchedConn keeps a checksum of everything that is sent over a connection, and the time that its
+// client takes within ticks.
+type watchedConn struct {
+	session.Conn
+	sum   hash.Hash64
+	bytes int
+	spent time.Duration
 }
 
-func (n *neighbour) SendStream(p []byte) bool {
-	defer setAside(&n.aside, time.Now())
-	n.bytes += len(p)
-	_, _ = n.sum.Write(p)
-	require.NoError(n.t, n.session.ReceiveStream(p))
-	return true
+func (c *watchedConn) SendStream(p []byte) bool {
+	defer c.addTime(time.Now())
+	c.add(p)
+	return c.Conn.SendStream(p)
 }
 
-func (*neighbour) HasUnsent() bool { return false }
-
-func (n *neighbour) SendSnapshot(ds [][]byte) {
-	defer setAside(&n.aside, time.Now())
+func (c *watchedConn) SendSnapshot(ds [][]byte) {
+	defer c.addTime(time.Now())
 	for _, d := range ds {
-		n.bytes += len(d)
-		_, _ = n.sum.Write(d)
-		_, err := n.session.ReceiveDatagram(d, n.now)
-		require.NoError(n.t, err)
+		c.add(d)
 	}
+	c.Conn.SendSnapshot(ds)
 }
 
-func (n *neighbour) Close(code wire.Code, text string) {
-	require.Fail(n.t, "the neighbour's session ended", "%v %s", code, text)
+func (c *watchedConn) add(p []byte) {
+	c.bytes += len(p)
+	_, _ = c.sum.Write(p)
 }
 
-func (n *neighbour) send() {
-	n.now += 16 * time.Millisecond // a tick
-	if p := n.session.TakeStream(); p != nil {
-		require.NoError(n.t, n.server.ReceiveStream(p))
+func (c *watchedConn) addTime(since time.Time) { c.spent += time.Since(since) }
+
+// openWatched opens a connection to core.
+func openWatched(core *session.Core, conn session.Conn) (*watchedConn, *session.Peer) {
+	c := &watchedConn{Conn: conn, sum: fnv.New64a()}
+	return c, core.Open(context.Background(), "", c)
+}
+
+// goodClient is a well-behaved client on a perfect link.
+type goodClient struct {
+	stage.Linked
+	watched *watchedConn
+	peer    *session.Peer
+}
+
+func newGoodClient(t testing.TB, core *session.Core) *goodClient {
+	c := &goodClient{Linked: stage.Linked{
+		Connection: simtest.NewConnection(1, simtest.Conditions{}), Unit: time.Millisecond,
+		Client: stage.Must(client.NewSession(client.SessionConfig{Schema: schema.NewWithBody(), Epoch: testEpoch})),
+		OnClose: func(code wire.Code, text string) {
+			require.Fail(t, "a well-behaved client's session ended", "%v %s", code, text)
+		},
+	}}
+	c.watched, c.peer = openWatched(core, c)
+	c.Peer = c.peer
+	return c
+}
+
+// play plays the client's part of a tick, before the server's.
+func (c *goodClient) play(t testing.TB) {
+	c.Now += 16
+	_, err := c.Receive()
+	require.NoError(t, err)
+	_, err = c.Client.SetRawInput(nil, c.Time())
+	require.NoError(t, err)
+	c.Answer()
+	require.NoError(t, c.Serve())
+}
+
+// attacker is a scripted client, far away from all others.
+type attacker struct {
+	stage.Conn
+	peer    *session.Peer
+	watched *watchedConn
+	acked   int // stream bytes at its last acknowledgement
+	most    int // most stream bytes since an acknowledgement
+}
+
+// end returns how the server closed its connection; OK: it is open.
+func (x *attacker) end() wire.Code {
+	if len(x.Closed) > 0 {
+		return x.Closed[0]
 	}
-	_, err := n.session.SetRawInput(nil, n.now)
-	require.NoError(n.t, err)
-	if d := n.session.Input(n.now); d != nil {
-		_, err := n.server.ReceiveDatagram(d)
-		require.NoError(n.t, err)
-	}
+	return wire.OK
 }
-
-// setAside adds the time since a moment.
-func setAside(sum *time.Duration, since time.Time) { *sum += time.Since(since) }
-
-// intruder is a scripted client, far away from all others.
-type intruder struct {
-	t       testing.TB
-	server  *session.Peer
-	frames  wire.FrameReader
-	records uint32 // structure records received
-	newest  uint32 // newest snapshot received
-	unread  int    // stream bytes since its last acknowledgement
-	most    int    // maximum of unread
-	deaf    bool   // its stream is full
-	closed  wire.Code
-	aside   time.Duration // time spent in its own callbacks
-}
-
-func (x *intruder) SendStream(p []byte) bool {
-	defer setAside(&x.aside, time.Now())
-	x.unread += len(p)
-	x.most = max(x.most, x.unread)
-	x.frames.Feed(p)
-	for {
-		kind, body, ok, err := x.frames.Next()
-		require.NoError(x.t, err)
-		if !ok {
-			return !x.deaf
-		}
-		if kind == wire.TypeStructure {
-			m, err := wire.ParseStructure(body)
-			require.NoError(x.t, err)
-			x.records += uint32(m.Count)
-		}
-	}
-}
-
-func (*intruder) HasUnsent() bool { return false }
-
-func (x *intruder) SendSnapshot(ds [][]byte) {
-	for _, d := range ds {
-		var rows bitio.Reader
-		h, err := wire.ParseStateHeader(d, &rows)
-		require.NoError(x.t, err)
-		x.newest = h.Seq
-	}
-}
-
-func (x *intruder) Close(code wire.Code, _ string) { x.closed = code }
 
 // input sends a datagram; the session may have ended.
-func (x *intruder) input(a wire.Ack) {
-	in := wire.Input{Stamp: 1, Ack: a}
-	_, _ = x.server.ReceiveDatagram(in.Append(nil))
+func (x *attacker) input(a wire.Ack) { _ = x.SendInput(a) }
+
+// sendCommand sends a command; the session may have ended.
+func (x *attacker) sendCommand(id uint32, h bulk.Handle) {
+	_ = x.Send(wire.Command{ID: id, Name: "take", Target: h})
 }
 
-func (x *intruder) applied() {
-	x.unread = 0
-	x.input(wire.Ack{Seen: x.newest != 0, Newest: x.newest, Structure: x.records})
+func (x *attacker) acknowledge() {
+	x.acked = x.StreamBytes
+	x.input(x.Ack())
 }
 
-// stay is one tick of a well-behaved intruder.
-func (x *intruder) stay(int) { x.applied() }
+// behave is one tick of a well-behaved attacker.
+func (x *attacker) behave(int) { x.acknowledge() }
 
-// street is a busy world with three neighbours, and an intruder far away.
-type street struct {
+// crowdedServer is a busy world with three well-behaved clients, and an attacker far away.
+type crowdedServer struct {
 	t         testing.TB
 	world     *world.World
 	core      *session.Core
 	near, far []bulk.Handle
-	all       []*neighbour
-	intruder  *intruder
+	good      []*goodClient
+	attacker  *attacker
 	ticks     int
 }
 
-func newStreet(t testing.TB) *street {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.5}})
-	require.NoError(t, err)
-	rock, err := w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+func newCrowdedServer(t testing.TB) *crowdedServer {
+	w := stage.Must(world.New(world.Config{Seed: 1}))
+	crate := stage.Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.5}}))
+	rock := stage.Must(w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	spawn := func(k world.KindID, x, z float32) bulk.Handle {
-		h, err := w.Spawn(k, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{})
-		require.NoError(t, err)
-		return h
+		return stage.Must(w.Spawn(k, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}))
 	}
-	s := &street{t: t, world: w, intruder: &intruder{t: t}}
-	s.core, err = session.NewCore(session.Config{
-		Random: rand.NewChaCha8([32]byte{1}),
+	s := &crowdedServer{t: t, world: w, attacker: &attacker{Conn: stage.Conn{Forget: true}}}
+	s.core = stage.Must(session.NewCore(session.Config{
+		Random: stage.Random(1),
 		WorldConfig: session.WorldConfig{
-			World: w, Schema: testSchema(t), Epoch: testEpoch,
+			World: w, Schema: schema.NewWithBody(), Epoch: testEpoch,
 			Replication: replication.Config{EnterRadius: 40, LeaveRadius: 50},
 			Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
-				if s.Name() == "intruder" {
+				if s.Name() == "attacker" {
 					return spawn(rock, 400, 400), nil
 				}
 				return spawn(rock, float32(s.ID()), 0), nil
 			}},
 		},
-	})
-	require.NoError(t, err)
+	}))
 	for i := range 3600 {
 		s.far = append(s.far, spawn(rock, 380+float32(i%60)*0.6, 380+float32(i/60)*0.6))
 	}
 	for i := range 60 {
 		s.near = append(s.near, spawn(crate, float32(i%8)*4-16, float32(i/8)*4-16))
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: s.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
 	for range 3 {
-		n := &neighbour{t: t, sum: fnv.New64a()}
-		n.session, err = client.NewSession(client.SessionConfig{Schema: testSchema(t), Epoch: testEpoch})
-		require.NoError(t, err)
-		n.server = s.core.Open(context.Background(), "", n)
-		s.all = append(s.all, n)
+		s.good = append(s.good, newGoodClient(t, s.core))
 	}
-	s.intruder.server = s.core.Open(context.Background(), "", s.intruder)
-	hello.Name = "intruder"
-	require.NoError(t, s.intruder.server.ReceiveStream(wire.AppendMessage(nil, hello)))
+	x := s.attacker
+	x.watched, x.peer = openWatched(s.core, x)
+	x.Peer = x.peer
+	hello := stage.Hello(s.core.Config().Schema)
+	hello.Name = "attacker"
+	require.NoError(t, x.Send(hello))
 	return s
 }
 
 // stir changes the world and the clients ahead of a tick.
-func (s *street) stir(act func(*intruder, int)) {
-	for _, n := range s.all {
-		n.send()
+func (s *crowdedServer) stir(act func(*attacker, int)) {
+	for _, c := range s.good {
+		c.play(s.t)
 	}
-	if x := s.intruder; x.closed == wire.OK && s.ticks > 0 {
+	x := s.attacker
+	x.most = max(x.most, x.StreamBytes-x.acked)
+	if x.end() == wire.OK && s.ticks > 0 {
 		act(x, s.ticks)
 	}
 	for i := range 10 {
@@ -207,180 +189,178 @@ func (s *street) stir(act func(*intruder, int)) {
 }
 
 // effort counts the work of one tick, independent of the machine: the work for each
-// neighbour, and for the intruder.
+// good client, and for the attacker.
 type effort struct {
-	neighbours [3]replication.ViewerStats
-	intruder   replication.ViewerStats
-	commands   uint64 // the intruder's: the others send none
+	good     [3]replication.ViewerStats
+	attacker replication.ViewerStats
+	commands uint64 // the attacker's: the others send none
 }
 
 // effort returns the work since the start.
-func (s *street) effort() (e effort) {
+func (s *crowdedServer) effort() (e effort) {
 	of := func(p *session.Peer) (t replication.ViewerStats) {
 		if session := p.Session(); session != nil {
 			t = session.Traffic()
 		}
 		return t
 	}
-	for i, n := range s.all {
-		e.neighbours[i] = of(n.server)
+	for i, c := range s.good {
+		e.good[i] = of(c.peer)
 	}
-	e.intruder, e.commands = of(s.intruder.server), s.core.Stats().Commands
+	e.attacker, e.commands = of(s.attacker.peer), s.core.Stats().Commands
 	return e
 }
 
-// mostInATick returns the largest increase of each of the intruder's counts in one tick.
+// mostInATick returns the largest increase of each of the attacker's counts in one tick.
 // The counts restart at 0 when its session ends.
 func mostInATick(efforts []effort) (most effort) {
 	for i := range efforts[1:] {
 		was, now := &efforts[i], &efforts[i+1]
 		most.commands = max(most.commands, now.commands-was.commands)
-		if now.intruder.StructureBytes < was.intruder.StructureBytes {
+		if now.attacker.StructureBytes < was.attacker.StructureBytes {
 			continue
 		}
-		most.intruder.Rows = max(most.intruder.Rows, now.intruder.Rows-was.intruder.Rows)
-		most.intruder.StateBytes = max(most.intruder.StateBytes, now.intruder.StateBytes-was.intruder.StateBytes)
-		most.intruder.StructureBytes = max(most.intruder.StructureBytes, now.intruder.StructureBytes-was.intruder.StructureBytes)
+		most.attacker.Rows = max(most.attacker.Rows, now.attacker.Rows-was.attacker.Rows)
+		most.attacker.StateBytes = max(most.attacker.StateBytes, now.attacker.StateBytes-was.attacker.StateBytes)
+		most.attacker.StructureBytes = max(most.attacker.StructureBytes, now.attacker.StructureBytes-was.attacker.StructureBytes)
 	}
 	return most
 }
 
-// aside returns the time that clients took within ticks.
-func (s *street) aside() time.Duration {
-	sum := s.intruder.aside
-	for _, n := range s.all {
-		sum += n.aside
+// clientTime returns the time that clients took within ticks.
+func (s *crowdedServer) clientTime() time.Duration {
+	sum := s.attacker.watched.spent
+	for _, c := range s.good {
+		sum += c.watched.spent
 	}
 	return sum
 }
 
-// neighbourTicks is the length of a run: 10 s.
-const neighbourTicks = 640
+// crowdedTicks is the length of a run: 10 s.
+const crowdedTicks = 640
 
-// neighbours simulates 10 s of the street. It returns the checksums of what the neighbours
+// playCrowded simulates 10 s of a crowded server. It returns the checksums of what the good clients
 // received, and the effort after each tick.
-func neighbours(t *testing.T, act func(*intruder, int)) (sums []uint64, efforts []effort, x *intruder) {
-	s := newStreet(t)
-	for range neighbourTicks {
+func playCrowded(t *testing.T, act func(*attacker, int)) (sums []uint64, efforts []effort, x *attacker) {
+	s := newCrowdedServer(t)
+	for range crowdedTicks {
 		s.stir(act)
 		s.core.Tick()
 		efforts = append(efforts, s.effort())
 	}
-	for _, n := range s.all {
-		require.Greater(t, n.bytes, 10_000)
-		sums = append(sums, n.sum.Sum64())
+	for _, c := range s.good {
+		require.Greater(t, c.watched.bytes, 10_000)
+		sums = append(sums, c.watched.sum.Sum64())
 	}
-	return sums, efforts, s.intruder
+	s.attacker.most = max(s.attacker.most, s.attacker.StreamBytes-s.attacker.acked)
+	return sums, efforts, s.attacker
 }
 
-// attack is an intruder's behaviour in each tick.
+// attack is an attacker's behaviour in each tick.
 type attack struct {
 	name string
 	code wire.Code // of its end; OK: it stays
-	act  func(*intruder, int)
+	act  func(*attacker, int)
 }
 
 func attacks() []attack {
-	command := func(id uint32, h bulk.Handle) []byte {
-		return wire.AppendMessage(nil, wire.Command{ID: id, Name: "take", Target: h})
-	}
 	return []attack{
-		{"says nothing", wire.Timeout, func(*intruder, int) {}},
-		{"never acknowledges", wire.OK, func(x *intruder, _ int) { x.input(wire.Ack{}) }},
-		{"acknowledges snapshots but no structure", wire.OK, func(x *intruder, _ int) {
-			x.input(wire.Ack{Seen: x.newest != 0, Newest: x.newest})
+		{"says nothing", wire.Timeout, func(*attacker, int) {}},
+		{"never acknowledges", wire.OK, func(x *attacker, _ int) { x.input(wire.Ack{}) }},
+		{"acknowledges snapshots but no structure", wire.OK, func(x *attacker, _ int) {
+			x.input(wire.Ack{Seen: x.Newest != 0, Newest: x.Newest})
 		}},
-		{"acknowledges future snapshots", wire.BadMessage, func(x *intruder, tick int) {
-			x.input(wire.Ack{Seen: true, Newest: x.newest + uint32(tick)})
+		{"acknowledges future snapshots", wire.BadMessage, func(x *attacker, tick int) {
+			x.input(wire.Ack{Seen: true, Newest: x.Newest + uint32(tick)})
 		}},
-		{"acknowledges future structure", wire.BadMessage, func(x *intruder, tick int) {
-			x.input(wire.Ack{Structure: x.records + uint32(tick)})
+		{"acknowledges future structure", wire.BadMessage, func(x *attacker, tick int) {
+			x.input(wire.Ack{Structure: x.Records + uint32(tick)})
 		}},
-		{"acknowledges backwards", wire.OK, func(x *intruder, tick int) {
-			x.applied()
-			if x.newest > 0 {
-				x.input(wire.Ack{Seen: true, Newest: 1 + x.newest*uint32(tick%7)/7, Mask: 1<<64 - 1, Structure: x.records * uint32(tick%5) / 5})
+		{"acknowledges backwards", wire.OK, func(x *attacker, tick int) {
+			x.acknowledge()
+			if x.Newest > 0 {
+				x.input(wire.Ack{Seen: true, Newest: 1 + x.Newest*uint32(tick%7)/7, Mask: 1<<64 - 1, Structure: x.Records * uint32(tick%5) / 5})
 			}
 		}},
-		{"forges handles within its limit", wire.OK, func(x *intruder, tick int) {
-			x.applied()
+		{"forges handles within its limit", wire.OK, func(x *attacker, tick int) {
+			x.acknowledge()
 			for i := range uint32(200) {
-				_ = x.server.ReceiveStream(command(i, bulk.NewHandle(i*uint32(tick)%(1<<20), 1+2*i)))
+				x.sendCommand(i, bulk.NewHandle(i*uint32(tick)%(1<<20), 1+2*i))
 			}
 		}},
-		{"forges handles beyond its limit", wire.TooFast, func(x *intruder, tick int) {
-			x.applied()
+		{"forges handles beyond its limit", wire.TooFast, func(x *attacker, tick int) {
+			x.acknowledge()
 			for i := range uint32(2000) {
-				_ = x.server.ReceiveStream(command(i, bulk.NewHandle(i, 1+2*uint32(tick))))
+				x.sendCommand(i, bulk.NewHandle(i, 1+2*uint32(tick)))
 			}
 		}},
-		{"stops in the middle of a message", wire.OK, func(x *intruder, tick int) {
-			x.applied()
-			_ = x.server.ReceiveStream([]byte{0xff, 0x0f, wire.TypeCommand}[min(tick-1, 2):min(tick, 3)])
+		{"stops in the middle of a message", wire.OK, func(x *attacker, tick int) {
+			x.acknowledge()
+			_ = x.Peer.ReceiveStream([]byte{0xff, 0x0f, wire.TypeCommand}[min(tick-1, 2):min(tick, 3)])
 		}},
-		{"does not read", wire.TooSlow, func(x *intruder, tick int) {
-			x.applied()
-			x.deaf = tick > 100
-			_ = x.server.ReceiveStream(command(uint32(tick), 0)) // has an answer
+		{"does not read", wire.TooSlow, func(x *attacker, tick int) {
+			x.acknowledge()
+			x.Full = tick > 100
+			x.sendCommand(uint32(tick), 0) // has an answer
 		}},
-		{"requests a resync in every tick", wire.OK, func(x *intruder, _ int) {
-			x.applied()
-			_ = x.server.ReceiveStream(wire.AppendMessage(nil, wire.Resync{}))
+		{"requests a resync in every tick", wire.OK, func(x *attacker, _ int) {
+			x.acknowledge()
+			_ = x.Send(wire.Resync{})
 		}},
-		{"sends noise", wire.BadMessage, func(x *intruder, tick int) {
-			_, _ = x.server.ReceiveDatagram([]byte{wire.TypeInput, byte(tick)})
+		{"sends noise", wire.BadMessage, func(x *attacker, tick int) {
+			_, _ = x.Peer.ReceiveDatagram([]byte{wire.TypeInput, byte(tick)})
 		}},
 	}
 }
 
 // Whatever one client does, no other receives different bytes and the server does no
-// different work for it in any tick. The intruder is ended with a code, or costs bounded
+// different work for it in any tick. The attacker is ended with a code, or costs bounded
 // memory, and bounded work in each tick.
-func TestIntruderDisturbsNobody(t *testing.T) {
+func TestAttackerDisturbsNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute under the race detector, and has one goroutine")
 	}
-	undisturbed, efforts, behaved := neighbours(t, (*intruder).stay)
-	require.Equal(t, wire.OK, behaved.closed)
+	undisturbed, efforts, behaved := playCrowded(t, (*attacker).behave)
+	require.Equal(t, wire.OK, behaved.end())
 	for _, c := range attacks() {
 		t.Run(c.name, func(t *testing.T) {
-			sums, got, x := neighbours(t, c.act)
-			require.Equal(t, undisturbed, sums, "the neighbours received different bytes")
-			require.Equal(t, c.code, x.closed)
+			sums, got, x := playCrowded(t, c.act)
+			require.Equal(t, undisturbed, sums, "the good clients received different bytes")
+			require.Equal(t, c.code, x.end())
 			// The server keeps unacknowledged structure: 48 KiB, plus one snapshot.
 			require.Less(t, x.most, 56<<10)
 			for i := range got {
-				require.Equal(t, efforts[i].neighbours, got[i].neighbours, "tick %d: different work for the neighbours", i)
+				require.Equal(t, efforts[i].good, got[i].good, "tick %d: different work for the good clients", i)
 			}
-			// A tick's work for the intruder, which delays the others, is no more than for a
+			// A tick's work for the attacker, which delays the others, is no more than for a
 			// well-behaved one except for structure: that may take the budget of two
 			// snapshots at once, and the last record may exceed it. Its commands are bounded
 			// apart.
 			lawful, most := mostInATick(efforts), mostInATick(got)
-			require.LessOrEqual(t, most.intruder.Rows, lawful.intruder.Rows)
-			require.LessOrEqual(t, most.intruder.StateBytes, lawful.intruder.StateBytes)
-			require.LessOrEqual(t, most.intruder.StructureBytes, 2*lawful.intruder.StructureBytes+wire.MaxEnterBytes)
+			require.LessOrEqual(t, most.attacker.Rows, lawful.attacker.Rows)
+			require.LessOrEqual(t, most.attacker.StateBytes, lawful.attacker.StateBytes)
+			require.LessOrEqual(t, most.attacker.StructureBytes, 2*lawful.attacker.StructureBytes+wire.MaxEnterBytes)
 			require.LessOrEqual(t, most.commands, uint64(wire.MaxUnanswered))
 		})
 	}
 }
 
-// BenchmarkTickBesideIntruder alternates ticks beside an intruder with ticks beside a
+// BenchmarkTickBesideAttacker alternates ticks beside an attacker with ticks beside a
 // well-behaved client, and reports the ratio of their durations without the clients' time:
 // of medians and of sums.
-func BenchmarkTickBesideIntruder(b *testing.B) {
+func BenchmarkTickBesideAttacker(b *testing.B) {
 	for _, c := range attacks() {
 		b.Run(c.name, func(b *testing.B) {
 			var spent [2][]float64
 			for b.Loop() {
-				streets := [2]*street{newStreet(b), newStreet(b)}
-				acts := [2]func(*intruder, int){(*intruder).stay, c.act}
-				for range neighbourTicks {
-					for i, s := range streets {
+				servers := [2]*crowdedServer{newCrowdedServer(b), newCrowdedServer(b)}
+				acts := [2]func(*attacker, int){(*attacker).behave, c.act}
+				for range crowdedTicks {
+					for i, s := range servers {
 						s.stir(acts[i])
-						before, began := s.aside(), time.Now()
+						before, began := s.clientTime(), time.Now()
 						s.core.Tick()
-						spent[i] = append(spent[i], float64(time.Since(began)-s.aside()+before))
+						spent[i] = append(spent[i], float64(time.Since(began)-s.clientTime()+before))
 					}
 				}
 			}

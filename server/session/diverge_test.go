@@ -25,12 +25,8 @@ func TestResyncsOfSimulatingClientsAreFaults(t *testing.T) {
 			d := newTestServerWith(t, addExact)
 			var reported []uint64
 			d.core.OnDiverge(func(s *session.Session) { reported = append(reported, s.ID()) })
-			client := d.connect()
-			h := d.hello()
-			h.Abilities = c.abilities
-			client.send(h)
-			w, err := wire.Parse[wire.Welcome](client.want("joins", wire.TypeWelcome))
-			require.NoError(t, err)
+			client := d.dial(withAbilities(c.abilities))
+			w := client.wantWelcome("joins")
 			for range 3 {
 				client.send(wire.Resync{})
 				d.ticks(1)

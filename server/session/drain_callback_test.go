@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// closing returns a test server whose game drains the server in Leave.
-func closing(t *testing.T, joins *int) *testServer {
+// newDrainingServer returns a test server whose game drains the server in Leave.
+func newDrainingServer(t *testing.T, joins *int) *testServer {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
 		join, leave := c.Hooks.Join, c.Hooks.Leave
@@ -29,25 +29,19 @@ func closing(t *testing.T, joins *int) *testServer {
 func TestDrainInLeaveAmongSnapshots(t *testing.T) {
 	for deaf := range 2 {
 		joins := 0
-		d := closing(t, &joins)
+		d := newDrainingServer(t, &joins)
 		clients := []*testClient{d.join(), d.join()}
 		d.ticks(30)
 		d.busy = true
 		d.spawn(1)
 		d.ticks(4)
-		clients[deaf].full = true
+		clients[deaf].Full = true
 		d.core.Tick()
-		require.Equal(t, []wire.Code{wire.TooSlow}, clients[deaf].closed)
-		require.Equal(t, []wire.Code{wire.Draining}, clients[1-deaf].closed)
+		require.Equal(t, []wire.Code{wire.TooSlow}, clients[deaf].Closed)
+		require.Equal(t, []wire.Code{wire.Draining}, clients[1-deaf].Closed)
 		last := byte(0)
-		for more := true; more; {
-			var kind byte
-			var err error
-			kind, _, more, err = clients[1-deaf].frames.Next()
-			require.NoError(t, err)
-			if more {
-				last = kind
-			}
+		for kind, _, more := clients[1-deaf].Next(); more; kind, _, more = clients[1-deaf].Next() {
+			last = kind
 		}
 		require.Equal(t, wire.TypeGoodbye, last)
 	}
@@ -56,21 +50,15 @@ func TestDrainInLeaveAmongSnapshots(t *testing.T) {
 // If making room drains the server, the new client is refused once and Join is not called.
 func TestDrainInLeaveThatMakesRoom(t *testing.T) {
 	joins := 0
-	d := closing(t, &joins)
+	d := newDrainingServer(t, &joins)
 	a, _ := d.enter()
 	b, _ := d.enter()
 	a.peer.Gone()
-	b.peer.Gone()
-	d.ticks(1)
+	b.lose()
 	require.Equal(t, 2, d.core.Away())
-	c := d.connect()
-	c.send(d.hello())
-	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
-	require.NoError(t, err)
-	require.Equal(t, wire.Draining, m.Code)
-	_, _, more, err := c.frames.Next()
-	require.NoError(t, err)
-	require.False(t, more, "no further message")
+	c := d.dial()
+	c.wantRefused("is refused", wire.Draining)
+	c.wantNothing()
 	require.Equal(t, []int{2, 2}, []int{joins, d.left})
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }
@@ -78,18 +66,15 @@ func TestDrainInLeaveThatMakesRoom(t *testing.T) {
 // The same if the client's own earlier session cannot resume.
 func TestDrainInLeaveOfEarlierSession(t *testing.T) {
 	joins := 0
-	d := closing(t, &joins)
+	d := newDrainingServer(t, &joins)
 	a, w := d.enter()
-	a.peer.Gone()
-	d.ticks(1)
+	a.lose()
 	c := d.connect()
 	h := d.hello()
 	h.Session, h.Secret, h.Structure = w.Session, w.Secret, 1<<20
 	c.send(h)
 	c.want("is refused", wire.TypeRefused)
-	_, _, more, err := c.frames.Next()
-	require.NoError(t, err)
-	require.False(t, more, "no further message")
+	c.wantNothing()
 	require.Equal(t, []int{1, 1}, []int{joins, d.left})
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }
@@ -103,11 +88,8 @@ func TestDrainInRefusal(t *testing.T) {
 			return 0, &wire.Error{Code: wire.Unauthorized}
 		}
 	})
-	c := d.connect()
-	c.send(d.hello())
+	c := d.dial()
 	c.want("is refused", wire.TypeRefused)
-	_, _, more, err := c.frames.Next()
-	require.NoError(t, err)
-	require.False(t, more, "no further message")
+	c.wantNothing()
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }

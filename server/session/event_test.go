@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +12,8 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -21,22 +21,19 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// eventServer is a server core whose clients join 100 m from each other.
+// eventServer is a test server whose clients join 100 m from each other.
 type eventServer struct {
-	t     testing.TB
-	world *world.World
-	core  *session.Core
-	now   time.Duration
-	seats []*listener
+	*testServer
+	clients []*listener
 }
 
 // listener is a client on a perfect link that notes the events it hears.
 type listener struct {
-	d       *eventServer
-	session *client.Session
-	peer    *session.Peer
-	cut     bool
-	heard   []string
+	stage.Linked
+	d     *eventServer
+	peer  *session.Peer
+	cut   bool
+	heard []string
 }
 
 type (
@@ -51,88 +48,56 @@ type (
 )
 
 func eventSchema(t testing.TB) (s *schema.Schema, shout schema.DefinedEvent[Shout], spark schema.DefinedEvent[Spark]) {
-	s = testSchema(t)
+	s = schema.NewWithBody()
 	return s, schema.DefineEvent[Shout](s, "shout"), schema.DefineUnreliableEvent[Spark](s, "spark")
 }
 
 func newEventServer(t testing.TB) *eventServer {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	d := &eventServer{t: t, world: w}
-	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(t, err)
-	s, _, _ := eventSchema(t)
-	d.core, err = session.NewCore(session.Config{
-		Random: rand.NewChaCha8([32]byte{1}),
-		WorldConfig: session.WorldConfig{
-			World: w, Schema: s, Epoch: testEpoch,
-			Replication: replication.Config{EnterRadius: 10, LeaveRadius: 20},
-			Hooks: session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
-				require.NoError(t, s.Send(Shout{Serial: 1000}))
-				return w.Spawn(crate, world.Vec3{X: 100 * float32(s.ID()-1), Y: 0.5}, world.Vec3{})
-			}},
-		},
+	d := &eventServer{}
+	d.testServer = newTestServerWith(t, func(c *session.Config) {
+		c.Schema, _, _ = eventSchema(t)
+		c.MaxSessions, c.Hooks = 0, session.Hooks{Join: func(s *session.Session) (world.Entity, error) {
+			require.NoError(t, s.Send(Shout{Serial: 1000}))
+			return d.spawn(100 * float32(s.ID()-1)), nil
+		}}
 	})
-	require.NoError(t, err)
 	return d
 }
 
 func (d *eventServer) join() *listener {
-	c := &listener{d: d}
+	c := &listener{d: d, Linked: stage.Linked{Unit: time.Second / 60, OnClose: func(wire.Code, string) {}}}
 	s, shout, spark := eventSchema(d.t)
 	var events client.Events
 	client.OnEvent(&events, shout, func(_ uint32, e Shout) { c.heard = append(c.heard, fmt.Sprint("shout ", e.Serial)) })
 	client.OnEvent(&events, spark, func(_ uint32, e Spark) { c.heard = append(c.heard, fmt.Sprint("spark ", e.Serial)) })
-	var err error
-	c.session, err = client.NewSession(client.SessionConfig{Schema: s, Events: &events})
-	require.NoError(d.t, err)
+	c.Client = stage.Must(client.NewSession(client.SessionConfig{Schema: s, Events: &events}))
 	c.connect()
-	d.seats = append(d.seats, c)
+	d.clients = append(d.clients, c)
 	return c
 }
 
 func (c *listener) connect() {
-	c.peer = c.d.core.Open(context.Background(), "", &wireless{c})
+	c.Connection = simtest.NewConnection(1, simtest.Conditions{})
+	c.peer = c.d.core.Open(context.Background(), "", c)
+	c.Peer = c.peer
 }
-
-// wireless is one connection of a listener.
-type wireless struct{ *listener }
-
-func (c *wireless) SendStream(p []byte) bool {
-	if !c.cut {
-		require.NoError(c.d.t, c.session.ReceiveStream(p))
-	}
-	return true
-}
-
-func (*wireless) HasUnsent() bool { return false }
-
-func (c *wireless) SendSnapshot(ds [][]byte) {
-	for _, d := range ds {
-		if c.cut {
-			return
-		}
-		_, err := c.session.ReceiveDatagram(d, c.d.now)
-		require.NoError(c.d.t, err)
-	}
-}
-
-func (c *wireless) Close(wire.Code, string) {}
 
 func (d *eventServer) play(ticks int) {
 	for range ticks {
-		d.now += time.Second / 60
-		for _, c := range d.seats {
-			if c.cut {
-				continue
+		for _, c := range d.clients {
+			c.Now++
+			if !c.cut {
+				c.Answer()
+				require.NoError(d.t, c.Serve())
 			}
-			require.NoError(d.t, c.peer.ReceiveStream(c.session.TakeStream()))
-			if in := c.session.Input(d.now); in != nil {
-				_, err := c.peer.ReceiveDatagram(in)
+		}
+		d.tick()
+		for _, c := range d.clients {
+			if !c.cut {
+				_, err := c.Receive()
 				require.NoError(d.t, err)
 			}
 		}
-		d.core.Tick()
 	}
 }
 
@@ -146,7 +111,7 @@ func TestEventsReachTheirClients(t *testing.T) {
 	d := newEventServer(t)
 	one, two, three := d.join(), d.join(), d.join()
 	d.play(10)
-	for _, c := range d.seats {
+	for _, c := range d.clients {
 		require.Equal(t, []string{"shout 1000"}, c.take(), "sent by Join")
 	}
 	session := two.peer.Session()
@@ -190,8 +155,8 @@ func TestEventsWhileAway(t *testing.T) {
 	require.NoError(t, s.Send(Shout{Serial: 2}))
 	require.NoError(t, s.Send(Spark{Serial: 3}))
 	d.play(20)
-	c.session.Lost(errors.New("cut"))
-	c.session.Reconnect()
+	c.Client.Lost(errors.New("cut"))
+	c.Client.Reconnect()
 	c.cut = false
 	c.connect()
 	d.play(5)
@@ -265,51 +230,37 @@ func BenchmarkEvents(b *testing.B) {
 
 const crowdWarmUp = 600 // ticks
 
-// crowdedCore is a server of 500 clients that walk among 500 crates.
+// crowdedCore is a test server of 500 clients that walk among 500 crates.
 type crowdedCore struct {
-	core   *session.Core
-	world  *world.World
-	sinks  []*sink
-	b      *testing.B
-	movers []world.Entity
+	*testServer
+	clients []*testClient
+	movers  []world.Entity
 }
 
 func newCrowdedCore(b *testing.B) *crowdedCore {
-	w, err := world.New(world.Config{Seed: 3})
-	require.NoError(b, err)
-	c := &crowdedCore{world: w, b: b}
-	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(b, err)
-	spawn := func(i int) world.Entity {
-		h, err := w.Spawn(crate, world.Vec3{X: float32(i%32)*8 - 128, Y: 0.5, Z: float32(i/32)*8 - 128}, world.Vec3{})
-		require.NoError(b, err)
-		return h
-	}
-	s, _, _ := eventSchema(b)
-	c.core, err = session.NewCore(session.Config{
-		Random: rand.NewChaCha8([32]byte{1}),
-		WorldConfig: session.WorldConfig{
-			World: w, Schema: s, Epoch: testEpoch, MaxSessions: 500,
-			Replication: replication.Config{EnterRadius: 40, LeaveRadius: 44},
-			Hooks: session.Hooks{
-				Join: func(s *session.Session) (world.Entity, error) { return spawn(2*int(s.ID()) - 1), nil },
-				Input: session.OnRawInput(func(s *session.Session, tick uint64, _ []byte) {
-					turn := (tick/30 + s.ID()) % 4
-					w.SetVelocity(s.Entity(), world.Vec3{X: float32(turn%2*6) - 3, Z: float32(turn/2*6) - 3})
-				}),
-			},
-		},
+	c := &crowdedCore{}
+	var w stage.Crates
+	spawn := func(i int) world.Entity { return w.Put(float32(i%32)*8-128, float32(i/32)*8-128) }
+	c.testServer = newTestServerIn(b, world.Config{Seed: 3}, func(config *session.Config) {
+		config.Schema, _, _ = eventSchema(b)
+		config.MaxSessions, config.Replication = 500, replication.Config{EnterRadius: 40, LeaveRadius: 44}
+		config.Hooks = session.Hooks{
+			Join: func(s *session.Session) (world.Entity, error) { return spawn(2*int(s.ID()) - 1), nil },
+			Input: session.OnRawInput(func(s *session.Session, tick uint64, _ []byte) {
+				turn := (tick/30 + s.ID()) % 4
+				w.SetVelocity(s.Entity(), world.Vec3{X: float32(turn%2*6) - 3, Z: float32(turn/2*6) - 3})
+			}),
+		}
 	})
-	require.NoError(b, err)
+	w = stage.Crates{World: c.world, Crate: c.crate}
 	for i := range 500 {
 		c.movers = append(c.movers, spawn(2*i))
 	}
-	hello := wire.Hello{Protocol: wire.Version, Schema: c.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version()}
 	for range 500 {
-		p := &sink{}
-		p.server = c.core.Open(context.Background(), "", p)
-		require.NoError(b, p.server.ReceiveStream(wire.AppendMessage(nil, hello)))
-		c.sinks = append(c.sinks, p)
+		p := c.connect()
+		p.Forget = true
+		require.NoError(b, p.Send(stage.Hello(c.core.Config().Schema)))
+		c.clients = append(c.clients, p)
 	}
 	for tick := range uint32(crowdWarmUp) {
 		c.prepare(tick + 1)
@@ -321,8 +272,10 @@ func newCrowdedCore(b *testing.B) *crowdedCore {
 
 // prepare delivers the clients' datagrams and moves a third of the crates.
 func (c *crowdedCore) prepare(tick uint32) {
-	for _, p := range c.sinks {
-		p.answer(c.b, tick)
+	for _, p := range c.clients {
+		if err := p.SendInput(p.Ack(), wire.TickInput{Tick: tick, Data: make([]byte, 4)}); err != nil {
+			c.t.Fatal(err)
+		}
 	}
 	for i, h := range c.movers {
 		if i%3 == 0 {
@@ -333,7 +286,7 @@ func (c *crowdedCore) prepare(tick uint32) {
 
 // send sends a sixth of the clients an event, half of them a reliable one.
 func (c *crowdedCore) send(tick uint32) {
-	for i, p := range c.sinks {
+	for i, p := range c.clients {
 		if uint32(i)%6 != tick%6 {
 			continue
 		}
@@ -341,8 +294,8 @@ func (c *crowdedCore) send(tick uint32) {
 		if i%2 == 1 {
 			event = Spark{tick, c.movers[i]}
 		}
-		if err := p.server.Session().Send(event); err != nil {
-			c.b.Fatal(err)
+		if err := p.peer.Session().Send(event); err != nil {
+			c.t.Fatal(err)
 		}
 	}
 }

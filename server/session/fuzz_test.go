@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -26,8 +25,8 @@ func FuzzSession(f *testing.F) {
 			bad.play(script[0], script[1], script[2:])
 		}
 		d.core.Tick()
-		require.LessOrEqual(t, len(bad.closed), 1)
-		require.Empty(t, good.closed, "S2: the neighbour's session ended")
+		require.LessOrEqual(t, len(bad.Closed), 1)
+		require.Empty(t, good.Closed, "S2: the neighbour's session ended")
 		require.Equal(t, wire.Live, good.peer.Session().Resolve(good.peer.Session().Entity()), "S2: the neighbour's entity")
 		good.send(wire.Command{ID: 1, Name: "poke", Target: good.peer.Session().Entity()})
 		good.wantResult("S2: the neighbour is served", 1, wire.OK, wire.Live)
@@ -57,30 +56,28 @@ func FuzzTyped(f *testing.F) {
 			require.Equal(t, wire.BadArguments, r.Code)
 			require.Empty(t, d.tossed)
 		}
-		tick := uint32(d.world.Tick()) + 1
-		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: input[:min(len(input), wire.MaxInputBytes)]}}}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
+		tick, data := uint32(d.world.Tick())+1, input[:min(len(input), wire.MaxInputBytes)]
+		c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick, Data: data})
 		d.tick()
 		var pushed stick
-		if rowschema.NewMessage(d.core.Config().Schema.Input()).ReadValue(in.Inputs[0].Data, &pushed) == nil {
+		if rowschema.NewMessage(d.core.Config().Schema.Input()).ReadValue(data, &pushed) == nil {
 			require.Equal(t, []string{fmt.Sprint(tick, pushed)}, d.steps)
-			require.Empty(t, c.closed)
+			require.Empty(t, c.Closed)
 		} else {
 			require.Empty(t, d.steps)
-			require.Equal(t, []wire.Code{wire.BadMessage}, c.closed)
+			require.Equal(t, []wire.Code{wire.BadMessage}, c.Closed)
 		}
-		require.Empty(t, good.closed, "S2: the neighbour's session ended")
+		require.Empty(t, good.Closed, "S2: the neighbour's session ended")
 	})
 }
 
 // play runs one step of a script and ignores the session's verdict.
 func (c *testClient) play(op, arg byte, rest []byte) {
-	send := func(m wire.Message) { _ = c.peer.ReceiveStream(wire.AppendMessage(nil, m)) }
+	send := func(m wire.Message) { _ = c.Send(m) }
 	target := bulk.NewHandle(uint32(arg%8), uint32(arg>>3)|1)
 	switch op % 8 {
 	case 0:
-		send(wire.Hello{Protocol: wire.Version, Schema: c.d.schemaHash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch * uint64(arg%3)})
+		send(c.d.hello(func(h *wire.Hello) { h.Epoch *= uint64(arg % 3) }))
 	case 1:
 		_ = c.peer.ReceiveStream(rest[:min(len(rest), int(arg))])
 	case 2:
@@ -88,8 +85,7 @@ func (c *testClient) play(op, arg byte, rest []byte) {
 		if arg > 0 {
 			ack.Seen, ack.Newest, ack.Mask = true, uint32(arg), uint64(arg)*0x9e3779b97f4a7c15
 		}
-		in := wire.Input{Stamp: uint32(arg), Ack: ack, Inputs: []wire.TickInput{{Tick: uint32(arg), Data: rest[:min(len(rest), wire.MaxInputBytes)]}}}
-		_, _ = c.peer.ReceiveDatagram(in.Append(nil))
+		_ = c.SendInput(ack, wire.TickInput{Tick: uint32(arg), Data: rest[:min(len(rest), wire.MaxInputBytes)]})
 	case 3:
 		for range int(arg) + 1 {
 			send(wire.Command{ID: uint32(arg), Name: "poke", Target: target})
@@ -101,7 +97,7 @@ func (c *testClient) play(op, arg byte, rest []byte) {
 	case 6:
 		_, _ = c.peer.ReceiveDatagram(rest[:min(len(rest), int(arg))])
 	case 7:
-		c.full = arg%4 == 0
+		c.Full = arg%4 == 0
 		if s := c.peer.Session(); s != nil && arg%8 == 1 {
 			c.d.world.Destroy(s.Entity())
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -52,7 +51,7 @@ type definitions struct {
 }
 
 func typedSchema(t testing.TB) (*schema.Schema, definitions) {
-	s := testSchema(t)
+	s := schema.NewWithBody()
 	d := definitions{schema.DefineCommand[toss](s, "toss"), schema.DefineQuery[find, found](s, "find"), schema.DefineInput[stick](s)}
 	require.NoError(t, s.Err())
 	return s, d
@@ -90,8 +89,7 @@ func (d *typedServer) note(s *session.Session) {
 }
 
 func (d *typedServer) join() *testClient {
-	c := d.connect()
-	c.send(wire.Hello{Protocol: wire.Version, Schema: d.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch})
+	c := d.dial()
 	c.want("joins", wire.TypeWelcome)
 	c.want("controls its entity", wire.TypeControl)
 	return c
@@ -112,13 +110,6 @@ func (d *typedServer) encode(v any) []byte {
 	b, err := rowschema.NewMessage(m).AppendValue(nil, v)
 	require.NoError(d.t, err)
 	return b
-}
-
-func (c *testClient) result() wire.Result {
-	c.d.t.Helper()
-	r, err := wire.Parse[wire.Result](c.want("an answer", wire.TypeResult))
-	require.NoError(c.d.t, err)
-	return r
 }
 
 func TestTypedCommands(t *testing.T) {
@@ -193,7 +184,7 @@ func TestAnswerOfEndedSession(t *testing.T) {
 	}
 	c.send(wire.Command{ID: 1, Name: "find", Args: d.encode(find{})})
 	c.want("the end", wire.TypeGoodbye)
-	require.Equal(t, []wire.Code{wire.Draining}, c.closed)
+	require.Equal(t, []wire.Code{wire.Draining}, c.Closed)
 }
 
 func TestTypedInputs(t *testing.T) {
@@ -201,20 +192,18 @@ func TestTypedInputs(t *testing.T) {
 	c, neighbour := d.join(), d.join()
 	send := func(data []byte) uint32 {
 		tick := uint32(d.world.Tick()) + 1
-		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: data}}}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
+		c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick, Data: data})
 		d.core.Tick()
 		return tick
 	}
 	first := send(d.encode(stick{X: -5, Fire: true, Note: "not sent"}))
 	second := send(d.encode(stick{X: 3}))
 	require.Equal(t, []string{fmt.Sprint(first, stick{X: -5, Fire: true}), fmt.Sprint(second, stick{X: 3})}, d.steps)
-	require.Empty(t, c.closed)
+	require.Empty(t, c.Closed)
 	send([]byte{1}) // cut off
-	require.Equal(t, []wire.Code{wire.BadMessage}, c.closed)
+	require.Equal(t, []wire.Code{wire.BadMessage}, c.Closed)
 	require.Len(t, d.steps, 2)
-	require.Empty(t, neighbour.closed)
+	require.Empty(t, neighbour.Closed)
 }
 
 // View is bounded by what the client has acknowledged, and by its age.
@@ -240,11 +229,11 @@ func TestViewIsChecked(t *testing.T) {
 	}
 	require.Equal(t, fmt.Sprint(d.world.Tick(), " ", 0, false), command(100*256), "nothing is acknowledged")
 
-	for shots := c.shots; c.shots == shots; {
+	for shots := c.Datagrams; c.Datagrams == shots; {
 		d.core.Tick()
 	}
 	acked := d.world.Tick()
-	ack := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: uint32(c.shots)}}
+	ack := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: uint32(c.Datagrams)}}
 	_, err := c.peer.ReceiveDatagram(ack.Append(nil))
 	require.NoError(t, err)
 	d.core.Tick()
@@ -293,7 +282,7 @@ func TestViewAndHistory(t *testing.T) {
 		for d.world.Tick() < 100 {
 			d.core.Tick()
 		}
-		ack := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: uint32(c.shots)}}
+		ack := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: uint32(c.Datagrams)}}
 		_, err := c.peer.ReceiveDatagram(ack.Append(nil))
 		require.NoError(t, err)
 		d.core.Tick()
@@ -322,9 +311,8 @@ func TestProvisionals(t *testing.T) {
 	require.Equal(t, wire.BadArguments, ask(25, 1, "poke"), "named by a rejected command")
 	require.Len(t, d.poked, 3)
 
-	c.peer.Gone()
-	d.ticks(1)
-	c, _ = d.resume(w, asIs)
+	c.lose()
+	c, _ = d.resume(w)
 	c.want("controls its entity", wire.TypeControl)
 	require.Equal(t, wire.BadArguments, ask(25, 1, "poke"), "named before the session resumed")
 	require.Equal(t, wire.OK, ask(26, 1, "poke"))
@@ -393,7 +381,7 @@ func TestGameFitsItsSchema(t *testing.T) {
 	}
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)
-	err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: testSchema(t), Hooks: session.Hooks{Input: onStick}}}.Validate()
+	err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Hooks: session.Hooks{Input: onStick}}}.Validate()
 	require.ErrorContains(t, err, "declares no input")
 
 	s, _ := typedSchema(t)

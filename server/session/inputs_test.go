@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -19,12 +20,11 @@ func newInputServer(t *testing.T) (d *testServer, next uint32, send func(ticks .
 	d = newTestServer(t)
 	c := d.join()
 	send = func(ticks ...uint32) {
-		in := wire.Input{Stamp: 1}
+		var inputs []wire.TickInput
 		for _, n := range ticks {
-			in.Inputs = append(in.Inputs, wire.TickInput{Tick: n, Data: fmt.Append(nil, n)})
+			inputs = append(inputs, wire.TickInput{Tick: n, Data: fmt.Append(nil, n)})
 		}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
+		c.queueInput(wire.Ack{}, inputs...)
 	}
 	for d.world.Tick() < 100 {
 		d.core.Tick()
@@ -104,19 +104,17 @@ func TestInputDatagramsAreBounded(t *testing.T) {
 func TestInputsAreAcknowledged(t *testing.T) {
 	d := newTestServer(t)
 	c := d.join()
+	var newest []byte
+	c.OnSnapshot = func(ds [][]byte) { newest = append(newest[:0], ds[len(ds)-1]...) }
 	applied := func() (uint32, bool) {
-		for shots := c.shots; c.shots == shots; {
+		for shots := c.Datagrams; c.Datagrams == shots; {
 			d.core.Tick()
 		}
 		var rows bitio.Reader
-		h, err := wire.ParseStateHeader(c.newest, &rows)
-		require.NoError(t, err)
-		return h.AppliedInput()
+		return stage.Must(wire.ParseStateHeader(newest, &rows)).AppliedInput()
 	}
 	send := func(tick uint32) {
-		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick}}}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
+		c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick})
 	}
 	_, ok := applied()
 	require.False(t, ok)
@@ -207,15 +205,13 @@ func TestInputOfTickThatResumes(t *testing.T) {
 		d.moved = nil
 		next := uint32(d.world.Tick()) + 1
 		queue := func(c *testClient, tick uint32) {
-			in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("m")}}}
-			_, err := c.peer.ReceiveDatagram(in.Append(nil))
-			require.NoError(t, err)
+			c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick, Data: []byte("m")})
 		}
 		queue(c, next-first)
 		again := d.connect()
 		h := d.hello()
 		h.Session, h.Secret = w.Session, w.Secret
-		require.NoError(t, again.peer.ReceiveStream(wire.AppendMessage(nil, h)))
+		require.NoError(t, again.Send(h))
 		queue(again, next)
 		d.tick()
 		require.NotNil(t, again.peer.Session(), "%s: it resumed in this tick", name)

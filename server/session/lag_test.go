@@ -49,10 +49,10 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 	var s shooting
 	var runners []world.Entity
 	from := world.Vec3{Y: 5, Z: -30}
-	x := newArena(t, arenaConfig{
+	x := newDrawingClient(t, drawingConfig{
 		seed: seed, frame: time.Second / 60, snapshotHz: 20, links: links, viewAge: age,
 		world: world.Config{Gravity: -1, Seed: seed, HistoryTicks: 60},
-	}, func(x *arena, c *session.Config) {
+	}, func(x *drawingClient, c *session.Config) {
 		for range 8 {
 			e, err := x.world.Spawn(x.crate, world.Vec3{X: x.rng.Float32()*20 - 10, Y: 5, Z: x.rng.Float32() * 20}, world.Vec3{X: 6})
 			require.NoError(t, err)
@@ -115,7 +115,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 		})
 	})
 	if claim != nil {
-		x.lie = func(d []byte) []byte {
+		x.OnInput = func(d []byte) []byte {
 			var in wire.Input
 			err := in.Parse(d)
 			require.NoError(t, err)
@@ -130,7 +130,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 		frame++
 		target := runners[frame%len(runners)]
 		aim, ok := x.drawn(target)
-		if !ok || frame%10 != 0 || x.time() < 5*time.Second || x.time() > 64*time.Second {
+		if !ok || frame%10 != 0 || x.Time() < 5*time.Second || x.Time() > 64*time.Second {
 			x.input(nil)
 			return
 		}

@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -21,40 +21,32 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// arena is a core and one client that draws, over simulated links, in virtual time. Time is
+// drawingClient is a client that draws, over simulated links, and its server, in virtual time. Time is
 // counted in tenths of a millisecond.
-type arena struct {
+type drawingClient struct {
+	stage.Linked
 	t     testing.TB
 	rng   *rand.Rand
 	world *world.World
 	core  *session.Core
 	crate world.KindID
+	body  client.Component[schema.Body]
 
-	peer             *session.Peer
-	client           *client.Session
-	body             client.Component[schema.Body]
-	upStream, stream *simtest.Stream
-	up, down         *simtest.Link
-	stamp            uint32
-	heard            int64
-	inputs           int               // datagrams sent by the client
-	ticks            map[uint32]uint64 // of the snapshots, by number
-	acked            uint64            // tick of the newest snapshot that the client acknowledged
-
-	now     int64
-	arrived int   // datagrams since the newest frame
-	tickAt  int64 // start of tick 0
-	frame   int64 // duration of a frame
-	nextAt  int64 // of the next frame
+	inputs  int               // datagrams sent by the client
+	ticks   map[uint32]uint64 // of the snapshots, by number
+	acked   uint64            // tick of the newest snapshot that the client acknowledged
+	arrived int               // datagrams since the newest frame
+	tickAt  int64             // start of tick 0
+	frame   int64             // duration of a frame
+	nextAt  int64             // of the next frame
 	draw    func()
-	lie     func(datagram []byte) []byte // changes what the client sends
 }
 
-const arenaHz = 10_000
+const linkHz = 10_000
 
-func arenaTime(d time.Duration) int64 { return int64(d * arenaHz / time.Second) }
+func linkTime(d time.Duration) int64 { return int64(d * linkHz / time.Second) }
 
-type arenaConfig struct {
+type drawingConfig struct {
 	seed       uint64
 	frame      time.Duration
 	snapshotHz int
@@ -64,19 +56,16 @@ type arenaConfig struct {
 	prompt     bool // a press is sent at once, not in the next frame
 }
 
-// newArena joins a client whose entity is at the origin. change may replace the game's
+// newDrawingClient joins a client whose entity is at the origin. change may replace the game's
 // functions.
-func newArena(t testing.TB, a arenaConfig, change func(*arena, *session.Config)) *arena {
-	x := &arena{t: t, rng: rand.New(rand.NewPCG(a.seed, 9)), frame: arenaTime(a.frame), ticks: map[uint32]uint64{}, draw: func() {}, lie: func(d []byte) []byte { return d }}
-	var err error
-	x.world, err = world.New(a.world)
-	require.NoError(t, err)
-	x.crate, err = x.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+func newDrawingClient(t testing.TB, a drawingConfig, change func(*drawingClient, *session.Config)) *drawingClient {
+	x := &drawingClient{t: t, rng: rand.New(rand.NewPCG(a.seed, 9)), frame: linkTime(a.frame), ticks: map[uint32]uint64{}, draw: func() {}}
+	x.world = stage.Must(world.New(a.world))
+	x.crate = stage.Must(x.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}}))
 	config := session.Config{
-		Random: rand.NewChaCha8([32]byte{byte(a.seed)}),
+		Random: stage.Random(byte(a.seed)),
 		WorldConfig: session.WorldConfig{
-			World: x.world, Schema: testSchema(t), Epoch: testEpoch,
+			World: x.world, Schema: schema.NewWithBody(), Epoch: testEpoch,
 			MaxViewAge:  a.viewAge,
 			Replication: replication.Config{EnterRadius: 200, LeaveRadius: 210, SnapshotHz: a.snapshotHz},
 			Hooks: session.Hooks{Join: func(*session.Session) (world.Entity, error) {
@@ -85,106 +74,84 @@ func newArena(t testing.TB, a arenaConfig, change func(*arena, *session.Config))
 		},
 	}
 	change(x, &config)
-	x.core, err = session.NewCore(config)
-	require.NoError(t, err)
-	x.client, err = client.NewSession(client.SessionConfig{Schema: config.Schema})
-	require.NoError(t, err)
-	x.body, err = client.ComponentOf[schema.Body](config.Schema, schema.BodyComponent)
-	require.NoError(t, err)
-	x.up, x.down = simtest.NewLink(a.seed+1, a.links), simtest.NewLink(a.seed+2, a.links)
-	x.upStream, x.stream = simtest.NewStream(a.seed+3, a.links), simtest.NewStream(a.seed+4, a.links)
+	x.core = stage.Must(session.NewCore(config))
+	x.Linked = stage.Linked{
+		Connection: simtest.NewConnection(a.seed+1, a.links), Unit: time.Second / linkHz,
+		Client: stage.Must(client.NewSession(client.SessionConfig{Schema: config.Schema})),
+	}
+	x.body = stage.Must(client.ComponentOf[schema.Body](config.Schema, schema.BodyComponent))
 	x.tickAt, x.nextAt = int64(x.rng.IntN(200)), int64(x.rng.IntN(200))
-	x.peer = x.core.Open(context.Background(), "", x)
+	x.Peer = ackReader{x.core.Open(context.Background(), "", x), x}
 	return x
 }
 
-func (x *arena) SendStream(p []byte) bool { x.stream.Send(x.now, p); return true }
+// ackReader is the server's end; it notes what the client has acknowledged.
+type ackReader struct {
+	*session.Peer
+	x *drawingClient
+}
 
-func (*arena) HasUnsent() bool { return false }
+func (p ackReader) ReceiveDatagram(d []byte) (uint32, error) {
+	var in wire.Input
+	err := in.Parse(d)
+	require.NoError(p.x.t, err)
+	p.x.acked = max(p.x.acked, p.x.ticks[in.Ack.Newest])
+	return p.Peer.ReceiveDatagram(d)
+}
 
-func (x *arena) SendSnapshot(ds [][]byte) {
+func (x *drawingClient) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		h, err := wire.ParseStateHeader(d, new(bitio.Reader))
 		require.NoError(x.t, err)
 		x.ticks[h.Seq] = uint64(h.Tick)
-		wire.StampState(d, x.stamp, uint16(min(x.now-x.heard, math.MaxUint16)))
-		x.down.Send(x.now, d)
 	}
+	x.Linked.SendSnapshot(ds)
 }
-
-func (x *arena) Close(code wire.Code, text string) {
-	require.Fail(x.t, "the session ended", "%v %s", code, text)
-}
-
-func (x *arena) time() time.Duration { return time.Duration(x.now) * time.Second / arenaHz }
 
 // play simulates d.
-func (x *arena) play(d time.Duration) {
+func (x *drawingClient) play(d time.Duration) {
 	hz := int64(x.world.TickHz())
-	for end := x.now + arenaTime(d); x.now < end; x.now++ {
-		if p := x.upStream.Receive(x.now); len(p) > 0 {
-			require.NoError(x.t, x.peer.ReceiveStream(p))
-		}
-		for _, d := range x.up.Receive(x.now) {
-			stamp, err := x.peer.ReceiveDatagram(d)
-			require.NoError(x.t, err)
-			x.stamp, x.heard = stamp, x.now
-			var in wire.Input
-			err = in.Parse(d)
-			require.NoError(x.t, err)
-			x.acked = max(x.acked, x.ticks[in.Ack.Newest])
-		}
-		if uint64((x.now-x.tickAt)*hz/arenaHz) > x.world.Tick() {
+	for end := x.Now + linkTime(d); x.Now < end; x.Now++ {
+		require.NoError(x.t, x.Serve())
+		if uint64((x.Now-x.tickAt)*hz/linkHz) > x.world.Tick() {
 			x.core.Tick()
 		}
-		if p := x.stream.Receive(x.now); len(p) > 0 {
-			require.NoError(x.t, x.client.ReceiveStream(p))
-		}
-		for _, d := range x.down.Receive(x.now) {
-			_, err := x.client.ReceiveDatagram(d, x.time())
-			require.NoError(x.t, err)
-			x.arrived++
-		}
-		if x.now >= x.nextAt {
+		arrived, err := x.Receive()
+		require.NoError(x.t, err)
+		x.arrived += arrived
+		if x.Now >= x.nextAt {
 			x.nextAt += x.frame
 			x.sendDue()
-			if x.client.Joined() {
+			if x.Client.Joined() {
 				x.draw()
 			}
-			x.sendStream()
+			x.Flush()
 		}
 	}
 }
 
 // sendDue sends an Input if the client is to send one.
-func (x *arena) sendDue() {
-	if x.client.InputDue(x.arrived, x.time()) {
-		if d := x.client.Input(x.time()); d != nil {
-			x.inputs++
-			x.up.Send(x.now, x.lie(d))
-		}
+func (x *drawingClient) sendDue() {
+	if x.Client.InputDue(x.arrived, x.Time()) {
+		sent := x.UpData.Stats().Sent
+		x.Answer()
+		x.inputs += x.UpData.Stats().Sent - sent
 		x.arrived = 0
 	}
-	x.sendStream()
-}
-
-func (x *arena) sendStream() {
-	if p := x.client.TakeStream(); p != nil {
-		x.upStream.Send(x.now, p)
-	}
+	x.Flush()
 }
 
 // input sets the player's input and sends it if it is due.
-func (x *arena) input(data []byte) {
-	_, err := x.client.SetRawInput(data, x.time())
+func (x *drawingClient) input(data []byte) {
+	_, err := x.Client.SetRawInput(data, x.Time())
 	require.NoError(x.t, err)
 	x.sendDue()
 }
 
 // drawn returns the position at which the client draws an entity now.
-func (x *arena) drawn(e world.Entity) (world.Vec3, bool) {
-	m := x.client.Render(x.time())
-	v, ok := x.body.At(x.client.Replica().Entity(e), m)
+func (x *drawingClient) drawn(e world.Entity) (world.Vec3, bool) {
+	m := x.Client.Render(x.Time())
+	v, ok := x.body.At(x.Client.Replica().Entity(e), m)
 	return world.Vec3{X: v.Position[0], Y: v.Position[1], Z: v.Position[2]}, ok && m.Tick > 0
 }
 
@@ -197,9 +164,9 @@ type latency struct {
 
 // measureLatency plays presses that move the client's own entity by 10 m, at random times.
 // A press is drawn when the entity is drawn on the way.
-func measureLatency(t testing.TB, a arenaConfig) latency {
+func measureLatency(t testing.TB, a drawingConfig) latency {
 	speed := float32(0)
-	x := newArena(t, a, func(x *arena, c *session.Config) {
+	x := newDrawingClient(t, a, func(x *drawingClient, c *session.Config) {
 		c.Hooks.Input = session.OnRawInput(func(s *session.Session, _ uint64, data []byte) {
 			speed = float32(data[0]) * 5
 			x.world.SetVelocity(s.Entity(), world.Vec3{X: speed})
@@ -209,9 +176,9 @@ func measureLatency(t testing.TB, a arenaConfig) latency {
 	held, pressed, before := byte(0), int64(0), float32(0)
 	x.draw = func() {
 		x.input([]byte{held})
-		at, ok := x.drawn(x.client.Controlled())
+		at, ok := x.drawn(x.Client.Controlled())
 		if ok && pressed > 0 && at.X-before > 0.02 {
-			times = append(times, float64(x.now-pressed)*1000/arenaHz)
+			times = append(times, float64(x.Now-pressed)*1000/linkHz)
 			pressed, held = 0, 0
 		}
 		if pressed == 0 {
@@ -223,8 +190,8 @@ func measureLatency(t testing.TB, a arenaConfig) latency {
 	const presses = 60
 	for range presses {
 		x.play(400*time.Millisecond + time.Duration(x.rng.IntN(50_000))*time.Microsecond)
-		at, _ := x.drawn(x.client.Controlled())
-		before, held, pressed = at.X, 1, x.now
+		at, _ := x.drawn(x.Client.Controlled())
+		before, held, pressed = at.X, 1, x.Now
 		if a.prompt {
 			x.input([]byte{held})
 		}
@@ -252,7 +219,7 @@ func measurePresses(t testing.TB, hz int, frame time.Duration, rtt, jitter int64
 		phases = 2
 	}
 	for seed := range uint64(phases) {
-		l := measureLatency(t, arenaConfig{
+		l := measureLatency(t, drawingConfig{
 			seed: 10 * seed, frame: frame, snapshotHz: hz, world: world.Config{Gravity: -1}, prompt: prompt,
 			links: simtest.Conditions{DelayMin: rtt * 5, DelayMax: rtt*5 + jitter*10},
 		})

@@ -14,23 +14,22 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// hostile plays a script on a house: a client that is moved, breaks its connection, resumes with
+// hostile plays a script on rooms: a client that is moved, breaks its connection, resumes with
 // any secret that it had, and acknowledges, answers and asks for whatever it likes.
 type hostile struct {
-	*house
-	conn    *tape
-	peer    *Peer
+	*testRooms
+	conn    *roomClient
 	secrets [][]byte
 	session uint64
 }
 
 func (x *hostile) play(op, arg byte) {
-	h := x.house
-	send := func(m wire.Message) { _ = x.peer.ReceiveStream(wire.AppendMessage(nil, m)) }
-	for _, w := range x.conn.welcome {
+	h := x.testRooms
+	send := func(m wire.Message) { _ = x.conn.Send(m) }
+	for _, w := range x.conn.Welcomes {
 		x.secrets, x.session = append(x.secrets, w.Secret), w.Session
 	}
-	x.conn.welcome = nil
+	x.conn.Welcomes = nil
 	name := [...]string{"one", "two", "three"}[arg%3]
 	switch op % 12 {
 	case 0, 1:
@@ -52,17 +51,17 @@ func (x *hostile) play(op, arg byte) {
 			d[5] = 1
 			binary.LittleEndian.PutUint32(d[6:], uint32(arg>>1&1+arg>>2&15))
 		}
-		_, _ = x.peer.ReceiveDatagram(d)
+		_, _ = x.conn.peer.ReceiveDatagram(d)
 	case 7:
-		x.peer.Gone()
+		x.conn.peer.Gone()
 	case 8:
 		if n := len(x.secrets); n > 0 {
-			x.conn, x.peer = h.hello(func(m *wire.Hello) {
+			x.conn = h.dial(func(m *wire.Hello) {
 				m.Session, m.Secret, m.Structure, m.Room = x.session, x.secrets[int(arg)%n], uint32(arg>>4), name
 			})
 		}
 	case 9:
-		x.conn, x.peer = h.hello(func(m *wire.Hello) { m.Room = name })
+		x.conn = h.dial(toRoom(name))
 	case 10:
 		h.rooms[name].Receive()
 	default:
@@ -72,7 +71,7 @@ func (x *hostile) play(op, arg byte) {
 
 // playMoves plays a script beside a good client, and checks that it is served.
 func playMoves(t *testing.T, script []byte) {
-	h := movers(t, func(*RouterConfig) {})
+	h := newMovingRooms(t, func(*RouterConfig) {})
 	touched := map[string]int{}
 	own := h.change
 	h.change = func(c *Config) {
@@ -88,12 +87,12 @@ func playMoves(t *testing.T, script []byte) {
 		})}
 	}
 	three := h.add("three")
-	good, p := h.join("three")
-	x := &hostile{house: h}
-	x.conn, x.peer = h.hello(func(m *wire.Hello) { m.Room = "one" })
+	good := h.join("three")
+	x := &hostile{testRooms: h}
+	x.conn = h.dial(toRoom("one"))
 	for script = script[:min(len(script), 600)]; len(script) >= 2; script = script[2:] {
 		x.play(script[0], script[1])
-		h.acknowledge(p, three.Session(p.ID()).viewer.Numbers())
+		require.NoError(t, good.SendInput(good.Ack()))
 		live := map[uint64]int{}
 		for _, c := range h.rooms {
 			for s := range c.Sessions() {
@@ -110,9 +109,9 @@ func playMoves(t *testing.T, script []byte) {
 		require.Len(t, h.router.sessions, len(live))
 	}
 	h.tick(3)
-	require.False(t, good.closed, "%v", good.ended)
+	require.Empty(t, good.Closed, "%v", good.Ended)
 	before := touched["three"]
-	h.send(p, wire.Command{ID: 1, Name: "touch", Target: three.Session(p.ID()).Entity()})
+	h.send(good, wire.Command{ID: 1, Name: "touch", Target: three.Session(good.peer.ID()).Entity()})
 	h.tick(1)
 	require.Equal(t, before+1, touched["three"])
 }

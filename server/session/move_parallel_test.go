@@ -10,43 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 )
-
-// guarded is a tape that several goroutines may use.
-type guarded struct {
-	mu   sync.Mutex
-	tape tape
-}
-
-func (c *guarded) SendStream(p []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tape.SendStream(p)
-}
-func (*guarded) HasUnsent() bool         { return false }
-func (c *guarded) SendSnapshot([][]byte) {}
-func (c *guarded) Close(code wire.Code, text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tape.Close(code, text)
-}
-
-// newest returns the newest Welcome, and whether the connection is over.
-func (c *guarded) newest() (w wire.Welcome, moves int, over bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := len(c.tape.welcome); n > 0 {
-		w = c.tape.welcome[n-1]
-	}
-	return w, len(c.tape.welcome) - 1, c.tape.closed
-}
 
 // Rooms tick on goroutines of their own and send each other all their sessions, while clients
 // come, answer, lose their connections and resume. For the race detector.
 func TestMovesInParallel(t *testing.T) {
-	h := movers(t, func(c *RouterConfig) {
+	h := newMovingRooms(t, func(c *RouterConfig) {
 		join, mu := c.Join, sync.Mutex{}
 		c.Join = func(ctx context.Context, room, address string, a Admission) (*Core, error) {
 			mu.Lock()
@@ -79,27 +50,30 @@ func TestMovesInParallel(t *testing.T) {
 	}
 	for range 2 {
 		clients.Go(func() {
-			hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Room: "one"}
+			hello := stage.Hello(nil)
+			hello.Room = "one"
 			for range 5 {
-				conn := &guarded{}
-				p := h.router.Open(context.Background(), "", conn)
-				_ = p.ReceiveStream(wire.AppendMessage(nil, hello))
+				conn := h.open()
+				_ = conn.Send(hello)
 				answered := 0
 				for {
-					w, moves, over := conn.newest()
-					if over || moves > 2 {
+					got := conn.Snapshot()
+					moves := len(got.Welcomes) - 1
+					if len(got.Closed) > 0 || moves > 2 {
 						break
 					}
 					for ; answered < moves; answered++ {
-						_ = p.ReceiveStream(wire.AppendMessage(nil, wire.Arrived{}))
+						_ = conn.Send(wire.Arrived{})
 					}
 					if moves >= 0 {
-						in := wire.Input{Stamp: 1, Ack: wire.Ack{Structure: w.Structure}}
-						_, _ = p.ReceiveDatagram(in.Append(nil))
+						_ = conn.SendInput(wire.Ack{Structure: got.Welcomes[moves].Structure})
 					}
 					runtime.Gosched()
 				}
-				w, _, _ := conn.newest()
+				var w wire.Welcome
+				if got := conn.Snapshot().Welcomes; len(got) > 0 {
+					w = got[len(got)-1]
+				}
 				if w.Resumed == 1 || w.Structure > 0 {
 					resumed.Add(1)
 				}
@@ -107,7 +81,7 @@ func TestMovesInParallel(t *testing.T) {
 				if len(w.Secret) == 0 {
 					hello.Session, hello.Structure, hello.Room = 0, 0, "one"
 				}
-				p.Gone()
+				conn.peer.Gone()
 			}
 		})
 	}

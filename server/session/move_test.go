@@ -14,10 +14,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// movers returns a house whose sessions can move, with rooms "one" and "two".
-func movers(t *testing.T, change func(*RouterConfig)) *house {
-	var h *house
-	h = newHouse(t, func(c *RouterConfig) {
+// newMovingRooms returns rooms whose sessions can move, with rooms "one" and "two".
+func newMovingRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
+	var h *testRooms
+	h = newTestRooms(t, func(c *RouterConfig) {
 		c.Move = func(room string, _ *Session) (*Core, error) {
 			if c := h.rooms[room]; c != nil {
 				return c, nil
@@ -37,16 +37,14 @@ func movers(t *testing.T, change func(*RouterConfig)) *house {
 	return h
 }
 
-func (h *house) send(p *Peer, messages ...wire.Message) {
-	for _, m := range messages {
-		require.NoError(h.t, p.ReceiveStream(wire.AppendMessage(nil, m)))
-	}
+func (h *testRooms) send(c *roomClient, messages ...wire.Message) {
+	require.NoError(h.t, c.Send(messages...))
 }
 
 // session returns the live session of a client, in the room where it is.
-func (h *house) session(conn *tape) *Session {
+func (h *testRooms) session(conn *roomClient) *Session {
 	for _, c := range h.rooms {
-		if s := c.Session(conn.last().Session); s != nil && !s.isOver() {
+		if s := c.Session(conn.Welcome().Session); s != nil && !s.isOver() {
 			return s
 		}
 	}
@@ -55,10 +53,10 @@ func (h *house) session(conn *tape) *Session {
 
 // A session moves over its connection: Leave, then Join, then another Welcome.
 func TestMove(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
 	h.tick(5)
-	before, was := conn.last(), h.session(conn)
+	before, was := conn.Welcome(), h.session(conn)
 	was.SetValue("baggage")
 	require.ErrorContains(t, was.Move("three"), "no such room")
 	require.ErrorIs(t, was.Move("one"), errSameRoom)
@@ -66,14 +64,14 @@ func TestMove(t *testing.T) {
 	require.NoError(t, was.Move("two"))
 	sent := was.viewer.Numbers().Structure
 	h.tick(2)
-	now, s := conn.last(), h.session(conn)
-	require.Len(t, conn.welcome, 2)
+	now, s := conn.Welcome(), h.session(conn)
+	require.Len(t, conn.Welcomes, 2)
 	require.NotSame(t, was, s)
 	require.Equal(t, []any{before.Session, "two", uint8(0), uint32(0), sent + 1, ""}, []any{now.Session, now.Room, now.Resumed, now.Commands, now.Structure, now.SchemaText})
 	require.NotEqual(t, before.Epoch, now.Epoch)
 	require.NotEqual(t, before.Secret, now.Secret)
 	require.Greater(t, now.GenerationFloor, before.GenerationCeiling)
-	require.Equal(t, []any{p.ID(), "baggage", "two", p}, []any{s.ID(), s.Value(), s.Room(), s.peer})
+	require.Equal(t, []any{conn.peer.ID(), "baggage", "two", conn.peer}, []any{s.ID(), s.Value(), s.Room(), s.peer})
 	require.Error(t, was.Move("two"), "it has ended here")
 	require.EqualValues(t, 1, h.rooms["one"].Stats().MovedOut)
 	require.EqualValues(t, 1, h.rooms["two"].Stats().MovedIn)
@@ -81,28 +79,28 @@ func TestMove(t *testing.T) {
 	require.Equal(t, []int{0, 1}, []int{h.rooms["one"].World().Stats().Entities, h.rooms["two"].World().Stats().Entities})
 
 	// Messages that the client sent before it knew are for the old room.
-	h.input(p, now.Structure-1)
-	h.send(p, wire.Command{ID: 1, Name: "touch"}, wire.Resync{})
+	h.input(conn, now.Structure-1)
+	h.send(conn, wire.Command{ID: 1, Name: "touch"}, wire.Resync{})
 	h.tick(1)
 	require.Nil(t, s.endReason)
 	require.Zero(t, s.silentTicks)
 	require.Empty(t, h.joins[1:])
-	h.send(p, wire.Command{ID: 2, Name: "touch"}, wire.Arrived{}, wire.Command{ID: 3, Name: "touch"})
-	h.input(p, now.Structure)
+	h.send(conn, wire.Command{ID: 2, Name: "touch"}, wire.Arrived{}, wire.Command{ID: 3, Name: "touch"})
+	h.input(conn, now.Structure)
 	h.tick(1)
 	require.Equal(t, []string{"touched in two"}, h.joins[1:])
 	require.EqualValues(t, 1, s.handled)
 	require.Zero(t, h.rooms["two"].Stats().Resyncs)
-	h.send(p, wire.Arrived{})
+	h.send(conn, wire.Arrived{})
 	h.tick(1)
-	require.Equal(t, wire.BadState, conn.ended.Code, "Arrived without a move")
-	require.Nil(t, h.router.sessions[p.ID()])
+	require.Equal(t, wire.BadState, conn.Ended.Code, "Arrived without a move")
+	require.Nil(t, h.router.sessions[conn.peer.ID()])
 }
 
 // Moving to and fro gives no further burst of commands, nor of Resync.
 func TestMoveKeepsLimits(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
 	h.tick(5)
 	hz := h.rooms["one"].World().TickHz()
 	executed := func() (n uint64) { return h.rooms["one"].Stats().Executed + h.rooms["two"].Stats().Executed }
@@ -110,26 +108,26 @@ func TestMoveKeepsLimits(t *testing.T) {
 	to, ticks := map[string]string{"one": "two", "two": "one"}, 0
 	for range 20 {
 		for range 2 * defaultCommandBurst {
-			h.send(p, wire.Command{ID: 1, Name: "touch"})
+			h.send(conn, wire.Command{ID: 1, Name: "touch"})
 		}
-		h.send(p, wire.Resync{})
+		h.send(conn, wire.Resync{})
 		h.tick(1)
 		s := h.session(conn)
-		require.NotNil(t, s, "%v", conn.ended)
+		require.NotNil(t, s, "%v", conn.Ended)
 		require.NoError(t, s.Move(to[s.Room()]))
 		h.tick(2)
-		h.send(p, wire.Arrived{})
-		h.input(p, conn.last().Structure)
+		h.send(conn, wire.Arrived{})
+		h.input(conn, conn.Welcome().Structure)
 		ticks += 3
 	}
 	require.LessOrEqual(t, executed(), uint64(defaultCommandBurst+defaultCommandsPerSecond*(ticks+hz)/hz))
 	require.Greater(t, executed(), uint64(defaultCommandBurst+defaultCommandsPerSecond*(ticks-hz)/hz), "they refill meanwhile")
 	require.EqualValues(t, 1, served())
 	for range 11 * hz { // once in ten seconds, wherever it is
-		h.input(p, conn.last().Structure)
+		h.input(conn, conn.Welcome().Structure)
 		h.tick(1)
 	}
-	h.send(p, wire.Resync{})
+	h.send(conn, wire.Resync{})
 	h.tick(1)
 	require.EqualValues(t, 2, served())
 }
@@ -137,90 +135,89 @@ func TestMoveKeepsLimits(t *testing.T) {
 // A session that cannot enter its room ends with the reason.
 func TestMoveRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(h *house, two *Core)
+		change func(h *testRooms, two *Core)
 		code   wire.Code
 	}{
-		"full":     {func(_ *house, two *Core) { require.NoError(t, two.SetLimits(1, 0)) }, wire.ServerFull},
-		"draining": {func(_ *house, two *Core) { two.Drain() }, wire.Draining},
-		"refused": {func(_ *house, two *Core) {
+		"full":     {func(_ *testRooms, two *Core) { require.NoError(t, two.SetLimits(1, 0)) }, wire.ServerFull},
+		"draining": {func(_ *testRooms, two *Core) { two.Drain() }, wire.Draining},
+		"refused": {func(_ *testRooms, two *Core) {
 			two.config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("members only") }
 		}, wire.JoinRefused},
-		"panics": {func(_ *house, two *Core) {
+		"panics": {func(_ *testRooms, two *Core) {
 			two.config.Hooks.Join = func(*Session) (world.Entity, error) { panic("oops") }
 		}, wire.Internal},
-		"kicked on the way": {func(h *house, _ *Core) { h.rooms["one"].Kick(h.router.lastID.Load(), "out") }, wire.Kicked},
-		"gone":              {func(h *house, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom},
+		"kicked on the way": {func(h *testRooms, _ *Core) { h.rooms["one"].Kick(h.router.lastID.Load(), "out") }, wire.Kicked},
+		"gone":              {func(h *testRooms, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom},
 	} {
-		h := movers(t, func(*RouterConfig) {})
+		h := newMovingRooms(t, func(*RouterConfig) {})
 		two := h.rooms["two"]
-		_, _ = h.join("two")
-		conn, p := h.join("one")
+		_ = h.join("two")
+		conn := h.join("one")
 		require.NoError(t, h.session(conn).Move("two"))
 		c.change(h, two)
 		h.tick(3)
-		require.Equal(t, c.code, conn.ended.Code, name)
-		require.True(t, conn.closed, name)
-		require.Nil(t, h.router.sessions[p.ID()], name)
+		require.Equal(t, c.code, conn.Ended.Code, name)
+		require.NotEmpty(t, conn.Closed, name)
+		require.Nil(t, h.router.sessions[conn.peer.ID()], name)
 		require.Zero(t, h.rooms["one"].Len(), name)
 	}
 }
 
 // A session whose client leaves between two rooms is not joined to the second.
 func TestMoveOfAGoneClient(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
+	h := newMovingRooms(t, func(*RouterConfig) {})
 	two, joins := h.rooms["two"], 0
 	two.config.Hooks.Join = func(*Session) (world.Entity, error) { joins++; return 0, nil }
-	conn, p := h.join("one")
+	conn := h.join("one")
 	require.NoError(t, h.session(conn).Move("two"))
 	h.rooms["one"].Tick()
-	p.Left()
+	conn.peer.Left()
 	h.tick(2)
-	require.Equal(t, []any{0, true, 0}, []any{joins, conn.closed, two.Len()})
-	require.Equal(t, wire.OK, conn.code)
-	require.Nil(t, h.router.sessions[p.ID()])
+	require.Equal(t, []any{0, 0}, []any{joins, two.Len()})
+	require.Equal(t, []wire.Code{wire.OK}, conn.Closed)
+	require.Nil(t, h.router.sessions[conn.peer.ID()])
 }
 
 // A client that has lost the Welcome to its room resumes with what it has, and begins there.
 // Both secrets are valid until a datagram of the room has come.
 func TestResumeAfterLostMove(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
 	h.tick(5)
-	old := *conn
+	first := conn.Welcome()
 	require.NoError(t, h.session(conn).Move("two"))
 	h.tick(3)
-	fence := conn.last().Structure
-	p.Gone()
+	fence := conn.Welcome().Structure
+	conn.peer.Gone()
 	h.tick(2)
-	old.welcome = old.welcome[:1]
-	lost, _ := h.hello(resume(&old, fence-1))
+	lost := h.dial(resume(first, fence-1))
 	h.tick(1)
-	require.Equal(t, []any{uint8(0), fence, p.ID(), "two", uint32(0)}, []any{lost.last().Resumed, lost.last().Structure, lost.last().Session, lost.last().Room, lost.last().Commands})
+	require.Equal(t, []any{uint8(0), fence, conn.peer.ID(), "two", uint32(0)}, []any{lost.Welcome().Resumed, lost.Welcome().Structure, lost.Welcome().Session, lost.Welcome().Room, lost.Welcome().Commands})
 	// The client has had the Welcome after all, or the answer was lost as well.
-	again, q := h.hello(resume(&old, fence-1))
+	again := h.dial(resume(first, fence-1))
 	h.tick(1)
-	require.Equal(t, fence, again.last().Structure)
-	h.send(q, wire.Command{ID: 1, Name: "touch"})
-	h.input(q, fence)
+	require.Equal(t, fence, again.Welcome().Structure)
+	h.send(again, wire.Command{ID: 1, Name: "touch"})
+	h.input(again, fence)
 	h.tick(1)
 	require.Contains(t, h.joins, "touched in two", "no Arrived is due on this connection")
-	late, _ := h.hello(resume(&old, fence-1))
+	late := h.dial(resume(first, fence-1))
 	h.tick(1)
-	require.Zero(t, late.last().Structure, "the old secret is void: a new session")
-	require.NotEqual(t, p.ID(), late.last().Session)
-	kept, _ := h.hello(resume(again, fence))
+	require.Zero(t, late.Welcome().Structure, "the old secret is void: a new session")
+	require.NotEqual(t, conn.peer.ID(), late.Welcome().Session)
+	kept := h.dial(resume(again.Welcome(), fence))
 	h.tick(1)
-	require.Equal(t, []any{uint8(1), fence, "two"}, []any{kept.last().Resumed, kept.last().Structure, kept.last().Room})
+	require.Equal(t, []any{uint8(1), fence, "two"}, []any{kept.Welcome().Resumed, kept.Welcome().Structure, kept.Welcome().Room})
 }
 
 // A session moves while its client is away, which gives it no more time to come back.
 func TestMoveAway(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
+	h := newMovingRooms(t, func(*RouterConfig) {})
 	away := 0
 	h.rooms["two"].config.Hooks.Away = func(*Session) { away++ }
-	conn, p := h.join("one")
+	conn := h.join("one")
 	h.tick(5)
-	p.Gone()
+	conn.peer.Gone()
 	grace := h.rooms["one"].graceTicks
 	h.tick(grace / 2)
 	s := h.session(conn)
@@ -229,17 +226,17 @@ func TestMoveAway(t *testing.T) {
 	s = h.session(conn)
 	require.Equal(t, []any{"two", true, 1}, []any{s.Room(), s.Away(), away})
 	require.GreaterOrEqual(t, s.silentTicks, grace/2)
-	back, _ := h.hello(resume(conn, 1))
+	back := h.dial(resume(conn.Welcome(), 1))
 	h.tick(1)
-	require.Equal(t, []any{uint8(0), "two", p.ID()}, []any{back.last().Resumed, back.last().Room, back.last().Session})
-	require.NotZero(t, back.last().Structure)
+	require.Equal(t, []any{uint8(0), "two", conn.peer.ID()}, []any{back.Welcome().Resumed, back.Welcome().Room, back.Welcome().Session})
+	require.NotZero(t, back.Welcome().Structure)
 }
 
 // A session that is away and moves all the time ends when its grace period is over.
 func TestMoveAwayEnds(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
-	p.Gone()
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
+	conn.peer.Gone()
 	h.tick(1)
 	for range h.rooms["one"].graceTicks + 10 {
 		if s := h.session(conn); s != nil {
@@ -248,15 +245,15 @@ func TestMoveAwayEnds(t *testing.T) {
 		h.tick(1)
 	}
 	require.Nil(t, h.session(conn))
-	require.Nil(t, h.router.sessions[p.ID()])
+	require.Nil(t, h.router.sessions[conn.peer.ID()])
 }
 
 // Moves may follow each other before the client answers: each has an Arrived of its own.
 func TestManyMoves(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
 	const moves = 1000
-	for len(conn.welcome) <= moves {
+	for len(conn.Welcomes) <= moves {
 		s := h.session(conn)
 		if s == nil {
 			h.tick(1)
@@ -266,47 +263,47 @@ func TestManyMoves(t *testing.T) {
 		for _, c := range []string{"one", "two"} {
 			h.rooms[c].Receive()
 		}
-		h.input(p, 0)
+		h.input(conn, 0)
 	}
 	s := h.session(conn)
 	require.Equal(t, moves, s.travel.arrivals)
 	require.LessOrEqual(t, len(s.secrets.former), maxFormer)
 	require.Len(t, s.travel.visited, 2)
 	for i := 1; i <= moves; i++ {
-		require.Greater(t, conn.welcome[i].Structure, conn.welcome[i-1].Structure)
-		require.NotEqual(t, conn.welcome[i].Epoch, conn.welcome[i-1].Epoch)
+		require.Greater(t, conn.Welcomes[i].Structure, conn.Welcomes[i-1].Structure)
+		require.NotEqual(t, conn.Welcomes[i].Epoch, conn.Welcomes[i-1].Epoch)
 	}
 	for range moves - 1 {
-		h.send(p, wire.Command{ID: 1, Name: "touch"}, wire.Arrived{})
+		h.send(conn, wire.Command{ID: 1, Name: "touch"}, wire.Arrived{})
 	}
-	h.send(p, wire.Command{ID: 1, Name: "touch"})
+	h.send(conn, wire.Command{ID: 1, Name: "touch"})
 	h.tick(1)
 	require.Equal(t, 1, s.travel.arrivals)
 	require.NotContains(t, h.joins, "touched in "+s.Room())
-	h.send(p, wire.Arrived{}, wire.Command{ID: 2, Name: "touch"})
+	h.send(conn, wire.Arrived{}, wire.Command{ID: 2, Name: "touch"})
 	h.tick(1)
 	require.Contains(t, h.joins, "touched in "+s.Room())
-	require.False(t, conn.closed)
+	require.Empty(t, conn.Closed)
 	for range 5000 { // a flood ends the session at the next tick
-		h.send(p, wire.Arrived{})
+		h.send(conn, wire.Arrived{})
 	}
 	h.tick(1)
-	require.Equal(t, wire.BadState, conn.ended.Code)
+	require.Equal(t, wire.BadState, conn.Ended.Code)
 }
 
 // A session does not enter a room whose generations it knows from another world.
 func TestMoveGenerationsSeen(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
 	require.NoError(t, h.session(conn).Move("two"))
 	h.tick(2)
-	h.send(p, wire.Arrived{})
+	h.send(conn, wire.Arrived{})
 	delete(h.rooms, "one")
 	again := h.add("one") // with the generations of two, since it is the second room now
 	require.Equal(t, h.rooms["two"].ownVisit().first, again.ownVisit().first)
 	require.ErrorIs(t, h.session(conn).Move("one"), ErrGenerationsSeen)
 	h.tick(2)
-	require.False(t, conn.closed)
+	require.Empty(t, conn.Closed)
 	// The room is known only later: the session ends, and its client may begin another.
 	ready := false
 	h.router.config.Move = func(string, *Session) (*Core, error) {
@@ -317,55 +314,55 @@ func TestMoveGenerationsSeen(t *testing.T) {
 	}
 	require.NoError(t, h.session(conn).Move("one"))
 	h.tick(3)
-	require.False(t, conn.closed)
+	require.Empty(t, conn.Closed)
 	ready = true
 	h.tick(2)
-	require.Equal(t, wire.Spent, conn.ended.Code)
-	require.True(t, conn.ended.Code.Info().Retry)
+	require.Equal(t, wire.Spent, conn.Ended.Code)
+	require.True(t, conn.Ended.Code.Info().Retry)
 }
 
 // A Hello that resumes follows a session that moves before it is answered.
 func TestResumeWhileMoving(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
-	p.Gone()
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
+	conn.peer.Gone()
 	h.tick(1)
-	again, _ := h.hello(resume(conn, 1))
+	again := h.dial(resume(conn.Welcome(), 1))
 	require.NoError(t, h.session(conn).Move("two"))
 	h.rooms["one"].Receive() // resumes in one, and moves at once
 	h.tick(2)
-	require.Equal(t, []string{"one", "two"}, []string{again.welcome[0].Room, again.last().Room})
+	require.Equal(t, []string{"one", "two"}, []string{again.Welcomes[0].Room, again.Welcome().Room})
 
-	conn, p = h.join("one")
-	p.Gone()
+	conn = h.join("one")
+	conn.peer.Gone()
 	h.tick(1)
 	require.NoError(t, h.session(conn).Move("two"))
 	one := h.rooms["one"]
-	again, q := h.hello(resume(conn, 1)) // reaches the room after the session has left
+	again = h.dial(resume(conn.Welcome(), 1)) // reaches the room after the session has left
 	one.requests.mu.Lock()
 	one.requests.opened = nil
 	one.requests.mu.Unlock()
 	one.Receive()
-	require.True(t, one.deliverPeer(q))
+	require.True(t, one.deliverPeer(again.peer))
 	h.tick(3)
-	require.Equal(t, []any{"two", conn.last().Session}, []any{again.last().Room, again.last().Session})
+	require.Equal(t, []any{"two", conn.Welcome().Session}, []any{again.Welcome().Room, again.Welcome().Session})
 }
 
 // The end of an Admission travels along.
 func TestMoveKeepsAdmission(t *testing.T) {
-	h := movers(t, func(c *RouterConfig) {
+	h := newMovingRooms(t, func(c *RouterConfig) {
 		c.Admit = func(context.Context, []byte) (Admission, error) {
 			return Admission{User: "ann", Lasts: time.Second}, nil
 		}
 	})
-	conn, p := h.join("one")
+	conn := h.join("one")
 	h.tick(20)
 	require.NoError(t, h.session(conn).Move("two"))
 	h.tick(20)
-	h.input(p, conn.last().Structure)
+	h.input(conn, conn.Welcome().Structure)
 	require.Equal(t, "ann", h.session(conn).User())
 	h.tick(30)
-	require.Equal(t, wire.SessionExpired, conn.ended.Code)
+	require.Equal(t, wire.SessionExpired, conn.Ended.Code)
 }
 
 // A session that Leave kicks, or whose Leave panics, does not reach the other room.
@@ -374,13 +371,13 @@ func TestMoveKickedByLeave(t *testing.T) {
 		wire.Kicked:   func(s *Session) { s.Kick("out") },
 		wire.Internal: func(*Session) { panic("a mistake") },
 	} {
-		h := movers(t, func(*RouterConfig) {})
+		h := newMovingRooms(t, func(*RouterConfig) {})
 		h.rooms["one"].config.Hooks.Leave = leave
-		conn, p := h.join("one")
+		conn := h.join("one")
 		require.NoError(t, h.session(conn).Move("two"))
 		h.tick(3)
-		require.Equal(t, code, conn.ended.Code)
-		require.Nil(t, h.router.sessions[p.ID()])
+		require.Equal(t, code, conn.Ended.Code)
+		require.Nil(t, h.router.sessions[conn.peer.ID()])
 		require.Zero(t, h.rooms["one"].Len()+h.rooms["two"].Len())
 		require.Zero(t, h.rooms["one"].Stats().MovedOut)
 	}
@@ -388,10 +385,10 @@ func TestMoveKickedByLeave(t *testing.T) {
 
 // The secrets that the Router has are not changed in place: connections read them meanwhile.
 func TestMoveLeavesSecrets(t *testing.T) {
-	h := movers(t, func(*RouterConfig) {})
-	conn, p := h.join("one")
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
 	for range 3 * maxFormer {
-		known := h.router.sessions[p.ID()].secrets.former
+		known := h.router.sessions[conn.peer.ID()].secrets.former
 		was := slices.Clone(known)
 		s := h.session(conn)
 		require.NoError(t, s.Move(map[string]string{"one": "two", "two": "one"}[s.Room()]))
@@ -405,9 +402,9 @@ func TestMoveLeavesSecrets(t *testing.T) {
 // session as well, in either room.
 func TestMoveAbandoned(t *testing.T) {
 	for _, room := range []string{"one", "two"} {
-		h := movers(t, func(*RouterConfig) {})
+		h := newMovingRooms(t, func(*RouterConfig) {})
 		crash := func() { bulk.AddScaled(make([]float32, 1), nil, 1) }
-		conn, p := h.join("one")
+		conn := h.join("one")
 		if room == "one" {
 			h.rooms[room].config.Hooks.Leave = func(*Session) { crash() }
 		} else {
@@ -419,8 +416,8 @@ func TestMoveAbandoned(t *testing.T) {
 		}
 		require.Panics(t, h.rooms[room].Tick)
 		h.rooms[room].Abandon(&wire.Error{Code: wire.Internal})
-		require.Equal(t, wire.Internal, conn.ended.Code)
-		require.True(t, conn.closed)
-		require.Nil(t, h.router.sessions[p.ID()])
+		require.Equal(t, wire.Internal, conn.Ended.Code)
+		require.NotEmpty(t, conn.Closed)
+		require.Nil(t, h.router.sessions[conn.peer.ID()])
 	}
 }

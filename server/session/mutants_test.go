@@ -3,18 +3,14 @@ package session_test
 import (
 	"context"
 	"flag"
-	"hash/fnv"
-	"math/rand/v2"
 	"runtime/metrics"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/mutate"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -22,21 +18,18 @@ import (
 
 var mutantsFlag = flag.Int("mutants", 10_000, "number of mutants in TestMutantSessions")
 
-// vandal is a client whose messages are mutated on the way.
-type vandal struct {
-	t       testing.TB
-	source  *mutate.Source
-	hello   wire.Hello
-	peer    *session.Peer
-	frames  wire.FrameReader
-	welcome wire.Welcome
-	records uint32 // structure records received
-	newest  uint32 // newest snapshot received
-	closed  []wire.Code
-	fault   error // of its last message
-	inputs  [][]byte
-	others  []sentMessage
-	targets int // the first of others are commands, one for each entity
+// mutator is a client whose messages are mutated on the way.
+type mutator struct {
+	*stage.Conn // its newest connection
+	t           testing.TB
+	source      *mutate.Source
+	hello       wire.Hello
+	peer        *session.Peer
+	welcome     wire.Welcome
+	fault       error // of its last message
+	inputs      [][]byte
+	others      []sentMessage
+	targets     int // the first of others are commands, one for each entity
 }
 
 // sentMessage is one message of a client.
@@ -45,46 +38,10 @@ type sentMessage struct {
 	body []byte
 }
 
-func (v *vandal) SendStream(p []byte) bool {
-	v.frames.Feed(p)
-	for {
-		kind, body, ok, err := v.frames.Next()
-		require.NoError(v.t, err)
-		if !ok {
-			return true
-		}
-		switch kind {
-		case wire.TypeWelcome:
-			v.welcome, err = wire.Parse[wire.Welcome](body)
-			require.NoError(v.t, err)
-			if v.welcome.Resumed == 0 {
-				v.records, v.newest = 0, 0
-			}
-		case wire.TypeStructure:
-			m, err := wire.ParseStructure(body)
-			require.NoError(v.t, err)
-			v.records = m.First + uint32(m.Count) - 1
-		}
-	}
-}
-
-func (*vandal) HasUnsent() bool { return false }
-
-func (v *vandal) SendSnapshot(ds [][]byte) {
-	for _, d := range ds {
-		var rows bitio.Reader
-		h, err := wire.ParseStateHeader(d, &rows)
-		require.NoError(v.t, err)
-		v.newest = h.Seq
-	}
-}
-
-func (v *vandal) Close(code wire.Code, _ string) { v.closed = append(v.closed, code) }
-
-// send delivers one message, mutated or not. It returns false once nothing more is
+// sendMutant delivers one message, mutated or not. It returns false once nothing more is
 // accepted. Unreadable messages end the session, and are therefore rare.
-func (v *vandal) send() bool {
-	if v.fault != nil || len(v.closed) > 0 {
+func (v *mutator) sendMutant() bool {
+	if v.fault != nil || len(v.Closed) > 0 {
 		return false
 	}
 	s := v.source
@@ -111,7 +68,7 @@ func (v *vandal) send() bool {
 
 // datagram sends a mutated Input, which usually acknowledges a snapshot that was sent,
 // however old.
-func (v *vandal) datagram() {
+func (v *mutator) datagram() {
 	s := v.source
 	of := v.inputs[s.IntN(len(v.inputs))]
 	d := append([]byte(nil), s.Of(of)...)
@@ -132,23 +89,32 @@ func (v *vandal) datagram() {
 }
 
 // ack acknowledges one of the snapshots sent.
-func (v *vandal) ack(mask uint64) wire.Ack {
-	a := wire.Ack{Structure: uint32(v.source.IntN(int(v.records) + 1))}
-	if v.newest > 0 {
-		a.Seen, a.Newest, a.Mask = true, 1+uint32(v.source.IntN(int(v.newest))), mask
+func (v *mutator) ack(mask uint64) wire.Ack {
+	a := wire.Ack{Structure: uint32(v.source.IntN(int(v.Records) + 1))}
+	if v.Newest > 0 {
+		a.Seen, a.Newest, a.Mask = true, 1+uint32(v.source.IntN(int(v.Newest))), mask
 	}
 	return a
 }
 
-// again opens a connection to resume or to begin a session, with a Hello that is usually
+// reconnect opens a connection to resume or to begin a session, with a Hello that is usually
 // valid.
-func (v *vandal) again(core *session.Core) {
-	v.frames, v.closed, v.fault = wire.FrameReader{}, nil, nil
-	v.peer = core.Open(context.Background(), "", v)
+func (v *mutator) reconnect(core *session.Core) {
 	hello := v.hello
-	if len(v.welcome.Secret) > 0 && v.source.IntN(2) == 0 {
-		hello.Session, hello.Secret, hello.Structure = v.welcome.Session, v.welcome.Secret, v.records
+	if n := len(v.Welcomes); n > 0 {
+		v.welcome = v.Welcomes[n-1]
 	}
+	if len(v.welcome.Secret) > 0 && v.source.IntN(2) == 0 {
+		hello.Session, hello.Secret, hello.Structure = v.welcome.Session, v.welcome.Secret, v.Records
+	}
+	v.fault, v.Conn = nil, &stage.Conn{Forget: true, Received: stage.Received{Records: v.Records, Newest: v.Newest}}
+	v.OnMessage = func(kind byte, body []byte) {
+		if kind == wire.TypeWelcome && v.Welcomes[len(v.Welcomes)-1].Resumed == 0 {
+			v.Records, v.Newest = 0, 0
+		}
+	}
+	v.peer = core.Open(context.Background(), "", v.Conn)
+	v.Peer = v.peer
 	body := hello.Append(nil)
 	if v.source.IntN(4) == 0 {
 		body = v.source.Of(body)
@@ -158,14 +124,14 @@ func (v *vandal) again(core *session.Core) {
 
 // TestMutantSessions mutates everything that a client sends: inputs, acknowledgements,
 // commands, Hellos. Rejected messages end the connection with a code, accepted ones are
-// valid, the neighbour is unaffected, and memory stays bounded.
+// valid, the good client is unaffected, and memory stays bounded.
 func TestMutantSessions(t *testing.T) {
 	const perPlay, perTick = 48, 6
 	executed := 0
 	d := newTestServerWith(t, func(c *session.Config) {
-		c.MaxSessions, c.Random = 4, rand.NewChaCha8([32]byte{2})
+		c.MaxSessions, c.Random = 4, stage.Random(2)
 		c.Hooks.Input = session.OnRawInput(func(_ *session.Session, _ uint64, data []byte) { require.LessOrEqual(t, len(data), wire.MaxInputBytes) })
-		c.Hooks.Commands = []session.Command{session.OnRawCommand("poke", func(s *session.Session, h world.Entity, _ []byte) error {
+		c.Hooks.Commands = []session.Command{command("poke", func(s *session.Session, h world.Entity) error {
 			require.True(t, h == 0 || s.Resolve(h) == wire.Live && c.World.Status(h) == bulk.Live, "H2: %v", h)
 			executed++
 			return nil
@@ -175,26 +141,22 @@ func TestMutantSessions(t *testing.T) {
 	for i := range 20 {
 		crowd = append(crowd, d.spawn(float32(i)-10))
 	}
-	good := &neighbour{t: t, sum: fnv.New64a()}
-	var err error
-	good.session, err = client.NewSession(client.SessionConfig{Schema: testSchema(t), Epoch: testEpoch})
-	require.NoError(t, err)
-	good.server = d.core.Open(context.Background(), "", good)
-	v := newVandal(t, d.schemaHash(), crowd)
+	good := newGoodClient(t, d.core)
+	v := newMutator(t, d.hello(), crowd)
 	ends, inputs, most := map[wire.Code]int{}, 0, *mutantsFlag
 	if testing.Short() {
 		most /= 4
 	}
 	for play := 0; inputs < most; play++ {
 		before := allocated()
-		v.again(d.core)
+		v.reconnect(d.core)
 		for i := range perPlay {
 			if i%perTick == 0 {
 				d.world.SetVelocity(crowd[(play+i)%len(crowd)], world.Vec3{X: float32(play%7) - 3})
-				good.send()
+				good.play(t)
 				d.core.Tick()
 			}
-			if !v.send() {
+			if !v.sendMutant() {
 				break
 			}
 			inputs++
@@ -202,23 +164,25 @@ func TestMutantSessions(t *testing.T) {
 		d.core.Tick()
 		d.core.Tick()
 		if v.fault != nil {
-			require.Len(t, v.closed, 1, "play %d: %v", play, v.fault)
-			require.Contains(t, []wire.Code{wire.CodeOf(v.fault), wire.BadMessage}, v.closed[0], "or an earlier acknowledgement ended it: play %d: %v", play, v.fault)
+			require.Len(t, v.Closed, 1, "play %d: %v", play, v.fault)
+			require.Contains(t, []wire.Code{wire.CodeOf(v.fault), wire.BadMessage}, v.Closed[0], "or an earlier acknowledgement ended it: play %d: %v", play, v.fault)
 		}
-		require.LessOrEqual(t, len(v.closed), 1)
-		for _, code := range v.closed {
+		require.LessOrEqual(t, len(v.Closed), 1)
+		for _, code := range v.Closed {
 			ends[code]++
 			require.NotEqual(t, wire.Internal, code, "play %d", play)
 		}
 		v.peer.Gone()
 		d.core.Tick()
 		if play%8 == 1 {
-			f, err := good.session.DoRaw("poke", good.session.Controlled(), nil)
+			f, err := good.Client.DoRaw("poke", good.Client.Controlled(), nil)
 			require.NoError(t, err)
-			good.send()
-			d.core.Tick()
+			for range 2 {
+				good.play(t)
+				d.tick()
+			}
 			r, done := f.Poll()
-			require.True(t, done && r.Err == nil, "S2: play %d: the neighbour's command failed: %v", play, r.Err)
+			require.True(t, done && r.Err == nil, "S2: play %d: the good client's command failed: %v", play, r.Err)
 		}
 		require.LessOrEqual(t, d.core.Len(), 4)
 		require.Less(t, allocated()-before, uint64(4<<20), "play %d: bytes allocated for %d inputs", play, perPlay)
@@ -231,8 +195,9 @@ func TestMutantSessions(t *testing.T) {
 	}
 }
 
-func newVandal(t testing.TB, schemaHash uint64, crowd []bulk.Handle) *vandal {
-	v := &vandal{t: t, hello: wire.Hello{Protocol: wire.Version, Schema: schemaHash, Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch, Name: "vandal"}, targets: len(crowd)}
+func newMutator(t testing.TB, hello wire.Hello, crowd []bulk.Handle) *mutator {
+	hello.Name = "mutator"
+	v := &mutator{Conn: &stage.Conn{}, t: t, hello: hello, targets: len(crowd)}
 	for n := range 8 {
 		in := wire.Input{Stamp: uint32(n), Ack: wire.Ack{Seen: n > 0, Newest: uint32(n), Structure: uint32(n)}}
 		for i := range n * 2 {

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// fragile returns a test server whose game panics in one hook, for the session named "victim".
-func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *testServer {
+// newPanickingServer returns a test server whose game panics in one hook, for the session named "victim".
+func newPanickingServer(t *testing.T, hook session.Hook, change func(*session.Config)) *testServer {
 	boom := func(at session.Hook, s *session.Session) {
 		if at == hook && s.Name() == "victim" {
 			panic("boom")
@@ -33,7 +33,7 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *tes
 			boom(session.HookInput, s)
 			d.move(s, tick, data)
 		})
-		g.Commands = append(g.Commands, session.OnRawCommand("break", func(s *session.Session, _ world.Entity, _ []byte) error {
+		g.Commands = append(g.Commands, command("break", func(s *session.Session, _ world.Entity) error {
 			boom(session.HookCommand, s)
 			return nil
 		}))
@@ -44,26 +44,6 @@ func fragile(t *testing.T, hook session.Hook, change func(*session.Config)) *tes
 	return d
 }
 
-// victim joins and sends a datagram.
-func (d *testServer) victim() (*testClient, wire.Welcome) {
-	c := d.connect()
-	h := d.hello()
-	h.Name = "victim"
-	c.send(h)
-	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
-	require.NoError(d.t, err)
-	c.input()
-	return c, w
-}
-
-// queueInput queues an input for the next tick.
-func (c *testClient) queueInput() {
-	tick := uint32(c.d.world.Tick()) + 1
-	in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("x")}}}
-	_, err := c.peer.ReceiveDatagram(in.Append(nil))
-	require.NoError(c.d.t, err)
-}
-
 // A panic in a hook ends the session that it was called for. The tick continues, with
 // every other client's inputs.
 func TestPanicEndsItsSession(t *testing.T) {
@@ -72,77 +52,67 @@ func TestPanicEndsItsSession(t *testing.T) {
 		provoke func(d *testServer) *testClient
 	}{
 		{session.HookCommand, func(d *testServer) *testClient {
-			c, _ := d.victim()
+			c, _ := d.enter(withName("victim"))
 			c.send(wire.Command{ID: 1, Name: "break"}, wire.Command{ID: 2, Name: "poke"})
 			c.want("controls its entity", wire.TypeControl)
 			c.wantResult("is answered", 1, wire.Internal, wire.Live)
 			return c
 		}},
 		{session.HookInput, func(d *testServer) *testClient {
-			c, _ := d.victim()
-			c.queueInput()
+			c, _ := d.enter(withName("victim"))
+			c.queueInput(wire.Ack{}, d.nextInput("x"))
 			return c
 		}},
 		{session.HookAway, func(d *testServer) *testClient {
-			c, _ := d.victim()
-			c.peer.Gone()
-			d.ticks(1)
+			c, _ := d.enter(withName("victim"))
+			c.lose()
 			return c
 		}},
 		{session.HookBack, func(d *testServer) *testClient {
-			c, w := d.victim()
-			c.peer.Gone()
-			d.ticks(1)
-			c = d.connect()
-			h := d.hello()
-			h.Session, h.Secret = w.Session, w.Secret
-			c.send(h)
+			c, w := d.enter(withName("victim"))
+			c.lose()
+			c = d.dial(withSecret(w))
 			return c
 		}},
 	} {
 		t.Run(c.hook.String(), func(t *testing.T) {
-			d := fragile(t, c.hook, func(*session.Config) {})
+			d := newPanickingServer(t, c.hook, func(*session.Config) {})
 			other := d.join()
 			victim := c.provoke(d)
-			other.queueInput()
+			other.queueInput(wire.Ack{}, d.nextInput("x"))
 			before := len(d.moved)
 			d.ticks(1)
 			require.Len(t, d.moved, before+1, "the tick continues")
-			require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.left}, "Leave follows")
+			require.Equal(t, []int{1, 0, 1}, d.counts(), "Leave follows")
 			if c.hook != session.HookAway {
 				m, err := wire.Parse[wire.Goodbye](victim.lastMessage(wire.TypeGoodbye))
 				require.NoError(t, err)
 				require.Equal(t, wire.Internal, m.Code)
 				require.NotContains(t, m.Text, "boom")
-				require.Equal(t, []wire.Code{wire.Internal}, victim.closed)
+				require.Equal(t, []wire.Code{wire.Internal}, victim.Closed)
 			}
 			stats := d.core.Stats()
 			require.EqualValues(t, 1, stats.Panics[c.hook])
 			require.EqualValues(t, 1, stats.Closed[wire.Internal])
 			require.Empty(t, d.poked, "its later commands are not executed")
-			other.send(wire.Command{ID: 7, Name: "poke"})
-			other.wantResult("the other session continues", 7, wire.OK, wire.Live)
-			d.victim() // its slot is free again
+			other.wantServed()
+			d.enter(withName("victim")) // its slot is free again
 		})
 	}
 }
 
 func TestPanicInJoinRefuses(t *testing.T) {
-	d := fragile(t, session.HookJoin, func(*session.Config) {})
+	d := newPanickingServer(t, session.HookJoin, func(*session.Config) {})
 	other := d.join()
-	c := d.connect()
-	h := d.hello()
-	h.Name = "victim"
-	c.send(h)
+	c := d.dial(withName("victim"))
 	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
 	require.NoError(t, err)
 	require.Equal(t, wire.Internal, m.Code)
 	require.NotContains(t, m.Text, "boom")
-	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
+	require.Equal(t, []wire.Code{wire.Internal}, c.Closed)
 	require.Zero(t, d.left, "it never joined")
 	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookJoin])
-	other.send(wire.Command{ID: 7, Name: "poke"})
-	other.wantResult("the other session continues", 7, wire.OK, wire.Live)
+	other.wantServed()
 	require.Equal(t, 1, d.core.Len())
 	d.join()
 }
@@ -152,46 +122,45 @@ func TestPanicInLeave(t *testing.T) {
 	for name, end := range map[string]func(d *testServer, c *testClient){
 		"bye":      func(_ *testServer, c *testClient) { c.send(wire.Bye{}) },
 		"kick":     func(_ *testServer, c *testClient) { c.send(wire.Command{ID: 1, Name: "leave"}) },
-		"too slow": func(d *testServer, c *testClient) { c.full = true; d.spawn(1); d.ticks(4) },
+		"too slow": func(d *testServer, c *testClient) { c.Full = true; d.spawn(1); d.ticks(4) },
 		"drain":    func(d *testServer, _ *testClient) { d.core.Drain() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := fragile(t, session.HookLeave, func(*session.Config) {})
+			d := newPanickingServer(t, session.HookLeave, func(*session.Config) {})
 			other := d.join()
-			c, _ := d.victim()
+			c, _ := d.enter(withName("victim"))
 			end(d, c)
 			d.ticks(1)
-			require.Len(t, c.closed, 1)
-			require.NotContains(t, c.closed, wire.Internal)
+			require.Len(t, c.Closed, 1)
+			require.NotContains(t, c.Closed, wire.Internal)
 			require.EqualValues(t, 1, d.core.Stats().Panics[session.HookLeave])
 			if name == "drain" {
-				require.Equal(t, []wire.Code{wire.Draining}, other.closed)
+				require.Equal(t, []wire.Code{wire.Draining}, other.Closed)
 				require.Zero(t, d.core.Len())
 				return
 			}
 			require.Equal(t, 1, d.core.Len())
-			other.send(wire.Command{ID: 7, Name: "poke"})
-			other.wantResult("the other session continues", 7, wire.OK, wire.Live)
+			other.wantServed()
 		})
 	}
 }
 
 // A hook panics while it ends another session.
 func TestPanicInLeaveWithinACommand(t *testing.T) {
-	d := fragile(t, session.HookLeave, func(c *session.Config) {
-		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("stop", func(*session.Session, world.Entity, []byte) error { panic("after all") }))
+	d := newPanickingServer(t, session.HookLeave, func(c *session.Config) {
+		c.Hooks.Commands = append(c.Hooks.Commands, command("stop", func(*session.Session, world.Entity) error { panic("after all") }))
 	})
-	c, _ := d.victim()
+	c, _ := d.enter(withName("victim"))
 	c.send(wire.Command{ID: 1, Name: "stop"})
-	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
+	require.Equal(t, []wire.Code{wire.Internal}, c.Closed)
 	stats := d.core.Stats()
 	require.EqualValues(t, []uint64{1, 1}, []uint64{stats.Panics[session.HookCommand], stats.Panics[session.HookLeave]})
 	require.Zero(t, d.core.Len())
 }
 
 func TestPanicEnds(t *testing.T) {
-	d := fragile(t, session.HookCommand, func(c *session.Config) { c.PanicEnds = true })
-	c, _ := d.victim()
+	d := newPanickingServer(t, session.HookCommand, func(c *session.Config) { c.PanicEnds = true })
+	c, _ := d.enter(withName("victim"))
 	require.PanicsWithValue(t, "boom", func() { c.send(wire.Command{ID: 1, Name: "break"}) })
 	require.Zero(t, d.core.Stats().Panics[session.HookCommand])
 }
@@ -201,11 +170,11 @@ func TestPanicEnds(t *testing.T) {
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {
-		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("break", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, command("break", func(*session.Session, world.Entity) error {
 			d.world.TakeImage(nil)
 			return nil
 		}))
-		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("visit", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, command("visit", func(*session.Session, world.Entity) error {
 			q, err := d.world.NewQuery(world.QueryDef{})
 			require.NoError(t, err)
 			for range q.All() {
@@ -216,7 +185,7 @@ func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	})
 	c := d.join()
 	c.send(wire.Command{ID: 1, Name: "visit"})
-	require.Equal(t, []wire.Code{wire.Internal}, c.closed)
+	require.Equal(t, []wire.Code{wire.Internal}, c.Closed)
 	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookCommand])
 	c = d.join()
 	require.Panics(t, func() { c.send(wire.Command{ID: 1, Name: "break"}) })

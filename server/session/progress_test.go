@@ -1,12 +1,10 @@
 package session_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -14,27 +12,22 @@ import (
 // resumes. If the next connection's stream brings nothing at all, the client is at fault.
 func TestStuckStreamBreaksItsConnection(t *testing.T) {
 	d := newTestServer(t)
-	x := &intruder{t: t}
-	x.server = d.core.Open(context.Background(), "", x)
-	hello := wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()}
-	require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
-	d.core.Tick()
-	s := x.server.Session()
+	x := d.dial()
+	s := x.peer.Session()
 	acknowledge := func(structure uint32) {
-		x.input(wire.Ack{Seen: x.newest > 0, Newest: x.newest, Structure: structure})
-		d.core.Tick()
+		x.input(wire.Ack{Seen: x.Newest > 0, Newest: x.Newest, Structure: structure})
 	}
 	for range 60 {
-		acknowledge(x.records)
+		acknowledge(x.Records)
 	}
 	d.spawn(1)
-	stuck := x.records
-	for tick := 0; x.closed == wire.OK; tick++ {
+	stuck := x.Records
+	for tick := 0; len(x.Closed) == 0; tick++ {
 		require.Less(t, tick, 9*60)
 		acknowledge(stuck)
-		require.True(t, tick > 7*60 || x.closed == wire.OK, "too early")
+		require.True(t, tick > 7*60 || len(x.Closed) == 0, "too early")
 	}
-	require.Equal(t, wire.Timeout, x.closed)
+	require.Equal(t, []wire.Code{wire.Timeout}, x.Closed)
 	require.True(t, s.Away())
 	require.Zero(t, d.left)
 }
@@ -58,21 +51,17 @@ func TestNoProgressIsClosed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newTestServer(t)
-			x := &intruder{t: t}
-			x.server = d.core.Open(context.Background(), "", x)
-			hello := wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version()}
-			require.NoError(t, x.server.ReceiveStream(wire.AppendMessage(nil, hello)))
-			d.core.Tick()
+			x := d.dial()
 			for tick := range 16 * 60 {
-				if x.closed == wire.OK {
-					x.input(c.ack(x.newest, x.records))
+				if len(x.Closed) == 0 {
+					x.queueInput(c.ack(x.Newest, x.Records))
 				}
 				if tick == 14*60 {
-					require.Equal(t, wire.OK, x.closed, "too early")
+					require.Empty(t, x.Closed, "too early")
 				}
-				d.core.Tick()
+				d.tick()
 			}
-			require.Equal(t, c.want, x.closed)
+			require.Equal(t, c.want, append(x.Closed, wire.OK)[0])
 			require.Equal(t, c.want != wire.OK, d.left == 1)
 		})
 	}

@@ -41,7 +41,7 @@ func newProvisionalServer(t testing.TB) *provisionalServer {
 		launching, firing := schema.DefineCommand[launch](c.Schema, "launch"), schema.DefineInput[fire](c.Schema)
 		c.Hooks.Commands = append(c.Hooks.Commands,
 			session.OnCommand(launching, func(s *session.Session, _ world.Entity, args launch) error { return d.launched(s, args) }),
-			session.OnRawCommand("raw", func(s *session.Session, _ world.Entity, _ []byte) error { return d.raw(s) }))
+			command("raw", func(s *session.Session, _ world.Entity) error { return d.raw(s) }))
 		c.Hooks.Input = session.OnInput(firing, func(s *session.Session, _ uint64, in fire) { d.fired(s, in) })
 	})
 	return d
@@ -68,8 +68,7 @@ func (d *provisionalServer) push(c *testClient, in fire) {
 func (c *testClient) read() (lines []string) {
 	c.d.t.Helper()
 	for {
-		kind, body, ok, err := c.frames.Next()
-		require.NoError(c.d.t, err)
+		kind, body, ok := c.Next()
 		if !ok {
 			return lines
 		}
@@ -248,11 +247,11 @@ func TestManyProvisionals(t *testing.T) {
 	index := uint32(0)
 	for range 60 {
 		for range 20 {
-			require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: index, Name: "launch", Args: d.args(launch{}), FirstProvisional: index, Provisionals: wire.MaxProvisionals})))
+			require.NoError(t, c.Send(wire.Command{ID: index, Name: "launch", Args: d.args(launch{}), FirstProvisional: index, Provisionals: wire.MaxProvisionals}))
 			index += wire.MaxProvisionals
 		}
 		d.push(c, fire{Missile: provisionalHandle(index), Other: provisionalHandle(index + 1)})
-		require.Empty(t, c.closed)
+		require.Empty(t, c.Closed)
 	}
 	require.Equal(t, 60*20, len(slices.DeleteFunc(c.read(), func(s string) bool { return s[:6] != "result" })), "every command is answered")
 	stats := d.core.Stats()
@@ -282,8 +281,7 @@ func TestAnswersOutlastConnections(t *testing.T) {
 	}
 	applied := uint32(0)
 	for {
-		kind, body, ok, err := c.frames.Next()
-		require.NoError(t, err)
+		kind, body, ok := c.Next()
 		if !ok {
 			break
 		}
@@ -293,7 +291,7 @@ func TestAnswersOutlastConnections(t *testing.T) {
 			applied = m.First + uint32(m.Count) - 1
 		}
 	}
-	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 1, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(0)}), Provisionals: 1})))
+	require.NoError(t, c.Send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(0)}), Provisionals: 1}))
 	d.push(c, fire{Missile: provisionalHandle(1)})
 	c.peer.Gone()
 	c, next := d.resume(w, func(h *wire.Hello) { h.Structure = applied })
@@ -304,7 +302,7 @@ func TestAnswersOutlastConnections(t *testing.T) {
 	require.Contains(t, got, "answer 0v2 "+missile.String())
 	require.NotContains(t, got, "result ok")
 	require.Equal(t, 2, len(slices.DeleteFunc(got, func(s string) bool { return s[:6] != "answer" })))
-	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 2, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(0)}), Provisionals: 1})))
+	require.NoError(t, c.Send(wire.Command{ID: 2, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(0)}), Provisionals: 1}))
 	d.push(c, fire{Missile: provisionalHandle(1)})
 	require.Equal(t, []string{"result bad-arguments"}, c.read(), "the session remembers what was named")
 }

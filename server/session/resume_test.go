@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -21,48 +20,6 @@ func (d *testServer) hookLog() *[]string {
 	d.game.Away = func(*session.Session) { lines = append(lines, "away") }
 	d.game.Back = func(*session.Session) { lines = append(lines, "back") }
 	return &lines
-}
-
-// enter joins and sends a first datagram: from then on the session can be resumed.
-func (d *testServer) enter() (*testClient, wire.Welcome) {
-	c := d.connect()
-	c.send(d.hello())
-	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
-	require.NoError(d.t, err)
-	c.input()
-	return c, w
-}
-
-func (d *testServer) hello() wire.Hello {
-	return wire.Hello{Protocol: wire.Version, Schema: d.schemaHash(), Tables: rowcodec.DefaultTables().Version(), Epoch: testEpoch}
-}
-
-// input sends a datagram that acknowledges nothing.
-func (c *testClient) input() {
-	in := wire.Input{Stamp: 1}
-	_, err := c.peer.ReceiveDatagram(in.Append(nil))
-	require.NoError(c.d.t, err)
-	c.d.tick()
-}
-
-// resume presents a Welcome's secret and returns the new Welcome.
-func (d *testServer) resume(w wire.Welcome, change func(*wire.Hello)) (*testClient, wire.Welcome) {
-	c := d.connect()
-	h := d.hello()
-	h.Session, h.Secret = w.Session, w.Secret
-	change(&h)
-	c.send(h)
-	next, err := wire.Parse[wire.Welcome](c.want("joins or resumes", wire.TypeWelcome))
-	require.NoError(d.t, err)
-	return c, next
-}
-
-func asIs(*wire.Hello) {}
-
-func (d *testServer) ticks(n int) {
-	for range n {
-		d.tick()
-	}
 }
 
 func TestResume(t *testing.T) {
@@ -78,12 +35,12 @@ func TestResume(t *testing.T) {
 	require.Equal(t, []int{0, 1, 1}, []int{d.core.Active(), d.core.Away(), d.core.Len()})
 	require.Zero(t, d.left)
 	require.Equal(t, bulk.Live, d.world.Status(s.Entity()), "its entity stays")
-	shots := c.shots
+	shots := c.Datagrams
 	d.world.Destroy(near)
 	d.ticks(10)
-	require.Equal(t, shots, c.shots, "nothing is sent without a connection")
+	require.Equal(t, shots, c.Datagrams, "nothing is sent without a connection")
 
-	c, next := d.resume(w, asIs)
+	c, next := d.resume(w)
 	require.EqualValues(t, 1, next.Resumed)
 	require.Equal(t, w.Session, next.Session)
 	require.NotEqual(t, w.Secret, next.Secret)
@@ -109,10 +66,9 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	near := d.spawn(5)
 	d.ticks(6)
 	require.Equal(t, wire.Live, c.peer.Session().Resolve(near))
-	c.peer.Gone()
-	d.ticks(1)
+	c.lose()
 	d.busy = true
-	c, _ = d.resume(w, asIs)
+	c, _ = d.resume(w)
 	c.send(wire.Command{ID: 1, Name: "poke", Target: near})
 	c.want("its controlled entity", wire.TypeControl)
 	for entered := false; !entered; {
@@ -122,7 +78,7 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 			entered = entered || r.Op == wire.OpEnter && r.Handle == near
 		}
 	}
-	require.Zero(t, c.shots)
+	require.Zero(t, c.Datagrams)
 	c.wantResult("then the answer", 1, wire.OK, wire.Live)
 }
 
@@ -144,7 +100,7 @@ func TestGraceEnds(t *testing.T) {
 		require.Equal(t, 1, d.left, name)
 		require.Zero(t, d.core.Len(), name)
 		if grace > 0 {
-			_, next := d.resume(w, asIs)
+			_, next := d.resume(w)
 			require.Zero(t, next.Resumed, name)
 			require.NotEqual(t, w.Session, next.Session, name)
 		}
@@ -165,10 +121,10 @@ func TestSessionIsNobodyElses(t *testing.T) {
 		_, next := d.resume(w, change)
 		require.Zero(t, next.Resumed, name)
 		require.NotEqual(t, w.Session, next.Session, name)
-		require.Empty(t, c.closed, name)
-		c.peer.Gone()
-		d.ticks(2)
-		_, next = d.resume(w, asIs)
+		require.Empty(t, c.Closed, name)
+		c.lose()
+		d.tick()
+		_, next = d.resume(w)
 		require.EqualValues(t, 1, next.Resumed, "%s: its own session is still there", name)
 	}
 }
@@ -177,24 +133,24 @@ func TestSessionIsNobodyElses(t *testing.T) {
 func TestSecretIsSpent(t *testing.T) {
 	d := newTestServer(t)
 	c, first := d.enter()
-	c.peer.Gone()
-	d.ticks(2)
-	_, second := d.resume(first, asIs)
+	c.lose()
+	d.tick()
+	_, second := d.resume(first)
 	require.EqualValues(t, 1, second.Resumed)
-	_, third := d.resume(first, asIs)
+	_, third := d.resume(first)
 	require.EqualValues(t, 1, third.Resumed, "the second Welcome was lost")
-	_, fourth := d.resume(first, asIs)
+	_, fourth := d.resume(first)
 	require.EqualValues(t, 1, fourth.Resumed, "and the third")
-	last, fifth := d.resume(fourth, asIs)
+	last, fifth := d.resume(fourth)
 	require.EqualValues(t, 1, fifth.Resumed)
-	last.input()
+	last.input(wire.Ack{})
 	for i, w := range []wire.Welcome{first, second, third, fourth} {
-		_, next := d.resume(w, asIs)
+		_, next := d.resume(w)
 		require.Zero(t, next.Resumed, "welcome %d", i+1)
 		last.d.core.Kick(next.Session, "")
 		d.ticks(2)
 	}
-	_, next := d.resume(fifth, asIs)
+	_, next := d.resume(fifth)
 	require.EqualValues(t, 1, next.Resumed)
 }
 
@@ -204,23 +160,19 @@ func TestSessionIsTakenOver(t *testing.T) {
 	d := newTestServer(t)
 	hooks := d.hookLog()
 	c, w := d.enter()
-	next, welcome := d.resume(w, asIs)
+	next, welcome := d.resume(w)
 	require.EqualValues(t, 1, welcome.Resumed)
-	require.Equal(t, []wire.Code{wire.Replaced}, c.closed)
-	m, err := wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye))
-	require.NoError(t, err)
-	require.Equal(t, wire.Replaced, m.Code)
+	require.Equal(t, []wire.Code{wire.Replaced}, c.Closed)
+	c.wantGoodbye(wire.Replaced)
 	require.Empty(t, *hooks, "it was never away")
 	moved := len(d.moved)
-	in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: 99, Data: []byte("x")}}}
-	_, err = c.peer.ReceiveDatagram(in.Append(nil))
-	require.NoError(t, err)
-	require.NoError(t, c.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 9, Name: "poke"})))
+	c.queueInput(wire.Ack{}, wire.TickInput{Tick: 99, Data: []byte("x")})
+	require.NoError(t, c.Send(wire.Command{ID: 9, Name: "poke"}))
 	c.peer.Left()
 	d.ticks(2)
 	require.Equal(t, moved, len(d.moved))
 	require.Empty(t, d.poked)
-	require.Empty(t, next.closed)
+	require.Empty(t, next.Closed)
 	require.Equal(t, 1, d.core.Active())
 }
 
@@ -230,16 +182,14 @@ func TestLateHelloTakesNothing(t *testing.T) {
 	d := newTestServer(t)
 	_, w := d.enter()
 	early := d.connect()
-	late, next := d.resume(w, asIs)
+	late, next := d.resume(w)
 	require.EqualValues(t, 1, next.Resumed)
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
 	early.send(h)
-	m, err := wire.Parse[wire.Refused](early.want("is refused", wire.TypeRefused))
-	require.NoError(t, err)
-	require.Equal(t, wire.Replaced, m.Code)
-	require.Equal(t, []wire.Code{wire.Replaced}, early.closed, "the client has abandoned it")
-	require.Empty(t, late.closed)
+	early.wantRefused("is refused", wire.Replaced)
+	require.Equal(t, []wire.Code{wire.Replaced}, early.Closed, "the client has abandoned it")
+	require.Empty(t, late.Closed)
 	require.Equal(t, []int{1, 1}, []int{d.core.Active(), d.core.Len()})
 }
 
@@ -248,11 +198,11 @@ func TestResumeBesideAJoin(t *testing.T) {
 	d := newTestServer(t)
 	older := d.connect()
 	c, w := d.enter()
-	c.peer.Gone()
-	d.ticks(2)
+	c.lose()
+	d.tick()
 	require.Equal(t, 1, d.core.Away())
-	require.NoError(t, older.peer.ReceiveStream(wire.AppendMessage(nil, d.hello())))
-	_, next := d.resume(w, asIs)
+	require.NoError(t, older.Send(d.hello()))
+	_, next := d.resume(w)
 	require.EqualValues(t, 1, next.Resumed)
 	require.Equal(t, w.Session, next.Session)
 	require.Equal(t, []int{2, 0}, []int{d.core.Active(), d.core.Away()})
@@ -265,7 +215,7 @@ func TestNoGrace(t *testing.T) {
 		"a breach":  func(_ *testServer, c *testClient) { _ = c.peer.ReceiveStream([]byte{1, 99}) },
 		"kicked":    func(_ *testServer, c *testClient) { c.peer.Session().Kick("enough") },
 		"by id":     func(d *testServer, c *testClient) { d.core.Kick(c.peer.ID(), "enough") },
-		"too slow":  func(d *testServer, c *testClient) { c.full = true; d.spawn(1) },
+		"too slow":  func(d *testServer, c *testClient) { c.Full = true; d.spawn(1) },
 		"draining":  func(d *testServer, _ *testClient) { d.core.Drain() },
 		"by itself": func(_ *testServer, c *testClient) { c.send(wire.Command{ID: 1, Name: "leave"}) },
 	} {
@@ -276,10 +226,10 @@ func TestNoGrace(t *testing.T) {
 		d.ticks(4)
 		require.Equal(t, 1, d.left, name)
 		require.Zero(t, d.core.Len(), name)
-		require.Len(t, c.closed, 1, name)
+		require.Len(t, c.Closed, 1, name)
 		require.Empty(t, *hooks, name)
 		if name != "draining" {
-			_, next := d.resume(w, asIs)
+			_, next := d.resume(w)
 			require.Zero(t, next.Resumed, name)
 		}
 	}
@@ -289,14 +239,12 @@ func TestNoGrace(t *testing.T) {
 // client has its secret from the Welcome.
 func TestResumeWithoutADatagram(t *testing.T) {
 	d := newTestServer(t)
-	c := d.connect()
-	c.send(d.hello())
-	w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
-	require.NoError(t, err)
-	c.peer.Gone()
-	d.ticks(2)
+	c := d.dial()
+	w := c.wantWelcome("joins")
+	c.lose()
+	d.tick()
 	require.Equal(t, []int{1, 0}, []int{d.core.Away(), d.left})
-	c, next := d.resume(w, asIs)
+	c, next := d.resume(w)
 	require.EqualValues(t, 1, next.Resumed)
 	c.peer.Gone()
 	d.ticks(2 + 15*60)
@@ -308,17 +256,16 @@ func TestLateStreamTakesNothing(t *testing.T) {
 	d := newTestServer(t)
 	older := d.core.Reserve()
 	_, w := d.enter()
-	newer, next := d.resume(w, asIs)
+	newer, next := d.resume(w)
 	require.EqualValues(t, 1, next.Resumed)
 	late := &testClient{d: d}
 	late.peer = d.core.OpenReserved(context.Background(), older, "", late)
+	late.Peer = late.peer
 	h := d.hello()
 	h.Session, h.Secret = w.Session, w.Secret
 	late.send(h)
-	m, err := wire.Parse[wire.Refused](late.want("is refused", wire.TypeRefused))
-	require.NoError(t, err)
-	require.Equal(t, wire.Replaced, m.Code)
-	require.Empty(t, newer.closed)
+	late.wantRefused("is refused", wire.Replaced)
+	require.Empty(t, newer.Closed)
 	require.Equal(t, older, late.peer.ID())
 }
 
@@ -326,15 +273,11 @@ func TestLateStreamTakesNothing(t *testing.T) {
 func TestResumeWithOtherAbilities(t *testing.T) {
 	for _, began := range []wire.Abilities{0, wire.Simulates} {
 		d := newTestServer(t)
-		c := d.connect()
-		h := d.hello()
-		h.Abilities = began
-		c.send(h)
-		w, err := wire.Parse[wire.Welcome](c.want("joins", wire.TypeWelcome))
-		require.NoError(t, err)
+		c := d.dial(withAbilities(began))
+		w := c.wantWelcome("joins")
 		_, next := d.resume(w, func(h *wire.Hello) { h.Abilities = wire.Simulates - began })
 		require.Zero(t, next.Resumed, "began with abilities %d", began)
-		require.Empty(t, c.closed)
+		require.Empty(t, c.Closed)
 		_, next = d.resume(w, func(h *wire.Hello) { h.Abilities = began })
 		require.EqualValues(t, 1, next.Resumed, "began with abilities %d", began)
 	}
@@ -360,18 +303,16 @@ func TestHelloOfAGoneClient(t *testing.T) {
 		phone, w := d.enter()
 		for _, secret := range [][]byte{nil, w.Secret} {
 			ctx, end := context.WithCancel(t.Context())
-			laptop := &testClient{d: d}
-			laptop.peer = d.core.Open(ctx, "", laptop)
+			laptop := d.connectIn(ctx)
 			h := d.hello()
 			h.Session, h.Secret = w.Session*uint64(min(len(secret), 1)), secret
-			require.NoError(t, laptop.peer.ReceiveStream(wire.AppendMessage(nil, h)))
+			require.NoError(t, laptop.Send(h))
 			leave(laptop.peer, end)
 			d.ticks(1)
-			laptop.peer.Gone()
-			d.ticks(1)
-			require.Empty(t, phone.closed, "%s: the phone plays on", name)
+			laptop.lose()
+			require.Empty(t, phone.Closed, "%s: the phone plays on", name)
 			require.Equal(t, []int{1, 0, 1, 1}, []int{joins, d.left, d.core.Active(), d.core.Len()}, name)
-			require.Equal(t, []wire.Code{wire.OK}, laptop.closed, name)
+			require.Equal(t, []wire.Code{wire.OK}, laptop.Closed, name)
 			end()
 		}
 	}
@@ -386,8 +327,7 @@ func TestAwayEnds(t *testing.T) {
 		d := newTestServer(t)
 		c, _ := d.enter()
 		s := c.peer.Session()
-		c.peer.Gone()
-		d.ticks(1)
+		c.lose()
 		end(d, s)
 		d.ticks(1)
 		require.Equal(t, 1, d.left, name)
@@ -402,21 +342,15 @@ func TestAwayMakesRoom(t *testing.T) {
 	b, second := d.enter()
 	b.peer.Gone()
 	d.ticks(10)
-	a.peer.Gone()
-	d.ticks(1)
+	a.lose()
 	require.Equal(t, 2, d.core.Away())
 	d.join()
 	require.Equal(t, 1, d.left)
 	_, next := d.resume(second, func(h *wire.Hello) { h.Structure = 0 })
 	require.Zero(t, next.Resumed, "it was away longest, and was ended; the other then made room for it")
 	require.Equal(t, 2, d.left)
-	c := d.connect()
-	h := d.hello()
-	h.Session, h.Secret = first.Session, first.Secret
-	c.send(h)
-	m, err := wire.Parse[wire.Refused](c.want("both slots are taken", wire.TypeRefused))
-	require.NoError(t, err)
-	require.Equal(t, wire.ServerFull, m.Code)
+	c := d.dial(withSecret(first))
+	c.wantRefused("both slots are taken", wire.ServerFull)
 }
 
 // A client that resumes between two snapshots receives at once the deaths that the answer to a
@@ -429,30 +363,19 @@ func TestResumeBetweenSnapshots(t *testing.T) {
 	d.world.SetPosition(hidden, world.Vec3{X: 60, Y: 0.5})
 	d.ticks(6)
 	require.Equal(t, wire.Hidden, c.peer.Session().Resolve(hidden))
-	for more := true; more; {
-		var err error
-		_, _, more, err = c.frames.Next()
-		require.NoError(t, err)
-	}
+	c.Skip()
 	d.busy = true
 	d.world.Destroy(near)
 	d.world.Destroy(hidden)
 	d.ticks(1)
 	c.send(wire.Command{ID: 1, Name: "poke", Target: near})
 	c.wantResult("it is dead", 1, wire.StaleHandle, wire.Stale)
-	c.peer.Gone()
-	d.ticks(1)
+	c.lose()
 	c, next := d.resume(w, func(h *wire.Hello) { h.Structure = 4 })
 	require.EqualValues(t, 1, next.Resumed)
 	c.want("its controlled entity", wire.TypeControl)
-	kind, body, _, err := c.frames.Next()
-	require.NoError(t, err)
-	require.Equal(t, wire.TypeStructure, kind)
-	m, err := wire.ParseStructure(body)
-	require.NoError(t, err)
 	dead := map[bulk.Handle]bool{}
-	for r, err := range m.Records() {
-		require.NoError(t, err)
+	for _, r := range c.records() {
 		dead[r.Handle] = r.Op == wire.OpDestroy
 	}
 	require.Equal(t, map[bulk.Handle]bool{near: true, hidden: true}, dead)
@@ -464,8 +387,7 @@ func TestStructureMustFit(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
 	d.ticks(6)
-	c.peer.Gone()
-	d.ticks(1)
+	c.lose()
 	_, next := d.resume(w, func(h *wire.Hello) { h.Structure = 1 << 20 })
 	require.Zero(t, next.Resumed)
 	require.Equal(t, 1, d.left, "the old session has ended")
@@ -476,9 +398,9 @@ func TestSilenceIsForgiven(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
 	d.ticks(10*60 + 1)
-	require.Equal(t, []wire.Code{wire.Timeout}, c.closed)
+	require.Equal(t, []wire.Code{wire.Timeout}, c.Closed)
 	require.Zero(t, d.left)
-	_, next := d.resume(w, asIs)
+	_, next := d.resume(w)
 	require.EqualValues(t, 1, next.Resumed)
 }
 
@@ -487,15 +409,12 @@ func TestInputsAfterResume(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
 	send := func(c *testClient, tick uint32) {
-		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: tick, Data: []byte("m")}}}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
+		c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick, Data: []byte("m")})
 		d.core.Tick()
 	}
 	send(c, 7)
-	c.peer.Gone()
-	d.ticks(1)
-	c, _ = d.resume(w, asIs)
+	c.lose()
+	c, _ = d.resume(w)
 	send(c, 7)
 	send(c, 8)
 	d.ticks(8) // until their ticks
@@ -505,10 +424,10 @@ func TestInputsAfterResume(t *testing.T) {
 // Only the text of a Rejection reaches the client.
 func TestRejectionText(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) {
-		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("far", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, command("far", func(*session.Session, world.Entity) error {
 			return &session.Rejection{Text: "too far away"}
 		}))
-		c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("long", func(*session.Session, world.Entity, []byte) error {
+		c.Hooks.Commands = append(c.Hooks.Commands, command("long", func(*session.Session, world.Entity) error {
 			return &session.Rejection{Code: wire.BadArguments, Text: strings.Repeat("x", 2*wire.MaxText)}
 		}))
 	})
@@ -524,20 +443,5 @@ func TestRejectionText(t *testing.T) {
 		got, err := wire.Parse[wire.Result](c.want("an answer", wire.TypeResult))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-	}
-}
-
-// lastMessage returns the newest message of a kind.
-func (c *testClient) lastMessage(kind byte) (last []byte) {
-	for {
-		got, body, ok, err := c.frames.Next()
-		require.NoError(c.d.t, err)
-		if !ok {
-			require.NotNil(c.d.t, last)
-			return last
-		}
-		if got == kind {
-			last = body
-		}
 	}
 }

@@ -3,25 +3,16 @@ package session
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/racetest"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
-
-// mute is a connection that discards everything.
-type mute struct{}
-
-func (mute) SendStream([]byte) bool  { return true }
-func (mute) HasUnsent() bool         { return false }
-func (mute) SendSnapshot([][]byte)   {}
-func (mute) Close(wire.Code, string) {}
 
 // newRoom returns a core for eight sessions, and a function that joins one.
 func newRoom(t *testing.T, game Hooks) (c *Core, join func() *Peer) {
@@ -36,22 +27,24 @@ func newRoom(t *testing.T, game Hooks) (c *Core, join func() *Peer) {
 // newRoomOf returns a core with the given number of slots, and a function that opens a
 // connection from an address which joins at the next tick.
 func newRoomOf(t *testing.T, slots int, game Hooks) (c *Core, attempt func(address string) *Peer) {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	s := schema.New()
-	schema.Define[schema.Body](s, schema.BodyComponent)
-	require.NoError(t, s.Err())
-	c, err = NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: s, MaxSessions: slots, Hooks: game}, Random: rand.NewChaCha8([32]byte{1})})
-	require.NoError(t, err)
-	hello := wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: rowcodec.DefaultTables().Version()})
+	c = stage.Must(NewCore(Config{
+		WorldConfig: WorldConfig{World: stage.Must(world.New(world.Config{Seed: 1})), Schema: schema.NewWithBody(), MaxSessions: slots, Hooks: game},
+		Random:      stage.Random(1),
+	}))
 	return c, func(address string) *Peer {
-		p := c.Open(context.Background(), address, mute{})
-		require.NoError(t, p.ReceiveStream(hello))
-		in := wire.Input{Stamp: 1}
-		_, err := p.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
+		p, conn := c.openConn(address)
+		require.NoError(t, conn.Send(stage.Hello(c.config.Schema)))
+		require.NoError(t, conn.SendInput(wire.Ack{}))
 		return p
 	}
+}
+
+// openConn opens a connection from an address, whose client the test plays.
+func (c *Core) openConn(address string) (*Peer, *stage.Conn) {
+	conn := &stage.Conn{}
+	p := c.Open(context.Background(), address, conn)
+	conn.Peer = p
+	return p, conn
 }
 
 // If the limit was lowered below the number of sessions, away sessions make room only if
@@ -126,12 +119,10 @@ func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 			}
 			resumed := 0
 			for i, s := range sessions {
-				p := c.Open(context.Background(), home(i), mute{})
-				hello := wire.Hello{
-					Protocol: wire.Version, Schema: c.config.Schema.Hash(), Tables: rowcodec.DefaultTables().Version(),
-					Session: s.id, Secret: s.secrets.newest,
-				}
-				require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, hello)))
+				p, conn := c.openConn(home(i))
+				hello := stage.Hello(c.config.Schema)
+				hello.Session, hello.Secret = s.id, s.secrets.newest
+				require.NoError(t, conn.Send(hello))
 				c.Tick()
 				if p.session == s {
 					resumed++

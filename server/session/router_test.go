@@ -10,61 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
 
-// tape is a connection that keeps the messages of the stream.
-type tape struct {
-	frames  wire.FrameReader
-	code    wire.Code
-	closed  bool
-	full    bool
-	welcome []wire.Welcome
-	kinds   []byte
-	ended   wire.Error // of Refused or Goodbye
-}
-
-func (c *tape) SendStream(p []byte) bool {
-	if c.full {
-		return false
-	}
-	c.frames.Feed(p)
-	for {
-		kind, body, ok, err := c.frames.Next()
-		if err != nil || !ok {
-			return err == nil
-		}
-		c.kinds = append(c.kinds, kind)
-		switch kind {
-		case wire.TypeWelcome:
-			w, err := wire.Parse[wire.Welcome](body)
-			if err != nil {
-				panic(err)
-			}
-			c.welcome = append(c.welcome, w)
-		case wire.TypeRefused:
-			m, _ := wire.Parse[wire.Refused](body)
-			c.ended = wire.Error{Code: m.Code, Detail: m.Text}
-		case wire.TypeGoodbye:
-			m, _ := wire.Parse[wire.Goodbye](body)
-			c.ended = wire.Error{Code: m.Code, Detail: m.Text}
-		}
-	}
-}
-func (*tape) HasUnsent() bool         { return false }
-func (c *tape) SendSnapshot([][]byte) {}
-func (c *tape) Close(code wire.Code, _ string) {
-	c.code, c.closed = code, true
-}
-
-func (c *tape) last() wire.Welcome { return c.welcome[len(c.welcome)-1] }
-
-// house is a Router with the rooms that its tests make.
-type house struct {
+// testRooms is a Router with the rooms that its tests make.
+type testRooms struct {
 	t      *testing.T
 	router *Router
 	rooms  map[string]*Core
@@ -72,8 +25,8 @@ type house struct {
 	change func(*Config) // of rooms made from now on
 }
 
-func newHouse(t *testing.T, change func(*RouterConfig)) *house {
-	h := &house{t: t, rooms: map[string]*Core{}, change: func(*Config) {}}
+func newTestRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
+	h := &testRooms{t: t, rooms: map[string]*Core{}, change: func(*Config) {}}
 	c := RouterConfig{
 		Random: rand.NewChaCha8([32]byte{3}),
 		Join: func(_ context.Context, room, _ string, _ Admission) (*Core, error) {
@@ -92,28 +45,21 @@ func newHouse(t *testing.T, change func(*RouterConfig)) *house {
 }
 
 // add makes a room with generations of its own.
-func (h *house) add(name string) *Core {
+func (h *testRooms) add(name string) *Core {
 	const block = world.RunGenerations
 	k := uint32(len(h.rooms))
-	w, err := world.New(world.Config{Seed: 1, MaxEntities: 64, FirstGeneration: k*block + 1, LastGeneration: (k+1)*block - 1})
-	require.NoError(h.t, err)
-	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(h.t, err)
-	s := schema.New()
-	schema.Define[schema.Body](s, schema.BodyComponent)
-	require.NoError(h.t, s.Err())
-	config := Config{Room: name, Router: h.router, WorldConfig: WorldConfig{World: w, Schema: s, Hooks: Hooks{
-		Join:  func(*Session) (world.Entity, error) { return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{}) },
+	w := stage.NewCrates(world.Config{Seed: 1, MaxEntities: 64, FirstGeneration: k*block + 1, LastGeneration: (k+1)*block - 1})
+	config := Config{Room: name, Router: h.router, WorldConfig: WorldConfig{World: w.World, Schema: schema.NewWithBody(), Hooks: Hooks{
+		Join:  func(*Session) (world.Entity, error) { return w.Put(0, 0), nil },
 		Leave: func(s *Session) { w.Destroy(s.Entity()) },
 	}}}
 	h.change(&config)
-	c, err := NewCore(config)
-	require.NoError(h.t, err)
+	c := stage.Must(NewCore(config))
 	h.rooms[name] = c
 	return c
 }
 
-func (h *house) tick(n int) {
+func (h *testRooms) tick(n int) {
 	for range n {
 		for _, c := range h.rooms {
 			c.Tick()
@@ -121,48 +67,63 @@ func (h *house) tick(n int) {
 	}
 }
 
-func (h *house) hello(change func(*wire.Hello)) (*tape, *Peer) {
-	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}
-	change(&hello)
-	conn := &tape{}
-	p := h.router.Open(context.Background(), "", conn)
-	require.NoError(h.t, p.ReceiveStream(wire.AppendMessage(nil, hello)))
-	return conn, p
+// roomClient is a connection to a Router, whose client the test plays.
+type roomClient struct {
+	stage.Conn
+	peer *Peer
+}
+
+func (h *testRooms) open() *roomClient { return h.openIn(context.Background()) }
+
+func (h *testRooms) openIn(ctx context.Context) *roomClient {
+	c := &roomClient{}
+	c.peer = h.router.Open(ctx, "", c)
+	c.Peer = c.peer
+	return c
+}
+
+// dial opens a connection and sends a Hello, after changes.
+func (h *testRooms) dial(changes ...func(*wire.Hello)) *roomClient {
+	c := h.open()
+	hello := stage.Hello(nil)
+	for _, change := range changes {
+		change(&hello)
+	}
+	require.NoError(h.t, c.Send(hello))
+	return c
+}
+
+// Changes of a Hello.
+func toRoom(name string) func(*wire.Hello) { return func(m *wire.Hello) { m.Room = name } }
+
+func withToken(token string) func(*wire.Hello) {
+	return func(m *wire.Hello) { m.Token = []byte(token) }
 }
 
 // join joins a room and confirms the Welcome.
-func (h *house) join(room string) (*tape, *Peer) {
-	conn, p := h.hello(func(m *wire.Hello) { m.Room = room })
+func (h *testRooms) join(room string) *roomClient {
+	c := h.dial(toRoom(room))
 	h.tick(1)
-	require.Len(h.t, conn.welcome, 1, "%v", conn.ended)
-	h.input(p, 0)
-	return conn, p
+	require.Len(h.t, c.Welcomes, 1, "%v", c.Ended)
+	h.input(c, 0)
+	return c
 }
 
-func (h *house) input(p *Peer, structure uint32) {
-	in := wire.Input{Stamp: 1, Ack: wire.Ack{Structure: structure}}
-	_, err := p.ReceiveDatagram(in.Append(nil))
-	require.NoError(h.t, err)
+// input sends a datagram that acknowledges structure.
+func (h *testRooms) input(c *roomClient, structure uint32) {
+	require.NoError(h.t, c.SendInput(wire.Ack{Structure: structure}))
 }
 
-// acknowledge sends the acknowledgement of everything up to n.
-func (h *house) acknowledge(p *Peer, n replication.Numbers) {
-	in := wire.Input{Stamp: 1, Ack: wire.Ack{Structure: n.Structure, Seen: n.Seq > 0, Newest: n.Seq}}
-	_, err := p.ReceiveDatagram(in.Append(nil))
-	require.NoError(h.t, err)
-}
-
-// resume returns a Hello that resumes what the newest Welcome of conn began.
-func resume(conn *tape, structure uint32) func(*wire.Hello) {
+// resume makes a Hello resume what a Welcome began.
+func resume(w wire.Welcome, structure uint32) func(*wire.Hello) {
 	return func(m *wire.Hello) {
-		w := conn.last()
 		m.Session, m.Secret, m.Structure, m.Room = w.Session, w.Secret, structure, w.Room
 	}
 }
 
 // A client reaches the room that its Hello names, or else its token.
 func TestRouterJoins(t *testing.T) {
-	h := newHouse(t, func(c *RouterConfig) {
+	h := newTestRooms(t, func(c *RouterConfig) {
 		c.Admit = func(_ context.Context, token []byte) (Admission, error) {
 			if string(token) == "bad" {
 				return Admission{}, errors.New("no such token")
@@ -183,17 +144,17 @@ func TestRouterJoins(t *testing.T) {
 		{token: "bad", code: wire.Unauthorized},
 		{code: wire.NoRoom},
 	} {
-		conn, p := h.hello(func(m *wire.Hello) { m.Room, m.Token = c.room, []byte(c.token) })
+		conn := h.dial(toRoom(c.room), withToken(c.token))
 		h.tick(1)
-		require.Equal(t, c.code, conn.ended.Code, "%+v", c)
+		require.Equal(t, c.code, conn.Ended.Code, "%+v", c)
 		if c.want == "" {
-			require.True(t, conn.closed)
-			require.Nil(t, p.Session())
+			require.NotEmpty(t, conn.Closed)
+			require.Nil(t, conn.peer.Session())
 			continue
 		}
-		require.Equal(t, c.want, conn.last().Room)
-		require.Equal(t, c.want, p.Session().Room())
-		require.Equal(t, p.ID(), p.Session().ID())
+		require.Equal(t, c.want, conn.Welcome().Room)
+		require.Equal(t, c.want, conn.peer.Session().Room())
+		require.Equal(t, conn.peer.ID(), conn.peer.Session().ID())
 	}
 	require.Equal(t, []int{1, 2}, []int{one.Active(), two.Active()})
 	require.Equal(t, RouterStats{Refused: 4, Closed: map[wire.Code]uint64{wire.Unauthorized: 2, wire.NoRoom: 2}}, h.router.Stats())
@@ -208,22 +169,22 @@ func TestRouterJoins(t *testing.T) {
 // A Hello that resumes finds the room of its session, and asks no room to be made. One with a
 // wrong secret joins like any other.
 func TestRouterResumes(t *testing.T) {
-	h := newHouse(t, func(*RouterConfig) {})
+	h := newTestRooms(t, func(*RouterConfig) {})
 	h.add("one")
 	h.add("two")
-	conn, p := h.join("two")
+	conn := h.join("two")
 	h.joins = nil
-	p.Gone()
+	conn.peer.Gone()
 	h.tick(1)
-	again, _ := h.hello(func(m *wire.Hello) { resume(conn, 1)(m); m.Room = "one" })
+	again := h.dial(resume(conn.Welcome(), 1), toRoom("one"))
 	h.tick(1)
-	require.EqualValues(t, 1, again.last().Resumed)
-	require.Equal(t, conn.last().Session, again.last().Session)
+	require.EqualValues(t, 1, again.Welcome().Resumed)
+	require.Equal(t, conn.Welcome().Session, again.Welcome().Session)
 	require.Empty(t, h.joins)
-	wrong, _ := h.hello(func(m *wire.Hello) { resume(conn, 1)(m); m.Secret, m.Room = make([]byte, 16), "one" })
+	wrong := h.dial(func(m *wire.Hello) { resume(conn.Welcome(), 1)(m); m.Secret, m.Room = make([]byte, 16), "one" })
 	h.tick(1)
-	require.Zero(t, wrong.last().Resumed)
-	require.Equal(t, "one", wrong.last().Room)
+	require.Zero(t, wrong.Welcome().Resumed)
+	require.Equal(t, "one", wrong.Welcome().Room)
 	require.Equal(t, []string{"one"}, h.joins)
 }
 
@@ -231,84 +192,82 @@ func TestRouterResumes(t *testing.T) {
 // alone: RouterConfig.Join was not asked.
 func TestRouterResumesTooLate(t *testing.T) {
 	for _, room := range []string{"", "one", "two"} {
-		h := newHouse(t, func(*RouterConfig) {})
+		h := newTestRooms(t, func(*RouterConfig) {})
 		one := h.add("one")
 		h.add("two")
-		conn, p := h.join("one")
-		p.Gone()
+		conn := h.join("one")
+		conn.peer.Gone()
 		h.tick(1)
-		again, _ := h.hello(func(m *wire.Hello) { resume(conn, 1)(m); m.Room = room })
-		one.Kick(p.ID(), "go")
+		again := h.dial(resume(conn.Welcome(), 1), toRoom(room))
+		one.Kick(conn.peer.ID(), "go")
 		h.tick(1)
 		if room == "two" {
-			require.Equal(t, wire.Timeout, again.ended.Code)
-			require.True(t, again.ended.Code.Info().Retry)
+			require.Equal(t, wire.Timeout, again.Ended.Code)
+			require.True(t, again.Ended.Code.Info().Retry)
 			continue
 		}
-		require.Zero(t, again.last().Resumed)
-		require.Equal(t, "one", again.last().Room)
+		require.Zero(t, again.Welcome().Resumed)
+		require.Equal(t, "one", again.Welcome().Room)
 	}
 }
 
 // Connections without a Hello end by the caller's clock, and with their transport.
 func TestRouterExpiresHellos(t *testing.T) {
-	h := newHouse(t, func(*RouterConfig) {})
+	h := newTestRooms(t, func(*RouterConfig) {})
 	h.add("one")
-	silent, broken, faulty := &tape{}, &tape{}, &tape{}
-	quiet := h.router.Open(context.Background(), "", silent)
-	h.router.Open(context.Background(), "", broken).Gone()
-	require.Error(t, h.router.Open(context.Background(), "", faulty).ReceiveStream([]byte{1, wire.TypeResync}))
+	silent, broken, faulty := h.open(), h.open(), h.open()
+	broken.peer.Gone()
+	require.Error(t, faulty.Send(wire.Resync{}))
 	now := time.Unix(100, 0)
 	h.router.ExpireHellos(now)
-	require.Equal(t, []bool{false, true, true}, []bool{silent.closed, broken.closed, faulty.closed})
-	require.Equal(t, wire.BadState, faulty.ended.Code)
+	require.Empty(t, silent.Closed)
+	require.NotEmpty(t, broken.Closed)
+	require.NotEmpty(t, faulty.Closed)
+	require.Equal(t, wire.BadState, faulty.Ended.Code)
 	require.Equal(t, 1, h.router.Stats().Waiting)
 	h.router.ExpireHellos(now.Add(HelloTimeout))
-	require.False(t, silent.closed)
+	require.Empty(t, silent.Closed)
 	h.router.ExpireHellos(now.Add(HelloTimeout + 1))
-	require.Equal(t, wire.Timeout, silent.ended.Code)
-	require.NoError(t, quiet.ReceiveStream(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Room: "one"})), "it is closed")
+	require.Equal(t, wire.Timeout, silent.Ended.Code)
+	require.NoError(t, silent.Send(wire.Hello{Protocol: wire.Version, Room: "one"}), "it is closed")
 	h.tick(1)
-	require.Empty(t, silent.welcome)
-	other, _ := h.hello(func(m *wire.Hello) { m.Protocol = 3 })
-	require.Equal(t, wire.ProtocolVersion, other.ended.Code)
-	h.router.Open(context.Background(), "", silent)
+	require.Empty(t, silent.Welcomes)
+	require.Equal(t, wire.ProtocolVersion, h.dial(func(m *wire.Hello) { m.Protocol = 3 }).Ended.Code)
+	silent = h.open()
 	h.router.Drain()
-	require.Equal(t, wire.Draining, silent.ended.Code)
-	late, _ := h.hello(func(m *wire.Hello) { m.Room = "one" })
-	require.Equal(t, wire.Draining, late.ended.Code)
+	require.Equal(t, wire.Draining, silent.Ended.Code)
+	require.Equal(t, wire.Draining, h.dial(toRoom("one")).Ended.Code)
 }
 
 // A room that has retired takes no more clients: the Router asks for another. One that has
 // closed with clients on their way to it refuses them.
 func TestRoomRetires(t *testing.T) {
-	h := newHouse(t, func(*RouterConfig) {})
+	h := newTestRooms(t, func(*RouterConfig) {})
 	one := h.add("one")
-	_, p := h.join("one")
+	p := h.join("one")
 	require.False(t, one.CloseIfEmpty())
-	p.Left()
+	p.peer.Left()
 	h.tick(2)
-	late, _ := h.hello(func(m *wire.Hello) { m.Room = "one" })
+	late := h.dial(toRoom("one"))
 	require.False(t, one.CloseIfEmpty(), "a client is on its way")
 	h.tick(1)
-	require.Len(t, late.welcome, 1)
+	require.Len(t, late.Welcomes, 1)
 	one.Shutdown()
 	require.True(t, one.CloseIfEmpty())
-	refused, _ := h.hello(func(m *wire.Hello) { m.Room = "one" })
-	require.Equal(t, wire.Draining, refused.ended.Code, "Join returns a room that has ended")
+	require.Equal(t, wire.Draining, h.dial(toRoom("one")).Ended.Code, "Join returns a room that has ended")
 	one.Close()
 	second := h.add("one")
-	waiting, _ := h.hello(func(m *wire.Hello) { m.Room = "one" })
+	waiting := h.dial(toRoom("one"))
 	second.Close()
-	require.Equal(t, wire.Draining, waiting.ended.Code)
-	alone := &tape{}
+	require.Equal(t, wire.Draining, waiting.Ended.Code)
+	alone := &stage.Conn{}
 	second.Open(context.Background(), "", alone)
-	require.Equal(t, wire.Draining, alone.ended.Code)
+	require.Equal(t, wire.Draining, alone.Ended.Code)
 }
 
 // A user's newest session ends the user's others in all rooms.
 func TestRouterOneSessionPerUser(t *testing.T) {
-	h := newHouse(t, func(c *RouterConfig) {
+	h := newTestRooms(t, func(c *RouterConfig) {
 		c.OneSessionPerUser = true
 		c.Admit = func(_ context.Context, token []byte) (Admission, error) {
 			if len(token) == 0 {
@@ -319,41 +278,40 @@ func TestRouterOneSessionPerUser(t *testing.T) {
 	})
 	h.add("one")
 	h.add("two")
-	first, _ := h.hello(func(m *wire.Hello) { m.Room, m.Token = "one", []byte("ann") })
-	other, _ := h.hello(func(m *wire.Hello) { m.Room, m.Token = "one", []byte("bob") })
+	first := h.dial(toRoom("one"), withToken("ann"))
+	other := h.dial(toRoom("one"), withToken("bob"))
 	h.tick(1)
-	second, _ := h.hello(func(m *wire.Hello) { m.Room, m.Token = "two", []byte("ann") })
+	second := h.dial(toRoom("two"), withToken("ann"))
 	h.tick(2)
-	require.Equal(t, wire.SignedInElsewhere, first.ended.Code)
-	require.False(t, other.closed || second.closed)
-	failed, _ := h.hello(func(m *wire.Hello) { m.Room = "one" })
-	require.Equal(t, wire.Internal, failed.ended.Code)
+	require.Equal(t, wire.SignedInElsewhere, first.Ended.Code)
+	require.Empty(t, append(other.Closed, second.Closed...))
+	require.Equal(t, wire.Internal, h.dial(toRoom("one")).Ended.Code)
 	require.EqualValues(t, 1, h.router.Stats().Panics)
 }
 
 // A client that has gone while its token was checked joins no room, so that none is made for it.
 func TestRouterDropsGoneClient(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	h := newHouse(t, func(c *RouterConfig) {
+	h := newTestRooms(t, func(c *RouterConfig) {
 		c.Admit = func(context.Context, []byte) (Admission, error) {
 			end()
 			return Admission{}, nil
 		}
 	})
 	h.add("one")
-	conn := &tape{}
-	p := h.router.Open(ctx, "", conn)
-	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Room: "one"}
-	require.NoError(t, p.ReceiveStream(wire.AppendMessage(nil, hello)))
+	conn := h.openIn(ctx)
+	hello := stage.Hello(nil)
+	hello.Room = "one"
+	require.NoError(t, conn.Send(hello))
 	require.Empty(t, h.joins)
-	require.True(t, conn.closed)
+	require.NotEmpty(t, conn.Closed)
 	h.tick(1)
 	require.Zero(t, h.rooms["one"].Len())
 }
 
 // Of a user's sessions that begin in two rooms at the same time, the later one stays.
 func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
-	h := newHouse(t, func(c *RouterConfig) {
+	h := newTestRooms(t, func(c *RouterConfig) {
 		c.OneSessionPerUser = true
 		c.Admit = func(context.Context, []byte) (Admission, error) { return Admission{}, nil }
 	})

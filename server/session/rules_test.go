@@ -3,7 +3,6 @@ package session_test
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,27 +11,28 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
-// court is a world with visibility rules, and clients over bad links. Every entity and
+// teamServer is a core with visibility rules, and clients over bad links. Every entity and
 // player belongs to one of two sides; only its own side sees a cloaked entity.
-type court struct {
+type teamServer struct {
 	t       testing.TB
 	rng     *rand.Rand
-	now     int64
 	core    *session.Core
 	world   *world.World
 	crate   world.KindID
 	cloak   [2]*world.Component[cloak] // by side
 	secret  *world.Component[secret]
 	beacon  *world.Component[beacon]
-	players []*player
+	clients []*teamClient
 	crowd   []bulk.Handle
-	owner   map[bulk.Handle]*player
+	owner   map[bulk.Handle]*teamClient
 }
 
 type (
@@ -41,64 +41,53 @@ type (
 	beacon struct{}
 )
 
-// player is a client of the court, and what it received.
-type player struct {
-	court    *court
-	side     int
-	session  *client.Session
-	server   *session.Peer
-	up, down *simtest.Stream
-	inputs   *simtest.Link
-	states   *simtest.Link
-	stamp    uint32
-	shown    map[bulk.Handle]bool        // ever
-	reasons  map[bulk.Handle]wire.Reason // of the last leave
+// teamClient is a client of a teamServer, and what it received.
+type teamClient struct {
+	stage.Linked
+	server  *teamServer
+	side    int
+	peer    *session.Peer
+	shown   map[bulk.Handle]bool        // ever
+	reasons map[bulk.Handle]wire.Reason // of the last leave
 }
 
-func newCourt(t testing.TB, seed uint64) *court {
-	c := &court{t: t, rng: rand.New(rand.NewPCG(seed, 9)), owner: map[bulk.Handle]*player{}}
-	w, err := world.New(world.Config{Seed: seed, Gravity: -1})
-	require.NoError(t, err)
-	c.world = w
-	c.cloak[0], err = world.Register[cloak](w, "cloaked by red")
-	require.NoError(t, err)
-	c.cloak[1], err = world.Register[cloak](w, "cloaked by blue")
-	require.NoError(t, err)
-	c.secret, err = world.Register[secret](w, "secret")
-	require.NoError(t, err)
-	c.beacon, err = world.Register[beacon](w, "beacon")
-	require.NoError(t, err)
-	c.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
-	schema := testSchema(t)
-	c.core, err = session.NewCore(session.Config{
-		Random: rand.NewChaCha8([32]byte{1}),
+func newTeamServer(t testing.TB, seed uint64) *teamServer {
+	w := stage.Must(world.New(world.Config{Seed: seed, Gravity: -1}))
+	c := &teamServer{
+		t: t, rng: rand.New(rand.NewPCG(seed, 9)), owner: map[bulk.Handle]*teamClient{}, world: w,
+		cloak: [2]*world.Component[cloak]{
+			stage.Must(world.Register[cloak](w, "cloaked by red")), stage.Must(world.Register[cloak](w, "cloaked by blue")),
+		},
+		secret: stage.Must(world.Register[secret](w, "secret")), beacon: stage.Must(world.Register[beacon](w, "beacon")),
+		crate: stage.Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})),
+	}
+	c.core = stage.Must(session.NewCore(session.Config{
+		Random: stage.Random(1),
 		WorldConfig: session.WorldConfig{
-			World: w, Schema: schema, Epoch: testEpoch,
+			World: w, Schema: schema.NewWithBody(), Epoch: testEpoch,
 			Replication: replication.Config{EnterRadius: 30, LeaveRadius: 40, Always: c.beacon.Presence(), Private: c.secret.Presence()},
 			Hooks:       session.Hooks{Join: c.join, Leave: func(s *session.Session) { w.Destroy(s.Entity()) }},
 		},
-	})
-	require.NoError(t, err)
+	}))
 	links := simtest.Conditions{Loss: 0.2, Duplicate: 0.05, Reorder: 0.1, DelayMin: 20, DelayMax: 120, ReorderExtra: 50}
 	for i := range 4 {
-		g := &player{
-			court: c, side: i % 2, shown: map[bulk.Handle]bool{}, reasons: map[bulk.Handle]wire.Reason{},
-			up: simtest.NewStream(c.rng.Uint64(), links), down: simtest.NewStream(c.rng.Uint64(), links),
-			inputs: simtest.NewLink(c.rng.Uint64(), links), states: simtest.NewLink(c.rng.Uint64(), links),
+		g := &teamClient{server: c, side: i % 2, shown: map[bulk.Handle]bool{}, reasons: map[bulk.Handle]wire.Reason{}}
+		g.Linked = stage.Linked{
+			Connection: simtest.NewConnection(c.rng.Uint64(), links), Unit: time.Millisecond,
+			Client: stage.Must(client.NewSession(client.SessionConfig{
+				Schema: schema.NewWithBody(), Epoch: testEpoch, Name: []string{"red", "blue"}[i%2], Observer: client.Observer{Enter: g.entered, Leave: g.left},
+			})),
+			OnClose: func(code wire.Code, detail string) { require.Fail(t, "closed", "%v: %s", code, detail) },
 		}
-		g.session, err = client.NewSession(client.SessionConfig{
-			Schema: schema, Epoch: testEpoch, Name: []string{"red", "blue"}[i%2], Observer: client.Observer{Enter: g.entered, Leave: g.left},
-		})
-		require.NoError(t, err)
-		c.players = append(c.players, g)
-		g.server = c.core.Open(context.Background(), "", g)
+		c.clients = append(c.clients, g)
+		g.peer = c.core.Open(context.Background(), "", g)
+		g.Peer = g.peer
 	}
 	return c
 }
 
 // join hides the other side's cloaked entities from the player.
-func (c *court) join(s *session.Session) (world.Entity, error) {
+func (c *teamServer) join(s *session.Session) (world.Entity, error) {
 	foe := 0
 	if s.Name() == "red" {
 		foe = 1
@@ -107,36 +96,19 @@ func (c *court) join(s *session.Session) (world.Entity, error) {
 	return c.spawn(), nil
 }
 
-func (c *court) spawn() bulk.Handle {
-	h, err := c.world.Spawn(c.crate, c.anywhere(), world.Vec3{})
-	require.NoError(c.t, err)
+func (c *teamServer) spawn() bulk.Handle {
+	h := stage.Must(c.world.Spawn(c.crate, c.anywhere(), world.Vec3{}))
 	c.crowd = append(c.crowd, h)
 	return h
 }
 
-func (c *court) anywhere() world.Vec3 {
+func (c *teamServer) anywhere() world.Vec3 {
 	return world.Vec3{X: (2*c.rng.Float32() - 1) * 60, Y: 1, Z: (2*c.rng.Float32() - 1) * 60}
 }
 
-func (g *player) SendStream(p []byte) bool { g.down.Send(g.court.now, p); return true }
-
-func (*player) HasUnsent() bool { return false }
-
-func (g *player) SendSnapshot(ds [][]byte) {
-	for _, d := range ds {
-		d = slices.Clone(d)
-		wire.StampState(d, g.stamp, 0)
-		g.states.Send(g.court.now, d)
-	}
-}
-
-func (g *player) Close(code wire.Code, detail string) {
-	require.Fail(g.court.t, "closed", "%v: %s", code, detail)
-}
-
-func (g *player) entered(e *client.Entity) {
+func (g *teamClient) entered(e *client.Entity) {
 	h := e.Handle()
-	c := g.court
+	c := g.server
 	if owner, secret := c.owner[h]; secret {
 		require.Same(c.t, owner, g, "%v is another player's secret", h)
 	}
@@ -144,57 +116,43 @@ func (g *player) entered(e *client.Entity) {
 	delete(g.reasons, h)
 }
 
-func (g *player) left(h bulk.Handle, why wire.Reason) {
-	require.Equal(g.court.t, wire.Hidden, g.session.Resolve(h))
+func (g *teamClient) left(h bulk.Handle, why wire.Reason) {
+	require.Equal(g.server.t, wire.Hidden, g.Client.Resolve(h))
 	g.reasons[h] = why
 }
 
 // step is one tick of the server and its clients.
-func (c *court) step() {
-	c.now += 1000 / 60
-	for _, g := range c.players {
-		if p := g.up.Receive(c.now); len(p) > 0 {
-			require.NoError(c.t, g.server.ReceiveStream(p))
-		}
-		for _, d := range g.inputs.Receive(c.now) {
-			stamp, err := g.server.ReceiveDatagram(d)
-			require.NoError(c.t, err)
-			g.stamp = stamp
-		}
+func (c *teamServer) step() {
+	for _, g := range c.clients {
+		g.Now += 1000 / 60
+		require.NoError(c.t, g.Serve())
 	}
 	c.core.Tick()
-	for _, g := range c.players {
-		at := time.Duration(c.now) * time.Millisecond
-		if p := g.down.Receive(c.now); len(p) > 0 {
-			require.NoError(c.t, g.session.ReceiveStream(p))
-		}
-		for _, d := range g.states.Receive(c.now) {
-			_, err := g.session.ReceiveDatagram(d, at)
-			require.NoError(c.t, err)
-		}
-		if d := g.session.Input(at); d != nil {
-			g.inputs.Send(c.now, d)
-		}
-		if p := g.session.TakeStream(); p != nil {
-			g.up.Send(c.now, p)
-		}
+	for _, g := range c.clients {
+		require.NoError(c.t, g.Play())
+	}
+}
+
+func (c *teamServer) steps(n int) {
+	for range n {
+		c.step()
 	}
 }
 
 // stir moves entities and changes rules. A secret entity is secret from its first tick to
 // its last, so that no unauthorised client may ever have seen it.
-func (c *court) stir() {
+func (c *teamServer) stir() {
 	h := c.crowd[c.rng.IntN(len(c.crowd))]
 	if c.world.Status(h) != bulk.Live {
 		return
 	}
 	switch c.rng.IntN(9) {
 	case 0, 1:
-		secret, g := c.spawn(), c.players[c.rng.IntN(len(c.players))]
+		secret, g := c.spawn(), c.clients[c.rng.IntN(len(c.clients))]
 		if c.rng.IntN(3) == 0 {
 			c.secret.Set(secret, struct{}{})
 			c.owner[secret] = g
-			g.server.Session().Own(secret)
+			g.peer.Session().Own(secret)
 		}
 	case 2, 3:
 		if side := c.cloak[c.rng.IntN(2)]; side.Presence().Has(h.Index()) {
@@ -211,23 +169,23 @@ func (c *court) stir() {
 	case 5, 6:
 		c.world.SetPosition(h, c.anywhere())
 	case 7:
-		for _, g := range c.players {
-			if g.server.Session().Entity() == h {
+		for _, g := range c.clients {
+			if g.peer.Session().Entity() == h {
 				return
 			}
 		}
 		c.world.Destroy(h)
 	case 8:
 		if !c.secret.Presence().Has(h.Index()) { // no other player may ever have received it
-			c.players[c.rng.IntN(len(c.players))].server.Session().Control(h)
+			c.clients[c.rng.IntN(len(c.clients))].peer.Session().Control(h)
 		}
 	}
 }
 
 // visible reports whether g should see h, which is at rest, and whether a rule forbids it.
 // sure is false between the two radii.
-func (c *court) visible(g *player, h bulk.Handle) (show, forbidden, sure bool) {
-	if h == g.server.Session().Entity() || c.owner[h] == g {
+func (c *teamServer) visible(g *teamClient, h bulk.Handle) (show, forbidden, sure bool) {
+	if h == g.peer.Session().Entity() || c.owner[h] == g {
 		return true, false, true
 	}
 	if c.secret.Presence().Has(h.Index()) || c.cloak[1-g.side].Presence().Has(h.Index()) {
@@ -237,7 +195,7 @@ func (c *court) visible(g *player, h bulk.Handle) (show, forbidden, sure bool) {
 		return true, false, true
 	}
 	at, _ := c.world.Position(h)
-	center, _ := c.world.Position(g.server.Session().Entity())
+	center, _ := c.world.Position(g.peer.Session().Entity())
 	distance := at.Sub(center).Len()
 	return distance <= 30, false, distance <= 30 || distance > 40
 }
@@ -251,22 +209,18 @@ func TestRulesEndToEnd(t *testing.T) {
 	}
 	hidden := map[wire.Reason]int{}
 	for seed := range seeds {
-		c := newCourt(t, seed)
+		c := newTeamServer(t, seed)
 		for range 60 {
 			c.spawn()
 		}
-		for range 60 {
-			c.step()
-		}
+		c.steps(60)
 		for range 300 {
 			c.stir()
 			c.step()
 		}
-		for range 240 {
-			c.step()
-		}
-		for _, g := range c.players {
-			require.Equal(t, g.server.Session().Entity(), g.session.Controlled())
+		c.steps(240)
+		for _, g := range c.clients {
+			require.Equal(t, g.peer.Session().Entity(), g.Client.Controlled())
 			for _, h := range c.crowd {
 				g.judge(h)
 			}
@@ -280,9 +234,9 @@ func TestRulesEndToEnd(t *testing.T) {
 }
 
 // judge compares the client's verdict on h with the expected one.
-func (g *player) judge(h bulk.Handle) {
-	c := g.court
-	got := g.session.Resolve(h)
+func (g *teamClient) judge(h bulk.Handle) {
+	c := g.server
+	got := g.Client.Resolve(h)
 	show, forbidden, sure := c.visible(g, h)
 	switch {
 	case c.world.Status(h) == bulk.Stale && g.shown[h]:
@@ -301,34 +255,26 @@ func (g *player) judge(h bulk.Handle) {
 	default:
 		require.Contains(c.t, []wire.Verdict{wire.Live, wire.Hidden}, got, "%v is between the radii", h)
 	}
-	require.Equal(c.t, got == wire.Live, g.server.Session().Resolve(h) == wire.Live, "%v: both ends agree", h)
+	require.Equal(c.t, got == wire.Live, g.peer.Session().Resolve(h) == wire.Live, "%v: both ends agree", h)
 }
 
 // A player cannot target an entity that a rule hides from it.
 func TestHiddenIsNoTarget(t *testing.T) {
-	c := newCourt(t, 1)
-	for range 60 {
-		c.step()
-	}
-	g := c.players[0]
+	c := newTeamServer(t, 1)
+	c.steps(60)
+	g := c.clients[0]
 	h := c.spawn()
-	at, _ := c.world.Position(g.server.Session().Entity())
+	at, _ := c.world.Position(g.peer.Session().Entity())
 	c.world.SetPosition(h, at)
 	c.secret.Set(h, secret{})
-	for range 60 {
-		c.step()
-	}
-	require.Equal(t, wire.Pending, g.server.Session().Resolve(h), "H2: probing for a secret reveals nothing")
+	c.steps(60)
+	require.Equal(t, wire.Pending, g.peer.Session().Resolve(h), "H2: probing for a secret reveals nothing")
 	c.owner[h] = g
-	g.server.Session().Own(h)
-	for range 60 {
-		c.step()
-	}
-	require.Equal(t, wire.Live, g.server.Session().Resolve(h))
-	g.server.Session().Disown(h)
-	for range 60 {
-		c.step()
-	}
-	require.Equal(t, wire.Hidden, g.server.Session().Resolve(h))
+	g.peer.Session().Own(h)
+	c.steps(60)
+	require.Equal(t, wire.Live, g.peer.Session().Resolve(h))
+	g.peer.Session().Disown(h)
+	c.steps(60)
+	require.Equal(t, wire.Hidden, g.peer.Session().Resolve(h))
 	require.Equal(t, wire.HiddenByRule, g.reasons[h])
 }

@@ -27,14 +27,14 @@ func (d *testServer) shortTicks(n, some int, clients []*testClient) (when [][]in
 	for tick := range n {
 		before := make([]int, len(clients))
 		for i, c := range clients {
-			before[i] = c.shots
+			before[i] = c.Datagrams
 		}
 		d.core.Receive()
 		d.core.Step()
 		left := some
 		d.core.Send(func() bool { left--; return left < 0 })
 		for i, c := range clients {
-			if c.shots > before[i] {
+			if c.Datagrams > before[i] {
 				when[i] = append(when[i], tick)
 			}
 		}
@@ -122,12 +122,12 @@ func TestLastTickMissesNothing(t *testing.T) {
 	for d.core.Stats().SnapshotsDue == turns {
 		d.shortTicks(1, 0, clients)
 	}
-	before, shots := d.core.Stats(), clients[0].shots
+	before, shots := d.core.Stats(), clients[0].Datagrams
 	d.core.Receive()
 	d.core.Step()
 	d.core.SendAll()
 	after := d.core.Stats()
-	require.Equal(t, shots+1, clients[0].shots)
+	require.Equal(t, shots+1, clients[0].Datagrams)
 	require.Equal(t, before.SnapshotsDue, after.SnapshotsDue, "it was already due")
 	require.Equal(t, before.SnapshotsSkipped, after.SnapshotsSkipped)
 }
@@ -140,15 +140,14 @@ func TestAwayIsNotScheduled(t *testing.T) {
 	d.ticks(60)
 	d.busy = true
 	d.ticks(3)
-	first.peer.Gone()
-	d.ticks(1)
+	first.lose()
 	d.busy = false
-	before := second.shots
+	before := second.Datagrams
 	d.ticks(1)
-	require.Equal(t, before+1, second.shots, "the other waited, too, and is served first")
-	first, _ = d.resume(w, asIs)
+	require.Equal(t, before+1, second.Datagrams, "the other waited, too, and is served first")
+	first, _ = d.resume(w)
 	d.ticks(4)
-	require.NotZero(t, first.shots)
+	require.NotZero(t, first.Datagrams)
 }
 
 // A session whose connection has not sent its last snapshot takes no time and no turn of others,
@@ -157,7 +156,7 @@ func TestUnsentSnapshotHoldsTheNext(t *testing.T) {
 	d, clients := fullTestServer(t, 3)
 	slow := clients[0]
 	d.shortTicks(6, 2, clients)
-	slow.unsent = true
+	slow.Unsent = true
 	before := d.core.Stats()
 	for i, ticks := range d.shortTicks(60, 1, clients) {
 		require.Len(t, ticks, []int{0, 20, 20}[i], "client %d", i)
@@ -166,6 +165,6 @@ func TestUnsentSnapshotHoldsTheNext(t *testing.T) {
 	require.EqualValues(t, 19, after.SnapshotsHeld-before.SnapshotsHeld, "the first of 20 still waits")
 	require.Zero(t, after.SnapshotsSkipped-before.SnapshotsSkipped)
 	require.Zero(t, d.core.Waiting(), "none waits for time")
-	slow.unsent = false
+	slow.Unsent = false
 	require.Equal(t, []int{0}, d.shortTicks(1, 1, clients)[0], "it has waited longest")
 }

@@ -27,7 +27,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 		_, err := w.AddKind(k)
 		require.NoError(t, err)
 	}
-	declared := testSchema(t)
+	declared := schema.NewWithBody()
 	buying := schema.DefineCommand[struct{ Item uint16 }](declared, "buy")
 	before := declared.Text()
 	raw := func(*session.Session, world.Entity, []byte) error { return nil }
@@ -94,7 +94,7 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		_, err = session.NewCore(session.Config{
 			Random: rand.NewChaCha8([32]byte{}),
 			WorldConfig: session.WorldConfig{
-				World: w, Schema: testSchema(t),
+				World: w, Schema: schema.NewWithBody(),
 				Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand(c.command, func(*session.Session, world.Entity, []byte) error { return nil })}},
 			},
 		})
@@ -118,7 +118,7 @@ func TestAllMissingRegistrationsAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = w.AddKind(world.Kind{Name: "big crate"})
 	require.NoError(t, err)
-	s := testSchema(t)
+	s := schema.NewWithBody()
 	schema.Define[purse](s, "purse")
 	schema.Define[armour](s, "armour")
 	schema.DefineKind(s, "knight")

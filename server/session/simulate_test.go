@@ -32,14 +32,10 @@ func TestWelcomeSimulate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newTestServerWith(t, c.world)
-			client := d.connect()
-			h := d.hello()
-			h.Abilities = c.abilities
-			client.send(h)
-			w, err := wire.Parse[wire.Welcome](client.want("joins", wire.TypeWelcome))
-			require.NoError(t, err)
+			client := d.dial(withAbilities(c.abilities))
+			w := client.wantWelcome("joins")
 			require.Equal(t, c.want, w.Simulate)
-			client.input()
+			client.input(wire.Ack{})
 			d.ticks(6)
 			client.peer.Gone()
 			d.ticks(3)
@@ -50,16 +46,12 @@ func TestWelcomeSimulate(t *testing.T) {
 		})
 	}
 	d := newTestServerWith(t, addExact)
-	client := d.connect()
-	h := d.hello()
-	h.Abilities = wire.Simulates
-	client.send(h)
-	w, err := wire.Parse[wire.Welcome](client.want("joins", wire.TypeWelcome))
-	require.NoError(t, err)
-	client.input()
+	client := d.dial(withAbilities(wire.Simulates))
+	w := client.wantWelcome("joins")
+	client.input(wire.Ack{})
 	client.peer.Gone()
 	d.ticks(3)
-	_, next := d.resume(w, asIs)
+	_, next := d.resume(w)
 	require.EqualValues(t, 0, next.Resumed, "a client that does not simulate cannot read the session")
 	require.EqualValues(t, 0, next.Simulate)
 }

@@ -24,22 +24,17 @@ func TestTicksAreSpent(t *testing.T) {
 	require.EqualValues(t, before, w.Tick)
 	for d.core.TicksLeft() > 1 {
 		n := uint32(before + d.world.Tick() + 1)
-		in := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: n + 1, Data: []byte("a")}, {Tick: n, Data: []byte("a")}}}
-		_, err := c.peer.ReceiveDatagram(in.Append(nil))
-		require.NoError(t, err)
+		c.queueInput(wire.Ack{}, wire.TickInput{Tick: n + 1, Data: []byte("a")}, wire.TickInput{Tick: n, Data: []byte("a")})
 		moves := d.moves(t)
 		require.Len(t, moves, 1)
 		require.Equal(t, fmt.Sprintf("%d:a", d.world.Tick()), moves[0], "in the world's ticks")
 	}
-	require.Greater(t, c.shots, left/4)
+	require.Greater(t, c.Datagrams, left/4)
 	d.ticks(2)
 	require.Zero(t, d.core.TicksLeft())
-	require.Equal(t, []wire.Code{wire.Draining}, c.closed)
-	late := d.connect()
-	late.send(d.hello())
-	m, err := wire.Parse[wire.Refused](late.want("the run is over", wire.TypeRefused))
-	require.NoError(t, err)
-	require.Equal(t, wire.Draining, m.Code)
+	require.Equal(t, []wire.Code{wire.Draining}, c.Closed)
+	late := d.dial()
+	late.wantRefused("the run is over", wire.Draining)
 	d.ticks(100)
 	require.Equal(t, 1, d.left)
 }
@@ -49,16 +44,16 @@ func TestSessionIsSpent(t *testing.T) {
 	for _, counter := range [][3]string{{"delivery", "sent", "newest"}, {"outbox", "structure", "written"}} {
 		d := newTestServer(t)
 		c, w := d.enter()
-		c.input()
+		c.input(wire.Ack{})
 		d.ticks(5)
-		require.Empty(t, c.closed)
+		require.Empty(t, c.Closed)
 		viewer := reflect.ValueOf(c.peer.Session()).Elem().FieldByName("viewer").Elem()
 		number := viewer.FieldByName(counter[0]).FieldByName(counter[1]).FieldByName(counter[2])
 		*(*uint32)(unsafe.Pointer(number.UnsafeAddr())) = math.MaxUint32 - 1<<26 + 1 // months of play
 		d.core.Tick()
-		require.Equal(t, []wire.Code{wire.Spent}, c.closed, counter)
+		require.Equal(t, []wire.Code{wire.Spent}, c.Closed, counter)
 		require.True(t, wire.Spent.Info().Retry)
-		_, again := d.resume(w, asIs)
+		_, again := d.resume(w)
 		require.Zero(t, again.Resumed)
 	}
 }

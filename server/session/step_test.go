@@ -18,7 +18,7 @@ func TestHookCannotStep(t *testing.T) {
 			c.Hooks.Join = func(*session.Session) (world.Entity, error) { d.world.Step(); return 0, nil }
 		},
 		"command": func(c *session.Config) {
-			c.Hooks.Commands = append(c.Hooks.Commands, session.OnRawCommand("step", func(*session.Session, world.Entity, []byte) error { d.world.Step(); return nil }))
+			c.Hooks.Commands = append(c.Hooks.Commands, command("step", func(*session.Session, world.Entity) error { d.world.Step(); return nil }))
 		},
 		"leave": func(c *session.Config) { c.Hooks.Leave = func(*session.Session) { d.world.Step() } },
 	}
