@@ -52,7 +52,7 @@ func untilEnd(t *testing.T, ctx context.Context, c *client.Client) wire.Code {
 	}
 }
 
-// The ban list is loaded at start and at SIGHUP; an unreadable one changes nothing.
+// The ban list is loaded at the start and at SIGHUP; an unreadable list changes nothing.
 func TestBanList(t *testing.T) {
 	issuer, public := newKeys(t)
 	list := filepath.Join(t.TempDir(), "bans")

@@ -58,8 +58,8 @@ func TestDemoJSON(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
-// TestDemoForPeople: without --json everything goes to standard output. It runs to the
-// end of its time, and only starts with its first bot.
+// TestDemoForPeople: without --json everything goes to standard output. The duration counts
+// from the first bot.
 func TestDemoForPeople(t *testing.T) {
 	programtest.SetChildren(t, "worldd")
 	status, out, err := worldd(t, "demo", "--bots=1", "--duration=4s", "--world=calm")

@@ -57,7 +57,7 @@ func (c *effectCheckCommand) Run(_ context.Context, std host.Streams) error {
 	})
 }
 
-// effectHashCommand prints the programs' hashes.
+// effectHashCommand prints the hashes of programs.
 type effectHashCommand struct {
 	Files []string `arg:"" name:"file" placeholder:"FILE" help:"Effects: files, or names of shipped effects."`
 }
@@ -74,8 +74,8 @@ func (c *effectHashCommand) Run(_ context.Context, std host.Streams) error {
 	})
 }
 
-// eachEffect calls do for all files. Errors are printed; if there were any, it fails at
-// the end.
+// eachEffect calls do for all files. It prints the errors, and fails at the end if there were
+// any.
 func eachEffect(paths []string, std host.Streams, do func(path, source string) error) error {
 	failed := false
 	for _, path := range paths {
@@ -127,8 +127,8 @@ func readEffect(path string) (string, error) {
 	return strings.TrimPrefix(string(text), "\ufeff"), nil
 }
 
-// inFile puts a path in front of an effect's error, replacing its generic prefix. It
-// returns other errors as they are.
+// inFile puts a path in front of an effect's error, in place of its generic prefix. It returns
+// other errors unchanged.
 func inFile(path string, err error) error {
 	if wrong, ok := errors.AsType[*field.SyntaxError](err); ok {
 		return errors.New(path + strings.TrimPrefix(wrong.Error(), "effect"))

@@ -18,8 +18,8 @@ import (
 	"github.com/worldd/worldd/server/host"
 )
 
-// effectRenderCommand draws an effect. Its flags cannot be set in the environment: they
-// describe a single picture.
+// effectRenderCommand draws an effect. Its flags cannot be set in the environment, since each
+// describes one picture.
 type effectRenderCommand struct {
 	File     string   `arg:"" placeholder:"FILE" help:"Effect: a file, or the name of a shipped effect."`
 	Output   string   `short:"o" env:"-" required:"" placeholder:"FILE" help:"Output file: .png or, with --animate, .gif. An existing file is replaced."`

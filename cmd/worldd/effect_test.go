@@ -76,8 +76,7 @@ func TestEffectHash(t *testing.T) {
 	require.Equal(t, lines[0][:16], lines[1][:16], "comments are not part of the program")
 }
 
-// TestWrongEffects: every command rejects a wrong effect in the same way and writes
-// nothing.
+// TestWrongEffects: every command rejects a wrong effect in the same way and writes nothing.
 func TestWrongEffects(t *testing.T) {
 	huge := effectFile(t, "huge.field", "")
 	require.NoError(t, os.Truncate(huge, 100<<20))
@@ -227,7 +226,7 @@ func TestParseVector(t *testing.T) {
 	}
 }
 
-// If the disk is full, the old picture remains and nothing else.
+// If the disk is full, the old picture remains, and no other file.
 func TestRenderWithoutRoom(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -20,7 +20,7 @@ func withoutRoom(s *serving) {
 	programtest.LimitByShell(s.process, "-f 1")
 }
 
-// A server that cannot write its recording serves, and the recordings of before stay.
+// A server that cannot write its recording still serves, and earlier recordings stay.
 func TestServeWithoutRoomToRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "storm.recording")
 	s := startServing(t, "--record="+path)
@@ -39,7 +39,7 @@ func TestServeWithoutRoomToRecord(t *testing.T) {
 	}
 }
 
-// A page that cannot be written leaves the page of before.
+// A page that cannot be written leaves the earlier page.
 func TestDemoWithoutRoomForItsPage(t *testing.T) {
 	dir := t.TempDir()
 	path, before := filepath.Join(dir, "page.html"), []byte("the page of before")

@@ -16,7 +16,7 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-var drawGallery = goflag.Bool("draw", false, "draw the pictures of the shipped effects, and write the gallery in field's README, anew")
+var drawGallery = goflag.Bool("draw", false, "draw the pictures of the shipped effects, and rewrite the gallery in field's README")
 
 // The gallery's directory, and its delimiters in the README.
 const (
@@ -107,7 +107,7 @@ func checkPicture(t *testing.T, name, picture string, flags []string) {
 	require.True(t, samePixels(t, kept, contents(t, drawn)), "%s is stale: go test ./cmd/worldd -run Gallery -draw", picture)
 }
 
-// samePixels reports whether two pictures look the same, however they are compressed.
+// samePixels reports whether two pictures have the same pixels, with any compression.
 func samePixels(t *testing.T, a, b string) bool {
 	t.Helper()
 	pixels := func(file string) *image.Paletted {

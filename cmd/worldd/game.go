@@ -14,7 +14,7 @@ import (
 
 // game runs a scene for the server, and counts confused handles.
 type game struct {
-	world string // as it was named
+	world string // the name that was given on the command line
 	scene *scenes.Scene
 	*rules.Game
 
@@ -36,7 +36,7 @@ func newGame(file *scenes.File, name string) (*game, error) {
 func (g *game) noteConfusion(s *server.Session, h world.Entity, believed, actual uint64) {
 	c := bot.Confusion{Tick: uint32(g.scene.World.Tick()), Handle: h, Remembered: believed, Seen: actual}
 	c.What = fmt.Sprintf("B5: %q named it to the server, which has another identity for it", s.Name())
-	_, _ = fmt.Sscanf(s.Name(), "bot-%d", &c.Bot) // otherwise not a bot: the text has its name
+	_, _ = fmt.Sscanf(s.Name(), "bot-%d", &c.Bot) // not for other clients: the text has their name
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.confusions++

@@ -26,7 +26,7 @@ func args(identity uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{0xcf}, identity)
 }
 
-// TestPokeComparesIdentities: the server's own check can fail, and then the demo fails.
+// TestPokeComparesIdentities: the server's own check can fail, and the demo then fails.
 func TestPokeComparesIdentities(t *testing.T) {
 	g := calm(t)
 	session := &server.Session{}

@@ -25,12 +25,12 @@ import (
 
 var drawLive = goflag.Bool("draw-live", false, "write pictures of the live page for the README")
 
-// livePose plays the live page before its picture is taken.
+// livePose prepares the live page for its picture.
 //
 //go:embed testdata/live_pose.js
 var livePose string
 
-// pictures is where the README's pictures of the live page are.
+// pictures is the folder of the README's pictures of the live page.
 const pictures = "../../internal/admin"
 
 var liveViews = []struct {
@@ -43,8 +43,8 @@ var liveViews = []struct {
 	{"phone-dark.png", browsertest.View{Width: 390, Height: 844, Dark: true}},
 }
 
-// TestLivePictures: the README's pictures of the live page exist in the sizes that they were taken
-// in. With -draw-live Chromium takes them.
+// TestLivePictures: the README's pictures of the live page exist in the sizes in which they
+// were taken. With -draw-live Chromium takes them.
 func TestLivePictures(t *testing.T) {
 	if *drawLive {
 		drawLivePictures(t)
@@ -78,7 +78,7 @@ func drawLivePictures(t *testing.T) {
 	})
 }
 
-// posedSite serves a live page that has loaded when it is posed.
+// posedSite serves a live page, which counts as loaded once it is posed.
 func posedSite(t *testing.T, admin string) *browsertest.Site {
 	var once sync.Once
 	posed := make(chan struct{})

@@ -37,7 +37,7 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 	err = w.AddSystem(world.Before, "cross", func(w *world.World) {
 		for s := range room.Sessions() {
 			if joined, _ := s.Value().(uint64); q.Kind == "lobby" && w.Tick() > joined+3*uint64(w.TickHz()) {
-				_ = s.Move("match") // again if it is moving
+				_ = s.Move("match") // repeated while the session moves
 			}
 		}
 	})
@@ -51,8 +51,8 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 	return &server.RoomGame{WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody(), Hooks: game}, Attach: func(r *server.Room) { room = r }}, err
 }
 
-// TestLivePageMoves: the page follows its session to another room, where each handle that it held
-// is stale.
+// TestLivePageMoves: the page follows its session to another room. Each handle that it held
+// before is stale there.
 func TestLivePageMoves(t *testing.T) {
 	s, err := server.Listen(server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Web: &server.WebConfig{}, Rooms: &server.RoomsConfig{

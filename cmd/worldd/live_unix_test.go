@@ -23,12 +23,12 @@ import (
 	"github.com/worldd/worldd/internal/programtest"
 )
 
-// liveProbe plays the live page and reports what it shows.
+// liveProbe operates the live page and reports what it shows.
 //
 //go:embed testdata/live_probe.js
 var liveProbe string
 
-// liveTokens plays a live page that requires tokens.
+// liveTokens operates a live page that requires tokens.
 //
 //go:embed testdata/live_tokens.js
 var liveTokens string
@@ -63,8 +63,8 @@ func liveSite(t *testing.T, admin, probe string) *browsertest.Site {
 	return browsertest.NewSite(t, liveHandler(t, admin, probe, ""))
 }
 
-// liveHandler passes the live page of a server on to browsers, as it is but for the scripts
-// of the test: probe, and elements before it.
+// liveHandler passes the live page of a server on to browsers. It adds only the scripts of the
+// test: probe, and elements before it.
 func liveHandler(t *testing.T, admin, probe, elements string) http.Handler {
 	target, err := url.Parse(admin)
 	require.NoError(t, err)
@@ -116,8 +116,9 @@ func serveLive(t *testing.T, flags ...string) string {
 	return m[1]
 }
 
-// TestLivePage opens the page that serve prints: it draws bodies that it computes, no audit
-// fails, the avatar moves, a held handle turns stale, and nothing is fetched elsewhere.
+// TestLivePage opens the page that serve prints. The page draws the bodies that it computes, no
+// audit fails, the avatar moves, a held handle turns stale, and nothing is fetched from
+// elsewhere.
 func TestLivePage(t *testing.T) {
 	admin := serveLive(t)
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
@@ -148,7 +149,8 @@ func TestLivePage(t *testing.T) {
 		require.LessOrEqual(t, p.Bad.Frames, 4, "from the key to the first frame that shows the avatar elsewhere")
 		require.Greater(t, p.Bad.Ahead, 5)
 		require.NotZero(t, p.Bad.Agreed)
-		// A third of the states without the search for missed inputs; a loaded machine adds 7 % of its own.
+		// Without the search for missed inputs a third of the states are corrected; a loaded
+		// machine adds 7 %.
 		require.LessOrEqual(t, 5*(p.Bad.Corrected-p.Bad.Late), p.Bad.Agreed, "corrections that are not for late inputs, but for what was not known yet")
 		require.Contains(t, p.Components, "body")
 		require.Contains(t, p.Coded, "body")
@@ -159,8 +161,8 @@ func TestLivePage(t *testing.T) {
 	})
 }
 
-// TestLivePageTokens opens the page of a server that requires the operator's token for the page and
-// connect tokens for sessions: it asks for both, and says why one is refused.
+// TestLivePageTokens opens the page of a server that requires the operator's token for the page
+// and connect tokens for sessions. The page asks for both, and says why one is refused.
 func TestLivePageTokens(t *testing.T) {
 	folder := t.TempDir()
 	key, operator := filepath.Join(folder, "key"), filepath.Join(folder, "operator")
@@ -185,7 +187,7 @@ func TestLivePageTokens(t *testing.T) {
 	})
 }
 
-// readMessage reports the first words on the live page that are no progress.
+// readMessage reports the first message on the live page that is not about progress.
 const readMessage = `const wait = setInterval(() => {
   const text = document.getElementById("text").textContent
   if (text === "Joining …") return
@@ -193,7 +195,7 @@ const readMessage = `const wait = setInterval(() => {
   browsertest.report(text)
 }, 50)`
 
-// TestLivePageOrigin: browsers do not say why a server refuses a page, but the page does.
+// TestLivePageOrigin: browsers do not say why a server refuses a page, but the page finds out.
 func TestLivePageOrigin(t *testing.T) {
 	admin := serveLive(t, "--web-origin=https://game.example")
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {

@@ -14,20 +14,20 @@
 //	worldd help world                                     print the reference of world files
 //	worldd version
 //
-// All but effect are the commands of server/host, which makes such a program of any game. A
-// world is an embedded one, "storm" or "calm", or a file. Flags may also be set in
-// the environment, as WORLDD_LISTEN, WORLDD_WORLD and so on (empty ones are ignored),
-// and some in the world file. Flags override the environment, which overrides the
-// file, which overrides the defaults.
+// Package server/host has all commands but effect: it makes such a program of any game. A
+// world is an embedded one, "storm" or "calm", or a file. Flags may also be set in the
+// environment, as WORLDD_LISTEN, WORLDD_WORLD and so on (empty ones are ignored), and some in
+// the world file. Flags override the environment, which overrides the file, which overrides the
+// defaults.
 //
 //	host.Main ──► Options ──► scenes.Load, Build ──► game ──► host.Instance
 //
-// On SIGHUP, serve reloads the limits of the world file, and what server/host reloads.
-// SIGTERM and SIGINT stop it after notifying all clients.
+// On SIGHUP, serve reloads the limits of the world file, and the files that server/host
+// reloads. SIGTERM and SIGINT stop it after notifying all clients.
 //
-// Exit status: 0 for success, which for demo means that every bot connected, none
-// failed and no handle was confused; 1 for failure, and for an invalid effect; 2 for
-// a wrong command line or world file, in which case nothing was started.
+// Exit status: 0 for success; 1 for failure, and for an invalid effect; 2 for a wrong command
+// line or world file, in which case nothing was started. Success of demo means that every bot
+// connected, none failed and no handle was confused.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Only regular files are accepted: a pipe blocks until its other end is opened, a device
-// may have no end, and neither keeps what is saved to it.
+// Commands accept only regular files: a pipe blocks until its other end is opened, a device may
+// have no end, and neither keeps what is saved to it.
 func TestCommandsUseRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	pipe, good := filepath.Join(dir, "pipe"), filepath.Join(dir, "good")

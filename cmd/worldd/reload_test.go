@@ -23,8 +23,8 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// TestReload: SIGHUP applies the file's current limits; what cannot be applied is
-// reported and changes nothing.
+// TestReload: SIGHUP applies the file's current limits. Settings that cannot be applied are
+// reported and change nothing.
 func TestReload(t *testing.T) {
 	world := filepath.Join(t.TempDir(), "world.yaml")
 	write := func(players, budget int) {
@@ -39,7 +39,7 @@ func TestReload(t *testing.T) {
 	first, err := s.dial(ctx, 0)
 	require.NoError(t, err)
 	defer first.Close()
-	said := func(words string) { // the client stays connected by updating
+	said := func(words string) { // updating keeps the client connected
 		t.Helper()
 		first.until(t, ctx, func() bool { return strings.Contains(log.String(), words) })
 	}
@@ -72,8 +72,8 @@ func TestReload(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-// TestReloadOfKeys: SIGHUP reloads the certificate, the token keys and the admin token.
-// An unusable file is logged, and the old one stays in use.
+// TestReloadOfKeys: SIGHUP reloads the certificate, the token keys and the admin token. An
+// unusable file is logged, and the old one stays in use.
 func TestReloadOfKeys(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -160,8 +160,8 @@ func startServingTo(t *testing.T, log io.Writer, args ...string) *serving {
 	return startServingBy(t, func(s *serving) { s.process.Stderr = log }, args...)
 }
 
-// SIGHUP does not end the server, not even with SIGTERM: systemd and terminals send it
-// right after SIGTERM, while the world is being saved.
+// SIGHUP does not end the server, even together with SIGTERM: systemd and terminals send it
+// right after SIGTERM, while the server saves the world.
 func TestHangupWhileItEnds(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "world.image")
 	s := startServing(t, "--image="+image)

@@ -34,7 +34,7 @@ type serving struct {
 	process           *exec.Cmd
 	addr, fingerprint string
 	admin             string    // URL of its admin port; empty without one
-	said              []string  // output before its address
+	said              []string  // output before the line with its address
 	out               io.Closer // the reading end of its standard output
 }
 
@@ -117,8 +117,8 @@ func (g *player) until(t *testing.T, ctx context.Context, done func() bool) {
 	}
 }
 
-// A client that pins a kept certificate reconnects by itself after the server was
-// killed, and learns that the world is a new run.
+// A client that pins a kept certificate reconnects by itself after the server was killed, and
+// learns that the world is a new run.
 func TestPinnedClientComesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -193,8 +193,8 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 	require.Equal(t, exitError, status, err)
 }
 
-// An image has one server, by whatever name: the lock and the saves go to the target of
-// links, and the links remain.
+// An image has one server, under any name: the lock and the saves go to the target of links,
+// and the links remain.
 func TestServeRefusesAnImageInUseByAnotherName(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "data", "calm.image")

@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/server/host"
 )
 
-// Constants of package host, which it does not export.
+// Constants that package host does not export.
 const (
 	exitOK    = commandline.OK
 	exitError = commandline.Error

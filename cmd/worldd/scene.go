@@ -87,8 +87,8 @@ func (g *game) newInstance() *host.Instance {
 	}
 }
 
-// reloadLimits reads the limits of the world file, and the other keys that have changed and require
-// a restart.
+// reloadLimits reads the limits of the world file. changed lists other changed keys, which
+// require a restart.
 func (g *game) reloadLimits() (l server.Limits, changed []string, err error) {
 	file, err := loadWorld(g.world)
 	if err != nil {
@@ -103,8 +103,9 @@ func (g *game) reloadLimits() (l server.Limits, changed []string, err error) {
 	return l, running.ChangedKeys(file), nil
 }
 
-// describeWorld summarises the file. Expensive effects only cause a warning: their cost depends on
-// the host and on how many bodies sleep. So do effects that become coarse after days.
+// describeWorld summarises the file. Expensive effects cause a warning, not an error: their
+// cost depends on the host and on how many bodies sleep. Effects that become coarse after days
+// cause a warning too.
 func (g *game) describeWorld() (summary string, warnings []string) {
 	if warning := costWarning(g.scene.EffectCosts(), g.scene.File.TickHz); warning != "" {
 		warnings = append(warnings, warning)
@@ -150,8 +151,8 @@ func countOf(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// areaOf returns how far from the centre bots roam: where players appear, and at least
-// as far as they see, inside the world.
+// areaOf returns how far from the centre bots roam: the distance at which players appear, at
+// least the view radius, and inside the world.
 func areaOf(f *scenes.File) float64 {
 	area := float64(f.Interest.EnterRadius)
 	if r := f.Players.Region; r != nil {

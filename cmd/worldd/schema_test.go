@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// worldd schema prints what a running server of the same world sends.
+// worldd schema prints the schema that a server of the same world sends.
 func TestSchemaCommand(t *testing.T) {
 	status, text, errs := worldd(t, "schema", "storm")
 	require.Equal(t, exitOK, status, errs)

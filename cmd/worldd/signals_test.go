@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server whose log and output have lost their readers serves on, saves its world, and ends with
-// status 0.
+// A server whose log and output have lost their readers continues to serve, saves its world,
+// and ends with status 0.
 func TestServeOutlivesTheReadersOfItsOutput(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no SIGTERM")
@@ -24,7 +24,7 @@ func TestServeOutlivesTheReadersOfItsOutput(t *testing.T) {
 	require.NoError(t, log.Close())
 	require.NoError(t, reader.Close())
 	require.NoError(t, s.out.Close())
-	g, err := s.dial(t.Context(), 0) // which is logged
+	g, err := s.dial(t.Context(), 0) // this is logged
 	require.NoError(t, err)
 	g.until(t, t.Context(), func() bool { return len(g.met) > 0 })
 	require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// TestTokens covers keys, tokens, a server that requires them, and bots with and
-// without.
+// TestTokens covers keys, tokens, a server that requires tokens, and bots with and without
+// tokens.
 func TestTokens(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	status, out, errs := worldd(t, "token", "new", key)
@@ -70,7 +70,7 @@ func TestTokens(t *testing.T) {
 	s.end(syscall.SIGTERM)
 }
 
-// A server does not start with a file that is none of used tokens.
+// A server does not start if the file of used tokens has other content.
 func TestDamagedSpentTokens(t *testing.T) {
 	_, public := newKeys(t)
 	spent := filepath.Join(t.TempDir(), "spent")

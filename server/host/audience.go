@@ -31,8 +31,8 @@ type audience struct {
 // traffic is the total sent to all viewers.
 type traffic struct {
 	datagramBytes, streamBytes int
-	rows                       int // in datagrams
-	enters, enterBytes         int // the full rows among them
+	rows                       int // rows in datagrams
+	enters, enterBytes         int // full rows among them
 }
 
 // watcher is a viewer whose client receives everything and acknowledges late.

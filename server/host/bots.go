@@ -13,9 +13,9 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// botsCommand is the demo's child process: bots run separately so that their resource
-// use is not counted as the server's. It writes childLines as JSON to standard output.
-// It ends when its standard input does, so that it never outlives the demo.
+// botsCommand is the demo's child process: bots run separately, so that the server's figures
+// exclude their resource use. It writes childLines as JSON to standard output. It ends when its
+// standard input ends, so that it never outlives the demo.
 type botsCommand struct {
 	Addr        string        `required:""`
 	Fingerprint string        `required:""`
@@ -62,13 +62,13 @@ func (c *botsCommand) run(ctx context.Context, p *program) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, p.in) // in any case the parent wants an end, or is gone
+		_, _ = io.Copy(io.Discard, p.in) // at the end of input the parent wants an end, or has ended
 		cancel()
 	}()
 	out := json.NewEncoder(p.out)
 	report, err := bot.Run(ctx, bot.Config{
 		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Player: p.botPlayer(),
-	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // a missing parent needs no progress
+	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // if the parent has ended, nobody needs progress
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})
 	}
@@ -104,8 +104,8 @@ func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress fu
 	}
 	kill := time.AfterFunc(c.Duration+childGrace, func() { _ = child.Process.Kill() })
 	defer kill.Stop()
-	// Closing its standard input stops the child. It also receives a terminal's Ctrl-C,
-	// to the same effect.
+	// Closing the child's standard input stops it. It also receives a terminal's Ctrl-C, with
+	// the same effect.
 	forget := context.AfterFunc(ctx, func() {
 		_ = lifeline.Close()
 		kill.Reset(childGrace)

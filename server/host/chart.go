@@ -14,7 +14,7 @@ import (
 type chart struct {
 	of      *client.Client
 	symbols []byte  // of kinds, by number
-	reach   float32 // metres from the centre to the edge: it never shrinks
+	reach   float32 // metres from the centre to the edge; never shrinks
 }
 
 const (
@@ -28,7 +28,7 @@ func newChart(of *client.Client) *chart {
 	return &chart{of: of, symbols: kindSymbols(of.Replica().Schema()), reach: leastSize}
 }
 
-// kindSymbols gives each kind a character of its name, none twice if possible.
+// kindSymbols gives each kind a character of its name, each a different one if possible.
 func kindSymbols(s *schema.Schema) []byte {
 	symbols := make([]byte, s.Kinds())
 	for kind := range symbols {
@@ -55,13 +55,14 @@ func (c *chart) symbolOf(e *client.Entity) byte {
 	return unknownSymbol
 }
 
-// mark is an entity in a picture, at metres from its centre.
+// mark is an entity in a picture, with its distance from the centre in metres.
 type mark struct {
 	x, z   float32
 	symbol byte
 }
 
-// visibleMarks returns all entities with bodies, the own one last, and extends the reach to them.
+// visibleMarks returns all entities with bodies, the player's own last, and extends the reach
+// to them.
 func (c *chart) visibleMarks() (list []mark) {
 	own, _ := client.Body.Get(c.of.Replica().Entity(c.of.Controlled()))
 	for e := range c.of.Replica().All() {
@@ -75,8 +76,8 @@ func (c *chart) visibleMarks() (list []mark) {
 	return list
 }
 
-// drawMap returns a picture for a terminal of that size. Below it are the legend, the newest event
-// and the state of the session.
+// drawMap returns a picture for a terminal of the given size. The legend, the newest event and
+// the state of the session stand below it.
 func (c *chart) drawMap(columns, lines int, event string) string {
 	columns, lines = max(columns, leastSize), max(lines-linesBelow, leastSize)
 	marks := c.visibleMarks()
@@ -98,7 +99,7 @@ func (c *chart) drawMap(columns, lines int, event string) string {
 	return b.String()
 }
 
-// legendLines returns the own entity's fields, and the symbols with how many are in view.
+// legendLines returns the own entity's fields, and the symbols with the number in view.
 func (c *chart) legendLines() string {
 	text := "no entity of your own"
 	if e := c.of.Replica().Entity(c.of.Controlled()); e != nil {
@@ -118,7 +119,7 @@ func (c *chart) legendLines() string {
 	return text
 }
 
-// fieldsBesideBody returns the components of e but its body, which the picture shows.
+// fieldsBesideBody returns the components of e except its body, which the picture shows.
 func fieldsBesideBody(e *client.Entity) string {
 	text := e.Format()
 	if body, rest, _ := strings.Cut(text, "}"); strings.HasPrefix(body, schema.BodyComponent+"{") {
@@ -133,7 +134,7 @@ func (c *chart) statusLine() string {
 		c.of.State(), c.of.Replica().Tick(), c.of.Stats().Clock.RTT.Milliseconds())
 }
 
-// clipText returns the start of a text that fits into a line.
+// clipText returns the part of a text that fits into a line.
 func clipText(text string, columns int) string {
 	r := []rune(text)
 	return string(r[:min(len(r), columns)])

@@ -14,7 +14,8 @@ import (
 // checkCommand validates a world with its rules.
 type checkCommand struct{ worldFlags }
 
-// run describes the world or reports all mistakes, as serve would, and the game's warnings.
+// run describes the world, or reports all mistakes that serve would report, and prints the
+// game's warnings.
 func (c *checkCommand) run(_ context.Context, p *program) error {
 	describe := p.checkWorld
 	if p.Rooms != nil {
@@ -47,8 +48,8 @@ func (p *program) checkWorld(o Options) (summary string, warnings []string, err 
 // release is the newest release in CHANGELOG.md.
 const release = "v0.1.0"
 
-// versionOf returns the version of a build from its main module's version: a tag's, a
-// commit's, or none.
+// versionOf returns the version of a build from its main module's version: a tag's, a commit's,
+// or empty.
 func versionOf(module string) string {
 	if module == "" || module == "(devel)" {
 		return release + "+source"

@@ -22,7 +22,8 @@ type connectFlags struct {
 	Tables      string `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by ${name} train."`
 }
 
-// dialServer joins a server as a client that declares game, or nothing: it reads the server's schema.
+// dialServer joins a server as a client that declares game. If game is nil the client reads the
+// server's schema.
 func (f *connectFlags) dialServer(ctx context.Context, addr, name string, game *schema.Schema, events *client.Events) (*client.Client, error) {
 	c := client.Config{Addr: addr, Name: name, Schema: game, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
 	var err error

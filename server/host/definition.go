@@ -27,38 +27,38 @@ type Definition struct {
 	// Worlds lets the command line choose among worlds. nil: the game has one.
 	Worlds *Worlds
 	// Rooms makes the program a server of many rooms: it declares their kinds and the default
-	// room. RoomKind.New stays nil, since the New below makes all rooms. nil: the game has one
-	// world.
+	// room. RoomKind.New must be nil, since Definition.New makes all rooms. nil: the game has
+	// one world.
 	Rooms *server.RoomsConfig
 	// server.Config documents Admit, OneSessionPerUser and PanicEnds.
 	Admit             server.Admit
 	OneSessionPerUser bool
 	PanicEnds         bool
-	// Commands are further commands: pointers to structs for kong, whose commands implement
+	// Commands are additional commands: pointers to structs for kong, whose commands implement
 	// Command.
 	Commands []any
-	// Topics are further pages of the command help, by name, printed as they are.
+	// Topics are additional pages of the command help, by name, printed unchanged.
 	Topics map[string]string
-	// New makes the game's world with its rules. It is called by each command that needs a
-	// world: to host it, to check it, or to repeat a recording in it. Its error is printed as
-	// it is if it wraps Usage.
+	// New makes the game's world with its rules. Each command that needs a world calls it: to
+	// host the world, to check it, or to repeat a recording. An error that wraps Usage is
+	// printed unchanged.
 	New func(Options) (*Instance, error)
 	// Bots play the game in the commands demo and loadtest. nil: bots that join and check the
-	// handles that they are shown.
+	// handles that they receive.
 	Bots *bot.Player
 }
 
-// Worlds describes the command line's choice of a world.
+// Worlds describes the choice of a world on the command line.
 type Worlds struct {
-	Default string // the world that is served if none is named
-	Help    string // what can be named
+	Default string // the world to serve if none is named
+	Help    string // which names are possible
 }
 
-// Options are what the command line says about a world.
+// Options are the settings of the command line for a world.
 type Options struct {
-	World string  // one of Definition.Worlds
+	World string  // one of the names that Definition.Worlds allows
 	Seed  *uint64 // nil: the game's own
-	Demo  bool    // only the demo's bots will play
+	Demo  bool    // the world is only for the demo's bots
 	// Room is the room to make, if Definition.Rooms is set. New passes Room.Generations to
 	// world.Config, First as FirstGeneration and Last as LastGeneration.
 	Room server.RoomRequest
@@ -74,42 +74,46 @@ func (o Options) SeedOr(own uint64) uint64 {
 
 // Instance is a world with its rules. It belongs to the goroutine that steps the world.
 type Instance struct {
-	// WorldConfig has World, Schema, Hooks, and what else is the game's decision. Flags override
+	// WorldConfig has World, Schema, Hooks, and the other decisions of the game. Flags override
 	// MaxSessions and the rates of commands.
 	server.WorldConfig
 	// Title names the world in messages. Default: the program's name.
 	Title string
-	// MorePlayers tells how to raise MaxSessions, which flags cannot.
+	// MorePlayers tells how to raise MaxSessions, which flags cannot raise.
 	MorePlayers string
 	// Seed is the seed of the demo's bots if the command line has none.
 	Seed uint64
 	// AreaMetres is how far from the centre the demo's bots roam, if they roam. Default 80.
 	AreaMetres float64
 	// Attach receives the room of the world before its first tick. A game that sends events
-	// needs it. The commands that repeat a recording do not call it: a nil Room sends nothing.
+	// needs it. Commands that repeat a recording do not call it: a nil Room sends nothing.
 	Attach func(*server.Room)
-	// Avatars are the kinds of entities that players control. One ends with its session, unless
-	// Hooks.Leave is set; and when an image is restored, since its player has no session in
-	// this run. A rig (loadtest/rig) takes WorldConfig alone: there they stay unless Leave is set.
+	// Avatars are the kinds of entities that players control. An avatar ends with its session,
+	// unless Hooks.Leave is set. All avatars end when an image is restored, since their players
+	// have no sessions in the new run. A rig (loadtest/rig) takes WorldConfig alone: there
+	// avatars stay unless Leave is set.
 	Avatars []world.KindID
-	// TakeImage, RestoreRun and Replay replace the World's methods of these names, one by one:
-	// for games with state outside of their worlds, such as handles, which RestoreRun renews, or
-	// what TakeImage keeps in Image.Extra. If Extra is kept, both others must read it.
+	// TakeImage, RestoreRun and Replay each replace the World's method of that name. They are
+	// for games with state outside their worlds: handles, which RestoreRun renews, or data that
+	// TakeImage stores in Image.Extra. If TakeImage stores Extra, RestoreRun and Replay must
+	// read it.
 	TakeImage  func(*world.Image) error
 	RestoreRun func(*world.Image) error
 	Replay     func(io.Reader) (*world.Replay, error)
-	// Restored returns, after RestoreRun, what of the game's files has changed since the image was
-	// saved, a line each, and whether it applies. serve logs the lines.
+	// Restored is called after RestoreRun. It returns a line for each of the game's files that
+	// has changed since the image was saved, and says whether the change applies. serve logs
+	// the lines.
 	Restored func() []string
-	// Reload reads the game's limits again, on SIGHUP. MaxSessionsPerAddress is left to the
-	// command line. changed names other settings that have changed, and take a restart. Without
-	// Rooms it runs beside the ticks of the world; with them it is called for each room, between
-	// two of the room's ticks, and new rooms have what New reads.
+	// Reload reads the game's limits again, on SIGHUP. The command line sets
+	// MaxSessionsPerAddress. changed names other changed settings, which take a restart.
+	// Without Rooms, Reload runs concurrently with the ticks of the world. With Rooms it is
+	// called for each room, between two of the room's ticks; new rooms have the settings that
+	// New reads.
 	Reload func() (l server.Limits, changed []string, err error)
 	// Describe returns a line about a correct world, for the command check, and warnings.
 	Describe func() (summary string, warnings []string)
 	// Confused returns the number of confused handles that the game itself has found, and the
-	// first of them. Any goroutine may call it. They fail the demo.
+	// first ones. Any goroutine may call it. Confused handles fail the demo.
 	Confused func() (uint64, []bot.Confusion)
 }
 
@@ -163,8 +167,8 @@ func (g *Instance) Validate() error {
 	return errors.Join(append(wrong, err)...)
 }
 
-// Must returns v. If err is not nil it ends Definition.New, which then returns err: a world is made
-// of many steps that fail only if the game is wrong. Elsewhere it panics.
+// Must returns v. If err is not nil it ends Definition.New, which then returns err: making a
+// world has many steps that fail only if the game is wrong. Outside New it panics.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(setupError{err})
@@ -244,7 +248,7 @@ func (g *Instance) restoreRun(img *world.Image) error {
 	return nil
 }
 
-// logRestored logs Restored after an image was restored.
+// logRestored logs the lines of Restored.
 func (g *Instance) logRestored(log *zap.Logger) {
 	if g.Restored == nil {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// demoCommand runs the whole path: a server in this process, bots in a child process.
+// demoCommand runs a server in this process and bots in a child process.
 type demoCommand struct {
 	worldFlags
 
@@ -76,7 +76,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	// Bots count the rejections they receive; an answer may be lost at the end.
+	// Bots count the rejections that they receive, but an answer may be lost at the end.
 	confusions, recorded := hosted.confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
@@ -102,7 +102,8 @@ func (c *demoCommand) hostDemo(p *program) (*hosting, error) {
 	return p.hostInstance(g), g.checkPlayers("--bots", c.Bots)
 }
 
-// checkFits returns an error if the rooms of the bots are not the game's, or take fewer of them.
+// checkFits returns an error if the game lacks a room of the bots, or a room takes fewer of
+// them.
 func (c *demoCommand) checkFits(p *program, o Options) error {
 	if c.roomName() == "" {
 		return usageError("--room is missing: this game has no default room")
@@ -137,7 +138,7 @@ func (c *demoCommand) checkFits(p *program, o Options) error {
 
 // playBots runs the server while the bots play and merges both reports.
 func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
-	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, also after Ctrl-C
+	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, even after Ctrl-C
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// TestReadChild: the demo copes with any output of the child.
+// TestReadChild: the demo handles any output of the child.
 func TestReadChild(t *testing.T) {
 	for _, c := range []struct {
 		name, lines string
@@ -44,7 +44,7 @@ func TestReadChild(t *testing.T) {
 	}
 }
 
-// A confusion that the game itself has found fails the demo.
+// Confused handles that the game itself has found fail the demo.
 func TestDemoOfConfusions(t *testing.T) {
 	report := &bot.Report{}
 	report.Handles.Confusions = 1

@@ -20,28 +20,30 @@
 //	arena version
 //
 // Flags may also be set in the environment, as ARENA_LISTEN and so on (empty variables are
-// ignored), and for serve, demo and loadtest in the JSON file of --config. Flags override the
-// environment, which overrides the file, which overrides the game's WorldConfig, which overrides the
-// defaults. OPERATING.md of cmd/worldd, itself a program of this package, has all flags.
+// ignored). serve, demo and loadtest also read them from the JSON file of --config. Flags
+// override the environment, which overrides the file, which overrides the game's WorldConfig,
+// which overrides the defaults. OPERATING.md of cmd/worldd, itself a program of this package,
+// has all flags.
 //
 //	flags, variables ──► Definition.New(Options) ──► Instance ──► server.Server ══ QUIC
 //	    demo: the same, on a free loopback port
 //	      └─ stdin, stdout ─► bots (a child process) ══ QUIC ══►
 //
-// A recording holds what sessions and commands changed in the world. The commands replay, inspect
-// and train run the world's systems again, without sessions: rules must live in the world. Their
-// state is in components, which need not be in the Schema, and their chance is World.Rand. Systems
-// find entities by queries, not by handles kept aside. server/host/examples/arena shows it.
+// A recording holds the changes that sessions and commands made to the world. The commands
+// replay, inspect and train run the world's systems again, without sessions, so rules must
+// depend on the world alone. Keep their state in components, which need not be in the Schema,
+// and take randomness from World.Rand. Find entities by queries, not by handles stored
+// elsewhere. server/host/examples/arena is an example.
 //
-// With Definition.Rooms the program serves many rooms, each with a world that New makes:
+// With Definition.Rooms the program serves many rooms, each with a world that New makes.
 // Options.Room names the room, and has the range of generations for world.Config. Session.Move
-// brings a player to another room. The example of server.RoomsConfig has a lobby and matches.
+// moves a player to another room. The example of server.RoomsConfig has a lobby and matches.
 //
-// On SIGHUP, serve reloads the game's limits (Instance.Reload), the certificate, the token keys,
-// the bans, and the admin port's access. A file that cannot be loaded is logged and changes
-// nothing. SIGTERM and SIGINT stop it after notifying all clients.
+// On SIGHUP, serve reloads the game's limits (Instance.Reload), the certificate, the token
+// keys, the bans, and the admin port's access. A file that cannot be loaded is logged and
+// changes nothing. SIGTERM and SIGINT stop serve after notifying all clients.
 //
-// Exit status: 0 for success, which for demo means that every bot connected, none
-// failed and no handle was confused; 1 for failure; 2 for a wrong command line, file or
-// definition, in which case nothing was started.
+// Exit status: 0 for success; 1 for failure; 2 for a wrong command line, file or definition, in
+// which case nothing was started. Success of demo means that every bot connected, none failed
+// and no handle was confused.
 package host

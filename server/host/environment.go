@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// warnOfVariables reports variables that set no flag but resemble one: otherwise they
-// would be ignored silently.
+// warnOfVariables reports variables that set no flag but resemble one. Otherwise a misspelled
+// variable would go unnoticed.
 func (p *program) warnOfVariables(app *kong.Application) error {
 	var known []string
 	err := kong.Visit(app, func(node kong.Visitable, next kong.Next) error {

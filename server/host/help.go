@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// helpCommand prints the help of a command, or a page of the game's.
+// helpCommand prints the help of a command, or a topic of the game.
 type helpCommand struct {
 	Of []string `arg:"" optional:"" name:"of" placeholder:"COMMAND" help:"${helpOf}"`
 }
@@ -25,7 +25,7 @@ func (d *Definition) helpOf() string {
 	return text
 }
 
-// run prints a topic. All else is the command line's own --help.
+// run prints a topic. Everything else is the command line's own --help.
 func (c *helpCommand) run(_ context.Context, p *program) error {
 	if len(c.Of) == 1 {
 		if text, ok := p.Topics[c.Of[0]]; ok {

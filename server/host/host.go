@@ -23,20 +23,20 @@ const (
 	exitUsage = commandline.Usage
 )
 
-// Streams are a command's standard streams. The outputs must be safe for concurrent
-// use, as files are.
+// Streams are a command's standard streams. The outputs must be safe for concurrent use, as
+// files are.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Command is implemented by a game's further commands. An error is printed in one piece; the
+// Command is implemented by a game's additional commands. An error is printed in one piece. The
 // exit status is 1, or 2 for a Usage or a path that names no regular file.
 type Command interface {
 	Run(ctx context.Context, std Streams) error
 }
 
-// Usage is a mistake in the command line, or in a file that it names. It is printed as it is,
+// Usage is a mistake in the command line, or in a file that it names. It is printed unchanged,
 // and the exit status is 2.
 type Usage struct{ error }
 
@@ -151,23 +151,22 @@ func (d *Definition) newCommands() *commands {
 }
 
 const (
-	// gcSwitch is the Go runtime's.
+	// gcSwitch is the Go runtime's variable.
 	gcSwitch = "GOGC"
-	// gcPercent lets the heap grow by half of its live part between collections, where
-	// Go's default is as much again: ticks produce no garbage and the transport little
-	// (RATIONALE.md).
+	// gcPercent lets the heap grow by half of its live part between collections; Go's default
+	// lets it double. Ticks produce no garbage and the transport little (RATIONALE.md).
 	gcPercent = 50
 )
 
-// gsoSwitch is quic-go's; it is read when a socket is opened.
+// gsoSwitch is quic-go's variable, which it reads when it opens a socket.
 const gsoSwitch = "QUIC_GO_DISABLE_GSO"
 
-// Main runs the program of a game by the command line of the process, and ends the process.
-// The demo runs its own executable for its bots: Main must be reached with any command line.
+// Main runs the program of a game by the command line of the process, and ends the process. The
+// demo starts its own executable for its bots, so main must reach Main with any command line.
 func Main(game Definition) {
 	if _, set := os.LookupEnv(gsoSwitch); !set {
-		// A snapshot is one or two packets: segmentation would gain nothing, and its
-		// buffers take 20 KB per session (RATIONALE.md).
+		// A snapshot is one or two packets, so segmentation gains nothing, and its buffers take
+		// 20 KB per session (RATIONALE.md).
 		_ = os.Setenv(gsoSwitch, "true") // cannot fail for this name
 	}
 	if _, set := os.LookupEnv(gcSwitch); !set {
@@ -227,7 +226,7 @@ func (p *program) parseArgs(args []string) (c command, status int) {
 	if parsed == nil {
 		return nil, status
 	}
-	if !parsed.Selected().Hidden { // the demo's parent has done so
+	if !parsed.Selected().Hidden { // otherwise the demo's parent has warned
 		if err := p.warnOfVariables(parsed.Model); err != nil {
 			fmt.Fprintf(p.err, "%s: %v\n", p.Name, err)
 			return nil, exitError

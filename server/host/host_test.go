@@ -29,7 +29,7 @@ func programNamed(name string) Definition {
 	return tag()
 }
 
-// tag is a small game with a rule: every 20 ticks "it" is another.
+// tag is a small game with one rule: every 20 ticks another player is "it".
 func tag() Definition {
 	return Definition{Name: "tag", About: "A game for tests.", New: newTag, Bots: &bot.Player{New: newTagBot}}
 }
@@ -56,7 +56,7 @@ const lyingTag = "TAG_TEST_LYING"
 // panickingTag makes the command touch panic.
 const panickingTag = "TAG_TEST_PANICKING"
 
-// newTagBot returns a bot that runs to and fro and touches what it sees.
+// newTagBot returns a bot that runs to and fro and touches entities in view.
 func newTagBot(seat bot.Seat) (bot.Behavior, error) {
 	frames := seat.Rand.IntN(60)
 	next := 0 // frame of the next touch
@@ -161,7 +161,7 @@ func TestWrongDefinition(t *testing.T) {
 	}
 }
 
-// So are contradictions of its configuration, by each command that makes the game.
+// Contradictions of its configuration are reported too, by each command that makes the game.
 func TestWrongGame(t *testing.T) {
 	d := tag()
 	d.New = func(o Options) (*Instance, error) {
@@ -185,7 +185,7 @@ func TestWrongGame(t *testing.T) {
 	}
 }
 
-// Rules that the schema does not fit, or no world at all.
+// The rules do not fit the schema, or there is no world.
 func TestWrongRules(t *testing.T) {
 	for complaint, spoil := range map[string]func(*Instance){
 		"World is nil":  func(g *Instance) { g.World = nil },
@@ -312,7 +312,7 @@ func TestConfigFile(t *testing.T) {
 	}
 }
 
-// Avatars of an earlier run are gone after a restart; all else remains.
+// After a restart avatars of the earlier run are gone; all other entities remain.
 func TestRestoredAvatars(t *testing.T) {
 	d := tag()
 	before, err := d.buildInstance(Options{})
@@ -355,14 +355,14 @@ func TestAvatarEndsWithItsSession(t *testing.T) {
 	ball := g.World.Slots().Handle(0)
 	g.destroyAvatar(ball)
 	require.Equal(t, bulk.Live, g.World.Status(ball))
-	g.Hooks.Leave(&server.Session{}) // controls nothing
+	g.Hooks.Leave(&server.Session{}) // its session controls nothing
 	g.Avatars = []world.KindID{0}
 	g.destroyAvatar(ball)
 	g.World.Step()
 	require.NotEqual(t, bulk.Live, g.World.Status(ball))
 }
 
-// Must ends New with its error, however deep it is. Other panics pass.
+// Must ends New with its error from any depth. Other panics pass.
 func TestMust(t *testing.T) {
 	d := tag()
 	wrong := errors.New("two kinds of ball")
@@ -377,7 +377,7 @@ func TestMust(t *testing.T) {
 	require.Equal(t, 3, Must(3, nil))
 }
 
-// A definition that the world lacks, and mistakes in definitions, are reported before a start.
+// Definitions that the world lacks, and mistakes in definitions, are reported before a start.
 func TestDefinitionsAreChecked(t *testing.T) {
 	d := tag()
 	d.New = func(o Options) (*Instance, error) {

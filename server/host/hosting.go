@@ -5,7 +5,7 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// hosting describes the subject of serve and demo: one Instance, or the rooms of a game.
+// hosting holds the subject of serve and demo: one Instance, or the rooms of a game.
 type hosting struct {
 	config     server.Config
 	instance   *Instance // nil with rooms
@@ -23,7 +23,7 @@ func (p *program) hostInstance(g *Instance) *hosting {
 	return &hosting{config: c, instance: g, title: g.Title, seed: g.Seed, areaMetres: g.AreaMetres, attach: g.Attach, confused: g.Confused}
 }
 
-// serverConfig returns what the Definition says about the process.
+// serverConfig returns the Definition's settings for the process.
 func (d *Definition) serverConfig() server.Config {
 	return server.Config{Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name}
 }

@@ -27,7 +27,7 @@ type inspectCommand struct {
 	worldFlags
 }
 
-// run replays the recording for viewers and analyses what they are sent.
+// run replays the recording for viewers and analyses the rows that they receive.
 func (c *inspectCommand) run(ctx context.Context, p *program) error {
 	tables, err := loadTables(c.Tables)
 	if err != nil {
@@ -60,7 +60,7 @@ func loadTables(name string) (*rowcodec.Tables, error) {
 	tables, err := replication.ParseTables(text)
 	if err != nil {
 		if fault := (*wire.Error)(nil); errors.As(err, &fault) {
-			err = errors.New(fault.Detail) // the fault's code is about messages; this is a file
+			err = errors.New(fault.Detail) // without the fault's code, which is about messages
 		}
 		return nil, Usage{fmt.Errorf("%s: %w", name, err)}
 	}
@@ -94,7 +94,7 @@ func (s samples) fieldCosts(codec *rowcodec.Codec) []cost {
 	return all
 }
 
-// writeCosts writes the costs of fields and of everything else that is sent.
+// writeCosts writes the costs of fields and of all other data that viewers receive.
 func (a *audience) writeCosts(out io.Writer, costs []cost, rows int) error {
 	total := 0
 	for _, c := range costs {

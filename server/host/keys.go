@@ -20,8 +20,8 @@ const (
 	maxChainBytes = 1 << 20
 )
 
-// loadCertificate returns the operator's certificate, or the one kept in --identity. It
-// returns nil if the server is to create one for this run.
+// loadCertificate returns the operator's certificate, or the one kept in --identity. It returns
+// nil if the server should create one for this run.
 func (c *serveCommand) loadCertificate(log *zap.Logger) (*tls.Certificate, error) {
 	switch {
 	case c.Identity != "":

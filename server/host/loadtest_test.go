@@ -38,8 +38,8 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, "tag: --bots is 9, but game tag takes 8 players: want fewer\n", errs)
 }
 
-// The command loadtest has the game's bots, over bad links, in scenarios, against thresholds;
-// bots of a game without bots only look.
+// The command loadtest uses the game's bots, over bad links, in scenarios, against thresholds.
+// Bots of a game without bots only watch.
 func TestLoadtest(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	up := make(chan struct{})

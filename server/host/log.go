@@ -13,9 +13,9 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// newLog logs readable lines to a terminal and JSON to anything else. It samples, so
-// that frequent messages do not fill the disk. A reader of w that has stopped, like a paused
-// pager, never blocks the goroutine that logs.
+// newLog logs readable lines to a terminal and JSON to other outputs. It samples, so that
+// frequent messages do not fill the disk. If the reader of w stops, as a paused pager does,
+// logging never blocks.
 func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	config := zap.NewProductionEncoderConfig()
 	config.EncodeTime = zapcore.ISO8601TimeEncoder
@@ -32,8 +32,8 @@ func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	return zap.New(zapcore.NewSamplerWithOptions(core, time.Second, firstPerSecond, thenEach))
 }
 
-// logLibraries redirects the standard log, to which quic-go for example reports a small
-// receive buffer, to l until the returned function is called.
+// logLibraries redirects the standard log to l until the returned function is called. quic-go,
+// for example, reports a small receive buffer there.
 func logLibraries(l *zap.Logger) (restore func()) {
 	restore, err := zap.RedirectStdLogAt(l, zapcore.WarnLevel)
 	if err != nil {
@@ -58,8 +58,8 @@ const (
 	logSyncTime  = 2 * time.Second // the most that Sync waits for the reader
 )
 
-// A logQueue is a log's way to a reader that may stop: its own goroutine writes. Lines for which
-// the queue has no room are dropped, and a line that counts them follows when the reader continues.
+// A logQueue passes a log to a reader that may stop: its own goroutine writes. It drops lines
+// for which it has no space, and writes a line with their number when the reader continues.
 type logQueue struct {
 	w       io.Writer
 	encoder zapcore.Encoder
@@ -68,7 +68,7 @@ type logQueue struct {
 	lines   []byte
 	dropped int
 	writing bool
-	written sync.Cond // not writing any more
+	written sync.Cond // signalled when writing ends
 }
 
 func newLogQueue(w io.Writer, e zapcore.Encoder) *logQueue {
@@ -93,8 +93,8 @@ func (q *logQueue) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// writeLines writes until the queue is empty. A failed write loses its lines: the log has
-// nowhere else to report it.
+// writeLines writes until the queue is empty. A failed write loses its lines: there is no other
+// place to report the failure.
 func (q *logQueue) writeLines() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -114,7 +114,7 @@ func (q *logQueue) writeLines() {
 	q.written.Broadcast()
 }
 
-// encodeDropped returns the line that counts the dropped ones.
+// encodeDropped returns the line with the number of dropped lines.
 func (q *logQueue) encodeDropped() []byte {
 	entry := zapcore.Entry{Level: zapcore.WarnLevel, Time: time.Now(), Message: "log lines were dropped: nobody read them in time"}
 	line, err := q.encoder.EncodeEntry(entry, []zapcore.Field{zap.Int("lines", q.dropped)})
@@ -125,7 +125,7 @@ func (q *logQueue) encodeDropped() []byte {
 	return append([]byte(nil), line.Bytes()...)
 }
 
-// Sync waits until all lines are written, at most logSyncTime.
+// Sync waits until all lines are written, but no longer than logSyncTime.
 func (q *logQueue) Sync() error {
 	var late bool
 	timer := time.AfterFunc(logSyncTime, func() {

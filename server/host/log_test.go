@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A reader of the log that has stopped blocks nobody. When it continues it reads what the queue
-// held, and how many lines are missing.
+// A reader of the log that has stopped blocks no goroutine. When it continues it reads the
+// queued lines, and how many lines are missing.
 func TestLogReaderStops(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)

@@ -55,20 +55,21 @@ const queuedSteps = 1024
 // errSlowDisk ends a recording rather than blocking the tick.
 var errSlowDisk = errors.New("the disk is too slow for the recording")
 
-// recordFile writes a recording to a recordDisk from its own goroutine. The first error is
-// logged when it happens: the server may continue for days without a recording.
+// recordFile writes a recording to a recordDisk from its own goroutine. It logs the first error
+// at once: the server may continue for days without a recording.
 type recordFile struct {
 	path  string
 	log   *zap.Logger
-	queue chan []byte // nil: all before it is the recording's head
+	queue chan []byte // a nil element ends the head of the recording
 	done  sync.WaitGroup
 
 	mu  sync.Mutex
 	err error // of the disk
 }
 
-// beginRecording records g to the file at path up to limit bytes, 0 for no limit, and returns the
-// function that ends the recording. If recording fails, which is logged, g runs without.
+// beginRecording records g to the file at path up to limit bytes, 0 for no limit, and returns
+// the function that ends the recording. If recording fails, it logs the error, and g runs
+// without a recording.
 func beginRecording(g *Instance, path string, limit int64, log *zap.Logger) (end func()) {
 	file, err := createRecord(path, log)
 	if err != nil {
@@ -80,7 +81,7 @@ func beginRecording(g *Instance, path string, limit int64, log *zap.Logger) (end
 		if err == nil {
 			err = recorder.Close()
 		}
-		if closed := file.Close(); closed == nil && err != nil { // otherwise it is logged
+		if closed := file.Close(); closed == nil && err != nil { // otherwise drainTo has logged the error
 			log.Error("the recording ended", zap.String("path", path), zap.Error(err))
 		}
 	}
@@ -100,8 +101,8 @@ func newRecordFile(disk *recordDisk, path string, log *zap.Logger) *recordFile {
 	return r
 }
 
-// drainTo writes queued data until the first error. It flushes whenever the queue is empty, to lose
-// little if the process is killed.
+// drainTo writes queued data until the first error. It flushes whenever the queue is empty, so
+// that little is lost if the process is killed.
 func (r *recordFile) drainTo(disk *recordDisk) {
 	to := bufio.NewWriterSize(disk, 1<<20)
 	for b := range r.queue {
@@ -138,7 +139,7 @@ func (r *recordFile) firstFault() error {
 	return r.err
 }
 
-// recordWorld starts recording the game to to, which stays open, up to limit bytes if it is not 0.
+// recordWorld starts recording the game to to, which stays open. limit is in bytes, 0 for none.
 func (g *Instance) recordWorld(to *recordFile, limit int64) (*world.Recorder, error) {
 	var img world.Image
 	if err := g.TakeImage(&img); err != nil {
@@ -155,7 +156,7 @@ func (g *Instance) recordWorld(to *recordFile, limit int64) (*world.Recorder, er
 	return r, nil
 }
 
-// Write queues a copy. Its error is an earlier write's, or errSlowDisk.
+// Write queues a copy. It returns an earlier write's error, or errSlowDisk.
 func (r *recordFile) Write(b []byte) (int, error) {
 	if err := r.firstFault(); err != nil {
 		return 0, err
@@ -163,7 +164,8 @@ func (r *recordFile) Write(b []byte) (int, error) {
 	return len(b), r.enqueueBytes(append([]byte{}, b...))
 }
 
-// endHead says that the head of the recording, its image included, has been written.
+// endHead tells the disk's goroutine that the head of the recording, with its image, is
+// complete.
 func (r *recordFile) endHead() { _ = r.enqueueBytes(nil) } // the next Write returns the error
 
 func (r *recordFile) enqueueBytes(b []byte) error {

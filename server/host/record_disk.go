@@ -9,8 +9,9 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
-// recordDisk is the file of a recording. Until publish it is PATH.new, and the previous recording
-// stays at PATH: a server that fails early, or finds the disk full, keeps the previous one.
+// recordDisk is the file of a recording. Until publishFile it is PATH.new, and the previous
+// recording stays at PATH: a server that fails early, or finds the disk full, keeps the
+// previous recording.
 type recordDisk struct {
 	path      string // links resolved
 	file      *os.File
@@ -40,8 +41,8 @@ func createRecordDisk(path string) (*recordDisk, error) {
 // Write implements io.Writer.
 func (d *recordDisk) Write(b []byte) (int, error) { return d.file.Write(b) }
 
-// publishFile syncs what is written, keeps the previous recording as PATH.old-1, and moves the new one to
-// PATH.
+// publishFile syncs the data, keeps the previous recording as PATH.old-1, and moves the new one
+// to PATH.
 func (d *recordDisk) publishFile() error {
 	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil { // Windows does not rename open files
 		return err
@@ -61,7 +62,7 @@ func (d *recordDisk) publishFile() error {
 // closeFile closes the file, and removes it if it was not published.
 func (d *recordDisk) closeFile() error {
 	err := d.file.Close()
-	if errors.Is(err, fs.ErrClosed) || errors.Is(err, os.ErrInvalid) { // by a publish that failed
+	if errors.Is(err, fs.ErrClosed) || errors.Is(err, os.ErrInvalid) { // publishFile has failed and closed it
 		err = nil
 	}
 	if !d.published {

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// A full disk ends the recording with one log entry, when it happens, and the disk's
-// error. The previous recording stays where it is.
+// A full disk ends the recording with one log entry at once, which has the disk's error. The
+// previous recording stays in place.
 func TestRecordingToAFullDisk(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
@@ -54,8 +54,8 @@ func requireOnly(t *testing.T, dir string, want map[string]string) {
 	require.Equal(t, want, found)
 }
 
-// The previous recording is moved when the head of the next one, and not before, is on the disk. A
-// link stays a link.
+// The previous recording is moved only when the head of the next one is on the disk. A link
+// stays a link.
 func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "a.recording"), filepath.Join(t.TempDir(), "link")
@@ -76,7 +76,7 @@ func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 	require.Equal(t, path, to)
 }
 
-// A world that cannot be recorded is served, and says so.
+// A world that cannot be recorded is served, and a log entry reports it.
 func TestUnrecordedWorldIsServed(t *testing.T) {
 	logs, seen := observer.New(zap.InfoLevel)
 	d := tag()
@@ -87,7 +87,7 @@ func TestUnrecordedWorldIsServed(t *testing.T) {
 	g.World.Step()
 }
 
-// A recording that reaches its limit is logged once and replays; the world runs on.
+// A recording that reaches its limit is logged once and replays; the world continues.
 func TestRecordingToItsLimit(t *testing.T) {
 	d := tag()
 	g, err := d.buildInstance(Options{})

@@ -18,8 +18,9 @@ import (
 
 const recordingSuffix = ".recording"
 
-// recordings records rooms to files in a folder: DIR/KIND.recording, and DIR/KIND/ID.recording. Since
-// clients create rooms, the length of a file and the recorded rooms of a kind on disk are bounded.
+// recordings records rooms to the files DIR/KIND.recording and DIR/KIND/ID.recording. Since
+// clients create rooms, the length of a file and the number of recorded rooms of a kind on disk
+// are bounded.
 type recordings struct {
 	recordFlags
 	log *zap.Logger
@@ -28,10 +29,10 @@ type recordings struct {
 	rooms map[string]bool // those being recorded
 }
 
-// addTo records the game of a room, from the start or from its first session on: clients cannot fill
-// the disk with rooms that they do not enter. The image at its head is taken and encoded on the
-// world's goroutine: some 5 ms for 10,000 entities, once, is less than a tick at 60 Hz. The returned
-// function ends the recording.
+// addTo records the game of a room, from the start or from its first session on: clients cannot
+// fill the disk with rooms that they do not enter. The image at the head of the recording is
+// taken and encoded on the world's goroutine. That takes some 5 ms for 10,000 entities, less
+// than a tick at 60 Hz, and happens once. The returned function ends the recording.
 func (r *recordings) addTo(made *server.RoomGame, g *Instance, q server.RoomRequest, fromStart bool) (end func()) {
 	var stop func()
 	begin := func() {
@@ -57,7 +58,7 @@ func (r *recordings) addTo(made *server.RoomGame, g *Instance, q server.RoomRequ
 		}
 	}
 	return func() {
-		if stop != nil { // else the room has not begun, or had no session
+		if stop != nil { // otherwise the room has not begun, or had no session
 			stop()
 		}
 	}
@@ -89,11 +90,12 @@ func (r *recordings) noteRoom(room string, recorded bool) {
 	}
 }
 
-// oldRecording is how long a room has not been recorded before its recording gives way to another's.
+// oldRecording is how long a room has not been recorded before its recording may be removed for
+// another.
 const oldRecording = 30 * 24 * time.Hour
 
-// allowRecording makes the folder of a recording. If the kind has as many as it may, the oldest one of long ago
-// gives way, or else allowRecording returns an error.
+// allowRecording makes the folder of a recording. If the kind has its maximum, it removes the
+// oldest recording that is older than oldRecording, or returns an error if there is none.
 func (r *recordings) allowRecording(path string, q server.RoomRequest) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -113,8 +115,8 @@ func (r *recordings) allowRecording(path string, q server.RoomRequest) error {
 	return err
 }
 
-// otherRecordings returns the number of rooms of the kind, without the room itself, that are recorded or have
-// a recording in folder, and the path of the oldest one of long ago, or "".
+// otherRecordings returns the number of other rooms of the kind that are recorded or have a
+// recording in folder, and the path of the oldest recording older than oldRecording, or "".
 func (r *recordings) otherRecordings(folder string, q server.RoomRequest) (n int, oldest string, err error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// reloader reloads what may change while the server runs.
+// reloader reloads the files that may change while the server runs.
 type reloader struct {
 	flags    *serveCommand
 	server   *server.Server
@@ -20,8 +20,8 @@ type reloader struct {
 	log      *zap.Logger
 }
 
-// run reloads on every request until ctx is done. Parts that cannot be loaded are
-// logged and unchanged; the others are reloaded.
+// run reloads on every request until ctx is done. Parts that cannot be loaded are logged and
+// stay unchanged; the others are reloaded.
 func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 	for {
 		select {
@@ -54,7 +54,7 @@ func (r *reloader) reloadFile(what string, given bool, reload func() error) {
 func (r *reloader) reloadCertificate() error {
 	chain, key := r.flags.Cert, r.flags.Key
 	if r.flags.Identity != "" {
-		chain, key = r.flags.Identity, r.flags.Identity // if the file is gone, do not create one
+		chain, key = r.flags.Identity, r.flags.Identity // if the file is missing, do not create one
 	}
 	pair, err := readPair(chain, key)
 	if err != nil {

@@ -47,7 +47,7 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 	return fmt.Errorf("%s: %w", c.File, err)
 }
 
-// openReplay builds the world of a recording, ready to replay. finish must be called at
+// openReplay builds the world of a recording, ready to replay. The caller must call finish at
 // the end.
 func (p *program) openReplay(name string, o Options) (g *Instance, replay *world.Replay, finish func(), err error) {
 	if g, err = p.buildInstance(o); err != nil {

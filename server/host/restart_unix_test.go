@@ -21,15 +21,15 @@ import (
 	"github.com/worldd/worldd/internal/programtest"
 )
 
-// soon bounds what a process does within milliseconds on an idle machine.
+// soon bounds work that takes milliseconds on an idle machine.
 const soon = time.Minute
 
-// installation is a program and the image that its processes continue.
+// installation is a program, with the image from which its processes continue.
 type installation struct {
 	t       *testing.T
 	program string
 	image   string // of --image
-	file    string // of the world or room that the test looks at
+	file    string // file of the world or room that the test examines
 }
 
 // installations returns a single world and rooms in a folder.
@@ -149,7 +149,7 @@ func (s *serverProcess) end(signal os.Signal) int {
 	return s.process.ProcessState.ExitCode()
 }
 
-// refuses runs a process that must not start, and must change no image.
+// refuses runs a process that must not start and must not change an image.
 func (i *installation) refuses(args ...string) (output string) {
 	i.t.Helper()
 	before := i.generations()
@@ -160,8 +160,8 @@ func (i *installation) refuses(args ...string) (output string) {
 	return string(out)
 }
 
-// inNamespace runs the test again as root of a mount namespace of its own, where it may mount. It
-// reports whether this is that run.
+// inNamespace runs the test again as root in its own mount namespace, where it may mount. It
+// reports whether this is the second run.
 func inNamespace(t *testing.T) bool {
 	const variable = "TAG_TEST_IN_NAMESPACE"
 	if os.Getenv(variable) != "" {
@@ -191,7 +191,7 @@ func mount(t *testing.T, dir string) (remount func(options string)) {
 	return func(options string) { run("-o", "remount,"+options, dir) }
 }
 
-// fill leaves no space on the disk of dir until the file that it returns is removed.
+// fill leaves no space on the disk of dir until the returned file is removed.
 func fill(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "filler")
 	file, err := os.Create(path)
@@ -206,8 +206,8 @@ func fill(t *testing.T, dir string) string {
 	return path
 }
 
-// A full disk costs no image: servers keep running, start, and end with an error. Nor does a disk that
-// becomes read-only, but no server starts on it.
+// A full disk costs no image: servers start, keep running, and end with an error. A disk that
+// becomes read-only costs none either, but no server starts on it.
 func TestWorldOnABadDisk(t *testing.T) {
 	if !inNamespace(t) {
 		return

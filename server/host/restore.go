@@ -36,7 +36,7 @@ func generationOf(text string) (int, error) {
 	return n, nil
 }
 
-// imageGeneration returns the generation to start a single world from.
+// imageGeneration returns the generation from which a single world starts.
 func (c *serveCommand) imageGeneration() (int, error) {
 	switch len(c.ImageGeneration) {
 	case 0:
@@ -47,7 +47,7 @@ func (c *serveCommand) imageGeneration() (int, error) {
 	return 0, usageError("--image-generation is given %d times, but this game has one world", len(c.ImageGeneration))
 }
 
-// roomGenerations returns the generations to start rooms from, by room.
+// roomGenerations returns the generations from which rooms start, by room.
 func (c *serveCommand) roomGenerations() (map[string]int, error) {
 	older := map[string]int{}
 	for _, text := range c.ImageGeneration {
@@ -78,8 +78,9 @@ func (c *serveCommand) restoreImage(config *server.Config, g *Instance, p *progr
 	return nil
 }
 
-// restoreWorld restores the newest valid image, or the chosen generation, if any, and reports it. Unusable
-// images are an error: a new world would overwrite what might be rescued.
+// restoreWorld restores the newest valid image or the chosen generation, if there is one, and
+// reports it. Unusable images are an error: saving a new world would overwrite data that might
+// be rescued.
 func (c *serveCommand) restoreWorld(g *Instance, store *imagefile.Store, p *program, log *zap.Logger) error {
 	n, err := c.imageGeneration()
 	if err != nil {

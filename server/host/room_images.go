@@ -30,7 +30,7 @@ func (f *roomImageFlags) checkFlags(image string) error {
 	return nil
 }
 
-// applyTo sets the bounds of r, whose Images have a folder.
+// applyTo sets the bounds of r. r.Images must have a folder.
 func (f *roomImageFlags) applyTo(r *server.RoomsConfig) {
 	r.Images.MaxBytes, r.Images.PruneAfter = int64(f.ImageMB)*1e6, f.ImagePruneAfter
 	for name, k := range r.Kinds {

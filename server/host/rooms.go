@@ -44,9 +44,9 @@ type hosted struct {
 // maxFound bounds the confusions kept of rooms that have ended.
 const maxFound = 16
 
-// hostRooms returns a hosting of the game's rooms, and their games. each changes the WorldConfig of one
-// room. If record names a folder, rooms are recorded to files in it: pinned ones from their start,
-// others from their first session.
+// hostRooms returns a hosting of the game's rooms, and their games. each changes the
+// WorldConfig of one room. If record names a folder, rooms are recorded to files in it: pinned
+// rooms from their start, others from their first session.
 func (p *program) hostRooms(o Options, each func(*server.WorldConfig), record recordFlags, log *zap.Logger) (*hosting, *hosted) {
 	h := &hosted{games: map[string]*Instance{}}
 	records := &recordings{recordFlags: record, log: log, rooms: map[string]bool{}}
@@ -86,7 +86,7 @@ func (p *program) hostRooms(o Options, each func(*server.WorldConfig), record re
 	}, h
 }
 
-// forgetRoom forgets the game of a room that has ended, but not its confusions.
+// forgetRoom forgets the game of a room that has ended, but keeps its confused handles.
 func (h *hosted) forgetRoom(room string, g *Instance) {
 	n, found := g.Confused()
 	h.mu.Lock()
@@ -111,7 +111,7 @@ func (h *hosted) sumConfusions() (n uint64, found []bot.Confusion) {
 	return n, found
 }
 
-// inRoom returns g for a room.
+// inRoom returns g as the game of a room.
 func (g *Instance) inRoom(room string, log *zap.Logger) *server.RoomGame {
 	r := &server.RoomGame{WorldConfig: g.WorldConfig, Attach: g.Attach, Reload: g.Reload, TakeImage: g.TakeImage}
 	r.RestoreRun = func(img *world.Image) error {
@@ -124,8 +124,8 @@ func (g *Instance) inRoom(room string, log *zap.Logger) *server.RoomGame {
 	return r
 }
 
-// anyRoom returns the request for the world of a room outside of a server, for example to repeat a
-// recording. It has no generations: the recording brings them.
+// anyRoom returns the request for the world of a room without a server, for example to repeat a
+// recording. It has no generations, since the recording has them.
 func (p *program) anyRoom(name string) (server.RoomRequest, error) {
 	if name == "" {
 		return server.RoomRequest{}, nil

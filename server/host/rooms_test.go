@@ -23,7 +23,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// inn is a game with rooms, in which bots stand about.
+// inn is a game with rooms, in which bots stand still.
 func inn() Definition {
 	return Definition{
 		Name: "inn", About: "Rooms to stand about in.",
@@ -138,7 +138,7 @@ func TestServeRooms(t *testing.T) {
 	require.Contains(t, out, "visitor")
 }
 
-// A room that ends leaves its confusions, and not its game.
+// When a room ends, its confused handles stay counted, and its game is forgotten.
 func TestEndedRoomsAreForgotten(t *testing.T) {
 	d := inn()
 	made := d.New
@@ -197,8 +197,8 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 	require.Contains(t, out, "no default room")
 }
 
-// Clients cannot fill the disk with recordings: a room is recorded from its first session on, and a
-// kind has a maximum.
+// Clients cannot fill the disk with recordings: a room is recorded from its first session on,
+// and a kind has a maximum of recordings.
 func TestRecordingsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	logs, seen := observer.New(zap.ErrorLevel)

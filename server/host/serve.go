@@ -104,7 +104,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	asked := watchHangups()
 	outliveReaders()
 	log := newLog(p.err, zapcore.InfoLevel)
-	defer func() { _ = log.Sync() }() // bounded; lines that stay unread are lost
+	defer func() { _ = log.Sync() }() // waits a bounded time; unread lines are then lost
 	defer logLibraries(log)()
 	tables, err := loadTables(c.Tables)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 		if err := c.restoreImage(&config, h.instance, p); err != nil {
 			return err
 		}
-		defer config.Image.Store.Close() // otherwise the system does
+		defer config.Image.Store.Close() // otherwise the system unlocks it
 	}
 	s, err := server.Listen(config)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	}
 	h.attach(s.Room())
 	s.SetBans(banned)
-	if c.Record != "" && h.instance != nil { // after binding the address: another server may be writing the file
+	if c.Record != "" && h.instance != nil { // after binding the address, since another server may be writing the file
 		defer beginRecording(h.instance, c.Record, c.maxBytes(), log)()
 	}
 	p.printLine("%s on %v, fingerprint %s", h.title, s.Addr(), s.Fingerprint())
@@ -162,8 +162,8 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	return err
 }
 
-// checkTokens makes config admit clients by their tokens, if there are keys. It returns the verifier,
-// nil without keys, and the banned users.
+// checkTokens makes config admit clients by their tokens, if there are keys. It returns the
+// verifier, nil without keys, and the banned users.
 func (c *serveCommand) checkTokens(config *server.Config, program string) (verifier *token.Verifier, banned []string, err error) {
 	verifier, err = c.newVerifier(program)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *serveCommand) checkTokens(config *server.Config, program string) (verif
 	return verifier, banned, nil
 }
 
-// loadIdentity sets the certificate, and what derives from it.
+// loadIdentity sets the certificate, and the settings derived from it.
 func (c *serveCommand) loadIdentity(config *server.Config) (err error) {
 	config.Certificate, err = c.loadCertificate(config.Log)
 	if err != nil {
@@ -304,7 +304,7 @@ func (c *serveCommand) configureRooms(r *server.RoomsConfig) error {
 	return nil
 }
 
-// checkPlayers returns an error if the world has no room for n players.
+// checkPlayers returns an error if the world takes fewer than n players.
 func (g *Instance) checkPlayers(flag string, n int) error {
 	most := cmp.Or(g.MaxSessions, session.DefaultMaxSessions)
 	if n <= most {
@@ -323,7 +323,7 @@ func isExposed(a net.Addr) bool {
 	return !ok || !tcp.IP.IsLoopback()
 }
 
-// serve runs the server with reload beside it.
+// serve runs the server with reload on a second goroutine.
 func serve(ctx context.Context, s *server.Server, reload func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup

@@ -34,7 +34,8 @@ func TestRelease(t *testing.T) {
 	require.Equal(t, release, string(newest[1]))
 }
 
-// A program of another module names both versions; a clone in place of a release has none.
+// A program of another module names both versions. A clone in place of a release has no
+// version.
 func TestVersionsOf(t *testing.T) {
 	info := &debug.BuildInfo{Main: debug.Module{Path: "example.com/mine", Version: "(devel)"}}
 	info.Deps = []*debug.Module{{Path: module, Version: "v0.1.0"}}

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// stick is a game's input, whose fields X and Z keys set.
+// stick is a game's input. Keys set its fields X and Z.
 type stick struct {
 	input any // a pointer to the input's type
 	x, z  reflect.Value
@@ -42,8 +42,8 @@ var directions = map[string][2]int{
 	"\x1b[A": {0, -1}, "\x1b[D": {-1, 0}, "\x1b[B": {0, 1}, "\x1b[C": {1, 0},
 }
 
-// applyKeys takes what was typed. It returns false if that quits. Terminals do not report that a
-// key was released: a course lasts until the next.
+// applyKeys handles typed characters. It returns false if they quit. Terminals do not report
+// that a key was released, so a course lasts until the next.
 func (k *stick) applyKeys(typed string) bool {
 	for typed != "" {
 		key := typed[:1]

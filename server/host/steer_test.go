@@ -81,7 +81,7 @@ func steered() Definition {
 	}}
 }
 
-// A player steers by keys: its body goes the way that was typed, and end of input quits.
+// A player steers by keys: its body goes in the typed direction, and the end of input quits.
 func TestSteer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	up, moved := make(chan struct{}), make(chan struct{})

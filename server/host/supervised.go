@@ -13,16 +13,16 @@ import (
 const (
 	// statusEvery is the interval of status reports to the supervisor.
 	statusEvery = 10 * time.Second
-	// freshTick is the age of the newest tick up to which the server counts as alive: a
-	// hanging game stops the tick.
+	// freshTick is the age of the newest tick up to which the server counts as alive: a hanging
+	// game stops the ticks.
 	freshTick = 2 * time.Second
 	// readyPoll is the interval of checks for the first tick.
 	readyPoll = 10 * time.Millisecond
 )
 
-// reportToSupervisor reports to systemd if it started the server (Type=notify): ready after the
-// first tick, watchdog signals while the world ticks, status lines, and the end. It
-// returns when ctx is done.
+// reportToSupervisor reports to systemd if it started the server (Type=notify). It reports
+// readiness after the first tick, watchdog signals while the world ticks, status lines, and the
+// end. It returns when ctx is done.
 func reportToSupervisor(ctx context.Context, s *server.Server) {
 	tell := func(state string) bool {
 		sent, _ := daemon.SdNotify(false, state) // an unreachable supervisor is not an error

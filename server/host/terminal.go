@@ -8,8 +8,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Keys passes on what is typed, at once and without echo if In is a terminal, until ctx is done
-// or the input ends, which closes the channel. Ctrl-C is a key then. restore ends it.
+// Keys sends typed characters on the channel, at once and without echo if In is a terminal.
+// Ctrl-C is then a key. It closes the channel when ctx is done or the input ends. restore
+// resets the terminal.
 func (s Streams) Keys(ctx context.Context) (keys <-chan string, restore func(), err error) {
 	restore = func() {}
 	if in, ok := s.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {

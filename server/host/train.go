@@ -19,8 +19,8 @@ const (
 	trainingViewers = 8
 	// maxTrainingRows bounds a training's memory, at about 300 bytes per row.
 	maxTrainingRows = 300_000
-	// heldPerSecond is the number of parts of a second, of which every fourth is held
-	// back.
+	// heldPerSecond is the number of parts into which a second is divided. Every fourth part is
+	// held back.
 	heldPerSecond = 4
 )
 
@@ -32,7 +32,7 @@ type trainCommand struct {
 	worldFlags
 }
 
-// run replays the recording for viewers and trains on what they are sent. A quarter of
+// run replays the recording for viewers and trains on the rows that they receive. A quarter of
 // every second is held back to measure the result.
 func (c *trainCommand) run(ctx context.Context, p *program) error {
 	o, err := c.newOptions(p)

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// watchCommand shows what a server sends: a client without types of its own, unless it steers.
+// watchCommand shows what a server sends. Its client has no types of its own, unless it steers.
 type watchCommand struct {
 	Addr  string `arg:"" placeholder:"HOST:PORT" help:"Server to join as a player."`
 	Rows  int    `default:"3" placeholder:"N" help:"Number of entities to show of each kind (${default})."`
@@ -52,7 +52,7 @@ func (c *watchCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = joined.Close() }() // it has nothing to lose
+	defer func() { _ = joined.Close() }() // closing loses nothing
 	if c.Steer {
 		return c.steerByKeys(ctx, p, joined, keys, &newest)
 	}
@@ -66,7 +66,7 @@ func (c *watchCommand) findControls(p *program) (*schema.Schema, *stick, error) 
 	}
 	var world string
 	if p.Worlds != nil {
-		world = p.Worlds.Default // all have the same input
+		world = p.Worlds.Default // all worlds have the same input
 	}
 	game, err := p.schemaOfWorld(world, c.Room)
 	if err != nil {
@@ -117,7 +117,7 @@ func (l *eventLines) addEvent(tick uint32, name, fields string) {
 	l.lines = append(l.lines, fmt.Sprintf("  %d  %s{%s}\n", tick, name, fields))
 }
 
-// newestLine returns the newest event, in a line without an end.
+// newestLine returns the newest event as a line without a line end.
 func (l *eventLines) newestLine() string {
 	if len(l.lines) == 0 {
 		return ""
@@ -125,7 +125,7 @@ func (l *eventLines) newestLine() string {
 	return strings.TrimSpace(l.lines[len(l.lines)-1])
 }
 
-// takeLines returns the lines, and begins the next picture's.
+// takeLines returns the lines, and starts an empty list for the next picture.
 func (l *eventLines) takeLines() string {
 	if l.all == 0 {
 		return ""

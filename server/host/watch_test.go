@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A picture has the newest events since the one before, and says how many there were.
+// A picture shows the newest events since the last picture, and how many there were.
 func TestWatchedEvents(t *testing.T) {
 	var l eventLines
 	require.Empty(t, l.takeLines())

@@ -13,7 +13,7 @@ type webFlags struct {
 	WebOrigin []string `placeholder:"ORIGIN" help:"Let pages of this origin connect, as https://example.com; may be repeated. Without, pages on loopback may (needs --web)."`
 }
 
-// checkFlags checks what flags need.
+// checkFlags checks that each flag has the flags that it needs.
 func (f *webFlags) checkFlags() error {
 	if len(f.WebOrigin) > 0 && !f.Web { // otherwise pages could not connect, unnoticed
 		return errors.New("--web-origin needs --web")

@@ -44,7 +44,7 @@ func tableOf(t testing.TB, a *Arena, seed uint64, link rig.Link) *table {
 	return &table{r, a, t, nil}
 }
 
-// sit joins a player, who flies by frame, or by Player.Frame if that is nil.
+// sit joins a player. frame flies the ship; nil: Player.Frame.
 func (b *table) sit(name string, frame func(*Player) func() error) (*Player, *rig.Client) {
 	p, c, err := b.trySit(name, frame)
 	require.NoError(b.t, err)
@@ -70,7 +70,7 @@ func (b *table) trySit(name string, frame func(*Player) func() error) (*Player, 
 	return p, c, nil
 }
 
-// round returns the match.
+// round returns the current match.
 func (b *table) round() (m Match) {
 	for _, now := range b.match.All() {
 		m = *now
@@ -111,7 +111,7 @@ func TestPlayersSeeEachOther(t *testing.T) {
 	require.Equal(t, s.Handle, own.Handle)
 }
 
-// A restored arena has its clock and no orphans, even if a seat was to get a ship.
+// A restored arena has its clock and no orphans, even if a player was waiting for a ship.
 func TestRestoredArena(t *testing.T) {
 	b, ann, _ := duel(t, rig.Link{})
 	b.damage(ann.client.Controlled(), FullHull, 0, Laser)
@@ -169,7 +169,7 @@ func TestLaserKills(t *testing.T) {
 	require.NotEqual(t, victim.Handle, next.Handle)
 }
 
-// A shot hits what the player saw, though the target has moved on since.
+// A shot hits what the player saw, even if the target has moved since.
 func TestShotsAtMovingShips(t *testing.T) {
 	b, ann, bob := duel(t, badLink)
 	shots := 0
@@ -190,8 +190,8 @@ func TestShotsAtMovingShips(t *testing.T) {
 	require.GreaterOrEqual(t, ann.Hits, shots-1)
 }
 
-// On a link that loses nothing, the server judges every shot by the moment that was drawn, at
-// any rate of pictures.
+// On a link without loss, the server judges every shot at the moment that was drawn, at any
+// frame rate.
 func TestShotsAreJudgedAsDrawn(t *testing.T) {
 	for _, fps := range []int{30, 144} {
 		b := newTable(t, 1, rig.Link{Delay: 20 * time.Millisecond})
@@ -214,8 +214,8 @@ func TestShotsAreJudgedAsDrawn(t *testing.T) {
 	}
 }
 
-// The client computes what the server does: it is hardly ever corrected, also not at the end of
-// the world, and all corrections are inputs that were lost.
+// The client computes what the server does: it is hardly ever corrected, even at the edge of
+// the world, and all corrections are due to lost inputs.
 func TestPredictionAgrees(t *testing.T) {
 	b, ann, _ := duel(t, badLink)
 	before := ann.predict.Stats() // duel has moved the ship
@@ -229,7 +229,7 @@ func TestPredictionAgrees(t *testing.T) {
 	require.Equal(t, stats.Missed-before.Missed, stats.Corrected-before.Corrected, "%+v", stats)
 }
 
-// The rules refuse what an honest player does too fast, and say why.
+// The rules refuse actions that come too soon, and say why.
 func TestReloading(t *testing.T) {
 	b, ann, _ := duel(t, badLink)
 	s, _ := ann.Nearest()
@@ -240,7 +240,7 @@ func TestReloading(t *testing.T) {
 	require.Equal(t, []string{"reloading"}, ann.Lines)
 }
 
-// A missile follows its target through the wind; once the target is dead it flies on.
+// A missile follows its target through the wind, and flies straight on once the target is dead.
 func TestMissileHomes(t *testing.T) {
 	for _, alive := range []bool{true, false} {
 		b, ann, bob := duel(t, badLink)
@@ -274,8 +274,8 @@ func TestMissileHomes(t *testing.T) {
 	}
 }
 
-// A missile is drawn in the frame that launches it, moves without a jump from there to where
-// the server has it, and one that is refused disappears.
+// A missile is drawn in the frame that launches it, and moves without a jump to the server's
+// missile. A refused missile disappears.
 func TestMissileIsDrawnAtOnce(t *testing.T) {
 	b, ann, bob := duel(t, badLink)
 	b.world.SetPosition(bob.client.Controlled(), world.Vec3{X: 30, Y: flightHeight})
@@ -338,7 +338,7 @@ func TestSpectator(t *testing.T) {
 	require.ErrorContains(t, err, "you have no ship")
 }
 
-// A ship outlives its player by a tick, and may be hit in it. TestScripts found this.
+// A ship outlives its player by a tick, and may be hit in that tick. TestScripts found this.
 func TestShotAtOneWhoLeaves(t *testing.T) {
 	for late := range 4 {
 		b, ann, bob := duel(t, rig.Link{})
@@ -357,7 +357,7 @@ func TestShotAtOneWhoLeaves(t *testing.T) {
 	}
 }
 
-// One who leaves in the tick in which a ship is due leaves none behind.
+// A player who leaves in the tick in which a ship is due leaves no ship behind.
 func TestLeavesInsteadOfRespawning(t *testing.T) {
 	b, _, bob := duel(t, rig.Link{})
 	b.world.Destroy(bob.client.Controlled())
@@ -370,7 +370,7 @@ func TestLeavesInsteadOfRespawning(t *testing.T) {
 	require.Equal(t, 3, b.world.Stats().Entities, "the clock, ann's seat and her ship")
 }
 
-// When the time is up the best player is named and all begin again.
+// When the time is up, the best player is named and all players begin again.
 func TestMatchEnds(t *testing.T) {
 	b, ann, _ := duel(t, badLink)
 	round, before := ann.Match()
@@ -389,7 +389,7 @@ func TestMatchEnds(t *testing.T) {
 	require.Zero(t, own.Pilot.Kills)
 }
 
-// A player whose connection breaks keeps the ship, which stops meanwhile.
+// A player whose connection breaks keeps the ship, which stops until the player returns.
 func TestReconnect(t *testing.T) {
 	b, ann, _ := duel(t, badLink)
 	ann.Stick = Stick{Z: 1}
@@ -404,7 +404,7 @@ func TestReconnect(t *testing.T) {
 	require.Equal(t, ship, ann.client.Controlled())
 }
 
-// A player whose command to play was lost with the connection says so again.
+// A player whose Play was lost with the connection sends it again.
 func TestReconnectBeforePlaying(t *testing.T) {
 	b := newTable(t, 1, rig.Link{Delay: 200 * time.Millisecond})
 	ann, c := b.sit("ann", func(p *Player) func() error {
@@ -444,8 +444,8 @@ func TestBots(t *testing.T) {
 	require.Equal(t, digest, again)
 }
 
-// A recording replays to the same hashes in an arena without players, also one of a restored
-// run: bots fight, one leaves, and a round ends.
+// A recording replays to the same hashes in an arena without players, even a recording of a
+// restored run. In it bots fight, one leaves, and a round ends.
 func TestReplay(t *testing.T) {
 	play := func(a *Arena, img, end *world.Image) {
 		var file bytes.Buffer
@@ -493,7 +493,7 @@ func TestReplay(t *testing.T) {
 	play(next, &img, &end)
 }
 
-// check returns what is wrong with an arena, whatever its players do.
+// check returns what is wrong with an arena. It holds whatever the players do.
 func (b *table) check() error {
 	ships := map[world.Entity]bool{}
 	for _, s := range b.seat.All() {

@@ -2,14 +2,14 @@ package main
 
 import "math/rand/v2"
 
-// Bot is a player that thinks for itself. It knows what a person would see, no more.
+// Bot is an automatic player. It knows only what a person would see.
 type Bot struct {
 	*Player
 	random *rand.Rand
 	frames int
 }
 
-// NewBot makes a bot of a player. Its whims depend on seed alone.
+// NewBot makes a bot of a player. Its choices depend on seed alone.
 func NewBot(p *Player, seed uint64) *Bot {
 	return &Bot{p, rand.New(rand.NewPCG(seed, 0)), 0}
 }

@@ -9,22 +9,23 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// dart is a missile of the player's own as the client predicts it: the server's is shown in the
-// past, and would appear a round trip after the key. It needs no exactness, since its picture
-// changes over to the server's missile.
+// dart is the client's prediction of the player's own missile. The server's missile is shown in
+// the past, and would appear a round trip after the key press. The prediction need not be
+// exact, since its picture blends into the server's missile.
 type dart struct {
-	name     bulk.Handle // provisional, then the missile's: Resolve knows
+	name     bulk.Handle // provisional, then the missile's: Resolve gives its verdict
 	at       motion.Vec3
 	velocity motion.Vec3
 	target   bulk.Handle
 	real     float64 // ticks for which the server's missile has been in view
 }
 
-// blendTicks is how long the picture takes from the prediction to the server's missile.
+// blendTicks is how long the picture blends from the prediction to the server's missile.
 const blendTicks = TickHz / 3
 
-// flyDarts moves the predicted missiles on by a number of ticks, as Arena.guide does. It drops
-// those that the server refused or that have exploded, and those whose picture has changed over.
+// flyDarts moves the predicted missiles by a number of ticks, as Arena.guide does. It drops
+// missiles that the server refused, that have exploded, or whose picture has become the
+// server's.
 func (p *Player) flyDarts(ticks float64) {
 	seconds := float32(ticks / TickHz)
 	for i := range p.darts {

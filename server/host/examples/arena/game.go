@@ -1,4 +1,4 @@
-// Command arena is a complete game, to read and to copy from: ships in a windy arena shoot at
+// Command arena is a complete game, to read and to copy from. Ships in a windy arena shoot at
 // each other with lasers and homing missiles, talk, and count their kills against the clock.
 // Anybody may watch. Bots play by the same rules as people, through the same code.
 //
@@ -17,9 +17,9 @@
 //	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX
 //	go run ./server/host/examples/arena loadtest --addr 127.0.0.1:4433 --insecure-dev --loss 5% --fail 'confusions>0'
 //
-// Neither half knows how their bytes travel: arena_test.go runs both in a rig, and the command
-// play does as well, unless it joins a server over the network. Here both halves are one package,
-// to be read together; a game that ships its client splits them.
+// Neither half knows how their bytes travel. arena_test.go runs both in a rig, and so does the
+// command play, unless it joins a server over the network. Here both halves are one package, to
+// be read together; a game that ships its client splits them.
 package main
 
 import (
@@ -30,11 +30,10 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Protocol declares what crosses the wire. It begins with the body: where entities are.
+// Protocol declares what crosses the wire. It begins with the body, which has positions.
 var Protocol = schema.NewWithBody()
 
-// The items of Protocol. Server and clients name them by these variables, and messages by their
-// types.
+// The items of Protocol. Server and clients refer to them by these variables.
 var (
 	Pilots  = schema.Define[Pilot](Protocol, "pilot")
 	Hulls   = schema.Define[Hull](Protocol, "hull")
@@ -54,38 +53,38 @@ var (
 	BlastEvent = schema.DefineUnreliableEvent[Blast](Protocol, "blast")
 )
 
-// Components: what clients see of entities.
+// Components are the data of entities that clients see.
 type (
 	// Pilot is on each ship.
 	Pilot struct {
 		Name  string `net:"max=16"`
 		Kills uint16 `net:"bits=10"`
 	}
-	// Hull is on each ship. At 0 it explodes.
+	// Hull is on each ship. The ship explodes at 0.
 	Hull struct {
 		Points uint8 `net:"bits=7"`
 	}
 	// Seeker is on each missile. Handles are weak: when the target is gone the missile flies
-	// straight on, and nobody has to tell it.
+	// straight on, without any message.
 	Seeker struct {
 		Target bulk.Handle `net:"ref"`
 		Owner  bulk.Handle `net:"ref"`
-		Fuse   uint64      `net:"-"` // the tick at which it explodes by itself; clients need not know
+		Fuse   uint64      `net:"-"` // tick at which it explodes by itself; clients do not need it
 	}
-	// Match is on the one entity without a body, which everybody has in view.
+	// Match is on the one entity without a body, which every client has in view.
 	Match struct {
 		Round uint16
 		Ends  uint32 // the tick
 	}
 )
 
-// Stick is the input: where the ship flies, as long as it is held. A client repeats it in every
-// frame, so that a lost one does no harm.
+// Stick is the input: the ship's course while it is held. A client repeats it in every frame,
+// so a lost input does no harm.
 type Stick struct {
 	X, Z float32 `net:"range=-1..1,step=1/16"`
 }
 
-// Commands: what a client asks for once. The server answers each of them.
+// Commands are single requests of clients. The server answers each.
 type (
 	Play struct{} // take part; until then a client watches
 	Talk struct {
@@ -107,8 +106,8 @@ type (
 	}
 )
 
-// Events: what a server tells. The reliable ones arrive once and in order; the others are
-// decoration, and a lost one is not worth sending again.
+// Events are what a server announces. The reliable ones arrive once and in order. The others
+// are decoration: a lost one is not worth sending again.
 type (
 	Chat struct {
 		From string `net:"max=16"`
@@ -127,7 +126,8 @@ type (
 	}
 )
 
-// Weapons are the causes of a ship's death: a client learns them with its Destroy. 0 is none.
+// Weapons are the causes of a ship's death. A client receives the cause with the ship's
+// Destroy. 0 is none.
 const (
 	Laser   = 1
 	Warhead = 2
@@ -156,7 +156,7 @@ func (s Stick) Velocity() motion.Vec3 {
 }
 
 // Fly moves a ship by one tick, bit for bit as the server's world moves a kinematic body with
-// the stick's velocity: a client predicts its own ship by it.
+// the stick's velocity. A client predicts its own ship with it.
 func Fly(ship *schema.Body, s Stick) {
 	v := s.Velocity().Array()
 	for i, half := range [3]float32{HalfX, math.MaxFloat32, HalfZ} {

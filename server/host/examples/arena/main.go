@@ -11,7 +11,7 @@ import (
 func main() {
 	host.Main(host.Definition{
 		Name: "arena", About: "Ships in a windy arena.", New: newArena, Bots: &bot.Player{New: newBot},
-		// "arena" is always there; "arena/7" is made for the first who names it.
+		// "arena" always exists; "arena/7" is made for the first client that names it.
 		Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"arena": {Pinned: true}}, Default: "arena"},
 		Commands: []any{&struct {
 			Play playCommand `cmd:"" help:"Play in this terminal, against bots or over the network."`
@@ -30,7 +30,7 @@ func newArena(o host.Options) (*host.Instance, error) {
 	}, nil
 }
 
-// newBot makes a bot of a player, who checks the rules that it can see.
+// newBot makes a bot of a player. The bot also checks the rules that it can see.
 func newBot(seat bot.Seat) (bot.Behavior, error) {
 	p, config := NewPlayer(seat.Name)
 	b := NewBot(p, seat.Rand.Uint64())

@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/server/host"
 )
 
-// playCommand is the arena in a terminal: with bots in this process over a link as bad as you
-// like, or over the network.
+// playCommand is the arena in a terminal: with bots in this process over a simulated link, or
+// over the network.
 type playCommand struct {
 	Name        string        `default:"you" help:"Your name."`
 	Bots        int           `default:"5" help:"Number of bots (${default})."`

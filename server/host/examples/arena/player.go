@@ -21,12 +21,12 @@ type Player struct {
 	client  *client.Client
 	predict *client.Prediction[schema.Body] // of the own ship
 	moment  client.Moment                   // shown by the newest Frame
-	playing bool                            // asked for a ship over this connection
-	shots   []*client.Query[Shot]           // not answered yet,
-	asked   []*client.Future                // nor these
+	playing bool                            // a ship was requested over this connection
+	shots   []*client.Query[Shot]           // unanswered shots
+	asked   []*client.Future                // other unanswered commands
 	darts   []dart                          // own missiles that are predicted
 
-	Hits    int      // of the own laser
+	Hits    int      // hits by the own laser
 	Lines   []string // chat, kills and refusals, newest last
 	Flashes []Flash  // beams and blasts of the last moments
 }
@@ -40,10 +40,10 @@ type Flash struct {
 // flashTicks is how long a Flash is drawn.
 const flashTicks = TickHz / 5
 
-// maxLines is how many Lines are kept.
+// maxLines bounds Lines.
 const maxLines = 50
 
-// Ship is a ship as it is shown.
+// Ship is a ship as the player sees it.
 type Ship struct {
 	Handle bulk.Handle
 	Pilot  Pilot
@@ -61,13 +61,14 @@ func Join(name string, dial func(client.Config) (*client.Client, error)) (*Playe
 	return p, p.Joined(c)
 }
 
-// NewPlayer returns a player, who plays once Joined has a client that was dialled by config.
+// NewPlayer returns a player. It plays after Joined receives a client that was dialled with
+// config.
 func NewPlayer(name string) (p *Player, config client.Config) {
 	p = &Player{}
 	var events client.Events
 	client.OnEvent(&events, ChatEvent, func(_ uint32, e Chat) { p.note("<%s> %s", e.From, e.Text) })
 	client.OnEvent(&events, KillEvent, func(_ uint32, e Kill) { p.note("%s", e) })
-	// OnEventRendered waits until the picture reaches the tick of the event.
+	// OnEventRendered waits until the picture reaches the event's tick.
 	client.OnEventRendered(&events, BeamEvent, func(tick uint32, e Beam) {
 		if e.By != p.client.Controlled() { // Shoot has shown the own one
 			p.Flashes = append(p.Flashes, Flash{e.From, e.To, tick})
@@ -84,8 +85,8 @@ func (p *Player) Joined(c *client.Client) (err error) {
 	return err
 }
 
-// stateChanged learns of lost and new connections. A new session is a spectator again, and one
-// that resumes may have lost its Play, which is no harm to say twice.
+// stateChanged handles lost and new connections. In a new session the player is a spectator
+// again. A resumed session may have lost its Play, which may be repeated without harm.
 func (p *Player) stateChanged(s client.StateChange) {
 	if s.State == client.Joined {
 		p.playing = false
@@ -99,7 +100,7 @@ func (p *Player) note(format string, args ...any) {
 	p.Lines = p.Lines[max(len(p.Lines)-maxLines, 0):]
 }
 
-// String tells of the kill as in a newspaper.
+// String describes the kill in a line for players.
 func (k Kill) String() string {
 	verb := [...]string{"ended", "lasered", "blew up"}[min(k.Weapon, Warhead)]
 	switch k.By {
@@ -111,7 +112,7 @@ func (k Kill) String() string {
 	return fmt.Sprintf("%s %s %s", k.By, verb, k.Of)
 }
 
-// Frame sends the stick, applies what arrived and moves on to the moment to draw. It does not
+// Frame sends the stick, applies what arrived and advances to the moment to draw. It does not
 // block. An error is final.
 func (p *Player) Frame() error {
 	p.TakePart()
@@ -132,7 +133,7 @@ func (p *Player) TakePart() {
 	}
 }
 
-// Show moves on to the moment to draw.
+// Show advances to the moment to draw.
 func (p *Player) Show() {
 	before := p.moment.Tick
 	p.moment = p.client.Render()
@@ -143,7 +144,7 @@ func (p *Player) Show() {
 	}
 }
 
-// pollAnswers takes the answers to commands, which arrive in the order of sending.
+// pollAnswers takes the answers to commands. They arrive in the order of sending.
 func (p *Player) pollAnswers() {
 	for len(p.shots) > 0 {
 		shot, r, ok := p.shots[0].Poll()
@@ -187,8 +188,8 @@ func send[Args any](p *Player, command schema.DefinedCommand[Args], args Args) b
 }
 
 // Shoot fires the laser at a ship where it is shown, which is in the past. The command carries
-// that moment, so that the server can judge the shot by it. The beam is shown at once; whether
-// it hit is the server's answer.
+// that moment, so that the server can judge the shot at it. The beam is shown at once; the
+// server's answer says whether it hit.
 func (p *Player) Shoot(at Ship) {
 	if own, ok := p.Own(); ok {
 		if q, err := client.Ask(p.client, ShootCommand, 0, Shoot{Aim: aim(own, at)}); err == nil {
@@ -206,7 +207,7 @@ func (p *Player) Launch(at Ship) {
 	}
 	name, err := p.client.Provisional()
 	if err != nil {
-		return // too many are on their way
+		return // too many provisional handles await answers
 	}
 	l := Launch{Aim: aim(own, at), Target: at.Handle, Missile: name}
 	if send(p, LaunchCommand, l) {
@@ -250,8 +251,8 @@ func (p *Player) Ships() iter.Seq[Ship] {
 	}
 }
 
-// Missiles yields the positions of the missiles in view and of the own ones, which are shown
-// before the server has made them.
+// Missiles yields the positions of the missiles in view, and of the player's own, which are
+// shown before the server has made them.
 func (p *Player) Missiles() iter.Seq[[3]float32] {
 	return func(yield func([3]float32) bool) {
 		own := map[bulk.Handle]bool{}

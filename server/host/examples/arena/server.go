@@ -26,12 +26,12 @@ const (
 	matchTicks    = TickHz * 60 * 2 // of a round
 	viewTicks     = TickHz * 2 / 5  // how far in the past players may shoot
 	flightHeight  = 1
-	// viewRadius is less than the arena is long: players on opposite sides do not see each
+	// viewRadius is less than the arena's length: players on opposite sides do not see each
 	// other. Spectators view the arena from its centre and see all of it.
 	viewRadius = 60
 )
 
-// windy is the layer of what feels the wind.
+// windy is the layer of the bodies that feel the wind.
 const windy world.Layers = 2
 
 // The wind carries missiles off course.
@@ -42,15 +42,15 @@ let from = position / 18
 output += curl_noise((from.x, time * 0.15, from.z)) * (4, 0, 4)
 `
 
-// Host has the sessions and sends events: a *server.Room, or the core of a rig.
+// Host has the sessions and sends events: a *server.Room, or a rig's core.
 type Host interface {
 	Broadcast(event any) error
 	SendWithin(center world.Vec3, radius float32, event any) error
 	Sessions() iter.Seq[*server.Session]
 }
 
-// Arena is a world and its rules. All of it runs on the goroutine that steps the world. The rules
-// keep their state in the world, so that recordings replay: a replay has no sessions.
+// Arena is a world and its rules. All of it runs on the goroutine that steps the world. The
+// rules keep their state in the world, so that recordings replay: a replay has no sessions.
 type Arena struct {
 	world                   *world.World
 	host                    Host
@@ -63,7 +63,8 @@ type Arena struct {
 	hits                    []world.Hit // scratch
 }
 
-// seat is on an entity for each client, which no client sees: what outlives the player's ships.
+// seat is on an entity for each client, which no client sees. It holds the state that outlives
+// the player's ships.
 type seat struct {
 	Name     string
 	Kills    uint16
@@ -73,9 +74,9 @@ type seat struct {
 	Launcher uint64       // tick at which the next missile is ready
 }
 
-// New makes an arena. All its randomness comes from seed. Its handles have the generations of g,
-// so that no two arenas of a server issue the same handle; the zero value is for one alone.
-// It is called by Definition.New, where host.Must ends with an error.
+// New makes an arena. All its randomness comes from seed. Its handles have the generations of
+// g, so that no two arenas of a server issue the same handle; the zero value is for a single
+// arena. Definition.New calls it, so host.Must ends it with an error.
 func New(seed uint64, g server.Generations) (*Arena, error) {
 	w := host.Must(world.New(world.Config{
 		TickHz: TickHz, Seed: seed, MaxEntities: 1024, FirstGeneration: g.First, LastGeneration: g.Last,
@@ -104,8 +105,8 @@ func New(seed uint64, g server.Generations) (*Arena, error) {
 	)
 }
 
-// blow makes the wind the only effect of the world. It continues if it is the one of this program: a
-// restored image may be of another version, with another wind.
+// blow makes the wind the only effect of the world. A wind of this program continues; an image
+// of another version may have another wind.
 func (a *Arena) blow() {
 	program, blows := host.Must(field.Compile(wind)), false
 	for _, e := range a.world.AppendEffects(nil) {
@@ -120,8 +121,8 @@ func (a *Arena) blow() {
 	}
 }
 
-// Attach names the server that runs the arena, after server.Listen or rig.New. Without one
-// there are no events, and nobody controls a ship: a replay needs none.
+// Attach sets the server that runs the arena, after server.Listen or rig.New. Without it there
+// are no events, and no player controls a ship: a replay needs neither.
 func (a *Arena) Attach(h Host) { a.host = h }
 
 // RestoreRun begins a new run from an image of an earlier one. The clock continues; seats, ships
@@ -151,7 +152,7 @@ func (a *Arena) Config() server.WorldConfig {
 			Join:  a.join,
 			Leave: a.leave,
 			Input: server.OnInput(Sticks, a.steer),
-			// Without inputs the ship would fly on: its pilot has no connection.
+			// The pilot has no connection. Without inputs the ship would fly on.
 			Away: func(s *server.Session) { a.world.SetVelocity(s.Entity(), world.Vec3{}) },
 			Commands: []server.Command{
 				server.OnCommand(PlayCommand, a.play), server.OnCommand(TalkCommand, a.relay),
@@ -175,7 +176,7 @@ func (a *Arena) join(s *server.Session) (world.Entity, error) {
 	return 0, nil
 }
 
-// printable keeps control characters, which steer terminals, out of what other players see.
+// printable keeps control characters out of what other players see: they steer terminals.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
@@ -240,7 +241,8 @@ var (
 	errReloading = &server.Rejection{Text: "reloading"}
 )
 
-// fire returns where a ship fires from if the weapon is ready, and sets when it is again.
+// fire returns the position from which a ship fires, if the weapon is ready, and sets when it
+// is ready again.
 func (a *Arena) fire(t *seat, ready *uint64, reload uint64) (from world.Vec3, err error) {
 	from, ok := a.world.Position(t.Ship)
 	if !ok {
@@ -253,7 +255,7 @@ func (a *Arena) fire(t *seat, ready *uint64, reload uint64) (from world.Vec3, er
 	return from, nil
 }
 
-// shoot fires the laser, at where the player saw the others: half a round trip and some
+// shoot fires the laser at the others where the player saw them: half a round trip and some
 // snapshots ago. Session.View bounds that moment by what the client has acknowledged.
 func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, error) {
 	t := a.seat.Mut(seatOf(s))
@@ -276,8 +278,8 @@ func (a *Arena) shoot(s *server.Session, _ world.Entity, shot Shoot) (Shot, erro
 	return Shot{hit}, nil
 }
 
-// launch fires a missile. The target is the client's claim: seeing it is no proof that it may
-// be aimed at, so a game with cover would check it here.
+// launch fires a missile. The client chooses the target. Seeing a target does not prove that
+// the player may aim at it, so a game with cover would check that here.
 func (a *Arena) launch(s *server.Session, _ world.Entity, l Launch) error {
 	t := a.seat.Mut(seatOf(s))
 	from, err := a.fire(t, &t.Launcher, launchTicks)
@@ -327,11 +329,11 @@ func (a *Arena) explode(w *world.World) {
 	}
 }
 
-// damage takes points from a ship, and destroys it at 0. Entities that are no ships, dead or
-// the null handle have no hull.
+// damage takes points from a ship, and destroys it at 0. It ignores dead entities, the null
+// handle and entities that are no ships: they have no hull.
 func (a *Arena) damage(ship world.Entity, points uint8, by world.Entity, weapon uint8) {
 	hull, victim, killer := a.hull.Get(ship), a.seatAt(ship), a.seatAt(by)
-	if hull == nil || hull.Points == 0 || victim == nil { // without a seat it left in this very tick
+	if hull == nil || hull.Points == 0 || victim == nil { // without a seat: the pilot left in this tick
 		return
 	}
 	left := hull.Points - min(points, hull.Points)
@@ -351,7 +353,7 @@ func (a *Arena) damage(ship world.Entity, points uint8, by world.Entity, weapon 
 	a.tell(kill)
 }
 
-// setKills counts for the player and on the ship, which may be dead.
+// setKills sets the kills of the player and on the ship, which may be dead.
 func (a *Arena) setKills(t *seat, kills uint16) {
 	t.Kills = kills
 	if p := a.pilot.Mut(t.Ship); p != nil {
@@ -359,8 +361,8 @@ func (a *Arena) setKills(t *seat, kills uint16) {
 	}
 }
 
-// tell sends an event to all, and flash to those near it. Either fails only if Protocol lacks
-// the event.
+// tell sends an event to all players, and flash to players near it. Both fail only if Protocol
+// lacks the event.
 func (a *Arena) tell(event any) {
 	if a.host != nil {
 		must(a.host.Broadcast(event))
@@ -379,7 +381,8 @@ func must(err error) {
 	}
 }
 
-// seatAt returns the seat whose latest ship this is, or nil: it has left, or has another.
+// seatAt returns the seat whose latest ship this is, or nil if the player has left or has
+// another ship.
 func (a *Arena) seatAt(ship world.Entity) *seat {
 	for e, t := range a.seat.All() {
 		if t.Ship == ship {
@@ -389,7 +392,8 @@ func (a *Arena) seatAt(ship world.Entity) *seat {
 	return nil
 }
 
-// referee gives the dead new ships, and begins the next round when the time is up.
+// referee gives new ships to players whose ship was destroyed, and begins the next round when
+// the time is up.
 func (a *Arena) referee(w *world.World) {
 	for e, m := range a.match.All() {
 		if w.Tick() >= uint64(m.Ends) {
@@ -404,7 +408,7 @@ func (a *Arena) referee(w *world.World) {
 	}
 }
 
-// endRound names the best player, and all begin again.
+// endRound names the best player; then all players begin again.
 func (a *Arena) endRound() {
 	var best seat
 	for e := range a.seat.All() {

@@ -29,7 +29,7 @@ const (
 	blastColour   = 208
 )
 
-// Keys takes what was typed. It returns false when the player quits.
+// Keys handles typed characters. It returns false when the player quits.
 func (t *Terminal) Keys(typed string) bool {
 	for len(typed) > 0 {
 		key := typed[:1]
@@ -49,7 +49,7 @@ func (t *Terminal) Keys(typed string) bool {
 	return true
 }
 
-// press acts on a key. Terminals do not tell when a key is released, so a ship flies on until
+// press handles a key. Terminals do not report when a key is released, so a ship flies on until
 // another course is set.
 func (t *Terminal) press(key string) {
 	switch key {
@@ -76,7 +76,7 @@ func (t *Terminal) press(key string) {
 	}
 }
 
-// chat takes a key of a line that is being typed.
+// chat handles a key while a line is being typed.
 func (t *Terminal) chat(key string) {
 	switch {
 	case key == "\r" || key == "\n":
@@ -91,8 +91,8 @@ func (t *Terminal) chat(key string) {
 	}
 }
 
-// Picture returns the newest frame: 80 columns, and two lines below. Each character shows two
-// square metres, one above the other.
+// Picture returns the newest frame: 80 columns, and two lines of text below. Each character
+// shows two square metres, one above the other.
 func (t *Terminal) Picture() string {
 	clear(t.canvas[:])
 	t.paint()
@@ -122,7 +122,7 @@ func (t *Terminal) Picture() string {
 	return b.String()
 }
 
-// paint draws what is where on the canvas: beams below, ships on top.
+// paint draws on the canvas: beams first, ships last.
 func (t *Terminal) paint() {
 	for _, f := range t.Flashes {
 		if f.From == f.To {

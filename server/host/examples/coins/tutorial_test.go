@@ -33,13 +33,13 @@ func chunks(source string) []string {
 	return strings.Split(regexp.MustCompile(`\n\n(\S)`).ReplaceAllString(strings.TrimSpace(source), "\n\x00$1"), "\n\x00")
 }
 
-// nameOf returns what a chunk declares, as "func main".
+// nameOf returns the declaration of a chunk, as "func main".
 func nameOf(chunk string) string {
 	return regexp.MustCompile(`(?m)^(package|import|(?:func|type|var) \w+)`).FindString(chunk)
 }
 
-// edit does what the tutorial says: chunks of the same name are replaced, new ones added before
-// the one that follows them in the step, or at the end.
+// edit applies a step of the tutorial. A chunk replaces the one with its name. A new chunk is
+// added before the one that follows it in the step, or at the end.
 func edit(source, step string) string {
 	file, edits := chunks(source), chunks(step)
 	for i := len(edits) - 1; i >= 0; i-- {
@@ -74,7 +74,7 @@ func build(t *testing.T, source, dir, program string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// served is a server in the background, with its own addresses for the ones of the page.
+// served is a server in the background. Its addresses replace those in the page.
 type served struct {
 	command *exec.Cmd
 	replace *strings.Replacer
@@ -110,7 +110,8 @@ func (s *served) interrupt(t *testing.T) {
 }
 
 // The page's program compiles and runs after each step, and is main.go at the end. Its commands
-// succeed in their order, for a shorter time, without limits on how fast this machine is.
+// succeed in their order. They run for a shorter time here, and without thresholds for this
+// machine's speed.
 func TestTutorial(t *testing.T) {
 	finished, err := os.ReadFile("main.go")
 	require.NoError(t, err)
@@ -170,7 +171,7 @@ func shell(t *testing.T, program, source, line string, server *served) *served {
 	return server
 }
 
-// east runs the page's client until it has said something.
+// east runs the page's client until it has printed something.
 func east(t *testing.T, program, source string) {
 	t.Helper()
 	server := serve(t, program, "serve", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0")
