@@ -9,8 +9,8 @@ import (
 )
 
 // rowCache keeps the coded rows of the present frame, so that viewers with the same
-// baselines share them: within a frame a row's bits depend on its coding key only (P6 of
-// package wire). It is an open hash table for one goroutine.
+// baselines share them: within a frame a row's bits depend on its coding key only (D4 of
+// package rowcodec). It is an open hash table for one goroutine.
 type rowCache struct {
 	chunks      rowcodec.Chunks
 	table       []cachedRow // the length is a power of two

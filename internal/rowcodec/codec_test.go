@@ -48,7 +48,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	})
 }
 
-// P6: the bits of a row depend only on the row and its past, so chunks equal direct
+// D4: the bits of a row depend only on the row and its past, so chunks equal direct
 // encoding.
 func TestChunksEqualDirectEncoding(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

@@ -14,12 +14,12 @@
 //	bits ──Huffman──► heads, residuals ──add──► row        (the same prediction)
 //	Chunks.Add: encode once ──Chunks.Copy──► datagrams of all receivers with that past
 //
-// Invariants, cited in tests (numbered as in replication/wire and schema):
+// Invariants, cited in tests:
 //
-//	P1 Input is always checked; malformed input gives a *wire.Error with BadMessage.
-//	P3 Coding a row does not allocate.
-//	P5 A coded row is read only with the same past it was written with.
-//	P6 The bits of a coded row depend only on the row, its past and the tables, and
+//	D1 Input is always checked; malformed input gives a *wire.Error with BadMessage.
+//	D2 Coding a row does not allocate.
+//	D3 A coded row is read only with the same past it was written with.
+//	D4 The bits of a coded row depend only on the row, its past and the tables, and
 //	   are computed in integers.
 //
 // An Observer watches a codec encode; package rowtrain builds Models with it.

@@ -10,5 +10,5 @@
 //	values, values ──Component.Blend──► struct between two states
 //
 // Layouts, components and messages are compiled once from a complete schema. Package schema
-// has the invariant P4.
+// has the invariant Q1.
 package rowschema

@@ -46,8 +46,8 @@
 //
 // TypeScript writes types and accessors of a schema for clients in browsers.
 //
-// Invariants, cited in tests (package wire has P1 to P3):
+// Invariant, cited in tests:
 //
-//	P4 Quantising a restored value gives the number it was restored from, and every
+//	Q1 Quantising a restored value gives the number it was restored from, and every
 //	   number is the same on every machine.
 package schema

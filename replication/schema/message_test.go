@@ -299,7 +299,7 @@ func FuzzMessage(f *testing.F) {
 		require.LessOrEqual(t, len(b), longest[int(which)%len(longest)])
 		require.Equal(t, string(b), string(m.Append(nil, &payload)))
 		require.NotEmpty(t, m.Format(&payload))
-		// P4 for messages.
+		// Q1 for messages.
 		v := reflect.New(m.Type())
 		require.NoError(t, m.Restore(&payload, v.Interface()))
 		again, err := m.AppendValue(nil, v.Interface())

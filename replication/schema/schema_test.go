@@ -467,7 +467,7 @@ func TestQuantiseGolden(t *testing.T) {
 		quantise(s, quantities{100, 1.0 / 3, 123456.7891, 6.25, -3, 77, -3, 1.5, -2, 1<<32 + 5, true, bulk.NewHandle(17, 3)}))
 }
 
-// P4: restored values quantise to the same numbers.
+// Q1: restored values quantise to the same numbers.
 func TestRestoredQuantisesToSame(t *testing.T) {
 	s := quantitiesSchema(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -538,7 +538,7 @@ type turns struct {
 	Wide [4]float32 `net:"quat,bits=10"`
 }
 
-// P4 for rotations and angles, for any input.
+// Q1 for rotations and angles, for any input.
 func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 	s := schema.New()
 	schema.Define[turns](s, "turns")

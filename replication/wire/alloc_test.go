@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// P3: after warming up, the paths per entity and per datagram do not allocate.
+// E3: after warming up, the paths per entity and per datagram do not allocate.
 func TestNoAllocations(t *testing.T) {
 	s := rowtest.SampleSchema()
 	row, base := rowtest.SampleRow(s, 3), rowtest.SampleRow(s, 9)

@@ -21,16 +21,16 @@
 //	Input:  stamp | acknowledgement | inputs ────────►
 //	                ◄────── State: header | fold | row headers | rows
 //
-// Invariants, cited in tests (P4 is package schema's, P6 package rowcodec's):
+// Invariants, cited in tests:
 //
-//	P1 Input is always checked; malformed input gives an *Error with BadMessage.
+//	E1 Input is always checked; malformed input gives an *Error with BadMessage.
 //	   Output is asserted under the invariants tag.
-//	P2 Allocations and loops are bounded by the bytes received, never by a count
+//	E2 Allocations and loops are bounded by the bytes received, never by a count
 //	   that a peer claims.
-//	P3 Coding a row, record or datagram does not allocate.
-//	P5 A coded row is read only with the same past it was written with: all row
+//	E3 Coding a row, record or datagram does not allocate.
+//	E4 A coded row is read only with the same past it was written with: all row
 //	   headers, which name entities and baselines, precede the rows.
 //
-// Parse functions return copies, with three exceptions for P3: Structure, Input and the
+// Parse functions return copies, with three exceptions for E3: Structure, Input and the
 // bitio.Reader of a State datagram alias their bytes.
 package wire

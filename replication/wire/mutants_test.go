@@ -32,7 +32,7 @@ type target struct {
 
 // TestMutants feeds every parser with mutated messages. It must not panic, must reject a
 // mutant with a code or read something that can be written and read again, and must
-// allocate in proportion to the bytes present (P2).
+// allocate in proportion to the bytes present (E2).
 func TestMutants(t *testing.T) {
 	for i, target := range targets(t) {
 		t.Run(target.name, func(t *testing.T) {
