@@ -25,7 +25,7 @@ type ranch struct {
 	visitors []*visitor
 }
 
-// visitor is a viewer that may be away for some more snapshots.
+// visitor is a viewer that may be away for some snapshots.
 type visitor struct {
 	*viewerClient
 	away int
@@ -150,7 +150,7 @@ func TestAbsences(t *testing.T) {
 				r.change()
 			}
 			if p := r.purses.Mut(r.all[0]); p != nil && r.rand.IntN(3) == 0 {
-				p.Coins = (p.Coins + 1) % 1000 // while everything else may be idle
+				p.Coins = (p.Coins + 1) % 1000 // all else may be idle
 			}
 			r.viewers = r.viewers[:0]
 			for _, g := range r.visitors {

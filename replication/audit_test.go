@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// P4: each body is audited, whatever its slot: each turn has an audit once in a cycle.
+// P4: each body is audited, whatever its slot. Each turn has one audit per cycle.
 func TestAuditsTakeTurns(t *testing.T) {
 	for first := range uint32(300) {
 		turns := map[uint32]int{}

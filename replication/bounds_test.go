@@ -30,7 +30,7 @@ func (s *stage) crowd(n int) []bulk.Handle {
 }
 
 // TestEverythingDiesAtOnce: the deaths of one tick fill as many messages as needed. A
-// message longer than a frame may be would end every session.
+// message above the size limit of frames would end every session.
 func TestEverythingDiesAtOnce(t *testing.T) {
 	const n = 14_000
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
@@ -81,8 +81,8 @@ func TestUnacknowledgedEntersStop(t *testing.T) {
 	require.NotEmpty(t, records(t, s.snapshot()), "enters continue once the client acknowledges")
 }
 
-// TestInfiniteRadii: with infinite radii a viewer sees every entity, also while it
-// moves and nothing else does.
+// TestInfiniteRadii: with infinite radii a viewer sees every entity, even if only the
+// viewer moves.
 func TestInfiniteRadii(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: float32(math.Inf(1))})
 	for i := range 100 {

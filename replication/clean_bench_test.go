@@ -12,9 +12,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// BenchmarkClean compares what 200 ordinary viewers of the storm and 200 that simulate cost
-// the server, in turns. An iteration is one snapshot for each viewer, three ticks. Reported
-// are a step and a frame per tick, and a snapshot and an acknowledgement each.
+// BenchmarkClean compares the server's cost of 200 ordinary viewers of the storm with the
+// cost of 200 that simulate, in turns. An iteration is three ticks with one snapshot for
+// each viewer. It reports the time of a step, a frame, a snapshot and an acknowledgement.
 func BenchmarkClean(b *testing.B) {
 	const viewers = 200
 	crowds := []*cleanCrowd{
@@ -42,7 +42,7 @@ func BenchmarkClean(b *testing.B) {
 		for _, part := range []struct {
 			name  string
 			times []float64
-			share float64 // of a snapshot
+			share float64 // share of a snapshot
 		}{{"step", c.steps, 3.0 / viewers}, {"frame", c.frames, 3.0 / viewers}, {"snapshot", c.snapshots, 1}, {"ack", c.acks, 1}} {
 			t := trimmedMean(part.times)
 			whole += t * part.share
@@ -52,8 +52,8 @@ func BenchmarkClean(b *testing.B) {
 	}
 }
 
-// trimmedMean is the mean without the greatest tenth: what a preempted thread waits is not
-// the server's.
+// trimmedMean returns the mean without the greatest tenth, which includes the waits of
+// preempted threads.
 func trimmedMean(times []float64) (mean float64) {
 	slices.Sort(times)
 	kept := times[:len(times)-len(times)/10]

@@ -16,16 +16,16 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// simClient is a second implementation of a client that simulates, as PROTOCOL.md says and
-// with nothing that the server's half has: it reads what is sent and computes the rest.
+// simClient is a second implementation of a client that simulates. It follows PROTOCOL.md,
+// shares no code with the server's half, reads the sent bytes and computes the rest.
 type simClient struct {
 	codec    *rowcodec.Codec
 	sim      *motion.Sim
 	messages wire.FrameReader
-	records  uint32 // applied
-	tick     uint32 // of the newest structure message
-	newest   uint32 // snapshot
-	mask     uint64 // of applied snapshots up to newest
+	records  uint32 // records applied
+	tick     uint32 // tick of the newest Structure message
+	newest   uint32 // number of the newest snapshot
+	mask     uint64 // applied snapshots up to newest
 	members  map[uint32]*simMember
 	programs map[uint8]*field.Program
 	effects  map[uint32]*simEffect
@@ -35,7 +35,7 @@ type simClient struct {
 	audits   int
 	maxBack  uint32
 	kinds    map[uint32]bool // added
-	rows     []simRow        // read since a test emptied it
+	rows     []simRow        // rows read since a test emptied the list
 }
 
 // simMember is an entity in view.
@@ -47,7 +47,7 @@ type simMember struct {
 	states map[uint32][]uint32 // by tick
 	exact  uint32              // tick of its newest exact state; 0: ordinary
 	newest uint32
-	given  uint32 // tick of what carried the newest state
+	given  uint32 // tick of the message with the newest state
 }
 
 // simRow is a row that was read.
@@ -62,7 +62,7 @@ type simEffect struct {
 	first uint32
 }
 
-// simAction is done when the simulation has reached a tick.
+// simAction is an action that is due when the simulation has reached a tick.
 type simAction struct {
 	tick uint32
 	do   func(late bool) error
@@ -78,7 +78,7 @@ func newSimClient(r *replication.Replicator, w *world.World) *simClient {
 	}
 }
 
-// at does something when the simulation has reached a tick: now, if it has.
+// at calls do when the simulation has reached a tick, or at once if it already has.
 func (c *simClient) at(tick uint32, do func(late bool) error) error {
 	if uint64(tick) < c.sim.Now() {
 		return do(true)
@@ -150,7 +150,7 @@ func (c *simClient) drop(slot uint32) {
 	c.sim.Drop(slot)
 }
 
-// receive takes a state of a row whose exact part follows.
+// receive takes the state of a row and reads its exact part.
 func (c *simClient) receive(m *simMember, bits *bitio.Reader, e wire.Exact, tick uint32, values []uint32) error {
 	m.states[tick] = values
 	if tick < m.newest {
@@ -387,7 +387,7 @@ func (c *simClient) datagram(d []byte) (h wire.StateHeader, err error) {
 	return h, nil
 }
 
-// advance computes all ticks up to one.
+// advance computes all ticks up to tick to.
 func (c *simClient) advance(to uint32) error {
 	for {
 		for len(c.pending) > 0 && uint64(c.pending[0].tick) <= c.sim.Now() {

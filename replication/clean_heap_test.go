@@ -63,7 +63,7 @@ func (o *watched) tick() {
 	}
 }
 
-// newHeap pours 400 solid rocks into a box, where a kinematic one stirs them for ever.
+// newHeap pours 400 solid rocks into a box, in which a kinematic rock stirs them for ever.
 func newHeap(t testing.TB, exact bool) *watched {
 	w, err := world.New(world.Config{Seed: 1, TickHz: 60, Gravity: 9.81, MaxEntities: 1024, CellMetres: 4, HalfExtent: world.Vec3{X: 6, Y: 64, Z: 6}})
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func newHeap(t testing.TB, exact bool) *watched {
 	return o
 }
 
-// newBirds returns 20,000 bodies that fly, of which the viewer sees those near the centre.
+// newBirds returns 20,000 flying bodies. The viewer sees the bodies near the centre.
 func newBirds(t testing.TB, exact bool) *watched {
 	w, err := world.New(world.Config{Seed: 1, TickHz: 60, MaxEntities: 1 << 15, HalfExtent: world.Vec3{X: 500, Y: 200, Z: 500}, Bounds: world.BoundsBounce})
 	require.NoError(t, err)
@@ -103,8 +103,8 @@ func newBirds(t testing.TB, exact bool) *watched {
 }
 
 // Bodies that are disturbed most of the time cost a viewer that simulates little more than
-// others: a bit of each row in datagrams with an exact one, and the exact states of bodies
-// that fly for a while.
+// an ordinary viewer: one bit per row in datagrams with an exact row, and the exact states
+// of bodies that fly for a while.
 func TestHeapBytes(t *testing.T) {
 	racetest.SkipSequential(t)
 	ticks := 1200
@@ -128,10 +128,10 @@ func TestHeapBytes(t *testing.T) {
 	require.LessOrEqual(t, float64(cost[1]), 1.02*float64(cost[0]))
 }
 
-// BenchmarkExactAgainstOrdinary alternates three ticks, with one snapshot, of two worlds that
-// differ in whether kinds are exact and the viewer simulates: a heap in which nothing stays
-// clean, and 20,000 bodies that only motion moves. It reports the median of the ratios of
-// neighbouring runs, and the ratio of the fastest tenths.
+// BenchmarkExactAgainstOrdinary alternates runs of three ticks and one snapshot in two
+// worlds: one has exact kinds and a viewer that simulates, the other has neither. The
+// worlds are a heap in which nothing stays clean, or 20,000 bodies that only motion moves.
+// It reports the median ratio of neighbouring runs, and the ratio of the fastest tenths.
 func BenchmarkExactAgainstOrdinary(b *testing.B) {
 	b.Run("heap", func(b *testing.B) { benchmarkExact(b, newHeap) })
 	b.Run("birds", func(b *testing.B) { benchmarkExact(b, newBirds) })

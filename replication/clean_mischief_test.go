@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// mischief is a small world where everything happens that may disturb a body or change an
-// effect, between steps and in systems, with viewers that simulate.
+// mischief is a small world with viewers that simulate, in which every kind of disturbance
+// and change of an effect happens, between steps and in systems.
 type mischief struct {
 	t        testing.TB
 	world    *world.World
@@ -28,7 +28,7 @@ type mischief struct {
 	effects  []world.EffectID
 	programs []*field.Program
 	viewers  []*walker
-	settled  bool // nothing meddles
+	settled  bool // the game no longer meddles
 }
 
 type score struct{ N uint8 }
@@ -113,7 +113,7 @@ func (m *mischief) spawn() {
 	m.things = append(m.things, h)
 }
 
-// meddle does something with a probability.
+// meddle executes a random change with a probability.
 func (m *mischief) meddle(p float64) {
 	w := m.world
 	for !m.settled && m.rand.Float64() < p {
@@ -226,8 +226,8 @@ type mischiefClient interface {
 	Ack() wire.Ack
 }
 
-// play plays ticks in which the game meddles, and viewers stay away, miss snapshots, ask for a resync
-// and lose their connections. Clients acknowledge late, each by another delay.
+// play plays ticks in which the game meddles, and viewers stay away, miss snapshots, ask
+// for a resync and lose their connections. Clients acknowledge late, with different delays.
 func (m *mischief) play(ticks int, clients []mischiefClient) {
 	for range ticks {
 		m.meddle(0.5)
@@ -270,7 +270,8 @@ func (m *mischief) play(ticks int, clients []mischiefClient) {
 	}
 }
 
-// comparedClient is the client of a viewer under mischief, which compares what it computes with the world.
+// comparedClient is the client of a viewer under mischief. It compares the bodies that it
+// computes with the world.
 type comparedClient struct {
 	*walker
 	m                                     *mischief

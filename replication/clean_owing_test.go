@@ -28,8 +28,8 @@ func newExactStorm(t testing.TB) *Replicator {
 }
 
 // A snapshot of a viewer that simulates does not examine the rows of exact bodies that only
-// motion changed. That it examines all that are owed is R6 and R13, which CheckInvariants and
-// TestOwedRows test. Nor are these rows quantised, unless the body falls asleep.
+// motion changed, and these rows are not quantised unless the body falls asleep.
+// CheckInvariants and TestOwedRows test that it examines all owed rows (R6, R13).
 func TestMotionIsNotExamined(t *testing.T) {
 	r := newExactStorm(t)
 	require.True(t, r.AddViewer(0).Simulate())

@@ -43,8 +43,7 @@ func TestSparseSnapshotsOfTheStorm(t *testing.T) {
 	}
 }
 
-// The same where everything happens that may disturb a body or change an effect, up to the highest
-// tick rate, with both clients.
+// The same under mischief, up to the highest tick rate, with both clients.
 func TestSparseSnapshotsUnderMischief(t *testing.T) {
 	seeds := uint64(24)
 	if testing.Short() {
@@ -62,7 +61,8 @@ func TestSparseSnapshotsUnderMischief(t *testing.T) {
 	}
 }
 
-// playSparse plays 8 seconds of mischief, and returns how many states of awake bodies were compared.
+// playSparse plays 8 seconds of mischief, and returns the number of compared states of
+// awake bodies.
 func playSparse(t *testing.T, seed uint64, tickHz, snapshotHz int) (moving int) {
 	m := newMischiefAt(t, tickHz, seed, 2, replication.Config{SnapshotHz: snapshotHz})
 	own := &comparedClient{walker: m.viewers[0], m: m}
@@ -98,8 +98,8 @@ func playSparse(t *testing.T, seed uint64, tickHz, snapshotHz int) (moving int) 
 	return own.moving
 }
 
-// An effect may come near a viewer and go between two snapshots: what it moved there is computed
-// to the bit.
+// An effect may come near a viewer and leave between two snapshots: the client computes the
+// bodies that it moved to the bit.
 func TestEffectsBetweenSnapshots(t *testing.T) {
 	const ticks = 15 // between two snapshots
 	far := world.Vec3{X: 100}

@@ -74,7 +74,7 @@ func (c *sdkClient) datagrams(r *rand.Rand, all [][]byte) {
 	}
 }
 
-// compare compares the bodies that were computed up to now with the world.
+// compare compares the computed bodies with the world.
 func (c *sdkClient) compare() {
 	for e := range c.All() {
 		got, tick, ok := e.Exact()
@@ -89,7 +89,7 @@ func (c *sdkClient) compare() {
 	}
 }
 
-// P1 with both halves: what package client computes is the world, bit for bit.
+// P1 with both halves: package client computes the world's bodies, bit for bit.
 func TestSDKComputesTheStorm(t *testing.T) {
 	racetest.SkipSequential(t)
 	m := newTempest(t, 6, 0, replication.Config{}, true)
@@ -142,7 +142,7 @@ func (c *lossyClient) receive(stream []byte, datagrams [][]byte) {
 	}
 }
 
-// The same under mischief.
+// P1 with both halves, under mischief.
 func TestSDKUnderMischief(t *testing.T) {
 	seeds := 16
 	if testing.Short() {

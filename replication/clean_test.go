@@ -20,7 +20,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// tempest is the storm with viewers that walk and poke, of which some simulate.
+// tempest is the storm with viewers that walk and poke. Some of them simulate.
 type tempest struct {
 	t       testing.TB
 	scene   *scenes.Scene
@@ -38,7 +38,7 @@ type walker struct {
 	bytes   int
 	written uint32
 	away    int        // ticks until it resumes
-	acks    []wire.Ack // on their way, oldest first
+	acks    []wire.Ack // acknowledgements on their way, oldest first
 	trace   []byte
 }
 
@@ -87,7 +87,8 @@ func (m *tempest) step() {
 	m.rep.AfterStep()
 }
 
-// steer steers each walker about once in 2 s, and pokes as often something near the last.
+// steer steers each walker about once in 2 s, and as often pokes an entity near the last
+// one.
 func (m *tempest) steer() {
 	for _, w := range m.viewers {
 		if m.world.Tick() == 0 || m.rand.IntN(120) == 0 {
@@ -187,7 +188,8 @@ func TestExactBodiesEqual(t *testing.T) {
 	require.Greater(t, audits, complete/5, "one snapshot in four has an audit")
 }
 
-// Viewers of the storm that simulate cost less than a quarter of others.
+// Viewers of the storm that simulate cost less than a quarter of the bytes of ordinary
+// viewers.
 func TestCleanBytes(t *testing.T) {
 	racetest.SkipSequential(t)
 	viewers, ticks := 50, 1200
@@ -232,8 +234,8 @@ func TestCleanBytes(t *testing.T) {
 	require.Less(t, clean, ordinary/4)
 }
 
-// P6: viewers that do not simulate receive the same bytes with others that do, in a world
-// with exact kinds.
+// P6: in a world with exact kinds, viewers that do not simulate receive the same bytes
+// whether other viewers simulate or not.
 func TestOrdinaryViewersUnaffected(t *testing.T) {
 	traces := func(simulating bool) (all [][]byte) {
 		m := newTempest(t, 8, 0, replication.Config{BudgetBytesPerSecond: 20_000}, simulating)
@@ -324,7 +326,8 @@ func TestCleanAllocations(t *testing.T) {
 			require.NoError(t, w.Acknowledge(acks[i]))
 		}
 	}
-	// Without mischief, until a step in which no effect changes or ends: to log those allocates.
+	// Without mischief, run until a step in which no effect changes or ends: logging a
+	// change allocates.
 	for acted := make([]world.EffectState, 1); len(acted) > 0; acted = m.world.Slots().AppendActedEffects(acted[:0]) {
 		m.world.Step()
 		m.rep.AfterStep()
@@ -342,7 +345,8 @@ func TestCleanAllocations(t *testing.T) {
 	}
 }
 
-// A Resync sends the effects again, with all that computed bodies need: the client's may be wrong too.
+// A Resync sends the effects and everything else that computed bodies need again: the
+// client's effects may be wrong.
 func TestResyncSendsEffects(t *testing.T) {
 	m := newTempest(t, 1, 0, replication.Config{}, true)
 	client := m.viewers[0].client

@@ -16,11 +16,11 @@ import (
 )
 
 // BenchmarkCrowd measures a server of the storm world with 500 moving clients. More
-// entities move than the budget allows, so every datagram is filled by priority, and
-// each client sees another part. Every client gets a snapshot in each period of 2
-// ticks, which is 30 a second, or of 16, as on an overloaded server. It acknowledges 2
-// to 12 ticks later or when the next snapshot is due. Reported are the median and the
-// minimum time of a tick's snapshots, including the frame.
+// entities move than the budget allows, so every datagram is filled by priority, and each
+// client sees another part of the world. Every client gets a snapshot per period of 2 ticks
+// (30 a second), or of 16 ticks as on an overloaded server. It acknowledges 2 to 12 ticks
+// later, or when the next snapshot is due. The benchmark reports the median and the minimum
+// time of a tick's snapshots, including the frame.
 func BenchmarkCrowd(b *testing.B) {
 	for _, period := range []int{2, 16} {
 		b.Run(fmt.Sprintf("period=%d", period), func(b *testing.B) { benchmarkCrowd(b, period) })

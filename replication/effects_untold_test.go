@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// newUntold returns a world with a viewer that simulates, and with more programs than clients
-// have numbers for: no effect is told.
+// newUntold returns a world with a viewer that simulates, and with so many programs that no
+// number is left: clients receive no effect.
 func newUntold(t *testing.T, c world.Config) *withheld {
 	h := newWithheld(t, c)
 	h.clean.effects.programs = make([]loggedProgram, maxLoggedPrograms)
@@ -26,8 +26,8 @@ func (h *withheld) push(force string, d world.EffectDef) {
 	require.NoError(h.t, err)
 }
 
-// An effect that clients do not know acts at the newest centre of its path also in its last
-// step: the bodies there are disturbed.
+// An effect that clients do not know also acts in its last step, at the newest centre of
+// its path: the bodies at that centre are disturbed.
 func TestUntoldEffectEndsFarAlongItsPath(t *testing.T) {
 	const eighth = 1 << 29 // of a turn
 	for _, life := range []uint32{2, 3, 5} {
@@ -54,8 +54,8 @@ func TestUntoldEffectEndsFarAlongItsPath(t *testing.T) {
 	}
 }
 
-// A body that falls asleep in the step in which an effect that clients do not know acts on it
-// is disturbed, though it is no longer awake after the step.
+// A body may fall asleep in a step in which an effect that clients do not know acts on it.
+// The body is disturbed, although it is no longer awake after the step.
 func TestUntoldEffectOnBodyThatFallsAsleep(t *testing.T) {
 	for _, rest := range []int{1, 2} {
 		h := newUntold(t, world.Config{RestSeconds: float32(rest) / 60})

@@ -71,10 +71,10 @@ func (h *withheld) gust(leader bulk.Handle, lifeTicks uint32) {
 	require.NoError(h.t, err)
 }
 
-// An effect that follows an entity acts at the entity's new place also in its last step.
-// Clients do not know it: the bodies there are disturbed.
+// An effect that follows an entity acts at the entity's new position even in its last step.
+// Clients do not know the effect: the bodies at that position are disturbed.
 func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
-	for _, life := range []uint32{2, 3} { // it acts at the new place in its last step, or in two
+	for _, life := range []uint32{2, 3} { // it acts at the new position in its last step, or in its last two
 		h := newWithheld(t, world.Config{})
 		leader, near := h.spawn(h.leaf, world.Vec3{Y: 50}), h.spawn(h.onGround, world.Vec3{X: 40, Y: 0.5})
 		h.step(100)

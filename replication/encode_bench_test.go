@@ -21,12 +21,12 @@ type cubePose struct {
 }
 
 // BenchmarkEncode measures 200 viewers of 901 entities, of which 72 change in a tick.
-// Viewers acknowledge after 2 to 12 ticks. In "together" they all see everything, so
-// viewers that acknowledge alike get the same datagrams. In "apart" a tenth is hidden
-// from all but the first eleven viewers, so no two datagrams are equal. It reports the
-// time of selecting and encoding for all viewers, for one row of the first eleven,
-// which encode it, and for one row of the others, which copy it: the share "shared".
-// Times are the fastest of the rounds.
+// Viewers acknowledge after 2 to 12 ticks. In "together" all viewers see everything, so
+// viewers with equal acknowledgements get the same datagrams. In "apart" a tenth of the
+// entities is hidden from all but the first eleven viewers, so no two datagrams are equal.
+// It reports the time of selecting and encoding: for all viewers, per row of the first
+// eleven viewers (which encode rows), and per row of the others (which copy the share
+// "shared"). Times are from the fastest round.
 func BenchmarkEncode(b *testing.B) {
 	b.Run("together", func(b *testing.B) { benchmarkEncode(b, 0) })
 	b.Run("apart", func(b *testing.B) { benchmarkEncode(b, 0.1) })

@@ -32,7 +32,7 @@ func (s *stage) event(e any) *replication.Event {
 	return event
 }
 
-// sparks returns the unreliable events of an update and how old each is.
+// sparks returns the unreliable events of an update and their ages.
 func (s *stage) sparks(u replication.Update) (all []spark, ages []uint32) {
 	for _, d := range u.Datagrams {
 		var r bitio.Reader
@@ -75,7 +75,7 @@ func TestNewEventRejectsOtherTypes(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// An event stands before the records of the frame after it, in the order of sending.
+// Events precede the records of the next frame, in the order of sending.
 func TestEventInStructureOrder(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	old := s.spawn(2, 0)
@@ -179,8 +179,8 @@ func TestSendSeen(t *testing.T) {
 	require.EqualValues(t, 200-64, s.rep.Stats().ReliableEventsDropped)
 }
 
-// A flood of reliable events is refused where the budget or the client ends, and the viewer
-// recovers.
+// A flood of reliable events is refused at the limit of the budget or of the client, and
+// the viewer recovers.
 func TestFloodOfReliableEvents(t *testing.T) {
 	const budget = 20_000
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget})
@@ -254,7 +254,7 @@ func TestUnreliableEventsAreBounded(t *testing.T) {
 	s.world.Step()
 	s.rep.AfterStep()
 	s.viewer.Send(s.event(spark{Serial: 2}))
-	for s.world.Tick() < at+60 { // passes a snapshot that is due
+	for s.world.Tick() < at+60 { // skip a snapshot that is due
 		s.world.Step()
 		s.rep.AfterStep()
 	}
@@ -318,7 +318,7 @@ func TestEventsShareDatagramsWithRows(t *testing.T) {
 	require.Greater(t, large, 10, "a large one now and then")
 }
 
-// Once all rows fit into one datagram again, events take what they leave of it: a crowd that moved
+// Once all rows fit into one datagram again, events take the rest of it: a crowd that moved
 // before delays no event.
 func TestEventsFillDatagramsAfterACrowd(t *testing.T) {
 	crowded := func(t *testing.T) (s *delayed, crowd []bulk.Handle) {
@@ -361,7 +361,7 @@ func TestEventsFillDatagramsAfterACrowd(t *testing.T) {
 	})
 }
 
-// Events of sessions without rows to send fill what is left of the datagram.
+// Events of sessions without rows to send fill the rest of the datagram.
 func TestUnreliableEventOfEverySize(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 100_000})
 	s.snapshot()
@@ -388,7 +388,7 @@ func TestDestroyCauses(t *testing.T) {
 	require.Equal(t, wire.Stale, s.viewer.Resolve(near), "recorded before the snapshot")
 	again := s.spawn(2, 0)
 	require.Equal(t, near.Index(), again.Index())
-	s.world.DestroyBecause(again, 99) // in no frame: nobody knows it
+	s.world.DestroyBecause(again, 99) // the entity is in no frame: no client knows it
 	got := records(t, s.snapshot())
 	require.ElementsMatch(t, []wire.Record{
 		{Op: wire.OpDestroy, Handle: near, Cause: 7}, {Op: wire.OpDestroy, Handle: hidden, Cause: 8},

@@ -20,18 +20,18 @@ type scene struct {
 	*stage
 	rand    *rand.Rand
 	crowd   []bulk.Handle
-	always  bulk.Bitset // the game's own set: it changes without the world's notice
+	always  bulk.Bitset // a set of the game: it changes without the world's notice
 	fog     bulk.Bitset // the same
 	private *world.Component[secret]
 	team    *world.Component[team]
 	idea    world.KindID // has no body
 	owned   map[bulk.Handle]bool
-	shown   map[bulk.Handle]bool // according to the records
+	shown   map[bulk.Handle]bool // entities in view according to the records
 	filter  int                  // index of the filter in force
 	written uint32
 	ruled   bool       // Config has Private
 	lit     bool       // Config has Always
-	hasty   bool       // much changes in each tick
+	hasty   bool       // many entities change in each tick
 	center  world.Vec3 // the focus's position, the last one if it died
 }
 
@@ -159,7 +159,7 @@ func flip(set *bulk.Bitset, h bulk.Handle) {
 	}
 }
 
-// expected reports whether the viewer must see h now, and whether a rule forbids it.
+// expected reports whether the viewer must see h now, and whether a rule hides h.
 func (s *scene) expected(h bulk.Handle, was bool) (show, forbidden bool) {
 	has := func(set bulk.BitsetView) bool { return set.Has(h.Index()) }
 	if s.world.Status(h) != bulk.Live {
@@ -220,9 +220,8 @@ func TestInterestModel(t *testing.T) {
 	}
 }
 
-// TestInterestOfWalkingViewer: a viewer that walks through a crowd of mostly still
-// entities, and so rarely makes a full query, has every near entity in view in every
-// snapshot.
+// TestInterestOfWalkingViewer: a viewer that walks through a crowd of mostly still entities
+// rarely makes a full query. It has every near entity in view in every snapshot.
 func TestInterestOfWalkingViewer(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {

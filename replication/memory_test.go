@@ -11,16 +11,16 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestViewerMemory: a viewer's memory depends on what it knows, not on the size of the
-// world. Each viewer's 1,000 entities are spread at random over a million slots, so
-// that hardly two share a word.
+// TestViewerMemory: a viewer's memory depends on the entities that it knows, not on the
+// size of the world. Each viewer's 1,000 entities are spread at random over a million
+// slots, so that hardly two share a word.
 func TestViewerMemory(t *testing.T) {
 	if testing.Short() || invariants.Enabled {
 		t.Skip("a world of a million slots")
 	}
 	const slots, groups, near, viewers = 1_000_000, 100, 1_000, 500
 	a := newArena(t, 0, 0, near, replication.Config{SnapshotHz: 30, EnterRadius: 12, BudgetBytesPerSecond: 1_200_000})
-	// Groups of 1,000 stand apart, the rest where no viewer looks.
+	// Groups of 1,000 stand apart; the other entities are out of every view.
 	position := func(group int) world.Vec3 {
 		return world.Vec3{X: float32(group%10)*40 - 180, Y: 1, Z: float32(group/10)*40 - 180}
 	}
@@ -40,7 +40,7 @@ func TestViewerMemory(t *testing.T) {
 	look := func(group int) {
 		a.viewers = append(a.viewers, a.rep.AddViewer(a.crowd[inGroup[group%groups][0]]))
 	}
-	look(0) // allocates what all viewers share
+	look(0) // allocates memory that all viewers share
 	a.settle()
 	before, interest := inUse(), a.interest()
 	for i := range viewers {

@@ -45,7 +45,7 @@ func (c *idle) rows() []int {
 	return rows
 }
 
-// While nothing is new, four snapshots a second are sent, and their numbers have no gap.
+// If nothing is new, four snapshots a second are sent, and their numbers have no gap.
 func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 	c := newIdle(t)
 	first, tick, sent := c.viewer.Seq(), c.rep.Tick(), 0
@@ -61,8 +61,8 @@ func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 	require.EqualValues(t, 200-sent, c.rep.Stats().Omitted-before)
 }
 
-// The snapshot after a change is made at once. Further ones follow until the client has
-// acknowledged an empty one.
+// The snapshot after a change is made at once. Further snapshots follow until the client
+// has acknowledged an empty one.
 func TestChangesEndOmission(t *testing.T) {
 	c := newIdle(t)
 	at, _ := c.world.Position(c.focus)

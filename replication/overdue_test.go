@@ -73,8 +73,8 @@ func foldOf(handles ...bulk.Handle) uint16 {
 	return wire.Fold16(x)
 }
 
-// Rows that depend on no overdue record go ahead of the others. Without others there is one
-// datagram, and once the record is acknowledged nothing goes ahead.
+// Rows that depend on no overdue record go ahead of the others. If there are no others, the
+// snapshot is one datagram. Once the record is acknowledged, no row goes ahead.
 func TestRowsGoAhead(t *testing.T) {
 	d := newDelayed(t)
 	d.move(d.focus, d.old, d.fresh)
@@ -98,8 +98,8 @@ func TestRowsGoAhead(t *testing.T) {
 	require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()))
 }
 
-// A snapshot that is not acknowledged in the usual time says that the records after it are late,
-// since its packet had bytes of the stream.
+// If a snapshot is not acknowledged in the usual time, the records after it count as late,
+// because its packet had bytes of the stream.
 func TestRowsGoAheadAfterALostSnapshot(t *testing.T) {
 	d := newDelayed(t)
 	d.acknowledge(d.written)
@@ -112,8 +112,9 @@ func TestRowsGoAheadAfterALostSnapshot(t *testing.T) {
 	require.Equal(t, []uint32{d.written}, structures(t, u), "the Enter is the next record")
 }
 
-// Rows that refer to an entity do not go ahead of its overdue Enter, events of no overdue record, and
-// nothing of the Enter of the focus, if it has a row, or of an Answer (H7).
+// Rows that reference an entity do not go ahead of its overdue Enter, and events go ahead
+// of no overdue record. Nothing goes ahead of an Answer (H7), or of the Enter of a focus
+// that has a row.
 func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 	t.Run("reference", func(t *testing.T) {
 		d := newDelayed(t)

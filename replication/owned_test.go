@@ -65,9 +65,10 @@ func (h *hoard) step(t testing.TB) {
 	require.NoError(t, v.Acknowledge(wire.Ack{Seen: v.Seq() > 0, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.outbox.structure.sent}))
 }
 
-// TestOwnedModel compares ownership with a map, in a world whose slots change tenants
-// in every tick. The viewer owns what it was given until that dies or is disowned, and
-// sees exactly what it owns, for any order of Own, Disown, deaths and snapshots.
+// TestOwnedModel compares ownership with a map, in a world whose slots change tenants in
+// every tick. The viewer owns each entity that it was given until the entity dies or is
+// disowned, and sees exactly its owned entities, for any order of Own, Disown, deaths and
+// snapshots.
 func TestOwnedModel(t *testing.T) {
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -112,8 +113,8 @@ func TestOwnedModel(t *testing.T) {
 	}
 }
 
-// TestOwnedAllocatesNothing: a viewer of a thousand owned entities whose owner-only
-// fields change in every tick is sent them without an allocation.
+// TestOwnedAllocatesNothing: a snapshot with changed owner-only fields of a thousand owned
+// entities does not allocate.
 func TestOwnedAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("audits allocate")
@@ -163,9 +164,9 @@ func (l *ownedList) addTo(v *Viewer, s *candidates) {
 
 func (l ownedList) has(h bulk.Handle) bool { return slices.Contains(l, h) }
 
-// BenchmarkOwned measures the lookups of a viewer's owned entities in one snapshot:
-// once for the interest set, and for each of up to a hundred changed rows. ns/list is
-// the same with a list, interleaved, and ns/snapshot the whole snapshot.
+// BenchmarkOwned measures the lookups of a viewer's owned entities in one snapshot: one for
+// the interest set, and one for each of up to a hundred changed rows. ns/list is the time
+// of the same lookups in a list, and ns/snapshot the time of the whole snapshot.
 func BenchmarkOwned(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

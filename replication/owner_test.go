@@ -95,7 +95,7 @@ func (m *market) step(arrives func() bool) {
 			}
 			require.NoError(m.t, v.replica.ApplyStructure(body))
 		}
-		arrive := arrives() // once for each snapshot: the owner's may take more datagrams
+		arrive := arrives() // one decision per snapshot: the owner's snapshot may take more datagrams
 		for _, d := range u.Datagrams {
 			v.bytes = append(v.bytes, d...)
 			if arrive {
@@ -109,8 +109,8 @@ func (m *market) step(arrives func() bool) {
 }
 
 // TestOwnerFieldsStayPrivate (R7): two worlds differ only in the values of owner-only
-// fields and in how often these change. Viewers that do not own them are sent the same
-// bytes, whatever the link loses.
+// fields and in how often these change. Viewers that own none of the entities are sent the
+// same bytes, whatever the link loses.
 func TestOwnerFieldsStayPrivate(t *testing.T) {
 	const traders, viewers, owner = 40, 3, 2
 	play := func(secret bool) *market {
@@ -190,7 +190,7 @@ func TestOwnerFieldsStayPrivate(t *testing.T) {
 }
 
 // TestOwnershipChangesByEntering (R7): a change of ownership starts the row over. The
-// client forgets what it was sent as an owner, and is sent nothing more of it.
+// client forgets the owner-only fields, and is sent no more of them.
 func TestOwnershipChangesByEntering(t *testing.T) {
 	m := newMarket(t, 3, 1)
 	v, h := m.viewers[0], m.all[2]
@@ -263,8 +263,8 @@ func TestForgedHandleIsNotOwned(t *testing.T) {
 	require.Equal(t, wire.Live, s.viewer.Resolve(near), "the viewer keeps its centre")
 }
 
-// TestViewpointIsNotOwned (R7): a viewer neither owns the entity that it views the world from in
-// place of its focus, nor sees it if a rule hides it.
+// TestViewpointIsNotOwned (R7): a viewer does not own its viewpoint, and does not see it if
+// a rule hides it.
 func TestViewpointIsNotOwned(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	own, leader, near := s.spawn(1, 0), s.spawn(100, 0), s.spawn(103, 0)

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The parts of a Viewer own their fields: its methods write none of them, by no alias either.
+// The parts of a Viewer own their fields: the methods of Viewer write none of these fields,
+// not even through an alias.
 func TestViewerWritesNoFieldOfItsParts(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
@@ -37,8 +38,8 @@ func TestViewerWritesNoFieldOfItsParts(t *testing.T) {
 	require.Len(t, writes, 3)
 }
 
-// writesOfParts returns where methods of Viewer write fields of its parts, and how many methods a
-// file has. A nil source is read from the file.
+// writesOfParts returns the places where methods of Viewer write fields of its parts, and
+// the number of Viewer's methods in a file. If source is nil, it reads the file.
 func writesOfParts(t *testing.T, name string, source any) (writes []string, methods int) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, name, source, parser.SkipObjectResolution)
@@ -84,7 +85,8 @@ func isViewer(t ast.Expr) bool {
 	return ok && name.Name == "Viewer"
 }
 
-// depthOf returns how many selectors lead from a receiver to e, or false if none do.
+// depthOf returns the number of selectors that lead from a receiver to e; ok is false if
+// none do.
 func depthOf(e ast.Expr, depths map[string]int) (depth int, ok bool) {
 	for {
 		switch x := e.(type) {

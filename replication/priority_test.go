@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRanking: the greatest weights come first, equal ones in order, and weights ranked
-// as equal differ by less than one part in 128.
+// TestRanking: the greatest weights come first, and equal weights keep their order. Weights
+// that rank as equal differ by less than 1/128.
 func TestRanking(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 9))
 	var r ranking

@@ -22,7 +22,7 @@ type weather struct {
 	rand, moves      *rand.Rand
 	loss, ackLoss    float64
 	least, jitter    int
-	deaf             bool // everything is lost
+	deaf             bool // the link loses every packet
 	stalled          bool // the client does not read, and keeps only the newest datagrams
 	structure        uint32
 	toClient, toHost []flying
@@ -103,7 +103,7 @@ func (w *weather) step() (once, copies [][]byte) {
 	return once, copies
 }
 
-// read makes the client apply what has arrived, and acknowledge it.
+// read makes the client apply and acknowledge the snapshots that have arrived.
 func (w *weather) read() {
 	if w.stalled {
 		return
@@ -122,7 +122,7 @@ func (w *weather) read() {
 	w.send(&w.toHost, w.ackLoss, flying{ack: ack})
 }
 
-// seeds returns how many seeds to play: one where they take long.
+// seeds returns the number of seeds to play: only one in slow builds.
 func seeds(n uint64) uint64 {
 	if invariants.Enabled || testing.Short() {
 		return 1
@@ -136,8 +136,8 @@ func (w *weather) play(seconds int) {
 	}
 }
 
-// On a link that loses a twentieth, most snapshots are sent twice after a few seconds, and no
-// longer once the loss has ended.
+// On a link that loses 5 %, most snapshots are sent twice after a few seconds. This stops
+// once the loss has ended.
 func TestCopiesUnderLoss(t *testing.T) {
 	for seed := range seeds(4) {
 		w := newWeather(t, seed, 10, replication.Config{})
@@ -162,8 +162,9 @@ func TestCopiesUnderLoss(t *testing.T) {
 	}
 }
 
-// Without loss nothing is sent twice, although packets are delayed and reordered by up to 100
-// ms, most acknowledgements are lost, the client stalls, or nothing gets through for seconds.
+// Without loss nothing is sent twice, although packets are delayed and reordered by up to
+// 100 ms, most acknowledgements are lost, the client stalls, or the link is down for
+// seconds.
 func TestNoCopiesWithoutLoss(t *testing.T) {
 	for seed := range seeds(3) {
 		for _, hz := range []int{20, 60} {
@@ -190,7 +191,7 @@ func TestNoCopiesWithoutLoss(t *testing.T) {
 	}
 }
 
-// A session that resumes has another link, about which nothing is known.
+// A session that resumes has another link with unknown loss.
 func TestResumeForgetsLoss(t *testing.T) {
 	w := newWeather(t, 1, 10, replication.Config{})
 	w.loss = 0.1
@@ -205,8 +206,8 @@ func TestResumeForgetsLoss(t *testing.T) {
 	require.Zero(t, w.copies)
 }
 
-// A client whose copies are all lost is sent the same snapshots as one that gets none, whatever
-// the budget: copies take no bytes from rows.
+// A client whose copies are all lost is sent the same snapshots as a client without copies,
+// whatever the budget: copies take no bytes from rows.
 func TestCopiesTakeNothingFromRows(t *testing.T) {
 	for _, budget := range []int{2_000, 6_000, 12_000, 64_000} {
 		for _, moving := range []int{5, 30, 100} {

@@ -31,8 +31,8 @@ type arena struct {
 	messages wire.FrameReader
 }
 
-// newArena spreads entities over a square, with nearby of them within a viewer's enter
-// radius on average.
+// newArena spreads entities over a square. On average, nearby entities are within a
+// viewer's enter radius.
 func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config) *arena {
 	a := &arena{t: t, rand: rand.New(rand.NewPCG(1, 2)), written: make([]uint32, viewers)}
 	// The square is larger than the circle by the ratio of the entities.
@@ -117,14 +117,14 @@ func (a *arena) records(stream []byte) (n uint32) {
 	}
 }
 
-// acknowledge makes every client apply everything it was sent.
+// acknowledge makes every client apply everything that it was sent.
 func (a *arena) acknowledge() {
 	for i, v := range a.viewers {
 		require.NoError(a.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[i]}))
 	}
 }
 
-// settle runs until no entity enters any more.
+// settle runs until no more entities enter.
 func (a *arena) settle() {
 	for {
 		before := a.interest()

@@ -31,13 +31,13 @@ type sceneBench struct {
 	tick    int
 
 	turnEvery int    // ticks after which a walker turns
-	evicted   []byte // written between ticks, as the transport evicts what snapshots read
+	evicted   []byte // written between ticks: the transport also evicts the memory that snapshots read
 
 	capture, acks, interest, collect, enters, encode []float64 // ms a tick
 }
 
-// newScene makes a square world with resting and walking entities, one of
-// which is each viewer's focus.
+// newScene makes a square world with resting and walking entities. Each viewer's focus is a
+// walking one.
 func newScene(tb testing.TB, half float32, resting, walking, viewers int, c Config) *sceneBench {
 	w, err := world.New(world.Config{Seed: 1, Gravity: -1, TickHz: 20, MaxEntities: 1 << 16, HalfExtent: world.Vec3{X: half, Y: 64, Z: half}})
 	require.NoError(tb, err)
@@ -69,8 +69,8 @@ func (s *sceneBench) spawn() bulk.Handle {
 	return h
 }
 
-// step turns every walker, moves the avatars in circles, and replaces as many of the living
-// sparks as are born in a tick.
+// step turns every walker, moves the avatars in circles, and replaces the oldest sparks by
+// the births of a tick.
 func (s *sceneBench) step(sparks, births int) {
 	s.tick++
 	for i, h := range s.walkers {
@@ -144,8 +144,8 @@ func (s *sceneBench) frame() {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// run settles the scene and reports what the parts of a tick take, as the lowest eighth:
-// on a shared machine the rest belongs to others.
+// run settles the scene and reports the time of each part of a tick, as the lowest eighth:
+// on a shared machine, higher times include other work.
 func (s *sceneBench) run(b *testing.B, sparks, births int) {
 	for range 100 {
 		s.step(sparks, births)

@@ -16,7 +16,8 @@ type pose struct {
 	X, Y float32 `net:"range=-512..512,step=1/512,predict=linear"`
 }
 
-// newPoses makes a world of entities with a pose, whose kinds take turns and have these priorities.
+// newPoses makes a world of entities with a pose. Their kinds alternate and have these
+// priorities.
 func newPoses(t *testing.T, entities, budget int, priorities ...float32) (*world.World, *Replicator, *world.Component[pose], []world.Entity) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
@@ -113,8 +114,8 @@ func newDrifting(t *testing.T, entities, budget int) (v *Viewer, _ []world.Entit
 	}
 }
 
-// Rows that fill several datagrams and fit the budget are sent in the order of their slots; only
-// the focus is in the first datagram in any case.
+// Rows that fill several datagrams and fit the budget are sent in the order of their slots;
+// only the focus is always in the first datagram.
 func TestBySlotWhileAllFit(t *testing.T) {
 	v, all, snapshot := newDrifting(t, 700, 1_000_000)
 	for range 10 {
@@ -144,7 +145,7 @@ func TestBySlotWhileAllFit(t *testing.T) {
 	}
 }
 
-// If not all rows fit that seemed to, the next snapshot goes by priority.
+// If rows that seemed to fit do not, the next snapshot selects rows by priority.
 func TestByPriorityAfterAWrongGuess(t *testing.T) {
 	v, all, snapshot := newDrifting(t, 700, 100_000)
 	for range 10 {

@@ -8,7 +8,8 @@ import (
 	"github.com/worldd/worldd/replication"
 )
 
-// P6: a viewer that does not simulate and joins viewers that all do receives the same bytes as among ordinary ones.
+// P6: a viewer that does not simulate receives the same bytes whether the earlier viewers
+// all simulate or are ordinary.
 func TestOrdinaryViewerJoinsClean(t *testing.T) {
 	traces := func(simulating bool) (all [][]byte) {
 		m := newTempest(t, 8, 0, replication.Config{BudgetBytesPerSecond: 1 << 20}, simulating)
@@ -19,7 +20,7 @@ func TestOrdinaryViewerJoinsClean(t *testing.T) {
 			}
 		}
 		run(90)
-		for range 2 { // the second joins after the first has left, and the rest were alone again
+		for range 2 { // the second joins after the first has left and the others were alone again
 			h, err := m.scene.Join()
 			require.NoError(t, err)
 			m.viewers = append(m.viewers, &walker{Viewer: m.rep.AddViewer(h), entity: h})

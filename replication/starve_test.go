@@ -87,9 +87,9 @@ func TestBudgetIsSpent(t *testing.T) {
 	}
 }
 
-// TestFlapDoesNotStarve: entities next to the viewer whose component sets change in
-// each snapshot always are the nearest to enter. Distant entities must still enter,
-// even under the smallest budget.
+// TestFlapDoesNotStarve: entities next to the viewer whose component sets change in each
+// snapshot are always the nearest to enter. Distant entities must still enter, even under
+// the smallest budget.
 func TestFlapDoesNotStarve(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
 	var near, far []bulk.Handle
@@ -154,7 +154,8 @@ func TestNewcomersDoNotStarve(t *testing.T) {
 	require.Fail(t, "it waits for ever")
 }
 
-// The focus is in the first datagram of every snapshot while it moves, however much waits.
+// The focus is in the first datagram of every snapshot while it moves, however many rows
+// wait.
 func TestFocusFirst(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
 	urgent, err := s.world.AddKind(world.Kind{Name: "urgent", Priority: 100, Body: &world.BodyDef{Kinematic: true}})
@@ -172,7 +173,7 @@ func TestFocusFirst(t *testing.T) {
 		if s.viewer.InterestSize() == 301 {
 			full++
 		}
-		if full > 1 { // it has entered in an earlier one
+		if full > 1 { // the entity entered in an earlier one
 			require.Contains(t, slots(t, u.Datagrams[0]), s.focus.Index())
 		}
 	}

@@ -54,9 +54,9 @@ func TestStructureShrinks(t *testing.T) {
 	require.True(t, s.rewindTo(s.written-1), "the unacknowledged message is kept")
 }
 
-// TestRewindResendsMissing: whatever was taken, acknowledged and lost, after a rewind
-// the client gets the records it lacks, each once and in order (R8). A record's handle
-// is its number here.
+// TestRewindResendsMissing: after a rewind the client gets the records that it lacks, each
+// once and in order, whatever was taken, acknowledged and lost before (R8). In this test, a
+// record's handle is its number.
 func TestRewindResendsMissing(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 7))

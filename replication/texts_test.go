@@ -61,7 +61,7 @@ func newStreet(t *testing.T, n, viewers int, c replication.Config) *street {
 
 func always() bool { return true }
 
-// seen returns the plate that a viewer's client has of h.
+// seen returns the plate of h at a viewer's client.
 func (m *street) seen(viewer int, h bulk.Handle) plate {
 	m.t.Helper()
 	p, ok := m.read.Get(m.viewers[viewer].replica.Entity(h))
@@ -147,7 +147,7 @@ func TestTextRate(t *testing.T) {
 	}
 }
 
-// A first change is sent at once, and a pause behind a long text is not shortened by others.
+// A first change is sent at once. Other changes do not shorten the pause after a long text.
 func TestTextPause(t *testing.T) {
 	m := newStreet(t, 1, 1, replication.Config{SnapshotHz: 60})
 	for range 20 {
@@ -164,8 +164,8 @@ func TestTextPause(t *testing.T) {
 	require.InDelta(t, 60, waited, 2, "about a second at 1,024 bytes a second")
 }
 
-// A flood of changed texts takes a quarter of the budget at most, plus one entity's in each
-// snapshot. Bodies keep moving, and nobody is forgotten.
+// A flood of changed texts takes at most a quarter of the budget, plus the texts of one
+// entity per snapshot. Bodies keep moving, and no entity is forgotten.
 func TestTextFlood(t *testing.T) {
 	const n, perSnapshot = 200, 20_000 / 20
 	m := newStreet(t, n, 1, replication.Config{BudgetBytesPerSecond: 20_000, SnapshotHz: 20, EnterRadius: 500})
@@ -193,7 +193,7 @@ func TestTextFlood(t *testing.T) {
 	}
 }
 
-// A client that reads nothing is not owed more and more.
+// The queue of a client that reads nothing stays bounded.
 func TestTextsWaitForASilentClient(t *testing.T) {
 	s := newStreet(t, 50, 1, replication.Config{EnterRadius: 500})
 	v := s.rep.AddViewer(s.all[0])
@@ -213,7 +213,8 @@ func TestTextsWaitForASilentClient(t *testing.T) {
 	require.Less(t, unread, 60<<10)
 }
 
-// A change costs its bytes and at most 12, its message's frame and header included.
+// A change costs its bytes and at most 12 more, including the frame and header of its
+// message.
 func TestTextChangeBytes(t *testing.T) {
 	for _, c := range []struct{ slots, most int }{{100, 10}, {17_000, 12}} {
 		m := newStreet(t, 1, 1, replication.Config{EnterRadius: 20, LeaveRadius: 30})
@@ -268,8 +269,8 @@ func TestTextsResume(t *testing.T) {
 	require.Equal(t, "two", string(got[1].Data))
 }
 
-// TestOwnerTextsStayPrivate (R7): owner-only texts change nothing that others are sent, not
-// even the order of it.
+// TestOwnerTextsStayPrivate (R7): owner-only texts change neither the bytes that other
+// clients are sent nor their order.
 func TestOwnerTextsStayPrivate(t *testing.T) {
 	play := func(secret bool) *street {
 		m := newStreet(t, 40, 3, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
@@ -309,7 +310,7 @@ func TestOwnerTextsStayPrivate(t *testing.T) {
 	}
 }
 
-// A text that changes while its entity changes owners is never sent to the former one.
+// A text that changes while its entity changes owners is never sent to the former owner.
 func TestTextsFollowOwnership(t *testing.T) {
 	m := newStreet(t, 5, 1, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 3_000})
 	r, v := rand.New(rand.NewPCG(1, 2)), m.viewers[0]
@@ -364,8 +365,7 @@ func TestTextsOfWorkers(t *testing.T) {
 	require.Equal(t, play(1), play(4))
 }
 
-// Entities with texts that move, and whose texts are set to what they were, allocate
-// nothing.
+// Moving entities whose texts are set to equal values do not allocate.
 func TestTextsThatStayDoNotAllocate(t *testing.T) {
 	m := newStreet(t, 100, 1, replication.Config{EnterRadius: 500})
 	v := m.viewers[0].Viewer

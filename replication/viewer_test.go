@@ -72,7 +72,7 @@ func (s *stage) snapshot() replication.Update {
 	}
 }
 
-// acknowledge makes the client apply everything up to now.
+// acknowledge makes the client apply everything so far.
 func (s *stage) acknowledge(structure uint32) {
 	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: 1<<64 - 1, Structure: structure}))
 }
@@ -285,8 +285,8 @@ func TestBudget(t *testing.T) {
 	require.Greater(t, rowsAt[1], 100, "rows moved while the crowd entered")
 }
 
-// Every datagram fits into what its viewer's path carries, while viewers share coded rows and
-// whole datagrams. The limit may change with every snapshot.
+// Every datagram fits the size limit of its viewer's path, while viewers share coded rows
+// and whole datagrams. The limit may change with every snapshot.
 func TestMaxDatagram(t *testing.T) {
 	s := newStage(t, replication.Config{BudgetBytesPerSecond: 1 << 20, EnterRadius: 200})
 	crowd := s.crowd(600)
@@ -309,7 +309,7 @@ func TestMaxDatagram(t *testing.T) {
 			s.viewer.Send(note)
 			u := s.viewer.Snapshot
 			if i == 0 {
-				u = s.snapshot // of a frame that the other viewers share
+				u = s.snapshot // a snapshot of a frame that the other viewers share
 			}
 			for _, d := range u().Datagrams {
 				require.LessOrEqual(t, len(d), fits[turn])

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestWorkers: any number of workers makes the same bytes while entities and viewers
-// come and go, and the same counters except for RowsCopied (R9).
+// TestWorkers: while entities and viewers come and go, any number of workers makes the same
+// bytes, and the same counters except RowsCopied (R9).
 func TestWorkers(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	run := func(workers int) (sent [][]byte, stats replication.Stats) {

@@ -42,7 +42,7 @@ func (g *generator) callbacks() {
 		}
 		do := ops[d(len(ops))]
 		if do == "kick" && d(4) > 0 {
-			continue // otherwise all sessions would be new
+			continue // these hooks would make all sessions new
 		}
 		var args []int
 		for _, name := range strings.Fields(operations[do]) {
@@ -80,7 +80,7 @@ func (c *simClient) call(hook string) {
 	}
 }
 
-// addSystems makes the game act in the middle of a step too.
+// addSystems makes the game act in the middle of steps.
 func (s *sim) addSystems() {
 	for name, phase := range map[string]world.Phase{"before": world.Before, "after": world.After} {
 		s.must(s.world.AddSystem(phase, name, func(*world.World) {
@@ -91,11 +91,11 @@ func (s *sim) addSystems() {
 	}
 }
 
-// deferSpawn spawns when deferred changes are applied.
+// deferSpawn spawns an entity when deferred changes are applied.
 func (s *sim) deferSpawn(kind world.KindID, x, z float32) bulk.Handle {
 	h, err := s.world.DeferSpawn(kind, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}, 0)
 	if err != nil {
-		return 0 // full
+		return 0 // the world is full
 	}
 	identity := s.issueNew(h)
 	s.identity.DeferSet(h, Identity{identity})
@@ -106,7 +106,7 @@ func (s *sim) deferSpawn(kind world.KindID, x, z float32) bulk.Handle {
 	return h
 }
 
-// rules returns the filters that a game chooses from.
+// rules returns the filters from which the game chooses.
 func (s *sim) rules() []replication.Filter {
 	named := []bulk.BitsetView{s.target.Presence()}
 	return []replication.Filter{{}, {Only: named}, {Not: named}, {Also: named}}

@@ -18,17 +18,17 @@ import (
 )
 
 // simClient is one client and everything that it received. It parses both ends of the
-// server's stream, to compute independently what the client should know.
+// server's stream, and computes independently which handles the client should know.
 type simClient struct {
 	sim      *sim
-	number   int    // in sim.clients
-	epoch    uint64 // of the handles in its Hello; 0: none
+	number   int    // index in sim.clients
+	epoch    uint64 // epoch of the handles in its Hello; 0: none
 	conn     *conn
 	session  *client.Session
-	was      *session.Session // on an earlier connection
+	was      *session.Session // session on an earlier connection
 	answered bool             // the server received a datagram: the session survives a lost connection
 	backAt   int              // tick at which the client reconnects; 0: connected
-	secrets  [][]byte         // of earlier Welcomes, valid until the newest is confirmed
+	secrets  [][]byte         // secrets of earlier Welcomes, valid until the newest is confirmed
 	spent    [][]byte         // invalid secrets
 
 	lossy   bool  // the link lost datagrams at any time
@@ -38,17 +38,17 @@ type simClient struct {
 	arrived   streamParser  // the server's stream as received
 	written   []wire.Record // all records of the session, by number
 	known     []knowledge
-	fresh     []knowledge                  // of a new session whose Welcome has not arrived
+	fresh     []knowledge                  // knowledge of a new session whose Welcome has not arrived
 	renewing  bool                         // fresh is in use
 	forgot    bool                         // every verdict is Stale until the next Welcome
 	datagrams map[uint32]*receivedDatagram // by sequence number
-	newest    uint32                       // highest sequence number in datagrams
+	newest    uint32                       // highest sequence number of datagrams
 	intents   map[uint32]intent
-	corrupt   int  // datagrams whose fold is still to be broken
-	mislead   int  // datagrams whose structure number is still to be changed
-	boasted   bool // acknowledged something never sent: the server must end the session
-	lied      bool // a dead entity entered: the client must end the session
-	misled    bool // a structure number was wrong: a state may belong to another life of its entity, but to no other entity
+	corrupt   int  // number of next datagrams whose fold will be broken
+	mislead   int  // number of next datagrams whose structure number will be changed
+	boasted   bool // it acknowledged a record or datagram that was never sent: the server must end the session
+	lied      bool // an Enter of a dead entity arrived: the client must end the session
+	misled    bool // a structure number was wrong: a state may belong to another part of its entity's life, but to no other entity
 	misleads  bool // misled, for the session whose Welcome has not arrived
 	spoilt    uint64
 	targets   client.Component[Target]
@@ -56,8 +56,8 @@ type simClient struct {
 	seats     client.Component[Seat]
 	departed  departed
 	sparks    map[uint32]bool   // unreliable events that arrived
-	named     []*simProvisional // sent, in order
-	aimed     *simProvisional   // of the next aims inputs; may be nil
+	named     []*simProvisional // provisional handles sent, in order
+	aimed     *simProvisional   // provisional handle of the next inputs; may be nil
 	aims      int
 	owed      owed
 }
@@ -69,23 +69,24 @@ type departed struct{ faults, leaves uint64 }
 type receivedDatagram struct {
 	tick      uint32
 	structure uint32
-	sum       uint32 // of its bytes
+	sum       uint32 // hash of its bytes
 	arrived   bool
-	spoilt    bool // broken on purpose: must not be applied, or do no harm
-	corrupt   bool // spoilt, with a wrong fold
+	spoilt    bool // broken on purpose: it must not be applied, or be harmless
+	corrupt   bool // spoilt by a wrong fold
 	acked     bool
 }
 
 // intent is an unanswered command.
 type intent struct {
 	target   bulk.Handle
-	received bool   // the client had received it
-	unseen   bool   // no client ever received it
-	token    uint32 // of a question; 0: none
+	received bool   // the client had received the target
+	unseen   bool   // no client ever received the target
+	token    uint32 // token of a question; 0: none
 	summons  *summons
 }
 
-// connect opens a connection for client i, which holds handles of epoch, or none if it is 0.
+// connect opens a connection for client i, which holds handles of epoch, or no handles if
+// epoch is 0.
 func (s *sim) connect(i int, epoch uint64) *simClient {
 	c := &simClient{sim: s, number: i, epoch: epoch, datagrams: map[uint32]*receivedDatagram{}, intents: map[uint32]intent{}, owed: newOwed()}
 	var err error
@@ -112,7 +113,7 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 }
 
 // rejoin replaces the client by a new one that presents the epoch of its handles. Another
-// run refuses it, and it starts over.
+// run refuses the new client, which then starts without handles.
 func (c *simClient) rejoin() {
 	epoch := c.epoch
 	if w, ok := c.session.Welcome(); ok {
@@ -133,7 +134,7 @@ func (c *simClient) replace(epoch uint64) {
 	c.sim.clients[c.number] = next
 }
 
-// The server's view of the client; empty without a session.
+// The server's view of the client; zero without a session.
 
 func (c *simClient) entity() bulk.Handle {
 	if p := c.liveSession(); p != nil {
@@ -238,8 +239,9 @@ func (c *simClient) ended(err error) {
 	}
 }
 
-// datagram delivers a datagram. The newest so far is always readable if it refers to exactly
-// the applied structure: its baselines were acknowledged in this life of their rows (R3).
+// datagram delivers a datagram. The newest datagram is always readable if it names exactly
+// the applied structure: its baselines were acknowledged since the Enters of their rows
+// (R3).
 func (c *simClient) datagram(d []byte) {
 	s := c.sim
 	var r bitio.Reader
@@ -262,7 +264,7 @@ func (c *simClient) datagram(d []byte) {
 	n.arrived = n.arrived || c.session.Joined()
 }
 
-// judgeAck checks that the client applied what it acknowledges (H6).
+// judgeAck checks that the client has applied all that it acknowledges (H6).
 func (c *simClient) judgeAck(input []byte) {
 	s := c.sim
 	var in wire.Input
@@ -336,7 +338,7 @@ func (c *simClient) sendAck(a wire.Ack) {
 	c.sim.must(err)
 }
 
-// rewind acknowledges less than before, which must change nothing.
+// rewind repeats an old acknowledgement, which must change nothing.
 func (c *simClient) rewind(back uint32) {
 	if r := c.session.Replica(); r != nil && c.conn.closed == wire.OK && !c.conn.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
 		ack := r.Ack()
@@ -349,7 +351,7 @@ func (c *simClient) rewind(back uint32) {
 	}
 }
 
-// check compares an entity's new state with the server's at that tick.
+// check compares an entity's new state with the server's state at the same tick.
 func (c *simClient) check(e *client.Entity) {
 	s, h := c.sim, e.Handle()
 	l := s.lives[h]
@@ -385,7 +387,8 @@ func (c *simClient) check(e *client.Entity) {
 	}
 }
 
-// checkReference checks that a handle in an entity's new state was alive then.
+// checkReference checks that a handle in an entity's new state was live at the tick of the
+// state.
 func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 	s := c.sim
 	if h == 0 {

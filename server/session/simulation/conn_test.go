@@ -24,18 +24,18 @@ type conn struct {
 	upD    *simtest.Link
 	downD  *simtest.Link
 
-	cut     bool   // the client neither receives nor sends; data on its way to the server arrives
-	goneAt  int    // tick at which the server is to notice the loss; 0: never
+	cut     bool   // the client neither receives nor sends; data that it has sent still arrives
+	goneAt  int    // tick at which the server will notice the loss; 0: never
 	gone    int    // tick at which it noticed; 0: not yet
 	absence int    // ticks without a connection before this one
-	orphan  bool   // ignore what the server writes
-	from    uint32 // structure records applied before it
+	orphan  bool   // ignore the server's bytes
+	from    uint32 // structure records applied before this connection
 	welcome int    // tick at which the server wrote the Welcome
 	closed  wire.Code
 	sent    wire.FrameReader
 	arrived wire.FrameReader
 	sender  sender
-	stamp   uint32 // of the newest datagram, which arrived at heard
+	stamp   uint32 // stamp of the newest datagram, which arrived at heard
 	heard   int64
 }
 
@@ -93,8 +93,8 @@ func (n *conn) Close(code wire.Code, _ string) {
 	}
 }
 
-// deliverUp delivers what has arrived to the server. Data of an abandoned connection must
-// not count as the client's; it is never malformed.
+// deliverUp delivers arrived data to the server. Data of an abandoned connection must not
+// count as the client's; it is never malformed.
 func (n *conn) deliverUp() {
 	s := n.client.sim
 	refuse := func(err error) {
@@ -132,7 +132,7 @@ func (c *simClient) cutOff(notice, away int) {
 	if c.conn.cut || c.conn.closed != wire.OK || c.lied || c.boasted {
 		return
 	}
-	// It breaks in the middle of the data on its way.
+	// The connection breaks in the middle of data that is on its way.
 	if p := c.conn.down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
 		return
 	}
@@ -198,7 +198,7 @@ func (c *simClient) holder(p *session.Session) *conn {
 // away reports whether the client's session has no connection.
 func (c *simClient) away() bool { return c.holder(c.liveSession()).gone != 0 }
 
-// welcomed checks a Welcome of the server: the session resumes if and only if it can.
+// welcomed checks a Welcome of the server: the session must resume if and only if it can.
 func (c *simClient) welcomed(n *conn, w wire.Welcome) {
 	s := c.sim
 	n.welcome = s.tick
@@ -231,7 +231,7 @@ func (c *simClient) welcomed(n *conn, w wire.Welcome) {
 	n.watch()
 }
 
-// resumable reports whether the earlier session must resume, and whether it may.
+// resumable reports whether the earlier session must resume and whether it may resume.
 func (c *simClient) resumable() (must, may bool) {
 	if c.was == nil {
 		return false, false

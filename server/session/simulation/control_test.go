@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// controlPeriod is an entity that a session controls, and the first tick.
+// controlPeriod is an entity that a session controls from a tick on.
 type controlPeriod struct {
 	tick   uint32
 	entity bulk.Handle
@@ -26,7 +26,7 @@ func (c *simClient) steer(which int) {
 		h = s.order[nth(which, len(s.order))].handle
 	}
 	if which%8 > 4 {
-		h = s.pick(which) // alive, so that it has a view
+		h = s.pick(which) // a live entity, so that the session has a view
 	}
 	before := p.Entity()
 	p.Control(h)
@@ -77,8 +77,8 @@ func (c *simClient) inform(which int) {
 	s.coverage.informed++
 }
 
-// noteSentHandle records that the server sent the client l outside of structure. If l is dead, its
-// Destroy is due from now on.
+// noteSentHandle records that the server sent the client the handle of l outside of
+// structure. If l is dead, its Destroy is due from now on.
 func (c *simClient) noteSentHandle(l *life) {
 	k := c.ofServer(l)
 	if l.died != 0 && !k.entered && !k.received {
@@ -87,9 +87,9 @@ func (c *simClient) noteSentHandle(l *life) {
 	k.entered = true
 }
 
-// noteReceived records that the client received l in a state or an event. A false structure
-// number lets these overtake the Destroy of a dead entity, which the server wrote with
-// them: only then is it due.
+// noteReceived records that the client received the handle of l in a state or an event.
+// With a false structure number, the state or event may overtake the Destroy of a dead l,
+// which the server wrote at the same time; the Destroy is then due from now on.
 func (c *simClient) noteReceived(l *life) {
 	k := c.of(l)
 	if c.misled && l.died != 0 && !k.entered && !k.received {
@@ -112,7 +112,7 @@ func (c *simClient) judgeControl(n *conn, h bulk.Handle) {
 	}
 }
 
-// control makes some seeds steer and inform.
+// control adds the operations steer and inform to some seeds.
 func (g *generator) control(somewhere func(string) string) {
 	d := g.rng.IntN
 	if rate := []int{0, 3, 20}[d(3)]; rate > 0 {

@@ -10,9 +10,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Scripts with the operations below declare two events. The oracle knows what every session
-// was sent: each reliable event arrives once, in order and unchanged; an unreliable one at
-// most once, in a datagram of the next second. A client knows every handle in either (H3).
+// Scripts with the operations below declare two events. The oracle knows the events of
+// every session. Each reliable event arrives once, in order and unchanged; an unreliable
+// event arrives at most once, in a datagram of the next second. A client knows every handle
+// in an event (H3).
 type (
 	Shout struct { // reliable
 		Serial uint32
@@ -26,7 +27,7 @@ type (
 
 var eventOps = []string{"tell", "cry", "witness", "near", "flood"}
 
-// hasEvents reports whether the schema of s has events, and deaths their causes.
+// hasEvents reports whether the schema of s has events; deaths then have causes.
 func (s *script) hasEvents() bool {
 	for _, do := range eventOps {
 		if s.has(do) {
@@ -68,23 +69,23 @@ type sentEvent struct {
 	serial uint32
 	who    bulk.Handle
 	tick   uint32
-	dead   bool        // the entity was dead by then
-	seen   bulk.Handle // the entity that clients must see to be sent it
+	dead   bool        // the entity was dead when the event was sent
+	seen   bulk.Handle // clients must see this entity to receive the event
 	unseen bool        // the client did not see it when the event was sent
 }
 
-// sessionEvents holds what one session was sent.
+// sessionEvents holds the events sent to one session.
 type sessionEvents struct {
 	shouts []sentEvent          // reliable, in order
-	heard  int                  // of shouts
-	maybe  map[uint32]sentEvent // reliable ones that wait for an Enter
+	heard  int                  // number of shouts that arrived
+	maybe  map[uint32]sentEvent // reliable events that wait for an Enter
 }
 
 // eventOracle is the part of a simulation that sends events.
 type eventOracle struct {
 	shout     schema.DefinedEvent[Shout]
 	spark     schema.DefinedEvent[Spark]
-	sparks    []sentEvent // by serial, of either kind
+	sparks    []sentEvent // events by serial, of both kinds
 	bySession map[sessionKey]*sessionEvents
 	refused   int
 }
@@ -99,7 +100,7 @@ func (s *sim) eventsTo(k sessionKey) *sessionEvents {
 	return s.events.bySession[k]
 }
 
-// newSaying returns a new event about any handle ever issued that this run knows.
+// newSaying returns a new event with any handle that this run has issued or restored.
 func (s *sim) newSaying(which, kind int) (event any, what sentEvent) {
 	what = sentEvent{serial: uint32(len(s.events.sparks)), tick: uint32(s.world.Tick())}
 	if len(s.order) > 0 {
@@ -114,7 +115,8 @@ func (s *sim) newSaying(which, kind int) (event any, what sentEvent) {
 	return &Spark{what.serial, what.who}, what
 }
 
-// sending counts what the sessions of all clients accept while send runs, and notes it.
+// sending calls send, and records the events that the sessions of all clients accept
+// meanwhile.
 func (s *sim) sending(event any, what sentEvent, send func() error) {
 	before := map[*simClient]uint64{}
 	for _, c := range s.clients {
@@ -160,7 +162,7 @@ func (s *sim) doEvent(o op) {
 	}
 	h := s.pick(a(0))
 	if a(0)%2 == 0 && s.world.Status(s.lastFlip) == bulk.Live {
-		h = s.lastFlip // perhaps spawned in this tick
+		h = s.lastFlip // may have spawned in this tick
 	}
 	for _, c := range s.clients {
 		if p := c.liveSession(); p != nil && p.Resolve(h) != wire.Live {
@@ -192,7 +194,7 @@ func (c *simClient) tell(which, kind int) {
 	})
 }
 
-// clientEvents returns the client's functions, which check what arrives.
+// clientEvents returns the client's functions, which check arriving events.
 func (c *simClient) clientEvents() *client.Events {
 	var events client.Events
 	if c.sim.script.hasEvents() {
@@ -243,7 +245,7 @@ func (c *simClient) heardSpark(tick uint32, e Spark) {
 	c.learn(want, e.Serial, e.Who)
 }
 
-// learn checks an event that arrived. Its handle is known from now on.
+// learn checks an event that arrived. The client knows its handle from now on.
 func (c *simClient) learn(want sentEvent, serial uint32, who bulk.Handle) {
 	s := c.sim
 	if want.serial != serial || want.who != who {

@@ -26,8 +26,8 @@ func ofClean(o op) bool {
 	return slices.Contains(cleanOps, do)
 }
 
-// clean makes a third of the seeds simulate. It draws from a source of its own, so that all
-// other operations stay as they were.
+// clean makes a third of the seeds simulate. It uses a separate source of random numbers,
+// so that all other operations stay the same.
 func (g *generator) clean() {
 	g.rng = rand.New(rand.NewPCG(uint64(g.s.seed), 0x52))
 	d := g.rng.IntN
@@ -38,7 +38,7 @@ func (g *generator) clean() {
 	for range d(20) {
 		g.add(0, "toss", g.any(), g.place(), g.place(), g.motion(), g.motion())
 	}
-	if d(4) == 0 { // on every body, so that the order of their sum counts
+	if d(4) == 0 { // on every body, so that the order of summation matters
 		for _, form := range []int{256, 1024, 1792, 8704} {
 			g.add(0, "fan", 0, 0, form)
 		}

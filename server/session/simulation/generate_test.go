@@ -80,8 +80,8 @@ func (g *generator) conditions(viewer int) []int {
 	return []int{viewer, d(7) * 5, d(3) * 10, d(5) * 10, least, most, 120}
 }
 
-// links sets all links alike, later single links, disconnects of up to some seconds, and
-// perfect links at the end.
+// links sets all links to the same conditions, later changes single links, adds disconnects
+// of up to some seconds, and ends with perfect links.
 func (g *generator) links() {
 	d := g.rng.IntN
 	g.add(0, "link", g.conditions(everybody)...)
@@ -130,7 +130,8 @@ func (g *generator) references() {
 	g.often(20, "unrefer", func() []int { return []int{g.any()} })
 }
 
-// commands target handles in view, any ever issued, and some not issued yet.
+// commands adds commands on handles in view, on any handle ever issued, and on handles that
+// are not issued yet.
 func (g *generator) commands() {
 	viewer := func(rest ...int) []int { return append([]int{g.any()}, rest...) }
 	g.often(15, "poke", func() []int { return viewer(g.any()) })
@@ -164,7 +165,7 @@ func (g *generator) mishaps() {
 		for range 1 + d(4) {
 			at, who := sometime(), g.any()
 			g.add(at, "cut", who, []int{0, d(40), 900}[d(3)], []int{d(10), d(100), d(250)}[d(3)])
-			if d(2) == 0 { // again while it reconnects
+			if d(2) == 0 { // again during the reconnect
 				g.add(at+d(60), "cut", who, d(20), d(60))
 			}
 			if d(2) == 0 {
@@ -207,7 +208,7 @@ func (g *generator) quickReturn() {
 	at, who, away := 1+d(g.s.ticks), g.any(), 10+d(60)
 	g.add(at, "cut", who, 900, away)
 	g.add(at, "link", everybody, 0, 0, 0, 0, 0, 0)
-	for tick := at + 1; tick < at+away; tick++ { // many leave its view meanwhile
+	for tick := at + 1; tick < at+away; tick++ { // many entities leave its view meanwhile
 		g.add(tick, "move", g.any(), g.place(), g.place())
 	}
 	for tick := at + away; tick < at+away+8; tick++ {
@@ -225,9 +226,9 @@ func (g *generator) overload() {
 	g.often([]int{2, 10, 100}[g.rng.IntN(3)], "pace", func() []int { return []int{g.any()} })
 }
 
-// lateAdditions draws its operations after all others, which therefore stay as they were
-// before these existed: refused joins, drains also inside hooks, and entities visible from
-// anywhere or to their owners only.
+// lateAdditions draws its operations after all others, so that the others stay the same:
+// refused joins, drains (also inside hooks), and entities visible from anywhere or to their
+// owners only.
 func (g *generator) lateAdditions() {
 	d := g.rng.IntN
 	sometime := func() int { return 1 + d(g.s.ticks) }

@@ -12,14 +12,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// In some seeds clients ask typed questions and send typed inputs, and show what they
-// receive. The game checks that each arrives as it was sent, and once; the client, that it
-// gets the game's answer to its own question. Only scripts with the operation ask declare
-// these messages: all others keep the schema of the conformance vectors.
+// In some seeds, clients ask typed questions and send typed inputs with view moments. The
+// game checks that each message arrives unchanged and once. The client checks that it gets
+// the answer to its own question. Only scripts with the operation ask declare these
+// messages: all others keep the schema of the conformance vectors.
 
 type (
-	// Ask and Stick hold a number that no other message has. About and At are any handle
-	// ever issued, and At may be a provisional handle.
+	// Ask and Stick each hold a number that no other message has. About and At are any
+	// handle ever issued, and At may be a provisional handle.
 	Ask struct {
 		Token uint32
 		About bulk.Handle `net:"ref"`
@@ -38,7 +38,7 @@ type (
 	}
 )
 
-// typed records what clients sent and the game answered.
+// typed records the messages of clients and the answers of the game.
 type typed struct {
 	ask     schema.DefinedQuery[Ask, Told]
 	summon  schema.DefinedCommand[Summon]
@@ -60,8 +60,8 @@ type question struct {
 
 type pushed struct {
 	stick       Stick
-	provisional *simProvisional // at which it aims; may be nil
-	tick        uint32          // that it is for
+	provisional *simProvisional // provisional handle in the input; may be nil
+	tick        uint32          // tick of the input
 	applied     bool
 }
 
@@ -81,7 +81,7 @@ func (s *sim) declareTyped() {
 	}
 }
 
-// handleTyped gives the game the functions for what declareTyped declares.
+// handleTyped gives the game functions for the messages that declareTyped declares.
 func (s *sim) handleTyped(g *session.Hooks) {
 	if s.typed.on {
 		g.Commands = append(g.Commands, session.OnQuery(s.typed.ask, s.answer), session.OnCommand(s.typed.summon, s.summoned))
@@ -89,7 +89,7 @@ func (s *sim) handleTyped(g *session.Hooks) {
 	}
 }
 
-// asks makes some seeds ask.
+// asks adds the operation ask to some seeds.
 func (g *generator) asks() {
 	d := g.rng.IntN
 	if d(3) > 0 {
@@ -159,7 +159,8 @@ func (s *sim) answer(p *session.Session, target world.Entity, args Ask) (Told, e
 	return told, nil
 }
 
-// judgeAnswer checks the answer that the client received. It has received its handle now.
+// judgeAnswer checks the answer that the client received. The client knows its handle from
+// now on.
 func (c *simClient) judgeAnswer(asked intent, r client.Result) {
 	s, q := c.sim, c.sim.typed.asks[asked.token]
 	if asked.token == 0 {
@@ -209,7 +210,7 @@ func (c *simClient) push(at time.Duration) {
 func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 	sent := s.typed.sticks[in.Seq]
 	if sent != nil && sent.provisional != nil && sent.provisional.handle.Index() < s.typed.aimed[p] {
-		sent.stick.At, sent.provisional = 0, nil // not new, after an input with the same provisional handle or a later one
+		sent.stick.At, sent.provisional = 0, nil // not new: an earlier input had the same provisional handle or a later one
 	}
 	switch {
 	case sent == nil || sent.stick != in:
@@ -229,7 +230,7 @@ func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 	s.call("input")
 }
 
-// clientOf returns the client that has a session, or nil if that has left it.
+// clientOf returns the client of a session, or nil if the client has left the session.
 func (s *sim) clientOf(p *session.Session) *simClient {
 	for _, c := range s.clients {
 		if c.liveSession() == p {
@@ -239,8 +240,8 @@ func (s *sim) clientOf(p *session.Session) *simClient {
 	return nil
 }
 
-// judgeView checks the bounds of a view moment: the newest snapshot that the client has
-// acknowledged, unless that is older than 250 ms.
+// judgeView checks that a view moment is not newer than the newest snapshot that the client
+// has acknowledged, and not older than 250 ms.
 func (s *sim) judgeView(p *session.Session, c *simClient) {
 	at, ok := p.View()
 	tick := at.Tick

@@ -102,8 +102,8 @@ func toggle[T any](c *world.Component[T], h bulk.Handle) (added bool) {
 // fullPace is the pace with time for all snapshots.
 const fullPace = 16
 
-// setPace makes enough return false for pace of every fullPace calls. Deadlines of snapshots
-// count from now.
+// setPace makes enough return false in pace of every fullPace calls. Deadlines of snapshots
+// count from now on.
 func (s *sim) setPace(pace int) { s.pace, s.paced = pace, s.tick }
 
 // enough reports, for Core.Send, that the tick is out of time.
@@ -123,8 +123,8 @@ func (s *sim) interval() int {
 	if s.pace == fullPace {
 		return due
 	}
-	// Two a second are guaranteed. Overdue clients are served eight per tick, or more so
-	// that none waits longer than another quarter second.
+	// Two snapshots a second are guaranteed. Eight overdue clients are served per tick, or
+	// more, so that no client waits longer than another quarter second.
 	return max(due, 60/2+min((len(s.clients)-1)/8, 60/4))
 }
 
@@ -136,8 +136,8 @@ func (s *sim) pick(i int) bulk.Handle {
 	return s.living[nth(i, len(s.living))].handle
 }
 
-// refer sets an entity's Target to any handle ever issued that this run knows: replication
-// removes unissued ones.
+// refer sets an entity's Target to any handle that this run has issued or restored:
+// replication removes other handles.
 func (s *sim) refer(h bulk.Handle, i int) {
 	if len(s.order) == 0 {
 		return

@@ -17,9 +17,9 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// The oracle of clean bodies keeps the exact state of each body after each tick. It compares
-// each state that a client computes (P1), each exact row that it is sent (P2), what it is
-// sent of effects (P5), and whether it simulates (P6).
+// The oracle of clean bodies keeps the exact state of each body after each tick. It checks
+// each state that a client computes (P1), each exact row and each effect that the client is
+// sent (P2, P5), and whether it simulates (P6).
 
 // exactOracle is the part of a sim that concerns clean bodies.
 type exactOracle struct {
@@ -28,7 +28,7 @@ type exactOracle struct {
 	tossed    []world.KindID
 	programs  map[string]*field.Program
 	fans      []world.EffectID
-	concealed map[world.EffectID]bool // true: hidden from clients
+	concealed map[world.EffectID]bool // effects; true: hidden from clients
 	untold    uint32                  // newest tick with an effect that no client may know
 }
 
@@ -39,12 +39,12 @@ func newExactOracle(s *script) exactOracle {
 // cleanCoverage counts what happened to clean bodies.
 type cleanCoverage struct {
 	computed  int // states compared, of clients that simulate
-	unsent    int // the awake ones whose tick is not the newest row's
+	unsent    int // computed states of awake bodies without a row of that tick
 	audits    int
 	owed      int // exact rows
 	ordinary  int // rows of ordinary entities among exact ones
 	fans      int
-	concealed int // the hidden ones among them
+	concealed int // hidden effects
 	taught    int
 	mixed     int // snapshots of ordinary clients in scripts that simulate
 	back      int // Enters with a state of an earlier tick
@@ -75,8 +75,8 @@ func (t *cleanCoverage) requireAll(tb testing.TB) {
 type exactLife struct {
 	states    []exactState // one for each change
 	disturbed uint32       // newest tick in which something else than motion changed it
-	changed   uint32       // newest tick in which a value that all see changed, other than of the body
-	paid      uint32       // the same, of all values
+	changed   uint32       // newest tick in which a public value other than the body's changed
+	paid      uint32       // newest tick in which any value other than the body's changed
 }
 
 type exactState struct {
@@ -96,7 +96,7 @@ func (x *exactLife) at(tick uint32) (motion.State, bool) {
 	return x.states[i].State, true
 }
 
-// recordMotion records the exact state of l after a step, and what touched it.
+// recordMotion records the exact state of l after a step, and its disturbances.
 func (s *sim) recordMotion(l *life, tick uint32) {
 	if !s.cleans {
 		return
@@ -124,8 +124,8 @@ func (s *sim) recordMotion(l *life, tick uint32) {
 	}
 }
 
-// noteUntold notes effects after a step that no client may know. Those that begin and end
-// within a step are noted when they are added.
+// noteUntold records the effects after a step that no client may know. Effects that begin
+// and end within one step are recorded when they are added.
 func (s *sim) noteUntold() {
 	if !s.cleans {
 		return
@@ -146,8 +146,8 @@ func (s *sim) withoutBody(values []uint32) []uint32 {
 	return values
 }
 
-// computed returns the values that the newest row of e must have, given what the server has
-// now: the body of an exact entity is in its exact state.
+// computed returns the values that the newest row of e must have if the server's row has
+// values: the body of an exact entity comes from its exact state.
 func (c *simClient) computed(e *client.Entity, values []uint32) []uint32 {
 	if _, _, exact := e.Exact(); !exact {
 		return values
@@ -203,7 +203,7 @@ func (c *simClient) judgeSimulate(w wire.Welcome) {
 	}
 }
 
-// judgeExtension checks what a client is sent of effects.
+// judgeExtension checks the records of effects that a client is sent.
 func (c *simClient) judgeExtension(r wire.Record) {
 	s := c.sim
 	if !s.simulates(c.number) {
@@ -226,10 +226,10 @@ func (c *simClient) judgeExtension(r wire.Record) {
 type owed struct {
 	known   map[bulk.Handle]ackedBody
 	pending map[uint32][]sentBody        // rows of snapshots, by seq
-	spawned map[bulk.Handle][]spawnedRow // given by Enters whose state is the spawn's
+	spawned map[bulk.Handle][]spawnedRow // rows of Enters with the state of the spawn
 }
 
-// ackedBody is the newest state of an entity that was acknowledged, or entered.
+// ackedBody is the newest state of an entity that was acknowledged or came with its Enter.
 type ackedBody struct {
 	tick  uint32
 	exact bool
@@ -240,15 +240,14 @@ type sentBody struct {
 	ackedBody
 }
 
-// lossWindow is how many snapshots later one must be acknowledged for the server to call
-// an earlier one lost.
+// lossWindow: a snapshot counts as lost when one this much newer is acknowledged.
 const lossWindow = 3
 
 func newOwed() owed {
 	return owed{map[bulk.Handle]ackedBody{}, map[uint32][]sentBody{}, map[bulk.Handle][]spawnedRow{}}
 }
 
-// noteEntered notes an Enter that the server writes: it counts as acknowledged.
+// noteEntered records an Enter that the server writes: its state counts as acknowledged.
 func (c *simClient) noteEntered(r wire.Record) {
 	s := c.sim
 	if !s.cleans || !s.simulates(c.number) {
@@ -262,8 +261,8 @@ func (c *simClient) noteEntered(r wire.Record) {
 	c.owed.known[r.Handle] = ackedBody{uint32(s.world.Tick()), r.Exact.Form != wire.Ordinary}
 }
 
-// spawnedValues returns the values of an entity with its body as it was after the tick of its
-// spawn, before the first frame that had it. Its other values are as they are now.
+// spawnedValues returns the values of an entity with the body's state after the tick of its
+// spawn, before the first frame that has the entity. The other values are the present ones.
 func (s *sim) spawnedValues(h bulk.Handle, tick uint32) state {
 	values := slices.Clone(s.quantised(h))
 	body, _ := s.lives[h].motion.at(tick)
@@ -280,15 +279,15 @@ type spawnedRow struct {
 	message uint32 // tick of the Enter
 }
 
-// enteredAs reports whether e has the state that an Enter gave for an earlier tick.
+// enteredAs reports whether e has the state of an earlier tick that its Enter gave.
 func (c *simClient) enteredAs(e *client.Entity, values []uint32) bool {
 	return slices.ContainsFunc(c.owed.spawned[e.Handle()], func(was spawnedRow) bool {
 		return was.tick == e.Tick() && e.Owned() == c.owns(e.Handle(), was.message) && slices.Equal(c.sim.seen(was.values, e.Owned()), values)
 	})
 }
 
-// judgeOwed checks that each exact row of a datagram is owed: the state acknowledged before is
-// older than the last disturbance, or than the last change of another value (P2).
+// judgeOwed checks that each exact row of a datagram is owed: the last acknowledged state
+// is older than the last disturbance, or than the last change of another value (P2).
 func (c *simClient) judgeOwed(h wire.StateHeader, r bitio.Reader) {
 	s := c.sim
 	if !s.cleans {
@@ -331,7 +330,7 @@ func (c *simClient) judgeOwed(h wire.StateHeader, r bitio.Reader) {
 	}
 }
 
-// noteAcked notes what a datagram acknowledges, as the viewer does.
+// noteAcked records the acknowledgement in a datagram, as the viewer does.
 func (c *simClient) noteAcked(n *conn, d []byte) {
 	if !c.sim.cleans || n.peer.Session() == nil || n.peer.Session() != c.newestSession() {
 		return

@@ -13,8 +13,8 @@ import (
 // from the world's history and the structure records on the stream, and compares them.
 
 // judgeEvery returns the number of ticks between comparisons: 1, or more in short runs. A
-// comparison asks about handles, so it changes what the server sends: what is on tape must
-// not depend on -short.
+// comparison resolves handles, and so changes what the server sends. It is 1 while a tape
+// records, so that the tape does not depend on -short.
 func (s *sim) judgeEvery() int {
 	if testing.Short() && s.tape == nil {
 		return 8
@@ -24,15 +24,15 @@ func (s *sim) judgeEvery() int {
 
 // knowledge is the expected state of one handle at one client.
 type knowledge struct {
-	verdict  wire.Verdict // the client's
+	verdict  wire.Verdict // the client's verdict
 	received bool         // the client received it, as an entity or in a component
 	since    int          // tick at which the server sent it outside structure after its death
 	seen     bool         // the client received it as an entity
 	dead     bool         // the client received its Destroy
-	entered  bool         // the server has written its Enter or its Control, or is about to send it
-	sent     bool         // a message or snapshot with it was given to the connection, or the game sent it
+	entered  bool         // the server has written its Enter or its Control, or is about to send the handle
+	sent     bool         // a message or snapshot with the handle was given to the connection, or the game sent the handle
 	enter    *wire.Record // the newest Enter
-	killed   bool         // the server has written a record that makes it Stale
+	killed   bool         // the server has written a record that makes the handle Stale
 }
 
 // streamParser parses one end of the server's stream.
@@ -176,8 +176,8 @@ func (c *simClient) noteArrived(p []byte) {
 	}, func(wire.Result) {})
 }
 
-// noteWelcome handles an arrived Welcome. In a new session nothing is known, except that
-// handles that were Stale in this run of the world stay Stale.
+// noteWelcome handles an arrived Welcome. In a new session the client knows nothing, except
+// that handles which were Stale in this run stay Stale.
 func (c *simClient) noteWelcome(w wire.Welcome) {
 	if w.Resumed == 0 && c.renewing {
 		for i := range c.known {
@@ -249,7 +249,7 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	case c.forgot && l.run != s.run:
 		want = wire.Stale
 	case c.forgot:
-		return // the client calls every other handle Stale as well
+		return // the client calls every other handle Stale
 	case !c.arrived.joined:
 		want = wire.Pending
 	case l.handle.Generation() < c.arrived.floor:
@@ -258,8 +258,8 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	got := c.session.Resolve(l.handle)
 	s.coverage.verdicts[0][got]++
 	if k.received && l.died != 0 && l.run == s.run && !c.lossy && c.conn.closed == wire.OK && !c.conn.cut && c.conn.welcome != 0 && !c.renewing {
-		// H3 on a working link: one delay and one send interval, stricter than the round
-		// trip that it allows. The client runs once a tick.
+		// H3 on a working link: one delay and one send interval, which is stricter than the
+		// round trip in H3. The client runs once per tick.
 		if late := int64(s.tick-max(l.died, k.since, c.conn.welcome, s.paced, c.conn.sender.until)-s.interval()-1)*tickMs - c.slowest; late > 0 {
 			s.coverage.timed++
 			if got != wire.Stale {
@@ -281,8 +281,8 @@ func (c *simClient) judgeClient(l *life, k *knowledge) {
 	s.fail("H1", "client %d calls %v %v, want %v", c.number, l.handle, got, want)
 }
 
-// judgeServer checks the server's verdict on a command's target (H2), that it reveals nothing
-// that the client was not sent (R10), and that a death was sent in time (H3).
+// judgeServer checks the server's verdict on a command's target (H2). The verdict must
+// reveal nothing that the client was not sent (R10), and a death must be sent in time (H3).
 func (c *simClient) judgeServer(l *life, k *knowledge) {
 	s := c.sim
 	got := c.serverVerdict(l.handle)
@@ -329,7 +329,7 @@ func (c *simClient) judgeSettled() {
 	}
 }
 
-// unsettled returns why the client is not up to date, or nil.
+// unsettled returns the reason why the client is not up to date, or nil.
 func (c *simClient) unsettled() *failure {
 	s, r := c.sim, c.session.Replica()
 	lacks := func(invariant, format string, args ...any) *failure {
@@ -393,8 +393,8 @@ func (c *simClient) unsettled() *failure {
 	return nil
 }
 
-// misses compares the interest set with the entities' positions. Entities that wait to enter,
-// for want of budget, differ.
+// misses compares the interest set with the entities' positions. Entities that wait for the
+// budget to enter may differ.
 func (c *simClient) misses() string {
 	s := c.sim
 	focus := c.entity()

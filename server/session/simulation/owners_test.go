@@ -10,11 +10,12 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ownership records what a session was given by Own. It also owns what it controls.
+// ownership records the entities that Own gave to a session. A session also owns the entity
+// that it controls.
 type ownership struct {
 	owned          []bulk.Handle
 	ownedPeriods   map[bulk.Handle][]ownedPeriod
-	controlPeriods []controlPeriod // empty: it still controls its first entity
+	controlPeriods []controlPeriod // empty: the session still controls its first entity
 }
 
 // ownedPeriod begins at a tick of the world.
@@ -94,7 +95,7 @@ func (c *simClient) owns(h bulk.Handle, tick uint32) bool {
 	return i >= 0 && all[i].owns
 }
 
-// gust is a weak effect that follows an entity and moves what clients see.
+// gust is a weak effect that follows an entity and moves bodies that clients see.
 type gust struct {
 	follows *life
 	ends    uint64 // last tick
@@ -109,7 +110,7 @@ output = add output, wind
 // blow adds a gust around h.
 func (s *sim) blow(h bulk.Handle, ticks int) {
 	l := s.lives[h]
-	if l == nil || s.run > 1 { // a restored world has gusts of its image
+	if l == nil || s.run > 1 { // a restored world has the gusts of its image
 		return
 	}
 	program, err := field.Compile(gustProgram)

@@ -10,11 +10,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// In some seeds clients name entities to be made, in commands and in inputs. The game binds some of
-// the provisional handles; some of these entities die before they enter any view. The oracle knows
-// the entity of each handle, and compares it with what the client resolves (H7).
+// In some seeds, clients name entities to be spawned, in commands and in inputs. The game
+// binds some of the provisional handles; some of these entities die before they enter any
+// view. The oracle knows the entity of each handle, and compares it with what the client
+// resolves (H7).
 
-// Summon holds a number that no other message has, and two provisional handles, the second perhaps none.
+// Summon holds a number that no other message has, and two provisional handles. The second
+// may be null.
 type Summon struct {
 	Token uint32
 	A, B  bulk.Handle `net:"ref"`
@@ -31,12 +33,12 @@ type summons struct {
 // simProvisional is a provisional handle of a client.
 type simProvisional struct {
 	handle  bulk.Handle
-	input   bool        // of inputs
-	tick    uint32      // of the newest one
-	seen    bool        // the game received it
+	input   bool        // named in inputs, not in a command
+	tick    uint32      // tick of the newest input
+	seen    bool        // the game received the handle
 	entity  bulk.Handle // bound by the game, in a session
 	in      sessionKey
-	refused bool // the server has said so
+	refused bool // the server has rejected the handle
 	end     provisionalEnd
 }
 
@@ -141,13 +143,13 @@ func (s *sim) summoned(p *session.Session, _ world.Entity, args Summon) error {
 	return nil
 }
 
-// decide binds a provisional handle to an entity, or does not.
+// decide binds a provisional handle to an entity, or leaves it unbound.
 func (s *sim) decide(p *session.Session, x *simProvisional, how int) {
 	if x.seen || !p.IsProvisional(x.handle) {
 		s.fail("H7", "the game received the provisional handle %v for the second time, or it is none", x.handle)
 	}
 	x.seen = true
-	at, _ := s.world.Position(p.Entity()) // the origin if it has none
+	at, _ := s.world.Position(p.Entity()) // the origin if the entity has no body
 	var h bulk.Handle
 	switch nth(how, 6) {
 	case 0:
@@ -177,8 +179,8 @@ func (s *sim) decide(p *session.Session, x *simProvisional, how int) {
 	}
 }
 
-// noteAnswer checks an Answer that the server writes: it says what the game bound, once, and
-// precedes the entity's Enter.
+// noteAnswer checks an Answer that the server writes: it names the entity that the game
+// bound, occurs once, and precedes the entity's Enter.
 func (c *simClient) noteAnswer(r wire.Record) {
 	s := c.sim
 	x := c.provisionalOf(r.Number)
@@ -196,8 +198,9 @@ func (c *simClient) noteAnswer(r wire.Record) {
 	}
 }
 
-// answersIn reports whether there are Answers among the records after one number, up to another.
-// A snapshot that claims to precede them rejects provisional handles that they bind.
+// answersIn reports whether the records after number after, up to last, include Answers. A
+// snapshot that names an earlier record would reject provisional handles that these Answers
+// bind.
 func (c *simClient) answersIn(after, last uint32) bool {
 	return slices.ContainsFunc(c.written[after:last], func(r wire.Record) bool { return r.Op == wire.OpAnswer })
 }
@@ -211,8 +214,9 @@ func (c *simClient) provisionalOf(index uint32) *simProvisional {
 	return nil
 }
 
-// judgeProvisionals compares what the client's provisional handles stand for with what the game bound.
-// Each ends once. One that was bound in the client's present session is never rejected.
+// judgeProvisionals compares the entities of the client's provisional handles with the
+// entities that the game bound. Each handle ends once. A handle that was bound in the
+// client's present session is never rejected.
 func (c *simClient) judgeProvisionals() {
 	s := c.sim
 	w, _ := c.session.Welcome()
@@ -228,7 +232,7 @@ func (c *simClient) judgeProvisionals() {
 		case v != wire.Provisional:
 			s.fail("H7", "client %d calls %v %v, and it stands for nothing", c.number, x.handle, v)
 		}
-		gone := x.in.epoch != now.epoch // the world is
+		gone := x.in.epoch != now.epoch // the world is gone
 		switch {
 		case entity != 0 && (entity != x.entity || gone):
 			s.fail("H7", "client %d has %v for %v, was bound to %v", c.number, entity, x.handle, x.entity)
@@ -272,7 +276,7 @@ func (c *simClient) unended() (n int) {
 	return n
 }
 
-// provisionals makes some seeds name provisional handles.
+// provisionals adds the operations name and aim to some seeds.
 func (g *generator) provisionals() {
 	d := g.rng.IntN
 	if d(2) > 0 {

@@ -2,9 +2,10 @@ package simulation
 
 import "github.com/worldd/worldd/bulk"
 
-// In some seeds entities ride on others, and clients stay away until the server has released
-// the pasts of rows at rest, while their owner components continue to change. Only scripts
-// with rides register Seat: all others keep the schema of the conformance vectors.
+// In some seeds, entities ride on others. Clients stay away until the server has dropped
+// the past states of idle rows, while the owner components of these rows continue to
+// change. Only scripts with rides register Seat: all others keep the schema of the
+// conformance vectors.
 
 // Seat is the position of an entity that may ride on another.
 type Seat struct {
@@ -13,12 +14,12 @@ type Seat struct {
 }
 
 const (
-	// graceTicks is the grace period, and longGraceTicks the one of scripts with
+	// graceTicks is the grace period, and longGraceTicks the grace period of scripts with
 	// travel.
 	graceTicks     = 120
 	longGraceTicks = 1000
-	// restTicks exceeds the ticks of rest after which replication releases a row's past
-	// (restedTicks), plus those until it checks.
+	// restTicks exceeds the ticks without changes after which replication drops a row's
+	// past states (minIdleTicks), plus the ticks until it checks the row.
 	restTicks = 640
 )
 
@@ -73,9 +74,9 @@ func (s *sim) pay(h bulk.Handle, coins int) {
 // One of seedsPerRide seeds has rides.
 const seedsPerRide = 12
 
-// rides seats entities on others in some seeds. Clients leave such a world shortly
-// before it comes to rest, and reconnect when it has rested for restTicks: during that
-// time only pay runs, and all other operations are moved behind it.
+// rides seats entities on others in some seeds. Clients leave such a world shortly before
+// it comes to rest, and reconnect when it has rested for restTicks. During that time only
+// pay runs: all other operations are moved behind it.
 func (g *generator) rides() {
 	d := g.rng.IntN
 	if d(seedsPerRide) > 0 {

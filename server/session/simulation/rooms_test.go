@@ -26,9 +26,9 @@ const (
 	roomClientCount = 3
 )
 
-// roomsSim is a simulation of several rooms, and of clients that a seed moves between them over
-// links that lose, delay and break. A client must show the room that its newest Welcome
-// names and no other, whatever is still on its way.
+// roomsSim is a simulation of several rooms and of clients that a seed moves between them,
+// over links that lose, delay and break. A client must show only the room that its newest
+// Welcome names, whatever other data is still on its way.
 type roomsSim struct {
 	seed    uint64
 	rng     *rand.Rand
@@ -37,11 +37,11 @@ type roomsSim struct {
 	router  *session.Router
 	rooms   []*simRoom
 	clients []*roomClient
-	issued  map[bulk.Handle]roomTenant // by all rooms
+	issued  map[bulk.Handle]roomTenant // handles issued by all rooms
 	wrong   error                      // the first failure
 	late    int                        // ticks for which Move has no room yet
 
-	restless      *roomClient // moves and asks in every tick
+	restless      *roomClient // client that moves and asks in every tick
 	restlessUntil int
 }
 
@@ -53,7 +53,7 @@ type roomTenant struct {
 type simRoom struct {
 	s        *roomsSim
 	number   int
-	pace     int // ticks of the simulation for one of the room
+	pace     int // ticks of the simulation per tick of the room
 	core     *session.Core
 	world    *world.World
 	crate    world.KindID
@@ -70,9 +70,9 @@ type roomClient struct {
 	number   int
 	session  *client.Session
 	conn     *roomConnection
-	backAt   int // tick at which it reconnects; 0: it is connected
+	backAt   int // tick at which the client reconnects; 0: it is connected
 	asked    map[uint32]uint64
-	made     uint32 // commands
+	made     uint32 // commands sent
 	moves    int
 	revision uint64 // epoch of the room in which it renders
 	heard    int
@@ -148,7 +148,7 @@ func (s *roomsSim) roomOf(name string) *simRoom {
 	return s.rooms[slices.IndexFunc(s.rooms, func(r *simRoom) bool { return r.name() == name })]
 }
 
-// newRoom makes a room. Rooms of an even number have another schema than the others.
+// newRoom makes a room. Even rooms and odd rooms have different schemas.
 func (s *roomsSim) newRoom(t testing.TB, i int) *simRoom {
 	const block = world.RunGenerations
 	r := &simRoom{s: s, number: i, pace: 1 + i%2}
@@ -290,9 +290,9 @@ func (c *roomClient) step() {
 		n = c.conn
 	}
 	if p := n.down.Receive(s.now()); len(p) > 0 {
-		for len(p) > 0 { // in pieces, as from a socket
+		for len(p) > 0 { // deliver in pieces, like a socket
 			k := min(len(p), 1+s.rng.IntN(400))
-			if err := c.session.ReceiveStream(p[:k]); wire.CodeOf(err) == wire.SchemaMismatch { // it asks for the schema
+			if err := c.session.ReceiveStream(p[:k]); wire.CodeOf(err) == wire.SchemaMismatch { // the client then asks for the schema
 				c.drop(true, 1)
 				return
 			} else if err != nil {
@@ -323,7 +323,7 @@ func (c *roomClient) step() {
 	c.deliver()
 }
 
-// deliver gives the server what has arrived there.
+// deliver gives arrived data to the server.
 func (c *roomClient) deliver() {
 	s, n := c.s, c.conn
 	if n.closed {
@@ -394,7 +394,7 @@ func (c *roomClient) verify() {
 	}
 }
 
-// act makes something happen.
+// act executes one random action.
 func (s *roomsSim) act() {
 	c, r := s.clients[s.rng.IntN(len(s.clients))], s.rooms[s.rng.IntN(len(s.rooms))]
 	switch s.rng.IntN(12) {
@@ -431,7 +431,7 @@ func (s *roomsSim) move(c *roomClient, r *simRoom) {
 	}
 	for _, from := range s.rooms {
 		if x := from.core.Session(w.Session); x != nil {
-			_ = x.Move(r.name()) // fails where it is
+			_ = x.Move(r.name()) // fails in the room where the session is
 		}
 	}
 }
@@ -535,8 +535,8 @@ func (s *roomsSim) simulate() error {
 	return s.wrong
 }
 
-// Sessions move between rooms over bad links, and what a client shows is always of the room
-// where it is.
+// Sessions move between rooms over bad links. Clients always show the room where their
+// session is.
 func TestMovesBetweenRooms(t *testing.T) {
 	seeds := 60
 	if testing.Short() {

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// A script describes one simulation completely, and does the same on every machine. It is
-// data: a failing seed's script can be shrunk to the operations that matter, and kept as
+// A script describes one simulation completely, and runs identically on every machine. It
+// is data: a failing seed's script can be shrunk to the operations that matter, and kept as
 // text in testdata/scripts.
 //
 // The text form is a line of settings and a line for each operation, in order:
@@ -45,7 +45,7 @@ type op struct {
 // operations lists all operations and their arguments.
 var operations = map[string]string{
 	"spawn":     "kind x z vx vz",
-	"destroy":   "entity",        // a living one that no client controls
+	"destroy":   "entity",        // a live entity that no client controls
 	"kill":      "viewer",        // destroys its controlled entity
 	"flip":      "x z",           // destroys the last flip's entity; a new one takes its slot
 	"flash":     "kind x z",      // spawns and destroys an entity within one frame
@@ -103,8 +103,8 @@ var operations = map[string]string{
 	"cut":       "viewer notice away", // breaks its connection; ticks until the server notices, and until it reconnects
 	"travel":    "viewer away",        // breaks its connection for any number of ticks; the server notices at once
 	"steal":     "viewer which",       // a thief requests its session
-	"starve":    "viewer ticks",       // nothing leaves its connection for so long
-	"pace":      "sixteenths",         // share of calls of enough that allow another snapshot
+	"starve":    "viewer ticks",       // nothing leaves its connection for this many ticks
+	"pace":      "sixteenths",         // share of calls of enough that return false, in sixteenths
 	"save":      "",                   // takes an image
 	"restart":   "",                   // restarts from the last image, or with another world
 }

@@ -54,7 +54,7 @@ func TestHandlesNeverLie(t *testing.T) {
 	}
 }
 
-// With many viewers of one world, no viewer affects another.
+// Many viewers of one world do not affect each other.
 func TestHandlesNeverLieToMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestHandlesNeverLie suffices")
@@ -76,8 +76,8 @@ func TestStaleWithinRoundTrip(t *testing.T) {
 	require.NotZero(t, got.leaves, "nothing left interest")
 }
 
-// requireRun runs a script. A failing one is shrunk and printed: add it to testdata/scripts, with
-// a line on its cause.
+// requireRun runs a script. It shrinks and prints a failing script: add that to
+// testdata/scripts, with a line on its cause.
 func requireRun(t *testing.T, s *script) coverage {
 	got, f := s.run()
 	if f != nil {

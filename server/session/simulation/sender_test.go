@@ -6,13 +6,15 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A server that is short of time encodes snapshots faster than its connections send them. The
-// operation "starve" stops the sender of a connection; the oracle requires that what was
-// encoded leaves all the same, and that no answer is ahead of what it rests on (R10, S8).
+// A server that is short of time encodes snapshots faster than its connections send them.
+// The operation "starve" stops the sender of a connection. The oracle requires that every
+// encoded snapshot still leaves, and that no answer precedes the records or snapshots on
+// which its verdict rests (R10, S8).
 
-// sender holds what the server has given to a connection and what has not left yet.
+// sender holds the data that the server has given to a connection and that has not left
+// yet.
 type sender struct {
-	until     int // tick from which it sends again
+	until     int // tick from which on it sends again
 	stream    []byte
 	datagrams [][]byte
 }
@@ -20,7 +22,7 @@ type sender struct {
 // starve stops the sender of the client's connection for some ticks.
 func (c *simClient) starve(ticks int) { c.conn.sender.until = c.sim.tick + ticks }
 
-// resend sends what has waited, if the sender runs again: the stream goes first.
+// resend sends the waiting data if the sender runs again, the stream first.
 func (n *conn) resend() {
 	x := &n.sender
 	if n.client.sim.tick < x.until {
@@ -66,7 +68,7 @@ func (n *conn) HasUnsent() bool {
 	return held
 }
 
-// starved makes some seeds stop senders, for up to half a second.
+// starved adds the operation starve to some seeds, for up to half a second.
 func (g *generator) starved() {
 	d := g.rng.IntN
 	if d(3) > 0 {
@@ -76,10 +78,10 @@ func (g *generator) starved() {
 	g.often([]int{3, 20}[d(2)], "starve", func() []int { return []int{g.any(), 1 + d(longest)} })
 }
 
-// judgeTold checks that a Result that the server writes follows what its verdict rests on: the
-// record that makes its target Stale, or a message or snapshot that names the target (R10). An
-// answer follows the Destroy of what it names (H3). Both follow the records that were lost with an
-// earlier connection (R8).
+// judgeTold checks that a Result follows the data on which its verdict rests: the record
+// that makes its target Stale, or a message or snapshot that names the target (R10). An
+// answer follows the Destroys of entities that it names (H3). Both follow the records that
+// were lost with an earlier connection (R8).
 func (c *simClient) judgeTold(r wire.Result) {
 	s := c.sim
 	if int(c.sent.records) < len(c.written) {

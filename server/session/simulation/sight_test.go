@@ -22,11 +22,11 @@ import (
 // game never refers to them. Two simulations of one script that differ only in their deaths
 // must send every client the same bytes (R10).
 type unseen struct {
-	churn    bool // they die, and new ones take their slots
+	churn    bool // the entities die, and new ones take their slots
 	handles  []bulk.Handle
-	answered [2]int        // commands on them: an unknown one, poke
+	answered [2]int        // commands on unseen entities: unknown ones, and poke
 	replaced int           // deaths
-	sent     []hash.Hash64 // by client, of everything sent to it
+	sent     []hash.Hash64 // by client: hash of everything sent to it
 }
 
 // unseenAt is an X coordinate beyond the leave radius of all positions in scripts.
@@ -66,8 +66,8 @@ func (u *unseen) step(s *sim) {
 	}
 }
 
-// replace respawns entities that died in the world's step, in the same slots: these are the
-// lowest, which the world reuses first.
+// replace respawns entities that died in the world's step, in the same slots: the world
+// reuses the lowest slots first.
 func (u *unseen) replace(s *sim) {
 	for i, was := range u.handles {
 		if s.world.Status(was) == bulk.Live {

@@ -48,8 +48,8 @@ const (
 	leaveRadius = 50
 	// settleTicks bounds the quiet time at the end of a script.
 	settleTicks = 900
-	// stalledTicks is how long the server may receive no new acknowledgement before it may
-	// end a session as too slow.
+	// stalledTicks is the time without a new acknowledgement after which the server may end
+	// a session as too slow.
 	stalledTicks = 15 * 60
 )
 
@@ -59,11 +59,11 @@ type life struct {
 	number   int // index in sim.order
 	identity uint64
 	run      int
-	cause    uint8 // of its death
-	named    bool  // in a component, at any time
+	cause    uint8 // cause of its death
+	named    bool  // some component has named it at some time
 	died     int   // tick of the simulation; 0: alive
 	diedTick uint32
-	states   []state // one for each change, quantised
+	states   []state // quantised states, one for each change
 	motion   exactLife
 }
 
@@ -87,7 +87,7 @@ func (l *life) at(tick uint32) []uint32 {
 // failure is a broken invariant.
 type failure struct {
 	invariant string // H1 to H7, or one of a package
-	tick      int    // of the simulation
+	tick      int    // tick of the simulation
 	text      string
 }
 
@@ -95,14 +95,14 @@ func (f *failure) Error() string { return f.invariant + ": " + f.text }
 
 type sim struct {
 	script *script
-	rng    *rand.Rand // of initial positions, connections and forged handles
+	rng    *rand.Rand // source of initial positions, connections and forged handles
 	tick   int
 	schema *schema.Schema
-	rows   *rowschema.Layout // of schema
+	rows   *rowschema.Layout // layout of schema
 	values []uint32          // scratch
 
 	core          *session.Core
-	pace, paced   int // setPace: the pace, and the tick since when
+	pace, paced   int // the pace, and the tick at which setPace set it
 	asked         int // calls of enough
 	world         *world.World
 	identity      *world.Component[Identity]
@@ -110,12 +110,12 @@ type sim struct {
 	purse         *world.Component[Purse]
 	beacon        *world.Component[Beacon]
 	veil          *world.Component[Veil]
-	seat          *world.Component[Seat] // nil: a script without rides
+	seat          *world.Component[Seat] // nil if the script has no rides
 	typed         typed
 	joining       *session.Session      // argument of the current Join, or nil
 	barred        int                   // joins still to refuse
 	restartAt     int                   // tick of the restart after Drain; 0: not drained
-	tag           *world.Component[Tag] // nil: a script without renames
+	tag           *world.Component[Tag] // nil if the script has no renames
 	crate, ghost  world.KindID
 	run           int
 	epoch         uint64
@@ -124,31 +124,31 @@ type sim struct {
 	lives         map[bulk.Handle]*life
 	order         []*life            // all lives, in order of issue over all runs
 	tenants       map[uint32][]*life // by slot, over all runs
-	living        []*life            // in this run
+	living        []*life            // live entities of this run
 	clients       []*simClient
-	left          []*conn // abandoned by clients
+	left          []*conn // connections that clients abandoned
 	thieves       []*thief
 	over          map[*session.Session]bool
 	events        eventOracle
 	ownerships    map[*session.Session]*ownership
 	gusts         []gust
 	waiting       map[string][]op          // operations by the hook that they wait for
-	stepping      bool                     // inside a step of the world
+	stepping      bool                     // the world is stepping
 	ruled         map[*session.Session]int // index in rules
 	kicked        map[*session.Session]bool
 	stalls        map[*session.Session]*stall
-	links         simtest.Conditions // for new connections
+	links         simtest.Conditions // conditions of new connections
 	coverage      coverage
 	tape          *tape   // records the first client; may be nil
 	unseen        *unseen // may be nil
-	resyncs       uint64  // in earlier runs
+	resyncs       uint64  // resyncs in earlier runs
 	interestSlots []bool  // scratch
 	exactOracle
 }
 
 // coverage counts events of a simulation: a simulation without events proves nothing.
 type coverage struct {
-	verdicts   [2][4]int // client and server, by verdict
+	verdicts   [2][4]int // verdicts of client and server, by verdict
 	executed   int
 	rejected   int
 	timed      int // verdicts checked against the deadline of H3
@@ -182,14 +182,14 @@ type coverage struct {
 	pushed     int    // typed inputs applied
 	views      int    // view moments checked
 	hurried    int    // calls of enough that returned true
-	held       int    // snapshots that waited for the one before to leave
+	held       int    // snapshots that waited for the previous one to leave
 	reliable   int    // reliable events accepted for a client
 	unreliable int    // unreliable events that arrived
 	newborn    int    // events that followed an Enter
 	causes     int    // deaths sent with a cause
 	bound      int    // provisional handles bound by the game
-	stillborn  int    // the deaths in the tick of the spawn
-	ends       [3]int // provisional handles, by how they ended; while open, for each tick
+	stillborn  int    // bound entities that died in the tick of their spawn
+	ends       [3]int // provisional handles, by end; open ones count once per tick
 	cleanCoverage
 }
 
@@ -230,7 +230,7 @@ func (s *sim) fail(invariant, format string, args ...any) {
 	panic(&failure{invariant, s.tick, fmt.Sprintf(format, args...) + where})
 }
 
-// must stops the simulation on an error of its own.
+// must stops the simulation if the simulation itself fails.
 func (s *sim) must(err error) {
 	if err != nil {
 		s.fail("simulation", "%v", err)
@@ -354,7 +354,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.setPace(fullPace)
 }
 
-// noteNamed marks the lives that living entities refer to.
+// noteNamed marks the lives that live entities refer to.
 func (s *sim) noteNamed() {
 	note := func(h bulk.Handle) {
 		if l := s.lives[h]; l != nil {
@@ -374,8 +374,8 @@ func (s *sim) noteNamed() {
 	}
 }
 
-// restart replaces the server by a new run: from the last image or, without one, with a
-// world whose generations begin after every one issued.
+// restart replaces the server by a new run: from the last image or, without an image, with
+// a world whose generations are above all issued ones.
 func (s *sim) restart() {
 	highest := uint32(0)
 	for _, l := range s.order {
@@ -399,7 +399,7 @@ func (s *sim) restart() {
 		if p := c.liveSession(); p != nil {
 			s.over[p] = true
 		}
-		if c.conn.cut { // it reconnects by itself
+		if c.conn.cut { // the client reconnects by itself
 			c.was = nil
 			continue
 		}
@@ -431,7 +431,7 @@ func (s *sim) spawn(kind world.KindID, x, z, vx, vz float32) bulk.Handle {
 	return h
 }
 
-// issueNew begins the history of a new handle, with an identity of its own.
+// issueNew begins the history of a new handle, with a new identity.
 func (s *sim) issueNew(h bulk.Handle) (identity uint64) {
 	if l := s.lives[h]; l != nil {
 		s.fail("H4", "%v was issued twice", h)
@@ -514,7 +514,7 @@ func (s *sim) record() {
 	}
 }
 
-// quantised returns the state of a handle as its owner must see it, valid until the next
+// quantised returns the state of a handle that its owner must receive, valid until the next
 // call.
 func (s *sim) quantised(h bulk.Handle) []uint32 {
 	values := s.values

@@ -2,16 +2,15 @@ package simulation
 
 import "github.com/worldd/worldd/replication/wire"
 
-// stall measures how long the server has received nothing new of a session: no
-// acknowledgement of a newer snapshot, or none of structure while some waits for one. It
-// counts from the Welcome's writing, as the server does, not from its arrival: a client
-// whose Welcome is late sees a shorter time, but takes up what it was sent just as late.
+// stall measures the time without a new acknowledgement of a session: of a newer snapshot,
+// or of structure while some structure is unacknowledged. Like the server, it counts from
+// the writing of the Welcome, not from its arrival.
 type stall struct {
-	snapshot, structure           uint32 // newest acknowledged
+	snapshot, structure           uint32 // newest acknowledged numbers
 	snapshotSince, structureSince int    // ticks of the simulation
 }
 
-// watch begins to measure the session that a Welcome begins or resumes.
+// watch starts the measurement for the session that a Welcome begins or resumes.
 func (n *conn) watch() {
 	s, p := n.client.sim, n.peer.Session()
 	if s.stalls[p] == nil {
@@ -22,20 +21,20 @@ func (n *conn) watch() {
 	x.snapshotSince, x.structureSince = s.tick, s.tick
 }
 
-// noteRecord begins to measure structure if the record that the server writes is the only
-// one that waits.
+// noteRecord starts the measurement for structure if the record that the server writes is
+// the only unacknowledged one.
 func (x *stall) noteRecord(number uint32, tick int) {
 	if number == x.structure+1 {
 		x.structureSince = tick
 	}
 }
 
-// noteAck takes the acknowledgement from a datagram that the server receives.
+// noteAck processes the acknowledgement in a datagram that the server receives.
 func (n *conn) noteAck(d []byte) {
 	s := n.client.sim
 	x := s.stalls[n.peer.Session()]
 	if x == nil {
-		return // ahead of the Welcome
+		return // it precedes the Welcome
 	}
 	var in wire.Input
 	err := in.Parse(d)
@@ -48,8 +47,8 @@ func (n *conn) noteAck(d []byte) {
 	}
 }
 
-// stalled reports whether the server had reason to end the session as too slow. New state at
-// the client is no reason against it: acknowledgements take time too.
+// stalled reports whether the server may end the session as too slow. New state at the
+// client does not matter, because its acknowledgement may not have arrived.
 func (n *conn) stalled() bool {
 	s := n.client.sim
 	x, written := s.stalls[n.peer.Session()], n.client.sent.records

@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/client"
 )
 
-// In some seeds entities have names, which change. Only scripts that rename register Tag:
+// In some seeds, entities have names that change. Only scripts with renames register Tag:
 // all others keep the schema of the conformance vectors.
 
 // Tag holds texts that begin with the entity's identity. Secret is sent to owners only.

@@ -33,9 +33,9 @@ const bodiesTick = 100
 type bodySession struct {
 	k       *bodyMaker
 	steps   []vectors.Step
-	records uint32 // sent
-	tick    uint32 // of the newest Structure message
-	floor   uint32 // of the room's generations
+	records uint32 // number of records sent
+	tick    uint32 // tick of the newest Structure message
+	floor   uint32 // first generation of the room
 }
 
 // bodyRow is a row of a datagram: the state of an entity, back ticks before the datagram's. Its
@@ -124,7 +124,7 @@ func (s *bodySession) complete(seq, tick uint32) *bodySession {
 	return s.snapshot(wire.StateHeader{Seq: seq, Tick: tick, Complete: true})
 }
 
-// quantise returns the values of a state's row, and what they restore to.
+// quantise returns the values of a state's row, and the body that they restore to.
 func (k *bodyMaker) quantise(s wire.BodyState) (values []uint32, g wire.Grid) {
 	b := schema.Body{Position: s.Position, Velocity: s.Velocity}
 	values = make([]uint32, k.schema.Values())
@@ -156,10 +156,10 @@ func (k *bodyMaker) program(number uint8, text string) []byte {
 	return wire.Program{Number: number, Code: code}.Append(nil)
 }
 
-// effectHandle is the handle of the effect on a slot.
+// effectHandle returns the handle of the effect in a slot.
 func effectHandle(slot uint32) bulk.Handle { return bulk.NewHandle(slot, 1) }
 
-// asleepAt is a body that lies on the ground, flyingAt one in the air.
+// asleepAt returns a body that lies on the ground, flyingAt a body in the air.
 func asleepAt(x float32) wire.BodyState { return wire.BodyState{Position: [3]float32{x, 0.5, 0}} }
 
 func flyingAt(x, vx float32) wire.BodyState {
@@ -201,7 +201,7 @@ func (k *bodyMaker) stateOf(c *vectors.Case, slot uint32) (newest vectors.Exact)
 	return newest
 }
 
-// awake checks whether the entity on slot 1 is awake in the end.
+// awake checks whether the entity in slot 1 is awake at the end.
 func (k *bodyMaker) awake(c *vectors.Case, want bool) {
 	require.Equal(k.t, want, k.stateOf(c, 1).State[6] == 1, c.Name)
 }
@@ -347,7 +347,7 @@ func (k *bodyMaker) uncheckedAudits() {
 	k.unchecked("audit before a state", "an entity that the audit covers was given a later state", s)
 }
 
-// unchecked adds a case with a wrong audit that is not to be checked.
+// unchecked adds a case with a wrong audit that clients must not check.
 func (k *bodyMaker) unchecked(name, about string, s *bodySession) {
 	c := k.add(wire.OK, name, "an audit is not checked: "+about, s)
 	require.Zero(k.t, c.Steps[len(c.Steps)-1].Expect.Audits)

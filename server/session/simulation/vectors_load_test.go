@@ -57,7 +57,7 @@ func newCrowd(t *testing.T) *crowd {
 
 func (k *crowd) handle(slot int) bulk.Handle { return bulk.NewHandle(uint32(slot), hostileFloor) }
 
-// entered returns the Structure message in which all enter.
+// entered returns the Structure message in which all entities enter.
 func (k *crowd) entered() []byte {
 	body := wire.AppendStructureHeader(nil, 1, heavyTick)
 	for slot, row := range k.rows {
@@ -108,8 +108,8 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 	return d, load
 }
 
-// loadCases returns the cases about the load of a datagram: the maximum, and one more, which is
-// refused however few bits it takes.
+// loadCases returns the cases about the load of a datagram: the maximum, which is accepted,
+// and one more, which is refused however few its bits.
 func loadCases(t *testing.T) []vectors.Case {
 	k := newCrowd(t)
 	all := make([]int, len(k.rows))

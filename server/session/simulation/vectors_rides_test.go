@@ -20,11 +20,11 @@ type riders struct {
 	t      *testing.T
 	schema *schema.Schema
 	codec  *rowcodec.Codec
-	mounts []bulk.Handle // what each rides on
+	mounts []bulk.Handle // mount of each rider
 	cases  []vectors.Case
 }
 
-// ridersTick is the tick in which they enter.
+// ridersTick is the tick in which the riders enter.
 const ridersTick = 50
 
 func newRiders(t *testing.T) *riders {
@@ -33,7 +33,7 @@ func newRiders(t *testing.T) *riders {
 	return &riders{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables()), mounts: []bulk.Handle{
 		on(1), 0, // 0 rides on 1
 		on(0),            // 2 rides on a rider
-		on(5),            // 3 rides on one that cannot be ridden
+		on(5),            // 3 rides on an entity that cannot be ridden
 		on(1) + 2<<32, 0, // 4 rides on the next tenant of slot 1
 	}}
 }
@@ -225,7 +225,8 @@ func (k *riders) baselines() {
 		}
 		return w.Bytes()
 	}
-	// Small v are v<<1 in 5 bits as golomb(4, v), v<<1 in 3 bits as golomb(2, v); golomb(0, 1) is 001.
+	// For small v, golomb(4, v) is v<<1 in 5 bits, and golomb(2, v) is v<<1 in 3 bits;
+	// golomb(0, 1) is 001.
 	for _, c := range []struct {
 		name, about string
 		bits        []uint

@@ -16,10 +16,10 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// These cases each test a rule that mutants of a client break: see
+// Each of these cases tests a rule that mutants of a client break: see
 // replication/wire/conformance/page_rules_test.go.
 
-// frame is one of the messages that are put together by hand.
+// frame returns a hand-made message.
 func frame(kind byte, body ...[]byte) []byte { return wire.AppendFrame(nil, kind, body...) }
 
 // structureAt returns a framed Structure message of raw records.
@@ -29,8 +29,8 @@ func structureAt(first, ticks uint32, records ...[]byte) []byte {
 
 func record(r wire.Record) []byte { return appendRecord(nil, r) }
 
-// with returns a framed message with raw elements in place of others, by index. An index
-// beyond the last appends.
+// with returns a framed message in which raw elements replace others, by index. An index
+// beyond the last appends an element.
 func (k *hostileMaker) with(m wire.Message, elements map[int][]byte) []byte {
 	var parts []msgpack.RawMessage
 	var frames wire.FrameReader
@@ -215,7 +215,7 @@ func (k *hostileMaker) recordRules() {
 	caused := append(record(wire.Record{Op: wire.OpDestroy, Number: 1, Handle: h}), 7)
 	k.add("cause", "a Destroy with a cause, and a record after it", stream(k.opening), stream(structureAt(1, 9, enter, caused, record(wire.Record{Op: wire.OpEnter, Handle: h + 2<<32, Kind: e.Kind, Row: e.Row}))))
 	w, control := k.welcomed()
-	w.SchemaText = "" // of later connections
+	w.SchemaText = "" // for Welcomes of later connections
 	anew := stream(wire.AppendMessage(nil, w), control)
 	w.Resumed = 1
 	again := stream(wire.AppendMessage(nil, w), control)
@@ -249,7 +249,7 @@ func (k *hostileMaker) newSessions() {
 	w, control := k.welcomed()
 	text := w.SchemaText
 	lost := vectors.Step{Lost: true}
-	opening := func(change func(*wire.Welcome)) vectors.Step { // of later connections
+	opening := func(change func(*wire.Welcome)) vectors.Step { // for Welcomes of later connections
 		next := w
 		next.SchemaText = ""
 		change(&next)
@@ -282,7 +282,7 @@ func (k *hostileMaker) rowsOf(d []byte) int {
 	return h.Rows
 }
 
-// headers adds cases about the headers of snapshots, and their order.
+// headers adds cases about the headers and the order of snapshots.
 func (k *hostileMaker) headers() {
 	ready := []vectors.Step{stream(k.opening), stream(structureAt(1, 9, record(k.anyEnter())))}
 	add := func(name, about string, ds ...[]byte) {

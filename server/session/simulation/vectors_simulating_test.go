@@ -25,20 +25,20 @@ func cleanScript() *script {
 			{0, "fan", []int{8, -6, 260}},   // on an orbit
 			{0, "fan", []int{-30, 24, 258}}, // linear
 			{0, "toss", []int{0, 5, 9, 2, 1}},
-			{6, "move", []int{11, 0, 0}}, // the client's entity: all others are in view
+			{6, "move", []int{11, 0, 0}}, // the client's entity moves: all others are in view
 			{20, "toss", []int{1, -4, 6, 1, -3}},
 			{22, "toss", []int{0, 6, -2, 0, 0}},
 			{22, "lull", []int{13}},
 			{30, "push", []int{2, 6, -4}},
-			{45, "fan", []int{3, 3, 322}},   // of some layers
-			{50, "fan", []int{-5, 2, 2306}}, // for a time
+			{45, "fan", []int{3, 3, 322}},   // an effect on some layers
+			{50, "fan", []int{-5, 2, 2306}}, // an effect for a limited time
 			{55, "fan", []int{6, 6, 4}},     // hidden
 			{60, "hit", []int{4, 3, 5}},
 			{70, "tune", []int{0, -9, 7}},
 			{80, "turn", []int{1, 4, -4}},
 			{85, "destroy", []int{3}},
 			{90, "stop", []int{7}},
-			{95, "corrupt", []int{0}}, // then everything is sent again
+			{95, "corrupt", []int{0}}, // the server then sends everything again
 			{98, "lull", []int{9}},
 			{98, "lull", []int{12}},
 			{120, "cut", []int{0, 5, 20}},
@@ -52,7 +52,7 @@ func cleanScript() *script {
 	}
 }
 
-// recordedClean returns what a client that simulates received.
+// recordedClean returns the data that a simulating client received.
 func recordedClean(t *testing.T) vectors.Case {
 	x := newSim(cleanScript())
 	x.tape = &tape{}
@@ -70,8 +70,8 @@ func recordedClean(t *testing.T) vectors.Case {
 	return c
 }
 
-// requireEverything requires all forms of what only clients that simulate are sent, except
-// what this server does not write: following effects and kinds.
+// requireEverything requires all forms of data that only simulating clients are sent,
+// except the forms that this server does not write: following effects and kinds.
 func requireEverything(t *testing.T, c *vectors.Case) {
 	var extensions [5]int
 	var paths [3]int
@@ -106,7 +106,7 @@ func requireEverything(t *testing.T, c *vectors.Case) {
 	require.Greater(t, c.Steps[len(c.Steps)-1].Expect.Audits, uint64(4))
 }
 
-// eachRecord calls f for each structure record that a case has.
+// eachRecord calls f for each structure record of a case.
 func eachRecord(t *testing.T, c *vectors.Case, f func(wire.Record)) {
 	var frames wire.FrameReader
 	for _, s := range c.Steps {

@@ -29,9 +29,9 @@ const vectorsAt = "../../../replication/wire/testdata/vectors"
 // vectorSeeds are the seeds of the simulations in which a client is recorded.
 var vectorSeeds = []uint64{3, 5, 8, 13, 80}
 
-// TestVectors makes the conformance vectors, and checks that a client passes them: what a
-// client received in seeded simulations that passed the oracle, and what a hostile server
-// may send. -vectors.update writes the files, which package client plays.
+// TestVectors makes the conformance vectors, and checks that a client passes them: data
+// that a client received in seeded simulations that passed the oracle, and data that a
+// hostile server may send. -vectors.update writes the files, which package client plays.
 func TestVectors(t *testing.T) {
 	racetest.SkipSequential(t)
 	var cases []vectors.Case
@@ -73,8 +73,8 @@ func simulationSchema(t testing.TB) *schema.Schema {
 	return s.schema
 }
 
-// recorded returns what the first client of a small simulation received in its first
-// session.
+// recorded returns the data that the first client of a small simulation received in its
+// first session.
 func recorded(t *testing.T, seed uint64) vectors.Case {
 	s := generate(seed, 2)
 	s.entities, s.ticks = min(s.entities, 8), 120
@@ -118,8 +118,8 @@ func riderSchema() *schema.Schema {
 	return s.schema
 }
 
-// recordedRiders returns what a client received while entities rode on others: the only vector
-// of datagrams with anchored rows.
+// recordedRiders returns the data that a client received while entities rode on others: the
+// only vector with anchored rows.
 func recordedRiders(t *testing.T) vectors.Case {
 	x := newSim(riderScript())
 	x.tape = &tape{}
@@ -197,12 +197,12 @@ func (t *tape) keep(n *conn, s vectors.Step) {
 	t.steps = append(t.steps, s)
 }
 
-// played returns a case of steps, with a client's results as the expected ones.
+// played returns a case of steps, with a client's results as the expected results.
 func played(t *testing.T, served *schema.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
 	return playedBy(t, served, served, name, about, handles, steps)
 }
 
-// playedBy returns a case for a client that declares a schema of its own.
+// playedBy returns a case for a client that declares its own schema.
 func playedBy(t *testing.T, declared, served *schema.Schema, name, about string, handles []bulk.Handle, steps []vectors.Step) vectors.Case {
 	c := vectors.Case{
 		Name: name, About: about, Protocol: wire.Version, Schema: served.Text(),
@@ -211,7 +211,7 @@ func playedBy(t *testing.T, declared, served *schema.Schema, name, about string,
 	return playedAs(t, declared, c, steps)
 }
 
-// playedAs returns c with steps and what they must give.
+// playedAs returns c with steps and their expected results.
 func playedAs(t *testing.T, declared *schema.Schema, c vectors.Case, steps []vectors.Step) vectors.Case {
 	p, err := vectors.NewPlayer(declared, c.Handles, c.Simulate)
 	require.NoError(t, err)

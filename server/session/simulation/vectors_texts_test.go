@@ -53,7 +53,7 @@ func textCases(t *testing.T) []vectors.Case {
 	return k.cases
 }
 
-// texted returns a handle of slot 1, or of a later tenant.
+// texted returns the handle of a tenant of slot 1, later generations after the first.
 func texted(later uint32) bulk.Handle { return bulk.NewHandle(1, hostileFloor+later) }
 
 // add adds a case that ends with an error, or none.
@@ -84,7 +84,7 @@ func (k *textMaker) row(mask uint32, owned bool) rowschema.Row {
 	return row
 }
 
-// enter returns an Enter; texts follow if it has any.
+// enter returns an Enter with these texts, if any.
 func (k *textMaker) enter(h bulk.Handle, mask uint32, owned bool, texts ...byte) []byte {
 	var w bitio.Writer
 	rowschema.New(k.schema).AppendFull(&w, k.row(mask, owned))
@@ -429,7 +429,8 @@ func talkScript() *script {
 	return r
 }
 
-// recordedTalk returns what a client received while texts changed and events were sent.
+// recordedTalk returns the data that a client received while texts changed and events were
+// sent.
 func recordedTalk(t *testing.T) vectors.Case {
 	x := newSim(talkScript())
 	x.tape = &tape{}
