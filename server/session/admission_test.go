@@ -31,8 +31,8 @@ func (d *testServer) refusedAs(token string, changes ...func(*wire.Hello)) wire.
 	return c.Ended.Code
 }
 
-// A ban ends the user's sessions, connected or away, and no others. None resumes and none
-// begins until the ban is lifted.
+// A ban ends the user's sessions, connected or away, and no others. Until the ban is
+// lifted, the user can neither resume nor begin a session.
 func TestBans(t *testing.T) {
 	d := newUserServer(t, func(*session.Config) {})
 	here, _ := d.enter(withToken("eve"))
@@ -55,8 +55,8 @@ func TestBans(t *testing.T) {
 	d.enter(withToken("eve"))
 }
 
-// A session ends when its token's time is over, connected or away. Resuming with another
-// token does not extend it.
+// A session ends when its token expires, connected or away. Resuming with another token
+// does not extend the session.
 func TestSessionEnds(t *testing.T) {
 	d := newUserServer(t, func(c *session.Config) {
 		c.Grace = time.Minute
@@ -93,8 +93,8 @@ func TestSessionEnds(t *testing.T) {
 	require.Empty(t, forever.Closed)
 }
 
-// With one session per user the newest wins, and the game sees the older one end first.
-// Without, a user may have several.
+// With OneSessionPerUser, the newest session wins, and the game sees the older one end
+// first. Otherwise a user may have several sessions.
 func TestOneSessionPerUser(t *testing.T) {
 	for _, one := range []bool{true, false} {
 		t.Run(fmt.Sprint(one), func(t *testing.T) {

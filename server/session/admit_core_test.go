@@ -44,7 +44,7 @@ func TestAdmitHoldsNoTick(t *testing.T) {
 	require.Equal(t, "alice", c.peer.Session().User())
 }
 
-// No away session makes room for a client that is refused anyway.
+// No away session ends for a client that is refused anyway.
 func TestRefusedClientMakesNoRoom(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) {
 		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
@@ -75,7 +75,7 @@ func TestRefusedClientMakesNoRoom(t *testing.T) {
 	require.Equal(t, []int{0, 1}, []int{d.core.Away(), d.left})
 }
 
-// The longest grace does not overflow to none.
+// The longest grace period does not overflow to no grace.
 func TestLongestGrace(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) { c.Grace = 1<<63 - 1 })
 	c, _ := d.enter()

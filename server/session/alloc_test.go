@@ -32,7 +32,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// References in inputs cost nothing more.
+// References in inputs do not cost allocations either.
 func TestTickWithReferencesAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the audits allocate")

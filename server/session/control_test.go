@@ -51,7 +51,8 @@ func TestControlChanges(t *testing.T) {
 	s.Control(second) // no effect: the session has ended
 }
 
-// An away client receives its controlled entity when it reconnects, even if it is none.
+// An away client receives its controlled entity when it reconnects, even if it controls
+// none.
 func TestControlChangesWhileAway(t *testing.T) {
 	d := newTestServer(t)
 	d.game.Away = func(s *session.Session) { s.Control(0) }
@@ -137,7 +138,7 @@ func TestViewpoint(t *testing.T) {
 	s.SetViewpoint(own) // no effect: the session has ended
 }
 
-// Sessions lists all sessions, also those that are away, while some of them end.
+// Sessions lists all sessions, including away ones, while some of them end.
 func TestSessions(t *testing.T) {
 	d := newTestServer(t)
 	ids := func() (all []uint64) {
@@ -175,7 +176,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// A session has the game's own data from its token on, also after it resumed.
+// A session keeps the game's own data from its token, even after it resumes.
 func TestSessionValue(t *testing.T) {
 	type account struct{ coins int }
 	loaded, atJoin := &account{7}, any(nil)

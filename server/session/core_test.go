@@ -50,8 +50,8 @@ func TestRandomIsRequired(t *testing.T) {
 	require.ErrorContains(t, err, "Random is nil")
 }
 
-// An error of Admit refuses the session: with its own code, with Unauthorized if it has
-// none, and with Internal after a timeout, since the token may be good.
+// An error of Admit refuses the session: with its own code, or Unauthorized if it has none.
+// After a timeout the code is Internal, because the token may be good.
 func TestAdmitErrors(t *testing.T) {
 	var admitted error
 	c, attempt := newRoomOf(t, 4, Hooks{})
@@ -67,7 +67,7 @@ func TestAdmitErrors(t *testing.T) {
 	}
 }
 
-// Infos describes sessions and connections without one, page by page.
+// Infos describes sessions, and connections without a session, page by page.
 func TestInfos(t *testing.T) {
 	c, attempt := newRoomOf(t, 4, Hooks{})
 	for range 3 {

@@ -259,7 +259,7 @@ func playCrowded(t *testing.T, act func(*attacker, int)) (sums []uint64, efforts
 // attack is an attacker's behaviour in each tick.
 type attack struct {
 	name string
-	code wire.Code // of its end; OK: it stays
+	code wire.Code // code of its end; OK: it stays
 	act  func(*attacker, int)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// A Resync from a client that simulates is counted as a fault, also beyond the rate at which
-// it is answered, and reported once per session.
+// Every Resync from a client that simulates counts as a fault, even if its rate limit drops
+// it. The first of a session is reported.
 func TestResyncsOfSimulatingClientsAreFaults(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -63,7 +63,7 @@ func TestDrainInLeaveThatMakesRoom(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Refused)
 }
 
-// The same if the client's own earlier session cannot resume.
+// The new client is also refused once if its own earlier session cannot resume.
 func TestDrainInLeaveOfEarlierSession(t *testing.T) {
 	joins := 0
 	d := newDrainingServer(t, &joins)

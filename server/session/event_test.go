@@ -27,7 +27,7 @@ type eventServer struct {
 	clients []*listener
 }
 
-// listener is a client on a perfect link that notes the events it hears.
+// listener is a client on a perfect link that records the events that arrive.
 type listener struct {
 	stage.Linked
 	d     *eventServer
@@ -138,8 +138,7 @@ func TestEventsReachTheirClients(t *testing.T) {
 	require.NoError(t, session.Send(Shout{}), "after the end")
 }
 
-// Reliable events of a session that is away arrive when it is back, and unreliable ones do
-// not.
+// Reliable events of an away session arrive after it resumes; unreliable events do not.
 func TestEventsWhileAway(t *testing.T) {
 	d := newEventServer(t)
 	c := d.join()
@@ -200,8 +199,8 @@ func TestEventFloodEndsNoSession(t *testing.T) {
 	require.Positive(t, d.core.Replication().ReliableEventsDropped)
 }
 
-// BenchmarkEvents compares a server of 500 clients, each of which is sent ten events a
-// second, with one that sends none, by the median of ticks that alternate.
+// BenchmarkEvents compares a server that sends each of 500 clients ten events a second with
+// a server that sends none, by the medians of alternating ticks.
 func BenchmarkEvents(b *testing.B) {
 	quiet, loud := newCrowdedCore(b), newCrowdedCore(b)
 	var spent [2][]time.Duration
@@ -284,7 +283,7 @@ func (c *crowdedCore) prepare(tick uint32) {
 	}
 }
 
-// send sends a sixth of the clients an event, half of them a reliable one.
+// send sends an event to a sixth of the clients; half of the events are reliable.
 func (c *crowdedCore) send(tick uint32) {
 	for i, p := range c.clients {
 		if uint32(i)%6 != tick%6 {

@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// FuzzSession plays a script of messages, garbage, datagrams and ticks on a session beside
-// a well-behaved one: no panic, at most one end, and no effect on the neighbour.
+// FuzzSession plays a script of messages, garbage, datagrams and ticks on a session, next
+// to a well-behaved session: no panic, at most one end, and no effect on the neighbour.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{0, 0, 4, 0, 1, 3, 4, 0, 2, 0, 4, 0, 3, 0, 4, 0})
 	f.Add([]byte{1, 9, 4, 0})
@@ -33,9 +33,9 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// FuzzTyped sends arguments and inputs of any bytes: either they are well-formed and reach the
-// game as the schema restores them, or the game sees nothing. A provisional handle that is no
-// provisional handle of its command is malformed.
+// FuzzTyped sends arguments and inputs of any bytes. Well-formed messages reach the game
+// with the values that the schema restores; all others do not reach it. A provisional
+// handle that its command does not name is malformed.
 func FuzzTyped(f *testing.F) {
 	d := newTypedServer(f)
 	for _, in := range []toss{{}, {Speed: 3, At: bulk.NewHandle(5, 2), Shout: "é"}, {At: bulk.NewHandle(1<<24-1, 1<<31|1)}} {

@@ -40,7 +40,7 @@ type typedServer struct {
 	tossed []toss
 	steps  []string
 	find   func(which uint8) (found, error)
-	seen   string // what View returned in the last function called
+	seen   string // result of View in the last called function
 }
 
 // definitions has the items of typedSchema.
@@ -174,7 +174,7 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, wire.OK, c.result().Code, "what it did counts, although it ended its session")
 }
 
-// A query may end all sessions: its answer then goes nowhere.
+// A query may end all sessions: its answer is then dropped.
 func TestAnswerOfEndedSession(t *testing.T) {
 	d := newTypedServer(t)
 	c := d.join()
@@ -206,7 +206,7 @@ func TestTypedInputs(t *testing.T) {
 	require.Empty(t, neighbour.Closed)
 }
 
-// View is bounded by what the client has acknowledged, and by its age.
+// View is bounded by the newest acknowledged snapshot and by its age.
 func TestViewIsChecked(t *testing.T) {
 	d := newTypedServer(t)
 	c := d.join()
@@ -273,8 +273,8 @@ func TestViewIsChecked(t *testing.T) {
 	require.EqualValues(t, 2, views[session.ViewCapped])
 }
 
-// A world with less history than MaxViewAge bounds the view; one without answers with the
-// present, so that a query always searches what the world knows.
+// A world with less history than MaxViewAge bounds the view. A world without history
+// returns the present, so that a query always searches a known moment.
 func TestViewAndHistory(t *testing.T) {
 	for history, age := range map[int]uint64{0: 0, 4: 4, 15: 15, 30: 15} {
 		d := newTypedServerIn(t, world.Config{Seed: 1, HistoryTicks: history})

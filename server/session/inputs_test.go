@@ -33,7 +33,7 @@ func newInputServer(t *testing.T) (d *testServer, next uint32, send func(ticks .
 	return d, uint32(d.world.Tick()) + 1, send
 }
 
-// moves returns the inputs applied in a tick, each with the tick that it was for.
+// moves returns the inputs applied in a tick, each with the tick for which it was sent.
 func (d *testServer) moves(t *testing.T) []string {
 	d.moved = nil
 	d.core.Tick()
@@ -63,7 +63,7 @@ func TestInputsThatAreLate(t *testing.T) {
 	require.Empty(t, d.moves(t), "applied once")
 	s := d.core.Stats()
 	require.EqualValues(t, []uint64{1, 1, 3, 0}, []uint64{s.Inputs, s.InputsLate, s.InputsMissed, s.InputsEarly})
-	send(5) // older than what was applied
+	send(5) // older than the applied input
 	require.Empty(t, d.moves(t))
 
 	// A client that ignores ticks and counts from 1 is always late, and still served.
@@ -142,8 +142,8 @@ func TestInputsAreAcknowledged(t *testing.T) {
 }
 
 // In any order of arrival, at most one input is applied per tick, ticks ascend, every
-// input is the client's, none is applied early, and one that arrived in time is applied in
-// its tick.
+// applied input came from the client, no input is applied early, and an input that arrived
+// in time is applied in its tick.
 func TestInputsUnderAnyOrder(t *testing.T) {
 	var late, missed, early uint64
 	for seed := range uint64(8) {
@@ -151,7 +151,7 @@ func TestInputsUnderAnyOrder(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		last := uint32(0)
 		waiting := map[uint32]bool{}
-		for range 400 { // fewer than a client may go without acknowledging
+		for range 400 { // fewer ticks than a client may stay without acknowledging
 			for range r.IntN(4) {
 				for _, tick := range shuffledInputs(r, n, send) {
 					if tick >= n && tick < n+32 {
@@ -195,8 +195,8 @@ func shuffledInputs(r *rand.Rand, n uint32, send func(ticks ...uint32)) (ticks [
 	return ticks
 }
 
-// A session that resumes in the tick in which its old connection delivered an input has had
-// that tick's input.
+// If a session resumes in a tick in which its old connection delivered an input, no second
+// input is applied in that tick.
 func TestInputOfTickThatResumes(t *testing.T) {
 	for name, first := range map[string]uint32{"due": 0, "late": 1} {
 		d := newTestServer(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// shot is an input that fires at a point, meaning an entity.
+// shot is an input that fires at a point, aiming at an entity.
 type shot struct {
 	target world.Entity
 	aim    world.Vec3
@@ -34,17 +34,17 @@ func readShot(b []byte) shot {
 	return shot{world.Entity(binary.LittleEndian.Uint64(b)), world.Vec3{X: v(0), Y: v(1), Z: v(2)}}
 }
 
-// shooting counts the shots of a shootout by what View did to their moments.
+// shooting counts the shots of a shootout by the ViewOutcome of their moments.
 type shooting struct {
 	fired  int
 	hits   [3]int
 	misses [3]int
-	worst  float64 // distance of a point aimed at from where the server had the target, metres
+	worst  float64 // distance between an aimed point and the server's position of the target, metres
 	now    int     // hits of the same rays at present
 }
 
-// shootout lets a client shoot for a minute at what it draws: bodies that run and turn. The
-// claim changes the view moments of its inputs; nil leaves them.
+// shootout lets a client shoot for a minute at the bodies that it draws, which run and
+// turn. The claim changes the view moments of its inputs; nil leaves them.
 func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Conditions, claim func(*wire.TickInput)) shooting {
 	var s shooting
 	var runners []world.Entity
@@ -142,8 +142,8 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 	return s
 }
 
-// The server judges the picture that a client draws: on a bad link, all shots at what was drawn
-// hit, within the cap, although the targets are elsewhere by then.
+// The server judges the picture that a client draws: on a bad link, all shots at drawn
+// bodies hit, within the cap, although the targets have moved since.
 func TestShotsHitWhatWasDrawn(t *testing.T) {
 	bad := simtest.Conditions{DelayMin: 950, DelayMax: 1050 + 100, Loss: 0.05} // 200 ms, 20 ms, 5 %
 	for seed := range uint64(4) {
@@ -157,9 +157,9 @@ func TestShotsHitWhatWasDrawn(t *testing.T) {
 	}
 }
 
-// At a round trip of 200 ms and 20 snapshots a second, shots are older than the default bound on
-// their age: all of them are judged by it, and counted. A bound of 400 ms has room for most, and
-// of these all hit.
+// At a round trip of 200 ms and 20 snapshots a second, shots are older than the default
+// bound on their age: the bound applies to all, and all are counted. A bound of 400 ms
+// suffices for most shots, and all of these hit.
 func TestShotsAtALongRoundTrip(t *testing.T) {
 	far := simtest.Conditions{DelayMin: 1000, DelayMax: 1000, Loss: 0.05}
 	for seed := range uint64(4) {
@@ -172,9 +172,9 @@ func TestShotsAtALongRoundTrip(t *testing.T) {
 	}
 }
 
-// A client that claims moments that it never had gets the newest that it acknowledged; one
-// that claims moments too long ago, or whose link is too slow, the oldest that the cap
-// allows. Each is counted.
+// A client that claims future moments gets the newest moment that it acknowledged. A client
+// that claims moments too long ago, or whose link is too slow, gets the oldest moment that
+// the cap allows. Each case is counted.
 func TestShotsAtClaimedMoments(t *testing.T) {
 	good, far := simtest.Conditions{DelayMin: 200}, simtest.Conditions{DelayMin: 2000}
 	only := func(s shooting, outcome session.ViewOutcome) {

@@ -33,12 +33,12 @@ type drawingClient struct {
 	body  client.Component[schema.Body]
 
 	inputs  int               // datagrams sent by the client
-	ticks   map[uint32]uint64 // of the snapshots, by number
+	ticks   map[uint32]uint64 // ticks of the snapshots, by number
 	acked   uint64            // tick of the newest snapshot that the client acknowledged
 	arrived int               // datagrams since the newest frame
 	tickAt  int64             // start of tick 0
 	frame   int64             // duration of a frame
-	nextAt  int64             // of the next frame
+	nextAt  int64             // time of the next frame
 	draw    func()
 }
 
@@ -130,7 +130,7 @@ func (x *drawingClient) play(d time.Duration) {
 	}
 }
 
-// sendDue sends an Input if the client is to send one.
+// sendDue sends an Input if one is due.
 func (x *drawingClient) sendDue() {
 	if x.Client.InputDue(x.arrived, x.Time()) {
 		sent := x.UpData.Stats().Sent
@@ -162,8 +162,8 @@ type latency struct {
 	late         float64 // share of inputs that were late or missed
 }
 
-// measureLatency plays presses that move the client's own entity by 10 m, at random times.
-// A press is drawn when the entity is drawn on the way.
+// measureLatency plays presses at random times. Each moves the client's own entity by 10 m.
+// A press is drawn when a picture shows the entity on its way.
 func measureLatency(t testing.TB, a drawingConfig) latency {
 	speed := float32(0)
 	x := newDrawingClient(t, a, func(x *drawingClient, c *session.Config) {

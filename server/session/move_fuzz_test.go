@@ -69,7 +69,8 @@ func (x *hostile) play(op, arg byte) {
 	}
 }
 
-// playMoves plays a script beside a good client, and checks that it is served.
+// playMoves plays a script next to a good client, and checks that the good client is
+// served.
 func playMoves(t *testing.T, script []byte) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	touched := map[string]int{}
@@ -122,7 +123,7 @@ func FuzzMoves(f *testing.F) {
 	f.Add([]byte{11, 0, 0, 1, 11, 1, 2, 0, 3, 1, 11, 0})
 	f.Add([]byte{11, 0, 5, 0, 7, 0, 11, 0, 0, 1, 11, 2, 8, 0, 11, 1, 8, 17, 11, 0})
 	f.Add([]byte{11, 0, 0, 1, 10, 0, 0, 2, 10, 1, 2, 0, 2, 0, 2, 0, 11, 0})
-	f.Add(bytes.Repeat([]byte{11, 3}, 300)) // longer than a client may acknowledge nothing
+	f.Add(bytes.Repeat([]byte{11, 3}, 300)) // longer than a client may stay without acknowledging
 	f.Fuzz(playMoves)
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Rooms tick on goroutines of their own and send each other all their sessions, while clients
-// come, answer, lose their connections and resume. For the race detector.
+// Rooms tick on separate goroutines and send each other all their sessions, while clients
+// join, answer, lose their connections and resume. This is for the race detector.
 func TestMovesInParallel(t *testing.T) {
 	h := newMovingRooms(t, func(c *RouterConfig) {
 		join, mu := c.Join, sync.Mutex{}

@@ -78,7 +78,8 @@ func TestMove(t *testing.T) {
 	require.Zero(t, h.rooms["one"].Len())
 	require.Equal(t, []int{0, 1}, []int{h.rooms["one"].World().Stats().Entities, h.rooms["two"].World().Stats().Entities})
 
-	// Messages that the client sent before it knew are for the old room.
+	// Messages that the client sent before it received the Welcome are meant for the old
+	// room.
 	h.input(conn, now.Structure-1)
 	h.send(conn, wire.Command{ID: 1, Name: "touch"}, wire.Resync{})
 	h.tick(1)
@@ -97,7 +98,7 @@ func TestMove(t *testing.T) {
 	require.Nil(t, h.router.sessions[conn.peer.ID()])
 }
 
-// Moving to and fro gives no further burst of commands, nor of Resync.
+// Moving to and fro gives no further burst of commands or Resyncs.
 func TestMoveKeepsLimits(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	conn := h.join("one")
@@ -123,7 +124,7 @@ func TestMoveKeepsLimits(t *testing.T) {
 	require.LessOrEqual(t, executed(), uint64(defaultCommandBurst+defaultCommandsPerSecond*(ticks+hz)/hz))
 	require.Greater(t, executed(), uint64(defaultCommandBurst+defaultCommandsPerSecond*(ticks-hz)/hz), "they refill meanwhile")
 	require.EqualValues(t, 1, served())
-	for range 11 * hz { // once in ten seconds, wherever it is
+	for range 11 * hz { // one Resync in ten seconds, in any room
 		h.input(conn, conn.Welcome().Structure)
 		h.tick(1)
 	}
@@ -178,8 +179,8 @@ func TestMoveOfAGoneClient(t *testing.T) {
 	require.Nil(t, h.router.sessions[conn.peer.ID()])
 }
 
-// A client that has lost the Welcome to its room resumes with what it has, and begins there.
-// Both secrets are valid until a datagram of the room has come.
+// A client that has not received the Welcome to its room resumes with its old secret, and
+// begins in that room. Both secrets are valid until a datagram for the room arrives.
 func TestResumeAfterLostMove(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	conn := h.join("one")
@@ -193,7 +194,7 @@ func TestResumeAfterLostMove(t *testing.T) {
 	lost := h.dial(resume(first, fence-1))
 	h.tick(1)
 	require.Equal(t, []any{uint8(0), fence, conn.peer.ID(), "two", uint32(0)}, []any{lost.Welcome().Resumed, lost.Welcome().Structure, lost.Welcome().Session, lost.Welcome().Room, lost.Welcome().Commands})
-	// The client has had the Welcome after all, or the answer was lost as well.
+	// The client had received the Welcome, or this answer was lost too.
 	again := h.dial(resume(first, fence-1))
 	h.tick(1)
 	require.Equal(t, fence, again.Welcome().Structure)
@@ -210,7 +211,7 @@ func TestResumeAfterLostMove(t *testing.T) {
 	require.Equal(t, []any{uint8(1), fence, "two"}, []any{kept.Welcome().Resumed, kept.Welcome().Structure, kept.Welcome().Room})
 }
 
-// A session moves while its client is away, which gives it no more time to come back.
+// A session moves while its client is away, which does not extend the grace period.
 func TestMoveAway(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	away := 0
@@ -232,7 +233,7 @@ func TestMoveAway(t *testing.T) {
 	require.NotZero(t, back.Welcome().Structure)
 }
 
-// A session that is away and moves all the time ends when its grace period is over.
+// An away session that moves all the time ends when its grace period is over.
 func TestMoveAwayEnds(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	conn := h.join("one")
@@ -248,7 +249,7 @@ func TestMoveAwayEnds(t *testing.T) {
 	require.Nil(t, h.router.sessions[conn.peer.ID()])
 }
 
-// Moves may follow each other before the client answers: each has an Arrived of its own.
+// Several moves may happen before the client answers: it sends one Arrived for each.
 func TestManyMoves(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	conn := h.join("one")
@@ -299,12 +300,12 @@ func TestMoveGenerationsSeen(t *testing.T) {
 	h.tick(2)
 	h.send(conn, wire.Arrived{})
 	delete(h.rooms, "one")
-	again := h.add("one") // with the generations of two, since it is the second room now
+	again := h.add("one") // its generations are those that room two had before
 	require.Equal(t, h.rooms["two"].ownVisit().first, again.ownVisit().first)
 	require.ErrorIs(t, h.session(conn).Move("one"), ErrGenerationsSeen)
 	h.tick(2)
 	require.Empty(t, conn.Closed)
-	// The room is known only later: the session ends, and its client may begin another.
+	// Move returns the room only later: the session ends, and its client may begin another.
 	ready := false
 	h.router.config.Move = func(string, *Session) (*Core, error) {
 		if !ready {
@@ -348,7 +349,7 @@ func TestResumeWhileMoving(t *testing.T) {
 	require.Equal(t, []any{"two", conn.Welcome().Session}, []any{again.Welcome().Room, again.Welcome().Session})
 }
 
-// The end of an Admission travels along.
+// The end of an Admission stays the same in another room.
 func TestMoveKeepsAdmission(t *testing.T) {
 	h := newMovingRooms(t, func(c *RouterConfig) {
 		c.Admit = func(context.Context, []byte) (Admission, error) {
@@ -383,7 +384,8 @@ func TestMoveKickedByLeave(t *testing.T) {
 	}
 }
 
-// The secrets that the Router has are not changed in place: connections read them meanwhile.
+// The Router's secrets are not changed in place, because connections may read them at the
+// same time.
 func TestMoveLeavesSecrets(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	conn := h.join("one")
@@ -398,8 +400,8 @@ func TestMoveLeavesSecrets(t *testing.T) {
 	}
 }
 
-// A panic in a library while a session moves ends the room, not only the call: Abandon ends the
-// session as well, in either room.
+// A panic in a library while a session moves ends the room, not only the call. Abandon then
+// ends the moving session too, in either room.
 func TestMoveAbandoned(t *testing.T) {
 	for _, room := range []string{"one", "two"} {
 		h := newMovingRooms(t, func(*RouterConfig) {})

@@ -26,10 +26,10 @@ type mutator struct {
 	hello       wire.Hello
 	peer        *session.Peer
 	welcome     wire.Welcome
-	fault       error // of its last message
+	fault       error // fault of its last message
 	inputs      [][]byte
 	others      []sentMessage
-	targets     int // the first of others are commands, one for each entity
+	targets     int // number of commands at the start of others, one per entity
 }
 
 // sentMessage is one message of a client.
@@ -38,8 +38,8 @@ type sentMessage struct {
 	body []byte
 }
 
-// sendMutant delivers one message, mutated or not. It returns false once nothing more is
-// accepted. Unreadable messages end the session, and are therefore rare.
+// sendMutant delivers one message, mutated or not. It returns false once the connection
+// accepts no more messages. Unreadable messages end the session, and are therefore rare.
 func (v *mutator) sendMutant() bool {
 	if v.fault != nil || len(v.Closed) > 0 {
 		return false
@@ -57,7 +57,7 @@ func (v *mutator) sendMutant() bool {
 		frame = s.Of(frame)
 	case s.IntN(64) == 0:
 		frame = wire.AppendFrame(nil, byte(s.IntN(32)), body)
-	case s.IntN(256) == 0: // valid, but not now
+	case s.IntN(256) == 0: // valid, but not in this state
 		frame = wire.AppendMessage(nil, v.hello)
 	case kind == wire.TypeCommand && err != nil && s.IntN(32) > 0, kind != wire.TypeCommand && s.IntN(16) > 0:
 		frame = wire.AppendFrame(nil, wire.TypeCommand, v.others[s.IntN(v.targets)].body)
@@ -122,9 +122,9 @@ func (v *mutator) reconnect(core *session.Core) {
 	v.fault = v.peer.ReceiveStream(wire.AppendFrame(nil, wire.TypeHello, body))
 }
 
-// TestMutantSessions mutates everything that a client sends: inputs, acknowledgements,
-// commands, Hellos. Rejected messages end the connection with a code, accepted ones are
-// valid, the good client is unaffected, and memory stays bounded.
+// TestMutantSessions mutates all messages of a client: inputs, acknowledgements, commands,
+// Hellos. Rejected messages end the connection with a code, accepted ones are valid, the
+// good client is unaffected, and memory stays bounded.
 func TestMutantSessions(t *testing.T) {
 	const perPlay, perTick = 48, 6
 	executed := 0

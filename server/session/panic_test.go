@@ -96,7 +96,7 @@ func TestPanicEndsItsSession(t *testing.T) {
 			require.EqualValues(t, 1, stats.Closed[wire.Internal])
 			require.Empty(t, d.poked, "its later commands are not executed")
 			other.wantServed()
-			d.enter(withName("victim")) // its slot is free again
+			d.enter(withName("victim")) // the victim's slot is free again
 		})
 	}
 }
@@ -165,8 +165,9 @@ func TestPanicEnds(t *testing.T) {
 	require.Zero(t, d.core.Stats().Panics[session.HookCommand])
 }
 
-// A world that panics when called by the game may be inconsistent: it must neither continue
-// nor be saved. A game that panics while iterating over it has broken nothing.
+// A world that panics in a call of the game may be inconsistent: it must neither continue
+// nor be saved. A game that panics while it iterates over the world does not damage the
+// world.
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A connection whose stream stops while snapshots arrive breaks after 8 s, and its session
-// resumes. If the next connection's stream brings nothing at all, the client is at fault.
+// resumes. If the next connection's stream never makes progress, the client is at fault.
 func TestStuckStreamBreaksItsConnection(t *testing.T) {
 	d := newTestServer(t)
 	x := d.dial()
@@ -32,8 +32,9 @@ func TestStuckStreamBreaksItsConnection(t *testing.T) {
 	require.Zero(t, d.left)
 }
 
-// A client that sends datagrams but acknowledges nothing new of snapshots or of structure
-// is ended after 15 s. One that keeps up stays, even with no structure to receive.
+// A session ends after 15 s if its client sends datagrams without new acknowledgements of
+// snapshots or of structure. A client that keeps up stays, even if there is no structure to
+// receive.
 func TestNoProgressIsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		ack  func(newest, structure uint32) wire.Ack

@@ -64,7 +64,7 @@ func (d *provisionalServer) push(c *testClient, in fire) {
 	d.tick()
 }
 
-// read returns what arrived: a line for each Answer, Enter, Destroy and Result.
+// read returns a line for each Answer, Enter, Destroy and Result that arrived.
 func (c *testClient) read() (lines []string) {
 	c.d.t.Helper()
 	for {
@@ -142,7 +142,7 @@ func TestBind(t *testing.T) {
 	require.Equal(t, []uint64{2, 3}, []uint64{stats.ProvisionalsBound, stats.ProvisionalsRejected})
 }
 
-// An entity that dies before it enters is known to be dead (H3, H7).
+// The client learns of the death of a bound entity that never entered (H3, H7).
 func TestBoundAndDead(t *testing.T) {
 	d := newProvisionalServer(t)
 	c := d.join()
@@ -231,8 +231,9 @@ func TestInputProvisionals(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, []uint64{stats.ProvisionalsBound, stats.ProvisionalsRejected})
 }
 
-// Thousands of provisional handles a second cost what their commands and inputs cost: those beyond the
-// rate are answered with rate-limited, and the neighbour's are bound.
+// Thousands of provisional handles a second cost no more than their commands and inputs.
+// Commands beyond the rate are answered with rate-limited, and the neighbour's handles are
+// still bound.
 func TestManyProvisionals(t *testing.T) {
 	d := newProvisionalServer(t)
 	c, neighbour := d.join(), d.join()
@@ -263,8 +264,8 @@ func TestManyProvisionals(t *testing.T) {
 	require.Contains(t, neighbour.read(), "result ok")
 }
 
-// Answers that were written and lost with a connection are sent again, also those that no
-// snapshot has carried.
+// Answers that were lost with a connection are sent again, even if no snapshot carried
+// them.
 func TestAnswersOutlastConnections(t *testing.T) {
 	d := newProvisionalServer(t)
 	c, w := d.enter()

@@ -58,8 +58,8 @@ func TestResume(t *testing.T) {
 	require.EqualValues(t, 1, d.core.Stats().Resumed)
 }
 
-// A resumed client receives the structure that it missed ahead of every answer, however late
-// the next snapshot: a verdict depends on what the client knows.
+// A resumed client receives the structure that it missed before every answer, however late
+// the next snapshot: a verdict depends on the client's knowledge.
 func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
@@ -107,8 +107,7 @@ func TestGraceEnds(t *testing.T) {
 	}
 }
 
-// A Hello with wrong resume data begins a new session, whatever was wrong, and affects no
-// other session.
+// A Hello with any wrong resume data begins a new session, and affects no other session.
 func TestSessionIsNobodyElses(t *testing.T) {
 	for name, change := range map[string]func(*wire.Hello){
 		"a wrong secret":       func(h *wire.Hello) { h.Secret = append([]byte{^h.Secret[0]}, h.Secret[1:]...) },
@@ -176,8 +175,8 @@ func TestSessionIsTakenOver(t *testing.T) {
 	require.Equal(t, 1, d.core.Active())
 }
 
-// A Hello that arrives after its client has moved to a newer connection takes nothing from
-// that connection.
+// A Hello that arrives after its client has opened a newer connection does not take the
+// session from that connection.
 func TestLateHelloTakesNothing(t *testing.T) {
 	d := newTestServer(t)
 	_, w := d.enter()
@@ -235,8 +234,8 @@ func TestNoGrace(t *testing.T) {
 	}
 }
 
-// A connection that breaks before the first datagram leaves a session to resume as well: the
-// client has its secret from the Welcome.
+// A session can resume even if its connection breaks before the first datagram: the Welcome
+// has the secret.
 func TestResumeWithoutADatagram(t *testing.T) {
 	d := newTestServer(t)
 	c := d.dial()
@@ -251,7 +250,8 @@ func TestResumeWithoutADatagram(t *testing.T) {
 	require.Equal(t, []int{0, 1}, []int{d.core.Len(), d.left}, "the grace period bounds its stay")
 }
 
-// A connection is older than another if its first packet was, however late its stream.
+// The order of connections is the order of their first packets, however late a stream
+// opens.
 func TestLateStreamTakesNothing(t *testing.T) {
 	d := newTestServer(t)
 	older := d.core.Reserve()
@@ -283,7 +283,7 @@ func TestResumeWithOtherAbilities(t *testing.T) {
 	}
 }
 
-// A client that has gone before its Hello is handled begins, resumes and ends no session.
+// The Hello of a client that has already gone begins, resumes and ends no session.
 func TestHelloOfAGoneClient(t *testing.T) {
 	for name, leave := range map[string]func(*session.Peer, context.CancelFunc){
 		"broke":              func(p *session.Peer, _ context.CancelFunc) { p.Gone() },
@@ -335,7 +335,7 @@ func TestAwayEnds(t *testing.T) {
 	}
 }
 
-// A full server ends the session away longest for a new client.
+// A full server ends the longest away session for a new client.
 func TestAwayMakesRoom(t *testing.T) {
 	d := newTestServer(t) // two slots
 	a, first := d.enter()
@@ -353,8 +353,8 @@ func TestAwayMakesRoom(t *testing.T) {
 	c.wantRefused("both slots are taken", wire.ServerFull)
 }
 
-// A client that resumes between two snapshots receives at once the deaths that the answer to a
-// command rested on, ahead of any other answer.
+// A client that resumes between two snapshots receives the deaths on which an earlier
+// Result rested at once, before any other Result.
 func TestResumeBetweenSnapshots(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
@@ -381,8 +381,8 @@ func TestResumeBetweenSnapshots(t *testing.T) {
 	require.Equal(t, map[bulk.Handle]bool{near: true, hidden: true}, dead)
 }
 
-// A client that acknowledges unsent structure, or has missed more than is kept, begins a new
-// session.
+// A client that acknowledges unsent structure, or has missed more than the server keeps,
+// begins a new session.
 func TestStructureMustFit(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()

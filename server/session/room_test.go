@@ -47,8 +47,8 @@ func (c *Core) openConn(address string) (*Peer, *stage.Conn) {
 	return p, conn
 }
 
-// If the limit was lowered below the number of sessions, away sessions make room only if
-// that suffices.
+// If the limit was lowered below the number of sessions, away sessions end for a newcomer
+// only if that suffices.
 func TestRoomUnderLowerLimit(t *testing.T) {
 	c, join := newRoom(t, Hooks{})
 	var peers []*Peer
@@ -67,7 +67,7 @@ func TestRoomUnderLowerLimit(t *testing.T) {
 	require.Equal(t, []int{4, 0}, []int{c.Active(), c.Away()})
 }
 
-// Leave may drain the server while several sessions make room for one.
+// Leave may drain the server while several sessions end to make room for one.
 func TestDrainWhileRoomIsMade(t *testing.T) {
 	var c *Core
 	c, join := newRoom(t, Hooks{Leave: func(*Session) { c.Drain() }})
@@ -160,8 +160,8 @@ func TestRoomOrder(t *testing.T) {
 		address string
 		ends    int
 	}{
-		{"c", 4}, // its own
-		{"d", 2}, // of b, which has three away
+		{"c", 4}, // an away session of its own address
+		{"d", 2}, // a session of b, which has three away
 		{"e", 1}, // b, which still has two
 		{"f", 0}, // a, b and c have one each
 		{"c", 5}, // its own, though b's has been away longer

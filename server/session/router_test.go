@@ -22,7 +22,7 @@ type testRooms struct {
 	router *Router
 	rooms  map[string]*Core
 	joins  []string
-	change func(*Config) // of rooms made from now on
+	change func(*Config) // changes the Config of later rooms
 }
 
 func newTestRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
@@ -44,7 +44,7 @@ func newTestRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
 	return h
 }
 
-// add makes a room with generations of its own.
+// add makes a room with its own range of generations.
 func (h *testRooms) add(name string) *Core {
 	const block = world.RunGenerations
 	k := uint32(len(h.rooms))
@@ -121,7 +121,7 @@ func resume(w wire.Welcome, structure uint32) func(*wire.Hello) {
 	}
 }
 
-// A client reaches the room that its Hello names, or else its token.
+// A client reaches the room named by its Hello, or else by its token.
 func TestRouterJoins(t *testing.T) {
 	h := newTestRooms(t, func(c *RouterConfig) {
 		c.Admit = func(_ context.Context, token []byte) (Admission, error) {
@@ -166,8 +166,8 @@ func TestRouterJoins(t *testing.T) {
 	require.ErrorContains(t, err, "without Admit")
 }
 
-// A Hello that resumes finds the room of its session, and asks no room to be made. One with a
-// wrong secret joins like any other.
+// A Hello that resumes reaches the room of its session without a call of RouterConfig.Join.
+// A Hello with a wrong secret joins like any other.
 func TestRouterResumes(t *testing.T) {
 	h := newTestRooms(t, func(*RouterConfig) {})
 	h.add("one")
@@ -188,8 +188,8 @@ func TestRouterResumes(t *testing.T) {
 	require.Equal(t, []string{"one"}, h.joins)
 }
 
-// A session that ends before the Hello that resumes it is answered is replaced in its own room
-// alone: RouterConfig.Join was not asked.
+// If a session ends before the Hello that resumes it is answered, only its own room may
+// begin a new session: RouterConfig.Join was not called.
 func TestRouterResumesTooLate(t *testing.T) {
 	for _, room := range []string{"", "one", "two"} {
 		h := newTestRooms(t, func(*RouterConfig) {})
@@ -211,7 +211,7 @@ func TestRouterResumesTooLate(t *testing.T) {
 	}
 }
 
-// Connections without a Hello end by the caller's clock, and with their transport.
+// Connections without a Hello end by the caller's clock, or with their transport.
 func TestRouterExpiresHellos(t *testing.T) {
 	h := newTestRooms(t, func(*RouterConfig) {})
 	h.add("one")
@@ -239,8 +239,8 @@ func TestRouterExpiresHellos(t *testing.T) {
 	require.Equal(t, wire.Draining, h.dial(toRoom("one")).Ended.Code)
 }
 
-// A room that has retired takes no more clients: the Router asks for another. One that has
-// closed with clients on their way to it refuses them.
+// After CloseIfEmpty a room takes no more clients: the Router asks for another room. After
+// Close a room refuses the clients that were on their way to it.
 func TestRoomRetires(t *testing.T) {
 	h := newTestRooms(t, func(*RouterConfig) {})
 	one := h.add("one")
@@ -289,7 +289,7 @@ func TestRouterOneSessionPerUser(t *testing.T) {
 	require.EqualValues(t, 1, h.router.Stats().Panics)
 }
 
-// A client that has gone while its token was checked joins no room, so that none is made for it.
+// A client that left while its token was checked joins no room, and no room is made for it.
 func TestRouterDropsGoneClient(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	h := newTestRooms(t, func(c *RouterConfig) {
@@ -309,7 +309,7 @@ func TestRouterDropsGoneClient(t *testing.T) {
 	require.Zero(t, h.rooms["one"].Len())
 }
 
-// Of a user's sessions that begin in two rooms at the same time, the later one stays.
+// If a user begins sessions in two rooms at the same time, the later one stays.
 func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
 	h := newTestRooms(t, func(c *RouterConfig) {
 		c.OneSessionPerUser = true

@@ -47,8 +47,8 @@ type teamClient struct {
 	server  *teamServer
 	side    int
 	peer    *session.Peer
-	shown   map[bulk.Handle]bool        // ever
-	reasons map[bulk.Handle]wire.Reason // of the last leave
+	shown   map[bulk.Handle]bool        // entities that ever entered
+	reasons map[bulk.Handle]wire.Reason // reasons of the last Leave
 }
 
 func newTeamServer(t testing.TB, seed uint64) *teamServer {
@@ -176,13 +176,13 @@ func (c *teamServer) stir() {
 		}
 		c.world.Destroy(h)
 	case 8:
-		if !c.secret.Presence().Has(h.Index()) { // no other player may ever have received it
+		if !c.secret.Presence().Has(h.Index()) { // no other player may ever have received h
 			c.clients[c.rng.IntN(len(c.clients))].peer.Session().Control(h)
 		}
 	}
 }
 
-// visible reports whether g should see h, which is at rest, and whether a rule forbids it.
+// visible reports whether g should see h, which is at rest, and whether a rule hides h.
 // sure is false between the two radii.
 func (c *teamServer) visible(g *teamClient, h bulk.Handle) (show, forbidden, sure bool) {
 	if h == g.peer.Session().Entity() || c.owner[h] == g {

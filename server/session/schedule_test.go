@@ -20,8 +20,8 @@ func fullTestServer(t *testing.T, n int) (*testServer, []*testClient) {
 	return d, clients
 }
 
-// shortTicks runs ticks with time for some snapshots each. It returns the ticks in which
-// each client received one.
+// shortTicks runs n ticks with time for some snapshots each. It returns the ticks in which
+// each client received a snapshot.
 func (d *testServer) shortTicks(n, some int, clients []*testClient) (when [][]int) {
 	when = make([][]int, len(clients))
 	for tick := range n {
@@ -42,7 +42,8 @@ func (d *testServer) shortTicks(n, some int, clients []*testClient) (when [][]in
 	return when
 }
 
-// The longest-waiting session is served first: all receive equally many, evenly spaced.
+// The longest-waiting session is served first: all sessions receive equally many snapshots,
+// evenly spaced.
 func TestLongestWaitingFirst(t *testing.T) {
 	const count = 6 // 20 snapshots a second each: two in each of 60 ticks
 	d, clients := fullTestServer(t, count)
@@ -65,8 +66,8 @@ func TestLongestWaitingFirst(t *testing.T) {
 	require.Equal(t, before.SnapshotsSkipped, d.core.Stats().SnapshotsSkipped)
 }
 
-// With time for most snapshots, every session misses some and none misses half, whatever
-// the order of joining.
+// With time for most snapshots, every session misses some snapshots and no session misses
+// half, whatever the order of joining.
 func TestShortageIsShared(t *testing.T) {
 	for _, c := range []struct{ hz, clients, some, shots, least, most int }{
 		{20, 12, 3, 30, 4, 4}, // four are due in each tick, with time for three
@@ -150,8 +151,8 @@ func TestAwayIsNotScheduled(t *testing.T) {
 	require.NotZero(t, first.Datagrams)
 }
 
-// A session whose connection has not sent its last snapshot takes no time and no turn of others,
-// and gets the next one as soon as it has (S8).
+// A session whose connection has not sent its last snapshot takes no time and no turn from
+// others. It gets the next snapshot as soon as the last has left (S8).
 func TestUnsentSnapshotHoldsTheNext(t *testing.T) {
 	d, clients := fullTestServer(t, 3)
 	slow := clients[0]

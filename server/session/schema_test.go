@@ -77,7 +77,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 	require.False(t, ok, "nothing moves")
 }
 
-// Names that the schema cannot have are errors that say what to rename.
+// A name that the schema cannot have is an error that says what to rename.
 func TestSchemaThatCannotBeCompleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, command, want string
@@ -112,7 +112,8 @@ type (
 	armour struct{ Plates uint8 }
 )
 
-// Everything that World lacks is named at once: fixing one fault at a time takes a run each.
+// One error names everything that World lacks: otherwise each fault would take a run to
+// find.
 func TestAllMissingRegistrationsAreNamed(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)

@@ -20,7 +20,7 @@ func TestHandshakeRefusals(t *testing.T) {
 	wants := map[wire.Code]string{
 		wire.ProtocolVersion: fmt.Sprintf("protocol %x", wire.Version),
 		wire.SchemaMismatch:  fmt.Sprintf("schema %016x", good.Schema),
-		wire.TablesMismatch:  fmt.Sprintf("tables %08x", good.Tables), // as worldd train prints it
+		wire.TablesMismatch:  fmt.Sprintf("tables %08x", good.Tables), // the form that worldd train prints
 		wire.EpochMismatch:   fmt.Sprintf("epoch %016x", testEpoch),
 	}
 	for code, change := range map[wire.Code]func(*wire.Hello){
@@ -199,7 +199,7 @@ func TestBadDatagrams(t *testing.T) {
 	c.wantClosed("acknowledges what was never sent", wire.BadMessage)
 }
 
-// Snapshots fit into what the path of their connection carries.
+// Snapshots fit into the size limit of their connection's path.
 func TestSnapshotsFitThePath(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()
@@ -214,7 +214,7 @@ func TestSnapshotsFitThePath(t *testing.T) {
 			}
 			d.tick()
 			if tick == 30 {
-				c.Longest = 0 // datagrams of the limit before have been sent
+				c.Longest = 0 // datagrams of the previous limit have been sent
 			}
 		}
 		return c.Longest
@@ -339,7 +339,8 @@ func TestUnknownCommandAgreesWithReplica(t *testing.T) {
 	c.wantResult("destroyed, and Destroy was sent", 1, wire.UnknownCommand, wire.Stale)
 }
 
-// The controlled entity is named before it enters view, and may never enter it.
+// The client learns of its controlled entity before the entity enters view, which may never
+// happen.
 func TestControlledEntityIsKnown(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) {
 		c.Hooks.Join = func(*session.Session) (world.Entity, error) {

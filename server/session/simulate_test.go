@@ -17,8 +17,8 @@ func addExact(config *session.Config) {
 	}
 }
 
-// A session simulates if its client can and the world has an exact kind. A client that can not
-// resume it begins another.
+// A session simulates if its client can simulate and the world has an exact kind. A client
+// with other abilities cannot resume the session and begins another.
 func TestWelcomeSimulate(t *testing.T) {
 	for _, c := range []struct {
 		name      string

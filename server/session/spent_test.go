@@ -39,7 +39,7 @@ func TestTicksAreSpent(t *testing.T) {
 	require.Equal(t, 1, d.left)
 }
 
-// A session whose sequence numbers run out ends with a code that clients reconnect after.
+// A session whose sequence numbers run out ends with a code after which clients reconnect.
 func TestSessionIsSpent(t *testing.T) {
 	for _, counter := range [][3]string{{"delivery", "sent", "newest"}, {"outbox", "structure", "written"}} {
 		d := newTestServer(t)
