@@ -8,18 +8,17 @@
 // self-contained page with plots. --admin names the server's admin port, which supplies
 // tick durations and, with --profile, profiles.
 //
-// --scenario selects the bots' behaviour; with combat they predict, shoot and launch, and
-// check each answer by what they drew. --loss, --delay, --jitter and --reorder
-// impair each bot's link. In CI, --fail 'latency_p99_ms>50' fails the run on any metric
-// of the JSON that the run measures, by its name (tick's as tick_p99_ms); it may be
-// repeated.
+// --scenario selects the bots' behaviour. With combat they predict, shoot and launch, and check
+// each answer against what they drew. --loss, --delay, --jitter and --reorder impair each bot's
+// link. In CI, --fail 'latency_p99_ms>50' fails the run on any measured metric of the JSON, by
+// its name (tick's as tick_p99_ms); it may be repeated.
 //
-// The exit status is 0 if every bot connected, none failed, no handle was confused, no audit
-// of computed bodies failed and no --fail came true. It is 1 otherwise, if no server answered, or if a run with
-// --fail was interrupted, and 2 for a wrong command line. Flags may also be set as
-// WORLDD_ADDR, WORLDD_BOTS and so on; the command line wins.
+// The exit status is 0 if every bot connected, none failed, no handle was confused, no audit of
+// computed bodies failed and no --fail came true. It is 1 otherwise, and if no server answered
+// or a run with --fail was interrupted. It is 2 for a wrong command line. Flags may also be set
+// as WORLDD_ADDR, WORLDD_BOTS and so on; the command line overrides them.
 //
-// Its bots play the worlds of cmd/worldd. Other games have bots of their own in the command
+// Its bots play the worlds of cmd/worldd. Other games have their own bots in the command
 // loadtest of their programs: see server/host.
 package main
 

@@ -8,11 +8,11 @@ import (
 	"github.com/worldd/worldd/client"
 )
 
-// account counts what the network brought a bot: in this visit since its Dial or the last lost
-// connection, and before.
+// account counts what a bot received: in this visit since its Dial or the last lost connection,
+// and before.
 type account struct {
 	*core
-	past       outcome // of finished visits, and of this one before an outage
+	past       outcome // of finished visits, and of this visit before an outage
 	outage     outage
 	begun      time.Time
 	firstSeq   uint32 // 0 before the first snapshot
@@ -23,15 +23,15 @@ type account struct {
 
 // outcome is one bot's part of the report.
 type outcome struct {
-	failure   error // nil if it played to the end
+	failure   error // nil if the bot played to the end
 	connected bool
 	seconds   float64
 	bytes     uint64
 	expected  uint64
 	received  uint64
-	frames    uint64 // ticks for which it had a snapshot
+	frames    uint64 // ticks for which the bot had a snapshot
 	rows      uint64
-	joins     []time.Duration // from each dial to its first snapshot
+	joins     []time.Duration // times from each dial to its first snapshot
 	outages   outages
 }
 
@@ -49,10 +49,10 @@ func (o outcome) plus(next outcome) outcome {
 // beginDial begins a visit.
 func (a *account) beginDial(now time.Time) { a.begun = now }
 
-// beginVisit begins to count for a client that was welcomed.
+// beginVisit begins to count for a client that received its Welcome.
 func (a *account) beginVisit() { a.outage = outage{} }
 
-// closeVisit adds the outcome of the last visit, and returns the outcome of all.
+// closeVisit adds the outcome of the last visit, and returns the outcome of all visits.
 func (a *account) closeVisit(o outcome) outcome {
 	a.past = a.past.plus(o)
 	return a.past
@@ -101,8 +101,8 @@ func (a *account) visitSoFar(now time.Time) outcome {
 	return o
 }
 
-// snapshotsArrived counts received snapshots, including those dropped because their slots were
-// reused or the queue was full.
+// snapshotsArrived counts received snapshots. It includes those dropped because their slots
+// were reused or the queue was full.
 func (a *account) snapshotsArrived() uint64 {
 	s := a.client.Replica().Stats()
 	return s.Snapshots + s.Unreadable + s.Overflowed
@@ -114,8 +114,8 @@ func (a *account) rowsReceived() uint64 {
 	return s.Rows + s.RowsLate
 }
 
-// closeAtLoss closes the account of a lost connection: snapshots sent during the outage do not
-// count as missing.
+// closeAtLoss closes the account of a lost connection, so that snapshots sent during the outage
+// do not count as missing.
 func (a *account) closeAtLoss(now time.Time, why error) {
 	a.past = a.past.plus(a.visitSoFar(now))
 	a.past.outages.lost++

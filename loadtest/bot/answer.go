@@ -46,7 +46,7 @@ func (o *oracle) checkProbe(h bulk.Handle, a answer) {
 func codeVerdict(code wire.Code) (wire.Verdict, bool) {
 	switch code {
 	case wire.OK, wire.BadArguments, wire.CommandRefused, wire.IdentityFault:
-		return wire.Live, true // it reached the game
+		return wire.Live, true // the command reached the game
 	case wire.StaleHandle:
 		return wire.Stale, true
 	case wire.HiddenHandle:
@@ -57,8 +57,8 @@ func codeVerdict(code wire.Code) (wire.Verdict, bool) {
 	return 0, false
 }
 
-// checkAnswer compares the server's answer to a command about h with memory (B5). The answer
-// follows what it rests on, on the same ordered stream.
+// checkAnswer compares the server's answer to a command about h with memory (B5). The stream
+// delivers the answer after the records on which it depends.
 func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict) {
 	claim, ok := codeVerdict(code)
 	if !ok {
@@ -88,8 +88,8 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 	}
 }
 
-// settleTick records the ticks of the newest snapshot and of the newest structure. On a link that
-// loses packets the stream waits while snapshots arrive: what it brings is due by its own time.
+// settleTick records the ticks of the newest snapshot and of the newest structure. On a link
+// with loss the stream waits while snapshots arrive, so structure is due by its own tick.
 func (o *oracle) settleTick(tick, told uint32) {
 	o.tick, o.told = tick, told
 	o.settleDeaths()

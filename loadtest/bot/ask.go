@@ -18,13 +18,13 @@ type asker struct {
 	poked      int
 }
 
-// endVisit forgets what the next client knows nothing about.
+// endVisit forgets what the next client does not know.
 func (a *asker) endVisit() {
 	clear(a.renaming)
 	a.nextRename = time.Time{}
 }
 
-// pokeIfDue sends the next command if it is due.
+// pokeIfDue sends a poke if the next one is due.
 func (a *asker) pokeIfDue(now time.Time) error {
 	if a.client.State() != client.Joined || a.config.Scenario == Idle || now.Before(a.nextPoke) || len(a.unanswered) >= maxUnanswered {
 		return nil
@@ -48,7 +48,8 @@ func (a *asker) pokeIfDue(now time.Time) error {
 	return nil
 }
 
-// renameIfDue gives the bot's avatar the next name if it is due. It needs the avatar's identity.
+// renameIfDue gives the bot's avatar a new name if a rename is due. It needs the avatar's
+// identity.
 func (a *asker) renameIfDue(now time.Time) error {
 	avatar := a.client.Controlled()
 	m := a.oracle.find(avatar)
@@ -71,7 +72,7 @@ func (a *asker) renameIfDue(now time.Time) error {
 	return nil
 }
 
-// takeResult handles the result of a rename, and reports whether r is one.
+// takeResult handles r and returns true if r is the result of a rename.
 func (a *asker) takeResult(r client.Result) bool {
 	name, ok := a.renaming[r.ID]
 	if ok {
@@ -81,7 +82,7 @@ func (a *asker) takeResult(r client.Result) bool {
 	return ok
 }
 
-// forgetCommand forgets a command that is not answered.
+// forgetCommand forgets a command that will not be answered.
 func (a *asker) forgetCommand(id uint32) { delete(a.renaming, id) }
 
 // checkRename handles the answer to a rename (B11).

@@ -51,7 +51,7 @@ type attacker struct {
 func newAttacker(number int, c Config) *attacker {
 	return &attacker{
 		config: c, rng: rand.New(rand.NewPCG(c.Seed, uint64(number))),
-		// It sends no secrets, so any server will do.
+		// It sends no secrets, so it may trust any server.
 		tls:  &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN}},
 		done: Attacks{Attackers: 1, Closed: map[string]uint64{}, Refused: map[string]uint64{}},
 	}
@@ -76,7 +76,7 @@ func pauseFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// openSession connects with receive windows of that size and sends a valid Hello.
+// openSession connects with receive windows of the given size and sends a valid Hello.
 func (a *attacker) openSession(ctx context.Context, window uint64) (*quic.Conn, *quic.Stream, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func (a *attacker) openSession(ctx context.Context, window uint64) (*quic.Conn, 
 	a.done.Sessions++
 	stream, err := conn.OpenStreamSync(dialing)
 	if err == nil {
-		var ticket []byte // attackers have accounts too
+		var ticket []byte // attackers may have accounts
 		if ticket, err = a.config.newTicket("attacker"); err == nil {
 			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{
 				Protocol: wire.Version, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker",
@@ -104,7 +104,7 @@ func (a *attacker) openSession(ctx context.Context, window uint64) (*quic.Conn, 
 	return conn, stream, nil
 }
 
-// connectedAttack returns an attack over a connection with receive windows of that size.
+// connectedAttack returns an attack over a connection with receive windows of the given size.
 func (a *attacker) connectedAttack(window uint64, attack func(context.Context, *quic.Conn, *quic.Stream)) func(context.Context) {
 	return func(ctx context.Context) {
 		if conn, stream, err := a.openSession(ctx, window); err == nil {
@@ -140,11 +140,11 @@ func (a *attacker) sendGarbage(ctx context.Context, conn *quic.Conn, stream *qui
 	}
 }
 
-// sendFlood sends a hundred times a client's inputs, with forged acknowledgements, and
+// sendFlood sends inputs at a hundred times a client's rate, with forged acknowledgements, and
 // commands about forged handles.
 func (a *attacker) sendFlood(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	_ = stream.SetReadDeadline(time.Now().Add(dialTimeout))
-	if _, err := stream.Read(make([]byte, 1)); err != nil { // after the Welcome, inputs are allowed
+	if _, err := stream.Read(make([]byte, 1)); err != nil { // after the Welcome inputs are allowed
 		return
 	}
 	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {

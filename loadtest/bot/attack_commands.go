@@ -11,9 +11,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// sendCommands sends renames and pokes faster than any limit: half of the renames are valid,
-// the other commands have malformed arguments, wrong targets or no such name. Each has to
-// be refused by its code, without ending the session.
+// sendCommands sends renames and pokes faster than any limit. Half of the renames are valid;
+// the other commands have malformed arguments, wrong targets or unknown names. The server must
+// refuse each by its code, without ending the session.
 func (a *attacker) sendCommands(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	welcomed, refused := make(chan struct{}), make(chan map[string]uint64, 1)
 	go func() { refused <- readRefusals(stream, welcomed) }()

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// bot is one client. It coordinates its parts, each of which has its own fields. One goroutine owns
-// it; others read only its board.
+// bot is one client. It coordinates its parts, each of which has its own fields. One goroutine
+// owns it; other goroutines read only its board.
 type bot struct {
 	core
 	port      *client.Port // shared; nil if the link is impaired
@@ -25,7 +25,7 @@ type bot struct {
 	helm      helm
 	asker     asker
 	combat    combat // of the scenario Combat
-	guest     guest  // of another game than internal/scenes
+	guest     guest  // of games other than internal/scenes
 	exactness exactness
 	snapshots uint64 // applied when last checked
 	published time.Time
@@ -35,8 +35,8 @@ type bot struct {
 // board holds a bot's progress for other goroutines.
 type board struct {
 	mu        sync.Mutex
-	connected bool // and has received a snapshot since
-	lost      bool // lost its connection, without a snapshot on a new one yet
+	connected bool // and has received a snapshot
+	lost      bool // lost its connection, and has no snapshot on a new one yet
 	failed    bool
 	total     outcome
 	handles   Handles
@@ -45,7 +45,7 @@ type board struct {
 	exactness exactness
 	errors    []int64 // of predicted positions, µm, not collected yet
 	latencies []int64 // µs, not collected yet
-	visible   []int64 // the same
+	visible   []int64 // µs, not collected yet
 }
 
 func newBot(number int, c Config) *bot {
@@ -165,7 +165,7 @@ func (b *bot) clientConfig() (client.Config, error) {
 	return c, err
 }
 
-// beginVisit begins a visit with a client that was welcomed.
+// beginVisit begins a visit with a client that received its Welcome.
 func (b *bot) beginVisit(c *client.Client) {
 	b.client = c
 	b.account.beginVisit()
@@ -175,7 +175,7 @@ func (b *bot) beginVisit(c *client.Client) {
 	b.publishCounters(time.Now(), true)
 }
 
-// newSocket returns nil, for the system's sockets, unless the link is impaired.
+// newSocket returns nil, which means the system's sockets, unless the link is impaired.
 func (b *bot) newSocket() func() (net.PacketConn, error) {
 	if b.config.Link == (Link{}) {
 		return nil
@@ -183,7 +183,7 @@ func (b *bot) newSocket() func() (net.PacketConn, error) {
 	return func() (net.PacketConn, error) { return openImpaired(b.config.Link, b.rng.Uint64(), b.config.began) }
 }
 
-// prepareVisit resets everything except counters: the next dial is a new user's.
+// prepareVisit resets everything except counters: the next dial belongs to a new user.
 func (b *bot) prepareVisit() {
 	b.exactness.addClient(b.client)
 	b.core.endVisit()
@@ -197,7 +197,7 @@ func (b *bot) prepareVisit() {
 
 // playUntil runs until ctx ends and returns nil, or the error that broke the session.
 func (b *bot) playUntil(ctx context.Context) error {
-	for ctx.Err() == nil { // also if something always waits
+	for ctx.Err() == nil { // tested even if there is always work
 		if err := b.waitForWork(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -211,7 +211,8 @@ func (b *bot) playUntil(ctx context.Context) error {
 	return nil
 }
 
-// waitForWork waits until something arrives, and a fighting or restless bot for its next frame.
+// waitForWork waits until something arrives. A fighting or restless bot also stops at its next
+// frame.
 func (b *bot) waitForWork(ctx context.Context) error {
 	hz := time.Duration(fightFrames)
 	switch b.config.Scenario {
@@ -240,7 +241,7 @@ func (b *bot) playFrame(now time.Time) error {
 	replica := b.client.Replica()
 	if b.client.State() != client.Joined {
 		if why, ended := errors.AsType[*wire.Error](b.account.outage.why); ended && why.Code == wire.Internal {
-			return fmt.Errorf("the server ended the session: %w", why) // a new one would hide that the game panics
+			return fmt.Errorf("the server ended the session: %w", why) // a new session would hide that the game panics
 		}
 		b.helm.stopWatching()
 		b.snapshots = replica.Stats().Snapshots
@@ -279,7 +280,7 @@ func (b *bot) playFrame(now time.Time) error {
 	return nil
 }
 
-// steer sets the input as the scenario has it.
+// steer sets the input by the scenario.
 func (b *bot) steer(now time.Time, fresh bool) error {
 	switch b.config.Scenario {
 	case Idle:
@@ -298,7 +299,7 @@ func (b *bot) steer(now time.Time, fresh bool) error {
 	return b.helm.steerByPilot(now)
 }
 
-// publishIfDue copies the counters to the board from time to time.
+// publishIfDue copies the counters to the board at an interval.
 func (b *bot) publishIfDue(now time.Time) {
 	if now.Sub(b.published) >= publishEvery {
 		b.publishCounters(now, b.client.State() == client.Joined)
@@ -344,7 +345,7 @@ func (b *bot) publishCounters(now time.Time, connected bool) {
 	b.helm.visible = b.helm.visible[:0]
 }
 
-// checkResult handles what the server answered to a command (B5).
+// checkResult checks the server's answer to a command (B5).
 func (b *bot) checkResult(r client.Result) {
 	if r.Err == client.ErrUnanswered {
 		b.lostResult(r)
@@ -369,8 +370,8 @@ func (b *bot) checkResult(r client.Result) {
 	b.oracle.checkAnswer(h, code, r.Verdict)
 }
 
-// lostResult handles a command whose connection was lost: it may or may not have been
-// executed, and nothing follows for its target.
+// lostResult handles a command whose connection was lost: the server may or may not have
+// executed it, so nothing is known of its target.
 func (b *bot) lostResult(r client.Result) {
 	b.asker.forgetCommand(r.ID)
 	b.combat.forgetCommand(r.ID)
@@ -378,11 +379,11 @@ func (b *bot) lostResult(r client.Result) {
 		b.oracle.reportConfusion(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
 	}
 	delete(b.unanswered, r.ID)
-	b.oracle.unsure = true // of what its answer named
+	b.oracle.unsure = true // the lost answer may have named handles
 	b.account.countUnanswered()
 }
 
-// guestResult handles what the server answered to a command of a guest.
+// guestResult handles the server's answer to a command of a guest.
 func (b *bot) guestResult(r client.Result) {
 	if r.Err == client.ErrUnanswered {
 		b.account.countUnanswered()

@@ -10,9 +10,9 @@ import (
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
-// BenchmarkStorm reports what a client of the storm receives in a second, in virtual time: the
-// figures are exact and the same on every machine, busy or not. An operation is a run of 28 s,
-// of which the last 20 are counted.
+// BenchmarkStorm reports what a client of the storm receives in a second, in virtual time. The
+// figures are exact and the same on every machine, at any load. An operation is a run of 28 s,
+// of which the last 20 s count.
 func BenchmarkStorm(b *testing.B) {
 	for _, run := range []struct {
 		bots     int

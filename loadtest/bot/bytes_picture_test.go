@@ -23,7 +23,7 @@ const (
 	pictureStep    = 500 * time.Millisecond
 	pictureWidth   = 880
 	pictureHeight  = 240
-	pictureBytes   = 20_000 // at the top
+	pictureBytes   = 20_000 // at the top of the picture
 )
 
 // TestBytesPicture keeps the README's picture up to date.
@@ -39,7 +39,7 @@ func TestBytesPicture(t *testing.T) {
 	require.True(t, got == string(want), "bytes.svg is not what clients receive: draw it with -draw")
 }
 
-// receivedBytes returns the bytes a client and second in each pictureStep.
+// receivedBytes returns the bytes per client and second in each pictureStep.
 func receivedBytes(t *testing.T, ordinary bool) (rates []int) {
 	s := newStage(t, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
 	s.join(pictureBots, Config{Scenario: Roam, Ordinary: ordinary, Bots: pictureBots, AreaMetres: 90},

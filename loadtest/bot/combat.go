@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Fight is the report of the scenario Combat. Errors are of the predicted position, compared
-// with each of the server's states.
+// Fight is the report of the scenario Combat. Errors are distances between the predicted
+// position and each of the server's states.
 type Fight struct {
 	CombatChecks
 	P50Mm *float64 `json:"prediction_error_p50_mm"`
@@ -23,25 +23,25 @@ type Fight struct {
 
 // CombatChecks counts what bots of the scenario Combat do and check.
 type CombatChecks struct {
-	// Shots are answered shots at avatars as they were drawn. Hits are those that hit their
-	// target, Blocked those that hit another avatar. Capped
-	// ones were judged by another moment than the drawn one, which was older than the server
-	// allows, or newer than what it knew the bot to have.
+	// Shots are answered shots at avatars as they were drawn. Hits hit their target, Blocked
+	// shots another avatar. Capped shots were judged at another moment than the drawn one,
+	// because that was older than the server allows, or newer than the state that the bot had
+	// acknowledged.
 	Shots   uint64 `json:"shots"`
 	Hits    uint64 `json:"hits"`
 	Blocked uint64 `json:"shots_blocked"`
 	Missed  uint64 `json:"shots_missed"`
 	Capped  uint64 `json:"shots_capped"`
-	Judged  uint64 `json:"shots_judged"` // whose answers bots could compute themselves
-	// Provisionals are provisional handles of answered launches. Bound ones became missiles, of
-	// which Unseen died before they entered; the others were rejected.
+	Judged  uint64 `json:"shots_judged"` // shots whose answers the bots could compute themselves
+	// Provisionals are provisional handles of answered launches. Bound handles became missiles,
+	// of which Unseen died before they entered; the others were rejected.
 	Provisionals uint64 `json:"provisional_handles"`
 	Bound        uint64 `json:"provisional_handles_bound"`
 	Rejected     uint64 `json:"provisional_handles_rejected"`
 	Unseen       uint64 `json:"missiles_unseen"`
-	// Agreed are states of the server that were as predicted. Corrected were not: the server
-	// had not applied an input (Explained), lost one, or the prediction began with a rounded
-	// state. Unexplained ones have no such reason.
+	// Agreed states of the server equalled the prediction, Corrected ones differed. Of these,
+	// Explained ones differed because the server had not applied an input or had lost one, or
+	// because the prediction began with a rounded state. Unexplained ones have no such reason.
 	Agreed      uint64 `json:"predictions_agreed"`
 	Corrected   uint64 `json:"corrections"`
 	Explained   uint64 `json:"corrections_explained"`
@@ -57,15 +57,15 @@ func (c *CombatChecks) add(o CombatChecks) {
 }
 
 const (
-	// fightFrames is how often a fighting bot draws in a second.
+	// fightFrames is the number of frames that a fighting bot draws per second.
 	fightFrames = 30
-	// shootEvery and launchEvery are mean pauses. Some launches follow the one before too
-	// soon, and are refused.
+	// shootEvery and launchEvery are mean pauses. Some launches follow the last one too soon,
+	// and are refused.
 	shootEvery  = 400 * time.Millisecond
 	launchEvery = 800 * time.Millisecond
 )
 
-// combat is the part of a bot that fights: it predicts its avatar, shoots and launches.
+// combat is the fighting part of a bot: it predicts its avatar, shoots and launches.
 type combat struct {
 	*helm
 	checks     CombatChecks
@@ -74,22 +74,22 @@ type combat struct {
 	rules      messages.Rules
 	prediction *client.Prediction[schema.Body]
 	before     client.PredictionStats
-	at         schema.Body // predicted, before what has just arrived
+	at         schema.Body // predicted state before the present Update
 	predicted  bool
 	stick      steering.Stick
 	changed    uint32 // tick of the newest change of the stick
-	steady     bool   // the server had applied it, or a later input, by the newest state
+	steady     bool   // the server had applied that change or a later input by the newest state
 	named      uint32 // tick of the newest input
 	recalled   uint32 // first tick above all inputs made before the server's time last went back
-	compared   uint64 // states, of which
-	corrected  uint64 // were not as predicted
+	compared   uint64 // states compared
+	corrected  uint64 // states that differed
 	moment     client.Moment
 	nextShot   time.Time
 	nextLaunch time.Time
 	avatars    map[bulk.Handle]*sightings
-	shots      map[uint32]shot      // by command
-	launches   map[uint32][]missile // by command
-	answered   []missile            // the newest
+	shots      map[uint32]shot      // unanswered shots by command
+	launches   map[uint32][]missile // unanswered launches by command
+	answered   []missile            // the newest answered missiles
 	serial     uint32
 }
 
@@ -97,7 +97,7 @@ func newCombat(h *helm) combat {
 	return combat{helm: h, avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]missile{}}
 }
 
-// forgetSession forgets what belongs to a session, or to its client if that is new.
+// forgetSession forgets data of the session, and data of its client if newClient is set.
 func (c *combat) forgetSession(newClient bool) {
 	next := newCombat(c.helm)
 	next.checks, next.errors, next.serial = c.checks, c.errors, c.serial
@@ -107,7 +107,7 @@ func (c *combat) forgetSession(newClient bool) {
 	*c = next
 }
 
-// playFrame does what a fighting bot does in a frame, after Update.
+// playFrame plays a frame of a fighting bot, after Update.
 func (c *combat) playFrame(now time.Time, fresh bool) error {
 	if c.prediction == nil {
 		return c.learnRules()
@@ -136,7 +136,7 @@ func (c *combat) playFrame(now time.Time, fresh bool) error {
 }
 
 // learnRules asks for the rules, and begins to predict by them. Until then the bot stands
-// still: the prediction must know every input.
+// still, since the prediction must know every input.
 func (c *combat) learnRules() error {
 	if c.described == nil {
 		q, err := client.Ask(c.client, messages.DescribeCommand, 0, messages.Describe{})
@@ -158,7 +158,7 @@ func (c *combat) learnRules() error {
 	return err
 }
 
-// beforeUpdate remembers the predicted state, which what has arrived may correct.
+// beforeUpdate remembers the predicted state before an Update, which may correct it.
 func (c *combat) beforeUpdate() {
 	if c.prediction != nil {
 		c.at, c.predicted = c.prediction.State()
@@ -166,8 +166,9 @@ func (c *combat) beforeUpdate() {
 	}
 }
 
-// checkPrediction measures the correction of the last Update. Nothing but its stick moves an
-// avatar, so none is due once the server has applied the newest change of the stick (B14).
+// checkPrediction measures the correction of the last Update. Only its stick moves an avatar,
+// so there should be no correction once the server has applied the newest change of the stick
+// (B14).
 func (c *combat) checkPrediction() {
 	now, was := c.prediction.Stats(), c.before
 	c.before = now
@@ -200,9 +201,9 @@ func (c *combat) checkPrediction() {
 	c.steady = now.Confirmed == r.Tick() && max(c.changed, c.recalled) <= r.AppliedInput()
 }
 
-// noteInput records the tick of a new input. After a stall of the server its time goes back: it
-// has inputs for ticks that are still to come, which the client has dropped and does not predict.
-// It applies them, and holds the last one, until a later input arrives.
+// noteInput records the tick of a new input. After a stall the server's time goes back. It then
+// has inputs for ticks that the client has dropped and does not predict. The server applies
+// them, and keeps using the last one until a later input arrives.
 func (c *combat) noteInput(tick uint32, turned bool) {
 	if turned {
 		c.changed, c.steady = tick, false
@@ -214,14 +215,15 @@ func (c *combat) noteInput(tick uint32, turned bool) {
 }
 
 const (
-	// roundingMetres is how far a prediction may be off that began with a rounded state: a
-	// step of schema.Body in each direction.
+	// roundingMetres bounds the error of a prediction that began with a rounded state: a step
+	// of schema.Body in each direction.
 	roundingMetres = 0.01
-	// comparedStates is how many states are judged together: most must be as predicted.
+	// comparedStates is the number of states that are judged together: most must equal the
+	// prediction.
 	comparedStates = 200
 )
 
-// launchIfDue asks for missiles if it is due.
+// launchIfDue launches missiles if a launch is due.
 func (c *combat) launchIfDue(now time.Time) error {
 	m := c.oracle.find(c.client.Controlled())
 	if now.Before(c.nextLaunch) || m == nil || m.identity == 0 {
@@ -251,8 +253,8 @@ func (c *combat) launchIfDue(now time.Time) error {
 	return nil
 }
 
-// drawLife draws a missile's life in ticks: of four, one is not made, and one dies before it
-// can enter.
+// drawLife draws a missile's life in ticks. One missile in four is not made, and one dies
+// before it can enter.
 func (c *combat) drawLife() uint8 {
 	switch c.rng.IntN(4) {
 	case 0:
@@ -263,8 +265,8 @@ func (c *combat) drawLife() uint8 {
 	return uint8(20 + c.rng.IntN(200))
 }
 
-// takeResult handles the result of a shot, a launch or the rules, and reports whether it
-// was one.
+// takeResult handles the result of a shot, a launch or a request for the rules, and returns
+// true for such a result.
 func (c *combat) takeResult(r client.Result) bool {
 	if s, ok := c.shots[r.ID]; ok {
 		delete(c.shots, r.ID)
@@ -283,7 +285,7 @@ func (c *combat) takeResult(r client.Result) bool {
 	return c.described != nil && c.described.ID() == r.ID
 }
 
-// forgetCommand forgets a command that is not answered.
+// forgetCommand forgets a command that will not be answered.
 func (c *combat) forgetCommand(id uint32) {
 	delete(c.shots, id)
 	delete(c.launches, id)

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// TestCombatOverSockets: fighting bots measure everything, in the demo's world.
+// TestCombatOverSockets: fighting bots measure all figures, in the demo's world.
 func TestCombatOverSockets(t *testing.T) {
 	report := play(t, bot.Config{Scenario: bot.Combat, Bots: 6, AreaMetres: 12}, func(_ *hosted, p *bot.Progress) bool {
 		return p.Connected == 6 && p.ElapsedS > 8

@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
-// TestFaultIsReportedInCombat runs faulty clients and servers in virtual time: fighting bots
-// must notice each, by the invariant that is named.
+// TestFaultIsReportedInCombat runs faulty clients and servers in virtual time. Fighting bots
+// must notice each fault, by the named invariant.
 func TestFaultIsReportedInCombat(t *testing.T) {
 	t.Cleanup(func() { fault.Inject("") })
 	for name, broken := range map[string]string{

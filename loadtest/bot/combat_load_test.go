@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
-// requireNoConfusion requires that the bots have checked much and noticed nothing.
+// requireNoConfusion requires that the bots have checked much and found no confusion.
 func (s *stage) requireNoConfusion() {
 	s.t.Helper()
 	for _, b := range s.bots {
@@ -20,8 +20,8 @@ func (s *stage) requireNoConfusion() {
 	}
 }
 
-// TestCombatOnALoadedMachine: server and bots stand still now and then. Some predictions are wrong
-// after that, since the server's time goes back, and nothing lies.
+// TestCombatOnALoadedMachine: server and bots stall now and then. After a stall some
+// predictions are wrong, since the server's time goes back, but no answer is wrong.
 func TestCombatOnALoadedMachine(t *testing.T) {
 	corrected := uint64(0)
 	for name, link := range map[string]rig.Link{"near": {}, "rough": {Delay: 30 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.03}} {
@@ -52,8 +52,8 @@ func TestCombatOnALoadedMachine(t *testing.T) {
 	require.NotZero(t, corrected)
 }
 
-// TestCombatOverLinksThatDie: of a connection that is nearly dead for seconds, single snapshots
-// arrive while the stream waits. Missiles and names are due by the time of the stream.
+// TestCombatOverLinksThatDie: a connection almost dies for seconds, so that single snapshots
+// arrive while the stream waits. Missiles and names are due by the tick of the stream.
 func TestCombatOverLinksThatDie(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	for _, dead := range []time.Duration{10500 * time.Millisecond, 13 * time.Second} {
@@ -75,7 +75,8 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 	}
 }
 
-// TestRoamingOnALoadedMachine: many events and few snapshots. No answer is ahead of what was told.
+// TestRoamingOnALoadedMachine: with many events and few snapshots, no answer precedes the
+// records on which it depends.
 func TestRoamingOnALoadedMachine(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	s := newLoadedStage(t, "storm", rig.Link{Delay: 20 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.02}, rig.Load{Stall: 500 * time.Millisecond, Every: time.Second, Snapshots: 2})

@@ -21,7 +21,7 @@ func fightOn(t *testing.T, world string, link rig.Link, d time.Duration) (*stage
 	return s, sum
 }
 
-// TestCombat: bots find nothing wrong over good and bad links, and check everything.
+// TestCombat: bots check everything and find nothing wrong, over good and bad links.
 func TestCombat(t *testing.T) {
 	for name, link := range map[string]rig.Link{
 		"near":  {},

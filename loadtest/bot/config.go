@@ -17,7 +17,7 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// Config says which server to load, and how. A field's zero value selects its default.
+// Config selects the server to load, and how. A field's zero value selects its default.
 type Config struct {
 	// Addr is the server's address, HOST:PORT. Required.
 	Addr string
@@ -28,34 +28,35 @@ type Config struct {
 	InsecureDev bool
 	// Tables are the server's coding tables; nil selects the default ones.
 	Tables *client.Tables
-	// Issuer signs each bot's connect token for Audience, under the bot's user name. If
-	// it is nil, bots send no tokens.
+	// Issuer signs each bot's connect token for Audience, under the bot's user name. If nil,
+	// bots send no tokens.
 	Issuer   *token.Issuer
 	Audience string
 	// Bots is the number of bots. Default 50.
 	Bots int
 	// Duration is the length of the run from the first dial. Default 30 s.
 	Duration time.Duration
-	// Ramp is the time over which first dials are evenly spread. Default: 10 ms per
-	// bot, at most half of Duration. A handshake costs the server about a millisecond;
-	// simultaneous ones would measure nothing else.
+	// Ramp is the time over which the first dials are evenly spread. Default: 10 ms per bot, at
+	// most half of Duration. A handshake costs the server about a millisecond, so simultaneous
+	// dials would measure nothing else.
 	Ramp time.Duration
-	// Player says how bots play. Default Scenes.
+	// Player tells how bots play. Default Scenes.
 	Player *Player
 	// Scenario is the bots' behaviour. Default Roam.
 	Scenario Scenario
-	// Link impairs the network between each bot and the server. The zero value leaves
-	// it as it is.
+	// Link impairs the network between each bot and the server. The zero value does not change
+	// it.
 	Link Link
-	// Seed determines the bots' random choices. Runs still differ, as the network does.
+	// Seed determines the bots' random choices. Runs still differ, since the network differs.
 	Seed uint64
-	// Ordinary bots receive all motion from the server. By default they compute the bodies
-	// of exact kinds themselves, and check that by the server's audits.
+	// Ordinary makes bots receive all motion from the server. By default they compute the
+	// bodies of exact kinds themselves, and check them by the server's audits.
 	Ordinary bool
 	// AreaMetres is how far bots roam from the centre, along x and z. Default 80.
 	AreaMetres float64
-	// Room is the room that bots join. {n} in it is the number of the bot, and {n/20} that
-	// number divided by 20, so that 20 bots share a room. Default: the server's default one.
+	// Room is the room that bots join. {n} in it is replaced by the number of the bot, and
+	// {n/20} by that number divided by 20, so that 20 bots share a room. Default: the server's
+	// default room.
 	Room string
 	// Log receives broken sessions. Default: no log.
 	Log *zap.Logger
@@ -98,7 +99,7 @@ func (c Config) Validate() error {
 		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New()}.Validate())...)
 }
 
-// faults collects what is wrong with a configuration.
+// faults collects the errors of a configuration.
 type faults []error
 
 func (f *faults) addIf(wrong bool, format string, args ...any) {
@@ -107,7 +108,7 @@ func (f *faults) addIf(wrong bool, format string, args ...any) {
 	}
 }
 
-// freshToken returns the source of a bot's further tokens, or nil without an Issuer.
+// freshToken returns a function that makes further tokens for a bot, or nil without an Issuer.
 func (c Config) freshToken(user string) func(context.Context) ([]byte, error) {
 	if c.Issuer == nil {
 		return nil

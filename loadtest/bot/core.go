@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// core holds what all parts of a bot use: its client, the memory of its oracle, and the commands
-// that are not answered.
+// core holds what all parts of a bot use: its client, the memory of its oracle, and the
+// unanswered commands.
 type core struct {
 	number     int
 	config     Config
@@ -22,7 +22,8 @@ type core struct {
 	unanswered map[uint32]bulk.Handle // command -> its target
 }
 
-// identityOf returns the identity of an entity, which bots of other games take its handle for.
+// identityOf returns the identity of an entity. For bots of other games it is the entity's
+// handle.
 func (c *core) identityOf(e *client.Entity) uint64 {
 	if !c.config.Player.scenes {
 		return uint64(e.Handle())
@@ -61,11 +62,11 @@ func (c *core) countVerdict(v wire.Verdict) {
 }
 
 // chooseHandle picks the handle for the next question, in rotation: two each that are shown,
-// hidden and destroyed, one forged, and one that may be issued next.
+// hidden and destroyed, one forged handle, and one that may be issued next.
 func (c *core) chooseHandle(question int) bulk.Handle {
 	dice := c.rng.IntN
 	h := c.oracle.drawHandle(status(question%4), dice)
-	if h == 0 { // none of that fate: take any
+	if h == 0 { // none with that fate: take any
 		h = c.oracle.drawHandle(statusUnknown, dice)
 	}
 	switch {
@@ -83,7 +84,7 @@ func (c *core) noteCommand(id uint32, target bulk.Handle) {
 	c.handles.CommandsSent++
 }
 
-// avatarPosition returns the position of the bot's own body if it is in view.
+// avatarPosition returns the position of the bot's body, if the body is in view.
 func (c *core) avatarPosition() (x, z float64, seen bool) {
 	e := c.client.Replica().Entity(c.client.Controlled())
 	if e == nil {
@@ -118,20 +119,20 @@ func (c *core) forgetHandles(floor, slots uint32) {
 	c.oracle = next
 }
 
-// endVisit forgets what the next client knows nothing about.
+// endVisit forgets what the next client does not know.
 func (c *core) endVisit() {
 	c.forgetHandles(0, wire.MaxSlots)
 	c.client = nil
 	clear(c.unanswered)
 }
 
-// pauseFrom returns when a pause ends that lasts half to one and a half of mean.
+// pauseFrom returns the end of a pause that lasts half to one and a half of mean.
 func (c *core) pauseFrom(now time.Time, mean time.Duration) time.Time {
 	return now.Add(time.Duration((0.5 + c.rng.Float64()) * float64(mean)))
 }
 
-// drawHandle returns a random remembered handle with that fate, or with any for statusUnknown.
-// It is 0 if there is none, or if the draws missed.
+// drawHandle returns a random remembered handle with fate want; statusUnknown means any. It
+// returns 0 if there is none, or if the draws missed.
 func (o *oracle) drawHandle(want status, dice func(int) int) bulk.Handle {
 	if len(o.known) == 0 {
 		return 0
@@ -145,7 +146,7 @@ func (o *oracle) drawHandle(want status, dice func(int) int) bulk.Handle {
 	return 0
 }
 
-// forgeHandle returns a made-up handle: any 64 bits, or the shape of real ones, with low
+// forgeHandle returns a forged handle: any 64 bits, or the shape of a real handle, with low
 // generations as likely as high ones.
 func forgeHandle(dice *rand.Rand, slots uint32) bulk.Handle {
 	if dice.IntN(4) == 0 {

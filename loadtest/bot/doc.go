@@ -1,27 +1,26 @@
-// Package bot loads a server with headless clients that roam, and check with every
-// answer that handles are never confused.
+// Package bot loads a server with headless clients that roam, and check with every answer that
+// handles are never confused.
 //
-// Terms. A bot is one client with its own goroutine. Its oracle remembers what the
-// bot was told: every handle it was shown, with that entity's identity, a 64-bit
-// number which the entity keeps from spawn to death. A probe calls Resolve; a poke
-// is a command that names a handle. A confusion is an answer that contradicts the
-// oracle's memory. A forged handle is made up by the bot.
+// Terms. A bot is one client with its own goroutine. Its oracle remembers what the server sent:
+// every handle, with the entity's identity, a 64-bit number that the entity keeps from spawn to
+// death. A probe calls Resolve; a poke is a command that names a handle. A confusion is an
+// answer that contradicts the oracle's memory. A forged handle is invented by the bot.
 //
 //	server ══ QUIC ══► client.Client ──► told: enter, update, leave, destroy ──► oracle
 //	   ▲                     ▲  └──────► answers: verdicts, results ───────────► (agrees?) ──► confusions
 //	   └── inputs, pokes ────┴── probes ◄── live, hidden, dead, forged handles ◄─┘
 //
-// Bots give their avatars names that are sealed: each holds a checksum of the entity's
-// identity and a revision, so every bot that sees one can check it. The server's game
+// Bots give their avatars sealed names. A sealed name holds a checksum of the entity's identity
+// and a revision, so every bot that sees the avatar can check the name. The server's game
 // (internal/scenes/rules) numbers its events for the same purpose.
 //
 // A bot relies on the client library only for the order of callbacks: the oracle
 // keeps its own state of every handle, and checks the replica against it.
 //
-// A bot coordinates parts, each with its own fields and all with one core: the client, the oracle
-// and the unanswered commands. Its account counts what the network brought, its helm sets the input
-// and measures when a change shows, its asker pokes and renames, its combat predicts, shoots and
-// launches, and its guest plays another game.
+// A bot coordinates its parts. Each part has its own fields, and all share one core: the
+// client, the oracle and the unanswered commands. The account counts what arrived. The helm
+// sets the input and measures when a change shows. The asker pokes and renames. The combat
+// predicts, shoots and launches. The guest plays another game.
 //
 // Invariants, cited in code and tests. A violation is a confusion:
 //
@@ -59,13 +58,13 @@
 //	B14 The predicted state of the bot's avatar is the server's, unless that has not
 //	    applied an input.
 //
-// B15 is counted as a fault, not as a confusion: the bodies that a bot computes are the
-// server's, to the bit. The audits in snapshots check them.
+// B15 counts as a fault, not as a confusion: the bodies that a bot computes equal the server's,
+// to the bit. The audits in snapshots check them.
 //
-// Bots of other games do as their Player says. A handle is its entity's identity there, which
-// makes B1 hold by itself; B7 to B14 are about the worlds of internal/scenes, and the rest
-// holds for every game.
+// Bots of other games follow their Player. There a handle is its entity's identity, so B1 holds
+// trivially. B7 to B14 are about the worlds of internal/scenes, and the rest holds for every
+// game.
 //
-// Bots share nothing: each has its own random numbers, connection, memory and
-// counters, which are summed up at the end.
+// Bots share nothing: each has its own random numbers, connection, memory and counters, which
+// are added up at the end.
 package bot

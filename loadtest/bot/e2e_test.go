@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// TestBotsFindNoConfusion runs the whole path over real sockets, in a world at rest and
-// in one that reuses slots all the time.
+// TestBotsFindNoConfusion runs everything over real sockets, in a world at rest and in one that
+// constantly reuses slots.
 func TestBotsFindNoConfusion(t *testing.T) {
 	for _, world := range []string{"calm", "storm"} {
 		t.Run(world, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestLinkIsReplaced(t *testing.T) {
 	require.GreaterOrEqual(t, *o.P50Ms, 4000.0)
 }
 
-// TestServerIsFull: refused bots have failed, the others play on.
+// TestServerIsFull: refused bots have failed, the others continue.
 func TestServerIsFull(t *testing.T) {
 	h := hostWith(t, "calm", func(f *scenes.File) { f.Limits.MaxPlayers = 4 })
 	ctx, cancel := context.WithCancel(t.Context())

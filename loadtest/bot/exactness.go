@@ -9,24 +9,25 @@ import (
 
 // Motion reports the bodies that bots compute themselves.
 type Motion struct {
-	CleanBodies    float64 `json:"clean_bodies"`      // computed by a bot, the mean over its snapshots
+	CleanBodies    float64 `json:"clean_bodies"`      // mean over a bot's snapshots of the bodies that it computes
 	OwedPerClientS float64 `json:"owed_per_client_s"` // exact states in rows: something had disturbed a body
 	BodyTicks      uint64  `json:"body_ticks"`        // of awake bodies
-	Rerun          uint64  `json:"body_ticks_rerun"`  // the part computed late
+	Rerun          uint64  `json:"body_ticks_rerun"`  // part of body_ticks computed late
 	Audits         uint64  `json:"audits"`
 	Faults         uint64  `json:"prediction_faults"` // audits that failed
 	Overruns       uint64  `json:"motion_overruns"`   // times that computing took too long
 }
 
-// exactness counts what one bot, or several, computed.
+// exactness counts what one or several bots computed.
 type exactness struct {
 	client.MotionStats
-	clean       uint64 // sum of the bodies computed, over the snapshots looked at
+	clean       uint64 // sum over counted snapshots of the bodies computed
 	looks       uint64
 	divergences []Divergence // of one bot
 }
 
-// Divergence is a failed audit: some of the entities were elsewhere than the bot computed.
+// Divergence is a failed audit: the states of some entities differ from those that the bot
+// computed.
 type Divergence struct {
 	Bot      int           `json:"bot"`
 	Tick     uint32        `json:"tick"`
@@ -50,7 +51,7 @@ func (e *exactness) countBodies(m client.MotionStats) {
 	e.clean, e.looks = e.clean+uint64(m.Clean), e.looks+1
 }
 
-// withClient returns e and what a client, which may be nil, has counted.
+// withClient returns e plus the counts of a client, which may be nil.
 func (e exactness) withClient(c *client.Client) exactness {
 	if c != nil {
 		e = e.plus(exactness{MotionStats: c.Replica().Stats().Motion})
@@ -58,7 +59,7 @@ func (e exactness) withClient(c *client.Client) exactness {
 	return e
 }
 
-// addClient adds what a client, which may be nil, has counted: the bot will have another.
+// addClient adds the counts of a client, which may be nil, before the bot replaces it.
 func (e *exactness) addClient(c *client.Client) {
 	divergences := e.divergences
 	*e = e.withClient(c)
@@ -76,7 +77,8 @@ func (e exactness) plus(o exactness) exactness {
 	}
 }
 
-// motionReport returns the report of e, with owed states within that many seconds of bots.
+// motionReport returns the report of e. owed is the number of owed states within seconds
+// seconds of bots.
 func (e exactness) motionReport(owed uint64, seconds float64) *Motion {
 	m := &Motion{
 		CleanBodies: meanOf(e.clean, e.looks), BodyTicks: e.Steps, Rerun: e.Rerun,

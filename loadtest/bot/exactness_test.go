@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/client"
 )
 
-// The counts of several bots add up, and failed audits are kept up to a bound.
+// The counts of several bots add up. Failed audits are kept up to a bound.
 func TestExactness(t *testing.T) {
 	var e exactness
 	e.countBodies(client.MotionStats{Clean: 100, Owed: 3})

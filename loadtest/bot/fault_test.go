@@ -16,24 +16,25 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// roughLink overtakes and loses packets, so that snapshots arrive ahead of their structure.
+// roughLink reorders and loses packets, so that snapshots arrive ahead of their structure.
 var roughLink = bot.Link{Loss: 0.05, Jitter: 20 * time.Millisecond, Reorder: 0.2}
 
-// lateLink delays snapshots until some of their entities are gone: clients cannot read those.
+// lateLink delays snapshots until some of their entities are gone: clients cannot read such
+// snapshots.
 var lateLink = bot.Link{Loss: 0.2, Jitter: 150 * time.Millisecond, Reorder: 0.3}
 
 // cutLink breaks every connection once, for so long that sessions resume.
 var cutLink = bot.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second}
 
-// TestFaultIsReported runs faulty clients and servers: the bots must notice each, by the
-// invariants that are named.
+// TestFaultIsReported runs faulty clients and servers. The bots must notice each fault, by the
+// named invariants.
 func TestFaultIsReported(t *testing.T) {
 	for _, c := range []struct {
 		fault, world string
 		bots         int
 		scenario     bot.Scenario
 		link         bot.Link
-		broken       string // invariants, one of which some confusion names
+		broken       string // invariants; a confusion must name one
 	}{
 		{"IgnoreGeneration", "calm", 3, bot.Roam, bot.Link{}, "B3 B4"},
 		{"IgnoreGeneration", "storm", 3, bot.Roam, bot.Link{}, "B1 B2 B3 B4"},
@@ -57,7 +58,7 @@ func TestFaultIsReported(t *testing.T) {
 			defer enough()
 			report, err := bot.Run(ctx, bot.Config{
 				Addr: h.addr, Fingerprint: h.fingerprint, Bots: c.bots, Scenario: c.scenario, Link: c.link, Duration: patience,
-				Ordinary: c.fault == "EventsOfUnread", // clients that simulate receive few rows to misread
+				Ordinary: c.fault == "EventsOfUnread", // clients that simulate receive too few rows to misread
 			}, func(p *bot.Progress) {
 				if p.Handles.Confusions > 0 {
 					enough()
@@ -70,7 +71,7 @@ func TestFaultIsReported(t *testing.T) {
 			require.True(t, slices.ContainsFunc(report.Confusions, func(found bot.Confusion) bool {
 				invariant, _, _ := strings.Cut(found.What, ":")
 				return slices.Contains(strings.Fields(c.broken), invariant)
-			}), "%v", report.Confusions) // others may follow from it
+			}), "%v", report.Confusions) // other confusions may follow from it
 			for _, found := range report.Confusions[:min(4, len(report.Confusions))] {
 				t.Log(found)
 			}

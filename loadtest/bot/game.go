@@ -12,59 +12,59 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Player says how the bots of a game play.
+// Player defines how the bots of a game play.
 type Player struct {
 	// New returns the behavior of a bot for one visit, before it dials. nil: bots join, and
-	// probe the handles that they are shown.
+	// probe the handles that they receive.
 	New func(Seat) (Behavior, error)
 
-	scenes bool // the bots of internal/scenes, which know more
+	scenes bool // the bots of internal/scenes, which know its rules
 }
 
 // Scenes returns the player of the worlds of cmd/worldd. Only its bots can play Combat, and
 // check identities, names and events (B1 to B15). For bots of another game a handle is an
-// identity, and B2 to B6 and B15 hold.
+// identity; B2 to B6 and B15 hold.
 func Scenes() *Player { return &Player{scenes: true} }
 
 // Seat is a bot's place in a run.
 type Seat struct {
 	Number int
 	Name   string     // its user name
-	Rand   *rand.Rand // for all its choices: with Config.Seed it repeats
+	Rand   *rand.Rand // for all its choices, which repeat with the same Config.Seed
 }
 
-// Behavior describes what one bot knows and does. Its functions run on one goroutine; those that are
-// nil do nothing. Input and Act are not called in the scenario Idle.
+// Behavior has the functions of one bot. They run on one goroutine, and nil ones do nothing. In
+// the scenario Idle, Input and Act are not called.
 type Behavior struct {
-	// Schema, Events and State are client.Config's.
+	// Schema, Events and State are fields of client.Config.
 	Schema *schema.Schema
 	Events *client.Events
 	State  func(client.StateChange)
-	// Joined is called once the server has welcomed the bot. The client reconnects by itself.
+	// Joined is called after the bot's Welcome. The client reconnects by itself.
 	Joined func(*client.Client) error
-	// Input returns a pointer to what the bot holds in this frame, or nil for no input. A
-	// change is watched for its effect on the velocity of the bot's body.
+	// Input returns a pointer to the input that the bot holds in this frame, or nil for no
+	// input. After a change the bot measures when the velocity of its body changes.
 	Input func(*Frame) any
 	// Act sends commands.
 	Act func(*Frame) error
-	// Check returns an error if what the client knows contradicts the game's rules. It fails
-	// the bot, and the run.
+	// Check returns an error if the client's state contradicts the game's rules. The error
+	// fails the bot, and the run.
 	Check func(*Frame) error
 }
 
-// Frame is a moment in which a bot decides: 30 times a second, and whenever something has
-// arrived, which the client has applied.
+// Frame is a moment in which a bot decides. Frames come 30 times a second, and after each
+// arrival, which the client has applied.
 type Frame struct {
 	Client *client.Client
 	Now    time.Time
 	Fresh  bool // a snapshot has arrived since the last frame
 }
 
-// guest plays another game than internal/scenes, as its Behavior says.
+// guest plays a game other than internal/scenes, by its Behavior.
 type guest struct {
 	*helm
 	behavior Behavior
-	input    *rowschema.Message // of its schema; nil: raw
+	input    *rowschema.Message // of its schema; nil: inputs are raw
 	held     []byte             // the newest input, encoded
 }
 
@@ -95,7 +95,7 @@ func (g *guest) beginVisit() error {
 // endVisit forgets the input that the next client has not sent.
 func (g *guest) endVisit() { g.held = nil }
 
-// playFrame does what the game's bots do in a frame.
+// playFrame plays a frame of the game's bots.
 func (g *guest) playFrame(now time.Time, fresh bool) error {
 	f := &Frame{Client: g.client, Now: now, Fresh: fresh}
 	if g.config.Scenario != Idle {
@@ -116,7 +116,7 @@ func (g *guest) playFrame(now time.Time, fresh bool) error {
 	return nil
 }
 
-// holdInput sets the behavior's input, and watches a change for its effect.
+// holdInput sets the behavior's input, and watches for the effect of a change.
 func (g *guest) holdInput(f *Frame) error {
 	if g.behavior.Input == nil {
 		return nil
@@ -129,7 +129,7 @@ func (g *guest) holdInput(f *Frame) error {
 	if err != nil {
 		return err
 	}
-	held, err := g.input.AppendValue(nil, in) // as the server receives it
+	held, err := g.input.AppendValue(nil, in) // in the form that the server receives
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (g *guest) holdInput(f *Frame) error {
 	return nil
 }
 
-// checkResult counts the result of a command of the game's bots, and checks what it says about
-// its target (B5).
+// checkResult counts the result of a command of the game's bots, and checks the result's
+// verdict on its target (B5).
 func (g *guest) checkResult(r client.Result) {
 	g.handles.CommandsSent++
 	if r.Err == client.ErrUnanswered {
@@ -153,7 +153,7 @@ func (g *guest) checkResult(r client.Result) {
 	} else {
 		g.handles.CommandsRejected++
 	}
-	if fate, _ := g.oracle.fateOf(r.Target); r.Target != 0 && fate != statusUnknown { // an event of the game may have named it
+	if fate, _ := g.oracle.fateOf(r.Target); r.Target != 0 && fate != statusUnknown { // an event of the game may have named an unknown handle
 		g.oracle.checkAnswer(r.Target, code, r.Verdict)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"github.com/worldd/worldd/internal/scenes/messages"
 )
 
-// Heard counts what was checked besides handles.
+// Heard counts checks of names, renames, causes of death and events.
 type Heard struct {
 	Reliable   uint64 `json:"reliable_events"`
 	Unreliable uint64 `json:"unreliable_events"`
-	Names      uint64 `json:"names"`   // of avatars, when they entered or were renamed
-	Renames    uint64 `json:"renames"` // answered
-	Causes     uint64 `json:"causes"`  // of destruction
+	Names      uint64 `json:"names"`   // of avatars that entered or were renamed
+	Renames    uint64 `json:"renames"` // answered renames
+	Causes     uint64 `json:"causes"`  // causes of destruction
 }
 
 func (h *Heard) add(o Heard) {
@@ -25,22 +25,22 @@ func (h *Heard) add(o Heard) {
 // hearing is the oracle's memory of events and names.
 type hearing struct {
 	heard    Heard
-	names    map[bulk.Handle]*nameMemory // of avatars that were shown
-	awaited  []bulk.Handle               // avatars whose announced name has not arrived
+	names    map[bulk.Handle]*nameMemory // of avatars that the server showed
+	awaited  []bulk.Handle               // avatars whose announced name has not arrived yet
 	taught   window[bulk.Handle]         // handles that reliable events and answers named
-	unsure   bool                        // some that the server may have named are not in taught
+	unsure   bool                        // the server may have named handles that are not in taught
 	poked    window[bulk.Handle]         // newest targets of this bot's pokes
 	flashes  window[uint32]              // serials of flashes
 	scored   uint32                      // count of the newest score
 	avatar   bulk.Handle                 // avatar of this bot, once it has renamed itself
-	renamed  int                         // revision of the newest name that it has sent
+	renamed  int                         // revision of the newest name that this bot has sent
 	answered uint32                      // count in the newest answer to a rename
-	patience uint32                      // ticks of the structure in which an announced name must arrive
-	until    uint32                      // tick of the structure up to which refused events are possible
-	pending  []flash                     // whose snapshot is being applied
+	patience uint32                      // structure ticks within which an announced name must arrive
+	until    uint32                      // structure tick up to which the server may have refused events
+	pending  []flash                     // flashes whose snapshot is being applied
 }
 
-// flash is an unreliable event and how many snapshots had been applied before it.
+// flash is an unreliable event, and the number of snapshots applied before it.
 type flash struct {
 	serial, tick uint32
 	snapshots    uint64
@@ -54,15 +54,15 @@ func newHearing() hearing {
 	}
 }
 
-// renewSession forgets what belongs to the session: the next one counts from the beginning.
+// renewSession forgets the state of the session: the next session counts from the beginning.
 func (h *hearing) renewSession() {
 	next := newHearing()
 	next.heard, next.patience, next.flashes = h.heard, h.patience, h.flashes
 	*h = next
 }
 
-// mayMissEvents reports whether a reliable event may be missing: the server refuses them to a
-// client that is away for long. Those that arrive are checked as always.
+// mayMissEvents reports whether a reliable event may be missing: the server refuses events to a
+// client that is away for long. Events that arrive are checked as always.
 func (o *oracle) mayMissEvents() bool { return o.told < o.until }
 
 // heardBroken records the event that by has broken h (B8). The Destroy follows (B10).
@@ -80,7 +80,8 @@ func (o *oracle) heardBroken(h, by bulk.Handle) {
 	o.learnHandle(by)
 }
 
-// learnHandle records that a reliable event or an answer named h: the server must know that (H3).
+// learnHandle records that a reliable event or an answer named h: the server must know that
+// (H3).
 func (o *oracle) learnHandle(h bulk.Handle) {
 	if h == 0 {
 		return
@@ -107,8 +108,8 @@ func (o *oracle) heardScore(h bulk.Handle, count uint32) {
 	}
 }
 
-// heardFlash records an unreliable event (B9). tick is the client's, low are the bits that
-// the game sent.
+// heardFlash records an unreliable event (B9). The client reports tick; low are the tick's low
+// bits as the game sent them.
 func (o *oracle) heardFlash(f flash, low uint16) {
 	o.heard.Unreliable++
 	switch {
@@ -121,8 +122,8 @@ func (o *oracle) heardFlash(f flash, low uint16) {
 	o.pending = append(o.pending, f)
 }
 
-// settleFlashes checks the flashes of an Update, after which that many snapshots were
-// applied, the newest of a tick (B9).
+// settleFlashes checks the flashes of an Update. After it snapshots were applied, the newest of
+// tick (B9).
 func (o *oracle) settleFlashes(snapshots uint64, tick uint32) {
 	for _, f := range o.pending {
 		if snapshots <= f.snapshots {
@@ -134,9 +135,9 @@ func (o *oracle) settleFlashes(snapshots uint64, tick uint32) {
 	o.pending = o.pending[:0]
 }
 
-// settleDeaths compares the causes of deaths with what the game does (B10). Those that come
-// with the end of a world or with a move are not the game's, and beginSession, beginRun and the next
-// oracle drop them.
+// settleDeaths compares the causes of deaths with the game's rules (B10). Deaths due to the end
+// of a world or to a move have no cause of the game: beginSession, beginRun and the next oracle
+// drop them.
 func (o *oracle) settleDeaths() {
 	for _, d := range o.deaths {
 		o.checkCause(d)
@@ -149,7 +150,7 @@ func (o *oracle) checkCause(d death) {
 		return
 	}
 	if d.fate != statusShown && d.fate != statusHidden {
-		return // the server may not know that the bot knows it
+		return // the bot never saw it, so the cause is unknown
 	}
 	o.heard.Causes++
 	right := d.cause == 0
@@ -159,14 +160,14 @@ func (o *oracle) checkCause(d death) {
 	case d.broken:
 		right = d.cause == messages.CauseBroken
 	case d.cause == messages.CauseBroken:
-		right = d.fate == statusHidden || o.mayMissEvents() // its event was for those who see it
+		right = d.fate == statusHidden || o.mayMissEvents() // only clients with a view of it receive its event
 	}
 	if !right {
 		o.reportConfusion(d.handle, 0, "B10: destroyed with cause %d (avatar: %t, broken by an event: %t)", d.cause, d.avatar, d.broken)
 	}
 }
 
-// checkRenamed compares the answer to a rename with what was sent (B11).
+// checkRenamed compares the answer to a rename with the name sent (B11).
 func (o *oracle) checkRenamed(a messages.Renamed, name string, avatar bulk.Handle) {
 	o.heard.Renames++
 	if a.Name != name || a.Player != avatar || a.Count <= o.answered || int(a.Count) > o.renamed {
@@ -188,7 +189,7 @@ func newWindow[T comparable](size int) window[T] {
 
 func (w *window[T]) has(v T) bool { return w.count[v] > 0 }
 
-// isFull reports whether the next add drops a value.
+// isFull reports whether adding a value drops another.
 func (w *window[T]) isFull() bool { return len(w.order) == cap(w.order) }
 
 func (w *window[T]) add(v T) {

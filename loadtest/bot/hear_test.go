@@ -10,14 +10,14 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// own is the avatar of bot 0, avatar is of bot 7, and unseen is never shown.
+// own is the avatar of bot 0, avatar another bot's, and unseen is never shown.
 var (
 	own    = bulk.NewHandle(20, 3)
 	avatar = bulk.NewHandle(21, 3)
 	unseen = bulk.NewHandle(30, 1)
 )
 
-// hearingOracle shows first, and the avatars with the names with which they have joined.
+// hearingOracle shows first, and the avatars with the names with which they joined.
 func hearingOracle() *oracle {
 	o := freshOracle()
 	o.tick, o.patience = 40, 600
@@ -54,14 +54,14 @@ func TestNameRevision(t *testing.T) {
 	require.LessOrEqual(t, len(sealedName(4095, 99999, 1<<64-1)), 24)
 }
 
-// TestOracleHears: nothing is reported about a history without contradictions.
+// TestOracleHears: a history without contradictions causes no report.
 func TestOracleHears(t *testing.T) {
 	o := hearingOracle()
 	o.heardName(o.tick, avatar, sealedName(7, 1, 307))
 	o.heardName(o.tick, avatar, sealedName(7, 2, 307))
 	o.settleTick(45, 45)
 	require.Len(t, o.awaited, 1)
-	o.checkNamed(avatar, 307, sealedName(7, 2, 307), false) // of two names the later
+	o.checkNamed(avatar, 307, sealedName(7, 2, 307), false) // the later of two names
 	o.checkNamed(avatar, 307, sealedName(7, 2, 307), false)
 	o.settleTick(46, 46)
 	require.Empty(t, o.awaited)
@@ -70,7 +70,7 @@ func TestOracleHears(t *testing.T) {
 	o.checkNamed(avatar, 307, sealedName(7, 5, 307), true) // renamed out of view
 	o.heardName(o.tick, avatar, sealedName(7, 6, 307))
 	o.checkLeft(avatar)
-	o.settleTick(4000, 4000) // it need not arrive
+	o.settleTick(4000, 4000) // it need not arrive any more
 	o.checkNamed(own, 300, sealedName(0, 3, 300), true)
 	o.checkRenamed(messages.Renamed{Player: own, Count: 2, Name: sealedName(0, 3, 300)}, sealedName(0, 3, 300), own)
 
@@ -192,7 +192,7 @@ func TestOracleHearsWrongly(t *testing.T) {
 	}
 }
 
-// TestOracleForgivesOutages: a client that was away may miss events and their names, and
+// TestOracleForgivesOutages: a client that was away may miss events and their names, but
 // nothing else.
 func TestOracleForgivesOutages(t *testing.T) {
 	o := hearingOracle()
@@ -219,8 +219,8 @@ func TestOracleForgivesOutages(t *testing.T) {
 	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
 }
 
-// TestOracleForgetsEvents: the server knows longer than the bot what events have named, and a
-// bot that has forgotten one of them takes no answer for a lie.
+// TestOracleForgetsEvents: the server remembers what events have named longer than the bot. A
+// bot that has forgotten an event does not report an answer that depends on it.
 func TestOracleForgetsEvents(t *testing.T) {
 	o := newOracle(0, 64, 1, wire.MaxSlots)
 	named := func(i int) bulk.Handle { return bulk.NewHandle(uint32(1000+i), 1) }
@@ -243,8 +243,8 @@ func TestOracleForgetsEvents(t *testing.T) {
 	require.EqualValues(t, 3, o.confusions, "another session has named nothing")
 }
 
-// TestOracleHearsBeforeItHasJoined: events that arrive while Dial has not returned are judged by
-// the tick rate that it learns then.
+// TestOracleHearsBeforeItHasJoined: events that arrive before Dial has returned are judged by
+// the tick rate that the oracle learns afterwards.
 func TestOracleHearsBeforeItHasJoined(t *testing.T) {
 	o := hearingOracle()
 	o.patience = 0
@@ -258,7 +258,7 @@ func TestOracleHearsBeforeItHasJoined(t *testing.T) {
 }
 
 // TestOracleIgnoresTheEndOfAWorld: a client that learns of another world drops all entities
-// before it says so. These deaths have no cause of the game (B10).
+// before it reports the new world. These deaths have no cause of the game (B10).
 func TestOracleIgnoresTheEndOfAWorld(t *testing.T) {
 	for name, end := range map[string]func(o *oracle){
 		"restart":     func(o *oracle) { o.beginRun(1001, 64) },

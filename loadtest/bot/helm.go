@@ -17,20 +17,19 @@ type helm struct {
 	visible []int64 // µs, since the last publish
 }
 
-// steerByPilot holds the pilot's next input.
+// steerByPilot sets the pilot's next input.
 func (h *helm) steerByPilot(now time.Time) error {
 	_, _, err := h.holdStick(now, h.nextStick())
 	return err
 }
 
-// nextStick returns the pilot's input for the place of the avatar.
+// nextStick returns the pilot's input for the avatar's position.
 func (h *helm) nextStick() steering.Stick {
 	x, z, seen := h.avatarPosition()
 	return h.pilot.nextStick(x, z, seen)
 }
 
-// holdStick sets the input and watches a change for its effect. It returns the tick that the input
-// is for.
+// holdStick sets the input and watches for the effect of a change. It returns the input's tick.
 func (h *helm) holdStick(now time.Time, input steering.Stick) (tick uint32, turned bool, err error) {
 	tick, err = client.SetInput(h.client, messages.Stick, input)
 	turned = input != h.inputs.held
@@ -41,7 +40,7 @@ func (h *helm) holdStick(now time.Time, input steering.Stick) (tick uint32, turn
 	return tick, turned, err
 }
 
-// watchChange begins to watch for the effect of an input that was changed for a tick.
+// watchChange begins to watch for the effect of a changed input for tick.
 func (h *helm) watchChange(now time.Time, tick uint32) {
 	if v, ok := h.avatarView(); ok {
 		h.inputs.beginWatch(now, tick, v)
@@ -61,7 +60,7 @@ func (h *helm) watchInput(now time.Time) {
 	}
 	v, ok := h.avatarView()
 	if !ok {
-		h.inputs.pending = false // not in view
+		h.inputs.pending = false // the avatar is not in view
 		return
 	}
 	if latency, ok := h.inputs.observeView(now, v); ok {

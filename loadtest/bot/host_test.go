@@ -18,14 +18,14 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// patience bounds a run that a test ends once it has seen enough.
+// patience bounds a run. The test ends the run earlier, when it has seen enough.
 const patience = 3 * time.Minute
 
 // hosted is a server of an embedded world in this process, over real sockets.
 type hosted struct {
 	addr        string
 	fingerprint string
-	pokes       atomic.Uint64 // executed, with the right identity
+	pokes       atomic.Uint64 // executed pokes with the right identity
 	mistaken    atomic.Uint64 // pokes whose identity was not the target's
 	server      *server.Server
 }
@@ -48,7 +48,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 	poke := slices.IndexFunc(hooks.Commands, func(c server.Command) bool { return c.Name() == messages.PokeCommand })
 	hooks.Commands[poke] = server.OnRawCommand(messages.PokeCommand, func(s *server.Session, target world.Entity, args []byte) error {
 		if len(args) == 0 {
-			h.mistaken.Add(1) // a bot knows the identity of what it sees
+			h.mistaken.Add(1) // a bot knows the identity of each entity in view
 		}
 		h.pokes.Add(1)
 		return game.Poke(s, target, args)

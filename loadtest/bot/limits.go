@@ -3,12 +3,12 @@ package bot
 import "time"
 
 const (
-	// rememberedHandles bounds a bot's memory, at about 90 bytes per handle. With a
-	// hundred spawns and deaths per second it covers more than a minute. Handles in
-	// view are never forgotten.
+	// rememberedHandles bounds a bot's memory, at about 90 bytes per handle. At a hundred
+	// spawns and deaths per second it covers more than a minute. Handles in view are never
+	// forgotten.
 	rememberedHandles = 1 << 13
-	// examined bounds the search for a handle to forget: a flood of Enters costs no more than
-	// its length. Memory stays below the handles in view, rememberedHandles and an eighth more.
+	// examined bounds the search for a handle to forget, so that a flood of Enters costs only
+	// its length. Memory stays below the handles in view plus rememberedHandles and an eighth.
 	examined = 8
 	// recordedConfusions is the number of confusions a bot keeps in full; others are
 	// counted. The first ones show the cause.
@@ -16,23 +16,23 @@ const (
 	// ReportedConfusions and ReportedFailures bound the lists of a Report.
 	ReportedConfusions = 32
 	ReportedFailures   = 32
-	// portBots is how many bots share a socket. Its buffer holds a few hundred packets: more
-	// bots that join at once would lose some.
+	// portBots is the number of bots that share a socket. The socket's buffer holds a few
+	// hundred packets: if more bots joined at once, some packets would be lost.
 	portBots = 8
 	// probesPerUpdate is the number of handles resolved after each snapshot.
 	probesPerUpdate = 8
-	// pokesPerSecond is far below the servers' command limit, so that no poke is lost
-	// to it.
+	// pokesPerSecond is far below the servers' command limit, so that no poke is refused for
+	// its rate.
 	pokesPerSecond = 4
-	// renameSeconds is the mean interval of a bot's renames, and firstRename the longest time
-	// before its first one.
+	// renameSeconds is the mean interval of a bot's renames. firstRename is the longest time
+	// before the first one.
 	renameSeconds = 10
 	firstRename   = 2 * time.Second
-	// nameSeconds is how long a name may follow the event that announces it. Servers send
-	// names within a quarter of a second, as the client's budget allows.
+	// nameSeconds is how long after its event an announced name may arrive. Servers send names
+	// within a quarter of a second if the client's budget allows.
 	nameSeconds = 10
-	// taughtHandles, pokedHandles and flashSerials bound what a bot remembers of events. Of
-	// each, a few arrive in a second. A bot that has forgotten one of the first checks less
+	// taughtHandles, pokedHandles and flashSerials bound what a bot remembers of events. A few
+	// of each arrive in a second. A bot that has forgotten a taught handle checks less
 	// (hearing.unsure).
 	taughtHandles = 1024
 	pokedHandles  = 256
@@ -43,19 +43,19 @@ const (
 	searches = 12
 	// dialsPerSecond is the default ramp.
 	dialsPerSecond = 100
-	// stormAfter is the undisturbed time of a join storm's first bots, as a baseline.
+	// stormAfter is the time that a join storm's first bots spend undisturbed, as a baseline.
 	stormAfter = 5 * time.Second
 	// shortestStay and longestStay bound a Churn bot's visit.
 	shortestStay = 5 * time.Second
 	longestStay  = 15 * time.Second
-	// restlessFrames is how often a restless bot steers in a second: once in a tick.
+	// restlessFrames is how often a restless bot steers in a second: once per tick.
 	restlessFrames = 60
-	// restlessCurve is how far it turns then, in radians: 120° in a second.
+	// restlessCurve is how far it turns in a frame, in radians: 120° in a second.
 	restlessCurve = 2.0 / restlessFrames
-	// recordedDivergences bounds what a bot tells of failed audits.
+	// recordedDivergences bounds the failed audits that a bot records.
 	recordedDivergences = 8
-	// attackPause is an attacker's pause between connections: without it, handshakes
-	// alone would use up the machine.
+	// attackPause is an attacker's pause between connections. Without it handshakes alone would
+	// occupy the machine.
 	attackPause = 100 * time.Millisecond
 	// dialTimeout bounds the wait for a Welcome.
 	dialTimeout = 10 * time.Second

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Link impairs the UDP packets between a bot and the server, equally in both
-// directions. The zero value does nothing. Which packets are lost or late depends only
-// on the seed and on packet numbers.
+// Link impairs the UDP packets between a bot and the server, equally in both directions. The
+// zero value does nothing. Only the seed and packet numbers decide which packets are lost or
+// late.
 type Link struct {
 	Loss    float64       // share of packets lost, 0 to 1
 	Delay   time.Duration // added to every packet, one way
-	Jitter  time.Duration // added on top, uniform from 0; packets overtake each other by it
+	Jitter  time.Duration // added on top, uniform from 0; packets can overtake each other
 	Reorder float64       // share of packets held back for 70 ms, so that later ones overtake them, 0 to 1
 	// CutAt and CutFor cut the link: all packets are lost for CutFor, starting CutAt
 	// after the start of the run.
 	CutAt, CutFor time.Duration
 }
 
-// reorderHold is the extra delay of a reordered packet: longer than two snapshot
-// intervals at 30 Hz, so that others do overtake it.
+// reorderHold is the extra delay of a reordered packet: longer than two snapshot intervals at
+// 30 Hz, so that other packets overtake it.
 const reorderHold = 70 * time.Millisecond
 
-// longestLink bounds Delay and Jitter: later packets are as good as lost, for QUIC too.
+// longestLink bounds Delay and Jitter: later packets count as lost, for QUIC too.
 const longestLink = 2 * time.Second
 
 func (l Link) validate() error {
@@ -41,7 +41,7 @@ func (l Link) validate() error {
 	return errors.Join(wrong...)
 }
 
-// String describes the impairments, or is empty without any.
+// String describes the impairments; it is empty if there are none.
 func (l Link) String() string {
 	var does []string
 	describe := func(there bool, format string, args ...any) {
@@ -57,7 +57,7 @@ func (l Link) String() string {
 	return strings.Join(does, ", ")
 }
 
-// isCutAt reports whether the link is cut at that time since the start of the run.
+// isCutAt reports whether the link is cut at a time since the start of the run.
 func (l Link) isCutAt(since time.Duration) bool { return since >= l.CutAt && since < l.CutAt+l.CutFor }
 
 // drawFate draws one packet's fate. The number of draws is constant, so that packets do not
@@ -147,14 +147,13 @@ func (c *impaired) ReadFrom(buf []byte) (int, net.Addr, error) {
 	}
 	p := c.arrived[0]
 	if p.err != nil {
-		return 0, nil, p.err // and stays: nothing follows an error
+		return 0, nil, p.err // kept: nothing follows an error
 	}
 	c.arrived = c.arrived[1:]
 	return copy(buf, p.data), p.from, nil
 }
 
-// SetReadDeadline supports the two deadlines that QUIC uses to end a read: now and
-// never.
+// SetReadDeadline supports the two deadlines by which QUIC ends a read: now and never.
 func (c *impaired) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	c.expired = !t.IsZero()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Live writes a run as a table that grows by a line per second, which keeps the history
-// on screen. Its columns kB/s, clean and owed are of a client: what it receives in a second,
-// the bodies that it computes, and the exact states of them that it receives in a second.
+// Live writes a run as a table that grows by a line per second, so that the history stays on
+// screen. The columns kB/s, clean and owed are per client: the bytes that it receives per
+// second, the bodies that it computes, and the exact states that it receives per second.
 type Live struct {
 	w      io.Writer
 	server bool // include the server's columns
@@ -34,12 +34,12 @@ func (l *Live) Row(p Progress) {
 	if l.server {
 		if now := p.Server; now != nil {
 			fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, groupDigits(now.Awake), groupDigits(now.Asleep))
-		} else { // no answer, which is not zero bodies
+		} else { // without an answer the number is unknown, not zero
 			fmt.Fprintf(&b, " %9s %7s %7s", "-", "-", "-")
 		}
 	}
 	h := p.Handles
-	clean, owed := "-", "-" // bots that do not simulate
+	clean, owed := "-", "-" // for bots that do not simulate
 	if m := p.Motion; m != nil {
 		clean, owed = fmt.Sprintf("%.0f", m.CleanBodies), fmt.Sprintf("%.1f", m.OwedPerClientS)
 	}

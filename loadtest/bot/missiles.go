@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// missilePrefix begins the names of missiles, and no others.
+// missilePrefix begins the names of missiles, and no other names.
 const missilePrefix = "*"
 
 func isMissile(name string) bool { return strings.HasPrefix(name, missilePrefix) }
@@ -20,16 +20,16 @@ func missileName(serial uint32, maker uint64) string {
 	return fmt.Sprintf("%s%d %016x", missilePrefix, serial, maker)
 }
 
-// checkedMissiles is how many answered provisional handles a bot checks.
+// checkedMissiles is the number of answered provisional handles that a bot checks.
 const checkedMissiles = 64
 
-// missile is a provisional handle and the missile that it was taken for (B12).
+// missile is a provisional handle and the missile for which it was taken (B12).
 type missile struct {
 	handle   bulk.Handle
 	serial   uint32
 	life     uint8       // ticks; 0: the missile is not made
 	maker    uint64      // identity of the bot's avatar
-	end      uint32      // tick of the structure after which the missile is gone, and the bot knows; 0: not answered
+	end      uint32      // structure tick after which the missile is gone and the bot knows it; 0: not answered
 	real     bulk.Handle // 0: rejected
 	entered  bool
 	finished bool // counted
@@ -60,7 +60,7 @@ func (c *combat) checkLaunch(missiles []missile, code wire.Code) {
 	}
 }
 
-// checkMissiles checks what all provisional handles stand for.
+// checkMissiles checks the entities of all provisional handles.
 func (c *combat) checkMissiles() {
 	for _, all := range c.launches {
 		for i := range all {
@@ -115,7 +115,8 @@ func (c *combat) checkMissile(w *missile) {
 	}
 }
 
-// missileEntered checks that a missile of this bot enters as what its provisional handle stands for.
+// missileEntered checks that a missile of this bot enters as the entity of its provisional
+// handle.
 func (c *combat) missileEntered(e *client.Entity, name string) {
 	if c.client == nil { // Dial has not returned
 		return

@@ -15,8 +15,8 @@ func nameOf(number int) string { return fmt.Sprintf("%s%d", namePrefix, number) 
 
 const namePrefix = "bot-"
 
-// sealedName is a bot's name after it has renamed itself. Every bot that sees it can check
-// which entity it belongs to, and what came before: `bot-7 3 0123abcd`.
+// sealedName is a bot's name after it has renamed itself. Every bot that sees it can check its
+// entity, and the order of revisions: `bot-7 3 0123abcd`.
 func sealedName(number, revision int, identity uint64) string {
 	return fmt.Sprintf("%s %d %08x", nameOf(number), revision, nameSeal(nameOf(number), revision, identity))
 }
@@ -25,9 +25,9 @@ func nameSeal(name string, revision int, identity uint64) uint32 {
 	return crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d %016x", name, revision, identity))
 }
 
-// nameRevision returns the revision of a name of an entity with that identity. ok is false
-// for another bot avatar's name, or a damaged one. known is false for the names of players
-// that are not bots, about which nothing follows.
+// nameRevision returns the revision of a name of an entity with the given identity. ok is false
+// for another bot avatar's name, or a damaged one. known is false for the names of players that
+// are not bots: these are not checked.
 func nameRevision(name string, identity uint64) (revision int, known, ok bool) {
 	if !strings.HasPrefix(name, namePrefix) {
 		return 0, false, true
@@ -50,11 +50,11 @@ func nameRevision(name string, identity uint64) (revision int, known, ok bool) {
 type nameMemory struct {
 	text      string
 	revision  int    // of text; -1: not a bot's
-	announced int    // newest revision that an event or an Enter brought; -1: none
-	joined    bool   // the event of its joining has arrived
-	since     uint32 // tick of the newest event; the bot knows how long that may take once it has joined
+	announced int    // newest revision in an event or an Enter; -1: none
+	joined    bool   // the event of the avatar's joining has arrived
+	since     uint32 // tick of the newest event; the time limit is known only after the bot has joined
 	wanted    int    // the revision that the event announced
-	awaited   bool   // it is in oracle.awaited
+	awaited   bool   // the handle is in oracle.awaited
 }
 
 // checkNamed records the name that came with h, in an Enter or later (B7).
@@ -86,8 +86,7 @@ func (o *oracle) checkNamed(h bulk.Handle, identity uint64, text string, entered
 	n.text, n.revision, n.announced = text, revision, max(n.announced, revision)
 }
 
-// heardName records the event of a tick that h has that name (B8). The name itself must
-// follow (B7).
+// heardName records the event at tick that h has a name (B8). The name itself must follow (B7).
 func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
 	o.heard.Reliable++
 	m, n := o.find(h), o.names[h]
@@ -117,7 +116,7 @@ func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
 	}
 }
 
-// settleNames checks that the names of events have arrived, in entities still shown.
+// settleNames checks that the names announced by events have arrived in entities still shown.
 func (o *oracle) settleNames() {
 	o.awaited = slices.DeleteFunc(o.awaited, func(h bulk.Handle) bool {
 		n := o.names[h]
@@ -129,7 +128,7 @@ func (o *oracle) settleNames() {
 	})
 }
 
-// awaitsName reports whether the name of h is still to come.
+// awaitsName reports whether the announced name of h has not arrived yet.
 func (o *oracle) awaitsName(h bulk.Handle, n *nameMemory) bool {
 	switch {
 	case n.revision >= n.wanted || o.fate(o.find(h)) != statusShown:

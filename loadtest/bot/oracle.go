@@ -7,7 +7,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// status is the last thing a bot was told about a handle on the ordered stream.
+// status is the newest information about a handle from the ordered stream.
 type status uint8
 
 const (
@@ -27,23 +27,23 @@ type memory struct {
 	identity uint64 // 0: destroyed before it was shown
 	status   status
 	avatar   bool // it has a name
-	broken   bool // by an event
+	broken   bool // an event has reported that it broke
 }
 
-// oracle remembers what one bot was told, and compares every answer with it. It does
+// oracle remembers what the server sent to one bot, and compares every answer with it. It does
 // not depend on the replica: its inputs are callbacks and answers.
 type oracle struct {
 	bot     int
 	foreign bool                   // the game is not internal/scenes, whose causes of death are known
 	floor   uint32                 // from the Welcome: lower generations were never issued
-	slots   uint32                 // from the Welcome: indices from here on were never issued
-	tick    uint32                 // newest seen
-	told    uint32                 // of the newest structure
+	slots   uint32                 // from the Welcome: this index and higher ones were never issued
+	tick    uint32                 // newest tick seen
+	told    uint32                 // tick of the newest structure
 	known   []memory               // all remembered handles: a ring buffer
 	oldest  int                    // index in known, once it is full
-	limit   int                    // length of known from which handles that are not shown are forgotten
+	limit   int                    // length of known above which handles that are not shown are forgotten
 	tenants tenants                // newest tenants, with their indices in known
-	former  map[bulk.Handle]uint32 // indices in known of all others
+	former  map[bulk.Handle]uint32 // indices in known of all other handles
 	owner   map[uint64]bulk.Handle // identity -> the handle that has it
 	deaths  []death                // since the last settleDeaths
 	hearing
@@ -53,7 +53,7 @@ type oracle struct {
 	recorded   []Confusion
 }
 
-// death is a death that the bot was told, whose cause is to be checked.
+// death is a reported death whose cause has yet to be checked.
 type death struct {
 	handle         bulk.Handle
 	fate           status // before the death
@@ -94,7 +94,7 @@ func (o *oracle) reportConfusion(h bulk.Handle, seen uint64, format string, args
 	o.recorded = append(o.recorded, c)
 }
 
-// checkEntered records that h is shown, with that identity.
+// checkEntered records that h is shown, with an identity.
 func (o *oracle) checkEntered(h bulk.Handle, identity uint64) {
 	m := o.find(h)
 	switch {
@@ -112,7 +112,7 @@ func (o *oracle) checkEntered(h bulk.Handle, identity uint64) {
 	m.status = statusShown
 }
 
-// checkUpdated records that newer state of h was applied, from a row with that identity.
+// checkUpdated records that newer state of h was applied, from a row with an identity.
 func (o *oracle) checkUpdated(h bulk.Handle, identity uint64) {
 	m := o.find(h)
 	if m == nil {
@@ -135,7 +135,7 @@ func (o *oracle) checkLeft(h bulk.Handle) {
 	m.status = statusHidden
 }
 
-// noteDestroyed records that h is gone for good, with the game's cause.
+// noteDestroyed records that h is destroyed, with the game's cause.
 func (o *oracle) noteDestroyed(h bulk.Handle, cause uint8) {
 	m := o.find(h)
 	if m == nil {
@@ -180,8 +180,8 @@ func (o *oracle) rememberHandle(h bulk.Handle) *memory {
 	return &o.known[place]
 }
 
-// freeMemory returns an index for a new memory: if known is full, by forgetting the oldest
-// handle that is not shown. It examines few: known grows while the next ones are shown.
+// freeMemory returns an index for a new memory. If known is full, it forgets the oldest handle
+// that is not shown. It examines only a few handles, so known grows if these are all shown.
 func (o *oracle) freeMemory() int {
 	if len(o.known) >= o.limit {
 		for range examined {
@@ -210,8 +210,7 @@ func (o *oracle) forgetMemory(m *memory) {
 	o.forgotten++
 }
 
-// fate returns the status of m, or the one implied by a later tenant of its slot. It
-// consults the tenant only if that can say more.
+// fate returns the status of m, or the status implied by a later tenant of its slot.
 func (o *oracle) fate(m *memory) status {
 	switch {
 	case m == nil:
@@ -222,8 +221,8 @@ func (o *oracle) fate(m *memory) status {
 	return m.status
 }
 
-// fateOf is fate for any handle. sure is false if h may have been forgotten: nothing
-// follows then.
+// fateOf is fate for any handle. sure is false if h may have been forgotten: then the result
+// proves nothing.
 func (o *oracle) fateOf(h bulk.Handle) (fate status, sure bool) {
 	if m := o.find(h); m != nil {
 		return o.fate(m), true
@@ -237,12 +236,12 @@ func (o *oracle) fateOf(h bulk.Handle) (fate status, sure bool) {
 	return statusUnknown, true
 }
 
-// issuable reports whether h may be issued in this run of the world.
+// issuable reports whether h can be issued in this run of the world.
 func (o *oracle) issuable(h bulk.Handle) bool {
 	return h.Valid() && h.Generation() >= o.floor && h.Index() < o.slots
 }
 
-// verdictOf returns the verdict that Resolve must give for that fate (B3).
+// verdictOf returns the verdict that Resolve must give for a status (B3).
 func (t status) verdictOf() wire.Verdict {
 	switch t {
 	case statusShown:
@@ -255,9 +254,9 @@ func (t status) verdictOf() wire.Verdict {
 	return wire.Pending
 }
 
-// Confusion is a contradiction between what a bot was told earlier about a handle and
-// what it is told now: somewhere between the server's pool and this client's replica, a
-// handle was confused with another.
+// Confusion is a contradiction between earlier and present information about a handle:
+// somewhere between the server's pool and this client's replica, the handle was confused with
+// another.
 type Confusion struct {
 	Bot        int         `json:"bot"`
 	Tick       uint32      `json:"tick"` // newest tick that the bot had seen
@@ -282,9 +281,8 @@ type tenant struct {
 // tenantPage is the number of slots allocated at once: 512 bytes.
 const tenantPage = 64
 
-// tenants holds the newest tenant per slot, and is the only data kept for ever. A
-// lookup touches one cache line: with many bots per process, each lookup misses the
-// cache.
+// tenants holds the newest tenant per slot, and is the only data kept for ever. A lookup
+// touches one cache line: with many bots per process, each lookup misses the cache.
 type tenants struct {
 	pages []*[tenantPage]tenant
 }
@@ -301,7 +299,7 @@ func (t *tenants) at(slot uint32) *tenant {
 	return &t.pages[page][slot%tenantPage]
 }
 
-// of returns a slot's tenant, with generation 0 if none is known.
+// of returns a slot's tenant; generation 0 means that none is known.
 func (t *tenants) of(slot uint32) tenant {
 	if page := int(slot / tenantPage); page < len(t.pages) && t.pages[page] != nil {
 		return t.pages[page][slot%tenantPage]

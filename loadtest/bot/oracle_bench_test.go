@@ -46,8 +46,8 @@ func (c *troupe) take(from *[]bulk.Handle) bulk.Handle {
 	return h
 }
 
-// next makes 15 entities enter, 7 leave, 8 die in view, 7 die out of view, and 200
-// move, ordered by slot.
+// next makes 15 entities enter, 7 leave, 8 die in view, 7 die out of view, and 200 move,
+// ordered by slot.
 func (c *troupe) next() (n news) {
 	for i := range 15 {
 		h := c.take(&c.shown)
@@ -72,7 +72,7 @@ func (c *troupe) next() (n news) {
 	return n
 }
 
-// observe passes the news to o and has it choose handles to probe.
+// observe passes the news to o and chooses handles to probe.
 func (o *oracle) observe(n *news, dice func(int) int) {
 	for _, h := range n.left {
 		o.checkLeft(h)
@@ -91,9 +91,9 @@ func (o *oracle) observe(n *news, dice func(int) int) {
 	}
 }
 
-// BenchmarkOraclesInTurns measures an oracle's cost per snapshot in a process of many
-// bots, where the other oracles have evicted its memory from the cache. It reports the
-// minimum and the median of rounds, per snapshot.
+// BenchmarkOraclesInTurns measures an oracle's cost per snapshot in a process of many bots,
+// where the other oracles have evicted its memory from the cache. It reports the minimum and
+// the median over rounds.
 func BenchmarkOraclesInTurns(b *testing.B) {
 	const oracles = 250
 	c := &troupe{random: rand.New(rand.NewPCG(1, 2))}

@@ -29,14 +29,14 @@ var (
 
 func freshOracle() *oracle { return newOracle(0, 64, 1, 1000) }
 
-// shows returns the answer of a replica that has h under that identity.
+// shows returns the answer of a replica that has h with an identity.
 func shows(h bulk.Handle, identity uint64) answer {
 	return answer{verdict: live, present: true, handle: h, identity: identity}
 }
 
 func says(v wire.Verdict) answer { return answer{verdict: v} }
 
-// TestOracleAgrees: an oracle reports nothing about a history without contradictions.
+// TestOracleAgrees: a history without contradictions causes no report.
 func TestOracleAgrees(t *testing.T) {
 	o := freshOracle()
 	o.checkProbe(first, says(pending))
@@ -64,7 +64,7 @@ func TestOracleAgrees(t *testing.T) {
 
 	o.checkEntered(third, 103)
 	o.checkProbe(third, shows(third, 103))
-	o.checkProbe(second, says(stale)) // unknown, but overtaken
+	o.checkProbe(second, says(stale)) // unknown, but a later tenant is known
 	o.checkAnswer(second, wire.StaleHandle, stale)
 	o.checkAnswer(other, wire.UnknownHandle, pending)
 	o.noteDestroyed(other, 0)
@@ -225,7 +225,7 @@ func TestOracleForgets(t *testing.T) {
 	require.Len(t, o.known, grown, "they replace what is not shown")
 }
 
-// TestOracleFinds: in any order of events, the oracle finds exactly the handles that it
+// TestOracleFinds: after any order of events, the oracle finds exactly the handles that it
 // remembers, and knows each slot's newest generation.
 func TestOracleFinds(t *testing.T) {
 	const slots, generations = 2 * tenantPage, 5

@@ -13,13 +13,13 @@ type outage struct {
 	lost    bool
 	why     error
 	since   time.Time // time of the last snapshot
-	arrived uint64    // snapshots already counted in the bot's past
-	frames  uint64    // the same
-	bytes   uint64    // the same
+	arrived uint64    // frames already counted in the bot's past
+	frames  uint64    // bytes already counted in the bot's past
+	bytes   uint64    // rows already counted in the bot's past
 	rows    uint64    // the same
 }
 
-// outages sums up the bots' lost connections.
+// outages counts the bots' lost connections.
 type outages struct {
 	lost       uint64
 	resumed    uint64 // sessions that were resumed
@@ -36,8 +36,8 @@ func (o outages) plus(p outages) outages {
 	}
 }
 
-// handleState handles the client's state changes, which precede everything that a new
-// session brings. A lobby may move a session before its Dial has returned.
+// handleState handles the client's state changes. They precede everything in a new session. A
+// lobby may move a session before its Dial has returned.
 func (b *bot) handleState(s client.StateChange) {
 	switch {
 	case b.client == nil: // before Dial has returned: beginVisit reads the newest Welcome
@@ -54,7 +54,7 @@ func (b *bot) handleState(s client.StateChange) {
 	}
 }
 
-// enterRoom replaces the oracle for the room that the server has moved the session to.
+// enterRoom replaces the oracle for the room to which the server has moved the session.
 func (b *bot) enterRoom() {
 	w := b.client.Welcome()
 	b.forgetHandles(w.GenerationFloor, w.MaxSlots)
@@ -82,8 +82,8 @@ func (b *bot) continueSession(s client.StateChange) {
 	}
 }
 
-// beginSession handles a new session in the same run of the world: destroyed handles stay so,
-// and the others are unknown until they are shown again.
+// beginSession handles a new session in the same run of the world: destroyed handles stay
+// destroyed, and the others are unknown until they are shown again.
 func (o *oracle) beginSession() {
 	for i := range o.known {
 		if m := &o.known[i]; o.fate(m) == statusDestroyed {
@@ -96,15 +96,15 @@ func (o *oracle) beginSession() {
 	o.hearing.renewSession()
 }
 
-// isBelow reports whether all handles the oracle has seen are below a floor, and thus
-// from an earlier run.
+// isBelow reports whether all handles that the oracle has seen are below a floor, and thus from
+// an earlier run.
 func (o *oracle) isBelow(floor uint32) bool {
 	highest := o.tenants.highestGeneration()
 	return highest == 0 || highest < floor
 }
 
-// beginRun handles another run of the world, above a floor: all earlier handles are dead
-// and none may return (B6). Surviving entities have new handles.
+// beginRun handles another run of the world, above a floor: all earlier handles are dead and
+// none may return (B6). Surviving entities have new handles.
 func (o *oracle) beginRun(floor, slots uint32) {
 	o.floor, o.slots = floor, slots
 	for i := range o.known {
@@ -123,7 +123,7 @@ type Outages struct {
 	Anew       uint64 `json:"sessions_anew"`
 	NewWorlds  uint64 `json:"worlds_anew"`
 	Unanswered uint64 `json:"commands_unanswered"`
-	// From the last snapshot before to the first one after; nil without outages.
+	// From the last snapshot before the outage to the first one after; nil without outages.
 	P50Ms *float64 `json:"recovery_p50_ms"`
 	P99Ms *float64 `json:"recovery_p99_ms"`
 	MaxMs *float64 `json:"recovery_max_ms"`

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/internal/scenes/steering"
 )
 
-// pilot steers one bot: it moves in straight lines or curves with random turns, and heads back
-// to the centre when its body is outside the area.
+// pilot steers one bot: in straight lines or curves with random turns, and back to the centre
+// when the body is outside the area.
 type pilot struct {
 	rng     *rand.Rand
 	area    float64 // half the edge of the square, in metres
@@ -25,8 +25,8 @@ const (
 	longestLeg  = 120
 )
 
-// nextStick returns the input for the next tick. Its arguments are the body's position, if it
-// is in view.
+// nextStick returns the input for the next tick. x and z are the body's position, if seen is
+// set.
 func (p *pilot) nextStick(x, z float64, seen bool) steering.Stick {
 	outside := seen && (math.Abs(x) > p.area || math.Abs(z) > p.area)
 	switch {
@@ -48,7 +48,8 @@ func (p *pilot) nextStick(x, z float64, seen bool) steering.Stick {
 	}
 }
 
-// startLeg starts another line. One in eight is a rest, so that some players' bodies sleep.
+// startLeg starts another line. One line in eight is a rest, so that some players' bodies
+// sleep.
 func (p *pilot) startLeg() {
 	p.back = false
 	p.heading = 2 * math.Pi * p.rng.Float64()

@@ -33,7 +33,7 @@ func TestPilotStaysInItsArea(t *testing.T) {
 	}
 }
 
-// TestRestlessPilot steers in nearly every tick, and stays in its area too.
+// TestRestlessPilot: a restless pilot steers in nearly every tick, and stays in its area.
 func TestRestlessPilot(t *testing.T) {
 	const ticks = 60 * 600
 	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50, curve: Restless.turnPerStep()}

@@ -2,8 +2,8 @@ package bot
 
 import "fmt"
 
-// Report is the result of a run, in the form that `--json` prints. Data that only the
-// server has is nil (null in JSON) unless the caller fills it in.
+// Report is the result of a run, in the form that `--json` prints. Data that only the server
+// has is nil (null in JSON) unless the caller fills it in.
 type Report struct {
 	Scenario  Scenario `json:"scenario"`
 	Seed      uint64   `json:"seed"`
@@ -32,7 +32,7 @@ type Report struct {
 	Confusions  []Confusion  `json:"-"`                     // the first ReportedConfusions
 	Failures    []Failure    `json:"-"`                     // the first ReportedFailures
 	Divergences []Divergence `json:"-"`                     // the first ReportedFailures
-	Forgotten   uint64       `json:"-"`                     // handles that no longer fitted into the bots' memory
+	Forgotten   uint64       `json:"-"`                     // handles that exceeded the bots' memory
 }
 
 // Tick is the server's own measurement of its steps during the run.
@@ -45,8 +45,8 @@ type Tick struct {
 	Late   uint64  `json:"late"` // steps that began more than an interval late
 }
 
-// Cost is the server process's resource use after the ramp, per snapshot sent in that
-// time. It includes the world and everything else.
+// Cost is the server process's resource use after the ramp, per snapshot sent in that time. It
+// includes all work of the process.
 type Cost struct {
 	Snapshots            uint64  `json:"snapshots_sent"`
 	CPUMicrosPerSnapshot float64 `json:"cpu_us_per_snapshot"`
@@ -69,30 +69,29 @@ type World struct {
 
 // Net is the network as seen by all bots together.
 type Net struct {
-	// SnapshotsExpected counts the sequence numbers from the first snapshot that a bot
-	// received to the highest. SnapshotsReceived counts those that arrived, whether
-	// applied or validly dropped. A snapshot is a datagram, or several if it is too
-	// large for one.
+	// SnapshotsExpected counts the sequence numbers from a bot's first snapshot to its highest.
+	// SnapshotsReceived counts the snapshots that arrived, whether applied or validly dropped.
+	// A snapshot is one datagram, or several if it is too large.
 	SnapshotsExpected uint64 `json:"snapshots_expected"`
 	SnapshotsReceived uint64 `json:"snapshots_received"`
 	// DeliveredRatio is received / expected; nil if none were expected.
 	DeliveredRatio *float64 `json:"delivered_ratio"`
 	// SnapshotHz is the number of ticks for which a bot received a snapshot, per second
-	// connected. An overloaded server makes fewer snapshots, which DeliveredRatio does
-	// not show.
+	// connected. An overloaded server makes fewer snapshots, which DeliveredRatio does not
+	// show.
 	SnapshotHz float64 `json:"snapshot_hz"`
-	// BytesPerClientS is the rate received by a connected bot: stream and datagram
-	// payload, without QUIC and UDP overhead.
+	// BytesPerClientS is the bytes that a connected bot receives per second: stream and
+	// datagram payload, without QUIC and UDP overhead.
 	BytesPerClientS float64 `json:"bytes_per_client_s"`
-	// RowsPerClientS is the rate of rows in snapshots applied.
+	// RowsPerClientS is the number of rows per second in applied snapshots.
 	RowsPerClientS float64 `json:"rows_per_client_s"`
-	// Latency is half of a round trip: from sending an input datagram to the arrival of
-	// a snapshot that echoes it, less the time the server held the echo. One sample per
-	// snapshot; nil without samples.
+	// Latency is half of a round trip: the time from sending an input datagram to the arrival
+	// of a snapshot that echoes it, minus the time that the server held the echo. It has one
+	// sample per snapshot, and is nil without samples.
 	Latency
 }
 
-// Latency summarises samples; all nil without any.
+// Latency summarises samples. All fields are nil if there are none.
 type Latency struct {
 	P50Ms  *float64 `json:"latency_p50_ms"`
 	P90Ms  *float64 `json:"latency_p90_ms"`
@@ -109,8 +108,8 @@ type Joins struct {
 	MaxMs *float64 `json:"join_max_ms"`
 }
 
-// Storm is the effect of a JoinStorm on the bots that joined before, from its start to
-// the end of the run.
+// Storm is the effect of a JoinStorm on the bots that joined before it, from its start to the
+// end of the run.
 type Storm struct {
 	Witnesses         int      `json:"witnesses"`
 	SnapshotsExpected uint64   `json:"storm_snapshots_expected"`
@@ -159,7 +158,7 @@ type Failure struct {
 // String returns a one-line summary.
 func (f Failure) String() string { return fmt.Sprintf("bot %d: %s", f.Bot, f.Why) }
 
-// OK reports whether every bot connected, none failed, nothing was confused, and no audit of
+// OK reports whether every bot connected, none failed, no handle was confused, and no audit of
 // computed bodies failed.
 func (r *Report) OK() bool { return r.Passed(nil) }
 
@@ -168,16 +167,16 @@ type Progress struct {
 	ElapsedS  float64 `json:"elapsed_s"`
 	Bots      int     `json:"bots"`
 	Connected int     `json:"connected"` // currently, with a snapshot received
-	Lost      int     `json:"lost"`      // currently without a connection that brings snapshots
+	Lost      int     `json:"lost"`      // without a connection that delivers snapshots
 	Failed    int     `json:"failed"`
-	// Net is of the last second.
+	// Net covers the last second.
 	Net     Net     `json:"net"`
 	Handles Handles `json:"handles"` // since the start
-	Heard   Heard   `json:"heard"`   // the same
-	// Motion is nil if bots do not simulate. Its counters are since the start, its rate of
-	// the last second.
+	Heard   Heard   `json:"heard"`   // since the start
+	// Motion is nil if bots do not simulate. Its counters cover the run, its rate the last
+	// second.
 	Motion *Motion `json:"motion"`
-	// Server is the server's own report; nil if it was not asked or did not answer.
+	// Server is the server's own report; nil if it was not requested or did not arrive.
 	Server *ServerNow `json:"server"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// TestReportKeys: the JSON object is a contract: exactly these keys in this order.
+// TestReportKeys: the keys of the JSON object and their order are a contract.
 func TestReportKeys(t *testing.T) {
 	ratio, p50, p90, p99, p999, most := 0.99, 1.5, 2.5, 3.5, 4.5, 5.5
 	l := Latency{&p50, &p90, &p99, &p999, &most}

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestBotsAreMovedAsTheyJoin has a lobby that moves each session at once: the move's Welcome
-// usually arrives before Dial has returned.
+// TestBotsAreMovedAsTheyJoin has a lobby that moves each session at once. The Welcome of the
+// move usually arrives before Dial has returned.
 func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 	protocol := schema.NewWithBody()
 	room := func(q server.RoomRequest) (*server.RoomGame, error) {

@@ -48,8 +48,8 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 	return r.newReport(ctx.Err() != nil), nil
 }
 
-// openPorts gives each portBots bots a common socket. If none can be opened, each of them opens
-// its own, or fails with the cause.
+// openPorts gives each group of portBots bots a common socket. If the socket cannot be opened,
+// each of these bots opens its own, or fails with the cause.
 func openPorts(bots []*bot) (closeAll func()) {
 	var ports []*client.Port
 	for group := range slices.Chunk(bots, portBots) {
@@ -125,7 +125,7 @@ func (r *run) watchRun(ctx context.Context, over <-chan struct{}, progress func(
 	}
 }
 
-// sumWitnessed sums up what a join storm's first bots have seen so far.
+// sumWitnessed adds up what a join storm's first bots have seen so far.
 func (r *run) sumWitnessed() (sum outcome) {
 	for _, b := range r.bots[:r.config.witnessCount()] {
 		b.board.mu.Lock()
@@ -159,7 +159,7 @@ func (r *run) playBot(ctx context.Context, b *bot) outcome {
 	if b.number > 0 {
 		pauseFor(ctx, r.config.turnToDial(b.number))
 		if ctx.Err() != nil {
-			return outcome{} // never dialled: neither connected nor failed
+			return outcome{} // never dialled, so neither connected nor failed
 		}
 		if err := b.dialServer(ctx); err != nil {
 			return r.dialFailed(ctx, b, err)
@@ -172,7 +172,7 @@ func (r *run) playBot(ctx context.Context, b *bot) outcome {
 		if err == nil {
 			err = b.account.lostError()
 			if err != nil && ctx.Err() == nil {
-				continue // stay to see how the outage ends
+				continue // stay, to see how the outage ends
 			}
 		}
 		if err != nil {
@@ -189,7 +189,7 @@ func (r *run) playBot(ctx context.Context, b *bot) outcome {
 	}
 }
 
-// startVisit returns the context of one visit: for Churn it ends early.
+// startVisit returns the context of one visit, which Churn ends early.
 func (r *run) startVisit(ctx context.Context, b *bot) (context.Context, context.CancelFunc) {
 	if r.config.Scenario != Churn {
 		return context.WithCancel(ctx)
@@ -197,8 +197,8 @@ func (r *run) startVisit(ctx context.Context, b *bot) (context.Context, context.
 	return context.WithTimeout(ctx, shortestStay+time.Duration(b.rng.Int64N(int64(longestStay-shortestStay))))
 }
 
-// dialFailed returns the outcome of a bot that could not dial, which is no failure at the
-// end of the run.
+// dialFailed returns the outcome of a bot that could not dial. At the end of the run that is no
+// failure.
 func (r *run) dialFailed(ctx context.Context, b *bot, err error) outcome {
 	if ctx.Err() != nil {
 		return b.account.past
@@ -211,7 +211,7 @@ func (r *run) endBroken(b *bot, err error) outcome {
 	return b.endRun(err)
 }
 
-// newReport sums up all bots after they have ended.
+// newReport adds up the outcomes of all bots after they have ended.
 func (r *run) newReport(interrupted bool) *Report {
 	report := &Report{
 		Scenario: r.config.Scenario, Seed: r.config.Seed, Bots: len(r.bots),
@@ -270,8 +270,8 @@ func (r *run) newReport(interrupted bool) *Report {
 	return report
 }
 
-// stormReport compares what the witnesses saw by the end with what they had seen when
-// the storm began.
+// stormReport compares what the witnesses had seen at the end with what they had seen when the
+// storm began.
 func (r *run) stormReport() *Storm {
 	first := r.config.witnessCount()
 	var end outcome

@@ -15,7 +15,7 @@ type sampler struct {
 	errors *hdrhistogram.Histogram // of predicted positions, µm
 	series []Progress
 	before outcome   // sum at the last sample
-	exact  exactness // the same
+	exact  exactness // exactness at the last sample
 	looked time.Duration
 }
 
@@ -28,7 +28,7 @@ func newSampler() *sampler {
 	}
 }
 
-// takeSample sums up the boards and collects new latencies.
+// takeSample adds up the boards and collects new latencies.
 func (s *sampler) takeSample(elapsed time.Duration, bots []*bot, simulate bool) Progress {
 	p := Progress{ElapsedS: elapsed.Seconds(), Bots: len(bots)}
 	var now outcome
@@ -69,7 +69,7 @@ func (s *sampler) takeSample(elapsed time.Duration, bots []*bot, simulate bool) 
 	return p
 }
 
-// collectSamples moves the latencies off a bot's board.
+// collectSamples takes the latencies from a bot's board.
 func (s *sampler) collectSamples(b *bot) {
 	b.board.mu.Lock()
 	defer b.board.mu.Unlock()
@@ -133,8 +133,8 @@ func joinsOf(joins []time.Duration) Joins {
 	return Joins{Count: uint64(len(joins)), P50Ms: l.P50Ms, P99Ms: l.P99Ms, MaxMs: l.MaxMs}
 }
 
-// roundDown keeps the significant digits. It rounds down, so that a ratio of 1 means
-// nothing is missing.
+// roundDown keeps the given number of significant digits. It rounds down, so that a ratio of 1
+// means that nothing is missing.
 func roundDown(v float64, digits int) float64 {
 	unit := math.Pow10(digits)
 	return math.Floor(v*unit) / unit

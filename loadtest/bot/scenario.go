@@ -13,25 +13,25 @@ import (
 type Scenario string
 
 const (
-	// Idle: all bots join, stand still, and probe. It measures the cost of a session as
-	// such.
+	// Idle: all bots join, stand still, and probe. It measures the base cost of a session.
 	Idle Scenario = "idle"
 	// Roam: all bots join, move, probe, and poke entities with commands.
 	Roam Scenario = "roam"
-	// Churn: Roam, but each bot leaves after 5 to 15 s and immediately returns as a new
+	// Churn: as Roam, but each bot leaves after 5 to 15 s and immediately returns as a new
 	// user.
 	Churn Scenario = "churn"
-	// JoinStorm: a fifth of the bots roam; 5 s after the ramp all others join at once.
-	// The report shows the effect on the first fifth.
+	// JoinStorm: a fifth of the bots roam. 5 s after the ramp all others join at once. The
+	// report shows the effect on the first fifth.
 	JoinStorm Scenario = "join-storm"
-	// Hostile: every other bot attacks, in rotation with garbage, with forged handles
-	// and a flood, by never reading, with half-open handshakes, and with a flood of
-	// renames and malformed commands. The rest roam, and the report covers only them.
+	// Hostile: every other bot attacks, in rotation: with garbage, with forged handles and a
+	// flood, by never reading, with half-open handshakes, and with a flood of renames and
+	// malformed commands. The rest roam, and the report covers only them.
 	Hostile Scenario = "hostile"
-	// Restless: Roam in curves: each bot changes its input for every tick.
+	// Restless: as Roam, in curves: each bot changes its input for every tick.
 	Restless Scenario = "restless"
-	// Combat: Roam, and each bot predicts its avatar, shoots at others as it draws them, and
-	// launches missiles that it names ahead. It checks every answer, also by what it drew.
+	// Combat: as Roam, and each bot predicts its avatar, shoots at others as it draws them, and
+	// launches missiles with provisional handles. It checks every answer, also against what it
+	// drew.
 	Combat Scenario = "combat"
 )
 
@@ -63,7 +63,7 @@ func (s Scenario) turnPerStep() float64 {
 	return 0
 }
 
-// turnToDial returns when bot i dials, from the start of the run.
+// turnToDial returns when bot i dials, counted from the start of the run.
 func (c Config) turnToDial(i int) time.Duration {
 	first := c.Bots
 	if c.Scenario == JoinStorm {
@@ -75,7 +75,7 @@ func (c Config) turnToDial(i int) time.Duration {
 	return c.Ramp * time.Duration(i) / time.Duration(first)
 }
 
-// RampEnd returns when the last bot dials, from the start of the run.
+// RampEnd returns when the last bot dials, counted from the start of the run.
 func (c Config) RampEnd() time.Duration {
 	c = c.withDefaults()
 	if c.Scenario == JoinStorm {
@@ -87,9 +87,9 @@ func (c Config) RampEnd() time.Duration {
 // witnessCount is the number of bots that join before a join storm.
 func (c Config) witnessCount() int { return max(c.Bots/5, 1) }
 
-// stormStart is when a join storm starts, from the start of the run.
+// stormStart returns when a join storm starts, counted from the start of the run.
 func (c Config) stormStart() time.Duration { return c.Ramp + stormAfter }
 
-// isAttacker reports whether bot i is an attacker. The first bot is not: it tests whether
-// the server answers.
+// isAttacker reports whether bot i is an attacker. The first bot is not: it tests whether the
+// server answers.
 func (c Config) isAttacker(i int) bool { return c.Scenario == Hostile && i%2 == 1 }

@@ -13,8 +13,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// play runs a scenario against a world that reuses slots all the time, until over
-// returns true.
+// play runs a scenario in a world that constantly reuses slots, until over returns true.
 func play(t *testing.T, c bot.Config, over func(*hosted, *bot.Progress) bool) *bot.Report {
 	t.Helper()
 	if testing.Short() {
@@ -81,7 +80,7 @@ func TestJoinStorm(t *testing.T) {
 	require.NotZero(t, report.Storm.SnapshotsReceived)
 	require.Less(t, report.Storm.SnapshotsReceived, report.Net.SnapshotsReceived)
 	for _, p := range report.Series {
-		if p.ElapsedS < 3 { // the storm starts after five
+		if p.ElapsedS < 3 { // the storm starts after five seconds
 			require.LessOrEqual(t, p.Connected, 3, "too early")
 		}
 	}
@@ -108,7 +107,8 @@ func TestRestless(t *testing.T) {
 
 // TestHostile: attackers are disconnected, and other bots are not affected.
 func TestHostile(t *testing.T) {
-	// With more ends than attackers, one has reconnected and been disconnected again.
+	// If there are more ends than attackers, an attacker has reconnected and been disconnected
+	// again.
 	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 20}, func(h *hosted, p *bot.Progress) bool {
 		s := h.server.Report().Sessions
 		return p.Connected == 10 && s.Closed[wire.BadMessage] > 10 && s.Rejections[wire.RateLimited] > 1000 && p.Heard.Renames > 10

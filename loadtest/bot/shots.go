@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/scenes/messages"
 )
 
-// sightings are the newest ticks of which a bot knows an avatar's state.
+// sightings are the newest ticks for which a bot knows an avatar's state.
 type sightings struct {
 	ticks [32]uint32
 	n     int
@@ -20,7 +20,7 @@ func (s *sightings) addTick(tick uint32) {
 	s.n++
 }
 
-// ticksAround returns the ticks next to a moment, the later one at or after it; 0 is none.
+// ticksAround returns the ticks next to a moment, the later one at or after it; 0: none.
 func (s *sightings) ticksAround(moment float64) (before, after uint32) {
 	for _, t := range s.ticks[:min(s.n, len(s.ticks))] {
 		if float64(t) <= moment {
@@ -49,22 +49,22 @@ func (c *combat) noteSighting(e *client.Entity) {
 }
 
 const (
-	// certainGap is the longest gap between two states of an avatar, in ticks, between which
-	// its drawn position is known to certainMetres: it may turn in between.
+	// certainGap is the longest gap between two states of an avatar, in ticks, within which its
+	// drawn position is accurate to certainMetres: it may turn in between.
 	certainGap    = 6
 	certainMetres = 0.4
-	// drawnAvatars bounds what a shot remembers.
+	// drawnAvatars bounds the avatars that a shot remembers.
 	drawnAvatars = 64
 )
 
-// drawn is an avatar as it was drawn. It is certain between two states that are close.
+// drawn is an avatar as it was drawn. certain: the states around the moment are close together.
 type drawn struct {
 	handle  bulk.Handle
 	at      [3]float32
 	certain bool
 }
 
-// shot is a shot that is not answered.
+// shot is an unanswered shot.
 type shot struct {
 	target bulk.Handle
 	aim    float64
@@ -72,7 +72,7 @@ type shot struct {
 	drawn  []drawn
 }
 
-// shootIfDue shoots at an avatar as it is drawn, if that is due.
+// shootIfDue shoots at an avatar as it is drawn, if a shot is due.
 func (c *combat) shootIfDue(now time.Time) error {
 	own, ok := c.prediction.State()
 	if now.Before(c.nextShot) || !ok || c.moment.Tick == 0 {
@@ -154,7 +154,8 @@ func (c *combat) checkShot(s shot, a messages.Shot) {
 	}
 }
 
-// fromRay returns the distance of a point from a horizontal ray, and how far along.
+// fromRay returns the distance of a point from a horizontal ray, and its position along the
+// ray.
 func fromRay(from [3]float32, aim float64, at [3]float32) (away, along float64) {
 	x, y, z := float64(at[0]-from[0]), float64(at[1]-from[1]), float64(at[2]-from[2])
 	sin, cos := math.Sincos(aim)

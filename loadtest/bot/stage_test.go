@@ -48,7 +48,7 @@ func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *s
 	return &stage{Rig: r, t: t, scene: scene}
 }
 
-// join adds n bots with what frame makes of each, 60 times a second.
+// join adds n bots. frame makes the frame function of each, called 60 times a second.
 func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
 	for range n {
 		b := newBot(len(s.bots), c.withDefaults())

@@ -12,10 +12,9 @@ import (
 	"github.com/worldd/worldd/internal/spelling"
 )
 
-// Threshold is a failure condition, such as `latency_p99_ms>50`: the run fails if it
-// holds.
+// Threshold is a failure condition, such as `latency_p99_ms>50`: the run fails if it holds.
 type Threshold struct {
-	Metric string // a name that occurs once in the report's JSON
+	Metric string // name that occurs once in the report's JSON
 	Op     string // one of comparisons
 	Limit  float64
 }
@@ -51,7 +50,7 @@ func ParseThreshold(text string) (Threshold, error) {
 // String returns the form that ParseThreshold reads.
 func (t Threshold) String() string { return fmt.Sprintf("%s%s%v", t.Metric, t.Op, t.Limit) }
 
-// Crossed reports whether t fails the run, and the measured value. A metric that was
+// Crossed reports whether t fails the run, and returns the measured value. A metric that was
 // not measured is nil and fails the run.
 func (t Threshold) Crossed(r *Report) (crossed bool, value *float64) {
 	v, ok := metricsOf(r)[t.Metric]
@@ -71,8 +70,8 @@ func (t Threshold) Crossed(r *Report) (crossed bool, value *float64) {
 	return crossed, &v
 }
 
-// Undecided reports whether a run with thresholds was interrupted, by a CI's timeout
-// for example. Such a run has failed.
+// Undecided reports whether a run with thresholds was interrupted, by a CI's timeout for
+// example. Such a run has failed.
 func (r *Report) Undecided(thresholds []Threshold) bool { return r.Interrupted && len(thresholds) > 0 }
 
 // metricsOf returns every number of a report except the series by its JSON name.
@@ -134,8 +133,8 @@ func (r *Report) Passed(thresholds []Threshold) bool {
 	return !slices.ContainsFunc(r.Checks(thresholds), func(c Check) bool { return !c.Passed })
 }
 
-// Checks returns every run's requirements (see OK), then its thresholds. Among the former
-// is that prediction_faults is 0, if bots simulate.
+// Checks returns every run's requirements (see OK), then its thresholds. If bots simulate, the
+// requirements include prediction_faults being 0.
 func (r *Report) Checks(thresholds []Threshold) []Check {
 	h := r.Handles
 	all := []Check{
@@ -151,7 +150,7 @@ func (r *Report) Checks(thresholds []Threshold) []Check {
 		crossed, value := t.Crossed(r)
 		found := "not measured"
 		if value != nil {
-			found = fmt.Sprintf("%.6g", *value) // fewer digits could equal the limit
+			found = fmt.Sprintf("%.6g", *value) // fewer digits could round to the limit
 		}
 		all = append(all, Check{!crossed, "not " + t.String(), found})
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/worldd/worldd/internal/scenes/steering"
 )
 
-// InputLatency is the time from an input that changes a bot's course until the bot's
-// picture shows the change in its own avatar, without prediction: about a round trip and
-// the delay of the picture. All nil without samples.
+// InputLatency is the time from an input that changes a bot's course until the bot's picture
+// shows the change in its own avatar, without prediction: about a round trip plus the picture's
+// delay. All fields are nil without samples.
 type InputLatency struct {
 	P50Ms *float64 `json:"input_visible_p50_ms"`
 	P90Ms *float64 `json:"input_visible_p90_ms"`
@@ -16,8 +16,8 @@ type InputLatency struct {
 	MaxMs *float64 `json:"input_visible_max_ms"`
 }
 
-// visibleWithin bounds the wait for an input's effect. An input that changes nothing, at
-// the edge of the world say, has none.
+// visibleWithin bounds the wait for an input's effect. An input may have no effect, for example
+// at the edge of the world.
 const visibleWithin = 5 * time.Second
 
 // inputWatch measures InputLatency. It computes the moment at which Render aims instead of
@@ -26,21 +26,21 @@ type inputWatch struct {
 	held    steering.Stick
 	pending bool
 	pressed time.Time
-	tick    uint32     // that the input is for
+	tick    uint32     // the input's tick
 	before  [3]float32 // velocity without it
-	last    uint32     // newest snapshot with the velocity before
+	last    uint32     // newest snapshot with velocity before
 }
 
 // view is the state of a bot's avatar after a snapshot.
 type view struct {
-	tick, applied uint32     // of the snapshot, and the newest input applied by then
+	tick, applied uint32     // of the snapshot, and of the newest input applied by then
 	velocity      [3]float32 // of the avatar
-	moment        float64    // that a picture drawn now shows, in ticks
+	moment        float64    // shown by a picture drawn now, in ticks
 	hz            float64    // ticks a second
 	exact         bool       // the client computes the avatar: its picture turns in the last tick
 }
 
-// beginWatch records a change of course set at now for a tick.
+// beginWatch records a change of course, made at now for a tick.
 func (w *inputWatch) beginWatch(now time.Time, tick uint32, v view) {
 	if !w.pending {
 		w.pending, w.pressed, w.tick, w.before, w.last = true, now, tick, v.velocity, v.tick
@@ -56,7 +56,7 @@ func (w *inputWatch) observeView(now time.Time, v view) (latency time.Duration, 
 	case waited > visibleWithin:
 		w.pending = false
 		return 0, false
-	case v.applied < w.tick: // a change is due to an earlier input
+	case v.applied < w.tick: // an earlier input has caused any change
 		w.before, w.last = v.velocity, v.tick
 		return 0, false
 	case v.velocity == w.before:

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
-// picture draws a bot's avatar, and times its inputs by what it draws.
+// picture draws a bot's avatar, and measures when its inputs become visible.
 type picture struct {
 	*bot
 	pressed time.Time
@@ -33,8 +33,8 @@ func (p *picture) draw(now time.Time) {
 	}
 }
 
-// TestInputLatencyIsThePictures compares the latencies that bots compute with what
-// clients measure that draw 60 times a second.
+// TestInputLatencyIsThePictures compares the latencies that bots compute with those measured by
+// clients that draw 60 times a second.
 func TestInputLatencyIsThePictures(t *testing.T) {
 	for _, c := range []struct {
 		delay    time.Duration

@@ -23,14 +23,13 @@ import (
 )
 
 const (
-	// firstAnswer bounds the admin port's first answer, without which no run starts;
-	// sampleAnswer bounds the answers to the samples, one per second.
+	// firstAnswer bounds the wait for the admin port's first answer, before which no run
+	// starts. sampleAnswer bounds the wait for the answers to samples, one per second.
 	firstAnswer  = 10 * time.Second
 	sampleAnswer = 500 * time.Millisecond
 	// maxProfileBytes bounds a profile. A busy server has profiles of less than a megabyte.
 	maxProfileBytes = 64 << 20
-	// longestProfile is how much of a long plateau is profiled: enough for thousands of
-	// samples.
+	// longestProfile bounds the profiled part of a plateau: enough for thousands of samples.
 	longestProfile = 30 * time.Second
 )
 
@@ -42,8 +41,8 @@ type admin struct {
 	meters meters // of the last answer
 }
 
-// newAdmin takes the port's address as host:port or URL, and its token's file, if it
-// needs a token.
+// newAdmin takes the port's address as host:port or URL, and the file of its token, if it needs
+// one.
 func newAdmin(text, tokenFile string) (*admin, error) {
 	if !strings.Contains(text, "://") {
 		if err := address.CheckDial("tcp", text); err != nil {
@@ -150,15 +149,15 @@ func (a *admin) tickDurations(ctx context.Context) (*hdrhistogram.Histogram, err
 	return h, nil
 }
 
-// serverNowWithin is now with a timeout.
+// serverNowWithin is serverNow with a timeout.
 func (a *admin) serverNowWithin(ctx context.Context, limit time.Duration) (*bot.ServerNow, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return a.serverNow(ctx)
 }
 
-// saveProfiles fetches a CPU profile of the plateau and, at its end, heap and goroutine
-// profiles, into files in dir, which must exist.
+// saveProfiles saves a CPU profile of the plateau and, at its end, heap and goroutine profiles,
+// as files in dir, which must exist.
 func (a *admin) saveProfiles(ctx context.Context, dir string, plateau time.Duration) error {
 	seconds := max(1, int(min(plateau*3/4, longestProfile).Seconds()))
 	var errs []error
@@ -172,8 +171,8 @@ func (a *admin) saveProfiles(ctx context.Context, dir string, plateau time.Durat
 	return errors.Join(errs...)
 }
 
-// saveFile fetches a profile. It replaces the file of an earlier run only when it has all of it, since a
-// CPU profile takes as long as it measures.
+// saveFile fetches a profile. It replaces the file of an earlier run only after the whole
+// profile has arrived, since a CPU profile takes as long as it measures.
 func (a *admin) saveFile(ctx context.Context, path, file string) error {
 	body, err := a.getPath(ctx, path)
 	if err != nil {

@@ -49,7 +49,7 @@ worldd_entities{room_kind="yard",state="asleep"} 4
 	return a
 }
 
-// A server may have run for long before: earlier ticks do not count.
+// Ticks before the run do not count: a server may have run for long.
 func TestAdminNow(t *testing.T) {
 	took, late := durations(), 3
 	require.NoError(t, took.RecordValues(900_000, 50), "a slow start")
@@ -131,7 +131,7 @@ func TestAdminProfile(t *testing.T) {
 	require.Equal(t, "heap", string(heap))
 }
 
-// A profile that breaks off leaves the profile of an earlier run.
+// A profile whose transfer breaks off leaves the profile of an earlier run.
 func TestAdminProfileBreaksOff(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "half")

@@ -1,4 +1,4 @@
-// Package command is the command line of load tests: of the program loadtest, and of the
+// Package command is the command line of load tests. The program loadtest uses it, and the
 // command loadtest that package host gives each game. Its names serve these programs, and may
 // change in any release.
 package command
@@ -128,7 +128,7 @@ func (f *Flags) Validate() error {
 	return errors.Join(err, f.botConfig().Validate())
 }
 
-// checkMetric returns an error if the run does not measure t's metric: the threshold would
+// checkMetric returns an error if the run does not measure t's metric: such a threshold would
 // always be crossed.
 func (f *Flags) checkMetric(t bot.Threshold) error {
 	v := 0.0
@@ -167,7 +167,7 @@ func (f *Flags) botConfig() bot.Config {
 	}
 }
 
-// Vars returns the variables of the tags of Flags: which program is the server's.
+// Vars returns the variables in the tags of Flags. server is the name of the server's program.
 func Vars(server string) kong.Vars { return kong.Vars{"serverProgram": server} }
 
 // Main runs a command line of the program loadtest, and returns the exit status.
@@ -181,8 +181,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return f.Run(ctx, "loadtest", bot.Scenes(), stdout, stderr)
 }
 
-// Run plays with bots of the game, and returns the exit status. Messages begin with the name
-// of the program.
+// Run plays with bots of the game, and returns the exit status. Messages begin with the name of
+// the program.
 func (f *Flags) Run(ctx context.Context, program string, player *bot.Player, stdout, stderr io.Writer) int {
 	f.player, f.program = player, program
 	if err := f.botConfig().Validate(); err != nil { // of the game's bots
@@ -239,7 +239,7 @@ func (f *Flags) playBots(ctx context.Context, stderr io.Writer) (*bot.Report, er
 	var plateau meters // at its start
 	report, err := bot.Run(ctx, f.botConfig(), func(p *bot.Progress) {
 		if f.admin != nil {
-			p.Server, _ = f.admin.serverNowWithin(ctx, sampleAnswer) // a missing answer is a gap in the plot
+			p.Server, _ = f.admin.serverNowWithin(ctx, sampleAnswer) // a missing answer leaves a gap in the plot
 			if plateau.asked.IsZero() && p.ElapsedS >= f.botConfig().RampEnd().Seconds() {
 				plateau = f.admin.meters
 			}
@@ -247,7 +247,7 @@ func (f *Flags) playBots(ctx context.Context, stderr io.Writer) (*bot.Report, er
 		live.Row(*p)
 	})
 	if time.Since(began) < f.Duration {
-		stopProfiling() // profiles without load are worthless
+		stopProfiling() // profiles without load are useless
 	}
 	if report != nil && f.admin != nil {
 		report.Tick = f.admin.ticks.newReport()
@@ -256,8 +256,8 @@ func (f *Flags) playBots(ctx context.Context, stderr io.Writer) (*bot.Report, er
 	return report, errors.Join(err, profiled())
 }
 
-// startProfiles fetches profiles in the background from the end of the ramp until ctx ends.
-// The returned function waits for them.
+// startProfiles fetches profiles in the background from the end of the ramp until ctx ends. The
+// returned function waits for them.
 func (f *Flags) startProfiles(ctx context.Context) func() error {
 	if f.Profile == "" {
 		return func() error { return nil }

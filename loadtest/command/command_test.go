@@ -24,8 +24,8 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// nobody is an address that no resolver finds, without network access: a name has no
-// empty labels.
+// nobody is an address that no resolver finds, even without network access: a name has no empty
+// labels.
 const nobody = "nobody..there:1"
 
 func TestUsage(t *testing.T) {
@@ -121,7 +121,7 @@ func TestPageOfNoRun(t *testing.T) {
 	require.NoFileExists(t, page)
 }
 
-// TestProfilesThatCannotBe: so does an unwritable profile directory.
+// TestProfilesThatCannotBe: an unwritable profile directory fails before the run.
 func TestProfilesThatCannotBe(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(taken, nil, 0o600))
@@ -132,7 +132,7 @@ func TestProfilesThatCannotBe(t *testing.T) {
 	require.Regexp(t, `^loadtest: cannot write the profiles: .*\n$`, err.String())
 }
 
-// TestNobodyThere: without a server there is one clear line and no result.
+// TestNobodyThere: without a server the output is one clear line and no result.
 func TestNobodyThere(t *testing.T) {
 	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestNobodyToProfile(t *testing.T) {
 	}
 }
 
-// watched reports when certain words are written.
+// watched reports when given words are written.
 type watched struct {
 	io.Writer
 	words string
@@ -195,8 +195,7 @@ func (w watched) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// TestAgainstServe runs as an operator would: worldd serve in one process, loadtest
-// beside it.
+// TestAgainstServe runs as an operator would: worldd serve in one process, loadtest in another.
 func TestAgainstServe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds worldd")
@@ -217,8 +216,7 @@ func TestAgainstServe(t *testing.T) {
 	require.Len(t, found, 3, "%s", first)
 
 	var out, live bytes.Buffer
-	// until ends a run when its live table shows the words: all bots are connected by
-	// then.
+	// until ends a run when its live table shows the words. All bots are connected by then.
 	until := func(words string, args ...string) int {
 		ctx, enough := context.WithCancel(t.Context())
 		defer enough()

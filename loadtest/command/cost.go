@@ -15,8 +15,8 @@ type meters struct {
 	snapshots, stateBytes, packetsBoth float64
 }
 
-// metersOf reads the counters from the server's metrics, summed over kinds of rooms. Missing ones are 0: some
-// systems have no process metrics.
+// metersOf reads the counters from the server's metrics, summed over kinds of rooms. Missing
+// counters are 0: some systems have no process metrics.
 func metersOf(families map[string]*dto.MetricFamily, asked time.Time) meters {
 	m := meters{asked: asked}
 	for _, one := range families["process_cpu_seconds_total"].GetMetric() {
@@ -48,8 +48,8 @@ func hasLabel(m *dto.Metric, name, value string) bool {
 	return false
 }
 
-// costOf returns what the server spent between two moments. It is nil if either is
-// missing, if nothing was sent, or without process metrics.
+// costOf returns the server's cost between two moments. It is nil if either is missing, if
+// nothing was sent, or without process metrics.
 func costOf(from, to meters) *bot.Cost {
 	snapshots := to.snapshots - from.snapshots
 	seconds := to.asked.Sub(from.asked).Seconds()

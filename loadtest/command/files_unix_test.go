@@ -31,7 +31,7 @@ func TestReadableTokenKey(t *testing.T) {
 	for mode, warned := range map[os.FileMode]bool{0o600: false, 0o644: true} {
 		require.NoError(t, os.Chmod(key, mode))
 		var stdout, stderr bytes.Buffer
-		// No server is there, which ends the run.
+		// The run ends because no server answers.
 		require.Equal(t, exitError, Main(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--bots=1", "--duration=100ms"}, &stdout, &stderr))
 		require.Equal(t, warned, bytes.Contains(stderr.Bytes(), []byte("can read the secret key "+key)), "%o: %s", mode, &stderr)
 	}

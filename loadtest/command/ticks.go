@@ -11,16 +11,15 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
-// maxHistogramBytes bounds an answer with a histogram, which usually has a few hundred
-// bytes.
+// maxHistogramBytes bounds an answer with a histogram, which usually has a few hundred bytes.
 const maxHistogramBytes = 1 << 20
 
-// ticks are the server's ticks during the run. Its answers cover all ticks since its
+// ticks are the server's ticks during the run. The server's answers cover all ticks since its
 // start, which may be long before.
 type ticks struct {
 	run         *hdrhistogram.Histogram // µs
 	late        uint64
-	total       *hdrhistogram.Histogram // of the last answer: since the server's start
+	total       *hdrhistogram.Histogram // of the last answer, since the server's start
 	totalLate   uint64
 	first, last time.Time // of the answers
 }

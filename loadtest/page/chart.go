@@ -15,7 +15,7 @@ type chart struct {
 	Lines []line
 }
 
-// line is one series. A NaN is a gap.
+// line is one series. NaN stands for a gap.
 type line struct {
 	Name  string
 	X, Y  []float64
@@ -64,7 +64,7 @@ func (c chart) span() (x, y float64) {
 	return x, y
 }
 
-// step returns a round distance that fits about n ticks.
+// step returns a round distance between ticks, with about n ticks in span.
 func step(span float64, n int) float64 {
 	raw := span / float64(n)
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -103,11 +103,11 @@ func (c chart) SVG() template.HTML {
 	return template.HTML(b.String())
 }
 
-// manyDots is the number of dots that hides a line. Beyond it dots are invisible, but
-// still show their values on hover.
+// manyDots is the number of dots above which they would hide the line. They are then invisible,
+// but still show their values on hover.
 const manyDots = 200
 
-// draw writes a line, split at gaps, and a dot per point whose value a browser shows on
+// draw writes a line, split at gaps, and a dot per point. Browsers show the dot's value on
 // hover.
 func (l line) draw(b *strings.Builder, unit string, px, py func(float64) float64) {
 	var piece []string

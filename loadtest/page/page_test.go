@@ -95,7 +95,7 @@ func TestPageSaysWhatWasLost(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "20 connections lost: 17 sessions resumed, 2 anew, 1 in another run of the world; 260 commands without an answer")
 }
 
-// TestPageShowsEvents: what was checked besides handles.
+// TestPageShowsEvents: the page shows the checks of events and names.
 func TestPageShowsEvents(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "causes of death</td>")
@@ -103,7 +103,7 @@ func TestPageShowsEvents(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "<td>events</td><td>11 reliable, 12 unreliable; 13 names, 14 renames, 15 causes of death</td>")
 }
 
-// TestPageShowsInputLatency: beside the round trip's half.
+// TestPageShowsInputLatency: the page shows the input latency next to half of the round trip.
 func TestPageShowsInputLatency(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "input to drawn")
@@ -112,7 +112,7 @@ func TestPageShowsInputLatency(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "<b>71 / 91 / 140 ms</b><span>input to drawn p50 / p99 / max</span>")
 }
 
-// TestPageShowsCombat: what fighting bots checked.
+// TestPageShowsCombat: the page shows the checks of fighting bots.
 func TestPageShowsCombat(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "provisional handles")

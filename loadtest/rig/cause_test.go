@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// The causes of a thousand deaths in one tick reach a client over a bad link, of entities in its
-// view, of those that left it, and of those that die of age. It receives no other deaths.
+// The causes of a thousand deaths in one tick reach a client over a bad link. The entities are
+// in its view, have left it, or die of age. The client receives no other deaths.
 func TestCausesOfManyDeaths(t *testing.T) {
 	s, w := schema.New(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
 	schema.Define[schema.Body](s, schema.BodyComponent)

@@ -21,20 +21,20 @@ type Client struct {
 	frame    func() error
 	period   time.Duration // between two frames
 	next     time.Duration // when the next frame is due
-	heard    time.Duration // when something last arrived, or a connection began
+	heard    time.Duration // when something last arrived, or the connection began
 	err      error
 	reported bool
 	closed   bool
 }
 
-// EachFrame makes f what the client does hz times a second. f calls Update, as a game does once
-// per picture. The first frame comes at a random moment of the first period.
+// EachFrame calls f hz times a second as the client's frame. f calls Update, as a game does
+// once per picture. The first frame comes at a random moment of the first period.
 func (c *Client) EachFrame(hz int, f func() error) {
 	c.frame, c.period = f, time.Second/time.Duration(hz)
 	c.next = c.rig.now + time.Duration(c.rig.random.Int64N(int64(c.period)))
 }
 
-// runFrame runs the frame if it is due and no earlier frame of this moment closed c.
+// runFrame runs the frame if it is due, unless an earlier frame of this moment closed c.
 func (c *Client) runFrame() {
 	if !c.closed && c.err == nil && c.rig.now >= c.next {
 		c.next += c.period
@@ -45,14 +45,14 @@ func (c *Client) runFrame() {
 // Err returns the error that ended the client's frames, or nil.
 func (c *Client) Err() error { return c.err }
 
-// SetLink changes the link for what is sent from now on. With Loss 1 nothing passes: after some
-// seconds both ends notice.
+// SetLink changes the link for data sent from now on. With Loss 1 nothing passes, and after
+// some seconds both ends notice.
 func (c *Client) SetLink(l Link) {
 	c.link = l
 	c.conn.setLink(l)
 }
 
-// Break breaks the connection. Both ends notice at once, and the client makes another.
+// Break breaks the connection. Both ends notice at once, and the client makes a new one.
 func (c *Client) Break() {
 	c.conn.gone = true
 	c.conn.peer.Gone()
@@ -88,7 +88,7 @@ func (n *network) Wait() error {
 	return nil
 }
 
-// errCut is the error of a dial over a link on which nothing passes. A real dial takes seconds to
+// errCut is the error of a dial over a link that loses everything. A real dial takes seconds to
 // fail.
 var errCut = errors.New("rig: no answer: the link loses everything")
 

@@ -14,10 +14,12 @@ import (
 // Link describes what happens to data between a client and the server, in each direction. The
 // zero value is a perfect link.
 type Link struct {
-	// Delay is how long a packet takes at least, and Jitter how much longer at most.
+	// Delay is the least time that a packet takes. Jitter is the most by which it may take
+	// longer.
 	Delay, Jitter time.Duration
-	// Loss, Duplicate and Reorder are the shares of packets, 0 to 1, that are lost, arrive
-	// twice, and arrive 50 ms late behind later ones. The stream sends lost data again; only datagrams arrive twice or in another order.
+	// Loss, Duplicate and Reorder are the shares of packets, 0 to 1, that are lost, that arrive
+	// twice, and that arrive 50 ms late, after later packets. The stream sends lost data again;
+	// only datagrams arrive twice or in another order.
 	Loss, Duplicate, Reorder float64
 }
 
@@ -39,7 +41,7 @@ const (
 	idleTimeout = 10 * time.Second
 )
 
-// conn is a connection: both directions, and what either end knows of its end.
+// conn is a connection: both directions, and what each end knows of its state.
 type conn struct {
 	rig              *Rig
 	client           *Client
@@ -47,12 +49,12 @@ type conn struct {
 	up, down         *simtest.Stream
 	upData, downData *simtest.Link
 
-	in      client.Arrivals // what the client has not read yet
+	in      client.Arrivals // arrivals that the client has not read yet
 	traffic client.Traffic
 	left    bool          // the client has closed it, or never existed
 	closing *wire.Error   // the server has closed it
-	gone    bool          // the server knows that it ended
-	passed  time.Duration // when the link last let something pass
+	gone    bool          // the server knows that the connection ended
+	passed  time.Duration // when something last passed over the link
 
 	stamp   uint32 // of the newest Input, and its arrival
 	stampAt time.Duration
@@ -83,7 +85,7 @@ func (n *conn) setLink(l Link) {
 
 func (n *conn) time() int64 { return n.rig.now.Microseconds() }
 
-// deliver hands what has arrived to both ends.
+// deliver passes what has arrived to both ends.
 func (n *conn) deliver() {
 	if !n.gone {
 		n.deliverUp()
@@ -102,8 +104,8 @@ func (n *conn) deliver() {
 	}
 }
 
-// deliverUp hands what has arrived to the server. A fault of the client ends its session at the
-// next tick, so errors need no attention here.
+// deliverUp passes what has arrived to the server. A fault of the client ends its session at
+// the next tick, so errors are ignored here.
 func (n *conn) deliverUp() {
 	if p := n.up.Receive(n.time()); len(p) > 0 {
 		n.rig.note(p)
@@ -125,7 +127,7 @@ func (n *conn) deliverUp() {
 	}
 }
 
-// arrives counts bytes that arrive at the client, and reports whether it still listens.
+// arrives counts bytes that arrive at the client, and reports whether it still reads.
 func (n *conn) arrives(p []byte) bool {
 	if n.left || n.in.Err != nil {
 		return false

@@ -35,8 +35,8 @@ func (f *footballer) run(in stride) {
 	f.Z = min(max(f.Z+float32(in.Z*0.1), -30), 30)
 }
 
-// kick returns the velocity of a ball at (x, z) that the footballer kicks, and false if it is
-// too far away.
+// kick returns the velocity of a ball at (x, z) after the footballer's kick, and false if the
+// ball is too far away.
 func (f *footballer) kick(x, z float32) (vx, vz float32, ok bool) {
 	dx, dz := x-f.X, z-f.Z
 	return 8 * dx, 8 * dz, dx*dx+dz*dz < 1
@@ -50,7 +50,7 @@ func (b *football) kicked(by *footballer) bool {
 	return ok
 }
 
-// roll moves a ball by a tick, off the boards.
+// roll moves a ball by a tick. It bounces off the boards.
 func (b *football) roll() {
 	for _, axis := range [2][2]*float32{{&b.X, &b.VX}, {&b.Z, &b.VZ}} {
 		at, v := axis[0], axis[1]
@@ -70,13 +70,13 @@ type match struct {
 	ball    world.Entity
 	truth   map[uint32]football
 	kicks   map[uint32]*mate
-	close   map[uint32]bool // ticks in which errors of quantisation decide whether the ball is hit or bounces
+	close   map[uint32]bool // ticks in which quantisation decides whether the ball is hit or bounces
 }
 
-// tolerance is how far a predicted ball may be off, in metres.
+// tolerance bounds the error of a predicted ball, in metres.
 const tolerance = 4.0 / 256
 
-// mate is a player: his half of the server, then of his client.
+// mate is a player: the server's part, then the client's part.
 type mate struct {
 	entity world.Entity
 	held   stride
@@ -192,8 +192,8 @@ func (m *match) chase(p *mate, seed uint64) func() stride {
 	})
 }
 
-// chase returns inputs that run roughly where way points, in a new direction every fifth of a
-// second.
+// chase returns inputs that run roughly in the direction of way, in a new direction every fifth
+// of a second.
 func chase(seed uint64, way func() (x, z float32)) func() stride {
 	r, frame, in := rand.New(rand.NewPCG(seed, 1)), 0, stride{}
 	return func() stride {
@@ -222,8 +222,8 @@ func (p *mate) agreed(from, to uint32) bool {
 	return true
 }
 
-// A player pushes a ball that nobody else touches. Until the server misses an input, it is never
-// found to differ, and the client predicts the ball's bits.
+// A player pushes a ball that nobody else touches. Until the server misses an input, the
+// predicted ball equals the server's to the bit.
 func TestCoPredictedAlone(t *testing.T) {
 	right := 0
 	for seed := range flightSeeds() {
@@ -256,8 +256,8 @@ func TestCoPredictedAlone(t *testing.T) {
 	require.Greater(t, right, 300)
 }
 
-// Two players take the same ball along. A kick by the other one corrects the prediction within a
-// round trip and a snapshot's interval; until then each sees his own game.
+// Two players predict the same ball. A kick by one corrects the other's prediction within a
+// round trip and a snapshot interval; until then each sees his own game.
 func TestCoPredictedTogether(t *testing.T) {
 	for seed := range flightSeeds() {
 		m := newMatch(t, seed, flightLink, "ada", "bob")
@@ -306,15 +306,15 @@ func TestCoPredictedTogether(t *testing.T) {
 	}
 }
 
-// A body that the client computes is taken along to the bit, until the server misses an input.
-// It sends rows of the body only when a player has pushed it.
+// A body that the client computes is co-predicted to the bit, until the server misses an input.
+// The server sends rows of the body only when a player has pushed it.
 func TestCoPredictedExactBody(t *testing.T) {
 	for seed := range flightSeeds() {
 		w, err := world.New(world.Config{Seed: seed, Gravity: -1})
 		require.NoError(t, err)
 		kind, err := w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Radius: 0.2}})
 		require.NoError(t, err)
-		player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}) // from whose body the crate is in view
+		player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}) // the crate is in view of the player's body
 		require.NoError(t, err)
 		runners, err := world.Register[footballer](w, "footballer")
 		require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A client that keeps computing other states than the server replaces its session by one that
-// receives rows. The old session ends at once.
+// A client whose computed states keep differing from the server's replaces its session by one
+// that receives rows. The old session ends at once.
 func TestDivergenceEndsSimulating(t *testing.T) {
 	w, err := world.New(world.Config{Seed: 1, Gravity: -1})
 	require.NoError(t, err)
@@ -41,12 +41,12 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	t.Cleanup(r.Close)
-	for i := range wire.AuditTurns { // each audit covers a leaf
+	for i := range wire.AuditTurns { // each audit covers a part of the slots
 		_, err := w.Spawn(kind, world.Vec3{X: float32(i), Y: 100}, world.Vec3{X: 20, Z: 5})
 		require.NoError(t, err)
 	}
 	coupling := reflect.ValueOf(w).Elem().FieldByName("motion").FieldByName("Kinds").Index(int(kind)).FieldByName("Coupling")
-	*(*float32)(coupling.Addr().UnsafePointer()) *= 1.01 // not what the clients were told; nothing exported can do that
+	*(*float32)(coupling.Addr().UnsafePointer()) *= 1.01 // differs from what the clients received; exported functions cannot do that
 	var changes []client.StateChange
 	diverged := 0
 	c, err := r.Dial(client.Config{

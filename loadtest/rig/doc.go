@@ -1,5 +1,5 @@
-// Package rig runs a game, its server and its clients, in one goroutine: for ordinary Go tests,
-// and for playing over a bad link without a network.
+// Package rig runs a game, its server and its clients, in one goroutine. It is for ordinary Go
+// tests, and for playing over a bad link without a network.
 //
 //	r, err := rig.New(1, rig.Config{Server: game.Config(), Link: rig.Link{Delay: 40 * time.Millisecond, Loss: 0.05}})
 //	ada, err := r.Join("ada")
@@ -17,23 +17,23 @@
 //
 // # Real and simulated parts
 //
-// The server is the one that [server.Listen] starts, without its sockets; clients are
-// *[client.Client], and the code of a game cannot tell. Reconnecting, grace periods and
-// backoff work as over QUIC. A server's code that holds a *server.Room to broadcast events
-// should take what [Rig.Core] returns too, as an interface of the methods that it calls.
+// The server is the one that [server.Listen] starts, without its sockets. Clients are
+// *[client.Client]. A game's code cannot tell the difference. Reconnecting, grace periods and
+// backoff work as over QUIC. Code that holds a *server.Room to broadcast events should use an
+// interface of the methods that it calls, so that it takes the result of [Rig.Core] too.
 //
-// Time is virtual and passes only in Step, RunFor, Dial and what else waits. The rig advances
-// in steps of a millisecond; a link's queue has no limit and its bandwidth none.
+// Time is virtual and passes only in Step, RunFor, Dial and other calls that wait. The rig
+// advances in steps of a millisecond. A link's queue and bandwidth have no limit.
 //
 // # Determinism
 //
-// Two rigs with the same seed that are used alike carry the same bytes at the same times:
-// their [Rig.Digest] is equal. A game must do its part: no clock, no global randomness, no
+// Two rigs with the same seed and the same calls carry the same bytes at the same times: their
+// [Rig.Digest] is equal. The game must be deterministic too: no clock, no global randomness, no
 // iteration over a map that changes the world or sends something.
 //
 // # Scripts
 //
 // [Search] makes random scripts of a game's actions, of joins, departures, broken connections
-// and changing links, plays them, and shrinks the first that fails. Its error is text that
+// and changing links. It plays them, and shrinks the first that fails. Its error is text that
 // [Replay] plays again: keep it as a test.
 package rig

@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A complete game, which any server.Listen and client.Dial would run as well: players walk
-// along x, and a horn tells all of them who blew it.
+// A complete game, which server.Listen and client.Dial would also run. Players walk along x,
+// and a horn tells all players who blew it.
 type (
 	walk struct { // input
 		Speed float32 `net:"range=-8..8,step=0.1"`
@@ -75,8 +75,8 @@ func Example() {
 	// ada is joined and resumed: true
 }
 
-// A fault that only some orders of events show: random scripts find it, and shrink to what it
-// takes. The text can be kept, and played again by Replay.
+// A fault that appears only in some orders of events. Random scripts find it, and shrink to the
+// necessary actions. The text can be kept, and played again by Replay.
 func ExampleSearch() {
 	err := rig.Search(10, 300, func(seed uint64) (*rig.Run, error) {
 		config, attach := parade()

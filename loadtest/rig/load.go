@@ -6,23 +6,24 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// Load is other work on the server's machine. The zero value leaves enough time.
+// Load is other work on the server's machine. The zero value leaves the server enough time.
 type Load struct {
-	// Stall is how long the server stands still at most, and Every the mean time between stalls.
-	// The ticks that are due then follow at once, as many as a server makes up for.
+	// Stall is the longest stall of the server, and Every the mean time between stalls. After a
+	// stall the due ticks follow at once, as many as a server makes up for.
 	Stall, Every time.Duration
-	// Snapshots is how many snapshots a tick has time for, besides those that are overdue; 0
-	// for all.
+	// Snapshots is the number of snapshots for which a tick has time, besides overdue ones; 0:
+	// all.
 	Snapshots int
 }
 
-// maxDebtTicks is how many ticks a server makes up for after a stall. It skips the others.
+// maxDebtTicks is the number of ticks that a server makes up for after a stall. It skips the
+// others.
 const maxDebtTicks = 5
 
 // shortage is the effect of Load so far.
 type shortage struct {
 	until   time.Duration // end of the newest stall
-	skipped time.Duration // of ticks that are not made up for
+	skipped time.Duration // time of ticks that were skipped
 }
 
 // tickTime returns when the next tick is due.
@@ -30,7 +31,7 @@ func (r *Rig) tickTime() time.Duration {
 	return r.shortage.skipped + time.Duration(r.ticks+1)*time.Second/time.Duration(r.core.World().TickHz())
 }
 
-// tick makes the tick that is due, and may begin a stall.
+// tick makes the due tick, and may begin a stall.
 func (r *Rig) tick(due time.Duration) {
 	interval := time.Second / time.Duration(r.core.World().TickHz())
 	r.shortage.skipped += max((r.now-due)/interval-maxDebtTicks, 0) * interval

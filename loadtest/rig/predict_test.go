@@ -17,7 +17,7 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// thrust is added to the velocity of a player's missile, in m/s in every tick.
+// thrust is added to the velocity of a player's missile, in m/s per tick.
 type thrust struct {
 	X, Z float32 `net:"range=-8..8,step=1/8"`
 }
@@ -34,8 +34,8 @@ type flight struct {
 	missile world.Entity
 	gale    motion.Source
 	held    thrust
-	push    func(tick uint64) world.Vec3 // what surprises the client
-	truth   map[uint32]schema.Body       // by tick
+	push    func(tick uint64) world.Vec3 // unexpected pushes
+	truth   map[uint32]schema.Body       // the server's states by tick
 	served  map[uint32]thrust
 	made    map[uint32]thrust
 	client  *rig.Client
@@ -94,7 +94,7 @@ func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight 
 	return f
 }
 
-// frames has the client send in for each frame.
+// frames makes the client send in(frame) in each frame.
 func (f *flight) frames(in func(frame int) thrust) {
 	frame := 0
 	f.client.EachFrame(60, func() error {
@@ -158,7 +158,7 @@ func (f *flight) agreed(from, to uint32) bool {
 	return true
 }
 
-// flightSeeds returns how many flights a test makes.
+// flightSeeds returns the number of flights that a test makes.
 func flightSeeds() uint64 {
 	if testing.Short() {
 		return 2
@@ -168,8 +168,8 @@ func flightSeeds() uint64 {
 
 var flightLink = rig.Link{Delay: 60 * time.Millisecond, Jitter: 25 * time.Millisecond, Loss: 0.05, Reorder: 0.02}
 
-// A player predicts an exact body, of which the server sends no rows while nothing disturbs it.
-// The server never surprises the client, which predicts its bits.
+// A player predicts an exact body. The server sends no rows while nothing disturbs it, and
+// never pushes it, so the client predicts all its bits.
 func TestPredictExactBody(t *testing.T) {
 	for seed := range flightSeeds() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -210,8 +210,8 @@ func TestPredictExactBody(t *testing.T) {
 	}
 }
 
-// A push by the server reaches the prediction within a round trip and a snapshot's interval,
-// to the bit.
+// A push by the server reaches the prediction within a round trip and a snapshot interval, to
+// the bit.
 func TestPushOfExactBody(t *testing.T) {
 	for seed := range flightSeeds() {
 		f := newFlight(t, seed, true, flightLink)
@@ -251,7 +251,7 @@ func TestPushOfExactBody(t *testing.T) {
 	}
 }
 
-// The controller of an exact body whose client does not simulate receives rows, as ever.
+// The controller of an exact body whose client does not simulate receives rows as usual.
 func TestPredictWithoutSimulation(t *testing.T) {
 	f := newFlight(t, 1, false, flightLink)
 	f.run(900, func(uint32) {
@@ -264,8 +264,8 @@ func TestPredictWithoutSimulation(t *testing.T) {
 	require.Greater(t, s.Rows, uint64(300))
 }
 
-// A body that is disturbed often is ordinary for a while. When it is exact again, the prediction
-// takes over its bits, also where it agrees after quantisation.
+// A body that is disturbed often is ordinary for a while. When it is exact again, the
+// prediction takes over its bits, even if it agrees after quantisation.
 func TestPredictAcrossForms(t *testing.T) {
 	for seed := range flightSeeds() {
 		f := newFlight(t, seed, true, flightLink)

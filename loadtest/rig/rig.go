@@ -21,16 +21,16 @@ type Config struct {
 	// Server is the game. Its fields about sockets, images and logs have no effect. A panic
 	// in the game ends the process, as with PanicEnds.
 	Server server.Config
-	// Rooms are further rooms of the process, by their Config.Room, which clients join by name
-	// and sessions move to (Session.Move). Their worlds have the tick rate of Server's and
-	// disjoint ranges of generations. A client that names no room joins Server's.
+	// Rooms are additional rooms of the process, named by their Config.Room. Clients join them
+	// by name, and sessions move to them (Session.Move). Their worlds have the tick rate of
+	// Server's and disjoint ranges of generations. A client that names no room joins Server's.
 	Rooms []server.Config
 	// Link is the link of clients that join.
 	Link Link
 	Load Load
 }
 
-// quantum is how finely time passes.
+// quantum is the resolution of time.
 const quantum = time.Millisecond
 
 // Rig is a server and its clients in virtual time. It belongs to one goroutine.
@@ -38,7 +38,7 @@ type Rig struct {
 	config   Config
 	core     *session.Core
 	router   *session.Router // nil without Config.Rooms
-	rooms    []*session.Core // Config.Rooms'
+	rooms    []*session.Core // the rooms of Config.Rooms
 	random   *rand.Rand
 	now      time.Duration
 	ticks    int64
@@ -49,7 +49,7 @@ type Rig struct {
 	digest   hash.Hash64
 }
 
-// New returns a rig whose links and secrets depend on seed alone.
+// New returns a rig. Its links and secrets depend on seed alone.
 func New(seed uint64, c Config) (*Rig, error) {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
@@ -84,8 +84,9 @@ func (r *Rig) Join(name string) (*Client, error) {
 	return r.Dial(client.Config{Name: name, Schema: r.config.Server.Schema})
 }
 
-// Dial connects a client over Config.Link and returns after its Welcome, for which time passes.
-// It is updated 60 times a second until EachFrame replaces that. It sets Simulation in config.
+// Dial connects a client over Config.Link, lets time pass, and returns after its Welcome. The
+// client is updated 60 times a second until EachFrame replaces that. Dial sets Simulation in
+// config.
 func (r *Rig) Dial(config client.Config) (*Client, error) {
 	c := &Client{rig: r, link: r.config.Link}
 	config.Simulation = (*network)(c)
@@ -115,7 +116,7 @@ func (r *Rig) RunFor(d time.Duration) error {
 	return r.frameError()
 }
 
-// RunUntil lets time pass, at most d, until done returns true, which it calls after each tick.
+// RunUntil lets time pass, at most d, until done returns true. It calls done after each tick.
 func (r *Rig) RunUntil(d time.Duration, done func() bool) error {
 	for end := r.now + d; !done(); {
 		if r.now >= end {
@@ -128,7 +129,7 @@ func (r *Rig) RunUntil(d time.Duration, done func() bool) error {
 	return nil
 }
 
-// Close ends the worker goroutines of Replication.Workers, if it configures any.
+// Close ends the worker goroutines of Replication.Workers, if there are any.
 func (r *Rig) Close() {
 	r.core.Close()
 	for _, c := range r.rooms {
@@ -149,7 +150,7 @@ func (r *Rig) frameError() error {
 
 var errNested = errors.New("rig: time cannot pass inside a frame or a function of the server's game: poll instead of waiting")
 
-// pass advances by at most a quantum to the next tick, and makes it if it is due.
+// pass advances to the next tick, but by at most a quantum, and makes the tick if it is due.
 func (r *Rig) pass() {
 	if r.passing {
 		panic(errNested)
@@ -174,7 +175,7 @@ func (r *Rig) pass() {
 	r.passing = false
 }
 
-// note adds bytes that arrive to the digest.
+// note adds arriving bytes to the digest.
 func (r *Rig) note(p []byte) {
 	_, _ = r.digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(r.now)))
 	_, _ = r.digest.Write(p)

@@ -36,7 +36,7 @@ func join(t testing.TB, r *rig.Rig, name string) *rig.Client {
 	return c
 }
 
-// The same seed gives the same bytes at the same times, another seed others.
+// The same seed gives the same bytes at the same times, another seed gives others.
 func TestSameSeedSameBytes(t *testing.T) {
 	digest := func(seed uint64) uint64 {
 		r := newParade(t, seed, rough)
@@ -62,7 +62,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	require.NotEqual(t, first, digest(6))
 }
 
-// A client learns by itself that nothing passes any more, and resumes when something does.
+// A client notices by itself that the link is cut, and resumes when it works again.
 func TestCutAndHeal(t *testing.T) {
 	var states []client.State
 	r := newParade(t, 1, rig.Link{Delay: 20 * time.Millisecond})
@@ -83,7 +83,7 @@ func TestCutAndHeal(t *testing.T) {
 	require.Equal(t, []client.State{client.Joined, client.Reconnecting, client.Joined}, states)
 }
 
-// Both directions take the link's delay, and renders lag as they would.
+// Both directions take the link's delay, and renders lag as over a network.
 func TestDelay(t *testing.T) {
 	r := newParade(t, 1, rig.Link{Delay: 100 * time.Millisecond})
 	before := r.Now()
@@ -131,7 +131,7 @@ func TestCloseWhileReconnecting(t *testing.T) {
 	require.Zero(t, r.Core().Len(), "its grace is over")
 }
 
-// A client that another's frame closes makes no more frames, not even at that moment.
+// A client that another client's frame closes makes no more frames, even at that moment.
 func TestCloseInAnothersFrame(t *testing.T) {
 	r := newParade(t, 1, rig.Link{})
 	first, second := join(t, r, "ada"), join(t, r, "bob")
@@ -163,7 +163,7 @@ func TestNoWaitingInFrames(t *testing.T) {
 	require.ErrorContains(t, r.RunFor(time.Second), "time cannot pass inside a frame")
 }
 
-// A script that fails shrinks to the actions that it takes, and its text fails again.
+// A failing script shrinks to the necessary actions, and its text fails again.
 func TestSearchShrinks(t *testing.T) {
 	start := func(seed uint64) (*rig.Run, error) {
 		config, attach := parade()

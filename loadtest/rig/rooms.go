@@ -60,7 +60,7 @@ func (r *Rig) makeRooms() error {
 	return nil
 }
 
-// Room returns the server's room of a name, nil if there is none.
+// Room returns the server's room with a name, or nil.
 func (r *Rig) Room(name string) *session.Core {
 	for _, c := range append([]*session.Core{r.core}, r.rooms...) {
 		if c.Config().Room == name {

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// roomConfig returns a room with the k-th range of generations, in which players are crates.
+// roomConfig returns a room with the k-th range of generations. Its players are crates.
 func roomConfig(t *testing.T, name string, k uint32) server.Config {
 	const block = world.RunGenerations
 	w, err := world.New(world.Config{FirstGeneration: k*block + 1, LastGeneration: (k+1)*block - 1})
@@ -30,8 +30,8 @@ func roomConfig(t *testing.T, name string, k uint32) server.Config {
 	}}}
 }
 
-// A client follows its session to another room over one connection, comes back there after an
-// outage, and to its first room once the other is gone.
+// A client follows its session to another room over one connection. After an outage it returns
+// to that room, and to its first room once the other has ended.
 func TestClientFollowsToRooms(t *testing.T) {
 	r, err := rig.New(3, rig.Config{
 		Server: roomConfig(t, "lobby", 0), Rooms: []server.Config{roomConfig(t, "match/1", 1)},

@@ -14,16 +14,16 @@ import (
 	"github.com/worldd/worldd/internal/simtest"
 )
 
-// Run is one run of a game for scripts to play. A function given to Search makes it, from the
+// Run is one run of a game for scripts to play. The function given to Search makes it, from the
 // script's seed alone.
 type Run struct {
 	Rig *Rig
 	// Join connects a client; nil calls Rig.Join.
 	Join func(name string) (*Client, error)
-	// Actions are what a client of the game can do, by names without spaces. number is random,
-	// 0 to 65,535. Besides them scripts join, leave, break connections and change links.
+	// Actions are the actions of a client of the game, by names without spaces. number is
+	// random, 0 to 65,535. Scripts also join, leave, break connections and change links.
 	Actions map[string]func(c *Client, number int)
-	// Check returns what is wrong. It is called after each tick.
+	// Check returns an error if something is wrong. It is called after each tick.
 	Check func() error
 }
 
@@ -71,14 +71,14 @@ func parseScript(text string) (script, error) {
 	return s, nil
 }
 
-// maxClients is how many clients a script has at most.
+// maxClients bounds the clients of a script.
 const maxClients = 8
 
 // own are the actions that every game has, with the highest rate per second.
 var own = map[string]float64{"join": 1, "leave": 0.2, "break": 0.3, "link": 0.5}
 
-// generate returns the script of a seed with these actions of a game. How often each occurs
-// differs from seed to seed: up to ten times a second.
+// generate returns the script of a seed with the given actions of a game. The rate of each
+// action differs from seed to seed, up to ten times a second.
 func generate(seed uint64, ticks, tickHz int, actions []string) script {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := script{Seed: seed, Ticks: ticks}
@@ -103,8 +103,8 @@ func generate(seed uint64, ticks, tickHz int, actions []string) script {
 	return s
 }
 
-// Search plays random scripts, of seeds 1 to seeds and ticks ticks each. The error describes the
-// first that fails, and has the text of the smallest script found that fails too.
+// Search plays random scripts of seeds 1 to seeds, each ticks long. The error describes the
+// first that fails, and has the text of the smallest failing script found.
 func Search(seeds uint64, ticks int, start func(seed uint64) (*Run, error)) error {
 	for seed := uint64(1); seed <= seeds; seed++ {
 		g, err := start(seed)
@@ -122,9 +122,9 @@ func Search(seeds uint64, ticks int, start func(seed uint64) (*Run, error)) erro
 	return nil
 }
 
-// Replay plays a script in its text form: a line of settings and a line for each action, which
-// has its tick, its name, the number of the client modulo the clients there are, and a random
-// number.
+// Replay plays a script in its text form: a line of settings and a line for each action. An
+// action has its tick, its name, the number of the client modulo the number of clients, and a
+// random number.
 //
 //	seed=17 ticks=300
 //	@0 join 0 0
@@ -137,8 +137,8 @@ func Replay(text string, start func(seed uint64) (*Run, error)) error {
 	return s.play(start)
 }
 
-// shrink returns a script that fails as s does, not necessarily by the same error, and that
-// passes if any of its actions is left out.
+// shrink returns a script that fails like s, not necessarily with the same error, and that
+// passes if any of its actions is removed.
 func (s script) shrink(start func(seed uint64) (*Run, error)) script {
 	with := func(actions []action) script { return script{s.Seed, s.Ticks, actions} }
 	var failed *failure
@@ -149,7 +149,7 @@ func (s script) shrink(start func(seed uint64) (*Run, error)) script {
 	return with(simtest.Shrink(s.Actions, func(actions []action) bool { return with(actions).play(start) != nil }))
 }
 
-// failure is the error of a script and its tick.
+// failure is the error of a script, and the tick in which it happened.
 type failure struct {
 	tick int
 	err  error
@@ -188,7 +188,7 @@ func (s script) play(start func(seed uint64) (*Run, error)) (err error) {
 	return nil
 }
 
-// do performs an action. Without clients, those that need one do nothing.
+// do performs an action. Actions that need a client do nothing if there is none.
 func (g *Run) do(a action) error {
 	clients := g.Rig.clients
 	if a.Do == "join" {
@@ -221,8 +221,8 @@ func (g *Run) do(a action) error {
 	return nil
 }
 
-// RandomLink returns the link of a random number: up to 30 % loss, 200 ms of delay and 100 ms of
-// jitter.
+// RandomLink returns the link for a random number: up to 30 % loss, 200 ms of delay and 100 ms
+// of jitter.
 func RandomLink(number int) Link {
 	r := rand.New(rand.NewPCG(uint64(number), 2))
 	ms := func(most int) time.Duration { return time.Duration(r.IntN(most+1)) * time.Millisecond }

@@ -19,8 +19,8 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// squall is the storm with clients over a bad link, and the exact states of its bodies by
-// tick and handle.
+// squall is the storm with clients over a bad link, and the exact states of its bodies by tick
+// and handle.
 type squall struct {
 	*rig.Rig
 	t       *testing.T
@@ -31,7 +31,8 @@ type squall struct {
 	equal   int // states of clients compared with the server's
 }
 
-// historyTicks is how long states are kept: longer than a snapshot may be under way.
+// historyTicks is the number of ticks for which states are kept: longer than a snapshot may be
+// under way.
 const historyTicks = 100
 
 func newSquall(t *testing.T) *squall {
@@ -60,7 +61,7 @@ func newSquall(t *testing.T) *squall {
 	return q
 }
 
-// step makes a tick in which somebody may steer or poke, and compares what clients computed.
+// step makes a tick in which a client may steer or poke, and compares what clients computed.
 func (q *squall) step() {
 	require.NoError(q.t, q.Step())
 	w := q.scene.World
@@ -83,7 +84,7 @@ func (q *squall) step() {
 	}
 }
 
-// compare requires that each state that a client computed is the server's of that tick.
+// compare requires that each state that a client computed equals the server's of that tick.
 func (q *squall) compare(number int) {
 	for e := range q.clients[number].Replica().All() {
 		state, tick, ok := e.Exact()

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A spectator sees what a player far away sees, but not what only the player may know, and its
+// A spectator sees what a distant player sees, but not what only that player may know. Its
 // inputs move nothing.
 func TestSpectatorOnlyWatches(t *testing.T) {
 	type magazine struct {
