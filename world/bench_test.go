@@ -56,8 +56,8 @@ type plainBody struct {
 	_     [16]byte // mass, radius, friction, restitution
 }
 
-// BenchmarkPlainLoop is the obvious implementation: a slice of bodies with awake flags. It
-// does less: no ground and no grid.
+// BenchmarkPlainLoop measures the obvious implementation: a slice of bodies with awake
+// flags. It does less than a world: no ground and no grid.
 func BenchmarkPlainLoop(b *testing.B) {
 	bodies := make([]plainBody, 10_000)
 	for i := range bodies {

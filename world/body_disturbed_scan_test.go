@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// AppendDisturbed finds the slots that Disturbed says, in steps and between them, and after Restore.
+// AppendDisturbed agrees with Disturbed, in steps, between steps, and after Restore.
 func TestAppendDisturbedFindsAll(t *testing.T) {
 	w, err := New(Config{MaxEntities: 1 << 14})
 	require.NoError(t, err)

@@ -120,8 +120,8 @@ func TestClosedChangeReader(t *testing.T) {
 	require.Equal(t, []uint32{0}, slotsOf(b.Next()))
 }
 
-// TestChangeReadersAgainstModel reads several readers at random intervals, and expects
-// of each what a reader that is read after every operation has reported since.
+// TestChangeReadersAgainstModel reads several readers at random intervals. Each must report
+// the changes that a reader read after every operation has reported since.
 func TestChangeReadersAgainstModel(t *testing.T) {
 	for seed := range uint64(4) {
 		s := newScene(t, seed, 150, 1, 4)
@@ -175,7 +175,7 @@ func TestWarmChangeReadersAllocateNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(200, step))
 }
 
-// Bodies that only motion moved are changed and not written, for a lagging reader too.
+// Bodies that only motion moved are changed and not written, even for a lagging reader.
 func TestChangeReaderTellsMotionFromWrites(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	points := register[int32](t, w, "points")

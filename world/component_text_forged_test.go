@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forge overwrites the zeros that stand for headers of texts in every value of b that begins
-// with prefix, and returns how many values there are.
+// forge overwrites the zeros in place of text headers in every value of b that begins with
+// prefix. It returns the number of these values.
 func forge(b, prefix []byte) (n int) {
 	for at := 0; ; n++ {
 		i := bytes.Index(b[at:], prefix)
@@ -28,7 +28,7 @@ func forge(b, prefix []byte) (n int) {
 	}
 }
 
-// Bytes of a file never become pointers: a value of a recording may claim any.
+// Bytes of a file never become pointers: a value of a recording may hold any bytes.
 func TestReplayIgnoresForgedHeaders(t *testing.T) {
 	steps, head := recordedSteps(t), newHead(t)
 	prefix := binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, 77)
@@ -66,7 +66,7 @@ func TestImageIgnoresForgedHeaders(t *testing.T) {
 	require.Equal(t, fuzzed{true, 8, "crate", []byte{1, 2}}, *w.components[0].value(8).(*fuzzed))
 }
 
-// A text of a file is as long as the limit at most, and is there in full.
+// A text of a file has at most the maximum length, and must be complete.
 func TestImageTextLengths(t *testing.T) {
 	whole := unpacked(t, fuzzWorld(t, true))
 	at := bytes.Index(whole, []byte("\x05\x00\x00\x00crate"))

@@ -77,8 +77,8 @@ func TestTextsAreStateAndHashed(t *testing.T) {
 	require.Contains(t, seen, w.StateHash(), "an empty []byte is like none")
 }
 
-// Images keep the texts of the moment at which they were taken, through a file, for a
-// rewind and for a new run, and the restored world does not share them.
+// Images keep the texts of the moment at which they were taken: through a file, for a
+// rewind and for a new run. The restored world does not share their memory.
 func TestImagesKeepTexts(t *testing.T) {
 	for _, prepared := range []bool{false, true} {
 		w, c := badgeWorld(t)
@@ -118,7 +118,7 @@ func TestImagesKeepTexts(t *testing.T) {
 		require.Equal(t, file.Bytes(), again.Bytes())
 
 		other, otherBadges := badgeWorld(t)
-		for range 300 { // with texts of its own, to be replaced
+		for range 300 { // its own texts will be replaced
 			otherBadges.Set(spawn(t, other, 0, world.Vec3{}), badgeOf("old", "old", "old"))
 		}
 		require.NoError(t, other.Restore(read(t, other, file.Bytes())))

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// crammed is a scene whose image has something in every part: retired slots, doomed and new
-// entities, displaced sleepers, lifetimes, effects that follow, volumes with members, and
+// crammed returns a scene whose image has data in every part: retired slots, doomed and new
+// entities, displaced sleepers, lifetimes, following effects, volumes with members, and
 // references.
 func crammed(t testing.TB, mode world.Compaction) *scene {
 	s := newSceneIn(t, world.Config{
@@ -44,7 +44,7 @@ func crammed(t testing.TB, mode world.Compaction) *scene {
 	return s
 }
 
-// cuts steps through the lengths of a file, or all of them if there is time.
+// cuts returns the step between tested lengths of a file: 1 if there is time for all.
 func cuts(file []byte) (step int) {
 	if testing.Short() || invariants.Enabled {
 		return max(len(file)/200, 1)
@@ -94,8 +94,8 @@ func TestDamagedImage(t *testing.T) {
 	}
 }
 
-// A damaged recording is replayed up to the last step before the damage, then there is a
-// typed error. Damage before all steps leaves the world unchanged.
+// A damaged recording is replayed up to the last step before the damage; then Next returns
+// a typed error. Damage before the first step leaves the world unchanged.
 func TestDamagedRecording(t *testing.T) {
 	const steps = 6
 	again := crammed(t, world.Exchange)

@@ -59,8 +59,8 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	require.Equal(t, 1+1+31-1, w.Stats().Entities, "the first child lived for four ticks")
 }
 
-// A spawn writes a value of any size and nothing next to it, at once or deferred. Deferred
-// spawns of one kind in one word are applied together, others separately.
+// A spawn, immediate or deferred, writes a value of any size and nothing next to it.
+// Deferred spawns of one kind in one word are applied together, other spawns separately.
 func TestSpawnsFillAllSizes(t *testing.T) {
 	w, err := world.New(world.Config{})
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ func destroyed(w *world.World) (all []world.Entity) {
 	return all
 }
 
-// causes returns what the last step destroyed, with the causes.
+// causes returns the entities that the last step destroyed, with their causes.
 func causes(w *world.World) map[bulk.Handle]uint8 {
 	all := map[bulk.Handle]uint8{}
 	for e, cause := range w.Destroyed() {
@@ -56,7 +56,8 @@ func TestDestroyBecause(t *testing.T) {
 	require.Equal(t, map[bulk.Handle]uint8{last: 0}, causes(w), "the slot's former cause is gone")
 }
 
-// Causes given before an image is taken are part of it, and those after it of the recording.
+// Causes given before an image is taken are part of the image; later ones are part of the
+// recording.
 func TestDestroyCauseInImageAndRecording(t *testing.T) {
 	newWorld := func() (*world.World, world.KindID) {
 		w, err := world.New(world.Config{Seed: 1})

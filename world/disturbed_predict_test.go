@@ -16,7 +16,7 @@ import (
 )
 
 // predictor computes all bodies of a world from their exact states and the effects, as a
-// client would, and corrects those that the world says were disturbed.
+// client would, and corrects the bodies that the world reports as disturbed.
 type predictor struct {
 	w     *world.World
 	sim   *physics.Sim
@@ -55,14 +55,15 @@ func (p *predictor) put(which func(slot uint32) bool) {
 	}
 }
 
-// beforeMotion tells the changes of effects since the last step, which wake bodies, and
+// beforeMotion copies the changes of effects since the last step, which wake bodies, and
 // the bodies that were disturbed before motion.
 func (p *predictor) beforeMotion(t testing.TB) {
 	p.put(func(slot uint32) bool { return p.w.Slots().Disturbed(slot) == p.w.Tick() })
 	p.tellChanges(t, true)
 }
 
-// tellChanges tells the difference between the effects known and the effects of the world.
+// tellChanges copies the differences between the known effects and the effects of the
+// world.
 func (p *predictor) tellChanges(t testing.TB, wake bool) {
 	seen := map[uint32]bool{}
 	for _, e := range p.w.AppendEffects(nil) {
@@ -95,7 +96,7 @@ func (p *predictor) tell(e world.EffectState, wake bool) error {
 	return p.sim.SetEffect(e.ID.Index(), &e.Source, wake)
 }
 
-// step steps both and compares the bodies that were not disturbed.
+// step steps the world and the predictor, and compares the bodies that were not disturbed.
 func (p *predictor) step(t testing.TB) {
 	p.w.Step()
 	p.sim.Tick()
@@ -139,7 +140,8 @@ func sameBits(a, b world.Vec3) bool {
 
 var predictTicks = flag.Int("predict.ticks", 400, "ticks of TestPredictTheStorm")
 
-// Every body of the storm, all the time, corrected only when disturbed: no bit differs.
+// A predictor of every body of the storm, corrected only by disturbances, never differs in
+// a bit.
 func TestPredictTheStorm(t *testing.T) {
 	ticks := *predictTicks
 	if testing.Short() {
@@ -297,8 +299,8 @@ func newChaos(t testing.TB, seed uint64) *chaos {
 	return c
 }
 
-// A body of which the world does not say that it was disturbed moves by motion alone,
-// whatever is called between steps and by systems, bit for bit.
+// A body that the world does not report as disturbed moves by motion alone, bit for bit,
+// whatever is called between steps and by systems.
 func TestDisturbedIsComplete(t *testing.T) {
 	seeds, total, clean := uint64(36), 0, 0
 	if testing.Short() {

@@ -33,7 +33,7 @@ func newQuiet(t *testing.T) *quiet {
 	return q
 }
 
-// disturbedNow returns which bodies were disturbed since the beginning of the last step.
+// disturbedNow returns the bodies that were disturbed since the beginning of the last step.
 func (q *quiet) disturbedNow() (all []string) {
 	for _, b := range []struct {
 		name string
@@ -48,8 +48,8 @@ func (q *quiet) disturbedNow() (all []string) {
 
 var inAir = world.Vec3{X: -40, Y: 85}
 
-// One test for each cause in the package comment, and for what is none. Each calls between
-// steps, before the step whose disturbances it lists.
+// One test for each cause in the package comment, and for calls that are no cause. Each
+// test makes its call between steps, before the step whose disturbances it lists.
 func TestCausesOfDisturbance(t *testing.T) {
 	nan := float32(math.NaN())
 	effect := func(t *testing.T, at world.Vec3, change ...func(*world.EffectDef)) world.EffectDef {
@@ -163,7 +163,7 @@ func TestCausesOfDisturbance(t *testing.T) {
 	}
 }
 
-// C1, and that a disturbance counts for the tick under way or the next one.
+// C1. A disturbance counts for the present tick, or between steps for the next tick.
 func TestSpawnsAreDisturbances(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	steps(w, 4)

@@ -15,9 +15,9 @@ import (
 )
 
 // writers are the functions of this package that change a body's position, velocity, awake
-// state or rest timer, and why each is motion or which cause it reports (see Clean bodies in
-// the package comment). A new writer needs a cause, a test in disturbed_test.go, and a line
-// here.
+// state or rest timer. The value says why the change is motion, or names the reported cause
+// (see Clean bodies in the package comment). A new writer needs a cause, a test in
+// disturbed_test.go, and a line here.
 var writers = map[string]string{
 	"bodies.requestWake":               "of the callers",
 	"bodies.requestSleep":              "of the callers",
@@ -76,7 +76,8 @@ func TestWritersOfBodies(t *testing.T) {
 	require.Equal(t, slices.Sorted(maps.Keys(writers)), slices.Sorted(maps.Keys(found)))
 }
 
-// writes reports whether a function changes a column of bodies, or calls what does.
+// writes reports whether a function changes a column of bodies, or calls a function that
+// does.
 func writes(body ast.Node) (does bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {

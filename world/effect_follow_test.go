@@ -76,7 +76,7 @@ func TestLayersWakeTheirBodies(t *testing.T) {
 	require.Equal(t, []bool{true, false}, []bool{w.Awake(a), w.Awake(b)}, "everywhere, added")
 }
 
-// An effect that follows a body is where a careful caller would move it.
+// An effect that follows a body is at the position to which a careful caller would move it.
 func TestEffectFollows(t *testing.T) {
 	offset := world.Vec3{X: 2, Y: -1, Z: 0.5}
 	run := func(follow bool) (*world.World, world.Entity, world.EffectID) {

@@ -22,8 +22,8 @@ func meadow(t testing.TB) *world.World {
 	return w
 }
 
-// A path moves an effect as a system does that calls MoveEffect before each step, and
-// survives images and recordings.
+// A path moves an effect like a system that calls MoveEffect before each step, and survives
+// images and recordings.
 func TestPathsMoveEffects(t *testing.T) {
 	orbit := world.EffectOrbit{AxisU: world.Vec3{X: 30}, AxisV: world.Vec3{Y: 1, Z: 7}, Phase: 1 << 30, Rate: 1 << 25}
 	for name, def := range map[string]world.EffectDef{
@@ -94,7 +94,7 @@ func TestPathsMoveEffects(t *testing.T) {
 }
 
 // An effect acts for LifeTicks steps from the next motion on, wherever it is added, and
-// says so.
+// EffectState reports these ticks.
 func TestEffectTicks(t *testing.T) {
 	for where, first := range map[string]uint64{"between": 6, "before": 6, "after": 7} {
 		for _, life := range []uint32{1, 2, 5} {

@@ -20,8 +20,8 @@ func swingingWorld(t *testing.T, hz int) *World {
 	return w
 }
 
-// TestEffectsAreExactForAYear: a wind has the phase that integers give, at every age and tick rate,
-// before and after a restart from an image; and a path its place.
+// TestEffectsAreExactForAYear: a wind has the phase that integer arithmetic gives, and a
+// path the position, at every age and tick rate, before and after a restart from an image.
 func TestEffectsAreExactForAYear(t *testing.T) {
 	swing, err := field.Compile("everywhere\noutput.x += 10 * sin(time / 2)\noutput.z += sin(position.y / 100 - time / 2)\n")
 	require.NoError(t, err)

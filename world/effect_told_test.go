@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// An effect's record says from which tick on its newest change counts, and from which on
-// it is gone.
+// An effect's record has the first tick of its newest change, and the first tick after its
+// end.
 func TestEffectChangedAndEnd(t *testing.T) {
 	w, err := world.New(world.Config{Seed: 1})
 	require.NoError(t, err)
@@ -57,7 +57,8 @@ func TestEffectChangedAndEnd(t *testing.T) {
 	require.EqualValues(t, 8, w.Slots().EffectEnd(long), "ended by itself after tick 7")
 }
 
-// An effect whose parameters change after the bodies moved is told as it acted.
+// An effect whose parameters change after the bodies moved is reported with the parameters
+// with which it acted.
 func TestActedEffectHasTheParametersThatActed(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	before, after := []field.Vec4{{1, 2, 3}}, []field.Vec4{{4, 5, 6}}
@@ -71,7 +72,7 @@ func TestActedEffectHasTheParametersThatActed(t *testing.T) {
 	require.Equal(t, after, now.Params)
 }
 
-// So is one that moves by itself and changes after its last motion.
+// So is an effect on a path that changes after its last motion.
 func TestActedEffectHasTheParametersThatActedLast(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	before, after := []field.Vec4{{1, 2, 3}}, []field.Vec4{{4, 5, 6}}

@@ -79,9 +79,9 @@ func BenchmarkTakeImageMillion(b *testing.B) {
 	}
 }
 
-// BenchmarkTakePreparedImageMillion measures the same after PrepareImage, the longest call of
-// PrepareImage, and after each a plain copy of the data that must be copied for an awake
-// body: position, velocity and rest.
+// BenchmarkTakePreparedImageMillion measures TakeImage after PrepareImage, and the longest
+// call of PrepareImage. For comparison it then measures a plain copy of the data of awake
+// bodies: position, velocity and rest.
 func BenchmarkTakePreparedImageMillion(b *testing.B) {
 	for _, c := range awakes {
 		for _, workers := range []int{1, 2} {

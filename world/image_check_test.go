@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Contents with correct checksums may still be inconsistent: each of these would violate an
+// Contents with correct checksums may still be inconsistent. Each case would violate an
 // invariant, and is rejected.
 func TestInconsistentImage(t *testing.T) {
 	nan := float32(math.NaN())

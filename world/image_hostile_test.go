@@ -111,7 +111,7 @@ func TestImageOfAnotherWorld(t *testing.T) {
 			}
 			require.ErrorIs(t, err, world.ErrImageWorld)
 			require.ErrorContains(t, err, c.want)
-			// nor can it be restored after another world has read it
+			// it cannot be restored after another world has read it either
 			img, err = w.ReadImage(bytes.NewReader(file))
 			require.NoError(t, err)
 			require.ErrorIs(t, c.world.Restore(img), world.ErrImageWorld)
@@ -168,9 +168,9 @@ func TestImageWithTooMuchExtra(t *testing.T) {
 	require.NoError(t, s.Restore(again))
 }
 
-// An image whose sums are right is never called damaged, whatever its world lacks, nor is a
-// damaged one called another program's: programs of before an upgrade keep the first, and
-// replace the second by an older one.
+// An image with correct sums is never reported as damaged, whatever the world lacks, and a
+// damaged image never as another program's. An operator keeps the former, and replaces the
+// latter by an older image.
 func TestImageOfANewerProgram(t *testing.T) {
 	setup := func(more int) *world.World {
 		w, err := world.New(world.Config{})

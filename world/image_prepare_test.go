@@ -59,8 +59,7 @@ func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
 	}
 }
 
-// Rows that were copied ahead are copied again after any change that rows of sleepers can
-// have.
+// Rows that were copied ahead are copied again after any possible change of sleeping rows.
 func TestPreparedRowsAreTheSame(t *testing.T) {
 	racetest.SkipSequential(t)
 	for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
@@ -92,7 +91,7 @@ func TestPreparedRowsAreTheSame(t *testing.T) {
 	}
 }
 
-// A Restore voids what was copied ahead.
+// A Restore voids the rows and values that were copied ahead.
 func TestPrepareImageAndRestore(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	points := register[int32](t, w, "points")

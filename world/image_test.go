@@ -60,7 +60,7 @@ func zone(s *scene, slot uint32, choice int) {
 // sight counts what the system of watched observed about an entity.
 type sight struct{ Changes, Wakes, Sleeps, Spawns, Steps, Enters, Leaves, Followed uint16 }
 
-// watched is newScene with a system that counts what systems can observe before their step:
+// watched returns newScene with a system that counts everything that systems can observe:
 // changes, events, awake bodies, crossings. Some crates carry volumes, and in turn a gust
 // that other crates feel.
 func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scene {
@@ -158,7 +158,7 @@ func (c *commands) give(s *scene) {
 }
 
 // A world that is restored repeatedly, into another world or itself, continues exactly like
-// one that never was: same hashes, same handles, same bytes.
+// a world that is never restored: same hashes, same handles, same bytes.
 func TestRestoredWorldContinues(t *testing.T) {
 	seeds, after := uint64(3), 1000 // ticks
 	if testing.Short() {
@@ -201,7 +201,7 @@ func TestRestoredWorldContinues(t *testing.T) {
 			require.Equal(t, slices.Collect(a.Spawned()), slices.Collect(b.Spawned()))
 			require.Equal(t, destroyed(a.World), destroyed(b.World))
 			stats := b.Stats()
-			stats.Systems = a.Stats().Systems // belongs to the process
+			stats.Systems = a.Stats().Systems // Stats of systems belong to the process
 			require.Equal(t, a.Stats(), stats)
 			a.Step()
 			b.Step()
@@ -268,7 +268,7 @@ func TestImageOfComponents(t *testing.T) {
 	require.Equal(t, int16(-32768), *n2.Get(all[77]))
 	require.Equal(t, w.StateHash(), w2.StateHash())
 
-	// into a world with other values in its slots: nothing of them is left
+	// restore into a world with other values in its slots: no such value is left
 	for _, e := range all {
 		m2.Set(e, mixed{Small: 1, Count: 9})
 		n2.Set(e, 9)
@@ -278,8 +278,8 @@ func TestImageOfComponents(t *testing.T) {
 	require.Equal(t, file, written(t, w2))
 }
 
-// In a new run every entity has a handle that the old run cannot have issued, and references
-// are updated (H5).
+// In a new run, every entity has a handle that the old run cannot have issued, and
+// references are updated (H5).
 func TestRestoreRun(t *testing.T) {
 	s := newScene(t, 7, 60, 1, 2)
 	refs, err := world.Register[mixed](s.World, "refs")
@@ -389,8 +389,7 @@ func TestRestoredGoldenScenes(t *testing.T) {
 // bulky makes one word of slots as large as a PrepareImage call.
 type bulky [8192]uint64
 
-// Whatever is copied ahead, and whatever changes meanwhile, the image equals one copied at
-// once.
+// Whatever is copied ahead and changes later, the image equals an image copied at once.
 func TestPreparedImageIsTheSame(t *testing.T) {
 	s := newScene(t, 7, 250, 2, 2)
 	large, err := world.Register[bulky](s.World, "bulky")
@@ -434,8 +433,8 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 	require.Greater(t, calls, 12*3)
 }
 
-// Pending deferred changes are not part of an image, and do not reach a restored world: neither
-// its slots nor those that it lacks.
+// Pending deferred changes are not part of an image, and change no slot of a restored
+// world.
 func TestRestoreDropsPendingChanges(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	note, err := world.RegisterLocal[*int](w, "note")

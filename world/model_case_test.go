@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// steps steps both and compares them after each tick.
+// steps steps the world and the model, and compares them after each tick.
 func (p *pair) steps(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -18,7 +18,7 @@ func (p *pair) steps(t *testing.T, n int) {
 	}
 }
 
-// add spawns an entity in both.
+// add spawns an entity in the world and in the model.
 func (p *pair) add(t *testing.T, k world.KindID, at, v world.Vec3) world.Entity {
 	t.Helper()
 	e, err := p.w.Spawn(k, at, v)
@@ -27,9 +27,9 @@ func (p *pair) add(t *testing.T, k world.KindID, at, v world.Vec3) world.Entity 
 	return e
 }
 
-// A crate placed inside the ground in a breeze is thrown up, is slow for one tick at the
-// top, falls for one at a speed between RestSpeed and twice that, and lies still: the tick
-// at the top counts as rest.
+// A crate placed inside the ground in a breeze is thrown up and is slow for one tick at the
+// top, which counts as rest. It then falls for one tick at a speed between RestSpeed and
+// twice RestSpeed, and lies still.
 func TestModelTurnsAtTheTop(t *testing.T) {
 	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}})
 	breeze := world.EffectDef{Program: p.programs[0], Params: []field.Vec4{{1, 1, 2, 0}}}
@@ -71,8 +71,8 @@ func TestModelIsPushedIntoAVolume(t *testing.T) {
 	p.steps(t, 60)
 }
 
-// A kinematic body at rest is ground: a body touching it on one side sleeps, although one on
-// the other side does not and keeps the kinematic body awake.
+// A kinematic body at rest is ground: a body touching it on one side sleeps, although a
+// body on the other side does not sleep and keeps the kinematic body awake.
 func TestModelStandsBetweenTwo(t *testing.T) {
 	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, Gravity: -1})
 	ram := p.add(t, kindRam, world.Vec3{Y: 5}, world.Vec3{})

@@ -246,7 +246,7 @@ func (m *model) sleepRested(all []world.Entity, c *modelContacts) {
 			stayAwake[p.a.group], stayAwake[p.b.group] = true, true
 		}
 	}
-	restarts := map[int]bool{} // groups of which something would move one
+	restarts := map[int]bool{} // groups with a body that would move
 	for _, t := range c.order {
 		if t.stepped && long(t.modelEntity) && !stayAwake[t.group] && !m.isStill(t.modelEntity, t) {
 			restarts[t.group] = true
@@ -265,8 +265,9 @@ func (m *model) sleepRested(all []world.Entity, c *modelContacts) {
 	}
 }
 
-// isStill reports whether a tick from rest would leave a body where it is, or, in contact,
-// contacts undid half of it; and no effect that changes with time acts on it.
+// isStill reports whether a body is still: no effect that changes with time acts on it, and
+// a tick from rest would leave it where it is or, in contact, contacts undid half of its
+// acceleration.
 func (m *model) isStill(b *modelEntity, t *modelContactBody) bool {
 	if b.def.Kinematic {
 		return true

@@ -80,8 +80,8 @@ func TestMoverAndSleep(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-// Changes that a mover defers, for example about a collision, are applied before the end of
-// the step destroys their entity: neither a free slot nor its next entity receives them.
+// Changes that a mover defers, for example in a collision, are applied before the step
+// destroys their entity: neither a free slot nor the slot's next entity receives them.
 func TestMoverDefers(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	hits, err := world.Register[int32](w, "hits")
@@ -153,7 +153,7 @@ func TestMoverPutsToSleep(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-// mayhem changes a world at random, between steps and as its Mover.
+// mayhem changes a world at random, between steps and in its Mover.
 type mayhem struct {
 	w    *world.World
 	rng  *rand.Rand

@@ -18,7 +18,7 @@ import (
 var mutantsFlag = flag.Int("mutants", 1_000, "how many mutants TestMutants makes of each kind of file")
 
 // TestMutants mutates this package's images and recordings, with wrong and with correct
-// checksums: input that is accepted gives a valid world, the rest gives typed errors, and
+// checksums. Accepted input gives a valid world, all other input gives typed errors, and
 // memory use is proportional to the actual bytes.
 func TestMutants(t *testing.T) {
 	var img Image

@@ -9,9 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Every handle that a world issues has an odd generation: even ones are provisional handles of
-// clients (H7). So it is after a restart from an image and for
-// deferred spawns.
+// Every handle that a world issues has an odd generation: even ones are provisional handles
+// of clients (H7). This also holds after a restart from an image, and for deferred spawns.
 func TestGenerationsAreOdd(t *testing.T) {
 	for _, first := range []uint32{1, 77, 1<<24 + 1} {
 		w, kind := worldFrom(t, first)
@@ -43,8 +42,8 @@ func worldFrom(t *testing.T, first uint32) (*world.World, world.KindID) {
 	return w, kind
 }
 
-// churn spawns and destroys entities until each slot in use has had some, and returns a live
-// one.
+// churn spawns and destroys entities until each used slot has had several, and returns a
+// live entity.
 func churn(t *testing.T, w *world.World, kind world.KindID) (last world.Entity) {
 	for range 40 {
 		a, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})

@@ -62,8 +62,9 @@ func (p *population) loops() map[string]func() iter.Seq[world.Entity] {
 	}
 }
 
-// A loop yields what was live when it began: a body that spawns entities of what it loops over ends,
-// also in holes ahead of it, in nested loops, and if others read the changes meanwhile.
+// A loop yields the entities that were live when it began. A loop that spawns matching
+// entities therefore ends, even if they fill holes ahead of it, in nested loops, or while
+// other code reads the changes.
 func TestLoopsDoNotYieldWhatTheySpawn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newPopulation(t)
@@ -122,7 +123,7 @@ func TestLoopsDoNotYieldWhatTheySpawn(t *testing.T) {
 	})
 }
 
-// As a rule of a game might: each crate splits, once.
+// A rule of a game as an example: each crate splits once.
 func TestSystemThatSpawnsInAll(t *testing.T) {
 	p := newPopulation(t)
 	for i := range 3 {

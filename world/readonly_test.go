@@ -11,7 +11,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Writing to what a World hands out changes neither it nor what other callers see.
+// Writing to values that a World returns changes neither the World nor the values of other
+// callers.
 func TestReadersCannotChangeTheWorld(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	id := addEffect(t, w, world.EffectDef{Program: compile(t, gust), Params: []field.Vec4{{1, 2, 3}}})

@@ -122,8 +122,8 @@ func TestReplayOfTenMinutes(t *testing.T) {
 	require.NoError(t, again.CheckInvariants())
 }
 
-// A recording that begins in the middle, with hashes at intervals, of a world whose kinds and
-// components have other numbers than the replaying world's.
+// A recording begins in the middle, has hashes at intervals, and comes from a world whose
+// kinds and components have other numbers than in the replaying world.
 func TestReplayFromTheMiddle(t *testing.T) {
 	s := watched(t, 7, 30, 2, 1)
 	play(t, s, 5, 300, func(uint64, uint64) {})
@@ -146,8 +146,8 @@ func TestReplayFromTheMiddle(t *testing.T) {
 	require.Equal(t, at, same)
 }
 
-// Calls without effect are not recorded, so they must not change the state either: a zero
-// equals a zero of the other sign with different bits.
+// Calls without effect are not recorded, so they must not change the state. A zero equals a
+// zero of the other sign, whose bits differ.
 func TestReplayOfCallsWithoutEffect(t *testing.T) {
 	s, again := newScene(t, 7, 0, 0, 0), newScene(t, 7, 0, 0, 0)
 	negative := float32(math.Copysign(0, -1))
@@ -248,7 +248,7 @@ func TestRecordingEndsOnError(t *testing.T) {
 	}
 }
 
-// A recording with a limit is closed in time, and replays up to there.
+// A recording with a limit is closed in time, and replays up to its end.
 func TestRecordingEndsAtLimit(t *testing.T) {
 	for _, limit := range []int64{1, 4000, 4001, 4002, 20000} {
 		s := newScene(t, 7, 10, 1, 1)
@@ -279,7 +279,7 @@ func TestRecordingEndsAtLimit(t *testing.T) {
 	}
 }
 
-// Bytes behind the end are named: a second recording there would be taken for replayed.
+// Bytes after the end are an error: a second recording would otherwise count as replayed.
 func TestDataBehindARecording(t *testing.T) {
 	s := newScene(t, 7, 10, 1, 1)
 	var img world.Image
@@ -328,8 +328,8 @@ func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, step))
 }
 
-// Components outside the state are not recorded, and the others have different numbers
-// without them.
+// Local components are not recorded, and the numbers of other components differ without
+// them.
 func TestRecordBesideLocalComponents(t *testing.T) {
 	set := func() (*world.World, world.KindID, *world.Component[*int], *world.Component[int32], *world.Component[int32]) {
 		w, _, ghost, _ := newWorld(t, world.Config{})

@@ -107,7 +107,7 @@ func TestSameSeedSameHashes(t *testing.T) {
 }
 
 // Two worlds receive the same final sleep and wake requests in different orders, after
-// different earlier ones. W11 and the flush keep them equal.
+// different earlier requests. W11 and the flush keep the worlds equal.
 func TestOrderOfRequestsDoesNotMatter(t *testing.T) {
 	a, b := newScene(t, 7, 120, 1, 0), newScene(t, 7, 120, 1, 0)
 	r := rand.New(rand.NewPCG(9, 9))

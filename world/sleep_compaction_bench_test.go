@@ -60,8 +60,8 @@ func (f *flushed) step(requests []request) {
 	f.flush(f.rowOf)
 }
 
-// swapped is the obvious implementation and reactphysics3d's: each change is applied at
-// once, by a swap with the row at the boundary, and a map finds a body's row.
+// swapped is the obvious implementation, which reactphysics3d has: it applies each change
+// at once, by a swap with the row at the boundary, and a map finds a body's row.
 type swapped struct {
 	columns [8][]record
 	slot    []uint32
@@ -255,7 +255,7 @@ func alternate(b *testing.B, f *flushed, steps [][]request) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// shift moves the rows that a flush moved by one. Only owners differ between rows, so
+// shift moves by one row the rows that a flush moved. Only owners differ between rows, so
 // the contents stay plausible.
 func shift(column rowColumn, beside []uint32, first, awake, end int) {
 	switch column := column.(type) {

@@ -51,7 +51,8 @@ func shippedEffect(t testing.TB, name string, set map[string]float32) world.Effe
 	return d
 }
 
-// An effect whose force comes later moves what lies on the ground, as if it were awake.
+// An effect whose force begins later moves bodies that lie on the ground as if they were
+// awake.
 func TestForceThatComesLater(t *testing.T) {
 	ground := []float32{-40, -20, 0, 20}
 	for name, c := range map[string]struct {
@@ -151,8 +152,8 @@ func TestNothingSleepsInTheAir(t *testing.T) {
 	}
 }
 
-// A body without weight falls asleep where it is still, and so does what a steady wind holds:
-// in the air, at a wall, under the ceiling.
+// A body without weight falls asleep where it is still. So does a body that a steady wind
+// holds: in the air, at a wall, under the ceiling.
 func TestHeldBodiesSleep(t *testing.T) {
 	lift := `output.y += 9.81 / 2 + (50 - position.y) * 0.5` + "\n"
 	for _, hz := range []int{7, 60, 1000} {
@@ -236,7 +237,7 @@ func TestChangingEffectKeepsAwake(t *testing.T) {
 }
 
 // Sleepers are where they would be if they were awake, in all gravities, at all tick rates,
-// whatever acts on them.
+// under all effects.
 func TestSleepersWouldNotMove(t *testing.T) {
 	racetest.SkipSequential(t)
 	seeds := uint64(48)
@@ -310,13 +311,13 @@ func sleepyWorld(t *testing.T, seed uint64) (w *world.World, bodies []world.Enti
 	return w, bodies
 }
 
-// image3 is a world at 20 Hz as version 3 of the format saved it, whose bodies rested for 30 ticks.
-// It has a box of sin(time) around x = 20, and a steady one around x = -20. In each is a body that
-// has rested for 25 ticks, and one that sleeps.
+// image3 is a world at 20 Hz as version 3 of the format saved it, whose bodies rested for
+// 30 ticks. It has a box of sin(time) around x = 20, and a steady box around x = -20. Each
+// box holds a body that has rested for 25 ticks, and a body that sleeps.
 const image3 = "d2ltZwMAAAAUAwAA/wAAACi1L/1AABQCpQcA8sshKIALQQFgh0gDwpFcGtHkAHZzfWCJshibBnCyvS0bwCoAuEKvhZ+S7zw39m6saZSnIuUl/F5sc6kBSMylxdwY5o/pffdAEZIvJAGFUbDh3Kne2IvdLhgs1oSj4ZVb0u+33OeBKiYkH0hAUBwyUDlX0T8Icnj48kOYaAQsgo6MyBWiI18G70MGNSAAgynaBgvxhR0riI5jYfoQA8QxawOOcJqPK4Proh6fjT1tpX2bGRbKr4y29aOLQtiTl/VmZiZwdh5iMzvNMNy1u3cEj+FuOzZOPMaEL3C+Hwk7CUILCK/BMWNzpNlxe50rJFZ0HFm+At8OTGYpAr60AAAAAAAAAACLlJV7l9+qHg=="
 
-// A world that was saved by version 3 is restored, although its bodies rested for other ticks.
-// Sleepers wake where effects change with time; the others do not.
+// A world that was saved by version 3 is restored, although its RestTicks differ. Sleepers
+// wake where effects change with time, and nowhere else.
 func TestImageOfVersion3(t *testing.T) {
 	w, err := world.New(world.Config{TickHz: 20})
 	require.NoError(t, err)

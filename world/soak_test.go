@@ -52,7 +52,7 @@ func newSoaked(t testing.TB, cfg world.Config) *soaked {
 	return s
 }
 
-// renew replaces an entity that is gone.
+// renew replaces a destroyed entity.
 func (s *soaked) renew(r *rand.Rand) {
 	s.renewed++
 	at := world.Vec3{X: spread(r, 12), Y: 4 + spread(r, 3), Z: spread(r, 12)}
@@ -94,8 +94,8 @@ func memory() uint64 {
 }
 
 // A day of constant churn with -soak 24h; otherwise two minutes. Memory does not grow after
-// the first part, a slot never runs out of generations, an image always equals the world,
-// and the first part gives the same result under another Compaction with two workers.
+// the first part, no slot runs out of generations, and an image always equals the world.
+// The first part gives the same result under another Compaction with two workers.
 func TestSoak(t *testing.T) {
 	const parts = 24
 	s := newSoaked(t, world.Config{})

@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Against a list of all positions at the end of every tick.
+// PositionAt agrees with a list of all positions at the end of every tick.
 func TestPositionAtAgainstAList(t *testing.T) {
 	const back = 20
 	s := newSceneIn(t, world.Config{Seed: 7, HistoryTicks: back}, 40, 2, 1)
@@ -84,8 +84,8 @@ func TestPositionAtAgainstAList(t *testing.T) {
 	require.False(t, ok, "a restored world has no earlier history")
 }
 
-// A moment at OldestTick, which a game notes before a step, is known in the systems of that
-// step, and no longer after it.
+// A moment at OldestTick, taken before a step, is known to the systems of that step, and
+// unknown after it.
 func TestOldestMomentInTheNextStep(t *testing.T) {
 	const back = 4
 	w, crate, _, _ := newWorld(t, world.Config{HistoryTicks: back})

@@ -115,7 +115,7 @@ func TestSortsDoNotMatter(t *testing.T) {
 	require.Zero(t, worlds[InPlace].order.sorted)
 }
 
-// Rows are sorted when that saves work, and it does.
+// Rows are sorted when that saves work, and the sort does save work.
 func TestSortsWhenItPays(t *testing.T) {
 	count := func(bodies, effects, ticks int, text string) (sorts int, before, after int) {
 		w := swarm(t, Config{}, bodies, effects, text)
@@ -145,7 +145,7 @@ func TestSortsWhenItPays(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// If effects are as large as the world no order helps, which one sort finds out.
+// If effects are as large as the world, no order helps: one sort finds this out.
 func TestUselessSortHappensOnce(t *testing.T) {
 	w := swarm(t, Config{}, 600, 60, "box (-200,-200,-200) (200,200,200)\noutput += (0, 0.1, 0)\n")
 	last, sorts := uint64(0), 0

@@ -153,8 +153,8 @@ func TestQueriesAtMomentsAgainstLists(t *testing.T) {
 	}
 }
 
-// A query never hits an entity that did not exist at the moment, nor the earlier tenant of
-// its slot, nor what has died since.
+// A query never hits an entity that did not exist at the moment, an earlier tenant of its
+// slot, or an entity that has died since.
 func TestPastOfReusedSlots(t *testing.T) {
 	w, _, _, lift := newWorld(t, world.Config{HistoryTicks: 30, Gravity: -1})
 	here := world.Vec3{X: 5, Y: 5}
@@ -179,7 +179,8 @@ func TestPastOfReusedSlots(t *testing.T) {
 	}
 }
 
-// Between two ticks bodies glide; a teleported one stays until the end of the tick.
+// Between two ticks, positions are interpolated; a teleported body stays until the end of
+// the tick.
 func TestPastBetweenTicks(t *testing.T) {
 	w, _, _, lift := newWorld(t, world.Config{HistoryTicks: 30, Gravity: -1})
 	e, err := w.Spawn(lift, world.Vec3{Y: 5}, world.Vec3{X: 60})
@@ -232,8 +233,8 @@ func TestPastQueriesAllocateNothing(t *testing.T) {
 	require.NotZero(t, n)
 }
 
-// The answers to queries at moments depend on the calls alone, and asking leaves no trace
-// in the state. The sum is equal on every machine and with every Compaction.
+// The results of queries at moments depend on the calls alone, and queries do not change
+// the state. The hash is equal on every machine and with every Compaction.
 func TestGoldenPast(t *testing.T) {
 	for mode, cfg := range []world.Config{
 		{Compaction: world.Exchange}, {Compaction: world.Stable, Workers: 2}, {Compaction: world.InPlace, Workers: 4},
@@ -270,7 +271,7 @@ func TestGoldenPast(t *testing.T) {
 
 const goldenPast = 0x12003dfeebcee37f
 
-// FuzzPast moves bodies and asks at any moments, and compares with PositionAt.
+// FuzzPast moves bodies, queries any moments, and compares the results with PositionAt.
 func FuzzPast(f *testing.F) {
 	f.Add([]byte{0, 1, 4, 4, 4, 0, 0, 0, 0, 15, 15, 3, 0x10, 50, 1, 1, 15, 14, 1, 128, 0, 0, 0, 30, 14, 2, 5, 0, 0, 0, 99})
 	f.Add([]byte{0, 0, 0, 2, 0, 9, 9, 9, 0, 14, 0, 0, 0, 0, 0, 40, 15, 14, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 40})
@@ -316,8 +317,8 @@ func FuzzPast(f *testing.F) {
 	})
 }
 
-// BenchmarkWithinAt compares a query at a moment with one at present, among bodies that all
-// move at 2 to 3 m/s. BenchmarkHistory measures what the history costs a step.
+// BenchmarkWithinAt compares a query at a moment with a query at present, among bodies that
+// all move at 2 to 3 m/s. BenchmarkHistory measures the cost of the history in a step.
 func BenchmarkWithinAt(b *testing.B) {
 	w, err := world.New(world.Config{HistoryTicks: 15, Gravity: -1})
 	require.NoError(b, err)

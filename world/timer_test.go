@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// clockwork is a world with two timers, and the calls that they made.
+// clockwork is a world with two timers, and a record of their calls.
 type clockwork struct {
 	*world.World
 	kind  world.KindID

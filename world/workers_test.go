@@ -41,8 +41,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// The same with volumes, followers, layers and velocities that are not finite: events do
-// not depend on workers either.
+// Events do not depend on workers either, with volumes, followers, layers and velocities
+// that are not finite.
 func TestWorkersTellTheSame(t *testing.T) {
 	var scenes []*scene
 	var volumes []*world.Component[world.Volume]

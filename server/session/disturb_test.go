@@ -88,7 +88,7 @@ func (c *goodClient) play(t testing.TB) {
 	require.NoError(t, c.Serve())
 }
 
-// attacker is a scripted client, far away from all others.
+// attacker is a scripted client, far away from all other clients.
 type attacker struct {
 	stage.Conn
 	peer    *session.Peer
@@ -97,7 +97,7 @@ type attacker struct {
 	most    int // most stream bytes since an acknowledgement
 }
 
-// end returns how the server closed its connection; OK: it is open.
+// end returns the code with which the server closed the connection; OK: it is open.
 func (x *attacker) end() wire.Code {
 	if len(x.Closed) > 0 {
 		return x.Closed[0]
@@ -118,7 +118,7 @@ func (x *attacker) acknowledge() {
 	x.input(x.Ack())
 }
 
-// behave is one tick of a well-behaved attacker.
+// behave plays one tick of a well-behaved attacker.
 func (x *attacker) behave(int) { x.acknowledge() }
 
 // crowdedServer is a busy world with three well-behaved clients, and an attacker far away.
@@ -193,7 +193,7 @@ func (s *crowdedServer) stir(act func(*attacker, int)) {
 type effort struct {
 	good     [3]replication.ViewerStats
 	attacker replication.ViewerStats
-	commands uint64 // the attacker's: the others send none
+	commands uint64 // the attacker's commands: other clients send none
 }
 
 // effort returns the work since the start.
@@ -239,8 +239,8 @@ func (s *crowdedServer) clientTime() time.Duration {
 // crowdedTicks is the length of a run: 10 s.
 const crowdedTicks = 640
 
-// playCrowded simulates 10 s of a crowded server. It returns the checksums of what the good clients
-// received, and the effort after each tick.
+// playCrowded simulates 10 s of a crowded server. It returns checksums of the bytes that
+// the good clients received, and the effort after each tick.
 func playCrowded(t *testing.T, act func(*attacker, int)) (sums []uint64, efforts []effort, x *attacker) {
 	s := newCrowdedServer(t)
 	for range crowdedTicks {
@@ -313,9 +313,9 @@ func attacks() []attack {
 	}
 }
 
-// Whatever one client does, no other receives different bytes and the server does no
-// different work for it in any tick. The attacker is ended with a code, or costs bounded
-// memory, and bounded work in each tick.
+// Whatever one client does, other clients receive the same bytes, and the server does the
+// same work for them in each tick. The attacker's session ends with a code, or costs
+// bounded memory, and bounded work in each tick.
 func TestAttackerDisturbsNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute under the race detector, and has one goroutine")
@@ -332,10 +332,10 @@ func TestAttackerDisturbsNobody(t *testing.T) {
 			for i := range got {
 				require.Equal(t, efforts[i].good, got[i].good, "tick %d: different work for the good clients", i)
 			}
-			// A tick's work for the attacker, which delays the others, is no more than for a
-			// well-behaved one except for structure: that may take the budget of two
-			// snapshots at once, and the last record may exceed it. Its commands are bounded
-			// apart.
+			// A tick's work for the attacker delays the other clients. It is no more than
+			// for a well-behaved client, except for structure: structure may take the
+			// budget of two snapshots at once, and its last record may exceed that.
+			// Commands have a separate bound.
 			lawful, most := mostInATick(efforts), mostInATick(got)
 			require.LessOrEqual(t, most.attacker.Rows, lawful.attacker.Rows)
 			require.LessOrEqual(t, most.attacker.StateBytes, lawful.attacker.StateBytes)
@@ -345,9 +345,9 @@ func TestAttackerDisturbsNobody(t *testing.T) {
 	}
 }
 
-// BenchmarkTickBesideAttacker alternates ticks beside an attacker with ticks beside a
-// well-behaved client, and reports the ratio of their durations without the clients' time:
-// of medians and of sums.
+// BenchmarkTickBesideAttacker alternates ticks with an attacker and ticks with a
+// well-behaved client. It reports the ratios of the medians and of the sums of their
+// durations, without the clients' time.
 func BenchmarkTickBesideAttacker(b *testing.B) {
 	for _, c := range attacks() {
 		b.Run(c.name, func(b *testing.B) {

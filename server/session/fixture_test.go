@@ -106,7 +106,8 @@ func (d *testServer) ticks(n int) {
 	}
 }
 
-// counts returns how many sessions are connected and away, and how often Leave was called.
+// counts returns the numbers of connected sessions, of away sessions, and of calls of
+// Leave.
 func (d *testServer) counts() []int { return []int{d.core.Active(), d.core.Away(), d.left} }
 
 // testClient is one connection of a client.
@@ -142,7 +143,7 @@ func (d *testServer) dial(changes ...func(*wire.Hello)) *testClient {
 	return c
 }
 
-// join dials, and reads what a new client receives.
+// join dials, and reads the messages that a new client receives.
 func (d *testServer) join(changes ...func(*wire.Hello)) *testClient {
 	c := d.dial(changes...)
 	c.wantWelcome("joins")
@@ -199,7 +200,7 @@ func (d *testServer) nextInput(data string) wire.TickInput {
 	return wire.TickInput{Tick: uint32(d.world.Tick()) + 1, Data: []byte(data)}
 }
 
-// lose breaks the connection, which the server notices in a tick.
+// lose breaks the connection. The server notices it in the next tick.
 func (c *testClient) lose() {
 	c.peer.Gone()
 	c.d.tick()
@@ -270,7 +271,7 @@ func (c *testClient) wantResult(why string, id uint32, code wire.Code, verdict w
 	require.Equal(c.d.t, []any{id, code, verdict}, []any{r.ID, r.Code, r.Verdict}, why)
 }
 
-// wantServed requires that the server executes commands of the client, its next one in particular.
+// wantServed requires that the server executes the client's next command.
 func (c *testClient) wantServed() {
 	c.d.t.Helper()
 	c.send(wire.Command{ID: 7, Name: "poke"})
@@ -315,7 +316,7 @@ func (c *testClient) records() (all []wire.Record) {
 	}
 }
 
-// deaths makes some ticks, and returns the handles that the client learns are dead.
+// deaths makes some ticks, and returns the handles whose Destroys arrive.
 func (c *testClient) deaths() map[bulk.Handle]bool {
 	c.d.t.Helper()
 	c.d.ticks(10)

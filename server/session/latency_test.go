@@ -21,8 +21,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// drawingClient is a client that draws, over simulated links, and its server, in virtual time. Time is
-// counted in tenths of a millisecond.
+// drawingClient is a client that draws pictures, with its server and simulated links, in
+// virtual time. Time is counted in tenths of a millisecond.
 type drawingClient struct {
 	stage.Linked
 	t     testing.TB
@@ -85,7 +85,7 @@ func newDrawingClient(t testing.TB, a drawingConfig, change func(*drawingClient,
 	return x
 }
 
-// ackReader is the server's end; it notes what the client has acknowledged.
+// ackReader is the server's end. It records the client's acknowledgements.
 type ackReader struct {
 	*session.Peer
 	x *drawingClient

@@ -14,8 +14,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// hostile plays a script on rooms: a client that is moved, breaks its connection, resumes with
-// any secret that it had, and acknowledges, answers and asks for whatever it likes.
+// hostile plays the script of a client on rooms. The game moves the client; it breaks its
+// connection, resumes with any secret that it had, and sends arbitrary acknowledgements,
+// answers and commands.
 type hostile struct {
 	*testRooms
 	conn    *roomClient

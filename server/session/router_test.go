@@ -114,7 +114,7 @@ func (h *testRooms) input(c *roomClient, structure uint32) {
 	require.NoError(h.t, c.SendInput(wire.Ack{Structure: structure}))
 }
 
-// resume makes a Hello resume what a Welcome began.
+// resume makes a Hello resume the session of a Welcome.
 func resume(w wire.Welcome, structure uint32) func(*wire.Hello) {
 	return func(m *wire.Hello) {
 		m.Session, m.Secret, m.Structure, m.Room = w.Session, w.Secret, structure, w.Room

@@ -41,7 +41,7 @@ type (
 	beacon struct{}
 )
 
-// teamClient is a client of a teamServer, and what it received.
+// teamClient is a client of a teamServer, with the entities that it received.
 type teamClient struct {
 	stage.Linked
 	server  *teamServer

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/field"
 )
 
-// CopyChanges copies what Changed passes on.
+// CopyChanges copies the states that Changed passes to its function.
 func TestCopyChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	program := lift(t)

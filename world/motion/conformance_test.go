@@ -156,7 +156,7 @@ func (m *reading) reaches(e *readEffect, center, p [3]float64) bool {
 	return true
 }
 
-// wake wakes what an effect reaches around one of the centres.
+// wake wakes the bodies that an effect reaches around one of the centres.
 func (m *reading) wake(e *readEffect, centers ...[3]float64) {
 	for _, b := range m.bodies {
 		reached := false
@@ -273,7 +273,7 @@ func (m *reading) move() {
 	}
 }
 
-// force is the sum of the effects of a mode on a body.
+// force returns the sum of the effects of a mode on a body.
 func (m *reading) force(b *readBody, mode int) [3]float64 {
 	var layers []uint32
 	for _, slot := range m.slots() {

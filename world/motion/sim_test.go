@@ -15,7 +15,7 @@ func lift(t *testing.T) *field.Program {
 	return p
 }
 
-// An effect acts until its Last, and not at all if that has passed when it is set.
+// An effect acts until its Last. It never acts if Last has passed when it is set.
 func TestSimEffectEnds(t *testing.T) {
 	program := lift(t)
 	for last, acts := range map[uint64]int{4: 0, 5: 0, 6: 1, 8: 3, 0: 5} {
@@ -36,7 +36,8 @@ func TestSimEffectEnds(t *testing.T) {
 	}
 }
 
-// An effect that is over still ends the one before it on its slot, and wakes its reach.
+// Setting an effect that is over still ends the previous effect in its slot, and wakes the
+// reach of that effect.
 func TestSimEffectReplacedByEnded(t *testing.T) {
 	program := lift(t)
 	for _, wake := range []bool{false, true} {
@@ -50,7 +51,7 @@ func TestSimEffectReplacedByEnded(t *testing.T) {
 	}
 }
 
-// Bodies fall asleep together, more than are evaluated at once, and the points at which their
+// More bodies than are evaluated at once fall asleep together. The points at which their
 // stillness is evaluated count.
 func TestSimManyFallAsleep(t *testing.T) {
 	const bodies = 3*BatchRows + 5

@@ -48,7 +48,7 @@ func scattered(n int, seed uint64) *Bodies {
 	return b
 }
 
-// tick steps all bodies and stops those that have rested.
+// tick steps all bodies and stops the bodies that have rested.
 func tick(s *Stepper, c *Batch, f *Forces, b *Bodies) {
 	s.Step(c, f, b, 0, len(b.Kind))
 	for row := range b.Kind {

@@ -226,7 +226,7 @@ func restCases() []*vectorCase {
 	return []*vectorCase{speeds, one, round}
 }
 
-// stillCases are about what falls asleep among what rests.
+// stillCases are cases about which resting bodies fall asleep.
 func stillCases() (all []*vectorCase) {
 	for _, hz := range []int{1, 60, 1000} {
 		for _, gravity := range []float32{9.81, 0.05, 0} {
@@ -416,7 +416,7 @@ func pathCases() []*vectorCase {
 	return append([]*vectorCase{linear, late, year, before, follow}, orbits...)
 }
 
-// mixedCase is bodies and effects at random.
+// mixedCase returns a case with random bodies and effects.
 func mixedCase(seed uint64) *vectorCase {
 	r := rand.New(rand.NewPCG(seed, 99))
 	number := func(scale float32) float32 { return float32((2*r.Float32() - 1) * scale) }

@@ -43,7 +43,7 @@ type vector struct {
 	Tick      uint64   // the last one before
 	Bodies    []vectorBody
 	Changes   []vectorChange
-	Want      []map[string]string // by tick after Tick: of bodies that changed, by number, "p v rest awake"
+	Want      []map[string]string // by tick after Tick: the bodies that changed, by number, as "p v rest awake"
 }
 
 type vectorKind struct {
@@ -167,7 +167,7 @@ func (r results) differs(v *vector) string {
 	return ""
 }
 
-// want are the bodies that differ from the tick before, or from the start.
+// want returns the bodies that differ from the previous tick, or from the start.
 func (r results) want(v *vector) (all []map[string]string) {
 	last := make([]string, len(v.Bodies))
 	for _, states := range r {
@@ -299,7 +299,7 @@ func programLines(t testing.TB) []byte {
 	return file.Bytes()
 }
 
-// The vectors in testdata are what vectorsOf gives, and what a Sim computes.
+// The files in testdata match vectorCases, and a Sim computes their results.
 func TestVectorsAreCurrent(t *testing.T) {
 	var file bytes.Buffer
 	for _, v := range vectorCases(t) {
