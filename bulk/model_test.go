@@ -27,7 +27,7 @@ type tenant struct {
 
 // modelSlot is one slot as the documentation describes it.
 type modelSlot struct {
-	generation uint32 // of the newest tenant; the one before the first, if none
+	generation uint32 // generation of the newest tenant; without tenants, the generation before the first
 	live       bool
 }
 
@@ -60,7 +60,7 @@ func (m *model) retiredAt(i int) bool {
 	return !m.slots[i].live && m.slots[i].generation == bulk.MaxGeneration
 }
 
-// free is the number of slots that are left.
+// free returns the number of free slots.
 func (m *model) free() int { return len(m.slots) - m.head - m.count - m.retired }
 
 // nextSlot is the slot that Add must take, or -1.
@@ -101,7 +101,7 @@ func (m *model) add(h bulk.Handle, memory *tenant) {
 		for hole := from; hole < i; hole++ {
 			m.holes = append(m.holes, hole)
 		}
-		if m.order == bulk.FreeList { // the lowest is taken first
+		if m.order == bulk.FreeList { // the lowest hole is taken first
 			slices.Reverse(m.holes[len(m.holes)-(i-from):])
 		}
 	}
@@ -344,7 +344,7 @@ func (r *run) walk() {
 	require.True(r.t, next < 0 || next >= end, "nothing left out")
 }
 
-// check compares what is cheap to compare, and audits.
+// check makes the cheap comparisons, and audits.
 func (r *run) check() {
 	require.NoError(r.t, r.pool.CheckInvariants())
 	require.Equal(r.t, r.model.count, r.pool.Len())

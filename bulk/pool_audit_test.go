@@ -50,7 +50,7 @@ func TestAuditFindsDamage(t *testing.T) {
 	}
 }
 
-// TestAuditFindsDamagedLists does the same for FreeList and FIFO.
+// TestAuditFindsDamagedLists breaks one thing at a time in FreeList and FIFO pools.
 func TestAuditFindsDamagedLists(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -27,8 +27,8 @@ func churn(p *bulk.Pool[tenant], r *rand.Rand, steps int) (given []bulk.Handle) 
 	return given
 }
 
-// A pool restored from another's state issues the same handles, whatever it held before
-// and however it allocates.
+// A pool restored from another pool's state issues the same handles, whatever it held
+// before and however it allocates.
 func TestStateGivesTheSameNextHandles(t *testing.T) {
 	for _, order := range orders {
 		for i, memory := range memories {
@@ -140,7 +140,7 @@ func TestStateThatIsRefused(t *testing.T) {
 	}
 }
 
-// A state of a later range is refused by a pool, and accepted as one to renew.
+// CheckState refuses a state of a later range, and CheckRenewable accepts it.
 func TestStateOfALaterRange(t *testing.T) {
 	p := newPool[tenant](t, bulk.Options{MaxSlots: 64, FirstGeneration: 101, LastGeneration: 199})
 	p.Add()
@@ -153,8 +153,8 @@ func TestStateOfALaterRange(t *testing.T) {
 	require.ErrorIs(t, own.CheckRenewable(&s), bulk.ErrState, "all else is checked")
 }
 
-// After Renew every handle is new, and above all that could have been issued within the
-// skip (H5).
+// After Renew every handle is new, with a generation above all that could have been issued
+// within the skip (H5).
 func TestRenewedState(t *testing.T) {
 	p := newPool[tenant](t, bulk.Options{MaxSlots: 300, Order: bulk.FIFO})
 	churn(p, rand.New(rand.NewPCG(1, 1)), 2000)

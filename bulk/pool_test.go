@@ -74,8 +74,8 @@ func TestAddTakesTheLowestFreeSlot(t *testing.T) {
 	require.Equal(t, bulk.NewHandle(3*bulk.BlockLen, 1), h)
 }
 
-// TestNextHandleForgetsHistory: equal slots and generations give equal handles,
-// whatever came before.
+// TestNextHandleForgetsHistory: pools with equal slots and generations issue equal handles,
+// whatever their history.
 func TestNextHandleForgetsHistory(t *testing.T) {
 	const n = 500
 	var results [2][]bulk.Handle
@@ -252,7 +252,7 @@ func TestAddZeroesWhatWasWrittenToHoles(t *testing.T) {
 	h, v := p.Add()
 	v[0] = 1
 	p.Remove(h)
-	p.At(0)[2] = 5 // as a loop over whole words does
+	p.At(0)[2] = 5 // a loop over whole words does this
 	_, v = p.Add()
 	require.Equal(t, [4]float32{}, *v)
 }
@@ -301,7 +301,7 @@ func anyType[T comparable](t *testing.T, value T) {
 	require.NoError(t, p.CheckInvariants())
 }
 
-// TestWordsDuringChanges: a yielded word is a copy, later words show the changes.
+// TestWordsDuringChanges: a yielded word is a copy; later words show the changes.
 func TestWordsDuringChanges(t *testing.T) {
 	p := newPool[int](t, bulk.Options{})
 	var handles []bulk.Handle

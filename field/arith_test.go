@@ -46,8 +46,7 @@ func TestFMATies(t *testing.T) {
 	require.Greater(t, naive, 100, "the cases are meant to be hard")
 }
 
-// TestFMASubnormal tests sums between two subnormal float32s, whose tie is at another
-// bit.
+// TestFMASubnormal tests sums between two subnormal float32s, which tie at another bit.
 func TestFMASubnormal(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3_000 {

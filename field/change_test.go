@@ -49,8 +49,8 @@ func TestChangesWithTime(t *testing.T) {
 	}
 }
 
-// A program of the corpus that does not change gives the same bits at all times, if no factor
-// is 0: infinity and NaN times 0 are no 0.
+// A steady program of the corpus gives the same bits at all times if no factor is 0:
+// infinity and NaN times 0 are not 0.
 func TestChangesWithTimeOfCorpus(t *testing.T) {
 	racetest.SkipSequential(t)
 	steady, changing := 0, 0
@@ -76,7 +76,7 @@ func TestChangesWithTimeOfCorpus(t *testing.T) {
 	require.False(t, new(Program).ChangesWithTime(nil), "the zero Program")
 }
 
-// Of the shipped effects, the steady ones let what they reach sleep.
+// The steady ones of the shipped effects let bodies in their reach sleep.
 func TestChangesWithTimeOfShipped(t *testing.T) {
 	for name, want := range map[string]bool{
 		"explosion": true, "gust": true, "storm_cell": true, "updraft": true, "whirl": false, "wind": true,

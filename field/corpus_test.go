@@ -15,9 +15,9 @@ import (
 	"github.com/worldd/worldd/internal/cpu"
 )
 
-// The corpus is a set of random programs and adversarial points, with the bits that
-// every machine and kernel must compute (F1). It depends on the generator below, and on
-// nothing that a Go release could change.
+// The corpus is a set of random programs and adversarial points, with the bits that every
+// machine and kernel must compute (F1). It depends only on the generator below, which no Go
+// release can change.
 
 const (
 	corpusPrograms = 10_000
@@ -43,7 +43,7 @@ func (d *splitMix) below(n int) int { return int(d.next() >> 33 % uint64(n)) }
 
 func (d *splitMix) one(of int) bool { return d.below(of) == 0 }
 
-// number returns any float32: ordinary ones, edge cases, or random bits.
+// number returns any float32: an ordinary number, an edge case, or random bits.
 func (d *splitMix) number() float32 {
 	switch d.below(8) {
 	case 0:
@@ -80,7 +80,7 @@ type corpusGenerator struct {
 	*splitMix
 	p        *Program
 	written  []uint8 // registers
-	resident uint8   // registers below it are preloaded
+	resident uint8   // registers below this number are preloaded
 	most     int     // registers
 	opcodes  []Opcode
 }

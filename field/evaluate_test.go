@@ -45,7 +45,7 @@ func TestPrograms(t *testing.T) {
 			points, env := somePoints(n), field.Env{Time: 1.5}
 			whole := evaluated(t, p, points, env)
 
-			// F2: for any split of the points, down to single points.
+			// F2: the bits are the same for any split of the points, down to single points.
 			for _, step := range []int{1, 7, 63, 64, 65, 128, 299} {
 				parts := ramp(n)
 				for from := 0; from < n; from += step {
@@ -55,7 +55,7 @@ func TestPrograms(t *testing.T) {
 				requireSame(t, whole, parts)
 			}
 
-			// F6: as text and as bytes.
+			// F6: the text and the bytes give the same program.
 			again := compile(t, p.String())
 			require.Equal(t, p.Hash(), again.Hash(), "%s", p)
 			require.Equal(t, p.String(), again.String())

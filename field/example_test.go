@@ -51,7 +51,7 @@ output = add output, direction
 	// Output: [0.00 50.00 0.00]
 }
 
-// One program with other parameters: nothing is compiled again.
+// One program runs with other parameters without being compiled again.
 func ExampleEnv() {
 	p, err := field.Compile(`
 effect updraft
@@ -78,7 +78,7 @@ output.y += strength
 	// 11
 }
 
-// An error shows the place and what was expected.
+// An error shows the position and the correct form.
 func ExampleSyntaxError() {
 	_, err := field.Compile("let away = nomralize(position)\noutput += away\n")
 	wrong := err.(*field.SyntaxError)
@@ -89,7 +89,7 @@ func ExampleSyntaxError() {
 	// normalize?
 }
 
-// Check parameters from others against the author's ranges.
+// Check untrusted parameters against the author's ranges.
 func ExampleParam_Allows() {
 	p, err := field.Compile("param strength = 9 in 0..50\noutput.y += strength")
 	if err != nil {

@@ -25,7 +25,8 @@ func codeOf(b *bound) (code []handler) {
 	return code
 }
 
-// bindBare is bind without superinstructions; nil if that needs too many planes.
+// bindBare is bind without superinstructions. It returns nil if the code needs too many
+// planes.
 func bindBare(p *Program, k cpu.Kernels, withOrigin bool) *bound {
 	b, _ := bindFused(newFuser(p, &bound{kernels: k}, withOrigin))
 	return b
@@ -190,7 +191,8 @@ func TestRootOfCoordinate(t *testing.T) {
 	}
 }
 
-// TestTooLarge: a program that exceeds the scratch limit is not bound, and says so.
+// TestTooLarge: a program that exceeds the scratch limit is not bound, and Interpreted
+// reports it.
 func TestTooLarge(t *testing.T) {
 	p := &Program{}
 	for i := range MaxLiterals {

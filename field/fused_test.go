@@ -12,8 +12,9 @@ import (
 
 type vec3 = [3]float32
 
-// The inputs of a superinstruction at a point: the position, vectors and a number in
-// planes, constants, and the output. It changes out, sets the vector v or the number s.
+// A fusedPoint holds the inputs of a superinstruction at a point: the position, vectors and
+// a number in planes, constants, and the output. The superinstruction changes out, or sets
+// the vector v or the number s.
 type fusedPoint struct {
 	position, v, w vec3
 	s              float32
@@ -23,10 +24,10 @@ type fusedPoint struct {
 	out            vec3
 }
 
-// A fusedCase defines a superinstruction by the operations that it replaces. Its
-// operands, in order: V the vector it takes, W another in planes, X and Y lanes of W, P
-// a number, T and U three constants each, C one, R a row of constants. Z receives the
-// root of the number, I the inverse root of the square.
+// A fusedCase defines a superinstruction by the operations that it replaces. Its operands,
+// in order: V is the vector that it takes, W another vector in planes, X and Y lanes of W,
+// P a number. T and U are three constants each, C is one constant, R a row of constants. Z
+// receives the root of the number, I the inverse root of the square.
 type fusedCase struct {
 	name         string
 	handler      handler

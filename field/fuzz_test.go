@@ -66,9 +66,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// FuzzLoad: no bytes make Load panic. Loaded programs can be evaluated and have one
-// form only; their text, if it compiles, gives the same results, unless text means
-// something else than the instructions.
+// FuzzLoad: no bytes make Load panic. Loaded programs can be evaluated and have only one
+// form. If their text compiles, it gives the same results, unless isLiteral is false.
 func FuzzLoad(f *testing.F) {
 	f.Add(small().encode())
 	for seed := range uint64(6) {
@@ -100,8 +99,9 @@ func requireLoad(t *testing.T, b []byte, points Planes) (loaded bool) {
 	return true
 }
 
-// isLiteral reports whether a text means the same as its instructions: it contains no
-// literal 0, written or computed, and no operation that a compiler takes time out of.
+// isLiteral reports whether a program's text means the same as its instructions: it
+// contains no literal 0, written or computed, and no operation from which the compiler
+// takes time out.
 func isLiteral(p *Program) bool {
 	var written, onTime [planeCount]bool
 	for _, in := range p.code {

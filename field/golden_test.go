@@ -40,8 +40,8 @@ func TestGoldenResults(t *testing.T) {
 }
 
 // TestGoldenProgram pins the program compiled from the article's explosion. A better
-// compiler may change it, and with it states and recordings that hold a program's hash.
-// The results above must not change.
+// compiler may change the program, and so states and recordings that hold its hash. The
+// results above must not change.
 func TestGoldenProgram(t *testing.T) {
 	p := golden(t, "explosion")
 	require.Equal(t, uint64(0x10e87c955b6f1fd), p.Hash(), "%#x", p.Hash())

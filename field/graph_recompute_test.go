@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crowded is a text that returns to many values later.
+// crowded returns a text that uses many values again later.
 func crowded(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString("param p = (0.5, -2, 1e-3, 4)\nparam q = 3\ns = mov 0\n")

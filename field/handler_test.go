@@ -104,8 +104,8 @@ func kernelsHere() (all []cpu.Kernels) {
 	return all
 }
 
-// sameNumber compares bits, treating all NaNs as equal: nothing depends on which one it
-// is.
+// sameNumber compares bits, treating all NaNs as equal: no result depends on the kind of
+// NaN.
 func sameNumber(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
@@ -165,7 +165,7 @@ func requirePlain(t *testing.T, b *bench, o Opcode, which int, h handler, inPlac
 	requireCanonical(t, out, b.out)
 }
 
-// TestSumHandlers does the same for additions to the output.
+// TestSumHandlers compares additions to the output with the arithmetic (F1).
 func TestSumHandlers(t *testing.T) {
 	for _, k := range kernelsHere() {
 		for o := range opcodes {

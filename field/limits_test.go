@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAtEachLimit: a text at each limit compiles, prints and compiles again; one beyond
-// it has an error with a position.
+// TestAtEachLimit: a text at each limit compiles, prints and compiles again; a text beyond
+// the limit gives an error with a position.
 func TestAtEachLimit(t *testing.T) {
 	const end = "output = add output, a\n"
 	lines := func(head, format string, n int) string {

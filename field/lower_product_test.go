@@ -45,7 +45,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// addedToX returns what is added to the output's x, as one expression.
+// addedToX returns the sum that is added to the output's x, as one expression.
 func addedToX(p *Program) (spelled string) {
 	planes := map[uint8]string{planePosition: "x", planePosition + 1: "y", planePosition + 2: "z", planeOutput: "out"}
 	for _, in := range p.code {
@@ -96,7 +96,7 @@ output = add output, n
 	pushed := 0
 	for i := range a {
 		x, y := float64(math.Float32frombits(a[i])), float64(math.Float32frombits(b[i]))
-		require.InDelta(t, x, y, 3e-5, "%d", i) // relative to the terms of the cross product: one in two million
+		require.InDelta(t, x, y, 3e-5, "%d", i) // 1/2,000,000 relative to the terms of the cross product
 		if x != 0 {
 			pushed++
 		}

@@ -51,7 +51,7 @@ func TestNoise(t *testing.T) {
 	require.InDelta(t, 0, sum/n, 0.02)
 	require.InDelta(t, 0.4, math.Sqrt(squares/n), 0.02, "as LANGUAGE.md says")
 
-	// Continuous, including between cells.
+	// Noise is continuous, including between cells.
 	near := fieldAt(t, text, shifted(points, 1.0/1024, 0, 0)).X
 	steepest := 0.0
 	for i := range near {
@@ -67,7 +67,7 @@ func TestNoise(t *testing.T) {
 		require.InDelta(t, at[i], before[i], 1e-5)
 	}
 
-	// On the lattice it equals the hash.
+	// On the lattice, noise equals the hash.
 	lattice := fieldAt(t, text, Planes{X: []float32{3, -7}, Y: []float32{0, 12}, Z: []float32{-1, 5}}).X
 	require.Equal(t, []float32{fma32(hash32(3, 0, -1), 2, -1), fma32(hash32(-7, 12, 5), 2, -1)}, lattice)
 }
@@ -87,8 +87,8 @@ func TestNoiseEdges(t *testing.T) {
 	}
 }
 
-// TestCurlNoise: it equals the noise's curl by difference quotients, and its divergence
-// is negligible compared to its slopes.
+// TestCurlNoise: curl noise equals the curl of the noises by difference quotients, and its
+// divergence is negligible compared to its slopes.
 func TestCurlNoise(t *testing.T) {
 	const h = 1.0 / 256
 	points := somewhere(rand.New(rand.NewPCG(3, 9)), 3000, 20)
@@ -134,8 +134,8 @@ func TestCurlNoise(t *testing.T) {
 	require.Less(t, divergence/slopes, 1e-2)
 }
 
-// TestNoiseFits: how much noise fits into an effect's instructions and registers; more
-// is an error with a position.
+// TestNoiseFits: a certain amount of noise fits into an effect's instructions and
+// registers; more is an error with a position.
 func TestNoiseFits(t *testing.T) {
 	for _, c := range []struct {
 		source string

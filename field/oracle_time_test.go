@@ -4,10 +4,10 @@ import "math"
 
 // oracleTime describes how a lane depends on time and on the point (LANGUAGE.md, Time).
 type oracleTime struct {
-	time, point bool             // it depends on them
+	time, point bool             // whether the lane depends on time, and on the point
 	wide        float64          // its value, if it is timed
-	factors     *[2]oracleNumber // if it is a product, or the opposite of one
-	negative    bool             // the opposite
+	factors     *[2]oracleNumber // factors, if it is a product or a negated product
+	negative    bool             // the product is negated
 	parts       *[2]oracleNumber // if it is the sum of a part without time and a timed one
 }
 
@@ -29,7 +29,8 @@ func (n *oracleNumber) isSame(m *oracleNumber) bool {
 		n.known == m.known && n.time == m.time && n.point == m.point
 }
 
-// oracleKeepTime applies the operations that take time out of their operands first.
+// oracleKeepTime applies the rules by which an operation first takes time out of its
+// operands.
 func oracleKeepTime(op string, a, b, c, d oracleNumber) (r oracleNumber, ok bool) {
 	switch op {
 	case "mad", "nmad":

@@ -158,7 +158,7 @@ func randomPhrases(r *rand.Rand) string {
 	return text
 }
 
-// TestTails: any number of points, without touching memory beside them.
+// TestTails: kernels process any number of points without accessing memory outside of them.
 func TestTails(t *testing.T) {
 	for _, text := range []string{explosionPrinted, randomText(rand.New(rand.NewPCG(3, 3)), 20)} {
 		p, err := Compile("box (-2,-2,-2) (5,5,5)\n" + text)
@@ -169,7 +169,7 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// TestMutatedPaths: verified bytecode that no compiler would generate.
+// TestMutatedPaths: all paths agree on verified bytecode that no compiler would generate.
 func TestMutatedPaths(t *testing.T) {
 	programs, accepted := 60, 0
 	if testing.Short() {

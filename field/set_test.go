@@ -94,7 +94,7 @@ func TestSetWork(t *testing.T) {
 	}
 }
 
-// TestSetLeavesOut: distant effects are skipped.
+// TestSetLeavesOut: a set skips distant effects.
 func TestSetLeavesOut(t *testing.T) {
 	s, points := scattered(t, rand.New(rand.NewPCG(1, 32)), cpu.Best(), 2*regionPoints)
 	for i := range points.X { // no far or non-finite points, which would make chunks cover everything
@@ -167,7 +167,7 @@ func TestSetAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// TestSetConcurrent: a set is read-only (for the race detector).
+// TestSetConcurrent: evaluation only reads a set (for the race detector).
 func TestSetConcurrent(t *testing.T) {
 	s, points := scattered(t, rand.New(rand.NewPCG(1, 34)), cpu.Best(), 600)
 	var wg sync.WaitGroup
@@ -204,7 +204,7 @@ func TestBounds(t *testing.T) {
 			require.Equal(t, want, measure(k, points), "%v, %d points", k, n)
 		}
 	}
-	for _, n := range []int{32, 63, 64, 128, chunkPoints - 1} { // a partial chunk: each point of it, and no other
+	for _, n := range []int{32, 63, 64, 128, chunkPoints - 1} { // a partial chunk: each of its points, and no other
 		points := Planes{make([]float32, n), make([]float32, n), make([]float32, n)}
 		for lane, plane := range points.lanes() {
 			for i := range plane {
@@ -244,9 +244,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// BenchmarkSet evaluates 64 effects of 4 to 8 m, half of them whirls, among points in
-// 200 by 40 by 200 m ordered along a space-filling curve of cells, with and without
-// culling. Order is the cost of sorting, which pays off again every 8 to 30 ticks.
+// BenchmarkSet evaluates 64 effects of 4 to 8 m, half of them whirls, among points in 200
+// by 40 by 200 m ordered along a space-filling curve of cells, with and without culling.
+// Order measures the sorting, which is needed every 8 to 30 ticks.
 func BenchmarkSet(b *testing.B) {
 	for _, n := range []int{20_000, 1_000_000} {
 		for _, count := range []int{64, 256} {

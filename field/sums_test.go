@@ -40,8 +40,8 @@ func TestLanesOfTheOutput(t *testing.T) {
 	}
 }
 
-// adding returns a program that adds the position to some lanes of the output. A long
-// one does enough besides to make the machine prefetch.
+// adding returns a program that adds the position to some lanes of the output. A long one
+// has enough other operations to make the machine prefetch.
 func adding(t *testing.T, sums uint8, long bool) *Program {
 	t.Helper()
 	var b strings.Builder
@@ -69,7 +69,7 @@ func adding(t *testing.T, sums uint8, long bool) *Program {
 	return p
 }
 
-// addTo is the program's definition.
+// addTo defines the result of adding's program.
 func addTo(out, points *fenced, p *Program, clip bool) {
 	for i := range points.X {
 		if clip && !p.box.holds(points.X[i], points.Y[i], points.Z[i]) {

@@ -16,7 +16,7 @@ import (
 
 const secondsPerYear = 365 * 24 * 3600
 
-// timeTexts are effects that time moves smoothly for ever.
+// timeTexts returns effects that time moves smoothly for ever.
 func timeTexts() map[string]string {
 	texts := map[string]string{
 		"sine":        "output.x += 10 * sin(time / 2)",
@@ -90,7 +90,7 @@ func TestTimeIsExact(t *testing.T) {
 			if testing.Short() && hz > 60 {
 				continue
 			}
-			// Of the first day, what occurs at any moment.
+			// Expected: the smoothness at any moment of the first day.
 			want := smoothnessOf(t, p, 0, hz)
 			for _, s := range []float64{1234, 5678, 23456, 44444, 66666} {
 				other := smoothnessOf(t, p, s, hz)
@@ -105,7 +105,8 @@ func TestTimeIsExact(t *testing.T) {
 	}
 }
 
-// TestTimeAcrossTheLattice: the cells after which moved noise repeats itself are neighbours like others.
+// TestTimeAcrossTheLattice: the cells at which moved noise repeats are neighbours like all
+// others.
 func TestTimeAcrossTheLattice(t *testing.T) {
 	for name, text := range map[string]string{
 		"along":      "output.x += noise(position - (64 * time, 0, 0))",
@@ -136,7 +137,8 @@ func TestTimeAcrossTheLattice(t *testing.T) {
 	}
 }
 
-// TestTimeMovesNoise: noise in a moving frame equals still noise at the place that the frame came from.
+// TestTimeMovesNoise: noise in a moving frame equals still noise at the frame's original
+// position.
 func TestTimeMovesNoise(t *testing.T) {
 	for _, time := range []float32{0.5, 3, 40} {
 		moved, err := Compile("output += curl_noise((position - (2, 1, -3) * time) / 4) + (noise(position + (time, 0, time)), 0, 0)")
@@ -155,7 +157,7 @@ func TestTimeMovesNoise(t *testing.T) {
 	}
 }
 
-// TestTimePaths: every kernel and the oracle have the same bits, after a year too (F1).
+// TestTimePaths: every kernel and the oracle give the same bits, even after a year (F1).
 func TestTimePaths(t *testing.T) {
 	for name, text := range timeTexts() {
 		p, err := Compile(text)

@@ -60,7 +60,7 @@ func vectorInterpret(text string, point [3]float32, time float64, out [3]float32
 func (o *vectorOracle) assign(target, right string) {
 	operation, rest, _ := strings.Cut(right, " ")
 	var v [4]vectorTerm
-	at := -1 // which operand is the output
+	at := -1 // index of the operand that is the output
 	for i, s := range vectorSplit(rest) {
 		if s == target && strings.HasPrefix(s, "output") {
 			at = i

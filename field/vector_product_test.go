@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A vectorTerm is four numbers with the properties in LANGUAGE.md: whether they
-// are fixed by the text, one number, or a vector times a number, and their bound.
+// A vectorTerm is four numbers with the properties in LANGUAGE.md: whether the text fixes
+// them, whether they are one number or a vector times a number, and their bound.
 type vectorTerm struct {
 	lanes  [4]float32
 	fixed  [4]bool // lanes computed from literals alone

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A vectorScalar is one lane: its number, whether the text fixes it, and how it came about.
+// A vectorScalar is one lane: its number, whether the text fixes it, and the operation that
+// computed it.
 type vectorScalar struct {
 	f     float32
 	fixed bool
@@ -20,7 +21,7 @@ type vectorNode struct {
 	operands    []vectorScalar
 
 	split              bool // rest and moment are known
-	summed             bool // the result is the sum of both
+	summed             bool // the result is rest + moment
 	remainder, instant vectorScalar
 }
 
@@ -33,14 +34,14 @@ func (s vectorScalar) isOne() bool     { return s.fixed && s.f == 1 }
 func (s vectorScalar) onTime() bool    { return s.node != nil && s.node.time }
 func (s vectorScalar) onPoint() bool   { return s.node != nil && s.node.point }
 
-// isSame reports whether both are the same value.
+// isSame reports whether the two scalars are the same value.
 func (s vectorScalar) isSame(other vectorScalar) bool {
 	return s.fixed == other.fixed && math.Float32bits(s.f) == math.Float32bits(other.f) && (s.node == other.node ||
 		s.node != nil && other.node != nil && s.node.time == other.node.time && s.node.point == other.node.point &&
 			math.Float64bits(s.node.exact) == math.Float64bits(other.node.exact))
 }
 
-// double is the number as an operation on time has it.
+// double returns the number in the precision of operations on time.
 func (s vectorScalar) double() float64 {
 	if s.onTime() && !s.onPoint() {
 		return s.node.exact
@@ -48,7 +49,7 @@ func (s vectorScalar) double() float64 {
 	return float64(s.f)
 }
 
-// vectorResult computes an operation, and keeps how.
+// vectorResult computes an operation, and records it.
 func vectorResult(operation string, v []vectorScalar) vectorScalar {
 	n := &vectorNode{operation: operation, operands: v}
 	for _, s := range v[:vectorOperandCounts[operation]] {
@@ -120,7 +121,8 @@ func vectorDouble(operation string, a, b, c, d float64) float64 {
 	return float64(vectorNumber(operation, float32(a), float32(b), float32(c), float32(d)))
 }
 
-// vectorKeepTime applies the operations that take time out of what they get.
+// vectorKeepTime applies the rules by which an operation first takes time out of its
+// operands.
 func vectorKeepTime(operation string, a, b, c vectorScalar) (vectorScalar, bool) {
 	switch {
 	case strings.HasSuffix(operation, "mad") && (a.onTime() || b.onTime()) && !a.onPoint() && !b.onPoint() && c.onPoint():
@@ -151,7 +153,7 @@ func vectorKeepTime(operation string, a, b, c vectorScalar) (vectorScalar, bool)
 	return vectorScalar{}, false
 }
 
-// vectorPlus adds b to a, once rounded if a is a product.
+// vectorPlus adds b to a, with one rounding if a is a product.
 func vectorPlus(a, b vectorScalar) vectorScalar {
 	operation := "mad"
 	for n := a.node; n.operation == "neg" && n.operands[0].node != nil; n = a.node {
@@ -176,7 +178,8 @@ func vectorExactInverse(f float32) bool {
 	return math.Abs(mantissa) == 0.5 && exponent >= -125 && exponent <= 127
 }
 
-// vectorSplitTime returns what a number is the sum of: one that knows no time, and a timed one.
+// vectorSplitTime splits a number into a sum: rest does not depend on time, moment is
+// timed.
 func vectorSplitTime(s vectorScalar) (rest, moment vectorScalar, ok bool) {
 	nothing := vectorScalar{fixed: true}
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The vectors hold machines in other languages to this one.
+// The vectors test implementations in other languages.
 const (
 	vectorsFile  = "testdata/vectors.jsonl"
 	rejectedFile = "testdata/rejected.jsonl"
@@ -75,7 +75,7 @@ func hexBits(f ...float32) (text string) {
 	return text
 }
 
-// evaluate sets what p gives.
+// evaluate sets the results of p.
 func (v *vectorOfField) evaluate(t testing.TB, p *Program, env Env) {
 	code, err := p.MarshalBinary()
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func (v *vectorOfField) evaluate(t testing.TB, p *Program, env Env) {
 	v.sum(t, p, env)
 }
 
-// sum sets Sum and First to what p gives.
+// sum sets Sum and First to the results of p.
 func (v *vectorOfField) sum(t testing.TB, p *Program, env Env) {
 	var points, out Planes
 	for i, x := range v.numbers(3 * v.Points) {
@@ -107,8 +107,8 @@ func (v *vectorOfField) sum(t testing.TB, p *Program, env Env) {
 	v.Sum = fmt.Sprintf("%016x", h.Sum64())
 }
 
-// ofOperation returns a program that shows the result r of an operation on the lanes of the
-// position: r, a hash of r, which tells NaN, and a product of it.
+// ofOperation returns a program that outputs the result r of an operation on the lanes of
+// the position, a hash of r (which distinguishes NaN), and a product of r.
 func ofOperation(o Opcode) *Program {
 	const x, y, z = planePosition, planePosition + 1, planePosition + 2
 	in := instruction{op: o}

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// BenchmarkBodyRow encodes the row of a slowing body for the first viewer, copies it for a
-// further one, and reads it.
+// BenchmarkBodyRow encodes the row of a slowing body for the first viewer, copies it for
+// another viewer, and reads it.
 func BenchmarkBodyRow(b *testing.B) {
 	s := schema.New()
 	schema.Define[schema.Body](s, "body")

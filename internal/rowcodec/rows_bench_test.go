@@ -21,10 +21,10 @@ type turning struct {
 	Lit      bool
 }
 
-// BenchmarkFirstRows encodes 1,000 rows, each with a motion of its own, against states 2 to
-// 12 ticks back, as a server does for the first viewer with that baseline. Each round has
-// new states, which keeps branches as unpredictable as in a game. It reports the sum of
-// the least times of blocks of fifty rows.
+// BenchmarkFirstRows encodes 1,000 rows with different motions against states of 2 to 12
+// ticks before, as a server does for the first viewer with a baseline. Each round has new
+// states, which keeps branches as unpredictable as in a game. It reports the sum of the
+// minimum times of blocks of fifty rows.
 func BenchmarkFirstRows(b *testing.B) {
 	b.Run("bodies", func(b *testing.B) {
 		benchmarkFirstRows(b, func(random *rand.Rand) func() schema.Body {

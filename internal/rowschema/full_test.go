@@ -29,7 +29,7 @@ func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) rowschema.R
 	return rowschema.Row{Mask: mask, Values: make([]uint32, s.Values())}
 }
 
-// small has few numbers above their largest, so random bits are often a valid row.
+// small has fields with few invalid numbers, so random bits are often a valid row.
 type small struct {
 	A uint32  `net:"bits=3"`
 	B uint32  `net:"bits=5"`
@@ -72,7 +72,7 @@ func TestFullRoundTrip(t *testing.T) {
 		require.NoError(t, wire.ExpectEnd(&r))
 		require.Equal(t, row, got)
 
-		// A State row without a baseline has the same bits without the mask.
+		// A row of a State without a baseline has the same bits, without the mask.
 		bits := w.Bits()
 		w.Reset(nil)
 		c.Append(&w, row, nil)

@@ -47,7 +47,8 @@ func randomCraft(r *rand.Rand) (c craft) {
 	return c
 }
 
-// Moving by a whole offset arrives; by a part of it, it is that part of the way.
+// Moving by a whole offset reaches the target; moving by a part of it moves that part of
+// the way.
 func TestOffsetAndMove(t *testing.T) {
 	s := craftSchema(t)
 	component := rowschema.New(s).Component(0)
@@ -72,7 +73,8 @@ func TestOffsetAndMove(t *testing.T) {
 	}
 }
 
-// An offset has no NaN, and what is moved has none in fields that Quantise rids of it.
+// An offset has no NaN, and a moved struct has no NaN in fields from which Quantise removes
+// NaN.
 func TestOffsetOfNaN(t *testing.T) {
 	s := craftSchema(t)
 	component := rowschema.New(s).Component(0)
@@ -93,8 +95,8 @@ func TestOffsetOfNaN(t *testing.T) {
 	require.Equal(t, make([]float64, 8), by, "four zeros are the identity")
 }
 
-// After Adopt a component quantises to the values. Fields that agree do not change, and no
-// number gets farther from the one that was quantised.
+// After Adopt a component quantises to the values. Fields that already agree do not change,
+// and no number moves away from the number that was quantised.
 func TestAdopt(t *testing.T) {
 	s := craftSchema(t)
 	component := rowschema.New(s).Component(0)

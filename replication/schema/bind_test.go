@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// A client that declares some of what the server has, in another order.
+// A client declares a part of the server's items, in another order.
 func TestBindByName(t *testing.T) {
 	server := everything(t)
 	s, err := schema.Parse(server.Text())

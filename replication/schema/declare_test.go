@@ -172,14 +172,14 @@ func TestDeclaredRefuses(t *testing.T) {
 	}
 }
 
-// mistake returns the errors of what define adds to a copy of s.
+// mistake returns the errors of the items that define adds to a copy of s.
 func mistake(s *schema.Schema, define func(*schema.Schema)) error {
 	c := s.Clone()
 	define(c)
 	return c.Err()
 }
 
-// Every limit, and one more.
+// The maximum of each limit is accepted, and one more refused.
 func TestDeclaredLimits(t *testing.T) {
 	s := schema.New()
 	for i := range wire.MaxCommands {
@@ -237,7 +237,7 @@ func TestDeclaredLimits(t *testing.T) {
 	require.ErrorContains(t, err, "at most 8192")
 }
 
-// Whatever is declared changes the hash.
+// Every declaration changes the hash.
 func TestDeclaredHash(t *testing.T) {
 	seen := map[uint64]int{}
 	for i, add := range []func(s *schema.Schema) error{

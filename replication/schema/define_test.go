@@ -54,7 +54,7 @@ Hue uint 8
 	same, err := schema.Parse(s.Text())
 	require.NoError(t, err)
 
-	// A peer must have the kinds, with whatever body.
+	// A peer must have the kinds, with any body.
 	var missing *schema.BindError
 	require.ErrorAs(t, same.Bind(s), &missing)
 	require.Equal(t, &schema.BindError{Item: `kind "crate"`, Missing: true}, missing)
@@ -70,8 +70,8 @@ Hue uint 8
 	require.Equal(t, []string{"crate", "lift"}, copied.DefinedKinds())
 }
 
-// Err has all mistakes, not the first alone, and the values that their definitions returned are
-// harmless.
+// Err returns all mistakes, not only the first, and the values returned by mistaken
+// definitions are harmless.
 func TestMistakesInDefinitions(t *testing.T) {
 	type secret struct{ Map map[string]int }
 	s := schema.NewWithBody()

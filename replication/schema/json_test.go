@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// JSON holds what Text does: a parsed schema has the same JSON.
+// JSON has the content of Text: a parsed schema has the same JSON.
 func TestJSON(t *testing.T) {
 	s := everything(t)
 	declared, err := json.Marshal(s)

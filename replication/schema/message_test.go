@@ -168,7 +168,8 @@ func TestMessageHandles(t *testing.T) {
 	}
 }
 
-// The longest body of handles, and memory that is used again for none.
+// The longest body of handles is accepted, and its memory is reused for a message without
+// handles.
 func TestMessageHandlesAtTheirLongest(t *testing.T) {
 	type eight struct {
 		H [8]bulk.Handle `net:"ref"`
@@ -244,8 +245,8 @@ func TestMessageOfAnotherType(t *testing.T) {
 	require.ErrorContains(t, m.ReadValue(b, hits[1]), "want a pointer")
 }
 
-// Cut anywhere, and with any bit flipped, a message is refused or read as one that is
-// written in the same bytes.
+// A message that is cut anywhere or has any bit flipped is refused, or read as a message
+// with the same bytes.
 func TestMessageReadsAnything(t *testing.T) {
 	m := rowschema.NewMessage(declared(t).Event(0).Message)
 	b, err := m.AppendValue(nil, hits[1])

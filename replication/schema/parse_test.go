@@ -21,7 +21,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// everything declares something of every sort.
+// everything declares items of every sort.
 func everything(t testing.TB) *schema.Schema {
 	s := declared(t)
 	world(t, s)
@@ -109,7 +109,7 @@ func randomSchema(t testing.TB, r *rand.Rand) *schema.Schema {
 	return s
 }
 
-// A parsed schema writes and reads the same bits as the one whose text it is.
+// A parsed schema writes and reads the same bits as the original.
 func TestParsedBehavesTheSame(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 21))
@@ -233,7 +233,7 @@ func TestParseRefuses(t *testing.T) {
 	// withInput adds a line for the input before commands and events, unless there is one.
 	withInput := func(text string) (whole string, line int) {
 		lines := strings.SplitAfter(text, "\n")
-		at := len(lines) - 1 // what follows the last line feed
+		at := len(lines) - 1 // the text after the last line feed
 		for i, l := range slices.Backward(lines) {
 			if strings.HasPrefix(l, "input") || l != "" && i == len(lines)-1 {
 				return text, math.MaxInt
@@ -456,7 +456,7 @@ func TestParseRefuses(t *testing.T) {
 	require.Less(t, len(err.Error()), 1500)
 }
 
-// A text of the longest length takes memory in proportion.
+// A text of the maximum length takes proportional memory.
 func TestParseAllocates(t *testing.T) {
 	for name, line := range map[string]string{"kinds": "kind %04x\n", "spaces": strings.Repeat(" ", 40_000) + "%d\n", "fields": "F%d bool\n"} {
 		text := "worldd schema 2\n"
@@ -496,7 +496,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) { requireParsed(t, head+"\n"+body) })
 }
 
-// Lines and words that moved, doubled or vanished.
+// Texts with moved, doubled or removed lines and words.
 func TestParseMutants(t *testing.T) {
 	accepted := 0
 	for seed := range uint64(3000) {
@@ -527,7 +527,7 @@ func TestParseMutants(t *testing.T) {
 	require.Less(t, accepted, 2700)
 }
 
-// requireParsed parses any text. It reports whether that is a schema.
+// requireParsed parses any text. It reports whether the text is a schema.
 func requireParsed(t *testing.T, text string) bool {
 	s, err := schema.Parse(text)
 	if err != nil {

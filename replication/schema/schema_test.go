@@ -557,7 +557,7 @@ func TestRestoredTurnsQuantiseToSame(t *testing.T) {
 		require.Equal(t, values, again)
 		require.Less(t, v.E, uint8(5))
 	})
-	// Every packed rotation, although most are of no unit quaternion.
+	// Test every packed rotation, although most represent no unit quaternion.
 	for packed := uint32(0); packed < 1<<29; packed += 4099 {
 		values[0], values[4] = packed, packed*2+packed&3
 		var v turns

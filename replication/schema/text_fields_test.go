@@ -133,7 +133,7 @@ func TestTextIsCutAndRepaired(t *testing.T) {
 		"123456ä":                        "123456ä",
 		"12345€€":                        "12345€",
 		"a\xffb":                         "a\ufffdb",
-		"\xff\xfe\xfdab":                 "\ufffdab", // one for a run
+		"\xff\xfe\xfdab":                 "\ufffdab", // one U+FFFD for a run
 		strings.Repeat("\xff", 99):       "\ufffd",
 		strings.Repeat("\xff", 99) + "x": "\ufffdx",
 		"123456\xff":                     "123456", // U+FFFD takes 3 bytes

@@ -29,7 +29,7 @@ func bitsOf(b *wire.BodyState) (bits [6]uint32) {
 	return bits
 }
 
-// Every finite state comes back bit for bit.
+// Every finite state is read bit for bit as it was written.
 func TestExactBodies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b wire.BodyState
@@ -80,9 +80,9 @@ func TestExactForms(t *testing.T) {
 	require.Equal(t, wire.Raw, wire.FormOf(&zero, &minus), "-0 is not 0")
 }
 
-// The longest exact part is as long as MaxExactBits says.
+// The longest exact part has MaxExactBits.
 func TestExactLongest(t *testing.T) {
-	x := math.Float32frombits(1<<32 - 1) // the lowest in the order: 2^31 below 0, whose number is 2^32 - 1
+	x := math.Float32frombits(1<<32 - 1) // the lowest float in the order: 2^31 steps below 0, its residual is 2^32 - 1
 	b := wire.BodyState{Position: [3]float32{x, x, x}, Velocity: [3]float32{x, x, x}, Rest: 1<<32 - 1, Awake: true}
 	g := wire.Grid{}
 	var w bitio.Writer
@@ -91,7 +91,7 @@ func TestExactLongest(t *testing.T) {
 	require.Equal(t, wire.MaxExactBits, w.Bits())
 }
 
-// A kind's constants have one form each: 0 has no sign.
+// Each constant of a kind has one form: 0 has no sign.
 func TestKindsOfNegativeZero(t *testing.T) {
 	parse := func(k wire.KindConstants) error {
 		_, err := wire.ParseStructure(wire.KindAdded{KindConstants: k}.Append(wire.AppendStructureHeader(nil, 1, 1)))
@@ -116,7 +116,7 @@ func TestAuditTurns(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// A program of the longest form fits, and so does an effect, into a Structure message.
+// The longest program and the longest effect each fit into a Structure message.
 func TestExtensionsFit(t *testing.T) {
 	program := wire.Program{Number: 255, Code: make([]byte, wire.MaxProgram)}.Append(nil)
 	e := wiretest.Effect()

@@ -74,7 +74,7 @@ func FuzzState(f *testing.F) {
 			return
 		}
 		require.Len(t, rows, h.Rows)
-		for _, row := range rows { // a row that was read can be written
+		for _, row := range rows { // every row that was read can be written
 			var w bitio.Writer
 			rowschema.New(s).AppendFull(&w, row)
 			var r bitio.Reader
@@ -158,7 +158,7 @@ func FuzzExactBody(f *testing.F) {
 	})
 }
 
-// writeAgain writes a message's records from what their fields say.
+// writeAgain writes a message's records from their parsed fields.
 func writeAgain(t testing.TB, m wire.Structure) []byte {
 	b := wire.AppendStructureHeader(nil, m.First, m.Ticks)
 	for r, err := range m.Records() {

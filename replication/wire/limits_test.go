@@ -17,7 +17,7 @@ func TestLimitsFitTogether(t *testing.T) {
 	// number, 16 of tag, 3 of frame, 1 of WebTransport.
 	require.LessOrEqual(t, wire.MinDatagram, 1200-1-20-4-16-3-1)
 	require.LessOrEqual(t, wire.MinDatagram, wire.MaxDatagram)
-	// On any path, a row and an event fit into a datagram of their own.
+	// On any path, each row and each event fits into a separate datagram.
 	require.LessOrEqual(t, wire.StateHeaderBytes*8+wire.MaxRowCodingBits+wire.MaxRowBytes*8, wire.MinDatagram*8)
 	require.LessOrEqual(t, wire.StateHeaderBytes+4+2+6+wire.MaxEventBytes, wire.MinDatagram, "with an audit")
 	require.LessOrEqual(t, wire.MaxEnterBytes, wire.MaxRowBytes)
@@ -25,7 +25,8 @@ func TestLimitsFitTogether(t *testing.T) {
 	require.Len(t, wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1<<32 - 1, InputAge: 1<<32 - 1, Rows: wire.MaxRows}), wire.StateHeaderBytes)
 	// In a full datagram, MaxRows rows have 36 bits each.
 	require.Equal(t, 36, (wire.MaxDatagram-wire.StateHeaderBytes)*8/wire.MaxRows)
-	// An Ack (the newest and 64 before it) covers every state that can be a baseline.
+	// An Ack (for the newest snapshot and the 64 before) covers every state that can be a
+	// baseline.
 	require.LessOrEqual(t, wire.MaxStates, 64)
 	// Row.Mask has a bit for every component.
 	require.Equal(t, 32, wire.MaxComponents)

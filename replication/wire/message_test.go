@@ -375,7 +375,7 @@ func TestSecretLength(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Every version begins a Hello with its number, so that any other is told apart.
+// Every version begins a Hello with its number, so that servers recognise other versions.
 func TestHelloOfAnotherVersion(t *testing.T) {
 	for _, body := range [][]byte{{0x99, 3, 0xcf}, {0x91, 0xcd, 0x01, 0x00}, {0xdc, 0x00, 0x10, 6}} {
 		h, err := wire.Parse[wire.Hello](body)
@@ -389,7 +389,7 @@ func TestHelloOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// A client can tell what the server of a later version wants.
+// A client can read the Want of a server of a later version.
 func TestRefusedOfALaterVersion(t *testing.T) {
 	body := wire.Refused{Code: wire.ProtocolVersion, Want: "protocol 6"}.Append(nil)
 	body[0]++
@@ -398,7 +398,7 @@ func TestRefusedOfALaterVersion(t *testing.T) {
 	require.Equal(t, "protocol 6", m.Want)
 }
 
-// Only Moved gives an address, and always does.
+// A refusal has an address if and only if its code is Moved.
 func TestMovedHasAnAddress(t *testing.T) {
 	for _, m := range []wire.Refused{{Code: wire.Moved}, {Code: wire.Banned, Address: "a:1"}, {Code: wire.Banned, Token: []byte{1}}, {Code: wire.Moved, Token: []byte{1}}} {
 		_, err := wire.Parse[wire.Refused](m.Append(nil))
@@ -451,7 +451,7 @@ func TestDescribeHidesSecrets(t *testing.T) {
 	require.NotContains(t, wiretest.Describe(wire.TypeWelcome, wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: secret}.Append(nil)), string(secret[:4]))
 }
 
-// An Answer that says created names an entity.
+// An Answer with the detail created must name an entity.
 func TestAnswerCreatedNothing(t *testing.T) {
 	body := append(wire.AppendStructureHeader(nil, 1, 0), byte(wire.OpAnswer)|1<<3, 9, 0, 0)
 	_, err := wire.ParseStructure(body)

@@ -27,7 +27,7 @@ type target struct {
 	name string
 	pool [][]byte // valid inputs to mutate
 	read func(t *testing.T, b []byte) error
-	cost int // relative to other parsers, which get as many times more mutants; 0 means 1
+	cost int // relative to other parsers, which get more mutants by this factor; 0 means 1
 }
 
 // TestMutants feeds every parser with mutated messages. It must not panic, must reject a
@@ -167,7 +167,7 @@ func readFrames(t *testing.T, b []byte) error {
 	return nil
 }
 
-// msgpackValues returns arguments of commands like a game's.
+// msgpackValues returns typical arguments of commands.
 func msgpackValues(t *testing.T) (all [][]byte) {
 	for _, v := range []any{
 		map[string]any{"a": []any{1, -1, 2.5, nil, true, "x", []byte{1}, map[string]int64{"b": 1 << 40}}},

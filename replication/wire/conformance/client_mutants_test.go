@@ -10,7 +10,7 @@ import (
 )
 
 // TestConformanceMutants checks that a client that breaks a rule fails a vector. With -v
-// the log names the first case that it fails.
+// the log names the first case that each mutant fails.
 func TestConformanceMutants(t *testing.T) {
 	page, cases, exact, schemas := readPage(t), readVectors(t), readExactVectors(t), readSchemaVectors(t)
 	for r := rule(1); int(r) < len(rules); r++ {

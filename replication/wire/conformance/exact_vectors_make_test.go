@@ -42,7 +42,8 @@ type exactMaker struct {
 // refused stands for an error until the line has been read.
 var refused = exactRead{Error: "bad-message"}
 
-// exactLines returns the lines without what is read of them, but for whether it is an error.
+// exactLines returns the lines without their expected results, except whether the result is
+// an error.
 func exactLines(t testing.TB, s *schema.Schema) []exactLine {
 	m := &exactMaker{schema: s}
 	m.enters()

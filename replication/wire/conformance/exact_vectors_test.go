@@ -38,11 +38,11 @@ type (
 		Schema   string `json:"schema"`
 		Hash     string `json:"schema_hash"`
 	}
-	// exactLine has one of Structure, State, Row and Audited, which a client that simulates may
-	// receive, and what it must read.
+	// exactLine has one of Structure, State, Row and Audited, which a simulating client may
+	// receive, and the values that the client must read.
 	exactLine struct {
 		About     string       `json:"about"`
-		TickHz    uint32       `json:"tick_hz,omitempty"` // of the session, if not the schema's
+		TickHz    uint32       `json:"tick_hz,omitempty"` // tick rate of the session, if it is not the schema's
 		Structure []byte       `json:"structure,omitempty"`
 		State     []byte       `json:"state,omitempty"`
 		Row       *exactRow    `json:"row,omitempty"`
@@ -115,7 +115,7 @@ func readExactVectors(t testing.TB) *exactFile {
 	return f
 }
 
-// equal reports whether the line says the same as got.
+// equal reports whether the line's expectations equal got.
 func (l exactLine) equal(got exactRead) bool {
 	want, _ := json.Marshal(l.exactRead)
 	was, _ := json.Marshal(got)
@@ -152,7 +152,7 @@ func (f *exactFile) byPage(t testing.TB, l exactLine, m mutation) (got exactRead
 	return got
 }
 
-// tickHzOf returns the tick rate of the session that a line is of.
+// tickHzOf returns the tick rate of a line's session.
 func (f *exactFile) tickHzOf(l exactLine) uint64 { return uint64(cmp.Or(l.TickHz, f.tickHz)) }
 
 func (f *exactFile) recordByPage(s *pageDecoder, r wire.Record, c *pageStructure, tickHz uint64) (l extensionLine) {
@@ -300,7 +300,7 @@ func (f *exactFile) recordOf(s *schema.Schema, r wire.Record, tick, maxBack uint
 	return l, err
 }
 
-// readExactEnter reads the row of an exact Enter and what follows it.
+// readExactEnter reads the row of an exact Enter and the exact part after it.
 func readExactEnter(s *schema.Schema, r wire.Record, tick, maxBack, restTicks uint32) (row rowschema.Row, body wire.BodyState, err error) {
 	var bits bitio.Reader
 	bits.Reset(r.Row)
@@ -393,7 +393,7 @@ func TestExactVectors(t *testing.T) {
 	require.False(t, slices.ContainsFunc(f.lines, func(l exactLine) bool { return l.About == "" }))
 }
 
-// again returns what JSON keeps of a value.
+// again returns a value after a round trip through JSON.
 func again(t testing.TB, r exactRead) (got exactRead) {
 	text, err := json.Marshal(r)
 	require.NoError(t, err)

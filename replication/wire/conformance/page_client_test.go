@@ -22,7 +22,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// pageVersion is the version that the page's title says.
+// pageVersion is the version in the page's title.
 const pageVersion = 5
 
 type (
@@ -44,7 +44,7 @@ type (
 		results      []vectorResult    // in this step
 		arrived      int               // Arrived messages sent in this step
 	}
-	// pageSession holds what a client keeps of a session, over its connections.
+	// pageSession holds the state of a session that a client keeps over its connections.
 	pageSession struct {
 		welcome   map[string]any // the newest
 		secret    string         // from the newest Welcome
@@ -76,7 +76,7 @@ type (
 	}
 	// pageEnd is the name of the code that ends a session.
 	pageEnd string
-	// protocolPage holds what the client takes from the page and the tables.
+	// protocolPage holds the tables that the client takes from the page and the files.
 	protocolPage struct {
 		messages map[byte][]string
 		codes    map[uint64]string
@@ -126,7 +126,7 @@ func (c *pageClient) decoder(b []byte) *pageDecoder {
 
 func (c *pageClient) breach() { panic(pageEnd("bad-message")) }
 
-// attempt runs f and returns the code of the error that it ends with, or "".
+// attempt runs f and returns the code of its error, or "".
 func (c *pageClient) attempt(f func()) (code string) {
 	defer func() {
 		switch why := recover().(type) {
@@ -291,7 +291,7 @@ func (c *pageClient) welcome(m map[string]any) {
 	c.joined, c.asks = true, false
 }
 
-// structureOf returns the number that structure of a Welcome must be.
+// structureOf returns the required structure number of a Welcome.
 func (c *pageClient) structureOf(m map[string]any) uint64 {
 	if c.session != nil && m["resumed"] == uint64(1) {
 		return c.session.structure
@@ -379,7 +379,7 @@ func (c *pageClient) begin(m map[string]any) {
 	}
 }
 
-// never reports whether no entity that lives can have the handle: rule 1 of section 11.1.
+// never reports whether no live entity can have the handle: rule 1 of section 11.1.
 func (c *pageClient) never(slot, generation uint32) bool {
 	w := c.session.welcome
 	return generation%2 == 0 && c.keeps(evenIsStale) || uint64(slot) >= w["max_slots"].(uint64) && c.keeps(slotBoundIsStale) ||
@@ -584,13 +584,14 @@ func (c *pageClient) entitiesOf(rows []*pageRow, h pageState) (all []*pageEntity
 	return all, true
 }
 
-// apply makes rows states of their entities, section 11.3, step 7, and keeps 32 of them.
+// apply adds rows to the states of their entities and keeps the newest 32 states: section
+// 11.3, step 7.
 func (c *pageClient) apply(h pageState, rows []*pageRow, entities []*pageEntity) {
 	tick := uint32(h.tick)
 	for i, row := range rows {
 		e := entities[i]
 		if row.now.Values == nil {
-			continue // of a mutant that applies parts
+			continue // a mutant may apply parts
 		}
 		if e.states[tick] == nil || !c.keeps(firstOfATick) {
 			e.states[tick] = row.now.Values
@@ -606,7 +607,7 @@ func (c *pageClient) apply(h pageState, rows []*pageRow, entities []*pageEntity)
 	c.acknowledge(h.seq)
 }
 
-// acknowledge makes a snapshot applied.
+// acknowledge marks a snapshot as applied.
 func (c *pageClient) acknowledge(seq uint64) {
 	s := c.session
 	s.applied[seq] = true
@@ -626,7 +627,7 @@ func (c *pageClient) mask() (mask uint64) {
 	return mask
 }
 
-// hold keeps a snapshot that overtook its structure, unless it is a copy of one.
+// hold keeps a snapshot that overtook its structure, unless it is a copy of a held one.
 func (c *pageClient) hold(d pageHeld) {
 	s := c.session
 	if slices.ContainsFunc(s.held, func(other pageHeld) bool { return other.seq == d.seq }) && c.keeps(heldOnce) || !c.keeps(heldKept) {

@@ -44,7 +44,7 @@ func (m *probe) or(rule string, wrong, right int64) int64 {
 // ignores reports whether scales are computed without a feature.
 func (m *probe) ignores(feature int) bool { return m != nil && m.missing == feature+1 }
 
-// cover reports a situation.
+// cover reports that a situation has occurred.
 func (m *probe) cover(format string, args ...any) {
 	if m != nil && m.covered != nil {
 		m.covered(fmt.Sprintf(format, args...))

@@ -41,7 +41,7 @@ type pagePast struct {
 	base, older []uint32
 	r           int64
 	anchor      *[3][]uint32 // now, base, older
-	anchored    int          // the component that it is for
+	anchored    int          // component to which the anchor applies
 }
 
 // ratio is r, section 3.
@@ -568,7 +568,7 @@ func (r *partReader) scale(lane int) int64 {
 	return scale
 }
 
-// magnitude reads what follows a residual's symbol below 42.
+// magnitude reads the bits after a residual's symbol below 42.
 func (r *partReader) magnitude(symbol, lane, negative int) int64 {
 	d := int64(symbol)
 	if symbol >= 8 {

@@ -1,9 +1,9 @@
 package conformance
 
-// An independent decoder, written from PROTOCOL.md alone. It calls nothing of the
-// package, and takes the message table from the page and the schema from the text of
-// section 5. It must decode everything that the package writes. Its notes annotate
-// the golden files.
+// An independent decoder, written from PROTOCOL.md alone. It calls no function of package
+// wire, and takes the message table from the page and the schema from the text of section
+// 5. It must decode everything that package wire writes. Its notes annotate the golden
+// files.
 
 import (
 	"fmt"
@@ -382,7 +382,7 @@ func (s *pageDecoder) events() (all []pageEventIn) {
 	return all
 }
 
-// bytes reads a length and as many bytes.
+// bytes reads a length and this number of bytes.
 func (s *pageDecoder) bytes(name string, most int) []byte {
 	n := s.uvarint(name + " length")
 	if n > uint64(most) {
@@ -466,7 +466,8 @@ func (s *pageDecoder) anchorOf(row *pageRow, rows []*pageRow, schema []pageCompo
 	return nil
 }
 
-// readRows reads the rows themselves to the end of the bit string, anchored ones last.
+// readRows reads the rows after their headers, to the end of the bit string, anchored rows
+// last.
 func (s *pageDecoder) readRows(schema []pageComponent, tables *codingTables, rows []*pageRow) {
 	for pass := range 2 {
 		for _, row := range rows {
@@ -593,7 +594,7 @@ func (s *pageDecoder) record(schema []pageComponent, c *pageStructure) wire.Reco
 		if s.keeps(recordOpKnown) {
 			s.fail("op %d", r.Op)
 		}
-		handle() // as if it had the form of the others
+		handle() // the mutant reads it like the other forms
 	}
 	if detail > most && s.keeps(detailKnown) {
 		s.fail("detail %d of op %d", detail, r.Op)
@@ -601,7 +602,8 @@ func (s *pageDecoder) record(schema []pageComponent, c *pageStructure) wire.Reco
 	return r
 }
 
-// part returns a decoder for the bytes just read, with the same notes and the same places.
+// part returns a decoder for the bytes just read. It shares the notes and counts the same
+// positions.
 func (s *pageDecoder) part(read []byte) pageDecoder {
 	return pageDecoder{mutation: s.mutation, b: s.b[:s.bit/8], bit: s.bit - 8*len(read), quiet: s.quiet, notes: s.notes}
 }

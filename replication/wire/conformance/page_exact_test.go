@@ -1,7 +1,7 @@
 package conformance
 
-// The part of the independent decoder that is about exact states, effects and programs: what
-// sections 6.1 and 8.1 of PROTOCOL.md say.
+// The part of the independent decoder for exact states, effects and programs: sections 6.1
+// and 8.1 of PROTOCOL.md.
 
 import (
 	"math"
@@ -10,10 +10,10 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// exactPage reads with a pageDecoder what only clients that simulate are sent.
+// exactPage reads the data that only simulating clients are sent, with a pageDecoder.
 type exactPage struct{ *pageDecoder }
 
-// gridOf returns what the body of a row restores to.
+// gridOf returns the numbers to which the body of a row restores.
 func gridOf(schema []pageComponent, values []uint32) (g [6]float32) {
 	at := 0
 	for _, c := range schema {
@@ -33,7 +33,7 @@ func (s exactPage) maxBack(tickHz uint64) uint64 {
 	return max(uint64(s.pick(backCountsTime, int(tickHz), 63)), uint64(s.pick(backAtLeast63, 63, 0)))
 }
 
-// exactHeader reads what follows the baseline of a row's header.
+// exactHeader reads the form and back that follow the baseline in a row's header.
 func (s exactPage) exactHeader(tick, age, tickHz uint64) (e wire.Exact) {
 	form := s.readNamed(2, "form")
 	e.Form = wire.Form(form + 1)
@@ -153,7 +153,7 @@ type (
 		Path       *path    `json:"path,omitempty"`
 		Params     []uint32 `json:"params,omitempty"`
 		Constants  []uint32 `json:"constants,omitempty"`
-		// Of an Enter.
+		// Fields of an Enter.
 		Form   uint32     `json:"form,omitempty"`
 		Back   uint32     `json:"back,omitempty"`
 		Values []uint32   `json:"values,omitempty"`

@@ -24,8 +24,8 @@ func messageTable(t testing.TB) map[byte][]string {
 	return table
 }
 
-// message reads a msgpack body as the table says, and returns its values. more says that
-// elements after those in the table are ignored.
+// message reads a msgpack body by the table, and returns its values. If more is set,
+// further elements are ignored.
 func (s *pageDecoder) message(elements []string, more bool) (values []any) {
 	n := s.array()
 	if n < uint64(len(elements)) || n > uint64(len(elements)) && !more && s.keeps(elementsExact) {

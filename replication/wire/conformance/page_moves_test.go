@@ -2,7 +2,7 @@ package conformance
 
 import "maps"
 
-// move handles a Welcome on a connection that has had one: section 4.2.
+// move handles a second Welcome on a connection: section 4.2.
 func (c *pageClient) move(m map[string]any) {
 	was := c.session
 	number := func(name string) uint64 { return m[name].(uint64) }

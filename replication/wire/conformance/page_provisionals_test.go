@@ -14,7 +14,7 @@ type pageProvisional struct {
 	id       uint32 // of its Command on this connection; 0: none
 	number   uint64 // of its Command in the session, from 1; 0: inputs name it
 	resumed  bool   // the server has received its Command; the session has resumed since
-	received uint64 // tick of the Welcome that said so
+	received uint64 // tick of that Welcome
 	input    uint64 // tick of the last input that names it
 }
 

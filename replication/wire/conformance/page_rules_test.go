@@ -2,7 +2,7 @@ package conformance
 
 // The rules of PROTOCOL.md that a mutant of pageClient can break.
 
-// rule is a rule of the page that a mutant breaks, 0 for none.
+// rule is a rule of the page that a mutant breaks; 0: none.
 type rule int
 
 const (
@@ -249,7 +249,7 @@ const (
 	sentNoneIsABit
 	sentSizedShortest
 
-	// Of what only clients that simulate are sent: see exact.jsonl.
+	// Rules of data that only simulating clients are sent: see exact.jsonl.
 	exactLast
 	backOrder
 	backBound
@@ -309,7 +309,7 @@ const (
 	lifeCountsFirst
 	lastBound
 
-	// Of schema texts: see schemas.jsonl.
+	// Rules of schema texts: see schemas.jsonl.
 	schemaTextBound
 	schemaUTF8
 	schemaLineEnds

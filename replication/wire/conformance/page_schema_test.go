@@ -108,7 +108,7 @@ func (r *schemaReader) is(word string) bool {
 	return len(r.lines) > 0 && len(r.words()) > 0 && r.words()[0] == word
 }
 
-// take returns the words of the current line, which are n.
+// take returns the words of the current line, which must be n.
 func (r *schemaReader) take(n int, broken rule) []string {
 	w := r.words()
 	r.must(len(w) == n, broken)
@@ -202,7 +202,7 @@ func (r *schemaReader) component() {
 	r.row()
 }
 
-// row checks the rows in full: the page does not say how long a coded row may be.
+// row checks the size of rows in full: the page does not bound the size of coded rows.
 func (r *schemaReader) row() {
 	total := 0
 	for _, c := range r.schema.components {
@@ -211,10 +211,10 @@ func (r *schemaReader) row() {
 	r.must(total <= 8*1104, schemaRowBound)
 }
 
-// longest returns the bytes of a text in its longest form.
+// longest returns the maximum size of a text in bytes.
 func (x pageText) longest() int { return (bits.Len(uint(x.most))+6)/7 + x.most }
 
-// longestOf returns the bits of fields in full in their longest form.
+// longestOf returns the maximum size of fields in full, in bits.
 func longestOf(fields []pageField) (n int) {
 	for _, f := range fields {
 		switch f.kind {

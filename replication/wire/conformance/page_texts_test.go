@@ -1,7 +1,7 @@
 package conformance
 
-// The part of the independent client that is about texts, events and the other messages of
-// the game: what sections 5 to 8 and 11 of PROTOCOL.md say.
+// The part of the independent client for texts, events and the other messages of the game:
+// sections 5 to 8 and 11 of PROTOCOL.md.
 
 import (
 	"encoding/binary"
@@ -108,7 +108,7 @@ func (c *pageClient) body(m *pageMessage, b []byte) (words []uint32, texts [][]b
 	return words, texts
 }
 
-// event reads an event that a record or a datagram has.
+// event reads an event of a record or a datagram.
 func (c *pageClient) event(number uint64, unreliable bool, tick uint64, body []byte) (all []vectorEvent) {
 	known, form := eventOfSchema, eventIsReliable
 	if unreliable {

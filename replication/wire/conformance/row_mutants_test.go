@@ -15,7 +15,7 @@ import (
 )
 
 // misreadings are wrong readings of CODEC.md, at least one for each of its rules. The
-// decoder asks its probe for each of them by name.
+// decoder asks its probe for each misreading by name.
 var misreadings = []string{
 	"every receiver gets owner fields",
 	"the flag is the last bool",
@@ -199,8 +199,8 @@ func (row *codeRow) misreadBy(page *codingTables, parts []codecPart) bool {
 	return (err == nil) != (row.Error == "") || !slices.Equal(values, row.Values)
 }
 
-// firstWrong returns the line of the first row that a reading gets wrong, or 0, and their
-// number.
+// firstWrong returns the line of the first row that a reading gets wrong, or 0, and the
+// number of such rows.
 func (m *probe) firstWrong(t testing.TB, cases []*rowCase, files map[string][]byte) (line, rows int) {
 	tables := m.tables(files)
 	for _, c := range cases {
@@ -234,7 +234,7 @@ func TestRowVectorsKillMutants(t *testing.T) {
 	}
 }
 
-// Doubles suffice where CODEC.md says so, on rows of the vectors and on others.
+// Doubles suffice where CODEC.md says so, on rows of the vectors and on other rows.
 func TestDoublesSuffice(t *testing.T) {
 	parented := func(largest float64) float64 { return largest * (1 + 3.5*math.Sqrt(3)) * 0x1p29 }
 	require.Less(t, parented(1<<21), 0x1p53)

@@ -54,8 +54,8 @@ func makeTables() []byte {
 	return b
 }
 
-// randomCode returns the lengths of a code whose symbols are about spread times as likely
-// as others.
+// randomCode returns the lengths of a code whose most likely symbols are about spread times
+// as likely as the others.
 func randomCode(r *rand.Rand, symbols int, spread float64) []byte {
 	counts := make([]uint64, symbols)
 	for i := range counts {
@@ -64,8 +64,8 @@ func randomCode(r *rand.Rand, symbols int, spread float64) []byte {
 	return rowcodec.CodeLengths(counts)
 }
 
-// cancelling are weights of positions: of the own motion and of the mismatch, which are
-// equal if the parent is at rest. zeroing is the weight of the parent's turn with which
+// cancelling are weights of positions. They cancel if the parent is at rest, because own
+// motion and mismatch are then equal. zeroing is a weight of the parent's turn with which
 // some rotations are predicted to be 0.
 var cancelling = [4]int64{-4095, 0, 4094, 0}
 

@@ -225,7 +225,7 @@ func (g *rowMaker) around(f pageField, v uint32, d int64) uint32 {
 	return uint32(((int64(v)+d)%ring + ring) % ring)
 }
 
-// quat returns a value of a quat field, near to another one or not.
+// quat returns a value of a quat field: a new one if fresh, otherwise one near to near.
 func (g *rowMaker) quat(f pageField, near uint32, fresh bool) uint32 {
 	if fresh && (g.extreme || g.one(6)) { // the corners, where no component is the largest
 		v := g.Uint32N(4)
@@ -285,7 +285,7 @@ func (g *rowMaker) fresh(f pageField, out []uint32) {
 	}
 }
 
-// next returns the value of a field after another one, which may be the same.
+// next returns a successor of a field's value, which may be the same value.
 func (g *rowMaker) next(f pageField, was, out []uint32, reach int, along int64) {
 	copy(out, was)
 	switch {
@@ -403,8 +403,8 @@ func (g *rowMaker) encoded(row *codeRow, now []uint32) []byte {
 	return slices.Clone(w.Bytes())
 }
 
-// random returns random bits, up to the end of the row or its first error. Every string
-// of bits is one of symbols. Rare symbols are as likely as others.
+// random returns random bits, up to the end of the row or its first error. Every bit string
+// decodes to symbols. Rare symbols are as likely as all others.
 func (g *rowMaker) random(row *codeRow) []byte {
 	s := &pageDecoder{b: make([]byte, wire.MaxRowBytes+8)}
 	for i := range s.b {
@@ -451,8 +451,8 @@ func (s *pageDecoder) put(code, n int) {
 
 var anyNumber = regexp.MustCompile(`-?\d+`)
 
-// read makes a row's expectations from the reading of CODEC.md, and returns what occurs
-// in the row.
+// read makes a row's expectations from the reading of CODEC.md, and returns the situations
+// that occur in the row.
 func (g *rowMaker) read(row *codeRow) (occurs []string) {
 	page := g.page
 	page.probe = &probe{covered: func(key string) { occurs = append(occurs, g.to.Tables+" "+key) }}
@@ -465,8 +465,8 @@ func (g *rowMaker) read(row *codeRow) (occurs []string) {
 	return occurs
 }
 
-// fill adds rows to the case: of so many candidates the first few, and those in which
-// something occurs for the first time.
+// fill adds rows to the case. It takes the first few candidates, and later candidates in
+// which a situation occurs for the first time.
 func (g *rowMaker) fill(candidates int, seen map[string]bool) {
 	for i := range candidates {
 		row := g.candidate()
@@ -502,8 +502,8 @@ func rowMakers(t testing.TB, files map[string][]byte) (makers []*rowMaker) {
 	return makers
 }
 
-// craft adds rows to a case that random ones do not find: a prediction of 0 for a
-// rotation, products that doubles do not represent, and a mismatch beyond mag.
+// craft adds rows that random candidates do not find: a prediction of 0 for a rotation,
+// products that doubles do not represent, and a mismatch beyond mag.
 func (g *rowMaker) craft() {
 	if g.to.Case != "tall-32" || g.to.Tables != otherTables {
 		return
@@ -557,7 +557,7 @@ func (g *rowMaker) far() (row codeRow) {
 // inexactRatio is r of an age of 95 and a gap of 3.
 const inexactRatio = 95 << 16 / 3
 
-// inexact returns a motion whose weighted sum doubles get wrong.
+// inexact returns a motion whose weighted sum is wrong in doubles.
 func (g *rowMaker) inexact() uint32 {
 	for {
 		d := 1<<30 + g.Int64N(1<<30)
@@ -570,8 +570,8 @@ func (g *rowMaker) inexact() uint32 {
 	}
 }
 
-// zeroed returns the rotations of a parent at rest and its child whose predicted
-// rotation is 0. The parent's is longer than 1.
+// zeroed returns the rotations of a parent at rest and its child, whose predicted rotation
+// is 0. The parent's rotation is longer than 1.
 func (g *rowMaker) zeroed() (parent, own uint32) {
 	const n = 10
 	for {
@@ -595,10 +595,10 @@ func (g *rowMaker) zeroed() (parent, own uint32) {
 	}
 }
 
-// killsEach is the number of rows that notice each mutant, at least.
+// killsEach is the minimum number of rows that detect each mutant.
 const killsEach = 3
 
-// kill adds rows until a mutant is noticed by enough of them.
+// kill adds rows until enough rows detect a mutant.
 func kill(t testing.TB, makers []*rowMaker, files map[string][]byte, m mutant) {
 	tables, kills := m.tables(files), 0
 	notices := func(g *rowMaker, row *codeRow) bool {
@@ -644,8 +644,8 @@ func (c *rowCase) appendTo(t testing.TB, b []byte) []byte {
 	return b
 }
 
-// TestRowCandidates decodes random rows with both decoders. With -vectors.update, the rows
-// are completed to the vectors of rows, which are written.
+// TestRowCandidates decodes random rows with both decoders. With -vectors.update, it
+// completes the rows to the vectors of rows, and writes the file.
 func TestRowCandidates(t *testing.T) {
 	usual, err := os.ReadFile(usualTablesPath)
 	require.NoError(t, err)

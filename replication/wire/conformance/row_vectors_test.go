@@ -126,7 +126,7 @@ func (row *codeRow) read(t *codingTables, parts []codecPart) (values []uint32, e
 	return values, nil
 }
 
-// past returns the row's past as the decoder of CODEC.md takes it.
+// past returns the row's past for the decoder of CODEC.md.
 func (row *codeRow) past(m *probe) *pagePast {
 	past := &pagePast{base: row.Base, older: row.Older}
 	if row.Older != nil {

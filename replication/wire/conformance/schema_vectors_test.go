@@ -22,7 +22,7 @@ type schemaLine struct {
 	Text  string `json:"text,omitempty"`
 	Bytes []byte `json:"bytes,omitempty"` // in place of Text, if that is not UTF-8
 	Valid bool   `json:"valid"`
-	Hash  string `json:"hash,omitempty"` // of a valid one
+	Hash  string `json:"hash,omitempty"` // hash of a valid text
 }
 
 func (l schemaLine) content() string {
@@ -43,14 +43,14 @@ func readSchemaVectors(t testing.TB) (lines []schemaLine) {
 	return lines
 }
 
-// equal reports whether a client reads the text as the line says.
+// equal reports whether a client reads the text with the line's expected result.
 func (l schemaLine) equal(m mutation) bool {
 	_, err := readSchema(l.content(), m)
 	return (err == nil) == l.Valid
 }
 
-// TestSchemaVectors reads the texts with the package's parser and with the one made from the
-// page. -vectors.update writes the file.
+// TestSchemaVectors reads the texts with the package's parser and with the parser written
+// from the page. -vectors.update writes the file.
 func TestSchemaVectors(t *testing.T) {
 	if *vectorsUpdate {
 		var text []byte

@@ -16,7 +16,8 @@ import (
 )
 
 type (
-	// vectorCase is a case, and vectorStep a line of it: see testdata/vectors/README.md.
+	// vectorCase is a case, and vectorStep one of its lines: see
+	// testdata/vectors/README.md.
 	vectorCase struct {
 		name, schema string
 		handles      []bulk.Handle
@@ -117,7 +118,8 @@ func readVectors(t testing.TB) (cases []vectorCase) {
 	return cases
 }
 
-// play plays a case, and returns how the client differs from what is expected, or "".
+// play plays a case, and returns the difference between the client and the expectation, or
+// "".
 func (v *vectorCase) play(c *pageClient) string {
 	before := &pageResult{verdicts: map[bulk.Handle]string{}}
 	for i, step := range v.steps {
