@@ -21,7 +21,7 @@ type appliedClient struct {
 
 // newAppliedClient returns the client of a viewer of r, after its Welcome.
 func newAppliedClient(t testing.TB, r *replication.Replicator, tickHz int, c client.SessionConfig) *appliedClient {
-	c.Schema, c.Tables = r.Codec().Schema(), r.Config().Tables
+	c.Schema, c.Tables = r.Schema(), r.Config().Tables
 	s, err := client.NewSession(c)
 	require.NoError(t, err)
 	welcome := wire.Welcome{

@@ -164,9 +164,6 @@ func (c *rowCache) encodeMiss(f *frame, key codingKey, m *cacheMiss, parent *his
 		f.codec.SetAnchor(&c.anchor, component, parent.newestRow(), parent.rowAt(f.tick-b.Age), older)
 		past.Anchor = &c.anchor
 	}
-	if f.coded != nil {
-		f.coded(m.row, past)
-	}
 	return c.chunks.Add(f.codec, m.row, past)
 }
 

@@ -70,10 +70,10 @@ type simAction struct {
 
 func newSimClient(r *replication.Replicator, w *world.World) *simClient {
 	stepper := w.Motion()
-	stepper.Kinds = stepper.Kinds[:r.Codec().Schema().Kinds()]
+	stepper.Kinds = stepper.Kinds[:r.Schema().Kinds()]
 	return &simClient{
 		kinds: map[uint32]bool{}, maxBack: wire.MaxBack(w.TickHz()),
-		codec: r.Codec(), sim: motion.NewSim(stepper, w.Tick()), members: map[uint32]*simMember{},
+		codec: rowcodec.New(r.Schema(), r.Config().Tables), sim: motion.NewSim(stepper, w.Tick()), members: map[uint32]*simMember{},
 		programs: map[uint8]*field.Program{}, effects: map[uint32]*simEffect{},
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/internal/rowschema"
 )
 
 // Tables are the probability tables of the row codec. The value is opaque and may be
@@ -60,10 +59,6 @@ type Config struct {
 	// caller included. Workers do not share coded rows, so two use somewhat more CPU time
 	// than one. Above 1, call Close at the end. Default 1.
 	Workers int
-	// Coded is called with every row that is coded against earlier states (its past), to
-	// train tables. Viewers with the same past share one call. The arguments are valid
-	// during the call. Coded requires one worker. Default none.
-	Coded func(row rowschema.Row, past *rowcodec.Past)
 }
 
 // WithDefaults returns c with every zero field replaced by its default.
@@ -95,6 +90,6 @@ func (c Config) Validate(tickHz int) error {
 	require(c.BudgetBytesPerSecond >= minBudget, "budget is %d bytes/s, want at least %d (%d bytes for each of %d snapshots)",
 		c.BudgetBytesPerSecond, minBudget, minDatagramBytes, c.SnapshotHz)
 	require(c.Workers >= 1 && c.Workers <= maxWorkers, "%d workers, want 1 to %d", c.Workers, maxWorkers)
-	require(c.Workers <= 1 || c.Coded == nil, "Coded is set with %d workers, want 1", c.Workers)
+	require(c.Workers <= 1 || !c.Tables.IsSampled(), "rows are sampled with %d workers, want 1", c.Workers)
 	return errors.Join(errs...)
 }

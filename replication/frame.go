@@ -26,7 +26,6 @@ type frame struct {
 	reclaimCursor int    // slot that reclaimIdle examined last
 	scratch       rowschema.Row
 	body          schema.Body
-	coded         func(rowschema.Row, *rowcodec.Past) // Config.Coded
 	textFields    textFields
 	clean         *clean // shared with the Replicator; may be nil
 	stale         staleRows

@@ -74,7 +74,7 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 		return nil, fmt.Errorf("replication: %w", err)
 	}
 	f := newFrame(rowcodec.New(s, c.Tables), bound)
-	f.coded, f.idleTicks = c.Coded, uint32(max(idleSeconds*w.TickHz(), minIdleTicks))
+	f.idleTicks = uint32(max(idleSeconds*w.TickHz(), minIdleTicks))
 	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
 	r := &Replicator{
 		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration, ceiling: w.Config().LastGeneration,
@@ -90,8 +90,8 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	return r, nil
 }
 
-// Codec returns the codec of rows.
-func (r *Replicator) Codec() *rowcodec.Codec { return r.frame.codec }
+// Schema returns the schema of rows.
+func (r *Replicator) Schema() *schema.Schema { return r.frame.schema }
 
 // Config returns the configuration in force, with defaults filled in.
 func (r *Replicator) Config() Config { return r.config }

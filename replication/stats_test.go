@@ -27,8 +27,8 @@ func TestBitsByComponent(t *testing.T) {
 			cost[i] += uint64(bits)
 		}).Append(new(bitio.Writer), row, past)
 	}
-	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20, Coded: apart})
-	codec = s.rep.Codec()
+	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20, Tables: rowcodec.DefaultTables().Sampled(apart)})
+	codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 40 {
 		s.spawn(float32(r.IntN(40)), float32(r.IntN(40)))
@@ -66,7 +66,7 @@ func TestBitsByComponent(t *testing.T) {
 		s.acknowledge(uint32(s.rep.Stats().Enters + s.rep.Stats().Leaves + s.rep.Stats().Destroys))
 	}
 	got := s.rep.Stats()
-	require.Zero(t, got.RowsWhole, "every row has a past and is passed to Coded")
+	require.Zero(t, got.RowsWhole, "every row has a past and is sampled")
 	require.Equal(t, cost, got.StateRowBits)
 	require.Positive(t, cost[1], "links change too")
 	require.Equal(t, datagrams, got.StateBytes)

@@ -106,8 +106,8 @@ func TestWorkersAreBounded(t *testing.T) {
 	require.NoError(t, replication.Config{Workers: 64}.Validate(60))
 	require.ErrorContains(t, replication.Config{Workers: 65}.Validate(60), "workers")
 	require.ErrorContains(t, replication.Config{Workers: -1}.Validate(60), "workers")
-	coded := func(rowschema.Row, *rowcodec.Past) {}
-	require.ErrorContains(t, replication.Config{Workers: 2, Coded: coded}.Validate(60), "Coded")
+	sampled := rowcodec.DefaultTables().Sampled(func(rowschema.Row, *rowcodec.Past) {})
+	require.ErrorContains(t, replication.Config{Workers: 2, Tables: sampled}.Validate(60), "sampled")
 }
 
 // Workers refresh stale rows for each other: clients that simulate receive the same bytes, and the

@@ -40,6 +40,9 @@ func (k *Chunks) Len() int { return len(k.bits) }
 
 // Add encodes a row, in full if past is nil.
 func (k *Chunks) Add(c *Codec, row rowschema.Row, past *Past) Chunk {
+	if past != nil && c.tables.sample != nil {
+		c.tables.sample(row, past)
+	}
 	before := max(len(k.bits)-chunkPadding, 0)
 	at := before + 8*rowschema.ShareLen(c.layout.Components())
 	k.bits = append(k.bits[:before], make([]byte, at-before)...)

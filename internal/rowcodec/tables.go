@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,6 +21,7 @@ type Tables struct {
 	heads      []headCodes
 	zoneBounds []ZoneBounds
 	version    uint32
+	sample     func(row rowschema.Row, past *Past) // set by Sampled, otherwise nil
 }
 
 // tableSet is a Set with its derived codes and packed weights.
@@ -70,6 +72,18 @@ func DefaultTables() *Tables { return parseDefaults() }
 
 // Version identifies tables: the 32-bit FNV-1a hash of their bytes.
 func (t *Tables) Version() uint32 { return t.version }
+
+// Sampled returns t with a function that Chunks.Add calls with every row that it codes against a
+// past, to train tables. The arguments are valid during the call. A Codec with these tables
+// belongs to one goroutine.
+func (t *Tables) Sampled(sample func(row rowschema.Row, past *Past)) *Tables {
+	sampled := *t
+	sampled.sample = sample
+	return &sampled
+}
+
+// IsSampled reports whether t comes from Sampled.
+func (t *Tables) IsSampled() bool { return t.sample != nil }
 
 // newTables assembles tables.
 func newTables(sets []*tableSet, heads []headCodes, zoneBounds []ZoneBounds) *Tables {

@@ -52,7 +52,7 @@ type lateAck struct {
 func newAudience(w *world.World, s *schema.Schema, t *rowcodec.Tables) (*audience, error) {
 	a := &audience{world: w, schema: s}
 	var err error
-	a.rep, err = replication.New(w, s, replication.Config{Coded: a.takeRow, Tables: t})
+	a.rep, err = replication.New(w, s, replication.Config{Tables: t.Sampled(a.takeRow)})
 	return a, err
 }
 

@@ -97,7 +97,7 @@ func (s *Session) sendWelcome(asked bool, resumed uint8, structure uint32) {
 		simulate = 1
 	}
 	s.sendMessage(wire.Welcome{
-		Protocol: wire.Version, Schema: c.schemaHash, Tables: c.replicator.Codec().Tables().Version(), Epoch: c.config.Epoch,
+		Protocol: wire.Version, Schema: c.schemaHash, Tables: c.replicator.Config().Tables.Version(), Epoch: c.config.Epoch,
 		GenerationFloor: c.world.Config().FirstGeneration, GenerationCeiling: c.world.Config().LastGeneration,
 		TickHz: uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
@@ -132,7 +132,7 @@ func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
 // checkHello returns the refusal of a Hello that is incompatible with this server, and the
 // value that it should have, or nil.
 func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
-	tables := uint64(c.replicator.Codec().Tables().Version())
+	tables := uint64(c.replicator.Config().Tables.Version())
 	switch own := c.schemaHash; {
 	case h.Protocol != wire.Version:
 		return refusalOfDifference(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
