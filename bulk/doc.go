@@ -41,9 +41,9 @@
 // skip holes: a zero summary bit skips 64 slots, a zero top bit 4,096, a zero top word
 // 262,144. Holes hold no bookkeeping, so T may be any type and loops may write to holes.
 // Filling a hole inside a run updates nothing at the run's far end. One load reads 64
-// flags; a run length would be a load from the hole itself, a cache miss per run. The cost
-// is at most one wasted word per run: in runs shorter than 64 slots, the bits of a word do
-// the skipping, with one trailing-zero count per live slot.
+// flags, whereas a run length in the hole would cost a cache miss per run. The summaries
+// waste at most one word per run. Inside a word, one trailing-zero count per live slot
+// skips the holes.
 //
 // # Generations
 //
@@ -73,19 +73,18 @@
 //     that is neither live nor retired; none is open below the hint.
 //   - B5: the counters agree with the bits, and slots at or above the
 //     high-water mark are untouched.
-//   - B6: a slot's generations only grow, start at FirstGeneration (H5), and
-//     none exceeds PoolState.Newest.
+//   - B6: a slot's generations start at FirstGeneration (H5), only grow, and
+//     never exceed PoolState.Newest.
 //   - B7: no block ever moves: a pointer from Add, AddAt, Get or a Column is valid
 //     while its tenant lives.
-//   - B8: no 64 bits passed as a handle make a method panic, or reach another
+//   - B8: no 64 bits passed as a handle make a method panic, or give access to another
 //     slot's or tenant's memory.
 //   - B9: with FreeList and FIFO, each hole is in the list or the queue exactly once.
 //   - B10: only live slots have tags.
-//   - B11: rows of a Table and slots point at each other.
+//   - B11: each row of a Table names its slot, and that slot names the row.
 //
-// H4 and H5 are promises to network peers, which this package makes possible: a
-// handle names one tenant for ever, even after the slot is reused and after the
-// process restarts.
+// H4 and H5 are promises to network peers that this package makes possible: a
+// handle names one tenant for ever, even if the slot is reused or the process restarts.
 //
 // # Sources
 //

@@ -46,7 +46,7 @@
 //
 // A handler performs one operation, or several that often occur together, over the
 // 64 points of a block, without a loop. It ends with a jump to the handler of the
-// next instruction (direct threading), and checks nothing, as the verifier already did. Uniforms
+// next instruction (direct threading). It checks nothing: the verifier already did. Uniforms
 // and values computed from them alone are in a pool of constants that is filled once
 // per call. With AVX-512 the output stays in registers for a block, as does one
 // vector, the accumulator. Each program is bound twice: for an Origin of zero, and
@@ -66,22 +66,22 @@
 //
 //   - F1: a program's results are the same bits on every machine, and through
 //     every kernel: arith.go is the definition.
-//   - F2: a point's result depends only on the point, the environment and its own
-//     place in out, not on the order, number or neighbours of points, nor on how
-//     calls are split.
+//   - F2: a point's result depends only on the point, the environment and the value
+//     that out held for the point. It does not depend on the order, number or neighbours
+//     of points, or on the split of points into calls.
 //   - F3: no text and no bytes make Compile, Load or Evaluate panic, touch memory
-//     outside of the planes and scratch of the call, or run without bound. Every
-//     Program has passed verify, or was made by the compiler (which tests verify).
+//     outside the planes and scratch of the call, or run without bound. Every
+//     Program has passed verify, or comes from the compiler, whose output tests verify.
 //   - F4: a program only adds to out, and can't read it. Evaluating effects one
 //     after another gives their sum, in that order; so does a Set.
-//   - F5: evaluating allocates nothing, and needs at most MaxScratch float32s of
-//     scratch whatever the program and the number of points.
-//   - F6: Compile(p.String()) has the hash of p if p came from Compile, and
-//     Load(p.MarshalBinary()) has it always.
+//   - F5: evaluation allocates nothing. It needs at most MaxScratch float32s of
+//     scratch, for every program and number of points.
+//   - F6: Load(p.MarshalBinary()) has the hash of p. Compile(p.String()) has it too, if p
+//     came from Compile.
 //   - F7: a program changes only the lanes of out that its instructions add to, and
 //     turns NaN into +0 there. The other lanes keep their bits, including NaN. An
-//     effect adds to a lane unless the text says that all it adds there is 0; one
-//     that adds nothing at all subtracts 0 from x. In a sequence of effects, each
+//     effect adds to a lane unless the text says that the sum there is 0 (LANGUAGE.md).
+//     An effect that adds to no lane subtracts 0 from x. In a sequence of effects, each
 //     changes its own lanes.
 //
 // # Sources

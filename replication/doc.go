@@ -34,15 +34,15 @@
 //
 //	R1 A viewer row's handle is the handle of the frame's tenant of that slot.
 //	R2 A slot is known if its tenant is a member of the interest set or if the
-//	   slot is in the hidden set, never both. It is known if and only if the
-//	   client was ever sent the handle of its present tenant (H3).
+//	   slot is in the hidden set, never both. A slot is known if and only if the
+//	   client was ever sent the handle of the slot's present tenant (H3).
 //	R3 A row's baseline is a state that the client has applied (H6): the Enter
 //	   record, or a datagram that it acknowledged. The client still keeps both
 //	   states that a row names.
-//	R4 A datagram names the newest structure record written before it, or the end of
-//	   a snapshot's records that the client has acknowledged. Every row in it was
-//	   entered by a record up to that one (H1). Every other record that its rows need is
-//	   up to that one too, or the client has it.
+//	R4 A datagram names a structure record: the newest one written before the datagram, or
+//	   the last of a snapshot's records that the client has acknowledged. The named
+//	   record, or an earlier one, entered every row in the datagram (H1). The client has
+//	   every later record that the rows need.
 //	R5 A destroyed handle whose slot is known yields exactly one Destroy
 //	   record, and the slot is unknown from then on (H3).
 //	R6 A row that is not in the active list is dormant: the client has its
@@ -53,27 +53,28 @@
 //	R8 Structure that was sent and is not acknowledged is kept, or the viewer
 //	   cannot resume over another connection. After resuming, no record is
 //	   missing, and nothing that depends on a record precedes it.
-//	R9 What a viewer is sent depends only on its own past, the frame and the
+//	R9 A viewer's messages depend only on its own past, the frame and the
 //	   world, not on other viewers or on the worker that makes its snapshots.
-//	   How far back the frame remembers a row may depend on others: while all clients
-//	   simulate, it remembers the row of a clean body for the ticks in which it was sent.
-//	R10 What a viewer answers about a handle depends only on what its client was
-//	   sent, and equals the client's own answer once it has applied that. The
-//	   existence and death of other entities and the reuse of slots never show.
-//	   A message with the answer follows the records that it rests on (Judge).
-//	R11 A reliable event that was accepted is one structure record, at its place in
-//	   that order. An unreliable one is in at most one datagram, within a second, which
-//	   leaves unless the connection ends (S8 of server/session), or is counted as
-//	   dropped. The client knows every handle in either (H3). Waiting events take
+//	   Other viewers may affect how far back the frame remembers a row: while all clients
+//	   simulate, the frame remembers a clean body's row only for the ticks in which the row
+//	   was sent.
+//	R10 A viewer's verdict on a handle depends only on the records sent to its client,
+//	   and equals the client's own verdict once the client has applied these records.
+//	   It never reveals that other entities exist or die, or that slots are reused.
+//	   A message with the verdict follows the records that the verdict rests on (Judge).
+//	R11 An accepted reliable event becomes one structure record, in the order of
+//	   acceptance. An unreliable event is in at most one datagram, within a second, or is
+//	   counted as dropped. That datagram leaves unless the connection ends (S8 of
+//	   server/session). The client knows every handle in an event (H3). Waiting events take
 //	   at most an eighth of a snapshot from rows.
-//	R12 A text field of a member whose newest value the client receives and was not
-//	   sent is queued, or the member is about to enter again. Texts are sent in the
-//	   structure alone.
+//	R12 If a member's text field has a newer value than the client was sent, and the
+//	   client receives the field, the value is queued or the member is about to enter
+//	   again. Texts are sent only in the structure.
 //	R13 A client that simulates is owed the row of a member with an exact body if
-//	   and only if the exact state that it acknowledged is older than the last
-//	   disturbance of the body or change of another value. A complete snapshot
-//	   leaves out no such row, and its client knows every effect that moves the
-//	   body; what a withheld effect does is a disturbance.
+//	   and only if the body was disturbed, or another of the member's values changed,
+//	   after the exact state that the client acknowledged. A complete snapshot
+//	   contains every row that is owed, and its client knows every effect that moves the
+//	   bodies. An effect withheld from the client disturbs the bodies that it moves.
 //
 // H1 to H7 are the invariants of handles across the network; replication/wire's
 // PROTOCOL.md states the client's half of them. P1 to P6 are the invariants of clean bodies,
@@ -83,11 +84,11 @@
 //	   replica is the server's after T, to the bit.
 //	P2 A body that only motion has moved since the state that its client acknowledged
 //	   has no row.
-//	P3 Everything else that changes a body disturbs it: the game, contacts, restoring,
-//	   and effects that the client may not know.
+//	P3 Every cause except motion disturbs the body that it changes: the game, contacts,
+//	   restoring, and effects that the client may not know.
 //	P4 Snapshots prove P1: each covers the exact states of some entities. A failed audit
 //	   is counted, reported to the game, and mended by a Resync.
 //	P5 A client learns of no effect that is hidden, and of no entity that its filters
 //	   hide.
-//	P6 A client that does not simulate receives ordinary rows alone, whatever others do.
+//	P6 A client that does not simulate receives only ordinary rows, whatever other clients do.
 package replication

@@ -7,8 +7,8 @@
 // # Terms
 //
 //   - entity: a bulk.Handle from the world's pool; its index is the slot.
-//   - component: a Go type without pointers, but for strings and []byte, registered
-//     under a name, stored in a column parallel to the slots, with one presence bit per
+//   - component: a Go type registered under a name, without pointers except strings and
+//     []byte. A column parallel to the slots stores its values, with one presence bit per
 //     slot. A local component may hold pointers and is not part of the state.
 //   - word: 64 neighbouring slots (or rows), and the bits of a set for them.
 //   - query: an operation on presence bits, one word at a time.
@@ -16,8 +16,9 @@
 //   - reserved: an entity whose spawn is deferred: live, but still empty.
 //   - kind: a named way to spawn: an optional body and default components.
 //   - body: position, velocity and rest timer of an entity; one row in columns.
-//   - awake: a body that is stepped. asleep: a body that costs nothing, because it has
-//     rested and steps would leave it where it is (motion/MOTION.md), or by Sleep.
+//   - awake: a body that is stepped.
+//   - asleep: a body that is not stepped and costs nothing. A body falls asleep when it
+//     has rested and steps would leave it where it is (motion/MOTION.md), or by Sleep.
 //   - effect: one field program in the world, a wind or an acceleration.
 //   - layer: a bit with a meaning defined by the game. Kinds are in layers; effects
 //     and volumes select layers.
@@ -112,28 +113,28 @@
 //	C1  a spawn, deferred or not
 //	C2  SetPosition, SetVelocity, Impulse
 //	C3  Wake and Sleep
-//	C4  contacts: every body in the list of contacts that is awake or wakes, also one
-//	    that no contact moves, such as a kinematic body
-//	C5  a wake by touch: of the sleepers reachable from a body that C1 to C4 or an effect
-//	    wakes, or that is removed
+//	C4  a contact: every body in the list of contacts that is awake or wakes, even if no
+//	    contact moves it (a kinematic body)
+//	C5  a wake by touch: every sleeper that is reachable by touch from a body that C1 to
+//	    C4 or an effect wakes, or from a body that is removed
 //	C6  a Mover: every awake body, in each step
-//	C7  a number that is not finite from a system, which stops the body
+//	C7  a system that passes a number that is not finite, which stops the body
 //	C8  Restore and RestoreRun: all bodies
-//	C9  an effect that clients cannot follow: a Hidden one or one of a single tick, which
-//	    disturbs what it moves and wakes; a change by an After system or a Mover, or the end of an effect with
-//	    its leader, which disturb what they wake; and so does any further change of an
-//	    effect between two motions, or its removal before it first acted
+//	C9  an effect that clients cannot follow. A Hidden effect, or an effect of a single
+//	    tick, disturbs the bodies that it moves or wakes. Four changes of an effect disturb
+//	    the bodies that they wake: a change by an After system or a Mover, its end with its
+//	    leader, a second change between two motions, and its removal before it first acted
 //
-// Motion is no cause: effects, their paths and expiry, gravity, ground, bounds, a velocity
-// that effects made infinite, falling asleep alone, and rows that move.
+// Motion disturbs no body: effects, their paths and expiry, gravity, ground, bounds, a
+// velocity that effects made infinite, falling asleep alone, and a move to another row.
 //
 // # Time travel
 //
-// TakeImage copies the state between two steps, Image.WriteTo writes it while the
-// world continues, and Restore returns to it. A Recorder writes every call that
+// TakeImage copies the state between two steps. Image.WriteTo writes the image while the
+// world continues, and Restore returns to the image. A Recorder writes every call that
 // changes the world between steps, and hashes of each part of the state; Replay
-// repeats the calls. Systems are not recorded but run again. They must derive all
-// state from the world and draw from World.Rand. If one does not, DivergenceError
+// repeats the calls. A replay runs the systems again: they must derive all state from
+// the world and draw from World.Rand. If a system does not, DivergenceError
 // names the tick and the part of the state.
 //
 // # Invariants
@@ -150,22 +151,22 @@
 //	     rest timer.
 //	W5   Positions are finite and inside the bounds; velocities are finite and at
 //	     most MaxSpeed.
-//	W6   Every body is listed exactly once, in the grid cell of its position; both
-//	     runs of a cell ascend by slot; the grid lists nothing else.
+//	W6   The grid lists every body exactly once, in the cell of its position, and
+//	     nothing else. Both runs of a cell ascend by slot.
 //	W7   Presence, change, dirty, doomed and reserved bits belong to live slots,
 //	     and change bits to slots that have the component.
-//	W8   An entity with a lifetime is once in the timing wheel, in the bucket of its
-//	     last tick, which is in the future.
+//	W8   The timing wheel holds each entity with a lifetime once, in the bucket of the
+//	     entity's last tick, which is in the future.
 //	W9   An effect's centre and parameters are finite.
 //	W10  The pools of entities and effects pass their own audits, and every array
-//	     by slot is long enough.
+//	     indexed by slot is long enough.
 //	W11  The outcome of a step does not depend on the order of rows: a body reads
 //	     its own row, the effects, and the bodies that it touches in the order of
 //	     slots. (Tested, not audited.)
-//	W12  The awake bits by slot agree with the awake rows.
+//	W12  The set of awake slots agrees with the awake rows.
 //	W13  The working memory of a step (contacts, moved rows) is empty when it ends.
 //	W14  A known volume belongs to its slot's current entity, and its members have
 //	     bodies.
-//	W15  With a history, every body that moved further since a known tick than
-//	     bodies moved in all ticks since (reachSince) is listed.
+//	W15  The history lists every body that has moved further since a known tick than
+//	     the history's bound for that tick (reachSince).
 package world

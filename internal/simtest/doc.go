@@ -19,7 +19,7 @@
 //
 //	Send -> lost? ----------------------------------> Stats.Lost
 //	     -> copied? -> the copy takes the same path, with its own random numbers
-//	     -> due = now + delay, not before the packet ahead
+//	     -> due = now + delay, or the due time of the previous packet if that is later
 //	     -> reordered? due += ReorderExtra, and the next may overtake
 //	     -> Receive(now >= due)
 //

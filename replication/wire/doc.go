@@ -23,12 +23,12 @@
 //
 // Invariants, cited in tests:
 //
-//	E1 Input is always checked; malformed input gives an *Error with BadMessage.
+//	E1 Input is always checked: malformed input gives an *Error with BadMessage.
 //	   Output is asserted under the invariants tag.
 //	E2 Allocations and loops are bounded by the bytes received, never by a count
 //	   that a peer claims.
 //	E3 Coding a row, record or datagram does not allocate.
-//	E4 A coded row is read only with the same past it was written with: all row
+//	E4 A row is decoded against the same past against which it was coded: all row
 //	   headers, which name entities and baselines, precede the rows.
 //
 // Parse functions return copies, with three exceptions for E3: Structure, Input and the

@@ -30,9 +30,9 @@ type target struct {
 	cost int // relative to other parsers, which get more mutants by this factor; 0 means 1
 }
 
-// TestMutants feeds every parser with mutated messages. It must not panic, must reject a
-// mutant with a code or read something that can be written and read again, and must
-// allocate in proportion to the bytes present (E2).
+// TestMutants feeds every parser with mutated messages. A parser must not panic. It must
+// reject a mutant with a code, or read a value that can be written and read again. Its
+// allocations must be proportional to the bytes present (E2).
 func TestMutants(t *testing.T) {
 	for i, target := range targets(t) {
 		t.Run(target.name, func(t *testing.T) {

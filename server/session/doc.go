@@ -39,20 +39,20 @@
 //
 //	S1 One goroutine owns the world: only Tick, and the game called by it, touches
 //	   world, viewers or session state.
-//	S2 The owner of the world never waits for a peer: a client that does not read
-//	   costs its own session, and delays no tick.
+//	S2 The world's goroutine never waits for a peer: a client that does not read
+//	   loses its own session, and delays no tick.
 //	S3 Messages are checked and bounded before they are queued. The first fault ends
 //	   the session with a code that says whose fault it was.
 //	S4 A session whose connection broke can be resumed within the grace period, only by
 //	   a client that presents its secret.
-//	S5 A session controls the entity that Join returned or the latest one named by
-//	   Control. Its client learns of each change ahead of the next snapshot, or when it
+//	S5 A session controls the entity that Join returned or the entity that Control named
+//	   last. The client learns of each change before the next snapshot, or when it
 //	   resumes.
-//	S6 A panic in the game's own code ends only the session that it ran for (panic.go). A
-//	   panic that may have left the world half changed ends the process.
-//	S7 A session is in one room at a time, and nothing that a client sent to one room has an
-//	   effect in another. Rooms that a session has been in never issue the same handle.
-//	S8 A snapshot leaves unless its connection ends: the next one is not encoded before.
+//	S6 A panic in the game's own code ends only the session that the code ran for (panic.go).
+//	   A panic that may have left the world half changed ends the process.
+//	S7 A session is in one room at a time. A message that a client sent to one room has no
+//	   effect in another. Two rooms that a session has been in never issue the same handle.
+//	S8 A snapshot leaves before the next one is encoded, unless its connection ends.
 //	   A Result follows the structure that its verdict rests on.
 //	S9 Only Core.Step steps the world: World.Step in a hook panics.
 package session

@@ -44,8 +44,8 @@
 //     the same bits: products are rounded before they are added.
 //   - M2: effects are summed group by group, a group being a mode and layers, in
 //     ascending order of (mode, layers), and within a group in the order of Add, which
-//     is by slot. Another order gives other bits. Effects whose boxes a body is not in
-//     have no influence on it, whether or not they are added.
+//     is by slot. Another order gives other bits. An effect has no influence on a body
+//     outside its boxes, whether or not it is added.
 //   - M3: the planes of Bodies have equal lengths and do not overlap.
-//   - M4: steps and ticks allocate nothing once a Batch has been used with as much field code.
+//   - M4: steps and ticks allocate nothing if the Batch has already run as much field code.
 package motion
