@@ -89,6 +89,7 @@ func TestRoomsOverProcesses(t *testing.T) {
 	}
 	rolledBack := func(c *RoomsConfig) {
 		images(c)
+		c.Images.Strict = true
 		c.Kinds["lobby"] = RoomKind{New: c.Kinds["lobby"].New} // or the server would not start
 	}
 	inBubble(t, rolledBack, func(h *testRooms) {
@@ -97,12 +98,16 @@ func TestRoomsOverProcesses(t *testing.T) {
 			require.Equal(t, wire.Internal, wire.CodeOf(err))
 			lines := h.logs.FilterMessage("the room cannot be made").FilterField(zap.String("room", name)).All()
 			require.NotEmpty(t, lines)
-			for _, text := range []string{"image of another program", `component "mana"`, "start the program and the world that saved it"} {
+			for _, text := range []string{"image of another program", `component "mana": dropped: the world lacks it`, "start the program and the world that saved it"} {
 				require.Contains(t, lines[0].ContextMap()["error"], text)
 			}
 		}
 	})
 	require.Equal(t, before, filesIn(t, dir))
+	inBubble(t, images, func(h *testRooms) {
+		visit(h, false)
+		require.Len(t, h.logs.FilterMessage(`not as in the image: component "mana": dropped: the world lacks it`).All(), 2)
+	})
 	inBubble(t, newer, func(h *testRooms) { visit(h, false) })
 }
 

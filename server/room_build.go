@@ -173,6 +173,9 @@ func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, generat
 	if err := restore(found.Image); err != nil {
 		return 0, fmt.Errorf("server: cannot restore %s: %w", found.Path, store.Explain(err))
 	}
+	for _, change := range found.Image.Changes() {
+		log.Warn("not as in the image: " + change.String())
+	}
 	if found.Generation > 0 {
 		log.Error("restored an older image: everything since it was saved is lost", zap.String("path", found.Path), zap.Int("generation", found.Generation),
 			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))

@@ -63,6 +63,9 @@ type RoomImages struct {
 	// for an operator who wants to return to an older state: see
 	// imagefile.Store.LoadGeneration.
 	Generations map[string]int
+	// Strict refuses the image of a world that was set up differently, by another version of the game.
+	// Otherwise it is mapped: see world.World.ReadImage. The log names what has changed.
+	Strict bool
 }
 
 // RoomKind describes the rooms of one kind. They have the same schema.

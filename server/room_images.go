@@ -127,7 +127,11 @@ func (f *imageFolder) openImage(k *kind, r *Room) (*imagefile.Store, error) {
 			return nil, err
 		}
 	}
-	return imagefile.Open(path, f.config.Keep)
+	store, err := imagefile.Open(path, f.config.Keep)
+	if err == nil && f.config.Strict {
+		store.RequireUnchanged()
+	}
+	return store, err
 }
 
 // admitImage makes space for the image of r, which has none yet, or returns an error. Open

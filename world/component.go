@@ -128,6 +128,9 @@ func register[T any](w *World, name string, l layout, local bool) (*Component[T]
 	if name == "" {
 		return nil, fmt.Errorf("%w: a component needs a name", ErrName)
 	}
+	if _, taken := w.formerNames[name]; taken {
+		return nil, fmt.Errorf("%w: %q is a former name of another component", ErrName, name)
+	}
 	for _, other := range w.components {
 		if other.info().Name == name {
 			return nil, fmt.Errorf("%w: component %q is already registered", ErrName, name)

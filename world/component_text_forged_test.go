@@ -53,7 +53,7 @@ func TestImageIgnoresForgedHeaders(t *testing.T) {
 	require.Positive(t, forge(b, []byte{1, 0, 0, 0, 8, 0, 0, 0}))
 	from := bytes.NewReader(b)
 	w := fuzzWorld(t, false)
-	img, err := w.decodeImage(imageVersion, func(b []byte) error {
+	img, _, err := w.decodeImage(imageVersion, func(b []byte) error {
 		_, err := io.ReadFull(from, b)
 		return errors.Join(err)
 	})
@@ -75,7 +75,7 @@ func TestImageTextLengths(t *testing.T) {
 		b := bytes.Clone(whole)
 		binary.LittleEndian.PutUint32(b[at:], claim)
 		from := bytes.NewReader(b)
-		_, err := fuzzWorld(t, false).decodeImage(imageVersion, func(b []byte) error {
+		_, _, err := fuzzWorld(t, false).decodeImage(imageVersion, func(b []byte) error {
 			if _, err := io.ReadFull(from, b); err != nil {
 				return errors.Join(ErrImageWorld, errors.New("ends early"))
 			}

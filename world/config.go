@@ -12,6 +12,9 @@ import (
 // maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
 const maxCells = 1 << 22
 
+// maxTickHz bounds Config.TickHz.
+const maxTickHz = 1000
+
 // maxWorkers bounds the goroutines and the memory of their chunks, 16 KiB each.
 const maxWorkers = 64
 
@@ -62,7 +65,7 @@ func (c Config) Validate() error {
 			all = append(all, fmt.Errorf("world: config: "+format, args...))
 		}
 	}
-	complain(c.TickHz < 1 || c.TickHz > 1000, "TickHz is %d; choose 1 to 1000", c.TickHz)
+	complain(c.TickHz < 1 || c.TickHz > maxTickHz, "TickHz is %d; choose 1 to %d", c.TickHz, maxTickHz)
 	complain(c.MaxEntities < 1 || c.MaxEntities > 1<<24, "MaxEntities is %d; choose 1 to %d", c.MaxEntities, 1<<24)
 	complain(c.FirstGeneration&1 == 0, "FirstGeneration is %d; it must be odd", c.FirstGeneration)
 	complain(c.LastGeneration&1 == 0 || c.LastGeneration < c.FirstGeneration, "LastGeneration is %d; it must be odd, and at least FirstGeneration, %d", c.LastGeneration, c.FirstGeneration)

@@ -23,6 +23,9 @@ type Image struct {
 	Extra []byte
 
 	version    uint32 // version of the file format
+	program    Program
+	setup      uint64 // of a file: see Setup; 0 for an image of this program
+	changes    []ImageChange
 	config     Config
 	tick       uint64
 	random     []byte
@@ -82,20 +85,55 @@ func (img *Image) SkipGenerations(newest uint32) {
 	}
 }
 
-// Setup returns a hash of the format, settings, kinds and components that a world must have
-// to read the image. It is the same for all images of one program.
+// Program names a program and its version, for people.
+type Program struct {
+	Name, Version string // at most MaxProgramBytes each
+}
+
+// MaxProgramBytes bounds the name and the version of a Program.
+const MaxProgramBytes = 256
+
+// SetProgram names the program in the images and recordings of the world. Longer names are cut.
+func (w *World) SetProgram(p Program) {
+	w.program = Program{p.Name[:min(len(p.Name), MaxProgramBytes)], p.Version[:min(len(p.Version), MaxProgramBytes)]}
+}
+
+// Program returns the program that saved the image: the zero value if it is unknown.
+func (img *Image) Program() Program { return img.program }
+
+// Setup returns a hash of the setup of the world that saved the image: the format, settings, kinds and
+// components. Images of the same program have the same.
 func (img *Image) Setup() uint64 {
+	if img.setup != 0 {
+		return img.setup
+	}
+	s := imageSetup{version: img.version, config: img.config, kinds: img.kinds}
+	for i := range img.components {
+		s.components = append(s.components, savedComponent{name: img.components[i].name, text: img.components[i].text})
+	}
+	return s.hash()
+}
+
+// imageSetup is the setup of the world that saved an image.
+type imageSetup struct {
+	version    uint32 // of the file format
+	config     Config
+	kinds      []Kind
+	components []savedComponent
+}
+
+func (s *imageSetup) hash() uint64 {
 	h := xxhash.New()
 	put := func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) } // never fails
-	put("%d %d %+v", img.version, img.config.MaxEntities, img.config.settings())
-	for _, k := range img.kinds {
+	put("%d %d %+v", s.version, s.config.MaxEntities, s.config.settings())
+	for _, k := range s.kinds {
 		put("kind %q", k.Name)
 		if k.Body != nil {
 			put("%+v", *k.Body)
 		}
 	}
-	for i := range img.components {
-		put("component %q %q", img.components[i].name, img.components[i].text)
+	for _, c := range s.components {
+		put("component %q %q", c.name, c.text)
 	}
 	return h.Sum64()
 }
@@ -118,11 +156,9 @@ func (w *World) TakeImage(img *Image) {
 	w.markSpawned()
 	img.Extra = img.Extra[:0]
 	img.version, img.config, img.tick, img.counts = imageVersion, w.cfg, w.tick, w.counts
+	img.program, img.setup, img.changes = w.program, 0, nil
 	img.random, _ = w.pcg.AppendBinary(img.random[:0]) // the error is always nil
-	img.kinds = img.kinds[:0]
-	for i := range w.kinds {
-		img.kinds = append(img.kinds, w.kinds[i].def)
-	}
+	img.kinds = w.appendKinds(img.kinds[:0])
 	w.endPreparing(img)
 	w.pool.State(&img.entities)
 	w.takeEntities(img)
@@ -132,6 +168,14 @@ func (w *World) TakeImage(img *Image) {
 	w.takeVolumes(&img.volumes)
 	img.spawned.copyFrom(&w.events.spawned)
 	img.destroyed.copyFrom(&w.events.destroyed)
+}
+
+// appendKinds appends the kinds of the world, with Bodies that are shared and never change.
+func (w *World) appendKinds(to []Kind) []Kind {
+	for i := range w.kinds {
+		to = append(to, w.kinds[i].def)
+	}
+	return to
 }
 
 // takeEntities copies the state by slot that rows do not contain. Most bodies have no

@@ -18,6 +18,33 @@ type fuzzed struct {
 	Bag    []byte
 }
 
+// emptyFuzzWorld is a fuzzWorld without contents.
+func emptyFuzzWorld(t testing.TB) *World { return fuzzWorld(t, false) }
+
+// evolvedFuzzWorld is empty, and set up like a fuzzWorld of a later version of the game.
+func evolvedFuzzWorld(t testing.TB) *World {
+	type fuzzed struct {
+		Bag    string
+		Number int64
+		Rank   [3]uint16
+		Title  string
+		Flag   bool
+	}
+	w, err := New(Config{MaxEntities: 300, HalfExtent: Vec3{X: 10, Y: 20, Z: 20}, TickHz: 90, Compaction: InPlace})
+	require.NoError(t, err)
+	for _, k := range []Kind{{Name: "spirit", Was: []string{"ghost"}}, {Name: "stone", Body: &BodyDef{Mass: 2}}, {Name: "lift", Body: &BodyDef{}}} {
+		_, err := w.AddKind(k)
+		require.NoError(t, err)
+	}
+	c, err := Register[fuzzed](w, "evolved")
+	require.NoError(t, err)
+	require.NoError(t, c.Was("fuzzed"))
+	require.NoError(t, SetDefault(w, 1, c, fuzzed{Rank: [3]uint16{1, 2, 3}, Title: "stone"}))
+	_, err = Register[Volume](w, "zone")
+	require.NoError(t, err)
+	return w
+}
+
 // fuzzWorld always has the same setup, and optionally contents.
 func fuzzWorld(t testing.TB, inhabited bool) *World {
 	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 5.0 / 60})
@@ -88,28 +115,33 @@ func FuzzDecodeImage(f *testing.F) {
 	f.Add(unpacked(f, fuzzWorld(f, true)))
 	f.Add(unpacked(f, fuzzWorld(f, false)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w := fuzzWorld(t, false)
-		from := bytes.NewReader(b)
-		img, err := w.decodeImage(imageVersion, func(b []byte) error {
-			if _, err := io.ReadFull(from, b); err != nil {
-				return errors.Join(ErrImageWorld, err)
-			}
-			return nil
-		})
-		if err != nil {
-			require.True(t, errors.Is(err, ErrImage) || errors.Is(err, ErrImageWorld), "%v", err)
-			return
-		}
-		require.NoError(t, w.Restore(img))
-		require.NoError(t, w.CheckInvariants())
-		for range 3 {
-			w.Step()
-			require.NoError(t, w.CheckInvariants())
-		}
-		if w.RestoreRun(img) == nil {
-			require.NoError(t, w.CheckInvariants())
-		}
+		checkContents(t, fuzzWorld(t, false), b)
+		checkContents(t, evolvedFuzzWorld(t), b)
 	})
+}
+
+// checkContents decodes contents for w, restores it from them, and runs it.
+func checkContents(t *testing.T, w *World, b []byte) {
+	from := bytes.NewReader(b)
+	img, _, err := w.decodeImage(imageVersion, func(b []byte) error {
+		if _, err := io.ReadFull(from, b); err != nil {
+			return errors.Join(ErrImageWorld, err)
+		}
+		return nil
+	})
+	if err != nil {
+		require.True(t, errors.Is(err, ErrImage) || errors.Is(err, ErrImageWorld), "%v", err)
+		return
+	}
+	require.NoError(t, w.Restore(img))
+	require.NoError(t, w.CheckInvariants())
+	for range 3 {
+		w.Step()
+		require.NoError(t, w.CheckInvariants())
+	}
+	if w.RestoreRun(img) == nil {
+		require.NoError(t, w.CheckInvariants())
+	}
 }
 
 // FuzzReadImage reads whole files.

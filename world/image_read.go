@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/worldd/worldd/bulk"
@@ -22,16 +23,24 @@ const (
 	manyComponents = 4096
 )
 
-// ReadImage reads an image written by WriteTo, up to the end of r, for this world. The
-// world must have the same settings as the image's world, and at least the same kinds
-// and components under the same names; it is not changed. The image's generations may be
-// above the world's range: see RestoreRun. Every length is checked before
-// memory is allocated, so corrupt lengths are harmless.
+// ReadImage reads an image written by WriteTo, up to the end of r, for this world, which is not
+// changed. The image's world may have been set up differently, by another version of the game;
+// Changes of the image tells what was mapped:
+//
+//   - Kinds, components and fields are found by name. A field that the image lacks has the default value
+//     of its entity's kind (SetDefault), or zero. Fields and components that the world lacks are dropped.
+//   - Integers and floats may have become larger, and arrays longer. Any other change of a field takes
+//     a function: see Migrate.
+//   - The world's settings and the bodies of its kinds apply. Durations stay equal in seconds.
+//
+// Entities of a kind that the world lacks, and fields that cannot be mapped, are errors; all of them are
+// in one. The image's generations may be above the world's range: see RestoreRun. Every length is checked
+// before memory is allocated, so corrupt lengths are harmless.
 //
 // The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's error. It is
 // ErrImage if and only if the image fails its checksums, whatever its contents.
 func (w *World) ReadImage(r io.Reader) (*Image, error) {
-	img, err := w.readImage(r)
+	img, _, err := w.readImage(r)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +52,11 @@ func (w *World) ReadImage(r io.Reader) (*Image, error) {
 }
 
 // readImage reads an image, up to its last byte.
-func (w *World) readImage(r io.Reader) (*Image, error) {
+func (w *World) readImage(r io.Reader) (*Image, imageMapping, error) {
+	none := imageMapping{}
 	chunks, err := newChunkReader(r)
 	if err != nil {
-		return nil, err
+		return nil, none, err
 	}
 	defer chunks.close()
 	if chunks.version > imageVersion {
@@ -54,35 +64,36 @@ func (w *World) readImage(r io.Reader) (*Image, error) {
 		if damage := chunks.checkRest(); damage != nil { // damage may have changed the version
 			err = fmt.Errorf("%w (if it is a newer one: %v)", err, damage)
 		}
-		return nil, err
+		return nil, none, err
 	}
-	img, err := w.decodeImage(chunks.version, chunks.read)
+	img, mapping, err := w.decodeImage(chunks.version, chunks.read)
 	if err == nil {
 		err = chunks.end()
 	}
 	if err == nil {
-		return img, nil
+		return img, mapping, nil
 	}
 	if damage := chunks.checkRest(); damage != nil { // damage prevails over contents that do not fit
-		return nil, damage
+		return nil, none, damage
 	}
-	return nil, err
+	return nil, none, err
 }
 
-// decodeImage decodes and checks the contents of an image of a version. read fills its
-// argument or returns an error.
-func (w *World) decodeImage(version uint32, read func([]byte) error) (*Image, error) {
+// decodeImage decodes the contents of an image of a version, maps them to the world and checks them. read
+// fills its argument or returns an error.
+func (w *World) decodeImage(version uint32, read func([]byte) error) (*Image, imageMapping, error) {
 	d := &imageDecoder{version: version, read: read, w: w, img: &Image{version: version}}
-	for _, part := range []func(){d.setup, d.entities, d.rows, d.columns, d.effects, d.volumes, d.rest} {
+	d.mapper = imageMapper{w: w, img: d.img, file: &imageSetup{version: version}}
+	for _, part := range []func(){d.setup, d.entities, d.rows, d.mapParts, d.columns, d.effects, d.volumes, d.rest, d.mapper.mapState} {
 		part()
 		if d.err != nil {
-			return nil, d.err
+			return nil, imageMapping{}, d.err
 		}
 	}
 	if _, err := d.img.check(w); err != nil {
-		return nil, err
+		return nil, imageMapping{}, err
 	}
-	return d.img, nil
+	return d.img, d.mapper.imageMapping, nil
 }
 
 // imageDecoder decodes the contents of an image in the order of WriteTo. After an error
@@ -92,6 +103,7 @@ type imageDecoder struct {
 	read    func([]byte) error
 	w       *World
 	img     *Image
+	mapper  imageMapper
 	named   int // bytes of names and shapes
 	err     error
 	buf     [8]byte
@@ -183,41 +195,47 @@ func (d *imageDecoder) set(s *bulk.Bitset, most int, what string) {
 	}
 }
 
-// setup reads the configuration, kinds and components and compares them with the world's.
+// setup reads the program, configuration, kinds and components.
 func (d *imageDecoder) setup() {
-	img := d.img
-	img.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32())}
-	restTicks := d.u32()
-	img.config.Compaction = Compaction(d.length(int(InPlace), "as compaction"))
-	img.config.Bounds = Bounds(d.length(int(BoundsDestroy), "as bounds"))
-	img.config.CellMetres, img.config.HalfExtent = d.f32(), d.vec()
-	img.config.Gravity, img.config.RestSpeed = d.f32(), d.f32()
-	img.config.RestSeconds = d.w.cfg.RestSeconds
-	if own := d.w.cfg.restTicks(); restTicks != own && d.version >= 4 {
-		img.config.RestSeconds = float32(restTicks) / float32(img.config.TickHz)
+	img, file := d.img, d.mapper.file
+	if d.version > 4 {
+		img.program = Program{string(d.blob(MaxProgramBytes, "a program's name")), string(d.blob(MaxProgramBytes, "a program's version"))}
 	}
-	if d.err == nil {
-		d.err = img.config.checkSettings(d.w.cfg)
+	file.config = Config{Seed: d.u64(), TickHz: int(d.u32()), MaxEntities: int(d.u32())}
+	restTicks := d.u32()
+	file.config.Compaction = Compaction(d.length(int(InPlace), "as compaction"))
+	file.config.Bounds = Bounds(d.length(int(BoundsDestroy), "as bounds"))
+	file.config.CellMetres, file.config.HalfExtent = d.f32(), d.vec()
+	file.config.Gravity, file.config.RestSpeed = d.f32(), d.f32()
+	file.config.RestSeconds = d.w.cfg.RestSeconds
+	if file.config.TickHz < 1 || file.config.TickHz > maxTickHz {
+		d.fail("%d ticks a second", file.config.TickHz)
+		return
+	}
+	if restTicks != file.config.restTicks() && d.version >= 4 {
+		file.config.RestSeconds = float32(restTicks) / float32(file.config.TickHz)
 	}
 	for range d.length(maxKinds, "kinds") {
 		k := Kind{Name: d.name()}
 		if d.bit() {
 			k.Body = &BodyDef{Mass: d.f32(), Drag: d.f32(), Radius: d.f32(), Friction: d.f32(), Restitution: d.f32(), Layers: Layers(d.u32()), Solid: d.bit(), Kinematic: d.bit()}
 		}
-		img.kinds = append(img.kinds, k)
+		file.kinds = append(file.kinds, k)
 		if d.err != nil {
 			return
 		}
 	}
 	for range d.length(max(len(d.w.components), manyComponents), "components") {
-		img.components = append(img.components, columnImage{name: d.name(), shape: shape{text: d.name()}})
+		c := savedComponent{name: d.name(), text: d.name()}
+		if d.version > 4 {
+			c.size = uintptr(d.u32())
+		}
+		file.components = append(file.components, c)
 		if d.err != nil {
 			return
 		}
 	}
-	if d.err == nil {
-		_, d.err = img.match(d.w)
-	}
+	img.setup = file.hash()
 	img.tick = d.u64()
 	img.random = d.blob(64, "random state")
 	img.counts = counts{spawned: d.u64(), destroyed: d.u64(), reused: d.u64(), quarantined: d.u64()}
@@ -233,7 +251,6 @@ func (d *imageDecoder) pool(s *bulk.PoolState, most int) {
 func (d *imageDecoder) entities() {
 	img := d.img
 	d.pool(&img.entities, d.w.cfg.MaxEntities)
-	img.config.FirstGeneration = img.entities.FirstGeneration
 	slots := len(img.entities.Generations)
 	img.bodiless.slots = readList[uint32](d, slots, "bodiless entities")
 	img.bodiless.kinds = readArray[KindID](d, len(img.bodiless.slots))
@@ -266,29 +283,81 @@ func (d *imageDecoder) rows() {
 		*c = readArray[float32](d, moving)
 	}
 	rows.rest = readArray[uint32](d, rows.awake)
-	if d.version < 4 {
-		for i, ticks := range rows.rest {
-			rows.rest[i] = min(ticks, d.w.motion.RestTicks)
+}
+
+// mapParts maps what is read so far.
+func (d *imageDecoder) mapParts() {
+	if err := d.img.checkRows(d.mapper.file); err != nil {
+		d.fail("%w", err)
+		return
+	}
+	d.err = d.mapper.mapSetup()
+}
+
+func (d *imageDecoder) columns() {
+	for _, source := range d.mapper.columns {
+		file := &columnImage{name: source.name, shape: source.shape}
+		to := file
+		if source.column >= 0 {
+			to = &d.img.components[source.into]
+		}
+		slots := len(d.img.entities.Generations)
+		d.set(&to.has, slots, "slots with "+source.name)
+		d.set(&to.changed, slots, "changes of "+source.name)
+		if d.err != nil {
+			return
+		}
+		switch {
+		case source.column < 0 || source.conversion != nil:
+			d.convertColumn(source, to)
+		default:
+			d.column(to)
+		}
+		d.mapper.noteColumn(source, to.has.Count())
+	}
+}
+
+// column reads the values of a component that has the same type in the file.
+func (d *imageDecoder) column(to *columnImage) {
+	to.makeRoom(to.highestWord())
+	for word, bytes := range to.words {
+		d.bytes(bytes)
+		to.convert(bytes)
+		for text := range to.presentTexts(word) {
+			*text = string(d.blob(MaxTextBytes, "a text in "+to.name))
 		}
 	}
 }
 
-func (d *imageDecoder) columns() {
-	slots := len(d.img.entities.Generations)
-	for i := range d.img.components {
-		c := &d.img.components[i]
-		d.set(&c.has, slots, "slots with "+c.name)
-		d.set(&c.changed, slots, "changes of "+c.name)
+// convertColumn reads the values of a component, converts them and drops those that the world lacks.
+func (d *imageDecoder) convertColumn(source *columnSource, to *columnImage) {
+	texts := len(source.shape.textFields)
+	file := values{make([]byte, 64*source.shape.size), make([]string, 64*texts)}
+	if source.column >= 0 {
+		to.makeRoom(to.highestWord())
+	}
+	for word := range to.has.WordCount() {
+		mask := to.has.Word(word)
+		if mask == 0 {
+			continue
+		}
+		d.bytes(file.bytes)
+		source.shape.convert(file.bytes)
+		for rest := mask; rest != 0 && texts > 0; rest &= rest - 1 {
+			for i := range file.of(bits.TrailingZeros64(rest), &source.shape).texts {
+				file.texts[bits.TrailingZeros64(rest)*texts+i] = string(d.blob(MaxTextBytes, "a text in "+source.name))
+			}
+		}
 		if d.err != nil {
 			return
 		}
-		c.makeRoom(c.highestWord())
-		for word, values := range c.words {
-			d.bytes(values)
-			c.convert(values)
-			for text := range c.presentTexts(word) {
-				*text = string(d.blob(MaxTextBytes, "a text in "+c.name))
-			}
+		if source.column < 0 {
+			continue
+		}
+		result := values{to.word(word), to.textsOf(word)}
+		if err := source.convertTo(result, file, mask, d.mapper.defaults(source, word)); err != nil {
+			d.fail("%w", err)
+			return
 		}
 	}
 }

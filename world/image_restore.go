@@ -365,6 +365,19 @@ func (img *Image) checkState(w *World) error {
 	return new(rand.PCG).UnmarshalBinary(img.random)
 }
 
+// checkRows checks what the mapping of a file's entities relies on.
+func (img *Image) checkRows(file *imageSetup) error {
+	slots := len(img.entities.Generations)
+	for _, list := range []kindList{{img.rows.slot, img.rows.kind}, img.bodiless} {
+		for i, slot := range list.slots {
+			if int64(slot) >= int64(slots) || int(list.kinds[i]) >= len(file.kinds) {
+				return fmt.Errorf("slot %d of %d has kind %d of %d", slot, slots, list.kinds[i], len(file.kinds))
+			}
+		}
+	}
+	return img.rows.checkLayout(file.config.Compaction)
+}
+
 // checkTenants checks that every live slot occurs once, in the rows or in bodiless.
 func (img *Image) checkTenants(*World) error {
 	var seen bulk.Bitset

@@ -196,14 +196,13 @@ func (img *rowImage) moving(yield func(row uint32, awake bool) bool) {
 	}
 }
 
-// check checks the rows for a world with w's configuration. Image.checkTenants checks
-// their slots.
-func (img *rowImage) check(w *World) error {
+// checkLayout checks the order of rows for a Compaction.
+func (img *rowImage) checkLayout(mode Compaction) error {
 	n := len(img.slot)
 	if img.awake < 0 || img.awake > n {
 		return fmt.Errorf("%d of %d rows awake", img.awake, n)
 	}
-	if inPlace := img.inPlace.Count(); inPlace > 0 && w.cfg.Compaction != InPlace || w.cfg.Compaction == InPlace && inPlace != img.awake {
+	if inPlace := img.inPlace.Count(); inPlace > 0 && mode != InPlace || mode == InPlace && inPlace != img.awake {
 		return fmt.Errorf("%d rows awake, but %d in place", img.awake, inPlace)
 	}
 	if row, ok := img.inPlace.Next(uint32(n)); ok {
@@ -214,7 +213,16 @@ func (img *rowImage) check(w *World) error {
 			return fmt.Errorf("row %d of %d in flips, out of range or order", row, n)
 		}
 	}
-	for row := range n {
+	return nil
+}
+
+// check checks the rows for a world with w's configuration. Image.checkTenants checks
+// their slots.
+func (img *rowImage) check(w *World) error {
+	if err := img.checkLayout(w.cfg.Compaction); err != nil {
+		return err
+	}
+	for row := range img.slot {
 		at := Vec3{X: img.posX[row], Y: img.posY[row], Z: img.posZ[row]}
 		if !motion.Finite(at) || w.motion.Clamp(at) != at {
 			return fmt.Errorf("row %d is at %v", row, at)

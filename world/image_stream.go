@@ -26,8 +26,9 @@ const (
 	imageMagic = "wimg"
 	// imageVersion: version 1 has no causes of doomed entities, and versions 1 and 2 have
 	// no paths of effects. Up to version 3, bodies could sleep where effects change with
-	// time, and RestTicks did not depend on TickHz.
-	imageVersion = 4
+	// time, and RestTicks did not depend on TickHz. Versions up to 4 name no program and give no
+	// sizes of values.
+	imageVersion = 5
 	// chunkBytes bounds the uncompressed size of a chunk, and so a reader's buffer,
 	// whatever the file claims.
 	chunkBytes = 1 << 20

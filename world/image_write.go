@@ -99,9 +99,11 @@ func (img *Image) WriteTo(w io.Writer) (int64, error) {
 	return e.written, nil
 }
 
-// setup writes the configuration, kinds, components and counters.
+// setup writes the program, configuration, kinds, components and counters.
 func (e *imageEncoder) setup(img *Image) {
 	c := &img.config
+	e.blob([]byte(img.program.Name))
+	e.blob([]byte(img.program.Version))
 	e.u64(c.Seed)
 	for _, n := range []int{c.TickHz, c.MaxEntities, int(c.restTicks()), int(c.Compaction), int(c.Bounds)} {
 		e.u32(uint32(n))
@@ -122,6 +124,7 @@ func (e *imageEncoder) setup(img *Image) {
 	for i := range img.components {
 		e.blob([]byte(img.components[i].name))
 		e.blob([]byte(img.components[i].text))
+		e.u32(uint32(img.components[i].size))
 	}
 	e.u64(img.tick)
 	e.blob(img.random)

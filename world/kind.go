@@ -20,6 +20,7 @@ const maxKinds = math.MaxUint16 + 1
 // Kind is a named way to spawn an entity.
 type Kind struct {
 	Name     string
+	Was      []string // names in earlier versions of the game, for images and recordings
 	Body     *BodyDef // nil: the entity has no position
 	Priority float32  // weight in replication relative to other kinds; 0 means 1
 	// Exact lets simulating clients compute the kind's bodies from exact states while only
@@ -245,6 +246,14 @@ func (w *World) Motion() motion.Stepper {
 	m := w.motion
 	m.Kinds = slices.Clone(m.Kinds)
 	return m
+}
+
+// kindNamed returns the kind that has the name, or had it, or -1.
+func (w *World) kindNamed(name string) int {
+	if i := slices.IndexFunc(w.kinds, func(k kind) bool { return k.def.Name == name }); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(w.kinds, func(k kind) bool { return slices.Contains(k.def.Was, name) })
 }
 
 // KindCount returns the number of kinds.

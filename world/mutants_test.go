@@ -27,16 +27,20 @@ func TestMutants(t *testing.T) {
 	_, err := img.WriteTo(&file)
 	require.NoError(t, err)
 	steps, head := recordedSteps(t), newHead(t)
+	contents := [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}
 	for i, breed := range []struct {
 		name string
 		pool [][]byte
+		new  func(testing.TB) *World
 		read func(*World, []byte) error
 		sums bool // most fail their checksums
 	}{
-		{"contents", [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}, restoreContents, false},
-		{"image", [][]byte{file.Bytes()}, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
-		{"steps", steps, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
-		{"recording", [][]byte{head.encode(steps)}, replayed, true},
+		{"contents", contents, emptyFuzzWorld, restoreContents, false},
+		{"contents of another version", contents, evolvedFuzzWorld, restoreContents, false},
+		{"image", [][]byte{file.Bytes()}, emptyFuzzWorld, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
+		{"steps", steps, emptyFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
+		{"steps of another version", steps, evolvedFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
+		{"recording", [][]byte{head.encode(steps)}, emptyFuzzWorld, replayed, true},
 	} {
 		t.Run(breed.name, func(t *testing.T) {
 			racetest.SkipSequential(t)
@@ -45,7 +49,7 @@ func TestMutants(t *testing.T) {
 				n /= 4
 			}
 			for number := range n {
-				b, w := s.Next(), fuzzWorld(t, false)
+				b, w := s.Next(), breed.new(t)
 				before := allocated()
 				err := breed.read(w, b)
 				require.Less(t, allocated()-before, uint64(32<<20), "mutant %d: bytes allocated for %d: %x", number, len(b), b)
@@ -68,12 +72,13 @@ func TestMutants(t *testing.T) {
 // restoreContents restores contents as if their checksums were correct.
 func restoreContents(w *World, b []byte) error {
 	return restoreFrom(w, func(from io.Reader) (*Image, error) {
-		return w.decodeImage(imageVersion, func(b []byte) error {
+		img, _, err := w.decodeImage(imageVersion, func(b []byte) error {
 			if _, err := io.ReadFull(from, b); err != nil {
 				return errors.Join(ErrImageWorld, err)
 			}
 			return nil
 		})
+		return img, err
 	}, b)
 }
 

@@ -9,6 +9,8 @@ const (
 	partBodies   = "bodies"
 	partEffects  = "effects"
 	partVolumes  = "volumes"
+
+	partComponent = "component " // and its name
 )
 
 // hashParts returns the names of the hashes that appendHashes appends.
@@ -18,7 +20,7 @@ func (w *World) hashParts() []string {
 		if c.info().Local {
 			continue
 		}
-		names = append(names, "component "+c.info().Name)
+		names = append(names, partComponent+c.info().Name)
 	}
 	return names
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -27,11 +28,23 @@ var ErrRecording = errors.New("world: recording damaged")
 type DivergenceError struct {
 	Tick  uint64   // first step after which the state differs
 	Parts []string // parts that differ: "bodies", "component health", ...
+	// RulesDiffer says that the recorded world was set up differently: see Image.Changes of Replay.Image.
+	RulesDiffer bool
 }
 
 // Error names the tick and the parts.
 func (e *DivergenceError) Error() string {
-	return fmt.Sprintf("world: the replay differs from the recording, first after tick %d: in %s", e.Tick, strings.Join(e.Parts, ", "))
+	since := ""
+	if e.RulesDiffer {
+		since = " since the rules differ"
+	}
+	return fmt.Sprintf("world: the replay differs from the recording%s, first after tick %d: in %s", since, e.Tick, strings.Join(e.Parts, ", "))
+}
+
+// recordedPart is a part of the state of which a recording has hashes.
+type recordedPart struct {
+	name string
+	own  int // its index in the world's parts, or -1: it is not compared, since it is not the same
 }
 
 // Replay repeats a recording in a world.
@@ -39,22 +52,21 @@ type Replay struct {
 	w        *World
 	from     io.Reader
 	image    *Image
-	matched  matched
+	mapping  imageMapping
 	sum      xxhash.Digest
 	step     []byte
 	rest     []byte // unread part of the step record
 	programs []*field.Program
-	shapes   []shape // of the components
-	parts    []string
+	parts    []recordedPart
 	wanted   []uint64
 	hashes   []uint64
 	checked  uint64
 }
 
 // Replay restores the image at the beginning of a recording, as Restore does; Next then
-// repeats it step by step. The world must be set up like the recorded one, including its
-// systems, which run again. The error wraps ErrRecording, or comes from ReadImage or
-// Restore.
+// repeats it step by step. The world's systems run again. If it is set up differently, kinds and components
+// are mapped as by ReadImage, for the calls too; the steps then show what the difference makes. The error
+// wraps ErrRecording, or comes from ReadImage or Restore.
 func (w *World) Replay(from io.Reader) (*Replay, error) {
 	var head [12]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -66,16 +78,13 @@ func (w *World) Replay(from io.Reader) (*Replay, error) {
 	if version := binary.LittleEndian.Uint32(head[4:]); version != recordVersion {
 		return nil, fmt.Errorf("%w: version %d; this program reads %d", ErrRecording, version, recordVersion)
 	}
-	img, err := w.readImage(from)
+	img, mapping, err := w.readImage(from)
 	if err != nil {
 		return nil, err
 	}
-	r := &Replay{w: w, from: from, image: img, shapes: w.shapes()}
+	r := &Replay{w: w, from: from, image: img, mapping: mapping}
 	r.sum.Reset()
 	_, _ = r.sum.Write(head[:]) // never fails
-	if r.matched, err = img.match(w); err != nil {
-		return nil, err
-	}
 	if err := r.readParts(); err != nil {
 		return nil, err
 	}
@@ -98,8 +107,8 @@ func (r *Replay) readParts() error {
 	if err != nil {
 		return err
 	}
-	if int(n) > len(own) {
-		return fmt.Errorf("%w: it has %d parts, but the world has %d", ErrRecording, n, len(own))
+	if most := len(own) + len(r.mapping.columns); int(n) > most {
+		return fmt.Errorf("%w: it has %d parts; at most %d are known", ErrRecording, n, most)
 	}
 	for range n {
 		length, err := r.number()
@@ -110,12 +119,29 @@ func (r *Replay) readParts() error {
 		if err := r.readHead(name); err != nil {
 			return err
 		}
-		if !slices.Contains(own, string(name)) {
+		part := recordedPart{string(name), slices.Index(own, string(name))}
+		if part.name == partEntities && r.mapping.reordered {
+			part.own = -1
+		}
+		for _, c := range r.mapping.columns {
+			if part.name == partComponent+c.name {
+				part.own = r.partOf(c, own)
+			}
+		}
+		if part.own < 0 && part.name != partEntities && !strings.HasPrefix(part.name, partComponent) {
 			return fmt.Errorf("%w: the world has no part %q", ErrRecording, name)
 		}
-		r.parts = append(r.parts, string(name))
+		r.parts = append(r.parts, part)
 	}
 	return nil
+}
+
+// partOf returns the index of a component in the world's parts, or -1 if its values are not the recorded ones.
+func (r *Replay) partOf(c *columnSource, own []string) int {
+	if c.column < 0 || c.conversion != nil {
+		return -1
+	}
+	return slices.Index(own, partComponent+r.w.components[c.column].info().Name)
 }
 
 func (r *Replay) number() (uint32, error) {
@@ -156,21 +182,26 @@ func (r *Replay) Next() error {
 	}
 	r.checked++
 	r.hashes = r.w.appendHashes(r.hashes[:0])
-	own := r.w.hashParts()
 	var differ []string
-	for i, name := range r.parts {
-		if r.hashes[slices.Index(own, name)] != r.wanted[i] && name != partState {
-			differ = append(differ, name)
+	same := len(r.image.changes) == 0 && len(r.parts) == len(r.hashes)
+	for i, part := range r.parts {
+		same = same && part.own == i
+		if part.own >= 0 && r.hashes[part.own] != r.wanted[i] && part.name != partState {
+			differ = append(differ, part.name)
 		}
 	}
 	// A world with additional components has a different StateHash.
-	if len(differ) == 0 && r.hashes[0] != r.wanted[0] && slices.Equal(own, r.parts) {
+	if len(differ) == 0 && same && r.hashes[0] != r.wanted[0] {
 		differ = []string{partState}
 	}
 	if len(differ) > 0 {
-		return &DivergenceError{Tick: r.w.tick, Parts: differ}
+		return r.divergence(r.w.tick, differ)
 	}
 	return nil
+}
+
+func (r *Replay) divergence(tick uint64, parts []string) error {
+	return &DivergenceError{Tick: tick, Parts: parts, RulesDiffer: len(r.image.changes) > 0}
 }
 
 func (r *Replay) readStep() error {
@@ -224,7 +255,7 @@ func (r *Replay) apply() error {
 	for len(r.rest) > 0 {
 		code := r.byte()
 		if !r.applyOp(code) {
-			return &DivergenceError{Tick: r.w.tick + 1, Parts: []string{opNames[code] + " before it"}}
+			return r.divergence(r.w.tick+1, []string{opNames[code] + " before it"})
 		}
 		if r.rest == nil {
 			return fmt.Errorf("%w: the step after tick %d is incomplete", ErrRecording, r.w.tick)
@@ -287,46 +318,64 @@ func (r *Replay) applyOp(code byte) bool {
 
 func (r *Replay) spawn(code byte) bool {
 	k, at, velocity, life, want := r.u16(), r.vec(), r.vec(), r.u32(), r.handle()
-	if int(k) >= len(r.matched.kinds) {
+	if int(k) >= len(r.mapping.kinds) || r.mapping.kinds[k] < 0 {
 		return false
 	}
 	spawn := r.w.SpawnFor
 	if code == opDeferSpawn {
 		spawn = r.w.DeferSpawn
 	}
-	e, err := spawn(r.matched.kinds[k], at, velocity, life)
+	e, err := spawn(KindID(r.mapping.kinds[k]), at, velocity, life)
 	return err == nil && e == want
 }
 
 func (r *Replay) component(code byte) bool {
 	number, e := r.u16(), r.handle()
-	if int(number) >= len(r.matched.components) {
+	if int(number) >= len(r.mapping.columns) {
 		return false
 	}
-	c := r.w.components[r.matched.components[number]]
+	source := r.mapping.columns[number]
+	var recorded values
+	if code == opSet {
+		recorded = values{r.take(int(source.shape.size)), r.takeTexts(&source.shape)}
+	}
 	live := r.w.pool.Get(e) != nil
+	if source.column < 0 || !live {
+		return live || source.column < 0
+	}
+	c := r.w.components[source.column]
 	if code == opUnset {
-		if live && c.present().Has(e.Index()) { // if not, a later opSet has the value
+		if c.present().Has(e.Index()) { // if not, a later opSet has the value
 			c.clear(wordOf(e.Index()))
 		}
-		return live
+		return true
 	}
-	shape := &r.shapes[c.info().ID]
-	value, texts := r.take(int(shape.size)), r.takeTexts(shape)
-	if !live || !shape.isValid(value) {
-		return false
+	return source.shape.isValid(recorded.bytes) && r.set(source, c, e.Index(), recorded)
+}
+
+// set sets a recorded value.
+func (r *Replay) set(source *columnSource, c column, slot uint32, v values) bool {
+	source.shape.convert(v.bytes)
+	own := &source.shape
+	if source.conversion != nil {
+		own = &r.image.components[source.into].shape
+		from := v
+		v = values{make([]byte, own.size), make([]string, len(own.textFields))}
+		defaultOf := func(int) unsafe.Pointer { return r.w.defaultOf(r.w.pool.At(slot).kind, source.column) }
+		if source.convertTo(v, from, 1, defaultOf) != nil {
+			return false
+		}
 	}
-	shape.convert(value)
-	for _, f := range shape.textFields {
-		f.set(c.at(e.Index()), "") // before the raw copy, which the garbage collector does not see
+	for _, f := range own.textFields {
+		f.set(c.at(slot), "") // before the raw copy, which the garbage collector does not see
 	}
-	copy(valueOf(c, e.Index()), value)
-	for i, f := range shape.textFields {
-		f.set(c.at(e.Index()), texts[i])
+	copy(valueOf(c, slot), v.bytes)
+	for i, f := range own.textFields {
+		f.set(c.at(slot), v.texts[i])
 	}
-	c.present().Set(e.Index())
-	c.changed().add(wordOf(e.Index()))
-	r.w.dirty.Set(e.Index())
+	c.present().Set(slot)
+	c.changed().add(wordOf(slot))
+	r.w.dirty.Set(slot)
 	return true
 }
 

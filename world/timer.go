@@ -1,6 +1,10 @@
 package world
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
 
 // Timer calls a function of the game in later ticks, once or repeatedly. A pending call is
 // a component of its entity: images, recordings and StateHash include it, and it ends with
@@ -38,6 +42,7 @@ func NewTimer[A any](w *World, name string, call func(e Entity, args A)) (*Timer
 	if err != nil {
 		return nil, err
 	}
+	w.timers = append(w.timers, pending.id)
 	t := &Timer[A]{w: w, call: call, pending: pending}
 	return t, w.AddSystem(Before, "timer "+name, func(*World) { t.run() })
 }
@@ -89,5 +94,19 @@ func (t *Timer[A]) run() {
 			t.pending.Mut(d.entity).Due += uint64(c.Every)
 		}
 		t.call(d.entity, args)
+	}
+}
+
+// scaleTimer scales the ticks of a timer's component.
+func (img *columnImage) scaleTimer(s tickScale, now uint64) {
+	for slot := range img.has.All() {
+		value := unsafe.Pointer(&img.values[uintptr(slot)*img.size])
+		call := (*timerCall[struct{}])(value) // what every timerCall begins with
+		if call.Due > now {
+			call.Due = s.later(call.Due, now)
+		}
+		if call.Every > 0 {
+			call.Every = uint32(min(max(s.ticks(uint64(call.Every)), 1), math.MaxUint32))
+		}
 	}
 }

@@ -148,7 +148,7 @@ func TestTimerIsRestored(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err = w.ReadImage(bytes.NewReader(file.Bytes()))
-	require.ErrorContains(t, err, `it has component "bell", which the world lacks`)
+	require.ErrorContains(t, err, `its component "chain" is {Due@0 uint64:8; Every@8 uint32:4; Args@16 handle}, the world's int32:4: `)
 }
 
 // TestTimerModel compares random timers with a list of them.

@@ -48,15 +48,19 @@ type World struct {
 	wheel       wheel
 	expiring    bulk.Bitset // slots in the timing wheel
 
-	kinds      []kind
-	components []column
-	presences  []*bulk.Bitset // presence sets of the components
-	deferred   deferred
-	added      []*system // in order of AddSystem
-	systems    []*system // in running order
-	current    string    // name of the running system
-	clock      func() time.Duration
-	stats      []SystemStats // scratch of Stats
+	kinds       []kind
+	components  []column
+	program     Program
+	formerNames map[string]int       // of components, by ID
+	migrations  map[int][]*migration // by the ID of a component
+	timers      []int                // components that are pending calls of a Timer, by ID
+	presences   []*bulk.Bitset       // of the components
+	deferred    deferred
+	added       []*system // in order of AddSystem
+	systems     []*system // in running order
+	current     string    // name of the running system
+	clock       func() time.Duration
+	stats       []SystemStats // scratch of Stats
 
 	solid       bool    // some kind is Solid
 	solidRadius float32 // largest radius of a solid kind

@@ -59,7 +59,7 @@ func TestReplayCommand(t *testing.T) {
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
 		{"damaged", flipped, "calm", exitError, "", "recording damaged"},
-		{"other world", good, "storm", exitUsage, "", `it is not a recording of the world "storm" (set --world to the served file): world: image of another program or world: its Seed is `},
+		{"other world", good, "storm", exitUsage, "", `it is not a recording of the world "storm" (set --world to the served file): world: image of another program or world: it was recorded in the world "calm"`},
 		{"no recording", []byte("hello, world"), "calm", exitError, "", "not a recording"},
 		{"no such world", good, "none", exitUsage, "", "embedded worlds"},
 	} {

@@ -147,9 +147,9 @@ func (f *fileEffect) is(w *world.EffectState) bool {
 // file, one per line.
 func (s *Scene) Restored() []string { return s.restored }
 
-// beginningKeys are the keys of the file that describe a world's initial state. An edit of
-// these keys applies to a new world only, not to a world from an image.
-var beginningKeys = []string{"name", "seed", "tick_hz", "bounds", "gravity", "cell_metres", "spawns"}
+// beginningKeys are the keys of the file that describe how a world begins: an edit applies to a new
+// world only.
+var beginningKeys = []string{"seed", "spawns"}
 
 // values yields the top-level keys of the file and their values.
 func (f *File) values(yield func(key string, value any) bool) {

@@ -131,18 +131,18 @@ func TestEditedFile(t *testing.T) {
 		{"players", "players: {", "players: {speed: 7, ", []string{"players has changed in the file, and applies"}, ""},
 		{"a kind's priority", "ball: {", "ball: {priority: 3, ", []string{"kinds has changed in the file, and applies"}, ""},
 		{"a further kind", "kinds:\n", "kinds:\n  box: {body: {mass: 1}}\n", []string{"kinds has changed in the file, and applies"}, ""},
-		{"a kind's body", "mass: 2", "mass: 3", nil, `its kind "ball" has another body`},
+		{"a kind's body", "mass: 2", "mass: 3", []string{"kinds has changed in the file, and applies"}, ""},
 		{"a kind removed", "ball", "box", nil, `kind "ball", which the world lacks`},
 		{"limits", "seed: 1", "seed: 1\nlimits: {max_entities: 1000, max_players: 7}", []string{"limits has changed in the file, and applies"}, ""},
 		{"interest", "seed: 1", "seed: 1\ninterest: {enter_radius: 20}", []string{"interest has changed in the file, and applies"}, ""},
 		{"the budget", "seed: 1", "seed: 1\nbudget_bytes_per_second: 9999", []string{"budget_bytes_per_second has changed in the file, and applies"}, ""},
 		{"snapshots", "seed: 1", "seed: 1\nsnapshot_hz: 30", []string{"snapshot_hz has changed in the file, and applies"}, ""},
-		{"gravity", "seed: 1", "seed: 1\ngravity: 5", nil, "its Gravity is"},
-		{"the seed", "seed: 1", "seed: 2", nil, "its Seed is"},
-		{"ticks", "seed: 1", "seed: 1\ntick_hz: 30", nil, "its TickHz is"},
-		{"the bounds", "[64, 32, 64]", "[64, 32, 65]", nil, "its HalfExtent is"},
-		{"the grid", "seed: 1", "seed: 1\ncell_metres: 9", nil, "its CellMetres is"},
-		{"the name", "name: meadow", "name: heath", nil, `an image of the world "meadow"`},
+		{"gravity", "seed: 1", "seed: 1\ngravity: 5", []string{"gravity has changed in the file, and applies"}, ""},
+		{"the seed", "seed: 1", "seed: 2", []string{"seed has changed in the file, and is ignored: it describes how a world begins, and this one continues"}, ""},
+		{"ticks", "seed: 1", "seed: 1\ntick_hz: 30", []string{"tick_hz has changed in the file, and applies"}, ""},
+		{"the bounds", "[64, 32, 64]", "[64, 32, 65]", []string{"bounds has changed in the file, and applies"}, ""},
+		{"the grid", "seed: 1", "seed: 1\ncell_metres: 9", []string{"cell_metres has changed in the file, and applies"}, ""},
+		{"the name", "name: meadow", "name: heath", []string{"name has changed in the file, and applies"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(editedFile, c.old, c.new, -1)
@@ -155,7 +155,9 @@ func TestEditedFile(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, c.want, is.Restored())
-			requireEffectsOfFile(t, is)
+			if c.name != "ticks" { // an orbit keeps its place, where a new one would have turned for more seconds
+				requireEffectsOfFile(t, is)
+			}
 		})
 	}
 }

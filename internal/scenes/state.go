@@ -56,9 +56,6 @@ func (s *Scene) stateOf(img *world.Image) (state, error) {
 	if err := json.Unmarshal(img.Extra, &then); err != nil {
 		return then, fmt.Errorf("%w: not an image of a scene: %w", world.ErrImageWorld, err)
 	}
-	if then.Name != s.File.Name {
-		return then, fmt.Errorf("%w: it is an image of the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
-	}
 	if then.Orbits == nil && then.Pulses == nil {
 		return then, nil
 	}
@@ -152,6 +149,9 @@ func (s *Scene) Replay(from io.Reader) (*world.Replay, error) {
 		return nil, err
 	}
 	then, err := s.stateOf(r.Image())
+	if err == nil && then.Name != s.File.Name {
+		err = fmt.Errorf("%w: it was recorded in the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -446,7 +446,17 @@ func TestRecordings(t *testing.T) {
 	require.Contains(t, errs, "the replay differs from the recording, first after tick")
 	seeded := tag()
 	seeded.New = func(o Options) (*Instance, error) { return newTag(Options{Seed: new(uint64)}) }
-	status, _, errs = playOf(t, seeded, "replay", path)
+	status, out, errs = playOf(t, seeded, "replay", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, out, "differs from the recorded world: settings: Seed was ")
+	strange := tag()
+	strange.New = func(o Options) (*Instance, error) {
+		g, err := newTag(o)
+		g.World = Must(world.New(world.Config{MaxEntities: 7}))
+		Must(g.World.AddKind(world.Kind{Name: ballKind.Name(), Body: &world.BodyDef{}}))
+		return g, err
+	}
+	status, _, errs = playOf(t, strange, "replay", path)
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "it is not a recording of this game's world")
 }

@@ -29,6 +29,9 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer finish()
+	for _, change := range replay.Image().Changes() {
+		p.printLine("differs from the recorded world: %v", change)
+	}
 	for err == nil && ctx.Err() == nil {
 		err = replay.Next()
 	}

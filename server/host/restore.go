@@ -71,6 +71,9 @@ func (c *serveCommand) restoreImage(config *server.Config, g *Instance, p *progr
 	if err != nil {
 		return err
 	}
+	if c.ImageStrict {
+		store.RequireUnchanged()
+	}
 	if err := c.restoreWorld(g, store, p, config.Log); err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -100,6 +103,9 @@ func (c *serveCommand) restoreWorld(g *Instance, store *imagefile.Store, p *prog
 		log.Error("restored an older image: everything since it was saved is lost",
 			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
 			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))
+	}
+	for _, change := range found.Image.Changes() {
+		log.Warn("not as in the image: " + change.String())
 	}
 	g.logRestored(log)
 	p.printLine("restored from %s: tick %d, %d entities", found.Path, g.World.Tick(), g.World.Stats().Entities)

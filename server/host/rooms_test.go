@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,7 +125,11 @@ func TestServeRooms(t *testing.T) {
 	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
 	require.Equal(t, exitUsage, status, out)
 	other := inn()
-	other.New = func(Options) (*Instance, error) { return newInn(world.Config{Seed: 7, MaxEntities: 256}) }
+	other.New = func(Options) (*Instance, error) {
+		g, err := newInn(world.Config{})
+		g.Replay = func(io.Reader) (*world.Replay, error) { return nil, world.ErrImageWorld }
+		return g, err
+	}
 	status, out = runInn(t, t.Context(), other, "replay", filepath.Join(records, "lobby.recording"), "--room", "room/1")
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, `not a recording of room "room/1" (set --room to the recorded one)`)

@@ -64,6 +64,7 @@ type serveCommand struct {
 	ImageEvery      time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
 	ImageKeep       int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
 	ImageGeneration []string      `placeholder:"[ROOM=]N" help:"Start from the generation of FILE.old-N instead of the newest. Newer ones are renamed to .skipped, once: remove the flag afterwards. With rooms: of a room's image, repeatable (needs --image)."`
+	ImageStrict     bool          `help:"Refuse an image whose world was set up differently, by another version of the game, instead of mapping it (needs --image)."`
 
 	QlogDir string `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 }
@@ -91,6 +92,8 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--image-keep needs --image FILE, where the world is saved")
 	case len(c.ImageGeneration) > 0 && c.Image == "":
 		return errors.New("--image-generation needs --image FILE, whose generations it means")
+	case c.ImageStrict && c.Image == "":
+		return errors.New("--image-strict needs --image FILE, which it may refuse")
 	case c.anyGiven() && c.Admin == "":
 		return errors.New("--admin-host, --admin-token, --admin-cert and --admin-client-ca need --admin HOST:PORT")
 	case c.QlogDir != "" && c.Admin == "":
@@ -288,7 +291,7 @@ func (c *serveCommand) configureRooms(r *server.RoomsConfig) error {
 	if err != nil {
 		return err
 	}
-	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Generations: older}
+	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Generations: older, Strict: c.ImageStrict}
 	c.roomImageFlags.applyTo(r)
 	if c.Record != "" {
 		r.FilesPerRoom++

@@ -11,6 +11,7 @@
 //	FILE.worldd-<16 hex>.tmp                an image being written
 //	FILE.damaged, FILE.old-1.damaged, ...   generations that failed their checksums
 //	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load
+//	FILE.kept-<8 hex>                       the last image of another version of the program, of which this one drops a part
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that
 // FILE resolves to, under its name. Close removes FILE.lock and FILE.run if there is no image.
@@ -33,4 +34,6 @@
 //	   FILE.old-1 is the last image of the old program.
 //	G7 A run's handles are newer than those of all earlier runs, whichever generation or backup
 //	   it continues (H5).
+//	G8 An image of which the program drops components or fields stays, outside of the rotation, as
+//	   FILE.kept-<8 hex>: one for each setup (Image.Setup).
 package imagefile

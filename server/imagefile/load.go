@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/worldd/worldd/internal/regularfile"
@@ -36,9 +38,25 @@ type Loaded struct {
 	Skipped []string
 }
 
-// Load returns the newest valid image for w. The error wraps ErrAllDamaged if images exist but
-// none is valid, and world.ErrImageVersion or world.ErrImageWorld if the newest valid image is
-// not for w; otherwise it is an error of the file system. Load changes no file (G5).
+// RequireUnchanged makes Load and LoadGeneration refuse the image of a world that was set up differently.
+// Otherwise it is mapped to the world: see world.Image.Changes.
+func (s *Store) RequireUnchanged() { s.strict = true }
+
+// checkChanges returns an error that names all changes of the image, if the Store must refuse them.
+func (s *Store) checkChanges(l *Loaded) error {
+	if !s.strict || len(l.Image.Changes()) == 0 {
+		return nil
+	}
+	var all []string
+	for _, change := range l.Image.Changes() {
+		all = append(all, change.String())
+	}
+	return fmt.Errorf("%w: %s differs from the world: %s", world.ErrImageWorld, l.Path, strings.Join(all, "; "))
+}
+
+// Load returns the newest valid image for w. The error wraps ErrAllDamaged if there are
+// images but none is valid; world.ErrImageVersion or world.ErrImageWorld if the newest
+// valid one is not for w; otherwise it is one of the file system. No file is changed (G5).
 func (s *Store) Load(w *world.World) (Loaded, error) {
 	var found Loaded
 	var damaged []string
@@ -54,8 +72,11 @@ func (s *Store) Load(w *world.World) (Loaded, error) {
 		case err != nil:
 			return Loaded{}, errors.Join(append(found.Damaged, err)...)
 		}
+		if err := s.checkChanges(&found); err != nil {
+			return Loaded{}, err
+		}
 		found.Generation = n
-		s.continueFrom(found.Image, damaged, ".damaged")
+		s.continueFrom(&found, damaged, ".damaged")
 		return found, nil
 	}
 	if len(damaged) > 0 {
@@ -86,18 +107,25 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 	if err := found.readFile(w, s.generationPath(n)); err != nil {
 		return Loaded{}, err
 	}
+	if err := s.checkChanges(&found); err != nil {
+		return Loaded{}, err
+	}
 	found.Generation = n
-	s.continueFrom(found.Image, found.Skipped, ".skipped")
+	s.continueFrom(&found, found.Skipped, ".skipped")
 	return found, nil
 }
 
-// continueFrom prepares the first save of a run that continues img. That save renames the files
-// at aside, adding suffix.
-func (s *Store) continueFrom(img *world.Image, aside []string, suffix string) {
+// continueFrom prepares the first save of a run that continues an image, after which the files at
+// aside have suffix.
+func (s *Store) continueFrom(l *Loaded, aside []string, suffix string) {
+	img := l.Image
 	img.SkipGenerations(s.newest) // G7
 	s.loaded, s.setup, s.aside = true, img.Setup(), nil
 	for _, path := range aside { // the newest is last: the next Load finds it after an interruption
 		s.aside = append([]step{{from: path, to: path + suffix}}, s.aside...)
+	}
+	if slices.ContainsFunc(img.Changes(), func(c world.ImageChange) bool { return c.Losing }) { // G8
+		s.aside = append([]step{{from: l.Path, to: fmt.Sprintf("%s.kept-%08x", s.path, uint32(s.setup)), link: true}}, s.aside...)
 	}
 }
 
@@ -128,7 +156,7 @@ func (s *Store) Explain(err error) error {
 	case errors.Is(err, ErrSkipped):
 		return err
 	case errors.Is(err, world.ErrImageWorld):
-		return fmt.Errorf("%w; nothing was changed: start the program and the world that saved it, %s", err, away)
+		return fmt.Errorf("%w; nothing was changed: start the program and the world that saved it, or a version that can read it, %s", err, away)
 	case errors.Is(err, world.ErrImageVersion):
 		return fmt.Errorf("%w; nothing was changed: start the version that saved it, %s", err, away)
 	}

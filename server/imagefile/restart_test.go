@@ -3,6 +3,7 @@ package imagefile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,8 +94,9 @@ func TestGenerationsByAge(t *testing.T) {
 	require.Equal(t, []uint64{10, 9, 8}, saveAfter(0), "the clock was set back: ages are unknown")
 }
 
-// G5, G6: an upgraded program keeps the last image of its predecessor. A program that is rolled
-// back leaves all files of the newer one unchanged, and names the component that it lacks.
+// G6, G8: an upgraded program keeps the last image of the one before. A program that is rolled back
+// continues without what it lacks, and keeps the last image of the newer one; a strict one refuses
+// it and leaves all files as they are (G5).
 func TestUpgradeAndRollback(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w")
@@ -112,9 +114,10 @@ func TestUpgradeAndRollback(t *testing.T) {
 	before := contents(t, dir)
 	for range 2 {
 		s = open(t, path, 3)
+		s.RequireUnchanged()
 		_, err := s.Load(newWorld(t))
 		require.ErrorIs(t, err, world.ErrImageWorld)
-		require.ErrorContains(t, err, `it has component "mana", which the world lacks`)
+		require.ErrorContains(t, err, `w differs from the world: component "mana": dropped: the world lacks it`)
 		require.ErrorContains(t, s.Explain(err), "start the program and the world that saved it")
 		stop(t, s)
 		require.Equal(t, before, contents(t, dir))
@@ -128,6 +131,53 @@ func TestUpgradeAndRollback(t *testing.T) {
 	save(t, s, w, 0)
 	require.Equal(t, before["w"], contents(t, dir)["w.skipped"], "the newer program's")
 	require.Equal(t, []uint64{1, 1, 0}, ticks(t, s))
+	stop(t, s)
+}
+
+// G8: what a rolled back program drops is in a file that no later save displaces, for each newer program.
+func TestRollbackKeepsTheNewerImage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w")
+	// run starts a program with one entity, which has these components, saves the world and ends.
+	run := func(components ...string) (saved string) {
+		s, w := open(t, path, 3), newWorld(t)
+		ghost, err := w.AddKind(world.Kind{Name: "ghost"})
+		require.NoError(t, err)
+		var points []*world.Component[int32]
+		for _, name := range components {
+			c, err := world.Register[int32](w, name)
+			require.NoError(t, err)
+			points = append(points, c)
+		}
+		found, err := s.Load(w)
+		require.NoError(t, err)
+		if found.Image != nil {
+			require.NoError(t, w.RestoreRun(found.Image))
+		} else {
+			_, err := w.Spawn(ghost, world.Vec3{}, world.Vec3{})
+			require.NoError(t, err)
+		}
+		for _, c := range points {
+			c.Set(w.Slots().Handle(0), 5)
+		}
+		save(t, s, w, 0)
+		stop(t, s)
+		return contents(t, dir)["w"]
+	}
+	newer := map[string]string{}
+	for _, component := range []string{"mana", "rage", "mana"} {
+		newer[component] = run(component)
+		for range 4 {
+			run()
+		}
+	}
+	kept := map[string]bool{}
+	for name, data := range contents(t, dir) {
+		if BaseName(name) == "w" && strings.Contains(name, ".kept-") {
+			kept[data] = true
+		}
+	}
+	require.Equal(t, map[string]bool{newer["mana"]: true, newer["rage"]: true}, kept)
 }
 
 // ticksOf returns the ticks of images of a program with another component.

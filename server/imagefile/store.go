@@ -47,8 +47,9 @@ type Store struct {
 	keep     int
 	lock     *flock.Flock
 	unlocked error
-	newest   uint32      // in FILE.run; 0: FILE.run does not exist
-	own      os.FileInfo // the newest generation if this Store has saved it
+	strict   bool        // see RequireUnchanged
+	newest   uint32      // in FILE.run; 0: there is none
+	own      os.FileInfo // the newest generation, if this Store has saved it
 
 	// Set until the first save of a world that Load has found.
 	loaded bool
@@ -57,7 +58,7 @@ type Store struct {
 }
 
 // reserved matches names that a Store derives from its path.
-var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp)$`)
+var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp)$`)
 
 // Open locks the image at path. The file need not exist, but its directory must. keep is
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
@@ -74,7 +75,7 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	if reserved.MatchString(filepath.Base(target)) {
-		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .damaged, .skipped, .old-N or .tmp): choose another name", target)
+		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .damaged, .skipped, .kept-X, .old-N or .tmp): choose another name", target)
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		_, err := regularfile.Open(target)
@@ -326,8 +327,11 @@ func (s step) apply() error {
 			return err
 		}
 		return nil
-	case s.link && os.Link(s.from, s.to) == nil:
-		return nil
+	case s.link:
+		_ = os.Remove(s.to)
+		if os.Link(s.from, s.to) == nil {
+			return nil
+		}
 	}
 	return atomicfile.Replace(s.from, s.to)
 }

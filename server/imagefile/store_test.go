@@ -238,15 +238,19 @@ func TestLoadOfDamageAlone(t *testing.T) {
 	require.Equal(t, before, files(t, filepath.Dir(s.Path())))
 }
 
-// A valid image of another world is an error: older ones are not tried.
+// A valid image that cannot be mapped to the world is an error: older ones are not tried.
 func TestLoadOfAnotherWorld(t *testing.T) {
 	w, img := newWorld(t), &world.Image{}
 	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
 	next(w, img)
 	require.NoError(t, s.Save(img, 0))
-	other, err := world.New(world.Config{TickHz: 20})
+	other, err := world.New(world.Config{})
 	require.NoError(t, err)
 	defer other.Close()
+	ghost, err := other.AddKind(world.Kind{Name: "ghost"})
+	require.NoError(t, err)
+	_, err = other.Spawn(ghost, world.Vec3{}, world.Vec3{})
+	require.NoError(t, err)
 	next(other, img)
 	require.NoError(t, s.Save(img, 0))
 	_, err = s.Load(w)

@@ -24,6 +24,12 @@ type shape struct {
 func newShape(t reflect.Type) shape {
 	s := shape{text: shapeText(t), of: t, size: t.Size()}
 	s.layout, _ = layoutOf(t) // cannot fail: Register checked the type
+	s.complete()
+	return s
+}
+
+// complete derives gaps and plain from the size and the numbers.
+func (s *shape) complete() {
 	next := uintptr(0)
 	for _, n := range s.numbers {
 		for ; next < n.offset; next++ {
@@ -35,7 +41,6 @@ func newShape(t reflect.Type) shape {
 		s.gaps = append(s.gaps, next)
 	}
 	s.plain = littleEndian() && len(s.gaps) == 0
-	return s
 }
 
 func shapeText(t reflect.Type) string {

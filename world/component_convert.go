@@ -1,0 +1,239 @@
+package world
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// conversion makes values of one type from values of another, by the names of their fields.
+type conversion struct {
+	from, to shape
+	runs     []run // bytes that both have
+	wider    []widening
+	texts    []textCopy
+	missing  []run // bytes that only to has
+	absent   []int // text fields that only to has
+
+	added, dropped, renamed, widened []string // fields, for people
+	misfits                          []string // why the conversion is impossible
+}
+
+// run is a range of bytes, at an offset in each type.
+type run struct{ from, to, n uintptr }
+
+// widening is a number that has more bytes in to, and the same value.
+type widening struct {
+	from, to         uintptr
+	fromKind, toKind reflect.Kind
+}
+
+// textCopy names the same text field in both types, by its index.
+type textCopy struct{ from, to int }
+
+// newConversion compares two types. to is the type whose tree is own.
+func newConversion(from, own *node, to shape) *conversion {
+	c := &conversion{from: from.shapeOf(), to: to}
+	c.match(from, own, 0, 0, "")
+	return c
+}
+
+// match finds out how a part of to is made from a part of from. path names the part.
+func (c *conversion) match(from, to *node, fromAt, toAt uintptr, path string) {
+	switch {
+	case !to.hasText() && from.sameMemory(to):
+		c.copyBytes(run{fromAt, toAt, to.size})
+	case from.kind == reflect.Struct && to.kind == reflect.Struct:
+		c.matchFields(from, to, fromAt, toAt, path)
+	case from.kind == reflect.Array && to.kind == reflect.Array && from.length <= to.length:
+		for i := range uintptr(to.length) {
+			toAt := toAt + i*to.elem.size
+			if i < uintptr(from.length) {
+				c.match(from.elem, to.elem, fromAt+i*from.elem.size, toAt, path+"[]")
+				continue
+			}
+			c.lack(to.elem, toAt)
+		}
+		if from.length < to.length {
+			note(&c.widened, fmt.Sprintf("%s from %s to %s", path, from.text(), to.text()))
+		}
+	case from.isText() && to.isText():
+		c.texts = append(c.texts, textCopy{c.from.textAt(fromAt), c.to.textAt(toAt)})
+	case from.widensTo(to):
+		c.matchNumbers(from, to, fromAt, toAt)
+		if from.kind != to.kind {
+			note(&c.widened, fmt.Sprintf("%s from %s to %s", path, from.text(), to.text()))
+		}
+	default:
+		what := "a value"
+		if path != "" {
+			what = "field " + path[1:]
+		}
+		note(&c.misfits, fmt.Sprintf("%s is %s in the image and %s in the world", what, from.text(), to.text()))
+	}
+}
+
+func (c *conversion) matchFields(from, to *node, fromAt, toAt uintptr, path string) {
+	used := make([]bool, len(from.fields))
+	for _, f := range to.fields {
+		path := path + "." + f.name
+		i := from.find(f)
+		if i < 0 || used[i] {
+			note(&c.added, path)
+			c.lack(f.node, toAt+f.offset)
+			continue
+		}
+		used[i] = true
+		source := from.fields[i]
+		if source.name != f.name {
+			note(&c.renamed, path+" from "+source.name)
+		}
+		c.match(source.node, f.node, fromAt+source.offset, toAt+f.offset, path)
+	}
+	for i, f := range from.fields {
+		if !used[i] {
+			note(&c.dropped, path+"."+f.name)
+		}
+	}
+}
+
+// note adds a line about a field, unless another element of the same array has added it.
+func note(list *[]string, line string) {
+	line = strings.TrimPrefix(line, ".")
+	if !slices.Contains(*list, line) {
+		*list = append(*list, line)
+	}
+}
+
+// copyBytes adds a run, and joins it with the last one if there is nothing between them.
+func (c *conversion) copyBytes(r run) {
+	if n := len(c.runs); n > 0 {
+		last := &c.runs[n-1]
+		if last.from+last.n == r.from && last.to+last.n == r.to {
+			last.n += r.n
+			return
+		}
+	}
+	c.runs = append(c.runs, r)
+}
+
+// matchNumbers adds a number, or the two of a complex one.
+func (c *conversion) matchNumbers(from, to *node, fromAt, toAt uintptr) {
+	wanted := numbers(to.fixedKind(), toAt)
+	for i, n := range numbers(from.fixedKind(), fromAt) {
+		if n.size() == wanted[i].size() {
+			c.copyBytes(run{n.offset, wanted[i].offset, n.size()})
+			continue
+		}
+		c.wider = append(c.wider, widening{n.offset, wanted[i].offset, n.kind, wanted[i].kind})
+	}
+}
+
+// lack notes that from has no source of a part of to.
+func (c *conversion) lack(n *node, at uintptr) {
+	var l layout
+	n.appendTo(&l, at)
+	for _, number := range l.numbers {
+		c.missing = append(c.missing, run{to: number.offset, n: number.size()})
+	}
+	for _, f := range l.textFields {
+		c.absent = append(c.absent, c.to.textAt(f.offset))
+	}
+}
+
+// find returns the index of the field that f continues, or -1.
+func (n *node) find(f member) int {
+	for _, name := range append([]string{f.name}, f.was...) {
+		if i := slices.IndexFunc(n.fields, func(o member) bool { return o.name == name }); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// hasText reports whether values of n hold bytes elsewhere.
+func (n *node) hasText() bool {
+	var l layout
+	n.appendTo(&l, 0)
+	return len(l.textFields) > 0
+}
+
+// widensTo reports whether both are numbers, and to holds every number that n holds.
+func (n *node) widensTo(to *node) bool {
+	if n.kind > reflect.Complex128 || to.kind > reflect.Complex128 {
+		return false
+	}
+	if n.handle || to.handle {
+		return n.handle && to.handle
+	}
+	from, wide := n.fixedKind(), to.fixedKind()
+	switch {
+	case from == wide:
+		return true
+	case signed(from):
+		return signed(wide) && n.size <= to.size
+	case unsigned(from):
+		return unsigned(wide) && n.size <= to.size || signed(wide) && n.size < to.size
+	}
+	return from == reflect.Float32 && wide == reflect.Float64 || from == reflect.Complex64 && wide == reflect.Complex128
+}
+
+func signed(k reflect.Kind) bool   { return k >= reflect.Int && k <= reflect.Int64 }
+func unsigned(k reflect.Kind) bool { return k >= reflect.Uint && k <= reflect.Uint64 }
+
+// textAt returns the index of the text field at an offset.
+func (s *shape) textAt(offset uintptr) int {
+	return slices.IndexFunc(s.textFields, func(f textField) bool { return f.offset == offset })
+}
+
+// convertValues converts the values of some slots, one after the other, in the formats of memory. to holds
+// zeros, or the defaults of its fields.
+func (c *conversion) convertValues(from, to []byte) {
+	for _, r := range c.runs {
+		c.copyRun(r, from, to)
+	}
+	for _, w := range c.wider {
+		for f, t := w.from, w.to; f < uintptr(len(from)); f, t = f+c.from.size, t+c.to.size {
+			number{kind: w.toKind}.store(unsafe.Pointer(&to[t]), widen(w, number{kind: w.fromKind}.load(unsafe.Pointer(&from[f]))))
+		}
+	}
+}
+
+// copyRun copies a run of bytes of all values. Most are one number.
+func (c *conversion) copyRun(r run, from, to []byte) {
+	for f, t := r.from, r.to; f < uintptr(len(from)); f, t = f+c.from.size, t+c.to.size {
+		switch r.n {
+		case 4:
+			*(*[4]byte)(to[t:]) = *(*[4]byte)(from[f:])
+		case 8:
+			*(*[8]byte)(to[t:]) = *(*[8]byte)(from[f:])
+		default:
+			copy(to[t:t+r.n], from[f:f+r.n])
+		}
+	}
+}
+
+// widen returns the bits of a number in its larger kind.
+func widen(w widening, v uint64) uint64 {
+	if w.fromKind == reflect.Float32 {
+		return math.Float64bits(float64(math.Float32frombits(uint32(v))))
+	}
+	return v // load has extended its sign
+}
+
+// store is load's reverse.
+func (n number) store(p unsafe.Pointer, v uint64) {
+	switch n.size() {
+	case 1:
+		*(*uint8)(p) = uint8(v)
+	case 2:
+		*(*uint16)(p) = uint16(v)
+	case 4:
+		*(*uint32)(p) = uint32(v)
+	default:
+		*(*uint64)(p) = v
+	}
+}
