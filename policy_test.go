@@ -26,6 +26,7 @@ internal/invariants
 internal/racetest
 internal/printable
 internal/policy
+internal/must
 internal/mutate
 internal/simtest
 internal/stage      client internal/bitio internal/rowcodec internal/simtest replication/schema replication/wire world

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // body is the entity of the benchmarks: position and velocity.
@@ -47,8 +48,7 @@ func filled(tb testing.TB, n, holesPercent int, o bulk.Options) (*bulk.Pool[body
 	if o.Memory == bulk.Reserved {
 		o.MaxSlots = 2 * n
 	}
-	p, err := bulk.NewPool[body](o)
-	require.NoError(tb, err)
+	p := must.Get(bulk.NewPool[body](o))
 	tb.Cleanup(func() { require.NoError(tb, p.Close()) })
 	handles := make([]bulk.Handle, 0, n)
 	for range n {
@@ -372,8 +372,7 @@ func touch(c *bulk.Columns[float32]) {
 
 func benchmarkColumns(b *testing.B, n, holesPercent int) {
 	p, live := filled(b, n, holesPercent, bulk.Options{})
-	soa, err := bulk.NewColumns[float32](6, bulk.SoA)
-	require.NoError(b, err)
+	soa := must.Get(bulk.NewColumns[float32](6, bulk.SoA))
 	soa.Grow(uint32(n))
 	touch(soa)
 	b.Run("columns", func(b *testing.B) {
@@ -383,8 +382,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	aosoa, err := bulk.NewColumns[float32](6, bulk.AoSoA)
-	require.NoError(b, err)
+	aosoa := must.Get(bulk.NewColumns[float32](6, bulk.AoSoA))
 	aosoa.Grow(uint32(n))
 	touch(aosoa)
 	b.Run("aosoa", func(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // object is 128 pointer-free bytes.
@@ -18,8 +19,7 @@ type object [16]uint64
 // BenchmarkScanSlots finds the 0.1 % live slots among 1M slots of 128 bytes.
 func BenchmarkScanSlots(b *testing.B) {
 	const n = 1 << 20
-	p, err := bulk.NewPool[object](bulk.Options{})
-	require.NoError(b, err)
+	p := must.Get(bulk.NewPool[object](bulk.Options{}))
 	require.NoError(b, p.AddN(n, func(bulk.Handle, *object) {}))
 	r := rand.New(rand.NewPCG(5, 6))
 	for h := range p.All() {
@@ -96,8 +96,7 @@ func BenchmarkCollect(b *testing.B) {
 	b.Run("empty", func(b *testing.B) { collect(b, nil) })
 	for _, memory := range memories {
 		b.Run(memory.String(), func(b *testing.B) {
-			p, err := bulk.NewPool[object](bulk.Options{Memory: memory})
-			require.NoError(b, err)
+			p := must.Get(bulk.NewPool[object](bulk.Options{Memory: memory}))
 			require.NoError(b, p.AddN(n, func(bulk.Handle, *object) {}))
 			collect(b, p)
 			require.NoError(b, p.Close())
@@ -125,8 +124,7 @@ func BenchmarkThousandPools(b *testing.B) {
 			all, handles := make([]*bulk.Pool[body], pools), make([][]bulk.Handle, pools)
 			bytes := uint64(0)
 			for i := range all {
-				p, err := bulk.NewPool[body](o)
-				require.NoError(b, err)
+				p := must.Get(bulk.NewPool[body](o))
 				for range tenants {
 					h, _ := p.Add()
 					handles[i] = append(handles[i], h)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestHandleParts(t *testing.T) {
@@ -64,14 +65,12 @@ func TestHandleRoundTrips(t *testing.T) {
 		draw := rapid.Map(rapid.Uint64(), func(v uint64) bulk.Handle { return bulk.Handle(v) })
 		sent := message{Target: draw.Draw(t, "target"), Others: rapid.SliceOf(draw).Draw(t, "others")}
 
-		text, err := json.Marshal(sent)
-		require.NoError(t, err)
+		text := must.Get(json.Marshal(sent))
 		var fromJSON message
 		require.NoError(t, json.Unmarshal(text, &fromJSON))
 		require.Equal(t, sent, fromJSON)
 
-		packed, err := msgpack.Marshal(&sent)
-		require.NoError(t, err)
+		packed := must.Get(msgpack.Marshal(&sent))
 		var fromMsgpack message
 		require.NoError(t, msgpack.Unmarshal(packed, &fromMsgpack))
 		require.Equal(t, sent.Target, fromMsgpack.Target)
@@ -84,12 +83,9 @@ func TestHandleRoundTrips(t *testing.T) {
 
 func TestHandleMsgpackIsNineBytes(t *testing.T) {
 	for _, h := range []bulk.Handle{0, bulk.NewHandle(1, 1), math.MaxUint64} {
-		own, err := h.MarshalMsgpack()
-		require.NoError(t, err)
-		theirs, err := msgpack.Marshal(uint64(h))
-		require.NoError(t, err)
-		viaLibrary, err := msgpack.Marshal(h)
-		require.NoError(t, err)
+		own := must.Get(h.MarshalMsgpack())
+		theirs := must.Get(msgpack.Marshal(uint64(h)))
+		viaLibrary := must.Get(msgpack.Marshal(h))
 		require.Equal(t, theirs, own, "what any msgpack writes for a uint64")
 		require.Equal(t, own, viaLibrary)
 		require.Len(t, own, 9)
@@ -102,8 +98,7 @@ func TestHandleMsgpackIsNineBytes(t *testing.T) {
 		require.ErrorIs(t, new(bulk.Handle).UnmarshalMsgpack(append(own, 0)), bulk.ErrHandle)
 	}
 	for _, other := range []any{5, -5, int64(-1 << 40), "17v3", nil, 1.5, []byte{1, 2, 3}} {
-		packed, err := msgpack.Marshal(other)
-		require.NoError(t, err)
+		packed := must.Get(msgpack.Marshal(other))
 		require.ErrorIs(t, new(bulk.Handle).UnmarshalMsgpack(packed), bulk.ErrHandle, "%v", other)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestHotAccessorsInline asks the compiler: an accessor that exceeds the inlining
@@ -18,8 +20,7 @@ func TestHotAccessorsInline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the compiler")
 	}
-	source, err := os.ReadFile(filepath.Join("testdata", "inlined", "main.go"))
-	require.NoError(t, err)
+	source := must.Get(os.ReadFile(filepath.Join("testdata", "inlined", "main.go")))
 	out := filepath.Join(t.TempDir(), "inlined")
 	report, err := exec.Command("go", "build", "-gcflags=-m", "-o", out, "./testdata/inlined").CombinedOutput()
 	require.NoError(t, err, "%s", report)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestKernelsAreForced: an operator can turn off all kernels.
@@ -25,8 +26,7 @@ func TestKernelsAreForced(t *testing.T) {
 		require.Zero(t, addScaledFast(make([]float32, 64), make([]float32, 64), 1))
 		return
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())
 	c := exec.CommandContext(t.Context(), self, "-test.run=^TestKernelsAreForced$")
 	c.Env = append(os.Environ(), cpu.Variable+"="+cpu.Go.String())
 	out, err := c.CombinedOutput()

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestTableAgainstMap(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var table bulk.Table[uint64]
-		parallel, err := bulk.NewColumns[uint64](2, bulk.AoSoA)
-		require.NoError(t, err)
+		parallel := must.Get(bulk.NewColumns[uint64](2, bulk.AoSoA))
 		parallel.Grow(5000)
 		model := map[bulk.Handle]uint64{}
 		for n := range uint64(2000) {
@@ -76,8 +76,7 @@ func TestColumnsLayouts(t *testing.T) {
 	for _, layout := range []bulk.Layout{bulk.SoA, bulk.AoSoA} {
 		t.Run(layout.String(), func(t *testing.T) {
 			const columns, slots = 7, bulk.BlockLen + 100
-			c, err := bulk.NewColumns[float32](columns, layout)
-			require.NoError(t, err)
+			c := must.Get(bulk.NewColumns[float32](columns, layout))
 			require.Nil(t, c.At(0, 0))
 			c.Grow(slots)
 			require.Equal(t, uint64(2*bulk.BlockLen), c.Slots())

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestAuditFindsDamage breaks one thing at a time, to prove that the audit can fail.
@@ -39,8 +41,7 @@ func TestAuditFindsDamage(t *testing.T) {
 		{"list in a pool without one", "B9", func(p *Pool[int]) { p.order = FIFO; p.open.Reset() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := NewPool[int](Options{MaxSlots: BlockLen + 70, FirstGeneration: 5})
-			require.NoError(t, err)
+			p := must.Get(NewPool[int](Options{MaxSlots: BlockLen + 70, FirstGeneration: 5}))
 			require.NoError(t, p.AddN(BlockLen+3, func(Handle, *int) {}))
 			require.True(t, p.Remove(NewHandle(20, 5)))
 			require.NoError(t, p.CheckInvariants())
@@ -65,8 +66,7 @@ func TestAuditFindsDamagedLists(t *testing.T) {
 		{"hole queued twice", FIFO, func(p *Pool[int64]) { p.enqueue(20) }},
 	} {
 		t.Run(c.order.String()+"/"+c.name, func(t *testing.T) {
-			p, err := NewPool[int64](Options{Order: c.order})
-			require.NoError(t, err)
+			p := must.Get(NewPool[int64](Options{Order: c.order}))
 			require.NoError(t, p.AddN(100, func(Handle, *int64) {}))
 			require.True(t, p.Remove(NewHandle(20, 1)))
 			require.True(t, p.Remove(NewHandle(30, 1)))

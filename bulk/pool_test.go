@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func newPool[T any](tb testing.TB, o bulk.Options) *bulk.Pool[T] {
 	tb.Helper()
-	p, err := bulk.NewPool[T](o)
-	require.NoError(tb, err)
+	p := must.Get(bulk.NewPool[T](o))
 	return p
 }
 
@@ -162,8 +162,7 @@ func TestSpentSlotIsRetired(t *testing.T) {
 func TestAddAt(t *testing.T) {
 	p := newPool[int](t, bulk.Options{MaxSlots: 3 * bulk.BlockLen})
 	h := bulk.NewHandle(2*bulk.BlockLen+9, 7)
-	v, err := p.AddAt(h)
-	require.NoError(t, err)
+	v := must.Get(p.AddAt(h))
 	require.Zero(t, *v)
 	require.Same(t, v, p.Get(h))
 	require.Equal(t, h.Index()+1, p.Slots())
@@ -171,16 +170,16 @@ func TestAddAt(t *testing.T) {
 	require.NoError(t, p.CheckInvariants())
 
 	for _, other := range []uint32{1, 5, 7, 9} {
-		_, err = p.AddAt(bulk.NewHandle(h.Index(), other))
+		_, err := p.AddAt(bulk.NewHandle(h.Index(), other))
 		require.ErrorIs(t, err, bulk.ErrLive)
 	}
 	require.True(t, p.Remove(h))
 	for _, used := range []uint32{1, 5, 7} { // 1 and 5 were skipped
-		_, err = p.AddAt(bulk.NewHandle(h.Index(), used))
+		_, err := p.AddAt(bulk.NewHandle(h.Index(), used))
 		require.ErrorIs(t, err, bulk.ErrStale)
 		require.Equal(t, bulk.Stale, p.Status(bulk.NewHandle(h.Index(), used)))
 	}
-	_, err = p.AddAt(bulk.NewHandle(h.Index(), 8))
+	_, err := p.AddAt(bulk.NewHandle(h.Index(), 8))
 	require.ErrorIs(t, err, bulk.ErrHandle)
 	_, err = p.AddAt(0)
 	require.ErrorIs(t, err, bulk.ErrHandle)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // eachStrategy runs f for every Order and Memory supported here.
@@ -240,8 +241,7 @@ func TestReservedMemory(t *testing.T) {
 	}
 	p := newPool[[128]byte](t, bulk.Options{Memory: bulk.Reserved, MaxSlots: int(slots)})
 	h, v := p.Add()
-	last, err := p.AddAt(bulk.NewHandle(slots-1, 1))
-	require.NoError(t, err)
+	last := must.Get(p.AddAt(bulk.NewHandle(slots-1, 1)))
 	last[127] = 1
 	require.Equal(t, uintptr(slots-1)*128, uintptr(unsafe.Pointer(last))-uintptr(unsafe.Pointer(v)), "one array")
 	require.NoError(t, p.Close())

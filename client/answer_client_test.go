@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -52,8 +53,7 @@ func TestAnswersFollowUpdate(t *testing.T) {
 		GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,
 	}
 	d.in.Stream = wire.AppendMessage(nil, welcome)
-	c, err := client.Dial(context.Background(), client.Config{Schema: s, Simulation: d})
-	require.NoError(t, err)
+	c := must.Get(client.Dial(context.Background(), client.Config{Schema: s, Simulation: d}))
 	defer c.Close()
 	step := func(seq uint32, waits, sets bool) (inUpdate, after int) {
 		d.snapshot(seq)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -99,7 +100,7 @@ func inputsOnSnapshots(t *testing.T, hz int64, sleeps bool) (ticks []uint32, lea
 	}
 	s.updated = func() {
 		set = s.now
-		setInput(t, s.session, []byte("w"), s.time())
+		setInput(s.session, []byte("w"), s.time())
 	}
 	s.play(6 * time.Second)
 	require.Greater(t, len(ticks), 98)
@@ -119,12 +120,11 @@ func TestInputsOfSnapshotsTakeNoPacket(t *testing.T) {
 		s.session.TakeStream()
 		ahead := map[uint32]int{}
 		s.updated = func() {
-			tick, err := s.session.SetRawInput([]byte("w"), s.time())
-			require.NoError(t, err)
+			tick := must.Get(s.session.SetRawInput([]byte("w"), s.time()))
 			ahead[tick-s.session.Replica().Tick()]++
 		}
 		s.play(6 * time.Second)
-		setInput(t, s.session, []byte("w"), s.time()) // for one of the next snapshot's ticks
+		setInput(s.session, []byte("w"), s.time()) // for one of the next snapshot's ticks
 		s.play(time.Second)
 		datagrams, seq := 0, s.seq
 		clear(ahead)

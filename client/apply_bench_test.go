@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -106,8 +107,7 @@ func (m *motion) warmReplica(tb testing.TB) *client.Applier {
 	}})
 	require.NoError(tb, replica.ApplyStructure(m.enter))
 	for _, datagram := range m.datagrams[1:motionWarm] {
-		outcome, err := replica.ApplyState(datagram)
-		require.NoError(tb, err)
+		outcome := must.Get(replica.ApplyState(datagram))
 		require.Equal(tb, client.Applied, outcome)
 	}
 	return replica
@@ -118,9 +118,7 @@ func newMotion(tb testing.TB) *motion {
 	schema.Define[schema.Body](s, "body")
 	require.NoError(tb, s.Err())
 	m := &motion{codec: rowcodec.New(s, rowcodec.DefaultTables())}
-	var err error
-	m.bodies, err = client.ComponentOf[schema.Body](s, "body")
-	require.NoError(tb, err)
+	m.bodies = must.Get(client.ComponentOf[schema.Body](s, "body"))
 
 	states := m.states()
 	var fold uint64

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -197,8 +198,7 @@ func (c *crowd) datagram(b *testing.B, rows []*crowded) []byte {
 func BenchmarkReplicasInTurns(b *testing.B) {
 	const replicas, warm = 100, 100
 	c := newCrowd(b)
-	identities, err := client.ComponentOf[identity](c.schema, "identity")
-	require.NoError(b, err)
+	identities := must.Get(client.ComponentOf[identity](c.schema, "identity"))
 	var sum uint64
 	look := func(e *client.Entity) {
 		v, _ := identities.Get(e)

@@ -26,12 +26,12 @@ func floats(numbers ...float32) (f wire.Floats) {
 func newFleet(t testing.TB, around bool) *mover {
 	m := newMover(t, client.SessionConfig{})
 	records := [][]byte{
-		wire.Program{Code: programOf(t, "effect breeze\neverywhere\noutput += (3 * sin(position.z * 0.1 + time), 0, 2 * sin(time))\n")}.Append(nil),
+		wire.Program{Code: programOf("effect breeze\neverywhere\noutput += (3 * sin(position.z * 0.1 + time), 0, 2 * sin(time))\n")}.Append(nil),
 	}
 	for i, name := range []string{"whirl", "explosion"} {
 		text, ok := field.Shipped(name)
 		require.True(t, ok)
-		records = append(records, wire.Program{Number: uint8(1 + i), Code: programOf(t, text)}.Append(nil))
+		records = append(records, wire.Program{Number: uint8(1 + i), Code: programOf(text)}.Append(nil))
 	}
 	records = append(records, wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1}.Append(nil))
 	for i := range uint32(5) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -18,8 +19,7 @@ import (
 func faulty(t *testing.T, fault func(*oracle)) (*chaos, *oracle) {
 	c := newChaos(t, 4)
 	for i := range 60 {
-		e, err := c.Spawn(c.kinds[i%2*4], c.place(), c.vec(4))
-		require.NoError(t, err)
+		e := must.Get(c.Spawn(c.kinds[i%2*4], c.place(), c.vec(4)))
 		c.bodies = append(c.bodies, e)
 	}
 	for i := range 5 { // all overlap, so that their order counts

@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/scenes"
@@ -120,12 +121,10 @@ func newOracle(t testing.TB, w *world.World, seed uint64, radius float32) *oracl
 
 // restart begins the session, before anything was sent.
 func (o *oracle) restart() {
-	var err error
-	o.session, err = client.NewSession(client.SessionConfig{
+	o.session = must.Get(client.NewSession(client.SessionConfig{
 		Schema: o.declared(), Simulate: true,
 		Observer: client.Observer{Diverge: func(uint32, []bulk.Handle) { o.diverged++ }},
-	})
-	require.NoError(o.t, err)
+	}))
 	o.session.TakeStream()
 	o.welcome()
 }
@@ -186,8 +185,7 @@ func (o *oracle) addEffect(e world.EffectState, tick uint64) {
 	if n < 0 {
 		n = len(o.programs)
 		o.programs = append(o.programs, e.Program)
-		code, err := e.Program.MarshalBinary()
-		require.NoError(o.t, err)
+		code := must.Get(e.Program.MarshalBinary())
 		o.records = append(o.records, oracleRecord{append: func(b []byte, _ uint64) []byte { return wire.Program{Number: uint8(n), Code: code}.Append(b) }})
 	}
 	from := max(e.First, tick, 1)
@@ -597,19 +595,16 @@ type storm struct {
 	players []world.Entity
 }
 
-func newStorm(t testing.TB) *storm {
-	f, err := scenes.Named("storm")
-	require.NoError(t, err)
-	s, err := scenes.Build(f)
-	require.NoError(t, err)
+func newStorm() *storm {
+	f := must.Get(scenes.Named("storm"))
+	s := must.Get(scenes.Build(f))
 	return &storm{Scene: s, r: rand.New(rand.NewPCG(6, 6))}
 }
 
-func (s *storm) play(t testing.TB) {
+func (s *storm) play() {
 	switch {
 	case len(s.players) < 40 && s.r.IntN(5) == 0:
-		e, err := s.Join()
-		require.NoError(t, err)
+		e := must.Get(s.Join())
 		s.players = append(s.players, e)
 	case s.r.IntN(3) == 0:
 		_ = s.Poke(s.World.Slots().Handle(uint32(s.r.IntN(10000))))

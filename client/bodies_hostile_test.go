@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/wiretest"
@@ -52,11 +53,8 @@ func newMoverAt(t testing.TB, tickHz uint16, c client.SessionConfig) *mover {
 	require.NoError(t, m.schema.SetMotion(schema.Motion{
 		TickHz: tickHz, MaxSpeed: physics.MaxSpeed, HalfX: 900, Height: 900, HalfZ: 900, RestSpeed: 0.01, RestTicks: 30, Bounds: schema.BoundsBounce,
 	}))
-	var err error
-	m.body, err = client.ComponentOf[schema.Body](own, schema.BodyComponent)
-	require.NoError(t, err)
-	m.session, err = client.NewSession(c)
-	require.NoError(t, err)
+	m.body = must.Get(client.ComponentOf[schema.Body](own, schema.BodyComponent))
+	m.session = must.Get(client.NewSession(c))
 	hello := m.hello()
 	require.Equal(t, wire.Simulates, hello.Abilities)
 	m.welcome(0, 1)
@@ -69,8 +67,7 @@ func (m *mover) hello() wire.Hello {
 	_, body, ok, err := frames.Next()
 	require.NoError(m.t, err)
 	require.True(m.t, ok)
-	h, err := wire.Parse[wire.Hello](body)
-	require.NoError(m.t, err)
+	h := must.Get(wire.Parse[wire.Hello](body))
 	return h
 }
 
@@ -151,11 +148,9 @@ func (m *mover) exact(h bulk.Handle) (physics.State, uint32) {
 	return s, tick
 }
 
-func programOf(t testing.TB, text string) []byte {
-	p, err := field.Compile(text)
-	require.NoError(t, err)
-	code, err := p.MarshalBinary()
-	require.NoError(t, err)
+func programOf(text string) []byte {
+	p := must.Get(field.Compile(text))
+	code := must.Get(p.MarshalBinary())
 	return code
 }
 
@@ -175,7 +170,7 @@ func TestHostileEffects(t *testing.T) {
 	}
 	plain := added(func(*wire.EffectAdded) {})
 	nan := float32(math.NaN())
-	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
+	program := wire.Program{Code: programOf(lift)}.Append(nil)
 	ended := func(slot, generation uint32, back uint32) []byte {
 		return wire.EffectEnded{Effect: handle(slot, generation), Back: back}.Append(nil)
 	}
@@ -188,7 +183,7 @@ func TestHostileEffects(t *testing.T) {
 		"an effect":                    {[][]byte{program, plain}, false},
 		"no program":                   {[][]byte{plain}, true},
 		"a program that is no program": {[][]byte{wire.Program{Code: []byte("program")}.Append(nil)}, true},
-		"a program cut off":            {[][]byte{wire.Program{Code: programOf(t, lift)[:40]}.Append(nil)}, true},
+		"a program cut off":            {[][]byte{wire.Program{Code: programOf(lift)[:40]}.Append(nil)}, true},
 		"a program in use":             {[][]byte{program, plain, program}, true},
 		"a program used before":        {[][]byte{program, plain, ended(5, 3, 0), program}, false},
 		"a parameter beyond its range": {[][]byte{program, added(func(e *wire.EffectAdded) { e.Params = wiretest.Floats(10) })}, true},
@@ -235,7 +230,7 @@ func TestHostileEffects(t *testing.T) {
 // States and effects are at most a second old, or 63 ticks: a server cannot make a client compute
 // more. An error ends the session.
 func TestBackBeyondReach(t *testing.T) {
-	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
+	program := wire.Program{Code: programOf(lift)}.Append(nil)
 	effect := bulk.NewHandle(5, 3)
 	for _, c := range []struct {
 		tickHz uint16
@@ -277,7 +272,7 @@ func TestOldestState(t *testing.T) {
 		begin := func() *mover {
 			m := newMoverAt(t, tickHz, client.SessionConfig{})
 			e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Form: wire.PathFollowing, Leader: h(1, 1)}}
-			require.NoError(t, m.send(5, wire.Program{Code: programOf(t, pull)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), e.Append(nil)))
+			require.NoError(t, m.send(5, wire.Program{Code: programOf(pull)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), e.Append(nil)))
 			return m
 		}
 		newcomer := func(m *mover, back uint32) []byte { return m.enter(h(2, 1), 0, floating(4), back) }
@@ -327,7 +322,7 @@ func TestExactRowsAreThere(t *testing.T) {
 func TestLeaderIsOrdinary(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Form: wire.PathFollowing, Leader: h(9, 1), Center: [3]float32{0, 100, 0}}}
-	require.NoError(t, m.send(10, wire.Program{Code: programOf(t, lift)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), m.ordinary(h(9, 1)), e.Append(nil)))
+	require.NoError(t, m.send(10, wire.Program{Code: programOf(lift)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), m.ordinary(h(9, 1)), e.Append(nil)))
 	for tick := uint32(12); tick < 100; tick += 3 {
 		m.snapshot(tick)
 	}
@@ -355,7 +350,7 @@ func TestComputingInTheLastTick(t *testing.T) {
 // to send them again once a second, and computing continues from there.
 func TestComputingIsBounded(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
-	records := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil)}
+	records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
 	for i := range uint32(300) {
 		records = append(records, m.enter(h(i, 1), 0, floating(float32(i)), 0))
 	}
@@ -380,7 +375,7 @@ func TestComputingIsBounded(t *testing.T) {
 	m.snapshot(tick + 3)
 	_, at := m.exact(h(0, 1))
 	require.Equal(t, tick+3, at)
-	records = [][]byte{wire.Program{Number: 1, Code: programOf(t, "effect all\neverywhere\noutput += (sin(position.x), sin(position.y), sin(time))\n")}.Append(nil)}
+	records = [][]byte{wire.Program{Number: 1, Code: programOf("effect all\neverywhere\noutput += (sin(position.x), sin(position.y), sin(time))\n")}.Append(nil)}
 	for i := range uint32(wire.MaxEffects) {
 		e := wire.EffectAdded{Effect: bulk.NewHandle(i, 1), Program: 1, Age: 1, Back: 0}
 		if len(records) == 1000 {
@@ -398,7 +393,7 @@ func TestComputingIsBounded(t *testing.T) {
 // Programs and effects count for MaxBytes.
 func TestEffectsAreCounted(t *testing.T) {
 	m := newMover(t, client.SessionConfig{MaxBytes: 1 << 20})
-	require.NoError(t, m.send(10, wire.Program{Code: programOf(t, lift)}.Append(nil)))
+	require.NoError(t, m.send(10, wire.Program{Code: programOf(lift)}.Append(nil)))
 	for i := range uint32(wire.MaxEffects) {
 		e := wire.EffectAdded{Effect: bulk.NewHandle(i, 1), Age: 1}
 		if err := m.send(10, e.Append(nil)); err != nil {
@@ -413,7 +408,7 @@ func TestEffectsAreCounted(t *testing.T) {
 // A replaced program counts for MaxBytes as long as an effect that ended by itself still has it.
 func TestReplacedProgramsAreCounted(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
-	program := wire.Program{Code: programOf(t, lift)}.Append(nil)
+	program := wire.Program{Code: programOf(lift)}.Append(nil)
 	one := func(tick, slot uint32) {
 		e := wire.EffectAdded{Effect: bulk.NewHandle(slot, 1), Age: 1, Life: 1}
 		require.NoError(t, m.send(tick, program, e.Append(nil)))
@@ -436,7 +431,7 @@ func TestLateEffect(t *testing.T) {
 	e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Center: [3]float32{0, 100, 0}}}
 	begin := func() *mover {
 		m := newMover(t, client.SessionConfig{})
-		require.NoError(t, m.send(10, wire.Program{Code: programOf(t, lift)}.Append(nil), m.enter(h(1, 1), 0, still, 0), m.enter(h(2, 1), 0, floating(50), 0)))
+		require.NoError(t, m.send(10, wire.Program{Code: programOf(lift)}.Append(nil), m.enter(h(1, 1), 0, still, 0), m.enter(h(2, 1), 0, floating(50), 0)))
 		return m
 	}
 	m := begin()
@@ -465,7 +460,7 @@ func TestChangedPath(t *testing.T) {
 	const push = "effect push\nbox (-9, -9, -9) (9, 9, 9)\noutput += position * 0.5\n"
 	run := func(change func(*mover)) physics.State {
 		m := newMover(t, client.SessionConfig{})
-		require.NoError(t, m.send(10, wire.Program{Code: programOf(t, push)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0)))
+		require.NoError(t, m.send(10, wire.Program{Code: programOf(push)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0)))
 		change(m)
 		m.snapshot(60)
 		s, _ := m.exact(h(1, 1))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
@@ -19,14 +20,14 @@ func TestBodiesAreTheServers(t *testing.T) {
 	if testing.Short() {
 		ticks = 150
 	}
-	s := newStorm(t)
+	s := newStorm()
 	for range 50 {
-		s.play(t)
+		s.play()
 		s.World.Step()
 	}
 	o := newOracle(t, s.World, 1, 45)
 	for range ticks {
-		s.play(t)
+		s.play()
 		o.step()
 		o.deliver()
 	}
@@ -54,11 +55,10 @@ type chaos struct {
 }
 
 func newChaos(t testing.TB, seed uint64) *chaos {
-	w, err := world.New(world.Config{
+	w := must.Get(world.New(world.Config{
 		TickHz: 60, HalfExtent: world.Vec3{X: 16, Y: 12, Z: 16}, RestSeconds: 4.0 / 60, MaxEntities: 150, CellMetres: 4,
 		Bounds: world.Bounds(seed % 3), Gravity: []float32{9.81, -1}[seed/2%2],
-	})
-	require.NoError(t, err)
+	}))
 	t.Cleanup(w.Close)
 	c := &chaos{World: w, r: rand.New(rand.NewPCG(seed, 77)), disturb: seed%2 == 0}
 	for _, k := range []world.Kind{
@@ -68,8 +68,7 @@ func newChaos(t testing.TB, seed uint64) *chaos {
 		{Name: "rock", Body: &world.BodyDef{Mass: 7, Radius: 0.8, Friction: 0.9, Solid: true, Layers: 3}},
 		{Name: "dust", Body: &world.BodyDef{Radius: 0.1, Drag: 9, Layers: 1}},
 	} {
-		kind, err := w.AddKind(k)
-		require.NoError(t, err)
+		kind := must.Get(w.AddKind(k))
 		c.kinds = append(c.kinds, kind)
 	}
 	for _, text := range []string{
@@ -77,13 +76,11 @@ func newChaos(t testing.TB, seed uint64) *chaos {
 		"effect b\nbox (-3, -3, -3) (3, 3, 3)\nparam push = (1, 2, 3)\noutput += push * sin(time + position.x)\n",
 		"effect c\neverywhere\nparam lift = 1\noutput += (lift * 0.01, 0, 0)\n",
 	} {
-		p, err := field.Compile(text)
-		require.NoError(t, err)
+		p := must.Get(field.Compile(text))
 		c.programs = append(c.programs, p)
 	}
 	for range 3 {
-		e, err := w.Spawn(c.kinds[0], c.place(), c.vec(3))
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(c.kinds[0], c.place(), c.vec(3)))
 		c.leaders = append(c.leaders, e)
 	}
 	require.NoError(t, w.AddSystem(world.After, "late", func(*world.World) {

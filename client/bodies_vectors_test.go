@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -98,16 +99,14 @@ func TestBodiesVectors(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	var made bytes.Buffer
 	for _, l := range bodiesLines(t) {
-		line, err := json.Marshal(l)
-		require.NoError(t, err)
+		line := must.Get(json.Marshal(l))
 		made.Write(append(line, '\n'))
 	}
 	if *bodiesUpdate {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile(bodiesFile, made.Bytes(), 0o644))
 	}
-	file, err := os.ReadFile(bodiesFile)
-	require.NoError(t, err)
+	file := must.Get(os.ReadFile(bodiesFile))
 	require.True(t, bytes.Equal(made.Bytes(), file), "%s is stale: go test -run TestBodiesVectors -bodies.update", bodiesFile)
 	var session *client.Session
 	compared := 0
@@ -119,8 +118,7 @@ func TestBodiesVectors(t *testing.T) {
 			s := schema.New()
 			schema.Define[schema.Body](s, schema.BodyComponent)
 			require.NoError(t, s.Err())
-			session, err = client.NewSession(client.SessionConfig{Schema: s, Simulate: true})
-			require.NoError(t, err)
+			session = must.Get(client.NewSession(client.SessionConfig{Schema: s, Simulate: true}))
 			continue
 		case l.Stream != nil:
 			require.NoError(t, session.ReceiveStream(l.Stream))

@@ -54,7 +54,7 @@ const everywhere = "effect all\neverywhere\noutput += (sin(position.x), sin(posi
 // However many snapshots an Update applies, and whatever they make the client compute, the work
 // is within the budget and one step that began before it was spent.
 func TestUpdateIsBounded(t *testing.T) {
-	program := wire.Program{Number: 1, Code: programOf(t, everywhere)}.Append(nil)
+	program := wire.Program{Number: 1, Code: programOf(everywhere)}.Append(nil)
 	follow := wire.EffectAdded{Path: wire.Path{Form: wire.PathFollowing, Leader: h(0, 1)}}
 	for name, c := range map[string]struct {
 		bodies, effects uint32
@@ -158,7 +158,7 @@ func TestFallsBehindAndCatchesUp(t *testing.T) {
 // Too much work that cannot wait ends the session.
 func TestFloodEndsTheSession(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
-	program := wire.Program{Number: 1, Code: programOf(t, everywhere)}.Append(nil)
+	program := wire.Program{Number: 1, Code: programOf(everywhere)}.Append(nil)
 	welcome, _ := m.session.Welcome()
 	for name, next := range map[string]func(i uint32) error{
 		"programs": func(uint32) error { return m.send(10, program, program, program, program) },

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -41,8 +42,7 @@ func TestUpdateAfterACallbackPanicked(t *testing.T) {
 			Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 			GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,
 		})
-		c, err := client.Dial(context.Background(), client.Config{Schema: s, Simulation: d, State: g.onState})
-		require.NoError(t, err)
+		c := must.Get(client.Dial(context.Background(), client.Config{Schema: s, Simulation: d, State: g.onState}))
 		d.in.Err = errors.New("the link broke")
 		done := make(chan any)
 		go func() {

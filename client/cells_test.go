@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
@@ -43,9 +44,9 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,
 	}
-	session, err := client.NewSession(client.SessionConfig{Schema: s})
-	require.NoError(t, err)
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: s}))
 	greeting := wire.AppendMessage(nil, welcome)
+	var err error
 	require.Less(t, allocatedBy(func() { err = session.ReceiveStream(greeting) }), uint64(64<<10), "a Welcome")
 	require.NoError(t, err)
 	for _, apart := range []uint32{1, 16, 64, 1024, 4096, 1 << 20} {

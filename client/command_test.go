@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -21,8 +22,7 @@ func TestFutures(t *testing.T) {
 	s := newStudio(t, 1, near, near).session
 	var all []*client.Future
 	for i := range uint32(wire.MaxUnanswered) {
-		f, err := s.DoRaw("eat", walker, nil)
-		require.NoError(t, err)
+		f := must.Get(s.DoRaw("eat", walker, nil))
 		require.Equal(t, i+1, f.ID())
 		all = append(all, f)
 	}
@@ -36,8 +36,7 @@ func TestFutures(t *testing.T) {
 	require.ErrorContains(t, err, "Poll")
 	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1, Verdict: wire.Live})))
 	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 2, Code: wire.CommandRefused, Verdict: wire.Live, Text: "not hungry"})))
-	r, err := all[0].Wait(context.Background())
-	require.NoError(t, err)
+	r := must.Get(all[0].Wait(context.Background()))
 	require.Equal(t, client.Result{ID: 1, Target: walker, Verdict: wire.Live}, r)
 
 	_, err = all[1].Wait(context.Background())

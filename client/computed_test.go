@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -43,8 +44,7 @@ func TestComputedMotionIsShown(t *testing.T) {
 	schema.Define[wideBody](wide, schema.BodyComponent)
 	require.NoError(t, wide.Err())
 	m := newMover(t, client.SessionConfig{Schema: wide, Observer: client.Observer{Update: func(*client.Entity) { updates++ }}})
-	body, err := client.ComponentOf[wideBody](wide, schema.BodyComponent)
-	require.NoError(t, err)
+	body := must.Get(client.ComponentOf[wideBody](wide, schema.BodyComponent))
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
 	e := m.session.Replica().Entity(h(1, 1))
 	sent := e.AppendValues(nil)
@@ -78,7 +78,7 @@ func TestComputedMotionIsShown(t *testing.T) {
 // are asked for.
 func TestSleepersForgetStates(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
-	records := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil)}
+	records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
 	const bodies = 200
 	for i := range uint32(bodies) {
 		s := floating(float32(i))
@@ -140,7 +140,7 @@ func TestPastStatesWithoutAsking(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		const bodies, kept = 40, 64
 		both := func(f func(m *mover)) { f(asked); f(quiet) }
-		records := [][]byte{wire.Program{Code: programOf(t, lift)}.Append(nil)}
+		records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
 		for i := range uint32(bodies) {
 			s := floating(float32(i))
 			s.Velocity = physics.Vec3{X: random.Float32(), Y: random.Float32()}

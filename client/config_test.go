@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -78,8 +79,7 @@ func TestNoEntityHasNoComponents(t *testing.T) {
 	s := schema.New()
 	schema.Define[schema.Body](s, "body")
 	require.NoError(t, s.Err())
-	body, err := client.ComponentOf[schema.Body](s, "body")
-	require.NoError(t, err)
+	body := must.Get(client.ComponentOf[schema.Body](s, "body"))
 	replica := client.NewApplier(rowcodec.New(s, rowcodec.DefaultTables()), 1, 1<<16, client.Observer{})
 	nobody := replica.Entity(bulk.NewHandle(3, 1))
 	require.Nil(t, nobody)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -54,9 +55,7 @@ func newTheatre(t testing.TB) *theatre {
 	client.OnEvent(&events, sparks, func(tick uint32, e spark) { p.hear("spark %d %q at %d", e.Serial, e.Text, tick) })
 	client.OnEventRendered(&events, booms, func(tick uint32, e boom) { p.hear("shown boom %d at %d", e.Size, tick) })
 	client.OnEventRendered(&events, sparks, func(tick uint32, e spark) { p.hear("shown spark %d at %d", e.Serial, tick) })
-	var err error
-	p.session, err = client.NewSession(client.SessionConfig{Schema: p.schema, Events: &events})
-	require.NoError(t, err)
+	p.session = must.Get(client.NewSession(client.SessionConfig{Schema: p.schema, Events: &events}))
 	p.welcome(1, 7)
 	return p
 }
@@ -85,8 +84,7 @@ func (p *theatre) take() []string {
 }
 
 func (p *theatre) body(event int, v any) []byte {
-	b, err := rowschema.NewMessage(p.schema.Event(event).Message).AppendValue(nil, v)
-	require.NoError(p.t, err)
+	b := must.Get(rowschema.NewMessage(p.schema.Event(event).Message).AppendValue(nil, v))
 	return b
 }
 
@@ -125,8 +123,7 @@ func TestAnyEvent(t *testing.T) {
 	var events client.Events
 	client.OnAnyEvent(&events, func(tick uint32, name, fields string) { p.hear("%s %s at %d", name, fields, tick) })
 	var err error
-	p.session, err = client.NewSession(client.SessionConfig{Events: &events})
-	require.NoError(t, err)
+	p.session = must.Get(client.NewSession(client.SessionConfig{Events: &events}))
 	p.welcome(1, 7)
 	require.NoError(t, p.structure(100, p.boom(h(1, 1), 2), wire.Record{Op: wire.OpEvent, Number: 2, Data: p.body(2, silent{9})}))
 	_, err = p.state(101, p.structures, p.spark(3, 1))
@@ -158,24 +155,20 @@ func TestEventsAtOnce(t *testing.T) {
 // An unreliable event counts if and only if its datagram is applied, and once.
 func TestEventsOfDatagrams(t *testing.T) {
 	p := newTheatre(t)
-	outcome, err := p.state(110, 0, p.spark(1, 3), p.spark(2, 0))
-	require.NoError(t, err)
+	outcome := must.Get(p.state(110, 0, p.spark(1, 3), p.spark(2, 0)))
 	require.Equal(t, client.Applied, outcome)
 	require.Equal(t, []string{`spark 1 "zap" at 107`, `spark 2 "zap" at 110`}, p.take())
 	p.seq--
-	outcome, err = p.state(110, 0, p.spark(1, 3), p.spark(2, 0))
-	require.NoError(t, err)
+	outcome = must.Get(p.state(110, 0, p.spark(1, 3), p.spark(2, 0)))
 	require.Equal(t, client.Duplicate, outcome)
 	require.Empty(t, p.take())
-	outcome, err = p.state(112, 1, p.spark(3, 0))
-	require.NoError(t, err)
+	outcome = must.Get(p.state(112, 1, p.spark(3, 0)))
 	require.Equal(t, client.Held, outcome)
 	require.Empty(t, p.take())
 	require.NoError(t, p.structure(112, p.boom(0, 1)))
 	require.Equal(t, []string{"boom 1 of none (stale) at 112", `spark 3 "zap" at 112`}, p.take())
 	d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 9, Tick: 114, Structure: 1, Events: wire.AppendEvent(nil, p.spark(4, 0)), Rows: 1})
-	outcome, err = p.session.ReceiveDatagram(append(d, make([]byte, 20)...), 0)
-	require.NoError(t, err)
+	outcome = must.Get(p.session.ReceiveDatagram(append(d, make([]byte, 20)...), 0))
 	require.Equal(t, client.Unreadable, outcome)
 	require.Empty(t, p.take())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -69,10 +70,8 @@ func play(ctx context.Context, fingerprint string) error {
 
 // The client of README.md is the one that this file compiles.
 func TestReadmeCompiles(t *testing.T) {
-	page, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	source, err := os.ReadFile("example_readme_test.go")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../README.md"))
+	source := must.Get(os.ReadFile("example_readme_test.go"))
 	_, code, _ := strings.Cut(string(source), "// begin\n\n")
 	code, _, _ = strings.Cut(code, "\n// end\n")
 	require.Contains(t, string(page), "```go\n"+code+"```\n")

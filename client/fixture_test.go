@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -61,9 +62,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 			require.Nil(t, p.replica.Entity(h))
 		},
 	})
-	var err error
-	p.health, err = client.ComponentOf[health](p.schema, "health")
-	require.NoError(t, err)
+	p.health = must.Get(client.ComponentOf[health](p.schema, "health"))
 	return p
 }
 
@@ -154,8 +153,7 @@ func (p *peer) state(seq, structure uint32, updates ...update) []byte {
 
 func (p *peer) apply(want client.Outcome, d []byte) {
 	p.t.Helper()
-	got, err := p.replica.ApplyState(d)
-	require.NoError(p.t, err)
+	got := must.Get(p.replica.ApplyState(d))
 	require.Equal(p.t, want, got)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
@@ -41,9 +42,7 @@ func newFlood(t testing.TB, limits client.SessionConfig) *flood {
 // newFloodOf is newFlood with the schema of limits.
 func newFloodOf(t testing.TB, limits client.SessionConfig) *flood {
 	f := &flood{codec: rowcodec.New(limits.Schema, rowcodec.DefaultTables())}
-	var err error
-	f.session, err = client.NewSession(limits)
-	require.NoError(t, err)
+	f.session = must.Get(client.NewSession(limits))
 	require.NoError(t, f.stream(wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: limits.Schema.Hash(), SchemaText: limits.Schema.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 60, MaxSlots: wire.MaxSlots, Tick: 1,

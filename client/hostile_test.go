@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -230,8 +231,7 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 	for i := range uint32(rows) {
 		datagram(tick-3, 1, i, wire.Baseline{}, wire.Fold(0, bulk.NewHandle(i, 1)))
 		codec.Append(&w, state(i), nil)
-		outcome, err := p.ApplyState(w.Bytes())
-		require.NoError(b, err)
+		outcome := must.Get(p.ApplyState(w.Bytes()))
 		require.Equal(b, client.Applied, outcome)
 	}
 	datagram(tick, rows, 0, wire.Baseline{Age: 3, Gap: 3}, fold)
@@ -273,9 +273,8 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 	}
 	most := uint32(wire.MaxLoad / rowschema.New(s).Load(15))
 	require.Less(t, most, uint32(wire.MaxRows))
-	outcome, err := read(most)
-	require.NoError(t, err)
+	outcome := must.Get(read(most))
 	require.Equal(t, client.Applied, outcome)
-	_, err = read(most + 1)
+	_, err := read(most + 1)
 	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
 }

@@ -9,15 +9,15 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // setInput sets an input that must be accepted, and returns its tick.
-func setInput(t testing.TB, s *client.Session, data []byte, now time.Duration) uint32 {
-	tick, err := s.SetRawInput(data, now)
-	require.NoError(t, err)
+func setInput(s *client.Session, data []byte, now time.Duration) uint32 {
+	tick := must.Get(s.SetRawInput(data, now))
 	return tick
 }
 
@@ -30,11 +30,11 @@ func TestInputView(t *testing.T) {
 		require.NoError(t, err)
 		return in.Inputs[0]
 	}
-	require.EqualValues(t, 1, setInput(t, s.session, []byte("a"), s.time()))
+	require.EqualValues(t, 1, setInput(s.session, []byte("a"), s.time()))
 	require.Zero(t, read().Back, "nothing was shown yet")
 	s.play(time.Second)
 	shown := s.session.Render(s.time()).Tick
-	tick := setInput(t, s.session, []byte("b"), s.time())
+	tick := setInput(s.session, []byte("b"), s.time())
 	got := read()
 	require.Equal(t, tick, got.Tick)
 	require.InDelta(t, shown, float64(got.Tick-got.Back)+float64(got.Fraction)/256, 1.0/256)
@@ -42,7 +42,7 @@ func TestInputView(t *testing.T) {
 	s.play(100 * time.Millisecond)
 	later := s.session.Render(s.time()).Tick
 	require.Greater(t, later, shown)
-	setInput(t, s.session, []byte("c"), s.time())
+	setInput(s.session, []byte("c"), s.time())
 	got = read()
 	require.InDelta(t, later, float64(got.Tick-got.Back)+float64(got.Fraction)/256, 1.0/256)
 }
@@ -57,7 +57,7 @@ func TestInputsArriveInTime(t *testing.T) {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			link := simtest.Conditions{DelayMin: ms(c.delay), DelayMax: ms(c.delay + c.jitter), Loss: c.loss}
 			s := newStudio(t, 21, link, link)
-			s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+			s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 			newest, inTime, late, early := uint32(0), 0, 0, 0.0
 			s.arrived = func(in wire.Input, tick uint32) {
 				for i := len(in.Inputs) - 1; i >= 0; i-- {
@@ -117,7 +117,7 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 	down.Loss = lossDown
 	s := newStudio(t, 21, down, up)
 	s.every = every
-	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(30 * time.Second)
 	inTime, sum := map[uint32]bool{}, 0.0
 	s.arrived = func(in wire.Input, tick uint32) {
@@ -144,7 +144,7 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 func TestInputsAfterADeadUplink(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
 	s := newStudio(t, 21, link, link)
-	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(5 * time.Second)
 	early := 0.0
 	s.arrived = func(in wire.Input, _ uint32) { early = max(early, float64(in.Inputs[0].Tick)-s.trueTick()) }
@@ -171,7 +171,7 @@ func TestInputsAreNotTooEarly(t *testing.T) {
 				racetest.SkipUnchecked(t)
 				for seed := range uint64(10) {
 					s := newStudio(t, 21+10*seed, down, uneven)
-					early := countEarly(t, s, every)
+					early := countEarly(s, every)
 					s.play(20 * time.Second)
 					require.Zero(t, *early, "seed %d", seed)
 				}
@@ -188,7 +188,7 @@ func TestInputsRecoverFromTooEarly(t *testing.T) {
 			racetest.SkipUnchecked(t)
 			for seed := range uint64(10) {
 				s := newStudio(t, 21+10*seed, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(500)})
-				early := countEarly(t, s, every)
+				early := countEarly(s, every)
 				for range 4 {
 					s.play(5 * time.Second)
 					s.frozen = s.now + ms(450)
@@ -209,10 +209,10 @@ func TestInputsRecoverFromTooEarly(t *testing.T) {
 
 // countEarly sets an input in every every-th render, and counts the inputs that the server would drop
 // because they are too early.
-func countEarly(t *testing.T, s *studio, every int64) *int {
+func countEarly(s *studio, every int64) *int {
 	s.render = func() {
 		if s.now/studioRender%every == 0 {
-			setInput(t, s.session, []byte("w"), s.time())
+			setInput(s.session, []byte("w"), s.time())
 		}
 	}
 	newest, early := uint32(0), new(int)
@@ -240,7 +240,7 @@ func TestInputTicks(t *testing.T) {
 		}
 		return ticks, words
 	}
-	set := func(word string) { setInput(t, s.session, []byte(word), s.time()) }
+	set := func(word string) { setInput(s.session, []byte(word), s.time()) }
 	for _, word := range []string{"a", "b", "c", "d", "e"} {
 		set(word)
 	}
@@ -274,7 +274,7 @@ func TestInputTicks(t *testing.T) {
 	require.Equal(t, []string{"i", "h", "g", "e"}, words, "at least four")
 	_, err := s.session.SetRawInput(make([]byte, wire.MaxInputBytes+1), 0)
 	require.ErrorContains(t, err, "65 bytes")
-	setInput(t, s.session, make([]byte, wire.MaxInputBytes), 0)
+	setInput(s.session, make([]byte, wire.MaxInputBytes), 0)
 }
 
 // A datagram repeats no inputs that the server has applied.
@@ -288,7 +288,7 @@ func TestAppliedInputsAreNotRepeated(t *testing.T) {
 		return len(in.Inputs)
 	}
 	for range 4 {
-		ticks = append(ticks, setInput(t, s.session, []byte("w"), s.time()))
+		ticks = append(ticks, setInput(s.session, []byte("w"), s.time()))
 		require.Equal(t, len(ticks), sent())
 		s.now += ms(17)
 	}
@@ -304,7 +304,7 @@ func TestAppliedInputsAreNotRepeated(t *testing.T) {
 // After the server's time went back, inputs are made for its new ticks.
 func TestInputsAfterAStall(t *testing.T) {
 	s := newStudio(t, 21, near, near)
-	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(time.Second)
 	s.frozen = s.now + ms(3000)
 	s.play(3 * time.Second)
@@ -342,7 +342,7 @@ func TestPatience(t *testing.T) {
 		s.every = every
 		s.play(20 * time.Second)
 		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "a snapshot in %d ticks", every)
-		setInput(t, s.session, []byte("w"), s.time())
+		setInput(s.session, []byte("w"), s.time())
 		require.Equal(t, 2*time.Second/studioSnapshotHz, s.session.Patience())
 		require.NotNil(t, s.session.Input(s.time()))
 		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "the input was sent")
@@ -355,8 +355,7 @@ func TestClockOfTheNextRoom(t *testing.T) {
 	s.play(time.Second)
 	before := s.session.Clock(s.time())
 	early := wire.AppendStateHeader(nil, wire.StateHeader{Seq: s.seq + 1, Tick: s.tick + 90_000, Structure: 2})
-	outcome, err := s.session.ReceiveDatagram(early, s.time())
-	require.NoError(t, err)
+	outcome := must.Get(s.session.ReceiveDatagram(early, s.time()))
 	require.Equal(t, client.Held, outcome)
 	require.Equal(t, before, s.session.Clock(s.time()))
 }
@@ -371,8 +370,7 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 
 	seq := s.seq + 1
 	early := wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: s.tick + 1, Structure: 2})
-	outcome, err := s.session.ReceiveDatagram(early, s.time())
-	require.NoError(t, err)
+	outcome := must.Get(s.session.ReceiveDatagram(early, s.time()))
 	require.Equal(t, client.Held, outcome)
 	require.False(t, s.session.Answers(1, s.time(), 0))
 	require.True(t, s.session.Answers(1, s.time(), s.session.Patience()), "the structure may be lost")
@@ -380,7 +378,7 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 	s.enter(2, h(1, 1))
 	require.True(t, s.session.Answers(0, s.time(), 0))
 	var in wire.Input
-	err = in.Parse(s.session.Input(s.time()))
+	err := in.Parse(s.session.Input(s.time()))
 	require.NoError(t, err)
 	require.Equal(t, seq, in.Ack.Newest)
 	require.Equal(t, uint32(2), in.Ack.Structure)
@@ -388,8 +386,7 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 
 	s.enter(3, h(2, 1))
 	require.False(t, s.session.Answers(0, s.time(), 0), "structure is acknowledged with the next snapshot")
-	outcome, err = s.session.ReceiveDatagram(early, s.time())
-	require.NoError(t, err)
+	outcome = must.Get(s.session.ReceiveDatagram(early, s.time()))
 	require.Equal(t, client.Duplicate, outcome)
 	require.False(t, s.session.Answers(0, s.time(), 0), "a copy is not answered")
 }
@@ -419,15 +416,15 @@ func TestAcknowledgementPrecedesCommand(t *testing.T) {
 // Client.Wait sleeps until an input that was made for the next tick is due, or patience ends.
 func TestWaitForDueInput(t *testing.T) {
 	s := newStudio(t, 21, near, near)
-	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(time.Second)
 	s.render = func() {}
 	for range 20 {
 		s.play(7 * time.Millisecond)
 		now := s.time()
-		setInput(t, s.session, []byte("a"), now)
+		setInput(s.session, []byte("a"), now)
 		s.session.Input(now)
-		setInput(t, s.session, []byte("b"), now) // for the next tick
+		setInput(s.session, []byte("b"), now) // for the next tick
 		require.False(t, s.session.Answers(0, now, 0))
 		wait := s.session.InputWait(now, 0)
 		require.False(t, s.session.Answers(0, now+wait-time.Millisecond, 0), "%v", wait)

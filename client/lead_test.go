@@ -16,7 +16,7 @@ func TestLeadAfterAnOutage(t *testing.T) {
 	for _, before := range []time.Duration{500 * time.Millisecond, 5 * time.Second} {
 		link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
 		s := newStudio(t, 21, link, link)
-		s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+		s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 		lead := 0.0
 		s.arrived = func(in wire.Input, _ uint32) { lead = max(lead, float64(in.Inputs[0].Tick)-s.trueTick()) }
 		s.play(before)

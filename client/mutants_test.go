@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
@@ -89,27 +90,21 @@ func record(t testing.TB) *tape {
 	schema.Define[friend](s, "friend")
 	schema.Define[vectorPurse](s, "purse")
 	require.NoError(t, s.Err())
-	w, err := world.New(world.Config{Seed: 1, MaxEntities: 256})
-	require.NoError(t, err)
-	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
-	require.NoError(t, err)
-	riders, err := world.Register[rider](w, "rider")
-	require.NoError(t, err)
-	friends, err := world.Register[friend](w, "friend")
-	require.NoError(t, err)
-	purses, err := world.Register[vectorPurse](w, "purse")
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1, MaxEntities: 256}))
+	crate := must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}}))
+	riders := must.Get(world.Register[rider](w, "rider"))
+	friends := must.Get(world.Register[friend](w, "friend"))
+	purses := must.Get(world.Register[vectorPurse](w, "purse"))
 	random := rand.New(rand.NewPCG(1, 1))
 	var all []bulk.Handle
 	spawn := func() bulk.Handle {
-		h, err := w.Spawn(crate, world.Vec3{X: random.Float32()*40 - 20, Y: 0.5, Z: random.Float32()*40 - 20}, world.Vec3{})
-		require.NoError(t, err)
+		h := must.Get(w.Spawn(crate, world.Vec3{X: random.Float32()*40 - 20, Y: 0.5, Z: random.Float32()*40 - 20}, world.Vec3{}))
 		riders.Set(h, rider{Facing: [4]float32{0, 0, 0, 1}})
 		purses.Set(h, vectorPurse{int32(len(all))})
 		all = append(all, h)
 		return h
 	}
-	core, err := session.NewCore(session.Config{
+	core := must.Get(session.NewCore(session.Config{
 		Random: rand.NewChaCha8([32]byte{1}),
 		WorldConfig: session.WorldConfig{
 			World: w, Schema: s, Epoch: 7,
@@ -119,14 +114,12 @@ func record(t testing.TB) *tape {
 				Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
 			},
 		},
-	})
-	require.NoError(t, err)
+	}))
 	for range 50 {
 		spawn()
 	}
 	c := &recorder{t: t, tape: &tape{schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}}
-	c.session, err = client.NewSession(client.SessionConfig{Schema: s})
-	require.NoError(t, err)
+	c.session = must.Get(client.NewSession(client.SessionConfig{Schema: s}))
 	c.peer = core.Open(context.Background(), "", c)
 	for tick := range 120 {
 		c.now += time.Second / 60
@@ -218,7 +211,7 @@ func allocated() uint64 {
 // hostileBatch is how many mutants are applied to one replica.
 const hostileBatch = 128
 
-func mutantBatches(t testing.TB) int {
+func mutantBatches() int {
 	n := *mutantsFlag
 	if testing.Short() {
 		n /= 4
@@ -235,7 +228,7 @@ func TestMutantStates(t *testing.T) {
 	s := mutate.NewSource(1, datagrams...)
 	var outcomes [client.Faulty + 1]int
 	refused, whole, passed := 0, 0, 0
-	for batch := range mutantBatches(t) {
+	for batch := range mutantBatches() {
 		at := len(p.steps)/4 + s.IntN(len(p.steps)*3/4)
 		r := p.replica(t, at)
 		digest, before := r.Digest(), allocated()
@@ -321,7 +314,7 @@ func TestMutantStructure(t *testing.T) {
 	p := record(t)
 	s := mutate.NewSource(2, p.of(wire.TypeStructure)...)
 	taken, refused := 0, 0
-	for batch := range mutantBatches(t) {
+	for batch := range mutantBatches() {
 		at := s.IntN(len(p.steps))
 		r := p.replica(t, at)
 		digest, before := r.Digest(), allocated()
@@ -370,7 +363,7 @@ func TestMutantStreams(t *testing.T) {
 	s := mutate.NewSource(3, p.stream()...)
 	taken, refused := 0, 0
 	var types [1 << 8]int
-	for batch := range mutantBatches(t) {
+	for batch := range mutantBatches() {
 		at := s.IntN(len(p.steps))
 		for i := range hostileBatch {
 			if i%(hostileBatch/8) == 0 {
@@ -409,15 +402,13 @@ func TestMutantStreams(t *testing.T) {
 
 // session returns a session that received the first steps.
 func (p *tape) session(t testing.TB, steps int) *client.Session {
-	s, err := client.NewSession(client.SessionConfig{Schema: p.schema})
-	require.NoError(t, err)
+	s := must.Get(client.NewSession(client.SessionConfig{Schema: p.schema}))
 	for _, step := range p.steps[:steps] {
 		if step.kind == wire.TypeState {
-			_, err = s.ReceiveDatagram(step.body, 0)
+			must.Get(s.ReceiveDatagram(step.body, 0))
 		} else {
-			err = s.ReceiveStream(wire.AppendFrame(nil, step.kind, step.body))
+			require.NoError(t, s.ReceiveStream(wire.AppendFrame(nil, step.kind, step.body)))
 		}
-		require.NoError(t, err)
 	}
 	return s
 }

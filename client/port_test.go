@@ -9,22 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // Clients that share a socket leave it open for the others.
 func TestClientsShareAPort(t *testing.T) {
 	s, stop := railway()
 	defer stop()
-	port, err := client.OpenPort()
-	require.NoError(t, err)
+	port := must.Get(client.OpenPort())
 	defer func() { require.NoError(t, port.Close()) }()
 	config := client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Schema: railwaySchema, Port: port}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var clients [3]*client.Client
 	for i := range clients {
-		clients[i], err = client.Dial(ctx, config)
-		require.NoError(t, err)
+		clients[i] = must.Get(client.Dial(ctx, config))
 	}
 	require.NoError(t, clients[0].Close())
 	for _, c := range clients[1:] {
@@ -34,8 +33,7 @@ func TestClientsShareAPort(t *testing.T) {
 			require.NoError(t, c.Update())
 		}
 	}
-	again, err := client.Dial(ctx, config)
-	require.NoError(t, err)
+	again := must.Get(client.Dial(ctx, config))
 	for _, c := range append(clients[1:], again) {
 		require.NoError(t, c.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -289,8 +290,7 @@ func TestCoPredictedLaterDatagram(t *testing.T) {
 // there. One that it drops moves back.
 func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
 	p := newPitch(t)
-	shown, err := client.ComponentOf[ball](p.schema, "ball")
-	require.NoError(t, err)
+	shown := must.Get(client.ComponentOf[ball](p.schema, "ball"))
 	past := func(m client.Moment) float32 {
 		b, ok := shown.At(p.session.Replica().Entity(ballHandle), m)
 		require.True(t, ok)
@@ -382,8 +382,7 @@ func TestCoPredictedIsBounded(t *testing.T) {
 	require.Equal(t, client.MaxCoPredicted, count)
 	_, err := client.Predict(p.session, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
 	require.Error(t, err)
-	other, err := client.NewSession(client.SessionConfig{Schema: p.schema})
-	require.NoError(t, err)
+	other := must.Get(client.NewSession(client.SessionConfig{Schema: p.schema}))
 	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
 	require.ErrorContains(t, err, "in use by another Prediction")
 	var unknown client.CoPredicted[lever]

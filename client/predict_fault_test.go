@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // faultVariable names the fault that a process of this test injects.
@@ -32,8 +33,7 @@ func TestFaultsOfComputing(t *testing.T) {
 // catchFaults runs tests with each fault whose name has a prefix, in a process of its own. A
 // fault that none of them notices is a gap in the tests.
 func catchFaults(t *testing.T, prefix, tests string) {
-	faults, err := fault.All()
-	require.NoError(t, err)
+	faults := must.Get(fault.All())
 	run := func(name string) (string, error) {
 		c := exec.Command(os.Args[0], "-test.run=^Test("+tests+")", "-test.short")
 		c.Env = append(os.Environ(), faultVariable+"="+name)

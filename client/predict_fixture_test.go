@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -101,15 +102,12 @@ func newReferee(t testing.TB, config client.PredictConfig) *referee {
 	f := &referee{t: t, schema: runnerSchema(t), tick: 1000, state: newRunner(), mask: 2, owned: true, undo: func() {}, inputs: map[uint32]lever{}}
 	f.step = func(_ uint32, r *runner, in lever) { r.step(in) }
 	f.codec = rowcodec.New(f.schema, rowcodec.DefaultTables())
-	var err error
-	f.session, err = client.NewSession(client.SessionConfig{Schema: f.schema})
-	require.NoError(t, err)
+	f.session = must.Get(client.NewSession(client.SessionConfig{Schema: f.schema}))
 	config.Undo = func(_ uint32, key uint64) {
 		f.undone = append(f.undone, key)
 		f.undo()
 	}
-	f.play, err = client.Predict(f.session, func(tick uint32, r *runner, in lever) { f.step(tick, r, in) }, config)
-	require.NoError(t, err)
+	f.play = must.Get(client.Predict(f.session, func(tick uint32, r *runner, in lever) { f.step(tick, r, in) }, config))
 	f.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: f.schema.Hash(), SchemaText: f.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: stepHz, SnapshotHz: stepHz, MaxSlots: 100, Session: 1, Secret: []byte("0123456789abcdef"),
@@ -184,8 +182,7 @@ func (f *referee) datagram(withRow bool) []byte {
 }
 
 func (f *referee) deliver(d []byte) {
-	outcome, err := f.session.ReceiveDatagram(d, f.now)
-	require.NoError(f.t, err)
+	outcome := must.Get(f.session.ReceiveDatagram(d, f.now))
 	require.Equal(f.t, client.Applied, outcome)
 }
 
@@ -194,8 +191,7 @@ func (f *referee) snapshot() { f.deliver(f.datagram(true)) }
 // input makes the input of a frame, which the server will have at its tick, and returns
 // that.
 func (f *referee) input(in lever) uint32 {
-	tick, err := f.session.SetInputValue(&in, f.now)
-	require.NoError(f.t, err)
+	tick := must.Get(f.session.SetInputValue(&in, f.now))
 	f.inputs[tick] = in
 	return tick
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -55,17 +56,15 @@ func steerOver(t *testing.T, hz int, link rig.Link, spawn world.Vec3) client.Pre
 	const speed, frames = 8, 60 // m/s, a second
 	protocol := schema.NewWithBody()
 	tillers := schema.DefineInput[tiller](protocol)
-	w, err := world.New(world.Config{TickHz: hz})
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{TickHz: hz}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}}))
 	newest := map[*server.Session]tiller{}
 	require.NoError(t, w.AddSystem(world.Before, "steer", func(w *world.World) {
 		for s, in := range newest {
 			w.SetVelocity(s.Entity(), world.Vec3{X: speed * in.X})
 		}
 	}))
-	r, err := rig.New(1, rig.Config{
+	r := must.Get(rig.New(1, rig.Config{
 		Link: link,
 		Server: server.Config{WorldConfig: server.WorldConfig{World: w, Schema: protocol, Replication: replication.Config{SnapshotHz: 20}, Hooks: server.Hooks{
 			Join: func(s *server.Session) (world.Entity, error) {
@@ -74,16 +73,13 @@ func steerOver(t *testing.T, hz int, link rig.Link, spawn world.Vec3) client.Pre
 			},
 			Input: server.OnInput(tillers, func(s *server.Session, _ uint64, in tiller) { newest[s] = in }),
 		}}},
-	})
-	require.NoError(t, err)
+	}))
 	defer r.Close()
-	c, err := r.Join("ada")
-	require.NoError(t, err)
-	own, err := client.Predict(c, func(_ uint32, b *schema.Body, in tiller) {
+	c := must.Get(r.Join("ada"))
+	own := must.Get(client.Predict(c, func(_ uint32, b *schema.Body, in tiller) {
 		b.Velocity[0] = speed * in.X
 		b.Position[0] += float32(b.Velocity[0] * float32(1/float64(hz)))
-	}, client.PredictConfig{})
-	require.NoError(t, err)
+	}, client.PredictConfig{}))
 	last, frame, drawn := 0.0, 0, 0
 	c.EachFrame(frames, func() error {
 		frame++

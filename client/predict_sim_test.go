@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -61,19 +62,16 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 	schema.Define[runner](s, "runner")
 	require.NoError(t, s.Err())
 	pulling := schema.DefineInput[lever](s)
-	w, err := world.New(world.Config{Seed: seed})
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "runner"})
-	require.NoError(t, err)
-	k.runners, err = world.Register[runner](w, "runner")
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: seed}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "runner"}))
+	k.runners = must.Get(world.Register[runner](w, "runner"))
 	require.NoError(t, w.AddSystem(world.Before, "run", func(*world.World) {
 		if r := k.runners.Mut(k.player); r != nil {
 			r.step(k.held)
 			k.touch(uint32(w.Tick()), r)
 		}
 	}))
-	k.core, err = session.NewCore(session.Config{
+	k.core = must.Get(session.NewCore(session.Config{
 		Random: rand.NewChaCha8([32]byte{1}),
 		WorldConfig: session.WorldConfig{
 			World: w, Schema: s, Epoch: 7,
@@ -88,13 +86,10 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 				Input: session.OnInput(pulling, func(_ *session.Session, _ uint64, in lever) { k.held = in }),
 			},
 		},
-	})
-	require.NoError(t, err)
+	}))
 	k.peer = k.core.Open(context.Background(), "", k)
-	k.session, err = client.NewSession(client.SessionConfig{Schema: s})
-	require.NoError(t, err)
-	k.play, err = client.Predict(k.session, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{})
-	require.NoError(t, err)
+	k.session = must.Get(client.NewSession(client.SessionConfig{Schema: s}))
+	k.play = must.Get(client.Predict(k.session, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{}))
 	return k
 }
 
@@ -136,8 +131,7 @@ func (k *track) hear() {
 		require.NoError(k.t, k.peer.ReceiveStream(p))
 	}
 	for _, d := range k.upD.Receive(k.now) {
-		stamp, err := k.peer.ReceiveDatagram(d)
-		require.NoError(k.t, err)
+		stamp := must.Get(k.peer.ReceiveDatagram(d))
 		k.stamp, k.heard = stamp, k.now
 	}
 }
@@ -174,8 +168,7 @@ func (k *track) render() {
 	in := k.stick(k.frames)
 	k.prior, _ = k.play.State()
 	k.priorTick = k.play.Stats().Predicted
-	tick, err := k.session.SetInputValue(&in, k.time())
-	require.NoError(k.t, err)
+	tick := must.Get(k.session.SetInputValue(&in, k.time()))
 	k.made[tick] = in
 	k.frame()
 }

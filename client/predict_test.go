@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -486,13 +487,11 @@ type pair struct {
 
 func TestPredictComponents(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
-	session, err := client.NewSession(client.SessionConfig{Schema: f.schema})
-	require.NoError(t, err)
-	both, err := client.Predict(session, func(_ uint32, s *pair, in lever) {
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: f.schema}))
+	both := must.Get(client.Predict(session, func(_ uint32, s *pair, in lever) {
 		s.Runner.step(in)
 		s.Calls, s.hidden = s.Calls+1, s.hidden+1
-	}, client.PredictConfig{})
-	require.NoError(t, err)
+	}, client.PredictConfig{}))
 	f.session, f.welcome.SchemaText = session, f.schema.Text()
 	f.join()
 	f.input(right)
@@ -519,9 +518,8 @@ func TestPredictErrors(t *testing.T) {
 	schema.Define[health](s, "health")
 	schema.Define[health](s, "armour")
 	require.NoError(t, s.Err())
-	session, err := client.NewSession(client.SessionConfig{Schema: s})
-	require.NoError(t, err)
-	_, err = client.Predict(session, func(uint32, *unknown, lever) {}, client.PredictConfig{})
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: s}))
+	_, err := client.Predict(session, func(uint32, *unknown, lever) {}, client.PredictConfig{})
 	require.ErrorContains(t, err, "client_test.unknown is no component of the schema")
 	_, err = client.Predict(session, func(uint32, *int, lever) {}, client.PredictConfig{})
 	require.ErrorContains(t, err, "int is no component of the schema")
@@ -532,15 +530,14 @@ func TestPredictErrors(t *testing.T) {
 	_, err = client.Predict(session, func(uint32, *struct{ H health }, lever) {}, client.PredictConfig{})
 	require.ErrorContains(t, err, "are both")
 	for _, snap := range []float64{-1, math.NaN()} {
-		_, err = client.Predict(session, func(uint32, *runner, lever) {}, client.PredictConfig{Snap: snap})
+		_, err := client.Predict(session, func(uint32, *runner, lever) {}, client.PredictConfig{Snap: snap})
 		require.ErrorContains(t, err, "Snap")
 	}
 	_, err = client.Predict(session, func(uint32, *runner, lever) {}, client.PredictConfig{})
 	require.NoError(t, err)
 	_, err = client.Predict(session, func(uint32, *runner, lever) {}, client.PredictConfig{})
 	require.ErrorContains(t, err, "a Prediction already")
-	nothing, err := client.NewSession(client.SessionConfig{})
-	require.NoError(t, err)
+	nothing := must.Get(client.NewSession(client.SessionConfig{}))
 	_, err = client.Predict(nothing, func(uint32, *runner, lever) {}, client.PredictConfig{})
 	require.ErrorContains(t, err, "does not declare the input")
 }

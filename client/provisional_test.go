@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -44,8 +45,7 @@ func newGunner(t testing.TB) *gunner {
 	require.NoError(t, s.Err())
 	g := &gunner{t: t, schema: s}
 	var err error
-	g.Session, err = client.NewSession(client.SessionConfig{Schema: s})
-	require.NoError(t, err)
+	g.Session = must.Get(client.NewSession(client.SessionConfig{Schema: s}))
 	_, err = g.Provisional()
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	g.welcome(func(w *wire.Welcome) { w.SchemaText = s.Text() })
@@ -104,26 +104,22 @@ func (g *gunner) snapshot(tick, input uint32) {
 	if input > 0 {
 		h.InputAge = tick - input + 1
 	}
-	outcome, err := g.ReceiveDatagram(wire.AppendStateHeader(nil, h), 0)
-	require.NoError(g.t, err)
+	outcome := must.Get(g.ReceiveDatagram(wire.AppendStateHeader(nil, h), 0))
 	require.Equal(g.t, client.Applied, outcome)
 }
 
 func (g *gunner) take() bulk.Handle {
-	h, err := g.Provisional()
-	require.NoError(g.t, err)
+	h := must.Get(g.Provisional())
 	return h
 }
 
 func (g *gunner) launch(first, second bulk.Handle) (*client.Future, wire.Command) {
-	f, err := g.DoValue(0, volley{first, second})
-	require.NoError(g.t, err)
+	f := must.Get(g.DoValue(0, volley{first, second}))
 	return f, takeCommand(g.t, g.Session)
 }
 
 func (g *gunner) fire(h bulk.Handle) (tick uint32) {
-	tick, err := g.SetInputValue(&trigger{Missile: h}, 0)
-	require.NoError(g.t, err)
+	tick = must.Get(g.SetInputValue(&trigger{Missile: h}, 0))
 	return tick
 }
 
@@ -230,8 +226,7 @@ func TestAnswerOvertaken(t *testing.T) {
 	g := newGunner(t)
 	a := g.take()
 	tick := g.fire(a)
-	outcome, err := g.ReceiveDatagram(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 300, Structure: 1, InputAge: 300 - tick + 1}), 0)
-	require.NoError(t, err)
+	outcome := must.Get(g.ReceiveDatagram(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 300, Structure: 1, InputAge: 300 - tick + 1}), 0))
 	require.Equal(t, client.Held, outcome)
 	g.want("waits", wire.Provisional, a)
 	require.NoError(t, g.structure(granted(a, rocket)))
@@ -355,8 +350,7 @@ func TestProvisionalMisuse(t *testing.T) {
 	require.ErrorContains(t, err, "older one")
 	_, err = g.DoRaw("wave", 0, nil, d)
 	require.ErrorContains(t, err, "take a handle by Provisional")
-	f, err := g.DoRaw("wave", 0, nil, c)
-	require.NoError(t, err)
+	f := must.Get(g.DoRaw("wave", 0, nil, c))
 	sent := takeCommand(t, g.Session)
 	require.Equal(t, []uint32{c.Index(), 1}, []uint32{sent.FirstProvisional, uint32(sent.Provisionals)})
 	g.answer(f, wire.CommandRefused)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // raceway is a network of names and addresses in virtual time.
@@ -184,8 +186,7 @@ func TestRaceIsATie(t *testing.T) {
 		names: map[string]lookup{"ip6": {0, "2001:db8::1"}, "ip4": {1, "192.0.2.1"}},
 		links: map[string]time.Duration{"2001:db8::1": 270 * ms, "192.0.2.1": 20 * ms},
 	}
-	conn, err := w.run(t, "game.test")
-	require.NoError(t, err)
+	conn := must.Get(w.run(t, "game.test"))
 	require.Len(t, append(w.closed, w.dropped...), 1)
 	require.NotContains(t, append(w.closed, w.dropped...), conn)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -70,8 +71,7 @@ type handServer struct {
 }
 
 func newHandServer(t testing.TB, served, declared *schema.Schema) *handServer {
-	session, err := client.NewSession(client.SessionConfig{Schema: declared})
-	require.NoError(t, err)
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: declared}))
 	return &handServer{t: t, schema: served, session: session, welcome: wire.Welcome{
 		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Epoch: 7, GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
@@ -85,8 +85,7 @@ func (s *handServer) hello() wire.Hello {
 	kind, body, _, err := frames.Next()
 	require.NoError(s.t, err)
 	require.Equal(s.t, byte(wire.TypeHello), kind)
-	h, err := wire.Parse[wire.Hello](body)
-	require.NoError(s.t, err)
+	h := must.Get(wire.Parse[wire.Hello](body))
 	return h
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/schema"
@@ -19,10 +20,9 @@ import (
 
 // Command returns an error for what the server would end the session for.
 func TestCommandIsCheckedHere(t *testing.T) {
-	s, err := client.NewSession(client.SessionConfig{Schema: schema.New()})
-	require.NoError(t, err)
+	s := must.Get(client.NewSession(client.SessionConfig{Schema: schema.New()}))
 	require.NotEmpty(t, s.TakeStream(), "the Hello")
-	_, err = s.DoRaw("eat", 0, nil)
+	_, err := s.DoRaw("eat", 0, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	rowSchema := schema.New()
 	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
@@ -70,8 +70,7 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 		"slots":   func(m *wire.Welcome) { m.MaxSlots++ },
 		"ticks":   func(m *wire.Welcome) { m.TickHz++ },
 	} {
-		s, err := client.NewSession(client.SessionConfig{Schema: rowSchema})
-		require.NoError(t, err)
+		s := must.Get(client.NewSession(client.SessionConfig{Schema: rowSchema}))
 		require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, first)))
 		s.Lost(&wire.Error{Code: wire.Timeout})
 		s.Reconnect()
@@ -79,7 +78,7 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 		again.SchemaText = ""
 		again.Resumed = 1
 		change(&again)
-		err = s.ReceiveStream(wire.AppendMessage(nil, again))
+		err := s.ReceiveStream(wire.AppendMessage(nil, again))
 		if name == "nothing" {
 			require.NoError(t, err)
 			require.True(t, s.Joined())
@@ -110,8 +109,7 @@ func TestResumedSessionHasNewSnapshotRate(t *testing.T) {
 func TestWelcomeGrantsWhatWasAsked(t *testing.T) {
 	rowSchema := schema.New()
 	for simulate, code := range []wire.Code{wire.OK, wire.BadMessage} {
-		s, err := client.NewSession(client.SessionConfig{Schema: rowSchema})
-		require.NoError(t, err)
+		s := must.Get(client.NewSession(client.SessionConfig{Schema: rowSchema}))
 		m := wire.Welcome{Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Simulate: uint8(simulate)}
 		require.Equal(t, code, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))))
 	}
@@ -141,8 +139,7 @@ func TestSimulatingNeedsMotion(t *testing.T) {
 			c.change(&m)
 			require.NoError(t, served.SetMotion(m))
 		}
-		s, err := client.NewSession(client.SessionConfig{Simulate: true})
-		require.NoError(t, err)
+		s := must.Get(client.NewSession(client.SessionConfig{Simulate: true}))
 		m := wire.Welcome{Protocol: wire.Version, Schema: served.Hash(), SchemaText: served.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Simulate: 1}
 		require.Equal(t, c.code, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))), name)
 	}
@@ -177,7 +174,7 @@ func TestLastSnapshotCounts(t *testing.T) {
 // is warm.
 func TestUpdatesAllocateNothing(t *testing.T) {
 	s := newStudio(t, 21, near, near)
-	s.render = func() { setInput(t, s.session, []byte("w"), s.time()) }
+	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(2 * time.Second)
 	type arrival struct {
 		datagram []byte
@@ -243,11 +240,10 @@ func TestCloseWhileWelcomed(t *testing.T) {
 			h := newHandServer(t, s, s)
 			var err error
 			closed := errors.New("closed")
-			h.session, err = client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
+			h.session = must.Get(client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
 				Leave:   func(bulk.Handle, wire.Reason) { h.session.Lost(closed) },
 				Destroy: func(bulk.Handle, uint8) { h.session.Lost(closed) },
-			}})
-			require.NoError(t, err)
+			}}))
 			require.NoError(t, h.answer(asIs))
 			h.enter(1, walker, 1)
 			require.True(t, h.session.Joined())

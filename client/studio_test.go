@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
@@ -72,11 +73,8 @@ func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Condition
 	schema.Define[schema.Body](s.schema, "body")
 	require.NoError(t, s.schema.Err())
 	s.codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
-	var err error
-	s.body, err = client.ComponentOf[schema.Body](s.schema, "body")
-	require.NoError(t, err)
-	s.session, err = client.NewSession(client.SessionConfig{Schema: s.schema})
-	require.NoError(t, err)
+	s.body = must.Get(client.ComponentOf[schema.Body](s.schema, "body"))
+	s.session = must.Get(client.NewSession(client.SessionConfig{Schema: s.schema}))
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
 	s.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: s.schema.Hash(), SchemaText: s.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
@@ -51,11 +52,8 @@ type clerk struct {
 
 func newClerk(t testing.TB) *clerk {
 	c := &clerk{t: t, schema: textSchema(t)}
-	var err error
-	c.badge, err = client.ComponentOf[badge](c.schema, "badge")
-	require.NoError(t, err)
-	c.note, err = client.ComponentOf[note](c.schema, "note")
-	require.NoError(t, err)
+	c.badge = must.Get(client.ComponentOf[badge](c.schema, "badge"))
+	c.note = must.Get(client.ComponentOf[note](c.schema, "note"))
 	c.replica = client.NewApplier(rowcodec.New(c.schema, rowcodec.DefaultTables()), 3, 100, client.Observer{
 		Enter:  func(e *client.Entity) { c.heard = append(c.heard, "enter "+e.Handle().String()) },
 		Leave:  func(h bulk.Handle, _ wire.Reason) { c.heard = append(c.heard, "leave "+h.String()) },

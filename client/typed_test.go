@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -41,8 +42,7 @@ func dinner(t testing.TB) *schema.Schema {
 
 // joinedSession returns a session that has joined, without a server.
 func joinedSession(t testing.TB, s *schema.Schema) *client.Session {
-	session, err := client.NewSession(client.SessionConfig{Schema: s})
-	require.NoError(t, err)
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: s}))
 	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 20, MaxSlots: 100, SchemaText: s.Text(),
@@ -59,8 +59,7 @@ func takeCommand(t testing.TB, s *client.Session) wire.Command {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, byte(wire.TypeCommand), kind)
-	c, err := wire.Parse[wire.Command](body)
-	require.NoError(t, err)
+	c := must.Get(wire.Parse[wire.Command](body))
 	return c
 }
 
@@ -111,22 +110,19 @@ func TestAsk(t *testing.T) {
 	weighing := schema.DefineQuery[weigh, weighed](schema.New(), "weigh")
 	var queries []*client.Query[weighed]
 	for range 4 {
-		q, err := client.Ask(session, weighing, walker, weigh{})
-		require.NoError(t, err)
+		q := must.Get(client.Ask(session, weighing, walker, weigh{}))
 		require.Equal(t, "weigh", takeCommand(t, session).Name)
 		queries = append(queries, q)
 	}
 	_, _, done := queries[0].Poll()
 	require.False(t, done)
-	answer, err := rowschema.NewMessage(s.Command(1).Answer).AppendValue(nil, weighed{70.5})
-	require.NoError(t, err)
+	answer := must.Get(rowschema.NewMessage(s.Command(1).Answer).AppendValue(nil, weighed{70.5}))
 	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 1, Verdict: wire.Live, Answer: answer})))
 	got, r, done := queries[0].Poll()
 	require.True(t, done)
 	require.Equal(t, weighed{70.5}, got)
 	require.Equal(t, client.Result{ID: 1, Target: walker, Verdict: wire.Live, Answer: weighed{70.5}}, r)
-	got, err = queries[0].Wait(context.Background())
-	require.NoError(t, err)
+	got = must.Get(queries[0].Wait(context.Background()))
 	require.Equal(t, weighed{70.5}, got)
 
 	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 2, Code: wire.CommandRefused, Verdict: wire.Live})))
@@ -152,8 +148,7 @@ func TestAnswersAreAsTheServerDeclares(t *testing.T) {
 	schema.DefineCommand[eat](declared, "eat")
 	schema.DefineCommand[weigh](declared, "weigh")
 	require.NoError(t, declared.Err())
-	answer, err := rowschema.NewMessage(served.Command(1).Answer).AppendValue(nil, weighed{70.5})
-	require.NoError(t, err)
+	answer := must.Get(rowschema.NewMessage(served.Command(1).Answer).AppendValue(nil, weighed{70.5}))
 	for _, c := range []struct {
 		name   string
 		send   func(*client.Session) (*client.Future, error)
@@ -168,9 +163,8 @@ func TestAnswersAreAsTheServerDeclares(t *testing.T) {
 	} {
 		h := newHandServer(t, served, declared)
 		require.NoError(t, h.answer(asIs))
-		f, err := c.send(h.session)
-		require.NoError(t, err)
-		err = h.session.ReceiveStream(result(wire.Result{ID: f.ID(), Verdict: wire.Live, Answer: c.answer}))
+		f := must.Get(c.send(h.session))
+		err := h.session.ReceiveStream(result(wire.Result{ID: f.ID(), Verdict: wire.Live, Answer: c.answer}))
 		if c.wrong {
 			require.Equal(t, wire.BadMessage, wire.CodeOf(err), c.name)
 			continue
@@ -187,8 +181,7 @@ func TestTypedInput(t *testing.T) {
 	session := joinedSession(t, s)
 	in := pedals{1, 250}
 	for i, v := range []any{in, &in} {
-		tick, err := session.SetInputValue(v, time.Second)
-		require.NoError(t, err)
+		tick := must.Get(session.SetInputValue(v, time.Second))
 		require.EqualValues(t, i+1, tick)
 	}
 	var datagram wire.Input

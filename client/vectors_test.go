@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -46,19 +47,16 @@ func TestConformance(t *testing.T) {
 	schema.Define[vectorPurse](riders, "purse")
 	schema.Define[vectorSeat](riders, "seat")
 	require.NoError(t, riders.Err())
-	schemas, err := vectors.Schemas()
-	require.NoError(t, err)
+	schemas := must.Get(vectors.Schemas())
 	schemas = append(schemas, s, riders)
-	files, err := filepath.Glob("../replication/wire/testdata/vectors/*.jsonl")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob("../replication/wire/testdata/vectors/*.jsonl"))
 	files = slices.DeleteFunc(files, func(file string) bool {
 		return slices.Contains([]string{"rows.jsonl", "exact.jsonl", "schemas.jsonl"}, filepath.Base(file)) // no sessions
 	})
 	require.NotEmpty(t, files)
 	outcomes, codes := map[string]int{}, map[string]int{}
 	for _, file := range files {
-		f, err := os.Open(file)
-		require.NoError(t, err)
+		f := must.Get(os.Open(file))
 		cases, err := vectors.Read(f)
 		require.NoError(t, err, file)
 		require.NoError(t, f.Close())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // explosion is the article's example, verbatim.
@@ -89,8 +90,7 @@ func canonical(v float32) uint32 {
 }
 
 func TestArticleExplosion(t *testing.T) {
-	p, err := field.Compile(explosion)
-	require.NoError(t, err)
+	p := must.Get(field.Compile(explosion))
 	points, out := somePoints(20_011), planes(20_011)
 	require.NoError(t, p.Evaluate(points, out, field.Env{}, make([]float32, p.Scratch())))
 	blown := 0

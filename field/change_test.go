@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 )
 
@@ -41,10 +42,8 @@ func TestChangesWithTime(t *testing.T) {
 		p, err := Compile(c.text + "\n")
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.want, p.ChangesWithTime(c.params), "%s\nwith %v", c.text, c.params)
-		b, err := p.MarshalBinary()
-		require.NoError(t, err)
-		loaded, err := Load(b)
-		require.NoError(t, err)
+		b := must.Get(p.MarshalBinary())
+		loaded := must.Get(Load(b))
 		require.Equal(t, c.want, loaded.ChangesWithTime(c.params), "from its portable form: %s\nwith %v", c.text, c.params)
 	}
 }
@@ -82,8 +81,7 @@ func TestChangesWithTimeOfShipped(t *testing.T) {
 		"explosion": true, "gust": true, "storm_cell": true, "updraft": true, "whirl": false, "wind": true,
 	} {
 		text, _ := Shipped(name)
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		require.Equal(t, want, p.ChangesWithTime(nil), name)
 		for steady, param := range map[string]string{"updraft": "depth", "wind": "carried", "explosion": "strength"} {
 			if name != steady {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // The corpus is a set of random programs and adversarial points, with the bits that every
@@ -223,8 +224,7 @@ func (c *corpusCase) on(k cpu.Kernels) uint32 {
 
 // corpusGolden reads the hashes. The first line hashes the programs themselves.
 func corpusGolden(t *testing.T) (programs string, results []string) {
-	b, err := os.ReadFile(corpusFile)
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile(corpusFile))
 	first, rest, _ := strings.Cut(string(b), "\n")
 	for line := range strings.Lines(rest) {
 		results = append(results, strings.Fields(line)[1:]...)
@@ -260,7 +260,7 @@ func TestCorpus(t *testing.T) {
 // length of a last block, and the limits.
 func TestCorpusPrograms(t *testing.T) {
 	want, _ := corpusGolden(t)
-	require.Equal(t, want, corpusHead(t), "the generator changed, so these are other programs")
+	require.Equal(t, want, corpusHead(), "the generator changed, so these are other programs")
 	opcodes, tails, registers, longest, boxed, preloads := [opcodes]int{}, [BlockPoints]int{}, 0, 0, 0, 0
 	for number := range 2000 {
 		c := newCorpusCase(t, number)
@@ -287,7 +287,7 @@ func TestCorpusPrograms(t *testing.T) {
 	require.Positive(t, boxed)
 }
 
-func corpusHead(t *testing.T) string {
+func corpusHead() string {
 	h := fnv.New64a()
 	for number := range corpusPrograms {
 		d := &splitMix{uint64(number) * 0x632be59bd9b4e019}
@@ -298,7 +298,7 @@ func corpusHead(t *testing.T) string {
 
 func writeCorpus(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(corpusHead(t))
+	b.WriteString(corpusHead())
 	for number := range corpusPrograms {
 		if number%corpusRow == 0 {
 			fmt.Fprintf(&b, "\n%04d", number)

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // reference returns the text of LANGUAGE.md.
 func reference(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("LANGUAGE.md")
-	require.NoError(t, err)
+	b := must.Get(os.ReadFile("LANGUAGE.md"))
 	return string(b)
 }
 
@@ -28,8 +29,7 @@ func TestDocExamples(t *testing.T) {
 	}
 	require.Len(t, examples, 4)
 	for _, e := range examples {
-		p, err := Compile(e)
-		require.NoError(t, err)
+		p := must.Get(Compile(e))
 		requireRoundTrip(t, p)
 	}
 }

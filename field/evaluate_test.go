@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // busy uses most registers, a load in the body, parameters and time.
@@ -59,10 +60,8 @@ func TestPrograms(t *testing.T) {
 			again := compile(t, p.String())
 			require.Equal(t, p.Hash(), again.Hash(), "%s", p)
 			require.Equal(t, p.String(), again.String())
-			b, err := p.MarshalBinary()
-			require.NoError(t, err)
-			loaded, err := field.Load(b)
-			require.NoError(t, err)
+			b := must.Get(p.MarshalBinary())
+			loaded := must.Get(field.Load(b))
 			require.Equal(t, p, loaded)
 			requireSame(t, whole, evaluated(t, loaded, points, env))
 		})

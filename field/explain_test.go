@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what Explain shows anew")
@@ -15,10 +17,8 @@ var rewrite = flag.Bool("rewrite", false, "write what Explain shows anew")
 // written with expressions.
 func TestExplain(t *testing.T) {
 	for _, name := range []string{"explosion", "push"} {
-		text, err := os.ReadFile("testdata/explain/" + name + ".field")
-		require.NoError(t, err)
-		explained, err := Explain(string(text))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile("testdata/explain/" + name + ".field"))
+		explained := must.Get(Explain(string(text)))
 		got, kernels, found := strings.Cut(explained, "\n# vector kernels\n") // these depend on the build
 		require.True(t, found)
 		require.NotContains(t, kernels, "interpreted:")
@@ -29,12 +29,10 @@ func TestExplain(t *testing.T) {
 		if *rewrite {
 			require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 		}
-		want, err := os.ReadFile(file)
-		require.NoError(t, err)
+		want := must.Get(os.ReadFile(file))
 		require.Equal(t, string(want), got)
 	}
-	crowd, err := Explain("output += curl_noise2(position) * noise3(position)")
-	require.NoError(t, err)
+	crowd := must.Get(Explain("output += curl_noise2(position) * noise3(position)"))
 	require.Contains(t, crowd, "values, some computed again, because registers are short\nv0 = floor position.x\n")
 	for _, text := range []string{"output += ", "output += 5", "let a = 1", "output += (1, 2, 3) * falloff(position)"} {
 		_, want := Compile(text)

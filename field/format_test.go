@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestFormat(t *testing.T) {
@@ -33,8 +35,7 @@ y = cross y, (1, 2, -3) #side
 output += select(x <= -p, y, y)
 output.y -= 1e-3 * x
 `
-	got, err := Format(untidy)
-	require.NoError(t, err)
+	got := must.Get(Format(untidy))
 	require.Equal(t, tidy, got)
 	requireFormat(t, untidy)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // codeOf returns the handlers of bound code by number.
@@ -35,8 +36,7 @@ func bindBare(p *Program, k cpu.Kernels, withOrigin bool) *bound {
 // codeFor returns the handlers that bind chooses.
 func codeFor(t *testing.T, p *Program, k cpu.Kernels, withOrigin bool) []handler {
 	t.Helper()
-	b, err := bind(p, k, withOrigin)
-	require.NoError(t, err)
+	b := must.Get(bind(p, k, withOrigin))
 	return codeOf(b)
 }
 
@@ -75,8 +75,7 @@ func TestFusions(t *testing.T) {
 			withoutOrigin: []handler{handlerBeginXYZ, handlerOutExplosion, handlerOutExplosion, handlerDistanceSquareXZ, handlerSelectLTPCCC, handlerOutAddYP, handlerEndXYZ},
 		},
 	} {
-		p, err := Compile(c.text)
-		require.NoError(t, err)
+		p := must.Get(Compile(c.text))
 		for _, k := range kernelsHere() {
 			for _, variant := range []struct {
 				withOrigin bool
@@ -107,9 +106,8 @@ func explosionAt(centre string) string {
 // TestFusedParameters: parameters reach a superinstruction's constants, including
 // copied ones.
 func TestFusedParameters(t *testing.T) {
-	p, err := Compile("param strength = 3\nparam centre = (9,9,9)\nparam near = 2\n" +
-		"d = sub position, centre\nq = dot d, d\nd = normalize d\nd = mul d, strength\nd = select_lt q, near, d, 0\noutput = add output, d")
-	require.NoError(t, err)
+	p := must.Get(Compile("param strength = 3\nparam centre = (9,9,9)\nparam near = 2\n" +
+		"d = sub position, centre\nq = dot d, d\nd = normalize d\nd = mul d, strength\nd = select_lt q, near, d, 0\noutput = add output, d"))
 	env := Env{Params: []Vec4{{7}, {1, 2, 3}, {90}}}
 	points, start := newFenced(rand.New(rand.NewPCG(1, 2)), 70), newFenced(rand.New(rand.NewPCG(3, 4)), 70)
 	want := runOn(p.with(cpu.Go), points, start.clone(), env, false)
@@ -126,8 +124,7 @@ func TestFusedParameters(t *testing.T) {
 func TestFusedSameBits(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 31))
-		p, err := Compile(randomText(r, 1+r.IntN(20)))
-		require.NoError(t, err)
+		p := must.Get(Compile(randomText(r, 1+r.IntN(20))))
 		for _, k := range kernelsHere() {
 			q := p.with(k)
 			bare := *q
@@ -185,8 +182,7 @@ func TestRootOfCoordinate(t *testing.T) {
 		"output.y += axis_distance(position) * sqrt(position.z)",
 		"output += around(position) * sqrt(position.x)",
 	} {
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		requirePaths(t, p, rand.New(rand.NewPCG(8, 8)), 100)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func fuzzPoints() Planes { return randomPoints(rand.New(rand.NewPCG(8, 9)), 67) }
@@ -71,8 +73,7 @@ func FuzzCompile(f *testing.F) {
 func FuzzLoad(f *testing.F) {
 	f.Add(small().encode())
 	for seed := range uint64(6) {
-		p, err := Compile(randomText(rand.New(rand.NewPCG(seed, 1)), 12))
-		require.NoError(f, err)
+		p := must.Get(Compile(randomText(rand.New(rand.NewPCG(seed, 1)), 12)))
 		f.Add(p.encode())
 	}
 	points := fuzzPoints()
@@ -143,8 +144,7 @@ func TestMutations(t *testing.T) {
 	points, accepted, literal := fuzzPoints(), 0, 0
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 2))
-		p, err := Compile(randomText(r, 10))
-		require.NoError(t, err)
+		p := must.Get(Compile(randomText(r, 10)))
 		if isLiteral(p) {
 			literal++
 		}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func golden(t testing.TB, name string) *Program {
 	t.Helper()
-	text, err := os.ReadFile("testdata/golden/" + name + ".field")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("testdata/golden/" + name + ".field"))
 	p, err := Compile(string(text))
 	require.NoError(t, err, "%s", name)
 	return p

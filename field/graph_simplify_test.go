@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestSimplify pins the simplifications. The oracles' random programs check that they
@@ -58,8 +60,7 @@ func TestSimplify(t *testing.T) {
 		"b = mul b, a\na = mul a, b":               "mul(x, mul(x, y))",
 		"c = mul a, b\nd = mul b, a\na = mul c, d": "mul(mul(x, y), mul(x, y))",
 	} {
-		p, err := Compile("a = mov position.x\nb = mov position.y\n" + text + "\noutput.x = add output.x, a")
-		require.NoError(t, err)
+		p := must.Get(Compile("a = mov position.x\nb = mov position.y\n" + text + "\noutput.x = add output.x, a"))
 		if !strings.HasPrefix(want, "sub(out") {
 			want = "add(out, " + want + ")"
 		}
@@ -80,8 +81,7 @@ func TestNothing(t *testing.T) {
 		"v = cross (0,1,0), position\noutput = add output, v":                          3, // z and -x
 		"v = mul position, (0,2,0)\nv = mul v, position.y\noutput = nmad v, 3, output": 4,
 	} {
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		loads := 0
 		for _, in := range p.code {
 			if in.op == opLoad {
@@ -91,8 +91,7 @@ func TestNothing(t *testing.T) {
 		require.Equal(t, code, len(p.code)-loads, "%s:\n%s", text, p)
 		requireRoundTrip(t, p)
 	}
-	p, err := Compile("output = add output, 0")
-	require.NoError(t, err)
+	p := must.Get(Compile("output = add output, 0"))
 	minus := float32(math.Copysign(0, -1))
 	one := []float32{minus}
 	points, out := Planes{[]float32{1}, []float32{2}, []float32{3}}, Planes{one, []float32{minus}, []float32{minus}}

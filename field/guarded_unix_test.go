@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // guarded returns n float32s, rounded up to whole pages, between two inaccessible
@@ -16,8 +18,7 @@ import (
 func guarded(t testing.TB, floats int) []float32 {
 	page := syscall.Getpagesize()
 	size := (floats*4 + page - 1) / page * page
-	m, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	require.NoError(t, err)
+	m := must.Get(syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))
 	require.NoError(t, syscall.Mprotect(m[:page], syscall.PROT_NONE))
 	require.NoError(t, syscall.Mprotect(m[page+size:], syscall.PROT_NONE))
 	t.Cleanup(func() { require.NoError(t, syscall.Munmap(m)) })

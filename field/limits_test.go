@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestAtEachLimit: a text at each limit compiles, prints and compiles again; a text beyond
@@ -46,15 +48,13 @@ func TestAtEachLimit(t *testing.T) {
 		{"registers", remembered(29), remembered(60), "the effect has more than 32 values alive at this point"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := Compile(c.right)
-			require.NoError(t, err)
+			p := must.Get(Compile(c.right))
 			require.LessOrEqual(t, p.Scratch(), MaxScratch)
 			require.LessOrEqual(t, len(p.encode()), MaxBinaryBytes)
-			again, err := Compile(p.String())
-			require.NoError(t, err)
+			again := must.Get(Compile(p.String()))
 			require.Equal(t, p.Hash(), again.Hash())
 
-			_, err = Compile(c.wrong)
+			_, err := Compile(c.wrong)
 			var fault *SyntaxError
 			require.ErrorAs(t, err, &fault)
 			require.Equal(t, c.message, fault.Message)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestSink pins how products sink, by the x axis.
@@ -37,8 +39,7 @@ func TestSink(t *testing.T) {
 		"four lanes are no number":   {"n = mov a\nn.x = mov a\nv = mul v, n\noutput = add output, v", "add(out, mul(x, y))"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := Compile("a = mov position.y\nb = mov position.z\nv = mov position\n" + c.text)
-			require.NoError(t, err)
+			p := must.Get(Compile("a = mov position.y\nb = mov position.z\nv = mov position\n" + c.text))
 			require.Equal(t, c.x, addedToX(p), "%s", p)
 			requireRoundTrip(t, p)
 		})
@@ -78,10 +79,8 @@ n = neg n
 n = select_lt lensqr, 25, n, (0,0,0,K)
 output = add output, n
 `
-	sunk, err := Compile(strings.ReplaceAll(text, "K", "50"))
-	require.NoError(t, err)
-	apart, err := Compile(strings.ReplaceAll(text, "K", "7"))
-	require.NoError(t, err)
+	sunk := must.Get(Compile(strings.ReplaceAll(text, "K", "50")))
+	apart := must.Get(Compile(strings.ReplaceAll(text, "K", "7")))
 	require.Less(t, len(sunk.code)+3, len(apart.code))
 	r := rand.New(rand.NewPCG(3, 4))
 	points := randomPoints(r, 4000)

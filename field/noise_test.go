@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // fieldAt evaluates a text at points.
 func fieldAt(t testing.TB, source string, points Planes) Planes {
 	t.Helper()
-	p, err := Compile(source)
-	require.NoError(t, err)
+	p := must.Get(Compile(source))
 	n := len(points.X)
 	out := Planes{X: make([]float32, n), Y: make([]float32, n), Z: make([]float32, n)}
 	require.NoError(t, p.Evaluate(points, out, Env{}, make([]float32, p.Scratch())))

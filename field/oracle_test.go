@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 )
 
@@ -352,8 +353,7 @@ func requireRoundTrip(t testing.TB, p *Program) {
 	again, err := Compile(p.String())
 	require.NoError(t, err, "%s", p)
 	require.Equal(t, p.Hash(), again.Hash(), "%s\n%s", p, again)
-	b, err := p.MarshalBinary()
-	require.NoError(t, err)
+	b := must.Get(p.MarshalBinary())
 	require.LessOrEqual(t, len(b), MaxBinaryBytes)
 	loaded, err := Load(b)
 	require.NoError(t, err, "%s", p)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestExpressionStructure(t *testing.T) {
@@ -121,10 +123,8 @@ func TestExpressionMeaning(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	same := func(one, other string) {
 		t.Helper()
-		p, err := Compile(one)
-		require.NoError(t, err)
-		q, err := Compile(other)
-		require.NoError(t, err)
+		p := must.Get(Compile(one))
+		q := must.Get(Compile(other))
 		require.Equal(t, p.String(), q.String())
 	}
 	same("def twice(a) = a + a\ndef four(a) = twice(twice(a))\noutput += four(position)",

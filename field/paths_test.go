@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // with returns a copy of a program that runs on some kernels.
@@ -102,8 +103,7 @@ func TestPaths(t *testing.T) {
 	}
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))
-		p, err := Compile("box (-4,-4,-4) (3,4,5)\n" + randomText(r, 1+r.IntN(30)))
-		require.NoError(t, err)
+		p := must.Get(Compile("box (-4,-4,-4) (3,4,5)\n" + randomText(r, 1+r.IntN(30))))
 		requireBound(t, p)
 		requirePaths(t, p, r, r.IntN(200))
 	}
@@ -126,8 +126,7 @@ func TestPhrases(t *testing.T) {
 	}
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 25))
-		p, err := Compile(randomPhrases(r))
-		require.NoError(t, err)
+		p := must.Get(Compile(randomPhrases(r)))
 		requireBound(t, p)
 		requirePaths(t, p, r, r.IntN(100))
 	}
@@ -161,8 +160,7 @@ func randomPhrases(r *rand.Rand) string {
 // TestTails: kernels process any number of points without accessing memory outside of them.
 func TestTails(t *testing.T) {
 	for _, text := range []string{explosionPrinted, randomText(rand.New(rand.NewPCG(3, 3)), 20)} {
-		p, err := Compile("box (-2,-2,-2) (5,5,5)\n" + text)
-		require.NoError(t, err)
+		p := must.Get(Compile("box (-2,-2,-2) (5,5,5)\n" + text))
 		for n := range 131 {
 			requirePaths(t, p, rand.New(rand.NewPCG(uint64(n), 22)), n)
 		}
@@ -177,8 +175,7 @@ func TestMutatedPaths(t *testing.T) {
 	}
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 23))
-		p, err := Compile(randomText(r, 12))
-		require.NoError(t, err)
+		p := must.Get(Compile(randomText(r, 12)))
 		good := p.encode()
 		for range 100 {
 			b := append([]byte(nil), good...)
@@ -196,7 +193,6 @@ func TestMutatedPaths(t *testing.T) {
 
 // TestLongCall: splitting a call changes nothing (F2).
 func TestLongCall(t *testing.T) {
-	p, err := Compile(explosionPrinted)
-	require.NoError(t, err)
+	p := must.Get(Compile(explosionPrinted))
 	requirePaths(t, p, rand.New(rand.NewPCG(5, 24)), 40_003)
 }

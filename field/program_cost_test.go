@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A longer effect's estimate is higher, and without kernels it is much higher.
@@ -16,8 +17,7 @@ func TestNanosecondsPerPoint(t *testing.T) {
 		for i := range n {
 			text += fmt.Sprintf("let a%d = sin(a%d + position.y)\n", i+1, i)
 		}
-		p, err := Compile(fmt.Sprintf("%soutput.y += a%d\n", text, n))
-		require.NoError(t, err)
+		p := must.Get(Compile(fmt.Sprintf("%soutput.y += a%d\n", text, n)))
 		return p
 	}
 	for k := range cpu.Best() + 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // numbered repeats a format with 0, 1, 2 ...
@@ -22,8 +23,7 @@ func numbered(format string, n int) string {
 
 func compile(t testing.TB, text string) *field.Program {
 	t.Helper()
-	p, err := field.Compile(text)
-	require.NoError(t, err)
+	p := must.Get(field.Compile(text))
 	return p
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // The README's example.
@@ -37,8 +38,7 @@ output.y += speed * falloff(axis_distance(position), 3)
 
 // TestReadmeExample: the README contains the example above verbatim.
 func TestReadmeExample(t *testing.T) {
-	source, err := os.ReadFile("readme_test.go")
-	require.NoError(t, err)
+	source := must.Get(os.ReadFile("readme_test.go"))
 	_, body, found := strings.Cut(string(source), "func Example_fountain() {\n")
 	require.True(t, found)
 	body, _, _ = strings.Cut(body, "\n}\n")
@@ -52,8 +52,7 @@ func TestReadmeFunctions(t *testing.T) {
 	_, table, found := strings.Cut(readme(t), "| functions | |\n")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
-	doc, err := os.ReadFile("LANGUAGE.md")
-	require.NoError(t, err)
+	doc := must.Get(os.ReadFile("LANGUAGE.md"))
 	named := map[string]bool{}
 	for _, match := range regexp.MustCompile("`([a-z0-9_]+)`").FindAllStringSubmatch(table, -1) {
 		named[match[1]] = true
@@ -61,8 +60,7 @@ func TestReadmeFunctions(t *testing.T) {
 		_, err := field.Compile("output += " + match[1] + "()")
 		require.NotContains(t, err.Error(), "there is no function")
 	}
-	library, err := os.ReadFile("library.field")
-	require.NoError(t, err)
+	library := must.Get(os.ReadFile("library.field"))
 	definitions := regexp.MustCompile(`(?m)^def ([a-z0-9_]+)`).FindAllStringSubmatch(string(library), -1)
 	require.NotEmpty(t, definitions)
 	for _, match := range definitions {
@@ -82,8 +80,7 @@ func TestReadmeEffects(t *testing.T) {
 		text := strings.TrimPrefix(fences[i], "\n")
 		_, err := field.Compile(text)
 		require.NoError(t, err)
-		formatted, err := field.Format(text)
-		require.NoError(t, err)
+		formatted := must.Get(field.Format(text))
 		require.Equal(t, formatted, text)
 	}
 	require.Equal(t, 1+len(field.ShippedNames()), shown)
@@ -91,7 +88,6 @@ func TestReadmeEffects(t *testing.T) {
 
 func readme(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("README.md"))
 	return string(text)
 }

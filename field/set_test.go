@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // scattered returns a set of small effects, some without a box, over points sorted by
@@ -22,8 +23,7 @@ func scattered(t testing.TB, r *rand.Rand, k cpu.Kernels, n int) (s *Set, points
 		if i%9 == 0 {
 			text = randomText(r, 4)
 		}
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		env := Env{Time: r.Float64()}
 		if i%5 != 0 {
 			env.Origin = [3]float32{100 * r.Float32(), 8 * r.Float32(), 8 * r.Float32()}
@@ -120,8 +120,7 @@ func TestSetLeavesOut(t *testing.T) {
 }
 
 func TestSetErrors(t *testing.T) {
-	p, err := Compile("param k = 2\noutput = add output, k")
-	require.NoError(t, err)
+	p := must.Get(Compile("param k = 2\noutput = add output, k"))
 	var s Set
 	require.ErrorIs(t, s.Add(p, Env{Params: make([]Vec4, 2)}), ErrParams)
 	require.Zero(t, s.Len())
@@ -259,7 +258,7 @@ func benchmarkSet(b *testing.B, n, count int) {
 	r := rand.New(rand.NewPCG(1, 37))
 	var s Set
 	for i := range count {
-		p := compileSphere(b, i%2 == 0, 4+4*r.Float32())
+		p := compileSphere(i%2 == 0, 4+4*r.Float32())
 		require.NoError(b, s.Add(p, Env{Time: 0.3, Origin: [3]float32{200 * r.Float32(), 40 * r.Float32(), 200 * r.Float32()}}))
 	}
 	points := randomPoints(r, n)
@@ -310,7 +309,7 @@ func benchmarkSet(b *testing.B, n, count int) {
 	})
 }
 
-func compileSphere(t testing.TB, whirl bool, radius float32) *Program {
+func compileSphere(whirl bool, radius float32) *Program {
 	body := `
 l = dot position, position
 k = rsqrt l
@@ -332,8 +331,7 @@ c = cross (0,1,0), n
 c = mul c, k
 output = add output, c`
 	}
-	p, err := Compile(fmt.Sprintf("box (-%[1]v,-%[1]v,-%[1]v) (%[1]v,%[1]v,%[1]v)"+body, radius, radius*radius, -1/radius))
-	require.NoError(t, err)
+	p := must.Get(Compile(fmt.Sprintf("box (-%[1]v,-%[1]v,-%[1]v) (%[1]v,%[1]v,%[1]v)"+body, radius, radius*radius, -1/radius)))
 	return p
 }
 

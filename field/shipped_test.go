@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestShippedResults pins the shipped effects' results on every machine and kernel
@@ -23,8 +25,7 @@ func TestShippedResults(t *testing.T) {
 		"wind":       0x323cd00076844906,
 	} {
 		text, _ := Shipped(name)
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		h := fnv.New64a()
 		for _, bits := range evaluateAt(t, p, randomPoints(rand.New(rand.NewPCG(10, 11)), 2000)) {
 			h.Write(binary.LittleEndian.AppendUint32(nil, bits))
@@ -40,8 +41,7 @@ func TestShippedResults(t *testing.T) {
 func TestShippedBind(t *testing.T) {
 	for _, name := range ShippedNames() {
 		text, _ := Shipped(name)
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		requireBound(t, p)
 	}
 }
@@ -54,11 +54,9 @@ func TestShipped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text, ok := Shipped(name)
 			require.True(t, ok)
-			p, err := Compile(text)
-			require.NoError(t, err)
+			p := must.Get(Compile(text))
 			require.Equal(t, name, p.Name())
-			unused, err := UnusedParams(text)
-			require.NoError(t, err)
+			unused := must.Get(UnusedParams(text))
 			require.Empty(t, unused)
 			requireRoundTrip(t, p)
 			t.Log(len(p.code), "instructions", p.registers, "registers")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestLanesOfTheOutput is F7 for each subset of lanes: lanes that the program adds to
@@ -59,8 +60,7 @@ func adding(t *testing.T, sums uint8, long bool) *Program {
 			fmt.Fprintf(&b, "a = hash position.x, %d, 1\na = min a.x, 0\noutput.%[2]s = add output.%[2]s, a\n", i, name)
 		}
 	}
-	p, err := Compile(b.String())
-	require.NoError(t, err)
+	p := must.Get(Compile(b.String()))
 	for _, bound := range []*bound{p.withoutOrigin, p.withOrigin} {
 		if bound != nil {
 			require.Equal(t, long, bound.blockNanoseconds() > 250, "%d", bound.blockNanoseconds())

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestImpreciseTime: lines where time loses its precision are named, and no others.
@@ -30,8 +32,7 @@ func TestImpreciseTime(t *testing.T) {
 		"output += shock(position, time, 9, 4)":                                         {1},
 		"a = sub position, time\na = length a\nb = mul a, 2\noutput = add output, b":    {1},
 	} {
-		warnings, err := ImpreciseTime(text)
-		require.NoError(t, err)
+		warnings := must.Get(ImpreciseTime(text))
 		var got []int
 		for _, w := range warnings {
 			var at *SyntaxError
@@ -41,8 +42,7 @@ func TestImpreciseTime(t *testing.T) {
 		require.Equal(t, lines, got, text)
 	}
 	for name, text := range timeTexts() {
-		warnings, err := ImpreciseTime(text)
-		require.NoError(t, err)
+		warnings := must.Get(ImpreciseTime(text))
 		require.Empty(t, warnings, name)
 	}
 	_, err := ImpreciseTime("output += 1")

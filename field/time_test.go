@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 )
 
@@ -114,8 +115,7 @@ func TestTimeAcrossTheLattice(t *testing.T) {
 		"all":        "output += curl_noise(position - (64, 64, -64) * time)",
 		"time alone": "output += curl_noise((position.x, 64 * time, position.z))",
 	} {
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		points := randomGrid(40)
 		largest := func(from float64) (change float64) {
 			before := planesOf(40)
@@ -141,11 +141,9 @@ func TestTimeAcrossTheLattice(t *testing.T) {
 // position.
 func TestTimeMovesNoise(t *testing.T) {
 	for _, time := range []float32{0.5, 3, 40} {
-		moved, err := Compile("output += curl_noise((position - (2, 1, -3) * time) / 4) + (noise(position + (time, 0, time)), 0, 0)")
-		require.NoError(t, err)
+		moved := must.Get(Compile("output += curl_noise((position - (2, 1, -3) * time) / 4) + (noise(position + (time, 0, time)), 0, 0)"))
 		at := func(v float32) string { return spell(v * time) }
-		still, err := Compile(fmt.Sprintf("output += curl_noise((position - (%s, %s, %s)) / 4) + (noise(position + (%s, 0, %[4]s)), 0, 0)", at(2), at(1), at(-3), at(1)))
-		require.NoError(t, err)
+		still := must.Get(Compile(fmt.Sprintf("output += curl_noise((position - (%s, %s, %s)) / 4) + (noise(position + (%s, 0, %[4]s)), 0, 0)", at(2), at(1), at(-3), at(1))))
 		points, got, want := randomGrid(40), planesOf(40), planesOf(40)
 		require.NoError(t, moved.Evaluate(points, got, Env{Time: float64(time)}, make([]float32, moved.Scratch())))
 		require.NoError(t, still.Evaluate(points, want, Env{}, make([]float32, still.Scratch())))
@@ -196,12 +194,9 @@ func TestVectorsRejectMisreadings(t *testing.T) {
 			if v.Params != "" {
 				continue
 			}
-			code, err := hex.DecodeString(v.Program)
-			require.NoError(t, err)
-			p, err := Load(code)
-			require.NoError(t, err)
-			bits, err := strconv.ParseUint(v.Time, 16, 64)
-			require.NoError(t, err)
+			code := must.Get(hex.DecodeString(v.Program))
+			p := must.Get(Load(code))
+			bits := must.Get(strconv.ParseUint(v.Time, 16, 64))
 			env, got := Env{Time: math.Float64frombits(bits)}, *v
 			got.sum(t, run(p, &env), env)
 			if got.Sum != v.Sum {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 )
 
@@ -504,8 +505,7 @@ func TestVectorNeutral(t *testing.T) {
 		for _, literal := range []string{"0", "-0", "1", "-1"} {
 			for _, operands := range []string{"position, " + literal, literal + ", position"} {
 				text := "a = " + operation + " " + operands + "\na = div 1, a\noutput = add output, a\n"
-				p, err := field.Compile(text)
-				require.NoError(t, err)
+				p := must.Get(field.Compile(text))
 				values := awkward()
 				points, out := field.Planes{X: values, Y: values, Z: values}, planes(len(values))
 				require.NoError(t, p.Evaluate(points, out, field.Env{}, make([]float32, p.Scratch())))
@@ -530,10 +530,8 @@ func TestVectorSum(t *testing.T) {
 			require.True(t, vectorTooLarge(err), "%v", err)
 			continue
 		}
-		one, err := field.Compile(a.text())
-		require.NoError(t, err)
-		two, err := field.Compile(b.text())
-		require.NoError(t, err)
+		one := must.Get(field.Compile(a.text()))
+		two := must.Get(field.Compile(b.text()))
 		points, first, together, apart := somePoints(70), planes(70), planes(70), planes(70)
 		scratch := make([]float32, field.MaxScratch)
 		for _, e := range []struct {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // The vectors test implementations in other languages.
@@ -77,8 +79,7 @@ func hexBits(f ...float32) (text string) {
 
 // evaluate sets the results of p.
 func (v *vectorOfField) evaluate(t testing.TB, p *Program, env Env) {
-	code, err := p.MarshalBinary()
-	require.NoError(t, err)
+	code := must.Get(p.MarshalBinary())
 	v.Program, v.Time, v.Changes = hex.EncodeToString(code), fmt.Sprintf("%016x", math.Float64bits(env.Time)), p.ChangesWithTime(env.Params)
 	for _, q := range env.Params {
 		v.Params += hexBits(q[:]...)
@@ -166,15 +167,13 @@ func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 	}
 	for _, name := range ShippedNames() {
 		text, _ := Shipped(name)
-		p, err := Compile(text)
-		require.NoError(t, err)
+		p := must.Get(Compile(text))
 		add(p, Env{Time: 1.375}, vectorOfField{Name: name, Numbers: "grid", Points: 4096})
 		add(p, Env{Time: year + 1.0/3}, vectorOfField{Name: name, Numbers: "grid", Points: 512})
 		add(p, Env{Time: 0.25}, vectorOfField{Name: name, Numbers: "hard", Points: 512})
 	}
 	for seed := range uint64(24) {
-		p, err := Compile(randomText(rand.New(rand.NewPCG(seed, 41)), 14))
-		require.NoError(t, err)
+		p := must.Get(Compile(randomText(rand.New(rand.NewPCG(seed, 41)), 14)))
 		env := Env{Time: float64(seed) * 0.37, Params: []Vec4{{float32(seed) / 3, -1, 1e-40, 2}, {5, 5, 5, 5}}}
 		if seed%3 == 0 {
 			env.Params = nil
@@ -182,8 +181,7 @@ func vectorsOfField(t testing.TB) (all []*vectorOfField) {
 		add(p, env, vectorOfField{Name: fmt.Sprintf("random %d", seed), Numbers: []string{"grid", "hard", "bits"}[seed/8], Points: 600})
 	}
 	for i, c := range changeCases {
-		p, err := Compile(c.text + "\n")
-		require.NoError(t, err)
+		p := must.Get(Compile(c.text + "\n"))
 		add(p, Env{Time: 0.5, Params: c.params}, vectorOfField{Name: fmt.Sprintf("change %d", i), Numbers: "grid", Points: 8})
 	}
 	return all
@@ -198,7 +196,7 @@ type rejection struct {
 	Error string
 }
 
-func rejections(t testing.TB) (all []rejection) {
+func rejections() (all []rejection) {
 	boxed, idle := small(), small()
 	boxed.boxed, boxed.box = true, Box{[3]float32{-1, -2, -3}, [3]float32{1, 2, 3}}
 	idle.code[2].to, idle.code[2].operands[0] = 2, 1
@@ -230,11 +228,10 @@ func rejections(t testing.TB) (all []rejection) {
 	return all
 }
 
-func lines[T any](t testing.TB, values []T) []byte {
+func lines[T any](values []T) []byte {
 	var file bytes.Buffer
 	for _, v := range values {
-		line, err := json.Marshal(v)
-		require.NoError(t, err)
+		line := must.Get(json.Marshal(v))
 		file.Write(append(line, '\n'))
 	}
 	return file.Bytes()
@@ -242,12 +239,11 @@ func lines[T any](t testing.TB, values []T) []byte {
 
 // The vectors in testdata agree with this package.
 func TestVectorsAreCurrent(t *testing.T) {
-	for name, want := range map[string][]byte{vectorsFile: lines(t, vectorsOfField(t)), rejectedFile: lines(t, rejections(t))} {
+	for name, want := range map[string][]byte{vectorsFile: lines(vectorsOfField(t)), rejectedFile: lines(rejections())} {
 		if *vectorsUpdate {
 			require.NoError(t, os.WriteFile(name, want, 0o644))
 		}
-		have, err := os.ReadFile(name)
-		require.NoError(t, err)
+		have := must.Get(os.ReadFile(name))
 		require.True(t, bytes.Equal(have, want), "%s: write it with -vectors.update", name)
 		require.Less(t, len(have), 200_000, name)
 	}
@@ -257,10 +253,8 @@ func TestVectorsAreCurrent(t *testing.T) {
 func TestVectorsSuffice(t *testing.T) {
 	points, seen := 0, map[Opcode]bool{}
 	for _, v := range vectorsOfField(t) {
-		code, err := hex.DecodeString(v.Program)
-		require.NoError(t, err)
-		p, err := Load(code)
-		require.NoError(t, err)
+		code := must.Get(hex.DecodeString(v.Program))
+		p := must.Get(Load(code))
 		for _, in := range p.code {
 			seen[in.op] = true
 		}
@@ -269,7 +263,7 @@ func TestVectorsSuffice(t *testing.T) {
 	require.Len(t, seen, int(opcodes)-1)
 	require.GreaterOrEqual(t, points, 100_000)
 	reasons := map[string]bool{}
-	for _, r := range rejections(t) {
+	for _, r := range rejections() {
 		reasons[r.Error] = true
 	}
 	require.Greater(t, len(reasons), 100)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // small is a program with one of everything: r0 preloaded, r1 = x + r0, output.y += r1,
@@ -128,8 +130,7 @@ func TestPortableForm(t *testing.T) {
 		"\x01p\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40\x00\x00\x80\x40" +
 		"\x00\x00\xa0\x40" +
 		"\x02\x00\x00\x00\x00\x00\x05\x00" + "\x03\x01\x20\x00\x00\x00\x00\x00" + "\x03\x24\x24\x01\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00")
-	b, err := small().MarshalBinary()
-	require.NoError(t, err)
+	b := must.Get(small().MarshalBinary())
 	require.Equal(t, want, b)
 	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nr1 = add position.x, 5\noutput.y = add output.y, r1\n", small().String())
 }
@@ -165,8 +166,7 @@ func TestPortableForm2(t *testing.T) {
 		"\x02\x00\x00\x00\x00\x00\x05\x00" + code + "\x03\x23\x23\x02\x00\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00"
 	b := p.encode()
 	require.Equal(t, want, string(b))
-	again, err := Load(b)
-	require.NoError(t, err)
+	again := must.Get(Load(b))
 	require.Equal(t, p.Hash(), again.Hash())
 	require.Equal(t, p.Params(), again.Params())
 	require.Equal(t, "effect e\nparam p = (1, 2, 3, 4)\nparam q = 2 in -1..2\n"+
@@ -174,7 +174,7 @@ func TestPortableForm2(t *testing.T) {
 
 	old := strings.Replace(strings.Replace(string(b), "d\x02", "d\x01", 1), "p\x00", "p", 1)
 	old = strings.Replace(old, "q\x03"+strings.Repeat("\x00\x00\x00\x40", 4)+"\x00\x00\x80\xbf\x00\x00\x00\x40", "q"+strings.Repeat("\x00\x00\x00\x40", 4), 1)
-	_, err = Load([]byte(old))
+	_, err := Load([]byte(old))
 	require.ErrorContains(t, err, "the header says version 1, but the program needs version 2", "operations of version 2")
 	newer := strings.Replace(strings.Replace(string(small().encode()), "d\x01", "d\x02", 1), "p", "p\x00", 1)
 	_, err = Load([]byte(newer))
@@ -218,8 +218,7 @@ func TestOpcodeNames(t *testing.T) {
 
 // TestRegisterNames: a parameter may have the name of one of String's registers.
 func TestRegisterNames(t *testing.T) {
-	p, err := Compile("param r1 = 2\nparam _r = 3\nparam _r7 = 3\na = sin position\noutput = mad a, r1, output")
-	require.NoError(t, err)
+	p := must.Get(Compile("param r1 = 2\nparam _r = 3\nparam _r7 = 3\na = sin position\noutput = mad a, r1, output"))
 	require.Contains(t, p.String(), "__r")
 	requireRoundTrip(t, p)
 }

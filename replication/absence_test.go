@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
@@ -33,19 +34,15 @@ type visitor struct {
 
 func newRanch(t *testing.T, seed uint64) *ranch {
 	r := &ranch{market: &market{t: t, schema: schema.New()}, rand: rand.New(rand.NewPCG(seed, 1))}
-	var err error
-	r.world, err = world.New(world.Config{Seed: seed})
-	require.NoError(t, err)
-	r.poses, r.purses = register[pose](t, r.world, "pose"), register[purse](t, r.world, "purse")
-	r.trader, err = r.world.AddKind(world.Kind{Name: "rider"})
-	require.NoError(t, err)
+	r.world = must.Get(world.New(world.Config{Seed: seed}))
+	r.poses, r.purses = register[pose](r.world, "pose"), register[purse](r.world, "purse")
+	r.trader = must.Get(r.world.AddKind(world.Kind{Name: "rider"}))
 	schema.Define[pose](r.schema, "pose")
 	schema.Define[purse](r.schema, "purse")
 	require.NoError(t, r.schema.Err())
-	r.rep, err = replication.New(r.world, r.schema, replication.Config{
+	r.rep = must.Get(replication.New(r.world, r.schema, replication.Config{
 		SnapshotHz: []int{60, 30, 20, 7}[r.rand.IntN(4)], BudgetBytesPerSecond: []int{6_000, 60_000, 600_000}[r.rand.IntN(3)],
-	})
-	require.NoError(t, err)
+	}))
 	for range 5 + r.rand.IntN(40) {
 		r.all = append(r.all, r.spawn(0))
 	}
@@ -107,10 +104,8 @@ func (r *ranch) turn(g *visitor) {
 
 // audit compares the state of a visitor's client with the world.
 func (r *ranch) audit(g *visitor, seed uint64) {
-	poses, err := client.ComponentOf[pose](r.schema, "pose")
-	require.NoError(r.t, err)
-	purses, err := client.ComponentOf[purse](r.schema, "purse")
-	require.NoError(r.t, err)
+	poses := must.Get(client.ComponentOf[pose](r.schema, "pose"))
+	purses := must.Get(client.ComponentOf[purse](r.schema, "purse"))
 	for _, h := range r.all {
 		e := g.replica.Entity(h)
 		require.NotNil(r.t, e, "seed %d: %v", seed, h)

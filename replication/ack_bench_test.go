@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -17,20 +18,15 @@ import (
 func BenchmarkHostileAck(b *testing.B) {
 	type lamp struct{ On bool }
 	const entities, snapshots = wire.MaxRows, 65
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(b, err)
-	lamps, err := world.Register[lamp](w, "lamp")
-	require.NoError(b, err)
-	kind, err := w.AddKind(world.Kind{Name: "lamp"})
-	require.NoError(b, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
+	lamps := must.Get(world.Register[lamp](w, "lamp"))
+	kind := must.Get(w.AddKind(world.Kind{Name: "lamp"}))
 	s := schema.New()
 	schema.Define[lamp](s, "lamp")
 	require.NoError(b, s.Err())
-	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000})
-	require.NoError(b, err)
+	r := must.Get(New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000}))
 	for range entities {
-		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
-		require.NoError(b, err)
+		h := must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
 		lamps.Set(h, lamp{})
 	}
 	v := r.AddViewer(0)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -169,20 +170,16 @@ func TestRowCacheFull(t *testing.T) {
 
 // newRocks makes a world of rocks within 20 m, and its first frame.
 func newRocks(t *testing.T, rocks int, c Config) (*Replicator, *world.World, []bulk.Handle) {
-	w, err := world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: rocks + 1})
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: rocks + 1}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
-	rep, err := New(w, s, c)
-	require.NoError(t, err)
+	rep := must.Get(New(w, s, c))
 	random := rand.New(rand.NewPCG(4, 4))
 	var all []bulk.Handle
 	for range rocks {
-		h, err := w.Spawn(kind, world.Vec3{X: 20 * random.Float32(), Z: 20 * random.Float32()}, world.Vec3{})
-		require.NoError(t, err)
+		h := must.Get(w.Spawn(kind, world.Vec3{X: 20 * random.Float32(), Z: 20 * random.Float32()}, world.Vec3{}))
 		all = append(all, h)
 	}
 	w.Step()
@@ -227,14 +224,13 @@ func TestSharedDatagram(t *testing.T) {
 		require.LessOrEqual(t, len(d), 200)
 	}
 	require.Equal(t, datagrams[0], datagrams[2])
-	require.Equal(t, uint64(60), rep.Stats().RowsCopied-copied-uint64(rowsOf(t, datagrams[1])))
+	require.Equal(t, uint64(60), rep.Stats().RowsCopied-copied-uint64(rowsOf(datagrams[1])))
 }
 
-func rowsOf(t *testing.T, datagrams [][]byte) (n int) {
+func rowsOf(datagrams [][]byte) (n int) {
 	for _, d := range datagrams {
 		var rows bitio.Reader
-		h, err := wire.ParseStateHeader(d, &rows)
-		require.NoError(t, err)
+		h := must.Get(wire.ParseStateHeader(d, &rows))
 		n += h.Rows
 	}
 	return n

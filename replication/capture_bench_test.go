@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
@@ -23,26 +24,20 @@ func BenchmarkCapture(b *testing.B) {
 	const entities = 10_000
 	for _, changed := range []int{0, 100, entities} {
 		b.Run(fmt.Sprintf("changed=%d", changed), func(b *testing.B) {
-			w, err := world.New(world.Config{})
-			require.NoError(b, err)
-			scores, err := world.Register[score](w, "score")
-			require.NoError(b, err)
-			teams, err := world.Register[team](w, "team")
-			require.NoError(b, err)
-			player, err := w.AddKind(world.Kind{Name: "player"})
-			require.NoError(b, err)
+			w := must.Get(world.New(world.Config{}))
+			scores := must.Get(world.Register[score](w, "score"))
+			teams := must.Get(world.Register[team](w, "team"))
+			player := must.Get(w.AddKind(world.Kind{Name: "player"}))
 			require.NoError(b, world.SetDefault(w, player, scores, score{}))
 			require.NoError(b, world.SetDefault(w, player, teams, team{}))
 			s := schema.New()
 			schema.Define[score](s, "score")
 			schema.Define[team](s, "team")
 			require.NoError(b, s.Err())
-			r, err := replication.New(w, s, replication.Config{})
-			require.NoError(b, err)
+			r := must.Get(replication.New(w, s, replication.Config{}))
 			var all []world.Entity
 			for range entities {
-				e, err := w.Spawn(player, world.Vec3{}, world.Vec3{})
-				require.NoError(b, err)
+				e := must.Get(w.Spawn(player, world.Vec3{}, world.Vec3{}))
 				all = append(all, e)
 			}
 			tick := 0

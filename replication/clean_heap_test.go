@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -34,8 +35,7 @@ func watch(t testing.TB, w *world.World, exact bool) *watched {
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	require.NoError(t, replication.DeclareWorld(s, w))
-	rep, err := replication.New(w, s, replication.Config{SnapshotHz: 20})
-	require.NoError(t, err)
+	rep := must.Get(replication.New(w, s, replication.Config{SnapshotHz: 20}))
 	o := &watched{t: t, world: w, rep: rep, viewer: rep.AddViewer(0), before: func(uint64) {}}
 	if exact {
 		require.True(t, o.viewer.Simulate())
@@ -65,20 +65,16 @@ func (o *watched) tick() {
 
 // newHeap pours 400 solid rocks into a box, in which a kinematic rock stirs them for ever.
 func newHeap(t testing.TB, exact bool) *watched {
-	w, err := world.New(world.Config{Seed: 1, TickHz: 60, Gravity: 9.81, MaxEntities: 1024, CellMetres: 4, HalfExtent: world.Vec3{X: 6, Y: 64, Z: 6}})
-	require.NoError(t, err)
-	rock, err := w.AddKind(world.Kind{Name: "rock", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.1, Radius: 0.5, Friction: 0.5, Restitution: 0.2, Solid: true}})
-	require.NoError(t, err)
-	spoon, err := w.AddKind(world.Kind{Name: "spoon", Exact: exact, Body: &world.BodyDef{Kinematic: true, Solid: true, Radius: 2}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1, TickHz: 60, Gravity: 9.81, MaxEntities: 1024, CellMetres: 4, HalfExtent: world.Vec3{X: 6, Y: 64, Z: 6}}))
+	rock := must.Get(w.AddKind(world.Kind{Name: "rock", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.1, Radius: 0.5, Friction: 0.5, Restitution: 0.2, Solid: true}}))
+	spoon := must.Get(w.AddKind(world.Kind{Name: "spoon", Exact: exact, Body: &world.BodyDef{Kinematic: true, Solid: true, Radius: 2}}))
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range 400 {
 		at := world.Vec3{X: float32(r.IntN(1024)-512) / 128, Y: 4 + float32(i)/8, Z: float32(r.IntN(1024)-512) / 128}
 		_, err := w.Spawn(rock, at, world.Vec3{})
 		require.NoError(t, err)
 	}
-	h, err := w.Spawn(spoon, world.Vec3{X: 3, Y: 1}, world.Vec3{})
-	require.NoError(t, err)
+	h := must.Get(w.Spawn(spoon, world.Vec3{X: 3, Y: 1}, world.Vec3{}))
 	o := watch(t, w, exact)
 	o.before = func(tick uint64) {
 		turn := float64(tick) / 30
@@ -89,10 +85,8 @@ func newHeap(t testing.TB, exact bool) *watched {
 
 // newBirds returns 20,000 flying bodies. The viewer sees the bodies near the centre.
 func newBirds(t testing.TB, exact bool) *watched {
-	w, err := world.New(world.Config{Seed: 1, TickHz: 60, MaxEntities: 1 << 15, HalfExtent: world.Vec3{X: 500, Y: 200, Z: 500}, Bounds: world.BoundsBounce})
-	require.NoError(t, err)
-	bird, err := w.AddKind(world.Kind{Name: "bird", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.001, Radius: 0.5, Restitution: 1}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1, TickHz: 60, MaxEntities: 1 << 15, HalfExtent: world.Vec3{X: 500, Y: 200, Z: 500}, Bounds: world.BoundsBounce}))
+	bird := must.Get(w.AddKind(world.Kind{Name: "bird", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.001, Radius: 0.5, Restitution: 1}}))
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 20_000 {
 		at := world.Vec3{X: float32(r.IntN(900) - 450), Y: float32(50 + r.IntN(100)), Z: float32(r.IntN(900) - 450)}

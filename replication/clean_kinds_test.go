@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/world"
 )
@@ -34,15 +35,12 @@ func TestAddedKinds(t *testing.T) {
 		}
 	}
 	center := world.Vec3{Y: 3}
-	focus, err := m.world.Spawn(m.kinds[0], center, world.Vec3{})
-	require.NoError(t, err)
+	focus := must.Get(m.world.Spawn(m.kinds[0], center, world.Vec3{}))
 	v.SetFocus(focus)
 	run()
 	for i, exact := range []bool{true, false, true} {
-		kind, err := m.world.AddKind(world.Kind{Name: string(rune('x' + i)), Exact: exact, Body: &world.BodyDef{Drag: 0.1 * float32(i), Radius: 0.5, Restitution: 0.9}})
-		require.NoError(t, err)
-		h, err := m.world.Spawn(kind, center.Add(world.Vec3{Y: 3, X: float32(i)}), world.Vec3{Y: 9})
-		require.NoError(t, err)
+		kind := must.Get(m.world.AddKind(world.Kind{Name: string(rune('x' + i)), Exact: exact, Body: &world.BodyDef{Drag: 0.1 * float32(i), Radius: 0.5, Restitution: 0.9}}))
+		h := must.Get(m.world.Spawn(kind, center.Add(world.Vec3{Y: 3, X: float32(i)}), world.Vec3{Y: 9}))
 		run()
 		e := c.Entity(h)
 		require.NotNil(t, e)
@@ -54,10 +52,8 @@ func TestAddedKinds(t *testing.T) {
 		require.Equal(t, exact, ok)
 	}
 	// Constants that the protocol lacks keep a kind ordinary.
-	kind, err := m.world.AddKind(world.Kind{Name: "negative", Exact: true, Body: &world.BodyDef{Friction: float32(math.Copysign(0, -1)), Radius: 0.5}})
-	require.NoError(t, err)
-	h, err := m.world.Spawn(kind, center, world.Vec3{})
-	require.NoError(t, err)
+	kind := must.Get(m.world.AddKind(world.Kind{Name: "negative", Exact: true, Body: &world.BodyDef{Friction: float32(math.Copysign(0, -1)), Radius: 0.5}}))
+	h := must.Get(m.world.Spawn(kind, center, world.Vec3{}))
 	run()
 	_, _, ok := c.Entity(h).Exact()
 	require.False(t, ok)

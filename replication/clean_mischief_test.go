@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -50,11 +51,9 @@ func newMischief(t testing.TB, seed uint64, viewers int, c replication.Config) *
 }
 
 func newMischiefAt(t testing.TB, tickHz int, seed uint64, viewers int, c replication.Config) *mischief {
-	w, err := world.New(world.Config{TickHz: tickHz, Seed: seed, HalfExtent: world.Vec3{X: 60, Y: 30, Z: 60}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{TickHz: tickHz, Seed: seed, HalfExtent: world.Vec3{X: 60, Y: 30, Z: 60}}))
 	m := &mischief{t: t, world: w, rand: rand.New(rand.NewPCG(seed, 9))}
-	m.score, err = world.Register[score](w, "score")
-	require.NoError(t, err)
+	m.score = must.Get(world.Register[score](w, "score"))
 	for _, k := range []world.Kind{
 		{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 20, Drag: 0.8, Radius: 0.5, Friction: 0.6, Restitution: 0.2}},
 		{Name: "ball", Exact: true, Body: &world.BodyDef{Mass: 1, Drag: 1.5, Radius: 0.3, Restitution: 0.6, Layers: 2}},
@@ -63,13 +62,11 @@ func newMischiefAt(t testing.TB, tickHz int, seed uint64, viewers int, c replica
 		{Name: "duck", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.3}},
 		{Name: "idea", Exact: true},
 	} {
-		id, err := w.AddKind(k)
-		require.NoError(t, err)
+		id := must.Get(w.AddKind(k))
 		m.kinds = append(m.kinds, id)
 	}
 	for _, text := range []string{gust, everywhere} {
-		p, err := field.Compile(text)
-		require.NoError(t, err)
+		p := must.Get(field.Compile(text))
 		m.programs = append(m.programs, p)
 	}
 	require.NoError(t, w.AddSystem(world.Before, "before", func(*world.World) { m.meddle(0.2) }))
@@ -80,8 +77,7 @@ func newMischiefAt(t testing.TB, tickHz int, seed uint64, viewers int, c replica
 	require.NoError(t, s.Err())
 	require.NoError(t, replication.DeclareWorld(s, w))
 	c.EnterRadius, c.LeaveRadius = 18, 22
-	m.rep, err = replication.New(w, s, c)
-	require.NoError(t, err)
+	m.rep = must.Get(replication.New(w, s, c))
 	for range 250 {
 		m.spawn()
 	}
@@ -105,8 +101,7 @@ func (m *mischief) velocity() world.Vec3 {
 func (m *mischief) any() bulk.Handle { return m.things[m.rand.IntN(len(m.things))] }
 
 func (m *mischief) spawn() {
-	h, err := m.world.SpawnFor(m.kinds[m.rand.IntN(len(m.kinds))], m.point(), m.velocity(), uint32(m.rand.IntN(3)*200))
-	require.NoError(m.t, err)
+	h := must.Get(m.world.SpawnFor(m.kinds[m.rand.IntN(len(m.kinds))], m.point(), m.velocity(), uint32(m.rand.IntN(3)*200)))
 	if m.rand.IntN(2) == 0 {
 		m.score.Set(h, score{uint8(m.rand.IntN(9))})
 	}
@@ -156,8 +151,7 @@ func (m *mischief) addKind() {
 	if m.rand.IntN(6) != 0 {
 		k.Body = &world.BodyDef{Mass: 1 + 9*m.rand.Float32(), Drag: 2 * m.rand.Float32(), Radius: 0.3, Friction: m.rand.Float32(), Restitution: m.rand.Float32()}
 	}
-	id, err := m.world.AddKind(k)
-	require.NoError(m.t, err)
+	id := must.Get(m.world.AddKind(k))
 	m.kinds = append(m.kinds, id)
 }
 
@@ -182,8 +176,7 @@ func (m *mischief) addEffect() {
 			}
 		}
 	}
-	id, err := m.world.AddEffect(d)
-	require.NoError(m.t, err)
+	id := must.Get(m.world.AddEffect(d))
 	m.effects = append(m.effects, id)
 }
 

@@ -5,25 +5,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication/schema"
 )
 
 // newExactStorm returns the storm with exact kinds, for viewers that may simulate.
 func newExactStorm(t testing.TB) *Replicator {
-	file, err := scenes.Named("storm")
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("storm"))
 	for i := range file.Kinds {
 		file.Kinds[i].Exact = true
 	}
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	scene := must.Get(scenes.Build(file))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	require.NoError(t, DeclareWorld(s, scene.World))
-	r, err := New(scene.World, s, Config{})
-	require.NoError(t, err)
+	r := must.Get(New(scene.World, s, Config{}))
 	return r
 }
 

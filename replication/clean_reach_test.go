@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -116,9 +117,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 			if tick == 1 {
 				m.world.RemoveEffect(*id)
 				orbit := world.EffectOrbit{AxisU: world.Vec3{X: 60}, AxisV: world.Vec3{Z: 8}, Rate: 1<<32/ticks + 1}
-				var err error
-				*id, err = m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: near.Add(world.Vec3{X: 60}), Orbit: orbit})
-				require.NoError(m.t, err)
+				*id = must.Get(m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: near.Add(world.Vec3{X: 60}), Orbit: orbit}))
 			}
 		},
 		"on a wide arc": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
@@ -173,8 +172,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 			m.viewers[0].SetFocus(focus)
 			m.world.SetVelocity(focus, world.Vec3{})
 			near, _ := m.world.Position(focus)
-			id, err := m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: far})
-			require.NoError(t, err)
+			id := must.Get(m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: far}))
 			own := &comparedClient{walker: m.viewers[0], m: m}
 			for tick := range 6 * ticks {
 				script(m, near, tick, &id)
@@ -187,8 +185,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 				u := own.Snapshot()
 				require.NoError(t, own.client.stream(u.Stream))
 				for _, d := range u.Datagrams {
-					h, err := own.client.datagram(d)
-					require.NoError(t, err)
+					h := must.Get(own.client.datagram(d))
 					compareExact(t, m.world, own.walker, h)
 				}
 				require.NoError(t, own.Acknowledge(own.Ack()))

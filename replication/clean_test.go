@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
@@ -49,14 +50,12 @@ func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, al
 // newTempestAt makes a tempest of tickHz ticks a second, with as many snapshots as the storm unless
 // c says otherwise.
 func newTempestAt(t testing.TB, tickHz, simulating, ordinary int, c replication.Config, allow bool) *tempest {
-	file, err := scenes.Named("storm")
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("storm"))
 	file.TickHz = tickHz
 	for i := range file.Kinds {
 		file.Kinds[i].Exact = true
 	}
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	scene := must.Get(scenes.Build(file))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	schema.Define[messages.Identity](s, messages.Identities.Name())
@@ -64,12 +63,10 @@ func newTempestAt(t testing.TB, tickHz, simulating, ordinary int, c replication.
 	require.NoError(t, replication.DeclareWorld(s, scene.World))
 	c.SnapshotHz = cmp.Or(c.SnapshotHz, file.SnapshotHz)
 	c.EnterRadius, c.LeaveRadius = file.Interest.EnterRadius, file.Interest.LeaveRadius
-	rep, err := replication.New(scene.World, s, c)
-	require.NoError(t, err)
+	rep := must.Get(replication.New(scene.World, s, c))
 	m := &tempest{t: t, scene: scene, world: scene.World, rep: rep, rand: rand.New(rand.NewPCG(7, 7))}
 	for i := range simulating + ordinary {
-		h, err := scene.Join()
-		require.NoError(t, err)
+		h := must.Get(scene.Join())
 		w := &walker{Viewer: rep.AddViewer(h), entity: h, heading: 2 * math.Pi * m.rand.Float64()}
 		if i < simulating && allow {
 			require.True(t, w.Simulate())
@@ -381,8 +378,7 @@ func countRecords(t testing.TB, stream []byte) (n uint32) {
 		if !ok {
 			return n
 		}
-		m, err := wire.ParseStructure(body)
-		require.NoError(t, err)
+		m := must.Get(wire.ParseStructure(body))
 		n += uint32(m.Count)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication"
@@ -52,27 +53,23 @@ type crowd struct {
 }
 
 func newCrowd(b *testing.B, clients, period int) *crowd {
-	file, err := scenes.Named("storm")
-	require.NoError(b, err)
+	file := must.Get(scenes.Named("storm"))
 	file.Limits.MaxPlayers = clients
-	scene, err := scenes.Build(file)
-	require.NoError(b, err)
+	scene := must.Get(scenes.Build(file))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	schema.Define[messages.Identity](s, messages.Identities.Name())
 	require.NoError(b, s.Err())
-	rep, err := replication.New(scene.World, s, replication.Config{
+	rep := must.Get(replication.New(scene.World, s, replication.Config{
 		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
-	})
-	require.NoError(b, err)
+	}))
 	c := &crowd{
 		arena: &arena{t: b, world: scene.World, rep: rep, written: make([]uint32, clients), rand: rand.New(rand.NewPCG(1, 4))},
 		scene: scene, period: period, heading: make([]float64, clients),
 	}
 	for range clients {
-		h, err := scene.Join()
-		require.NoError(b, err)
+		h := must.Get(scene.Join())
 		c.crowd = append(c.crowd, h)
 		c.viewers = append(c.viewers, rep.AddViewer(h))
 	}

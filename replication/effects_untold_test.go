@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -19,8 +20,7 @@ func newUntold(t *testing.T, c world.Config) *withheld {
 
 func (h *withheld) push(force string, d world.EffectDef) {
 	var err error
-	d.Program, err = field.Compile("effect push\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (" + force + ",0,0,0)\n")
-	require.NoError(h.t, err)
+	d.Program = must.Get(field.Compile("effect push\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (" + force + ",0,0,0)\n"))
 	d.Mode = world.Acceleration
 	_, err = h.world.AddEffect(d)
 	require.NoError(h.t, err)

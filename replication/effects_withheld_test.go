@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -20,8 +21,7 @@ type withheld struct {
 }
 
 func newWithheld(t *testing.T, c world.Config) *withheld {
-	w, err := world.New(c)
-	require.NoError(t, err)
+	w := must.Get(world.New(c))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
@@ -34,19 +34,16 @@ func newWithheld(t *testing.T, c world.Config) *withheld {
 		{&h.leaf, "leaf", world.BodyDef{Drag: 1}},
 		{&h.onGround, "ball", world.BodyDef{Radius: 0.5, Friction: 0.5}},
 	} {
-		*k.id, err = w.AddKind(world.Kind{Name: k.name, Exact: true, Body: &k.body})
-		require.NoError(t, err)
+		*k.id = must.Get(w.AddKind(world.Kind{Name: k.name, Exact: true, Body: &k.body}))
 	}
 	require.NoError(t, DeclareWorld(s, w))
-	h.Replicator, err = New(w, s, Config{SnapshotHz: min(w.TickHz(), 20)})
-	require.NoError(t, err)
+	h.Replicator = must.Get(New(w, s, Config{SnapshotHz: min(w.TickHz(), 20)}))
 	require.True(t, h.AddViewer(0).Simulate())
 	return h
 }
 
 func (h *withheld) spawn(kind world.KindID, at world.Vec3) bulk.Handle {
-	e, err := h.world.Spawn(kind, at, world.Vec3{})
-	require.NoError(h.t, err)
+	e := must.Get(h.world.Spawn(kind, at, world.Vec3{}))
 	return e
 }
 
@@ -65,9 +62,8 @@ func (h *withheld) disturbed(e bulk.Handle) bool {
 
 // gust adds an effect that follows leader.
 func (h *withheld) gust(leader bulk.Handle, lifeTicks uint32) {
-	p, err := field.Compile("effect gust\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (0.01,0,0,0)\n")
-	require.NoError(h.t, err)
-	_, err = h.world.AddEffect(world.EffectDef{Program: p, Mode: world.Acceleration, Follow: leader, LifeTicks: lifeTicks})
+	p := must.Get(field.Compile("effect gust\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (0.01,0,0,0)\n"))
+	_, err := h.world.AddEffect(world.EffectDef{Program: p, Mode: world.Acceleration, Follow: leader, LifeTicks: lifeTicks})
 	require.NoError(h.t, err)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -34,21 +35,16 @@ func BenchmarkEncode(b *testing.B) {
 
 func benchmarkEncode(b *testing.B, hidden float32) {
 	const viewers, entities, moving, ages = 200, 901, 72, 11
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(b, err)
-	poses, err := world.Register[cubePose](w, "pose")
-	require.NoError(b, err)
-	kind, err := w.AddKind(world.Kind{Name: "cube"})
-	require.NoError(b, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
+	poses := must.Get(world.Register[cubePose](w, "pose"))
+	kind := must.Get(w.AddKind(world.Kind{Name: "cube"}))
 	s := schema.New()
 	schema.Define[cubePose](s, "pose")
 	require.NoError(b, s.Err())
-	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000})
-	require.NoError(b, err)
+	r := must.Get(New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: 10_000_000}))
 	var all []world.Entity
 	for i := range entities {
-		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
-		require.NoError(b, err)
+		h := must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
 		poses.Set(h, cubePose{Position: [3]float32{float32(i%30) * 2, 1, float32(i/30) * 2}, Facing: [4]float32{3: 1}})
 		all = append(all, h)
 	}

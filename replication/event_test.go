@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -27,8 +28,7 @@ type spark struct {
 }
 
 func (s *stage) event(e any) *replication.Event {
-	event, err := s.rep.NewEvent(e)
-	require.NoError(s.t, err)
+	event := must.Get(s.rep.NewEvent(e))
 	return event
 }
 
@@ -36,8 +36,7 @@ func (s *stage) event(e any) *replication.Event {
 func (s *stage) sparks(u replication.Update) (all []spark, ages []uint32) {
 	for _, d := range u.Datagrams {
 		var r bitio.Reader
-		h, err := wire.ParseStateHeader(d, &r)
-		require.NoError(s.t, err)
+		h := must.Get(wire.ParseStateHeader(d, &r))
 		require.LessOrEqual(s.t, len(d), wire.MaxDatagram)
 		for e := range h.StateEvents() {
 			var got spark
@@ -146,8 +145,7 @@ func TestUnreliableEventNamesItsStructure(t *testing.T) {
 	u := s.snapshot()
 	require.Len(t, records(t, u), 1, "the Destroy")
 	var r bitio.Reader
-	h, err := wire.ParseStateHeader(u.Datagrams[0], &r)
-	require.NoError(t, err)
+	h := must.Get(wire.ParseStateHeader(u.Datagrams[0], &r))
 	require.EqualValues(t, 2, h.Structure, "the focus's Enter and the Destroy")
 }
 
@@ -219,8 +217,7 @@ func TestFloodOfReliableEvents(t *testing.T) {
 	_, body, ok, err := frames.Next()
 	require.True(t, ok)
 	require.NoError(t, err)
-	m, err := wire.ParseStructure(body)
-	require.NoError(t, err)
+	m := must.Get(wire.ParseStructure(body))
 	require.EqualValues(t, 100, m.Ticks)
 
 	// A client that acknowledges nothing has a bounded backlog.
@@ -299,7 +296,7 @@ func TestEventsShareDatagramsWithRows(t *testing.T) {
 				require.LessOrEqual(t, age, uint32(60))
 			}
 			sent += len(all)
-			rowsSent += rows(t, u)
+			rowsSent += rows(u)
 		}
 		stats := s.rep.Stats()
 		require.LessOrEqual(t, stats.EventBytes, stats.StateBytes/8)
@@ -355,7 +352,7 @@ func TestEventsFillDatagramsAfterACrowd(t *testing.T) {
 		s.move(crowd[0], late)
 		s.viewer.Send(s.event(large))
 		u := s.snapshot()
-		require.Equal(t, []uint32{s.written, s.written + 1}, structures(t, u))
+		require.Equal(t, []uint32{s.written, s.written + 1}, structures(u))
 		all, _ := s.sparks(u)
 		require.Equal(t, []spark{large}, all)
 	})

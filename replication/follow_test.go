@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
@@ -64,18 +65,14 @@ type end struct {
 }
 
 func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions, budget int) *convoy {
-	w, err := world.New(world.Config{Seed: seed})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: seed}))
 	c := &convoy{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), world: w, states: map[tickOf][]uint32{}}
-	c.poses, err = world.Register[pose](w, "pose")
-	require.NoError(t, err)
-	c.kind, err = w.AddKind(world.Kind{Name: "thing"})
-	require.NoError(t, err)
+	c.poses = must.Get(world.Register[pose](w, "pose"))
+	c.kind = must.Get(w.AddKind(world.Kind{Name: "thing"}))
 	c.schema = schema.New()
 	schema.Define[pose](c.schema, "pose")
 	require.NoError(t, c.schema.Err())
-	c.rep, err = replication.New(w, c.schema, replication.Config{BudgetBytesPerSecond: budget})
-	require.NoError(t, err)
+	c.rep = must.Get(replication.New(w, c.schema, replication.Config{BudgetBytesPerSecond: budget}))
 	for i := range uint64(viewers) {
 		e := &end{
 			viewer: c.rep.AddViewer(0), down: simtest.NewStream(seed+i, links),
@@ -91,8 +88,7 @@ func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions,
 }
 
 func (c *convoy) spawn() {
-	h, err := c.world.Spawn(c.kind, world.Vec3{}, world.Vec3{})
-	require.NoError(c.t, err)
+	h := must.Get(c.world.Spawn(c.kind, world.Vec3{}, world.Vec3{}))
 	p := pose{Position: [3]float32{c.rng.Float32()*100 - 50, c.rng.Float32() * 10, c.rng.Float32()*100 - 50}, Facing: [4]float32{3: 1}}
 	if len(c.live) > 0 && c.rng.IntN(3) > 0 {
 		p.On = c.live[c.rng.IntN(len(c.live))] // includes riders of riders, and dead parents after a while

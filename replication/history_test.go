@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
@@ -59,22 +60,17 @@ func TestRingsAreReused(t *testing.T) {
 	type purse struct {
 		Coins int32 `net:"bits=20,owner"`
 	}
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	purses, err := world.Register[purse](w, "purse")
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
+	purses := must.Get(world.Register[purse](w, "purse"))
+	kind := must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}}))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	schema.Define[purse](s, "purse")
 	require.NoError(t, s.Err())
-	r, err := New(w, s, Config{SnapshotHz: w.TickHz()})
-	require.NoError(t, err)
+	r := must.Get(New(w, s, Config{SnapshotHz: w.TickHz()}))
 	var all []bulk.Handle
 	for i := range 1000 {
-		h, err := w.Spawn(kind, world.Vec3{X: float32(i % 30), Z: float32(i / 30)}, world.Vec3{})
-		require.NoError(t, err)
+		h := must.Get(w.Spawn(kind, world.Vec3{X: float32(i % 30), Z: float32(i / 30)}, world.Vec3{}))
 		purses.Set(h, purse{})
 		all = append(all, h)
 	}

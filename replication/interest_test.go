@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -47,14 +48,11 @@ func newScene(t *testing.T, seed uint64) *scene {
 		stage: &stage{t: t}, rand: rand.New(rand.NewPCG(seed, 5)),
 		owned: map[bulk.Handle]bool{}, shown: map[bulk.Handle]bool{},
 	}
-	w, err := world.New(world.Config{Seed: seed, Gravity: -1, HalfExtent: world.Vec3{X: 100, Y: 60, Z: 100}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: seed, Gravity: -1, HalfExtent: world.Vec3{X: 100, Y: 60, Z: 100}}))
 	s.world = w
-	s.private, s.team = register[secret](t, w, "secret"), register[team](t, w, "team")
-	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
-	s.idea, err = w.AddKind(world.Kind{Name: "idea"})
-	require.NoError(t, err)
+	s.private, s.team = register[secret](w, "secret"), register[team](w, "team")
+	s.crate = must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
+	s.idea = must.Get(w.AddKind(world.Kind{Name: "idea"}))
 	rowSchema := schema.New()
 	schema.Define[schema.Body](rowSchema, schema.BodyComponent)
 	require.NoError(t, rowSchema.Err())
@@ -66,16 +64,14 @@ func newScene(t *testing.T, seed uint64) *scene {
 	if s.lit {
 		c.Always = s.always.View()
 	}
-	s.rep, err = replication.New(w, rowSchema, c)
-	require.NoError(t, err)
+	s.rep = must.Get(replication.New(w, rowSchema, c))
 	s.focus = s.spawn(0, 0)
 	s.viewer = s.rep.AddViewer(s.focus)
 	return s
 }
 
-func register[T any](t *testing.T, w *world.World, name string) *world.Component[T] {
-	c, err := world.Register[T](w, name)
-	require.NoError(t, err)
+func register[T any](w *world.World, name string) *world.Component[T] {
+	c := must.Get(world.Register[T](w, name))
 	return c
 }
 
@@ -94,12 +90,10 @@ func (s *scene) change() {
 	switch s.rand.IntN(16) {
 	case 0, 1, 2:
 		at := s.anywhere()
-		h, err := s.world.Spawn(s.crate, at, world.Vec3{})
-		require.NoError(s.t, err)
+		h := must.Get(s.world.Spawn(s.crate, at, world.Vec3{}))
 		s.crowd = append(s.crowd, h)
 	case 3:
-		h, err := s.world.Spawn(s.idea, world.Vec3{}, world.Vec3{})
-		require.NoError(s.t, err)
+		h := must.Get(s.world.Spawn(s.idea, world.Vec3{}, world.Vec3{}))
 		s.crowd = append(s.crowd, h)
 	case 4, 5:
 		s.world.Destroy(pick())
@@ -230,8 +224,7 @@ func TestInterestOfWalkingViewer(t *testing.T) {
 	for seed := range seeds {
 		s := newScene(t, 3*seed+2) // no rules
 		for range 400 {
-			h, err := s.world.Spawn(s.crate, s.anywhere(), world.Vec3{})
-			require.NoError(t, err)
+			h := must.Get(s.world.Spawn(s.crate, s.anywhere(), world.Vec3{}))
 			s.crowd = append(s.crowd, h)
 		}
 		heading, speed := 0.0, 1+7*s.rand.Float64()
@@ -247,8 +240,7 @@ func TestInterestOfWalkingViewer(t *testing.T) {
 			} else if s.rand.IntN(20) == 0 {
 				s.world.Destroy(h)
 			} else if s.rand.IntN(20) == 0 {
-				h, err := s.world.Spawn(s.crate, s.anywhere(), world.Vec3{})
-				require.NoError(t, err)
+				h := must.Get(s.world.Spawn(s.crate, s.anywhere(), world.Vec3{}))
 				s.crowd = append(s.crowd, h)
 			}
 			s.world.Step()

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -24,26 +25,21 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 	}
 	const entities, components = 200, 5
 	for _, budget := range []int{1 << 20, 12_000} { // unlimited, and by priority
-		w, err := world.New(world.Config{Seed: 1, Gravity: -1})
-		require.NoError(t, err)
+		w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 		s := schema.New()
 		var levels []*world.Component[level]
 		for i := range components {
 			name := fmt.Sprint("level", i)
-			c, err := world.Register[level](w, name)
-			require.NoError(t, err)
+			c := must.Get(world.Register[level](w, name))
 			levels = append(levels, c)
 			schema.Define[level](s, name)
 			require.NoError(t, s.Err())
 		}
-		ghost, err := w.AddKind(world.Kind{Name: "ghost"})
-		require.NoError(t, err)
-		rep, err := replication.New(w, s, replication.Config{BudgetBytesPerSecond: budget})
-		require.NoError(t, err)
+		ghost := must.Get(w.AddKind(world.Kind{Name: "ghost"}))
+		rep := must.Get(replication.New(w, s, replication.Config{BudgetBytesPerSecond: budget}))
 		var all []bulk.Handle
 		for range entities {
-			h, err := w.Spawn(ghost, world.Vec3{}, world.Vec3{})
-			require.NoError(t, err)
+			h := must.Get(w.Spawn(ghost, world.Vec3{}, world.Vec3{}))
 			all = append(all, h)
 			for _, c := range levels {
 				c.Set(h, level{1})
@@ -80,11 +76,9 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 			}
 			for _, d := range u.Datagrams {
 				var r bitio.Reader
-				h, err := wire.ParseStateHeader(d, &r)
-				require.NoError(t, err)
+				h := must.Get(wire.ParseStateHeader(d, &r))
 				require.LessOrEqual(t, h.Rows*rowschema.New(s).Load(1<<components-1), wire.MaxLoad)
-				outcome, err := replica.ApplyState(d)
-				require.NoError(t, err)
+				outcome := must.Get(replica.ApplyState(d))
 				require.Equal(t, client.Applied, outcome)
 			}
 			require.NoError(t, v.Acknowledge(replica.Ack()))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/world"
 )
@@ -32,8 +33,7 @@ func TestViewerMemory(t *testing.T) {
 			at = position(group)
 			inGroup[group] = append(inGroup[group], i)
 		}
-		h, err := a.world.Spawn(a.crate, at, world.Vec3{})
-		require.NoError(t, err)
+		h := must.Get(a.world.Spawn(a.crate, at, world.Vec3{}))
 		a.crowd = append(a.crowd, h)
 	}
 	a.written = make([]uint32, 1+viewers)

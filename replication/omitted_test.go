@@ -39,7 +39,7 @@ func (c *idle) rows() []int {
 	rows := []int{}
 	u := c.snapshot()
 	c.applied += uint32(len(records(c.t, u)))
-	for _, h := range headers(c.t, u) {
+	for _, h := range headers(u) {
 		rows = append(rows, h.Rows)
 	}
 	return rows

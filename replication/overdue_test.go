@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -34,7 +35,7 @@ func newDelayed(t *testing.T) *delayed {
 	d.fresh = d.spawn(2, 0)
 	u := d.snapshot()
 	d.written = d.applied + uint32(len(records(t, u)))
-	require.Equal(t, []uint32{d.written}, structures(t, u), "nothing is overdue yet")
+	require.Equal(t, []uint32{d.written}, structures(u), "nothing is overdue yet")
 	d.acknowledge(d.applied)
 	return d
 }
@@ -48,18 +49,17 @@ func (d *delayed) move(entities ...bulk.Handle) {
 }
 
 // structures returns the structure number of each datagram.
-func structures(t testing.TB, u replication.Update) (numbers []uint32) {
-	for _, h := range headers(t, u) {
+func structures(u replication.Update) (numbers []uint32) {
+	for _, h := range headers(u) {
 		numbers = append(numbers, h.Structure)
 	}
 	return numbers
 }
 
-func headers(t testing.TB, u replication.Update) (all []wire.StateHeader) {
+func headers(u replication.Update) (all []wire.StateHeader) {
 	for _, d := range u.Datagrams {
 		var r bitio.Reader
-		h, err := wire.ParseStateHeader(d, &r)
-		require.NoError(t, err)
+		h := must.Get(wire.ParseStateHeader(d, &r))
 		all = append(all, h)
 	}
 	return all
@@ -79,23 +79,23 @@ func TestRowsGoAhead(t *testing.T) {
 	d := newDelayed(t)
 	d.move(d.focus, d.old, d.fresh)
 	u := d.snapshot()
-	require.Equal(t, []uint32{d.applied, d.written}, structures(t, u))
-	ahead, rest := headers(t, u)[0], headers(t, u)[1]
+	require.Equal(t, []uint32{d.applied, d.written}, structures(u))
+	ahead, rest := headers(u)[0], headers(u)[1]
 	require.Equal(t, foldOf(d.focus, d.old), ahead.Fold)
 	require.Equal(t, foldOf(d.fresh), rest.Fold)
 	require.Equal(t, ahead.Tick, rest.Tick)
 
 	d.acknowledge(d.applied)
 	d.move(d.old)
-	require.Equal(t, []uint32{d.applied}, structures(t, d.snapshot()))
-	require.Equal(t, []uint32{d.applied}, structures(t, d.snapshot()), "without rows")
+	require.Equal(t, []uint32{d.applied}, structures(d.snapshot()))
+	require.Equal(t, []uint32{d.applied}, structures(d.snapshot()), "without rows")
 	d.acknowledge(d.applied)
 	d.move(d.fresh)
-	require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()), "nothing goes ahead")
+	require.Equal(t, []uint32{d.written}, structures(d.snapshot()), "nothing goes ahead")
 
 	d.acknowledge(d.written)
 	d.move(d.old, d.fresh)
-	require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()))
+	require.Equal(t, []uint32{d.written}, structures(d.snapshot()))
 }
 
 // If a snapshot is not acknowledged in the usual time, the records after it count as late,
@@ -109,7 +109,7 @@ func TestRowsGoAheadAfterALostSnapshot(t *testing.T) {
 	d.move(d.old, d.fresh)
 	u := d.snapshot()
 	require.Len(t, records(t, u), 1)
-	require.Equal(t, []uint32{d.written}, structures(t, u), "the Enter is the next record")
+	require.Equal(t, []uint32{d.written}, structures(u), "the Enter is the next record")
 }
 
 // Rows that reference an entity do not go ahead of its overdue Enter, and events go ahead
@@ -120,17 +120,16 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		d := newDelayed(t)
 		d.link.Set(d.old, link{To: d.fresh})
 		d.move(d.focus)
-		h := headers(t, d.snapshot())
+		h := headers(d.snapshot())
 		require.Len(t, h, 2)
 		require.Equal(t, foldOf(d.focus), h[0].Fold)
 	})
 	t.Run("event", func(t *testing.T) {
 		d := newDelayed(t)
-		e, err := d.rep.NewEvent(spark{Who: d.fresh})
-		require.NoError(t, err)
+		e := must.Get(d.rep.NewEvent(spark{Who: d.fresh}))
 		require.True(t, d.viewer.Send(e))
 		d.move(d.old)
-		h := headers(t, d.snapshot())
+		h := headers(d.snapshot())
 		require.Len(t, h, 2)
 		require.Empty(t, h[0].Events)
 		require.NotEmpty(t, h[1].Events)
@@ -142,18 +141,18 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		d.written += uint32(len(records(t, d.snapshot())))
 		d.acknowledge(d.applied)
 		d.move(d.old, d.fresh)
-		require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()))
+		require.Equal(t, []uint32{d.written}, structures(d.snapshot()))
 	})
 	t.Run("answer", func(t *testing.T) {
 		d := newDelayed(t)
 		d.viewer.Reject(1)
 		d.move(d.old)
-		require.Equal(t, []uint32{d.written + 1}, structures(t, d.snapshot()))
+		require.Equal(t, []uint32{d.written + 1}, structures(d.snapshot()))
 		d.acknowledge(d.written + 1)
 		d.spawn(4, 0)
 		d.snapshot()
 		d.move(d.old)
-		require.Equal(t, []uint32{d.written + 1}, structures(t, d.snapshot()))
+		require.Equal(t, []uint32{d.written + 1}, structures(d.snapshot()))
 	})
 	t.Run("half a snapshot", func(t *testing.T) {
 		d := newDelayed(t)
@@ -163,6 +162,6 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		d.spawn(4, 0)
 		d.snapshot()
 		d.move(d.old)
-		require.Equal(t, []uint32{d.written}, structures(t, d.snapshot()), "the Answer is of a snapshot that is not applied")
+		require.Equal(t, []uint32{d.written}, structures(d.snapshot()), "the Answer is of a snapshot that is not applied")
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -32,25 +33,20 @@ type hoard struct {
 }
 
 func newHoard(t testing.TB, most int) *hoard {
-	w, err := world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: most})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: most}))
 	h := &hoard{world: w}
-	h.loot, err = world.Register[loot](w, "loot")
-	require.NoError(t, err)
-	h.kind, err = w.AddKind(world.Kind{Name: "chest", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+	h.loot = must.Get(world.Register[loot](w, "loot"))
+	h.kind = must.Get(w.AddKind(world.Kind{Name: "chest", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	s := schema.New()
 	schema.Define[loot](s, "loot")
 	require.NoError(t, s.Err())
-	h.rep, err = New(w, s, Config{SnapshotHz: 60, EnterRadius: 10, BudgetBytesPerSecond: 100_000_000})
-	require.NoError(t, err)
+	h.rep = must.Get(New(w, s, Config{SnapshotHz: 60, EnterRadius: 10, BudgetBytesPerSecond: 100_000_000}))
 	h.viewer = h.rep.AddViewer(0)
 	return h
 }
 
-func (h *hoard) spawn(t testing.TB) bulk.Handle {
-	e, err := h.world.Spawn(h.kind, world.Vec3{X: 300}, world.Vec3{})
-	require.NoError(t, err)
+func (h *hoard) spawn() bulk.Handle {
+	e := must.Get(h.world.Spawn(h.kind, world.Vec3{X: 300}, world.Vec3{}))
 	h.loot.Set(e, loot{})
 	return e
 }
@@ -80,7 +76,7 @@ func TestOwnedModel(t *testing.T) {
 			for range random.IntN(40) {
 				switch what := random.IntN(5); {
 				case len(all) < 20 || what == 0 && len(all) < 190:
-					all = append(all, h.spawn(t))
+					all = append(all, h.spawn())
 				case what == 1:
 					i := pick()
 					h.world.Destroy(all[i])
@@ -128,7 +124,7 @@ func TestOwnedAllocatesNothing(t *testing.T) {
 func (h *hoard) give(t testing.TB, n int) []bulk.Handle {
 	var all []bulk.Handle
 	for range n {
-		e := h.spawn(t)
+		e := h.spawn()
 		h.viewer.Own(e)
 		all = append(all, e)
 	}
@@ -225,7 +221,7 @@ func BenchmarkOwn(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			h := newHoard(b, n+100)
 			list := ownedList(h.give(b, n))
-			e := h.spawn(b)
+			e := h.spawn()
 			var bySet, byList time.Duration
 			for b.Loop() {
 				began := time.Now()

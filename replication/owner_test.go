@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -42,18 +43,13 @@ type viewerClient struct {
 
 func newMarket(t testing.TB, n, viewers int) *market {
 	m := &market{t: t, schema: schema.New()}
-	var err error
-	m.world, err = world.New(world.Config{Seed: 1, Gravity: -1})
-	require.NoError(t, err)
-	m.purses, err = world.Register[purse](m.world, "purse")
-	require.NoError(t, err)
-	m.trader, err = m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+	m.world = must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
+	m.purses = must.Get(world.Register[purse](m.world, "purse"))
+	m.trader = must.Get(m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	schema.Define[schema.Body](m.schema, schema.BodyComponent)
 	schema.Define[purse](m.schema, "purse")
 	require.NoError(t, m.schema.Err())
-	m.rep, err = replication.New(m.world, m.schema, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
-	require.NoError(t, err)
+	m.rep = must.Get(replication.New(m.world, m.schema, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000}))
 	for i := range n {
 		m.all = append(m.all, m.spawn(float32(i)))
 	}
@@ -67,8 +63,7 @@ func newMarket(t testing.TB, n, viewers int) *market {
 }
 
 func (m *market) spawn(x float32) bulk.Handle {
-	h, err := m.world.Spawn(m.trader, world.Vec3{X: x, Y: 1}, world.Vec3{})
-	require.NoError(m.t, err)
+	h := must.Get(m.world.Spawn(m.trader, world.Vec3{X: x, Y: 1}, world.Vec3{}))
 	return h
 }
 
@@ -99,8 +94,7 @@ func (m *market) step(arrives func() bool) {
 		for _, d := range u.Datagrams {
 			v.bytes = append(v.bytes, d...)
 			if arrive {
-				outcome, err := v.replica.ApplyState(d)
-				require.NoError(m.t, err)
+				outcome := must.Get(v.replica.ApplyState(d))
 				require.Contains(m.t, []client.Outcome{client.Applied, client.Duplicate}, outcome, "or a copy")
 			}
 		}
@@ -163,8 +157,7 @@ func TestOwnerFieldsStayPrivate(t *testing.T) {
 		require.Equal(t, without.viewers[i].bytes, with.viewers[i].bytes, "viewer %d owns none of them", i)
 	}
 	require.NotEqual(t, without.viewers[owner].bytes, with.viewers[owner].bytes)
-	c, err := client.ComponentOf[purse](with.schema, "purse")
-	require.NoError(t, err)
+	c := must.Get(client.ComponentOf[purse](with.schema, "purse"))
 	held := 0
 	for i, v := range with.viewers {
 		for e := range v.replica.All() {
@@ -196,8 +189,7 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 	v, h := m.viewers[0], m.all[2]
 	always := func() bool { return true }
 	m.purses.Set(h, purse{Rank: 3, Coins: 1000})
-	c, err := client.ComponentOf[purse](m.schema, "purse")
-	require.NoError(t, err)
+	c := must.Get(client.ComponentOf[purse](m.schema, "purse"))
 	see := func() (purse, bool) {
 		m.step(always)
 		e := v.replica.Entity(h)
@@ -322,20 +314,16 @@ func TestOwnedEntersAtOnce(t *testing.T) {
 // row is idle and its past states are dropped. A viewer that returns then receives a
 // rider and its parent coded from states that only the owners' histories hold.
 func TestOwnedRiderAfterALongAbsence(t *testing.T) {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	poses, purses := register[pose](t, w, "pose"), register[purse](t, w, "purse")
-	kind, err := w.AddKind(world.Kind{Name: "rider"})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
+	poses, purses := register[pose](w, "pose"), register[purse](w, "purse")
+	kind := must.Get(w.AddKind(world.Kind{Name: "rider"}))
 	s := schema.New()
 	schema.Define[pose](s, "pose")
 	schema.Define[purse](s, "purse")
 	require.NoError(t, s.Err())
-	rep, err := replication.New(w, s, replication.Config{SnapshotHz: 60})
-	require.NoError(t, err)
+	rep := must.Get(replication.New(w, s, replication.Config{SnapshotHz: 60}))
 	spawn := func() bulk.Handle {
-		h, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
+		h := must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
 		purses.Set(h, purse{Coins: 1})
 		return h
 	}
@@ -367,8 +355,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	for range 5 {
 		m.step(always)
 	}
-	read, err := client.ComponentOf[pose](s, "pose")
-	require.NoError(t, err)
+	read := must.Get(client.ComponentOf[pose](s, "pose"))
 	for _, h := range []bulk.Handle{rider, cart} {
 		got, ok := read.Get(c.replica.Entity(h))
 		require.True(t, ok)

@@ -9,25 +9,26 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // The parts of a Viewer own their fields: the methods of Viewer write none of these fields,
 // not even through an alias.
 func TestViewerWritesNoFieldOfItsParts(t *testing.T) {
-	entries, err := os.ReadDir(".")
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir("."))
 	methods := 0
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		writes, n := writesOfParts(t, e.Name(), nil)
+		writes, n := writesOfParts(e.Name(), nil)
 		require.Empty(t, writes)
 		methods += n
 	}
 	require.Greater(t, methods, 50)
 
-	writes, _ := writesOfParts(t, "sample.go", `package p
+	writes, _ := writesOfParts("sample.go", `package p
 		func (v *Viewer) m() {
 			d, s := &v.datagrams, v.simulation
 			v.resync = true // its own
@@ -40,10 +41,9 @@ func TestViewerWritesNoFieldOfItsParts(t *testing.T) {
 
 // writesOfParts returns the places where methods of Viewer write fields of its parts, and
 // the number of Viewer's methods in a file. If source is nil, it reads the file.
-func writesOfParts(t *testing.T, name string, source any) (writes []string, methods int) {
+func writesOfParts(name string, source any) (writes []string, methods int) {
 	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, name, source, parser.SkipObjectResolution)
-	require.NoError(t, err)
+	f := must.Get(parser.ParseFile(fset, name, source, parser.SkipObjectResolution))
 	for _, d := range f.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || fn.Recv == nil || !isViewer(fn.Recv.List[0].Type) {

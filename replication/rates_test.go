@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
 )
@@ -17,10 +18,8 @@ func TestTimesFollowTheTickRate(t *testing.T) {
 		idle, within uint32
 		settled      uint16
 	}{{10, 600, 15, 20}, {60, 600, 15, 20}, {240, 2400, 60, 80}, {1000, 10_000, 250, 333}} {
-		w, err := world.New(world.Config{TickHz: c.hz})
-		require.NoError(t, err)
-		r, err := New(w, schema.NewWithBody(), Config{SnapshotHz: 10})
-		require.NoError(t, err)
+		w := must.Get(world.New(world.Config{TickHz: c.hz}))
+		r := must.Get(New(w, schema.NewWithBody(), Config{SnapshotHz: 10}))
 		require.Equal(t, c.idle, r.frame.idleTicks)
 		bodies := clean{}
 		bodies.setRate(c.hz)

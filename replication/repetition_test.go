@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -83,8 +84,7 @@ func (w *weather) step() (once, copies [][]byte) {
 	seqs := map[uint32]int{}
 	for i, d := range w.snapshot().Datagrams {
 		var r bitio.Reader
-		h, err := wire.ParseStateHeader(d, &r)
-		require.NoError(w.t, err)
+		h := must.Get(wire.ParseStateHeader(d, &r))
 		if at, copied := seqs[h.Seq]; copied {
 			require.True(w.t, bytes.Equal(d, once[at]))
 			require.LessOrEqual(w.t, len(d), 600)
@@ -220,8 +220,7 @@ func TestCopiesTakeNothingFromRows(t *testing.T) {
 					w.toClient = w.toClient[:0]
 					for _, d := range once {
 						var r bitio.Reader
-						h, err := wire.ParseStateHeader(d, &r)
-						require.NoError(t, err)
+						h := must.Get(wire.ParseStateHeader(d, &r))
 						if lost.Float64() > 0.08 {
 							w.received[h.Seq], w.newest = true, h.Seq
 						}

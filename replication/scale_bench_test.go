@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -38,19 +39,16 @@ func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config)
 	// The square is larger than the circle by the ratio of the entities.
 	radius := c.WithDefaults().EnterRadius
 	a.half = radius / 2 * float32(math.Sqrt(math.Pi*float64(entities)/float64(nearby)))
-	w, err := world.New(world.Config{
+	w := must.Get(world.New(world.Config{
 		Seed: 1, Gravity: -1, TickHz: 30, MaxEntities: 1 << 20,
 		HalfExtent: world.Vec3{X: max(a.half+radius, 512), Y: 64, Z: max(a.half+radius, 512)},
-	})
-	require.NoError(t, err)
-	a.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+	}))
+	a.crate = must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	a.world = w
-	a.rep, err = replication.New(w, s, c)
-	require.NoError(t, err)
+	a.rep = must.Get(replication.New(w, s, c))
 	for range entities {
 		a.crowd = append(a.crowd, a.spawn())
 	}
@@ -61,8 +59,7 @@ func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config)
 }
 
 func (a *arena) spawn() bulk.Handle {
-	h, err := a.world.Spawn(a.crate, world.Vec3{X: a.anywhere(), Y: 1 + 4*a.rand.Float32(), Z: a.anywhere()}, world.Vec3{})
-	require.NoError(a.t, err)
+	h := must.Get(a.world.Spawn(a.crate, world.Vec3{X: a.anywhere(), Y: 1 + 4*a.rand.Float32(), Z: a.anywhere()}, world.Vec3{}))
 	return h
 }
 
@@ -108,8 +105,7 @@ func (a *arena) records(stream []byte) (n uint32) {
 		if !ok {
 			return n
 		}
-		m, err := wire.ParseStructure(body)
-		require.NoError(a.t, err)
+		m := must.Get(wire.ParseStructure(body))
 		for _, err := range m.Records() {
 			require.NoError(a.t, err)
 			n++

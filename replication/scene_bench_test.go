@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -39,16 +40,13 @@ type sceneBench struct {
 // newScene makes a square world with resting and walking entities. Each viewer's focus is a
 // walking one.
 func newScene(tb testing.TB, half float32, resting, walking, viewers int, c Config) *sceneBench {
-	w, err := world.New(world.Config{Seed: 1, Gravity: -1, TickHz: 20, MaxEntities: 1 << 16, HalfExtent: world.Vec3{X: half, Y: 64, Z: half}})
-	require.NoError(tb, err)
+	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1, TickHz: 20, MaxEntities: 1 << 16, HalfExtent: world.Vec3{X: half, Y: 64, Z: half}}))
 	s := &sceneBench{tb: tb, world: w, half: half, turnEvery: 1, evicted: make([]byte, 4<<20), rand: rand.New(rand.NewPCG(1, 5))}
-	s.kind, err = w.AddKind(world.Kind{Name: "walker", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(tb, err)
+	s.kind = must.Get(w.AddKind(world.Kind{Name: "walker", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	sch := schema.New()
 	schema.Define[schema.Body](sch, schema.BodyComponent)
 	require.NoError(tb, sch.Err())
-	s.rep, err = New(w, sch, c)
-	require.NoError(tb, err)
+	s.rep = must.Get(New(w, sch, c))
 	tb.Cleanup(s.rep.Close)
 	var all []bulk.Handle
 	for range resting + walking + viewers {
@@ -64,8 +62,7 @@ func newScene(tb testing.TB, half float32, resting, walking, viewers int, c Conf
 
 func (s *sceneBench) spawn() bulk.Handle {
 	anywhere := func() float32 { return (2*s.rand.Float32() - 1) * s.half * 0.99 }
-	h, err := s.world.Spawn(s.kind, world.Vec3{X: anywhere(), Y: 2 * s.rand.Float32(), Z: anywhere()}, world.Vec3{})
-	require.NoError(s.tb, err)
+	h := must.Get(s.world.Spawn(s.kind, world.Vec3{X: anywhere(), Y: 2 * s.rand.Float32(), Z: anywhere()}, world.Vec3{}))
 	return h
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -19,25 +20,20 @@ type pose struct {
 // newPoses makes a world of entities with a pose. Their kinds alternate and have these
 // priorities.
 func newPoses(t *testing.T, entities, budget int, priorities ...float32) (*world.World, *Replicator, *world.Component[pose], []world.Entity) {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	poses, err := world.Register[pose](w, "pose")
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
+	poses := must.Get(world.Register[pose](w, "pose"))
 	var kinds []world.KindID
 	for _, priority := range priorities {
-		kind, err := w.AddKind(world.Kind{Name: string('a' + rune(len(kinds))), Priority: priority})
-		require.NoError(t, err)
+		kind := must.Get(w.AddKind(world.Kind{Name: string('a' + rune(len(kinds))), Priority: priority}))
 		kinds = append(kinds, kind)
 	}
 	s := schema.New()
 	schema.Define[pose](s, "pose")
 	require.NoError(t, s.Err())
-	r, err := New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: budget})
-	require.NoError(t, err)
+	r := must.Get(New(w, s, Config{SnapshotHz: 60, BudgetBytesPerSecond: budget}))
 	var all []world.Entity
 	for i := range entities {
-		h, err := w.Spawn(kinds[i%len(kinds)], world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
+		h := must.Get(w.Spawn(kinds[i%len(kinds)], world.Vec3{}, world.Vec3{}))
 		all = append(all, h)
 	}
 	return w, r, poses, all
@@ -77,8 +73,7 @@ func TestMostUrgentFirst(t *testing.T) {
 		rows := 0
 		for i, d := range u.Datagrams {
 			var bits bitio.Reader
-			h, err := wire.ParseStateHeader(d, &bits)
-			require.NoError(t, err)
+			h := must.Get(wire.ParseStateHeader(d, &bits))
 			rows += h.Rows
 			if i+1 < len(u.Datagrams) && h.Rows < wire.MaxRows {
 				room += wire.MaxDatagram

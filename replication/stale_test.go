@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 )
 
@@ -21,8 +22,7 @@ func TestOrdinaryViewerJoinsClean(t *testing.T) {
 		}
 		run(90)
 		for range 2 { // the second joins after the first has left and the others were alone again
-			h, err := m.scene.Join()
-			require.NoError(t, err)
+			h := must.Get(m.scene.Join())
 			m.viewers = append(m.viewers, &walker{Viewer: m.rep.AddViewer(h), entity: h})
 			run(120)
 			last := len(m.viewers) - 1

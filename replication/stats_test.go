@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtrain"
@@ -49,8 +50,7 @@ func TestBitsByComponent(t *testing.T) {
 		stream += uint64(len(u.Stream))
 		for _, d := range u.Datagrams {
 			var bits bitio.Reader
-			h, err := wire.ParseStateHeader(d, &bits)
-			require.NoError(t, err)
+			h := must.Get(wire.ParseStateHeader(d, &bits))
 			if h.Rows > 0 {
 				coding := wire.ReadRowCoding(&bits, h.Tick)
 				for range h.Rows {

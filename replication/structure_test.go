@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -77,8 +78,7 @@ func TestRewindResendsMissing(t *testing.T) {
 				if !ok {
 					break
 				}
-				m, err := wire.ParseStructure(body)
-				require.NoError(t, err)
+				m := must.Get(wire.ParseStructure(body))
 				require.Equal(t, applied+1, m.First)
 				for r := range m.Records() {
 					applied++

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -33,19 +34,14 @@ type street struct {
 
 func newStreet(t *testing.T, n, viewers int, c replication.Config) *street {
 	m := &street{market: market{t: t, schema: schema.New()}}
-	var err error
-	m.world, err = world.New(world.Config{Seed: 1, Gravity: -1})
-	require.NoError(t, err)
-	m.plates = register[plate](t, m.world, "plate")
-	m.trader, err = m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+	m.world = must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
+	m.plates = register[plate](m.world, "plate")
+	m.trader = must.Get(m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	schema.Define[schema.Body](m.schema, schema.BodyComponent)
 	schema.Define[plate](m.schema, "plate")
 	require.NoError(t, m.schema.Err())
-	m.read, err = client.ComponentOf[plate](m.schema, "plate")
-	require.NoError(t, err)
-	m.rep, err = replication.New(m.world, m.schema, c)
-	require.NoError(t, err)
+	m.read = must.Get(client.ComponentOf[plate](m.schema, "plate"))
+	m.rep = must.Get(replication.New(m.world, m.schema, c))
 	for i := range n {
 		m.all = append(m.all, m.spawn(float32(i)))
 		m.plates.Set(m.all[i], plate{Name: fmt.Sprint("n", i)})

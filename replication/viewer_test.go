@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -33,13 +34,10 @@ type link struct {
 }
 
 func newStage(t testing.TB, c replication.Config) *stage {
-	w, err := world.New(world.Config{Seed: 1, Gravity: -1})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	s := &stage{t: t, world: w}
-	s.link, err = world.Register[link](w, "link")
-	require.NoError(t, err)
-	s.crate, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})
-	require.NoError(t, err)
+	s.link = must.Get(world.Register[link](w, "link"))
+	s.crate = must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	rowSchema := schema.New()
 	s.schema = rowSchema
 	schema.Define[schema.Body](rowSchema, schema.BodyComponent)
@@ -47,16 +45,14 @@ func newStage(t testing.TB, c replication.Config) *stage {
 	schema.DefineEvent[boom](rowSchema, "boom")
 	schema.DefineUnreliableEvent[spark](rowSchema, "spark")
 	require.NoError(t, rowSchema.Err())
-	s.rep, err = replication.New(w, rowSchema, c)
-	require.NoError(t, err)
+	s.rep = must.Get(replication.New(w, rowSchema, c))
 	s.focus = s.spawn(0, 0)
 	s.viewer = s.rep.AddViewer(s.focus)
 	return s
 }
 
 func (s *stage) spawn(x, z float32) bulk.Handle {
-	h, err := s.world.Spawn(s.crate, world.Vec3{X: x, Y: 1, Z: z}, world.Vec3{})
-	require.NoError(s.t, err)
+	h := must.Get(s.world.Spawn(s.crate, world.Vec3{X: x, Y: 1, Z: z}, world.Vec3{}))
 	return h
 }
 
@@ -88,8 +84,7 @@ func records(t testing.TB, u replication.Update) (out []wire.Record) {
 			return out
 		}
 		require.Equal(t, wire.TypeStructure, kind)
-		m, err := wire.ParseStructure(body)
-		require.NoError(t, err)
+		m := must.Get(wire.ParseStructure(body))
 		for r, err := range m.Records() {
 			require.NoError(t, err)
 			r.Row = append([]byte(nil), r.Row...)
@@ -99,12 +94,11 @@ func records(t testing.TB, u replication.Update) (out []wire.Record) {
 }
 
 // rows counts the rows of an update.
-func rows(t testing.TB, u replication.Update) int {
+func rows(u replication.Update) int {
 	n := 0
 	for _, d := range u.Datagrams {
 		var r bitio.Reader
-		h, err := wire.ParseStateHeader(d, &r)
-		require.NoError(t, err)
+		h := must.Get(wire.ParseStateHeader(d, &r))
 		n += h.Rows
 	}
 	return n
@@ -141,14 +135,12 @@ func TestEnterLeaveDestroy(t *testing.T) {
 // player, keeps its last centre.
 func TestFocusWithoutBody(t *testing.T) {
 	s := newStage(t, replication.Config{SnapshotHz: 60})
-	ghost, err := s.world.AddKind(world.Kind{Name: "ghost"})
-	require.NoError(t, err)
+	ghost := must.Get(s.world.AddKind(world.Kind{Name: "ghost"}))
 	require.True(t, s.world.SetPosition(s.focus, world.Vec3{X: 300}))
 	near, far := s.spawn(301, 0), s.spawn(1, 0)
 	s.snapshot()
 	require.Equal(t, wire.Live, s.viewer.Resolve(near))
-	h, err := s.world.Spawn(ghost, world.Vec3{}, world.Vec3{})
-	require.NoError(t, err)
+	h := must.Get(s.world.Spawn(ghost, world.Vec3{}, world.Vec3{}))
 	s.viewer.SetFocus(h)
 	s.snapshot()
 	require.Equal(t, wire.Live, s.viewer.Resolve(h), "an entity without a body is always in view")
@@ -197,19 +189,19 @@ func TestInterestSetBetweenSnapshots(t *testing.T) {
 func TestDormant(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	moving := s.spawn(3, 0)
-	require.Zero(t, rows(t, s.snapshot()), "an Enter carries the state")
+	require.Zero(t, rows(s.snapshot()), "an Enter carries the state")
 	s.acknowledge(2)
 	s.world.SetVelocity(moving, world.Vec3{X: 1})
-	require.Equal(t, 1, rows(t, s.snapshot()))
+	require.Equal(t, 1, rows(s.snapshot()))
 	s.world.SetVelocity(moving, world.Vec3{})
-	require.Equal(t, 1, rows(t, s.snapshot()), "at rest, unacknowledged")
+	require.Equal(t, 1, rows(s.snapshot()), "at rest, unacknowledged")
 	for range 8 {
-		require.Zero(t, rows(t, s.snapshot()), "in flight")
+		require.Zero(t, rows(s.snapshot()), "in flight")
 	}
-	require.Equal(t, 1, rows(t, s.snapshot()), "no news: sent again")
+	require.Equal(t, 1, rows(s.snapshot()), "no news: sent again")
 	s.acknowledge(2)
 	for range 40 {
-		require.Zero(t, rows(t, s.snapshot()), "acknowledged")
+		require.Zero(t, rows(s.snapshot()), "acknowledged")
 	}
 }
 
@@ -219,13 +211,13 @@ func TestLossResendsLatest(t *testing.T) {
 	s.snapshot()
 	s.acknowledge(2)
 	s.world.SetVelocity(moving, world.Vec3{X: 1})
-	require.Equal(t, 1, rows(t, s.snapshot()))
+	require.Equal(t, 1, rows(s.snapshot()))
 	lost := s.viewer.Seq()
 	s.world.SetVelocity(moving, world.Vec3{})
 	s.snapshot()
 	lastSent := s.viewer.Seq()
 	for range 3 {
-		require.Zero(t, rows(t, s.snapshot()))
+		require.Zero(t, rows(s.snapshot()))
 	}
 	// All snapshots arrive except the two that held the row.
 	mask := uint64(0)
@@ -235,7 +227,7 @@ func TestLossResendsLatest(t *testing.T) {
 		}
 	}
 	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: mask, Structure: 2}))
-	require.Equal(t, 1, rows(t, s.snapshot()), "H6: not applied, so sent again")
+	require.Equal(t, 1, rows(s.snapshot()), "H6: not applied, so sent again")
 }
 
 func TestAcknowledgeUnsent(t *testing.T) {
@@ -276,7 +268,7 @@ func TestBudget(t *testing.T) {
 		got := records(t, u)
 		entered += len(got)
 		structure += uint32(len(got))
-		rowsAt[i/20] += rows(t, u)
+		rowsAt[i/20] += rows(u)
 		s.acknowledge(structure)
 	}
 	require.LessOrEqual(t, float64(total), budget*seconds*1.02)
@@ -357,8 +349,7 @@ func TestNoStarvation(t *testing.T) {
 // slots reads the slots of a datagram.
 func slots(t testing.TB, d []byte) (out []uint32) {
 	var r bitio.Reader
-	h, err := wire.ParseStateHeader(d, &r)
-	require.NoError(t, err)
+	h := must.Get(wire.ParseStateHeader(d, &r))
 	if h.Rows == 0 {
 		return nil
 	}
@@ -384,9 +375,8 @@ func TestConfigReportsEverything(t *testing.T) {
 }
 
 func TestSchemaMustFit(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
-	_, err = world.Register[link](w, "link")
+	w := must.Get(world.New(world.Config{}))
+	_, err := world.Register[link](w, "link")
 	require.NoError(t, err)
 	for name, add := range map[string]func(*schema.Schema) error{
 		"not registered": func(s *schema.Schema) error { schema.Define[link](s, "nobody"); return s.Err() },
@@ -402,16 +392,15 @@ func TestSchemaMustFit(t *testing.T) {
 
 func TestRowsMustFit(t *testing.T) {
 	type long struct{ A [30]uint64 }
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{}))
 	s := schema.New()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		_, err = world.Register[long](w, name)
+		_, err := world.Register[long](w, name)
 		require.NoError(t, err)
 		schema.Define[long](s, name)
 		require.NoError(t, s.Err())
 	}
-	_, err = replication.New(w, s, replication.Config{})
+	_, err := replication.New(w, s, replication.Config{})
 	require.ErrorContains(t, err, `"e"`)
 	require.ErrorContains(t, err, "rows could take")
 }
@@ -422,9 +411,8 @@ func TestBoundsMustFit(t *testing.T) {
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	for metres, fits := range map[float32]bool{512: true, 1024: true, 1100: false, 4096: false} {
-		w, err := world.New(world.Config{HalfExtent: world.Vec3{X: 64, Y: 64, Z: metres}})
-		require.NoError(t, err)
-		_, err = replication.New(w, s, replication.Config{})
+		w := must.Get(world.New(world.Config{HalfExtent: world.Vec3{X: 64, Y: 64, Z: metres}}))
+		_, err := replication.New(w, s, replication.Config{})
 		if fits {
 			require.NoError(t, err, metres)
 			continue
@@ -473,7 +461,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		s.acknowledge(structure)
 	}
 	for b.Loop() {
-		rowsSent += rows(b, s.snapshot())
+		rowsSent += rows(s.snapshot())
 		s.acknowledge(structure)
 	}
 	b.ReportMetric(float64(rowsSent)/float64(b.N), "rows/op")

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // AppendDisturbed agrees with Disturbed, in steps, between steps, and after Restore.
 func TestAppendDisturbedFindsAll(t *testing.T) {
-	w, err := New(Config{MaxEntities: 1 << 14})
-	require.NoError(t, err)
-	ball, err := w.AddKind(Kind{Name: "ball", Body: &BodyDef{Radius: 0.5}})
-	require.NoError(t, err)
+	w := must.Get(New(Config{MaxEntities: 1 << 14}))
+	ball := must.Get(w.AddKind(Kind{Name: "ball", Body: &BodyDef{Radius: 0.5}}))
 	r := rand.New(rand.NewPCG(1, 1))
 	check := func() {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -85,8 +86,7 @@ func TestLaggingChangeReaderForgetsDestroyedSlots(t *testing.T) {
 	require.Equal(t, []uint32{0, 1}, slotsOf(prompt.Next()))
 	w.Destroy(gone)
 	w.Step()
-	next, err := w.DeferSpawn(ghost, world.Vec3{}, world.Vec3{}, 0)
-	require.NoError(t, err)
+	next := must.Get(w.DeferSpawn(ghost, world.Vec3{}, world.Vec3{}, 0))
 	require.Equal(t, gone.Index(), next.Index())
 	require.NoError(t, w.CheckInvariants())
 	require.Empty(t, slotsOf(prompt.Next()))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -56,15 +57,12 @@ func TestComponentRefusesPointersByPath(t *testing.T) {
 
 func TestComponentAll(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
-	hp, err := world.Register[health](w, "health")
-	require.NoError(t, err)
+	hp := must.Get(world.Register[health](w, "health"))
 	require.NoError(t, world.SetDefault(w, crate, hp, health{Current: 3}))
-	first, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
+	first := must.Get(w.Spawn(crate, world.Vec3{}, world.Vec3{}))
+	_, err := w.Spawn(ghost, world.Vec3{}, world.Vec3{})
 	require.NoError(t, err)
-	_, err = w.Spawn(ghost, world.Vec3{}, world.Vec3{})
-	require.NoError(t, err)
-	second, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
-	require.NoError(t, err)
+	second := must.Get(w.Spawn(crate, world.Vec3{}, world.Vec3{}))
 	var all []world.Entity
 	for e, h := range hp.All() {
 		require.EqualValues(t, 3, h.Current)
@@ -75,10 +73,8 @@ func TestComponentAll(t *testing.T) {
 
 func TestComponentLife(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
-	hp, err := world.Register[health](w, "health")
-	require.NoError(t, err)
-	tag, err := world.Register[struct{}](w, "burning")
-	require.NoError(t, err)
+	hp := must.Get(world.Register[health](w, "health"))
+	tag := must.Get(world.Register[struct{}](w, "burning"))
 	require.NoError(t, world.SetDefault(w, crate, hp, health{Current: 1}))
 	require.NoError(t, world.SetDefault(w, crate, hp, health{Current: 10, Max: 10}))
 
@@ -126,8 +122,7 @@ func TestComponentLife(t *testing.T) {
 func TestComponentsRegisteredLate(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	e := spawn(t, w, crate, world.Vec3{})
-	late, err := world.Register[uint64](w, "late")
-	require.NoError(t, err)
+	late := must.Get(world.Register[uint64](w, "late"))
 	require.False(t, late.Has(e))
 	require.True(t, late.Set(e, 5))
 	require.EqualValues(t, 5, *late.Get(e))
@@ -136,10 +131,8 @@ func TestComponentsRegisteredLate(t *testing.T) {
 func TestDefaultRefusals(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	other, _, _, _ := newWorld(t, world.Config{})
-	foreign, err := world.Register[int](other, "n")
-	require.NoError(t, err)
-	own, err := world.Register[int](w, "n")
-	require.NoError(t, err)
+	foreign := must.Get(world.Register[int](other, "n"))
+	own := must.Get(world.Register[int](w, "n"))
 	require.ErrorIs(t, world.SetDefault(w, crate, foreign, 1), world.ErrUnknown)
 	require.ErrorIs(t, world.SetDefault(w, 99, own, 1), world.ErrUnknown)
 	require.ErrorIs(t, world.SetDefault[int](w, crate, nil, 1), world.ErrUnknown)
@@ -165,8 +158,7 @@ func TestHashSeesEveryField(t *testing.T) {
 		A    [2]struct{ X, Y uint8 }
 	}
 	w, crate, _, _ := newWorld(t, world.Config{})
-	c, err := world.Register[all](w, "all")
-	require.NoError(t, err)
+	c := must.Get(world.Register[all](w, "all"))
 	e := spawn(t, w, crate, world.Vec3{})
 	c.Set(e, all{})
 	seen := map[uint64]string{w.StateHash(): "nothing"}

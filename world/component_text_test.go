@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -33,11 +34,9 @@ func (b *badge) texts() []string {
 
 // badgeWorld is a world of one bodiless kind whose component has texts.
 func badgeWorld(t testing.TB) (*world.World, *world.Component[badge]) {
-	w, err := world.New(world.Config{MaxEntities: 500})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{MaxEntities: 500}))
 	addKind(t, w, world.Kind{Name: "player"})
-	c, err := world.Register[badge](w, "badge")
-	require.NoError(t, err)
+	c := must.Get(world.Register[badge](w, "badge"))
 	return w, c
 }
 
@@ -165,8 +164,7 @@ func TestRecordingsKeepTexts(t *testing.T) {
 	var img world.Image
 	w.TakeImage(&img)
 	var file bytes.Buffer
-	r, err := w.Record(&file, &img, 1)
-	require.NoError(t, err)
+	r := must.Get(w.Record(&file, &img, 1))
 	c.Mut(e).Name = "renamed"
 	w.Step()
 	f := spawn(t, w, 0, world.Vec3{})
@@ -179,8 +177,7 @@ func TestRecordingsKeepTexts(t *testing.T) {
 	require.NoError(t, r.Close())
 
 	other, otherBadges := badgeWorld(t)
-	replay, err := other.Replay(&file)
-	require.NoError(t, err)
+	replay := must.Get(other.Replay(&file))
 	for range 4 {
 		require.NoError(t, replay.Next())
 	}
@@ -195,8 +192,7 @@ func TestRecordingOfTooLongTextEnds(t *testing.T) {
 	e := spawn(t, w, 0, world.Vec3{})
 	var img world.Image
 	w.TakeImage(&img)
-	r, err := w.Record(&bytes.Buffer{}, &img, 1)
-	require.NoError(t, err)
+	r := must.Get(w.Record(&bytes.Buffer{}, &img, 1))
 	c.Set(e, badgeOf(strings.Repeat("n", world.MaxTextBytes+1), "", ""))
 	w.Step()
 	require.ErrorIs(t, r.Err(), world.ErrValue)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -45,8 +46,7 @@ func TestHeadOnImpact(t *testing.T) {
 	ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.5, Restitution: 1, Solid: true}})
 	heavy := addKind(t, w, world.Kind{Name: "heavy", Body: &world.BodyDef{Mass: 3, Radius: 0.5, Solid: true}})
 	at := world.Vec3{Y: 50}
-	a, err := w.Spawn(ball, at, world.Vec3{X: 4})
-	require.NoError(t, err)
+	a := must.Get(w.Spawn(ball, at, world.Vec3{X: 4}))
 	b := spawn(t, w, ball, at.Add(world.Vec3{X: 3}))
 	steps(w, 60)
 	va, _ := w.Velocity(a)
@@ -54,8 +54,7 @@ func TestHeadOnImpact(t *testing.T) {
 	require.InDelta(t, 0, va.Len(), 1e-3, "equal masses change velocities")
 	require.InDelta(t, 4, vb.X, 1e-3)
 
-	c, err := w.Spawn(heavy, at.Add(world.Vec3{Z: 20}), world.Vec3{Z: 4})
-	require.NoError(t, err)
+	c := must.Get(w.Spawn(heavy, at.Add(world.Vec3{Z: 20}), world.Vec3{Z: 4}))
 	d := spawn(t, w, heavy, at.Add(world.Vec3{Z: 22}))
 	steps(w, 60)
 	vc, _ := w.Velocity(c)
@@ -77,8 +76,7 @@ func TestImpactKeepsMomentum(t *testing.T) {
 		}})
 		at := world.Vec3{X: float32(i) * 2, Y: 50 + spread(r, 0.3)}
 		v := world.Vec3{X: 5 - 3*float32(i), Z: spread(r, 0.2)}
-		e, err := w.Spawn(kind, at, v)
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(kind, at, v))
 		all = append(all, e)
 		before = before.Add(v.Scale(m))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -25,8 +26,7 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	require.NoError(t, w.AddSystem(world.Before, "double", func(w *world.World) {
 		before := w.Stats().Spawned
 		for e, n := range world.All1(q, level) {
-			child, err := w.DeferSpawn(crate, world.Vec3{X: 3}, world.Vec3{}, 4)
-			require.NoError(t, err)
+			child := must.Get(w.DeferSpawn(crate, world.Vec3{X: 3}, world.Vec3{}, 4))
 			require.Equal(t, bulk.Live, w.Status(child))
 			kind, ok := w.KindOf(child)
 			require.True(t, ok)
@@ -62,16 +62,14 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 // A spawn, immediate or deferred, writes a value of any size and nothing next to it.
 // Deferred spawns of one kind in one word are applied together, other spawns separately.
 func TestSpawnsFillAllSizes(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{}))
 	all, some := addKind(t, w, world.Kind{Name: "all"}), addKind(t, w, world.Kind{Name: "some"})
 	sizes := []sized{
 		newSized[struct{}](t, w, all), newSized[[1]byte](t, w, all), newSized[[2]byte](t, w, all), newSized[[3]byte](t, w, all),
 		newSized[[4]byte](t, w, all), newSized[[5]byte](t, w, all), newSized[[7]byte](t, w, all), newSized[[8]byte](t, w, all),
 		newSized[[9]byte](t, w, all), newSized[[16]byte](t, w, all), newSized[[17]byte](t, w, all), newSized[[100]byte](t, w, all),
 	}
-	local, err := world.RegisterLocal[*int](w, "local")
-	require.NoError(t, err)
+	local := must.Get(world.RegisterLocal[*int](w, "local"))
 	number := 5
 	require.NoError(t, world.SetDefault(w, all, local, &number))
 
@@ -154,9 +152,8 @@ func TestDeferredChangesKeepTheirOrder(t *testing.T) {
 	n.DeferSet(a, 2)
 	n.DeferSet(b, 11)
 	n.DeferRemove(b)
-	c, err := w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 0)
-	require.NoError(t, err)
-	_, err = w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 0)
+	c := must.Get(w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 0))
+	_, err := w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 0)
 	require.ErrorIs(t, err, world.ErrFull, "places are counted at once")
 	_, err = w.DeferSpawn(99, world.Vec3{}, world.Vec3{}, 0)
 	require.ErrorIs(t, err, world.ErrUnknown)
@@ -185,9 +182,8 @@ func TestLocalComponent(t *testing.T) {
 		Path []world.Vec3
 	}
 	w, crate, _, _ := newWorld(t, world.Config{})
-	local, err := world.RegisterLocal[session](w, "session")
-	require.NoError(t, err)
-	_, err = world.RegisterLocal[int](w, "session")
+	local := must.Get(world.RegisterLocal[session](w, "session"))
+	_, err := world.RegisterLocal[int](w, "session")
 	require.ErrorIs(t, err, world.ErrName)
 	e := spawn(t, w, crate, world.Vec3{})
 	before := w.StateHash()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -29,12 +30,10 @@ func causes(w *world.World) map[bulk.Handle]uint8 {
 }
 
 func TestDestroyBecause(t *testing.T) {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
 	kind := addKind(t, w, world.Kind{Name: "thing"})
 	spawn := func(life uint32) bulk.Handle {
-		e, err := w.SpawnFor(kind, world.Vec3{}, world.Vec3{}, life)
-		require.NoError(t, err)
+		e := must.Get(w.SpawnFor(kind, world.Vec3{}, world.Vec3{}, life))
 		return e
 	}
 	plain, burnt, twice, expired, inSystem := spawn(0), spawn(0), spawn(0), spawn(1), spawn(0)
@@ -60,16 +59,13 @@ func TestDestroyBecause(t *testing.T) {
 // recording.
 func TestDestroyCauseInImageAndRecording(t *testing.T) {
 	newWorld := func() (*world.World, world.KindID) {
-		w, err := world.New(world.Config{Seed: 1})
-		require.NoError(t, err)
+		w := must.Get(world.New(world.Config{Seed: 1}))
 		return w, addKind(t, w, world.Kind{Name: "thing"})
 	}
 	w, kind := newWorld()
 	var e [4]bulk.Handle
 	for i := range e {
-		var err error
-		e[i], err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
+		e[i] = must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
 	}
 	w.Step()
 	before := w.StateHash()
@@ -81,8 +77,7 @@ func TestDestroyCauseInImageAndRecording(t *testing.T) {
 	var img world.Image
 	w.TakeImage(&img)
 	var file bytes.Buffer
-	recorder, err := w.Record(&file, &img, 1)
-	require.NoError(t, err)
+	recorder := must.Get(w.Record(&file, &img, 1))
 	w.DestroyBecause(e[3], 200)
 	w.Step()
 	require.NoError(t, recorder.Close())
@@ -90,8 +85,7 @@ func TestDestroyCauseInImageAndRecording(t *testing.T) {
 	require.Equal(t, want, causes(w))
 
 	other, _ := newWorld()
-	replay, err := other.Replay(&file)
-	require.NoError(t, err)
+	replay := must.Get(other.Replay(&file))
 	require.NoError(t, replay.Next())
 	require.Equal(t, want, causes(other))
 	require.Equal(t, w.StateHash(), other.StateHash())
@@ -102,18 +96,15 @@ const image1 = "d2ltZwEAAAArAQAAhQAAACi1L/1AACsA1QMAUkURHpAJEAAP4BAUiQMlrGQj5GQA
 
 // A world that was saved by version 1 is restored.
 func TestImageOfVersion1(t *testing.T) {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
 	kind := addKind(t, w, world.Kind{Name: "thing"})
 	var e [3]bulk.Handle
 	for i := range e {
-		e[i], err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
+		e[i] = must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
 	}
 	w.Step()
 	w.Destroy(e[1])
-	file, err := base64.StdEncoding.DecodeString(image1)
-	require.NoError(t, err)
+	file := must.Get(base64.StdEncoding.DecodeString(image1))
 	want := w.StateHash()
 	require.NoError(t, w.Restore(read(t, w, file)))
 	require.Equal(t, want, w.StateHash())

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/world"
 	physics "github.com/worldd/worldd/world/motion"
@@ -147,18 +148,15 @@ func TestPredictTheStorm(t *testing.T) {
 	if testing.Short() {
 		ticks = 40
 	}
-	f, err := scenes.Named("storm")
-	require.NoError(t, err)
-	s, err := scenes.Build(f)
-	require.NoError(t, err)
+	f := must.Get(scenes.Named("storm"))
+	s := must.Get(scenes.Build(f))
 	p := newPredictor(t, s.World)
 	r := rand.New(rand.NewPCG(6, 6))
 	var players []world.Entity
 	for range ticks {
 		switch {
 		case len(players) < 40 && r.IntN(5) == 0:
-			e, err := s.Join()
-			require.NoError(t, err)
+			e := must.Get(s.Join())
 			players = append(players, e)
 		case r.IntN(6) == 0:
 			_ = s.Poke(s.World.Slots().Handle(uint32(r.IntN(10000))))

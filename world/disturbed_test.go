@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -169,8 +170,7 @@ func TestSpawnsAreDisturbances(t *testing.T) {
 	steps(w, 4)
 	now := spawn(t, w, crate, world.Vec3{Y: 9})
 	require.EqualValues(t, 5, w.Slots().Disturbed(now.Index()), "between steps")
-	later, err := w.DeferSpawn(crate, world.Vec3{Y: 9}, world.Vec3{}, 0)
-	require.NoError(t, err)
+	later := must.Get(w.DeferSpawn(crate, world.Vec3{Y: 9}, world.Vec3{}, 0))
 	require.Zero(t, w.Slots().Disturbed(later.Index()))
 	var before, after world.Entity
 	require.NoError(t, w.AddSystem(world.Before, "before", func(w *world.World) { before = spawn(t, w, crate, world.Vec3{}) }))

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // writers are the functions of this package that change a body's position, velocity, awake
@@ -57,16 +59,13 @@ var changing = []string{
 func TestWritersOfBodies(t *testing.T) {
 	found := map[string]bool{}
 	sources := os.DirFS(".")
-	files, err := fs.Glob(sources, "*.go")
-	require.NoError(t, err)
+	files := must.Get(fs.Glob(sources, "*.go"))
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := fs.ReadFile(sources, name)
-		require.NoError(t, err)
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
-		require.NoError(t, err)
+		text := must.Get(fs.ReadFile(sources, name))
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, text, 0))
 		for _, decl := range file.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Body != nil && writes(f.Body) {
 				found[nameOf(f)] = true

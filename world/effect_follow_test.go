@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -85,8 +86,7 @@ func TestEffectFollows(t *testing.T) {
 		for range 300 {
 			spawn(t, w, crate, world.Vec3{X: spread(r, 50), Y: 0.5, Z: spread(r, 10)})
 		}
-		carrier, err := w.Spawn(lift, world.Vec3{X: -40, Y: 1}, world.Vec3{X: 9})
-		require.NoError(t, err)
+		carrier := must.Get(w.Spawn(lift, world.Vec3{X: -40, Y: 1}, world.Vec3{X: 9}))
 		def := world.EffectDef{Program: compile(t, blast), Center: offset, Follow: carrier}
 		position := func() world.Vec3 {
 			at, _ := w.Position(carrier)

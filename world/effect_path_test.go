@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -34,8 +35,7 @@ func TestPathsMoveEffects(t *testing.T) {
 		a, b := meadow(t), meadow(t)
 		steps(a, 20)
 		steps(b, 20)
-		own, err := a.AddEffect(def)
-		require.NoError(t, err)
+		own := must.Get(a.AddEffect(def))
 		began, _ := a.Effect(own)
 		stepper := a.Motion()
 		at := func(tick uint64) world.Vec3 { return began.Path.At(&stepper, tick-20) }
@@ -47,8 +47,7 @@ func TestPathsMoveEffects(t *testing.T) {
 		var file bytes.Buffer
 		var img world.Image
 		a.TakeImage(&img)
-		recorder, err := a.Record(&file, &img, 1)
-		require.NoError(t, err)
+		recorder := must.Get(a.Record(&file, &img, 1))
 		extra := addEffect(t, a, def)
 		require.True(t, a.RemoveEffect(extra))
 		require.True(t, b.RemoveEffect(addEffect(t, b, still)))
@@ -69,17 +68,13 @@ func TestPathsMoveEffects(t *testing.T) {
 		require.NoError(t, a.CheckInvariants())
 
 		again := meadow(t)
-		replay, err := again.Replay(&file)
-		require.NoError(t, err)
-		for err == nil {
-			err = replay.Next()
-		}
-		require.ErrorIs(t, err, io.EOF)
+		replay := must.Get(again.Replay(&file))
+		require.ErrorIs(t, replayToEnd(replay), io.EOF)
 		require.Equal(t, a.StateHash(), again.StateHash())
 
 		var saved bytes.Buffer
 		a.TakeImage(&img)
-		_, err = img.WriteTo(&saved)
+		_, err := img.WriteTo(&saved)
 		require.NoError(t, err)
 		restored := meadow(t)
 		require.NoError(t, restored.Restore(read(t, restored, saved.Bytes())))

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
 func addEffect(t testing.TB, w *world.World, d world.EffectDef) world.EffectID {
 	t.Helper()
-	id, err := w.AddEffect(d)
-	require.NoError(t, err)
+	id := must.Get(w.AddEffect(d))
 	return id
 }
 

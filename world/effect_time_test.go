@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // swingingWorld has a wind that swings with a period of two seconds, a gust, noise that moves, a
 // path, and a leaf that takes the wind's velocity.
 func swingingWorld(t *testing.T, hz int) *World {
-	w, err := New(Config{TickHz: hz, Gravity: -1, HalfExtent: Vec3{X: 100, Y: 100, Z: 100}})
-	require.NoError(t, err)
-	_, err = w.AddKind(Kind{Name: "leaf", Body: &BodyDef{Drag: 1e6, Radius: 0.1}})
+	w := must.Get(New(Config{TickHz: hz, Gravity: -1, HalfExtent: Vec3{X: 100, Y: 100, Z: 100}}))
+	_, err := w.AddKind(Kind{Name: "leaf", Body: &BodyDef{Drag: 1e6, Radius: 0.1}})
 	require.NoError(t, err)
 	return w
 }
@@ -23,19 +23,15 @@ func swingingWorld(t *testing.T, hz int) *World {
 // TestEffectsAreExactForAYear: a wind has the phase that integer arithmetic gives, and a
 // path the position, at every age and tick rate, before and after a restart from an image.
 func TestEffectsAreExactForAYear(t *testing.T) {
-	swing, err := field.Compile("everywhere\noutput.x += 10 * sin(time / 2)\noutput.z += sin(position.y / 100 - time / 2)\n")
-	require.NoError(t, err)
-	still, err := field.Compile("box (-1, -1, -1) (1, 1, 1)\noutput.x += 1\n")
-	require.NoError(t, err)
+	swing := must.Get(field.Compile("everywhere\noutput.x += 10 * sin(time / 2)\noutput.z += sin(position.y / 100 - time / 2)\n"))
+	still := must.Get(field.Compile("box (-1, -1, -1) (1, 1, 1)\noutput.x += 1\n"))
 	const year = 365 * 24 * 3600
 	for _, hz := range []int{1, 20, 60, 128, 1000} {
 		w := swingingWorld(t, hz)
-		_, err = w.AddEffect(EffectDef{Program: swing, Mode: Wind})
+		_, err := w.AddEffect(EffectDef{Program: swing, Mode: Wind})
 		require.NoError(t, err)
-		path, err := w.AddEffect(EffectDef{Program: still, Mode: Wind, Center: Vec3{X: -1e5}, Velocity: Vec3{X: 1e5 / year}})
-		require.NoError(t, err)
-		leaf, err := w.Spawn(0, Vec3{Y: 50}, Vec3{})
-		require.NoError(t, err)
+		path := must.Get(w.AddEffect(EffectDef{Program: still, Mode: Wind, Center: Vec3{X: -1e5}, Velocity: Vec3{X: 1e5 / year}}))
+		leaf := must.Get(w.Spawn(0, Vec3{Y: 50}, Vec3{}))
 		for _, day := range []float64{0, 1, 12.5, 25, 365} {
 			w.tick = uint64(day*24*3600) * uint64(hz)
 			requireSwing(t, w, leaf, path, fmt.Sprintf("%d Hz, day %v", hz, day))

@@ -6,16 +6,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
 // An effect's record has the first tick of its newest change, and the first tick after its
 // end.
 func TestEffectChangedAndEnd(t *testing.T) {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	program, err := field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n")
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1}))
+	program := must.Get(field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n"))
 	var id world.EffectID
 	at := func(id world.EffectID) uint64 {
 		e, ok := w.Effect(id)
@@ -31,8 +30,7 @@ func TestEffectChangedAndEnd(t *testing.T) {
 		}
 	}))
 	w.Step()
-	id, err = w.AddEffect(world.EffectDef{Program: program})
-	require.NoError(t, err)
+	id = must.Get(w.AddEffect(world.EffectDef{Program: program}))
 	require.EqualValues(t, 2, at(id), "added between steps")
 	w.Step()
 	require.True(t, w.MoveEffect(id, world.Vec3{X: 1}))
@@ -44,12 +42,10 @@ func TestEffectChangedAndEnd(t *testing.T) {
 	w.Step()
 	require.EqualValues(t, 6, w.Slots().EffectEnd(id), "removed by an After system of tick 5")
 
-	short, err := w.AddEffect(world.EffectDef{Program: program, LifeTicks: 1})
-	require.NoError(t, err)
+	short := must.Get(w.AddEffect(world.EffectDef{Program: program, LifeTicks: 1}))
 	e, _ := w.Effect(short)
 	require.True(t, e.Hidden, "an effect of one tick ends before anybody can be told of it")
-	long, err := w.AddEffect(world.EffectDef{Program: program, LifeTicks: 2})
-	require.NoError(t, err)
+	long := must.Get(w.AddEffect(world.EffectDef{Program: program, LifeTicks: 2}))
 	e, _ = w.Effect(long)
 	require.False(t, e.Hidden)
 	w.Step()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -55,8 +56,7 @@ func FuzzWorld(f *testing.F) {
 			t.Skip("long enough")
 		}
 		w, _, _, _ := newWorld(t, world.Config{MaxEntities: 40, HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 3.0 / 60})
-		hp, err := world.Register[health](w, "health")
-		require.NoError(t, err)
+		hp := must.Get(world.Register[health](w, "health"))
 		require.NoError(t, world.SetDefault(w, 0, hp, health{Max: 5}))
 		in := &tape{b}
 		for len(in.b) > 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -27,10 +28,8 @@ func millionBy(b *testing.B, awake, workers int) *world.World {
 	const n = 1_000_000
 	w := millionSetup(b, n, workers)
 	r := rand.New(rand.NewPCG(1, 2))
-	identity, err := world.Register[uint64](w, "identity")
-	require.NoError(b, err)
-	points, err := world.Register[health](w, "health")
-	require.NoError(b, err)
+	identity := must.Get(world.Register[uint64](w, "identity"))
+	points := must.Get(world.Register[health](w, "health"))
 	all := make([]world.Entity, 0, n)
 	for i := range n {
 		e := spawn(b, w, 0, world.Vec3{X: spread(r, 2000), Y: 0.5, Z: spread(r, 2000)})
@@ -53,9 +52,8 @@ func millionBy(b *testing.B, awake, workers int) *world.World {
 }
 
 func millionSetup(b *testing.B, n, workers int) *world.World {
-	w, err := world.New(world.Config{Workers: workers, MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestSeconds: 1000})
-	require.NoError(b, err)
-	_, err = w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Restitution: 1}})
+	w := must.Get(world.New(world.Config{Workers: workers, MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestSeconds: 1000}))
+	_, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Restitution: 1}})
 	require.NoError(b, err)
 	return w
 }
@@ -129,14 +127,12 @@ func BenchmarkWriteImageMillion(b *testing.B) {
 		w.TakeImage(&img)
 		b.Run(c.name+"/discard", func(b *testing.B) {
 			for b.Loop() {
-				n, err := img.WriteTo(io.Discard)
-				require.NoError(b, err)
+				n := must.Get(img.WriteTo(io.Discard))
 				b.ReportMetric(float64(n)/1e6, "MB")
 			}
 		})
 		b.Run(c.name+"/file", func(b *testing.B) {
-			file, err := os.Create(filepath.Join(b.TempDir(), "world.image"))
-			require.NoError(b, err)
+			file := must.Get(os.Create(filepath.Join(b.TempDir(), "world.image")))
 			defer file.Close()
 			for b.Loop() {
 				_, err := file.Seek(0, io.SeekStart)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 type fuzzed struct {
@@ -47,26 +48,21 @@ func evolvedFuzzWorld(t testing.TB) *World {
 
 // fuzzWorld always has the same setup, and optionally contents.
 func fuzzWorld(t testing.TB, inhabited bool) *World {
-	w, err := New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 5.0 / 60})
-	require.NoError(t, err)
+	w := must.Get(New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 5.0 / 60}))
 	for _, k := range []Kind{{Name: "stone", Body: &BodyDef{Radius: 0.5}}, {Name: "lift", Body: &BodyDef{Kinematic: true}}, {Name: "ghost"}} {
 		_, err := w.AddKind(k)
 		require.NoError(t, err)
 	}
-	c, err := Register[fuzzed](w, "fuzzed")
-	require.NoError(t, err)
-	zones, err := Register[Volume](w, "zone")
-	require.NoError(t, err)
+	c := must.Get(Register[fuzzed](w, "fuzzed"))
+	zones := must.Get(Register[Volume](w, "zone"))
 	if !inhabited {
 		return w
 	}
-	p, err := field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n")
-	require.NoError(t, err)
-	_, err = w.AddEffect(EffectDef{Program: p, Mode: Acceleration, LifeTicks: 9})
+	p := must.Get(field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n"))
+	_, err := w.AddEffect(EffectDef{Program: p, Mode: Acceleration, LifeTicks: 9})
 	require.NoError(t, err)
 	for i := range uint32(20) {
-		e, err := w.SpawnFor(KindID(i%3), Vec3{X: float32(i) - 10, Y: 1, Z: 2}, Vec3{X: 1, Y: 2, Z: 3}, i%5*20)
-		require.NoError(t, err)
+		e := must.Get(w.SpawnFor(KindID(i%3), Vec3{X: float32(i) - 10, Y: 1, Z: 2}, Vec3{X: 1, Y: 2, Z: 3}, i%5*20))
 		if i%4 == 0 {
 			c.Set(e, fuzzed{true, int32(i), "crate", []byte{1, 2}})
 		}
@@ -96,8 +92,7 @@ func unpacked(t testing.TB, w *World) []byte {
 	var file bytes.Buffer
 	_, err := img.WriteTo(&file)
 	require.NoError(t, err)
-	r, err := newChunkReader(&file)
-	require.NoError(t, err)
+	r := must.Get(newChunkReader(&file))
 	defer r.close()
 	var all []byte
 	for {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
 // balls returns 3,000 balls on the ground, most of them asleep.
 func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.KindID) {
-	w, err := world.New(world.Config{MaxEntities: 4000, HalfExtent: world.Vec3{X: 64, Y: 64, Z: 64}, Compaction: mode, Seed: 5})
-	require.NoError(t, err)
+	w = must.Get(world.New(world.Config{MaxEntities: 4000, HalfExtent: world.Vec3{X: 64, Y: 64, Z: 64}, Compaction: mode, Seed: 5}))
 	ball = addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.5, Solid: true}})
 	for range 3000 {
 		spawn(t, w, ball, world.Vec3{X: spread(w.Rand(), 60), Y: 0.5, Z: spread(w.Rand(), 60)})
@@ -28,7 +28,7 @@ func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.Kind
 }
 
 // disturb makes one change that affects rows.
-func disturb(t *testing.T, w *world.World, ball world.KindID, r *rand.Rand) {
+func disturb(w *world.World, ball world.KindID, r *rand.Rand) {
 	e := w.Slots().Handle(uint32(r.IntN(3000)))
 	if r.IntN(2) == 0 {
 		e = w.Slots().Handle(uint32(r.IntN(20))) // the same ones repeatedly: they wake, move and sleep
@@ -73,7 +73,7 @@ func TestPreparedRowsAreTheSame(t *testing.T) {
 			}
 			for range 1 + r.IntN(3) {
 				for range r.IntN(4) {
-					disturb(t, w, ball, r)
+					disturb(w, ball, r)
 				}
 				if r.IntN(8) != 0 {
 					w.Step()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -19,16 +20,14 @@ func written(t testing.TB, w *world.World) []byte {
 	var img world.Image
 	w.TakeImage(&img)
 	var b bytes.Buffer
-	n, err := img.WriteTo(&b)
-	require.NoError(t, err)
+	n := must.Get(img.WriteTo(&b))
 	require.Equal(t, int64(b.Len()), n)
 	return b.Bytes()
 }
 
 func read(t testing.TB, w *world.World, file []byte) *world.Image {
 	t.Helper()
-	img, err := w.ReadImage(bytes.NewReader(file))
-	require.NoError(t, err)
+	img := must.Get(w.ReadImage(bytes.NewReader(file)))
 	return img
 }
 
@@ -66,10 +65,8 @@ type sight struct{ Changes, Wakes, Sleeps, Spawns, Steps, Enters, Leaves, Follow
 func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scene {
 	s := newScene(t, seed, crates, blasts, sparksPerTick)
 	s.pull = compile(t, blast)
-	sights, err := world.Register[sight](s.World, "sight")
-	require.NoError(t, err)
-	volumes, err := world.Register[world.Volume](s.World, "volume")
-	require.NoError(t, err)
+	sights := must.Get(world.Register[sight](s.World, "sight"))
+	volumes := must.Get(world.Register[world.Volume](s.World, "volume"))
 	s.zones = volumes
 	wind := compile(t, gust)
 	for e := range world.All1(newQuery(t, s.World, world.QueryDef{}), s.health) {
@@ -88,10 +85,8 @@ func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scen
 			require.NoError(t, err)
 		}
 	}))
-	changed, err := s.NewQuery(world.QueryDef{Changed: []world.Term{s.health}})
-	require.NoError(t, err)
-	awake, err := s.NewQuery(world.QueryDef{Awake: true})
-	require.NoError(t, err)
+	changed := must.Get(s.NewQuery(world.QueryDef{Changed: []world.Term{s.health}}))
+	awake := must.Get(s.NewQuery(world.QueryDef{Awake: true}))
 	see := func(e world.Entity, f func(*sight)) {
 		v := sight{}
 		if old := sights.Get(e); old != nil {
@@ -227,20 +222,16 @@ func TestImageOfComponents(t *testing.T) {
 	setup := func() (*world.World, world.KindID, *world.Component[mixed], *world.Component[mark], *world.Component[int16]) {
 		w, crate, _, ghost := newWorld(t, world.Config{})
 		_ = crate
-		m, err := world.Register[mixed](w, "mixed")
-		require.NoError(t, err)
-		k, err := world.Register[mark](w, "mark")
-		require.NoError(t, err)
-		n, err := world.Register[int16](w, "lone")
-		require.NoError(t, err)
+		m := must.Get(world.Register[mixed](w, "mixed"))
+		k := must.Get(world.Register[mark](w, "mark"))
+		n := must.Get(world.Register[int16](w, "lone"))
 		return w, ghost, m, k, n
 	}
 	w, ghost, m, k, n := setup()
 	r := rand.New(rand.NewPCG(5, 5))
 	var all []world.Entity
 	for range 300 {
-		e, err := w.Spawn(ghost, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(ghost, world.Vec3{}, world.Vec3{}))
 		all = append(all, e)
 	}
 	for i, e := range all {
@@ -282,8 +273,7 @@ func TestImageOfComponents(t *testing.T) {
 // references are updated (H5).
 func TestRestoreRun(t *testing.T) {
 	s := newScene(t, 7, 60, 1, 2)
-	refs, err := world.Register[mixed](s.World, "refs")
-	require.NoError(t, err)
+	refs := must.Get(world.Register[mixed](s.World, "refs"))
 	steps(s.World, 200)
 	var old []world.Entity
 	s.Live().All()(func(slot uint32) bool {
@@ -301,8 +291,7 @@ func TestRestoreRun(t *testing.T) {
 	require.Greater(t, s.Stats().Spawned, ahead)
 
 	again := newScene(t, 7, 5, 1, 2)
-	refs2, err := world.Register[mixed](again.World, "refs")
-	require.NoError(t, err)
+	refs2 := must.Get(world.Register[mixed](again.World, "refs"))
 	require.NoError(t, again.RestoreRun(read(t, again.World, file)))
 	require.NoError(t, again.CheckInvariants())
 	first := again.Config().FirstGeneration
@@ -328,7 +317,7 @@ func TestRestoreRun(t *testing.T) {
 
 	// another restart, from an image of the new run
 	third := newScene(t, 7, 5, 1, 2)
-	_, err = world.Register[mixed](third.World, "refs")
+	_, err := world.Register[mixed](third.World, "refs")
 	require.NoError(t, err)
 	require.NoError(t, third.RestoreRun(read(t, third.World, written(t, again.World))))
 	require.Greater(t, third.Config().FirstGeneration, first)
@@ -392,8 +381,7 @@ type bulky [8192]uint64
 // Whatever is copied ahead and changes later, the image equals an image copied at once.
 func TestPreparedImageIsTheSame(t *testing.T) {
 	s := newScene(t, 7, 250, 2, 2)
-	large, err := world.Register[bulky](s.World, "bulky")
-	require.NoError(t, err)
+	large := must.Get(world.Register[bulky](s.World, "bulky"))
 	r, programs := rand.New(rand.NewPCG(4, 1)), []*field.Program{compile(t, gust), compile(t, blast)}
 	anybody := func() world.Entity { return s.Slots().Handle(uint32(r.IntN(300))) }
 	require.NoError(t, s.AddSystem(world.Before, "inside", func(*world.World) {
@@ -437,14 +425,13 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 // world.
 func TestRestoreDropsPendingChanges(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
-	note, err := world.RegisterLocal[*int](w, "note")
-	require.NoError(t, err)
+	note := must.Get(world.RegisterLocal[*int](w, "note"))
 	points := register[int32](t, w, "points")
 	kept := spawn(t, w, ghost, world.Vec3{})
 	var img world.Image
 	w.TakeImage(&img)
 	hash := w.StateHash()
-	_, err = w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 5)
+	_, err := w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 5)
 	require.NoError(t, err)
 	points.DeferSet(kept, 7)
 	note.DeferSet(kept, new(int))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/cpu"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // kernelsDir is set in a process that runs one leg of TestImageAcrossKernels: the directory
@@ -22,8 +23,7 @@ func TestImageAcrossKernels(t *testing.T) {
 		kernelsLeg(t, dir)
 		return
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())
 	dir := t.TempDir()
 	s := kernelsScene(t)
 	legs := []cpu.Kernels{cpu.Best()}
@@ -36,8 +36,7 @@ func TestImageAcrossKernels(t *testing.T) {
 		leg.Env = append(os.Environ(), kernelsDir+"="+dir, cpu.Variable+"="+k.String())
 		out, err := leg.CombinedOutput()
 		require.NoError(t, err, "%v: %s", k, out)
-		file, err := os.ReadFile(filepath.Join(dir, "image"))
-		require.NoError(t, err)
+		file := must.Get(os.ReadFile(filepath.Join(dir, "image")))
 		img := read(t, s.World, file)
 		require.Equal(t, s.Tick(), img.Tick())
 		restored := kernelsScene(t)

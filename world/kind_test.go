@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -26,8 +27,7 @@ func TestDefaultsOfAllSizes(t *testing.T) {
 
 func testDefault[T comparable](t *testing.T, v T) {
 	t.Helper()
-	w, err := world.New(world.Config{MaxEntities: 400})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{MaxEntities: 400}))
 	value := register[T](t, w, "value")
 	with, without := addKind(t, w, world.Kind{Name: "with"}), addKind(t, w, world.Kind{Name: "without"})
 	require.NoError(t, world.SetDefault(w, with, value, v))
@@ -39,11 +39,10 @@ func testDefault[T comparable](t *testing.T, v T) {
 		}
 		var e world.Entity
 		if i < 150 {
-			e, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
+			e = must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
 		} else {
-			e, err = w.DeferSpawn(kind, world.Vec3{}, world.Vec3{}, 0)
+			e = must.Get(w.DeferSpawn(kind, world.Vec3{}, world.Vec3{}, 0))
 		}
-		require.NoError(t, err)
 		if i%3 != 0 {
 			want = append(want, e)
 		}

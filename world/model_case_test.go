@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -21,8 +22,7 @@ func (p *pair) steps(t *testing.T, n int) {
 // add spawns an entity in the world and in the model.
 func (p *pair) add(t *testing.T, k world.KindID, at, v world.Vec3) world.Entity {
 	t.Helper()
-	e, err := p.w.Spawn(k, at, v)
-	require.NoError(t, err)
+	e := must.Get(p.w.Spawn(k, at, v))
 	p.addEntity(e, k, at, v)
 	return e
 }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -51,8 +52,7 @@ func (p *pair) spawnSome(t *rapid.T) {
 		if len(p.m.entities) == p.m.cfg.MaxEntities {
 			return
 		}
-		e, err := p.w.Spawn(k, at, world.Vec3{})
-		require.NoError(t, err)
+		e := must.Get(p.w.Spawn(k, at, world.Vec3{}))
 		b := p.addEntity(e, k, at, world.Vec3{})
 		if asleep {
 			p.w.Sleep(e)
@@ -192,8 +192,7 @@ func (p *pair) addEffect(t *rapid.T) {
 		}
 		e.center = b.at.Add(def.Center)
 	}
-	id, err := p.w.AddEffect(def)
-	require.NoError(t, err)
+	id := must.Get(p.w.AddEffect(def))
 	e.def = def
 	if def.LifeTicks != 0 {
 		e.expires = p.m.tick + uint64(def.LifeTicks)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -148,8 +149,7 @@ func (p *pair) image(t *rapid.T) {
 	for range rapid.IntRange(0, 3).Draw(t, "steps that are undone") {
 		p.w.Step()
 	}
-	read, err := p.w.ReadImage(&file)
-	require.NoError(t, err)
+	read := must.Get(p.w.ReadImage(&file))
 	require.NoError(t, p.w.Restore(read))
 	require.Equal(t, before, p.w.StateHash())
 	p.m.slept, p.m.woke, p.m.entered, p.m.left = nil, nil, nil, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -84,18 +85,15 @@ func TestMoverAndSleep(t *testing.T) {
 // destroys their entity: neither a free slot nor the slot's next entity receives them.
 func TestMoverDefers(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
-	hits, err := world.Register[int32](w, "hits")
-	require.NoError(t, err)
-	e, err := w.SpawnFor(crate, world.Vec3{Y: 5}, world.Vec3{}, 1)
-	require.NoError(t, err)
+	hits := must.Get(world.Register[int32](w, "hits"))
+	e := must.Get(w.SpawnFor(crate, world.Vec3{Y: 5}, world.Vec3{}, 1))
 	var spark world.Entity
 	require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
 		if m.Len() == 0 {
 			return
 		}
 		require.True(t, hits.DeferSet(e, 7))
-		spark, err = w.DeferSpawn(crate, world.Vec3{Y: 1}, world.Vec3{}, 0)
-		require.NoError(t, err)
+		spark = must.Get(w.DeferSpawn(crate, world.Vec3{Y: 1}, world.Vec3{}, 0))
 		require.True(t, w.Destroy(spark))
 	}))
 	w.Step()

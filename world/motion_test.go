@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -36,10 +37,8 @@ func TestBounceAndFriction(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.5, Restitution: 0.5}})
 	brick := addKind(t, w, world.Kind{Name: "brick", Body: &world.BodyDef{Radius: 0.5, Friction: 0.5}})
-	b, err := w.Spawn(ball, world.Vec3{Y: 0.5}, world.Vec3{X: 3, Y: -8})
-	require.NoError(t, err)
-	s, err := w.Spawn(brick, world.Vec3{Y: 0.5}, world.Vec3{X: 3})
-	require.NoError(t, err)
+	b := must.Get(w.Spawn(ball, world.Vec3{Y: 0.5}, world.Vec3{X: 3, Y: -8}))
+	s := must.Get(w.Spawn(brick, world.Vec3{Y: 0.5}, world.Vec3{X: 3}))
 	w.Step()
 	v, _ := w.Velocity(b)
 	require.InDelta(t, 4, v.Y, 0.01, "it touched the ground at 8 m/s")
@@ -68,8 +67,7 @@ func TestBounds(t *testing.T) {
 	require.Zero(t, v.X)
 	require.Zero(t, v.Y)
 	require.Greater(t, v.Z, float32(0), "only the axis of the wall is stopped")
-	k, err := w.Spawn(lift, world.Vec3{}, world.Vec3{Y: -5})
-	require.NoError(t, err)
+	k := must.Get(w.Spawn(lift, world.Vec3{}, world.Vec3{Y: -5}))
 	w.Step()
 	p, _ = w.Position(k)
 	require.Zero(t, p.Y)
@@ -81,8 +79,7 @@ func TestBoundsBounce(t *testing.T) {
 		HalfExtent: world.Vec3{X: 10, Y: 5, Z: 10}, Gravity: -1, Bounds: world.BoundsBounce,
 	})
 	ball := addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Restitution: 0.5}})
-	e, err := w.Spawn(ball, world.Vec3{X: 10, Y: 2, Z: -10}, world.Vec3{X: 6, Y: 1, Z: -0.2})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(ball, world.Vec3{X: 10, Y: 2, Z: -10}, world.Vec3{X: 6, Y: 1, Z: -0.2}))
 	w.Step()
 	v, _ := w.Velocity(e)
 	require.Equal(t, world.Vec3{X: -3, Y: 1}, v, "slow impacts do not bounce")
@@ -96,8 +93,7 @@ func TestBoundsDestroy(t *testing.T) {
 	})
 	var leavers []world.Entity
 	for kind, v := range map[world.KindID]world.Vec3{crate: {X: -9}, lift: {Y: 20}} {
-		e, err := w.Spawn(kind, world.Vec3{X: -9.95, Y: 4.95}, v)
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(kind, world.Vec3{X: -9.95, Y: 4.95}, v))
 		leavers = append(leavers, e)
 	}
 	stays := spawn(t, w, crate, world.Vec3{X: 99})
@@ -134,8 +130,7 @@ func TestBounceDiesDown(t *testing.T) {
 
 func TestSpeedIsCapped(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{Gravity: -1})
-	e, err := w.Spawn(crate, world.Vec3{Y: 100}, world.Vec3{X: 3e38, Y: 3e38, Z: -3e38})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(crate, world.Vec3{Y: 100}, world.Vec3{X: 3e38, Y: 3e38, Z: -3e38}))
 	v, _ := w.Velocity(e)
 	require.InDelta(t, world.MaxSpeed, v.Len(), 0.01)
 	require.True(t, w.Impulse(e, world.Vec3{X: 1e30}))
@@ -155,8 +150,7 @@ func TestSpeedIsCappedInFlight(t *testing.T) {
 
 func TestKinematicBody(t *testing.T) {
 	w, _, _, lift := newWorld(t, world.Config{})
-	e, err := w.Spawn(lift, world.Vec3{Y: 10}, world.Vec3{X: 0.01})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(lift, world.Vec3{Y: 10}, world.Vec3{X: 0.01}))
 	require.False(t, w.Impulse(e, world.Vec3{X: 5}))
 	steps(w, 60)
 	p, _ := w.Position(e)
@@ -171,8 +165,7 @@ func TestKinematicBody(t *testing.T) {
 func TestCreepingBodyIsStoppedWhenItFallsAsleep(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	ice := addKind(t, w, world.Kind{Name: "ice", Body: &world.BodyDef{}})
-	e, err := w.Spawn(ice, world.Vec3{}, world.Vec3{X: 0.05})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(ice, world.Vec3{}, world.Vec3{X: 0.05}))
 	changes := w.NewChangeReader()
 	steps(w, 29)
 	require.True(t, w.Awake(e))
@@ -211,8 +204,7 @@ func TestSleepAndWake(t *testing.T) {
 
 func TestBodyBySlot(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
-	e, err := w.Spawn(crate, world.Vec3{Y: 5}, world.Vec3{Z: 1})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(crate, world.Vec3{Y: 5}, world.Vec3{Z: 1}))
 	g := spawn(t, w, ghost, world.Vec3{})
 	p, v, ok := w.Slots().Body(e.Index())
 	require.True(t, ok)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -13,11 +14,11 @@ import (
 // of clients (H7). This also holds after a restart from an image, and for deferred spawns.
 func TestGenerationsAreOdd(t *testing.T) {
 	for _, first := range []uint32{1, 77, 1<<24 + 1} {
-		w, kind := worldFrom(t, first)
+		w, kind := worldFrom(first)
 		h, restored := churn(t, w, kind), 0
 		img := &world.Image{}
 		w.TakeImage(img)
-		again, kind := worldFrom(t, 1)
+		again, kind := worldFrom(1)
 		require.NoError(t, again.RestoreRun(img))
 		require.Equal(t, uint32(1), again.Config().FirstGeneration&1)
 		require.Equal(t, bulk.Stale, again.Status(h), "the entity has a handle of the new run")
@@ -34,11 +35,9 @@ func TestGenerationsAreOdd(t *testing.T) {
 	require.ErrorContains(t, err, "odd number")
 }
 
-func worldFrom(t *testing.T, first uint32) (*world.World, world.KindID) {
-	w, err := world.New(world.Config{Seed: 5, MaxEntities: 64, FirstGeneration: first})
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "ghost"})
-	require.NoError(t, err)
+func worldFrom(first uint32) (*world.World, world.KindID) {
+	w := must.Get(world.New(world.Config{Seed: 5, MaxEntities: 64, FirstGeneration: first}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "ghost"}))
 	return w, kind
 }
 
@@ -46,10 +45,8 @@ func worldFrom(t *testing.T, first uint32) (*world.World, world.KindID) {
 // live entity.
 func churn(t *testing.T, w *world.World, kind world.KindID) (last world.Entity) {
 	for range 40 {
-		a, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
-		b, err := w.DeferSpawn(kind, world.Vec3{}, world.Vec3{}, 0)
-		require.NoError(t, err)
+		a := must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
+		b := must.Get(w.DeferSpawn(kind, world.Vec3{}, world.Vec3{}, 0))
 		for _, h := range []world.Entity{a, b} {
 			require.True(t, h.Valid() && h.Generation()%2 == 1, "%v", h)
 		}

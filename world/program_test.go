@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // The effects of the tests, as source text.
@@ -39,8 +38,7 @@ output = add output, push
 
 func compile(t testing.TB, source string) *field.Program {
 	t.Helper()
-	p, err := field.Compile(source)
-	require.NoError(t, err)
+	p := must.Get(field.Compile(source))
 	return p
 }
 

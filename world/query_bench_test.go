@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -28,14 +29,12 @@ type fiveComponents struct {
 
 func register[T any](tb testing.TB, w *world.World, name string) *world.Component[T] {
 	tb.Helper()
-	c, err := world.Register[T](w, name)
-	require.NoError(tb, err)
+	c := must.Get(world.Register[T](w, name))
 	return c
 }
 
 func newFive(tb testing.TB, maxEntities int, body *world.BodyDef) fiveComponents {
-	w, err := world.New(world.Config{MaxEntities: maxEntities})
-	require.NoError(tb, err)
+	w := must.Get(world.New(world.Config{MaxEntities: maxEntities}))
 	f := fiveComponents{
 		World: w, position: register[position](tb, w, "position"), motion: register[motion](tb, w, "motion"),
 		armour: register[armour](tb, w, "armour"), kind: addKind(tb, w, world.Kind{Name: "five", Body: body}),
@@ -160,8 +159,7 @@ func BenchmarkQuery(b *testing.B) {
 			plain[i].live = false
 		}
 	}
-	q, err := f.NewQuery(world.QueryDef{With: []world.Term{f.position, f.motion}, Without: []world.Term{still}})
-	require.NoError(b, err)
+	q := must.Get(f.NewQuery(world.QueryDef{With: []world.Term{f.position, f.motion}, Without: []world.Term{still}}))
 	require.Equal(b, n/10*9, q.Count())
 	perEntity := func(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(n/10*9), "ns/entity")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -79,8 +80,7 @@ func TestLoopsDoNotYieldWhatTheySpawn(t *testing.T) {
 		}
 		var all []world.Entity
 		for range rapid.IntRange(1, 150).Draw(rt, "entities") {
-			e, err := spawn()
-			require.NoError(rt, err)
+			e := must.Get(spawn())
 			all = append(all, e)
 		}
 		for _, e := range all {
@@ -127,14 +127,12 @@ func TestLoopsDoNotYieldWhatTheySpawn(t *testing.T) {
 func TestSystemThatSpawnsInAll(t *testing.T) {
 	p := newPopulation(t)
 	for i := range 3 {
-		e, err := p.w.Spawn(p.kinds[0], world.Vec3{X: float32(i)}, world.Vec3{})
-		require.NoError(t, err)
+		e := must.Get(p.w.Spawn(p.kinds[0], world.Vec3{X: float32(i)}, world.Vec3{}))
 		p.a.Set(e, 1)
 	}
 	require.NoError(t, p.w.AddSystem(world.Before, "split", func(w *world.World) {
 		for range p.a.All() {
-			e, err := w.Spawn(p.kinds[0], world.Vec3{}, world.Vec3{})
-			require.NoError(t, err)
+			e := must.Get(w.Spawn(p.kinds[0], world.Vec3{}, world.Vec3{}))
 			p.a.Set(e, 1)
 		}
 	}))

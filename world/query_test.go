@@ -9,13 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
 func newQuery(t testing.TB, w *world.World, d world.QueryDef) *world.Query {
 	t.Helper()
-	q, err := w.NewQuery(d)
-	require.NoError(t, err)
+	q := must.Get(w.NewQuery(d))
 	return q
 }
 
@@ -96,15 +96,13 @@ func (p *population) spawn(t *rapid.T) {
 	kind := rapid.IntRange(0, 1).Draw(t, "kind")
 	c := &citizen{body: kind == 0}
 	if rapid.Bool().Draw(t, "deferred") {
-		e, err := p.w.DeferSpawn(p.kinds[kind], world.Vec3{Y: 1}, world.Vec3{}, 0)
-		require.NoError(t, err)
+		e := must.Get(p.w.DeferSpawn(p.kinds[kind], world.Vec3{Y: 1}, world.Vec3{}, 0))
 		c.unborn = true
 		p.model[e] = c
 		p.waiting = append(p.waiting, func() { c.born(kind == 1) })
 		return
 	}
-	e, err := p.w.Spawn(p.kinds[kind], world.Vec3{Y: 1}, world.Vec3{})
-	require.NoError(t, err)
+	e := must.Get(p.w.Spawn(p.kinds[kind], world.Vec3{Y: 1}, world.Vec3{}))
 	c.born(kind == 1)
 	p.model[e] = c
 }
@@ -221,8 +219,7 @@ func TestQueryAwake(t *testing.T) {
 		anyone := newQuery(t, w, world.QueryDef{Awake: true})
 		a, b := spawn(t, w, crate, world.Vec3{Y: 50}), spawn(t, w, crate, world.Vec3{X: 8, Y: 0.5})
 		spawn(t, w, ghost, world.Vec3{})
-		l, err := w.Spawn(lift, world.Vec3{}, world.Vec3{X: 1})
-		require.NoError(t, err)
+		l := must.Get(w.Spawn(lift, world.Vec3{}, world.Vec3{X: 1}))
 		require.Empty(t, slices.Collect(q.All()), "%v: before the first flush", mode)
 		w.Step()
 		require.Equal(t, []world.Entity{a, b}, slices.Collect(q.All()), "%v", mode)

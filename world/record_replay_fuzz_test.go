@@ -9,6 +9,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // head is a valid beginning of a recording, up to its first step record, and the checksum of
@@ -24,8 +26,7 @@ func newHead(t testing.TB) *head {
 	var img Image
 	w.TakeImage(&img)
 	var file bytes.Buffer
-	recorder, err := w.Record(&file, &img, 1)
-	require.NoError(t, err)
+	recorder := must.Get(w.Record(&file, &img, 1))
 	return &head{file.Bytes(), img.tick, recorder.sum}
 }
 
@@ -48,8 +49,7 @@ func recordedSteps(t testing.TB) (steps [][]byte) {
 	w := fuzzWorld(t, true)
 	var img Image
 	w.TakeImage(&img)
-	rec, err := w.Record(io.Discard, &img, 2)
-	require.NoError(t, err)
+	rec := must.Get(w.Record(io.Discard, &img, 2))
 	keep := writerFunc(func(b []byte) { steps = append(steps, bytes.Clone(b[stepHeaderBytes+8:])) })
 	rec.to = keep
 	_, _ = w.SpawnFor(0, Vec3{X: 1, Y: 2, Z: 3}, Vec3{}, 7)
@@ -58,8 +58,7 @@ func recordedSteps(t testing.TB) (steps [][]byte) {
 	w.Sleep(e)
 	w.components[0].(*Component[fuzzed]).Set(e, fuzzed{Label: "barrel", Bag: []byte{3}})
 	w.Step()
-	id, err := w.AddEffect(EffectDef{Program: w.effects.programs[0], Mode: Wind})
-	require.NoError(t, err)
+	id := must.Get(w.AddEffect(EffectDef{Program: w.effects.programs[0], Mode: Wind}))
 	w.MoveEffect(id, Vec3{X: 1, Y: 1, Z: 1})
 	w.Rand().Uint64()
 	w.Destroy(e)
@@ -81,8 +80,8 @@ func FuzzReplay(f *testing.F) {
 	f.Add(steps[0], steps[1])
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		w := fuzzWorld(t, false)
-		replay, err := w.Replay(bytes.NewReader(head.encode([][]byte{first, second})))
-		require.NoError(t, err)
+		replay := must.Get(w.Replay(bytes.NewReader(head.encode([][]byte{first, second}))))
+		var err error
 		for err == nil {
 			err = replay.Next()
 			require.NoError(t, w.CheckInvariants())

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -92,8 +93,7 @@ func record(t testing.TB, s *scene, ticks int, every uint64) ([]byte, map[uint64
 	var img world.Image
 	s.TakeImage(&img)
 	img.Extra = []byte("extra")
-	rec, err := s.Record(&file, &img, every)
-	require.NoError(t, err)
+	rec := must.Get(s.Record(&file, &img, every))
 	hashes := map[uint64]uint64{}
 	play(t, s, 1, ticks, func(tick, hash uint64) { hashes[tick] = hash })
 	require.NoError(t, rec.Close())
@@ -108,9 +108,9 @@ func TestReplayOfTenMinutes(t *testing.T) {
 	s := watched(t, 7, 30, 2, 1)
 	file, hashes := record(t, s, ticks, 1)
 	again := watched(t, 7, 0, 2, 1)
-	replay, err := again.Replay(bytes.NewReader(file))
-	require.NoError(t, err)
-	for err = replay.Next(); err == nil; err = replay.Next() {
+	replay := must.Get(again.Replay(bytes.NewReader(file)))
+	err := replay.Next()
+	for ; err == nil; err = replay.Next() {
 		if again.StateHash() != hashes[again.Tick()] {
 			t.Fatalf("tick %d: another hash", again.Tick())
 		}
@@ -132,13 +132,10 @@ func TestReplayFromTheMiddle(t *testing.T) {
 	addKind(t, again.World, world.Kind{Name: "stranger"})
 	_, err := world.Register[int64](again.World, "strange")
 	require.NoError(t, err)
-	replay, err := again.Replay(bytes.NewReader(file))
-	require.NoError(t, err)
+	replay := must.Get(again.Replay(bytes.NewReader(file)))
 	require.Equal(t, "extra", string(replay.Image().Extra))
 	require.Equal(t, uint64(300), replay.Image().Tick())
-	for err = replay.Next(); err == nil; err = replay.Next() {
-	}
-	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, replayToEnd(replay), io.EOF)
 	require.Equal(t, uint64(500), again.Tick())
 	require.Equal(t, uint64(29), replay.Checked())
 	at, _ := s.Position(s.Slots().Handle(5))
@@ -155,8 +152,7 @@ func TestReplayOfCallsWithoutEffect(t *testing.T) {
 	var img world.Image
 	s.TakeImage(&img)
 	var file bytes.Buffer
-	rec, err := s.Record(&file, &img, 1)
-	require.NoError(t, err)
+	rec := must.Get(s.Record(&file, &img, 1))
 	before := s.StateHash()
 	require.True(t, s.SetEffectParams(id, []field.Vec4{{negative, 1, 2, negative}}))
 	require.True(t, s.MoveEffect(id, world.Vec3{X: negative}))
@@ -166,11 +162,8 @@ func TestReplayOfCallsWithoutEffect(t *testing.T) {
 	require.NotEqual(t, before, s.StateHash())
 	s.Step()
 	require.NoError(t, rec.Close())
-	replay, err := again.Replay(&file)
-	require.NoError(t, err)
-	for err = replay.Next(); err == nil; err = replay.Next() {
-	}
-	require.ErrorIs(t, err, io.EOF)
+	replay := must.Get(again.Replay(&file))
+	require.ErrorIs(t, replayToEnd(replay), io.EOF)
 	require.Equal(t, s.StateHash(), again.StateHash())
 }
 
@@ -195,10 +188,8 @@ func TestReplayThatDiffers(t *testing.T) {
 					c.system(again)
 				}
 			}))
-			replay, err := again.Replay(bytes.NewReader(file))
-			require.NoError(t, err)
-			for err = replay.Next(); err == nil; err = replay.Next() {
-			}
+			replay := must.Get(again.Replay(bytes.NewReader(file)))
+			err := replayToEnd(replay)
 			var d *world.DivergenceError
 			require.ErrorAs(t, err, &d)
 			require.Equal(t, uint64(42), d.Tick)
@@ -229,9 +220,8 @@ func TestRecordingEndsOnError(t *testing.T) {
 			var img world.Image
 			s.TakeImage(&img)
 			disk := &failingWriter{1 << 20}
-			rec, err := s.Record(disk, &img, 1)
-			require.NoError(t, err)
-			_, err = s.Record(io.Discard, &img, 1)
+			rec := must.Get(s.Record(disk, &img, 1))
+			_, err := s.Record(io.Discard, &img, 1)
 			require.ErrorIs(t, err, world.ErrValue, "one at a time")
 			s.Step()
 			require.NoError(t, rec.Err())
@@ -255,8 +245,7 @@ func TestRecordingEndsAtLimit(t *testing.T) {
 		var img world.Image
 		var file bytes.Buffer
 		s.TakeImage(&img)
-		rec, err := s.Record(&file, &img, 1)
-		require.NoError(t, err)
+		rec := must.Get(s.Record(&file, &img, 1))
 		head := file.Len()
 		ends := 0
 		rec.EndAt(limit, func() { ends++ })
@@ -265,10 +254,8 @@ func TestRecordingEndsAtLimit(t *testing.T) {
 		require.NoError(t, rec.Close())
 		require.LessOrEqual(t, file.Len(), max(int(limit), head+12))
 		again := newScene(t, 7, 10, 1, 1)
-		replay, err := again.Replay(&file)
-		require.NoError(t, err)
-		for err = replay.Next(); err == nil; err = replay.Next() {
-		}
+		replay := must.Get(again.Replay(&file))
+		err := replayToEnd(replay)
 		require.ErrorIs(t, err, io.EOF, "closed")
 		require.NotErrorIs(t, err, world.ErrRecording)
 		require.Less(t, again.Tick(), s.Tick())
@@ -285,16 +272,13 @@ func TestDataBehindARecording(t *testing.T) {
 	var img world.Image
 	var file bytes.Buffer
 	s.TakeImage(&img)
-	rec, err := s.Record(&file, &img, 1)
-	require.NoError(t, err)
+	rec := must.Get(s.Record(&file, &img, 1))
 	steps(s.World, 20)
 	require.NoError(t, rec.Close())
 	for _, more := range [][]byte{nil, {0}, file.Bytes()} {
 		again := newScene(t, 7, 10, 1, 1)
-		replay, err := again.Replay(bytes.NewReader(append(bytes.Clone(file.Bytes()), more...)))
-		require.NoError(t, err)
-		for err = replay.Next(); err == nil; err = replay.Next() {
-		}
+		replay := must.Get(again.Replay(bytes.NewReader(append(bytes.Clone(file.Bytes()), more...))))
+		err := replayToEnd(replay)
 		require.Equal(t, s.Tick(), again.Tick())
 		if more == nil {
 			require.Equal(t, io.EOF, err)
@@ -333,12 +317,9 @@ func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 func TestRecordBesideLocalComponents(t *testing.T) {
 	set := func() (*world.World, world.KindID, *world.Component[*int], *world.Component[int32], *world.Component[int32]) {
 		w, _, ghost, _ := newWorld(t, world.Config{})
-		local, err := world.RegisterLocal[*int](w, "local")
-		require.NoError(t, err)
-		a, err := world.Register[int32](w, "a")
-		require.NoError(t, err)
-		b, err := world.Register[int32](w, "b")
-		require.NoError(t, err)
+		local := must.Get(world.RegisterLocal[*int](w, "local"))
+		a := must.Get(world.Register[int32](w, "a"))
+		b := must.Get(world.Register[int32](w, "b"))
 		return w, ghost, local, a, b
 	}
 	w, ghost, local, a, b := set()
@@ -347,8 +328,7 @@ func TestRecordBesideLocalComponents(t *testing.T) {
 	var file bytes.Buffer
 	var img world.Image
 	w.TakeImage(&img)
-	r, err := w.Record(&file, &img, 0)
-	require.NoError(t, err)
+	r := must.Get(w.Record(&file, &img, 0))
 	local.Set(e, new(int))
 	a.Set(e, 5)
 	b.Set(e, 6)
@@ -363,8 +343,7 @@ func TestRecordBesideLocalComponents(t *testing.T) {
 	require.NoError(t, r.Close())
 
 	again, _, _, a, b := set()
-	replay, err := again.Replay(&file)
-	require.NoError(t, err)
+	replay := must.Get(again.Replay(&file))
 	require.NoError(t, replay.Next())
 	require.EqualValues(t, 5, *a.Get(e))
 	require.EqualValues(t, 6, *b.Get(e))
@@ -374,4 +353,12 @@ func TestRecordBesideLocalComponents(t *testing.T) {
 	require.NoError(t, replay.Next())
 	require.False(t, b.Has(e))
 	require.ErrorIs(t, replay.Next(), io.EOF)
+}
+
+// replayToEnd replays all steps and returns why it ended.
+func replayToEnd(r *world.Replay) (err error) {
+	for err == nil {
+		err = r.Next()
+	}
+	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -33,9 +34,7 @@ func newSceneIn(t testing.TB, cfg world.Config, crates, blasts, sparksPerTick in
 	w, crate, _, _ := newWorld(t, cfg)
 	s := &scene{World: w, crate: crate, sparks: sparksPerTick}
 	s.spark = addKind(t, w, world.Kind{Name: "spark", Body: &world.BodyDef{Mass: 0.01, Drag: 2, Radius: 0.05, Restitution: 0.6}})
-	var err error
-	s.health, err = world.Register[health](w, "health")
-	require.NoError(t, err)
+	s.health = must.Get(world.Register[health](w, "health"))
 	require.NoError(t, world.SetDefault(w, crate, s.health, health{Current: 8, Max: 8}))
 	r := w.Rand()
 	for range crates {

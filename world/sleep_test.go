@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // sleepers returns a world of n bodies in the air, of which the first awake ones are awake.
@@ -16,10 +18,8 @@ func sleepers(t testing.TB, n, awake int) *World {
 
 func compacted(t testing.TB, mode Compaction, n, awake int) *World {
 	t.Helper()
-	w, err := New(Config{Gravity: -1, MaxEntities: n, Compaction: mode})
-	require.NoError(t, err)
-	k, err := w.AddKind(Kind{Name: "body", Body: &BodyDef{}})
-	require.NoError(t, err)
+	w := must.Get(New(Config{Gravity: -1, MaxEntities: n, Compaction: mode}))
+	k := must.Get(w.AddKind(Kind{Name: "body", Body: &BodyDef{}}))
 	for i := range n {
 		_, err := w.Spawn(k, Vec3{X: float32(i%1000) - 500, Y: 1, Z: float32(i/1000) - 50}, Vec3{})
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -109,8 +110,7 @@ func TestWithinAllocatesNothing(t *testing.T) {
 
 func TestGridFollowsBodies(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
-	e, err := w.Spawn(crate, world.Vec3{X: -500, Y: 50}, world.Vec3{X: 100})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(crate, world.Vec3{X: -500, Y: 50}, world.Vec3{X: 100}))
 	for range 300 {
 		w.Step()
 		p, _ := w.Position(e)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -158,8 +159,7 @@ func TestWarmHistoryAllocatesNothing(t *testing.T) {
 func BenchmarkHistory(b *testing.B) {
 	for name, ticks := range map[string]int{"none": 0, "60 ticks": 60} {
 		b.Run(name, func(b *testing.B) {
-			w, err := world.New(world.Config{HistoryTicks: ticks, Gravity: -1})
-			require.NoError(b, err)
+			w := must.Get(world.New(world.Config{HistoryTicks: ticks, Gravity: -1}))
 			kind := addKind(b, w, world.Kind{Name: "bird", Body: &world.BodyDef{}})
 			r := w.Rand()
 			for range 10_000 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 
 	"github.com/worldd/worldd/field"
 )
@@ -22,26 +23,22 @@ output += (0, 3, 0)
 // bodies sleep.
 func swarm(t testing.TB, cfg Config, bodies, effects int, text string) *World {
 	cfg.Gravity, cfg.HalfExtent, cfg.CellMetres = -1, Vec3{X: 64, Y: 32, Z: 64}, 4
-	w, err := New(cfg)
-	require.NoError(t, err)
+	w := must.Get(New(cfg))
 	t.Cleanup(w.Close)
-	k, err := w.AddKind(Kind{Name: "fly", Body: &BodyDef{Drag: 0.1}})
-	require.NoError(t, err)
+	k := must.Get(w.AddKind(Kind{Name: "fly", Body: &BodyDef{Drag: 0.1}}))
 	r := rand.New(rand.NewPCG(3, 4))
 	somewhere := func(half float32) Vec3 {
 		return Vec3{X: half * (r.Float32() - 0.5), Y: 5 + half/10*r.Float32(), Z: half * (r.Float32() - 0.5)}
 	}
 	for i := range bodies {
-		e, err := w.Spawn(k, somewhere(120), somewhere(20).Sub(Vec3{Y: 6}))
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(k, somewhere(120), somewhere(20).Sub(Vec3{Y: 6})))
 		if i%8 == 0 {
 			w.Sleep(e)
 		}
 	}
-	program, err := field.Compile(text)
-	require.NoError(t, err)
+	program := must.Get(field.Compile(text))
 	for range effects {
-		_, err = w.AddEffect(EffectDef{Program: program, Center: somewhere(120), Mode: Acceleration})
+		_, err := w.AddEffect(EffectDef{Program: program, Center: somewhere(120), Mode: Acceleration})
 		require.NoError(t, err)
 	}
 	return w

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
@@ -183,8 +184,7 @@ func TestPastOfReusedSlots(t *testing.T) {
 // the tick.
 func TestPastBetweenTicks(t *testing.T) {
 	w, _, _, lift := newWorld(t, world.Config{HistoryTicks: 30, Gravity: -1})
-	e, err := w.Spawn(lift, world.Vec3{Y: 5}, world.Vec3{X: 60})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(lift, world.Vec3{Y: 5}, world.Vec3{X: 60}))
 	steps(w, 4)
 	at := func(tick uint64, fraction float32) float32 {
 		p, ok := w.PositionAt(e, world.Moment{Tick: tick, Fraction: fraction})
@@ -281,8 +281,7 @@ func FuzzPast(f *testing.F) {
 			t.Skip("long enough")
 		}
 		w, _, _, _ := newWorld(t, world.Config{MaxEntities: 40, HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 3.0 / 60, HistoryTicks: 5, Bounds: world.BoundsDestroy})
-		hp, err := world.Register[health](w, "health")
-		require.NoError(t, err)
+		hp := must.Get(world.Register[health](w, "health"))
 		in := &tape{b}
 		for len(in.b) > 0 {
 			if in.b[0]%16 != 14 {
@@ -320,8 +319,7 @@ func FuzzPast(f *testing.F) {
 // BenchmarkWithinAt compares a query at a moment with a query at present, among bodies that
 // all move at 2 to 3 m/s. BenchmarkHistory measures the cost of the history in a step.
 func BenchmarkWithinAt(b *testing.B) {
-	w, err := world.New(world.Config{HistoryTicks: 15, Gravity: -1})
-	require.NoError(b, err)
+	w := must.Get(world.New(world.Config{HistoryTicks: 15, Gravity: -1}))
 	kind := addKind(b, w, world.Kind{Name: "bird", Body: &world.BodyDef{Radius: 0.5}})
 	r := w.Rand()
 	for range 10_000 {

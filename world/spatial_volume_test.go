@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -123,8 +124,7 @@ func (c *crowd) spawn(t *rapid.T) {
 	if c.w.Stats().Entities == 150 {
 		t.Skip("full")
 	}
-	e, err := c.w.Spawn(rapid.SampledFrom(c.kinds).Draw(t, "kind"), vec(t, "at", 20), vec(t, "v", 60))
-	require.NoError(t, err)
+	e := must.Get(c.w.Spawn(rapid.SampledFrom(c.kinds).Draw(t, "kind"), vec(t, "at", 20), vec(t, "v", 60)))
 	c.ever = append(c.ever, e)
 	if rapid.Bool().Draw(t, "asleep") {
 		c.w.Sleep(e)
@@ -185,8 +185,7 @@ func TestVolumeOnTheWay(t *testing.T) {
 	gate := spawn(t, w, ghost, world.Vec3{})
 	volumes.Set(gate, world.Volume{Center: world.Vec3{X: 20, Y: 5}, Half: world.Vec3{X: 3, Y: 5, Z: 10}})
 	sleeper := spawn(t, w, crate, world.Vec3{X: 21, Y: 0.5})
-	flyer, err := w.Spawn(lift, world.Vec3{Y: 4}, world.Vec3{X: 30})
-	require.NoError(t, err)
+	flyer := must.Get(w.Spawn(lift, world.Vec3{Y: 4}, world.Vec3{X: 30}))
 	var log []world.Entity
 	for range 60 {
 		w.Step()
@@ -266,8 +265,7 @@ func TestVolumesCostNothingWarm(t *testing.T) {
 	w, crate, _, lift := newWorld(t, world.Config{})
 	volumes := register[world.Volume](t, w, "volume")
 	for i := range 50 {
-		e, err := w.Spawn(lift, world.Vec3{X: float32(i) * 4}, world.Vec3{X: 3 - float32(i%7)})
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(lift, world.Vec3{X: float32(i) * 4}, world.Vec3{X: 3 - float32(i%7)}))
 		volumes.Set(e, world.Volume{Radius: 6})
 		spawn(t, w, crate, world.Vec3{X: float32(i) * 4, Z: 3})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -115,8 +116,7 @@ func TestQuarantineNamesTheSystem(t *testing.T) {
 	w, crate, ghost, lift := newWorld(t, world.Config{})
 	var list []world.Entity
 	for _, kind := range []world.KindID{crate, crate, crate, crate, lift} {
-		e, err := w.Spawn(kind, world.Vec3{Y: 50}, world.Vec3{X: 3})
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(kind, world.Vec3{Y: 50}, world.Vec3{X: 3}))
 		list = append(list, e)
 	}
 	g := spawn(t, w, ghost, world.Vec3{})

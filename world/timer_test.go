@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -27,19 +28,16 @@ type clockwork struct {
 func newClockwork(t testing.TB) *clockwork {
 	w, _, ghost, _ := newWorld(t, world.Config{Seed: 7})
 	c := &clockwork{World: w, kind: ghost}
-	var err error
-	c.bell, err = world.NewTimer(w, "bell", func(e world.Entity, n int32) {
+	c.bell = must.Get(world.NewTimer(w, "bell", func(e world.Entity, n int32) {
 		c.made = append(c.made, fmt.Sprintf("%d: %v %d", w.Tick(), e, n))
 		if c.also != nil {
 			c.also(e, n)
 		}
-	})
-	require.NoError(t, err)
-	c.chain, err = world.NewTimer(w, "chain", func(e, next world.Entity) {
+	}))
+	c.chain = must.Get(world.NewTimer(w, "chain", func(e, next world.Entity) {
 		c.made = append(c.made, fmt.Sprintf("%d: %v to %v", w.Tick(), e, next))
 		c.chain.After(next, 2, e)
-	})
-	require.NoError(t, err)
+	}))
 	return c
 }
 
@@ -116,8 +114,7 @@ func TestTimerIsRestored(t *testing.T) {
 	var file, recording bytes.Buffer
 	_, err := img.WriteTo(&file)
 	require.NoError(t, err)
-	rec, err := c.Record(&recording, &img, 1)
-	require.NoError(t, err)
+	rec := must.Get(c.Record(&recording, &img, 1))
 	c.made = nil
 	steps(c.World, 4)
 	require.True(t, c.bell.After(b, 2, 9))
@@ -134,8 +131,7 @@ func TestTimerIsRestored(t *testing.T) {
 	require.Equal(t, c.StateHash(), again.StateHash())
 
 	again = newClockwork(t)
-	replay, err := again.Replay(&recording)
-	require.NoError(t, err)
+	replay := must.Get(again.Replay(&recording))
 	for err = replay.Next(); err == nil; {
 		err = replay.Next()
 	}
@@ -222,8 +218,7 @@ func TestTimersAllocateNothing(t *testing.T) {
 	}
 	c := newClockwork(t)
 	calls := 0
-	silent, err := world.NewTimer(c.World, "silent", func(world.Entity, int32) { calls++ })
-	require.NoError(t, err)
+	silent := must.Get(world.NewTimer(c.World, "silent", func(world.Entity, int32) { calls++ }))
 	for i := range 1000 {
 		silent.Every(c.ghost(t), 1+uint32(i%7), 0)
 	}
@@ -235,8 +230,7 @@ func TestTimersAllocateNothing(t *testing.T) {
 // BenchmarkTimers steps a world in which 10,000 calls are pending, a hundredth of them due.
 func BenchmarkTimers(b *testing.B) {
 	w, _, ghost, _ := newWorld(b, world.Config{MaxEntities: 1 << 14})
-	timer, err := world.NewTimer(w, "timer", func(world.Entity, int32) {})
-	require.NoError(b, err)
+	timer := must.Get(world.NewTimer(w, "timer", func(world.Entity, int32) {}))
 	for i := range 10_000 {
 		e := spawn(b, w, ghost, world.Vec3{})
 		timer.After(e, uint32(i%100), 0)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -15,8 +16,7 @@ import (
 // (kinematic).
 func newWorld(t testing.TB, cfg world.Config) (w *world.World, crate, ghost, lift world.KindID) {
 	t.Helper()
-	w, err := world.New(cfg)
-	require.NoError(t, err)
+	w = must.Get(world.New(cfg))
 	crate = addKind(t, w, world.Kind{Name: "crate", Body: &world.BodyDef{
 		Mass: 2, Drag: 0.3, Radius: 0.5, Friction: 0.6, Restitution: 0.2,
 	}})
@@ -27,15 +27,13 @@ func newWorld(t testing.TB, cfg world.Config) (w *world.World, crate, ghost, lif
 
 func addKind(t testing.TB, w *world.World, k world.Kind) world.KindID {
 	t.Helper()
-	id, err := w.AddKind(k)
-	require.NoError(t, err)
+	id := must.Get(w.AddKind(k))
 	return id
 }
 
 func spawn(t testing.TB, w *world.World, k world.KindID, at world.Vec3) world.Entity {
 	t.Helper()
-	e, err := w.Spawn(k, at, world.Vec3{})
-	require.NoError(t, err)
+	e := must.Get(w.Spawn(k, at, world.Vec3{}))
 	return e
 }
 
@@ -165,13 +163,11 @@ func TestLifetimes(t *testing.T) {
 	ends := map[world.Entity]uint64{}
 	for _, life := range []uint32{1, 2, 3, 1023, 1024, 1025, 2050} {
 		for _, k := range []world.KindID{crate, ghost} {
-			e, err := w.SpawnFor(k, world.Vec3{}, world.Vec3{}, life)
-			require.NoError(t, err)
+			e := must.Get(w.SpawnFor(k, world.Vec3{}, world.Vec3{}, life))
 			ends[e] = uint64(life)
 		}
 	}
-	early, err := w.SpawnFor(crate, world.Vec3{}, world.Vec3{}, 500)
-	require.NoError(t, err)
+	early := must.Get(w.SpawnFor(crate, world.Vec3{}, world.Vec3{}, 500))
 	w.Destroy(early)
 	for tick := uint64(1); tick <= 2051; tick++ {
 		w.Step()

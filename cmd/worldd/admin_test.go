@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // An exposed admin port requires its token, and accepts the configured host names.
@@ -16,12 +18,10 @@ func TestAdminPort(t *testing.T) {
 	s := startServing(t, "--admin=0.0.0.0:0", "--admin-token="+token, "--admin-host=one.example", "--admin-host=two.example")
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	ask := func(path, host, authorization string) int {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.admin+path, nil)
-		require.NoError(t, err)
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.admin+path, nil))
 		request.Host = host
 		request.Header.Set("Authorization", authorization)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
+		response := must.Get(http.DefaultClient.Do(request))
 		require.NoError(t, response.Body.Close())
 		return response.StatusCode
 	}

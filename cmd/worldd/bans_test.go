@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
@@ -20,8 +21,7 @@ import (
 
 // dialAs joins with a new token for a user.
 func (s *serving) dialAs(ctx context.Context, i *token.Issuer, c token.Claims) (*client.Client, error) {
-	text, err := i.Issue(c, defaultAudience, time.Now(), time.Minute)
-	require.NoError(s.t, err)
+	text := must.Get(i.Issue(c, defaultAudience, time.Now(), time.Minute))
 	return client.Dial(ctx, client.Config{
 		Addr: s.addr, Fingerprint: s.fingerprint,
 		Schema: messages.Schema, Token: []byte(text),
@@ -33,10 +33,8 @@ func newKeys(t *testing.T) (i *token.Issuer, public string) {
 	key := filepath.Join(t.TempDir(), "key")
 	status, _, errs := worldd(t, "token", "new", key)
 	require.Equal(t, exitOK, status, errs)
-	secret, err := os.ReadFile(key)
-	require.NoError(t, err)
-	i, err = token.NewIssuer(string(secret))
-	require.NoError(t, err)
+	secret := must.Get(os.ReadFile(key))
+	i = must.Get(token.NewIssuer(string(secret)))
 	return i, key + ".pub"
 }
 
@@ -64,10 +62,8 @@ func TestBanList(t *testing.T) {
 	defer cancel()
 	_, err := s.dialAs(ctx, issuer, token.Claims{User: "mallory"})
 	require.Equal(t, wire.Banned, wire.CodeOf(err), "%v", err)
-	ann, err := s.dialAs(ctx, issuer, token.Claims{User: "ann"})
-	require.NoError(t, err)
-	eve, err := s.dialAs(ctx, issuer, token.Claims{User: "eve"})
-	require.NoError(t, err)
+	ann := must.Get(s.dialAs(ctx, issuer, token.Claims{User: "ann"}))
+	eve := must.Get(s.dialAs(ctx, issuer, token.Claims{User: "eve"}))
 
 	for text, complaint := range map[string]string{
 		"eve\n" + strings.Repeat("x", token.MaxUser+1): list + ":2: a user name of 129 bytes",
@@ -84,8 +80,7 @@ func TestBanList(t *testing.T) {
 	write("eve")
 	require.NoError(t, s.process.Process.Signal(syscall.SIGHUP))
 	require.Equal(t, wire.Banned, untilEnd(t, ctx, eve))
-	again, err := s.dialAs(ctx, issuer, token.Claims{User: "ann"})
-	require.NoError(t, err)
+	again := must.Get(s.dialAs(ctx, issuer, token.Claims{User: "ann"}))
 	require.Equal(t, wire.SignedInElsewhere, untilEnd(t, ctx, ann))
 	require.NoError(t, again.Close())
 	short, err := s.dialAs(ctx, issuer, token.Claims{User: "mallory", SessionEnd: time.Now().Add(time.Second)})

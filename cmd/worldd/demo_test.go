@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/loadtest/bot"
 )
@@ -118,8 +119,7 @@ func interruptedDemo(t *testing.T, world string, bots, files int, words string) 
 	}
 	var stdout bytes.Buffer
 	demo.Stdout = &stdout
-	stderr, err := demo.StderrPipe()
-	require.NoError(t, err)
+	stderr := must.Get(demo.StderrPipe())
 	require.NoError(t, demo.Start())
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {

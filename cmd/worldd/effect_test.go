@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 )
 
@@ -120,8 +121,7 @@ func TestEffectRender(t *testing.T) {
 	plain := render(t, "plain.png")
 	again := render(t, "again.png")
 	require.True(t, bytes.Equal(plain, again))
-	image, err := png.Decode(bytes.NewReader(plain))
-	require.NoError(t, err)
+	image := must.Get(png.Decode(bytes.NewReader(plain)))
 	require.Greater(t, image.Bounds().Dx(), 300)
 	for _, flags := range [][]string{
 		{"--plane", "xy"},
@@ -138,8 +138,7 @@ func TestEffectRender(t *testing.T) {
 }
 
 func TestEffectAnimate(t *testing.T) {
-	film, err := gif.DecodeAll(bytes.NewReader(render(t, "out.gif", "--animate", "--plane=xy", "--duration=1")))
-	require.NoError(t, err)
+	film := must.Get(gif.DecodeAll(bytes.NewReader(render(t, "out.gif", "--animate", "--plane=xy", "--duration=1"))))
 	require.Greater(t, len(film.Image), 20)
 	sheet := render(t, "sheet.png", "--animate", "--plane=xy")
 	require.False(t, bytes.Equal(sheet, render(t, "still.png", "--plane=xy")))
@@ -220,8 +219,7 @@ func TestParseVector(t *testing.T) {
 		"(1, 2, 3)":    {1, 2, 3, 0},
 		" (1,2,3,-4) ": {1, 2, 3, -4},
 	} {
-		v, err := parseVector(text)
-		require.NoError(t, err)
+		v := must.Get(parseVector(text))
 		require.Equal(t, want, v, "%s", text)
 	}
 }
@@ -244,11 +242,9 @@ func TestRenderWithoutRoom(t *testing.T) {
 		require.Equal(t, exitError, status.ExitCode(), "%s", out)
 		require.Contains(t, string(out), "cannot write the picture "+path)
 		require.Contains(t, string(out), syscall.EFBIG.Error())
-		now, err := os.ReadFile(path)
-		require.NoError(t, err)
+		now := must.Get(os.ReadFile(path))
 		require.Equal(t, before, now)
-		entries, err := os.ReadDir(dir)
-		require.NoError(t, err)
+		entries := must.Get(os.ReadDir(dir))
 		require.Len(t, entries, 1, "something is left of what was begun")
 	}
 }

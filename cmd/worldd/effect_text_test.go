@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 const (
@@ -86,7 +87,6 @@ func TestShippedEffects(t *testing.T) {
 
 func contents(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(path))
 	return string(text)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 )
 
@@ -25,14 +26,12 @@ func TestServeWithoutRoomToRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "storm.recording")
 	s := startServing(t, "--record="+path)
 	s.end(syscall.SIGTERM)
-	before, err := os.ReadFile(path)
-	require.NoError(t, err)
+	before := must.Get(os.ReadFile(path))
 	for range 2 {
 		s := startServingBy(t, withoutRoom, "--record="+path)
 		require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, s.process.Wait())
-		now, err := os.ReadFile(path)
-		require.NoError(t, err)
+		now := must.Get(os.ReadFile(path))
 		require.Equal(t, before, now)
 		require.NoFileExists(t, path+".old-1")
 		require.NoFileExists(t, path+".new")
@@ -49,10 +48,8 @@ func TestDemoWithoutRoomForItsPage(t *testing.T) {
 	out, err := worldd.CombinedOutput()
 	require.ErrorAs(t, err, new(*exec.ExitError))
 	require.Contains(t, string(out), "cannot write the page")
-	now, err := os.ReadFile(path)
-	require.NoError(t, err)
+	now := must.Get(os.ReadFile(path))
 	require.Equal(t, before, now)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(dir))
 	require.Len(t, entries, 1)
 }

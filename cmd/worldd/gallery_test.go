@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 var drawGallery = goflag.Bool("draw", false, "draw the pictures of the shipped effects, and rewrite the gallery in field's README")
@@ -111,8 +112,7 @@ func checkPicture(t *testing.T, name, picture string, flags []string) {
 func samePixels(t *testing.T, a, b string) bool {
 	t.Helper()
 	pixels := func(file string) *image.Paletted {
-		decoded, err := png.Decode(strings.NewReader(file))
-		require.NoError(t, err)
+		decoded := must.Get(png.Decode(strings.NewReader(file)))
 		return decoded.(*image.Paletted)
 	}
 	x, y := pixels(a), pixels(b)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/wire"
@@ -14,10 +15,8 @@ import (
 )
 
 func calm(t *testing.T) *game {
-	file, err := scenes.Named("calm")
-	require.NoError(t, err)
-	g, err := newGame(file, "calm")
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("calm"))
+	g := must.Get(newGame(file, "calm"))
 	require.Equal(t, 64, g.newInstance().MaxSessions)
 	return g
 }
@@ -49,8 +48,7 @@ func TestPokeComparesIdentities(t *testing.T) {
 	for _, malformed := range [][]byte{{0xcf}, {0xc0}, make([]byte, 9), append(args(1), 0)} {
 		require.ErrorIs(t, g.Poke(session, crate, malformed), &wire.Error{Code: wire.BadArguments})
 	}
-	avatar, err := g.scene.Join()
-	require.NoError(t, err)
+	avatar := must.Get(g.scene.Join())
 	require.ErrorIs(t, g.Poke(session, avatar, nil), &wire.Error{Code: wire.CommandRefused})
 }
 
@@ -59,8 +57,7 @@ func TestHooks(t *testing.T) {
 	g := calm(t)
 	hooks := g.Hooks()
 	session := &server.Session{}
-	avatar, err := hooks.Join(session)
-	require.NoError(t, err)
+	avatar := must.Get(hooks.Join(session))
 	require.Equal(t, bulk.Live, g.scene.World.Status(avatar))
 	require.True(t, g.scene.Rename(avatar, "ann"), "the scene knows it as an avatar")
 	g.Steer(session, 1, steering.Stick{X: 127}) // from a session without an avatar
@@ -70,8 +67,7 @@ func TestHooks(t *testing.T) {
 
 func TestAreaOf(t *testing.T) {
 	for name, want := range map[string]float64{"storm": 90, "calm": 40} {
-		file, err := scenes.Named(name)
-		require.NoError(t, err)
+		file := must.Get(scenes.Named(name))
 		require.InDelta(t, want, areaOf(file), 0, name)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestInspectCommand: every field with a cost has a line, the most expensive first.
@@ -21,8 +23,7 @@ func TestInspectCommand(t *testing.T) {
 	require.Regexp(t, `identity +Mark +16\.00 +\d+\.\d % +100\.0 %\n`, said)
 	var shares []float64
 	for _, line := range regexp.MustCompile(`(\d+\.\d) % +\d+\.\d %\n`).FindAllStringSubmatch(said, -1) {
-		share, err := strconv.ParseFloat(line[1], 64)
-		require.NoError(t, err)
+		share := must.Get(strconv.ParseFloat(line[1], 64))
 		shares = append(shares, -share)
 	}
 	require.Len(t, shares, 5, "two fields and what has changed of body, the mark and that of identity")

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/must"
 )
 
 var drawLive = goflag.Bool("draw-live", false, "write pictures of the live page for the README")
@@ -50,8 +51,7 @@ func TestLivePictures(t *testing.T) {
 		drawLivePictures(t)
 	}
 	for _, p := range liveViews {
-		text, err := os.ReadFile(filepath.Join(pictures, p.file))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(pictures, p.file)))
 		require.Less(t, len(text), 150_000, p.file)
 		c, format, err := image.DecodeConfig(bytes.NewReader(text))
 		require.NoError(t, err)
@@ -68,8 +68,7 @@ func drawLivePictures(t *testing.T) {
 		}
 		for _, p := range liveViews {
 			site := posedSite(t, admin)
-			taken, err := png.Decode(bytes.NewReader(b.Picture(t, site, "/live", p.view)))
-			require.NoError(t, err)
+			taken := must.Get(png.Decode(bytes.NewReader(b.Picture(t, site, "/live", p.view))))
 			var out bytes.Buffer
 			require.NoError(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, paletted(taken)))
 			require.NoError(t, os.WriteFile(filepath.Join(pictures, p.file), out.Bytes(), 0o644))
@@ -82,7 +81,7 @@ func drawLivePictures(t *testing.T) {
 func posedSite(t *testing.T, admin string) *browsertest.Site {
 	var once sync.Once
 	posed := make(chan struct{})
-	pages := liveHandler(t, admin, livePose, `<script async src="/wait.js"></script>`)
+	pages := liveHandler(admin, livePose, `<script async src="/wait.js"></script>`)
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
 	mux.HandleFunc("POST /posed", func(http.ResponseWriter, *http.Request) { once.Do(func() { close(posed) }) })

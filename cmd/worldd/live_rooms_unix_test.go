@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -54,13 +55,12 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 // TestLivePageMoves: the page follows its session to another room. Each handle that it held
 // before is stale there.
 func TestLivePageMoves(t *testing.T) {
-	s, err := server.Listen(server.Config{
+	s := must.Get(server.Listen(server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Web: &server.WebConfig{}, Rooms: &server.RoomsConfig{
 			Kinds:   map[string]server.RoomKind{"lobby": {New: crossing, Pinned: true}, "match": {New: crossing, Pinned: true}},
 			Default: "lobby",
 		},
-	})
-	require.NoError(t, err)
+	}))
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx) }()

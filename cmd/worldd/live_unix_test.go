@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 )
 
@@ -60,14 +61,13 @@ type played struct {
 
 // liveSite serves the live page of a server to browsers, with a probe.
 func liveSite(t *testing.T, admin, probe string) *browsertest.Site {
-	return browsertest.NewSite(t, liveHandler(t, admin, probe, ""))
+	return browsertest.NewSite(t, liveHandler(admin, probe, ""))
 }
 
 // liveHandler passes the live page of a server on to browsers. It adds only the scripts of the
 // test: probe, and elements before it.
-func liveHandler(t *testing.T, admin, probe, elements string) http.Handler {
-	target, err := url.Parse(admin)
-	require.NoError(t, err)
+func liveHandler(admin, probe, elements string) http.Handler {
+	target := must.Get(url.Parse(admin))
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 )
 
@@ -226,8 +227,7 @@ func TestCheckWarnsOfEffectsThatKeepAwake(t *testing.T) {
 // transient ones, and nothing left behind.
 func TestCannotServe(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	taken, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
+	taken := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))
 	defer taken.Close()
 	folder := t.TempDir()
 	record := filepath.Join(folder, "running.recording")
@@ -268,11 +268,9 @@ func TestCannotServe(t *testing.T) {
 			require.True(t, strings.HasPrefix(err, "worldd: "), "%s", err)
 		})
 	}
-	beside, err := filepath.Glob(image + "*")
-	require.NoError(t, err)
+	beside := must.Get(filepath.Glob(image + "*"))
 	require.Empty(t, beside, "a wrong command line starts nothing")
-	text, err := os.ReadFile(record)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(record))
 	require.Equal(t, "of the server that has the port", string(text))
 }
 

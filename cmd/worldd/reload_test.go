@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
@@ -36,8 +37,7 @@ func TestReload(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	hup := func() { require.NoError(t, s.process.Process.Signal(syscall.SIGHUP)) }
-	first, err := s.dial(ctx, 0)
-	require.NoError(t, err)
+	first := must.Get(s.dial(ctx, 0))
 	defer first.Close()
 	said := func(words string) { // updating keeps the client connected
 		t.Helper()
@@ -66,8 +66,7 @@ func TestReload(t *testing.T) {
 	hup()
 	said(`"max_sessions":2,`)
 	require.Contains(t, log.String(), `"keys":["name (for a new world)","tick_hz (for a new world)"]`, "what is not taken is told")
-	second, err := s.dial(ctx, 0)
-	require.NoError(t, err)
+	second := must.Get(s.dial(ctx, 0))
 	require.NoError(t, second.Close())
 	s.end(syscall.SIGTERM)
 }
@@ -98,10 +97,8 @@ func TestReloadOfKeys(t *testing.T) {
 		require.Eventually(t, func() bool { return strings.Count(log.String(), "admin access ") == hups }, time.Minute, time.Millisecond)
 	}
 	dial := func(key string) error {
-		issuer, err := token.NewIssuer(secrets[key])
-		require.NoError(t, err)
-		text, err := issuer.Issue(token.Claims{User: "erin"}, "worldd", time.Now(), time.Minute)
-		require.NoError(t, err)
+		issuer := must.Get(token.NewIssuer(secrets[key]))
+		text := must.Get(issuer.Issue(token.Claims{User: "erin"}, "worldd", time.Now(), time.Minute))
 		c, err := client.Dial(ctx, client.Config{
 			Addr: s.addr, Fingerprint: s.fingerprint, Schema: messages.Schema, Token: []byte(text),
 		})
@@ -111,11 +108,9 @@ func TestReloadOfKeys(t *testing.T) {
 		return err
 	}
 	ask := func(bearer string) int {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin+"/metrics", nil)
-		require.NoError(t, err)
+		request := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, s.admin+"/metrics", nil))
 		request.Header.Set("Authorization", "Bearer "+bearer)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
+		response := must.Get(http.DefaultClient.Do(request))
 		require.NoError(t, response.Body.Close())
 		return response.StatusCode
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/world"
 )
@@ -15,18 +16,15 @@ import (
 // recording is a recording of a scene's first second and a half.
 func recording(t *testing.T, name string, system func(*world.World)) []byte {
 	t.Helper()
-	file, err := scenes.Named(name)
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	file := must.Get(scenes.Named(name))
+	scene := must.Get(scenes.Build(file))
 	if system != nil {
 		require.NoError(t, scene.World.AddSystem(world.After, "mod", system))
 	}
 	var b bytes.Buffer
 	var before world.Image
 	require.NoError(t, scene.TakeImage(&before))
-	rec, err := scene.World.Record(&b, &before, 1)
-	require.NoError(t, err)
+	rec := must.Get(scene.World.Record(&b, &before, 1))
 	for range 90 {
 		if scene.World.Tick() == 30 {
 			_, err := scene.Join()

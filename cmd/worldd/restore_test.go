@@ -21,6 +21,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
@@ -48,8 +49,7 @@ func startServingBy(t *testing.T, prepare func(*serving), args ...string) *servi
 	t.Helper()
 	args = append([]string{"serve", "--listen=127.0.0.1:0", "--world=storm"}, args...)
 	s := &serving{t: t, process: programtest.Command(t, "worldd", args...)}
-	out, err := s.process.StdoutPipe()
-	require.NoError(t, err)
+	out := must.Get(s.process.StdoutPipe())
 	s.out = out
 	prepare(s)
 	require.NoError(t, s.process.Start())
@@ -125,8 +125,7 @@ func TestPinnedClientComesBack(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"--identity=" + filepath.Join(dir, "identity.pem"), "--image=" + filepath.Join(dir, "storm.image"), "--image-every=100ms"}
 	s := startServing(t, args...)
-	g, err := s.dial(ctx, 0)
-	require.NoError(t, err)
+	g := must.Get(s.dial(ctx, 0))
 	g.until(t, ctx, func() bool { return len(g.met) > 100 })
 	old := maps.Clone(g.met)
 	s.end(syscall.SIGKILL)
@@ -144,8 +143,7 @@ func TestPinnedClientComesBack(t *testing.T) {
 
 // resetOf makes a server answer a packet of an unknown connection.
 func (s *serving) resetOf() (token string) {
-	c, err := net.Dial("udp", s.addr)
-	require.NoError(s.t, err)
+	c := must.Get(net.Dial("udp", s.addr))
 	defer c.Close()
 	packet := bytes.Repeat([]byte{0x40}, 100) // a short header with an unknown connection ID
 	answer := make([]byte, 2000)
@@ -209,11 +207,9 @@ func TestServeRefusesAnImageInUseByAnotherName(t *testing.T) {
 		require.Contains(t, err, "another server saves to the image "+name)
 	}
 	first.end(syscall.SIGTERM)
-	info, err := os.Lstat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Lstat(path))
 	require.True(t, info.Mode().IsRegular())
-	info, err = os.Lstat(file)
-	require.NoError(t, err)
+	info = must.Get(os.Lstat(file))
 	require.Equal(t, os.ModeSymlink, info.Mode().Type())
 	again := startServing(t, "--world=calm", "--image="+filepath.Join(way, "calm.image"))
 	require.Contains(t, strings.Join(again.said, "\n"), "calm.image: tick")
@@ -229,8 +225,7 @@ func TestServeRestoresAnOlderImage(t *testing.T) {
 		startServing(t, args...).end(syscall.SIGTERM)
 	}
 	damage := func(path string) {
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(path))
 		data[len(data)/2] ^= 1
 		require.NoError(t, os.WriteFile(path, data, 0o600))
 	}
@@ -255,15 +250,13 @@ func TestServeRestoresAnOlderImage(t *testing.T) {
 
 // An image of another version is kept, and not replaced by an older copy.
 func TestServeRefusesAnImageOfAnotherVersion(t *testing.T) {
-	file, err := scenes.Named("calm")
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("calm"))
+	scene := must.Get(scenes.Build(file))
 	defer scene.World.Close()
 	var img world.Image
 	require.NoError(t, scene.TakeImage(&img))
 	var b bytes.Buffer
-	_, err = img.WriteTo(&b)
+	_, err := img.WriteTo(&b)
 	require.NoError(t, err)
 	b.Bytes()[len("wimg")]++ // the version's lowest byte
 	path := filepath.Join(t.TempDir(), "calm.image")

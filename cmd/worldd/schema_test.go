@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -18,8 +19,7 @@ import (
 func TestSchemaCommand(t *testing.T) {
 	status, text, errs := worldd(t, "schema", "storm")
 	require.Equal(t, exitOK, status, errs)
-	s, err := schema.Parse(text)
-	require.NoError(t, err)
+	s := must.Get(schema.Parse(text))
 	require.Equal(t, 3, s.Kinds())
 	require.Equal(t, "crate", s.EntityKind(0).Name)
 	_, moves := s.Motion()
@@ -33,15 +33,13 @@ func TestSchemaCommand(t *testing.T) {
 
 	status, out, errs := worldd(t, "schema", "--lang=json", "storm")
 	require.Equal(t, exitOK, status, errs)
-	want, err := json.Marshal(s)
-	require.NoError(t, err)
+	want := must.Get(json.Marshal(s))
 	require.JSONEq(t, string(want), out)
 
 	status, module, errs := worldd(t, "schema", "--lang=ts", "storm")
 	require.Equal(t, exitOK, status, errs)
 	const example = "client/ts/examples/canvas/schema.ts"
-	written, err := os.ReadFile("../../" + example)
-	require.NoError(t, err)
+	written := must.Get(os.ReadFile("../../" + example))
 	require.Equal(t, string(written), module, "write %s with worldd schema --lang ts storm", example)
 
 	server := startServing(t)

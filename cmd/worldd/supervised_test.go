@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestSupervised acts as systemd: the server is ready once it ticks, sends watchdog
@@ -29,8 +31,7 @@ func TestSupervised(t *testing.T) {
 	require.NoError(t, told.SetReadDeadline(time.Now().Add(3*time.Minute)))
 	hear := func() string {
 		buf := make([]byte, 1024)
-		n, err := told.Read(buf)
-		require.NoError(t, err)
+		n := must.Get(told.Read(buf))
 		return string(buf[:n])
 	}
 	t.Setenv("NOTIFY_SOCKET", socket)
@@ -59,8 +60,7 @@ func TestSupervised(t *testing.T) {
 // TestRestarts: systemd restarts a server that hangs and is aborted, but not one with a
 // wrong world.
 func TestRestarts(t *testing.T) {
-	unit, err := os.ReadFile("deploy/worldd.service")
-	require.NoError(t, err)
+	unit := must.Get(os.ReadFile("deploy/worldd.service"))
 	require.Contains(t, string(unit), "\nRestart=on-failure\n")
 	require.Contains(t, string(unit), "\nRestartPreventExitStatus="+strconv.Itoa(exitUsage)+"\n")
 	traceback := regexp.MustCompile(`(?m)^Environment=GOTRACEBACK=(\w+)$`).FindStringSubmatch(string(unit))
@@ -76,9 +76,8 @@ func TestRestarts(t *testing.T) {
 // used.
 func TestDashboard(t *testing.T) {
 	s := startServing(t, "--admin=127.0.0.1:0", "--image="+filepath.Join(t.TempDir(), "image"))
-	g, err := s.dial(t.Context(), 0)
-	require.NoError(t, err)
-	_, err = g.DoRaw("poke", 0, nil) // provokes a rejection
+	g := must.Get(s.dial(t.Context(), 0))
+	_, err := g.DoRaw("poke", 0, nil) // provokes a rejection
 	require.NoError(t, err)
 	for len(g.results) == 0 {
 		require.NoError(t, g.Wait(t.Context()))
@@ -87,16 +86,13 @@ func TestDashboard(t *testing.T) {
 	require.NoError(t, g.Close())
 	var metrics string
 	require.Eventually(t, func() bool {
-		response, err := http.Get(s.admin + "/metrics")
-		require.NoError(t, err)
+		response := must.Get(http.Get(s.admin + "/metrics"))
 		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
+		text := must.Get(io.ReadAll(response.Body))
 		metrics = string(text)
 		return strings.Contains(metrics, `worldd_sessions_ended_total{code="ok"} 1`)
 	}, time.Minute, 20*time.Millisecond)
-	text, err := os.ReadFile("deploy/grafana.json")
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile("deploy/grafana.json"))
 	var dashboard struct {
 		Panels []struct {
 			Targets []struct{ Expr string }

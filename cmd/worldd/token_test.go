@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server/token"
 )
@@ -22,8 +23,7 @@ func TestTokens(t *testing.T) {
 	status, out, errs := worldd(t, "token", "new", key)
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, out, "--token-keys "+key+".pub")
-	info, err := os.Stat(key)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(key))
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	status, _, errs = worldd(t, "token", "new", key)
 	require.Equal(t, exitError, status, "a key is never overwritten")
@@ -37,22 +37,17 @@ func TestTokens(t *testing.T) {
 
 	status, out, errs = worldd(t, "token", "issue", "--key", key, "--user", "alice", "--audience", "here")
 	require.Equal(t, exitOK, status, errs)
-	public, err := os.ReadFile(key + ".pub")
-	require.NoError(t, err)
-	verifier, err := token.NewVerifier("here", string(public))
-	require.NoError(t, err)
-	claims, err := verifier.Verify([]byte(strings.TrimSpace(out)), time.Now())
-	require.NoError(t, err)
+	public := must.Get(os.ReadFile(key + ".pub"))
+	verifier := must.Get(token.NewVerifier("here", string(public)))
+	claims := must.Get(verifier.Verify([]byte(strings.TrimSpace(out)), time.Now()))
 	require.Equal(t, token.Claims{User: "alice"}, claims)
 
 	s := startServing(t, "--token-keys="+key+".pub", "--audience=here")
 	require.NotContains(t, strings.Join(s.said, "\n"), "anybody may join")
-	secret, err := os.ReadFile(key)
-	require.NoError(t, err)
-	issuer, err := token.NewIssuer(string(secret))
-	require.NoError(t, err)
+	secret := must.Get(os.ReadFile(key))
+	issuer := must.Get(token.NewIssuer(string(secret)))
 	c := bot.Config{Addr: s.addr, Fingerprint: s.fingerprint, Bots: 2, Duration: time.Minute}
-	_, err = bot.Run(t.Context(), c, nil)
+	_, err := bot.Run(t.Context(), c, nil)
 	require.ErrorContains(t, err, "unauthorized")
 	c.Issuer, c.Audience = issuer, "elsewhere"
 	_, err = bot.Run(t.Context(), c, nil)
@@ -60,12 +55,11 @@ func TestTokens(t *testing.T) {
 	c.Audience = "here"
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
-	report, err := bot.Run(ctx, c, func(p *bot.Progress) {
+	report := must.Get(bot.Run(ctx, c, func(p *bot.Progress) {
 		if p.Connected == c.Bots {
 			enough()
 		}
-	})
-	require.NoError(t, err)
+	}))
 	require.True(t, report.OK(), "%+v", report)
 	s.end(syscall.SIGTERM)
 }

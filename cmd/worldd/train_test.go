@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
@@ -18,10 +19,8 @@ func TestTrainCommand(t *testing.T) {
 	status, said, complained := worldd(t, "train", "--out", out, path)
 	require.Equal(t, exitOK, status, complained)
 	require.Regexp(t, `\d+ rows learned, \d+ held back`, said)
-	written, err := os.ReadFile(out)
-	require.NoError(t, err)
-	tables, err := rowcodec.ParseTables(written)
-	require.NoError(t, err)
+	written := must.Get(os.ReadFile(out))
+	tables := must.Get(rowcodec.ParseTables(written))
 	require.NotEqual(t, rowcodec.DefaultTables().Version(), tables.Version())
 	require.Contains(t, said, filepath.Base(out))
 

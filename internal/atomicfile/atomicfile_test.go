@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(dir))
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
@@ -22,8 +22,7 @@ func names(t *testing.T, dir string) (all []string) {
 
 func requireContent(t *testing.T, path, want string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(path))
 	require.Equal(t, want, string(text))
 }
 
@@ -42,9 +41,8 @@ func TestPendingIsSeenWhenReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	p, err := atomicfile.Create(path, 0o600)
-	require.NoError(t, err)
-	_, err = p.Write([]byte("new"))
+	p := must.Get(atomicfile.Create(path, 0o600))
+	_, err := p.Write([]byte("new"))
 	require.NoError(t, err)
 	require.NoError(t, p.Seal())
 	requireContent(t, path, "old")
@@ -58,8 +56,7 @@ func TestPendingIsSeenWhenReplaced(t *testing.T) {
 func TestDiscard(t *testing.T) {
 	dir := t.TempDir()
 	for _, sealed := range []bool{false, true} {
-		p, err := atomicfile.Create(filepath.Join(dir, "x"), 0o600)
-		require.NoError(t, err)
+		p := must.Get(atomicfile.Create(filepath.Join(dir, "x"), 0o600))
 		if sealed {
 			require.NoError(t, p.Seal())
 		}
@@ -73,19 +70,16 @@ func TestLeftoversAreOfOnePath(t *testing.T) {
 	dir := t.TempDir()
 	paths := []string{"w", "w1", "w.worldd-0123456789abcdef.tmp", "other.w"}
 	for _, path := range paths {
-		p, err := atomicfile.Create(filepath.Join(dir, path), 0o600)
-		require.NoError(t, err)
+		p := must.Get(atomicfile.Create(filepath.Join(dir, path), 0o600))
 		defer p.Discard()
-		found, err := atomicfile.Leftovers(filepath.Join(dir, path))
-		require.NoError(t, err)
+		found := must.Get(atomicfile.Leftovers(filepath.Join(dir, path)))
 		require.Equal(t, []string{p.Name()}, found, path)
 	}
 	for _, foreign := range []string{".w987", "w987", "w.tmp", "w.worldd-1.tmp", "w.worldd-0123456789abcdeg.tmp", "w.worldd-0123456789abcdef.tmp.gz"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, foreign), nil, 0o600))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "w.worldd-0000000000000000.tmp"), 0o700))
-	found, err := atomicfile.Leftovers(filepath.Join(dir, "w"))
-	require.NoError(t, err)
+	found := must.Get(atomicfile.Leftovers(filepath.Join(dir, "w")))
 	require.Len(t, found, 1)
 }
 
@@ -101,8 +95,7 @@ func TestWriteFollowsLinks(t *testing.T) {
 		require.Equal(t, []string{"file", "second"}, names(t, filepath.Join(dir, "real")))
 	}
 	for _, name := range []string{"first", "way/second", "real/second", "real/file", "way/file"} {
-		path, err := atomicfile.Resolve(filepath.Join(dir, name))
-		require.NoError(t, err)
+		path := must.Get(atomicfile.Resolve(filepath.Join(dir, name)))
 		require.Equal(t, "file", filepath.Base(path))
 		require.Equal(t, "real", filepath.Base(filepath.Dir(path)))
 	}

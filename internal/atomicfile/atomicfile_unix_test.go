@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestWriteKeepsPermissions(t *testing.T) {
@@ -18,8 +19,7 @@ func TestWriteKeepsPermissions(t *testing.T) {
 	for _, mode := range []os.FileMode{0o666, 0o600, 0o440} {
 		require.NoError(t, os.Chmod(path, mode))
 		require.NoError(t, atomicfile.Write(path, []byte("x"), 0o644))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := must.Get(os.Stat(path))
 		require.Equal(t, mode, info.Mode())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestChoose(t *testing.T) {
@@ -42,8 +44,7 @@ func TestForced(t *testing.T) {
 		return
 	}
 	require.Equal(t, Best(), Chosen())
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())
 	run := func(asked string) (string, error) {
 		c := exec.Command(self, "-test.run=^TestForced$")
 		c.Env = append(os.Environ(), Variable+"="+asked)

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // Every fault still applies to the sources, changes them, and leaves them Go.
 func TestFaultsApply(t *testing.T) {
-	faults, err := All()
-	require.NoError(t, err)
+	faults := must.Get(All())
 	require.GreaterOrEqual(t, len(faults), 49)
 	seen := map[string]bool{}
 	for _, f := range faults {
@@ -25,13 +26,12 @@ func TestFaultsApply(t *testing.T) {
 			require.Contains(t, lines(h.after), "fault."+f.Name, "the fault is conditional on its variable")
 		}
 	}
-	sources, err := Apply("../..")
-	require.NoError(t, err)
+	sources := must.Get(Apply("../.."))
 	for file, text := range sources {
 		_, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
 		require.NoError(t, err)
 	}
-	_, err = parser.ParseFile(token.NewFileSet(), "injected.go", injected(faults), parser.SkipObjectResolution)
+	_, err := parser.ParseFile(token.NewFileSet(), "injected.go", injected(faults), parser.SkipObjectResolution)
 	require.NoError(t, err)
 }
 
@@ -56,8 +56,7 @@ func TestOverlay(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, Overlay("../..", dir))
 	for _, file := range []string{"overlay.json", "client/cells.go", "internal/fault/injected.go"} {
-		text, err := os.ReadFile(filepath.Join(dir, file))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(dir, file)))
 		require.NotEmpty(t, text)
 	}
 	require.Error(t, Overlay(dir, t.TempDir()), "no sources there")

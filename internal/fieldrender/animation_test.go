@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // Drawn over each other, the images of an animation equal the separately drawn frames.
@@ -12,8 +14,7 @@ func TestAnimationEqualsFrames(t *testing.T) {
 	p := compile(t, turning)
 	v := Around(p, XZ)
 	const size = 96
-	film, err := animation(p, v, 2, size)
-	require.NoError(t, err)
+	film := must.Get(animation(p, v, 2, size))
 	require.Len(t, film.Image, frames)
 	shown := append([]byte(nil), film.Image[0].Pix...)
 	for _, over := range film.Image[1:] {
@@ -28,8 +29,7 @@ func TestAnimationEqualsFrames(t *testing.T) {
 		require.Greater(t, kept, len(shown)/2, "most pixels are unchanged")
 		require.Less(t, kept, len(shown), "at least the time changes")
 	}
-	m, err := newMotion(p, v, 2, size, frames)
-	require.NoError(t, err)
+	m := must.Get(newMotion(p, v, 2, size, frames))
 	m.scale = scaleOf(m.magnitudes[0])
 	last := newFigure(p, m.views, 1, size)
 	m.advance()

@@ -3,15 +3,13 @@ package fieldrender
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func compile(t *testing.T, text string) *field.Program {
 	t.Helper()
-	p, err := field.Compile(text)
-	require.NoError(t, err)
+	p := must.Get(field.Compile(text))
 	return p
 }
 

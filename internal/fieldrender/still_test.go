@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // fingerprint returns a hash of a picture's pixels.
@@ -33,11 +35,9 @@ func TestSamePictures(t *testing.T) {
 		p := compile(t, c.text)
 		v := Around(p, c.plane)
 		v.Mode, v.Time = Mode(c.plane%2), 0.25
-		still, err := Still(p, v)
-		require.NoError(t, err)
+		still := must.Get(Still(p, v))
 		require.Equal(t, c.still, fingerprint(still), "%s", p.Name())
-		sheet, err := Sheet(p, v, 0.4)
-		require.NoError(t, err)
+		sheet := must.Get(Sheet(p, v, 0.4))
 		require.Equal(t, c.sheet, fingerprint(sheet), "%s", p.Name())
 	}
 }
@@ -175,8 +175,7 @@ func TestCaptions(t *testing.T) {
 func TestEmptySlice(t *testing.T) {
 	for text, want := range map[string]bool{"(0, 0, 0)": true, "(0, 1e-30, 0)": false} {
 		p := uniform(t, text)
-		picture, err := Still(p, Around(p, XZ))
-		require.NoError(t, err)
+		picture := must.Get(Still(p, Around(p, XZ)))
 		written := 0
 		for i := range 250 * 250 {
 			if int(picture.ColorIndexAt(150+i%250, 150+i/250)) >= dimIndex {

@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestParsePlane(t *testing.T) {
 	for i := range planes {
-		p, err := ParsePlane(Plane(i).String())
-		require.NoError(t, err)
+		p := must.Get(ParsePlane(Plane(i).String()))
 		require.Equal(t, Plane(i), p)
 	}
 	for _, wrong := range []string{"", "yx", "XZ", "xyz"} {
@@ -125,11 +126,9 @@ func TestAnyView(t *testing.T) {
 			return
 		}
 		drawn++
-		picture, err := still(wind, v, size)
-		require.NoError(t, err)
+		picture := must.Get(still(wind, v, size))
 		require.LessOrEqual(t, picture.Rect.Dx()*picture.Rect.Dy(), 200_000)
-		m, err := newMotion(wind, v, 1, size, frames)
-		require.NoError(t, err)
+		m := must.Get(newMotion(wind, v, 1, size, frames))
 		m.advance()
 		m.drawOn(newFigure(wind, m.views, 1, size), 0, 0)
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/printable"
 )
 
@@ -45,8 +46,7 @@ func FuzzText(f *testing.F) {
 			require.NoError(t, json.Unmarshal([]byte(`"`+strings.ReplaceAll(safe, `"`, `\"`)+`"`), &back), strconv.Quote(safe))
 			require.Equal(t, text, back)
 		}
-		encoded, err := json.Marshal(text)
-		require.NoError(t, err)
+		encoded := must.Get(json.Marshal(text))
 		var was, is string
 		require.NoError(t, json.Unmarshal(encoded, &was))
 		require.NoError(t, json.Unmarshal([]byte(printable.Text(string(encoded))), &is))

@@ -7,26 +7,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A kept certificate is the same at each start, and its file is readable by its owner
 // only.
 func TestKeptCertificate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
-	first, err := KeptCertificate(path)
-	require.NoError(t, err)
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	first := must.Get(KeptCertificate(path))
+	info := must.Get(os.Stat(path))
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	again, err := KeptCertificate(path)
-	require.NoError(t, err)
+	again := must.Get(KeptCertificate(path))
 	require.Equal(t, first.Certificate, again.Certificate)
 	require.Equal(t, first.PrivateKey, again.PrivateKey)
-	other, err := KeptCertificate(path + "2")
-	require.NoError(t, err)
+	other := must.Get(KeptCertificate(path + "2"))
 	require.NotEqual(t, first.Certificate, other.Certificate)
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(filepath.Dir(path), "*")))
 	require.Len(t, files, 2, "no temporary files remain")
 }
 
@@ -34,10 +31,8 @@ func TestKeptCertificate(t *testing.T) {
 func TestStatelessResetKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	keyOf := func(path string) [32]byte {
-		c, err := KeptCertificate(path)
-		require.NoError(t, err)
-		key, err := StatelessResetKeyOf(c)
-		require.NoError(t, err)
+		c := must.Get(KeptCertificate(path))
+		key := must.Get(StatelessResetKeyOf(c))
 		return *key
 	}
 	require.Equal(t, keyOf(path), keyOf(path))
@@ -52,8 +47,7 @@ func TestInvalidKeptCertificate(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("my diary"), 0o600))
 	_, err := KeptCertificate(path)
 	require.ErrorContains(t, err, path)
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(path))
 	require.Equal(t, "my diary", string(text))
 
 	_, err = KeptCertificate(filepath.Join(path, "nowhere", "identity.pem"))

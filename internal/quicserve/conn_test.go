@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 )
@@ -51,8 +52,7 @@ func TestConnSendsEverySnapshot(t *testing.T) {
 		c.takeQueued(&w)
 		require.False(t, c.HasUnsent())
 		for _, d := range w.datagrams {
-			h, err := wire.ParseStateHeader(d, new(bitio.Reader))
-			require.NoError(t, err)
+			h := must.Get(wire.ParseStateHeader(d, new(bitio.Reader)))
 			sent = append(sent, [2]uint32{h.Seq, h.Tick})
 		}
 		return sent
@@ -103,25 +103,20 @@ func TestLimitFollowsPath(t *testing.T) {
 
 // A datagram and its copy travel in two packets, however small: one loss does not take both.
 func TestPacketForEachDatagram(t *testing.T) {
-	certificate, err := selfSigned(time.Now(), time.Hour)
-	require.NoError(t, err)
+	certificate := must.Get(selfSigned(time.Now(), time.Hour))
 	config := &quic.Config{EnableDatagrams: true}
-	l, err := quic.ListenAddr("127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"test"}}, config)
-	require.NoError(t, err)
+	l := must.Get(quic.ListenAddr("127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"test"}}, config))
 	defer l.Close()
-	client, err := quic.DialAddr(t.Context(), l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}}, config)
-	require.NoError(t, err)
+	client := must.Get(quic.DialAddr(t.Context(), l.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"test"}}, config))
 	defer client.CloseWithError(0, "")
-	server, err := l.Accept(t.Context())
-	require.NoError(t, err)
+	server := must.Get(l.Accept(t.Context()))
 	c := &Conn{conn: rawLink{Conn: server}, counters: &traffic{}}
 	const pairs = 20
 	before := client.ConnectionStats().PacketsReceived
 	for i := range byte(pairs) {
 		c.sendDatagrams([][]byte{{i}, {i}})
 		for range 2 {
-			d, err := client.ReceiveDatagram(t.Context())
-			require.NoError(t, err)
+			d := must.Get(client.ReceiveDatagram(t.Context()))
 			require.Equal(t, []byte{i}, d)
 		}
 	}

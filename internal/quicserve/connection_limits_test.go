@@ -11,6 +11,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // harness holds connectionLimits with counters of its own.
@@ -68,20 +70,17 @@ func TestConnectionLimitsCountsAddresses(t *testing.T) {
 			h := newHarness(t, c.limits)
 			var connected []*connection
 			for i := range c.most {
-				v, err := h.begin(c.ips[i%2], i%3 == 0)
-				require.NoError(t, err)
+				v := must.Get(h.begin(c.ips[i%2], i%3 == 0))
 				require.True(t, h.limits.allowConnection(v.ctx, time.Now()))
 				connected = append(connected, v)
 			}
 			_, err := h.begin(c.ips[1], true)
 			require.ErrorIs(t, err, errAddressFull)
-			other, err := h.begin(c.other, true)
-			require.NoError(t, err)
+			other := must.Get(h.begin(c.other, true))
 			require.True(t, h.limits.allowConnection(other.ctx, time.Now()))
 			connected[0].end()
 			h.settle(0, c.most)
-			again, err := h.begin(c.ips[0], true)
-			require.NoError(t, err)
+			again := must.Get(h.begin(c.ips[0], true))
 			require.True(t, h.limits.allowConnection(again.ctx, time.Now()))
 			require.EqualValues(t, 1, h.count.handshakesAddress.Load())
 		})
@@ -96,13 +95,10 @@ func TestConnectionLimitsIgnoresUnprovenAddresses(t *testing.T) {
 		_, err := h.begin("192.0.2.1", false)
 		require.NoError(t, err)
 	}
-	victim, err := h.begin("192.0.2.1", true)
-	require.NoError(t, err)
+	victim := must.Get(h.begin("192.0.2.1", true))
 	require.True(t, h.limits.allowConnection(victim.ctx, time.Now()))
-	second, err := h.begin("192.0.2.2", false)
-	require.NoError(t, err)
-	third, err := h.begin("192.0.2.2", false)
-	require.NoError(t, err)
+	second := must.Get(h.begin("192.0.2.2", false))
+	third := must.Get(h.begin("192.0.2.2", false))
 	require.True(t, h.limits.allowConnection(second.ctx, time.Now()))
 	require.False(t, h.limits.allowConnection(third.ctx, time.Now()), "both began before either was connected")
 }
@@ -111,8 +107,7 @@ func TestConnectionLimitsExemptsLoopback(t *testing.T) {
 	h := newHarness(t, Limits{})
 	for _, ip := range []string{"127.0.0.1", "::1"} {
 		for range 2 * DefaultMaxSessionsPerAddress {
-			v, err := h.begin(ip, true)
-			require.NoError(t, err)
+			v := must.Get(h.begin(ip, true))
 			require.True(t, h.limits.allowConnection(v.ctx, time.Now()))
 		}
 	}
@@ -121,12 +116,10 @@ func TestConnectionLimitsExemptsLoopback(t *testing.T) {
 func TestConnectionLimitsBoundsConnections(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessions: 2})
 	for range 2 + spareConnections {
-		v, err := h.begin("127.0.0.1", true)
-		require.NoError(t, err)
+		v := must.Get(h.begin("127.0.0.1", true))
 		require.True(t, h.limits.allowConnection(v.ctx, time.Now()))
 	}
-	v, err := h.begin("127.0.0.1", true)
-	require.NoError(t, err)
+	v := must.Get(h.begin("127.0.0.1", true))
 	require.False(t, h.limits.allowConnection(v.ctx, time.Now()))
 	require.EqualValues(t, 1, h.count.handshakesRefused.Load())
 	v.end()
@@ -144,8 +137,7 @@ func TestConnectionLimitsBoundsHandshakesUnderWay(t *testing.T) {
 		if i == trustedHandshakes {
 			require.True(t, h.limits.requireRetry(udp("192.0.2.1")))
 		}
-		v, err := h.begin("127.0.0.1", true)
-		require.NoError(t, err)
+		v := must.Get(h.begin("127.0.0.1", true))
 		under = append(under, v)
 	}
 	_, err := h.begin("127.0.0.1", true)
@@ -287,8 +279,7 @@ func TestConnectionLimitsPacesHandshakes(t *testing.T) {
 func TestConnectionLimitsForgetsAddresses(t *testing.T) {
 	h := newHarness(t, Limits{})
 	now := time.Unix(1000, 0)
-	stays, err := h.begin("198.51.100.1", false)
-	require.NoError(t, err)
+	stays := must.Get(h.begin("198.51.100.1", false))
 	require.True(t, h.limits.allowConnection(stays.ctx, now))
 	for i := range 3 * maxAddresses {
 		ip := net.IPv4(10, byte(i>>16), byte(i>>8), byte(i))
@@ -305,8 +296,7 @@ func TestConnectionLimitsForgetsAddresses(t *testing.T) {
 func TestConnectionLimitsOfEndedConnection(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
 	for range 3 {
-		v, err := h.begin("192.0.2.1", true)
-		require.NoError(t, err)
+		v := must.Get(h.begin("192.0.2.1", true))
 		v.end()
 		h.settle(0, 0)
 		require.False(t, h.limits.allowConnection(v.ctx, time.Now()))

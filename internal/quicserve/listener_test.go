@@ -8,20 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
 // newListener returns a Listener of an empty world on an address.
-func newListener(t *testing.T, address string) *Listener {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
-	core, err := session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}, Random: rand.NewChaCha8([32]byte{1})})
-	require.NoError(t, err)
+func newListener(address string) *Listener {
+	w := must.Get(world.New(world.Config{}))
+	core := must.Get(session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}, Random: rand.NewChaCha8([32]byte{1})}))
 	ignore := func(float64) {}
-	l, err := Listen(Config{Listen: address, Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()})
-	require.NoError(t, err)
+	l := must.Get(Listen(Config{Listen: address, Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()}))
 	return l
 }
 
@@ -33,7 +31,7 @@ func TestListenFamilies(t *testing.T) {
 	}
 	require.NoError(t, probe.Close())
 	for host, both := range map[string]bool{"0.0.0.0": false, "127.0.0.1": false, "[::]": true, "": true} {
-		l := newListener(t, host+":0")
+		l := newListener(host + ":0")
 		for network, free := range map[string]bool{"udp4": false, "udp6": !both} {
 			ip := map[string]net.IP{"udp4": net.IPv4(127, 0, 0, 1), "udp6": net.IPv6loopback}[network]
 			c, err := net.ListenUDP(network, &net.UDPAddr{IP: ip, Port: l.Addr().Port})

@@ -11,25 +11,24 @@ import (
 	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A recording is bounded and ends with a whole record.
 func TestQlogFileIsBounded(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "q")
-	file, err := os.Create(name)
-	require.NoError(t, err)
+	file := must.Get(os.Create(name))
 	b := newBoundedFile(file, 100)
 	for range 50 {
 		for _, part := range []string{string(qlogwriter.RecordSeparator), `{"a":`, `"bcdefg"}`} {
-			n, err := b.Write([]byte(part))
-			require.NoError(t, err)
+			n := must.Get(b.Write([]byte(part)))
 			require.Len(t, part, n)
 		}
 	}
 	require.NoError(t, b.Close())
 	<-b.done
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(name))
 	require.Equal(t, strings.Repeat("\x1e"+`{"a":"bcdefg"}`, 7), string(text), "the record that fills it is whole")
 }
 
@@ -81,8 +80,7 @@ func TestQlogsAreBounded(t *testing.T) {
 	}
 	_, err = q.record(&trace{}, 5000, time.Hour)
 	require.ErrorIs(t, err, ErrTooManyQlogs)
-	files, err := os.ReadDir(q.folder)
-	require.NoError(t, err)
+	files := must.Get(os.ReadDir(q.folder))
 	require.Len(t, files, maxQlogFiles)
 	require.Zero(t, q.running.Load())
 

@@ -16,7 +16,7 @@ import (
 // Under increasing load a handshake is delayed, then must answer a Retry, and then is
 // refused at once with CONNECTION_REFUSED.
 func TestRetryUnderLoad(t *testing.T) {
-	s := newListener(t, "127.0.0.1:0")
+	s := newListener("127.0.0.1:0")
 	s.Start()
 	defer func() {
 		s.Refuse()

@@ -8,16 +8,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
 func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	require.NoError(t, os.WriteFile(path, []byte("12345"), 0o600))
-	data, err := regularfile.Read(path, 5)
-	require.NoError(t, err)
+	data := must.Get(regularfile.Read(path, 5))
 	require.Equal(t, "12345", string(data))
-	_, err = regularfile.Read(path, 4)
+	_, err := regularfile.Read(path, 4)
 	require.ErrorIs(t, err, regularfile.ErrTooLong)
 	require.EqualError(t, err, "open "+path+": file too long: more than 4 bytes")
 }
@@ -26,8 +26,7 @@ func TestOpenFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x"), []byte("x"), 0o600))
 	require.NoError(t, os.Symlink("x", filepath.Join(dir, "link")))
-	data, err := regularfile.Read(filepath.Join(dir, "link"), 1)
-	require.NoError(t, err)
+	data := must.Get(regularfile.Read(filepath.Join(dir, "link"), 1))
 	require.Equal(t, "x", string(data))
 }
 
@@ -37,13 +36,11 @@ func TestCreate(t *testing.T) {
 	require.NoError(t, os.Symlink("x", link))
 	for _, name := range []string{path, link} {
 		for _, text := range []string{"first", "2nd"} {
-			file, err := regularfile.Create(name)
-			require.NoError(t, err)
-			_, err = file.WriteString(text)
+			file := must.Get(regularfile.Create(name))
+			_, err := file.WriteString(text)
 			require.NoError(t, err)
 			require.NoError(t, file.Close())
-			data, err := os.ReadFile(path)
-			require.NoError(t, err)
+			data := must.Get(os.ReadFile(path))
 			require.Equal(t, text, string(data))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/regularfile"
 )
 
@@ -19,8 +20,7 @@ func TestRefusesPipesAndSockets(t *testing.T) {
 	dir := t.TempDir()
 	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "s")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	listener, err := net.Listen("unix", socket)
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("unix", socket))
 	defer listener.Close()
 	for path, kind := range map[string]string{pipe: "a named pipe", socket: "a socket", "/dev/zero": "a device"} {
 		_, err := regularfile.Open(path)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // root is the folder of the module.
@@ -43,15 +45,12 @@ func buildPrograms(t *testing.T) programs {
 	dir := t.TempDir()
 	p := programs{filepath.Join(dir, "shipped"), filepath.Join(dir, "upgraded")}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	addition, err := filepath.Abs("testdata/upgrade.go")
-	require.NoError(t, err)
+	addition := must.Get(filepath.Abs("testdata/upgrade.go"))
 	var packages, all []string
 	for name, g := range games {
-		folder, err := filepath.Abs(filepath.Join(root, g.folder))
-		require.NoError(t, err)
+		folder := must.Get(filepath.Abs(filepath.Join(root, g.folder)))
 		main := filepath.Join(folder, "main.go")
-		text, err := os.ReadFile(main)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(main))
 		definition := regexp.MustCompile(`\bNew:\s+` + g.new + `\b`)
 		require.Len(t, definition.FindAll(text, -1), 1, "%s must name the function that makes its world once, as New: %s", main, g.new)
 		patched := filepath.Join(dir, name+".go")
@@ -60,8 +59,7 @@ func buildPrograms(t *testing.T) programs {
 		packages = append(packages, "./"+g.folder)
 	}
 	file := filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(overlay)
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(overlay))
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	all = append(all, packages...)
 	for _, folder := range tools {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -56,9 +57,8 @@ func isPage(t *testing.T, content string) {
 }
 
 func isProfile(t *testing.T, content string) {
-	r, err := gzip.NewReader(strings.NewReader(content))
-	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, r)
+	r := must.Get(gzip.NewReader(strings.NewReader(content)))
+	_, err := io.Copy(io.Discard, r)
 	require.NoError(t, err)
 }
 
@@ -73,8 +73,7 @@ func isPicture(t *testing.T, content string) {
 }
 
 func isEffect(t *testing.T, content string) {
-	text, err := field.Format(content)
-	require.NoError(t, err)
+	text := must.Get(field.Format(content))
 	require.Equal(t, text, content)
 }
 
@@ -93,8 +92,7 @@ func testCommands(t *testing.T, built programs) {
 	for _, row := range commands {
 		tests[row.command] = func(t *testing.T) {
 			c := &commandRuns{T: t, command: row, built: built, dir: t.TempDir(), addresses: strings.NewReplacer("ADDRESS", addr, "ADMIN", admin)}
-			recording, err := os.ReadFile(filepath.Join(inputs, "storm.recording"))
-			require.NoError(t, err)
+			recording := must.Get(os.ReadFile(filepath.Join(inputs, "storm.recording")))
 			require.NoError(t, os.WriteFile(filepath.Join(c.dir, "storm.recording"), recording, 0o600))
 			c.refuse(2, "no-such-option", "--no-such-option")
 			for n := range 5 {
@@ -186,8 +184,7 @@ func (c *commandRuns) requireWhole() {
 // recordStorm records a second of storm.
 func recordStorm(t *testing.T, built programs, dir string) {
 	p := startProcess(t, built.command(t, "worldd", shipped, dir, "serve", "--listen=127.0.0.1:0", "--record=storm.recording"))
-	c, err := client.Dial(t.Context(), client.Config{Addr: p.said(`"msg":"serving","addr":"(\S+?)"`)[1], InsecureDev: true})
-	require.NoError(t, err)
+	c := must.Get(client.Dial(t.Context(), client.Config{Addr: p.said(`"msg":"serving","addr":"(\S+?)"`)[1], InsecureDev: true}))
 	for c.Replica().Tick() < 60 {
 		require.NoError(t, c.Wait(t.Context()))
 		require.NoError(t, c.Update())

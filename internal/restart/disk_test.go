@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/imagefile"
 )
 
@@ -121,8 +122,7 @@ func readImage(t *testing.T, image string) (setup string, tick uint64) {
 	t.Helper()
 	require.Greater(t, len(image), 8, "a whole image")
 	require.Equal(t, "wimg\x04\x00\x00\x00", image[:8], "this test reads version 4")
-	decoder, err := zstd.NewReader(nil)
-	require.NoError(t, err)
+	decoder := must.Get(zstd.NewReader(nil))
 	defer decoder.Close()
 	var raw []byte
 	data := []byte(image)
@@ -136,8 +136,7 @@ func readImage(t *testing.T, image string) (setup string, tick uint64) {
 			require.Len(t, data, end+8, "nothing follows")
 			break
 		}
-		raw, err = decoder.DecodeAll(data[at+8:end], raw)
-		require.NoError(t, err)
+		raw = must.Get(decoder.DecodeAll(data[at+8:end], raw))
 		at = end + 8
 	}
 	r := bytes.NewReader(raw)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 )
 
@@ -125,8 +126,7 @@ func (p *process) awaitStop() bool {
 }
 
 // number parses the only group of a match.
-func number(t *testing.T, found []string) uint64 {
-	n, err := strconv.ParseUint(found[1], 10, 64)
-	require.NoError(t, err)
+func number(found []string) uint64 {
+	n := must.Get(strconv.ParseUint(found[1], 10, 64))
 	return n
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/schema"
@@ -253,8 +254,7 @@ func (i *installation) requireStatus(p *process, s step) {
 // isSaving reports whether the first world is being saved now.
 func (i *installation) isSaving(before disk) bool {
 	image := i.server.worlds[0].image
-	found, err := filepath.Glob(filepath.Join(i.dir, image+".*.tmp"))
-	require.NoError(i, err)
+	found := must.Get(filepath.Glob(filepath.Join(i.dir, image+".*.tmp")))
 	return slices.ContainsFunc(found, func(path string) bool {
 		_, was := before[filepath.Join(filepath.Dir(image), filepath.Base(path))]
 		return !was
@@ -279,11 +279,9 @@ func (i *installation) killWhileSaving(p *process, before disk) {
 
 // refuse makes a start that must fail, and change nothing.
 func (i *installation) refuse(s step, before disk) {
-	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	require.NoError(i, err)
+	udp := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	defer udp.Close()
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(i, err)
+	tcp := must.Get(net.Listen("tcp", "127.0.0.1:0"))
 	defer tcp.Close()
 	s.args = slices.Clone(s.args)
 	for n := range s.args {
@@ -329,13 +327,13 @@ func (i *installation) wanted(s step, before disk, w savedWorld) uint64 {
 // restored returns the tick from which the process continues a world.
 func (i *installation) restored(p *process, w savedWorld) uint64 {
 	if w.room != "" {
-		return number(i.T, p.said(`"the room is open","room":"`+w.room+`",.*"tick":(\d+)`))
+		return number(p.said(`"the room is open","room":"`+w.room+`",.*"tick":(\d+)`))
 	}
 	found := regexp.MustCompile(`restored from \S+: tick (\d+)`).FindStringSubmatch(p.screen.String())
 	if found == nil {
 		return 0
 	}
-	return number(i.T, found)
+	return number(found)
 }
 
 // requireDisk compares the folder with what it was before a run.
@@ -439,9 +437,9 @@ func (i *installation) requireRecordings(p *process, s step, before, after disk,
 	}
 	first := i.wanted(s, before, w)
 	if w.onDemand { // recorded from its first session on
-		require.GreaterOrEqual(i, number(i.T, found), first, w.recording)
+		require.GreaterOrEqual(i, number(found), first, w.recording)
 	} else {
-		require.Equal(i, first, number(i.T, found), "%s: where it begins", w.recording)
+		require.Equal(i, first, number(found), "%s: where it begins", w.recording)
 	}
 }
 
@@ -518,8 +516,7 @@ func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *vi
 		require.ErrorContains(i, err, "already used")
 	}
 	i.spent = i.token()
-	v, err := i.dial(ctx, addr, w, 0, i.spent)
-	require.NoError(i, err)
+	v := must.Get(i.dial(ctx, addr, w, 0, i.spent))
 	began := v.Replica().Tick()
 	v.update(ctx, func() bool { return v.Replica().Tick() > began+20 && len(v.met) > 0 })
 	welcome := v.Welcome()
@@ -551,16 +548,14 @@ func (i *installation) token() string {
 		return ""
 	}
 	now := time.Now()
-	text, err := i.issuer.Issue(token.Claims{User: "guest"}, i.program, now, time.Hour)
-	require.NoError(i, err)
+	text := must.Get(i.issuer.Issue(token.Claims{User: "guest"}, i.program, now, time.Hour))
 	return text
 }
 
 // requireIdentity fails unless an entity of storm has the identity of its handle.
 func requireIdentity(t *testing.T, e *client.Entity) {
 	if v, ok := client.Of(messages.Identities).Get(e); ok {
-		storm, err := scenes.Named("storm")
-		require.NoError(t, err)
+		storm := must.Get(scenes.Named("storm"))
 		require.Equal(t, scenes.IdentityOf(e.Handle(), storm.Seed), v.Number())
 	}
 }
@@ -593,9 +588,7 @@ func (i *installation) prepare() {
 	if slices.Contains(i.args, "--token-keys=key.pub") {
 		secret, public := token.NewKeys()
 		require.NoError(i, os.WriteFile(filepath.Join(i.dir, "key.pub"), []byte(public), 0o600))
-		var err error
-		i.issuer, err = token.NewIssuer(secret)
-		require.NoError(i, err)
+		i.issuer = must.Get(token.NewIssuer(secret))
 	}
 	var own []string
 	for _, w := range i.server.worlds {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -78,8 +79,7 @@ func withBody(t *testing.T, name string, free int) *schema.Schema {
 			free -= n
 		}
 	}
-	s, err := schema.Parse(text + "input raw\n")
-	require.NoError(t, err)
+	s = must.Get(schema.Parse(text + "input raw\n"))
 	return s
 }
 

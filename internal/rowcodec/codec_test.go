@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
@@ -185,10 +186,8 @@ func TestCodecAllocatesNothing(t *testing.T) {
 }
 
 func TestParseTablesRejectsCutFiles(t *testing.T) {
-	whole, err := os.ReadFile("default.tables")
-	require.NoError(t, err)
-	read, err := rowcodec.ParseTables(whole)
-	require.NoError(t, err)
+	whole := must.Get(os.ReadFile("default.tables"))
+	read := must.Get(rowcodec.ParseTables(whole))
 	require.Equal(t, whole, read.Bytes())
 	require.Equal(t, rowcodec.DefaultTables().Version(), read.Version())
 	refused := &wire.Error{Code: wire.BadMessage}
@@ -196,7 +195,7 @@ func TestParseTablesRejectsCutFiles(t *testing.T) {
 		_, err := rowcodec.ParseTables(whole[:n])
 		require.ErrorIs(t, err, refused, "cut to %d bytes", n)
 	}
-	_, err = rowcodec.ParseTables(append(whole, 0))
+	_, err := rowcodec.ParseTables(append(whole, 0))
 	require.ErrorIs(t, err, refused)
 }
 
@@ -205,6 +204,7 @@ func TestParseTablesWithFlippedBits(t *testing.T) {
 	racetest.SkipSequential(t)
 	whole, err := os.ReadFile("default.tables")
 	require.NoError(t, err)
+	whole = must.Get(os.ReadFile("default.tables"))
 	for n := 0; n < len(whole); n += 1 + n/50 {
 		flipped := append([]byte(nil), whole...)
 		flipped[n] ^= 1 << (n % 8)

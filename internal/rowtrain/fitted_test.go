@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
@@ -61,8 +62,7 @@ func TestTablesHoldMostFrequentHeads(t *testing.T) {
 	tables := model.Tables()
 	more := tables.With(train("b", 4).Tables())
 	for _, made := range []*rowcodec.Tables{tables, more} {
-		read, err := rowcodec.ParseTables(made.Bytes())
-		require.NoError(t, err)
+		read := must.Get(rowcodec.ParseTables(made.Bytes()))
 		require.Equal(t, made.Version(), read.Version())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
@@ -75,8 +76,7 @@ func TestTraining(t *testing.T) {
 	samples, others := thrown(t, s, 1), thrown(t, s, 2)
 	trained := rowtrain.Train(s, each(samples))
 	require.Equal(t, trained.Bytes(), rowtrain.Train(s, each(samples)).Bytes(), "the same samples give the same tables")
-	read, err := rowcodec.ParseTables(trained.Bytes())
-	require.NoError(t, err)
+	read := must.Get(rowcodec.ParseTables(trained.Bytes()))
 	require.Equal(t, trained.Version(), read.Version())
 	require.NotEqual(t, trained.Version(), rowcodec.DefaultTables().Version())
 
@@ -106,8 +106,7 @@ func TestTablesOfSeveralShapes(t *testing.T) {
 	require.Equal(t, bitsOf(s, falling, samples), bitsOf(s, both, samples))
 	require.Equal(t, bitsOf(other, shaken, bodies), bitsOf(other, both, bodies))
 	require.Less(t, bitsOf(other, both, bodies), bitsOf(other, falling, bodies))
-	read, err := rowcodec.ParseTables(both.Bytes())
-	require.NoError(t, err)
+	read := must.Get(rowcodec.ParseTables(both.Bytes()))
 	require.Equal(t, both.Bytes(), read.Bytes())
 	require.Equal(t, bitsOf(other, both, bodies), bitsOf(other, read, bodies))
 

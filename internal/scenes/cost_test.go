@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // costly is a world of 100 crates on a square of 10 by 10 m around the origin, up to 4
@@ -62,10 +64,8 @@ effects:
 
 // An effect costs what its box contains, wherever it moves.
 func TestEffectCosts(t *testing.T) {
-	file, err := Parse("costly", []byte(costly))
-	require.NoError(t, err)
-	scene, err := Build(file)
-	require.NoError(t, err)
+	file := must.Get(Parse("costly", []byte(costly)))
+	scene := must.Get(Build(file))
 	before := scene.World.StateHash()
 	costs := map[string]EffectCost{}
 	all := scene.EffectCosts()
@@ -87,10 +87,8 @@ func TestEffectCosts(t *testing.T) {
 
 // Of many bodies a sample is examined.
 func TestEffectCostsOfMany(t *testing.T) {
-	file, err := Parse("costly", []byte(strings.Replace(costly, "count: [10, 1, 10], spacing: 1", "count: [200, 1, 100], spacing: 0.1", 1)))
-	require.NoError(t, err)
-	scene, err := Build(file)
-	require.NoError(t, err)
+	file := must.Get(Parse("costly", []byte(strings.Replace(costly, "count: [10, 1, 10], spacing: 1", "count: [200, 1, 100], spacing: 0.1", 1))))
+	scene := must.Get(Build(file))
 	for _, c := range scene.EffectCosts() {
 		if c.Name == "everywhere" {
 			require.Equal(t, 20000+4+file.Emitters[0].most(file.TickHz), c.Bodies)
@@ -100,10 +98,8 @@ func TestEffectCostsOfMany(t *testing.T) {
 
 // Every effect of a world is estimated.
 func TestEffectCostsOfStorm(t *testing.T) {
-	file, err := Named("storm")
-	require.NoError(t, err)
-	scene, err := Build(file)
-	require.NoError(t, err)
+	file := must.Get(Named("storm"))
+	scene := must.Get(Build(file))
 	all := scene.EffectCosts()
 	require.Len(t, all, len(file.Effects))
 	require.NotZero(t, all[0].PerTick)

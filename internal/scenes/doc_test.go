@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // The reference's example is a valid world, and its wind blows as described.
@@ -14,10 +16,8 @@ func TestManualExample(t *testing.T) {
 	_, after, ok := strings.Cut(Reference(), "## An example\n\n```\n")
 	require.True(t, ok)
 	example, _, _ := strings.Cut(after, "```\n")
-	f, err := Parse("example.yaml", []byte(example))
-	require.NoError(t, err)
-	s, err := Build(f)
-	require.NoError(t, err)
+	f := must.Get(Parse("example.yaml", []byte(example)))
+	s := must.Get(Build(f))
 	s.World.Step()
 	v, _ := s.World.Velocity(s.World.Slots().Handle(0))
 	require.Greater(t, v.X, float32(0.01))

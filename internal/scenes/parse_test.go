@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // base is a valid world; each case of the table replaces a piece of it. The cases
@@ -46,8 +48,7 @@ players:
 `
 
 func TestBaseParses(t *testing.T) {
-	f, err := Parse("base.yaml", []byte(base))
-	require.NoError(t, err)
+	f := must.Get(Parse("base.yaml", []byte(base)))
 	require.Equal(t, "crate", f.Kinds[0].Name)
 	require.Equal(t, Body{Mass: 20, Drag: 0.1, Radius: 0.5, Friction: 0.5}, *f.Kinds[0].Body)
 	require.Equal(t, Vec{-9, 1, -9}, f.Spawns[0].Region.Min)
@@ -243,8 +244,7 @@ func TestLoad(t *testing.T) {
 	_, err := Load(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.WriteFile(path, []byte(base), 0o600))
-	f, err := Load(path)
-	require.NoError(t, err)
+	f := must.Get(Load(path))
 	require.Equal(t, "base", f.Name)
 	require.NoError(t, os.WriteFile(path, []byte("nmae: x"), 0o600))
 	_, err = Load(path)
@@ -257,8 +257,7 @@ func TestLoad(t *testing.T) {
 func TestNamed(t *testing.T) {
 	require.Equal(t, []string{"calm", "storm"}, Names())
 	for _, name := range Names() {
-		f, err := Named(name)
-		require.NoError(t, err)
+		f := must.Get(Named(name))
 		require.Equal(t, name, f.Name)
 	}
 	_, err := Named("strom")

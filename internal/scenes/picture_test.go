@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 	"github.com/worldd/worldd/world/motion"
 )
@@ -24,10 +25,8 @@ const (
 
 // TestPicture keeps the README's picture up to date: it is drawn from the world.
 func TestPicture(t *testing.T) {
-	f, err := Named("storm")
-	require.NoError(t, err)
-	s, err := Build(f)
-	require.NoError(t, err)
+	f := must.Get(Named("storm"))
+	s := must.Get(Build(f))
 	for range 640 {
 		s.World.Step()
 	}
@@ -35,8 +34,7 @@ func TestPicture(t *testing.T) {
 	if *drawStorm {
 		require.NoError(t, os.WriteFile("storm.svg", []byte(got), 0o644))
 	}
-	want, err := os.ReadFile("storm.svg")
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile("storm.svg"))
 	require.True(t, got == string(want), "storm.svg is not what the scene looks like: draw it anew with -draw")
 }
 

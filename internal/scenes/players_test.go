@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
 )
@@ -15,8 +16,7 @@ import (
 // their cause.
 func TestNamesAndCauses(t *testing.T) {
 	s := build(t, "storm")
-	avatar, err := s.Join()
-	require.NoError(t, err)
+	avatar := must.Get(s.Join())
 	crate := s.World.Slots().Handle(0)
 	require.True(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText)))
 	require.False(t, s.Rename(avatar, strings.Repeat("x", messages.MaxNameText+1)))

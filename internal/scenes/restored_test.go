@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -39,10 +40,8 @@ players: {kind: ball, region: {min: [0, 5, 0], max: [0, 5, 0]}}
 
 func buildText(t *testing.T, text string) *Scene {
 	t.Helper()
-	f, err := Parse("meadow.yaml", []byte(text))
-	require.NoError(t, err)
-	s, err := Build(f)
-	require.NoError(t, err)
+	f := must.Get(Parse("meadow.yaml", []byte(text)))
+	s := must.Get(Build(f))
 	return s
 }
 
@@ -54,8 +53,7 @@ func imageOf(t *testing.T, s *Scene, change func(*state)) []byte {
 	require.NoError(t, json.Unmarshal(img.Extra, &extra))
 	change(&extra)
 	var err error
-	img.Extra, err = json.Marshal(extra)
-	require.NoError(t, err)
+	img.Extra = must.Get(json.Marshal(extra))
 	var file bytes.Buffer
 	_, err = img.WriteTo(&file)
 	require.NoError(t, err)
@@ -167,8 +165,7 @@ func TestEditedFile(t *testing.T) {
 func requireEffectsOfFile(t *testing.T, s *Scene) {
 	t.Helper()
 	s.World.Step() // a new effect is where it acts first
-	fresh, err := Build(s.File)
-	require.NoError(t, err)
+	fresh := must.Get(Build(s.File))
 	run(fresh, int(s.World.Tick()))
 	var have, want []world.EffectState
 	for _, e := range s.World.AppendEffects(nil) {

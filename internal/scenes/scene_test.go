@@ -9,16 +9,15 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
 )
 
 func build(tb testing.TB, name string) *Scene {
 	tb.Helper()
-	f, err := Named(name)
-	require.NoError(tb, err)
-	s, err := Build(f)
-	require.NoError(tb, err)
+	f := must.Get(Named(name))
+	s := must.Get(Build(f))
 	return s
 }
 
@@ -119,8 +118,7 @@ func TestStormViews(t *testing.T) {
 	s := build(t, "storm")
 	run(s, 60)
 	for range 50 {
-		avatar, err := s.Join()
-		require.NoError(t, err)
+		avatar := must.Get(s.Join())
 		at, _ := s.World.Position(avatar)
 		inView := 0
 		for range s.World.Within(at, s.File.Interest.LeaveRadius) {
@@ -159,8 +157,7 @@ func TestIdentityIsABijection(t *testing.T) {
 
 func TestAvatars(t *testing.T) {
 	s := build(t, "calm")
-	avatar, err := s.Join()
-	require.NoError(t, err)
+	avatar := must.Get(s.Join())
 	require.Len(t, s.avatars, 1)
 	require.Equal(t, s.Identity(avatar), s.Identities().Get(avatar).Number())
 	from, _ := s.World.Position(avatar)
@@ -205,8 +202,7 @@ func TestPlayersAreLimited(t *testing.T) {
 	s := build(t, "calm")
 	var last world.Entity
 	for range s.File.Limits.MaxPlayers {
-		e, err := s.Join()
-		require.NoError(t, err)
+		e := must.Get(s.Join())
 		last = e
 	}
 	_, err := s.Join()
@@ -230,8 +226,7 @@ func TestPoke(t *testing.T) {
 	after, _ := s.World.Position(crate)
 	require.Greater(t, after.Y, before.Y+0.5)
 
-	avatar, err := s.Join()
-	require.NoError(t, err)
+	avatar := must.Get(s.Join())
 	require.ErrorIs(t, s.Poke(avatar), ErrPoke, "kinematic")
 	s.World.Destroy(crate)
 	s.World.Step()
@@ -283,11 +278,9 @@ func BenchmarkStormStep(b *testing.B) {
 // them, run every effect of the embedded worlds.
 func TestEffectsAreBound(t *testing.T) {
 	for _, name := range Names() {
-		f, err := Named(name)
-		require.NoError(t, err)
+		f := must.Get(Named(name))
 		for _, e := range f.Effects {
-			stages, err := field.Explain(e.source())
-			require.NoError(t, err)
+			stages := must.Get(field.Explain(e.source()))
 			require.NotContains(t, stages, ": interpreted: ", "%s: %s", name, e.Name)
 		}
 	}
@@ -296,7 +289,7 @@ func TestEffectsAreBound(t *testing.T) {
 // TestPulseLife: a pulse acts for life_s, to the tick.
 func TestPulseLife(t *testing.T) {
 	for life, ticks := range map[string]int{"0.01": 1, "0.05": 3, "0.5": 30} {
-		f, err := Parse("pulse.yaml", []byte(`name: pulse
+		f := must.Get(Parse("pulse.yaml", []byte(`name: pulse
 gravity: 0
 kinds: {leaf: {body: {mass: 1}}}
 effects:
@@ -307,12 +300,9 @@ effects:
       box (-9, -9, -9) (9, 9, 9)
       output += (60, 0, 0)
 players: {kind: leaf, region: {min: [0, 5, 0], max: [0, 5, 0]}}
-`))
-		require.NoError(t, err)
-		s, err := Build(f)
-		require.NoError(t, err)
-		leaf, err := s.Spawn(s.kinds["leaf"], world.Vec3{Y: 5}, world.Vec3{}, 0)
-		require.NoError(t, err)
+`)))
+		s := must.Get(Build(f))
+		leaf := must.Get(s.Spawn(s.kinds["leaf"], world.Vec3{Y: 5}, world.Vec3{}, 0))
 		run(s, 60+ticks+5) // the first pulse begins at tick 60
 		v, _ := s.World.Velocity(leaf)
 		require.InDelta(t, ticks, v.X, 0.01, "m/s: 60 m/s² add 1 in each of 60 ticks a second")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world/motion"
 )
 
@@ -30,14 +31,10 @@ const moved = "d2ltZwIAAABFBgAADAMAACi1L/1gRQUVGAByMJhEAHMcBby/KQAU6KBtq51tKyNCw
 // An image in which a system moved the effects continues with effects that move themselves:
 // the same ways and lives.
 func TestImageOfMovedEffects(t *testing.T) {
-	f, err := Parse("moving.yaml", []byte(movingFile))
-	require.NoError(t, err)
-	s, err := Build(f)
-	require.NoError(t, err)
-	file, err := base64.StdEncoding.DecodeString(moved)
-	require.NoError(t, err)
-	img, err := s.World.ReadImage(bytes.NewReader(file))
-	require.NoError(t, err)
+	f := must.Get(Parse("moving.yaml", []byte(movingFile)))
+	s := must.Get(Build(f))
+	file := must.Get(base64.StdEncoding.DecodeString(moved))
+	img := must.Get(s.World.ReadImage(bytes.NewReader(file)))
 	require.NoError(t, s.RestoreRun(img))
 	require.EqualValues(t, 100, s.World.Tick())
 	near := func(x, y, z float32) {

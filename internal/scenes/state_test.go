@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -19,8 +20,7 @@ func players(t *testing.T, s *Scene, ticks int) {
 	for range ticks {
 		switch r.IntN(20) {
 		case 0:
-			e, err := s.Join()
-			require.NoError(t, err)
+			e := must.Get(s.Join())
 			in = append(in, e)
 		case 1:
 			if len(in) > 3 {
@@ -37,7 +37,7 @@ func players(t *testing.T, s *Scene, ticks int) {
 	}
 }
 
-func ticksOf(t *testing.T) int {
+func ticksOf() int {
 	if testing.Short() {
 		return 40
 	}
@@ -48,30 +48,29 @@ func ticksOf(t *testing.T) int {
 // flight, replays exactly.
 func TestReplayOfTheStorm(t *testing.T) {
 	s := build(t, "storm")
-	players(t, s, ticksOf(t))
+	players(t, s, ticksOf())
 	var file bytes.Buffer
 	var before world.Image
 	require.NoError(t, s.TakeImage(&before))
-	rec, err := s.World.Record(&file, &before, 5)
-	require.NoError(t, err)
-	players(t, s, ticksOf(t))
+	rec := must.Get(s.World.Record(&file, &before, 5))
+	players(t, s, ticksOf())
 	require.NoError(t, rec.Close())
 	again := build(t, "storm")
-	replay, err := again.Replay(&file)
-	require.NoError(t, err)
+	replay := must.Get(again.Replay(&file))
+	err := replay.Next()
 	for err == nil {
 		err = replay.Next()
 	}
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, s.World.StateHash(), again.World.StateHash())
-	require.Equal(t, uint64(ticksOf(t)/5), replay.Checked())
+	require.Equal(t, uint64(ticksOf()/5), replay.Checked())
 }
 
 // A new run continues from the image, without players, and under handles that the old
 // run cannot have issued (S2, H5).
 func TestRestoreRunOfTheStorm(t *testing.T) {
 	s := build(t, "storm")
-	players(t, s, ticksOf(t))
+	players(t, s, ticksOf())
 	require.NotEmpty(t, s.avatars)
 	var img world.Image
 	require.NoError(t, s.TakeImage(&img))
@@ -80,8 +79,7 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 	require.NoError(t, err)
 
 	again := build(t, "storm")
-	loaded, err := again.World.ReadImage(&file)
-	require.NoError(t, err)
+	loaded := must.Get(again.World.ReadImage(&file))
 	require.NoError(t, again.RestoreRun(loaded))
 	require.Equal(t, s.World.Tick(), again.World.Tick())
 	require.Equal(t, s.World.Stats().Entities, again.World.Stats().Entities)
@@ -95,7 +93,7 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 		ghost := bulk.NewHandle(e.Index(), again.World.Config().FirstGeneration)
 		require.Equal(t, bulk.Stale, again.World.Status(ghost), "nobody steers %v", ghost)
 	}
-	players(t, again, ticksOf(t))
+	players(t, again, ticksOf())
 	requireIdentities(t, again)
 	require.NoError(t, again.World.CheckInvariants())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/loadtest/rig"
 )
@@ -34,8 +35,7 @@ func TestBytesPicture(t *testing.T) {
 	if *drawBytes {
 		require.NoError(t, os.WriteFile("bytes.svg", []byte(got), 0o644))
 	}
-	want, err := os.ReadFile("bytes.svg")
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile("bytes.svg"))
 	require.True(t, got == string(want), "bytes.svg is not what clients receive: draw it with -draw")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
@@ -22,7 +23,7 @@ func TestBotsFindNoConfusion(t *testing.T) {
 			h := host(t, world)
 			ctx, enough := context.WithCancel(t.Context())
 			seen := 0
-			report, err := bot.Run(ctx, bot.Config{
+			report := must.Get(bot.Run(ctx, bot.Config{
 				Addr: h.addr, Fingerprint: h.fingerprint, Bots: 5, Duration: patience, Seed: 3,
 			}, func(p *bot.Progress) {
 				seen++
@@ -32,8 +33,7 @@ func TestBotsFindNoConfusion(t *testing.T) {
 				if seen >= 3 && p.Connected == 5 && all {
 					enough()
 				}
-			})
-			require.NoError(t, err)
+			}))
 			require.True(t, report.OK(), "%+v", report)
 			require.Equal(t, 5, report.Connected)
 			require.Empty(t, report.Confusions)
@@ -80,12 +80,11 @@ func TestBotsFindNoConfusion(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	h := host(t, "calm")
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour}, func(p *bot.Progress) {
+	report := must.Get(bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour}, func(p *bot.Progress) {
 		if p.Connected == p.Bots {
 			cancel()
 		}
-	})
-	require.NoError(t, err)
+	}))
 	require.True(t, report.Interrupted)
 	require.True(t, report.OK(), "%+v", report)
 }
@@ -110,12 +109,11 @@ func TestLinkIsReplaced(t *testing.T) {
 func TestServerIsFull(t *testing.T) {
 	h := hostWith(t, "calm", func(f *scenes.File) { f.Limits.MaxPlayers = 4 })
 	ctx, cancel := context.WithCancel(t.Context())
-	report, err := bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 6, Duration: patience}, func(p *bot.Progress) {
+	report := must.Get(bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 6, Duration: patience}, func(p *bot.Progress) {
 		if p.Connected+p.Failed == p.Bots {
 			cancel()
 		}
-	})
-	require.NoError(t, err)
+	}))
 	require.False(t, report.OK())
 	require.Equal(t, 4, report.Connected)
 	require.Equal(t, 2, report.Failed)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -56,15 +57,14 @@ func TestFaultIsReported(t *testing.T) {
 			h := host(t, c.world)
 			ctx, enough := context.WithCancel(t.Context())
 			defer enough()
-			report, err := bot.Run(ctx, bot.Config{
+			report := must.Get(bot.Run(ctx, bot.Config{
 				Addr: h.addr, Fingerprint: h.fingerprint, Bots: c.bots, Scenario: c.scenario, Link: c.link, Duration: patience,
 				Ordinary: c.fault == "EventsOfUnread", // clients that simulate receive too few rows to misread
 			}, func(p *bot.Progress) {
 				if p.Handles.Confusions > 0 {
 					enough()
 				}
-			})
-			require.NoError(t, err)
+			}))
 			require.NotZero(t, report.Handles.Confusions)
 			require.NotEmpty(t, report.Confusions)
 			require.False(t, report.OK())

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/rules"
@@ -36,11 +37,9 @@ func host(t *testing.T, name string) *hosted {
 }
 
 func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
-	file, err := scenes.Named(name)
-	require.NoError(t, err)
+	file := must.Get(scenes.Named(name))
 	change(file)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	scene := must.Get(scenes.Build(file))
 	h := &hosted{}
 	game := rules.New(scene)
 	game.Mistaken = func(*server.Session, world.Entity, uint64, uint64) { h.mistaken.Add(1) }
@@ -53,7 +52,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 		h.pokes.Add(1)
 		return game.Poke(s, target, args)
 	})
-	h.server, err = server.Listen(server.Config{
+	h.server = must.Get(server.Listen(server.Config{
 		Listen: "127.0.0.1:0",
 		WorldConfig: server.WorldConfig{
 			World: scene.World, Schema: messages.Schema, Epoch: 1, MaxSessions: file.Limits.MaxPlayers,
@@ -63,8 +62,7 @@ func hostWith(t *testing.T, name string, change func(*scenes.File)) *hosted {
 			},
 			Hooks: hooks, MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
 		},
-	})
-	require.NoError(t, err)
+	}))
 	game.Attach(h.server.Room())
 	h.addr, h.fingerprint = h.server.Addr().String(), h.server.Fingerprint()
 	ctx, cancel := context.WithCancel(context.Background())

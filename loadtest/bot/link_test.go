@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestFate: a packet's fate depends only on the seed and its number.
@@ -36,10 +38,8 @@ func TestFate(t *testing.T) {
 
 // pair returns an impaired socket and a plain one that exchange packets.
 func pair(t *testing.T, l Link) (net.PacketConn, net.PacketConn) {
-	bad, err := openImpaired(l, 1, time.Now())
-	require.NoError(t, err)
-	good, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
+	bad := must.Get(openImpaired(l, 1, time.Now()))
+	good := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))
 	t.Cleanup(func() { good.Close(); bad.Close() })
 	return bad, good
 }

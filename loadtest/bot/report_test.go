@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestReportKeys: the keys of the JSON object and their order are a contract.
@@ -33,8 +34,7 @@ func TestReportKeys(t *testing.T) {
 		Combat:  &Fight{CombatChecks{58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71}, &p50, &p99, &most},
 		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Lost: 51, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
 	}
-	got, err := json.Marshal(full)
-	require.NoError(t, err)
+	got := must.Get(json.Marshal(full))
 	require.Equal(t, `{"scenario":"roam","seed":7,"bots":1,"connected":2,"failed":3,"duration_s":4.5,`+
 		`"tick":{"rate_hz":60,"count":5,"p50_ms":6.5,"p99_ms":7.5,"max_ms":8.5,"late":9},`+
 		`"world":{"entities":10,"awake":11,"asleep":12,"spawned":13,"destroyed":14,"state_hash":"00000000deadbeef"},`+
@@ -56,8 +56,7 @@ func TestReportKeys(t *testing.T) {
 		`"server":{"tick_mean_ms":39,"tick_p99_ms":40,"awake":41,"asleep":42}}]}`,
 		string(got))
 
-	remote, err := json.Marshal(Report{})
-	require.NoError(t, err)
+	remote := must.Get(json.Marshal(Report{}))
 	for _, unknown := range []string{`"tick":null`, `"world":null`, `"delivered_ratio":null`, `"latency_p50_ms":null`, `"latency_p99_ms":null`} {
 		require.Contains(t, string(remote), unknown)
 	}
@@ -147,8 +146,7 @@ func golden(t *testing.T, name string, got []byte) {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile(path))
 	require.Equal(t, string(want), string(got), path)
 }
 
@@ -175,8 +173,7 @@ func TestNumbers(t *testing.T) {
 
 func TestIsTerminal(t *testing.T) {
 	require.False(t, IsTerminal(&bytes.Buffer{}))
-	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	require.NoError(t, err)
+	f := must.Get(os.Create(filepath.Join(t.TempDir(), "out")))
 	defer f.Close()
 	require.False(t, IsTerminal(f))
 }

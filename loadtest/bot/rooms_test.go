@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
@@ -35,11 +36,10 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 		}
 		return &server.RoomGame{WorldConfig: server.WorldConfig{World: w, Schema: protocol, Hooks: game}}, err
 	}
-	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
+	s := must.Get(server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
 		Kinds:   map[string]server.RoomKind{"lobby": {New: room, Pinned: true}, "match": {New: room, Pinned: true}},
 		Default: "lobby",
-	}})
-	require.NoError(t, err)
+	}}))
 	serving, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
@@ -48,7 +48,7 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 		require.NoError(t, <-served)
 	}()
 	ctx, enough := context.WithCancel(t.Context())
-	report, err := bot.Run(ctx, bot.Config{
+	report := must.Get(bot.Run(ctx, bot.Config{
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: 8, Duration: patience, Player: &bot.Player{
 			New: func(bot.Seat) (bot.Behavior, error) { return bot.Behavior{Schema: protocol}, nil },
 		},
@@ -56,8 +56,7 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 		if p.Connected == 8 && p.Handles.Live > 1000 {
 			enough()
 		}
-	})
-	require.NoError(t, err)
+	}))
 	require.True(t, report.OK(), "%+v", report)
 	require.Equal(t, 8, report.Connected)
 	require.EqualValues(t, 8, report.Joins.Count)

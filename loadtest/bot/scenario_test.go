@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -23,12 +24,11 @@ func play(t *testing.T, c bot.Config, over func(*hosted, *bot.Progress) bool) *b
 	c.Addr, c.Fingerprint, c.Seed, c.Duration = h.addr, h.fingerprint, 5, patience
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	report, err := bot.Run(ctx, c, func(p *bot.Progress) {
+	report := must.Get(bot.Run(ctx, c, func(p *bot.Progress) {
 		if over(h, p) {
 			end()
 		}
-	})
-	require.NoError(t, err)
+	}))
 	require.True(t, report.OK(), "%+v", report)
 	require.True(t, report.Interrupted)
 	require.Equal(t, c.Scenario, report.Scenario)

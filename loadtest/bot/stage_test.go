@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/rules"
@@ -27,12 +26,10 @@ func newStage(t testing.TB, world string, link rig.Link) *stage {
 }
 
 func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *stage {
-	file, err := scenes.Named(world)
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	file := must.Get(scenes.Named(world))
+	scene := must.Get(scenes.Build(file))
 	game := rules.New(scene)
-	r, err := rig.New(1, rig.Config{Link: link, Load: load, Server: server.Config{
+	r := must.Get(rig.New(1, rig.Config{Link: link, Load: load, Server: server.Config{
 		WorldConfig: server.WorldConfig{
 			World: scene.World, Schema: messages.Schema, Hooks: game.Hooks(),
 			MaxViewAge: time.Duration(float64(file.Limits.ViewAgeS) * float64(time.Second)),
@@ -41,8 +38,7 @@ func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *s
 				SnapshotHz: file.SnapshotHz, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 			},
 		},
-	}})
-	require.NoError(t, err)
+	}}))
 	t.Cleanup(r.Close)
 	game.Attach(r.Core())
 	return &stage{Rig: r, t: t, scene: scene}
@@ -52,11 +48,9 @@ func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *s
 func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
 	for range n {
 		b := newBot(len(s.bots), c.withDefaults())
-		config, err := b.clientConfig()
-		require.NoError(s.t, err)
+		config := must.Get(b.clientConfig())
 		config.Addr, config.Socket = "", nil
-		joined, err := s.Dial(config)
-		require.NoError(s.t, err)
+		joined := must.Get(s.Dial(config))
 		b.beginVisit(joined.Client)
 		step := frame(b)
 		joined.EachFrame(60, func() error { return step(time.Unix(0, 0).Add(s.Now())) })

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestThresholds(t *testing.T) {
@@ -43,8 +45,7 @@ func TestThresholds(t *testing.T) {
 
 // TestNotMeasuredFails: a threshold on an unmeasured metric fails the run.
 func TestNotMeasuredFails(t *testing.T) {
-	threshold, err := ParseThreshold("tick_p99_ms>8")
-	require.NoError(t, err)
+	threshold := must.Get(ParseThreshold("tick_p99_ms>8"))
 	crossed, value := threshold.Crossed(&Report{})
 	require.True(t, crossed)
 	require.Nil(t, value)
@@ -52,8 +53,7 @@ func TestNotMeasuredFails(t *testing.T) {
 
 // TestMetricNamesAreUnique: a threshold names exactly one number.
 func TestMetricNamesAreUnique(t *testing.T) {
-	text, err := json.Marshal(sampleReport())
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(sampleReport()))
 	var tree any
 	require.NoError(t, json.Unmarshal(text, &tree))
 	require.Len(t, metricsOf(sampleReport()), numbers(tree))

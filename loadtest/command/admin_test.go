@@ -12,6 +12,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -44,8 +45,7 @@ worldd_entities{room_kind="yard",state="asleep"} 4
 		}
 	}))
 	t.Cleanup(s.Close)
-	a, err := newAdmin(s.URL+"/ignored", "")
-	require.NoError(t, err)
+	a := must.Get(newAdmin(s.URL+"/ignored", ""))
 	return a
 }
 
@@ -55,8 +55,7 @@ func TestAdminNow(t *testing.T) {
 	require.NoError(t, took.RecordValues(900_000, 50), "a slow start")
 	a := operator(t, took, &late)
 	began := time.Now()
-	now, err := a.serverNow(t.Context())
-	require.NoError(t, err)
+	now := must.Get(a.serverNow(t.Context()))
 	require.Equal(t, bot.ServerNow{Awake: 12, Asleep: 34}, *now, "there is nothing to compare with")
 	require.Nil(t, a.ticks.newReport())
 
@@ -64,8 +63,7 @@ func TestAdminNow(t *testing.T) {
 	require.NoError(t, took.RecordValues(4000, 2))
 	late = 5
 	a.ticks.first = a.ticks.first.Add(-time.Second)
-	now, err = a.serverNow(t.Context())
-	require.NoError(t, err)
+	now = must.Get(a.serverNow(t.Context()))
 	require.InEpsilon(t, (58*2.0+2*4)/60, now.TickMeanMs, 0.001)
 	require.InEpsilon(t, 4.0, now.TickP99Ms, 0.001)
 	tick := a.ticks.newReport()
@@ -76,8 +74,7 @@ func TestAdminNow(t *testing.T) {
 	require.InEpsilon(t, 4.0, tick.MaxMs, 0.001)
 
 	require.NoError(t, took.RecordValues(3000, 2))
-	now, err = a.serverNow(t.Context())
-	require.NoError(t, err)
+	now = must.Get(a.serverNow(t.Context()))
 	require.InEpsilon(t, 3.0, now.TickMeanMs, 0.001, "since the last answer")
 	require.Equal(t, uint64(62), a.ticks.newReport().Count)
 }
@@ -110,9 +107,8 @@ func TestAdminTellsNoTicks(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	a, err := newAdmin(s.URL, "")
-	require.NoError(t, err)
-	_, err = a.serverNow(t.Context())
+	a := must.Get(newAdmin(s.URL, ""))
+	_, err := a.serverNow(t.Context())
 	require.ErrorContains(t, err, "cannot read the admin port's ticks: not in HdrHistogram's format")
 }
 
@@ -123,11 +119,9 @@ func TestAdminProfile(t *testing.T) {
 	dir := t.TempDir()
 	err := a.saveProfiles(t.Context(), dir, 8*time.Second)
 	require.ErrorContains(t, err, "/debug/pprof/goroutine", "one that fails is named, the rest is there")
-	cpu, err := os.ReadFile(filepath.Join(dir, "cpu.pprof"))
-	require.NoError(t, err)
+	cpu := must.Get(os.ReadFile(filepath.Join(dir, "cpu.pprof")))
 	require.Equal(t, "seconds=6", string(cpu))
-	heap, err := os.ReadFile(filepath.Join(dir, "heap.pprof"))
-	require.NoError(t, err)
+	heap := must.Get(os.ReadFile(filepath.Join(dir, "heap.pprof")))
 	require.Equal(t, "heap", string(heap))
 }
 
@@ -139,20 +133,17 @@ func TestAdminProfileBreaksOff(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	t.Cleanup(s.Close)
-	a, err := newAdmin(s.URL, "")
-	require.NoError(t, err)
+	a := must.Get(newAdmin(s.URL, ""))
 	path := filepath.Join(t.TempDir(), "cpu.pprof")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))
 	require.Error(t, a.saveFile(t.Context(), "/debug/pprof/profile", path))
-	now, err := os.ReadFile(path)
-	require.NoError(t, err)
+	now := must.Get(os.ReadFile(path))
 	require.Equal(t, "before", string(now))
 }
 
 func TestAdminAway(t *testing.T) {
-	a, err := newAdmin("127.0.0.1:1", "")
-	require.NoError(t, err)
-	_, err = a.serverNow(t.Context())
+	a := must.Get(newAdmin("127.0.0.1:1", ""))
+	_, err := a.serverNow(t.Context())
 	require.ErrorContains(t, err, "does not answer")
 }
 
@@ -165,9 +156,8 @@ func TestAdminToken(t *testing.T) {
 	t.Cleanup(s.Close)
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600))
-	a, err := newAdmin(s.URL, file)
-	require.NoError(t, err)
-	_, err = a.getMetrics(t.Context())
+	a := must.Get(newAdmin(s.URL, file))
+	_, err := a.getMetrics(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, a.saveFile(t.Context(), "/debug/pprof/heap", filepath.Join(t.TempDir(), "heap")))
 	require.Equal(t, []string{"Bearer 0123456789abcdef", "Bearer 0123456789abcdef"}, sent)

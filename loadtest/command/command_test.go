@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -115,8 +116,7 @@ func TestPageOfNoRun(t *testing.T) {
 		require.Equal(t, exitError, Main(t.Context(), []string{"--addr=" + nobody, "--insecure-dev", "--html", name}, &out, &err))
 		require.Contains(t, err.String(), "no bot can join")
 	}
-	kept, err := os.ReadFile(earlier)
-	require.NoError(t, err)
+	kept := must.Get(os.ReadFile(earlier))
 	require.Equal(t, "kept", string(kept))
 	require.NoFileExists(t, page)
 }
@@ -134,8 +134,7 @@ func TestProfilesThatCannotBe(t *testing.T) {
 
 // TestNobodyThere: without a server the output is one clear line and no result.
 func TestNobodyThere(t *testing.T) {
-	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
-	require.NoError(t, err)
+	silent := must.Get(net.ListenPacket("udp", "127.0.0.1:0"))
 	defer silent.Close()
 	for _, addr := range []string{silent.LocalAddr().String(), nobody} {
 		var out, err bytes.Buffer
@@ -149,8 +148,7 @@ func TestNobodyThere(t *testing.T) {
 // TestNobodyToProfile: a run that fails at once ends at once, even with --profile.
 func TestNobodyToProfile(t *testing.T) {
 	late, over := 0, make(chan struct{})
-	other, err := url.Parse(operator(t, durations(), &late).base)
-	require.NoError(t, err)
+	other := must.Get(url.Parse(operator(t, durations(), &late).base))
 	others := httputil.NewSingleHostReverseProxy(other)
 	port := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
@@ -204,14 +202,12 @@ func TestAgainstServe(t *testing.T) {
 	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", worldd, "../../cmd/worldd").CombinedOutput()
 	require.NoError(t, err, "%s", built)
 	serve := exec.CommandContext(t.Context(), worldd, "serve", "--listen=127.0.0.1:0", "--world=calm")
-	stdout, err := serve.StdoutPipe()
-	require.NoError(t, err)
+	stdout := must.Get(serve.StdoutPipe())
 	var log bytes.Buffer
 	serve.Stderr = &log
 	require.NoError(t, serve.Start())
 	lines := bufio.NewReader(stdout)
-	first, err := lines.ReadString('\n')
-	require.NoError(t, err)
+	first := must.Get(lines.ReadString('\n'))
 	found := regexp.MustCompile(`on (127\.0\.0\.1:\d+), fingerprint ([0-9a-f]{64})\n$`).FindStringSubmatch(first)
 	require.Len(t, found, 3, "%s", first)
 

@@ -9,14 +9,14 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
 func TestCost(t *testing.T) {
 	at := func(seconds int, text string) meters {
 		parser := expfmt.NewTextParser(model.UTF8Validation)
-		families, err := parser.TextToMetricFamilies(strings.NewReader(text))
-		require.NoError(t, err)
+		families := must.Get(parser.TextToMetricFamilies(strings.NewReader(text)))
 		return metersOf(families, time.Unix(int64(seconds), 0))
 	}
 	from := at(100, `# TYPE process_cpu_seconds_total counter

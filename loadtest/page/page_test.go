@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -61,10 +62,8 @@ func TestChecks(t *testing.T) {
 	ratio := 0.5
 	r := sample(3)
 	r.Net.DeliveredRatio = &ratio
-	limit, err := bot.ParseThreshold("delivered_ratio<0.9")
-	require.NoError(t, err)
-	missing, err := bot.ParseThreshold("tick_p99_ms>8")
-	require.NoError(t, err)
+	limit := must.Get(bot.ParseThreshold("delivered_ratio<0.9"))
+	missing := must.Get(bot.ParseThreshold("tick_p99_ms>8"))
 	html := render(t, r, About{Thresholds: []bot.Threshold{limit, missing}})
 	require.Contains(t, html, ">failed<")
 	require.Contains(t, html, "delivered_ratio&lt;0.9")
@@ -79,8 +78,7 @@ func TestPageOfHalfARun(t *testing.T) {
 	r := sample(3)
 	r.Interrupted = true
 	require.Contains(t, render(t, r, About{}), ">passed<")
-	limit, err := bot.ParseThreshold("confusions>1e9")
-	require.NoError(t, err)
+	limit := must.Get(bot.ParseThreshold("confusions>1e9"))
 	html := render(t, r, About{Thresholds: []bot.Threshold{limit}})
 	require.Contains(t, html, ">failed<")
 	require.Contains(t, html, "run to its end")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -18,19 +19,18 @@ import (
 // The causes of a thousand deaths in one tick reach a client over a bad link. The entities are
 // in its view, have left it, or die of age. The client receives no other deaths.
 func TestCausesOfManyDeaths(t *testing.T) {
-	s, w := schema.New(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
+	s, w := schema.New(), must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	ok(s.Err())
-	kind := must(w.AddKind(world.Kind{Name: "leaf", Body: &world.BodyDef{Kinematic: true}}))
-	r, err := rig.New(1, rig.Config{
+	kind := must.Get(w.AddKind(world.Kind{Name: "leaf", Body: &world.BodyDef{Kinematic: true}}))
+	r := must.Get(rig.New(1, rig.Config{
 		Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.2},
 		Server: server.Config{
 			WorldConfig: server.WorldConfig{
 				World: w, Schema: s, Replication: replication.Config{EnterRadius: 50, LeaveRadius: 60, BudgetBytesPerSecond: 100_000},
 			},
 		},
-	})
-	require.NoError(t, err)
+	}))
 	t.Cleanup(r.Close)
 	const mortal, aged = 1000, 100
 	var all []bulk.Handle
@@ -39,11 +39,11 @@ func TestCausesOfManyDeaths(t *testing.T) {
 		if i >= mortal {
 			life = 60 * 20
 		}
-		all = append(all, must(w.SpawnFor(kind, world.Vec3{X: float32(i % 30), Z: float32(i % 29)}, world.Vec3{}, life)))
+		all = append(all, must.Get(w.SpawnFor(kind, world.Vec3{X: float32(i % 30), Z: float32(i % 29)}, world.Vec3{}, life)))
 	}
-	unseen := must(w.Spawn(kind, world.Vec3{X: 300}, world.Vec3{}))
+	unseen := must.Get(w.Spawn(kind, world.Vec3{X: 300}, world.Vec3{}))
 	causes := map[bulk.Handle]uint8{}
-	c := must(r.Dial(client.Config{Schema: s, Observer: client.Observer{Destroy: func(h bulk.Handle, cause uint8) {
+	c := must.Get(r.Dial(client.Config{Schema: s, Observer: client.Observer{Destroy: func(h bulk.Handle, cause uint8) {
 		require.NotContains(t, causes, h)
 		causes[h] = cause
 	}}}))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -91,16 +92,11 @@ type mate struct {
 
 func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match {
 	m := &match{t: t, truth: map[uint32]football{}, kicks: map[uint32]*mate{}, close: map[uint32]bool{}}
-	w, err := world.New(world.Config{Seed: seed})
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "thing"})
-	require.NoError(t, err)
-	runners, err := world.Register[footballer](w, "footballer")
-	require.NoError(t, err)
-	balls, err := world.Register[football](w, "football")
-	require.NoError(t, err)
-	m.ball, err = w.Spawn(kind, world.Vec3{}, world.Vec3{})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: seed}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "thing"}))
+	runners := must.Get(world.Register[footballer](w, "footballer"))
+	balls := must.Get(world.Register[football](w, "football"))
+	m.ball = must.Get(w.Spawn(kind, world.Vec3{}, world.Vec3{}))
 	balls.Set(m.ball, football{X: 3, Z: 1})
 	require.NoError(t, w.AddSystem(world.Before, "play", func(*world.World) {
 		tick := uint32(w.Tick())
@@ -126,7 +122,7 @@ func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match 
 	schema.Define[football](s, "football")
 	require.NoError(t, s.Err())
 	striding := schema.DefineInput[stride](s)
-	m.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
+	m.rig = must.Get(rig.New(seed, rig.Config{Link: link, Server: server.Config{
 		WorldConfig: server.WorldConfig{
 			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
 			Hooks: server.Hooks{
@@ -147,28 +143,24 @@ func newMatch(t testing.TB, seed uint64, link rig.Link, names ...string) *match 
 				}),
 			},
 		},
-	}})
-	require.NoError(t, err)
+	}}))
 	t.Cleanup(m.rig.Close)
 	for i, name := range names {
-		c, err := m.rig.Dial(client.Config{Name: name, Schema: s})
-		require.NoError(t, err)
-		m.players[i].plays(t, c, m.ball)
+		c := must.Get(m.rig.Dial(client.Config{Name: name, Schema: s}))
+		m.players[i].plays(c, m.ball)
 	}
 	return m
 }
 
-func (p *mate) plays(t testing.TB, c *rig.Client, ball world.Entity) {
+func (p *mate) plays(c *rig.Client, ball world.Entity) {
 	p.Client = c
-	var err error
-	p.own, err = client.Predict(c.Client, func(_ uint32, f *footballer, in stride) {
+	p.own = must.Get(client.Predict(c.Client, func(_ uint32, f *footballer, in stride) {
 		f.run(in)
 		for _, b := range p.balls.All() {
 			b.kicked(f)
 			b.roll()
 		}
-	}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
-	require.NoError(t, err)
+	}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}}))
 	c.EachFrame(60, func() error {
 		in := p.steer()
 		tick, err := c.SetInputValue(&in)
@@ -310,16 +302,12 @@ func TestCoPredictedTogether(t *testing.T) {
 // The server sends rows of the body only when a player has pushed it.
 func TestCoPredictedExactBody(t *testing.T) {
 	for seed := range flightSeeds() {
-		w, err := world.New(world.Config{Seed: seed, Gravity: -1})
-		require.NoError(t, err)
-		kind, err := w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Radius: 0.2}})
-		require.NoError(t, err)
+		w := must.Get(world.New(world.Config{Seed: seed, Gravity: -1}))
+		kind := must.Get(w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Radius: 0.2}}))
 		player, err := w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}) // the crate is in view of the player's body
 		require.NoError(t, err)
-		runners, err := world.Register[footballer](w, "footballer")
-		require.NoError(t, err)
-		crate, err := w.Spawn(kind, world.Vec3{X: 3, Y: 5}, world.Vec3{})
-		require.NoError(t, err)
+		runners := must.Get(world.Register[footballer](w, "footballer"))
+		crate := must.Get(w.Spawn(kind, world.Vec3{X: 3, Y: 5}, world.Vec3{}))
 		var own world.Entity
 		var held stride
 		inputs := &mate{served: map[uint32]stride{}, made: map[uint32]stride{}}
@@ -342,7 +330,7 @@ func TestCoPredictedExactBody(t *testing.T) {
 		schema.Define[footballer](s, "footballer")
 		require.NoError(t, s.Err())
 		striding := schema.DefineInput[stride](s)
-		r, err := rig.New(seed, rig.Config{Link: flightLink, Server: server.Config{
+		r := must.Get(rig.New(seed, rig.Config{Link: flightLink, Server: server.Config{
 			WorldConfig: server.WorldConfig{
 				World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
 				Hooks: server.Hooks{
@@ -354,14 +342,12 @@ func TestCoPredictedExactBody(t *testing.T) {
 					Input: server.OnInput(striding, func(_ *server.Session, _ uint64, in stride) { held = in }),
 				},
 			},
-		}})
-		require.NoError(t, err)
+		}}))
 		t.Cleanup(r.Close)
-		c, err := r.Dial(client.Config{Schema: s, Simulate: true})
-		require.NoError(t, err)
+		c := must.Get(r.Dial(client.Config{Schema: s, Simulate: true}))
 		var crates client.CoPredicted[schema.Body]
 		sim := motion.NewSim(w.Motion(), 0)
-		play, err := client.Predict(c.Client, func(tick uint32, f *footballer, in stride) {
+		play := must.Get(client.Predict(c.Client, func(tick uint32, f *footballer, in stride) {
 			f.run(in)
 			for _, b := range crates.All() {
 				if _, _, near := f.kick(b.Position[0], b.Position[2]); near && in != (stride{}) {
@@ -373,8 +359,7 @@ func TestCoPredictedExactBody(t *testing.T) {
 				moved, _ := sim.State(0)
 				*b = bodyOf(moved.Position, moved.Velocity)
 			}
-		}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&crates}})
-		require.NoError(t, err)
+		}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&crates}}))
 		steer := chase(seed, func() (x, z float32) {
 			f, _ := play.State()
 			b, _ := crates.State(crate)

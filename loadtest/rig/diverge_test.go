@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -20,15 +21,13 @@ import (
 // A client whose computed states keep differing from the server's replaces its session by one
 // that receives rows. The old session ends at once.
 func TestDivergenceEndsSimulating(t *testing.T) {
-	w, err := world.New(world.Config{Seed: 1, Gravity: -1})
-	require.NoError(t, err)
-	kind, err := w.AddKind(world.Kind{Name: "leaf", Exact: true, Body: &world.BodyDef{Drag: 0.2, Radius: 0.2}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "leaf", Exact: true, Body: &world.BodyDef{Drag: 0.2, Radius: 0.2}}))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	var left []uint64
-	r, err := rig.New(1, rig.Config{Link: rig.Link{Delay: 30 * time.Millisecond}, Server: server.Config{
+	r := must.Get(rig.New(1, rig.Config{Link: rig.Link{Delay: 30 * time.Millisecond}, Server: server.Config{
 		WorldConfig: server.WorldConfig{
 			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 20},
 			Hooks: server.Hooks{
@@ -38,8 +37,7 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 				Leave: func(s *server.Session) { left = append(left, s.ID()) },
 			},
 		},
-	}})
-	require.NoError(t, err)
+	}}))
 	t.Cleanup(r.Close)
 	for i := range wire.AuditTurns { // each audit covers a part of the slots
 		_, err := w.Spawn(kind, world.Vec3{X: float32(i), Y: 100}, world.Vec3{X: 20, Z: 5})
@@ -49,11 +47,10 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	*(*float32)(coupling.Addr().UnsafePointer()) *= 1.01 // differs from what the clients received; exported functions cannot do that
 	var changes []client.StateChange
 	diverged := 0
-	c, err := r.Dial(client.Config{
+	c := must.Get(r.Dial(client.Config{
 		Schema: s, Simulate: true, State: func(s client.StateChange) { changes = append(changes, s) },
 		Observer: client.Observer{Diverge: func(uint32, []bulk.Handle) { diverged++ }},
-	})
-	require.NoError(t, err)
+	}))
 	first := c.Welcome()
 	require.EqualValues(t, 1, first.Simulate)
 	require.NoError(t, r.RunUntil(40*time.Second, func() bool { return c.Welcome().Session != first.Session }))

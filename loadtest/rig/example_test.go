@@ -33,8 +33,8 @@ var (
 )
 
 func parade() (server.Config, func(*rig.Rig)) {
-	w := must(world.New(world.Config{Seed: 1}))
-	player := must(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
+	w := noError(world.New(world.Config{Seed: 1}))
+	player := noError(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
 	var host interface{ Broadcast(event any) error } // a *server.Room, or the core of a rig
 	return server.Config{WorldConfig: server.WorldConfig{World: w, Schema: paradeSchema, Hooks: server.Hooks{
 		Join:  func(*server.Session) (world.Entity, error) { return w.Spawn(player, world.Vec3{}, world.Vec3{}) },
@@ -48,12 +48,12 @@ func parade() (server.Config, func(*rig.Rig)) {
 
 func Example() {
 	config, attach := parade()
-	r := must(rig.New(1, rig.Config{Server: config, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}))
+	r := noError(rig.New(1, rig.Config{Server: config, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}))
 	attach(r)
 	var events client.Events
 	client.OnEvent(&events, hornEvent, func(_ uint32, e horn) { fmt.Println("ada hears", e.By) })
-	ada := must(r.Dial(client.Config{Name: "ada", Schema: config.Schema, Events: &events}))
-	bob := must(r.Join("bob"))
+	ada := noError(r.Dial(client.Config{Name: "ada", Schema: config.Schema, Events: &events}))
+	bob := noError(r.Join("bob"))
 
 	bob.EachFrame(60, func() error { // as a game does once per picture
 		_, err := client.SetInput(bob.Client, walkInput, walk{4})
@@ -64,7 +64,7 @@ func Example() {
 	shown, _ := client.Body.At(ada.Replica().Entity(bob.Controlled()), ada.Render())
 	fmt.Println("ada sees bob walk:", shown.Position[0] > 8)
 
-	_, err := must(client.Do(bob, blowCommand, 0, blow{})).Wait(context.Background()) // virtual time passes
+	_, err := noError(client.Do(bob, blowCommand, 0, blow{})).Wait(context.Background()) // virtual time passes
 	ok(err)
 	ada.Break()
 	ok(r.RunFor(time.Second))
@@ -118,7 +118,7 @@ func ok(err error) {
 	}
 }
 
-func must[T any](v T, err error) T {
+func noError[T any](v T, err error) T {
 	ok(err)
 	return v
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -43,17 +44,14 @@ type flight struct {
 }
 
 func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight {
-	w, err := world.New(world.Config{Seed: seed, Gravity: -1})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{Seed: seed, Gravity: -1}))
 	f := &flight{
 		t: t, world: w, push: func(uint64) world.Vec3 { return world.Vec3{} },
 		truth: map[uint32]schema.Body{}, served: map[uint32]thrust{}, made: map[uint32]thrust{},
 	}
-	f.kind, err = w.AddKind(world.Kind{Name: "missile", Exact: true, Body: &world.BodyDef{Drag: 0.7, Radius: 0.2}})
-	require.NoError(t, err)
-	program, err := field.Compile(gale)
-	require.NoError(t, err)
-	_, err = w.AddEffect(world.EffectDef{Program: program})
+	f.kind = must.Get(w.AddKind(world.Kind{Name: "missile", Exact: true, Body: &world.BodyDef{Drag: 0.7, Radius: 0.2}}))
+	program := must.Get(field.Compile(gale))
+	_, err := w.AddEffect(world.EffectDef{Program: program})
 	require.NoError(t, err)
 	for _, e := range w.AppendEffects(nil) {
 		f.gale = motion.Source{Program: program, Mode: e.Mode, Born: e.Born, First: e.First}
@@ -72,7 +70,7 @@ func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight 
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	thrusting := schema.DefineInput[thrust](s)
-	f.rig, err = rig.New(seed, rig.Config{Link: link, Server: server.Config{
+	f.rig = must.Get(rig.New(seed, rig.Config{Link: link, Server: server.Config{
 		WorldConfig: server.WorldConfig{
 			World: w, Schema: s, Replication: replication.Config{SnapshotHz: 30},
 			Hooks: server.Hooks{
@@ -83,13 +81,10 @@ func newFlight(t testing.TB, seed uint64, simulate bool, link rig.Link) *flight 
 				Input: server.OnInput(thrusting, func(_ *server.Session, _ uint64, in thrust) { f.held = in }),
 			},
 		},
-	}})
-	require.NoError(t, err)
+	}}))
 	t.Cleanup(f.rig.Close)
-	f.client, err = f.rig.Dial(client.Config{Name: "ada", Schema: s, Simulate: simulate})
-	require.NoError(t, err)
-	f.own, err = client.Predict(f.client.Client, f.step, client.PredictConfig{})
-	require.NoError(t, err)
+	f.client = must.Get(f.rig.Dial(client.Config{Name: "ada", Schema: s, Simulate: simulate}))
+	f.own = must.Get(client.Predict(f.client.Client, f.step, client.PredictConfig{}))
 	f.frames(func(int) thrust { return thrust{} })
 	return f
 }

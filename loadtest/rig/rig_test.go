@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -23,16 +24,14 @@ func newParade(t testing.TB, seed uint64, link rig.Link, change ...func(*server.
 	for _, f := range change {
 		f(&config)
 	}
-	r, err := rig.New(seed, rig.Config{Server: config, Link: link})
-	require.NoError(t, err)
+	r := must.Get(rig.New(seed, rig.Config{Server: config, Link: link}))
 	attach(r)
 	t.Cleanup(r.Close)
 	return r
 }
 
-func join(t testing.TB, r *rig.Rig, name string) *rig.Client {
-	c, err := r.Join(name)
-	require.NoError(t, err)
+func join(r *rig.Rig, name string) *rig.Client {
+	c := must.Get(r.Join(name))
 	return c
 }
 
@@ -41,7 +40,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	digest := func(seed uint64) uint64 {
 		r := newParade(t, seed, rough)
 		for i := range 4 {
-			c := join(t, r, fmt.Sprint("player", i))
+			c := join(r, fmt.Sprint("player", i))
 			c.EachFrame(30+10*i, func() error {
 				if _, err := client.SetInput(c.Client, walkInput, walk{float32(i)}); err != nil {
 					return err
@@ -67,8 +66,7 @@ func TestCutAndHeal(t *testing.T) {
 	var states []client.State
 	r := newParade(t, 1, rig.Link{Delay: 20 * time.Millisecond})
 	config, _ := parade()
-	c, err := r.Dial(client.Config{Schema: config.Schema, State: func(s client.StateChange) { states = append(states, s.State) }})
-	require.NoError(t, err)
+	c := must.Get(r.Dial(client.Config{Schema: config.Schema, State: func(s client.StateChange) { states = append(states, s.State) }}))
 	entity := c.Controlled()
 	c.SetLink(rig.Link{Loss: 1})
 	require.NoError(t, r.RunFor(6*time.Second))
@@ -87,7 +85,7 @@ func TestCutAndHeal(t *testing.T) {
 func TestDelay(t *testing.T) {
 	r := newParade(t, 1, rig.Link{Delay: 100 * time.Millisecond})
 	before := r.Now()
-	c := join(t, r, "ada")
+	c := join(r, "ada")
 	require.GreaterOrEqual(t, r.Now()-before, 200*time.Millisecond)
 	require.NoError(t, r.RunFor(2*time.Second))
 	require.InDelta(t, 200, c.Stats().Clock.RTT.Milliseconds(), 20)
@@ -100,7 +98,7 @@ func TestDelay(t *testing.T) {
 // An error that ends a client ends its frames, and Step returns it once.
 func TestFrameErrors(t *testing.T) {
 	r := newParade(t, 1, rig.Link{})
-	c := join(t, r, "ada")
+	c := join(r, "ada")
 	c.Session().Kick("enough")
 	require.Equal(t, wire.Kicked, wire.CodeOf(r.RunFor(time.Second)))
 	require.Equal(t, wire.Kicked, wire.CodeOf(c.Err()))
@@ -115,11 +113,10 @@ func TestCloseWhileReconnecting(t *testing.T) {
 	r := newParade(t, 1, rig.Link{})
 	config, _ := parade()
 	tokens := 0
-	c, err := r.Dial(client.Config{Schema: config.Schema, FreshToken: func(context.Context) ([]byte, error) {
+	c := must.Get(r.Dial(client.Config{Schema: config.Schema, FreshToken: func(context.Context) ([]byte, error) {
 		tokens++
 		return []byte("token"), nil
-	}})
-	require.NoError(t, err)
+	}}))
 	c.Break()
 	require.NoError(t, r.RunUntil(time.Second, func() bool { return c.State() == client.Reconnecting }))
 	require.NoError(t, r.RunUntil(time.Second, func() bool { return c.State() == client.Joined }))
@@ -134,7 +131,7 @@ func TestCloseWhileReconnecting(t *testing.T) {
 // A client that another client's frame closes makes no more frames, even at that moment.
 func TestCloseInAnothersFrame(t *testing.T) {
 	r := newParade(t, 1, rig.Link{})
-	first, second := join(t, r, "ada"), join(t, r, "bob")
+	first, second := join(r, "ada"), join(r, "bob")
 	frames, closed := 0, false
 	second.EachFrame(1000, func() error {
 		frames++
@@ -158,7 +155,7 @@ func TestCloseInAnothersFrame(t *testing.T) {
 // Waiting inside a frame would never end.
 func TestNoWaitingInFrames(t *testing.T) {
 	r := newParade(t, 1, rig.Link{})
-	c := join(t, r, "ada")
+	c := join(r, "ada")
 	c.EachFrame(60, func() error { return c.Wait(context.Background()) })
 	require.ErrorContains(t, r.RunFor(time.Second), "time cannot pass inside a frame")
 }
@@ -234,8 +231,7 @@ func TestSearchPasses(t *testing.T) {
 func TestParseScript(t *testing.T) {
 	s := rig.GenerateScript(3, 100, 60, []string{"blow"})
 	require.NotEmpty(t, s.Actions)
-	got, err := rig.ParseScript(s.String())
-	require.NoError(t, err)
+	got := must.Get(rig.ParseScript(s.String()))
 	require.Equal(t, s, got)
 	for _, bad := range []string{"", "seed=1", "seed=1 ticks=2\n@1 join", "seed=1 ticks=2\njoin 1 2 3"} {
 		_, err := rig.ParseScript(bad)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -17,10 +18,8 @@ import (
 // roomConfig returns a room with the k-th range of generations. Its players are crates.
 func roomConfig(t *testing.T, name string, k uint32) server.Config {
 	const block = world.RunGenerations
-	w, err := world.New(world.Config{FirstGeneration: k*block + 1, LastGeneration: (k+1)*block - 1})
-	require.NoError(t, err)
-	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{FirstGeneration: k*block + 1, LastGeneration: (k+1)*block - 1}))
+	crate := must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
@@ -33,22 +32,20 @@ func roomConfig(t *testing.T, name string, k uint32) server.Config {
 // A client follows its session to another room over one connection. After an outage it returns
 // to that room, and to its first room once the other has ended.
 func TestClientFollowsToRooms(t *testing.T) {
-	r, err := rig.New(3, rig.Config{
+	r := must.Get(rig.New(3, rig.Config{
 		Server: roomConfig(t, "lobby", 0), Rooms: []server.Config{roomConfig(t, "match/1", 1)},
 		Link: rig.Link{Delay: 40 * time.Millisecond, Loss: 0.05},
-	})
-	require.NoError(t, err)
+	}))
 	defer r.Close()
 	own := schema.New()
 	schema.Define[schema.Body](own, schema.BodyComponent)
 	require.NoError(t, own.Err())
 	var changes []client.StateChange
 	var destroyed int
-	c, err := r.Dial(client.Config{
+	c := must.Get(r.Dial(client.Config{
 		Schema: own, Room: "lobby", State: func(s client.StateChange) { changes = append(changes, s) },
 		Observer: client.Observer{Destroy: func(world.Entity, uint8) { destroyed++ }},
-	})
-	require.NoError(t, err)
+	}))
 	shown := func() bool { return c.Resolve(c.Controlled()) == wire.Live }
 	require.NoError(t, r.RunUntil(time.Second, shown))
 	before, first := c.Controlled(), c.Welcome()

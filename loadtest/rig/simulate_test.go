@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/rules"
@@ -36,26 +37,22 @@ type squall struct {
 const historyTicks = 100
 
 func newSquall(t *testing.T) *squall {
-	file, err := scenes.Named("storm")
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("storm"))
+	scene := must.Get(scenes.Build(file))
 	game := rules.New(scene)
 	q := &squall{t: t, scene: scene, random: rand.New(rand.NewPCG(3, 3)), history: map[uint32]map[bulk.Handle]motion.State{}}
-	q.Rig, err = rig.New(1, rig.Config{Server: server.Config{
+	q.Rig = must.Get(rig.New(1, rig.Config{Server: server.Config{
 		WorldConfig: server.WorldConfig{
 			World: scene.World, Schema: messages.Schema, Hooks: game.Hooks(),
 			Replication: replication.Config{
 				EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius, SnapshotHz: file.SnapshotHz,
 			},
 		},
-	}, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.03, Reorder: 0.02, Duplicate: 0.01}})
-	require.NoError(t, err)
+	}, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.03, Reorder: 0.02, Duplicate: 0.01}}))
 	t.Cleanup(q.Close)
 	game.Attach(q.Core())
 	for i := range 4 { // the last receives ordinary rows
-		c, err := q.Dial(client.Config{Name: fmt.Sprint("player", i), Schema: messages.Schema, Simulate: i < 3})
-		require.NoError(t, err)
+		c := must.Get(q.Dial(client.Config{Name: fmt.Sprint("player", i), Schema: messages.Schema, Simulate: i < 3}))
 		q.clients = append(q.clients, c)
 	}
 	return q

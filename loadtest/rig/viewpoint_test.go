@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -21,15 +22,15 @@ func TestSpectatorOnlyWatches(t *testing.T) {
 		Shown uint16 `net:"bits=10"`
 		Ammo  uint16 `net:"bits=10,owner"`
 	}
-	s, w := schema.NewWithBody(), must(world.New(world.Config{Seed: 1, Gravity: -1}))
+	s, w := schema.NewWithBody(), must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	defined, walking := schema.Define[magazine](s, "magazine"), schema.DefineInput[walk](s)
-	magazines := must(server.Register(w, defined))
-	kind := must(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
-	player := must(w.Spawn(kind, world.Vec3{X: 300, Y: 1}, world.Vec3{}))
-	neighbour := must(w.Spawn(kind, world.Vec3{X: 305, Y: 1}, world.Vec3{}))
+	magazines := must.Get(server.Register(w, defined))
+	kind := must.Get(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
+	player := must.Get(w.Spawn(kind, world.Vec3{X: 300, Y: 1}, world.Vec3{}))
+	neighbour := must.Get(w.Spawn(kind, world.Vec3{X: 305, Y: 1}, world.Vec3{}))
 	magazines.Set(player, magazine{Shown: 7, Ammo: 12})
 	inputs := 0
-	r, err := rig.New(1, rig.Config{Server: server.Config{
+	r := must.Get(rig.New(1, rig.Config{Server: server.Config{
 		WorldConfig: server.WorldConfig{
 			World: w, Schema: s, Replication: replication.Config{EnterRadius: 20, SnapshotHz: 20},
 			Hooks: server.Hooks{
@@ -46,10 +47,9 @@ func TestSpectatorOnlyWatches(t *testing.T) {
 				}),
 			},
 		},
-	}})
-	require.NoError(t, err)
+	}}))
 	t.Cleanup(r.Close)
-	dial := func(name string) *rig.Client { return must(r.Dial(client.Config{Name: name, Schema: s})) }
+	dial := func(name string) *rig.Client { return must.Get(r.Dial(client.Config{Name: name, Schema: s})) }
 	spectator, plays := dial("spectator"), dial("player")
 	magazineOf := client.Of(defined)
 	spectator.EachFrame(60, func() error {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -14,8 +15,7 @@ import (
 // A client declares a part of the server's items, in another order.
 func TestBindByName(t *testing.T) {
 	server := everything(t)
-	s, err := schema.Parse(server.Text())
-	require.NoError(t, err)
+	s := must.Get(schema.Parse(server.Text()))
 
 	own := schema.New()
 	schema.DefineUnreliableEvent[struct{ Volume float32 }](own, "sound")
@@ -57,8 +57,7 @@ func TestBindByName(t *testing.T) {
 	rowschema.New(s).Component(component).SetTexts(true, texts, &out)
 	require.Equal(t, in, out)
 
-	b, err := rowschema.NewMessage(server.Event(0).Message).AppendValue(nil, hits[1])
-	require.NoError(t, err)
+	b := must.Get(rowschema.NewMessage(server.Event(0).Message).AppendValue(nil, hits[1]))
 	var got hit
 	require.ErrorContains(t, rowschema.NewMessage(s.Event(0).Message).ReadValue(b, &got), "no Go type is bound")
 	var payload rowschema.Payload
@@ -71,8 +70,7 @@ func TestBindByName(t *testing.T) {
 	require.NoError(t, rowschema.NewMessage(s.Event(0).Message).ReadValue(b, &got))
 	require.Equal(t, hits[1], got)
 	require.NoError(t, s.Bind(schema.New()), "declares nothing")
-	untyped, err := schema.Parse(own.Text())
-	require.NoError(t, err)
+	untyped := must.Get(schema.Parse(own.Text()))
 	require.NoError(t, s.Bind(untyped))
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
 	require.Equal(t, server.Component(component), s.Component(component))
@@ -186,13 +184,12 @@ func TestBindRefuses(t *testing.T) {
 			schema.BindError{Item: "input", Declared: "Y int 8", Received: "X int 8"},
 		},
 	} {
-		s, err := schema.Parse(text)
-		require.NoError(t, err)
+		s := must.Get(schema.Parse(text))
 		own := schema.New()
 		schema.Define[profile](own, "c3")
 		require.NoError(t, own.Err())
 		require.NoError(t, c.declare(own))
-		err = s.Bind(own)
+		err := s.Bind(own)
 		fault := &schema.BindError{}
 		require.ErrorAs(t, err, &fault)
 		require.Equal(t, c.want, *fault)

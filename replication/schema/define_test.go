@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -51,16 +52,14 @@ Points uint 8
 event flash unreliable
 Hue uint 8
 `, s.Text(), "kinds are the world's")
-	same, err := schema.Parse(s.Text())
-	require.NoError(t, err)
+	same := must.Get(schema.Parse(s.Text()))
 
 	// A peer must have the kinds, with any body.
 	var missing *schema.BindError
 	require.ErrorAs(t, same.Bind(s), &missing)
 	require.Equal(t, &schema.BindError{Item: `kind "crate"`, Missing: true}, missing)
 	require.NoError(t, same.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{Radius: 1}}))
-	parsed, err := schema.Parse(same.Text())
-	require.NoError(t, err)
+	parsed := must.Get(schema.Parse(same.Text()))
 	require.NoError(t, parsed.Bind(s))
 	require.Equal(t, "crate", parsed.KindName(0))
 

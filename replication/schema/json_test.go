@@ -8,18 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 )
 
 // JSON has the content of Text: a parsed schema has the same JSON.
 func TestJSON(t *testing.T) {
 	s := everything(t)
-	declared, err := json.Marshal(s)
-	require.NoError(t, err)
-	read, err := schema.Parse(s.Text())
-	require.NoError(t, err)
-	parsed, err := json.Marshal(read)
-	require.NoError(t, err)
+	declared := must.Get(json.Marshal(s))
+	read := must.Get(schema.Parse(s.Text()))
+	parsed := must.Get(json.Marshal(read))
 	require.JSONEq(t, string(declared), string(parsed))
 
 	small := schema.New()
@@ -41,8 +39,7 @@ func TestJSON(t *testing.T) {
 	schema.DefineQuery[struct{ Item uint16 }, struct{ Price float64 }](small, "buy")
 	schema.DefineUnreliableEvent[struct{ Loud bool }](small, "bang")
 	require.NoError(t, small.Err())
-	got, err := json.Marshal(small)
-	require.NoError(t, err)
+	got := must.Get(json.Marshal(small))
 	var hash struct{ Hash string }
 	require.NoError(t, json.Unmarshal(got, &hash))
 	require.Regexp(t, "^[0-9a-f]{16}$", hash.Hash)
@@ -96,8 +93,7 @@ func TestClone(t *testing.T) {
 	require.NoError(t, s.Err())
 	require.NoError(t, s.AddKind(schema.EntityKind{Name: "fresh"}))
 
-	parsed, err := schema.Parse(text)
-	require.NoError(t, err)
+	parsed := must.Get(schema.Parse(text))
 	bound := parsed.Clone()
 	require.NoError(t, bound.Bind(everything(t)))
 	require.NotNil(t, bound.Component(0).Type)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -68,10 +69,8 @@ func TestMessageRoundTrip(t *testing.T) {
 	require.Equal(t, reflect.TypeFor[hit](), m.Type())
 	var payload rowschema.Payload
 	for _, in := range hits {
-		b, err := m.AppendValue([]byte("before"), in)
-		require.NoError(t, err)
-		again, err := m.AppendValue(nil, &in)
-		require.NoError(t, err)
+		b := must.Get(m.AppendValue([]byte("before"), in))
+		again := must.Get(m.AppendValue(nil, &in))
 		require.Equal(t, "before"+string(again), string(b), "a pointer does as well")
 		require.LessOrEqual(t, len(again), s.Event(i).Message.MaxBytes())
 		out := hit{local: 5}
@@ -88,8 +87,7 @@ func TestMessageRoundTrip(t *testing.T) {
 func TestMessageGolden(t *testing.T) {
 	s := declared(t)
 	i, _ := s.EventByName("hit")
-	b, err := rowschema.NewMessage(s.Event(i).Message).AppendValue(nil, hit{Damage: 21, By: bulk.NewHandle(5, 3), Verb: "hi", Raw: []byte{9}, Frozen: true})
-	require.NoError(t, err)
+	b := must.Get(rowschema.NewMessage(s.Event(i).Message).AppendValue(nil, hit{Damage: 21, By: bulk.NewHandle(5, 3), Verb: "hi", Raw: []byte{9}, Frozen: true}))
 	// 10101 | 3 times 4096 in 14 bits | 1 00 0101 00 0011 | 0 | 1, each from its lowest bit
 	bits := "10101" + strings.Repeat("00000000000010", 3) + "1" + "00" + "1010" + "00" + "1100" + "0" + "1"
 	require.Len(t, bits, 62)
@@ -100,8 +98,7 @@ func TestMessageGolden(t *testing.T) {
 	require.Equal(t, append(want, 2, 'h', 'i', 1, 9), b)
 	empty, ok := s.CommandByName("wave")
 	require.True(t, ok)
-	b, err = rowschema.NewMessage(s.Command(empty).Args).AppendValue(nil, struct{}{})
-	require.NoError(t, err)
+	b = must.Get(rowschema.NewMessage(s.Command(empty).Args).AppendValue(nil, struct{}{}))
 	require.Empty(t, b)
 	require.NoError(t, rowschema.NewMessage(s.Command(empty).Args).Parse(nil, &rowschema.Payload{}))
 }
@@ -113,19 +110,16 @@ func TestMessageHandles(t *testing.T) {
 	at, _ := s.CommandByName("buy")
 	args, answer := s.Command(at).Args, s.Command(at).Answer
 
-	b, err := rowschema.NewMessage(args).AppendValue(nil, buy{Made: made})
-	require.NoError(t, err)
+	b := must.Get(rowschema.NewMessage(args).AppendValue(nil, buy{Made: made}))
 	var got buy
 	require.NoError(t, rowschema.NewMessage(args).ReadValue(b, &got))
 	require.Equal(t, made, got.Made, "a client may send a handle of its own")
-	b, err = rowschema.NewMessage(s.Input()).AppendValue(nil, stick{Aimed: made})
-	require.NoError(t, err)
+	b = must.Get(rowschema.NewMessage(s.Input()).AppendValue(nil, stick{Aimed: made}))
 	var input stick
 	require.NoError(t, rowschema.NewMessage(s.Input()).ReadValue(b, &input))
 	require.Equal(t, made, input.Aimed)
 
-	b, err = rowschema.NewMessage(answer).AppendValue(nil, bought{Item: made})
-	require.NoError(t, err)
+	b = must.Get(rowschema.NewMessage(answer).AppendValue(nil, bought{Item: made}))
 	var out bought
 	require.NoError(t, rowschema.NewMessage(answer).ReadValue(b, &out))
 	require.Zero(t, out.Item, "a server has none of its own to send")
@@ -240,8 +234,7 @@ func TestMessageOfAnotherType(t *testing.T) {
 		_, err := m.AppendValue(nil, v)
 		require.ErrorContains(t, err, "want a schema_test.hit", "%T", v)
 	}
-	b, err := m.AppendValue(nil, hits[1])
-	require.NoError(t, err)
+	b := must.Get(m.AppendValue(nil, hits[1]))
 	require.ErrorContains(t, m.ReadValue(b, hits[1]), "want a pointer")
 }
 
@@ -249,8 +242,7 @@ func TestMessageOfAnotherType(t *testing.T) {
 // with the same bytes.
 func TestMessageReadsAnything(t *testing.T) {
 	m := rowschema.NewMessage(declared(t).Event(0).Message)
-	b, err := m.AppendValue(nil, hits[1])
-	require.NoError(t, err)
+	b := must.Get(m.AppendValue(nil, hits[1]))
 	var payload rowschema.Payload
 	for n := range b {
 		require.ErrorIs(t, m.Parse(b[:n], &payload), &wire.Error{Code: wire.BadMessage}, "cut to %d bytes", n)
@@ -281,13 +273,11 @@ func FuzzMessage(f *testing.F) {
 		longest = append(longest, m.MaxBytes())
 	}
 	for _, v := range hits {
-		b, err := messages[0].AppendValue(nil, v)
-		require.NoError(f, err)
+		b := must.Get(messages[0].AppendValue(nil, v))
 		f.Add(uint8(0), b)
 	}
 	for i, v := range []any{stick{-3, 5, true, bulk.NewHandle(2, 4)}, buy{300, bulk.NewHandle(1, 1), "sword"}, bought{5, bulk.NewHandle(9, 9)}} {
-		b, err := messages[2+i].AppendValue(nil, v)
-		require.NoError(f, err)
+		b := must.Get(messages[2+i].AppendValue(nil, v))
 		f.Add(uint8(2+i), b)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
@@ -303,8 +293,7 @@ func FuzzMessage(f *testing.F) {
 		// Q1 for messages.
 		v := reflect.New(m.Type())
 		require.NoError(t, m.Restore(&payload, v.Interface()))
-		again, err := m.AppendValue(nil, v.Interface())
-		require.NoError(t, err)
+		again := must.Get(m.AppendValue(nil, v.Interface()))
 		require.Equal(t, string(b), string(again))
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
@@ -545,8 +546,7 @@ func requireParsed(t *testing.T, text string) bool {
 	row.Owned = true
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
 	_ = rowschema.New(s).Format(row, make([]string, len(s.TextFields())))
-	again, err := schema.Parse(text)
-	require.NoError(t, err)
+	again := must.Get(schema.Parse(text))
 	require.NoError(t, again.Bind(s))
 	texts := make([]string, len(s.TextFields()))
 	b := rowschema.New(s).AppendTexts(nil, row.Mask, true, texts)
@@ -565,8 +565,7 @@ func requireParsed(t *testing.T, text string) bool {
 // A row of a parsed schema needs no types to be shown.
 func TestParsedFormat(t *testing.T) {
 	s := everything(t)
-	parsed, err := schema.Parse(s.Text())
-	require.NoError(t, err)
+	parsed := must.Get(schema.Parse(s.Text()))
 	i, _ := s.ByName("c3")
 	row := rowtest.NewRow(parsed, 1<<i)
 	in := profile{Level: -7}

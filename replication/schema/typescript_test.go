@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the modules in client/ts/test/generated")
@@ -70,11 +72,9 @@ event 名前 unreliable
 // vectorSchema returns the schema text of a file of vectors.
 func vectorSchema(t *testing.T, file string) string {
 	t.Helper()
-	f, err := os.Open("../wire/testdata/vectors/" + file)
-	require.NoError(t, err)
+	f := must.Get(os.Open("../wire/testdata/vectors/" + file))
 	defer func() { require.NoError(t, f.Close()) }()
-	line, err := bufio.NewReader(f).ReadBytes('\n')
-	require.NoError(t, err)
+	line := must.Get(bufio.NewReader(f).ReadBytes('\n'))
 	var head struct{ Schema string }
 	require.NoError(t, json.Unmarshal(line, &head))
 	return head.Schema
@@ -88,8 +88,7 @@ func TestTypeScript(t *testing.T) {
 		"simulation": vectorSchema(t, "simulation-3.jsonl"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Parse(text)
-			require.NoError(t, err)
+			s := must.Get(Parse(text))
 			file := "../../client/ts/test/generated/" + name + ".ts"
 			if *update {
 				require.NoError(t, os.WriteFile(file, []byte(s.TypeScript("worldd schema --lang ts")), 0o644))

@@ -51,20 +51,20 @@ func TestNoAllocations(t *testing.T) {
 		"append full":   func() { w.Reset(buffer); layout.AppendFull(&w, row) },
 		"append record": func() { _ = wire.AppendRecord(buffer, record) },
 		"append effect": func() { _ = effect.Append(buffer) },
-		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100, wire.MinBack); must(err) },
+		"read effect":   func() { e := effectRecord.EffectAdded(); _, _, _, err := e.Ticks(100, wire.MinBack); noError(err) },
 		"exact body": func() {
 			w.Reset(buffer)
 			wire.AppendExact(&w, wire.Exact{Form: wire.Raw})
 			wire.AppendBody(&w, wire.Raw, &exact, &grid)
 			r.Reset(w.Bytes())
 			wire.ReadBody(&r, wire.ReadExact(&r, 9, wire.Baseline{}, wire.MinBack).Form, &grid, 30)
-			must(r.Err())
+			noError(r.Err())
 		},
 		"append input":  func() { _ = input.Append(buffer) },
-		"read row":      func() { r.Reset(coded); must(c.Read(&r, &out, past)) },
-		"read header":   func() { _, err := wire.ParseStateHeader(state, &r); must(err) },
-		"parse input":   func() { must(parsed.Parse(datagram)) },
-		"check msgpack": func() { must(wire.CheckMsgpack(message)) },
+		"read row":      func() { r.Reset(coded); noError(c.Read(&r, &out, past)) },
+		"read header":   func() { _, err := wire.ParseStateHeader(state, &r); noError(err) },
+		"parse input":   func() { noError(parsed.Parse(datagram)) },
+		"check msgpack": func() { noError(wire.CheckMsgpack(message)) },
 	} {
 		if n := testing.AllocsPerRun(100, f); !invariants.Enabled { // assertions allocate
 			require.Zero(t, n, name)
@@ -72,7 +72,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-func must(err error) {
+func noError(err error) {
 	if err != nil {
 		panic(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // stream returns the frames of all samples in one byte string, with their types and bodies.
-func stream(t testing.TB) (b []byte, kinds []byte, bodies [][]byte) {
+func stream() (b []byte, kinds []byte, bodies [][]byte) {
 	for _, m := range wiretest.Samples() {
 		if m.Kind != 0 {
 			b = wire.AppendFrame(b, m.Kind, m.Bytes)
@@ -23,7 +23,7 @@ func stream(t testing.TB) (b []byte, kinds []byte, bodies [][]byte) {
 }
 
 func TestFrameReaderAnyChunks(t *testing.T) {
-	b, kinds, bodies := stream(t)
+	b, kinds, bodies := stream()
 	for size := 1; size <= len(b); size++ {
 		var f wire.FrameReader
 		n := 0

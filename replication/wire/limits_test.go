@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -78,8 +79,7 @@ func TestLimitsFrames(t *testing.T) {
 
 // PROTOCOL.md repeats the limits and the codes.
 func TestProtocolPageHasTheTables(t *testing.T) {
-	page, err := os.ReadFile("PROTOCOL.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("PROTOCOL.md"))
 	var want strings.Builder
 	want.WriteString("| code | name | fault | retry | text |\n|---|---|---|---|---|\n")
 	last := -1

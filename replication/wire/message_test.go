@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/wire"
@@ -19,8 +20,7 @@ import (
 func TestMessageRoundTrip(t *testing.T) {
 	for _, m := range wiretest.Samples() {
 		t.Run(m.Name, func(t *testing.T) {
-			got, err := m.Parse(m.Bytes)
-			require.NoError(t, err)
+			got := must.Get(m.Parse(m.Bytes))
 			require.Equal(t, m.Want, got)
 		})
 	}
@@ -78,8 +78,7 @@ func TestMessageAliasing(t *testing.T) {
 			continue
 		}
 		own := bytes.Clone(m.Bytes)
-		got, err := m.Parse(own)
-		require.NoError(t, err)
+		got := must.Get(m.Parse(own))
 		for i := range own {
 			own[i] = 0xcc
 		}
@@ -88,21 +87,18 @@ func TestMessageAliasing(t *testing.T) {
 }
 
 func TestMessageEmptyFields(t *testing.T) {
-	hello, err := wire.Parse[wire.Hello](wire.Hello{}.Append(nil))
-	require.NoError(t, err)
+	hello := must.Get(wire.Parse[wire.Hello](wire.Hello{}.Append(nil)))
 	require.Empty(t, hello.Token)
-	command, err := wire.Parse[wire.Command](wire.Command{Name: "x"}.Append(nil))
-	require.NoError(t, err)
+	command := must.Get(wire.Parse[wire.Command](wire.Command{Name: "x"}.Append(nil)))
 	require.Empty(t, command.Args)
 	require.Equal(t, bulk.Handle(0), command.Target)
-	_, err = wire.Parse[wire.Command](wire.Command{}.Append(nil))
+	_, err := wire.Parse[wire.Command](wire.Command{}.Append(nil))
 	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
 }
 
 func TestMessageTextIsTruncated(t *testing.T) {
 	long := strings.Repeat("ä", wire.MaxText) // two bytes each; MaxText is even
-	m, err := wire.Parse[wire.Goodbye](wire.Goodbye{Code: wire.Kicked, Text: "x" + long}.Append(nil))
-	require.NoError(t, err)
+	m := must.Get(wire.Parse[wire.Goodbye](wire.Goodbye{Code: wire.Kicked, Text: "x" + long}.Append(nil)))
 	require.Len(t, m.Text, wire.MaxText-1, "truncated between characters")
 }
 
@@ -110,29 +106,23 @@ func TestMessageTextIsTruncated(t *testing.T) {
 // it would end the receiver's session.
 func TestMessageTextBecomesUTF8(t *testing.T) {
 	const invalid, valid = "no \xff\xfe, ä", "no \uFFFD, ä"
-	bye, err := wire.Parse[wire.Bye](wire.Bye{Text: invalid}.Append(nil))
-	require.NoError(t, err)
+	bye := must.Get(wire.Parse[wire.Bye](wire.Bye{Text: invalid}.Append(nil)))
 	require.Equal(t, valid, bye.Text)
-	goodbye, err := wire.Parse[wire.Goodbye](wire.Goodbye{Text: invalid}.Append(nil))
-	require.NoError(t, err)
+	goodbye := must.Get(wire.Parse[wire.Goodbye](wire.Goodbye{Text: invalid}.Append(nil)))
 	require.Equal(t, valid, goodbye.Text)
-	refused, err := wire.Parse[wire.Refused](wire.Refused{Text: invalid, Want: invalid}.Append(nil))
-	require.NoError(t, err)
+	refused := must.Get(wire.Parse[wire.Refused](wire.Refused{Text: invalid, Want: invalid}.Append(nil)))
 	require.Equal(t, []string{valid, valid}, []string{refused.Text, refused.Want})
-	result, err := wire.Parse[wire.Result](wire.Result{Text: invalid}.Append(nil))
-	require.NoError(t, err)
+	result := must.Get(wire.Parse[wire.Result](wire.Result{Text: invalid}.Append(nil)))
 	require.Equal(t, valid, result.Text)
 
 	long := strings.Repeat("a\xff", wire.MaxText) // each invalid byte becomes three
-	goodbye, err = wire.Parse[wire.Goodbye](wire.Goodbye{Text: long}.Append(nil))
-	require.NoError(t, err)
+	goodbye = must.Get(wire.Parse[wire.Goodbye](wire.Goodbye{Text: long}.Append(nil)))
 	require.Len(t, goodbye.Text, wire.MaxText)
 }
 
 func TestMessageAnyUnsignedForm(t *testing.T) {
 	// code 2 as uint 64
-	m, err := wire.Parse[wire.Bye]([]byte{0x92, 0xcf, 0, 0, 0, 0, 0, 0, 0, 2, 0xa1, 'x'})
-	require.NoError(t, err)
+	m := must.Get(wire.Parse[wire.Bye]([]byte{0x92, 0xcf, 0, 0, 0, 0, 0, 0, 0, 2, 0xa1, 'x'}))
 	require.Equal(t, wire.Bye{Code: wire.BadState, Text: "x"}, m)
 	for name, body := range map[string][]byte{
 		"signed":        {0x92, 0xd0, 2, 0xa1, 'x'},
@@ -378,8 +368,7 @@ func TestSecretLength(t *testing.T) {
 // Every version begins a Hello with its number, so that servers recognise other versions.
 func TestHelloOfAnotherVersion(t *testing.T) {
 	for _, body := range [][]byte{{0x99, 3, 0xcf}, {0x91, 0xcd, 0x01, 0x00}, {0xdc, 0x00, 0x10, 6}} {
-		h, err := wire.Parse[wire.Hello](body)
-		require.NoError(t, err)
+		h := must.Get(wire.Parse[wire.Hello](body))
 		require.NotEqualValues(t, wire.Version, h.Protocol)
 		require.Equal(t, wire.Hello{Protocol: h.Protocol}, h)
 	}
@@ -393,8 +382,7 @@ func TestHelloOfAnotherVersion(t *testing.T) {
 func TestRefusedOfALaterVersion(t *testing.T) {
 	body := wire.Refused{Code: wire.ProtocolVersion, Want: "protocol 6"}.Append(nil)
 	body[0]++
-	m, err := wire.Parse[wire.Refused](append(body, 0x92, 1, 2))
-	require.NoError(t, err)
+	m := must.Get(wire.Parse[wire.Refused](append(body, 0x92, 1, 2)))
 	require.Equal(t, "protocol 6", m.Want)
 }
 
@@ -436,8 +424,7 @@ func TestStateStamp(t *testing.T) {
 	for _, want := range [][2]uint32{{0x01020304, 250}, {0xfffefdfc, 65535}} {
 		wire.StampState(d, want[0], uint16(want[1]))
 		var rows bitio.Reader
-		h, err := wire.ParseStateHeader(d, &rows)
-		require.NoError(t, err)
+		h := must.Get(wire.ParseStateHeader(d, &rows))
 		require.Equal(t, want, [2]uint32{h.Echo, uint32(h.Hold)})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
@@ -90,7 +91,7 @@ func targets(t *testing.T) []target {
 		}
 		all = append(all, target{name: m.Name, pool: [][]byte{m.Bytes}, read: readAgain(m)})
 	}
-	stream, _, _ := stream(t)
+	stream, _, _ := stream()
 	var extensions [][]byte
 	for _, l := range exactVectors(t) {
 		if l.Structure != nil && l.Error == "" && len(l.Structure) < 1000 {
@@ -101,8 +102,8 @@ func targets(t *testing.T) []target {
 		all,
 		target{name: "extensions", pool: extensions, read: readExtensions},
 		target{name: "stream", pool: [][]byte{stream}, read: readFrames, cost: 4},
-		target{name: "msgpack", pool: msgpackValues(t), read: readAny},
-		target{name: "row", pool: [][]byte{codecBytes(t)}, read: readRow(t)},
+		target{name: "msgpack", pool: msgpackValues(), read: readAny},
+		target{name: "row", pool: [][]byte{codecBytes()}, read: readRow(t)},
 		target{name: "tables", pool: [][]byte{rowcodec.DefaultTables().Bytes(), rowcodec.Untrained().Tables().Bytes()}, read: makeCodec(t), cost: 100},
 	)
 }
@@ -115,8 +116,7 @@ func readAgain(m wiretest.Sample) func(*testing.T, []byte) error {
 			require.NotEmpty(t, wiretest.Describe(m.Kind, b))
 		}
 		if message, ok := got.(wire.Message); ok && err == nil {
-			again, err := m.Parse(message.Append(nil))
-			require.NoError(t, err)
+			again := must.Get(m.Parse(message.Append(nil)))
 			require.Equal(t, got, again)
 		}
 		if input, ok := got.(wire.Input); ok && err == nil {
@@ -168,14 +168,13 @@ func readFrames(t *testing.T, b []byte) error {
 }
 
 // msgpackValues returns typical arguments of commands.
-func msgpackValues(t *testing.T) (all [][]byte) {
+func msgpackValues() (all [][]byte) {
 	for _, v := range []any{
 		map[string]any{"a": []any{1, -1, 2.5, nil, true, "x", []byte{1}, map[string]int64{"b": 1 << 40}}},
 		[]any{uint64(1) << 63, float32(1), []string{"one", "two"}, [][]int{{1, 2}, {}, {3}}},
 		make([]byte, 300), "some text that is longer than thirty-one bytes", uint16(7), nil,
 	} {
-		b, err := msgpack.Marshal(v)
-		require.NoError(t, err)
+		b := must.Get(msgpack.Marshal(v))
 		all = append(all, b)
 	}
 	return all
@@ -183,7 +182,7 @@ func msgpackValues(t *testing.T) (all [][]byte) {
 
 // readAny checks that a value which passes CheckMsgpack is safe for a decoder without
 // expected types.
-func readAny(t *testing.T, b []byte) error {
+func readAny(_ *testing.T, b []byte) error {
 	if err := wire.CheckMsgpack(b); err != nil {
 		return err
 	}
@@ -192,7 +191,7 @@ func readAny(t *testing.T, b []byte) error {
 	return nil
 }
 
-func codecBytes(t *testing.T) []byte {
+func codecBytes() []byte {
 	_, _, _, b := rowtest.Coded(6)
 	return b
 }

@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A token that every user can read is used, with a warning.
@@ -17,8 +19,7 @@ func TestAdminTokenIsReadable(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "token")
 		require.NoError(t, os.WriteFile(path, []byte("0123456789abcdef"), mode))
 		core, logged := observer.New(zapcore.WarnLevel)
-		access, err := (&adminFlags{AdminToken: path}).newAccess(zap.New(core))
-		require.NoError(t, err)
+		access := must.Get((&adminFlags{AdminToken: path}).newAccess(zap.New(core)))
 		require.Equal(t, "0123456789abcdef", access.Token)
 		require.Equal(t, warned, logged.FilterMessageSnippet("can read the secret key").Len(), "%v", mode)
 	}

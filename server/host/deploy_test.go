@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestDeployment: the program accepts the settings of the unit and the image, and the
@@ -16,8 +18,7 @@ import (
 func TestDeployment(t *testing.T) {
 	for file, command := range map[string]string{"worldd.service": "\nExecStart=/usr/local/bin/worldd serve\n", "Dockerfile": "\nCMD [\"serve\"]\n"} {
 		t.Run(file, func(t *testing.T) {
-			text, err := os.ReadFile("../../cmd/worldd/deploy/" + file)
-			require.NoError(t, err)
+			text := must.Get(os.ReadFile("../../cmd/worldd/deploy/" + file))
 			require.Contains(t, string(text), command, "flags would win over anybody's environment")
 			set := regexp.MustCompile(`(?m)^(?:Environment=|ENV |    )(?:WORLDD_\w+=\S+ ?)+`).FindAllString(string(text), -1)
 			require.NotEmpty(t, set)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
@@ -221,8 +222,7 @@ func TestCheck(t *testing.T) {
 // The live page has the game's name.
 func TestGameName(t *testing.T) {
 	d := tag()
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	require.Equal(t, "tag", (&program{Definition: d}).hostInstance(g).config.GameName)
 }
 
@@ -315,11 +315,9 @@ func TestConfigFile(t *testing.T) {
 // After a restart avatars of the earlier run are gone; all other entities remain.
 func TestRestoredAvatars(t *testing.T) {
 	d := tag()
-	before, err := d.buildInstance(Options{})
-	require.NoError(t, err)
-	runner, err := before.World.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}})
-	require.NoError(t, err)
-	_, err = before.World.Spawn(runner, world.Vec3{}, world.Vec3{X: 1})
+	before := must.Get(d.buildInstance(Options{}))
+	runner := must.Get(before.World.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}}))
+	_, err := before.World.Spawn(runner, world.Vec3{}, world.Vec3{X: 1})
 	require.NoError(t, err)
 	require.Equal(t, 9, before.World.Stats().Entities)
 	var img world.Image
@@ -334,8 +332,7 @@ func TestRestoredAvatars(t *testing.T) {
 			}
 			return g, errors.Join(err, kindErr)
 		}
-		g, err := d.buildInstance(Options{})
-		require.NoError(t, err)
+		g := must.Get(d.buildInstance(Options{}))
 		require.NoError(t, g.RestoreRun(&img))
 		g.World.Step()
 		require.Equal(t, left, g.World.Stats().Entities)
@@ -350,8 +347,7 @@ func TestAvatarEndsWithItsSession(t *testing.T) {
 		g.Hooks.Leave = nil
 		return g, err
 	}
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	ball := g.World.Slots().Handle(0)
 	g.destroyAvatar(ball)
 	require.Equal(t, bulk.Live, g.World.Status(ball))
@@ -403,14 +399,11 @@ func TestDefinitionsAreChecked(t *testing.T) {
 // replay, inspect and train repeat a game with rules.
 func TestRecordings(t *testing.T) {
 	d := tag()
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	dir := t.TempDir()
 	path, tables := filepath.Join(dir, "a.recording"), filepath.Join(dir, "a.tables")
-	file, err := createRecord(path, zap.NewNop())
-	require.NoError(t, err)
-	rec, err := g.recordWorld(file, 0)
-	require.NoError(t, err)
+	file := must.Get(createRecord(path, zap.NewNop()))
+	rec := must.Get(g.recordWorld(file, 0))
 	for range 200 {
 		if g.World.Tick() == 30 {
 			_, err := g.Hooks.Join(nil)

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A secret key that every user can read is used, with a warning.
@@ -33,8 +35,7 @@ func TestReadableSecretKeys(t *testing.T) {
 	require.NoError(t, os.Chmod(identity, 0o644))
 	require.NoError(t, os.Chmod(key, 0o604))
 	for n, c := range []*serveCommand{&kept, &owned} {
-		pair, err := c.loadCertificate(zap.New(logs))
-		require.NoError(t, err)
+		pair := must.Get(c.loadCertificate(zap.New(logs)))
 		require.NotNil(t, pair)
 		require.Equal(t, n+1, seen.FilterField(zap.String("path", identity)).Len())
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A reader of the log that has stopped blocks no goroutine. When it continues it reads the
@@ -58,12 +60,10 @@ func TestLogReaderStops(t *testing.T) {
 
 // Files and buffers cannot block, so their lines are written at once.
 func TestLogFile(t *testing.T) {
-	file, err := os.Create(t.TempDir() + "/log")
-	require.NoError(t, err)
+	file := must.Get(os.Create(t.TempDir() + "/log"))
 	defer file.Close()
 	require.False(t, canBlock(file))
 	newLog(file, zapcore.InfoLevel).Info("written")
-	text, err := os.ReadFile(file.Name())
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(file.Name()))
 	require.Contains(t, string(text), "written")
 }

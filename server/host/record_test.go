@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A full disk ends the recording with one log entry at once, which has the disk's error. The
@@ -19,16 +21,14 @@ func TestRecordingToAFullDisk(t *testing.T) {
 		t.Skip("no disk that is always full")
 	}
 	d := tag()
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.recording")
 	require.NoError(t, os.WriteFile(path, []byte("of the run before"), 0o600))
 	logs, seen := observer.New(zap.InfoLevel)
-	file, err := os.Create(full)
-	require.NoError(t, err)
+	file := must.Get(os.Create(full))
 	r := newRecordFile(&recordDisk{path: path, file: file}, path, zap.New(logs))
-	_, err = g.recordWorld(r, 0)
+	_, err := g.recordWorld(r, 0)
 	if err != nil { // the disk was faster than the image
 		require.ErrorIs(t, err, syscall.ENOSPC)
 	}
@@ -43,12 +43,10 @@ func TestRecordingToAFullDisk(t *testing.T) {
 // requireOnly requires a folder to hold these files.
 func requireOnly(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	files := must.Get(os.ReadDir(dir))
 	found := map[string]string{}
 	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(dir, f.Name())))
 		found[f.Name()] = string(text)
 	}
 	require.Equal(t, want, found)
@@ -61,9 +59,8 @@ func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 	path, link := filepath.Join(dir, "a.recording"), filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.WriteFile(path, []byte("of the run before"), 0o600))
 	require.NoError(t, os.Symlink(path, link))
-	disk, err := createRecordDisk(link)
-	require.NoError(t, err)
-	_, err = disk.Write([]byte("head"))
+	disk := must.Get(createRecordDisk(link))
+	_, err := disk.Write([]byte("head"))
 	require.NoError(t, err)
 	requireOnly(t, dir, map[string]string{"a.recording": "of the run before", "a.recording.new": "head"})
 	require.NoError(t, disk.publishFile())
@@ -71,8 +68,7 @@ func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, disk.closeFile())
 	requireOnly(t, dir, map[string]string{"a.recording.old-1": "of the run before", "a.recording": "head and steps"})
-	to, err := os.Readlink(link)
-	require.NoError(t, err)
+	to := must.Get(os.Readlink(link))
 	require.Equal(t, path, to)
 }
 
@@ -80,8 +76,7 @@ func TestRecordingReplacesThePreviousOneWhenItsHeadIsWritten(t *testing.T) {
 func TestUnrecordedWorldIsServed(t *testing.T) {
 	logs, seen := observer.New(zap.InfoLevel)
 	d := tag()
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	beginRecording(g, filepath.Join(t.TempDir(), "missing", "a.recording"), 0, zap.New(logs))()
 	require.Equal(t, 1, seen.FilterMessage("the world is not recorded").Len())
 	g.World.Step()
@@ -90,15 +85,12 @@ func TestUnrecordedWorldIsServed(t *testing.T) {
 // A recording that reaches its limit is logged once and replays; the world continues.
 func TestRecordingToItsLimit(t *testing.T) {
 	d := tag()
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	logs, seen := observer.New(zap.InfoLevel)
 	path := filepath.Join(t.TempDir(), "a.recording")
-	file, err := createRecord(path, zap.New(logs))
-	require.NoError(t, err)
+	file := must.Get(createRecord(path, zap.New(logs)))
 	const limit = 5000
-	rec, err := g.recordWorld(file, limit)
-	require.NoError(t, err)
+	rec := must.Get(g.recordWorld(file, limit))
 	for range 1000 {
 		g.World.Step()
 	}
@@ -108,8 +100,7 @@ func TestRecordingToItsLimit(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0].Message, "--record-mb")
 	require.Less(t, lines[0].ContextMap()["tick"], uint64(1000))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(path))
 	require.LessOrEqual(t, info.Size(), int64(limit))
 	for _, command := range []string{"replay", "inspect"} {
 		status, out, errs := play(t, command, path)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 )
 
@@ -52,26 +53,22 @@ func (i *installation) savedTick() uint64 {
 		return 0
 	}
 	require.NoError(i.t, err)
-	g, err := programNamed(i.program).New(Options{})
-	require.NoError(i.t, err)
+	g := must.Get(programNamed(i.program).New(Options{}))
 	defer g.World.Close()
-	img, err := g.World.ReadImage(bytes.NewReader(data))
-	require.NoError(i.t, err)
+	img := must.Get(g.World.ReadImage(bytes.NewReader(data)))
 	return img.Tick()
 }
 
 // generations returns the contents of the image's files that hold worlds, by suffix.
 func (i *installation) generations() map[string]string {
 	all := map[string]string{}
-	paths, err := filepath.Glob(i.file + "*")
-	require.NoError(i.t, err)
+	paths := must.Get(filepath.Glob(i.file + "*"))
 	for _, path := range paths {
 		suffix := strings.TrimPrefix(path, i.file)
 		if suffix == ".lock" || suffix == ".run" || strings.HasSuffix(suffix, ".tmp") {
 			continue
 		}
-		data, err := os.ReadFile(path)
-		require.NoError(i.t, err)
+		data := must.Get(os.ReadFile(path))
 		all[suffix] = string(data)
 	}
 	return all
@@ -90,8 +87,7 @@ type serverProcess struct {
 func (i *installation) start(args ...string) *serverProcess {
 	i.t.Helper()
 	s := &serverProcess{installation: i, process: i.command(args...), ended: make(chan struct{})}
-	out, err := s.process.StdoutPipe()
-	require.NoError(i.t, err)
+	out := must.Get(s.process.StdoutPipe())
 	s.process.Stderr = s.process.Stdout
 	require.NoError(i.t, s.process.Start())
 	i.t.Cleanup(func() {
@@ -136,8 +132,7 @@ func (s *serverProcess) restored() uint64 {
 		found = restoredTick.FindStringSubmatch(s.output())
 		return found != nil
 	})
-	tick, err := strconv.ParseUint(found[1]+found[2], 10, 64)
-	require.NoError(s.t, err)
+	tick := must.Get(strconv.ParseUint(found[1]+found[2], 10, 64))
 	return tick
 }
 
@@ -170,8 +165,7 @@ func inNamespace(t *testing.T) bool {
 	if err := exec.Command("unshare", "-rm", "true").Run(); err != nil {
 		t.Skip("no namespaces: ", err)
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must.Get(os.Executable())
 	c := exec.Command("unshare", "-rm", self, "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), variable+"=1")
 	out, err := c.CombinedOutput()
@@ -194,8 +188,7 @@ func mount(t *testing.T, dir string) (remount func(options string)) {
 // fill leaves no space on the disk of dir until the returned file is removed.
 func fill(t *testing.T, dir string) string {
 	path := filepath.Join(dir, "filler")
-	file, err := os.Create(path)
-	require.NoError(t, err)
+	file := must.Get(os.Create(path))
 	defer file.Close()
 	for n := 1 << 16; n > 0; {
 		if _, err := file.Write(make([]byte, n)); err != nil {

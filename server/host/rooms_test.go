@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
@@ -63,21 +64,21 @@ func newInn(c world.Config) (*Instance, error) {
 	}}}, err
 }
 
-func runInn(t *testing.T, ctx context.Context, d Definition, args ...string) (status int, out string) {
+func runInn(ctx context.Context, d Definition, args ...string) (status int, out string) {
 	var text bytes.Buffer
 	status = Run(ctx, d, args, Streams{strings.NewReader(""), &text, &text})
 	return status, text.String()
 }
 
 func TestCheckRooms(t *testing.T) {
-	status, out := runInn(t, t.Context(), inn(), "check")
+	status, out := runInn(t.Context(), inn(), "check")
 	require.Equal(t, exitOK, status, out)
 	require.Contains(t, out, "2 kinds of rooms")
 	require.Contains(t, out, "lobby: game inn")
 
 	d := inn()
 	d.New = func(o Options) (*Instance, error) { return newInn(world.Config{}) } // ignores its generations
-	status, out = runInn(t, t.Context(), d, "check")
+	status, out = runInn(t.Context(), d, "check")
 	require.Equal(t, exitUsage, status, out)
 	for _, text := range []string{"room lobby", "room room", "pass RoomRequest.Generations"} {
 		require.Contains(t, out, text)
@@ -102,17 +103,17 @@ func TestServeRooms(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	status, out := runInn(t, t.Context(), inn(), "serve", "--listen", "127.0.0.1:0", "--image", file)
+	status, out := runInn(t.Context(), inn(), "serve", "--listen", "127.0.0.1:0", "--image", file)
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, "--image must name a folder")
-	status, out = runInn(t, t.Context(), inn(), "serve", "--listen", "127.0.0.1:0", "--record", file)
+	status, out = runInn(t.Context(), inn(), "serve", "--listen", "127.0.0.1:0", "--record", file)
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, "--record must name a folder")
 
 	images, records := filepath.Join(dir, "images"), filepath.Join(dir, "records")
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		status, out = runInn(t, ctx, inn(), "serve", "--listen", "127.0.0.1:0", "--image", images, "--record", records, "--rooms", "7", "--max-sessions", "5",
+		status, out = runInn(ctx, inn(), "serve", "--listen", "127.0.0.1:0", "--image", images, "--record", records, "--rooms", "7", "--max-sessions", "5",
 			"--image-rooms", "9", "--image-mb", "1", "--image-prune-after", "24h")
 		cancel()
 		require.Equal(t, exitOK, status, out)
@@ -120,25 +121,21 @@ func TestServeRooms(t *testing.T) {
 		require.FileExists(t, filepath.Join(images, "lobby.image"))
 	}
 	require.FileExists(t, filepath.Join(records, "lobby.recording.old-1"))
-	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "lobby")
+	status, out = runInn(t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "lobby")
 	require.Equal(t, exitOK, status, out)
-	status, out = runInn(t, t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
+	status, out = runInn(t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
 	require.Equal(t, exitUsage, status, out)
 	other := inn()
-	other.New = func(Options) (*Instance, error) {
-		g, err := newInn(world.Config{})
-		g.Replay = func(io.Reader) (*world.Replay, error) { return nil, world.ErrImageWorld }
-		return g, err
-	}
-	status, out = runInn(t, t.Context(), other, "replay", filepath.Join(records, "lobby.recording"), "--room", "room/1")
+	other.New = func(Options) (*Instance, error) { return newInn(world.Config{Seed: 7, MaxEntities: 256}) }
+	status, out = runInn(t.Context(), other, "replay", filepath.Join(records, "lobby.recording"), "--room", "room/1")
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, `not a recording of room "room/1" (set --room to the recorded one)`)
 	for _, args := range [][]string{{"replay", filepath.Join(records, "lobby.recording")}, {"serve"}, {"demo"}} {
-		status, out = runInn(t, t.Context(), inn(), append(args, "--room", "loby")...)
+		status, out = runInn(t.Context(), inn(), append(args, "--room", "loby")...)
 		require.Equal(t, exitUsage, status, out)
 		require.Contains(t, out, `no kind of rooms named "loby": want one of lobby, room`)
 	}
-	status, out = runInn(t, t.Context(), inn(), "schema")
+	status, out = runInn(t.Context(), inn(), "schema")
 	require.Equal(t, exitOK, status, out)
 	require.Contains(t, out, "visitor")
 }
@@ -158,8 +155,7 @@ func TestEndedRoomsAreForgotten(t *testing.T) {
 	rooms, all := p.hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	for i := range 3 * maxFound {
 		name := fmt.Sprintf("room/%d", i)
-		room, err := rooms.config.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
-		require.NoError(t, err)
+		room := must.Get(rooms.config.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}}))
 		require.Contains(t, all.games, name)
 		room.Ended()
 	}
@@ -187,17 +183,16 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 		{"../lobby", "1", "want KIND or KIND/ID"},
 		{"room/{x}", "1", "with {n}"},
 	} {
-		status, out := runInn(t, t.Context(), d, "demo", "--bots", c.bots, "--room", c.room)
+		status, out := runInn(t.Context(), d, "demo", "--bots", c.bots, "--room", c.room)
 		require.Equal(t, exitUsage, status, out)
 		require.Contains(t, out, c.want)
 	}
 	c := demoCommand{Bots: 1200}
 	c.Plugins = append(c.Plugins, &roomFlag{Room: "room/{n/3}"})
-	g, err := c.hostDemo(&program{Definition: d})
-	require.NoError(t, err)
+	g := must.Get(c.hostDemo(&program{Definition: d}))
 	require.Equal(t, 1200, g.config.Rooms.MaxSessions)
 	d.Rooms.Default = ""
-	status, out := runInn(t, t.Context(), d, "demo")
+	status, out := runInn(t.Context(), d, "demo")
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, "no default room")
 }
@@ -212,8 +207,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 	run := func(name string, joins bool) {
 		kind, id, err := server.ParseRoomName(name)
 		require.NoError(t, err)
-		room, err := rooms.config.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
-		require.NoError(t, err)
+		room := must.Get(rooms.config.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}}))
 		room.Attach(nil)
 		for range 2 {
 			if joins {
@@ -230,7 +224,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 	run("room/a", true)
 	run("lobby", false)
 	for _, room := range []string{"room/a", "lobby"} {
-		status, out := runInn(t, t.Context(), inn(), "replay", file(room), "--room", room)
+		status, out := runInn(t.Context(), inn(), "replay", file(room), "--room", room)
 		require.Equal(t, exitOK, status, out)
 	}
 	for i := range 9 - 2 {
@@ -280,8 +274,7 @@ func TestHangupReloadsRooms(t *testing.T) {
 	}
 	rooms, _ := (&program{Definition: d}).hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	rooms.config.Listen = "127.0.0.1:0"
-	s, err := server.Listen(rooms.config)
-	require.NoError(t, err)
+	s := must.Get(server.Listen(rooms.config))
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { assert.NoError(t, s.Serve(ctx)) })

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // TestRelease: builds of a tag or a commit are named after it, others after the newest
@@ -27,8 +29,7 @@ func TestRelease(t *testing.T) {
 	} {
 		require.Equal(t, want, versionOf(module))
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md"))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "CHANGELOG.md")))
 	newest := regexp.MustCompile(`(?m)^## (v\S+)$`).FindSubmatch(text)
 	require.NotNil(t, newest)
 	require.Equal(t, release, string(newest[1]))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
@@ -23,8 +24,7 @@ func TestStick(t *testing.T) {
 	}
 	s := schema.New()
 	schema.DefineInput[move](s)
-	k, err := newStick(s)
-	require.NoError(t, err)
+	k := must.Get(newStick(s))
 	for _, c := range []struct {
 		typed string
 		want  move

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -14,8 +15,7 @@ func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.image")
 	w, img := newWorld(t), &world.Image{}
-	s, err := Open(path, 3)
-	require.NoError(t, err)
+	s := must.Get(Open(path, 3))
 	for range 4 {
 		next(w, img)
 		require.NoError(t, s.Save(img, 0))
@@ -23,7 +23,7 @@ func TestRemove(t *testing.T) {
 	for _, name := range []string{"a.image.damaged", "a.image.old-1.damaged", "a.image.old", "a.image2", "a.image.old-1.image", "b.image", "b.image.old-1"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	_, err = Open(path, 3)
+	_, err := Open(path, 3)
 	require.ErrorIs(t, err, ErrInUse)
 	require.NoError(t, s.Remove())
 	require.NoError(t, s.Close())

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -22,8 +23,7 @@ func launch(t *testing.T, path string, more ...string) (*Store, *world.World, Lo
 		_, err := world.Register[int32](w, name)
 		require.NoError(t, err)
 	}
-	found, err := s.Load(w)
-	require.NoError(t, err)
+	found := must.Get(s.Load(w))
 	if found.Image != nil {
 		require.NoError(t, w.RestoreRun(found.Image))
 	}
@@ -46,8 +46,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, name := range files(t, dir) {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
+		data := must.Get(os.ReadFile(filepath.Join(dir, name)))
 		all[name] = string(data)
 	}
 	return all
@@ -123,8 +122,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 		require.Equal(t, before, contents(t, dir))
 	}
 	s, w = open(t, path, 3), newWorld(t)
-	found, err := s.LoadGeneration(w, 1)
-	require.NoError(t, err)
+	found := must.Get(s.LoadGeneration(w, 1))
 	require.NoError(t, w.RestoreRun(found.Image))
 	require.Equal(t, []string{path}, found.Skipped)
 	require.Equal(t, before, contents(t, dir))
@@ -207,12 +205,10 @@ func TestLoadGeneration(t *testing.T) {
 	before := contents(t, dir)
 	_, err := s.LoadGeneration(newWorld(t), 3)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	found, err := s.LoadGeneration(newWorld(t), 0)
-	require.NoError(t, err)
+	found := must.Get(s.LoadGeneration(newWorld(t), 0))
 	require.Equal(t, uint64(2), found.Image.Tick())
 	again := newWorld(t)
-	found, err = s.LoadGeneration(again, 2)
-	require.NoError(t, err)
+	found = must.Get(s.LoadGeneration(again, 2))
 	require.Equal(t, uint64(0), found.Image.Tick())
 	require.Equal(t, 2, found.Generation)
 	require.Equal(t, []string{path, path + ".old-1"}, found.Skipped)
@@ -244,8 +240,7 @@ func TestRunsHaveTheirOwnHandles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w")
 	issued := map[bulk.Handle]int{}
 	begin := func(run int, s *Store, w *world.World) {
-		e, err := w.Spawn(0, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(0, world.Vec3{}, world.Vec3{}))
 		require.NotContains(t, issued, e, "run %d", run)
 		issued[e] = run
 		stop(t, s)
@@ -258,8 +253,7 @@ func TestRunsHaveTheirOwnHandles(t *testing.T) {
 	}
 	s, w := open(t, path, 3), ghosts()
 	save(t, s, w, 0)
-	backup, err := os.ReadFile(path)
-	require.NoError(t, err)
+	backup := must.Get(os.ReadFile(path))
 	begin(0, s, w)
 	for run := 1; run < 12; run++ {
 		generation := 0
@@ -273,15 +267,14 @@ func TestRunsHaveTheirOwnHandles(t *testing.T) {
 			damage(t, path)
 		}
 		s, w = open(t, path, 3), ghosts()
-		found, err := s.LoadGeneration(w, generation)
-		require.NoError(t, err)
+		found := must.Get(s.LoadGeneration(w, generation))
 		require.NoError(t, w.RestoreRun(found.Image))
 		save(t, s, w, 0)
 		save(t, s, w, 0)
 		begin(run, s, w)
 	}
 	require.NoError(t, os.WriteFile(path+".run", []byte("many"), 0o600))
-	_, err = Open(path, 3)
+	_, err := Open(path, 3)
 	require.ErrorContains(t, err, "w.run holds no generation of handles: remove it")
 	require.NoError(t, os.WriteFile(path+".run", nil, 0o600))
 	stop(t, open(t, path, 3))
@@ -297,8 +290,7 @@ func TestCheckOwn(t *testing.T) {
 		save(t, s, w, 0)
 		require.NoError(t, s.CheckOwn())
 	}
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(path))
 	require.NoError(t, os.Remove(path))
 	require.ErrorIs(t, s.CheckOwn(), ErrReplaced)
 	require.NoError(t, os.WriteFile(path, data, 0o600))

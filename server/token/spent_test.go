@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // keeping returns a Verifier that keeps used tokens in a file.
 func keeping(t testing.TB, path string, now time.Time) *Verifier {
-	_, v := pair(t)
+	_, v := pair()
 	require.NoError(t, v.KeepSpent(path, now))
 	t.Cleanup(func() { _ = v.Close() })
 	return v
@@ -24,12 +26,11 @@ func keeping(t testing.TB, path string, now time.Time) *Verifier {
 
 // crashed returns a copy of the file as a server killed now would leave it.
 func crashed(t testing.TB, path string) string {
-	return spentOf(t, textOf(t, path))
+	return spentOf(t, textOf(path))
 }
 
-func textOf(t testing.TB, path string) []byte {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+func textOf(path string) []byte {
+	text := must.Get(os.ReadFile(path))
 	return text
 }
 
@@ -41,7 +42,7 @@ func spentOf(t testing.TB, text []byte) string {
 
 // K3: a used token stays used after any crash until it has expired.
 func TestSpentSurvivesCrashes(t *testing.T) {
-	issuer, first := pair(t)
+	issuer, first := pair()
 	path := filepath.Join(t.TempDir(), "spent")
 	require.NoError(t, first.KeepSpent(path, noon))
 	var tokens [][]byte
@@ -59,15 +60,14 @@ func TestSpentSurvivesCrashes(t *testing.T) {
 	require.NoError(t, first.Close())
 	next := keeping(t, path, noon.Add(time.Minute))
 	require.Empty(t, next.taken, "all have expired")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(path))
 	require.Equal(t, spentHeader, string(text))
 }
 
 // A server that is killed during a rewrite leaves a temporary file, which the next server
 // removes.
 func TestSpentLeavesNothing(t *testing.T) {
-	_, v := pair(t)
+	_, v := pair()
 	dir := t.TempDir()
 	path, left := filepath.Join(dir, "spent"), filepath.Join(dir, "spent.worldd-0123456789abcdef.tmp")
 	require.NoError(t, os.WriteFile(left, []byte("half"), 0o600))
@@ -80,7 +80,7 @@ func TestSpentLeavesNothing(t *testing.T) {
 func TestSpentIsOneServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spent")
 	first := keeping(t, path, noon)
-	_, second := pair(t)
+	_, second := pair()
 	require.ErrorContains(t, second.KeepSpent(path, noon), "another server has the file of used tokens "+path)
 	require.NoError(t, second.Close(), "it has no file")
 	require.NoError(t, first.Close())
@@ -96,8 +96,7 @@ func someSpent(t testing.TB) (text []byte, tokens []string) {
 		tokens = append(tokens, fmt.Sprint("token ", i))
 		require.NoError(t, v.take(tokens[i], noon.Add(time.Minute), noon))
 	}
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text = must.Get(os.ReadFile(path))
 	require.Len(t, text, len(spentHeader)+4*spentLineLength)
 	return text, tokens
 }
@@ -108,12 +107,11 @@ func TestSpentDamage(t *testing.T) {
 	text, _ := someSpent(t)
 	refused := func(text []byte, line int, what string) {
 		t.Helper()
-		_, v := pair(t)
+		_, v := pair()
 		path := spentOf(t, text)
 		require.ErrorContains(t, v.KeepSpent(path, noon), fmt.Sprintf("%s:%d: ", path, line), what)
 		require.FileExists(t, path)
-		after, err := os.ReadFile(path)
-		require.NoError(t, err)
+		after := must.Get(os.ReadFile(path))
 		require.Equal(t, text, after, "the file is unchanged")
 	}
 	for i := range text {
@@ -165,7 +163,7 @@ func TestSpentIsRegular(t *testing.T) {
 		folder: "not a regular file", long: "file too long",
 		filepath.Join(folder, "none", "spent"): "no such file",
 	} {
-		_, v := pair(t)
+		_, v := pair()
 		err := v.KeepSpent(path, noon)
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, path)
@@ -190,14 +188,13 @@ func TestSpentFileIsBounded(t *testing.T) {
 		if v.file.lines < before {
 			rewritten++
 		}
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := must.Get(os.Stat(path))
 		require.EqualValues(t, len(spentHeader)+v.file.lines*spentLineLength, info.Size())
 		require.LessOrEqual(t, v.file.lines, minRewrite)
 		now = now.Add(time.Minute)
 	}
 	require.Equal(t, batches*at/minRewrite, rewritten)
-	_, err := parseSpent(path, textOf(t, path))
+	_, err := parseSpent(path, textOf(path))
 	require.NoError(t, err)
 }
 

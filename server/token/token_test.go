@@ -11,6 +11,7 @@ import (
 	"aidanwoods.dev/go-paseto"
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/mutate"
 )
 
@@ -20,30 +21,26 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const home = "eu-1"
 
-func pair(t testing.TB) (*Issuer, *Verifier) {
+func pair() (*Issuer, *Verifier) {
 	secret, public := NewKeys()
-	issuer, err := NewIssuer(secret + "\n")
-	require.NoError(t, err)
-	verifier, err := NewVerifier(home, public+"\n")
-	require.NoError(t, err)
+	issuer := must.Get(NewIssuer(secret + "\n"))
+	verifier := must.Get(NewVerifier(home, public+"\n"))
 	return issuer, verifier
 }
 
 func issue(t testing.TB, i *Issuer, user string) []byte {
-	text, err := i.Issue(Claims{User: user}, home, noon, time.Minute)
-	require.NoError(t, err)
+	text := must.Get(i.Issue(Claims{User: user}, home, noon, time.Minute))
 	require.LessOrEqual(t, len(text), MaxBytes)
 	return []byte(text)
 }
 
 func TestTakenOnce(t *testing.T) {
-	issuer, verifier := pair(t)
+	issuer, verifier := pair()
 	text := issue(t, issuer, "alice")
-	claims, err := verifier.Verify(text, noon.Add(30*time.Second))
-	require.NoError(t, err)
+	claims := must.Get(verifier.Verify(text, noon.Add(30*time.Second)))
 	require.Equal(t, Claims{User: "alice"}, claims)
 	require.Zero(t, claims.Remaining(noon), "its session has no end")
-	_, err = verifier.Verify(text, noon.Add(31*time.Second))
+	_, err := verifier.Verify(text, noon.Add(31*time.Second))
 	require.ErrorIs(t, err, ErrUsed)
 	_, err = verifier.Verify(issue(t, issuer, "alice"), noon)
 	require.NoError(t, err, "another token of the same user")
@@ -51,7 +48,7 @@ func TestTakenOnce(t *testing.T) {
 
 // K2: a token is valid from its issue until before its expiry.
 func TestTimes(t *testing.T) {
-	issuer, verifier := pair(t)
+	issuer, verifier := pair()
 	for late, want := range map[time.Duration]error{
 		-leeway: nil, -leeway - time.Second: ErrExpired, 0: nil,
 		time.Minute - time.Nanosecond: nil, time.Minute: ErrExpired, time.Hour: ErrExpired,
@@ -63,20 +60,18 @@ func TestTimes(t *testing.T) {
 
 // The end of the session is independent of the token's expiry.
 func TestSessionEnd(t *testing.T) {
-	issuer, verifier := pair(t)
+	issuer, verifier := pair()
 	end := noon.Add(2 * time.Hour)
 	text := func() []byte {
-		text, err := issuer.Issue(Claims{"bob", end}, home, noon, MaxLifetime)
-		require.NoError(t, err)
+		text := must.Get(issuer.Issue(Claims{"bob", end}, home, noon, MaxLifetime))
 		return []byte(text)
 	}
-	claims, err := verifier.Verify(text(), noon.Add(time.Hour))
-	require.NoError(t, err)
+	claims := must.Get(verifier.Verify(text(), noon.Add(time.Hour)))
 	require.Equal(t, "bob", claims.User)
 	require.True(t, end.Equal(claims.SessionEnd))
 	require.Equal(t, time.Hour, claims.Remaining(noon.Add(time.Hour)))
 	require.Positive(t, claims.Remaining(noon.Add(3*time.Hour)), "0 would be without end")
-	_, err = verifier.Verify(text(), end)
+	_, err := verifier.Verify(text(), end)
 	require.ErrorIs(t, err, ErrExpired, "the session would end at once")
 	_, err = issuer.Issue(Claims{"bob", noon}, home, noon, time.Minute)
 	require.ErrorContains(t, err, "want a later end")
@@ -84,8 +79,8 @@ func TestSessionEnd(t *testing.T) {
 
 // K1: a change of any byte, or another key, invalidates a token.
 func TestForged(t *testing.T) {
-	issuer, verifier := pair(t)
-	stranger, _ := pair(t)
+	issuer, verifier := pair()
+	stranger, _ := pair()
 	text := issue(t, issuer, "carol")
 	for i := range text {
 		for _, flip := range []byte{1, 0x20, 0x80} {
@@ -111,7 +106,7 @@ func TestForged(t *testing.T) {
 
 // A token has one text: another text that decodes to the same bytes is rejected.
 func TestTokenTextIsUnique(t *testing.T) {
-	issuer, verifier := pair(t)
+	issuer, verifier := pair()
 	for _, user := range []string{"u", "uu", "uuu"} { // with and without unused bits in the last character
 		text := issue(t, issuer, user)
 		_, err := verifier.Verify(append(text[:len(text):len(text)], '.'), noon)
@@ -127,7 +122,7 @@ func TestTokenTextIsUnique(t *testing.T) {
 
 // A signed token with missing or wrong claims is rejected.
 func TestClaims(t *testing.T) {
-	issuer, verifier := pair(t)
+	issuer, verifier := pair()
 	for name, spoil := range map[string]func(*paseto.Token){
 		"another audience": func(k *paseto.Token) { k.SetAudience("us-1") },
 		"no user":          func(k *paseto.Token) { k.SetSubject("") },
@@ -155,12 +150,10 @@ func TestClaims(t *testing.T) {
 func TestRotation(t *testing.T) {
 	oldSecret, oldPublic := NewKeys()
 	newSecret, newPublic := NewKeys()
-	verifier, err := NewVerifier(home, oldPublic, newPublic)
-	require.NoError(t, err)
+	verifier := must.Get(NewVerifier(home, oldPublic, newPublic))
 	for _, secret := range []string{oldSecret, newSecret} {
-		issuer, err := NewIssuer(secret)
-		require.NoError(t, err)
-		_, err = verifier.Verify(issue(t, issuer, "erin"), noon)
+		issuer := must.Get(NewIssuer(secret))
+		_, err := verifier.Verify(issue(t, issuer, "erin"), noon)
 		require.NoError(t, err)
 	}
 }
@@ -169,19 +162,16 @@ func TestRotation(t *testing.T) {
 func TestSetKeys(t *testing.T) {
 	oldSecret, oldPublic := NewKeys()
 	newSecret, newPublic := NewKeys()
-	verifier, err := NewVerifier(home, oldPublic)
-	require.NoError(t, err)
-	before, err := NewIssuer(oldSecret)
-	require.NoError(t, err)
-	after, err := NewIssuer(newSecret)
-	require.NoError(t, err)
+	verifier := must.Get(NewVerifier(home, oldPublic))
+	before := must.Get(NewIssuer(oldSecret))
+	after := must.Get(NewIssuer(newSecret))
 	taken := issue(t, before, "erin")
-	_, err = verifier.Verify(taken, noon)
+	_, err := verifier.Verify(taken, noon)
 	require.NoError(t, err)
 
 	for _, bad := range [][]string{nil, {"zz"}, {newPublic, newSecret}} {
 		require.Error(t, verifier.SetKeys(bad...))
-		_, err = verifier.Verify(issue(t, before, "erin"), noon)
+		_, err := verifier.Verify(issue(t, before, "erin"), noon)
 		require.NoError(t, err, "the old keys stay")
 		_, err = verifier.Verify(issue(t, after, "erin"), noon)
 		require.ErrorIs(t, err, ErrForged)
@@ -198,7 +188,7 @@ func TestSetKeys(t *testing.T) {
 
 // K3: memory is bounded.
 func TestMemoryIsBounded(t *testing.T) {
-	_, verifier := pair(t)
+	_, verifier := pair()
 	for i := range MaxRemembered {
 		require.NoError(t, verifier.take(fmt.Sprint(i), noon.Add(time.Minute), noon))
 	}
@@ -209,7 +199,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestRefusedArguments(t *testing.T) {
-	issuer, _ := pair(t)
+	issuer, _ := pair()
 	for name, f := range map[string]func() error{
 		"no user":           func() error { _, err := issuer.Issue(Claims{}, home, noon, time.Minute); return err },
 		"no audience":       func() error { _, err := issuer.Issue(Claims{User: "u"}, "", noon, time.Minute); return err },
@@ -238,8 +228,8 @@ func TestTheOtherKeyOfThePair(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	issuer, _ := pair(f)
-	_, verifier := pair(f)
+	issuer, _ := pair()
+	_, verifier := pair()
 	f.Add(issue(f, issuer, "u"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		_, err := verifier.Verify(text, noon)
@@ -253,7 +243,7 @@ func FuzzVerify(f *testing.F) {
 
 // Mutants of a valid token are rejected.
 func TestMutants(t *testing.T) {
-	issuer, verifier := pair(t)
+	issuer, verifier := pair()
 	n := *mutantsFlag
 	if testing.Short() {
 		n /= 4

@@ -12,7 +12,7 @@ import (
 // CopyChanges copies the states that Changed passes to its function.
 func TestCopyChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
-	program := lift(t)
+	program := lift()
 	s := NewSim(*testStepper(BoundsClamp), 5)
 	var c Changes
 	settled := 0

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world/motion"
 )
 
@@ -18,8 +19,7 @@ func BenchmarkSim(b *testing.B) {
 	sim.SetKind(0, motion.Kind{InvMass: 1, Coupling: 0.01, Radius: 0.25, Friction: 0.5, Restitution: 0.5, Layers: 1})
 	for slot, name := range field.ShippedNames() {
 		text, _ := field.Shipped(name)
-		p, err := field.Compile(text)
-		require.NoError(b, err)
+		p := must.Get(field.Compile(text))
 		var params []field.Vec4
 		for _, q := range p.Params() {
 			params = append(params, q.Default)

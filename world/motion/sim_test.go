@@ -6,18 +6,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // lift accelerates everything upwards.
-func lift(t *testing.T) *field.Program {
-	p, err := field.Compile("effect lift\nparam force = (0,30,0,0)\neverywhere\noutput = add output, force\n")
-	require.NoError(t, err)
+func lift() *field.Program {
+	p := must.Get(field.Compile("effect lift\nparam force = (0,30,0,0)\neverywhere\noutput = add output, force\n"))
 	return p
 }
 
 // An effect acts until its Last. It never acts if Last has passed when it is set.
 func TestSimEffectEnds(t *testing.T) {
-	program := lift(t)
+	program := lift()
 	for last, acts := range map[uint64]int{4: 0, 5: 0, 6: 1, 8: 3, 0: 5} {
 		s := NewSim(*testStepper(BoundsClamp), 5)
 		s.Put(1, 0, State{Position: Vec3{Y: 10}, Awake: true})
@@ -39,7 +39,7 @@ func TestSimEffectEnds(t *testing.T) {
 // Setting an effect that is over still ends the previous effect in its slot, and wakes the
 // reach of that effect.
 func TestSimEffectReplacedByEnded(t *testing.T) {
-	program := lift(t)
+	program := lift()
 	for _, wake := range []bool{false, true} {
 		s := NewSim(*testStepper(BoundsClamp), 5)
 		require.NoError(t, s.SetEffect(3, &Source{Program: program, Params: []field.Vec4{{0, 30}}, Born: 1, First: 2}, false))
@@ -60,7 +60,7 @@ func TestSimManyFallAsleep(t *testing.T) {
 		for i := range uint32(bodies) {
 			s.Put(i, 0, State{Position: Vec3{X: float32(i) / 100, Y: 0.5 + float32(i%2)*9}, Rest: s.stepper.RestTicks, Awake: true})
 		}
-		require.NoError(t, s.SetEffect(3, &Source{Program: lift(t), Params: []field.Vec4{{}}, Born: 1, First: 2}, false))
+		require.NoError(t, s.SetEffect(3, &Source{Program: lift(), Params: []field.Vec4{{}}, Born: 1, First: 2}, false))
 		points, ok := s.TickWithin(most)
 		require.Equal(t, most == 2*bodies, ok, "%d points", points)
 		if !ok {

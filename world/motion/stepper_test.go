@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // weather returns every shipped effect around the origin, for all kinds and for some, with
@@ -20,8 +21,7 @@ func weather(t testing.TB, s *Stepper, tick uint64) []Effect {
 	for i, name := range append(field.ShippedNames(), field.ShippedNames()...) {
 		text, ok := field.Shipped(name)
 		require.True(t, ok)
-		p, err := field.Compile(text)
-		require.NoError(t, err)
+		p := must.Get(field.Compile(text))
 		e := Effect{
 			Program: p, Mode: Mode(i % 2), Time: s.Seconds(tick),
 			Reach: Reach{Layers: [...]Layers{2, 0, 0, 1, 0}[i%5], Center: Vec3{X: float32(5*i) - 20, Y: float32(i), Z: float32(7*i%11) - 5}},
@@ -301,10 +301,8 @@ func TestNonFiniteVelocityStops(t *testing.T) {
 func TestEffectsElsewhereHaveNoInfluence(t *testing.T) {
 	s := testStepper(BoundsBounce)
 	s.Kinds[0].Coupling = 0
-	everywhere, err := field.Compile("output += (-1e-45, 0.3, position.y)\n")
-	require.NoError(t, err)
-	boxed, err := field.Compile("box (-1, -1, -1) (1, 1, 1)\noutput += (5, 5, 5)\n")
-	require.NoError(t, err)
+	everywhere := must.Get(field.Compile("output += (-1e-45, 0.3, position.y)\n"))
+	boxed := must.Get(field.Compile("box (-1, -1, -1) (1, 1, 1)\noutput += (5, 5, 5)\n"))
 	var near, all []Effect
 	for i := range 24 {
 		e := Effect{Program: everywhere, Mode: Mode(i / 5 % 2), Reach: Reach{Layers: Layers(i * 5 % 4), Center: Vec3{Y: float32(i) / 3}}}
@@ -333,8 +331,7 @@ func TestEffectsElsewhereHaveNoInfluence(t *testing.T) {
 }
 
 func TestAddRefusesWrongParameters(t *testing.T) {
-	p, err := field.Compile("param push = (1, 2, 3)\noutput += push\n")
-	require.NoError(t, err)
+	p := must.Get(field.Compile("param push = (1, 2, 3)\noutput += push\n"))
 	var f Forces
 	require.ErrorIs(t, f.Add(&Effect{Program: p, Params: make([]field.Vec4, 2)}), field.ErrParams)
 }

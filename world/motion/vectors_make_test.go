@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"testing"
 
 	"github.com/worldd/worldd/world/motion"
 )
@@ -96,7 +95,7 @@ func (c *vectorCase) effect(e vectorChange, path ...vec) *vectorCase {
 }
 
 // vectorCases returns all cases, rule by rule.
-func vectorCases(t testing.TB) (all []*vectorCase) {
+func vectorCases() (all []*vectorCase) {
 	all = append(all, numberCases()...)
 	all = append(all, groundCases()...)
 	all = append(all, boundsCases()...)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world/motion"
 )
 
@@ -123,8 +124,7 @@ func textOf(s motion.State) string {
 }
 
 func readVectors(t testing.TB) (all []*vector) {
-	file, err := os.ReadFile(vectorsFile)
-	require.NoError(t, err)
+	file := must.Get(os.ReadFile(vectorsFile))
 	lines := bufio.NewScanner(bytes.NewReader(file))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -290,10 +290,8 @@ func programLines(t testing.TB) []byte {
 	for _, text := range vectorPrograms {
 		p, err := field.Compile(text)
 		require.NoError(t, err, text)
-		code, err := p.MarshalBinary()
-		require.NoError(t, err)
-		line, err := json.Marshal(compiledProgram{text, hex.EncodeToString(code)})
-		require.NoError(t, err)
+		code := must.Get(p.MarshalBinary())
+		line := must.Get(json.Marshal(compiledProgram{text, hex.EncodeToString(code)}))
 		file.Write(append(line, '\n'))
 	}
 	return file.Bytes()
@@ -302,18 +300,16 @@ func programLines(t testing.TB) []byte {
 // The files in testdata match vectorCases, and a Sim computes their results.
 func TestVectorsAreCurrent(t *testing.T) {
 	var file bytes.Buffer
-	for _, v := range vectorCases(t) {
+	for _, v := range vectorCases() {
 		v.Want = v.simulate(t, v.ticks).want(&v.vector)
-		line, err := json.Marshal(v.vector)
-		require.NoError(t, err)
+		line := must.Get(json.Marshal(v.vector))
 		file.Write(append(line, '\n'))
 	}
 	for name, want := range map[string][]byte{vectorsFile: file.Bytes(), programsFile: programLines(t)} {
 		if *vectorsUpdate {
 			require.NoError(t, os.WriteFile(name, want, 0o644))
 		}
-		have, err := os.ReadFile(name)
-		require.NoError(t, err)
+		have := must.Get(os.ReadFile(name))
 		require.True(t, bytes.Equal(have, want), "%s: write it with -vectors.update", name)
 	}
 }

@@ -44,7 +44,7 @@ var refused = exactRead{Error: "bad-message"}
 
 // exactLines returns the lines without their expected results, except whether the result is
 // an error.
-func exactLines(t testing.TB, s *schema.Schema) []exactLine {
+func exactLines(s *schema.Schema) []exactLine {
 	m := &exactMaker{schema: s}
 	m.enters()
 	m.programs()

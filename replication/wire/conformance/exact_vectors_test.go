@@ -17,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/wiretest"
@@ -92,8 +93,7 @@ type (
 const exactVectors = "exact.jsonl"
 
 func readExactVectors(t testing.TB) *exactFile {
-	text, err := os.ReadFile(filepath.Join(vectorsAt, exactVectors))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(vectorsAt, exactVectors)))
 	f := &exactFile{}
 	for line := range bytes.Lines(text) {
 		if f.schema == nil {
@@ -101,10 +101,8 @@ func readExactVectors(t testing.TB) *exactFile {
 			require.NoError(t, json.Unmarshal(line, &head))
 			f.schema = parseSchemaText(t, head.Schema)
 			_, motion, _ := strings.Cut(head.Schema, "motion ")
-			f.restTicks, err = strconv.ParseUint(strings.Fields(motion)[7], 10, 32)
-			require.NoError(t, err)
-			tickHz, err := strconv.ParseUint(strings.Fields(motion)[0], 10, 16)
-			require.NoError(t, err)
+			f.restTicks = must.Get(strconv.ParseUint(strings.Fields(motion)[7], 10, 32))
+			tickHz := must.Get(strconv.ParseUint(strings.Fields(motion)[0], 10, 16))
 			f.tickHz = uint32(tickHz)
 			continue
 		}
@@ -123,7 +121,7 @@ func (l exactLine) equal(got exactRead) bool {
 }
 
 // byPage reads a line with the independent decoder.
-func (f *exactFile) byPage(t testing.TB, l exactLine, m mutation) (got exactRead) {
+func (f *exactFile) byPage(l exactLine, m mutation) (got exactRead) {
 	defer func() {
 		if why := recover(); why != nil {
 			got = exactRead{Error: "bad-message"}
@@ -199,7 +197,7 @@ func (f *exactFile) rowByPage(s *pageDecoder, r *exactRow, tickHz uint64) *rowLi
 
 // byPackage reads a line with the package.
 func (f *exactFile) byPackage(t testing.TB, s *schema.Schema, l exactLine) exactRead {
-	got, err := f.readLine(t, s, l)
+	got, err := f.readLine(s, l)
 	if err != nil {
 		require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%v", err)
 		return exactRead{Error: wire.CodeOf(err).String()}
@@ -207,7 +205,7 @@ func (f *exactFile) byPackage(t testing.TB, s *schema.Schema, l exactLine) exact
 	return got
 }
 
-func (f *exactFile) readLine(t testing.TB, s *schema.Schema, l exactLine) (got exactRead, err error) {
+func (f *exactFile) readLine(s *schema.Schema, l exactLine) (got exactRead, err error) {
 	var r bitio.Reader
 	maxBack := wire.MaxBack(int(f.tickHzOf(l)))
 	switch {
@@ -366,7 +364,7 @@ func pathOf(p *wire.Path) *path {
 func TestExactVectors(t *testing.T) {
 	s := exactSchema(t)
 	head := exactHead{"exact states, effects and programs", wire.Version, s.Text(), fmt.Sprintf("%016x", s.Hash())}
-	all := exactLines(t, s)
+	all := exactLines(s)
 	if *vectorsUpdate {
 		var text bytes.Buffer
 		out := json.NewEncoder(&text)
@@ -388,15 +386,14 @@ func TestExactVectors(t *testing.T) {
 		made.exactRead = l.exactRead
 		require.Equal(t, made, l, "regenerate with -vectors.update")
 		require.Equal(t, l.exactRead, again(t, f.byPackage(t, s, l)), l.About)
-		require.Equal(t, l.exactRead, again(t, f.byPage(t, l, mutation{})), l.About)
+		require.Equal(t, l.exactRead, again(t, f.byPage(l, mutation{})), l.About)
 	}
 	require.False(t, slices.ContainsFunc(f.lines, func(l exactLine) bool { return l.About == "" }))
 }
 
 // again returns a value after a round trip through JSON.
 func again(t testing.TB, r exactRead) (got exactRead) {
-	text, err := json.Marshal(r)
-	require.NoError(t, err)
+	text := must.Get(json.Marshal(r))
 	require.NoError(t, json.Unmarshal(text, &got))
 	return got
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/internal/wiretest"
@@ -82,14 +83,12 @@ func TestConformanceSchemaHash(t *testing.T) {
 		h = (h ^ uint64(c)) * 0x100000001b3
 	}
 	require.Equal(t, h, s.Hash())
-	page, err := os.ReadFile("../PROTOCOL.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../PROTOCOL.md"))
 	require.Contains(t, string(page), fmt.Sprintf("has the hash `%016x`", h))
 }
 
 func TestConformanceFoldExample(t *testing.T) {
-	page, err := os.ReadFile("../PROTOCOL.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../PROTOCOL.md"))
 	m := regexp.MustCompile("17v3, 18v1, 500v7 is `([0-9a-f]{4})`").FindStringSubmatch(string(page))
 	require.NotNil(t, m)
 	var x uint32

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 )
 
@@ -220,7 +221,7 @@ func (m *probe) firstWrong(t testing.TB, cases []*rowCase, files map[string][]by
 
 // Each mutant gets rows of the vectors wrong.
 func TestRowVectorsKillMutants(t *testing.T) {
-	cases, files := readRowCases(t), tableFiles(t)
+	cases, files := readRowCases(t), tableFiles()
 	right := &probe{asked: map[string]bool{}}
 	_, wrong := right.firstWrong(t, cases, files)
 	require.Zero(t, wrong)
@@ -239,7 +240,7 @@ func TestDoublesSuffice(t *testing.T) {
 	parented := func(largest float64) float64 { return largest * (1 + 3.5*math.Sqrt(3)) * 0x1p29 }
 	require.Less(t, parented(1<<21), 0x1p53)
 	require.Greater(t, parented(1<<22), 0x1p53)
-	cases, files := readRowCases(t), tableFiles(t)
+	cases, files := readRowCases(t), tableFiles()
 	wide := slices.DeleteFunc(slices.Clone(cases), func(c *rowCase) bool { return c.Case != "tall-22" && c.Case != "tall-32" })
 	others := slices.DeleteFunc(cases, func(c *rowCase) bool { return slices.Contains(wide, c) })
 	_, wrong := (&probe{wrong: inDoubles}).firstWrong(t, wide, files)
@@ -266,8 +267,7 @@ func TestDoublesSuffice(t *testing.T) {
 
 // The figures of CODEC.md agree with the tests and with the default tables.
 func TestCodecPageFigures(t *testing.T) {
-	page, err := os.ReadFile("../CODEC.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../CODEC.md"))
 	tables := rowcodec.DefaultTables()
 	require.Contains(t, string(page), fmt.Sprintf("of %d decoders", len(mutants())))
 	require.Contains(t, string(page), fmt.Sprintf("their version is `%08x`", tables.Version()))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/rowtest"
@@ -486,8 +487,7 @@ func rowMakers(t testing.TB, files map[string][]byte) (makers []*rowMaker) {
 	schemas := rowSchemas(t)
 	for i, name := range rowCaseNames {
 		for j, file := range []string{usualTables, otherTables} {
-			tables, err := rowcodec.ParseTables(files[file])
-			require.NoError(t, err)
+			tables := must.Get(rowcodec.ParseTables(files[file]))
 			s := schemas[name]
 			makers = append(makers, &rowMaker{
 				Rand: rand.New(rand.NewPCG(uint64(i), uint64(j))), schema: s, components: parseSchemaText(t, s.Text()),
@@ -631,14 +631,13 @@ func kill(t testing.TB, makers []*rowMaker, files map[string][]byte, m mutant) {
 	t.Logf("%d notice: %s", kills, m.name)
 }
 
-func (c *rowCase) appendTo(t testing.TB, b []byte) []byte {
+func (c *rowCase) appendTo(b []byte) []byte {
 	lines := []any{c}
 	for i := range c.Rows {
 		lines = append(lines, &c.Rows[i])
 	}
 	for _, line := range lines {
-		text, err := json.Marshal(line)
-		require.NoError(t, err)
+		text := must.Get(json.Marshal(line))
 		b = append(append(b, text...), '\n')
 	}
 	return b
@@ -647,8 +646,7 @@ func (c *rowCase) appendTo(t testing.TB, b []byte) []byte {
 // TestRowCandidates decodes random rows with both decoders. With -vectors.update, it
 // completes the rows to the vectors of rows, and writes the file.
 func TestRowCandidates(t *testing.T) {
-	usual, err := os.ReadFile(usualTablesPath)
-	require.NoError(t, err)
+	usual := must.Get(os.ReadFile(usualTablesPath))
 	files := map[string][]byte{usualTables: usual, otherTables: makeTables()}
 	makers := rowMakers(t, files)
 	for _, g := range makers {
@@ -673,7 +671,7 @@ func TestRowCandidates(t *testing.T) {
 	}
 	var text []byte
 	for _, g := range makers {
-		text = g.to.appendTo(t, text)
+		text = g.to.appendTo(text)
 	}
 	t.Logf("%d rows, %d bytes", bytes.Count(text, []byte{'\n'}), len(text))
 	require.NoError(t, os.WriteFile(filepath.Join(vectorsAt, rowsFile), text, 0o644))

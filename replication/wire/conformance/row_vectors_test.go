@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/wire"
@@ -63,8 +64,7 @@ type (
 
 // readRowCases reads rows.jsonl.
 func readRowCases(t testing.TB) (cases []*rowCase) {
-	text, err := os.ReadFile(filepath.Join(vectorsAt, rowsFile))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(vectorsAt, rowsFile)))
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
@@ -86,11 +86,10 @@ func readRowCases(t testing.TB) (cases []*rowCase) {
 }
 
 // tableFiles returns the bytes of the tables that rows.jsonl names.
-func tableFiles(t testing.TB) map[string][]byte {
+func tableFiles() map[string][]byte {
 	all := map[string][]byte{}
 	for name, path := range map[string]string{usualTables: usualTablesPath, otherTables: filepath.Join(vectorsAt, otherTables)} {
-		b, err := os.ReadFile(path)
-		require.NoError(t, err)
+		b := must.Get(os.ReadFile(path))
 		all[name] = b
 	}
 	return all
@@ -140,15 +139,14 @@ func (row *codeRow) past(m *probe) *pagePast {
 
 // The package and the decoder of CODEC.md read all rows of the vectors as expected.
 func TestRowVectors(t *testing.T) {
-	files, schemas := tableFiles(t), rowSchemas(t)
+	files, schemas := tableFiles(), rowSchemas(t)
 	rejected := 0
 	for _, c := range readRowCases(t) {
 		s := schemas[c.Case]
 		require.NotNil(t, s, c.Case)
 		require.Equal(t, s.Text(), c.Schema, "%s: regenerate with -vectors.update", c.Case)
 		require.Equal(t, fmt.Sprintf("%016x", s.Hash()), c.Hash)
-		tables, err := rowcodec.ParseTables(files[c.Tables])
-		require.NoError(t, err)
+		tables := must.Get(rowcodec.ParseTables(files[c.Tables]))
 		require.Equal(t, fmt.Sprintf("%08x", tables.Version()), c.Version)
 		codec, page := rowcodec.New(s, tables), readTables(files[c.Tables])
 		components := parseSchemaText(t, c.Schema)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -33,8 +34,7 @@ func (l schemaLine) content() string {
 }
 
 func readSchemaVectors(t testing.TB) (lines []schemaLine) {
-	text, err := os.ReadFile(filepath.Join(vectorsAt, schemaVectors))
-	require.NoError(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(vectorsAt, schemaVectors)))
 	for line := range bytes.Lines(text) {
 		var l schemaLine
 		require.NoError(t, json.Unmarshal(line, &l))
@@ -58,8 +58,7 @@ func TestSchemaVectors(t *testing.T) {
 			if l.Valid {
 				l.Hash = fmt.Sprintf("%016x", fnv1a(l.content()))
 			}
-			line, err := json.Marshal(l)
-			require.NoError(t, err)
+			line := must.Get(json.Marshal(l))
 			text = append(append(text, line...), '\n')
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(vectorsAt, schemaVectors), text, 0o644))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 type (
@@ -90,14 +91,12 @@ func (e vectorEntity) equal(o vectorEntity) bool {
 
 // readVectors returns the cases of all files.
 func readVectors(t testing.TB) (cases []vectorCase) {
-	files, err := filepath.Glob(vectorsAt + "/*.jsonl")
-	require.NoError(t, err)
+	files := must.Get(filepath.Glob(vectorsAt + "/*.jsonl"))
 	for _, file := range files {
 		if name := filepath.Base(file); name == rowsFile || name == exactVectors || name == schemaVectors {
 			continue // no sessions: see TestRowVectors, TestExactVectors and TestSchemaVectors
 		}
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := must.Get(os.ReadFile(file))
 		for line := range bytes.Lines(text) {
 			var step vectorStep
 			require.NoError(t, json.Unmarshal(line, &step), file)

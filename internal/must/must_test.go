@@ -1,0 +1,15 @@
+package must_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
+)
+
+func TestGet(t *testing.T) {
+	require.Equal(t, 3, must.Get(3, nil))
+	require.PanicsWithValue(t, io.EOF, func() { must.Get(3, io.EOF) })
+}
