@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -34,8 +35,7 @@ type request struct {
 func (h *fixture) status(c *http.Client, scheme string, r request) int {
 	h.t.Helper()
 	for {
-		request, err := http.NewRequestWithContext(h.ctx, r.method, scheme+"://"+h.server.AdminAddr().String()+r.path, nil)
-		require.NoError(h.t, err)
+		request := stage.Must(http.NewRequestWithContext(h.ctx, r.method, scheme+"://"+h.server.AdminAddr().String()+r.path, nil))
 		request.Host = r.host
 		for name, value := range r.header {
 			request.Header.Set(name, value)
@@ -98,8 +98,7 @@ func TestAdminToken(t *testing.T) {
 
 // newCertificate returns a certificate signed by ca, or self-signed if ca is nil.
 func newCertificate(t *testing.T, name string, ca *tls.Certificate) *tls.Certificate {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := stage.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -110,10 +109,8 @@ func newCertificate(t *testing.T, name string, ca *tls.Certificate) *tls.Certifi
 	if ca != nil {
 		parent, signer = ca.Leaf, ca.PrivateKey
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	require.NoError(t, err)
-	leaf, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
+	der := stage.Must(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer))
+	leaf := stage.Must(x509.ParseCertificate(der))
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
@@ -146,8 +143,7 @@ func TestAdminClientCertificates(t *testing.T) {
 }
 
 func TestAdminAccessIsChecked(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{}))
 	for _, c := range []struct {
 		listen string
 		access server.AdminAccess

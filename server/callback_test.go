@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -72,8 +73,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 // stirUntilEnded causes every event for which a client has a callback, until the client ends.
 func (h *fixture) stirUntilEnded(v *mobileClient) error {
 	for range 8 {
-		_, err := v.DoRaw("poke", 0, nil)
-		require.NoError(h.t, err)
+		stage.Must(v.DoRaw("poke", 0, nil))
 	}
 	other := h.dial()
 	until := func(done func() bool) error {
@@ -98,8 +98,7 @@ func (h *fixture) stirUntilEnded(v *mobileClient) error {
 		return err
 	}
 	v.sockets[0].Store(true)
-	_, err := v.DoRaw("poke", 0, nil)
-	require.NoError(h.t, err)
+	stage.Must(v.DoRaw("poke", 0, nil))
 	if err := until(func() bool { return v.State() == client.Reconnecting }); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,8 +21,7 @@ func limitDescriptors(t *testing.T, more uint64) {
 	t.Helper()
 	var before syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
-	next, err := os.Open(os.DevNull)
-	require.NoError(t, err)
+	next := stage.Must(os.Open(os.DevNull))
 	limit := before
 	limit.Cur = uint64(next.Fd()) + more
 	require.NoError(t, next.Close())
@@ -104,8 +104,7 @@ func savedTickOf(t *testing.T, h *testRooms, path string) uint64 {
 	g, err := h.game(RoomRequest{Name: "match/reader", Generations: generationsOf(0)})
 	require.NoError(t, err)
 	defer g.World.Close()
-	file, err := os.Open(path)
-	require.NoError(t, err)
+	file := stage.Must(os.Open(path))
 	defer file.Close()
 	img, err := g.World.ReadImage(file)
 	require.NoError(t, err)

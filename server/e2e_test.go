@@ -20,6 +20,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -46,9 +47,7 @@ const patience = 3 * time.Minute
 const houseEpoch = 77
 
 func fixtureSchema(t testing.TB) *schema.Schema {
-	s := schema.New()
-	schema.Define[schema.Body](s, schema.BodyComponent)
-	require.NoError(t, s.Err())
+	s := schema.NewWithBody()
 	return s
 }
 
@@ -66,13 +65,10 @@ func newFixture(t testing.TB) *fixture { return newFixtureWith(t, func(*server.C
 func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	crate, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{Seed: 1}))
+	crate := stage.Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
 	for x := range 5 {
-		_, err := w.Spawn(crate, world.Vec3{X: float32(x), Y: 0.5}, world.Vec3{})
-		require.NoError(t, err)
+		stage.Must(w.Spawn(crate, world.Vec3{X: float32(x), Y: 0.5}, world.Vec3{}))
 	}
 	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
@@ -88,8 +84,7 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 		},
 	}
 	change(&sc)
-	s, err := server.Listen(sc)
-	require.NoError(t, err)
+	s := stage.Must(server.Listen(sc))
 	h := &fixture{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
 	run, stop := context.WithCancel(ctx)
 	h.stop = stop
@@ -111,8 +106,7 @@ func (h *fixture) close() {
 
 // Close without Serve leaves no goroutines, which TestMain checks, and frees the addresses.
 func TestClose(t *testing.T) {
-	w, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{Seed: 1}))
 	config := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
 		WorldConfig: server.WorldConfig{
@@ -120,8 +114,7 @@ func TestClose(t *testing.T) {
 		},
 	}
 	for range 2 {
-		s, err := server.Listen(config)
-		require.NoError(t, err)
+		s := stage.Must(server.Listen(config))
 		config.Listen, config.AdminListen = s.Addr().String(), s.AdminAddr().String()
 		require.NoError(t, s.Close())
 	}
@@ -135,8 +128,7 @@ func (h *fixture) config() client.Config {
 }
 
 func (h *fixture) dial() *client.Client {
-	c, err := client.Dial(h.ctx, h.config())
-	require.NoError(h.t, err)
+	c := stage.Must(client.Dial(h.ctx, h.config()))
 	h.t.Cleanup(func() { require.NoError(h.t, c.Close()) })
 	return c
 }
@@ -171,16 +163,13 @@ func (h *fixture) ends(c *client.Client) error {
 func TestVisit(t *testing.T) {
 	h := newFixture(t)
 	began := time.Now()
-	c, err := client.Dial(h.ctx, h.config())
-	require.NoError(t, err)
+	c := stage.Must(client.Dial(h.ctx, h.config()))
 	h.until(c, "sees all crates and itself", func() bool { return c.Replica().Len() == 6 })
 	me := c.Controlled()
 	require.Equal(t, wire.Live, c.Resolve(me))
-	ok, err := c.DoRaw("poke", me, nil)
-	require.NoError(t, err)
-	forged, err := c.DoRaw("poke", bulk.NewHandle(999, 7), nil)
-	require.NoError(t, err)
-	_, err = forged.Wait(h.ctx)
+	ok := stage.Must(c.DoRaw("poke", me, nil))
+	forged := stage.Must(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
+	_, err := forged.Wait(h.ctx)
 	var refused *client.Rejection
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, client.Rejection{Code: wire.UnknownHandle, Command: "poke", Target: bulk.NewHandle(999, 7), Verdict: wire.Pending}, *refused)
@@ -193,8 +182,7 @@ func TestVisit(t *testing.T) {
 
 	other := h.dial()
 	h.until(other, "sees the first", func() bool { return other.Resolve(me) == wire.Live })
-	late, err := c.DoRaw("poke", me, nil)
-	require.NoError(t, err)
+	late := stage.Must(c.DoRaw("poke", me, nil))
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "Close is idempotent")
 	_, err = late.Wait(h.ctx)
@@ -226,8 +214,7 @@ func TestRefusalOutlinesAllComponents(t *testing.T) {
 		s = c.Schema
 		for s.Components() < wire.MaxComponents {
 			name := fmt.Sprintf("a_component_with_a_longer_name_%d", s.Components())
-			_, err := world.Register[link](c.World, name)
-			require.NoError(t, err)
+			stage.Must(world.Register[link](c.World, name))
 			schema.Define[link](s, name)
 			require.NoError(t, s.Err())
 		}
@@ -235,15 +222,13 @@ func TestRefusalOutlinesAllComponents(t *testing.T) {
 	_, stream := h.raw()
 	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: 1}))
 	require.NoError(t, err)
-	answer, err := io.ReadAll(stream)
-	require.NoError(t, err)
+	answer := stage.Must(io.ReadAll(stream))
 	var frames wire.FrameReader
 	frames.Feed(answer)
 	kind, body, _, err := frames.Next()
 	require.NoError(t, err)
 	require.Equal(t, byte(wire.TypeRefused), kind)
-	m, err := wire.Parse[wire.Refused](body)
-	require.NoError(t, err)
+	m := stage.Must(wire.Parse[wire.Refused](body))
 	require.Equal(t, wire.SchemaMismatch, m.Code)
 	digits := regexp.MustCompile(` [0-9a-f]{4}\b`).FindAllString(s.Outline(), -1)
 	require.Len(t, digits, wire.MaxComponents)
@@ -265,8 +250,7 @@ func TestCertificateMustFit(t *testing.T) {
 	_, err = client.Dial(h.ctx, config)
 	require.ErrorContains(t, err, "pin the fingerprint", "never silently unverified")
 	config.InsecureDev = true
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
 	config.Fingerprint = "xyz"
 	_, err = client.Dial(h.ctx, config)
@@ -281,16 +265,14 @@ func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 	pin := config.Fingerprint
 	config.TLS = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 	config.Fingerprint, config.InsecureDev = "", true
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
 	config.InsecureDev = false
 	config.Fingerprint = strings.Repeat("0", len(pin))
-	_, err = client.Dial(h.ctx, config)
+	_, err := client.Dial(h.ctx, config)
 	require.ErrorContains(t, err, "another fingerprint")
 	config.Fingerprint = pin
-	c, err = client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c = stage.Must(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
 }
 
@@ -300,8 +282,7 @@ func (h *fixture) raw() (*quic.Conn, *quic.Stream) {
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
-	stream, err := conn.OpenStreamSync(h.ctx)
-	require.NoError(h.t, err)
+	stream := stage.Must(conn.OpenStreamSync(h.ctx))
 	return conn, stream
 }
 
@@ -344,8 +325,7 @@ func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
 		require.NoError(h.t, err)
 		if ok {
 			require.EqualValues(h.t, wire.TypeWelcome, kind)
-			w, err := wire.Parse[wire.Welcome](body)
-			require.NoError(h.t, err)
+			w := stage.Must(wire.Parse[wire.Welcome](body))
 			return w
 		}
 	}
@@ -384,10 +364,9 @@ func TestDrainSaysGoodbye(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	h := newFixture(t)
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{}))
 	config := server.Config{Listen: h.server.Addr().String(), WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t), Epoch: 1}}
-	_, err = server.Listen(config)
+	_, err := server.Listen(config)
 	require.ErrorContains(t, err, "cannot listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
 	_, err = server.Listen(config)
@@ -399,8 +378,7 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "commands per second", "command burst", "drain timeout"} {
 		require.ErrorContains(t, err, part)
 	}
-	w, err := world.New(world.Config{FirstGeneration: 9})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{FirstGeneration: 9}))
 	config := server.Config{
 		Listen: "127.0.0.1:99999",
 		WorldConfig: server.WorldConfig{
@@ -414,8 +392,7 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 
 // A command without a function is refused at the start, instead of panicking when executed.
 func TestConfigCommands(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{}))
 	c := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t)}}
 	command := func(name string) server.Command {
 		return server.OnRawCommand(name, func(*server.Session, world.Entity, []byte) error { return nil })
@@ -426,7 +403,7 @@ func TestConfigCommands(t *testing.T) {
 		server.OnRawCommand("nothing", nil), command(""), command("\xff"), command(strings.Repeat("y", wire.MaxName+1)),
 		command("twice"), command("twice"),
 	}
-	_, err = server.Listen(c)
+	_, err := server.Listen(c)
 	for _, part := range []string{`"nothing" is nil`, `named ""`, `named "\xff"`, `named "yyy`, `"twice" has two functions`} {
 		require.ErrorContains(t, err, part)
 	}
@@ -435,20 +412,17 @@ func TestConfigCommands(t *testing.T) {
 // A server is served once. A second run would step an unreachable world, and overwrite its
 // image.
 func TestServeOnce(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{}))
 	config := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t)}}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	served, err := server.Listen(config)
-	require.NoError(t, err)
+	served := stage.Must(server.Listen(config))
 	require.NoError(t, served.Serve(ended))
 	ticks := w.Tick()
 	require.ErrorContains(t, served.Serve(t.Context()), "Serve")
 	require.NoError(t, served.Close())
 
-	closed, err := server.Listen(config)
-	require.NoError(t, err)
+	closed := stage.Must(server.Listen(config))
 	require.NoError(t, closed.Close())
 	require.NoError(t, closed.Close())
 	require.ErrorContains(t, closed.Serve(t.Context()), "Close")
@@ -491,10 +465,8 @@ func TestLastHashIsThatOfTheRecording(t *testing.T) {
 	h.ended <- nil // for the cleanup
 	require.NoError(t, recorder.Close())
 
-	again, err := world.New(world.Config{Seed: 1})
-	require.NoError(t, err)
-	_, err = again.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(t, err)
+	again := stage.Must(world.New(world.Config{Seed: 1}))
+	stage.Must(again.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
 	replay, err := again.Replay(&file)
 	require.NoError(t, err)
 	for err == nil {

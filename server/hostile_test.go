@@ -17,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -35,8 +36,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 		})
 	require.NoError(t, err)
 	defer conn.CloseWithError(0, "")
-	stream, err := conn.OpenStreamSync(h.ctx)
-	require.NoError(t, err)
+	stream := stage.Must(conn.OpenStreamSync(h.ctx))
 	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
 	require.NoError(t, err)
 	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
@@ -87,8 +87,7 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 		}
 	})
 	for range 40 {
-		c, err := client.Dial(h.ctx, h.config())
-		require.NoError(t, err)
+		c := stage.Must(client.Dial(h.ctx, h.config()))
 		require.NoError(t, c.Close())
 	}
 	close(stop)
@@ -174,8 +173,7 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 	}
 	before := count()
 	for range 10 {
-		c, err := client.Dial(h.ctx, h.config())
-		require.NoError(t, err)
+		c := stage.Must(client.Dial(h.ctx, h.config()))
 		require.NoError(t, c.Close())
 	}
 	require.LessOrEqual(t, count(), before, "another test's may have been closed meanwhile")

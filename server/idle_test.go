@@ -64,18 +64,15 @@ func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
 // executed returns the number of executed statements in a profile. Each line of the profile
 // ends with a block's number of statements and its count.
 func executed(t *testing.T, profile string) (n float64) {
-	file, err := os.Open(profile)
-	require.NoError(t, err)
+	file := stage.Must(os.Open(profile))
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	require.True(t, lines.Scan())
 	require.Equal(t, "mode: count", lines.Text())
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		statements, err := strconv.ParseFloat(fields[1], 64)
-		require.NoError(t, err)
-		count, err := strconv.ParseFloat(fields[2], 64)
-		require.NoError(t, err)
+		statements := stage.Must(strconv.ParseFloat(fields[1], 64))
+		count := stage.Must(strconv.ParseFloat(fields[2], 64))
 		n += statements * count
 	}
 	require.NoError(t, lines.Err())
@@ -89,12 +86,10 @@ func TestIdleLoop(t *testing.T) {
 	if err != nil {
 		t.Skip("part of TestIdleTickCostsTheSameInALargeWorld")
 	}
-	ticks, err := strconv.Atoi(os.Getenv(idleTicks))
-	require.NoError(t, err)
+	ticks := stage.Must(strconv.Atoi(os.Getenv(idleTicks)))
 	synctest.Test(t, func(t *testing.T) {
 		w := sleepingWorld(t, entities)
-		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig())
-		require.NoError(t, err)
+		core := stage.Must(session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig()))
 		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, w, zap.NewNop()), zap.NewNop())
 		for _, abilities := range []wire.Abilities{0, wire.Simulates} {
 			c := &stage.Conn{}
@@ -113,10 +108,8 @@ func sleepingWorld(t *testing.T, bodies int) *world.World {
 	const spacing = 2
 	side := int(math.Ceil(math.Sqrt(float64(bodies))))
 	half := float32(side * spacing / 2)
-	w, err := world.New(world.Config{TickHz: 50, MaxEntities: bodies, HalfExtent: world.Vec3{X: half, Y: 10, Z: half}})
-	require.NoError(t, err)
-	crate, err := w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{TickHz: 50, MaxEntities: bodies, HalfExtent: world.Vec3{X: half, Y: 10, Z: half}}))
+	crate := stage.Must(w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
 	for i := range bodies {
 		at := world.Vec3{X: float32(i%side)*spacing - half, Y: 0.5, Z: float32(i/side)*spacing - half}
 		e, err := w.SpawnFor(crate, at, world.Vec3{}, 0)

@@ -32,8 +32,7 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *loop {
 	w := stage.Must(world.New(world.Config{TickHz: hz}))
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
-	core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.sessionConfig())
-	require.NoError(t, err)
+	core := stage.Must(session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.sessionConfig()))
 	return newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
 
@@ -147,8 +146,7 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		before := uint64(math.MaxUint32 - 1<<16 - 100) // ticks already made
 		config := l.core.Config()
 		config.Replication.TickBase = -before
-		core, err := session.NewCore(config)
-		require.NoError(t, err)
+		core := stage.Must(session.NewCore(config))
 		l.core = core
 		require.ErrorIs(t, l.tickUntil(t.Context()), ErrTicksSpent)
 		require.EqualValues(t, 100, core.World().Tick())

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -26,9 +27,7 @@ type nat struct {
 func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 	n := &nat{t: t, server: server}
 	n.most.Store(1500)
-	var err error
-	n.inner, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	require.NoError(t, err)
+	n.inner = stage.Must(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	n.rebind()
 	go func() {
 		for buf := make([]byte, 2<<10); ; {
@@ -53,8 +52,7 @@ func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 // rebind gives the client another outer port, and drops packets that still arrive at the old
 // port.
 func (n *nat) rebind() {
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	require.NoError(n.t, err)
+	c := stage.Must(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	before := n.outer.Swap(c)
 	if before != nil {
 		require.NoError(n.t, before.Close())
@@ -82,15 +80,13 @@ func TestNATRebinds(t *testing.T) {
 	config := h.config()
 	config.Addr = n.inner.LocalAddr().String()
 	config.State = func(s client.StateChange) { states = append(states, s.State) }
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	defer func() { require.NoError(t, c.Close()) }()
 	for range 5 { // a client has four connection IDs
 		n.rebind()
 		tick := c.Replica().Tick()
 		h.until(c, "snapshots arrive over the new path", func() bool { return c.Replica().Tick() > tick+30 })
-		f, err := c.DoRaw("poke", 0, nil)
-		require.NoError(t, err)
+		f := stage.Must(c.DoRaw("poke", 0, nil))
 		h.until(c, "a command is answered", func() bool {
 			_, answered := f.Poll()
 			return answered
@@ -133,18 +129,15 @@ func TestPathShrinks(t *testing.T) {
 				resumed = append(resumed, s.Resumed)
 			}
 		}
-		player, err := client.Dial(h.ctx, config)
-		require.NoError(t, err)
+		player := stage.Must(client.Dial(h.ctx, config))
 		tick := player.Replica().Tick()
 		h.until(player, "a larger size is discovered", func() bool { return player.Replica().Tick() > tick+120 })
 		n.most.Store(1240)
 		for range 5 {
-			_, err = player.DoRaw("poke", 0, c.args)
-			require.NoError(t, err)
+			stage.Must(player.DoRaw("poke", 0, c.args))
 		}
 		h.until(player, "it resumes", func() bool { return len(resumed) == 2 && player.Replica().Len() > c.crowd })
-		f, err := player.DoRaw("poke", 0, c.args)
-		require.NoError(t, err)
+		f := stage.Must(player.DoRaw("poke", 0, c.args))
 		h.until(player, "it plays on", func() bool {
 			_, answered := f.Poll()
 			return answered

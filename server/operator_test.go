@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -34,13 +35,11 @@ func (h *fixture) operate(method, path string) (code int, body string) {
 
 func (h *fixture) ask(method, path string) (code int, body string) {
 	h.t.Helper()
-	request, err := http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil)
-	require.NoError(h.t, err)
+	request := stage.Must(http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil))
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(h.t, err)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(h.t, err)
+	text := stage.Must(io.ReadAll(response.Body))
 	return response.StatusCode, strings.TrimSpace(string(text))
 }
 
@@ -128,8 +127,7 @@ func TestOperatorDrains(t *testing.T) {
 	h := newFixture(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
-	request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil)
-	require.NoError(t, err)
+	request := stage.Must(http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil))
 	request.Header.Set("Origin", "https://elsewhere.example")
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
@@ -157,8 +155,7 @@ func TestOperatorIsNoPage(t *testing.T) {
 	c := h.dial()
 	path := fmt.Sprintf("http://%v/sessions/%d/kick", h.server.AdminAddr(), h.rows("")[0].ID)
 	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.example"} {
-		request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, path, nil)
-		require.NoError(t, err)
+		request := stage.Must(http.NewRequestWithContext(h.ctx, http.MethodPost, path, nil))
 		request.Header.Set(header, value)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -198,8 +195,7 @@ func TestQlogOnDemand(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	files := func() []string {
-		found, err := filepath.Glob(filepath.Join(folder, "*"))
-		require.NoError(t, err)
+		found := stage.Must(filepath.Glob(filepath.Join(folder, "*")))
 		return found
 	}
 	require.Empty(t, files(), "nothing without a request")
@@ -220,8 +216,7 @@ func TestQlogOnDemand(t *testing.T) {
 	code, body := h.operate(http.MethodPost, path+"?seconds=1")
 	require.Equal(t, http.StatusConflict, code, body)
 	recorded := func() []byte {
-		text, err := os.ReadFile(first)
-		require.NoError(t, err)
+		text := stage.Must(os.ReadFile(first))
 		return text
 	}
 	var text, before []byte
@@ -291,8 +286,7 @@ func TestSessionsArePrintable(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	config := h.config()
 	config.Name = forged
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	code, body := h.operate(http.MethodGet, "/sessions")
 	require.Equal(t, http.StatusOK, code)

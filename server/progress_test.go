@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -74,15 +75,13 @@ func TestStreamIsHeld(t *testing.T) {
 	asked, answered := 0, 0
 	config := h.config()
 	config.Result = func(client.Result) { answered++ }
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	held := func() uint64 { return h.server.Report().Traffic.StreamsHeld }
 	require.Zero(t, held())
 	for h.ctx.Err() == nil && held() == 0 {
 		for ; asked-answered < 200; asked++ { // more than the burst, and below MaxUnanswered
-			_, err := c.DoRaw("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...))
-			require.NoError(t, err)
+			stage.Must(c.DoRaw("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...)))
 		}
 		require.NoError(t, c.Update())
 		require.NoError(t, c.Wait(h.ctx))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -93,8 +94,7 @@ func (h *fixture) setOut(change func(*client.Config)) *mobileClient {
 	config.Result = func(r client.Result) { v.results = append(v.results, r) }
 	config.Observer.Destroy = func(at bulk.Handle, _ uint8) { v.gone[at] = true }
 	change(&config)
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(h.t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	v.Client = c
 	return v
 }
@@ -134,10 +134,8 @@ func (m moved) ReadFrom(p []byte) (int, net.Addr, error) {
 
 // The client of a killed server is reset by its successor, without a timeout.
 func TestKilledServerIsNoticed(t *testing.T) {
-	kept, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
-	require.NoError(t, err)
-	key, err := server.StatelessResetKeyOf(kept)
-	require.NoError(t, err)
+	kept := stage.Must(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
+	key := stage.Must(server.StatelessResetKeyOf(kept))
 	open := func() *fixture {
 		return newFixtureWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = kept, key })
 	}
@@ -172,12 +170,11 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, client.StateChange{State: client.Joined}, v.change())
 
 	v.sockets[0].Store(true)
-	asked, err := v.DoRaw("poke", me, nil)
-	require.NoError(t, err)
+	asked := stage.Must(v.DoRaw("poke", me, nil))
 	h.until(v.Client, "the silence is noticed", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Timeout, wire.CodeOf(v.change().Err))
 	require.Equal(t, []client.Result{{ID: asked.ID(), Target: me, Err: client.ErrUnanswered}}, v.results)
-	_, err = v.DoRaw("poke", me, nil)
+	_, err := v.DoRaw("poke", me, nil)
 	require.ErrorIs(t, err, client.ErrNotJoined)
 	require.Equal(t, wire.Live, v.Resolve(me), "handles are resolved while away")
 	require.NoError(t, other.Close())
@@ -191,8 +188,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.True(t, v.gone[dying])
 	require.Equal(t, me, v.Controlled())
 	require.Equal(t, wire.Live, v.Resolve(me))
-	asked, err = v.DoRaw("poke", me, nil)
-	require.NoError(t, err)
+	asked = stage.Must(v.DoRaw("poke", me, nil))
 	require.NoError(t, v.Update())
 	h.until(v.Client, "is obeyed", func() bool { return len(v.results) == 2 })
 	require.Equal(t, client.Result{ID: asked.ID(), Target: me, Verdict: wire.Live}, v.results[1])
@@ -224,8 +220,7 @@ func TestWorldIsReplaced(t *testing.T) {
 func TestSchemaIsReplaced(t *testing.T) {
 	h := newFixture(t)
 	declared := fixtureSchema(t)
-	body, err := client.ComponentOf[schema.Body](declared, schema.BodyComponent)
-	require.NoError(t, err)
+	body := stage.Must(client.ComponentOf[schema.Body](declared, schema.BodyComponent))
 	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev, c.Schema = "", true, declared })
 	knows := func() bool { return v.Resolve(v.Controlled()) == wire.Live }
 	h.until(v.Client, "knows itself", knows)
@@ -235,8 +230,7 @@ func TestSchemaIsReplaced(t *testing.T) {
 	h.shut()
 	next := newFixtureWith(t, func(c *server.Config) {
 		c.Epoch, c.Schema = houseEpoch+1, schema.New()
-		_, err := world.Register[link](c.World, "link")
-		require.NoError(t, err)
+		stage.Must(world.Register[link](c.World, "link"))
 		schema.Define[link](c.Schema, "link")
 		schema.Define[schema.Body](c.Schema, schema.BodyComponent)
 		require.NoError(t, c.Schema.Err())
@@ -272,8 +266,7 @@ func TestMoved(t *testing.T) {
 	})
 	first := newFixtureWith(t, func(c *server.Config) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
-			moved, err := wire.MovedTo(second.server.Addr().String(), nil)
-			require.NoError(t, err)
+			moved := stage.Must(wire.MovedTo(second.server.Addr().String(), nil))
 			return server.Admission{}, moved
 		}
 	})
@@ -286,8 +279,7 @@ func TestMoved(t *testing.T) {
 	require.EqualValues(t, houseEpoch+1, w.Epoch, "Dial returns in the session of the second server")
 	first.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 	me := v.Controlled()
-	_, err := v.DoRaw("travel", 0, nil)
-	require.NoError(t, err)
+	stage.Must(v.DoRaw("travel", 0, nil))
 	first.until(v.Client, "is elsewhere", func() bool { w := v.Welcome(); return w.Epoch == houseEpoch+2 })
 	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, v.change())
 	require.Equal(t, "arena", v.Welcome().Room)
@@ -301,15 +293,14 @@ func TestMoved(t *testing.T) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			own := <-addresses
 			addresses <- own
-			moved, err := wire.MovedTo(own, nil)
-			require.NoError(t, err)
+			moved := stage.Must(wire.MovedTo(own, nil))
 			return server.Admission{}, moved
 		}
 	})
 	addresses <- loop.server.Addr().String()
 	config := loop.config()
 	open(&config)
-	_, err = client.Dial(loop.ctx, config)
+	_, err := client.Dial(loop.ctx, config)
 	require.ErrorContains(t, err, "moved 4 times in a row")
 	require.Equal(t, wire.Moved, wire.CodeOf(err))
 }
@@ -319,12 +310,11 @@ func TestRooms(t *testing.T) {
 	h := newFixtureWith(t, func(c *server.Config) { c.Room = "arena" })
 	config := h.config()
 	config.Room = "arena"
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	require.Equal(t, "arena", c.Welcome().Room)
 	require.NoError(t, c.Close())
 	config.Room = "cellar"
-	_, err = client.Dial(h.ctx, config)
+	_, err := client.Dial(h.ctx, config)
 	require.Equal(t, wire.NoRoom, wire.CodeOf(err))
 	require.ErrorContains(t, err, `"cellar"`)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/server"
 )
 
 // A new certificate applies to new handshakes; existing connections stay.
 func TestSetCertificate(t *testing.T) {
 	h := newFixture(t)
-	next, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
-	require.NoError(t, err)
+	next := stage.Must(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
 	first, before := h.dial(), h.config()
 	for _, bad := range []*tls.Certificate{nil, {}, {Certificate: next.Certificate}} {
 		require.Error(t, h.server.SetCertificate(bad))
@@ -25,7 +25,7 @@ func TestSetCertificate(t *testing.T) {
 	require.NoError(t, h.server.SetCertificate(next))
 	require.NotEqual(t, before.Fingerprint, h.server.Fingerprint())
 	second := h.dial() // with the new fingerprint
-	_, err = client.Dial(h.ctx, before)
+	_, err := client.Dial(h.ctx, before)
 	require.ErrorContains(t, err, "fingerprint")
 	at := first.Replica().Tick()
 	h.until(first, "it goes on", func() bool {

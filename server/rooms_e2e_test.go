@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -72,8 +73,7 @@ func newHouse(t testing.TB, change func(*server.RoomsConfig)) *fixture {
 func (h *fixture) dialRoom(room string) *client.Client {
 	config := h.config()
 	config.Room = room
-	c, err := client.Dial(h.ctx, config)
-	require.NoError(h.t, err)
+	c := stage.Must(client.Dial(h.ctx, config))
 	h.t.Cleanup(func() { _ = c.Close() }) // it may have ended
 	h.until(c, "sees those in the room", func() bool { return c.Replica().Len() > 0 })
 	return c
@@ -94,10 +94,9 @@ func (h *fixture) shown() (rooms []shownRoom) {
 // A server that is stopped before its pinned rooms are ready ends without an error.
 func TestStoppedAtOnce(t *testing.T) {
 	b := &house{t: t}
-	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
+	s := stage.Must(server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
 		Kinds: map[string]server.RoomKind{"hall": {New: b.game, Pinned: true}}, Default: "hall",
-	}})
-	require.NoError(t, err)
+	}}))
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	require.NoError(t, s.Serve(ctx))
@@ -185,8 +184,7 @@ func TestClientOfARoomThatPanics(t *testing.T) {
 	v := h.travel(func(c *client.Config) { c.Room = "match/1" })
 	h.stay(other)
 	before := v.Welcome()
-	_, err := v.DoRaw("blow", 0, nil)
-	require.NoError(t, err)
+	stage.Must(v.DoRaw("blow", 0, nil))
 	for v.Welcome().Epoch == before.Epoch {
 		require.NoError(t, v.Wait(h.ctx))
 		require.NoError(t, v.Update())
@@ -210,8 +208,7 @@ func TestMoveBetweenRooms(t *testing.T) {
 	before, own := a.Welcome(), a.Controlled()
 	text := func(short string) []byte { return append([]byte{0xa0 | byte(len(short))}, short...) }
 	for _, room := range []string{"nowhere", "match/../x"} {
-		q, err := a.DoRaw("go", 0, text(room))
-		require.NoError(t, err)
+		q := stage.Must(a.DoRaw("go", 0, text(room)))
 		for {
 			if answer, ok := q.Poll(); ok {
 				require.Error(t, answer.Err)
@@ -222,8 +219,7 @@ func TestMoveBetweenRooms(t *testing.T) {
 		}
 	}
 	for _, c := range []*client.Client{a, b} {
-		_, err := c.DoRaw("go", 0, text("match/1"))
-		require.NoError(t, err)
+		stage.Must(c.DoRaw("go", 0, text("match/1")))
 		h.until(c, "is in the match", func() bool { h.stay(a, b); return c.Welcome().Room == "match/1" && c.Replica().Len() > 0 })
 	}
 	require.Equal(t, before.Session, a.Welcome().Session)

@@ -20,6 +20,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -28,8 +29,7 @@ import (
 // Clients receive the world's first generation as their floor: lower handles are stale.
 func TestGenerationFloor(t *testing.T) {
 	for _, first := range []uint32{1, 9} {
-		w, err := world.New(world.Config{FirstGeneration: first})
-		require.NoError(t, err)
+		w := stage.Must(world.New(world.Config{FirstGeneration: first}))
 		config := server.Config{
 			Listen: "127.0.0.1:0",
 			WorldConfig: server.WorldConfig{
@@ -127,8 +127,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 		require.NoError(t, conn.SendDatagram(input.Append(nil)))
 		d, err := conn.ReceiveDatagram(h.ctx)
 		require.NoError(t, err)
-		header, err := wire.ParseStateHeader(d, new(bitio.Reader))
-		require.NoError(t, err)
+		header := stage.Must(wire.ParseStateHeader(d, new(bitio.Reader)))
 		heard += header.Echo
 	}
 	require.NoError(t, conn.CloseWithError(quic.ApplicationErrorCode(wire.Timeout), ""))

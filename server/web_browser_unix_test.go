@@ -18,6 +18,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/browsertest"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -100,13 +101,10 @@ func TestBrowserVisits(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, whole)
 				require.Equal(t, byte(wire.TypeWelcome), kind)
-				welcome, err := wire.Parse[wire.Welcome](body)
-				require.NoError(t, err)
+				welcome := stage.Must(wire.Parse[wire.Welcome](body))
 				require.EqualValues(t, houseEpoch, welcome.Epoch)
-				first, err := wire.ParseStateHeader(unhex(t, r.Snapshot), new(bitio.Reader))
-				require.NoError(t, err)
-				echo, err := wire.ParseStateHeader(unhex(t, r.Echo), new(bitio.Reader))
-				require.NoError(t, err)
+				first := stage.Must(wire.ParseStateHeader(unhex(t, r.Snapshot), new(bitio.Reader)))
+				echo := stage.Must(wire.ParseStateHeader(unhex(t, r.Echo), new(bitio.Reader)))
 				require.Greater(t, echo.Tick, first.Tick)
 				require.EqualValues(t, 77, echo.Echo)
 				if leave != "navigate" {

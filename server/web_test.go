@@ -24,6 +24,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -43,11 +44,9 @@ func TestWebVisit(t *testing.T) {
 	me := c.Controlled()
 	h.until(raw, "sees the web client", func() bool { return raw.Resolve(me) == wire.Live })
 
-	ok, err := c.DoRaw("poke", me, nil)
-	require.NoError(t, err)
-	forged, err := c.DoRaw("poke", bulk.NewHandle(999, 7), nil)
-	require.NoError(t, err)
-	_, err = forged.Wait(h.ctx)
+	ok := stage.Must(c.DoRaw("poke", me, nil))
+	forged := stage.Must(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
+	_, err := forged.Wait(h.ctx)
 	require.Equal(t, wire.UnknownHandle, wire.CodeOf(err))
 	answer, answered := ok.Poll()
 	require.True(t, answered)
@@ -130,10 +129,9 @@ func TestWebLeave(t *testing.T) {
 
 // join begins a session and returns its stream after the first snapshot.
 func (h *fixture) join(session *webtransport.Session) *webtransport.Stream {
-	stream, err := session.OpenStreamSync(h.ctx)
-	require.NoError(h.t, err)
+	stream := stage.Must(session.OpenStreamSync(h.ctx))
 	h.hello(stream)
-	_, err = session.ReceiveDatagram(h.ctx)
+	_, err := session.ReceiveDatagram(h.ctx)
 	require.NoError(h.t, err)
 	return stream
 }
@@ -180,8 +178,7 @@ func TestWebForeignRequests(t *testing.T) {
 	conn := h.h3()
 	c := h.webtransport(conn)
 	ask := func(method, path string) int {
-		request, err := http.NewRequestWithContext(h.ctx, method, "https://"+h.server.Addr().String()+path, nil)
-		require.NoError(t, err)
+		request := stage.Must(http.NewRequestWithContext(h.ctx, method, "https://"+h.server.Addr().String()+path, nil))
 		response, err := c.RoundTrip(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
@@ -228,12 +225,10 @@ func (h *fixture) goodbye(stream io.Reader) wire.Code {
 			}
 			switch kind {
 			case wire.TypeGoodbye:
-				m, err := wire.Parse[wire.Goodbye](body)
-				require.NoError(h.t, err)
+				m := stage.Must(wire.Parse[wire.Goodbye](body))
 				return m.Code
 			case wire.TypeRefused:
-				m, err := wire.Parse[wire.Refused](body)
-				require.NoError(h.t, err)
+				m := stage.Must(wire.Parse[wire.Refused](body))
 				return m.Code
 			}
 		}
@@ -307,8 +302,7 @@ func (h *fixture) h3Session() h3Session {
 	c := (&http3.Transport{EnableDatagrams: true, AdditionalSettings: map[uint64]uint64{draft: 1}}).NewClientConn(conn)
 	request, err := c.OpenRequestStream(h.ctx)
 	require.NoError(h.t, err)
-	connect, err := http.NewRequestWithContext(h.ctx, http.MethodConnect, webURL(h.server), nil)
-	require.NoError(h.t, err)
+	connect := stage.Must(http.NewRequestWithContext(h.ctx, http.MethodConnect, webURL(h.server), nil))
 	connect.Proto = "webtransport"
 	require.NoError(h.t, request.SendRequestHeader(connect))
 	response, err := request.ReadResponse()
@@ -319,9 +313,8 @@ func (h *fixture) h3Session() h3Session {
 
 // stream opens a stream of the session with the given ID.
 func (s h3Session) stream(h *fixture, session uint64) *quic.Stream {
-	stream, err := s.conn.OpenStreamSync(h.ctx)
-	require.NoError(h.t, err)
-	_, err = stream.Write(quicvarint.Append(quicvarint.Append(nil, 0x41), session))
+	stream := stage.Must(s.conn.OpenStreamSync(h.ctx))
+	_, err := stream.Write(quicvarint.Append(quicvarint.Append(nil, 0x41), session))
 	require.NoError(h.t, err)
 	return stream
 }
@@ -433,11 +426,9 @@ func TestWebDrains(t *testing.T) {
 // Browsers receive certificates that they accept by hash, raw clients the server's own. With
 // ByName both receive the operator's.
 func TestWebCertificate(t *testing.T) {
-	kept, err := server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem"))
-	require.NoError(t, err)
+	kept := stage.Must(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
 	shown := func(h *fixture, protocols ...string) string {
-		conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: protocols}, &quic.Config{EnableDatagrams: true})
-		require.NoError(t, err)
+		conn := stage.Must(quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: protocols}, &quic.Config{EnableDatagrams: true}))
 		t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
 		sum := sha256.Sum256(conn.ConnectionState().TLS.PeerCertificates[0].Raw)
 		return hex.EncodeToString(sum[:])

@@ -49,7 +49,7 @@ func (c *Client) Err() error { return c.err }
 // some seconds both ends notice.
 func (c *Client) SetLink(l Link) {
 	c.link = l
-	c.conn.setLink(l)
+	c.conn.SetConditions(l.conditions())
 }
 
 // Break breaks the connection. Both ends notice at once, and the client makes a new one.

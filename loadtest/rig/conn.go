@@ -43,11 +43,10 @@ const (
 
 // conn is a connection: both directions, and what each end knows of its state.
 type conn struct {
-	rig              *Rig
-	client           *Client
-	peer             *session.Peer
-	up, down         *simtest.Stream
-	upData, downData *simtest.Link
+	simtest.Connection
+	rig    *Rig
+	client *Client
+	peer   *session.Peer
 
 	in      client.Arrivals // arrivals that the client has not read yet
 	traffic client.Traffic
@@ -62,12 +61,7 @@ type conn struct {
 
 // connect opens a connection of c.
 func (r *Rig) connect(c *Client) *conn {
-	seed, conditions := r.random.Uint64(), c.link.conditions()
-	n := &conn{
-		rig: r, client: c, passed: r.now,
-		up: simtest.NewStream(seed, conditions), down: simtest.NewStream(seed+1, conditions),
-		upData: simtest.NewLink(seed+2, conditions), downData: simtest.NewLink(seed+3, conditions),
-	}
+	n := &conn{Connection: simtest.NewConnection(r.random.Uint64(), c.link.conditions()), rig: r, client: c, passed: r.now}
 	if r.router != nil {
 		n.peer = r.router.Open(context.Background(), "", (*serverEnd)(n))
 	} else {
@@ -77,12 +71,6 @@ func (r *Rig) connect(c *Client) *conn {
 	return n
 }
 
-func (n *conn) setLink(l Link) {
-	for _, way := range []interface{ SetConditions(simtest.Conditions) }{n.up, n.down, n.upData, n.downData} {
-		way.SetConditions(l.conditions())
-	}
-}
-
 func (n *conn) time() int64 { return n.rig.now.Microseconds() }
 
 // deliver passes what has arrived to both ends.
@@ -90,16 +78,16 @@ func (n *conn) deliver() {
 	if !n.gone {
 		n.deliverUp()
 	}
-	if p := n.down.Receive(n.time()); len(p) > 0 && n.arrives(p) {
+	if p := n.Down.Receive(n.time()); len(p) > 0 && n.arrives(p) {
 		n.in.Stream = append(n.in.Stream, p...)
 	}
-	for _, d := range n.downData.Receive(n.time()) {
+	for _, d := range n.DownData.Receive(n.time()) {
 		if n.arrives(d) {
 			n.in.Datagrams = append(n.in.Datagrams, client.Datagram{Bytes: d, At: n.rig.now})
 			n.traffic.Datagrams++
 		}
 	}
-	if n.closing != nil && n.down.Quiet() && n.in.Err == nil {
+	if n.closing != nil && n.Down.Quiet() && n.in.Err == nil {
 		n.in.Err = n.closing
 	}
 }
@@ -107,11 +95,11 @@ func (n *conn) deliver() {
 // deliverUp passes what has arrived to the server. A fault of the client ends its session at
 // the next tick, so errors are ignored here.
 func (n *conn) deliverUp() {
-	if p := n.up.Receive(n.time()); len(p) > 0 {
+	if p := n.Up.Receive(n.time()); len(p) > 0 {
 		n.rig.note(p)
 		_ = n.peer.ReceiveStream(p)
 	}
-	for _, d := range n.upData.Receive(n.time()) {
+	for _, d := range n.UpData.Receive(n.time()) {
 		n.rig.note(d)
 		if stamp, err := n.peer.ReceiveDatagram(d); err == nil {
 			n.stamp, n.stampAt = stamp, n.rig.now
@@ -119,7 +107,7 @@ func (n *conn) deliverUp() {
 	}
 	closed := false
 	if n.client.link.Loss < 1 {
-		n.passed, closed = n.rig.now, n.left && n.up.Quiet()
+		n.passed, closed = n.rig.now, n.left && n.Up.Quiet()
 	}
 	if closed || n.rig.now-n.passed > idleTimeout {
 		n.gone = true
@@ -148,17 +136,17 @@ func (n *clientEnd) Receive(client.Arrivals) client.Arrivals {
 }
 
 func (n *clientEnd) SendStream(b []byte) error {
-	n.up.Send((*conn)(n).time(), b)
+	n.Up.Send((*conn)(n).time(), b)
 	return nil
 }
 
-func (n *clientEnd) SendDatagram(d []byte) { n.upData.Send((*conn)(n).time(), d) }
+func (n *clientEnd) SendDatagram(d []byte) { n.UpData.Send((*conn)(n).time(), d) }
 
 func (n *clientEnd) Traffic() client.Traffic { return n.traffic }
 
 func (n *clientEnd) Close(_ wire.Code, last []byte) error {
 	if !n.left {
-		n.up.Send((*conn)(n).time(), last)
+		n.Up.Send((*conn)(n).time(), last)
 		n.left = true
 	}
 	return nil
@@ -168,8 +156,8 @@ func (n *clientEnd) Close(_ wire.Code, last []byte) error {
 type serverEnd conn
 
 func (n *serverEnd) SendStream(p []byte) bool {
-	n.down.Send((*conn)(n).time(), p)
-	return n.down.Stats().Pending <= maxUnread
+	n.Down.Send((*conn)(n).time(), p)
+	return n.Down.Stats().Pending <= maxUnread
 }
 
 func (*serverEnd) HasUnsent() bool { return false }
@@ -179,7 +167,7 @@ func (n *serverEnd) SendSnapshot(datagrams [][]byte) {
 	for _, d := range datagrams {
 		d = slices.Clone(d) // the server may send it to others
 		wire.StampState(d, n.stamp, uint16(min(hold, 1<<16-1)))
-		n.downData.Send((*conn)(n).time(), d)
+		n.DownData.Send((*conn)(n).time(), d)
 	}
 }
 

@@ -228,15 +228,13 @@ func (c *testClient) wantNothing() {
 
 func (c *testClient) wantWelcome(why string) wire.Welcome {
 	c.d.t.Helper()
-	w, err := wire.Parse[wire.Welcome](c.want(why, wire.TypeWelcome))
-	require.NoError(c.d.t, err)
+	w := stage.Must(wire.Parse[wire.Welcome](c.want(why, wire.TypeWelcome)))
 	return w
 }
 
 func (c *testClient) wantRefused(why string, code wire.Code) wire.Refused {
 	c.d.t.Helper()
-	m, err := wire.Parse[wire.Refused](c.want(why, wire.TypeRefused))
-	require.NoError(c.d.t, err)
+	m := stage.Must(wire.Parse[wire.Refused](c.want(why, wire.TypeRefused)))
 	require.Equal(c.d.t, code, m.Code, why)
 	return m
 }
@@ -244,8 +242,7 @@ func (c *testClient) wantRefused(why string, code wire.Code) wire.Refused {
 // wantGoodbye reads up to a Goodbye, which ends the connection.
 func (c *testClient) wantGoodbye(code wire.Code) {
 	c.d.t.Helper()
-	m, err := wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye))
-	require.NoError(c.d.t, err)
+	m := stage.Must(wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye)))
 	require.Equal(c.d.t, code, m.Code)
 	require.Equal(c.d.t, []wire.Code{code}, c.Closed)
 }
@@ -253,15 +250,13 @@ func (c *testClient) wantGoodbye(code wire.Code) {
 // wantControl requires that the client receives h as its controlled entity.
 func (c *testClient) wantControl(why string, h bulk.Handle) {
 	c.d.t.Helper()
-	m, err := wire.Parse[wire.Control](c.want(why, wire.TypeControl))
-	require.NoError(c.d.t, err)
+	m := stage.Must(wire.Parse[wire.Control](c.want(why, wire.TypeControl)))
 	require.Equal(c.d.t, h, m.Entity, why)
 }
 
 func (c *testClient) result() wire.Result {
 	c.d.t.Helper()
-	r, err := wire.Parse[wire.Result](c.want("an answer", wire.TypeResult))
-	require.NoError(c.d.t, err)
+	r := stage.Must(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
 	return r
 }
 

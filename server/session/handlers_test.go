@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -368,25 +369,22 @@ func TestGameFitsItsSchema(t *testing.T) {
 	} {
 		s, _ := typedSchema(t)
 		require.NoError(t, s.AddRawCommand("poke"))
-		w, err := world.New(world.Config{})
-		require.NoError(t, err)
+		w := stage.Must(world.New(world.Config{}))
 		g := session.Hooks{Input: onStick, Commands: []session.Command{rawCommandOf("poke"), commandOf[toss]("toss"), queryOf[find, found]("find")}}
 		c.change(&g)
-		err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: s, Hooks: g}}.Validate()
+		err := session.Config{WorldConfig: session.WorldConfig{World: w, Schema: s, Hooks: g}}.Validate()
 		if c.want == "" {
 			require.NoError(t, err, name)
 		} else {
 			require.ErrorContains(t, err, c.want, name)
 		}
 	}
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
-	err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Hooks: session.Hooks{Input: onStick}}}.Validate()
+	w := stage.Must(world.New(world.Config{}))
+	err := session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Hooks: session.Hooks{Input: onStick}}}.Validate()
 	require.ErrorContains(t, err, "declares no input")
 
 	s, _ := typedSchema(t)
-	parsed, err := schema.Parse(s.Text())
-	require.NoError(t, err)
+	parsed := stage.Must(schema.Parse(s.Text()))
 	err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: parsed, Hooks: session.Hooks{Input: onStick, Commands: []session.Command{commandOf[toss]("toss"), queryOf[find, found]("find")}}}}.Validate()
 	require.ErrorContains(t, err, `command "toss" without Go types`)
 	require.ErrorContains(t, err, "type <nil>")

@@ -101,8 +101,7 @@ func (p ackReader) ReceiveDatagram(d []byte) (uint32, error) {
 
 func (x *drawingClient) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
-		h, err := wire.ParseStateHeader(d, new(bitio.Reader))
-		require.NoError(x.t, err)
+		h := stage.Must(wire.ParseStateHeader(d, new(bitio.Reader)))
 		x.ticks[h.Seq] = uint64(h.Tick)
 	}
 	x.Linked.SendSnapshot(ds)

@@ -175,8 +175,7 @@ func TestMutantSessions(t *testing.T) {
 		v.peer.Gone()
 		d.core.Tick()
 		if play%8 == 1 {
-			f, err := good.Client.DoRaw("poke", good.Client.Controlled(), nil)
-			require.NoError(t, err)
+			f := stage.Must(good.Client.DoRaw("poke", good.Client.Controlled(), nil))
 			for range 2 {
 				good.play(t)
 				d.tick()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -85,8 +86,7 @@ func TestPanicEndsItsSession(t *testing.T) {
 			require.Len(t, d.moved, before+1, "the tick continues")
 			require.Equal(t, []int{1, 0, 1}, d.counts(), "Leave follows")
 			if c.hook != session.HookAway {
-				m, err := wire.Parse[wire.Goodbye](victim.lastMessage(wire.TypeGoodbye))
-				require.NoError(t, err)
+				m := stage.Must(wire.Parse[wire.Goodbye](victim.lastMessage(wire.TypeGoodbye)))
 				require.Equal(t, wire.Internal, m.Code)
 				require.NotContains(t, m.Text, "boom")
 				require.Equal(t, []wire.Code{wire.Internal}, victim.Closed)
@@ -105,8 +105,7 @@ func TestPanicInJoinRefuses(t *testing.T) {
 	d := newPanickingServer(t, session.HookJoin, func(*session.Config) {})
 	other := d.join()
 	c := d.dial(withName("victim"))
-	m, err := wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused))
-	require.NoError(t, err)
+	m := stage.Must(wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused)))
 	require.Equal(t, wire.Internal, m.Code)
 	require.NotContains(t, m.Text, "boom")
 	require.Equal(t, []wire.Code{wire.Internal}, c.Closed)
@@ -176,8 +175,7 @@ func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 			return nil
 		}))
 		c.Hooks.Commands = append(c.Hooks.Commands, command("visit", func(*session.Session, world.Entity) error {
-			q, err := d.world.NewQuery(world.QueryDef{})
-			require.NoError(t, err)
+			q := stage.Must(d.world.NewQuery(world.QueryDef{}))
 			for range q.All() {
 				panic("boom")
 			}

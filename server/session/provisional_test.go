@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -74,8 +75,7 @@ func (c *testClient) read() (lines []string) {
 		}
 		switch kind {
 		case wire.TypeStructure:
-			m, err := wire.ParseStructure(body)
-			require.NoError(c.d.t, err)
+			m := stage.Must(wire.ParseStructure(body))
 			for r := range m.Records() {
 				line := r.Op.String() + " " + r.Handle.String()
 				if r.Op == wire.OpAnswer {
@@ -84,8 +84,7 @@ func (c *testClient) read() (lines []string) {
 				lines = append(lines, line)
 			}
 		case wire.TypeResult:
-			r, err := wire.Parse[wire.Result](body)
-			require.NoError(c.d.t, err)
+			r := stage.Must(wire.Parse[wire.Result](body))
 			lines = append(lines, "result "+r.Code.String())
 		}
 	}
@@ -287,8 +286,7 @@ func TestAnswersOutlastConnections(t *testing.T) {
 			break
 		}
 		if kind == wire.TypeStructure {
-			m, err := wire.ParseStructure(body)
-			require.NoError(t, err)
+			m := stage.Must(wire.ParseStructure(body))
 			applied = m.First + uint32(m.Count) - 1
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -17,15 +18,13 @@ import (
 // The schema that clients receive has the kinds of the world with their constants, its
 // motion, and the commands of the game that the schema does not declare.
 func TestSchemaIsCompleted(t *testing.T) {
-	w, err := world.New(world.Config{TickHz: 50, HalfExtent: world.Vec3{X: 100, Y: 20, Z: 50}, Bounds: world.BoundsBounce})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{TickHz: 50, HalfExtent: world.Vec3{X: 100, Y: 20, Z: 50}, Bounds: world.BoundsBounce}))
 	for _, k := range []world.Kind{
 		{Name: "mark"},
 		{Name: "crate", Body: &world.BodyDef{Mass: 4, Drag: 50, Radius: 0.5, Friction: 0.75, Restitution: 0.25, Layers: 6}},
 		{Name: "lift", Body: &world.BodyDef{Mass: 4, Kinematic: true}},
 	} {
-		_, err := w.AddKind(k)
-		require.NoError(t, err)
+		stage.Must(w.AddKind(k))
 	}
 	declared := schema.NewWithBody()
 	buying := schema.DefineCommand[struct{ Item uint16 }](declared, "buy")
@@ -39,13 +38,11 @@ func TestSchemaIsCompleted(t *testing.T) {
 			Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat", raw), buy, session.OnRawCommand("wave", raw)}},
 		},
 	}
-	core, err := session.NewCore(config)
-	require.NoError(t, err)
+	core := stage.Must(session.NewCore(config))
 	require.Equal(t, before, declared.Text(), "the caller's stays")
 
 	served := core.Config().Schema
-	got, err := schema.Parse(served.Text())
-	require.NoError(t, err)
+	got := stage.Must(schema.Parse(served.Text()))
 	require.Equal(t, served.Hash(), got.Hash())
 	require.Equal(t, 3, got.Kinds())
 	require.Equal(t, schema.EntityKind{Name: "mark"}, got.EntityKind(0))
@@ -65,14 +62,12 @@ func TestSchemaIsCompleted(t *testing.T) {
 	}
 	require.Equal(t, []string{"buyfalse", "eattrue", "wavetrue"}, names)
 
-	_, err = session.NewCore(core.Config())
+	_, err := session.NewCore(core.Config())
 	require.ErrorContains(t, err, "pass a schema without them")
 
-	still, err := world.New(world.Config{})
-	require.NoError(t, err)
+	still := stage.Must(world.New(world.Config{}))
 	config.World = still
-	core, err = session.NewCore(config)
-	require.NoError(t, err)
+	core = stage.Must(session.NewCore(config))
 	_, ok = core.Config().Schema.Motion()
 	require.False(t, ok, "nothing moves")
 }
@@ -87,11 +82,9 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		"long":    {strings.Repeat("k", wire.MaxName+1), "eat", "rename"},
 		"command": {"crate", "eat up", `command "eat up"`},
 	} {
-		w, err := world.New(world.Config{})
-		require.NoError(t, err)
-		_, err = w.AddKind(world.Kind{Name: c.kind})
-		require.NoError(t, err)
-		_, err = session.NewCore(session.Config{
+		w := stage.Must(world.New(world.Config{}))
+		stage.Must(w.AddKind(world.Kind{Name: c.kind}))
+		_, err := session.NewCore(session.Config{
 			Random: rand.NewChaCha8([32]byte{}),
 			WorldConfig: session.WorldConfig{
 				World: w, Schema: schema.NewWithBody(),
@@ -115,10 +108,8 @@ type (
 // One error names everything that World lacks: otherwise each fault would take a run to
 // find.
 func TestAllMissingRegistrationsAreNamed(t *testing.T) {
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
-	_, err = w.AddKind(world.Kind{Name: "big crate"})
-	require.NoError(t, err)
+	w := stage.Must(world.New(world.Config{}))
+	stage.Must(w.AddKind(world.Kind{Name: "big crate"}))
 	s := schema.NewWithBody()
 	schema.Define[purse](s, "purse")
 	schema.Define[armour](s, "armour")
@@ -126,7 +117,7 @@ func TestAllMissingRegistrationsAreNamed(t *testing.T) {
 	schema.DefineKind(s, "horse")
 	schema.DefineCommand[struct{ Item uint16 }](s, "buy")
 	raw := func(*session.Session, world.Entity, []byte) error { return nil }
-	_, err = session.NewCore(session.Config{
+	_, err := session.NewCore(session.Config{
 		Random: rand.NewChaCha8([32]byte{}),
 		WorldConfig: session.WorldConfig{
 			World: w, Schema: s,

@@ -256,8 +256,7 @@ func TestDrain(t *testing.T) {
 	d := newTestServer(t)
 	c := d.join()
 	d.core.Drain()
-	m, err := wire.Parse[wire.Goodbye](c.want("Goodbye first", wire.TypeGoodbye))
-	require.NoError(t, err)
+	m := stage.Must(wire.Parse[wire.Goodbye](c.want("Goodbye first", wire.TypeGoodbye)))
 	require.Equal(t, wire.Draining, m.Code)
 	c.wantClosed("then closed", wire.Draining)
 	late := d.connect()
@@ -366,9 +365,8 @@ func TestEpochIsChosen(t *testing.T) {
 		require.NotContains(t, seen, m.Epoch)
 		seen[m.Epoch] = true
 	}
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
-	_, err = session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody()}, Random: strings.NewReader("short")})
+	w := stage.Must(world.New(world.Config{}))
+	_, err := session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody()}, Random: strings.NewReader("short")})
 	require.ErrorContains(t, err, "no random number")
 }
 

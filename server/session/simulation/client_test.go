@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -89,24 +90,19 @@ type intent struct {
 // epoch is 0.
 func (s *sim) connect(i int, epoch uint64) *simClient {
 	c := &simClient{sim: s, number: i, epoch: epoch, datagrams: map[uint32]*receivedDatagram{}, intents: map[uint32]intent{}, owed: newOwed()}
-	var err error
-	c.targets, err = client.ComponentOf[Target](s.schema, "target")
-	s.must(err)
-	c.names, err = client.ComponentOf[Identity](s.schema, "identity")
-	s.must(err)
+	c.targets = stage.Must(client.ComponentOf[Target](s.schema, "target"))
+	c.names = stage.Must(client.ComponentOf[Identity](s.schema, "identity"))
 	if s.seat != nil {
-		c.seats, err = client.ComponentOf[Seat](s.schema, "seat")
-		s.must(err)
+		c.seats = stage.Must(client.ComponentOf[Seat](s.schema, "seat"))
 	}
-	c.session, err = client.NewSession(client.SessionConfig{
+	c.session = stage.Must(client.NewSession(client.SessionConfig{
 		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Simulate: s.simulates(i), Result: c.result, Events: c.clientEvents(),
 		Observer: client.Observer{
 			Enter:   func(e *client.Entity) { c.check(e); c.call("enter") },
 			Update:  func(e *client.Entity) { c.check(e); c.call("update") },
 			Destroy: c.destroyed, Leave: c.left, Diverge: c.diverged,
 		},
-	})
-	s.must(err)
+	}))
 	c.conn = s.newConn(c)
 	c.noteLinks(s.links)
 	return c
@@ -163,15 +159,14 @@ func (c *simClient) noteLinks(x simtest.Conditions) {
 
 func (c *simClient) setLinks(x simtest.Conditions) {
 	c.noteLinks(x)
-	c.conn.setLinks(x)
+	c.conn.SetConditions(x)
 }
 
 // noteSnapshot records a datagram, and corrupts it if the script says so.
 func (c *simClient) noteSnapshot(d []byte) []byte {
 	s := c.sim
 	var rows bitio.Reader
-	h, err := wire.ParseStateHeader(d, &rows)
-	s.must(err)
+	h := stage.Must(wire.ParseStateHeader(d, &rows))
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
 	if n := c.datagrams[h.Seq]; n != nil { // a copy
 		if sum := crc32.ChecksumIEEE(d); sum != n.sum {
@@ -245,8 +240,7 @@ func (c *simClient) ended(err error) {
 func (c *simClient) datagram(d []byte) {
 	s := c.sim
 	var r bitio.Reader
-	h, err := wire.ParseStateHeader(d, &r)
-	s.must(err)
+	h := stage.Must(wire.ParseStateHeader(d, &r))
 	n := c.datagrams[h.Seq]
 	replica := c.session.Replica()
 	due := c.session.Joined() && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure() && !n.spoilt && !c.misled
@@ -322,7 +316,7 @@ func (c *simClient) revive(from int) {
 		if k := c.of(l); k.enter != nil && k.verdict == wire.Stale && !c.lied && c.conn.closed == wire.OK && !c.conn.cut && !c.renewing {
 			body := wire.AppendStructureHeader(nil, c.sent.records+1, 1)
 			body = wire.AppendRecord(body, *k.enter)
-			c.conn.down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
+			c.conn.Down.Send(c.sim.now(), wire.AppendFrame(nil, wire.TypeStructure, body))
 			c.lied, c.misled, c.arrived.lied = true, true, true
 			return
 		}
@@ -446,10 +440,8 @@ func (c *simClient) command(h bulk.Handle) {
 			believed = l.identity
 		}
 	}
-	args, err := msgpack.Marshal(believed)
-	s.must(err)
-	asked, err := c.session.DoRaw("poke", h, args)
-	s.must(err)
+	args := stage.Must(msgpack.Marshal(believed))
+	asked := stage.Must(c.session.DoRaw("poke", h, args))
 	c.intents[asked.ID()] = intent{target: h, received: received}
 }
 

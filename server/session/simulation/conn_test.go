@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -17,12 +17,9 @@ import (
 // conn is one connection of a client: the stream and datagrams of both directions, and the
 // server's end.
 type conn struct {
+	simtest.Connection
 	client *simClient
 	peer   *session.Peer
-	up     *simtest.Stream
-	down   *simtest.Stream
-	upD    *simtest.Link
-	downD  *simtest.Link
 
 	cut     bool   // the client neither receives nor sends; data that it has sent still arrives
 	goneAt  int    // tick at which the server will notice the loss; 0: never
@@ -40,21 +37,9 @@ type conn struct {
 }
 
 func (s *sim) newConn(c *simClient) *conn {
-	seed := s.rng.Uint64()
-	n := &conn{
-		client: c,
-		up:     simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
-		upD: simtest.NewLink(seed+2, s.links), downD: simtest.NewLink(seed+3, s.links),
-	}
+	n := &conn{Connection: simtest.NewConnection(s.rng.Uint64(), s.links), client: c}
 	n.peer = s.core.Open(context.Background(), "", n)
 	return n
-}
-
-func (n *conn) setLinks(x simtest.Conditions) {
-	n.up.SetConditions(x)
-	n.down.SetConditions(x)
-	n.upD.SetConditions(x)
-	n.downD.SetConditions(x)
 }
 
 // The server's end of the connection.
@@ -109,10 +94,10 @@ func (n *conn) deliverUp() {
 	if n.gone != 0 {
 		return
 	}
-	if p := n.up.Receive(s.now()); len(p) > 0 {
+	if p := n.Up.Receive(s.now()); len(p) > 0 {
 		refuse(n.peer.ReceiveStream(p))
 	}
-	for _, d := range n.upD.Receive(s.now()) {
+	for _, d := range n.UpData.Receive(s.now()) {
 		stamp, err := n.peer.ReceiveDatagram(d)
 		refuse(err)
 		n.client.noteAcked(n, d)
@@ -133,7 +118,7 @@ func (c *simClient) cutOff(notice, away int) {
 		return
 	}
 	// The connection breaks in the middle of data that is on its way.
-	if p := c.conn.down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
+	if p := c.conn.Down.Receive(s.now() + 1000); len(p) > 2 && !c.takeStream(p[:2*len(p)/3]) {
 		return
 	}
 	c.conn.cut = true
@@ -265,45 +250,22 @@ func (c *simClient) steal(which int) {
 	if len(c.spent) > 0 && which%2 == 0 {
 		secret = c.spent[nth(which, len(c.spent))]
 	}
-	t := &thief{sim: s}
-	t.peer = s.core.Open(context.Background(), "", t)
-	hello := wire.Hello{
-		Protocol: wire.Version, Schema: s.core.Config().Schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: s.epoch,
-		Session: w.Session, Secret: secret, Structure: c.session.Replica().Structure(),
+	hello := stage.Hello(s.core.Config().Schema)
+	hello.Epoch, hello.Session, hello.Secret, hello.Structure = s.epoch, w.Session, secret, c.session.Replica().Structure()
+	t := &stage.Conn{Forget: true}
+	peer := s.core.Open(context.Background(), "", t)
+	t.Peer = peer
+	t.OnMessage = func(kind byte, _ []byte) {
+		if kind != wire.TypeWelcome {
+			return
+		}
+		if w := t.Welcome(); w.Resumed != 0 {
+			s.fail("S4", "session %d was resumed with an invalid secret", w.Session)
+		}
+		peer.Left()
 	}
-	s.must(t.peer.ReceiveStream(wire.AppendMessage(nil, hello)))
-	s.thieves = append(s.thieves, t)
+	s.must(t.Send(hello))
 	s.coverage.thefts++
-}
-
-// thief is a connection that tries to resume another client's session.
-type thief struct {
-	sim    *sim
-	peer   *session.Peer
-	frames wire.FrameReader
-}
-
-func (*thief) HasUnsent() bool           { return false }
-func (t *thief) SendSnapshot([][]byte)   {}
-func (t *thief) Close(wire.Code, string) {}
-
-func (t *thief) SendStream(p []byte) bool {
-	t.frames.Feed(p)
-	for {
-		kind, body, ok, err := t.frames.Next()
-		t.sim.must(err)
-		if !ok {
-			return true
-		}
-		if kind == wire.TypeWelcome {
-			w, err := wire.Parse[wire.Welcome](body)
-			t.sim.must(err)
-			if w.Resumed != 0 {
-				t.sim.fail("S4", "session %d was resumed with an invalid secret", w.Session)
-			}
-			t.peer.Left()
-		}
-	}
 }
 
 // step runs one tick of the client.
@@ -316,13 +278,13 @@ func (c *simClient) step() {
 	if n.cut {
 		return
 	}
-	if p := n.down.Receive(s.now()); len(p) > 0 {
+	if p := n.Down.Receive(s.now()); len(p) > 0 {
 		if !c.takeStream(p) {
 			return
 		}
 	}
 	got := false
-	for _, d := range n.downD.Receive(s.now()) {
+	for _, d := range n.DownData.Receive(s.now()) {
 		c.datagram(d)
 		got = true
 	}
@@ -331,12 +293,12 @@ func (c *simClient) step() {
 		c.push(at)
 		if d := c.session.Input(at); d != nil {
 			c.judgeAck(d)
-			n.upD.Send(s.now(), d)
+			n.UpData.Send(s.now(), d)
 		}
 	}
 	c.judgeBodies()
 	if p := c.session.TakeStream(); p != nil {
-		n.up.Send(s.now(), p)
+		n.Up.Send(s.now(), p)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/world"
 )
 
@@ -85,8 +86,7 @@ func (s *sim) addExactKinds() {
 		{Name: "lift", Exact: true, Body: &world.BodyDef{Radius: 0.5, Kinematic: true}},
 		{Name: "duck", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.3}},
 	} {
-		kind, err := s.world.AddKind(k)
-		s.must(err)
+		kind := stage.Must(s.world.AddKind(k))
 		s.tossed = append(s.tossed, kind)
 	}
 }
@@ -127,9 +127,7 @@ func (s *sim) fan(x, z float32, form int) {
 	}
 	program := s.programs[text]
 	if program == nil {
-		var err error
-		program, err = field.Compile(text)
-		s.must(err)
+		program = stage.Must(field.Compile(text))
 		s.programs[text] = program
 	}
 	d := world.EffectDef{
@@ -147,8 +145,7 @@ func (s *sim) fan(x, z float32, form int) {
 			s.untold = s.coming() + 1
 		}
 	}
-	id, err := s.world.AddEffect(d)
-	s.must(err)
+	id := stage.Must(s.world.AddEffect(d))
 	s.fans = append(s.fans, id)
 	s.concealed[id] = d.Hidden || d.LifeTicks == 1
 	s.coverage.fans++

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -74,21 +75,17 @@ func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome 
 		}
 		switch kind {
 		case wire.TypeWelcome:
-			w, err := wire.Parse[wire.Welcome](body)
-			s.must(err)
+			w := stage.Must(wire.Parse[wire.Welcome](body))
 			welcome(w)
 			n.joined, n.floor = true, w.GenerationFloor
 		case wire.TypeControl:
-			m, err := wire.Parse[wire.Control](body)
-			s.must(err)
+			m := stage.Must(wire.Parse[wire.Control](body))
 			control(m.Entity)
 		case wire.TypeResult:
-			m, err := wire.Parse[wire.Result](body)
-			s.must(err)
+			m := stage.Must(wire.Parse[wire.Result](body))
 			result(m)
 		case wire.TypeStructure:
-			m, err := wire.ParseStructure(body)
-			s.must(err)
+			m := stage.Must(wire.ParseStructure(body))
 			if m.First != n.records+1 && !n.lied {
 				s.fail("R4", "structure record %d follows %d", m.First, n.records)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -79,12 +80,10 @@ type roomClient struct {
 }
 
 type roomConnection struct {
-	c        *roomClient
-	peer     *session.Peer
-	up, down *simtest.Stream
-	upD, dnD *simtest.Link
-	closed   bool
-	broken   bool
+	stage.Linked
+	c      *roomClient
+	peer   *session.Peer
+	closed bool
 }
 
 func (s *roomsSim) fail(format string, args ...any) {
@@ -102,8 +101,7 @@ func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
 		DelayMin: 5, DelayMax: 5 + s.rng.Int64N(120),
 	}
 	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
-	var err error
-	s.router, err = session.NewRouter(session.RouterConfig{
+	s.router = stage.Must(session.NewRouter(session.RouterConfig{
 		Random: random,
 		Join: func(_ context.Context, room, _ string, _ session.Admission) (*session.Core, error) {
 			return s.roomOf(room).core, nil
@@ -114,16 +112,13 @@ func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
 			}
 			return s.roomOf(room).core, nil
 		},
-	})
-	require.NoError(t, err)
+	}))
 	for i := range roomCount {
 		s.rooms = append(s.rooms, s.newRoom(t, i))
 	}
 	for i := range roomClientCount {
 		c := &roomClient{s: s, number: i, asked: map[uint32]uint64{}}
-		own := schema.New()
-		schema.Define[schema.Body](own, schema.BodyComponent)
-		require.NoError(t, own.Err())
+		own := schema.NewWithBody()
 		events := &client.Events{}
 		client.OnEvent(events, schema.DefineEvent[hail](own, "hail"), func(_ uint32, e hail) {
 			c.heard++
@@ -131,11 +126,10 @@ func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
 				s.fail("client %d in room %q hears the event of room %d", i, w.Room, e.Room)
 			}
 		})
-		c.session, err = client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%roomCount].name(), Observer: client.Observer{
+		c.session = stage.Must(client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%roomCount].name(), Observer: client.Observer{
 			Update: func(e *client.Entity) { c.check(e) },
 			Enter:  func(e *client.Entity) { c.check(e) },
-		}})
-		require.NoError(t, err)
+		}}))
 		c.connect()
 		s.clients = append(s.clients, c)
 	}
@@ -152,15 +146,10 @@ func (s *roomsSim) roomOf(name string) *simRoom {
 func (s *roomsSim) newRoom(t testing.TB, i int) *simRoom {
 	const block = world.RunGenerations
 	r := &simRoom{s: s, number: i, pace: 1 + i%2}
-	var err error
-	r.world, err = world.New(world.Config{Seed: s.seed, MaxEntities: 48, FirstGeneration: uint32(i)*block + 1, LastGeneration: uint32(i+1)*block - 1})
-	require.NoError(t, err)
-	r.crate, err = r.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}})
-	require.NoError(t, err)
-	r.identity, err = world.Register[Identity](r.world, "identity")
-	require.NoError(t, err)
-	own := schema.New()
-	schema.Define[schema.Body](own, schema.BodyComponent)
+	r.world = stage.Must(world.New(world.Config{Seed: s.seed, MaxEntities: 48, FirstGeneration: uint32(i)*block + 1, LastGeneration: uint32(i+1)*block - 1}))
+	r.crate = stage.Must(r.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
+	r.identity = stage.Must(world.Register[Identity](r.world, "identity"))
+	own := schema.NewWithBody()
 	schema.Define[Identity](own, "identity")
 	schema.DefineEvent[hail](own, "hail")
 	require.NoError(t, own.Err())
@@ -199,8 +188,7 @@ func (s *roomsSim) newRoom(t testing.TB, i int) *simRoom {
 	if i%2 == 0 {
 		config.Hooks.Commands = append(config.Hooks.Commands, session.OnRawCommand("nothing", func(*session.Session, world.Entity, []byte) error { return nil }))
 	}
-	r.core, err = session.NewCore(config)
-	require.NoError(t, err)
+	r.core = stage.Must(session.NewCore(config))
 	r.core.OnPanic(func(p session.HookPanic) { s.fail("%v: %v\n%s", p.Hook, p.Value, p.Stack) })
 	for range 10 {
 		r.spawn()
@@ -231,46 +219,27 @@ func (r *simRoom) destroy(h bulk.Handle) {
 	}
 }
 
-// The server's end of a connection.
-
-func (n *roomConnection) SendStream(p []byte) bool {
-	if !n.broken {
-		n.down.Send(n.c.s.now(), p)
+func (c *roomClient) connect() {
+	n := &roomConnection{c: c}
+	n.Linked = stage.Linked{
+		Connection: simtest.NewConnection(c.s.rng.Uint64(), c.s.links), Client: c.session, Now: c.s.now(), Unit: time.Millisecond, OnClose: n.close,
 	}
-	return true
+	n.peer = c.s.router.Open(context.Background(), "", n)
+	n.Peer = n.peer
+	c.conn, c.backAt = n, 0
 }
 
-func (*roomConnection) HasUnsent() bool { return false }
-
-func (n *roomConnection) SendSnapshot(ds [][]byte) {
-	for _, d := range ds {
-		if !n.broken {
-			n.dnD.Send(n.c.s.now(), d)
-		}
-	}
-}
-
-func (n *roomConnection) Close(code wire.Code, text string) {
+// close ends a connection for the server.
+func (n *roomConnection) close(code wire.Code, text string) {
 	n.closed = true
 	if s := n.c.s; code != wire.OK && code != wire.Timeout && code != wire.Replaced && code != wire.SchemaMismatch {
 		s.fail("the server ends client %d: %v %s", n.c.number, code, text)
 	}
 }
 
-func (c *roomClient) connect() {
-	s, seed := c.s, c.s.rng.Uint64()
-	n := &roomConnection{
-		c: c, up: simtest.NewStream(seed, s.links), down: simtest.NewStream(seed+1, s.links),
-		upD: simtest.NewLink(seed+2, s.links), dnD: simtest.NewLink(seed+3, s.links),
-	}
-	n.peer = s.router.Open(context.Background(), "", n)
-	c.conn, c.backAt = n, 0
-}
-
 // drop breaks the connection. The server notices at once, or when another one replaces it.
 func (c *roomClient) drop(noticed bool, away int) {
 	n := c.conn
-	n.broken = true
 	if noticed {
 		n.peer.Gone()
 	}
@@ -289,7 +258,7 @@ func (c *roomClient) step() {
 		c.connect()
 		n = c.conn
 	}
-	if p := n.down.Receive(s.now()); len(p) > 0 {
+	if p := n.Down.Receive(s.now()); len(p) > 0 {
 		for len(p) > 0 { // deliver in pieces, like a socket
 			k := min(len(p), 1+s.rng.IntN(400))
 			if err := c.session.ReceiveStream(p[:k]); wire.CodeOf(err) == wire.SchemaMismatch { // the client then asks for the schema
@@ -303,23 +272,18 @@ func (c *roomClient) step() {
 			p = p[k:]
 		}
 	}
-	for _, d := range n.dnD.Receive(s.now()) {
-		if _, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond); err != nil {
+	for _, d := range n.DownData.Receive(s.now()) {
+		if _, err := c.session.ReceiveDatagram(d, n.Time()); err != nil {
 			s.fail("client %d: %v", c.number, err)
 			return
 		}
 	}
-	c.session.Render(time.Duration(s.now()) * time.Millisecond)
+	c.session.Render(n.Time())
 	c.verify()
 	if w, ok := c.session.Welcome(); ok && c.session.Joined() && s.rng.IntN(2) == 0 {
-		_, _ = c.session.SetRawInput(binary.LittleEndian.AppendUint64(nil, w.Epoch), time.Duration(s.now())*time.Millisecond)
+		_, _ = c.session.SetRawInput(binary.LittleEndian.AppendUint64(nil, w.Epoch), n.Time())
 	}
-	if d := c.session.Input(time.Duration(s.now()) * time.Millisecond); d != nil {
-		n.upD.Send(s.now(), d)
-	}
-	if p := c.session.TakeStream(); len(p) > 0 {
-		n.up.Send(s.now(), p)
-	}
+	n.Answer()
 	c.deliver()
 }
 
@@ -329,15 +293,8 @@ func (c *roomClient) deliver() {
 	if n.closed {
 		return
 	}
-	if p := n.up.Receive(s.now()); len(p) > 0 {
-		if err := n.peer.ReceiveStream(p); err != nil {
-			s.fail("the server refuses what client %d sent: %v", c.number, err)
-		}
-	}
-	for _, d := range n.upD.Receive(s.now()) {
-		if _, err := n.peer.ReceiveDatagram(d); err != nil {
-			s.fail("the server refuses what client %d sent: %v", c.number, err)
-		}
+	if err := n.Serve(); err != nil {
+		s.fail("the server refuses what client %d sent: %v", c.number, err)
 	}
 }
 
@@ -465,6 +422,9 @@ func (s *roomsSim) advance(act bool) {
 		if s.restless.session.Joined() {
 			s.restless.touch(s.anyHandle())
 		}
+	}
+	for _, c := range s.clients {
+		c.conn.Now = s.now()
 	}
 	for _, r := range s.rooms {
 		if s.tick%r.pace == 0 {

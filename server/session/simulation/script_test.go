@@ -102,7 +102,7 @@ var operations = map[string]string{
 	"reconnect": "viewer",             // begins a new session with the handles of this run
 	"cut":       "viewer notice away", // breaks its connection; ticks until the server notices, and until it reconnects
 	"travel":    "viewer away",        // breaks its connection for any number of ticks; the server notices at once
-	"steal":     "viewer which",       // a thief requests its session
+	"steal":     "viewer which",       // another client requests its session
 	"starve":    "viewer ticks",       // nothing leaves its connection for this many ticks
 	"pace":      "sixteenths",         // share of calls of enough that return false, in sixteenths
 	"save":      "",                   // takes an image

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -90,14 +91,12 @@ func requireRun(t *testing.T, s *script) coverage {
 
 // TestScriptsThatFailed runs the scripts that once failed.
 func TestScriptsThatFailed(t *testing.T) {
-	files, err := filepath.Glob("testdata/scripts/*.txt")
-	require.NoError(t, err)
+	files := stage.Must(filepath.Glob("testdata/scripts/*.txt"))
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			racetest.SkipSequential(t)
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := stage.Must(os.ReadFile(file))
 			s, err := parseScript(string(text))
 			require.NoError(t, err)
 			requireRun(t, s)

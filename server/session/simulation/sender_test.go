@@ -41,7 +41,7 @@ func (n *conn) send(p []byte) {
 	case s.tick < n.sender.until:
 		n.sender.stream = append(n.sender.stream, p...)
 	default:
-		n.down.Send(s.now(), p)
+		n.Down.Send(s.now(), p)
 	}
 }
 
@@ -54,7 +54,7 @@ func (n *conn) sendDatagrams(ds [][]byte) {
 			n.sender.datagrams = append(n.sender.datagrams, d)
 		default:
 			wire.StampState(d, n.stamp, uint16(min(10*(s.now()-n.heard), math.MaxUint16)))
-			n.downD.Send(s.now(), d)
+			n.DownData.Send(s.now(), d)
 		}
 	}
 }

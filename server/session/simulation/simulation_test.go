@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/session"
@@ -127,7 +128,6 @@ type sim struct {
 	living        []*life            // live entities of this run
 	clients       []*simClient
 	left          []*conn // connections that clients abandoned
-	thieves       []*thief
 	over          map[*session.Session]bool
 	events        eventOracle
 	ownerships    map[*session.Session]*ownership
@@ -293,31 +293,21 @@ func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
 // begin starts a new run, with its own world and server. All handles of earlier runs are
 // dead (H5).
 func (s *sim) begin(first uint32, image *world.Image) {
-	w, err := world.New(world.Config{HistoryTicks: 20, Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first})
-	s.must(err)
+	w := stage.Must(world.New(world.Config{HistoryTicks: 20, Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first}))
 	s.world = w
-	s.identity, err = world.Register[Identity](w, "identity")
-	s.must(err)
-	s.target, err = world.Register[Target](w, "target")
-	s.must(err)
-	s.purse, err = world.Register[Purse](w, "purse")
-	s.must(err)
-	s.beacon, err = world.Register[Beacon](w, "beacon")
-	s.must(err)
-	s.veil, err = world.Register[Veil](w, "veil")
-	s.must(err)
+	s.identity = stage.Must(world.Register[Identity](w, "identity"))
+	s.target = stage.Must(world.Register[Target](w, "target"))
+	s.purse = stage.Must(world.Register[Purse](w, "purse"))
+	s.beacon = stage.Must(world.Register[Beacon](w, "beacon"))
+	s.veil = stage.Must(world.Register[Veil](w, "veil"))
 	if s.script.has("ride") {
-		s.seat, err = world.Register[Seat](w, "seat")
-		s.must(err)
+		s.seat = stage.Must(world.Register[Seat](w, "seat"))
 	}
 	if s.script.has("rename") {
-		s.tag, err = world.Register[Tag](w, "tag")
-		s.must(err)
+		s.tag = stage.Must(world.Register[Tag](w, "tag"))
 	}
-	s.crate, err = w.AddKind(world.Kind{Name: "crate", Exact: s.cleans, Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}})
-	s.must(err)
-	s.ghost, err = w.AddKind(world.Kind{Name: "ghost"})
-	s.must(err)
+	s.crate = stage.Must(w.AddKind(world.Kind{Name: "crate", Exact: s.cleans, Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}}))
+	s.ghost = stage.Must(w.AddKind(world.Kind{Name: "ghost"}))
 	s.beginClean()
 	s.epoch, s.lastFlip = s.rng.Uint64()|1, 0
 	s.run++
@@ -348,8 +338,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	if s.script.has("veil") {
 		config.Replication.Private = s.veil.Presence()
 	}
-	s.core, err = session.NewCore(config)
-	s.must(err)
+	s.core = stage.Must(session.NewCore(config))
 	s.addSystems()
 	s.setPace(fullPace)
 }
@@ -394,7 +383,7 @@ func (s *sim) restart() {
 	} else {
 		s.begin(highest+2, nil)
 	}
-	s.left, s.thieves = nil, nil
+	s.left = nil
 	for _, c := range s.clients {
 		if p := c.liveSession(); p != nil {
 			s.over[p] = true

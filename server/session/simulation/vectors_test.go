@@ -17,6 +17,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -54,8 +55,7 @@ func TestVectors(t *testing.T) {
 		if *vectorsUpdate {
 			require.NoError(t, os.WriteFile(filepath.Join(vectorsAt, file), text, 0o644))
 		}
-		kept, err := os.ReadFile(filepath.Join(vectorsAt, file))
-		require.NoError(t, err)
+		kept := stage.Must(os.ReadFile(filepath.Join(vectorsAt, file)))
 		require.True(t, bytes.Equal(text, kept), "%s is stale: go test -run TestVectors -vectors.update", file)
 	}
 }
@@ -157,8 +157,7 @@ func anchored(t *testing.T, c *vectors.Case) (rows int) {
 // baselinesOf returns the baselines of a datagram's rows, by slot.
 func baselinesOf(t *testing.T, d []byte) map[uint32]wire.Baseline {
 	var r bitio.Reader
-	h, err := wire.ParseStateHeader(d, &r)
-	require.NoError(t, err)
+	h := stage.Must(wire.ParseStateHeader(d, &r))
 	all, slot := map[uint32]wire.Baseline{}, uint32(0)
 	if h.Rows == 0 {
 		return all
@@ -319,8 +318,7 @@ func (k *hostileMaker) take(kind byte, body []byte) {
 		k.opening = append(k.opening, framed...)
 		return
 	}
-	m, err := wire.ParseStructure(body)
-	require.NoError(k.t, err)
+	m := stage.Must(wire.ParseStructure(body))
 	for r, err := range m.Records() {
 		require.NoError(k.t, err)
 		r.Row = slices.Clone(r.Row)
@@ -431,8 +429,7 @@ func (k *hostileMaker) orderOfArrival() {
 // withHeader returns d with a changed header.
 func (k *hostileMaker) withHeader(d []byte, change func(*wire.StateHeader)) []byte {
 	var rows bitio.Reader
-	h, err := wire.ParseStateHeader(d, &rows)
-	require.NoError(k.t, err)
+	h := stage.Must(wire.ParseStateHeader(d, &rows))
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
 	change(&h)
 	return append(wire.AppendStateHeader(nil, h), rest...)
@@ -564,8 +561,7 @@ func (k *hostileMaker) resumed() {
 	frames.Feed(k.opening)
 	_, body, _, err := frames.Next()
 	require.NoError(k.t, err)
-	w, err := wire.Parse[wire.Welcome](body)
-	require.NoError(k.t, err)
+	w := stage.Must(wire.Parse[wire.Welcome](body))
 	control := k.opening[len(wire.AppendMessage(nil, w)):]
 	welcome := func(change func(*wire.Welcome)) []byte {
 		next := w
