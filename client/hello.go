@@ -2,6 +2,16 @@ package client
 
 import "github.com/worldd/worldd/replication/wire"
 
+// useConnection queues the Hello of a connection that was not used yet. Reconnect leaves it to
+// the first use: a callback may call Reconnect in the middle of a message, and Hello tells all of
+// what was applied.
+func (s *Session) useConnection() {
+	if s.connection == opened {
+		s.connection = connecting
+		s.sendHello()
+	}
+}
+
 // sendHello queues a Hello that joins, or resumes the previous session. A resuming Hello has
 // epoch 0, which joins any world: if the server can only begin a new session, that needs no
 // second handshake. A session whose computed bodies kept differing is not resumed.
@@ -23,7 +33,7 @@ func (s *Session) sendHello() {
 // Lost tells the session that its connection ended, and why. The replica stays unchanged, and
 // Resolve still answers. After wire.EpochMismatch the world is gone and every handle is Stale.
 // After wire.NoRoom and wire.RoomClosed the next Hello names the room of the config. Commands
-// without an answer end in ErrUnanswered (C5). Nothing is sent before Reconnect.
+// without an answer end in ErrUnanswered (C5). Nothing is sent or received before Reconnect.
 func (s *Session) Lost(why error) {
 	if s.prediction != nil && s.connection.isJoined() { // before Welcome the session has sent no inputs
 		s.prediction.Pause()
@@ -55,6 +65,5 @@ func (s *Session) forgetServer() {
 // wire.EpochMismatch.
 func (s *Session) Reconnect() {
 	s.frames = wire.FrameReader{}
-	s.out, s.err, s.connection = nil, nil, connecting
-	s.sendHello()
+	s.out, s.err, s.connection = nil, nil, opened
 }

@@ -104,12 +104,16 @@ type hooks struct {
 type connectionState uint8
 
 const (
-	connecting connectionState = iota // Hello was sent
+	opened     connectionState = iota // not used yet, and without a Hello
+	connecting                        // Hello was sent
 	joined                            // Welcome has arrived
-	moving                            // another Welcome is being applied: the server would attribute messages to the old room
+	welcomed                          // a Welcome is being applied: the server would attribute messages to the old room
 	dismissed                         // Goodbye has arrived: only datagrams that arrived with it are still applied
 	lost                              // nothing is sent or received before Reconnect
 )
+
+// isUsed reports whether bytes are sent and received over the connection.
+func (c connectionState) isUsed() bool { return c != opened && c != lost }
 
 // isJoined reports whether the connection has had its Welcome.
 func (c connectionState) isJoined() bool { return c == joined || c == dismissed }
@@ -154,7 +158,6 @@ func NewSession(c SessionConfig) (*Session, error) {
 	}
 	s.messages = rowschema.NewMessages(s.declared)
 	s.commands.report = c.Result
-	s.sendHello()
 	return s, nil
 }
 
@@ -163,13 +166,15 @@ func (s *Session) sendMessage(m wire.Message) { s.out = wire.AppendMessage(s.out
 // TakeStream returns the bytes to write to the stream, nil if there are none. The
 // caller owns them.
 func (s *Session) TakeStream() []byte {
+	s.useConnection()
 	out := s.out
 	s.out = nil
 	return out
 }
 
 // ReceiveStream applies bytes of the stream, in pieces of any size. An error ends the
-// session: a *wire.Error says what the server refused or did wrong.
+// session: a *wire.Error says what the server refused or did wrong. Callbacks may call Lost and
+// Reconnect, after which the rest of p is dropped. They must not receive.
 func (s *Session) ReceiveStream(p []byte) error {
 	err := s.receiveStream(p)
 	if err == nil {
@@ -179,7 +184,8 @@ func (s *Session) ReceiveStream(p []byte) error {
 }
 
 func (s *Session) receiveStream(p []byte) error {
-	if s.err != nil {
+	s.useConnection()
+	if s.err != nil || !s.connection.isUsed() {
 		return s.err
 	}
 	s.frames.Feed(p)
@@ -188,11 +194,13 @@ func (s *Session) receiveStream(p []byte) error {
 		if err == nil && ok {
 			err = cmp.Or(s.receiveMessage(kind, body), s.budget.Check())
 		}
-		if err != nil {
+		switch {
+		case !s.connection.isUsed(): // a callback has closed it
+			return nil
+		case err != nil:
 			s.err = err
 			return err
-		}
-		if !ok {
+		case !ok:
 			s.resyncFaults()
 			return nil
 		}
@@ -297,7 +305,10 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 	}
 	copies := s.replica.stats.Duplicates
 	h, outcome, err := s.replica.applyState(d)
-	if err != nil || s.replica.stats.Duplicates != copies { // a copy is not answered, and says nothing about the link
+	switch {
+	case !s.connection.isJoined(): // a callback has closed it
+		return outcome, nil
+	case err != nil || s.replica.stats.Duplicates != copies: // a copy is not answered, and says nothing about the link
 		return outcome, err
 	}
 	if !(outcome == Held && s.time.clock.isDistant(h.Tick)) {
@@ -305,11 +316,11 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		s.time.measureSnapshot(h, now)
 	}
 	s.uplink.noteSnapshot(now)
+	s.resyncFaults()
+	s.resyncBodies(now)
 	if second := uint32(s.time.clock.hz); s.replica.timeline.tick > second {
 		s.replica.events.deliverRendered(s.replica.timeline.tick - second)
 	}
-	s.resyncFaults()
-	s.resyncBodies(now)
 	return outcome, s.budget.Check()
 }
 

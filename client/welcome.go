@@ -38,15 +38,15 @@ func (s *Session) receiveWelcome(body []byte) error {
 
 // applyWelcome applies a checked Welcome, whose schema has layout l. Callbacks for the entities
 // of the previous world or session run first. Meanwhile the connection is not joined, since the
-// server would attribute what they send to the old room. It returns early if a callback closes
-// the client.
+// server would attribute what they send to the old room. If a callback closes the connection, the
+// next one asks for the session that m has begun.
 func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) error {
 	live := s.connection.isJoined()
 	var overtook []heldDatagram // arrived before the Welcome
 	if live {
 		overtook = s.replica.heldSince(m.Structure)
-		s.connection = moving
 	}
+	s.connection = welcomed
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forgetWorld()
 	}
@@ -57,14 +57,14 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	} else if err := s.beginSession(m, l, overtook); err != nil {
 		return err
 	}
-	s.commands.endAll()       // of the previous room; a lost connection has none
-	if s.connection == lost { // a callback closed the client
+	s.commands.endAll() // of the previous room; a lost connection has none
+	if s.connection != welcomed {
 		return nil
 	}
 	if live {
 		s.sendMessage(wire.Arrived{})
 	}
-	s.welcome, s.connection = m, joined
+	s.connection = joined
 	if s.hooks.welcomed != nil {
 		s.hooks.welcomed(kind)
 	}
@@ -77,6 +77,7 @@ func (s *Session) resumeSession(m *wire.Welcome) {
 	s.uplink.forgetSent()
 	s.time.resumeAt(int(m.SnapshotHz))
 	s.replica.timeline.interval = intervalOf(m)
+	s.welcome = m
 }
 
 // beginSession makes the empty replica of a session that begins or moves. Stale handles stay Stale in the
@@ -88,16 +89,18 @@ func (s *Session) beginSession(m *wire.Welcome, l *layout, overtook []heldDatagr
 		before.events.deliverRendered(math.MaxUint32)
 		before.entities.leaveAll()
 	}
-	s.renewReplica(l, m)
-	s.replica.continueFrom(m.Structure, overtook)
+	r := s.newReplica(l, m)
+	r.continueFrom(m.Structure, overtook)
 	if m.Simulate == 1 {
-		if err := s.replica.simulateBodies(int(m.TickHz)); err != nil {
+		if err := r.simulateBodies(int(m.TickHz)); err != nil {
 			return err
 		}
 	}
 	if sameRun {
-		s.replica.entities.inheritStale(&before.entities)
+		r.entities.inheritStale(&before.entities)
 	}
+	s.welcome = m
+	s.showReplica(r, m)
 	return nil
 }
 
@@ -113,12 +116,13 @@ func (s *Session) forgetWorld() {
 	if l == nil {
 		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil)
 	}
-	s.renewReplica(l, &wire.Welcome{})
 	s.welcome, s.config.Epoch = nil, 0
+	none := &wire.Welcome{}
+	s.showReplica(s.newReplica(l, none), none)
 }
 
-// renewReplica makes an empty replica for the world of m, which keeps the counters, and an unset clock.
-func (s *Session) renewReplica(l *layout, m *wire.Welcome) {
+// newReplica returns an empty replica for the world of m, which keeps the counters.
+func (s *Session) newReplica(l *layout, m *wire.Welcome) *Replica {
 	o := replicaOptions{
 		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, interval: intervalOf(m), limits: s.config.replicaLimits(),
 		observer: s.config.Observer, events: s.config.Events, provisional: &s.provisional, budget: &s.budget,
@@ -127,7 +131,12 @@ func (s *Session) renewReplica(l *layout, m *wire.Welcome) {
 		o.stats = s.replica.Stats()
 		o.stats.Motion.Clean = 0
 	}
-	s.replica, s.controlled = newReplica(o), 0
+	return newReplica(o)
+}
+
+// showReplica makes r the session's replica, of the world of m, and forgets what was known of time.
+func (s *Session) showReplica(r *Replica, m *wire.Welcome) {
+	s.replica, s.controlled = r, 0
 	s.time.restartAt(int(m.TickHz), int(m.SnapshotHz))
 	s.uplink.inputs = inputs{}
 	if s.prediction != nil {

@@ -4,7 +4,7 @@ import { Code, WireError } from './codes.ts'
 import type { Result, SentCommand } from './commands.ts'
 import { type Connection, dialWebTransport } from './connection.ts'
 import type { Entity, Moment } from './entity.ts'
-import { type EventHandler, Events } from './events.ts'
+import type { EventHandler } from './events.ts'
 import { guard } from './guard.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
 import type { Replica } from './replica.ts'
@@ -77,7 +77,6 @@ const now = (): number => performance.now()
 export class Client {
   readonly #config: Config
   /** @internal */ readonly session: Session
-  readonly #events: Events
   #url: string
   #link: Connection | undefined
   #stateNow: State = 'connecting'
@@ -99,10 +98,10 @@ export class Client {
   private constructor(config: Config, tables: Tables) {
     this.#config = config
     this.#url = config.url
-    this.#events = new Events()
-    this.session = new Session({ ...config, tables, events: this.#events })
-    this.session.freshToken = config.freshToken !== undefined
-    this.session.onWelcome = (moved) => this.#handleWelcome(moved)
+    this.session = new Session(
+      { ...config, tables },
+      { welcomed: (moved) => this.#handleWelcome(moved), freshToken: config.freshToken !== undefined },
+    )
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
 
@@ -158,11 +157,11 @@ export class Client {
     } finally {
       this.#updating = false
     }
-    if (this.#stateNow === 'ended') throw this.#error
+    if (this.#hasEnded) throw this.#error
   }
 
   #tryUpdate(): void {
-    if (this.#updating || this.#stateNow === 'ended') return
+    if (this.#updating || this.#hasEnded) return
     try {
       this.update()
     } catch {
@@ -173,7 +172,7 @@ export class Client {
   #receiveArrivals(): void {
     const { session } = this
     const link = this.#link
-    if (!link || this.#stateNow === 'ended') return
+    if (!link || this.#hasEnded) return
     const arrivals = link.receive()
     const t = now()
     const stuck = (session.replica?.waiting ?? 0) > 0 // snapshots wait for structure that does not arrive
@@ -183,6 +182,7 @@ export class Client {
     } catch (e) {
       ended = e
     }
+    if (this.#hasEnded) return // a callback closed the client
     ended ??= arrivals.error
     this.#streamed ||= arrivals.stream.length > 0
     if (this.#isSilent(t, arrivals.stream.length > 0 || (arrivals.datagrams.length > 0 && !stuck))) {
@@ -236,6 +236,11 @@ export class Client {
     this.#joining?.resolve()
   }
 
+  /** Whether the client has ended, perhaps by a callback since the caller looked last. */
+  get #hasEnded(): boolean {
+    return this.#stateNow === 'ended'
+  }
+
   #enterState(state: State, change: Partial<StateChange>): void {
     this.#stateNow = state
     const f = this.#config.state
@@ -259,6 +264,7 @@ export class Client {
       return
     }
     this.#leaveConnection(why)
+    if (this.#hasEnded) return
     const n = this.#attempts++
     const delay =
       n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * Math.min(minBackoff * 2 ** n, maxBackoff)
@@ -283,6 +289,7 @@ export class Client {
       return
     }
     this.#leaveConnection(to)
+    if (this.#hasEnded) return
     const url = new URL(this.#url)
     url.host = to.address
     this.#url = url.href
@@ -300,10 +307,10 @@ export class Client {
       token ??= await this.#config.freshToken?.()
       link = await this.#dial()
     } catch (e) {
-      if (this.#stateNow !== 'ended') this.#handleLoss(e)
+      if (!this.#hasEnded) this.#handleLoss(e)
       return
     }
-    if (this.#stateNow === 'ended') {
+    if (this.#hasEnded) {
       link.close(Code.ok)
       return
     }
@@ -339,7 +346,7 @@ export class Client {
 
   /** Leaves the session. It may be called more than once. */
   close(): void {
-    if (this.#stateNow !== 'ended') this.#endWith(new WireError(Code.ok, 'closed'))
+    if (!this.#hasEnded) this.#endWith(new WireError(Code.ok, 'closed'))
   }
 
   // Methods for games.
@@ -395,7 +402,7 @@ export class Client {
    * arrival
    */
   on(event: string, f: EventHandler, rendered = false): void {
-    this.#events.on(event, f, rendered)
+    this.session.events.on(event, f, rendered)
   }
 
   /**

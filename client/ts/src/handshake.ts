@@ -155,14 +155,10 @@ export class Handshake {
     return layout?.schema.hash === schema.hash ? layout : new Layout(schema)
   }
 
-  /** Adopts the layout of a Welcome that passed the check. */
-  adoptLayout(layout: Layout): void {
+  /** Adopts the layout and the room of a Welcome that passed the check. From now on Hello joins any world. */
+  adoptWelcome(layout: Layout, room: string): void {
     this.layout = layout
     this.#outdated = false
-  }
-
-  /** Notes that a session has begun in a room. The next Hello names the epoch of its handles. */
-  beginSession(room: string): void {
     this.#room = room
     this.#epoch = 0n
   }

@@ -215,8 +215,8 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   #knownUntil(r: Replica, e: Entity): number {
     if (r.bodies && e.isComputed) return Math.max(r.bodies.newestState(e.index, scratch), e.tick)
     const since = r.ackTick(Math.min(r.acks.run, 63))
-    const resend = this.#session.welcome ? resendSnapshots * this.#session.intervalTicks : 0
-    return r.tick <= e.tick || (e.tick < since && r.tick - since <= resend) ? e.tick : r.tick
+    const resent = r.tick - since > resendSnapshots * r.interval
+    return r.tick <= e.tick || (e.tick < since && !resent) ? e.tick : r.tick
   }
 
   /** Drops the predicted states after tick. */

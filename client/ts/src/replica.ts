@@ -322,13 +322,19 @@ export class Replica {
 
   // The end of a session: section 4.1.
 
+  /** @internal The ticks between two snapshots, as the Welcome says. */
+  get interval(): number {
+    return this.#timeline.interval
+  }
+
   /** @internal Sets the ticks between two snapshots. */
   setInterval(ticks: number): void {
     this.#timeline.interval = ticks
   }
 
-  /** @internal Takes all entities out of view. */
+  /** @internal Takes all entities out of view, after the events that wait for renders. */
   leaveAll(): void {
+    this.deliverRendered(Infinity)
     this.#entities.leaveAll()
   }
 
@@ -337,8 +343,9 @@ export class Replica {
     this.#entities.inheritStale(before.#entities)
   }
 
-  /** @internal Destroys every entity that may be alive. */
+  /** @internal Destroys every entity that may be alive, after the events that wait for renders. */
   destroyAll(): void {
+    this.deliverRendered(Infinity)
     this.#entities.destroyAll()
   }
 }

@@ -5,6 +5,7 @@ import { Budget, cost } from './budget.ts'
 import { Code, fail, WireError } from './codes.ts'
 import { Commands, encodeArgs, type SentCommand } from './commands.ts'
 import type { Arrivals } from './connection.ts'
+import { type ConnectionState, isJoined, isUsed } from './connection_state.ts'
 import type { Layout, Moment } from './entity.ts'
 import { Events } from './events.ts'
 import { guard } from './guard.ts'
@@ -18,8 +19,8 @@ import { Provisionals } from './provisionals.ts'
 import { type Outcome, Replica } from './replica.ts'
 import { ResyncPolicy } from './resync.ts'
 import type { CommandKind, Message, Payload, Schema } from './schema.ts'
-import { checkConfig, checkText, limitsOf, type SessionConfig } from './session_config.ts'
-import { NotJoinedError, requireJoined } from './session_errors.ts'
+import { checkConfig, checkText, limitsOf, type SessionConfig, type SessionHooks } from './session_config.ts'
+import { NotJoinedError } from './session_errors.ts'
 import { checkBodies } from './simulation.ts'
 import { Timing } from './timing.ts'
 import { Shape, type Struct } from './values.ts'
@@ -36,16 +37,13 @@ export class Session {
   /** The entity that this session's inputs steer, or none. */
   controlled: Handle = none
   readonly events: Events
-  /** @internal Called for each Welcome, before later messages. moved: the session moves to another room. */
-  onWelcome: ((moved: boolean) => void) | undefined
-  /** @internal Whether the next Hello may begin a session though its token is used. */
-  freshToken = false
   /** @internal */
   prediction: Predictor | undefined
   /** @internal The time of the newest render, and the fractional tick of an input made then; 0: unknown. */
   rendered = { at: 0, inputTick: 0 }
 
   readonly #config: SessionConfig
+  readonly #hooks: SessionHooks
   readonly #handshake: Handshake
   readonly #provisionals = new Provisionals()
   readonly #commands: Commands
@@ -57,25 +55,32 @@ export class Session {
   #timing = new Timing(1, 0, 0)
   #frames = new messages.FrameReader()
   readonly #out = new ByteWriter()
-  #welcomed = false // this connection has received its Welcome
-  #error: unknown // the error that ended this connection
-  #goodbye = false // the server sent Goodbye
+  #state: ConnectionState = 'unused'
+  #error: unknown // that the server's messages caused on this connection
 
-  constructor(config: SessionConfig) {
+  /** @param hooks - are a client's alone */
+  constructor(config: SessionConfig, hooks: SessionHooks = {}) {
     checkConfig(config)
     this.#config = config
+    this.#hooks = hooks
     this.#handshake = new Handshake(config)
     this.#commands = new Commands(this.#provisionals, config.result)
     this.events = config.events ?? new Events()
-    this.#sendHello()
   }
 
   #send(type: number, body: Uint8Array): void {
     messages.appendFrame(this.#out, type, body)
   }
 
-  #sendHello(): void {
-    this.#send(messages.Type.hello, this.#handshake.hello(this.#resumption(), this.#simulates))
+  /**
+   * Queues the Hello of a connection that was not used yet. reconnect leaves it to the first use:
+   * a callback may call it in the middle of a message, and Hello tells all of what was applied.
+   */
+  #useConnection(): void {
+    if (this.#state !== 'unused') return
+    this.#state = 'connecting'
+    const simulates = this.#config.simulation !== undefined && !this.#ordinary
+    this.#send(messages.Type.hello, this.#handshake.hello(this.#resumption(), simulates))
   }
 
   /** Returns the session that the next Hello asks to resume. */
@@ -87,6 +92,7 @@ export class Session {
 
   /** Returns the bytes to write to the stream. */
   takeStream(): Uint8Array {
+    this.#useConnection()
     const out = this.#out.take()
     this.#out.reset()
     return out
@@ -94,7 +100,7 @@ export class Session {
 
   /** Whether this connection has received its Welcome. */
   get joined(): boolean {
-    return this.#welcomed && this.#error === undefined
+    return isJoined(this.#state) && this.#error === undefined
   }
 
   /** The server's schema, undefined before the first Welcome. */
@@ -107,21 +113,28 @@ export class Session {
     return this.#timing.rtt
   }
 
-  /** Applies bytes of the stream, in pieces of any size. An exception ends the session. */
+  /**
+   * Applies bytes of the stream, in pieces of any size. An exception ends the session. Callbacks may
+   * call lost and reconnect, after which the rest of p is dropped. They must not receive.
+   */
   receiveStream(p: Uint8Array): void {
     this.#applyStream(p)
     this.prediction?.reconcile()
   }
 
   #applyStream(p: Uint8Array): void {
+    this.#useConnection()
     if (this.#error !== undefined) throw this.#error
+    if (!isUsed(this.#state)) return
     try {
       this.#frames.feed(p)
       for (let body = this.#frames.next(); body !== undefined; body = this.#frames.next()) {
         this.#receiveMessage(this.#frames.type, body)
+        if (!isUsed(this.#state)) return // a callback has closed it
         this.#budget.check()
       }
     } catch (e) {
+      if (!isUsed(this.#state)) return
       this.#error = e
       throw e
     }
@@ -144,7 +157,7 @@ export class Session {
       ended = e
     }
     try {
-      if (ended === undefined || this.#goodbye) {
+      if (ended === undefined || this.#state === 'dismissed') {
         for (const d of arrivals.datagrams) if (this.#applyDatagram(d.bytes, d.at) !== 'duplicate') fresh++
       }
     } catch (e) {
@@ -155,14 +168,9 @@ export class Session {
     return fresh
   }
 
-  /** Returns the replica of a session that has received a Welcome. */
-  #joinedReplica(): Replica {
-    return requireJoined(this.replica)
-  }
-
   #receiveMessage(type: number, body: Uint8Array): void {
     const { Type } = messages
-    if (!this.#welcomed && type !== Type.welcome && type !== Type.refused)
+    if (!isJoined(this.#state) && type !== Type.welcome && type !== Type.refused)
       fail(`a message of type ${type} before Welcome`)
     switch (type) {
       case Type.pad:
@@ -175,11 +183,11 @@ export class Session {
       case Type.goodbye: {
         const end = messages.parseEnd(type, body)
         this.#handshake.noteEnd(end)
-        this.#goodbye = type === Type.goodbye
+        if (type === Type.goodbye) this.#state = 'dismissed'
         throw end
       }
       case Type.structure:
-        this.#joinedReplica().applyStructure(body)
+        this.replica?.applyStructure(body)
         break
       case Type.result:
         this.#commands.receiveResult(body, (h) => this.resolve(h))
@@ -196,69 +204,66 @@ export class Session {
 
   #receiveWelcome(body: Uint8Array): void {
     const m = messages.parseWelcome(body)
-    if (this.#welcomed) {
+    if (isJoined(this.#state)) {
       this.#budget.spend(cost.room + cost.schema * m.schemaText.length)
       checkMove(this.welcome, m)
     }
     this.#handshake.check(m)
-    this.#applyWelcome(m, this.#handshake.layoutOf(m, this.#welcomed))
+    this.#applyWelcome(m, this.#handshake.layoutOf(m, isJoined(this.#state)))
   }
 
   /** Applies a checked Welcome: the session resumes or moves, or a new one begins. */
   #applyWelcome(m: messages.Welcome, layout: Layout): void {
     const was = this.welcome
     if (m.resumed) checkResumed(was, m)
-    const moves = this.#welcomed
+    const moves = isJoined(this.#state)
     const own = this.replica?.structure ?? 0
     // The session may also have moved while the connection was broken, even there and back.
     const moved = moves || (!m.resumed && this.#handshake.resumes && m.session === was?.session && m.structure > own)
     const want = moves ? own + 1 : moved ? m.structure : m.resumed ? own : 0
     if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
     const before = this.replica
-    this.#welcomed = false // the server would attribute what callbacks send to the old room
+    this.#state = 'welcomed' // the server would attribute what callbacks send to the old room
     if (was && was.epoch !== m.epoch) this.#forgetWorld()
-    this.#handshake.adoptLayout(layout)
+    this.#handshake.adoptWelcome(layout, m.room)
     this.#commands.countFrom(m.commands)
+    const welcome = { ...m, schemaText: '' } // the layout has it
     if (m.resumed) {
       this.#provisionals.sessionResumed(m.commands, m.tick)
       this.#timing.resume(m.snapshotHz)
+      this.replica?.setInterval(this.#timing.interval)
+      this.welcome = welcome
     } else {
       this.#provisionals.rejectAll()
-      before?.deliverRendered(Infinity)
       before?.leaveAll()
       if (m.simulate) checkBodies(layout.schema, m.tickHz)
-      const replica = this.#beginRoom(layout, m)
+      const replica = this.#newReplica(layout, m)
       if (before && was?.epoch === m.epoch) replica.inheritStale(before)
       if (moved) replica.continueFrom(m.structure, moves ? before : undefined)
+      this.welcome = welcome
+      this.#showReplica(replica, m)
     }
-    this.replica?.setInterval(this.#timing.interval)
-    this.welcome = { ...m, schemaText: '' } // the layout has it
-    this.#handshake.beginSession(m.room)
-    if (moves) {
-      this.#commands.abandon()
-      this.#send(messages.Type.arrived, noBytes)
-    }
-    if (this.#error !== undefined) return // a callback closed the client
-    this.#welcomed = true
-    const { onWelcome } = this
-    if (onWelcome) guard(() => onWelcome(moved))
+    this.#commands.abandon() // of the previous room; a lost connection has none
+    // If a callback has closed the connection, the next one asks for the session that m has begun.
+    if (this.#state !== 'welcomed') return
+    if (moves) this.#send(messages.Type.arrived, noBytes)
+    this.#state = 'joined'
+    guard(() => this.#hooks.welcomed?.(moved))
     if (moves) this.replica?.applyDue()
   }
 
   /** Makes every handle stale: the world of the session is gone. */
   #forgetWorld(): void {
-    this.replica?.deliverRendered(Infinity)
     this.replica?.destroyAll()
     this.#provisionals.forgetAll()
-    this.#beginRoom(this.#handshake.forgetWorld(), noWorld)
     this.welcome = undefined
+    this.#showReplica(this.#newReplica(this.#handshake.forgetWorld(), noWorld), noWorld)
   }
 
-  /** Makes an empty replica, which keeps the counters, and an unset clock. */
-  #beginRoom(layout: Layout, m: World): Replica {
+  /** Returns an empty replica, which keeps the counters. */
+  #newReplica(layout: Layout, m: World): Replica {
     const { tables, observer = {}, simulation } = this.#config
-    this.#timing = new Timing(m.tickHz, m.snapshotHz, this.rtt)
-    this.replica = new Replica({
+    return new Replica({
       layout,
       tables,
       range: m,
@@ -270,9 +275,15 @@ export class Session {
       budget: this.#budget,
       simulation: m.simulate ? simulation : undefined,
     })
+  }
+
+  /** Makes a replica the session's, of the world m, and forgets what was known of time. */
+  #showReplica(replica: Replica, m: World): void {
+    this.#timing = new Timing(m.tickHz, m.snapshotHz, this.rtt)
+    replica.setInterval(this.#timing.interval)
+    this.replica = replica
     this.controlled = none
     this.prediction?.restart(m.tickHz)
-    return this.replica
   }
 
   /** Reports whether the next Hello asks for another schema or room than the refused one. */
@@ -282,9 +293,8 @@ export class Session {
 
   /** Notes that the connection ended, and why. The replica stays, and resolve still answers. */
   lost(why: unknown): void {
-    this.#error ??= why
-    if (this.#welcomed) this.prediction?.pause() // before Welcome the session has sent no inputs
-    this.#welcomed = false
+    if (isJoined(this.#state)) this.prediction?.pause() // before Welcome the session has sent no inputs
+    this.#state = 'lost'
     this.#commands.abandon()
     if (!(why instanceof WireError)) return
     this.#handshake.noteLost(why)
@@ -307,8 +317,7 @@ export class Session {
     this.#frames = new messages.FrameReader()
     this.#out.reset()
     this.#error = undefined
-    this.#goodbye = false
-    this.#sendHello()
+    this.#state = 'unused'
   }
 
   /** Queues a Bye with the reason for leaving. */
@@ -327,23 +336,19 @@ export class Session {
   }
 
   #applyDatagram(d: Uint8Array, now: number): Outcome | undefined {
-    if (!this.#welcomed) return undefined
-    const r = this.#joinedReplica()
+    const r = this.replica
+    if (!r || !isJoined(this.#state)) return undefined
     const { clock } = this.#timing
     const copies = r.stats.duplicates
     const outcome = r.applyState(d)
-    if (r.stats.duplicates !== copies) return outcome // a copy is not answered, and says nothing about the link
+    // A callback may have closed the connection. A copy is not answered, and says nothing about the link.
+    if (!isJoined(this.#state) || r.stats.duplicates !== copies) return outcome
     if (!(outcome === 'held' && clock.isDistant(r.header.tick))) this.#timing.measure(now, r.header)
-    if (r.tick > clock.hz) r.deliverRendered(r.tick - clock.hz)
     this.#checkFaults()
     this.#checkBodies(r, now)
+    if (r.tick > clock.hz) r.deliverRendered(r.tick - clock.hz)
     this.#budget.check()
     return outcome
-  }
-
-  /** The ticks between two snapshots, as the Welcome says. */
-  get intervalTicks(): number {
-    return this.#timing.interval
   }
 
   /** Asks for all states again after a datagram with a wrong fold. */
@@ -359,13 +364,8 @@ export class Session {
     if (!r.bodies || !this.#resync.mayForBodies(now) || !r.bodies.needsResync) return
     r.bodies.noteResync()
     const tooMany = this.#resync.noteForBodies(now)
-    if (tooMany && (!this.#handshake.hasToken || this.freshToken)) this.#ordinary = true
+    if (tooMany && (!this.#handshake.hasToken || this.#hooks.freshToken)) this.#ordinary = true
     this.#send(messages.Type.resync, noBytes)
-  }
-
-  /** Whether the next session may compute bodies, if the server allows it. */
-  get #simulates(): boolean {
-    return this.#config.simulation !== undefined && !this.#ordinary
   }
 
   /** @internal Whether the session computes bodies but should stop. */

@@ -32,6 +32,14 @@ export interface SessionConfig {
   readonly result?: (r: Result) => void
 }
 
+/** The functions and facts that a client adds to its session. */
+export interface SessionHooks {
+  /** Called for each Welcome, before later messages. moved: the session moves to another room. */
+  readonly welcomed?: (moved: boolean) => void
+  /** Whether the next Hello may begin a session though its token is used. */
+  readonly freshToken?: boolean
+}
+
 const defaultMaxEntities = 65_536
 const defaultMaxBytes = 256 * 2 ** 20
 /** Enough for a replica of few entities. */

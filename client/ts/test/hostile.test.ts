@@ -75,7 +75,7 @@ test('a Welcome is checked', async () => {
     return s
   }
   assert.ok((await resumes({})).joined)
-  assert.equal((await resumes({ snapshotHz: 10 })).intervalTicks, 6, 'a server may be restarted with another rate')
+  assert.equal((await resumes({ snapshotHz: 10 })).replica!.interval, 6, 'a server may be restarted with another rate')
   for (const o of [
     { session: 2 },
     { epoch: 8 },

@@ -6,7 +6,7 @@ import { newHandle } from '../src/handles.ts'
 import { version } from '../src/limits.ts'
 import { FrameReader, Type } from '../src/messages.ts'
 import { Session } from '../src/session.ts'
-import type { SessionConfig } from '../src/session_config.ts'
+import type { SessionConfig, SessionHooks } from '../src/session_config.ts'
 import { simulation } from '../src/simulation.ts'
 import { defaultTables } from '../src/tables.ts'
 import { schemaText as simulated } from './generated/simulation.ts'
@@ -17,8 +17,12 @@ const first = { ceiling: 99, room: 'lobby' }
 const second = { epoch: 8, floor: 101, ceiling: 199, text: '', structure: 2, room: 'match/1' }
 
 /** Returns a session in the first room with one entity in view. */
-async function join(more: Partial<SessionConfig> = {}, o: server.WelcomeOptions = {}): Promise<Session> {
-  const s = new Session({ tables: await defaultTables(), ...more })
+async function join(
+  more: Partial<SessionConfig> = {},
+  o: server.WelcomeOptions = {},
+  hooks: SessionHooks = {},
+): Promise<Session> {
+  const s = new Session({ tables: await defaultTables(), ...more }, hooks)
   s.receiveStream(server.welcome({ ...first, ...o }))
   s.receiveStream(server.structure(1, server.enter(5, 3)))
   s.takeStream()
@@ -179,41 +183,17 @@ test('a session that moved and came back while its client was away begins again'
 
 test('nothing that callbacks send at a move is of the old room', async () => {
   let refused = 0
-  const s: Session = await join({
-    observer: {
-      destroy: () => {
-        assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
-        refused++
-      },
-    },
-    result: () => {
-      assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
-      refused++
-    },
-  })
+  const refuses = () => {
+    assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
+    refused++
+  }
+  const hooks = { welcomed: (moved: boolean) => void (moved && s.do('buy', { Count: 2 })) }
+  const s: Session = await join({ observer: { destroy: refuses }, result: refuses }, {}, hooks)
   s.do('buy', { Count: 1 })
   s.takeStream()
-  s.onWelcome = () => s.do('buy', { Count: 2 })
   s.receiveStream(server.welcome(second))
   assert.equal(refused, 2)
   assert.deepEqual(sent(s), [Type.arrived, Type.command])
-})
-
-test('a session that a callback closes during a Welcome stays lost', async () => {
-  for (const o of [second, { ...first, session: 6, text: '' }]) {
-    const close = () => s.lost(new Error('closed'))
-    const s: Session = await join({ observer: { leave: close, destroy: close } })
-    if (o !== second) {
-      s.lost(new Error('gone'))
-      s.reconnect()
-    }
-    let joined = 0
-    s.onWelcome = () => joined++
-    s.receiveStream(server.welcome(o))
-    assert.equal(s.joined, false)
-    assert.equal(joined, 0)
-    assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
-  }
 })
 
 test('a session that moved while its client was away begins in the other room', async () => {

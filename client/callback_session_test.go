@@ -1,0 +1,168 @@
+package client_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// newCallbackServer returns a server whose session calls f for each entity that enters, leaves or dies.
+func newCallbackServer(t *testing.T, f func(s *client.Session)) *handServer {
+	s := schema.New()
+	schema.Define[health](s, "health")
+	require.NoError(t, s.Err())
+	h := newHandServer(t, s, s)
+	var err error
+	h.session, err = client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
+		Enter:   func(*client.Entity) { f(h.session) },
+		Leave:   func(bulk.Handle, wire.Reason) { f(h.session) },
+		Destroy: func(bulk.Handle, uint8) { f(h.session) },
+	}})
+	require.NoError(t, err)
+	return h
+}
+
+// move returns the Welcome that moves the session to another room.
+func (s *handServer) move() []byte {
+	w := s.welcome
+	w.Epoch, w.Schema, w.Structure = 8, s.schema.Hash(), structureOf(s.session, 1)+1
+	return wire.AppendMessage(nil, w)
+}
+
+// A callback may close the connection while a Welcome of another room, or of a new session, is
+// applied, and begin another: the session is not joined, and the next Hello asks for what the
+// Welcome has begun.
+func TestCallbackDuringWelcome(t *testing.T) {
+	for name, reconnects := range map[string]bool{"closes": false, "reconnects": true} {
+		t.Run(name, func(t *testing.T) {
+			for _, moves := range []bool{true, false} {
+				on := false
+				h := newCallbackServer(t, func(s *client.Session) {
+					if !on {
+						return
+					}
+					s.Lost(errors.New("closed"))
+					if reconnects {
+						s.Reconnect()
+					}
+				})
+				require.NoError(t, h.answer(asIs))
+				h.enter(1, walker, 1)
+				h.session.TakeStream()
+				want, structure := h.welcome, structureOf(h.session, 1)+1
+				if moves {
+					on, want.Epoch = true, 8
+					require.NoError(t, h.session.ReceiveStream(h.move()))
+				} else {
+					structure = 0
+					h.lose()
+					on, want.Session = true, 6
+					require.NoError(t, h.answer(func(w *wire.Welcome) { w.Session = 6 }))
+				}
+				on = false
+				require.False(t, h.session.Joined())
+				_, err := h.session.DoRaw("poke", 0, nil)
+				require.ErrorIs(t, err, client.ErrNotJoined)
+				if !reconnects {
+					require.Empty(t, h.session.TakeStream())
+					h.session.Reconnect()
+				}
+				hello := h.hello()
+				require.Equal(t, want.Session, hello.Session)
+				require.Equal(t, structure, hello.Structure)
+				require.Empty(t, h.session.TakeStream(), "no Arrived")
+
+				want.Schema, want.Structure, want.Resumed = h.schema.Hash(), structure, 1
+				require.NoError(t, h.session.ReceiveStream(wire.AppendMessage(nil, want)), "it resumes")
+				require.True(t, h.session.Joined())
+			}
+		})
+	}
+}
+
+// A callback that begins another connection does so in the middle of a message: the next Hello has
+// the records of the whole message.
+func TestCallbackDuringStructure(t *testing.T) {
+	on := true
+	h := newCallbackServer(t, func(s *client.Session) {
+		if on {
+			s.Lost(errors.New("closed"))
+			s.Reconnect()
+			on = false
+		}
+	})
+	require.NoError(t, h.answer(asIs))
+	message := wire.AppendStructureHeader(nil, 1, 1)
+	for slot := range uint32(3) {
+		message = wire.AppendRecord(message, wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(slot, 1)})
+	}
+	require.NoError(t, h.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, message)))
+	require.False(t, h.session.Joined())
+	require.EqualValues(t, 3, h.hello().Structure)
+}
+
+// Once a callback has closed the connection, what is left of the bytes that it brought is dropped,
+// however lawful: it cannot join the session again, nor end the next connection.
+func TestCallbackClosesInTheMiddle(t *testing.T) {
+	for name, rest := range map[string][]byte{
+		"a Welcome": nil, // of a move
+		"a Control": wire.AppendMessage(nil, wire.Control{Entity: walker}),
+		"nonsense":  wire.AppendFrame(nil, 99, nil),
+	} {
+		for _, reconnects := range []bool{false, true} {
+			h := newCallbackServer(t, func(s *client.Session) {
+				s.Lost(errors.New("closed"))
+				if reconnects {
+					s.Reconnect()
+				}
+			})
+			require.NoError(t, h.answer(asIs))
+			message := wire.AppendRecord(wire.AppendStructureHeader(nil, 1, 1), wire.Record{Op: wire.OpDestroy, Handle: walker})
+			in := wire.AppendFrame(nil, wire.TypeStructure, message)
+			if rest == nil {
+				w := h.welcome
+				w.Schema, w.Session = h.schema.Hash(), 6
+				rest = wire.AppendMessage(nil, w)
+			}
+			require.NoError(t, h.session.ReceiveStream(append(in, rest...)), name)
+			require.False(t, h.session.Joined(), name)
+			if !reconnects {
+				require.NoError(t, h.session.ReceiveStream(rest), "%s, later", name)
+				require.False(t, h.session.Joined(), name)
+				h.session.Reconnect()
+			}
+			require.NoError(t, h.answer(func(w *wire.Welcome) { w.Resumed, w.Structure = 1, 1 }), name)
+			require.True(t, h.session.Joined(), name)
+		}
+	}
+}
+
+// An event may end the connection and the world before the rows of its snapshot are applied: the
+// snapshot measures nothing of the next world.
+func TestCallbackEndsWorldDuringSnapshot(t *testing.T) {
+	s := schema.New()
+	hits := schema.DefineUnreliableEvent[hit](s, "hit")
+	require.NoError(t, s.Err())
+	events, h := &client.Events{}, newHandServer(t, s, s)
+	client.OnEvent(events, hits, func(uint32, hit) { h.session.Lost(&wire.Error{Code: wire.EpochMismatch}) })
+	var err error
+	h.session, err = client.NewSession(client.SessionConfig{Schema: s, Events: events})
+	require.NoError(t, err)
+	require.NoError(t, h.answer(asIs))
+	body, err := rowschema.NewMessage(s.Event(0).Message).AppendValue(nil, hit{})
+	require.NoError(t, err)
+	header := wire.StateHeader{Seq: 1, Tick: 100, Echo: 1, Events: wire.AppendEvent(nil, wire.Event{Body: body})}
+	outcome, err := h.session.ReceiveDatagram(wire.AppendStateHeader(nil, header), time.Second)
+	require.NoError(t, err)
+	require.Equal(t, client.Applied, outcome)
+	require.Zero(t, h.session.Clock(time.Second).Tick)
+	require.Zero(t, h.session.Replica().Tick())
+}
