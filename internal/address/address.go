@@ -1,5 +1,5 @@
-// Package address finds network addresses that can never work without resolving them,
-// so that a typing mistake is told apart from a name that does not resolve.
+// Package address finds network addresses that can never work, without resolving them. So a
+// typing mistake is told apart from a name that does not resolve.
 package address
 
 import (
@@ -9,16 +9,16 @@ import (
 	"unicode"
 )
 
-// CheckListen returns an error if text is no address to listen on: "host:port", where an
-// empty host is all of the machine's addresses and port 0 is any free port. The network
-// is "udp" or "tcp"; the port may be a service name.
+// CheckListen returns an error if text is no address to listen on: "host:port". An empty host
+// stands for all of the machine's addresses, port 0 for any free port. The network is "udp" or
+// "tcp"; the port may be a service name.
 func CheckListen(network, text string) error {
 	_, err := parse(network, text)
 	return err
 }
 
-// CheckDial returns an error if text is no address to connect to: "host:port", where an
-// empty host is this machine.
+// CheckDial returns an error if text is no address to connect to: "host:port". An empty host
+// stands for this machine.
 func CheckDial(network, text string) error {
 	port, err := parse(network, text)
 	if err == nil && port == 0 {

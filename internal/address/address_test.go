@@ -11,14 +11,14 @@ import (
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		text         string
-		listen, dial string // what is wrong; empty: nothing
+		listen, dial string // part of the error; empty: none
 	}{
 		{"127.0.0.1:4433", "", ""},
 		{"[::1]:4433", "", ""},
 		{"[fe80::1%eth0]:4433", "", ""},
 		{"play.example.com:65535", "", ""},
 		{":4433", "", ""},
-		{"no..such..name:1", "", ""}, // for the resolver to say
+		{"no..such..name:1", "", ""}, // only the resolver can tell
 		{"127.0.0.1:0", "", "port 0 cannot be dialled"},
 		{"", "want host:port", "want host:port"},
 		{":", "want host:port", "want host:port"},

@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 )
 
-// Access controls access to the admin port. It has the fields of server.AdminAccess, which documents
-// them. /healthz and /readyz require no credentials, since probes have none, nor do the live page's
-// files, which ask for the token.
+// Access controls access to the admin port. It has the fields of server.AdminAccess, which
+// documents them. /healthz and /readyz require no credentials, since probes have none. The live
+// page's files require none: the page asks for the token.
 type Access struct {
 	Hosts       []string
 	Token       string
@@ -53,8 +53,8 @@ func (a Access) Validate() error {
 	return errors.Join(errs...)
 }
 
-// CheckListen returns ErrExposed if other machines may reach hostport, as far as is known
-// without resolving it, and a requires no credentials.
+// CheckListen returns ErrExposed if a requires no credentials and other machines may reach
+// hostport, as far as can be known without resolving it.
 func (a Access) CheckListen(hostport string) error {
 	if !a.authenticates() && !isLoopbackHost(hostOf(hostport)) {
 		return ErrExposed
@@ -64,8 +64,8 @@ func (a Access) CheckListen(hostport string) error {
 
 func (a Access) authenticates() bool { return a.Token != "" || a.ClientCAs != nil }
 
-// isLoopbackHost reports whether only this machine can reach host, as far as is known without
-// resolving it.
+// isLoopbackHost reports whether only this machine can reach host, as far as can be known
+// without resolving it.
 func isLoopbackHost(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
@@ -101,7 +101,7 @@ func (p *Port) SetAccess(a Access) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. Only the body of an authorized request is waited for.
+// ServeHTTP implements http.Handler. It waits for the body only of an authorized request.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	access := g.access.Load()
 	public := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || liveFiles[r.URL.Path] != ""
@@ -149,8 +149,8 @@ func hostOf(hostport string) string {
 	return strings.Trim(host, "[]")
 }
 
-// networkOf returns the network to listen on: net.Listen would take 0.0.0.0 for all IPv6
-// addresses too.
+// networkOf returns the network to listen on. With "tcp", net.Listen would treat 0.0.0.0 as all
+// IPv6 addresses too.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(hostOf(address))
 	if err == nil && ip.Is4() {
@@ -159,7 +159,7 @@ func networkOf(address string) string {
 	return "tcp"
 }
 
-// localIP returns the address that a request's connection came in on.
+// localIP returns the local address of a request's connection.
 func localIP(r *http.Request) netip.Addr {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !ok {

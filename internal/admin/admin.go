@@ -36,7 +36,7 @@ const (
 	maxProfileSeconds = 600
 	// maxProfiles bounds concurrent profiles: a long one, and a goroutine dump.
 	maxProfiles = 2
-	// maxBody bounds the body of a request, which only forms have, and bodyTimeout its
+	// maxBody bounds the body of a request, which only forms have. bodyTimeout bounds its
 	// arrival.
 	maxBody     = 4 << 10
 	bodyTimeout = 2 * time.Second
@@ -60,16 +60,17 @@ type Config struct {
 	// durations in µs. Any goroutine may call these functions and those below.
 	Report func() Report
 	Ticks  func() *hdrhistogram.Histogram
-	// Rooms returns the rooms, by name: one, for a server of one world.
+	// Rooms returns the rooms, by name. A server of one world has one.
 	Rooms func() []Room
-	// Kinds returns the figures of each kind of rooms, and Refused counts connections that
-	// reached no room. nil for a server of one world, as CreateRoom and DrainRoom are.
+	// Kinds returns the figures of each kind of rooms. Refused counts the connections that
+	// reached no room. For a server of one world both are nil, and so are CreateRoom and
+	// DrainRoom.
 	Kinds   func() []KindReport
 	Refused func() session.RouterStats
-	// CreateRoom makes a room, and DrainRoom ends one when it is empty or after within.
+	// CreateRoom makes a room. DrainRoom ends a room when it is empty or after within.
 	CreateRoom func(ctx context.Context, name string) error
 	DrainRoom  func(name string, within time.Duration) error
-	// Kick ends a session with the reason within a tick. It reports whether there is one.
+	// Kick ends a session with the reason within a tick. found reports whether it exists.
 	Kick func(ctx context.Context, id uint64, reason string) (found bool, err error)
 	// Drain ends all sessions and refuses new ones.
 	Drain func(ctx context.Context) error
@@ -135,7 +136,7 @@ func (p *Port) Close() error {
 // newServer returns a server with bounded connections and timeouts.
 func newServer(guard *guard, log *zap.Logger) *http.Server {
 	guard.connections.waiting = map[net.Conn]uint64{}
-	// Shutdown cancels requests: a profile under way ends early and does not delay it.
+	// Shutdown cancels requests, so that a running profile ends early and does not delay it.
 	requests, cancel := context.WithCancel(context.Background())
 	server := &http.Server{
 		Handler: boundTime(guard), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
@@ -187,7 +188,7 @@ func boundTime(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		until := time.Now().Add(answerTimeout)
 		c := http.NewResponseController(w)
-		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // net/http's connections support both
+		_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // net/http's connections support deadlines
 		next.ServeHTTP(w, r)
 	})
 }
@@ -271,7 +272,7 @@ func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	p.healthz(w, r)
 }
 
-// web answers what a page needs to connect, in JSON.
+// web answers with the data that a page needs to connect, in JSON.
 func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	if !p.Quic.ServesWeb() {
 		http.Error(w, "WebTransport is off", http.StatusNotFound)
@@ -292,7 +293,7 @@ func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	}) // fails only if the operator has disconnected
 }
 
-// writeJSON answers with a value as JSON that is printable: clients choose names, and operators read
+// writeJSON answers with a value as printable JSON: clients choose names, and operators read
 // them in a terminal.
 func writeJSON(w http.ResponseWriter, value any) {
 	text, err := json.Marshal(value)
@@ -316,8 +317,8 @@ type webInfo struct {
 	OriginAllowed bool `json:"origin_allowed"`
 }
 
-// ticks encodes the histogram of all tick durations since the start. Two responses can be
-// subtracted to cover an interval, which quantiles do not allow.
+// ticks encodes the histogram of all tick durations since the start. Unlike quantiles, two such
+// responses can be subtracted to cover an interval.
 func (p pages) ticks(w http.ResponseWriter, _ *http.Request) {
 	text, err := p.Ticks().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {

@@ -14,23 +14,24 @@ import (
 )
 
 const (
-	// maxRequests bounds the requests under way, and with maxWaiting the file descriptors of
-	// the admin port: Prometheus and an operator or two need a few, and saving the world also
-	// needs descriptors.
+	// maxRequests bounds the running requests. With maxWaiting it bounds the file descriptors
+	// of the admin port: Prometheus and an operator or two need a few, and saving the world
+	// also needs descriptors.
 	maxRequests = 8
-	// maxWaiting is the number of connections for all else: probes, public pages, clients
-	// without credentials, and requests that have not arrived whole.
+	// maxWaiting is the number of connections for everything else: probes, public pages,
+	// clients without credentials, and requests that have not arrived whole.
 	maxWaiting     = 4
 	maxConnections = maxRequests + maxWaiting
 )
 
-// connections bounds the connections of the admin port. Beyond the bound, a new connection
-// evicts the waiting one without progress for longest. Connections with an authorized request
-// under way are never evicted, and too few to fill the port: a probe is always answered.
+// connections bounds the connections of the admin port. At the bound, a new connection evicts
+// the connection that has waited longest without progress. Connections with a running
+// authorized request are never evicted. They are too few to fill the port, so a probe is always
+// answered.
 type connections struct {
 	mu      sync.Mutex
 	turn    uint64
-	waiting map[net.Conn]uint64 // turn of its last progress; 0: a request is under way
+	waiting map[net.Conn]uint64 // turn of its last progress; 0: a request is running
 }
 
 // connKey is the context key of a request's connection.
@@ -64,8 +65,8 @@ func (a *connections) moveToBack(c net.Conn) {
 	a.waiting[c] = a.turn
 }
 
-// evictOldest closes the connection that has waited for longest. There is one: maxRequests are fewer
-// than maxConnections.
+// evictOldest closes the connection that has waited longest. One exists, since maxRequests is
+// less than maxConnections.
 func (a *connections) evictOldest() {
 	var oldest net.Conn
 	for c, turn := range a.waiting {
@@ -95,8 +96,8 @@ func (a *connections) protect(c net.Conn) bool {
 	return true
 }
 
-// admitRequest reports whether an authorized request may begin: its body is here, and few others are
-// under way. Otherwise it answers the request.
+// admitRequest reports whether an authorized request may begin: its body has arrived, and few
+// others are running. Otherwise it answers the request.
 func (a *connections) admitRequest(w http.ResponseWriter, r *http.Request) bool {
 	if !readBody(w, r) {
 		return false
@@ -109,8 +110,8 @@ func (a *connections) admitRequest(w http.ResponseWriter, r *http.Request) bool 
 	return admitted
 }
 
-// readBody replaces the body of a request by a copy, and answers the request if it has none
-// within bodyTimeout, or a longer one than maxBody.
+// readBody replaces the body of a request by a copy. It answers the request if the body does
+// not arrive within bodyTimeout, or exceeds maxBody.
 func readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength == 0 {
 		return true
@@ -130,8 +131,8 @@ func readBody(w http.ResponseWriter, r *http.Request) bool {
 	return err == nil
 }
 
-// ignoreBody makes net/http end the connection after the response instead of waiting for the
-// body of the request.
+// ignoreBody makes net/http end the connection after the response, instead of waiting for the
+// request's body.
 func ignoreBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return

@@ -84,14 +84,14 @@ func exchange(c net.Conn, text string) (status int) {
 
 const probe = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// A new connection is answered however many wait, and few are kept. Connections with authorized
-// requests under way are kept, and leave room for probes.
+// A new connection is answered, however many are waiting, and few are kept. Connections with
+// running authorized requests are kept, and leave space for probes.
 func TestAdminConnectionsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		idle, busy int
 		wantEnded  int
-		wantStatus int // of a further request that is no probe
+		wantStatus int // of one more request, not a probe
 	}{
 		{"all idle", 40, 0, 30, http.StatusOK},
 		{"some busy", 40, maxRequests - 1, 37, http.StatusOK},
@@ -134,8 +134,8 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// Nobody can keep probes from their answers: not by requests whose bodies do not come, with or
-// without a token, nor by not reading public pages.
+// Nothing keeps probes from their answers: neither requests whose bodies do not arrive, with or
+// without a token, nor clients that do not read public pages.
 func TestProbesAreAnswered(t *testing.T) {
 	const token = "0123456789abcdef"
 	for name, said := range map[string]string{
@@ -164,8 +164,8 @@ func TestProbesAreAnswered(t *testing.T) {
 	}
 }
 
-// A request without credentials is refused before its body is here; one with credentials waits
-// for it, and for no more than maxBody bytes.
+// A request without credentials is refused before its body arrives. A request with credentials
+// waits for its body, up to maxBody bytes.
 func TestBodiesOfAdminRequests(t *testing.T) {
 	const token = "0123456789abcdef"
 	const head = "POST /sessions/1/kick HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -191,7 +191,7 @@ func TestBodiesOfAdminRequests(t *testing.T) {
 				conn, began := connect(), time.Now()
 				require.Equal(t, c.wantStatus, exchange(conn, c.said))
 				require.Equal(t, c.wantAfter, time.Since(began))
-				_, _ = io.Copy(io.Discard, conn) // until it ends
+				_, _ = io.Copy(io.Discard, conn) // until the connection ends
 			})
 		})
 	}

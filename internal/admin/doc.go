@@ -12,7 +12,6 @@
 //	     ├─ /sessions, kick, drain, qlog ──► Ask: between two ticks, on the world's goroutine
 //	     └─ /debug/pprof
 //
-// It reaches the server through Config only: functions that return copies, and Ask, which
-// waits for the tick. The tick never waits for the port. The names and labels of metrics
-// are stable.
+// It reaches the server only through Config: functions that return copies, and Ask, which waits
+// for the tick. The tick never waits for the port. The names and labels of metrics are stable.
 package admin

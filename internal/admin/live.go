@@ -15,8 +15,8 @@ import (
 //go:embed live
 var live embed.FS
 
-// liveFiles are the paths of the live page and their files. They are public: what the
-// page shows comes from /web, which requires credentials, and from a session.
+// liveFiles are the paths of the live page and their files. They are public: the page's data
+// comes from a session and from /web, which requires credentials.
 var liveFiles = map[string]string{
 	"/live":     "live/index.html",
 	"/live.css": "live/live.css",

@@ -68,7 +68,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			collectWorld(k.Report, k.Schema, counter, gauge, summary)
 		}
 	}
-	common = []string{KindLabel, ""} // reached no room
+	common = []string{KindLabel, ""} // connections that reached no room
 	refused := c.config.Refused()
 	collectEnds(refused.Refused, refused.Closed, counter)
 	counter(refused.Panics, "worldd_hook_panics_total", hookPanics, "hook", session.HookAdmit.String())
@@ -230,9 +230,9 @@ func collectWeb(t quicserve.Traffic, counter countFunc) {
 
 const bytesHelp = "Bytes without packet headers, by direction and kind; coded: encoded for clients, by component."
 
-// collectCoded reports the bytes encoded for clients: the rows of each component, in
-// snapshots and enters, then text fields, events and the messages around them. The latter's
-// names contain a space, which component names cannot.
+// collectCoded reports the bytes encoded for clients: the rows of each component, in snapshots
+// and enters, then text fields, events and message headers. The names of the last three contain
+// a space, which component names cannot.
 func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 	coded := func(bits uint64, component string) {
 		counter(bits/8, "worldd_bytes_total", bytesHelp, "dir", "coded", "component", component)

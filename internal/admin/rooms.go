@@ -19,8 +19,8 @@ type Room struct {
 	// Core, Report and Ask are nil while the room has no world.
 	Core   *session.Core
 	Report func() Report
-	// Ask runs f between two ticks, on the goroutine that owns the world. After an error
-	// f has not run.
+	// Ask runs f between two ticks, on the goroutine that owns the world. If it returns an
+	// error, f has not run.
 	Ask func(ctx context.Context, f func()) error
 }
 
@@ -94,7 +94,7 @@ func (p pages) drainRoom(w http.ResponseWriter, r *http.Request) {
 	p.changeRoom(w, r, func(name string) error { return p.DrainRoom(name, time.Duration(seconds*float64(time.Second))) })
 }
 
-// changeRoom calls change with the room that the request names.
+// changeRoom calls change with the room named in the request.
 func (p pages) changeRoom(w http.ResponseWriter, r *http.Request, change func(name string) error) {
 	if p.CreateRoom == nil {
 		http.Error(w, "the server has one world and no rooms", http.StatusNotFound)
@@ -122,9 +122,9 @@ func (p pages) changeRoom(w http.ResponseWriter, r *http.Request, change func(na
 // errSilent reports that no room has answered.
 var errSilent = errors.New("the world is not ticking")
 
-// ask runs f between two ticks of each room that has a world, or of the named one. It asks all
-// rooms at the same time, so stalled rooms delay the answer by one timeout of Room.Ask. It returns
-// an error if there are such rooms and none answers.
+// ask runs f between two ticks of each room that has a world, or of the named room. It asks all
+// rooms at the same time, so that stalled rooms delay the answer by only one timeout of
+// Room.Ask. It returns an error if rooms have worlds and none answers.
 func (p pages) ask(ctx context.Context, name string, f func(*session.Core)) error {
 	var asked sync.WaitGroup
 	var mu sync.Mutex

@@ -18,8 +18,8 @@ import (
 // maxSessionsPage bounds one page of /sessions; ?after=ID returns the next.
 const maxSessionsPage = 1000
 
-// sessionInfo is one session in the JSON of /sessions. Its counters are from one
-// tick, its transport's from the time of the request.
+// sessionInfo is one session in the JSON of /sessions. Its counters are from one tick, its
+// transport's data from the time of the request.
 type sessionInfo struct {
 	ID      uint64  `json:"id"`
 	Room    string  `json:"room"`
@@ -30,11 +30,11 @@ type sessionInfo struct {
 	Entity  string  `json:"entity"`
 	AgeS    float64 `json:"age_s"`
 	SilentS float64 `json:"silent_s"` // since the last datagram
-	// Interest is the number of entities it sees, and Budget the bytes that may be sent
-	// to it now, negative after a burst of structure.
+	// Interest is the number of entities in its view. Budget is the bytes that may be sent to
+	// it now, negative after a burst of structure.
 	Interest int `json:"interest"`
 	Budget   int `json:"budget_bytes"`
-	// Loss is the estimated share of snapshots lost on the way.
+	// Loss is the estimated share of snapshots lost.
 	Loss float64 `json:"loss"`
 
 	quicserve.ConnStats

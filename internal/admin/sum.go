@@ -12,19 +12,19 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// KindReport describes all rooms of a kind, with the totals of those that have ended.
+// KindReport describes all rooms of a kind, with the totals of ended ones.
 type KindReport struct {
 	Kind       string
 	Rooms      int            // now
 	RoomPanics uint64         // panics that ended the run of a room
-	Schema     *schema.Schema // nil: there was no room yet
+	Schema     *schema.Schema // nil before the first room
 	Report     Report
 	Ticks      *hdrhistogram.Histogram // durations in µs
 }
 
-// Add adds the figures of another room. Rates and maxima become the larger of the two, SnapshotHz
-// the smaller one, and Behind is set if it is set in both. Quantiles of ticks cannot be added: see
-// TickReport.SetQuantiles.
+// Add adds the figures of another room. Rates and maxima become the larger of the two,
+// SnapshotHz the smaller. Behind stays set only if both set it. Quantiles of ticks cannot be
+// added: see TickReport.SetQuantiles.
 func (r *Report) Add(o Report) {
 	tick, images := r.Tick, r.Images
 	last, systems, interpreted := r.LastTick, r.World.Systems, r.World.Interpreted
@@ -95,7 +95,7 @@ func addNumbers(to, from reflect.Value) {
 	}
 }
 
-// addSystems returns the systems of both, with the figures of equal names and phases added.
+// addSystems returns the systems of a and b, with the figures of equal names and phases added.
 func addSystems(a, b []world.SystemStats) []world.SystemStats {
 	all := slices.Clone(a)
 	for _, s := range b {

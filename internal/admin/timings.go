@@ -15,7 +15,7 @@ const (
 	PhaseReceive = iota
 	PhaseStep
 	PhaseReplicate
-	PhaseBetween // and the next: saves, requests of the admin port, reports
+	PhaseBetween // between two ticks: saves, requests of the admin port, reports
 	Phases
 )
 
@@ -23,8 +23,8 @@ const (
 // buckets, for scrapers without native histograms.
 type Timings struct {
 	ticks *prometheus.HistogramVec
-	// Snapshots observes the seconds from encoding a snapshot to handing it to the
-	// transport, and Unsent the stream bytes queued when a sender takes them.
+	// Snapshots observes the seconds from encoding a snapshot to passing it to the transport.
+	// Unsent observes the stream bytes queued when a sender takes them.
 	Snapshots, Unsent prometheus.Histogram
 }
 
@@ -37,7 +37,7 @@ type TickTimings struct {
 	phase [Phases]prometheus.Observer
 }
 
-// NewTimings returns empty Timings. The labels are further ones of ticks: KindLabel if the
+// NewTimings returns empty Timings. labels are additional labels of ticks: KindLabel if the
 // server has rooms.
 func NewTimings(labels ...string) *Timings {
 	histogram := func(name, help string, buckets []float64) prometheus.HistogramOpts {
@@ -56,7 +56,7 @@ func NewTimings(labels ...string) *Timings {
 	return t
 }
 
-// Ticks returns the distributions of ticks, with the values of the further labels.
+// Ticks returns the distributions of ticks, for values of the additional labels.
 func (t *Timings) Ticks(values ...string) *TickTimings {
 	of := func(phase string) prometheus.Observer {
 		return t.ticks.WithLabelValues(append([]string{phase}, values...)...)

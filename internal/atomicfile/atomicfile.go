@@ -112,8 +112,8 @@ func SyncDir(path string) error {
 	return dir.Sync()
 }
 
-// Dir is an open directory. Callers that open it before they rename files in it learn of an
-// error while nothing has changed yet.
+// Dir is an open directory. Callers open it before they rename files in it, so that an error
+// appears before anything has changed.
 type Dir struct{ file *os.File } // nil: it cannot be synced
 
 // OpenDir opens the directory of path for Sync, where the system and the file system support it.
@@ -140,7 +140,7 @@ func (d Dir) Sync() error {
 	return errors.Join(err, d.file.Close())
 }
 
-// Close closes the directory, also after Sync.
+// Close closes the directory, even after Sync.
 func (d Dir) Close() {
 	if d.file != nil {
 		_ = d.file.Close() // only read
@@ -179,8 +179,8 @@ func Resolve(path string) (string, error) {
 
 var temporary = regexp.MustCompile(`^\.worldd-[0-9a-f]{16}\.tmp$`)
 
-// Leftovers returns the temporary files of path. Those that no process is writing were
-// left by killed processes.
+// Leftovers returns the temporary files of path. A file that no process is writing was left by
+// a killed process.
 func Leftovers(path string) ([]string, error) {
 	dir, base := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(dir))

@@ -65,7 +65,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// Leftovers never returns another path's temporary files, whatever their names.
+// Leftovers never returns another path's temporary files, with any names.
 func TestLeftoversAreOfOnePath(t *testing.T) {
 	dir := t.TempDir()
 	paths := []string{"w", "w1", "w.worldd-0123456789abcdef.tmp", "other.w"}

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package browsertest opens pages in headless Chromium and Firefox from Go tests. It
-// starts the browser's process with a new profile; the page posts its results to a
-// loopback server, so no driver is needed.
+// Package browsertest opens pages in headless Chromium and Firefox from Go tests. It starts the
+// browser's process with a new profile. The page posts its results to a loopback server, so no
+// driver is needed.
 //
 //	func TestPage(t *testing.T) {
 //		browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
@@ -20,12 +20,12 @@
 //	browsertest.report({sum: 1 + 2}) // any number of times; each Next returns one, as JSON
 //	</script>
 //
-// Uncaught errors, unhandled rejections, and scripts that do not load fail the test with
-// their text, also browsertest.fail(error). The page is a secure context: WebTransport
-// works. A page that needs data fetches it from the site's handler.
+// Uncaught errors, unhandled rejections, scripts that do not load, and calls of
+// browsertest.fail(error) fail the test with their text. The page is a secure context:
+// WebTransport works. A page that needs data fetches it from the site's handler.
 //
-// The environment variable WORLDD_BROWSERS names the browsers that must be installed, as
-// in "chromium,firefox". "none" runs no browser. Without it, those that are installed run.
+// The environment variable WORLDD_BROWSERS names the browsers that must be installed, as in
+// "chromium,firefox"; "none" runs no browser. If it is not set, the installed browsers run.
 package browsertest
 
 import (
@@ -51,7 +51,7 @@ const (
 	maxWait = 2 * time.Minute
 	// maxReport bounds one report of a page, in bytes.
 	maxReport = 64 << 20
-	// maxReports is the number of reports that wait for Next.
+	// maxReports bounds the reports that wait for Next.
 	maxReports = 1024
 )
 
@@ -126,7 +126,7 @@ type Site struct {
 //go:embed browsertest.js
 var script []byte
 
-// firefoxPreferences disable requests to other hosts, and pages of the first start.
+// firefoxPreferences disable requests to other hosts, and the pages shown at the first start.
 //
 //go:embed firefox.js
 var firefoxPreferences []byte
@@ -161,7 +161,7 @@ func NewSite(t testing.TB, pages http.Handler) *Site {
 // Origin returns the origin of the site's pages, as "http://127.0.0.1:PORT".
 func (s *Site) Origin() string { return s.server.URL }
 
-// Page is a page in a browser that shows nothing else.
+// Page is a page in its own browser.
 type Page struct {
 	t      testing.TB
 	site   *Site
@@ -170,14 +170,14 @@ type Page struct {
 	output lockedBuffer
 }
 
-// Open starts the browser with the page at path of s. The browser ends with t. A site
-// serves one browser at a time.
+// Open starts the browser with the page at path of s. The browser ends with t. A site serves
+// one browser at a time.
 func (b Browser) Open(t testing.TB, s *Site, path string) *Page {
 	t.Helper()
 	return b.open(t, s, path, func(*exec.Cmd) {})
 }
 
-// open is Open of a process that prepare may change.
+// open is Open. prepare may change the browser's process.
 func (b Browser) open(t testing.TB, s *Site, path string, prepare func(*exec.Cmd)) *Page {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "browsertest-")
@@ -188,7 +188,7 @@ func (b Browser) open(t testing.TB, s *Site, path string, prepare func(*exec.Cmd
 	command := exec.Command(b.path, b.arguments(t, folder, s.Origin()+path)...)
 	command.Env = append(os.Environ(), "HOME="+folder, "XDG_CACHE_HOME="+folder, "XDG_CONFIG_HOME="+folder, "TMPDIR="+folder, "MOZ_CRASHREPORTER_DISABLE=1")
 	command.Stdout, command.Stderr = &p.output, &p.output
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // both browsers start further processes
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // both browsers start more processes
 	command.WaitDelay = time.Second
 	prepare(command)
 	if err := command.Start(); err != nil {
@@ -201,13 +201,13 @@ func (b Browser) open(t testing.TB, s *Site, path string, prepare func(*exec.Cmd
 	t.Cleanup(func() {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		<-p.ended
-		_ = os.RemoveAll(folder) // processes of the group may be ending still
+		_ = os.RemoveAll(folder) // processes of the group may still be ending
 	})
 	return p
 }
 
-// Next waits for the page's next report, and returns it as JSON. It fails the test if the
-// page fails, or if there is none within two minutes.
+// Next waits for the page's next report, and returns it as JSON. It fails the test if the page
+// fails, or does not report within two minutes.
 func (p *Page) Next() []byte {
 	p.t.Helper()
 	select {

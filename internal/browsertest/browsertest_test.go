@@ -52,8 +52,8 @@ func TestDrive(t *testing.T) {
 	})
 }
 
-// TestFailures opens pages that fail. They report to a channel of the site, so that this
-// test does not fail with them.
+// TestFailures opens pages that fail. They report to a channel of the site, so that they do not
+// fail this test.
 func TestFailures(t *testing.T) {
 	Each(t, func(t *testing.T, b Browser) {
 		site := NewSite(t, html(`<!doctype html><meta charset="utf-8"><script src="/browsertest.js"></script>

@@ -17,14 +17,14 @@ type Driver struct {
 	t       testing.TB
 	pipe    *os.File // commands, each ended by a zero byte
 	answers *bufio.Reader
-	session string // of the page
+	session string // ID of the page's session
 	id      int
 }
 
 // Drives reports whether Drive works with b.
 func (b Browser) Drives() bool { return b.Name == "chromium" }
 
-// Drive is Open of a page whose browser receives commands.
+// Drive is Open with a Driver for the page's browser.
 func (b Browser) Drive(t testing.TB, s *Site, path string) (*Page, *Driver) {
 	t.Helper()
 	theirs, commands := newPipe(t)
@@ -33,7 +33,7 @@ func (b Browser) Drive(t testing.TB, s *Site, path string) (*Page, *Driver) {
 		c.Args = slices.Insert(c.Args, 1, "--remote-debugging-pipe")
 		c.ExtraFiles = []*os.File{theirs, their} // 3 and 4
 	})
-	_ = their.Close() // so that answers end with the browser
+	_ = their.Close() // so that the pipe ends with the browser
 	d := &Driver{t: t, pipe: commands, answers: bufio.NewReader(answers)}
 	var all struct {
 		TargetInfos []struct{ TargetID, Type string }
@@ -62,7 +62,7 @@ func newPipe(t testing.TB) (r, w *os.File) {
 	return r, w
 }
 
-// Freeze stops all tasks of the page, also of its workers, or lets them continue.
+// Freeze stops all tasks of the page and of its workers, or lets them continue.
 func (d *Driver) Freeze(frozen bool) {
 	d.t.Helper()
 	state := "active"

@@ -17,8 +17,8 @@ type View struct {
 	Dark          bool
 }
 
-// Picture opens the page at path of s in Chromium, and returns a PNG of it at the time when
-// it has loaded. A page whose document has a script that s delays is loaded when that ends.
+// Picture opens the page at path of s in Chromium, and returns a PNG of it once it has loaded.
+// s can delay that by a script in the document that it serves late.
 func (b Browser) Picture(t testing.TB, s *Site, path string, v View) []byte {
 	t.Helper()
 	folder := t.TempDir()

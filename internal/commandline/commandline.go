@@ -1,7 +1,6 @@
-// Package commandline parses the command lines of the project's programs with kong. Flags
-// may also be set in the environment; empty variables are ignored, since a CI passes on
-// unset variables as empty ones, and setting one to empty undoes what a container image or
-// a unit has set.
+// Package commandline parses the command lines of the project's programs with kong. Flags may
+// also be set in the environment. Empty variables are ignored: a CI passes unset variables as
+// empty ones, and an empty variable overrides one of a container image or a unit.
 package commandline
 
 import (
@@ -31,9 +30,9 @@ const (
 	Usage = 2
 )
 
-// Interruptible returns a context that ends with SIGINT or SIGTERM. A second signal kills
-// the process, but not within a second: signalling a process and its group sends two at
-// once.
+// Interruptible returns a context that ends with SIGINT or SIGTERM. A second signal kills the
+// process, unless it comes within a second: signalling a process and its group sends two
+// signals at once.
 func Interruptible() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
@@ -43,11 +42,11 @@ func Interruptible() context.Context {
 	return ctx
 }
 
-// exit is kong's request to end the program, recovered by Parse.
+// exit is kong's request to end the program. Parse recovers it.
 type exit int
 
 // Parse parses args into target, a struct with kong's tags, which may use vars. If there is
-// nothing to run, it returns nil and the exit status, after printing the help or the error. It
+// nothing to run, it prints the help or the error, and returns nil and the exit status. It
 // removes empty variables of the program from the environment.
 func Parse(target any, p Program, args []string, stdout, stderr io.Writer, vars kong.Vars) (parsed *kong.Context, status int) {
 	dropEmpty(p.Variables)

@@ -150,7 +150,7 @@ func (c *configReader) next(object *json.Decoder) int {
 	return at + len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,"))
 }
 
-// wrong adds the place of a mistake.
+// wrong adds the position of a mistake to err.
 func (c *configReader) wrong(offset int, err error) error {
 	before := c.text[:offset]
 	line := bytes.Count(before, []byte("\n")) + 1
@@ -158,7 +158,7 @@ func (c *configReader) wrong(offset int, err error) error {
 	return fmt.Errorf("%s:%d:%d: %w", c.path, line, column, err)
 }
 
-// atEnd returns a mistake of syntax, with words for an end of the text within the object.
+// atEnd returns a syntax error, with a clear text if the file ends within the object.
 func atEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the file ends within the object")

@@ -86,7 +86,7 @@ func TestConfigFileIsOverridden(t *testing.T) {
 	require.Equal(t, []string{"b"}, p.Serve.Fail)
 }
 
-// The file may be named by the environment.
+// The environment may name the file.
 func TestConfigFileOfTheEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"needed": "n", "bots": 9}`), 0o600))
@@ -98,7 +98,7 @@ func TestConfigFileOfTheEnvironment(t *testing.T) {
 	require.Equal(t, 9, p.Serve.Bots)
 }
 
-// A program without commands reads one too.
+// A program without commands reads a file too.
 func TestConfigFileWithoutCommands(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"bots": 9, "x": 1}`), 0o600))

@@ -1,10 +1,10 @@
-// Package cpu selects the vector kernels of this process: the best that the processor
+// Package cpu selects the vector kernels of this process: the fastest that the processor
 // supports, or the set that the operator requests.
 //
-// The environment variable WORLDD_KERNELS forces a set: go, avx2 or avx512. It is meant
-// for tests, and for operators who suspect a kernel; results are bit-identical on all
-// of them. An unknown value, or a set that this processor or build lacks, panics at
-// start: silently falling back would test something other than what was requested.
+// The environment variable WORLDD_KERNELS forces a set: go, avx2 or avx512. It is meant for
+// tests, and for operators who suspect a kernel; all sets give bit-identical results. An
+// unknown value, or a set that this processor or build lacks, panics at start: a silent
+// fallback would test another set than the requested one.
 package cpu
 
 import (

@@ -1,16 +1,16 @@
-// Package fault holds deliberate defects, which prove that the proofs can fail: a test
-// suite that stays green under one of them proves nothing.
+// Package fault holds deliberate defects that prove that a test suite can fail: a suite that
+// passes with one of them proves nothing.
 //
-// The defects are not in the product. faults.diff names each, says what it breaks, and
-// lists the lines that it changes; Overlay writes patched copies of these sources for
-// the go command. In the copies every fault is a variable that a test injects:
+// The product does not contain the defects. faults.diff names each, says what it breaks, and
+// lists the lines that it changes. Overlay writes patched copies of these sources for the go
+// command. In the copies every fault is a variable that a test sets:
 //
 //	go run ./internal/fault/overlay /tmp/faults
 //	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./loadtest/bot ./client
 //
-// replication/README.md has the table of what each breaks and what catches it. The faults
-// of the client's prediction, Predict..., and faults of computed bodies in cases that this
-// server never causes, Compute..., are caught by the tests of package client.
+// The table in replication/README.md says what each fault breaks and what catches it. The tests
+// of package client catch faults of the client's prediction (Predict...), and faults of
+// computed bodies in cases that this server never causes (Compute...).
 package fault
 
 import (
@@ -28,11 +28,11 @@ var diff string
 // Fault is one deliberate defect.
 type Fault struct {
 	Name   string
-	Breaks string // what it makes the code do
+	Breaks string // the effect on the code
 	hunks  []hunk
 }
 
-// hunk replaces the lines before in a file, which stand there exactly once, by after.
+// hunk replaces the lines before by after. before must occur once in the file.
 type hunk struct {
 	file          string // from the root of the module
 	before, after []string
@@ -125,7 +125,7 @@ func withImport(text string) string {
 	return text[:end] + "\n\nimport \"github.com/worldd/worldd/internal/fault\"" + text[end:]
 }
 
-// injected is the part of this package that only a build with the overlay has.
+// injected returns the part of this package that only a build with the overlay has.
 func injected(faults []Fault) string {
 	var b strings.Builder
 	b.WriteString("package fault\n\nvar (\n")
@@ -140,8 +140,8 @@ func injected(faults []Fault) string {
 	return b.String()
 }
 
-// Overlay writes the patched sources of the module at root into dir, with the file
-// overlay.json, which the go command's flag -overlay takes.
+// Overlay writes the patched sources of the module at root into dir, and the file overlay.json
+// for the go command's flag -overlay.
 func Overlay(root, dir string) error {
 	root, err := filepath.Abs(root)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// Every fault still applies to the sources, changes them, and leaves them Go.
+// Every fault still applies to the sources, changes them, and the result is valid Go.
 func TestFaultsApply(t *testing.T) {
 	faults := must.Get(All())
 	require.GreaterOrEqual(t, len(faults), 49)

@@ -68,7 +68,7 @@ func TestParticlesFall(t *testing.T) {
 	require.Zero(t, s.velocity.X[3])
 }
 
-// No particle is drawn outside the region, and none in a wind stays where nothing moves.
+// No particle is drawn outside the region. In a wind no particle stays where nothing moves.
 func TestParticlesRestart(t *testing.T) {
 	p := compile(t, "a = select_lt position.x, 0, (50, 0, 3), 0\noutput = add output, a")
 	v := Around(p, XZ)

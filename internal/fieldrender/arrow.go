@@ -20,8 +20,8 @@ const (
 const (
 	// faintest is the share of the scale below which no arrow is drawn.
 	faintest = 0.02
-	// steepest is the least share of a vector in the plane for an arrow: below, its
-	// direction in the plane says little.
+	// steepest is the least share of a vector that must lie in the plane for an arrow: with
+	// less, its direction in the plane says little.
 	steepest = 0.25
 )
 

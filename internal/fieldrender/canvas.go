@@ -191,7 +191,7 @@ type inkedPaper struct {
 func (inkedPaper) ColorModel() color.Model   { return color.Gray16Model }
 func (p inkedPaper) Bounds() image.Rectangle { return p.image.Rect }
 
-// At returns black, whatever the pixel.
+// At returns black for every pixel.
 func (inkedPaper) At(int, int) color.Color { return color.Black }
 
 // Set maps brightness to a shade.

@@ -3,12 +3,12 @@
 //
 // # Terms
 //
-// A view is a plane through the effect, a region of the plane, a time, and parameters. A
-// panel is the drawn region. The colour of a pixel is the magnitude of the whole vector; an
-// arrow is its component in the plane. Where the field points mostly through the plane, a
-// ring replaces the arrow: with a dot if it points towards the viewer, with a cross if away.
-// A dashed line is the box of the effect: in a world, the effect does not act outside it. A
-// trace is a particle's recent path.
+// A view is a plane through the effect, a region of the plane, a time, and parameters. A panel
+// is the drawn region. The colour of a pixel is the magnitude of the whole vector; an arrow is
+// its component in the plane. Where the field points mostly through the plane, a ring replaces
+// the arrow. The ring has a dot if the field points towards the viewer, and a cross if away. A
+// dashed line is the box of the effect: in a world, the effect does not act outside it. A trace
+// is a particle's recent path.
 //
 //	         right   up     the viewer is at
 //	xz       +x      -z     +y, above: as on a map

@@ -13,12 +13,12 @@ const (
 	windTrace     = 18
 	// Particles gain speed slowly: an acceleration shows in the whole path.
 	accelerationTrace = frames * stepsPerFrame
-	// maxLife bounds a particle's steps in a wind; each lives at least half as long. Then
-	// it restarts elsewhere, to fill regions that the wind empties. In an acceleration
-	// particles live on.
+	// maxLife bounds a particle's steps in a wind; each lives at least half as long. Then it
+	// restarts elsewhere, to fill regions that the wind empties. In an acceleration particles
+	// do not restart.
 	maxLife = 120
-	// deepest is the maximal distance of particles from the plane, as a share of the
-	// region's longer side: farther away they show another slice.
+	// deepest bounds the distance of particles from the plane, as a share of the region's
+	// longer side: beyond it they show another slice.
 	deepest = 0.25
 	// A particle that moved less than idleShare of the longer side in idleSteps is not
 	// drawn, and restarts in a wind.

@@ -8,8 +8,8 @@ import (
 // A tickStep is the distance between ticks on an axis: 1, 2 or 5 times a power of ten.
 type tickStep struct{ mantissa, exponent int }
 
-// stepFor returns the smallest step of which count cover span. span must be positive and
-// finite.
+// stepFor returns the smallest step with which count steps cover span. span must be positive
+// and finite.
 func stepFor(span float64, count int) tickStep {
 	for exponent := -50; ; exponent++ {
 		for _, mantissa := range []int{1, 2, 5} {
@@ -55,8 +55,8 @@ type scale struct {
 }
 
 // newScale returns a scale for magnitudes, which must be sorted and not NaN. A few very large
-// ones, as near the centre of an unbounded source, do not compress the rest: then the top is
-// the 99th percentile.
+// ones, for example near the centre of an unbounded source, must not compress the rest: the top
+// is then the 99th percentile.
 func newScale(sorted []float32) scale {
 	top := sorted[len(sorted)-1]
 	if usual := sorted[(len(sorted)-1)*99/100]; top > 3*usual && usual > 0 {

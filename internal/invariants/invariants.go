@@ -1,6 +1,6 @@
-// Package invariants turns on heavy self-checks under `-tags invariants` and, except for
-// audits of whole structures, under the race detector. It asserts the program's own
-// results; input from outside is always checked, elsewhere.
+// Package invariants turns on heavy self-checks with `-tags invariants`. Under the race
+// detector it turns them on too, except for audits of whole structures. It asserts the
+// program's own results; input from outside is always checked, elsewhere.
 package invariants
 
 import "fmt"
@@ -14,8 +14,8 @@ func Check(err error) {
 	}
 }
 
-// Checkf panics with an error of that text when checks are enabled and ok is
-// false. Callers guard it with Enabled, as they do Check.
+// Checkf panics with the formatted text when checks are enabled and ok is false. Callers guard
+// it with Enabled, as they guard Check.
 func Checkf(ok bool, format string, args ...any) {
 	if Enabled && !ok {
 		panic(fmt.Errorf(format, args...))

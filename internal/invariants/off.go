@@ -2,7 +2,7 @@
 
 package invariants
 
-// In a product there are none.
+// A release build has no checks.
 const (
 	Enabled = false
 	Audits  = false

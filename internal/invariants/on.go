@@ -2,8 +2,8 @@
 
 package invariants
 
-// Enabled says whether the heavy checks are compiled in, and Audits whether they
-// include those that go over a whole world or viewer after each step.
+// Enabled reports whether the heavy checks are compiled in. Audits reports whether they include
+// those that examine a whole world or viewer after each step.
 const (
 	Enabled = true
 	Audits  = true

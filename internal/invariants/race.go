@@ -2,8 +2,7 @@
 
 package invariants
 
-// Under the race detector the audits would take most of the time, and there is
-// nothing in them for it to find.
+// Under the race detector audits would take most of the time, and they contain no races.
 const (
 	Enabled = true
 	Audits  = false

@@ -14,7 +14,7 @@ type Source struct {
 	buf  []byte
 }
 
-// maxGrowth bounds how much longer than its input a mutant may be.
+// maxGrowth bounds the bytes that a mutant has more than its input.
 const maxGrowth = 4096
 
 // NewSource returns a source of mutants of at least one input. It does not modify the

@@ -36,7 +36,7 @@ func TestMutantsFollowTheSeed(t *testing.T) {
 	}
 }
 
-// TestMutantsReachEverything: eventually every bit is flipped and every length cut to.
+// TestMutantsReachEverything: eventually every bit is flipped and every length occurs.
 func TestMutantsReachEverything(t *testing.T) {
 	of := make([]byte, 8)
 	s := mutate.NewSource(3, of)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// checkConditions wants no if initialiser that mutates: only := and an assignment to the
+// checkConditions refuses if initialisers that mutate. It allows := and an assignment to the
 // err or ok that the condition tests.
 func checkConditions(t *tree) (complaints []string) {
 	for _, f := range t.all {
@@ -51,8 +51,8 @@ var predeclared = strings.Fields(`any bool byte comparable complex64 complex128 
 
 var namePart = regexp.MustCompile(`[A-Z]*[a-z]*`)
 
-// checkIdentifiers wants no declaration to shadow a predeclared name, and none to contain a
-// private word.
+// checkIdentifiers refuses declarations that shadow a predeclared name or contain a private
+// word.
 func (r *Rules) checkIdentifiers(t *tree) (complaints []string) {
 	for _, f := range t.all {
 		inspectDeclared(f.ast, func(id *ast.Ident, member bool) {
@@ -70,8 +70,8 @@ func (r *Rules) checkIdentifiers(t *tree) (complaints []string) {
 	return complaints
 }
 
-// inspectDeclared calls visit for every declared name. Members are fields and methods,
-// which shadow nothing.
+// inspectDeclared calls visit for every declared name. Members are fields and methods, which
+// shadow nothing.
 func inspectDeclared(f *ast.File, visit func(id *ast.Ident, member bool)) {
 	fields := func(list *ast.FieldList, member bool) {
 		if list == nil {
@@ -119,7 +119,7 @@ func inspectDeclared(f *ast.File, visit func(id *ast.Ident, member bool)) {
 	})
 }
 
-// checkSizes bounds hand-written files; generated ones say so in their head.
+// checkSizes bounds hand-written files. Generated files say so at their beginning.
 func (r *Rules) checkSizes(t *tree) (complaints []string) {
 	check := func(p string, lines int) {
 		most := r.MaxLines[path.Ext(p)]

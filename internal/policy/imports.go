@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// checkImports compares every import with graph.
+// checkImports compares every import with Graph.
 func (r *Rules) checkImports(t *tree) (complaints []string) {
 	allowed := table(r.Graph)
 	paths := map[string]string{}
@@ -39,7 +39,7 @@ func (r *Rules) checkImports(t *tree) (complaints []string) {
 func (r *Rules) mayImport(allowed []string, paths map[string]string, target string) bool {
 	first, _, _ := strings.Cut(target, "/")
 	if !strings.Contains(first, ".") {
-		return target != "C" || slices.Contains(allowed, target) // the standard library; cgo where it says so
+		return target != "C" || slices.Contains(allowed, target) // the standard library, but C only if listed
 	}
 	if own, ok := strings.CutPrefix(target, r.Module+"/"); ok {
 		return own == r.Everywhere || slices.Contains(allowed, own)
@@ -50,7 +50,7 @@ func (r *Rules) mayImport(allowed []string, paths map[string]string, target stri
 	})
 }
 
-// checkIndependence finds uses of the module in files that may use a few of its names only.
+// checkIndependence finds forbidden uses of the module in Independent files.
 func (r *Rules) checkIndependence(t *tree) (complaints []string) {
 	for prefix, allowed := range table(r.Independent) {
 		n := 0
@@ -77,8 +77,7 @@ func (r *Rules) checkIndependence(t *tree) (complaints []string) {
 	return complaints
 }
 
-// checkPins compares go.mod with modules, and wants nothing in it that only
-// works on one machine.
+// checkPins compares go.mod with Modules, and refuses lines that work on one machine only.
 func (r *Rules) checkPins(fsys fs.FS) (complaints []string) {
 	text, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
@@ -112,9 +111,9 @@ func (r *Rules) checkPins(fsys fs.FS) (complaints []string) {
 	return complaints
 }
 
-// checkBench wants BenchModule to be built from this tree, with the same pinned
-// versions, and to be the only module beside the root's and ToolModules; and no package outside of
-// it may be allowed to import it, since the root's go.mod does not require it.
+// checkBench checks that BenchModule is built from this tree, with the same pinned versions,
+// and that it is the only module besides the root's and ToolModules. No package outside it may
+// be allowed to import it, since the root's go.mod does not require it.
 func (r *Rules) checkBench(fsys fs.FS, t *tree) (complaints []string) {
 	for _, p := range t.packages {
 		if _, err := fs.Stat(fsys, path.Join(p.dir, "go.mod")); err == nil && p.dir != "." && !slices.Contains(r.ToolModules, p.dir) {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// checkPlaces wants the table "Where is" of ARCHITECTURE.md to name declarations, each
-// in the file named before it.
+// checkPlaces checks that the table "Where is" of ARCHITECTURE.md names declarations, each in
+// the file named before it.
 func checkPlaces(fsys fs.FS, t *tree) (complaints []string) {
 	text, err := fs.ReadFile(fsys, "ARCHITECTURE.md")
 	if err != nil {
@@ -75,8 +75,8 @@ func declarations(f *ast.File) (names []string) {
 	return names
 }
 
-// checkTopLevel refuses anything in the root that is not in topLevel, except
-// what git would not carry anyway: a binary built there, a profile.
+// checkTopLevel refuses everything in the root that TopLevel does not list, except files that
+// git ignores: a binary built there, a profile.
 func (r *Rules) checkTopLevel(fsys fs.FS) (complaints []string) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -96,9 +96,8 @@ func (r *Rules) checkTopLevel(fsys fs.FS) (complaints []string) {
 	return complaints
 }
 
-// foreign finds what belongs to somebody's machine and not to the project:
-// absolute home and workplace paths, and hosts that serve packages. It is put
-// together from pieces so that this file does not contain what it looks for.
+// foreign finds names of a machine: absolute home and workplace paths, and hosts that serve
+// packages. The pattern is made of pieces, so that this file does not match it.
 var foreign = regexp.MustCompile(strings.Join([]string{
 	`(^|[^\w.\-/:])/(` + `work|root|home|Users)/\w`,
 	`\b[A-Z]:\\+` + `Users\\`,
@@ -107,7 +106,7 @@ var foreign = regexp.MustCompile(strings.Join([]string{
 	`\b` + `registry\.npmjs\.`,
 }, "|"))
 
-// checkForeign reads every text file for what foreign finds, and for hosts.
+// checkForeign searches every text file for matches of foreign and for hosts.
 func checkForeign(fsys fs.FS, hosts []string) (complaints []string) {
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -142,8 +141,8 @@ func checkForeign(fsys fs.FS, hosts []string) (complaints []string) {
 	return complaints
 }
 
-// packageHosts lists the hosts from which this machine was told to load
-// packages: whatever they are, the tree must not know them.
+// packageHosts lists the hosts from which this machine loads packages. The project must not
+// name them.
 func packageHosts(proxies string) (hosts []string) {
 	for _, p := range strings.FieldsFunc(proxies, func(r rune) bool { return r == ',' || r == '|' }) {
 		u, err := url.Parse(strings.TrimSpace(p))

@@ -1,6 +1,6 @@
-// Package policy checks the sources of a project against its rules: the import graph,
-// banned calls, pinned versions, file sizes, forms of code and of prose. The rules are
-// data of the caller. Only tests use it.
+// Package policy checks the sources of a project against its rules: the import graph, banned
+// calls, pinned versions, file sizes, forms of code and of prose. The caller supplies the rules
+// as data. Only tests use it.
 package policy
 
 import (
@@ -18,41 +18,42 @@ type Rules struct {
 	Module   string // import path of the root module
 	Language string // version of Go, such as 1.26
 
-	// Graph has a line for each package: its directory, then all that it may import besides
-	// the standard library and Everywhere. Test files are free. A package without a line
-	// may not exist. C is cgo.
+	// Graph has a line for each package: its directory, then the packages that it may import
+	// besides the standard library and Everywhere. Test files may import all. A package without
+	// a line may not exist. C is cgo.
 	Graph      string
 	Everywhere string
-	// Modules has a line for each third party: its name in Graph, an import path, and a
-	// version if it must not move without a decision.
+	// Modules has a line for each third-party module: its name in Graph, an import path, and a
+	// version if changing that needs a decision.
 	Modules string
 
 	BenchModule string   // directory of a module under the same rules, which nothing else imports
 	ToolModules []string // modules of one command each
 
-	// Independent has a line for each set of files, also of tests, that the module must not influence: the
-	// beginning of their paths, and the names of the module that they may use nevertheless.
+	// Independent has a line for each set of files, tests included, that must not depend on the
+	// module: the beginning of their paths, and the names of the module that they may still
+	// use.
 	Independent string
 
 	Pure   []string            // packages to which time, randomness and the link are arguments
-	Banned map[string][]string // in Pure, by import path: names, or with a leading ! the only ones allowed; nil bans the package
-	// OnTime are packages that tell time and must not notice when the wall clock is set;
-	// WallClocks are files in them that may.
+	Banned map[string][]string // in Pure, by import path: banned names, or with a leading ! the only allowed ones; nil bans the package
+	// OnTime are packages that measure time, and must not depend on the wall clock, which can
+	// be set. WallClocks are files in them that may.
 	OnTime     []string
 	WallClocks []string
 
-	// Surface has a line for each package whose names are promised to users: its directory,
-	// and the most functions, methods and types that it may export.
+	// Surface has a line for each package whose names are promised to users: its directory, and
+	// a bound on the functions, methods and types that it exports.
 	Surface string
 
 	TopLevel []string       // what may lie in the root, besides *.md
 	MaxLines map[string]int // of a hand-written file, by extension
 
 	Wording      string         // a line for each construction that prose avoids: a name and a regular expression
-	Quotations   []string       // "FILE: TEXT" that Wording and sentence lengths leave alone
-	PageWords    map[string]int // most words of a page
-	MaxSentence  map[string]int // words of a sentence, by extension of the file
-	PrivateWords []string       // words that identifiers avoid: there is a standard term
+	Quotations   []string       // "FILE: TEXT" to which Wording and sentence lengths do not apply
+	PageWords    map[string]int // bound on the words of a page
+	MaxSentence  map[string]int // bound on the words of a sentence, by extension of the file
+	PrivateWords []string       // words that identifiers avoid, since a standard term exists
 }
 
 // Result holds the findings of one check.
@@ -62,7 +63,7 @@ type Result struct {
 }
 
 // Check returns the results of all checks of the project in fsys. proxies is the value of
-// GOPROXY: no file may name these hosts.
+// GOPROXY: no file may name its hosts.
 func (r *Rules) Check(fsys fs.FS, proxies string) []Result {
 	t := load(fsys)
 	return []Result{
@@ -88,7 +89,7 @@ func (r *Rules) Check(fsys fs.FS, proxies string) []Result {
 	}
 }
 
-// A tree is the text of a project: all build tags and platforms at once.
+// A tree is the text of a project, for all build tags and platforms.
 type tree struct {
 	packages []*source // without tests, tools and generators
 	all      []file    // all Go files
@@ -112,9 +113,9 @@ type text struct {
 	path, content string
 }
 
-// load reads all sources except testdata and what package managers install.
-// Directories that begin with a dot or an underscore hold modules of tools and
-// generators: they are in all, but not in packages.
+// load reads all sources except testdata and installed packages. Directories that begin with a
+// dot or an underscore hold modules of tools and generators: they are in all, but not in
+// packages.
 func load(fsys fs.FS) *tree {
 	t := &tree{}
 	packages := map[string]*source{}
@@ -160,7 +161,7 @@ func load(fsys fs.FS) *tree {
 	return t
 }
 
-// checkRules finds names without meaning and cycles in the graph.
+// checkRules finds unknown names in the rules and cycles in the graph.
 func (r *Rules) checkRules() (complaints []string) {
 	packages, third := table(r.Graph), table(r.Modules)
 	done := map[string]bool{}

@@ -53,7 +53,7 @@ zap      go.uber.org/zap
 	PrivateWords: []string{"tally"},
 }
 
-// Each checker is given a violation: its silence elsewhere means something.
+// Each checker is given a violation: otherwise its silence would prove nothing.
 func TestCheckersFind(t *testing.T) {
 	source := func(p, text string) *tree {
 		return load(fstest.MapFS{p: {Data: []byte(text)}})
@@ -199,8 +199,8 @@ func TestCheckersFind(t *testing.T) {
 	}
 }
 
-// benchMod is a go.mod of BenchModule with a further line, and benchModWith one
-// beside a module at dir.
+// benchMod is a go.mod of BenchModule with an additional line. benchModWith adds a module at
+// dir.
 func benchMod(line string) fstest.MapFS {
 	text := "module " + sample.Module + "/" + sample.BenchModule + "\n\nreplace " + sample.Module + " => ../..\n" + line + "\n"
 	return fstest.MapFS{sample.BenchModule + "/go.mod": {Data: []byte(text)}}
@@ -217,7 +217,8 @@ func places(row string) fstest.MapFS {
 	return fstest.MapFS{"ARCHITECTURE.md": {Data: []byte("# A\n\n## Where is\n\n| a | " + row + " |\n\n## B\n`C`\n")}}
 }
 
-// goMod is a go.mod that keeps all pins; a further line comes last and wins.
+// goMod is a go.mod that keeps all pins, with an additional line at the end, which overrides
+// them.
 func goMod(line string) fstest.MapFS {
 	text := "module " + sample.Module + "\n\ngo 1.26\n\nrequire (\n"
 	for _, m := range table(sample.Modules) {

@@ -17,8 +17,8 @@ type paragraph struct {
 	text string
 }
 
-// checkProse looks for avoided wording and long sentences in comments, messages and pages,
-// and for pages that grew too long.
+// checkProse finds avoided wording and long sentences in comments, messages and pages, and
+// pages that are too long.
 func (r *Rules) checkProse(t *tree) (complaints []string) {
 	wording, err := parseWording(r.Wording)
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	"strings"
 )
 
-// wallClock: the methods of time.Time that lead to what the wall clock says, which
-// somebody may set while the program runs. All else in time compares what time.Now
-// returns by the clock that nobody sets.
+// wallClock lists the methods of time.Time that read the wall clock, which may be set while the
+// program runs. Everything else in time compares results of time.Now by the monotonic clock.
 var wallClock = []string{"UTC", "Local", "Unix", "UnixMilli", "UnixMicro", "UnixNano", "GobEncode", "MarshalBinary", "MarshalJSON", "MarshalText"}
 
-// checkPure looks for clocks, global randomness and sockets in pure packages,
-// whatever name they were imported under, called or only mentioned.
+// checkPure finds clocks, global randomness and sockets in pure packages, under any import
+// name, called or only mentioned.
 func (r *Rules) checkPure(t *tree) (complaints []string) {
 	for _, p := range t.packages {
 		if !slices.Contains(r.Pure, p.dir) {
@@ -64,7 +63,7 @@ func eachUse(f file, found func(at token.Pos, target, name string)) {
 		if !ok {
 			return true
 		}
-		// An identifier with an object is a local of that name, not the import.
+		// An identifier with an object is a local variable, not the import.
 		x, ok := selector.X.(*ast.Ident)
 		if !ok || x.Obj != nil || imported[x.Name] == "" {
 			return true

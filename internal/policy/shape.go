@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// checkDocs wants a package comment in one file of each package at least.
+// checkDocs checks that each package has a package comment in at least one file.
 func checkDocs(t *tree) (complaints []string) {
 	for _, p := range t.packages {
 		if !slices.ContainsFunc(p.files, func(f file) bool { return f.ast.Doc != nil && f.ast.Doc.Text() != "" }) {
@@ -19,10 +19,10 @@ func checkDocs(t *tree) (complaints []string) {
 	return complaints
 }
 
-// names that say nothing about what is inside.
+// emptyNames are package names that do not describe their content.
 var emptyNames = []string{"common", "helper", "helpers", "misc", "util", "utils"}
 
-// checkNames refuses packages that are named for nothing in particular.
+// checkNames refuses packages with such names.
 func checkNames(t *tree) (complaints []string) {
 	for _, p := range t.packages {
 		names := append(strings.Split(p.dir, "/"), p.files[0].ast.Name.Name)
@@ -33,8 +33,8 @@ func checkNames(t *tree) (complaints []string) {
 	return complaints
 }
 
-// checkUnsafe wants no exported function or method of a package that others can import
-// to take or return an unsafe.Pointer.
+// checkUnsafe refuses exported functions and methods that take or return an unsafe.Pointer, in
+// packages that others can import.
 func checkUnsafe(t *tree) (complaints []string) {
 	for _, p := range t.packages {
 		if slices.Contains(strings.Split(p.dir, "/"), "internal") {
@@ -58,8 +58,8 @@ func checkUnsafe(t *tree) (complaints []string) {
 	return complaints
 }
 
-// checkSurface counts what each package of Surface exports: functions, methods of exported
-// types, and types.
+// checkSurface counts the exported names of each package of Surface: functions, methods of
+// exported types, and types.
 func (r *Rules) checkSurface(t *tree) (complaints []string) {
 	limits := table(r.Surface)
 	for _, p := range t.packages {

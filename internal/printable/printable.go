@@ -1,4 +1,4 @@
-// Package printable makes texts of others safe to print: names, reasons and messages from the
+// Package printable makes foreign texts safe to print: names, reasons and messages from the
 // network or from a file, in terminals and logs.
 package printable
 
@@ -9,9 +9,10 @@ import (
 	"unicode/utf16"
 )
 
-// Text returns s with each character escaped as in JSON that strconv.IsPrint excludes: line ends,
-// escape codes, bells, and marks that change the direction of text. Bytes that are not UTF-8 become
-// \ufffd. Backslashes stay, so that Text of a Text, and of JSON, changes nothing further.
+// Text returns s with each character escaped as in JSON that strconv.IsPrint excludes: line
+// ends, escape codes, bells, and marks that change the direction of text. Bytes that are not
+// UTF-8 become \ufffd. Backslashes stay, so that Text does not change its own results, or
+// printable JSON.
 func Text(s string) string {
 	if !strings.ContainsFunc(s, unsafe) {
 		return s

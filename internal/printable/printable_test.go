@@ -28,8 +28,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Whatever the text, the result is printable, says what the text was unless it had backslashes or
-// was not UTF-8, and is not changed again. JSON stays the same value.
+// For any text, the result is printable and does not change again. It decodes to the text,
+// unless that had backslashes or was not UTF-8. JSON keeps its value.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{"", "ann", "\x1b]0;title\x07", "a\nb", "\u202egnp.exe", "\U000e0001\\", "\xf0\x9f"} {
 		f.Add(seed)

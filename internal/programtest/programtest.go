@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// variable names the program that a process of the test binary behaves like. Unset, it runs the
-// tests.
+// variable names the program as which a process of the test binary acts. If it is unset, the
+// process runs the tests.
 const variable = "WORLDD_TEST_AS_MAIN"
 
-// RunMain runs program in a process that behaves like it, and otherwise the tests. It does not
-// return.
+// RunMain runs program in a process that acts as one, and the tests in any other process. It
+// does not return.
 func RunMain(m *testing.M, program func(name string)) {
 	if IsProgram() {
 		program(os.Getenv(variable))
@@ -24,15 +24,15 @@ func RunMain(m *testing.M, program func(name string)) {
 	os.Exit(m.Run())
 }
 
-// IsProgram reports whether the process behaves like a program.
+// IsProgram reports whether the process acts as a program.
 func IsProgram() bool { return os.Getenv(variable) != "" }
 
-// SetChildren lets processes that the test starts of its own executable, as the demo does for its
-// bots, behave like a program.
+// SetChildren makes processes that the test starts from its own executable act as a program.
+// The demo starts its bots in this way.
 func SetChildren(t *testing.T, name string) { t.Setenv(variable, name) }
 
-// Command returns a command that runs the test binary like a program, at most as
-// long as the test.
+// Command returns a command that runs the test binary as a program. It ends with the test at
+// the latest.
 func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
@@ -43,7 +43,7 @@ func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// LimitByShell lets a shell run ulimit with a limit before it runs the command.
+// LimitByShell makes a shell run ulimit with a limit before the command.
 func LimitByShell(c *exec.Cmd, limit string) {
 	c.Args = append([]string{"sh", "-c", "ulimit " + limit + ` && exec "$0" "$@"`, c.Path}, c.Args[1:]...)
 	c.Path = "/bin/sh"

@@ -92,8 +92,8 @@ func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
 	peer.Gone()
 }
 
-// awaitStream waits for the client's stream, and over WebTransport for its session before. It
-// dispatches by ALPN.
+// awaitStream waits for the client's stream. Over WebTransport it first waits for the client's
+// session. The ALPN decides.
 func (l *Listener) awaitStream(ctx context.Context, conn *quic.Conn) (link, stream, error) {
 	switch {
 	case l.web == nil:
@@ -107,17 +107,17 @@ func (l *Listener) awaitStream(ctx context.Context, conn *quic.Conn) (link, stre
 	}
 }
 
-// closedByClient reports whether the client closed conn with OK: a Bye whose message
-// was overtaken by the close frame.
+// closedByClient reports whether the client closed conn with OK: then the close frame arrived
+// before the Bye message.
 func closedByClient(l link) bool {
 	app, ok := errors.AsType[*quic.ApplicationError](context.Cause(l.Context()))
 	return ok && app.Remote && wire.Code(app.ErrorCode) == wire.OK
 }
 
-// endFields returns log fields for the end of a connection: the side that ended it, its
-// code, the side at fault, and its text. The server's decision takes precedence even if
-// the client, which reads it on the stream, closes first. A client's Bye takes precedence
-// over the close frame: the server answers with OK, and may close first.
+// endFields returns log fields for the end of a connection: the side that ended it, its code,
+// the side at fault, and its text. The server's decision takes precedence, even if the client
+// reads it on the stream and closes first. A client's Bye takes precedence over the close
+// frame: the server answers with OK, and may close first.
 func endFields(c *Conn, bye wire.Bye) []zap.Field {
 	var app *quic.ApplicationError
 	err := context.Cause(c.conn.Context())
@@ -141,8 +141,8 @@ func endFields(c *Conn, bye wire.Bye) []zap.Field {
 	return fields
 }
 
-// faultReportedByClient returns the side at fault if a client ends a connection with
-// code: the table of codes with the sides exchanged.
+// faultReportedByClient returns the side at fault if a client ends a connection with code: as
+// in the table of codes, with the sides exchanged.
 func faultReportedByClient(code wire.Code) wire.Fault {
 	switch fault := code.Info().Fault; fault {
 	case wire.Client:
@@ -230,8 +230,8 @@ func (l *Listener) readDatagrams(c *Conn, peer *session.Peer, logFault func(erro
 	}
 }
 
-// watch ends the session if the client violates the limits of the transport, whatever it
-// sends, until the connection ends.
+// watch ends the session if the client violates the limits of the transport, with any kind of
+// data, until the connection ends.
 func watch(c *Conn, peer *session.Peer, logFault func(error)) {
 	ticker := time.NewTicker(violationInterval)
 	defer ticker.Stop()

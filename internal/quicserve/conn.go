@@ -27,9 +27,9 @@ const (
 	// clients that block the sender's write and would otherwise never release their
 	// connection.
 	closeGrace = 300 * time.Millisecond
-	// resetGrace is how long a page may take to end its session after it reset its
-	// stream. A browser does both at once when the page closes the session, which is to
-	// leave; a loaded machine learns of the end later.
+	// resetGrace is how long a page may take to end its session after it reset its stream. A
+	// browser does both at once when a page closes the session to leave, but a busy machine
+	// handles the end later.
 	resetGrace = 2 * time.Second
 )
 
@@ -81,7 +81,7 @@ func (c *Conn) HasUnsent() bool {
 	return c.count > 0
 }
 
-// SendSnapshot queues datagrams. None are unsent.
+// SendSnapshot queues datagrams. HasUnsent must be false.
 func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,8 +113,8 @@ func (c *Conn) closeReason() (code wire.Code, text string, decided bool) {
 	return c.code, c.text, c.ending
 }
 
-// truncateReason returns the part of text that fits into a close frame. A frame that
-// does not fit into a packet is never sent.
+// truncateReason returns the beginning of text that fits into a close frame. A frame larger
+// than a packet is never sent.
 func truncateReason(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), wire.MaxText)], "")
 }
@@ -169,12 +169,12 @@ func (c *Conn) takeQueued(w *work) {
 	c.counters.unsent.Add(-int64(len(w.stream)))
 }
 
-// probeBytes is the size of a datagram that no packet carries: sending one fails with the size
-// that the present packets carry.
+// probeBytes is the size of a datagram that no packet carries. Sending one fails with an error
+// that has the present size limit.
 const probeBytes = 2 << 10
 
-// learnLimit updates the size limit of datagrams. Path MTU discovery raises it, and a change of
-// the client's address lowers it, since that may be another path.
+// learnLimit updates the size limit of datagrams. Path MTU discovery raises it. A change of the
+// client's address lowers it, since the path may have changed.
 func (c *Conn) learnLimit(peer *session.Peer) {
 	limit := wire.MaxDatagram
 	err := c.conn.SendDatagram(make([]byte, probeBytes))
@@ -231,9 +231,9 @@ func (c *Conn) sendQueued(peer *session.Peer) {
 }
 
 // overtakesStream reports whether datagrams would be sent ahead of the stream: QUIC puts
-// datagrams into a packet first, and both do not fit. A client that receives them in that
-// order has to keep them until the structure they depend on arrives. If both fit, it reads
-// both from one packet: waiting would cost a packet and gain 0.1 ms (BENCHMARKS.md).
+// datagrams into a packet first, and both do not fit. A client that receives them in that order
+// has to keep them until the structure on which they depend arrives. If both fit, the client
+// reads both from one packet: waiting would cost a packet and gain 0.1 ms (BENCHMARKS.md).
 func (w *work) overtakesStream(limit int) bool {
 	return len(w.datagrams) > 0 && len(w.stream)+len(w.datagrams[0]) > limit
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// connectionLimits decides which connection attempts get a handshake and which
-// connections are accepted. Unproven claims of an attempt, above all its address,
-// consume only the shares of unproven attempts.
+// connectionLimits decides which connection attempts get a handshake and which connections are
+// accepted. An unproven claim of an attempt, above all its address, uses only capacity reserved
+// for unproven attempts.
 type connectionLimits struct {
 	count *traffic
 	paced *rate.Limiter // handshakes, before their signature
@@ -35,7 +35,7 @@ type connectionLimits struct {
 	addresses      map[netip.Prefix]*addressState
 }
 
-// addressState is the account of one proven address.
+// addressState counts the connections and handshakes of one proven address.
 type addressState struct {
 	connections int
 	handshakes  *rate.Limiter
@@ -180,8 +180,8 @@ func (c *connectionLimits) stateOf(p netip.Prefix, now time.Time) *addressState 
 	return s
 }
 
-// forgetAddresses drops addresses without connections: those whose rate has recovered,
-// or, if none has, all of them with their charges.
+// forgetAddresses drops addresses without connections whose rate has recovered. If there is
+// none, it drops all addresses without connections, and their charges.
 func (c *connectionLimits) forgetAddresses(now time.Time) {
 	for _, all := range []bool{false, true} {
 		for p, s := range c.addresses {
@@ -266,8 +266,8 @@ func (t *attempt) releaseAttempt() {
 	c.addresses[t.address].connections--
 }
 
-// addressPrefix returns what counts as one address: an IPv4 address, or the /64 that
-// an IPv6 host commonly has to itself.
+// addressPrefix returns the prefix that counts as one address: an IPv4 address, or the /64 that
+// an IPv6 host commonly has alone.
 func addressPrefix(addr net.Addr) netip.Prefix {
 	udp, ok := addr.(*net.UDPAddr)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// harness holds connectionLimits with counters of its own.
+// harness is a connectionLimits with its own counters.
 type harness struct {
 	t      *testing.T
 	limits *connectionLimits
@@ -87,8 +87,8 @@ func TestConnectionLimitsCountsAddresses(t *testing.T) {
 	}
 }
 
-// An unproven address is not charged a connection before its handshake is finished, so a
-// forged address takes none from its owner.
+// An unproven address is not charged a connection before its handshake is finished, so a forged
+// address takes no capacity from its owner.
 func TestConnectionLimitsIgnoresUnprovenAddresses(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
 	for range 50 {
@@ -187,8 +187,8 @@ func TestConnectionLimitsRates(t *testing.T) {
 	require.EqualValues(t, 1, h.count.retries.Load())
 }
 
-// A trusted attempt is charged to its address once it has proved it. Attempts with a
-// forged address are not charged to its owner.
+// A trusted attempt is charged to its address once the address is proven. Attempts with a
+// forged address are not charged to the address's owner.
 func TestConnectionLimitsChargesTrustedHandshakes(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1 << 20})
 	now := time.Unix(1000, 0)
@@ -291,8 +291,8 @@ func TestConnectionLimitsForgetsAddresses(t *testing.T) {
 	require.Equal(t, 1, h.limits.addresses[addressPrefix(udp("198.51.100.1"))].connections)
 }
 
-// A client may end its connection in the packet that completes the handshake. Such a
-// connection is not connected, and takes no room.
+// A client may end its connection in the packet that completes the handshake. Such a connection
+// does not count as connected.
 func TestConnectionLimitsOfEndedConnection(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
 	for range 3 {

@@ -1,5 +1,5 @@
-// Package quicserve serves sessions over QUIC and WebTransport: it accepts connections on one UDP port
-// and hands them to session.Core.Open.
+// Package quicserve serves sessions over QUIC and WebTransport: it accepts connections on one
+// UDP port and passes them to session.Core.Open.
 //
 //	first packet ──► requireRetry    ──► Retry, or trusted
 //	                 beginHandshake  ──► refused, or handshaking
@@ -21,8 +21,8 @@
 // queues, and one goroutine per connection empties them. No snapshot is made while one is
 // unsent (S8).
 //
-// link.go has the common interface of both transports. With WebTransport off nothing of
-// HTTP/3 runs, and the transport refuses all streams but the protocol's one.
+// link.go has the common interface of both transports. With WebTransport off no HTTP/3 code
+// runs, and the transport refuses all streams except the protocol's one.
 //
 // The package also makes the server's certificates (certificate.go, web_certificate.go) and
 // records single connections in qlog (qlog.go).

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// The bounds on the cost of a client's connections, each with the attack or mistake that
-// it stops; package server/session bounds sessions. Excess is counted by
-// worldd_handshakes_total (by result) and worldd_dropped_total (by reason).
+// The bounds on the cost of a client's connections, each with the attack or mistake that it
+// stops. Package server/session bounds sessions. worldd_handshakes_total (by result) and
+// worldd_dropped_total (by reason) count the excess.
 
 // Bounds on all connections. Config can change those with Default in their name.
 const (
@@ -20,8 +20,8 @@ const (
 	// of a half-open flood then costs 3 KiB and 0.2 ms instead of 95 KiB and 1 ms.
 	initialsPerSecond = 200
 	initialBurst      = 400
-	// trustedHandshakes is the number of handshakes under way (24 MB) from which every
-	// attempt must answer a Retry.
+	// trustedHandshakes is the number of running handshakes (24 MB) above which every attempt
+	// must answer a Retry.
 	trustedHandshakes = 256
 	// maxHandshakes bounds handshakes under way, proven or not: 95 MB.
 	maxHandshakes = 1024
@@ -30,12 +30,12 @@ const (
 	// server reconnect at once after a restart.
 	handshakesPerSecond = 500
 	handshakeBurst      = 1500
-	// handshakesPaced is how many handshakes a second and processor reach their
-	// signature, pacedBurst how many at once, and maxHandshakeWait how long one may be
-	// delayed (worldd_handshakes_paced_total counts the delayed). Without pacing,
-	// hundreds of simultaneous handshakes would each be runnable for a millisecond, ahead
-	// of the goroutines that send snapshots. A handshake that would have to wait longer
-	// proceeds at once: a client gives up after 3 s.
+	// handshakesPaced is the number of handshakes per second and processor that reach their
+	// signature, and pacedBurst the number that may do so at once. maxHandshakeWait bounds a
+	// handshake's delay (worldd_handshakes_paced_total counts delayed ones). Without pacing,
+	// hundreds of simultaneous handshakes would each be runnable for a millisecond, ahead of
+	// the goroutines that send snapshots. A handshake that would have to wait longer proceeds
+	// at once: a client gives up after 3 s.
 	handshakesPaced  = 200
 	pacedBurst       = 20
 	maxHandshakeWait = 2 * time.Second
@@ -68,9 +68,9 @@ const (
 	// 100 times the normal rate, after about a second.
 	excessPerSecond = 100
 	excessBurst     = 3000
-	// webBytesPerSecond and webBurst bound the packets of a connection over WebTransport,
-	// above what the bounds on its stream and its datagrams allow. They stop floods on
-	// the streams of HTTP/3, which are read at any rate (TooFast).
+	// webBytesPerSecond and webBurst bound the packets of a connection over WebTransport. They
+	// allow more than the bounds on its stream and its datagrams. They stop floods on the
+	// streams of HTTP/3, which are read at any rate (TooFast).
 	webBytesPerSecond = 512 << 10
 	webBurst          = 4 << 20
 	// violationInterval is how often link.violation is called, on servers with

@@ -21,7 +21,7 @@ import (
 // QUIC connection. Both carry the same bytes, on one stream that the client opens and in
 // datagrams.
 type link interface {
-	// SendDatagram fails with a *quic.DatagramTooLargeError that says what p may have.
+	// SendDatagram fails with a *quic.DatagramTooLargeError that has the size limit.
 	SendDatagram(p []byte) error
 	ReceiveDatagram(ctx context.Context) ([]byte, error)
 	// Context ends with the link. If a side closed it with a code of package wire, its
@@ -30,8 +30,8 @@ type link interface {
 	CloseWithError(code quic.ApplicationErrorCode, text string) error
 	ConnectionStats() quic.ConnectionStats
 	RemoteAddr() net.Addr
-	// violation returns what the client has done that the transport does not refuse
-	// itself, or nil: it opened another stream, or sent too much beside its own.
+	// violation returns a violation by the client that the transport itself does not refuse, or
+	// nil: it opened another stream, or sent too much outside its stream.
 	violation(now time.Time) *wire.Error
 }
 
@@ -41,7 +41,7 @@ type stream interface{ io.ReadWriteCloser }
 // rawLink is raw QUIC.
 type rawLink struct {
 	*quic.Conn
-	polled context.Context // has ended; nil without WebTransport
+	polled context.Context // a context that has ended; nil without WebTransport
 }
 
 func (l rawLink) violation(time.Time) *wire.Error {
@@ -63,7 +63,7 @@ func secondStream() *wire.Error { return &wire.Error{Code: wire.BadMessage, Deta
 type webLink struct {
 	*quic.Conn
 	session *webtransport.Session
-	polled  context.Context // has ended
+	polled  context.Context // a context that has ended
 	ctx     context.Context
 	end     context.CancelCauseFunc // the first cause wins
 
@@ -73,10 +73,10 @@ type webLink struct {
 
 func newWebLink(conn *quic.Conn, session *webtransport.Session, polled context.Context) *webLink {
 	l := &webLink{Conn: conn, session: session, polled: polled, received: rate.NewLimiter(webBytesPerSecond, webBurst)}
-	// Not a child of conn's context, whose cause may hold one of HTTP/3's codes.
+	// Not a child of conn's context, whose cause may have an HTTP/3 code.
 	l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(conn.Context()))
 	context.AfterFunc(conn.Context(), func() {
-		if session.Context().Err() == nil { // else sessionEnded knows more
+		if session.Context().Err() == nil { // otherwise sessionEnded reports the cause
 			l.end(fromH3(context.Cause(conn.Context())))
 		}
 	})
@@ -84,7 +84,7 @@ func newWebLink(conn *quic.Conn, session *webtransport.Session, polled context.C
 	return l
 }
 
-// sessionEnded closes the QUIC connection, and ends the link with the reason.
+// sessionEnded closes the QUIC connection, and ends the link with the cause.
 func (l *webLink) sessionEnded() {
 	_, err := l.session.AcceptStream(l.polled) // fails with the reason
 	if closed, ok := errors.AsType[*webtransport.SessionError](err); ok {
@@ -94,7 +94,7 @@ func (l *webLink) sessionEnded() {
 	<-l.Conn.Context().Done()
 	cause := context.Cause(l.Conn.Context())
 	if app, ok := errors.AsType[*quic.ApplicationError](cause); ok && !app.Remote {
-		l.end(err) // the connection was alive: only its session has ended
+		l.end(err) // only the session has ended, not the connection
 	}
 	l.end(fromH3(cause))
 }
@@ -102,8 +102,8 @@ func (l *webLink) sessionEnded() {
 // minH3Code is the lowest of HTTP/3's codes. The codes of package wire are below.
 const minH3Code = 0x100
 
-// fromH3 returns cause without a code of HTTP/3. Its code for no error is OK: browsers close
-// the connection of a page that has ended with it.
+// fromH3 returns cause without an HTTP/3 code. HTTP/3's code for no error becomes OK: browsers
+// close the connection of an ended page with it.
 func fromH3(cause error) error {
 	app, ok := errors.AsType[*quic.ApplicationError](cause)
 	switch {
@@ -117,8 +117,8 @@ func fromH3(cause error) error {
 
 func (l *webLink) Context() context.Context { return l.ctx }
 
-// webSessionBytes is the size of the session's ID before a datagram: 0, since the session is
-// alone on its connection.
+// webSessionBytes is the size of the session ID before a datagram. The ID is 0, since the
+// session is alone on its connection.
 const webSessionBytes = 1
 
 func (l *webLink) SendDatagram(p []byte) error {
@@ -133,15 +133,15 @@ func (l *webLink) ReceiveDatagram(ctx context.Context) ([]byte, error) {
 	return l.session.ReceiveDatagram(ctx)
 }
 
-// CloseWithError closes the QUIC connection. Pages do not see the code: they read the
-// Goodbye on the stream before.
+// CloseWithError closes the QUIC connection. Pages do not see the code: they have read the
+// Goodbye on the stream.
 func (l *webLink) CloseWithError(code quic.ApplicationErrorCode, text string) error {
 	l.end(&quic.ApplicationError{ErrorCode: code, ErrorMessage: text})
 	return l.Conn.CloseWithError(code, text)
 }
 
-// violation is called by watch alone. HTTP/3 reads its own streams at any rate, so it
-// bounds the bytes of all packets.
+// violation is called by watch only. It bounds the bytes of all packets, since HTTP/3 reads its
+// own streams at any rate.
 func (l *webLink) violation(now time.Time) *wire.Error {
 	if _, err := l.session.AcceptStream(l.polled); err == nil {
 		return secondStream()

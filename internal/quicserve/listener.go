@@ -30,9 +30,9 @@ const (
 	// packetSize is the initial packet size, QUIC's least: 1,228 bytes over IPv4 and 1,248 over
 	// IPv6. Path MTU discovery raises it.
 	packetSize = 1200
-	// connectionIDBytes is the length of connection IDs, which the library draws at random and
-	// does not compare with those in use. With its default of 4, one of 5,000 connections would
-	// lose its packets to another every two hours.
+	// connectionIDBytes is the length of connection IDs. The library draws them at random and
+	// does not check for IDs in use. With its default of 4 bytes, one of 5,000 connections
+	// would lose its packets to another every two hours.
 	connectionIDBytes = 8
 	// acceptors is the number of goroutines that accept connections, 1 MB in total.
 	// The library queues 32 connections and refuses the next. A single goroutine falls
@@ -105,7 +105,7 @@ func Listen(c Config) (*Listener, error) {
 	l.limits = newConnectionLimits(c.Limits, &l.traffic)
 	if c.Web != nil {
 		l.web = newWeb(*c.Web, &l.traffic, c.Log)
-		if _, err := l.WebCertificates(); err != nil { // makes them now: a handshake is no time to fail
+		if _, err := l.WebCertificates(); err != nil { // makes them now, since a failure during a handshake would be too late
 			return nil, err
 		}
 	}
@@ -132,8 +132,8 @@ func Listen(c Config) (*Listener, error) {
 	return l, nil
 }
 
-// beginHandshake admits the attempt and gives it its id: connections are ordered by their
-// first packets, however late their streams are.
+// beginHandshake admits the attempt and gives it an id. Ids order connections by their first
+// packets, even if their streams open late.
 func (l *Listener) beginHandshake(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
 	ctx, err := l.limits.beginHandshake(ctx, info)
 	if err == nil {
@@ -157,8 +157,8 @@ func (l *Listener) tlsConfig() *tls.Config {
 	return c
 }
 
-// certificateFor returns the certificate for a handshake: browsers refuse the one
-// for raw clients, which may be valid for ten years.
+// certificateFor returns the certificate for a handshake. Browsers refuse the certificate for
+// raw clients, which may be valid for ten years.
 func (l *Listener) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if l.web.certificates == nil || !speaksWeb(hello) {
 		return l.certificate.Load(), nil
@@ -167,8 +167,8 @@ func (l *Listener) certificateFor(hello *tls.ClientHelloInfo) (*tls.Certificate,
 	return current, err
 }
 
-// WebCertificates returns the SHA-256 in hex of the certificates that pages pin, the
-// current and the next one; none without WebTransport or with WebConfig.ByName.
+// WebCertificates returns the SHA-256 in hex of the certificates that pages pin, the current
+// and the next one. It returns none without WebTransport, or with WebConfig.ByName.
 func (l *Listener) WebCertificates() ([]string, error) {
 	if l.web == nil || l.web.certificates == nil {
 		return []string{}, nil
@@ -193,8 +193,8 @@ func (l *Listener) quicConfig() *quic.Config {
 		InitialPacketSize: packetSize,
 	}
 	if l.web != nil {
-		// HTTP/3 needs the request's stream and three for control. ALPNs share the limits:
-		// link.violation finds further streams of raw clients.
+		// HTTP/3 needs the request's stream and three for control. The limits apply to all
+		// ALPNs; link.violation finds additional streams of raw clients.
 		c.MaxIncomingStreams, c.MaxIncomingUniStreams = 2, 3
 		c.EnableStreamResetPartialDelivery = true // WebTransport requires it
 	}

@@ -23,7 +23,7 @@ func newListener(address string) *Listener {
 	return l
 }
 
-// 0.0.0.0 is IPv4 alone; [::] and no host are both families.
+// 0.0.0.0 is IPv4 only; [::] and an empty host are both families.
 func TestListenFamilies(t *testing.T) {
 	probe, err := net.ListenPacket("udp6", "[::1]:0")
 	if err != nil {

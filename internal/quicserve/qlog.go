@@ -22,14 +22,14 @@ const (
 	// second writes about 100 KB a second.
 	MaxQlog      = 5 * time.Minute
 	maxQlogBytes = 32 << 20
-	// maxQlogs bounds concurrent recordings, and maxQlogFiles the files in the folder:
-	// a runaway script of the operator cannot fill the disk.
+	// maxQlogs bounds concurrent recordings. maxQlogFiles bounds the files in the folder, so
+	// that a runaway script of the operator cannot fill the disk.
 	maxQlogs     = 8
 	maxQlogFiles = 64
 )
 
-// qlogs records the transport of single sessions on request, in qlog format. Without a
-// folder connections have no trace: an idle one costs some allocations per packet.
+// qlogs records the transport of single sessions on request, in qlog format. Without a folder
+// connections have no trace, since even an idle trace costs some allocations per packet.
 type qlogs struct {
 	folder  string
 	running atomic.Int32
@@ -136,10 +136,11 @@ var errSlowQlog = errors.New("the disk is too slow for the qlog")
 // queuedRecords bounds the records that wait for the disk: some seconds of a session.
 const queuedRecords = 1024
 
-// boundedFile writes whole records until its limit from its own goroutine, and discards the rest.
-// Neither Write nor Close waits for the disk: the transport of the recorded session would wait too.
+// boundedFile writes whole records up to its limit from its own goroutine, and discards the
+// rest. Neither Write nor Close waits for the disk: the transport of the recorded session would
+// wait too.
 type boundedFile struct {
-	record []byte // as far as it was written
+	record []byte // the record so far
 	left   int
 	full   bool
 	queue  chan []byte
@@ -175,8 +176,8 @@ func (b *boundedFile) note(err error) error {
 	return b.err
 }
 
-// Write writes part of a record. The separator that begins a record is a write of its
-// own. The error is of an earlier record.
+// Write writes part of a record. The separator before a record is a separate write. The error
+// is an earlier record's.
 func (b *boundedFile) Write(p []byte) (int, error) {
 	if len(p) == 1 && p[0] == qlogwriter.RecordSeparator {
 		b.flush()

@@ -71,11 +71,11 @@ type connectionStats struct {
 	ended Packets
 }
 
-// Packets counts the UDP packets of all connections since the start, including
-// acknowledgements and retransmissions.
+// Packets counts the UDP packets of all connections since the start, including acknowledgements
+// and retransmissions.
 type Packets struct {
 	Sent, Received uint64
-	// Lost counts sent packets declared lost. It may decrease: some arrive late.
+	// Lost counts sent packets declared lost. It may decrease, since some arrive late.
 	Lost uint64
 }
 
@@ -143,7 +143,7 @@ func (c *Conn) hasJoined() bool {
 	return c.joined
 }
 
-// Packets returns the packets of all connections, ended ones included.
+// Packets returns the packets of all connections, including ended ones.
 func (l *Listener) Packets() Packets { return l.connStats.sumPackets() }
 
 // ConnStats describes a connection at one moment, with the names of its JSON in

@@ -30,7 +30,7 @@ const (
 	maxWebRequests = 4
 	// maxWebOrigins bounds WebConfig.Origins.
 	maxWebOrigins = 64
-	// maxLoggedOrigin bounds what the log quotes of an origin.
+	// maxLoggedOrigin bounds the quotation of an origin in the log.
 	maxLoggedOrigin = 128
 )
 
@@ -54,7 +54,8 @@ func (c WebConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// parseOrigin returns text as browsers send it: in lower case, without a default port.
+// parseOrigin returns text in the form that browsers send: in lower case, without a default
+// port.
 func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Hostname() == "" || u.User != nil ||
@@ -73,7 +74,7 @@ type web struct {
 	server       *webtransport.Server
 	origins      []string         // in the form of parseOrigin; empty for loopback
 	certificates *webCertificates // nil if ByName
-	polled       context.Context  // has ended: accepts only streams that have arrived
+	polled       context.Context  // a context that has ended, so that only arrived streams are accepted
 	count        *traffic
 	log          *zap.Logger
 }
@@ -165,7 +166,7 @@ func (w *web) allowsOrigin(origin string) bool {
 	}
 	_, err := parseOrigin(origin)
 	if err != nil {
-		return false // also other schemes, such as a browser extension has
+		return false // or has another scheme, as a browser extension has
 	}
 	u, _ := url.Parse(origin) // as parseOrigin did
 	ip, err := netip.ParseAddr(u.Hostname())

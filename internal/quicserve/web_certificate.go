@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// firstWebLife is the validity of the first certificate for browsers; its successors
-	// have certificateLife, and are published for the first half of it, before their use.
+	// firstWebLife is the validity of the first certificate for browsers. Its successors are
+	// valid for certificateLife, and are published for the first half of that time, before
+	// their use.
 	firstWebLife = 7 * 24 * time.Hour
 	// webMargin is how long before its expiry a certificate is replaced.
 	webMargin = 24 * time.Hour
 )
 
-// webCertificates makes and rotates the certificates for browsers, which pin them by hash.
-// A page that knows the hashes of the current and the next one can connect for five days at
-// least: each is next for almost six days, then current for as long.
+// webCertificates makes and rotates the certificates for browsers, which pin them by hash. A
+// page that knows the hashes of the current and the next certificate can connect for at least
+// five days: each is next for almost six days, then current for as long.
 type webCertificates struct {
 	mu            sync.Mutex
 	current, next *tls.Certificate
@@ -34,13 +35,13 @@ func (c *webCertificates) certificatesAt(now time.Time) (current, next *tls.Cert
 	return c.current, c.next, nil
 }
 
-// isAccepted reports whether browsers accept certificate at now, and for webMargin.
+// isAccepted reports whether browsers accept certificate at now, and for webMargin longer.
 func (c *webCertificates) isAccepted(certificate *tls.Certificate, now time.Time) bool {
 	return certificate != nil && !now.Before(certificate.Leaf.NotBefore) && now.Before(certificate.Leaf.NotAfter.Add(-webMargin))
 }
 
-// rotateCertificates replaces the current certificate by the next. It makes both new at first, and if
-// the clock was set or the machine slept for days.
+// rotateCertificates replaces the current certificate by the next. It makes both at the first
+// call, and if the clock was set or the machine slept for days.
 func (c *webCertificates) rotateCertificates(now time.Time) error {
 	current := c.next
 	if !c.isAccepted(current, now) {

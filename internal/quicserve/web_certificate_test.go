@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// At any time for a year, the certificate in use is one of those that a page learned up to
-// five days before, and browsers accept it: ECDSA, valid, and for at most 14 days.
+// At any time for a year, the certificate in use is one that a page learned up to five days
+// before, and browsers accept it: ECDSA, valid, and for at most 14 days.
 func TestWebCertificatesRotate(t *testing.T) {
 	var c webCertificates
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -27,9 +27,9 @@ func Open(path string) (*os.File, error) {
 	return checked(os.Open(path))
 }
 
-// Create opens the regular file at path for writing, and follows links. It makes the file
-// if it does not exist, with permissions 0666 before umask, and empties it otherwise. The
-// error is Open's.
+// Create opens the regular file at path for writing, and follows links. It makes the file if it
+// does not exist, with permissions 0666 before umask, and empties it otherwise. Its errors are
+// like Open's.
 func Create(path string) (*os.File, error) {
 	if err := CheckCreate(path); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func Create(path string) (*os.File, error) {
 	return file, nil
 }
 
-// CheckCreate returns the error of Create if path names anything but a regular file. No file is no
-// error.
+// CheckCreate returns the error of Create if path names something other than a regular file. A
+// missing file is no error.
 func CheckCreate(path string) error {
 	if err := check(os.Stat(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return pathError(path, err)
@@ -53,7 +53,7 @@ func CheckCreate(path string) error {
 	return nil
 }
 
-// checked checks a file that has been opened: its path may name another one by now.
+// checked checks a file after opening it: its path may name another file by now.
 func checked(file *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
@@ -111,8 +111,8 @@ func kind(mode fs.FileMode) string {
 	return "something else"
 }
 
-// pathError returns an *fs.PathError for opening path. If reason is an *fs.PathError of
-// another operation, its cause is used.
+// pathError returns an *fs.PathError for opening path. It uses the cause of a reason that is an
+// *fs.PathError of another operation.
 func pathError(path string, reason error) error {
 	if of := (*fs.PathError)(nil); errors.As(reason, &of) {
 		reason = of.Err

@@ -18,14 +18,14 @@ import (
 // root is the folder of the module.
 const root = "../.."
 
-// games are the programs of games, and where each names the function that makes its world.
+// games are the programs of games: the folder of each, and its function that makes the world.
 var games = map[string]struct{ folder, new string }{
 	"worldd": {"cmd/worldd", "newWorld"},
 	"arena":  {"server/host/examples/arena", "newArena"},
 	"coins":  {"server/host/examples/coins", "newGame"},
 }
 
-// tools are further programs that write files.
+// tools are other programs that write files.
 var tools = map[string]string{"loadtest": "loadtest"}
 
 // version is a build of a program.
@@ -33,7 +33,7 @@ type version int
 
 const (
 	shipped  version = iota
-	upgraded         // with a component "mana", a kind and a command more
+	upgraded         // with an additional component "mana", kind and command
 	changed          // as upgraded, but "mana" has another type
 )
 

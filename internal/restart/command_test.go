@@ -23,8 +23,8 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// commands are the commands that write files and end, each with all options that name files which it
-// writes.
+// commands are the commands that write files and end. Each has all options that name files to
+// write.
 var commands = []command{
 	{program: "worldd", command: "demo", args: []string{"--world=calm", "--bots=1", "--duration=1s", "--html=page.html"}, writes: map[string]check{"page.html": isPage}, talks: true},
 	{program: "loadtest", command: "loadtest", args: []string{"--addr=ADDRESS", "--insecure-dev", "--admin=ADMIN", "--bots=1", "--duration=1s", "--html=page.html", "--profile=profiles"}, writes: map[string]check{
@@ -39,15 +39,15 @@ var commands = []command{
 // command is a row of the table.
 type command struct {
 	program string
-	command string // which the program loadtest is itself
+	command string // empty for the program loadtest
 	args    []string
-	input   string           // of the effect that it writes
-	writes  map[string]check // its files
-	talks   bool             // it prints something before it writes
-	once    string           // in the output of a second run, which is refused; "" if a command replaces its files
+	input   string           // content of the effect that it writes
+	writes  map[string]check // files to write
+	talks   bool             // prints something before it writes
+	once    string           // part of the output of a refused second run; "" if a second run replaces the files
 }
 
-// check fails unless a file is whole.
+// check fails unless a file's content is complete.
 type check func(t *testing.T, content string)
 
 func isAny(t *testing.T, content string) { require.NotEmpty(t, content) }
@@ -82,8 +82,8 @@ func isKey(t *testing.T, content string) {
 	require.NoError(t, err)
 }
 
-// testCommands: a command that is killed leaves each file as it was, or whole. One whose command line is
-// wrong changes nothing.
+// testCommands: a command that is killed leaves each file unchanged or complete. A command with
+// a wrong command line changes nothing.
 func testCommands(t *testing.T, built programs) {
 	inputs := t.TempDir()
 	recordStorm(t, built, inputs)
@@ -134,7 +134,7 @@ func (c *commandRuns) refuse(status int, why string, args ...string) {
 	requireSame(c.T, before, readDisk(c.T, c.dir), "a command that is refused changes nothing")
 }
 
-// complete makes a run that nobody ends.
+// complete makes an uninterrupted run.
 func (c *commandRuns) complete(n int) {
 	if n > 0 && c.once != "" {
 		c.refuse(1, c.once)
@@ -154,7 +154,7 @@ func (c *commandRuns) complete(n int) {
 	c.requireWhole()
 }
 
-// kill makes a run that is killed, every second time after it has said something.
+// kill makes a run that is killed, in every second case after its first output.
 func (c *commandRuns) kill(n int) {
 	p := c.start()
 	if n%2 == 1 && c.talks {
@@ -165,8 +165,9 @@ func (c *commandRuns) kill(n int) {
 	c.requireWhole()
 }
 
-// requireWhole fails unless all files are whole, and there is no other. A command has no lock that says
-// whose a temporary file is, so one that a killed command has left stays.
+// requireWhole fails unless all files are complete, and there are no others except temporary
+// files. A killed command's temporary files stay: a command has no lock that would prove them
+// abandoned.
 func (c *commandRuns) requireWhole() {
 	all := readDisk(c.T, c.dir)
 	for _, name := range all.leftovers() {

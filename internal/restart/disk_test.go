@@ -24,17 +24,17 @@ import (
 	"github.com/worldd/worldd/server/imagefile"
 )
 
-// file is a file at some time.
+// file is a file at one moment.
 type file struct {
 	content  string
 	mode     fs.FileMode
 	modified time.Time
 }
 
-// disk has the files and folders of a folder, by path from there. Folders have no content.
+// disk has the files and folders of a folder, by relative path. Folders have no content.
 type disk map[string]file
 
-// readDisk reads a folder that nobody writes to.
+// readDisk reads a folder while no process writes to it.
 func readDisk(t *testing.T, dir string) disk {
 	all := disk{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -62,7 +62,7 @@ func readDisk(t *testing.T, dir string) disk {
 	return all
 }
 
-// requireSame fails unless both are the same to the byte and the time of each file.
+// requireSame fails unless both are equal, in content and modification time of each file.
 func requireSame(t *testing.T, before, after disk, why string) {
 	t.Helper()
 	var differ []string
@@ -79,7 +79,8 @@ func requireSame(t *testing.T, before, after disk, why string) {
 	require.Empty(t, differ, why)
 }
 
-// leftovers are files that only a process which is killed leaves, until the next one.
+// leftovers returns files that only a killed process leaves behind, until the next process
+// removes them.
 func (d disk) leftovers() (all []string) {
 	for name := range d {
 		if strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".new") {
@@ -98,7 +99,7 @@ func generation(image string, n int) string {
 	return image + ".old-" + string(rune('0'+n))
 }
 
-// generations returns the contents of an image's generations from the newest on. A process that is
+// generations returns the contents of an image's generations, newest first. A process that is
 // killed while it renames them leaves a gap, and one more than are kept.
 func (d disk) generations(image string) (all []string) {
 	for n := range imagefile.DefaultKeep + 1 {
@@ -116,8 +117,8 @@ func tickOf(t *testing.T, image string) uint64 {
 	return tick
 }
 
-// readImage returns the kinds and components of an image, and its tick, after it has verified all
-// checksums. It reads the file format of images (package world) without a world that the image would fit.
+// readImage verifies all checksums of an image, and returns its kinds and components and its
+// tick. It reads the file format of images (package world) without a matching world.
 func readImage(t *testing.T, image string) (setup string, tick uint64) {
 	t.Helper()
 	require.Greater(t, len(image), 8, "a whole image")
@@ -165,7 +166,7 @@ func readImage(t *testing.T, image string) (setup string, tick uint64) {
 	return setup, uint64(u32()) | uint64(u32())<<32
 }
 
-// states returns a word for each image: its tick, and a part of the hash of its file.
+// states returns for each image its tick and a part of its hash.
 func states(t *testing.T, images []string) (all []string) {
 	for _, image := range images {
 		all = append(all, fmt.Sprintf("%d:%08x", tickOf(t, image), uint32(xxhash.Sum64String(image))))

@@ -1,8 +1,10 @@
-// Package restart tests that files outlive the processes that write them. The programs that write
-// files, the games and loadtest, are built as they are; games also as their next version, with a
-// further component, kind and command, and as one in which the type of that component differs. Each
-// server lives through the same steps in one folder: it is started, stopped, killed at many moments,
-// refused, upgraded and rolled back. After each step the whole folder is compared with its content
-// before. Commands that only write files are run, killed and refused. Each option in the help of a
-// command that names a file must be in a table. The tests need Unix.
+// Package restart tests that files survive the processes that write them. It builds the
+// programs that write files, the games and loadtest, unchanged. It also builds games as their
+// next version, with an additional component, kind and command, and as a version in which that
+// component's type differs.
+//
+// Each server goes through the same steps in one folder: it is started, stopped, killed at many
+// moments, refused, upgraded and rolled back. After each step the whole folder is compared with
+// its content before. Commands that only write files are run, killed and refused. Each option
+// in a command's help that names a file must be in a table. The tests need Unix.
 package restart

@@ -16,7 +16,7 @@ import (
 	"github.com/worldd/worldd/internal/programtest"
 )
 
-// soon bounds what a process does within milliseconds on an idle machine.
+// soon bounds work that takes milliseconds on an idle machine.
 const soon = time.Minute
 
 // process is a running program.
@@ -84,8 +84,8 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// stopWhile stops the process at a moment when a condition is true, and reports whether it did before
-// the process ended.
+// stopWhile stops the process while a condition holds. It returns false if the process ended
+// before.
 func (p *process) stopWhile(what string, holds func() bool) bool {
 	p.t.Helper()
 	for began := time.Now(); ; {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Files outlive the processes that write them.
+// Files survive the processes that write them.
 func TestRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts programs for half a minute")
@@ -28,7 +28,7 @@ func TestRestarts(t *testing.T) {
 	})
 }
 
-// runAtOnce runs tests beside one another, however few processors there are: they wait for processes.
+// runAtOnce runs tests at the same time, even on few processors, since they wait for processes.
 func runAtOnce(t *testing.T, tests map[string]func(*testing.T)) {
 	var all sync.WaitGroup
 	for name, test := range tests {
@@ -37,7 +37,7 @@ func runAtOnce(t *testing.T, tests map[string]func(*testing.T)) {
 	all.Wait()
 }
 
-// onlyRead are the options and arguments that name files which a command reads, by command.
+// onlyRead lists, by command, the options and arguments that name files to read.
 var onlyRead = map[string][]string{
 	"serve":          {"world", "config", "cert", "key", "admin-token", "admin-cert", "admin-key", "admin-client-ca", "tables", "token-keys", "bans"},
 	"demo":           {"world", "config"},
@@ -56,7 +56,7 @@ var onlyRead = map[string][]string{
 	"play":           {"token-file", "tables"},
 }
 
-// elsewhere are options whose files other tests cover.
+// elsewhere lists options whose files other tests cover.
 var elsewhere = map[string]string{
 	"serve --qlog-dir": "each recording makes a file of its own: TestQlogOnDemand",
 }
@@ -67,7 +67,8 @@ var (
 	fileArgument = regexp.MustCompile(`(?m)^ +<(file)>`)
 )
 
-// testOptions: every option that names a file is in a table of this package. New ones fail until they are.
+// testOptions: every option that names a file is in a table of this package. A new option fails
+// until it is.
 func testOptions(t *testing.T, built programs) {
 	written := writtenOptions()
 	found := map[string]bool{}
@@ -101,8 +102,8 @@ func testOptions(t *testing.T, built programs) {
 	require.Greater(t, len(found), 8)
 }
 
-// writtenOptions returns the options that the rows of the tables use, after their command. An
-// argument without a name counts as the option "file".
+// writtenOptions returns the options that the rows of the tables use, each after its command.
+// An argument without a name counts as the option "file".
 func writtenOptions() map[string]bool {
 	all := map[string]bool{}
 	add := func(command string, args []string) {

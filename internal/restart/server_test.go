@@ -29,7 +29,7 @@ import (
 	"github.com/worldd/worldd/server/token"
 )
 
-// servers are the programs that serve, with all options that name files which they write.
+// servers are the programs that serve. Each has all options that name files to write.
 var servers = []server{
 	{
 		program: "worldd", args: []string{"--world=storm", "--image=storm.image", "--record=storm.recording", "--identity=identity.pem"},
@@ -63,14 +63,14 @@ type server struct {
 	worlds   []savedWorld
 	schema   *schema.Schema // of its clients; may be nil
 	identity func(*testing.T, *client.Entity)
-	stale    string // a command to name handles of earlier runs with
-	// older are options that choose the images before the newest, and unsure those that are refused.
+	stale    string // a command that names handles of earlier runs
+	// older are options that select an earlier image. unsure are refused options.
 	older, unsure []string
-	// inUse is in the output of a second server in the same folder.
+	// inUse is part of the output of a second server in the same folder.
 	inUse string
-	// others matches the names of further files.
+	// others matches the names of other files.
 	others string
-	// rewritten is a file that each start writes with what it has read; "" if there is none.
+	// rewritten is a file that each start rewrites with what it has read; "" if there is none.
 	rewritten string
 }
 
@@ -78,36 +78,37 @@ type server struct {
 type savedWorld struct {
 	room             string // empty if the program has one world
 	image, recording string
-	onDemand         bool // only clients make the room
+	onDemand         bool // clients make the room
 }
 
-// step is a run of a server, or several.
+// step is one run of a server, or several.
 type step struct {
 	does  string
 	as    version
-	args  []string // of the row if "older" or "unsure"
-	visit bool     // a client visits all worlds, and stays until they have been saved
+	args  []string // of the row for "older" and "unsure"
+	visit bool     // a client visits all worlds, and stays until they are saved
 	until moment
-	by    syscall.Signal // which ends it
+	by    syscall.Signal // signal that ends the run
 	times int            // 0: once
 	disk  effect
-	// refused is in the output of a start that fails, with a status, and changes nothing on disk.
+	// refused is part of the output of a start that must fail with a status and change nothing
+	// on disk.
 	refused string
 	status  int
 }
 
-// moment is the time in a run when a server is ended.
+// moment is the moment at which a server is ended.
 type moment int
 
 const (
 	atOnce      moment = iota
-	restoring          // its first output
-	saving             // an image is being written
-	serving            // clients can connect, and the rooms that run from the start are open
-	savedFirst         // and the worlds that run from the start have been saved once
-	saved              // and all worlds that clients visit have been saved since
-	savingLast         // or when it has ended: its last image is being written
-	besideOther        // serving, and a second process was refused
+	restoring          // after its first output
+	saving             // while an image is being written
+	serving            // when clients can connect, and the rooms that run from the start are open
+	savedFirst         // also when the worlds that run from the start have been saved once
+	saved              // also when all worlds that clients visit have been saved since
+	savingLast         // when it ends: while its last image is being written
+	besideOther        // serving, after a second process was refused
 )
 
 // effect is the change that a run makes to the images.
@@ -116,13 +117,13 @@ type effect int
 const (
 	continues effect = iota // saves newer states, as often as it can
 	saves                   // saves one newer state, and keeps older generations
-	stays                   // saves the state that it has found
-	skips                   // sets the newest image aside, and saves a newer state than the one before
+	stays                   // saves the unchanged state
+	skips                   // sets the newest image aside, and saves a newer state than the previous one
 )
 
 const (
 	often = "--image-every=1ms"
-	never = "--image-every=1h" // but at start and end
+	never = "--image-every=1h" // except at start and end
 )
 
 // life has the steps of each server.
@@ -153,19 +154,19 @@ var life = []step{
 	{does: "ends", args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
 }
 
-// installation is a server with its folder, and with the memories of its clients.
+// installation is a server with its folder, and its clients' knowledge.
 type installation struct {
 	*testing.T
 	server
 	programs
 	dir    string
-	issuer *token.Issuer      // nil: anybody may join
+	issuer *token.Issuer      // nil: no token is needed
 	spent  string             // the token used last
 	past   map[string]*memory // by image
 	known  *regexp.Regexp     // names of all files that may exist
 }
 
-// memory is the knowledge that clients have of a world.
+// memory holds the knowledge of clients about a world.
 type memory struct {
 	epoch uint64
 	met   map[bulk.Handle]bool
@@ -261,7 +262,7 @@ func (i *installation) isSaving(before disk) bool {
 	})
 }
 
-// killWhileSaving kills a process that ends as soon as it saves, if it has not ended yet.
+// killWhileSaving kills a process that ends after it has saved, if it has not ended yet.
 func (i *installation) killWhileSaving(p *process, before disk) {
 	for {
 		select {
@@ -277,7 +278,7 @@ func (i *installation) killWhileSaving(p *process, before disk) {
 	}
 }
 
-// refuse makes a start that must fail, and change nothing.
+// refuse makes a start that must fail and change nothing.
 func (i *installation) refuse(s step, before disk) {
 	udp := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	defer udp.Close()
@@ -301,8 +302,8 @@ func (i *installation) refuse(s step, before disk) {
 	requireSame(i.T, before, after, "a start that fails changes nothing")
 }
 
-// requireContinues fails unless the process continues the newest whole image of each world that it has
-// opened.
+// requireContinues fails unless the process continues each opened world from its newest valid
+// image.
 func (i *installation) requireContinues(p *process, s step, before disk) {
 	for _, w := range i.server.worlds {
 		if !w.onDemand {
@@ -311,7 +312,7 @@ func (i *installation) requireContinues(p *process, s step, before disk) {
 	}
 }
 
-// wanted returns the tick of the image that a step must continue.
+// wanted returns the tick of the image from which a step must continue.
 func (i *installation) wanted(s step, before disk, w savedWorld) uint64 {
 	n := 0
 	if s.disk == skips {
@@ -327,7 +328,7 @@ func (i *installation) wanted(s step, before disk, w savedWorld) uint64 {
 // restored returns the tick from which the process continues a world.
 func (i *installation) restored(p *process, w savedWorld) uint64 {
 	if w.room != "" {
-		return number(p.said(`"the room is open","room":"`+w.room+`",.*"tick":(\d+)`))
+		return number(p.said(`"the room is open","room":"` + w.room + `",.*"tick":(\d+)`))
 	}
 	found := regexp.MustCompile(`restored from \S+: tick (\d+)`).FindStringSubmatch(p.screen.String())
 	if found == nil {
@@ -336,7 +337,7 @@ func (i *installation) restored(p *process, w savedWorld) uint64 {
 	return number(found)
 }
 
-// requireDisk compares the folder with what it was before a run.
+// requireDisk compares the folder with its content before a run.
 func (i *installation) requireDisk(p *process, s step, before disk) {
 	after := readDisk(i.T, i.dir)
 	if s.disk == skips {
@@ -369,15 +370,15 @@ func (i *installation) requireDisk(p *process, s step, before disk) {
 	}
 }
 
-// unvisited reports whether a file belongs to a world that has not run in a step.
+// unvisited reports whether a file belongs to a world that did not run in a step.
 func (i *installation) unvisited(s step, name string) bool {
 	return slices.ContainsFunc(i.server.worlds, func(w savedWorld) bool {
 		return w.onDemand && !s.visit && (strings.HasPrefix(name, w.image) || strings.HasPrefix(name, w.recording))
 	})
 }
 
-// requireGenerations compares the generations of an image with those before. runs says that its world
-// has run.
+// requireGenerations compares the generations of an image with those before. runs reports that
+// its world has run.
 func (i *installation) requireGenerations(what effect, before, after disk, w savedWorld, runs bool) {
 	was, now := before.generations(w.image), after.generations(w.image)
 	switch {
@@ -443,8 +444,8 @@ func (i *installation) requireRecordings(p *process, s step, before, after disk,
 	}
 }
 
-// visitAll visits all worlds, whose clients stay until the images have their last tick if the process
-// saves often.
+// visitAll visits all worlds. If the process saves often, the clients stay until the images
+// contain their last tick.
 func (i *installation) visitAll(p *process, s step, before disk) {
 	ctx, cancel := context.WithTimeout(i.Context(), soon)
 	defer cancel()
@@ -499,7 +500,7 @@ func (v *visitor) update(ctx context.Context, done func() bool) {
 	}
 }
 
-// visit joins a world, sees some of it, and compares it with what the clients of earlier runs have
+// visit joins a world, sees some of it, and compares it with what clients of earlier runs have
 // seen: their handles name nothing (H5).
 func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *visitor {
 	past := i.past[w.image]
@@ -542,7 +543,7 @@ func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *vi
 	return v
 }
 
-// token returns a token, or "" if anybody may join.
+// token returns a token, or "" if none is needed.
 func (i *installation) token() string {
 	if i.issuer == nil {
 		return ""
@@ -560,8 +561,8 @@ func requireIdentity(t *testing.T, e *client.Entity) {
 	}
 }
 
-// testServers: nothing that a server has saved is lost, whichever moment ends its process, and a start
-// that fails changes nothing.
+// testServers: nothing that a server has saved is lost, at whatever moment its process ends,
+// and a start that fails changes nothing.
 func testServers(t *testing.T, built programs) {
 	tests := map[string]func(*testing.T){}
 	for _, row := range servers {

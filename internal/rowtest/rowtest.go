@@ -1,5 +1,5 @@
-// Package rowtest makes schemas and rows for tests of the packages that code rows. Random
-// ones depend on a seed only. It panics on errors.
+// Package rowtest makes schemas and rows for tests of the packages that code rows. Random ones
+// depend only on a seed. It panics on errors.
 package rowtest
 
 import (
@@ -134,8 +134,8 @@ func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 	}
 }
 
-// States returns n rows with the same mask, each derived from the one before, all for an
-// owner or all for another receiver.
+// States returns n rows with the same mask, each derived from the last, either all for an owner
+// or all for another receiver.
 func States(s *schema.Schema, r *rand.Rand, n int) []rowschema.Row {
 	mask, owned := r.Uint32N(1<<s.Components()), r.IntN(2) == 0
 	rows := make([]rowschema.Row, n)
@@ -181,7 +181,7 @@ func RandomPast(c *rowcodec.Codec, r *rand.Rand, rows, parents []rowschema.Row) 
 	return past
 }
 
-// Coded returns a row with a past, and its bits. It is the same on every machine.
+// Coded returns a row with a past, and its bits. The result is the same on every machine.
 func Coded(seed uint64) (c *rowcodec.Codec, row rowschema.Row, past *rowcodec.Past, bytes []byte) {
 	s := schema.New()
 	schema.Define[Everything](s, "everything")

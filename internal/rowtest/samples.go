@@ -6,7 +6,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// Components with, between them, every kind of field.
+// Components that together have every kind of field.
 type (
 	Health struct {
 		Now   int16 `net:"bits=10"`

@@ -1,12 +1,12 @@
 // Package spelling suggests the intended word for a misspelled one in error messages.
 package spelling
 
-// maxBytes bounds the words that are compared: the work is the product of two lengths,
-// and the input is untrusted.
+// maxBytes bounds the words that are compared: the work is the product of two lengths, and the
+// input is untrusted.
 const maxBytes = 64
 
-// Nearest returns the known word with the smallest edit distance, or "" if that exceeds
-// three edits or half of the word. The first of equally near words wins.
+// Nearest returns the known word with the smallest edit distance, or "" if that exceeds three
+// edits or half of the word. Among equally near words it returns the first.
 func Nearest(word string, known []string) string {
 	best, distance := "", min(len(word)/2, 3)+1
 	for _, k := range known {
@@ -17,8 +17,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// edits returns the Levenshtein distance between two words in bytes. Overlong words are
-// as far apart as they are long.
+// edits returns the Levenshtein distance between two words in bytes. For words that are too
+// long it returns the larger length.
 func edits(a, b string) int {
 	if len(a) > maxBytes || len(b) > maxBytes {
 		return max(len(a), len(b))

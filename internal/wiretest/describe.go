@@ -8,7 +8,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Floats returns the list of values, as effects carry it.
+// Floats returns the list of values in the form that effects have.
 func Floats(values ...float32) (f wire.Floats) {
 	for _, x := range values {
 		f = binary.LittleEndian.AppendUint32(f, math.Float32bits(x))
@@ -16,8 +16,8 @@ func Floats(values ...float32) (f wire.Floats) {
 	return f
 }
 
-// Describe formats a stream message of either direction, or says why it is malformed. Secrets
-// are left out.
+// Describe formats a stream message of either direction, or says why it is malformed. It omits
+// secrets.
 func Describe(kind byte, body []byte) string {
 	m, err := parseAny(kind, body)
 	if err != nil {

@@ -76,7 +76,7 @@ func OffGrid() wire.BodyState {
 	return wire.BodyState{Position: [3]float32{17.2512, 0.5000001, -99.9999}, Velocity: [3]float32{-1.5001, 1e-30, 3.033}, Awake: true, Rest: 7}
 }
 
-// Grid returns what a row restores a body to.
+// Grid returns the numbers to which a row restores a body.
 func Grid(b *schema.Body) *wire.Grid {
 	return &wire.Grid{b.Position[0], b.Position[1], b.Position[2], b.Velocity[0], b.Velocity[1], b.Velocity[2]}
 }

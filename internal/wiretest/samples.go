@@ -1,5 +1,6 @@
-// Package wiretest makes a sample of every message for tests of the protocol, with the value that each
-// must be read as, and reads them with the readers of package wire. It panics on errors.
+// Package wiretest makes a sample of every message for tests of the protocol, with the value
+// that a reader must return, and reads them with the readers of package wire. It panics on
+// errors.
 package wiretest
 
 import (
@@ -22,9 +23,8 @@ type Tenant struct {
 	States map[uint32][]uint32 // by tick
 }
 
-// State returns a State datagram over five slots with all kinds of baselines, the
-// entities that it depends on, and its rows. Slot 700 holds the parent of the entity in
-// slot 1.
+// State returns a State datagram over five slots with all kinds of baselines, the entities on
+// which it depends, and its rows. Slot 700 holds the parent of the entity in slot 1.
 func State(s *schema.Schema) (d []byte, tenants map[uint32]Tenant, rows []rowschema.Row) {
 	const tick = 1234
 	slots := []uint32{0, 1, 40, 700, 70_000}

@@ -47,8 +47,8 @@ func check(r io.Reader) error {
 	return nil
 }
 
-// confusions appends every value of that key at any depth: each bot and the total may
-// report one.
+// confusions appends the values of the key confusions at any depth: each bot and the total may
+// have one.
 func confusions(v any, found []any) []any {
 	switch v := v.(type) {
 	case map[string]any:

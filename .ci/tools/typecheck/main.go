@@ -1,5 +1,5 @@
 // Command typecheck checks the types of packages and of their tests for other platforms, from
-// source: unlike go vet it compiles no dependency, which takes a minute for each platform.
+// source. Unlike go vet it compiles no dependency, which would take a minute for each platform.
 //
 //	typecheck GOOS/GOARCH PACKAGE...
 package main

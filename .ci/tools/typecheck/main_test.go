@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Errors of one platform are found there alone, in tests too.
+// An error of one platform is found only on that platform, in tests too.
 func TestPlatforms(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{

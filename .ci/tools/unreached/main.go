@@ -3,9 +3,9 @@
 //
 //	unreached POLICY_TEST.go ACCEPTED.txt
 //
-// Promised are exported names of the packages that the constant surface of the policy test
-// lists. The other file accepts a function by a line: its package, its name, and a reason. A line
-// whose function is reached or gone fails too, so that the list stays short.
+// Promised functions are exported by the packages that the constant surface of the policy test
+// lists. Each line of the other file accepts a function: its package, its name, and a reason. A
+// line fails if its function is reached or no longer exists, so that the list stays short.
 package main
 
 import (
@@ -81,7 +81,7 @@ func promisedPackages(policy string) (packages []string, err error) {
 	return packages, nil
 }
 
-// function is one that no program reaches.
+// function is a function that no program reaches.
 type function struct{ pkg, name, at string }
 
 // readUnreached reads deadcode's JSON.
@@ -107,9 +107,10 @@ func readUnreached(r io.Reader) (found []function, err error) {
 	return found, nil
 }
 
-// check returns what is neither promised nor accepted, and what is accepted for nothing.
+// check returns the functions that are neither promised nor accepted, and the superfluous lines
+// of accepted.
 func check(found []function, promised []string, accepted string) error {
-	lines := map[[2]string]bool{} // package and name: whether it is unreached
+	lines := map[[2]string]bool{} // by package and name: whether the function is unreached
 	var wrong []error
 	for line := range strings.Lines(accepted) {
 		fields := strings.Fields(line)

@@ -17,8 +17,8 @@ type coder struct {
 	past   rowcodec.Past
 	base   []row // frames
 	older  []row // nil: none
-	moving []int // rows expected to change: the player's, and those that did before the baseline
-	still  []int // the others
+	moving []int // rows expected to change: the player's, and those that changed before the baseline
+	still  []int // the other rows
 	chunks rowcodec.Chunks
 	parts  []piece
 	writer bitio.Writer
@@ -31,8 +31,8 @@ type piece struct {
 	chunk rowcodec.Chunk
 }
 
-// A packet holds the rows expected to change, then in Golomb codes of these orders the
-// number of other changed rows and before each of them the number of rows skipped.
+// A packet holds the rows expected to change, then the number of other changed rows, and before
+// each of these the number of rows skipped, in Golomb codes of these orders.
 const (
 	countOrder = 1
 	gapOrder   = 5
@@ -48,8 +48,8 @@ func (c *coder) begin(r *recording, frame, base, older int) {
 	c.split()
 }
 
-// split separates the rows that differ between the baseline and the older state. Which do
-// is unpredictable, so no branch depends on it.
+// split separates the rows that differ between the baseline and the older state. Whether a row
+// differs is unpredictable, so the code does not branch on it.
 func (c *coder) split() {
 	moving, still := slices.Grow(c.moving[:0], cubes)[:cubes], slices.Grow(c.still[:0], cubes)[:cubes]
 	base, older := c.base[:cubes], c.older
@@ -63,7 +63,7 @@ func (c *coder) split() {
 		a, b := &base[i], &older[i]
 		differ := (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) | (a[6] ^ b[6])
 		moving[n], still[i-n] = i, i
-		n += int((uint64(differ) + 1<<32 - 1) >> 32) // 1 if they do
+		n += int((uint64(differ) + 1<<32 - 1) >> 32) // 1 if the rows differ
 	}
 	c.moving, c.still = moving[:n], still[:cubes-n]
 }

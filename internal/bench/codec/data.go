@@ -22,8 +22,8 @@ const (
 	rowValues   = 7
 )
 
-// cube is one object of the data, as a game would declare it. The holder of every cube but
-// the player's is the player's cube, which it may stick to.
+// cube is one object of the data, as a game would declare it. The holder of every cube except
+// the player's is the player's cube, to which it may stick.
 type cube struct {
 	Position    [3]float32 `net:"range=-256..256,step=1/512,predict=linear,parent=Holder"`
 	Orientation [4]float32 `net:"quat,bits=9,predict=linear"`

@@ -8,7 +8,7 @@
 //
 //	go -C internal/bench run ./codec -train one.bin.xz,two.bin.xz -test three.bin.xz
 //
-// File names are relative to internal/bench, where -C makes the command run.
+// File names are relative to internal/bench, in which -C runs the command.
 package main
 
 import (
@@ -119,7 +119,7 @@ func samples(s *schema.Schema, recordings []*recording, age, apart int) func(yie
 	}
 }
 
-// measure encodes and decodes every frame several times and sums the least times, which
+// measure encodes and decodes every frame several times. It adds up the least times, which
 // other processes disturb least.
 func measure(codec *rowcodec.Codec, r *recording, b *baselines, passes int) (result, error) {
 	res := result{Test: r.name, Age: b.age}

@@ -43,8 +43,8 @@ d = select_lt lensqr, %[5]s, d, 0
 output = add output, d
 `
 
-// vectorText is the article's explosion as six vector operations: lanes that are not all
-// equal keep the compiler from turning its products into a vector and a factor.
+// vectorText is the article's explosion as six vector operations. Its lanes are not all equal,
+// so that the compiler does not turn its products into a vector and a factor.
 const vectorText = `d = sub position, (%[1]s, %[2]s, %[3]s)
 lensqr = dot d, d
 d = normalize d

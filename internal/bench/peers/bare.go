@@ -16,15 +16,16 @@ import (
 	"github.com/quic-go/quic-go"
 )
 
-// The peer quic is quic-go and nothing else: worldd's settings, sizes and rates, but the bytes
-// mean nothing. No server on quic-go costs less.
+// The peer quic is quic-go alone: worldd's settings, sizes and rates, with meaningless bytes.
+// No server on quic-go costs less.
 const (
 	bareProtocol = "worldd-bench/1"
 	bareUpdate   = 180 // bytes of a datagram to a client
 	bareAnswer   = 40  // bytes of a datagram to the server
 )
 
-// barePad is written to the stream before each datagram, so that acknowledgements ride along.
+// barePad is written to the stream before each datagram, so that acknowledgements share its
+// packet.
 var barePad = []byte{1, 0}
 
 // bareServer sends datagrams, and drops what it receives.
@@ -34,7 +35,7 @@ type bareServer struct {
 	clients   sync.WaitGroup
 
 	mu    sync.Mutex
-	wakes []chan uint32 // of the sender of each client: mailboxes for ticks
+	wakes []chan uint32 // mailboxes for ticks, of each client's sender
 }
 
 func listenBare(l load) (*bareServer, error) {
@@ -62,7 +63,7 @@ func listenBare(l load) (*bareServer, error) {
 	return s, err
 }
 
-// disableGSO does what package server advises: packets of different clients cannot share a
+// disableGSO sets what package server recommends: packets of different clients cannot share a
 // system call.
 func disableGSO() {
 	if _, set := os.LookupEnv("QUIC_GO_DISABLE_GSO"); !set {
@@ -97,7 +98,7 @@ func (s *bareServer) serve(ctx context.Context, clock *tickClock) {
 	_ = s.transport.Conn.Close()
 }
 
-// wake wakes all senders that have sent the update of the tick before.
+// wake wakes all senders that have sent the previous tick's update.
 func (s *bareServer) wake(tick uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +149,7 @@ func sendBare(conn *quic.Conn, stream *quic.Stream, datagram []byte) error {
 	return conn.SendDatagram(datagram)
 }
 
-// playBare connects a client, and answers updates until ctx is done. It waits as long as
+// playBare connects a client, and answers updates until ctx is done. It delays answers as
 // package client does for a round trip of rtt (client/RATIONALE.md).
 func playBare(ctx context.Context, to address, rtt time.Duration, m *meter) error {
 	socket, err := net.ListenUDP("udp", nil)
@@ -193,7 +194,7 @@ func playBare(ctx context.Context, to address, rtt time.Duration, m *meter) erro
 	}
 }
 
-// bareDelay returns how long an answer waits, so that most acknowledgements need no packet.
+// bareDelay returns the delay of an answer that saves most acknowledgements a packet.
 func bareDelay(rtt time.Duration) time.Duration {
 	const ackDelay, lateness, margin = 25 * time.Millisecond, 4 * time.Millisecond, 3 * time.Millisecond
 	early := time.Second/updateHz - rtt%(time.Second/updateHz) - ackDelay
@@ -203,7 +204,8 @@ func bareDelay(rtt time.Duration) time.Duration {
 	return max(min(early+lateness, ackDelay-margin), 0)
 }
 
-// plainSocket hides what quic-go would use for control messages, as package client does.
+// plainSocket hides the methods that quic-go would use for control messages, as package client
+// does.
 type plainSocket struct{ udp }
 
 type udp interface {

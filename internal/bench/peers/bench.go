@@ -20,7 +20,7 @@ type bench struct {
 	link     *link  // between server and clients; nil: loopback
 }
 
-// compare measures the peers in turns, and writes the table.
+// compare measures the peers in turn, and writes the table.
 func (b *bench) compare(ctx context.Context, l load, out io.Writer) error {
 	runs := map[string][]measurement{}
 	for round := range l.rounds {
@@ -90,7 +90,7 @@ func (b *bench) args(role string, p peer, l load, dir string) []string {
 	return list
 }
 
-// traffic returns what went over the wire so far.
+// traffic returns the traffic on the wire so far.
 func (b *bench) traffic() (traffic, error) {
 	if b.link != nil {
 		return b.link.traffic(), nil

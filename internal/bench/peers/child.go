@@ -68,14 +68,14 @@ func (c *child) end() error {
 	return c.command.Wait()
 }
 
-// Lines that a child is asked.
+// Requests to a child.
 const (
 	beginLine = "begin"
 	endLine   = "end"
 )
 
-// answer answers the lines begin and end until in ends. The profile, if there is to be one,
-// is of what is between them.
+// answer answers the lines begin and end until in ends. profile, unless empty, receives a CPU
+// profile of the time between them.
 func answer(in io.Reader, out io.Writer, profile string, begin func(), end func() any) error {
 	encoder := json.NewEncoder(out)
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -166,7 +166,7 @@ func serve(ctx context.Context, p peer, l load, clock *tickClock, ready func(add
 	return serveGame(ctx, listener, p.encode, clock)
 }
 
-// concurrentJoins is the number of clients that join at a time.
+// concurrentJoins is the number of clients that join at the same time.
 const concurrentJoins = 16
 
 // runClients connects all clients, and plays until in ends.

@@ -12,13 +12,13 @@ import (
 )
 
 // tickClock holds when the server's newest ticks began, in memory that it shares with the
-// clients: so no peer has to send it.
+// clients, so that peers need not send these times.
 type tickClock struct{ ticks *[clockTicks]atomic.Int64 }
 
-// clockTicks is a minute at 60 ticks a second, and more.
+// clockTicks exceeds a minute at 60 ticks a second.
 const clockTicks = 4096
 
-// openClock maps a file, which it makes if need be.
+// openClock maps a file, which it creates if necessary.
 func openClock(path string) (*tickClock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command peers measures worldd beside servers written by hand for the same scene.
+// Command peers compares worldd with servers written by hand for the same scene.
 //
 //	go -C internal/bench run ./peers -clients 100 -rounds 3
 //	go -C internal/bench run ./peers -clients 50 -peers worldd,delta-tls -loss 5 -rtt 40ms
@@ -23,16 +23,17 @@
 //	this process ─ stdin, stdout: begin, end, results ─┬─ child: server
 //	                                                   └─ child: clients
 //
-// All run in a network namespace of their own, so that nothing else is counted. -here runs them
-// without one, where the system allows none. With -loss or -rtt all packets, TCP and UDP alike,
-// pass through a TUN interface that loses and delays them (link.go). That needs the namespace,
-// and access to /dev/net/tun.
+// All processes run in a separate network namespace, so that no other traffic is counted. -here
+// runs them without one, on systems that do not allow it. With -loss or -rtt all packets, TCP
+// and UDP alike, pass through a TUN interface that loses and delays them (link.go). That needs
+// the namespace, and access to /dev/net/tun.
 //
-// CPU is the time of all threads of a process, by getrusage, for each update that a client
-// applied. Payload counts the bytes that a client decodes, wire all IP packets with headers,
-// both ways, by /proc/net/snmp or the link. Latency is the time from the start of a tick until a
-// client has applied its update, on one clock. Age is the time since the start of the newest
-// tick that a client has, over the whole measurement: it shows what a lost packet delays. Memory
-// is the server's resident set. Rows counts the entities that an update changes or brings into
-// view, and known those in view: they show that all peers but quic, which has no scene, send the same content.
+// CPU is the time of all threads of a process, by getrusage, per update that a client applied.
+// Payload counts the bytes that a client decodes. Wire counts all IP packets with headers, in
+// both directions, by /proc/net/snmp or the link. Latency is the time from the start of a tick
+// until a client has applied its update, on one clock. Age is the time since the start of the
+// newest tick that a client has, over the whole measurement: it shows the delay that a lost
+// packet causes. Memory is the server's resident set. Rows counts the entities that an update
+// changes or brings into view; known counts the entities in view. They show that all peers but
+// quic, which has no scene, send the same content.
 package main

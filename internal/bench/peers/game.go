@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// game is the scene as a studio would write it for itself: entities in a grid of cells.
-// mu guards all of it.
+// game is the scene as a studio would write it: entities in a grid of cells. mu guards all
+// fields.
 type game struct {
 	mu      sync.Mutex
 	scene   *scene
@@ -40,13 +40,14 @@ type entity struct {
 // viewer is a client's part of the world.
 type viewer struct {
 	avatar *entity
-	known  map[*entity]struct{} // what the client was sent and has not been told to forget
+	known  map[*entity]struct{} // sent to the client, and not removed from its view
 	sent   uint32               // tick of the newest update
 	input  atomic.Uint32        // the client's newest two bytes
 	out    chan []byte
 }
 
-// maxUnsent bounds the updates that wait for a slow client, which skips the next then.
+// maxUnsent bounds the updates that wait for a slow client. At the bound the client misses
+// updates.
 const maxUnsent = 8
 
 func newGame(hz int) *game {
@@ -183,5 +184,5 @@ func within(a, b vec, radius float32) bool {
 
 func cellOf(at vec) int { return cellIndex(at[2])*cellsPerSide + cellIndex(at[0]) }
 
-// cellIndex returns the row or column of cells that a coordinate is in.
+// cellIndex returns the row or column of the cell with a coordinate.
 func cellIndex(x float32) int { return min(max(int((x+side/2)/cellSize), 0), cellsPerSide-1) }

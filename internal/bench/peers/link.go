@@ -16,10 +16,10 @@ import (
 )
 
 // link is an impaired network between servers and clients, for TCP and UDP alike: a TUN
-// interface in the namespace, and a goroutine that passes its packets on, late or not at
-// all. All processes are on serverHost. Packets to clientHost, which is nobody, come out of
-// the interface; with source and destination exchanged, which leaves all checksums right,
-// they go back in and reach whom they are for.
+// interface in the namespace, and a goroutine that forwards its packets, late or not at all.
+// All processes are on serverHost. No host has the address clientHost, so packets to it come
+// out of the interface. link exchanges their source and destination, which leaves all checksums
+// right, and writes them back: they then reach their receiver.
 //
 //	client 10.9.0.1:5000 ──► 10.9.0.2:443 ──► link ──► server 10.9.0.1:443, from 10.9.0.2:5000
 //	server 10.9.0.1:443 ──► 10.9.0.2:5000 ──► link ──► client 10.9.0.1:5000, from 10.9.0.2:443
@@ -28,12 +28,12 @@ type link struct {
 	loss    float64
 	delay   time.Duration // one way
 	queue   chan delayed
-	packets atomic.Int64 // sent, those that are lost included
+	packets atomic.Int64 // sent, including lost ones
 	bytes   atomic.Int64
 	ended   sync.WaitGroup
 }
 
-// delayed is a packet on its way.
+// delayed is a packet under way.
 type delayed struct {
 	due    time.Time
 	packet []byte
@@ -42,12 +42,12 @@ type delayed struct {
 const (
 	serverHost = "10.9.0.1"
 	clientHost = "10.9.0.2"
-	// linkQueue bounds the packets on their way; more are lost.
+	// linkQueue bounds the packets under way; further ones are lost.
 	linkQueue = 1 << 15
 )
 
-// openLink makes the interface and begins to pass packets. It needs a network namespace of
-// its own.
+// openLink makes the interface and begins to forward packets. It needs a separate network
+// namespace.
 func openLink(loss float64, rtt time.Duration) (*link, error) {
 	tun, err := openTUN("peers")
 	if err != nil {
@@ -56,7 +56,7 @@ func openLink(loss float64, rtt time.Duration) (*link, error) {
 	return startLink(tun, loss, rtt), nil
 }
 
-// startLink passes packets between what is written to tun and what is read from it.
+// startLink forwards packets: it reads them from tun and writes them back.
 func startLink(tun *os.File, loss float64, rtt time.Duration) *link {
 	l := &link{tun: tun, loss: loss, delay: rtt / 2, queue: make(chan delayed, linkQueue)}
 	l.ended.Go(l.receive)
@@ -103,7 +103,7 @@ func (l *link) deliver() {
 // traffic returns what was sent so far.
 func (l *link) traffic() traffic { return traffic{l.packets.Load(), l.bytes.Load()} }
 
-// exchange swaps the addresses of an IPv4 packet, and returns false for all others.
+// exchange swaps the addresses of an IPv4 packet. It returns false for other packets.
 func exchange(packet []byte) bool {
 	if len(packet) < 20 || packet[0]>>4 != 4 {
 		return false

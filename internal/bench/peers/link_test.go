@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Packets come back in order with source and destination exchanged. Lost ones count as sent.
+// Packets return in order, with source and destination exchanged. Lost ones count as sent.
 func TestLink(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -50,7 +50,7 @@ func (l *load) validate() error {
 	return errors.Join(errs...)
 }
 
-// impaired reports whether a link between server and clients is asked for.
+// impaired reports whether the flags request a link between server and clients.
 func (l *load) impaired() bool { return l.loss > 0 || l.rtt > 0 }
 
 // loopback is the host of servers without a link.

@@ -44,7 +44,7 @@ func main() {
 			err = run(ctx, l, b, *searching, *here, *isolated)
 		}
 	}
-	if _, told := errors.AsType[*exec.ExitError](err); told { // by the program in the namespace
+	if _, told := errors.AsType[*exec.ExitError](err); told { // the program in the namespace has reported it
 		os.Exit(1)
 	}
 	if err != nil {
@@ -61,7 +61,7 @@ func runRole(name string, f func(peer) error) error {
 	return f(p)
 }
 
-// run measures the peers: here, or in a network namespace of its own.
+// run measures the peers, in a separate network namespace unless here is set.
 func run(ctx context.Context, l load, b bench, searching, here, isolated bool) error {
 	if err := l.validate(); err != nil {
 		return err

@@ -91,8 +91,8 @@ func TestLoadIsChecked(t *testing.T) {
 	}
 }
 
-// A state that grew older from 10 to 60 ms, and then from 20 to 70, was below 65 ms for 95 %
-// of the time.
+// The newest state aged from 10 to 60 ms, and then from 20 to 70 ms. For 95 % of the time its
+// age was below 65 ms.
 func TestAge(t *testing.T) {
 	ms := time.Millisecond
 	m := meter{last: 100 * ms, newest: 90 * ms}
@@ -143,7 +143,7 @@ func TestCounter(t *testing.T) {
 	require.ErrorContains(t, err, "Udp.InDatagrams")
 }
 
-// A client of delta knows what the game says that it sees, with and without quantised fields.
+// A client of delta knows what its viewer in the game sees, with and without quantised fields.
 func TestDelta(t *testing.T) {
 	for name, quantised := range map[string]bool{"floats": false, "quantised": true} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,8 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// A client that does not read misses nothing: the next update has what changed since.
+// A client that does not read misses nothing: the next update contains all changes since the
+// last.
 func TestDeltaToSlowClient(t *testing.T) {
 	g := newGame(updateHz)
 	v := g.join()

@@ -12,7 +12,7 @@ import (
 type meter struct {
 	clock  *tickClock
 	step   uint32 // ticks between two updates
-	joined func() // is called once the client has joined
+	joined func() // called when the client has joined
 
 	mu        sync.Mutex
 	newest    time.Duration // when the newest tick that the client has began
@@ -30,11 +30,11 @@ type total struct {
 	rows, payload uint64
 }
 
-// span is a time in which a client's newest state grew older, from low to high.
+// span is a time in which the age of a client's newest state grew from low to high.
 type span struct{ low, high time.Duration }
 
-// update notes that the client has applied updates up to the one of a tick: several if they
-// had to wait for one that was lost.
+// update notes that the client has applied the updates up to a tick. There are several if
+// earlier ones had to wait for a lost packet.
 func (m *meter) update(tick uint32, known int, all total) {
 	at, begun := now(), m.clock.begun(tick)
 	m.mu.Lock()
@@ -48,7 +48,7 @@ func (m *meter) update(tick uint32, known int, all total) {
 	}
 }
 
-// grow notes that the newest state grew older until at.
+// grow notes that the newest state aged until at.
 func (m *meter) grow(at time.Duration) {
 	if m.newest != 0 && at > m.last {
 		m.ages = append(m.ages, span{m.last - m.newest, at - m.newest})
@@ -64,7 +64,7 @@ func (m *meter) begin(at time.Duration) {
 	m.known, m.latencies, m.ages = 0, m.latencies[:0], m.ages[:0]
 }
 
-// clientsResult sums up the measurements of all clients.
+// clientsResult adds up the measurements of all clients.
 type clientsResult struct {
 	usage   // of their process
 	Seconds float64
@@ -107,7 +107,7 @@ func endAll(meters []*meter, began time.Duration) (r clientsResult) {
 	return r
 }
 
-// quantile returns the value below which that share of a sorted list is.
+// quantile returns the value below which a share of a sorted list lies.
 func quantile(sorted []time.Duration, share float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -115,7 +115,7 @@ func quantile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
 }
 
-// quantileOfSpans returns the age that the newest state is below in that share of the time.
+// quantileOfSpans returns the age that the newest state did not exceed for a share of the time.
 func quantileOfSpans(spans []span, share float64) time.Duration {
 	var all, high time.Duration
 	for _, s := range spans {

@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	// allUpdates is the share of updates that counts as all of them: the measurement may
-	// begin and end between two.
+	// allUpdates is the share of updates that counts as all: the measurement may begin and end
+	// between two updates.
 	allUpdates = 0.99
 	// mostStep is the step of the search, and mostLimit ends it.
 	mostStep  = 50
 	mostLimit = 4000
-	// mostTries is how often a number of clients may fail: something else may have disturbed
-	// the first.
+	// mostTries is the number of tries for each number of clients, since something else may
+	// disturb a try.
 	mostTries = 2
 )
 
 // searchMost returns the largest number of clients, in steps of mostStep, for which enough
-// holds: from first on it doubles, then bisects. It is 0 if even mostStep are too many.
+// returns true. It doubles from first on, then bisects. It returns 0 if even mostStep clients
+// are too many.
 func searchMost(first int, enough func(clients int) (bool, error)) (int, error) {
 	good, bad := 0, 0 // bad is 0 until one is known
 	for n := max(first/mostStep, 1) * mostStep; ; {
@@ -70,7 +71,7 @@ func (b *bench) enough(ctx context.Context, p peer, l load, out io.Writer) (bool
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err != nil { // at this number some could not even join, or were lost
+	if err != nil { // so many clients could not even join, or were lost
 		fmt.Fprintf(out, "%-10s %5d clients: %v\n", p.name, l.clients, err)
 		return false, nil
 	}

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolatedFlag says that the process runs in a network namespace of its own.
+// isolatedFlag tells the process that it runs in a separate network namespace.
 const isolatedFlag = "-isolated"
 
-// isolate runs this program again in a network namespace of its own.
+// isolate runs this program again in a separate network namespace.
 func isolate(args []string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -32,7 +32,7 @@ func isolate(args []string) error {
 		again.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
 		again.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 	}
-	runtime.LockOSThread() // Pdeathsig is for the end of the thread
+	runtime.LockOSThread() // Pdeathsig applies to the end of the thread
 	defer runtime.UnlockOSThread()
 	if err := again.Start(); err != nil {
 		return fmt.Errorf("no network namespace could be made: %w; -here does without one", err)
@@ -73,8 +73,8 @@ func raise(fd int, i *unix.Ifreq) error {
 // traffic counts what the processes of the namespace send to each other.
 type traffic struct{ packets, bytes int64 }
 
-// readTraffic returns the packets and bytes on the wire so far, with IP headers. The kernel
-// passes several segments of TCP as one packet over loopback: the headers that they would
+// readTraffic returns the packets and bytes on the wire so far, with IP headers. Over loopback
+// the kernel passes several TCP segments as one packet; the headers that separate packets would
 // have are added.
 func readTraffic() (traffic, error) {
 	received, err := readCounters("/proc/net/snmp", "Ip", "InReceives")

@@ -37,10 +37,10 @@ const (
 // vec is a position in metres or a velocity in m/s; y is up.
 type vec [3]float32
 
-// scene decides where entities begin and how they move, for every peer alike.
+// scene decides where entities begin and how they move, equally for every peer.
 type scene struct {
 	rand  *rand.Rand
-	homes *rand.Rand // where avatars begin: the same for all peers
+	homes *rand.Rand // positions where avatars begin, the same for all peers
 	hz    int        // ticks a second
 }
 
@@ -56,7 +56,7 @@ func (s *scene) place() vec {
 	return vec{s.between(-side/2, side/2), s.between(0, headroom), s.between(-side/2, side/2)}
 }
 
-// home returns where the next avatar begins: far enough from the edges that all see as much.
+// home returns where the next avatar begins: far enough from the edges for an equal view.
 func (s *scene) home() vec {
 	const inner = side - 2*(leaveRadius+2*circle)
 	return vec{inner * (s.homes.Float32() - 0.5), 0, inner * (s.homes.Float32() - 0.5)}

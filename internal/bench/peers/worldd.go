@@ -82,7 +82,7 @@ func (s *stage) step(w *world.World) {
 	}
 }
 
-// begin notes when a tick began: with its first input, or else with its step.
+// begin notes when a tick began: with its first input, or without inputs with its step.
 func (s *stage) begin(tick uint64) {
 	if s.begun < tick {
 		s.begun = tick
@@ -162,8 +162,8 @@ func playWorldd(ctx context.Context, to address, m *meter) error {
 	}
 }
 
-// dialFor bounds the attempts to join: the server limits the handshakes of an address, and a
-// link loses packets.
+// dialFor bounds the time of attempts to join: the server limits the handshakes of an address,
+// and a link loses packets.
 const dialFor = 20 * time.Second
 
 func dialWorldd(ctx context.Context, config client.Config) (*client.Client, error) {

@@ -115,8 +115,8 @@ func (c *clients) receive(conn *quic.Conn, received chan<- struct{}) {
 	}
 }
 
-// sendInputs sends an input for each received datagram, or at the snapshot rate with a
-// random phase.
+// sendInputs sends an input for each received datagram. Without -answer it sends at the
+// snapshot rate with a random phase.
 func (c *clients) sendInputs(conn *quic.Conn, stream *quic.Stream, received <-chan struct{}) {
 	input := make([]byte, inputBytes)
 	var clock <-chan time.Time
