@@ -10,8 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/worldd/worldd/internal/must"
 )
 
 // forge overwrites the zeros in place of text headers in every value of b that begins with
@@ -41,7 +39,8 @@ func TestReplayIgnoresForgedHeaders(t *testing.T) {
 	set = append(binary.LittleEndian.AppendUint64(set, uint64(w.Slots().Handle(1))), value...)
 	set = append(set, 2, 0, 0, 0, 'h', 'i', 1, 0, 0, 0, 'b')
 	replayed := fuzzWorld(t, false)
-	replay := must.Get(replayed.Replay(bytes.NewReader(head.encode([][]byte{append(set, steps[1][:0]...)}))))
+	replay, err := replayed.Replay(bytes.NewReader(head.encode([][]byte{append(set, steps[1][:0]...)})))
+	require.NoError(t, err)
 	require.NoError(t, replay.Next())
 	runtime.GC()
 	got := replayed.components[0].value(1).(*fuzzed)
@@ -54,10 +53,11 @@ func TestImageIgnoresForgedHeaders(t *testing.T) {
 	require.Positive(t, forge(b, []byte{1, 0, 0, 0, 8, 0, 0, 0}))
 	from := bytes.NewReader(b)
 	w := fuzzWorld(t, false)
-	img := must.Get(w.decodeImage(imageVersion, func(b []byte) error {
+	img, _, err := w.decodeImage(imageVersion, func(b []byte) error {
 		_, err := io.ReadFull(from, b)
 		return errors.Join(err)
-	}))
+	})
+	require.NoError(t, err)
 	for _, value := range img.components[0].words {
 		require.NotContains(t, string(value), "\xc5", "the garbage collector must never see it")
 	}

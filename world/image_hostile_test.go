@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -56,16 +55,18 @@ func TestImageClaimingHugeSizes(t *testing.T) {
 
 func TestImageOfAnotherWorld(t *testing.T) {
 	setup := func(c world.Config, health string, kinds ...world.Kind) *world.World {
-		w := must.Get(world.New(c))
+		w, err := world.New(c)
+		require.NoError(t, err)
 		for _, k := range kinds {
 			addKind(t, w, k)
 		}
 		switch health {
 		case "int16":
-			must.Get(world.Register[int16](w, "health"))
-		case "int32":
-			must.Get(world.Register[int32](w, "health"))
+			_, err = world.Register[int16](w, "health")
+		case "int8":
+			_, err = world.Register[int8](w, "health")
 		}
+		require.NoError(t, err)
 		return w
 	}
 	rock, ghost := world.Kind{Name: "rock", Body: &world.BodyDef{}}, world.Kind{Name: "ghost"}
@@ -106,7 +107,8 @@ func TestImageOfAnotherWorld(t *testing.T) {
 			require.ErrorIs(t, err, world.ErrImageWorld)
 			require.ErrorContains(t, err, c.want)
 			// it cannot be restored after another world has read it either
-			img = must.Get(w.ReadImage(bytes.NewReader(file)))
+			img, err = w.ReadImage(bytes.NewReader(file))
+			require.NoError(t, err)
 			require.ErrorIs(t, c.world.Restore(img), world.ErrImageWorld)
 			require.ErrorIs(t, c.world.RestoreRun(img), world.ErrImageWorld)
 			require.Equal(t, before, c.world.StateHash())
@@ -166,13 +168,15 @@ func TestImageWithTooMuchExtra(t *testing.T) {
 // latter by an older image.
 func TestImageOfANewerProgram(t *testing.T) {
 	setup := func(more int) *world.World {
-		w := must.Get(world.New(world.Config{}))
+		w, err := world.New(world.Config{})
+		require.NoError(t, err)
 		addKind(t, w, world.Kind{Name: "rock", Body: &world.BodyDef{}})
-		_, err := world.Register[int16](w, "health")
+		_, err = world.Register[int16](w, "health")
 		require.NoError(t, err)
 		for i := range more {
-			addKind(t, w, world.Kind{Name: "kind" + strconv.Itoa(i)})
-			_, err := world.Register[int64](w, "component"+strconv.Itoa(i))
+			k := addKind(t, w, world.Kind{Name: "kind" + strconv.Itoa(i)})
+			spawn(t, w, k, world.Vec3{})
+			_, err = world.Register[int64](w, "component"+strconv.Itoa(i))
 			require.NoError(t, err)
 		}
 		for range 1000 { // several chunks
@@ -228,7 +232,8 @@ func TestImageOfANewerProgram(t *testing.T) {
 // world's range, if that is above them.
 func TestImageOfHigherGenerations(t *testing.T) {
 	setup := func(first, last uint32) *world.World {
-		w := must.Get(world.New(world.Config{FirstGeneration: first, LastGeneration: last}))
+		w, err := world.New(world.Config{FirstGeneration: first, LastGeneration: last})
+		require.NoError(t, err)
 		addKind(t, w, world.Kind{Name: "ghost"})
 		spawn(t, w, 0, world.Vec3{})
 		return w

@@ -20,7 +20,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/schema"
@@ -255,7 +254,8 @@ func (i *installation) requireStatus(p *process, s step) {
 // isSaving reports whether the first world is being saved now.
 func (i *installation) isSaving(before disk) bool {
 	image := i.server.worlds[0].image
-	found := must.Get(filepath.Glob(filepath.Join(i.dir, image+".*.tmp")))
+	found, err := filepath.Glob(filepath.Join(i.dir, image+".*.tmp"))
+	require.NoError(i, err)
 	return slices.ContainsFunc(found, func(path string) bool {
 		_, was := before[filepath.Join(filepath.Dir(image), filepath.Base(path))]
 		return !was
@@ -280,9 +280,11 @@ func (i *installation) killWhileSaving(p *process, before disk) {
 
 // refuse makes a start that must fail and change nothing.
 func (i *installation) refuse(s step, before disk) {
-	udp := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	require.NoError(i, err)
 	defer udp.Close()
-	tcp := must.Get(net.Listen("tcp", "127.0.0.1:0"))
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(i, err)
 	defer tcp.Close()
 	s.args = slices.Clone(s.args)
 	for n := range s.args {
@@ -517,7 +519,8 @@ func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *vi
 		require.ErrorContains(i, err, "already used")
 	}
 	i.spent = i.token()
-	v := must.Get(i.dial(ctx, addr, w, 0, i.spent))
+	v, err := i.dial(ctx, addr, w, 0, i.spent)
+	require.NoError(i, err)
 	began := v.Replica().Tick()
 	v.update(ctx, func() bool { return v.Replica().Tick() > began+20 && len(v.met) > 0 })
 	welcome := v.Welcome()
@@ -549,14 +552,16 @@ func (i *installation) token() string {
 		return ""
 	}
 	now := time.Now()
-	text := must.Get(i.issuer.Issue(token.Claims{User: "guest"}, i.program, now, time.Hour))
+	text, err := i.issuer.Issue(token.Claims{User: "guest"}, i.program, now, time.Hour)
+	require.NoError(i, err)
 	return text
 }
 
 // requireIdentity fails unless an entity of storm has the identity of its handle.
 func requireIdentity(t *testing.T, e *client.Entity) {
 	if v, ok := client.Of(messages.Identities).Get(e); ok {
-		storm := must.Get(scenes.Named("storm"))
+		storm, err := scenes.Named("storm")
+		require.NoError(t, err)
 		require.Equal(t, scenes.IdentityOf(e.Handle(), storm.Seed), v.Number())
 	}
 }
@@ -589,7 +594,9 @@ func (i *installation) prepare() {
 	if slices.Contains(i.args, "--token-keys=key.pub") {
 		secret, public := token.NewKeys()
 		require.NoError(i, os.WriteFile(filepath.Join(i.dir, "key.pub"), []byte(public), 0o600))
-		i.issuer = must.Get(token.NewIssuer(secret))
+		var err error
+		i.issuer, err = token.NewIssuer(secret)
+		require.NoError(i, err)
 	}
 	var own []string
 	for _, w := range i.server.worlds {

@@ -18,7 +18,6 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
@@ -126,7 +125,11 @@ func TestServeRooms(t *testing.T) {
 	status, out = runInn(t.Context(), inn(), "replay", filepath.Join(records, "lobby.recording"), "--room", "../lobby")
 	require.Equal(t, exitUsage, status, out)
 	other := inn()
-	other.New = func(Options) (*Instance, error) { return newInn(world.Config{Seed: 7, MaxEntities: 256}) }
+	other.New = func(Options) (*Instance, error) {
+		g, err := newInn(world.Config{})
+		g.Replay = func(io.Reader) (*world.Replay, error) { return nil, world.ErrImageWorld }
+		return g, err
+	}
 	status, out = runInn(t.Context(), other, "replay", filepath.Join(records, "lobby.recording"), "--room", "room/1")
 	require.Equal(t, exitUsage, status, out)
 	require.Contains(t, out, `not a recording of room "room/1" (set --room to the recorded one)`)
@@ -155,7 +158,8 @@ func TestEndedRoomsAreForgotten(t *testing.T) {
 	rooms, all := p.hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	for i := range 3 * maxFound {
 		name := fmt.Sprintf("room/%d", i)
-		room := must.Get(rooms.config.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}}))
+		room, err := rooms.config.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
+		require.NoError(t, err)
 		require.Contains(t, all.games, name)
 		room.Ended()
 	}
@@ -189,7 +193,8 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 	}
 	c := demoCommand{Bots: 1200}
 	c.Plugins = append(c.Plugins, &roomFlag{Room: "room/{n/3}"})
-	g := must.Get(c.hostDemo(&program{Definition: d}))
+	g, err := c.hostDemo(&program{Definition: d})
+	require.NoError(t, err)
 	require.Equal(t, 1200, g.config.Rooms.MaxSessions)
 	d.Rooms.Default = ""
 	status, out := runInn(t.Context(), d, "demo")
@@ -207,7 +212,8 @@ func TestRecordingsAreBounded(t *testing.T) {
 	run := func(name string, joins bool) {
 		kind, id, err := server.ParseRoomName(name)
 		require.NoError(t, err)
-		room := must.Get(rooms.config.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}}))
+		room, err := rooms.config.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
+		require.NoError(t, err)
 		room.Attach(nil)
 		for range 2 {
 			if joins {
@@ -274,7 +280,8 @@ func TestHangupReloadsRooms(t *testing.T) {
 	}
 	rooms, _ := (&program{Definition: d}).hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	rooms.config.Listen = "127.0.0.1:0"
-	s := must.Get(server.Listen(rooms.config))
+	s, err := server.Listen(rooms.config)
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { assert.NoError(t, s.Serve(ctx)) })

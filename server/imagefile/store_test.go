@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/atomicfile"
-	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
 func newWorld(t *testing.T) *world.World {
-	w := must.Get(world.New(world.Config{TickHz: 50, MaxEntities: 64}))
+	w, err := world.New(world.Config{TickHz: 50, MaxEntities: 64})
+	require.NoError(t, err)
 	t.Cleanup(w.Close)
 	return w
 }
@@ -35,7 +35,8 @@ func next(w *world.World, img *world.Image) uint64 {
 
 func open(t *testing.T, path string, keep int) *Store {
 	t.Helper()
-	s := must.Get(Open(path, keep))
+	s, err := Open(path, keep)
+	require.NoError(t, err)
 	require.NoError(t, s.Unlocked())
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -43,7 +44,8 @@ func open(t *testing.T, path string, keep int) *Store {
 
 func load(t *testing.T, s *Store) Loaded {
 	t.Helper()
-	found := must.Get(s.Load(newWorld(t)))
+	found, err := s.Load(newWorld(t))
+	require.NoError(t, err)
 	return found
 }
 
@@ -60,13 +62,15 @@ func ticks(t *testing.T, s *Store) (all []uint64) {
 
 func damage(t *testing.T, path string) {
 	t.Helper()
-	info := must.Get(os.Stat(path))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
 	require.NoError(t, os.Truncate(path, info.Size()-1))
 }
 
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries := must.Get(os.ReadDir(dir))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -98,8 +102,9 @@ func TestSaveKeepsGenerations(t *testing.T) {
 // false, it behaves as on a file system without hard links.
 func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) (more bool) {
 	t.Helper()
-	file := must.Get(atomicfile.Create(s.path, 0o600))
-	_, err := img.WriteTo(file)
+	file, err := atomicfile.Create(s.path, 0o600)
+	require.NoError(t, err)
+	_, err = img.WriteTo(file)
 	require.NoError(t, err)
 	require.NoError(t, file.Seal())
 	all := s.rotationSteps(file.Name(), true)
@@ -159,7 +164,8 @@ func TestCrashBetweenSteps(t *testing.T) {
 							require.NotNil(t, found.Image)
 							require.Less(t, found.Image.Tick(), last)
 						}
-						left := must.Get(s.Sweep())
+						left, err := s.Sweep()
+						require.NoError(t, err)
 						require.True(t, crashed || len(left) == 0)
 						last = next(w, img)
 						was := valid(t, s)
@@ -189,7 +195,8 @@ func TestLoadSkipsDamage(t *testing.T) {
 	require.Equal(t, uint64(2), found.Image.Tick())
 	require.Equal(t, 2, found.Generation)
 	require.Equal(t, s.generationPath(2), found.Path)
-	info := must.Get(os.Stat(s.generationPath(2)))
+	info, err := os.Stat(s.generationPath(2))
+	require.NoError(t, err)
 	require.Equal(t, info.ModTime(), found.Saved)
 	require.Len(t, found.Damaged, 2)
 	for n, why := range found.Damaged {
@@ -237,7 +244,8 @@ func TestLoadOfAnotherWorld(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
 	next(w, img)
 	require.NoError(t, s.Save(img, 0))
-	other := must.Get(world.New(world.Config{TickHz: 20}))
+	other, err := world.New(world.Config{})
+	require.NoError(t, err)
 	defer other.Close()
 	ghost, err := other.AddKind(world.Kind{Name: "ghost"})
 	require.NoError(t, err)
@@ -245,7 +253,7 @@ func TestLoadOfAnotherWorld(t *testing.T) {
 	require.NoError(t, err)
 	next(other, img)
 	require.NoError(t, s.Save(img, 0))
-	_, err := s.Load(w)
+	_, err = s.Load(w)
 	require.ErrorIs(t, err, world.ErrImageWorld)
 	require.Equal(t, []string{"w", "w.lock", "w.old-1", "w.run"}, files(t, filepath.Dir(s.Path())))
 
@@ -273,7 +281,8 @@ func TestOpenLocks(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "w"), filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink("w", link)) // dangling
-	s := must.Get(Open(link, 0))
+	s, err := Open(link, 0)
+	require.NoError(t, err)
 	require.Equal(t, "w", filepath.Base(s.Path()))
 	for _, name := range []string{path, link} {
 		_, err := Open(name, 0)
@@ -284,7 +293,8 @@ func TestOpenLocks(t *testing.T) {
 	next(newWorld(t), img)
 	require.NoError(t, s.Save(img, 0))
 	require.NoError(t, s.Close())
-	info := must.Get(os.Lstat(link))
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
 	require.Equal(t, os.ModeSymlink, info.Mode().Type(), "the link stays")
 	require.NotNil(t, load(t, open(t, path, 0)).Image)
 }
@@ -293,7 +303,8 @@ func TestOpenLocks(t *testing.T) {
 func TestOpenRefusesNames(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "w"), 2)
-	pending := must.Get(atomicfile.Create(s.path, 0o600))
+	pending, err := atomicfile.Create(s.path, 0o600)
+	require.NoError(t, err)
 	defer pending.Discard()
 	for _, path := range []string{s.path + ".lock", s.path + ".damaged", s.generationPath(1), s.generationPath(MaxKeep), pending.Name()} {
 		_, err := Open(path, 0)
@@ -302,7 +313,7 @@ func TestOpenRefusesNames(t *testing.T) {
 	for _, name := range []string{"w.1", "w.old", "lock", "w.tmp", "w.lock.image"} {
 		open(t, filepath.Join(dir, name), 0)
 	}
-	_, err := Open(filepath.Join(dir, "nowhere", "w"), 0)
+	_, err = Open(filepath.Join(dir, "nowhere", "w"), 0)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Open(os.DevNull, 0)
 	require.ErrorContains(t, err, "not a regular file")
@@ -316,14 +327,17 @@ func TestOpenRefusesNames(t *testing.T) {
 // Without the lock another process may be writing the temporary files.
 func TestSweepUnderTheLockOnly(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
-	pending := must.Get(atomicfile.Create(s.path, 0o600))
+	pending, err := atomicfile.Create(s.path, 0o600)
+	require.NoError(t, err)
 	require.NoError(t, pending.Seal())
 	s.unlocked = os.ErrInvalid
-	left := must.Get(s.Sweep())
+	left, err := s.Sweep()
+	require.NoError(t, err)
 	require.Empty(t, left)
 	require.FileExists(t, pending.Name())
 	s.unlocked = nil
-	left = must.Get(s.Sweep())
+	left, err = s.Sweep()
+	require.NoError(t, err)
 	require.Equal(t, []string{pending.Name()}, left)
 	require.NoFileExists(t, pending.Name())
 }
@@ -331,13 +345,15 @@ func TestSweepUnderTheLockOnly(t *testing.T) {
 // If there is no image, Close leaves no file behind. CheckWritable never leaves one.
 func TestStoreWithoutImage(t *testing.T) {
 	dir := t.TempDir()
-	s := must.Get(Open(filepath.Join(dir, "w"), 0))
+	s, err := Open(filepath.Join(dir, "w"), 0)
+	require.NoError(t, err)
 	require.NoError(t, s.CheckWritable())
 	require.Equal(t, []string{"w.lock"}, files(t, dir))
 	require.NoError(t, s.Close())
 	require.Empty(t, files(t, dir))
 
-	s = must.Get(Open(filepath.Join(dir, "w"), 2))
+	s, err = Open(filepath.Join(dir, "w"), 2)
+	require.NoError(t, err)
 	w, img := newWorld(t), &world.Image{}
 	for range 2 {
 		next(w, img)
