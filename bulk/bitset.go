@@ -18,7 +18,7 @@ const (
 // 262,144 slots, and empty ranges are skipped without reading them.
 //
 // The zero value is an empty set. Set and SetWord grow it in blocks of 4,096 bits up to the
-// highest bit ever set, which takes about an eighth of a byte per bit: bound untrusted
+// highest bit ever set. This takes about an eighth of a byte per bit: bound untrusted
 // numbers first. Reading beyond the end is allowed and finds nothing. A Bitset must not be
 // copied by assignment (see CopyFrom) or written concurrently.
 type Bitset struct{ levels }

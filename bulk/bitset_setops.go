@@ -9,9 +9,9 @@ import (
 // number of a word and its bits. It skips ranges that are empty in any set by their
 // summaries. Without operands it yields nothing.
 //
-// As in Or and AndNot, the yielded bits are a copy, and later words are read when they
-// are reached: the sets may change during the iteration, which affects later words
-// only. None of the three allocates when ranged over directly. Bits turns a word into its
+// As in Or and AndNot, the yielded bits are a copy, and the iterator reads a word when it
+// reaches it. The sets may change during the iteration: a change affects only later words.
+// None of the three allocates when ranged over directly. Bits turns a word into its
 // members.
 func And(sets ...BitsetView) iter.Seq2[uint32, uint64] {
 	return func(yield func(uint32, uint64) bool) { and(sets, yield) }

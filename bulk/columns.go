@@ -12,9 +12,9 @@ const (
 	// SoA stores each column separately, BlockLen elements in a row: for loops that use
 	// few of the columns.
 	SoA Layout = iota
-	// AoSoA interleaves the columns in runs of sixteen elements: for loops that use
-	// most columns, and for lookups, which then touch adjacent cache lines. Sixteen
-	// four-byte elements are one cache line and one AVX-512 register.
+	// AoSoA interleaves the columns in runs of sixteen elements. It suits loops that use
+	// most columns, and lookups, which then touch adjacent cache lines. Sixteen four-byte
+	// elements are one cache line and one AVX-512 register.
 	AoSoA
 )
 

@@ -24,8 +24,8 @@ const (
 // next handle depends only on the set of live slots and their generations, not on the
 // order of earlier frees.
 //
-// T may be any type. The garbage collector does not scan a pointer-free T; it scans
-// every block of any other, including holes.
+// T may be any type. The garbage collector does not scan blocks of a pointer-free T. It
+// scans all blocks of a T with pointers, including holes.
 //
 // Any number of goroutines may read concurrently while none adds or removes.
 type Pool[T any] struct {
@@ -372,8 +372,8 @@ func (p *Pool[T]) RemoveWord(w uint32, mask uint64) uint64 {
 	return mask
 }
 
-// vacateWord is vacate for several slots of a word, none of which retires, in a
-// LowestFree pool without tags.
+// vacateWord vacates several slots of a word, in a LowestFree pool without tags. None of
+// the slots may retire.
 func (p *Pool[T]) vacateWord(w uint32, vacated uint64) {
 	if vacated == 0 {
 		return

@@ -13,8 +13,8 @@ import (
 type Status uint8
 
 const (
-	// Unissued: no tenant ever had this handle. Its generation is ahead of its slot, or
-	// it is garbage: zero, an even generation, an index of MaxSlots or more.
+	// Unissued: no tenant ever had this handle. Its generation is ahead of the slot's, or
+	// the handle is garbage: zero, an even generation, an index of MaxSlots or more.
 	Unissued Status = iota
 	// Stale: the tenant is gone, or its generation was skipped. Final.
 	Stale
@@ -142,9 +142,9 @@ type Word[T any] struct {
 	// Live is a bitmap of the live slots: bit i for Slots[i]. It is a copy made when
 	// the word was reached.
 	Live uint64
-	// Slots is the memory of all 64 slots. Holes have undefined contents but may be
-	// read and written, so a loop over a dense word may ignore Live. It then computes
-	// on dead data: a loop with exponential decay should flush denormals, in holes too.
+	// Slots is the memory of all 64 slots. Holes have undefined contents but may be read
+	// and written, so a loop over a dense word may ignore Live. Such a loop also computes
+	// on dead data: if values decay exponentially, it should flush denormals in holes too.
 	Slots *[wordLen]T
 }
 

@@ -186,8 +186,8 @@ func (p *Pool[T]) discard(t *T) {
 	}
 }
 
-// poisonable reports whether a T may hold arbitrary bytes: numbers may; pointers, and
-// bools with their two valid patterns, may not.
+// poisonable reports whether a T may hold arbitrary bytes. Numbers may. Pointers may not,
+// and bools have only two valid patterns.
 func poisonable(t reflect.Type) bool {
 	switch k := t.Kind(); k {
 	case reflect.Array:

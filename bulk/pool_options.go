@@ -50,8 +50,8 @@ type Options struct {
 type Order uint8
 
 const (
-	// LowestFree takes the lowest hole. Live slots stay dense, it is by far the fastest
-	// after random frees, and the next handle depends only on the set of live slots and
+	// LowestFree takes the lowest hole. Live slots stay dense. It is by far the fastest
+	// order after random frees. The next handle depends only on the set of live slots and
 	// their generations, not on history.
 	LowestFree Order = iota
 	// FreeList takes the most recent hole. The list runs through the holes with its head in

@@ -91,9 +91,9 @@ func (p *Pool[T]) CheckRenewable(s *PoolState) error {
 	return s.check(p.order, p.limit, MaxGeneration)
 }
 
-// SetState replaces the pool's contents: its handles become those in s, tags are
-// emptied, and live slots hold zero data, to be filled in through At. It fails as
-// CheckState does, and then changes nothing.
+// SetState replaces the pool's contents by the handles in s, and empties the tags. Live
+// slots hold zero data: fill them through At. It fails as CheckState does, and then changes
+// nothing.
 func (p *Pool[T]) SetState(s *PoolState) error {
 	if err := p.CheckState(s); err != nil {
 		return err

@@ -6,9 +6,9 @@ package bulk
 // BlockLen elements that fits in the cache. S is reused for each block.
 //
 // in and out are called in the same order for each word that has a live slot, with the
-// number of the word's first buffer row. Both return the number of rows they used, which
-// must be equal: one per live slot (see Bits) if holes are many, or all 64 if holes are
-// few. The pool must not change during the call.
+// number of the word's first buffer row. Both must return the same number of rows used: one
+// per live slot (see Bits) if there are many holes, or all 64 if there are few. The pool
+// must not change during the call.
 //
 // The copies cost about as much as one or two passes of a kernel; longer kernels gain.
 // See Columns for data that is stored in columns.

@@ -91,8 +91,8 @@ func (t *Table[T]) Rows() []T { return t.rows }
 // HandleOfRow returns the handle of a row of Rows.
 func (t *Table[T]) HandleOfRow(row uint32) Handle { return t.handles[row] }
 
-// All yields every row, last first: the row just yielded may be removed, but no other.
-// Rows added during the iteration are not visited.
+// All yields every row, last first. The loop may remove the row just yielded, but no other
+// row. Rows added during the iteration are not visited.
 func (t *Table[T]) All() iter.Seq2[Handle, *T] {
 	return func(yield func(Handle, *T) bool) {
 		for row := len(t.rows) - 1; row >= 0; row-- {

@@ -12,8 +12,8 @@ import (
 // lowest free register until its last use. Nothing is spilled; graph_recompute.go handles
 // register pressure instead.
 //
-// A uniform must be loaded into a register to be used. The most used ones, as many as
-// fit, are loaded once before the first block and stay resident; the others are loaded
+// A uniform must be loaded into a register to be used. The most used uniforms, as many as
+// fit, are loaded once before the first block and stay resident. All others are loaded
 // before each use.
 
 // A need is a uniform that some instruction reads.

@@ -27,8 +27,8 @@ func fma32(a, b, c float32) float32 {
 // sum is rounded, and fusing does no harm.
 func wideSum(a, b, c float32) float64 { return float64(a)*float64(b) + float64(c) }
 
-// mayTie reports whether rounding a wideSum to float32 may be wrong: only if the sum lies
-// exactly between two float32s, because the bits lost in the first rounding then decide.
+// mayTie reports whether rounding a wideSum to float32 may be wrong. It may be only if the
+// sum lies exactly between two float32s: the bits lost in the first rounding then decide.
 // Such sums end in 28 zero bits, or more if the float32 is subnormal; few other sums do.
 func mayTie(s float64) bool { return math.Float64bits(s)<<36 == 0 }
 

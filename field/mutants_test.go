@@ -31,7 +31,7 @@ func newGuardedMemory(t testing.TB, floats int) *guardedMemory {
 	return c
 }
 
-// lend returns n float32s at the upper or the lower border.
+// lend returns n float32s at the upper or the lower end of the memory.
 func (c *guardedMemory) lend(n int, upper bool) []float32 {
 	fill(c.memory[c.from:c.to], guardValue)
 	c.from, c.to = 0, n

@@ -54,8 +54,9 @@ func (g *graph) lerp(a, b, t valueID) valueID {
 	return g.value(opMad, t, g.value(opSub, b, a), a)
 }
 
-// edges holds a cell's four edges along x, by y and z: the noise's increase from low to
-// high corner, and its mix at the point.
+// edges holds the values of a cell's four edges along x, indexed by y and z: the increase
+// of the noise from the low to the high corner, and the noise at the point, mixed from the
+// two corners.
 type edges struct{ rise, mix [2][2]valueID }
 
 // edges hashes the corners, moved along x by an integer: each integer gives different

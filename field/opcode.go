@@ -8,7 +8,7 @@ type Opcode uint8
 // The operations. Their numbers are part of the portable form and never change.
 const (
 	opNone Opcode = iota // not an operation
-	opEnd                // end of the effect: NaN in lanes that it added to becomes +0
+	opEnd                // end of an effect: NaN becomes +0 in the lanes to which the effect added
 	opLoad               // loads a uniform into a register
 	opAdd
 	opSub
@@ -64,7 +64,7 @@ var opcodeTable = [opcodes]struct {
 	opHash:     {"hash", 3, func(a, b, c, _ float32) float32 { return hash32(a, b, c) }, hash},
 }
 
-// String returns the operation's name, which is its name in texts if it occurs in texts.
+// String returns the operation's name, as in texts if the operation occurs in texts.
 func (o Opcode) String() string {
 	if o >= opcodes {
 		return fmt.Sprintf("opcode %d", uint8(o))

@@ -26,7 +26,7 @@ type Program struct {
 	preloads int
 
 	registers int    // derived from code
-	timed     []bool // derived from code: by instruction, whether its result is timed; nil if none is
+	timed     []bool // derived from code: by instruction, whether its result is timed; nil if no result is
 	sums      uint8  // derived from code: bitmap of the output's lanes it adds to (F7)
 	hash      uint64 // derived from all of the above
 

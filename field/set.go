@@ -96,9 +96,9 @@ func (s *Set) Evaluate(points, out Planes, scratch []float32) error {
 	return nil
 }
 
-// Work returns the number of points for which Evaluate runs each effect, summed over
-// effects: the evaluations that remain after culling, which shows whether points are well
-// ordered. It costs about as much as culling itself.
+// Work returns the number of evaluations that remain after culling: the points for which
+// Evaluate runs each effect, summed over effects. It shows whether points are well ordered.
+// It costs about as much as culling itself.
 func (s *Set) Work(points Planes) int {
 	var chunks [regionChunks]bounds
 	n := 0

@@ -10,8 +10,8 @@ func (a growth) opposite() growth   { return growth{a.down, a.up} }
 func (a growth) or(b growth) growth { return growth{a.up || b.up, a.down || b.down} }
 
 // ImpreciseTime returns a warning for each line of an effect's text in which a value that
-// grows with time for ever meets a point or the output: it becomes a float32, which has
-// steps of 1/8 s after twelve days. The warnings are *SyntaxErrors; err is the error of
+// grows with time for ever meets a point or the output. The value becomes a float32, which
+// has steps of 1/8 s after twelve days. The warnings are *SyntaxErrors; err is the error of
 // Compile.
 func ImpreciseTime(source string) (warnings []error, err error) {
 	defer catch(&err)

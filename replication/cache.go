@@ -73,8 +73,8 @@ func (c *rowCache) encodeRow(f *frame, key codingKey, parent *history) rowcodec.
 	return c.encodeAndStore(f, key, &m, parent)
 }
 
-// encodeRows encodes a run of keys, none of them anchored, and appends their chunks. It
-// gathers the inputs of all misses first, so that their loads overlap.
+// encodeRows encodes the rows of a run of keys without anchors, and appends their chunks.
+// It gathers the inputs of all misses first, so that their loads overlap.
 func (c *rowCache) encodeRows(f *frame, keys []codingKey, chunks []rowcodec.Chunk) []rowcodec.Chunk {
 	c.misses = c.misses[:0]
 	first := len(chunks)

@@ -9,9 +9,9 @@ import (
 )
 
 // candidates is the result of one viewer's interest query, one bit per slot. It is scratch
-// memory, empty between viewers. Words that may have a bit are marked by a byte each:
-// storing a byte reads nothing, so a thousand bodies do not form a chain of dependent
-// loads, as bits of a summary did.
+// memory, empty between viewers. A byte marks each word that may have a bit. Storing a byte
+// reads nothing, whereas setting bits of a summary made a thousand bodies a chain of
+// dependent loads.
 type candidates struct {
 	inside    []uint64  // within the query's radius, or confirmed
 	confirmed []uint64  // visible at any distance, or known to be within the enter radius

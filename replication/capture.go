@@ -58,8 +58,8 @@ func (f *frame) beginTick(tick uint32, slots int) {
 	}
 }
 
-// captureSlot reads the entity in a slot: its body, its components as a row, the row again
-// without owner-only fields if it has any, and its texts. The entity is live: a
+// captureSlot reads the entity in a slot: its body, its components as a row, the same row
+// without owner-only fields if there are any, and its texts. The entity is live: a
 // ChangeReader omits destroyed entities.
 func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 	slots, t, p := w.Slots(), &f.tenants[slot], &f.summaries[slot]

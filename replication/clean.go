@@ -121,8 +121,8 @@ func (c *clean) slotOf(slot uint32, h bulk.Handle) *cleanSlot {
 }
 
 // oldestValidTick returns the first tick whose state is still current: a simulating client
-// with an older one is owed a row. p is the summary of the row that the client receives; it
-// is not read for an exact body (staleRows.lock).
+// whose state is older is owed a row. p is the summary of the row that the client receives;
+// it is not read for an exact body (staleRows.lock).
 func (s *cleanSlot) oldestValidTick(p *slotSummary, owned bool) uint32 {
 	switch {
 	case !s.exact:

@@ -38,7 +38,7 @@ func (k codingKey) baseline() wire.Baseline { return wire.Baseline{Age: k.age(),
 // horizon bounds the age of baselines in a frame.
 type horizon struct {
 	tick      uint32 // tick of the frame
-	keptTicks uint32 // minimum time for which a client keeps a state: it keeps one per snapshot
+	keptTicks uint32 // minimum time for which a client keeps a state: clients keep one state per snapshot
 }
 
 // keyFor chooses a row's baseline: the newest state that the client is known to have and an

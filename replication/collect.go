@@ -53,7 +53,7 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 // collectOwed is collectWaiting for a client that simulates: a row of an exact body is owed
 // if and only if the exact state that the client has acknowledged is older than the body's
 // last disturbance (P2). Each snapshot contains that row until it is acknowledged: a
-// complete snapshot may lack no such row.
+// complete snapshot must not lack such a row.
 func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 	present, resend := r.frame.summaries, resendAfter*r.interval
 	h, packer := r.newHorizon(), &w.packer

@@ -37,9 +37,9 @@ type Config struct {
 	// exhausted. One snapshot carries at most four datagrams of state, 4,800 bytes. Default
 	// 64,000.
 	BudgetBytesPerSecond int
-	// SendOnce turns off copies. By default State datagrams of up to 600 bytes are sent
-	// twice to a viewer whose link loses packets (2.5 % or more, until it is below 1 %), if
-	// the budget has bytes to spare.
+	// SendOnce turns off copies. By default, when a viewer's link loses 2.5 % of its
+	// packets or more, State datagrams of up to 600 bytes are sent twice until the loss is
+	// below 1 %, if the budget has bytes to spare.
 	SendOnce bool
 	// Always is the set of slots whose entities are relevant to every viewer at any
 	// distance, for example the Presence of a component. Each snapshot reads it. Default

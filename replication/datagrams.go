@@ -28,16 +28,16 @@ func (d *datagrams) setLimit(bytes int) {
 // beginSnapshot drops the previous snapshot's datagrams.
 func (d *datagrams) beginSnapshot() { d.list = d.list[:0] }
 
-// mayFitOne reports whether this many rows may fit into one datagram: the last overflow was
-// of more rows, or there was none.
+// mayFitOne reports whether this many rows may fit into one datagram: more rows overflowed
+// the last time, or no rows ever did.
 func (d *datagrams) mayFitOne(rows int) bool { return d.overflow == 0 || rows < d.overflow }
 
 // noteOverflow records that this many rows do not fit into one datagram.
 func (d *datagrams) noteOverflow(rows int) { d.overflow = rows }
 
 // noteRest records how many rows a snapshot of several datagrams left unsent. guessed tells
-// whether mayFit predicted that all rows fit: if rows are left in spite of it, the next
-// snapshot selects rows by priority, so that no row waits for ever.
+// whether mayFit predicted that all rows fit: if rows are left despite the prediction, the
+// next snapshot selects rows by priority, so that no row waits for ever.
 func (d *datagrams) noteRest(rest int, guessed bool) {
 	if rest == 0 && len(d.list) == 1 {
 		d.overflow = 0 // the rows fit into one datagram again

@@ -285,8 +285,9 @@ func (l *effectLog) reachesCircle(e *loggedEffect, center motion.Vec3, radius fl
 	return e.pathReachesCircle(l.stepper, &e.path, center, radius, from, to)
 }
 
-// sendMargin returns how far beyond the leave radius effects are sent to a client whose newest snapshot
-// is some ticks old: as far as a body goes that comes into view, or goes and returns, in between.
+// sendMargin returns the distance beyond the leave radius within which effects are sent to
+// a client whose newest snapshot is some ticks old. A body travels at most that distance in
+// these ticks, whether it comes into view or leaves and returns.
 func (l *effectLog) sendMargin(ticks uint32) float32 {
 	const maxSpeed = 1.01 * motion.MaxSpeed // rounded positions included
 	return max(minSendMargin, maxSpeed*l.stepper.TickSeconds*float32(ticks))
@@ -305,8 +306,9 @@ func (e *loggedEffect) pathReachesCircle(s *motion.Stepper, p *motion.Path, cent
 	return float32(x*x)+float32(z*z) <= float32(radius*radius)
 }
 
-// arcBetween returns two points, and how far from the box around them an orbit goes in the ticks between:
-// the ends of the arc, or twice the centre if the arc is a quarter turn or more.
+// arcBetween returns two points, and margins along x and z: in the ticks between, the orbit
+// stays within these margins around the box of the points. The points are the ends of the
+// arc, or twice the centre if the arc is a quarter turn or more.
 func arcBetween(p *motion.Path, a, b motion.Vec3, ticks uint32) (from, to motion.Vec3, bulgeX, bulgeZ float32) {
 	x, z := max(p.AxisU.X, -p.AxisU.X)+max(p.AxisV.X, -p.AxisV.X), max(p.AxisU.Z, -p.AxisU.Z)+max(p.AxisV.Z, -p.AxisV.Z)
 	turn := float32(ticks) * float32(uint32(max(int32(p.Rate), -int32(p.Rate)))) / (1 << 32)
@@ -350,8 +352,9 @@ func (r *Replicator) disturbByWithheld(tick uint32) {
 // withheldMargin covers an effect's motion in one tick, in metres.
 const withheldMargin = 2
 
-// mayHaveReached reports whether e may have reached a body of kind k in the last tick, after which it has
-// a state. It came at its velocity, but for an axis along which ground or bounds may have stopped it.
+// mayHaveReached reports whether e may have reached a body of kind k in the last tick. The
+// body moved at the velocity of its state, except along an axis on which the ground or a
+// bound may have stopped it.
 func mayHaveReached(e *motion.Reach, s *motion.Stepper, k *motion.Kind, body *motion.State) bool {
 	if !e.Boxed {
 		return true

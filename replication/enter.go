@@ -48,8 +48,8 @@ func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
 
 // enterKeys returns a sort key for each request, in the memory of keys: its urgency, then
 // its index. Urgency is the priority of a row that waited as long. It grows with waiting
-// and starts over with each Enter, so that no request starves, neither behind a member
-// whose components keep changing nor behind a stream of newcomers nearby.
+// and starts over with each Enter, so that no request starves behind a member whose
+// components keep changing, or behind a stream of newcomers nearby.
 func (in *interest) enterKeys(r *Replicator, requests []enterRequest, keys []uint64) []uint64 {
 	keys = keys[:0]
 	for i := range requests {

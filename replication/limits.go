@@ -65,9 +65,9 @@ const (
 	repeatLag   = 5
 	repeatPause = 2
 	// minWindowBytes is QUIC's smallest congestion window, two packets (RFC 9002, 7.2, and
-	// quic-go). The transport sends bytes that fit into it without delay, and copies
-	// lengthen the queue of a narrow link by no more. packetBytes is the size that QUIC
-	// adds to a datagram.
+	// quic-go). The transport sends bytes within this window without delay. Copies that fit
+	// into the window lengthen the queue of a narrow link by at most its size. packetBytes
+	// is the size that QUIC adds to a datagram.
 	minWindowBytes = 2 * 1280
 	packetBytes    = 40
 	// maxCopyBytes bounds the size of datagrams that are sent twice: two datagrams and

@@ -38,7 +38,7 @@ func (r *repetition) beginSample(back uint32) { r.samples |= 1 << back }
 // oldestSample returns the oldest sample. There must be one.
 func (r *repetition) oldestSample() (back uint32) { return uint32(bits.Len64(r.samples)) - 1 }
 
-// judgeSample ends a sample: it was lost unless it was acknowledged.
+// judgeSample ends a sample, which counts as lost unless it was acknowledged.
 func (r *repetition) judgeSample(back uint32) {
 	r.samples &^= 1 << back
 	r.addSample(r.acked>>back&1 == 0)

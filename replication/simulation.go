@@ -31,8 +31,9 @@ type sentEffect struct {
 }
 
 const (
-	// minSendMargin is the least distance beyond the leave radius, in metres, in which effects are sent:
-	// more than a body goes between two of 20 snapshots a second, so that the rate hardly matters.
+	// minSendMargin is the least distance beyond the leave radius, in metres, in which
+	// effects are sent. At 20 snapshots a second a body travels less between two snapshots,
+	// so the rate hardly matters.
 	minSendMargin = 8
 	// forgetGap is how much farther away the client forgets effects, in metres, so that those at the edge
 	// do not come and go.
@@ -154,9 +155,9 @@ func (x *effectWriter) writePast(e *loggedEffect, since uint32) {
 	sent.known = false
 }
 
-// writeEffect writes an effect and its changes from the tick since on. It includes since
-// itself, because the client computes which bodies the effect's motion from since to the
-// next tick wakes.
+// writeEffect writes an effect and its changes from the tick since on. The tick since is
+// included: the client computes which bodies wake when the effect moves from since to the
+// next tick.
 func (x *effectWriter) writeEffect(e *loggedEffect, since uint32) {
 	form := x.log.formAt(e, since)
 	number := x.writeProgram(e.program)

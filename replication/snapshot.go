@@ -95,8 +95,8 @@ func (v *Viewer) sendRows(w *workspace) {
 
 // hasNothingNew reports whether a snapshot would be empty and tell the client nothing. The
 // client must have acknowledged everything, and the newest snapshot must have been empty
-// too: it ends the client's extrapolation. Simulating clients receive every snapshot,
-// because they compute forward from each.
+// too: an empty snapshot ends the client's extrapolation. Simulating clients receive every
+// snapshot, because they compute forward from each.
 func (v *Viewer) hasNothingNew(waiting int) bool {
 	r := v.replicator
 	since, empty := v.delivery.emptySince()

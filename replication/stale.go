@@ -9,7 +9,8 @@ import (
 
 // staleRows are the slots whose newest row is older than the frame. Their bodies are exact,
 // and only motion has changed them since: while all clients simulate, these rows are rarely
-// sent. A stale row has no version and no state of the ticks since: no client was sent one.
+// sent. A stale row has no version, and no states of the ticks after its own: no client was
+// sent them.
 type staleRows struct {
 	slots bulk.Bitset
 	any   bool       // some slot was stale after the capture; constant while snapshots are made

@@ -28,7 +28,8 @@ type structure struct {
 	whole           uint32 // newest applied record that ends a snapshot's records
 }
 
-// flight is a closed message, or several, of which the client has not applied all records.
+// flight is one closed message, or several, with records that the client has not applied
+// yet.
 type flight struct {
 	last  uint32 // number of its last record
 	bytes int
@@ -65,9 +66,9 @@ func (s *structure) takeUnbilled() int {
 // isFull reports whether the open message should be closed before another record.
 func (s *structure) isFull() bool { return len(s.batch) >= batchBytes }
 
-// closeMessage frames the open message. tick is the tick of its states. For a message
-// without states it may be lower than the previous message's tick or notBefore, if the
-// newest frame is old; the message gets the highest of the three.
+// closeMessage frames the open message. tick is the tick of its states. If the message has
+// no states and the newest frame is old, tick may be lower than the previous message's tick
+// or notBefore: the message gets the highest of the three.
 func (s *structure) closeMessage(tick uint32) {
 	if len(s.batch) == 0 {
 		return

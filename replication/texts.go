@@ -87,7 +87,7 @@ func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.H
 
 // owesText reports whether a client is owed a text of its member h, which entered in tick
 // enterTick. If the member's row starts over, it is owed none: the Enter has all texts.
-// Changes of owner-only fields do not count for a client that is no owner, because the
+// Changes of owner-only fields do not count for a client that is not an owner, because the
 // order of its queue would reveal them (R7).
 func (f *frame) owesText(h bulk.Handle, row *textRow, enterTick uint32, owned bool) bool {
 	t := f.tenantOf(h)

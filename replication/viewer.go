@@ -222,8 +222,8 @@ func (v *Viewer) Continue(numbers Numbers) {
 
 // Resume continues the viewer over another connection, for a client that has applied
 // exactly the structure records up to number. stream holds the later records that were
-// sent. It is valid until the next snapshot or acknowledgement, and must precede every
-// other message that mentions handles: until then the client knows less than the viewer
+// sent. stream is valid until the next snapshot or acknowledgement. It must precede every
+// other message with handles: before it arrives, the client knows less than the viewer
 // assumes. Knowledge, baselines and datagram numbers stay: to the viewer, a broken
 // connection is a link that lost every packet for a while. Resume returns false and changes
 // nothing if the log no longer holds the records after number (R8), or if no message ends

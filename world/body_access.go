@@ -63,9 +63,9 @@ func (w *World) Velocity(e Entity) (Vec3, bool) {
 	return w.bodies.Velocity(row), true
 }
 
-// SetPosition moves a body to a position clamped to the bounds, and wakes it and the
-// bodies touching it before and after. It returns false and does nothing unless the
-// entity is live, has a body, and the position is finite. If a system passes one that
+// SetPosition moves a body to a position clamped to the bounds, and wakes the body and all
+// bodies that touch it before or after the move. It returns false and does nothing unless
+// the entity is live, has a body, and the position is finite. If a system passes one that
 // is not finite, the body is Quarantined.
 func (w *World) SetPosition(e Entity, to Vec3) bool {
 	row, ok := w.row(e)

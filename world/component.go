@@ -245,10 +245,10 @@ func (c *Component[T]) All() iter.Seq2[Entity, *T] { return All1(c.every, c) }
 func (c *Component[T]) Presence() bulk.BitsetView { return c.presence.View() }
 
 // Changed returns the slots whose value was set, opened with Mut or MutWord, or spawned
-// since the end of the step before the last one. Marks made between two steps count for
-// the later one; spawned values count when their system returns. A reader that calls it
-// once after every step sees every change once. Removing a component is not a change,
-// but a ChangeReader reports the slot.
+// since the end of the step before the last one. Marks made between two steps count for the
+// later step; spawned values count when their system returns. A reader that calls it once
+// after every step sees every change once. Removing a component is not a change, but a
+// ChangeReader reports the slot.
 func (c *Component[T]) Changed() bulk.BitsetView { return c.changes.past.View() }
 
 // owner returns nil for a component whose registration failed.

@@ -13,8 +13,8 @@ const depenetrations = 4
 
 // solve moves touching bodies through the tick a second time, in substeps. Each substep
 // pushes overlapping bodies apart and derives velocities from the corrected positions. This
-// is position-based dynamics with small steps (Müller et al., 2007 and 2020): a pile at
-// rest is a fixed point, where contacts undo exactly what gravity does, so velocities are
+// is position-based dynamics with small steps (Müller et al., 2007 and 2020). A pile at
+// rest is a fixed point: contacts undo exactly the effect of gravity, so velocities are
 // zero without any memory of earlier forces. Spheres do not rotate; friction acts on them
 // as on boxes.
 func (c *contacts) solve(w *World) {
@@ -48,8 +48,8 @@ func (c *contacts) solve(w *World) {
 	}
 }
 
-// depenetrate moves two deeply overlapping bodies apart until they just touch. It
-// gives them no velocity: they did not move into each other, they were placed there.
+// depenetrate moves two deeply overlapping bodies apart until they just touch. It gives
+// them no velocity, because they did not collide: the game placed them there.
 func (c *contacts) depenetrate(pair *contact) {
 	a, b := &c.bodies[pair.a], &c.bodies[pair.b]
 	invMasses := a.invMass + b.invMass

@@ -16,7 +16,7 @@ import (
 //
 // Kinds, components and systems are set up by code and are not part of an image; Restore
 // checks that kinds and components match. Local components are not part of an image either:
-// after a Restore no entity has any.
+// after a Restore no entity has a local component.
 type Image struct {
 	// Extra is game state outside the world, in any format. Set it right after
 	// TakeImage. At most MaxExtraBytes.
@@ -178,8 +178,8 @@ func (w *World) appendKinds(to []Kind) []Kind {
 	return to
 }
 
-// takeEntities copies the state by slot that rows do not contain. Most bodies have no
-// lifetime, and their kind is in their row.
+// takeEntities copies the entity state that rows do not contain, by slot. For most bodies
+// there is none: they have no lifetime, and their row contains the kind.
 func (w *World) takeEntities(img *Image) {
 	img.bodiless.slots, img.bodiless.kinds = img.bodiless.slots[:0], img.bodiless.kinds[:0]
 	if w.pool.Len() > w.bodies.len() {

@@ -17,7 +17,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// million returns a world of a million bodies with two components, of which some are awake.
+// million returns a world of a million bodies, some of them awake, with two components.
 func million(b *testing.B, awake int) *world.World {
 	b.Helper()
 	return millionBy(b, awake, 1)

@@ -47,8 +47,7 @@ func (img *columnImage) makeRoom(words uint32) {
 	img.texts = resize(img.texts, int(words)*64*len(img.textFields))
 }
 
-// eachColumn calls f with each component that is saved and its image, which it creates
-// if necessary.
+// eachColumn calls f with each saved component and its image, created if necessary.
 func (w *World) eachColumn(img *Image, f func(column, *columnImage)) {
 	n := 0
 	for _, c := range w.components {

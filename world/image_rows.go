@@ -91,7 +91,7 @@ func (w *World) takeRows(img *rowImage) {
 
 // A block of copying work is some columns of copyRows rows: a mebibyte of each. Copies of
 // that size bypass the caches, which saves a third of the memory traffic; blocks of a few
-// pages take half as long again.
+// pages take 1.5 times as long.
 const (
 	copyRows = 1 << 18
 	rowParts = 6

@@ -175,7 +175,7 @@ func TestRestoredWorldContinues(t *testing.T) {
 				b.Destroy(b.Slots().Handle(uint32(tick % 100)))
 			}
 			if tick < 300 && r.IntN(12) == 0 || tick == 0 || tick == 299 {
-				b = watched(t, 7, r.IntN(50), 2, 2) // with its own systems and other contents
+				b = watched(t, 7, r.IntN(50), 2, 2) // another world, with its own systems and other contents
 				steps(b.World, r.IntN(5))
 				if r.IntN(3) == 0 {
 					b = a // into itself

@@ -64,8 +64,8 @@ func (p *population) loops() map[string]func() iter.Seq[world.Entity] {
 }
 
 // A loop yields the entities that were live when it began. A loop that spawns matching
-// entities therefore ends, even if they fill holes ahead of it, in nested loops, or while
-// other code reads the changes.
+// entities therefore ends, even if the entities fill holes ahead of the loop. Nested loops
+// and concurrent reads of the changes make no difference.
 func TestLoopsDoNotYieldWhatTheySpawn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := newPopulation(t)

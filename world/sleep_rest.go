@@ -53,8 +53,8 @@ func (w *World) disturbHidden(rows []int32) {
 
 // requestSleepOfRestedGroups requests sleep for groups of touching bodies if all of a group
 // have rested long enough and are still. Contacts between rested bodies connect a group; a
-// contact with an awake body that has not rested keeps it awake. Sleeping bodies count as
-// ground.
+// contact with an awake body that has not rested keeps the group awake. Sleeping bodies
+// count as ground.
 func (w *World) requestSleepOfRestedGroups() {
 	b, c := &w.bodies, &w.contacts
 	c.group, c.states = c.group[:0], c.states[:0]

@@ -79,8 +79,9 @@ func (v SlotView) WasAwake(slot uint32) bool {
 }
 
 // SpawnState returns the state in which the body on a slot was spawned, and the tick after
-// which it had that state: together with the effects they determine its present state. It
-// returns false unless the body's kind is exact and only motion has changed the body since.
+// which the body had that state. Together with the effects, state and tick determine the
+// body's present state. It returns false unless the body's kind is exact and only motion
+// has changed the body since.
 func (v SlotView) SpawnState(slot uint32) (s motion.State, tick uint64, ok bool) {
 	w := v.w
 	if uint64(slot) >= uint64(len(w.spawned)) || !w.spawned[slot].known || w.rowOf[slot] == noRow {

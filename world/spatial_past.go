@@ -9,19 +9,20 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// pastZone is the region of a query at a moment. The zone that refers to it is larger by
-// the distance that bodies have moved since, and tests their present positions.
+// pastZone is the region of a query at a moment. Another zone, larger by the distance that
+// bodies have moved since the moment, tests their present positions first and refers to
+// this one.
 type pastZone struct {
 	zone
 	at Moment
 }
 
-// WithinAt is like Within, for the positions that bodies had at a moment, which it yields
-// (see PositionAt): for a blast aimed at positions that a client displayed. It yields live
-// bodies only, each at most once: first bodies teleported since the moment, ascending by
-// slot, then the others in the order of their present cells. The loop may change the world;
-// it may miss a body that it moves. It yields nothing at a moment for which PositionAt
-// returns false.
+// WithinAt is like Within, but tests and yields the positions that bodies had at a moment
+// (see PositionAt). It serves a blast aimed at positions that a client displayed. It yields
+// live bodies only, each at most once: first bodies teleported since the moment, ascending
+// by slot, then the others in the order of their present cells. The loop may change the
+// world; it may miss a body that it moves. It yields nothing at a moment for which
+// PositionAt returns false.
 func (w *World) WithinAt(at Moment, center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
 	return func(yield func(Entity, Vec3) bool) {
 		if !w.knows(at) || !motion.Finite(center) || !(radius >= 0) {
@@ -79,8 +80,8 @@ func (w *World) inPast(s *pastZone, slot uint32) (Vec3, bool) {
 }
 
 // AppendRayAt is like AppendRay, for the positions that bodies had at a moment (see
-// PositionAt): for a shot aimed at positions that a client displayed. Only live bodies are
-// hit, and none at a moment for which PositionAt returns false.
+// PositionAt): for a shot aimed at positions that a client displayed. The ray hits only
+// live bodies. It hits none at a moment for which PositionAt returns false.
 func (w *World) AppendRayAt(list []Hit, at Moment, from, to Vec3, thickness float32) []Hit {
 	if !w.knows(at) || !isRay(from, to, thickness) {
 		return list

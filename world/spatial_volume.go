@@ -14,9 +14,9 @@ import (
 // most one component of this type. The volume moves with its entity's body, if any, and
 // ends with the entity.
 //
-// It is a sphere if Radius is not zero, otherwise a box; its surface counts as inside.
-// A body is located at its centre. A volume may be infinitely large. It is empty if its
-// size is negative or NaN, or its centre not finite, and never contains its own entity.
+// It is a sphere if Radius is not zero, otherwise a box; its surface counts as inside. A
+// body is located at its centre. A volume may be infinitely large. It is empty if its size
+// is negative or NaN, or its centre is not finite. It never contains its own entity.
 type Volume struct {
 	Center Vec3    // relative to the entity's body, or to the origin if there is none
 	Radius float32 // metres

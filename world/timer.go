@@ -31,9 +31,10 @@ type timerDue struct {
 	tick   uint64
 }
 
-// NewTimer registers a component of this name for the pending calls, and a Before system,
-// named "timer" and the name, that calls call for the due ones in ascending order of slots.
-// A is plain data, like a component. See Register for A and for the error.
+// NewTimer registers a component of this name for the pending calls, and a Before system
+// named "timer" and the name. The system calls call for the entities that are due, in
+// ascending order of slots. A is plain data, like a component. See Register for A and for
+// the error.
 func NewTimer[A any](w *World, name string, call func(e Entity, args A)) (*Timer[A], error) {
 	if call == nil {
 		return nil, fmt.Errorf("%w: timer %q without a function", ErrValue, name)

@@ -17,7 +17,7 @@ const (
 // appendMembers lists the bits of a run of words in two steps:
 //
 //  1. It compresses the set bits of each summary word (VPCOMPRESSB) to 16-bit word
-//     numbers on the stack. No branch depends on their count: in appendRun, the end of
+//     numbers on the stack. No branch depends on the number of set bits: in appendRun, the end of
 //     each summary word's loop costs more than its words.
 //  2. It gathers eight of these words at a time and compresses their first and second
 //     members (VPCOMPRESSD). If one of the eight has a third member, each is

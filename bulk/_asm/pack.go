@@ -124,8 +124,8 @@ droppedTo of dropped. It returns the bytes of kept values.`)
 	JMP(LabelRef("next"))
 }
 
-// up visits the last word first. It stores kept values only: on one side of them are values
-// that are not loaded yet, on the other final values.
+// up visits the last word first. It stores only the kept values: the memory on one side of
+// them holds values that are not loaded yet, on the other side final values.
 func (p *packer) up() {
 	p.begin("packUp", `%s partitions 64 values of %d bytes for each word of drop, from byte from on.
 Values without a bit in drop move to end at byte to, which is at least their end, the
@@ -167,8 +167,8 @@ others to end at byte droppedTo of dropped. It returns the bytes of kept values.
 	JMP(LabelRef("next"))
 }
 
-// compress moves vector i's values that are members of the word to its front. It
-// returns their count in stored lanes, and a mask of as many ones.
+// compress moves vector i's values that are members of the word to its front. It returns
+// their number in stored lanes, and a mask of that many ones.
 func (p *packer) compress(x reg.VecVirtual, members reg.GPVirtual, i int) (moved reg.VecVirtual, count, mask reg.GPVirtual) {
 	set, k := GP64(), K()
 	moved, count, mask = ZMM(), GP64(), GP64()

@@ -37,8 +37,9 @@ func (w *Writer) Write(v uint64, n uint) {
 }
 
 // Open returns w's state for callers that keep it in registers. They write with Put while
-// at+8 <= len(buf), call Lengthen otherwise, and finish with Close. len(buf) is its
-// capacity; the whole bytes written precede at, and acc holds the n <= 7 bits that follow.
+// at+8 <= len(buf), call Lengthen otherwise, and finish with Close. len(buf) is the
+// buffer's capacity. The complete bytes written precede index at, and acc holds the n <= 7
+// bits that follow them.
 func (w *Writer) Open() (buf []byte, at int, acc uint64, n uint) { return w.buf, w.at, w.acc, w.n }
 
 // Close stores the state returned by Put back into w.
@@ -83,8 +84,9 @@ func (w *Writer) WriteSized(v uint32) {
 	w.Write(uint64(class)|uint64(v)<<2, 2+4<<class)
 }
 
-// WriteGolomb appends v in the exponential Golomb form of order k. Let u = v + 2^k: one
-// 1 bit for each bit that u is longer than k+1, a 0 bit, then u without its highest bit.
+// WriteGolomb appends v in the exponential Golomb form of order k. With u = v + 2^k, it
+// consists of a 1 bit for each bit of u beyond k+1 bits, a 0 bit, and u without its highest
+// bit.
 func (w *Writer) WriteGolomb(v uint32, k uint) {
 	if v >= golombShort {
 		u := uint64(v) + 1<<k

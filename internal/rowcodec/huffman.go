@@ -19,9 +19,9 @@ const (
 	longBits  = maxCodeBits - quickBits
 )
 
-// code is a complete canonical Huffman code: symbols of one length have consecutive
-// codes and shorter codes precede longer ones, so the lengths define it. Every bit
-// string decodes to symbols. Codes are written with their first bit lowest.
+// code is a complete canonical Huffman code. Symbols of one length have consecutive codes,
+// and shorter codes precede longer ones: the lengths define the code. Every bit string
+// decodes to symbols. Codes are written with their first bit lowest.
 type code struct {
 	codes [maxSymbols]uint16          // by symbol: its code, first bit lowest, and its length<<maxCodeBits
 	quick [1 << quickBits]packedEntry // by the next quickBits bits

@@ -22,8 +22,8 @@ const (
 // rounded. Features and weights are packed two to a uint64, in opposite halves: the middle
 // of the product of two pairs is the sum of two products, and the part below it has fewer
 // than 31 bits. featureOne is a constant. The sum of misses in a residual's own lanes (the
-// lanes of rotations, or all others) is in no pair: it is known last, and then takes one
-// product.
+// lanes of rotations, or all others) is in no pair: it is known last, and takes a product
+// of its own.
 const (
 	pairAxisSpeed = iota
 	pairHeightMismatch

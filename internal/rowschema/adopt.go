@@ -44,8 +44,8 @@ func (f *field) stepsTo(want, now uint32) int64 {
 	}
 }
 
-// beside returns the float just inside the step of number n, at the edge from which the
-// float comes; off is its distance in steps.
+// beside returns a float just inside the step of number n, at the edge next to the float's
+// present number, which is n - off. off is 1 or -1.
 func (f *field) beside(n uint32, off int64) float64 {
 	if f.angle {
 		return f.radians(n) - float64(off)*math.Ldexp(2*math.Pi, -int(f.Bits))*nearEdge

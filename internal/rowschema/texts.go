@@ -107,9 +107,9 @@ func (c *Component) SetTexts(owner bool, texts []string, v any) {
 	}
 }
 
-// AppendTexts appends the texts of an Enter: the value of each text field of the components
-// in mask that the receiver is sent, with its length. texts has a value for each text
-// field of the schema.
+// AppendTexts appends the texts of an Enter: each text field of the components in mask, if
+// the receiver is sent the field, with its length. texts has a value for each text field of
+// the schema.
 func (l *Layout) AppendTexts(b []byte, mask uint32, owner bool, texts []string) []byte {
 	for i := range l.texts {
 		if f := &l.texts[i]; mask>>f.Component&1 != 0 && f.SentTo(owner) {

@@ -30,10 +30,10 @@ type crowd struct {
 	weight []float64
 }
 
-// EffectCosts estimates each effect's cost per tick, costliest first, from its
-// operations and the bodies inside its box at tick 0, assuming full emitters, all
-// players, and no sleepers. It runs no step and is deterministic for given kernels
-// (package cpu).
+// EffectCosts estimates each effect's cost per tick, costliest first. The estimate depends
+// on the effect's operations and on the bodies inside its box at tick 0, with full
+// emitters, all players and no sleepers. It runs no step and is deterministic for given
+// kernels (package cpu).
 func (s *Scene) EffectCosts() []EffectCost {
 	all := s.crowd()
 	var costs []EffectCost
@@ -51,8 +51,8 @@ func (s *Scene) EffectCosts() []EffectCost {
 	return costs
 }
 
-// KeepAwake returns the names of effects that keep every body awake that feels them: the
-// effect changes with time and has no box.
+// KeepAwake returns the names of effects that keep every body awake that feels them:
+// effects that change with time and have no box.
 func (s *Scene) KeepAwake() (names []string) {
 	for i := range s.File.Effects {
 		e := &s.File.Effects[i]

@@ -115,8 +115,8 @@ func (c *complaints) err() error {
 	return errors.Join(errs...)
 }
 
-// suggest describes the expected words in place of an unknown one: the nearest known word,
-// if one is near, and the list of all.
+// suggest describes the expected words for an unknown one: the nearest known word, if any
+// is near, and the list of all known words.
 func suggest(word string, known []string) string {
 	if len(known) == 0 {
 		return "nothing: none is defined"

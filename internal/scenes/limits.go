@@ -45,8 +45,8 @@ const (
 	// number that act at once.
 	MaxPulsesPerSecond  = 50
 	MaxPulseLifeSeconds = 10
-	// MaxViewAgeSeconds bounds the age of views by which shots are judged, and the memory
-	// for it.
+	// MaxViewAgeSeconds bounds the age of a shot's view moment, and so the memory for past
+	// positions.
 	MaxViewAgeSeconds = 1
 	// MaxTickHz bounds the step rate; beyond it, steps are shorter than timers are
 	// accurate.

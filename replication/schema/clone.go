@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Clone returns a copy of s. Adding to either, or binding types to it, does not change the
-// other.
+// Clone returns a copy of s. Additions to one schema, and types bound to it, do not change
+// the other.
 func (s *Schema) Clone() *Schema {
 	c := *s
 	c.components, c.fields, c.texts = slices.Clone(s.components), slices.Clone(s.fields), slices.Clone(s.texts)

@@ -106,7 +106,7 @@ func (p *parser) each(keyword string, parse func()) {
 	}
 }
 
-// misplaced records that the current line does not continue the text.
+// misplaced records an error: the current line must not follow the lines before it.
 func (p *parser) misplaced() {
 	if p.err == nil && !p.more {
 		p.err = &ParseError{Detail: "ends before its input line"}

@@ -292,8 +292,8 @@ func isTagText(text string) bool {
 	return err == nil && text != ""
 }
 
-// value plans one value. own tells whether the tag is on the value itself or on its array;
-// then the tag must fit. A tag of an enclosing struct need not.
+// value plans one value. own tells whether the tag is on the value itself or on its array.
+// Such a tag must fit the value; a tag of an enclosing struct need not.
 func (p *planner) value(t reflect.Type, path string, g tag, own bool) error {
 	switch {
 	case t == reflect.TypeFor[bulk.Handle]():

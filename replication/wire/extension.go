@@ -383,9 +383,9 @@ func readFloats(c *bitio.Cursor) Floats {
 	return f
 }
 
-// Ticks returns the effect's tick of birth, its first tick and its last, which is 0 if it
-// has no end. tick is the tick of its message, maxBack the session's MaxBack. The error is
-// a protocol error.
+// Ticks returns the effect's tick of birth, its first tick, and its last tick, or 0 for an
+// effect without end. tick is the tick of its message, maxBack the session's MaxBack. The
+// error is a protocol error.
 func (e *EffectAdded) Ticks(tick, maxBack uint32) (born, first, last uint32, err error) {
 	if first, err = firstTick(tick, e.Back, maxBack); err != nil {
 		return 0, 0, 0, err

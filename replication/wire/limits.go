@@ -12,9 +12,9 @@ const (
 	// the frame's header, and 1 WebTransport's session.
 	MinDatagram = 1152
 
-	// MaxStreamMessage bounds the length of a frame (type byte and body), and so what one
-	// connection can make its peer buffer. The largest message is a Structure, which its
-	// writer closes far below this limit.
+	// MaxStreamMessage bounds the length of a frame (type byte and body), and so the bytes
+	// that one connection can make its peer buffer. The largest message is a Structure,
+	// which its writer closes far below this limit.
 	MaxStreamMessage = 64 << 10
 
 	// MaxClientMessage bounds a frame from a client, which holds at most a token or a command's

@@ -130,7 +130,7 @@ func AppendRecord(b []byte, r Record) []byte {
 	return b
 }
 
-// appendNumbered begins a record whose detail is its number, if that is small.
+// appendNumbered begins a record whose detail is its number, if the number is small enough.
 func appendNumbered(b []byte, r Record) []byte {
 	if r.Number < maxDetail {
 		return append(b, byte(r.Op)|byte(r.Number)<<opBits)

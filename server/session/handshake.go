@@ -114,10 +114,10 @@ func refusalOfDifference(code wire.Code, what string, digits int, client, server
 	return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
 }
 
-// mayBegin returns the reason to refuse a new session to h, which could not resume the
-// session that it names, or nil. The Router placed h by that session, without calling
-// RouterConfig.Join. A new session may therefore begin only if h and its token allow this
-// room.
+// mayBegin returns nil if h may begin a new session, or the reason to refuse it. h named a
+// session that it could not resume. The Router chose the room by that session, without a
+// call of RouterConfig.Join. A new session may therefore begin only if h and its token
+// allow this room.
 func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
 	if !p.resumes {
 		return nil
@@ -129,8 +129,8 @@ func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
 	return nil
 }
 
-// checkHello returns the refusal of a Hello that is incompatible with this server, and the
-// value that it should have, or nil.
+// checkHello returns nil if h is compatible with this server. Otherwise it returns the
+// refusal, and the value that the server wants.
 func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	tables := uint64(c.replicator.Config().Tables.Version())
 	switch own := c.schemaHash; {

@@ -3,13 +3,13 @@ package session
 import "github.com/worldd/worldd/replication/wire"
 
 // inputs buffers a client's inputs until their ticks, which absorbs the link's jitter. At
-// most one is applied per tick, in tick order, so that no client can move more often than
-// others.
+// most one input is applied per tick, in tick order, so that no client can move more often
+// than others.
 //
 // A late input is applied at once if it is newer than all applied inputs and no input is
 // due now: the player most likely still holds the same keys. (Source also runs late user
-// commands. Overwatch repeats the last one; here a game that keeps its last input does.)
-// Other late inputs are dropped.
+// commands. Overwatch repeats the last input; here the game may do so.) Other late inputs
+// are dropped.
 type inputs struct {
 	applied uint32         // tick of the newest applied input
 	step    uint32         // tick whose step that input was applied for

@@ -275,8 +275,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 // limitTokens leaves a new limiter with at most the given tokens.
 func limitTokens(l *rate.Limiter, tokens float64, now time.Time) {
 	if tokens < float64(l.Burst()) {
-		// Empty the limiter at a time in the past from which it has refilled to these
-		// tokens.
+		// Empty the limiter at a past time: since then it has refilled to these tokens.
 		l.AllowN(now.Add(-time.Duration(tokens/float64(l.Limit())*float64(time.Second))), l.Burst())
 	}
 }

@@ -16,8 +16,8 @@ type Conn interface {
 	// exceed the connection's queue limit.
 	SendStream(p []byte) bool
 	// HasUnsent reports whether datagrams of a snapshot wait to be sent. The next snapshot
-	// waits for them: the viewer assumes that they leave, and no other snapshot has their
-	// events.
+	// waits for these datagrams: the viewer assumes that they leave, and no other snapshot
+	// contains their events.
 	HasUnsent() bool
 	// SendSnapshot copies and queues the datagrams of one snapshot. It is called only if
 	// HasUnsent is false.

@@ -16,8 +16,9 @@ import (
 // The server rejects the handles that are not bound when the call returns.
 
 var (
-	// ErrNotProvisional is Bind's error for a handle that is no provisional handle of the command
-	// or input being executed, or was bound before. It is the game's fault: ask IsProvisional first.
+	// ErrNotProvisional is Bind's error for a handle that is not a provisional handle of
+	// the command or input being executed, or was bound before. It is the game's fault: ask
+	// IsProvisional first.
 	ErrNotProvisional = errors.New("server: not a provisional handle of this command or input, or bound before")
 	// ErrNotNew is Bind's error for an entity that is not live, or that clients may have
 	// received already. It is the game's fault: bind an entity that the command or input

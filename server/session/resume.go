@@ -17,7 +17,7 @@ func (s secret) equals(other []byte) bool {
 }
 
 // maxFormer bounds the secrets of earlier Welcomes that stay valid until the client
-// confirms the newest: the oldest is kept, and the newest others.
+// confirms the newest one. If there are more, the oldest and the most recent remain valid.
 const maxFormer = 16
 
 // secrets are the secrets that resume a session.

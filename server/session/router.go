@@ -143,8 +143,8 @@ func (r *Router) Drain() {
 	r.expireWaiting(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
 }
 
-// expireWaiting refuses waiting connections that have ended or failed, or for which why
-// returns a reason.
+// expireWaiting refuses waiting connections that have ended or failed, and those with a
+// reason from why.
 func (r *Router) expireWaiting(why func(*Peer) *wire.Error) {
 	type refusal struct {
 		p   *Peer

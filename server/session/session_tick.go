@@ -195,8 +195,9 @@ func (p *progress) countTick(waits bool) {
 // restartCounters resets the counters for a new connection.
 func (p *progress) restartCounters() { p.snapshotTicks, p.structureTicks, p.streamed = 0, 0, false }
 
-// stuckTicks returns for how many ticks the stream has made no progress, or 0 if it never
-// made any over this connection or if snapshots make none either.
+// stuckTicks returns the number of ticks for which the stream has made no progress. It
+// returns 0 if the stream never made progress over this connection, or if snapshots make no
+// progress either.
 func (p *progress) stuckTicks() int {
 	if !p.streamed || p.snapshotTicks > p.structureTicks/2 {
 		return 0

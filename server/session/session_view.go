@@ -12,13 +12,13 @@ import (
 // The game may call these methods from Join to Leave, inclusive. At any other time they do
 // nothing.
 
-// Control makes h the entity that the session controls and owns, and views the world from
-// unless SetViewpoint names another; for example after a respawn. If h is zero, was never
-// issued, or has no body, the viewpoint stays where it was. The previous entity stays in
-// the world; the session still owns it only if Own was called for it. The client learns of
-// the change before the next snapshot; inputs that are already on the way were meant for
-// the previous entity. Control does nothing until Join has returned: the result of Join
-// counts.
+// Control makes h the session's entity, for example after a respawn: the session controls
+// and owns h, and views the world from h unless SetViewpoint names another entity. If h is
+// zero, was never issued, or has no body, the viewpoint stays where it was. The previous
+// entity stays in the world; the session still owns it only if Own was called for it. The
+// client learns of the change before the next snapshot; inputs that are already on the way
+// were meant for the previous entity. Control does nothing until Join has returned: the
+// result of Join counts.
 func (s *Session) Control(h world.Entity) {
 	if s.viewer != nil && s.state != stateJoining {
 		s.entity = s.core.issuedOrZero(h)

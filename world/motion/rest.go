@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// hysteresis times RestSpeed is the speed at which a body counts as moving. In between
-// it neither rests nor moves and its rest timer stands still, so that a speed trembling
-// around RestSpeed does not keep it awake forever.
+// hysteresis times RestSpeed is the speed at which a body counts as moving. At a speed in
+// between, the body neither rests nor moves, and its rest timer stands still. A speed that
+// trembles around RestSpeed thus does not keep the body awake forever.
 const hysteresis = 2
 
-// slackShare is the part of the forces on a body that may remain where it is held: where
-// effects carry it, they balance up to rounding alone.
+// slackShare is the share of the forces on a held body that may remain unbalanced: the
+// forces on a body that effects carry balance only up to rounding.
 const slackShare = 1.0 / 4096
 
 // CountRest updates an awake row's rest timer after a tick of motion, and reports whether

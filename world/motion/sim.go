@@ -30,8 +30,8 @@ type Source struct {
 	PathBorn uint64 // tick that Path counts from if it was changed; 0: Born
 }
 
-// centerAt returns the effect's centre in a tick, or in its first one if that is later. leader
-// is the position of the body that it follows after the tick before.
+// centerAt returns the effect's centre in a tick, or in its first tick if that is later.
+// leader is the position, after the previous tick, of the body that the effect follows.
 func (e *Source) centerAt(s *Stepper, tick uint64, leader Vec3) Vec3 {
 	from := e.Born
 	if e.PathBorn != 0 {
@@ -155,9 +155,10 @@ func (m *Sim) Drop(number uint32) {
 	b.Rest, b.Kind, m.number = b.Rest[:last], b.Kind[:last], m.number[:last]
 }
 
-// SetEffect adds or replaces the effect on a slot, which acts from the next tick on if
-// First allows; if its Last has passed, the slot is empty afterwards. If wake is set, the
-// bodies in the old and the new reach wake now. The error reports parameters that do not fit the program, or an invalid path.
+// SetEffect adds or replaces the effect on a slot. The effect acts from the next tick on,
+// or from its First if that is later. If its Last has passed, the slot is empty afterwards.
+// If wake is set, the bodies in the old and the new reach wake now. The error reports
+// parameters that do not fit the program, or an invalid path.
 func (m *Sim) SetEffect(slot uint32, s *Source, wake bool) error {
 	if len(s.Params) != len(s.Program.Params()) {
 		return fmt.Errorf("motion: %d parameters for a program with %d", len(s.Params), len(s.Program.Params()))
@@ -288,8 +289,8 @@ func (m *Sim) settle(most int) (points int, ok bool) {
 	return points, true
 }
 
-// Changed calls f with the state of each body that the last tick may have changed: those
-// that are awake and those that fell asleep.
+// Changed calls f with the state of each body that the last tick may have changed: awake
+// bodies, and bodies that fell asleep in that tick.
 func (m *Sim) Changed(f func(number uint32, s State)) {
 	b := &m.bodies
 	for row := range m.awake {
@@ -308,8 +309,8 @@ func (m *Sim) Len() (bodies, awake int) { return len(m.number), m.awake }
 // Effects returns the number of effects.
 func (m *Sim) Effects() int { return m.acting }
 
-// leader returns the position that an effect's centre is relative to; false if it follows
-// a body that is not there, and stays where it is.
+// leader returns the position to which an effect's centre is relative. It returns false if
+// the effect follows a body that is missing: the effect then stays where it is.
 func (m *Sim) leader(e *Source) (Vec3, bool) {
 	if e.Path.Form != Following {
 		return Vec3{}, true
@@ -381,8 +382,9 @@ func (m *Sim) inEither(a, b *Reach, row int) bool {
 	return inA && k.Feels(a.Layers) || inB && k.Feels(b.Layers)
 }
 
-// reachX returns bounds of the bodies that may be in either reach: none with
-// x-from < low or x-to > high is, since Contains makes such tests and rounding is monotonic.
+// reachX returns bounds of the bodies that may be in either reach: a body with x-from < low
+// or x-to > high is in neither, since Contains makes the same tests and rounding is
+// monotonic.
 func (m *Sim) reachX(a, b *Reach) (from, low, to, high float32) {
 	if !a.Boxed || !b.Boxed {
 		return 0, float32(math.Inf(-1)), 0, float32(math.Inf(1))

@@ -88,7 +88,7 @@ type Rules struct {
 	HalfX, HalfZ float32 // of the world
 	Radius       float32 // of avatars
 	Range        float32 // of shots
-	ViewTicks    uint16  // maximum age of the view by which shots are judged
+	ViewTicks    uint16  // maximum age of a shot's view moment
 }
 
 // Shoot is the argument of ShootCommand.

@@ -583,7 +583,7 @@ func (s *sim) sum() {
 	}
 }
 
-// poked executes a command. Its argument is the client's belief about its target.
+// poked executes a command. args is the client's belief about the target.
 func (s *sim) poked(p *session.Session, target world.Entity, args []byte) error {
 	s.coverage.executed++
 	if s.world.Status(target) != bulk.Live {
