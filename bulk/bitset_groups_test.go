@@ -20,8 +20,8 @@ var operations = []struct {
 	{"SetAndNot", difference, func(a, b uint64) uint64 { return a &^ b }, func(to *Bitset, sets ...BitsetView) { to.SetAndNot(sets[0], sets[1:]...) }},
 }
 
-// TestCombineTwins compares the vector kernel, its Go twin and the definition, writing
-// to a third group or to either operand, with unrelated words around them.
+// TestCombineTwins compares the vector kernel, its Go twin and the definition. They write
+// to a third group or to one of the operands, with unrelated words around the group.
 func TestCombineTwins(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const groups, guard = 5, 0xdeadbeefdeadbeef

@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// TestRemoveWordAgainstRemove: RemoveWord leaves the same state, tags and next handles
-// as removing one by one, for every order, with retired slots, and with pointers.
+// TestRemoveWordAgainstRemove: RemoveWord leaves the same state, tags and next handles as
+// single removals, for every order, with retired slots, and with pointers.
 func TestRemoveWordAgainstRemove(t *testing.T) {
 	for _, o := range []bulk.Options{
 		{},

@@ -186,7 +186,7 @@ func TestAddAt(t *testing.T) {
 	_, err = p.AddAt(bulk.NewHandle(3*bulk.BlockLen, 1))
 	require.ErrorIs(t, err, bulk.ErrLimit)
 
-	// The slot continues from its generation; Add itself starts at the lowest hole.
+	// The slot continues from its generation. Add still starts at the lowest hole.
 	_, err = p.AddAt(bulk.NewHandle(h.Index(), 9))
 	require.NoError(t, err)
 	lowest, _ := p.Add()

@@ -161,7 +161,7 @@ func (a *corpusGenerator) instruction() {
 	a.p.code = append(a.p.code, in)
 }
 
-// witness adds a register to the output after mapping it to [0, 1], so that it stays
+// witness maps a register to [0, 1] and adds it to the output, so that the register stays
 // visible beside an infinity or NaN.
 func (a *corpusGenerator) witness() {
 	to := a.resident + uint8(a.below(a.most-int(a.resident)))

@@ -175,7 +175,7 @@ func TestFusionsThatWait(t *testing.T) {
 }
 
 // TestRootOfCoordinate: the superinstruction for the distance from a vertical line also
-// gives the coordinates, whose roots must not be taken for the distance.
+// gives the coordinates. A coordinate's root must not be taken for the distance.
 func TestRootOfCoordinate(t *testing.T) {
 	for _, text := range []string{
 		"output.y += axis_distance(position) * sqrt(position.x)",

@@ -33,7 +33,7 @@ type fusedCase struct {
 	handler      handler
 	vectorResult bool // its result is a vector
 	pairResult   bool // its results are x and z of a vector, in planes
-	numberResult bool // its result is a number, after the vector if there is one
+	numberResult bool // its result includes a number, which follows the vector if there is one
 	operands     string
 	f            func(p *fusedPoint)
 }

@@ -179,8 +179,8 @@ func mutate(d *splitMix, good *Program) []byte {
 	return b
 }
 
-// TestMutants is F3 for bytecode: loaded programs stay within their memory on every path,
-// with equal results; each rejected program gets a reason.
+// TestMutants checks F3 for bytecode: loaded programs stay within their memory on every
+// path and give equal results, and each rejection has a reason.
 func TestMutants(t *testing.T) {
 	racetest.SkipSequential(t)
 	mutants := *mutantsFlag

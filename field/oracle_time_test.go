@@ -22,8 +22,8 @@ func oracleTimed(f float64) oracleNumber {
 func (n *oracleNumber) isTimed() bool { return n.time && !n.point }
 func (n *oracleNumber) isFixed() bool { return !n.time && !n.point }
 
-// isSame reports whether two numbers are one value: the compiler knows a value by its
-// computation, and the oracle by its bits and its dependences.
+// isSame reports whether two numbers are one value. The compiler recognises a value by its
+// computation, the oracle by its bits and dependences.
 func (n *oracleNumber) isSame(m *oracleNumber) bool {
 	return math.Float32bits(n.f) == math.Float32bits(m.f) && math.Float64bits(n.wide) == math.Float64bits(m.wide) &&
 		n.known == m.known && n.time == m.time && n.point == m.point

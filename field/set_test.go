@@ -14,8 +14,8 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// scattered returns a set of small effects, some without a box, over points sorted by
-// x, some of them NaN, so that chunks miss some effects.
+// scattered returns small effects, some without a box, and points sorted by x, some of them
+// NaN: chunks of points thus miss some effects.
 func scattered(t testing.TB, r *rand.Rand, k cpu.Kernels, n int) (s *Set, points Planes) {
 	s = &Set{}
 	for i := range 40 {
@@ -181,8 +181,8 @@ func TestSetConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestBounds: every position of every lane counts on each path, and NaN is detected at
-// each.
+// TestBounds: on each path, every point counts in every lane, and NaN is detected at every
+// point.
 func TestBounds(t *testing.T) {
 	measure := func(k cpu.Kernels, points Planes) []bounds {
 		to := make([]bounds, (len(points.X)+chunkPoints-1)/chunkPoints)
@@ -203,7 +203,7 @@ func TestBounds(t *testing.T) {
 			require.Equal(t, want, measure(k, points), "%v, %d points", k, n)
 		}
 	}
-	for _, n := range []int{32, 63, 64, 128, chunkPoints - 1} { // a partial chunk: each of its points, and no other
+	for _, n := range []int{32, 63, 64, 128, chunkPoints - 1} { // a partial chunk: its points count, and no others
 		points := Planes{make([]float32, n), make([]float32, n), make([]float32, n)}
 		for lane, plane := range points.lanes() {
 			for i := range plane {

@@ -46,8 +46,7 @@ func TestShippedBind(t *testing.T) {
 	}
 }
 
-// TestShipped: each effect is named like its file and has an effect of reasonable size
-// in its box.
+// TestShipped: each program has its file's name, and results of reasonable size in its box.
 func TestShipped(t *testing.T) {
 	require.Equal(t, []string{"explosion", "gust", "storm_cell", "updraft", "whirl", "wind"}, ShippedNames())
 	for _, name := range ShippedNames() {

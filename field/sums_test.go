@@ -14,9 +14,9 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// TestLanesOfTheOutput is F7 for each subset of lanes: lanes that the program adds to
-// receive their sum, with NaN as +0; the others keep their bits, including every kind
-// of NaN. It covers short and long programs, clipping, and partial blocks.
+// TestLanesOfTheOutput checks F7 for each subset of lanes. Lanes to which the program adds
+// receive their sum, with NaN as +0. The others keep their bits, including every kind of
+// NaN. It covers short and long programs, clipping, and partial blocks.
 func TestLanesOfTheOutput(t *testing.T) {
 	for sums := uint8(1); sums < 1<<3; sums++ {
 		for _, long := range []bool{false, true} {

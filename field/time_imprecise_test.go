@@ -8,7 +8,8 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// TestImpreciseTime: lines where time loses its precision are named, and no others.
+// TestImpreciseTime: the warnings name the lines where time loses its precision, and no
+// other lines.
 func TestImpreciseTime(t *testing.T) {
 	for text, lines := range map[string][]int{
 		"output.x += 10 * sin(time / 2)":                                                nil,

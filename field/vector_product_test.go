@@ -6,7 +6,8 @@ import (
 )
 
 // A vectorTerm is four numbers with the properties in LANGUAGE.md: whether the text fixes
-// them, whether they are one number or a vector times a number, and their bound.
+// them, whether they are one number or a vector times a number, and the bound of their
+// magnitudes.
 type vectorTerm struct {
 	lanes  [4]float32
 	fixed  [4]bool // lanes computed from literals alone

@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkHostileAck measures the most expensive acknowledgement: it covers as many
-// snapshots as one Input can, each with the maximum number of rows, and all of them are
-// unacknowledged. ns/worst is the time of one acknowledgement in the fastest round.
+// snapshots as one Input can, each unacknowledged and with the maximum number of rows.
+// ns/worst is the time of one acknowledgement in the fastest round.
 func BenchmarkHostileAck(b *testing.B) {
 	type lamp struct{ On bool }
 	const entities, snapshots = wire.MaxRows, 65

@@ -40,8 +40,8 @@ func (c *appliedClient) ApplyStructure(body []byte) error {
 	return c.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body))
 }
 
-// ApplyState applies a State datagram. Each arrives long after the previous one, so that
-// the client can afford its work.
+// ApplyState applies a State datagram. Each snapshot arrives long after the previous one,
+// so that the client's work limit allows it.
 func (c *appliedClient) ApplyState(datagram []byte) (client.Outcome, error) {
 	c.now += 10 * time.Second
 	return c.session.ReceiveDatagram(datagram, c.now)

@@ -117,9 +117,9 @@ func TestSpawnedAfterTheFrame(t *testing.T) {
 	require.Equal(t, wire.Live, s.viewer.Resolve(late[1]))
 }
 
-// TestForgedReferenceIsNone: a handle that was never issued is forged, and may be
-// issued later. A reference to it is sent as 0, or a client would hold it Pending for
-// ever.
+// TestForgedReferenceIsNone: a handle that was never issued is forged, and may be issued
+// later. A reference to a forged handle is sent as 0: otherwise a client would hold it
+// Pending for ever.
 func TestForgedReferenceIsNone(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near := s.spawn(1, 0)

@@ -61,8 +61,8 @@ func TestMajorityBaseline(t *testing.T) {
 	}
 }
 
-// TestHorizon: a row has no baseline if the key has no room for it, or if one of the two
-// sides has forgotten it.
+// TestHorizon: a row has no baseline if the key has no room for the baseline, or if the
+// server or the client has forgotten it.
 func TestHorizon(t *testing.T) {
 	const day = 24 * 3600 * 60
 	h := horizon{tick: 10 * day, keptTicks: 31 * 3}

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// BenchmarkCapture measures a frame of 10,000 entities with two components, of which a
-// number changed since the last frame.
+// BenchmarkCapture measures a frame of 10,000 entities with two components. Some of the
+// entities changed since the last frame.
 func BenchmarkCapture(b *testing.B) {
 	type score struct {
 		Points int32 `net:"bits=16"`

@@ -96,7 +96,7 @@ func newBirds(t testing.TB, exact bool) *watched {
 	return watch(t, w, exact)
 }
 
-// Bodies that are disturbed most of the time cost a viewer that simulates little more than
+// If bodies are disturbed most of the time, a viewer that simulates costs little more than
 // an ordinary viewer: one bit per row in datagrams with an exact row, and the exact states
 // of bodies that fly for a while.
 func TestHeapBytes(t *testing.T) {
@@ -124,7 +124,7 @@ func TestHeapBytes(t *testing.T) {
 
 // BenchmarkExactAgainstOrdinary alternates runs of three ticks and one snapshot in two
 // worlds: one has exact kinds and a viewer that simulates, the other has neither. The
-// worlds are a heap in which nothing stays clean, or 20,000 bodies that only motion moves.
+// worlds are a heap in which no body stays clean, or 20,000 bodies that only motion moves.
 // It reports the median ratio of neighbouring runs, and the ratio of the fastest tenths.
 func BenchmarkExactAgainstOrdinary(b *testing.B) {
 	b.Run("heap", func(b *testing.B) { benchmarkExact(b, newHeap) })

@@ -219,7 +219,7 @@ type mischiefClient interface {
 	Ack() wire.Ack
 }
 
-// play plays ticks in which the game meddles, and viewers stay away, miss snapshots, ask
+// play plays ticks. The game disturbs bodies, and viewers stay away, miss snapshots, ask
 // for a resync and lose their connections. Clients acknowledge late, with different delays.
 func (m *mischief) play(ticks int, clients []mischiefClient) {
 	for range ticks {

@@ -258,7 +258,7 @@ func TestOrdinaryViewersUnaffected(t *testing.T) {
 }
 
 // A row of an exact body is owed if and only if the exact state that the client has
-// acknowledged is older than its last disturbance.
+// acknowledged is older than the body's last disturbance.
 func TestOwedRows(t *testing.T) {
 	m := newTempest(t, 8, 0, replication.Config{}, true)
 	owed, free := 0, 0

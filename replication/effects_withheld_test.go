@@ -85,8 +85,8 @@ func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
 	}
 }
 
-// In a long tick a body goes far before it hits the ground, where its speed ends: what was on its way
-// disturbs it.
+// In a long tick a body travels far before it hits the ground and stops. A withheld effect
+// on its way disturbs the body.
 func TestFollowingEffectAboveTheGround(t *testing.T) {
 	h := newWithheld(t, world.Config{TickHz: 10})
 	leader := h.spawn(h.leaf, world.Vec3{X: 4, Y: 12})

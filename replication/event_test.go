@@ -315,8 +315,8 @@ func TestEventsShareDatagramsWithRows(t *testing.T) {
 	require.Greater(t, large, 10, "a large one now and then")
 }
 
-// Once all rows fit into one datagram again, events take the rest of it: a crowd that moved
-// before delays no event.
+// Once all rows fit into one datagram again, events fill the rest of the datagram: an
+// earlier crowd of moving bodies delays no event.
 func TestEventsFillDatagramsAfterACrowd(t *testing.T) {
 	crowded := func(t *testing.T) (s *delayed, crowd []bulk.Handle) {
 		s = newDelayed(t)

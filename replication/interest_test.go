@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// scene is a stage whose entities move, die, lose their bodies and fall under rules,
-// with a plain model of what the viewer must see.
+// scene is a stage with a plain model of the entities that the viewer must see. Its
+// entities move, die, lose their bodies and fall under rules.
 type scene struct {
 	*stage
 	rand    *rand.Rand

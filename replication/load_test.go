@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestLoadOfADatagramIsBounded: rows of many components are spread over datagrams to
-// respect the load limit, even where their bits would fit into one.
+// TestLoadOfADatagramIsBounded: the load limit spreads rows of many components over several
+// datagrams, even if their bits would fit into one.
 func TestLoadOfADatagramIsBounded(t *testing.T) {
 	type level struct {
 		Of uint8 `net:"bits=3"`

@@ -22,8 +22,8 @@ type loot struct {
 	Coins int32 `net:"bits=16,owner"`
 }
 
-// hoard is a world of distant entities, which only their owner sees, and a viewer that
-// may own them.
+// hoard is a viewer and a world of distant entities: the viewer sees only entities that it
+// owns.
 type hoard struct {
 	world  *world.World
 	rep    *Replicator

@@ -187,8 +187,8 @@ func (a *arena) walk() {
 	}
 }
 
-// BenchmarkReplicate measures 1,000 viewers at 30 Hz, each with 200 of 20,000 entities
-// in view, a fifth of which change in each tick.
+// BenchmarkReplicate measures 1,000 viewers at 30 Hz, each with 200 of 20,000 entities in
+// view. A fifth of the entities change in each tick.
 func BenchmarkReplicate(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) { benchmarkReplicate(b, workers) })

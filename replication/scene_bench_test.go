@@ -180,8 +180,8 @@ func (s *sceneBench) run(b *testing.B, sparks, births int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkScene measures a square of 512 m with 10,000 entities, 1,000 of which move in each
-// tick and 15 of which are born, and 200 viewers that know some 230 each.
+// BenchmarkScene measures a square of 512 m with 10,000 entities and 200 viewers. In each
+// tick 1,000 entities move and 15 are born. Each viewer knows about 230 entities.
 func BenchmarkScene(b *testing.B) {
 	for _, viewers := range []int{50, 200} {
 		b.Run(fmt.Sprintf("viewers=%d", viewers), func(b *testing.B) {
@@ -191,8 +191,8 @@ func BenchmarkScene(b *testing.B) {
 	}
 }
 
-// BenchmarkHerd measures 200 viewers in a world of 1,200 entities, all of which move; each
-// knows some 460.
+// BenchmarkHerd measures 200 viewers in a world of 1,200 moving entities. Each viewer knows
+// about 460 entities.
 func BenchmarkHerd(b *testing.B) {
 	s := newScene(b, 60, 0, 1_000, 200, Config{SnapshotHz: 20})
 	s.turnEvery = 40

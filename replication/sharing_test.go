@@ -9,9 +9,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// TestViewersAreIndependent: a viewer is sent the same bytes with other viewers as
-// alone in the world, although viewers copy rows and whole datagrams from each other
-// (R9).
+// TestViewersAreIndependent: a viewer is sent the same bytes alone and beside other
+// viewers, although viewers copy rows and whole datagrams from each other (R9).
 func TestViewersAreIndependent(t *testing.T) {
 	const viewers = 9
 	for name, c := range map[string]struct {

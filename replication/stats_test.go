@@ -16,8 +16,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestBitsByComponent: the counters by component equal rowtrain.Pricer of the same
-// rows, which inspect uses, and counters and datagrams agree to the bit.
+// TestBitsByComponent: the counters by component equal the numbers of rowtrain.Pricer
+// (which inspect uses) for the same rows. Counters and datagrams agree to the bit.
 func TestBitsByComponent(t *testing.T) {
 	var codec *rowcodec.Codec
 	var cost [wire.MaxComponents]uint64
@@ -80,7 +80,7 @@ func TestBitsByComponent(t *testing.T) {
 	}, s.viewer.Stats())
 }
 
-// TestBitsByComponentOfManyViewers: a row counts for each viewer it is sent to, whether
+// TestBitsByComponentOfManyViewers: a row counts for each viewer that is sent it, whether
 // it was coded, copied or part of a copied datagram.
 func TestBitsByComponentOfManyViewers(t *testing.T) {
 	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20})

@@ -168,8 +168,8 @@ func TestReferenceTeaches(t *testing.T) {
 	require.Empty(t, records(t, s.snapshot()), "once")
 }
 
-// TestInterestSetBetweenSnapshots: an entity that died between two snapshots, and whose
-// slot's next tenant the client learns of, is no longer in the interest set.
+// TestInterestSetBetweenSnapshots: an entity that died between two snapshots is no longer
+// in the interest set, even if the client already knows its slot's next tenant.
 func TestInterestSetBetweenSnapshots(t *testing.T) {
 	s := newStage(t, replication.Config{})
 	first := s.spawn(3, 0)

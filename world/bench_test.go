@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// resting returns a world of 10,000 crates on the ground, all asleep except the first
-// ones, which are kept in the air.
+// resting returns a world of 10,000 crates. As many as awake says are in the air. The
+// others sleep on the ground.
 func resting(b *testing.B, awake int) (*world.World, []world.Entity) {
 	w, crate, _, _ := newWorld(b, world.Config{})
 	var up []world.Entity

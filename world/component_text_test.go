@@ -76,8 +76,8 @@ func TestTextsAreStateAndHashed(t *testing.T) {
 	require.Contains(t, seen, w.StateHash(), "an empty []byte is like none")
 }
 
-// Images keep the texts of the moment at which they were taken: through a file, for a
-// rewind and for a new run. The restored world does not share their memory.
+// An image keeps the texts of its moment: through a file, for a rewind and for a new run.
+// The restored world does not share their memory.
 func TestImagesKeepTexts(t *testing.T) {
 	for _, prepared := range []bool{false, true} {
 		w, c := badgeWorld(t)

@@ -26,7 +26,8 @@ type predictor struct {
 	ticks, awake, corrected int // body-ticks compared, body-ticks of awake bodies, corrections
 }
 
-// newPredictor watches w. Systems that are added later run after it has seen the effects.
+// newPredictor watches w. Systems that are added later run after the predictor has read the
+// effects.
 func newPredictor(t testing.TB, w *world.World) *predictor {
 	p := &predictor{w: w}
 	p.begin()
@@ -56,8 +57,8 @@ func (p *predictor) put(which func(slot uint32) bool) {
 	}
 }
 
-// beforeMotion copies the changes of effects since the last step, which wake bodies, and
-// the bodies that were disturbed before motion.
+// beforeMotion copies the changes of effects since the last step, because they wake bodies,
+// and the bodies that were disturbed before motion.
 func (p *predictor) beforeMotion(t testing.TB) {
 	p.put(func(slot uint32) bool { return p.w.Slots().Disturbed(slot) == p.w.Tick() })
 	p.tellChanges(t, true)

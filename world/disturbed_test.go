@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// quiet returns a world after ten steps with a sleeping ball, a ball asleep that touches it,
-// a ball far away, a kinematic ram, and leaves awake in the air, none of them disturbed since.
+// quiet is a world in which nothing was disturbed for some steps. It has two touching balls
+// and a distant ball, all asleep, a kinematic ram, and leaves awake in the air.
 type quiet struct {
 	*world.World
 	balls                    world.KindID

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// An effect's record has the first tick of its newest change, and the first tick after its
-// end.
+// An effect's record has the first tick to which the newest change applies, and the first
+// tick after the effect's end.
 func TestEffectChangedAndEnd(t *testing.T) {
 	w := must.Get(world.New(world.Config{Seed: 1}))
 	program := must.Get(field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n"))

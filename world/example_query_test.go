@@ -106,8 +106,8 @@ func ExampleRegisterLocal() {
 	// Output: arrived at 2 after 2 steps; 0 are walking
 }
 
-// A program that does not know an entity's components finds the handles in them, and
-// what became of their targets.
+// A program that does not know an entity's components finds the handles in them, and the
+// status of their targets.
 func ExampleWorld_References() {
 	type Guard struct{ Ward world.Entity }
 	w, _ := world.New(world.Config{})

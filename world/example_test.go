@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// A crate falls and comes to rest. From then on it costs nothing until something touches
-// it.
+// A crate falls and comes to rest. From then on the crate costs nothing until something
+// touches it.
 func Example() {
 	w, err := world.New(world.Config{Seed: 1})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // golden lists, for each scene, the tick in which the last body falls asleep and the state
 // then. They are equal on every machine, with every instruction set, for each Compaction,
 // and with 1, 2 and 4 workers. A change to the rules of motion or the arithmetic of
-// programs changes them, and its commit explains why.
+// programs changes these values. Its commit explains why.
 var golden = []struct {
 	name  string
 	build func(testing.TB, world.Config) *world.World

@@ -228,8 +228,8 @@ func TestImageOfANewerProgram(t *testing.T) {
 	require.NotEqual(t, own, img.Setup())
 }
 
-// An image's generations do not decide whether it can be read: RestoreRun moves them into the
-// world's range, if that is above them.
+// An image's generations do not decide whether it can be read: RestoreRun moves the
+// generations into the world's range, if the range is above them.
 func TestImageOfHigherGenerations(t *testing.T) {
 	setup := func(first, last uint32) *world.World {
 		w, err := world.New(world.Config{FirstGeneration: first, LastGeneration: last})

@@ -27,9 +27,9 @@ func (p *pair) add(t *testing.T, k world.KindID, at, v world.Vec3) world.Entity 
 	return e
 }
 
-// A crate placed inside the ground in a breeze is thrown up and is slow for one tick at the
-// top, which counts as rest. It then falls for one tick at a speed between RestSpeed and
-// twice RestSpeed, and lies still.
+// A crate placed inside the ground in a breeze is thrown up. At the top it is slow for one
+// tick, and that tick counts as rest. It then falls for one tick at a speed between
+// RestSpeed and twice RestSpeed, and lies still.
 func TestModelTurnsAtTheTop(t *testing.T) {
 	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}})
 	breeze := world.EffectDef{Program: p.programs[0], Params: []field.Vec4{{1, 1, 2, 0}}}
@@ -53,8 +53,8 @@ func TestModelTurnsAtTheTop(t *testing.T) {
 	require.False(t, p.w.Awake(e), "the rest of the ticks, less one")
 }
 
-// A sleeper that is hit is pushed into a volume in the step of the hit, in which it is not
-// awake yet.
+// A body that hits a sleeper pushes it into a volume. In the step of the hit, the sleeper
+// is not awake yet.
 func TestModelIsPushedIntoAVolume(t *testing.T) {
 	p := newPair(t, world.Config{HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, Gravity: -1, HistoryTicks: 9})
 	sleeper := p.add(t, kindBall, world.Vec3{Y: 5}, world.Vec3{})

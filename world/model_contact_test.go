@@ -155,7 +155,7 @@ func unit(v world.Vec3) world.Vec3 {
 	return world.Vec3{Y: 1}
 }
 
-// depenetrate separates bodies that were placed inside each other, without giving them speed.
+// depenetrate separates bodies that were placed inside each other, and gives them no speed.
 func (p *modelPair) depenetrate() {
 	d, reach := p.apart(), p.a.def.Radius+p.b.def.Radius-0.01
 	if p.a.invMass+p.b.invMass != 0 && reach >= 0 && d.Dot(d) < float32(reach*reach) {

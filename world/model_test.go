@@ -215,9 +215,9 @@ func (m *model) ground(def *world.BodyDef, v world.Vec3, deep float32) world.Vec
 
 func root(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
-// rested returns the rest timer after a tick: one more for a body at rest, zero for a moving
-// one, unchanged between Config.RestSpeed and twice that. A kinematic body either rests or
-// moves.
+// rested returns the rest timer after a tick: one more for a body at rest, zero for a
+// moving body, and unchanged if the speed is between Config.RestSpeed and twice that. A
+// kinematic body either rests or moves.
 func (m *model) rested(b *modelEntity) int {
 	slow := m.cfg.RestSpeed
 	switch square := b.v.Dot(b.v); {

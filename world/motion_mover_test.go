@@ -63,7 +63,7 @@ func TestMoverReplacesMotion(t *testing.T) {
 	require.Less(t, v.Y, float32(0))
 }
 
-// Under a mover that stops all bodies, they fall asleep one by one.
+// If a mover stops all bodies, they fall asleep one by one.
 func TestMoverAndSleep(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	kind := rock(t, w)

@@ -122,8 +122,8 @@ func TestReplayOfTenMinutes(t *testing.T) {
 	require.NoError(t, again.CheckInvariants())
 }
 
-// A recording begins in the middle, has hashes at intervals, and comes from a world whose
-// kinds and components have other numbers than in the replaying world.
+// A recording begins in the middle and has hashes at intervals. Kinds and components have
+// other numbers in its world than in the replaying world.
 func TestReplayFromTheMiddle(t *testing.T) {
 	s := watched(t, 7, 30, 2, 1)
 	play(t, s, 5, 300, func(uint64, uint64) {})

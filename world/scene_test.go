@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// scene is a small world with some of everything: crates that fall and come to rest, sparks
-// that live for a second, a steady wind, and explosions that wander through the crates.
+// scene is a small world with most features: crates that fall and come to rest, sparks that
+// live for a second, a steady wind, and explosions that wander through the crates.
 type scene struct {
 	*world.World
 	crate, spark world.KindID

@@ -60,8 +60,8 @@ func (f *flushed) step(requests []request) {
 	f.flush(f.rowOf)
 }
 
-// swapped is the obvious implementation, which reactphysics3d has: it applies each change
-// at once, by a swap with the row at the boundary, and a map finds a body's row.
+// swapped is the obvious implementation, as in reactphysics3d: it applies each change at
+// once, by a swap with the row at the boundary. A map finds a body's row.
 type swapped struct {
 	columns [8][]record
 	slot    []uint32

@@ -50,7 +50,7 @@ func shippedEffect(t testing.TB, name string, set map[string]float32) world.Effe
 	return d
 }
 
-// An effect whose force begins later moves bodies that lie on the ground as if they were
+// An effect whose force begins later moves bodies on the ground as if they had stayed
 // awake.
 func TestForceThatComesLater(t *testing.T) {
 	ground := []float32{-40, -20, 0, 20}

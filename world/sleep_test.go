@@ -10,7 +10,8 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// sleepers returns a world of n bodies in the air, of which the first awake ones are awake.
+// sleepers returns a world of n bodies in the air. The first bodies, awake of them, are
+// awake.
 func sleepers(t testing.TB, n, awake int) *World {
 	t.Helper()
 	return compacted(t, Exchange, n, awake)

@@ -55,8 +55,8 @@ func spatial(w *World) bool {
 	})
 }
 
-// The result of a sort depends on positions alone: two equal worlds whose rows were
-// shuffled, by requests that were reversed later, get equal rows.
+// The result of a sort depends on positions alone: two equal worlds get equal rows, even if
+// requests that were reversed later have shuffled the rows.
 func TestSortedRowsHaveNoHistory(t *testing.T) {
 	for _, mode := range []Compaction{Exchange, Stable} {
 		a, b := swarm(t, Config{Compaction: mode}, 1500, 0, puff), swarm(t, Config{Compaction: mode}, 1500, 0, puff)

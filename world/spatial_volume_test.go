@@ -177,8 +177,8 @@ func TestVolumesAgainstModel(t *testing.T) {
 	})
 }
 
-// A volume that does not move notices a ball that flies through it, entering and leaving,
-// and a ball that falls asleep inside and is moved away.
+// A still volume reports a ball that flies through it as entering and leaving. It also
+// reports a ball that falls asleep inside and is moved away.
 func TestVolumeOnTheWay(t *testing.T) {
 	w, crate, ghost, lift := newWorld(t, world.Config{RestSeconds: 3.0 / 60})
 	volumes := register[world.Volume](t, w, "volume")

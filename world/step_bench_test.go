@@ -9,8 +9,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// flock returns a world of bodies spread over a square, of which the first awake ones are
-// awake: they fly in circles at up to 20 m/s and never land.
+// flock returns a world of bodies spread over a square. As many as awake says fly in
+// circles at up to 20 m/s and never land. The others sleep.
 func flock(b *testing.B, cfg world.Config, bodies, awake int) *world.World {
 	cfg.MaxEntities, cfg.Gravity = bodies, -1
 	w, _, _, _ := newWorld(b, cfg)
@@ -47,9 +47,9 @@ func BenchmarkStepSparse(b *testing.B) {
 	}
 }
 
-// BenchmarkSparseAgainstAlone alternates ten steps of ten thousand awake bodies alone and
-// among a million, so that other load affects both. It reports the ratios of their medians
-// and minima.
+// BenchmarkSparseAgainstAlone alternates between ten thousand awake bodies alone and among
+// a million, ten steps each. Other load on the machine thus affects both alike. It reports
+// the ratios of their medians and minima.
 func BenchmarkSparseAgainstAlone(b *testing.B) {
 	worlds := [2]*world.World{flock(b, world.Config{}, 10_000, 10_000), flock(b, world.Config{}, 1_000_000, 10_000)}
 	changes := [2]*world.ChangeReader{worlds[0].NewChangeReader(), worlds[1].NewChangeReader()}

@@ -83,7 +83,8 @@ func withBody(t *testing.T, name string, free int) *schema.Schema {
 	return s
 }
 
-// The exact part of a body counts: a row, its header and an Enter fit with it.
+// The exact part of a body counts too: a row with exact part and header fits, and so does
+// its Enter.
 func TestCheckRowsWithABody(t *testing.T) {
 	const (
 		body  = 12 + 3*(12+20) + 3*(12+19) // a head, and six residuals

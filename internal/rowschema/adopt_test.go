@@ -17,8 +17,8 @@ type bearing struct {
 	Count uint8
 }
 
-// Adopt moves a state across the edge of a step, never away from the state that was
-// quantised, and Near accepts states less than a step from it.
+// Adopt moves a state across the edge of a step, and never away from the quantised state.
+// Near accepts states less than a step from the quantised state.
 func TestNearAndAdopt(t *testing.T) {
 	const step, turn = 1.0 / 16, 2 * math.Pi / 64
 	s := schema.New()

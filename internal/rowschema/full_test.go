@@ -14,7 +14,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// anyRow draws a valid row: random bits read as a full row, or zeros if they are rejected.
+// anyRow draws a valid row: random bits read as a full row, or a zero row if the bits are
+// rejected.
 func anyRow(t *rapid.T, s *schema.Schema, label string, mask uint32) rowschema.Row {
 	row := rowtest.NewRow(s, 0)
 	bytes := rapid.SliceOfN(rapid.Byte(), 256, 256).Draw(t, label)

@@ -94,8 +94,8 @@ func TestUnchangedFileContinues(t *testing.T) {
 	}
 }
 
-// effectsOf returns the effects of a scene's world but when calls changed them, and the identity of
-// their programs.
+// effectsOf returns the effects of a scene's world in comparable form: without the ticks of
+// changes, and with the hash of each program in place of the program.
 func effectsOf(s *Scene) (all []world.EffectState) {
 	for _, e := range s.World.AppendEffects(nil) {
 		e.Changed, e.Program = e.Program.Hash(), nil
@@ -104,8 +104,8 @@ func effectsOf(s *Scene) (all []world.EffectState) {
 	return all
 }
 
-// Each key of the file is either what an edit applies to, or what the image decides; an edit of the
-// second is refused or reported.
+// Either edits of a key of the file apply, or the image decides the key's value. In the
+// second case an edit is refused or reported.
 func TestEditedFile(t *testing.T) {
 	breeze := editedFile[strings.Index(editedFile, "  breeze:"):strings.Index(editedFile, "  whirl:")]
 	push := editedFile[strings.Index(editedFile, "  push:"):strings.Index(editedFile, "spawns:")]
@@ -188,7 +188,8 @@ func requireEffectsOfFile(t *testing.T, s *Scene) {
 	}
 }
 
-// In an image from before effects had names, the effects of the file are found by what they do.
+// In an image from before effects had names, Restore finds the effects of the file by their
+// behaviour.
 func TestEditedFileAndAnOlderImage(t *testing.T) {
 	_, is, err := restoreEdited(t, strings.Replace(editedFile, "[3, 0, 0]", "[-3, 0, 0]", 1), func(s *state) { s.Effects, s.Keys = nil, nil })
 	require.NoError(t, err)

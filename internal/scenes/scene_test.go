@@ -38,9 +38,9 @@ func requireIdentities(t *testing.T, s *Scene) {
 	}
 }
 
-// S1: two builds agree at every tick, and with the golden hash from another machine.
-// The hash changes with the scene's file, and with the results of world and field; then
-// explain it in the commit.
+// S1: two builds agree at every tick, and with the golden hash from another machine. The
+// hash changes with the scene's file, and with the results of world and field. The commit
+// that changes it must explain why.
 func TestStormIsDeterministic(t *testing.T) {
 	const golden = uint64(0x142d609f9c9f23c7)
 	a, b := build(t, "storm"), build(t, "storm")

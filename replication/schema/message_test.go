@@ -186,7 +186,7 @@ func TestMessageHandlesAtTheirLongest(t *testing.T) {
 	m.References(&payload, func(h bulk.Handle) { require.Fail(t, "none is there", "%v", h) })
 }
 
-// A message without texts needs no memory once its payload has some.
+// A message without texts allocates nothing once its payload has capacity.
 func TestMessageAllocates(t *testing.T) {
 	m := rowschema.NewMessage(declared(t).Input())
 	in, out := &stick{X: -3, Aimed: bulk.NewHandle(9, 2)}, &stick{}

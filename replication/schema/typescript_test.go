@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the modules in client/ts/test/generated")
 
-// oddNames has names that are no identifiers, that collide, and paths that contradict
-// each other.
+// oddNames has names that are not identifiers, names that collide, and paths that
+// contradict each other.
 const oddNames = `worldd schema 2
 component late-chime
 constructor uint 3

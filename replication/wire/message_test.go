@@ -30,8 +30,8 @@ func TestMessageCutAtEveryByte(t *testing.T) {
 	for _, m := range wiretest.Samples() {
 		t.Run(m.Name, func(t *testing.T) {
 			for n := range len(m.Bytes) {
-				// A Structure message cut between two records is a valid shorter one:
-				// only its frame's length shows the cut.
+				// A Structure message cut between two records is a valid shorter message:
+				// only the length of the frame shows the cut.
 				if got, err := m.Parse(m.Bytes[:n]); err == nil && m.Name == "structure" {
 					require.Less(t, len(got.(wiretest.Structure).Records), len(m.Want.(wiretest.Structure).Records))
 				} else {

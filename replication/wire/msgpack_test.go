@@ -29,7 +29,7 @@ func TestCheckMsgpackAccepts(t *testing.T) {
 	}
 }
 
-// A value with a flipped bit is rejected, or a decoder reads it to its end.
+// A value with a flipped bit is rejected, or else a decoder reads the whole value.
 func TestCheckMsgpackEveryBitFlipped(t *testing.T) {
 	accepted := 0
 	for _, value := range msgpackValues() {

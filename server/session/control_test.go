@@ -51,8 +51,7 @@ func TestControlChanges(t *testing.T) {
 	s.Control(second) // no effect: the session has ended
 }
 
-// An away client receives its controlled entity when it reconnects, even if it controls
-// none.
+// When a client reconnects, it is told which entity it controls, even if it controls none.
 func TestControlChangesWhileAway(t *testing.T) {
 	d := newTestServer(t)
 	d.game.Away = func(s *session.Session) { s.Control(0) }

@@ -259,7 +259,7 @@ func playCrowded(t *testing.T, act func(*attacker, int)) (sums []uint64, efforts
 // attack is an attacker's behaviour in each tick.
 type attack struct {
 	name string
-	code wire.Code // code of its end; OK: it stays
+	code wire.Code // code that ends the session; OK: the session stays
 	act  func(*attacker, int)
 }
 
@@ -332,9 +332,9 @@ func TestAttackerDisturbsNobody(t *testing.T) {
 			for i := range got {
 				require.Equal(t, efforts[i].good, got[i].good, "tick %d: different work for the good clients", i)
 			}
-			// A tick's work for the attacker delays the other clients. It is no more than
-			// for a well-behaved client, except for structure: structure may take the
-			// budget of two snapshots at once, and its last record may exceed that.
+			// A tick's work for the attacker delays the other clients. The cost is no more
+			// than for a well-behaved client, except for structure. Structure may take the
+			// budget of two snapshots at once, and its last record may exceed that budget.
 			// Commands have a separate bound.
 			lawful, most := mostInATick(efforts), mostInATick(got)
 			require.LessOrEqual(t, most.attacker.Rows, lawful.attacker.Rows)

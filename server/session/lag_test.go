@@ -45,7 +45,7 @@ type shooting struct {
 }
 
 // shootout lets a client shoot for a minute at the bodies that it draws, which run and
-// turn. The claim changes the view moments of its inputs; nil leaves them.
+// turn. claim changes the view moments of the client's inputs; nil leaves them.
 func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Conditions, claim func(*wire.TickInput)) shooting {
 	var s shooting
 	var runners []world.Entity
@@ -142,8 +142,8 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 	return s
 }
 
-// The server judges the picture that a client draws: on a bad link, all shots at drawn
-// bodies hit, within the cap, although the targets have moved since.
+// The server judges a shot by the picture that the client drew. On a bad link, all shots at
+// drawn bodies hit within the cap, although the targets have moved since.
 func TestShotsHitWhatWasDrawn(t *testing.T) {
 	bad := simtest.Conditions{DelayMin: 950, DelayMax: 1050 + 100, Loss: 0.05} // 200 ms, 20 ms, 5 %
 	for seed := range uint64(4) {
@@ -158,8 +158,8 @@ func TestShotsHitWhatWasDrawn(t *testing.T) {
 }
 
 // At a round trip of 200 ms and 20 snapshots a second, shots are older than the default
-// bound on their age: the bound applies to all, and all are counted. A bound of 400 ms
-// suffices for most shots, and all of these hit.
+// bound on their age: the bound applies to every shot, and every shot is counted. A bound
+// of 400 ms suffices for most shots, and all of these hit.
 func TestShotsAtALongRoundTrip(t *testing.T) {
 	far := simtest.Conditions{DelayMin: 1000, DelayMax: 1000, Loss: 0.05}
 	for seed := range uint64(4) {
@@ -173,8 +173,8 @@ func TestShotsAtALongRoundTrip(t *testing.T) {
 }
 
 // A client that claims future moments gets the newest moment that it acknowledged. A client
-// that claims moments too long ago, or whose link is too slow, gets the oldest moment that
-// the cap allows. Each case is counted.
+// gets the oldest moment that the cap allows if it claims older moments, or if its link is
+// too slow. Each case is counted.
 func TestShotsAtClaimedMoments(t *testing.T) {
 	good, far := simtest.Conditions{DelayMin: 200}, simtest.Conditions{DelayMin: 2000}
 	only := func(s shooting, outcome session.ViewOutcome) {

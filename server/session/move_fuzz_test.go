@@ -14,9 +14,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// hostile plays the script of a client on rooms. The game moves the client; it breaks its
-// connection, resumes with any secret that it had, and sends arbitrary acknowledgements,
-// answers and commands.
+// hostile plays the script of a client on rooms. The game moves the client. The client
+// breaks its connection, resumes with any secret that it had, and sends arbitrary
+// acknowledgements, answers and commands.
 type hostile struct {
 	*testRooms
 	conn    *roomClient
@@ -118,8 +118,8 @@ func playMoves(t *testing.T, script []byte) {
 	require.Equal(t, before+1, touched["three"])
 }
 
-// FuzzMoves plays scripts of a hostile client that the game moves: no panic, every session is in
-// one room, commands reach no entity of another room, and others are served.
+// FuzzMoves plays scripts of a hostile client that the game moves: no panic, every session
+// is in one room, commands reach no entity of another room, and other clients are served.
 func FuzzMoves(f *testing.F) {
 	f.Add([]byte{11, 0, 0, 1, 11, 1, 2, 0, 3, 1, 11, 0})
 	f.Add([]byte{11, 0, 5, 0, 7, 0, 11, 0, 0, 1, 11, 2, 8, 0, 11, 1, 8, 17, 11, 0})

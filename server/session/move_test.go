@@ -305,7 +305,8 @@ func TestMoveGenerationsSeen(t *testing.T) {
 	require.ErrorIs(t, h.session(conn).Move("one"), ErrGenerationsSeen)
 	h.tick(2)
 	require.Empty(t, conn.Closed)
-	// Move returns the room only later: the session ends, and its client may begin another.
+	// Move returns the room too late: the session ends, and its client may begin another
+	// session.
 	ready := false
 	h.router.config.Move = func(string, *Session) (*Core, error) {
 		if !ready {

@@ -164,9 +164,9 @@ func TestPanicEnds(t *testing.T) {
 	require.Zero(t, d.core.Stats().Panics[session.HookCommand])
 }
 
-// A world that panics in a call of the game may be inconsistent: it must neither continue
-// nor be saved. A game that panics while it iterates over the world does not damage the
-// world.
+// A world that panics in a call of the game may be inconsistent. It must not continue, and
+// must not be saved. A game that panics while it iterates over the world does not damage
+// the world.
 func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 	var d *testServer
 	d = newTestServerWith(t, func(c *session.Config) {

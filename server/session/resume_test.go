@@ -351,8 +351,8 @@ func TestAwayMakesRoom(t *testing.T) {
 	c.wantRefused("both slots are taken", wire.ServerFull)
 }
 
-// A client that resumes between two snapshots receives the deaths on which an earlier
-// Result rested at once, before any other Result.
+// An earlier Result may rest on deaths. A client that resumes between two snapshots
+// receives these deaths at once, before any other Result.
 func TestResumeBetweenSnapshots(t *testing.T) {
 	d := newTestServer(t)
 	c, w := d.enter()

@@ -82,8 +82,8 @@ func TestDrainWhileRoomIsMade(t *testing.T) {
 	require.EqualValues(t, 2, c.Stats().Joined)
 }
 
-// One address that joins and leaves as fast as it can takes no slot from disconnected
-// clients of other addresses: they resume, from one address or from several.
+// An address that joins and leaves as fast as it can takes no slot from disconnected
+// clients of other addresses. These clients resume, whether they share an address or not.
 func TestGhostsOfOneAddressTakeNoPlaces(t *testing.T) {
 	const honest, slots = 40, 256
 	for name, home := range map[string]func(i int) string{

@@ -140,7 +140,7 @@ func (c *teamServer) steps(n int) {
 }
 
 // stir moves entities and changes rules. A secret entity is secret from its first tick to
-// its last, so that no unauthorised client may ever have seen it.
+// its last: no unauthorised client may ever see it.
 func (c *teamServer) stir() {
 	h := c.crowd[c.rng.IntN(len(c.crowd))]
 	if c.world.Status(h) != bulk.Live {
@@ -182,8 +182,8 @@ func (c *teamServer) stir() {
 	}
 }
 
-// visible reports whether g should see h, which is at rest, and whether a rule hides h.
-// sure is false between the two radii.
+// visible reports whether g should see h, and whether a rule hides h. h is at rest. sure is
+// false between the two radii.
 func (c *teamServer) visible(g *teamClient, h bulk.Handle) (show, forbidden, sure bool) {
 	if h == g.peer.Session().Entity() || c.owner[h] == g {
 		return true, false, true

@@ -292,8 +292,9 @@ func TestWelcomeIsNotTaken(t *testing.T) {
 	require.Equal(t, 1, d.left, "joined, so it leaves")
 }
 
-// The death of an entity that a client never received is not revealed to it: every answer is
-// Pending, whatever its code, and no Destroy follows (R10 of replication).
+// If a client never received an entity, its death is not revealed to the client: every
+// verdict is Pending, whatever the code of the answer, and no Destroy follows (R10 of
+// replication).
 func TestUnseenDeathIsNotAnswered(t *testing.T) {
 	d := newTestServer(t)
 	c := d.join()

@@ -37,7 +37,7 @@ func TestSimEffectEnds(t *testing.T) {
 }
 
 // Setting an effect that is over still ends the previous effect in its slot, and wakes the
-// reach of that effect.
+// bodies within reach of the previous effect.
 func TestSimEffectReplacedByEnded(t *testing.T) {
 	program := lift()
 	for _, wake := range []bool{false, true} {

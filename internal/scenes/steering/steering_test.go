@@ -31,7 +31,8 @@ func TestCourse(t *testing.T) {
 	require.False(t, finite)
 }
 
-// TestStepIsTheWorlds: clients predict what the world does, bit for bit, also at its edges.
+// TestStepIsTheWorlds: clients predict the world's steps bit for bit, also at the world's
+// edges.
 func TestStepIsTheWorlds(t *testing.T) {
 	for _, name := range scenes.Names() {
 		file, err := scenes.Named(name)

@@ -1,8 +1,8 @@
 package conformance
 
-// An independent decoder of coded rows, written from CODEC.md alone. It takes the
-// tables from their file and the schema from its text, and must read everything that
-// package rowcodec writes.
+// An independent decoder of coded rows, written from CODEC.md alone. It takes the tables
+// from their file and the schema from its text, and must read all rows that package
+// rowcodec writes.
 
 import (
 	"fmt"

@@ -422,7 +422,7 @@ func (s *pageDecoder) rowLoad(schema []pageComponent, mask uint32) int {
 	return load + s.pick(loadOfValues, values/256, 0)
 }
 
-// parent returns the parent that a row's base names, and in which component.
+// parent returns the parent that a row's base names, and the component that names it.
 func (row *pageRow) parent(schema []pageComponent) (int, bulk.Handle) {
 	for i, c := range schema {
 		if row.past != nil && c.parent != "" && row.entity.mask>>i&1 == 1 {

@@ -64,9 +64,9 @@ func randomCode(r *rand.Rand, symbols int, spread float64) []byte {
 	return rowcodec.CodeLengths(counts)
 }
 
-// cancelling are weights of positions. They cancel if the parent is at rest, because own
-// motion and mismatch are then equal. zeroing is a weight of the parent's turn with which
-// some rotations are predicted to be 0.
+// cancelling are weights of positions. The weights cancel if the parent is at rest, because
+// the row's own motion and the mismatch are then equal. zeroing is a weight of the parent's
+// turn with which some rotations are predicted to be 0.
 var cancelling = [4]int64{-4095, 0, 4094, 0}
 
 const zeroing = -1024

@@ -47,7 +47,7 @@ type simClient struct {
 	intents   map[uint32]intent
 	corrupt   int  // number of next datagrams whose fold will be broken
 	mislead   int  // number of next datagrams whose structure number will be changed
-	boasted   bool // it acknowledged a record or datagram that was never sent: the server must end the session
+	boasted   bool // the client acknowledged a record or datagram that was never sent: the server must end the session
 	lied      bool // an Enter of a dead entity arrived: the client must end the session
 	misled    bool // a structure number was wrong: a state may belong to another part of its entity's life, but to no other entity
 	misleads  bool // misled, for the session whose Welcome has not arrived

@@ -88,8 +88,8 @@ func (c *simClient) noteSentHandle(l *life) {
 }
 
 // noteReceived records that the client received the handle of l in a state or an event.
-// With a false structure number, the state or event may overtake the Destroy of a dead l,
-// which the server wrote at the same time; the Destroy is then due from now on.
+// With a false structure number, the state or event may overtake the Destroy of a dead l
+// that the server wrote at the same time. The Destroy is then due from now on.
 func (c *simClient) noteReceived(l *life) {
 	k := c.of(l)
 	if c.misled && l.died != 0 && !k.entered && !k.received {

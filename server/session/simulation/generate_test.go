@@ -226,7 +226,7 @@ func (g *generator) overload() {
 	g.often([]int{2, 10, 100}[g.rng.IntN(3)], "pace", func() []int { return []int{g.any()} })
 }
 
-// lateAdditions draws its operations after all others, so that the others stay the same:
+// lateAdditions draws its operations last, so that all other operations stay the same:
 // refused joins, drains (also inside hooks), and entities visible from anywhere or to their
 // owners only.
 func (g *generator) lateAdditions() {

@@ -74,7 +74,7 @@ func (t *cleanCoverage) requireAll(tb testing.TB) {
 // exactLife is the history of a body.
 type exactLife struct {
 	states    []exactState // one for each change
-	disturbed uint32       // newest tick in which something else than motion changed it
+	disturbed uint32       // newest tick in which a cause other than motion changed it
 	changed   uint32       // newest tick in which a public value other than the body's changed
 	paid      uint32       // newest tick in which any value other than the body's changed
 }

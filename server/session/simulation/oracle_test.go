@@ -10,8 +10,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// The oracle computes every client's and every viewer's verdict on every handle ever issued
-// from the world's history and the structure records on the stream, and compares them.
+// The oracle computes every client's and every viewer's verdict on every handle ever
+// issued, and compares it with the actual verdict. It uses only the world's history and the
+// structure records on the stream.
 
 // judgeEvery returns the number of ticks between comparisons: 1, or more in short runs. A
 // comparison resolves handles, and so changes what the server sends. It is 1 while a tape
@@ -310,8 +311,9 @@ func (c *simClient) judgeServer(l *life, k *knowledge) {
 	}
 }
 
-// mayKnowDead reports whether the server may have revealed to the client that l is dead: the
-// client was sent l or a later dead tenant of its slot, or one of them was in a component.
+// mayKnowDead reports whether the server may have revealed to the client that l is dead:
+// the client was sent l or a later dead tenant of its slot, or a component named such an
+// entity.
 func (c *simClient) mayKnowDead(l *life) bool {
 	return slices.ContainsFunc(c.sim.tenants[l.handle.Index()], func(t *life) bool {
 		k := c.ofServer(t)

@@ -18,8 +18,8 @@ const (
 	// travel.
 	graceTicks     = 120
 	longGraceTicks = 1000
-	// restTicks exceeds the ticks without changes after which replication drops a row's
-	// past states (minIdleTicks), plus the ticks until it checks the row.
+	// restTicks exceeds the time after which replication drops the past states of an
+	// unchanged row: minIdleTicks, and the ticks until it checks the row.
 	restTicks = 640
 )
 
@@ -75,8 +75,8 @@ func (s *sim) pay(h bulk.Handle, coins int) {
 const seedsPerRide = 12
 
 // rides seats entities on others in some seeds. Clients leave such a world shortly before
-// it comes to rest, and reconnect when it has rested for restTicks. During that time only
-// pay runs: all other operations are moved behind it.
+// its bodies come to rest, and reconnect after restTicks of rest. During that time only pay
+// runs: all other operations are moved behind it.
 func (g *generator) rides() {
 	d := g.rng.IntN
 	if d(seedsPerRide) > 0 {

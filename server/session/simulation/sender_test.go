@@ -8,7 +8,7 @@ import (
 
 // A server that is short of time encodes snapshots faster than its connections send them.
 // The operation "starve" stops the sender of a connection. The oracle requires that every
-// encoded snapshot still leaves, and that no answer precedes the records or snapshots on
+// encoded snapshot still leaves, and that each answer follows the records or snapshots on
 // which its verdict rests (R10, S8).
 
 // sender holds the data that the server has given to a connection and that has not left

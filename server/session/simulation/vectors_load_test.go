@@ -108,8 +108,8 @@ func (k *crowd) datagram(seq uint32, slots []int) (d []byte, load int) {
 	return d, load
 }
 
-// loadCases returns the cases about the load of a datagram: the maximum, which is accepted,
-// and one more, which is refused however few its bits.
+// loadCases returns the cases about the load of a datagram. The maximum load is accepted. A
+// greater load is refused, however few bits the rows take.
 func loadCases(t *testing.T) []vectors.Case {
 	k := newCrowd(t)
 	all := make([]int, len(k.rows))

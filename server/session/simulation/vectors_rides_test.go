@@ -60,7 +60,7 @@ func (k *riders) row(slot int, tick uint32) rowschema.Row {
 }
 
 // enter returns a framed Structure message in which all or some of the entities enter, with
-// their states of a tick.
+// their states after a tick.
 func (k *riders) enter(first, ticks, tick uint32, slots ...int) []byte {
 	var records [][]byte
 	for _, slot := range slots {

@@ -31,8 +31,8 @@ const vectorsAt = "../../../replication/wire/testdata/vectors"
 var vectorSeeds = []uint64{3, 5, 8, 13, 80}
 
 // TestVectors makes the conformance vectors, and checks that a client passes them: data
-// that a client received in seeded simulations that passed the oracle, and data that a
-// hostile server may send. -vectors.update writes the files, which package client plays.
+// that a client received in simulations that passed the oracle, and data that a hostile
+// server may send. -vectors.update writes the files; the tests of package client play them.
 func TestVectors(t *testing.T) {
 	racetest.SkipSequential(t)
 	var cases []vectors.Case
