@@ -18,7 +18,7 @@ func AddScaled(to, from []float32, k float32) {
 	addScaledGo(to[done:], from[done:], k)
 }
 
-// addScaledGo defines AddScaled, and is used where there is no kernel.
+// addScaledGo defines AddScaled, and runs where there is no kernel.
 func addScaledGo(to, from []float32, k float32) {
 	from = from[:len(to)]
 	for i := range to {

@@ -54,8 +54,8 @@ func (b *Bitset) Set(i uint32) {
 }
 
 // Join adds the bits in mask to word w if w is not empty. Otherwise it does nothing and
-// returns false: call Set or SetWord. Unlike them it is inlined, for loops that set many
-// bits of few words.
+// returns false: call Set or SetWord. Unlike Set and SetWord it is inlined: use it in loops
+// that set many bits of few words.
 func (b *Bitset) Join(w uint32, mask uint64) bool {
 	if w >= uint32(len(b.words)) || b.words[w] == 0 {
 		return false

@@ -48,7 +48,8 @@ func (b *Bitset) SetOr(sets ...BitsetView) {
 	b.assign(union, sets[0], sets[1:])
 }
 
-// SetAndNot sets b to the members of a that are in no other set. b may be an operand.
+// SetAndNot sets b to the members of a that are in none of the other sets. b may be an
+// operand.
 func (b *Bitset) SetAndNot(a BitsetView, without ...BitsetView) { b.assign(difference, a, without) }
 
 type operation uint8

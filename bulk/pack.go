@@ -9,9 +9,9 @@ type Packable interface {
 }
 
 // PackDown partitions values[first:end] in order: values without a bit in drop move down to
-// first, the others are copied to dropped. Value i has bit i&63 of drop[i>>6]. It returns
-// the end of the kept values; contents from this end to end are undefined. len(dropped)
-// must equal the number of dropped values.
+// first, and the dropped values are copied to dropped. Value i has bit i&63 of drop[i>>6].
+// It returns the end of the kept values; contents from this end to end are undefined.
+// len(dropped) must equal the number of dropped values.
 //
 // It uses vector instructions where available, unless built with -tags purego.
 func PackDown[T Packable](values, dropped []T, drop []uint64, first, end int) int {

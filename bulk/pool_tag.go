@@ -6,10 +6,10 @@ type tag struct {
 	set  *Bitset
 }
 
-// Tag returns the pool's set of slots with that name, creating it on first use: a type
-// ("bullet"), a trait ("burning"), anything that queries need. Set and clear it for
-// live slots; Remove clears the slot in every tag. Combine tags with each other and
-// with Live by And, Or and AndNot. Keep the pointer: each call looks up the name.
+// Tag returns the pool's set of slots with that name, creating it on first use. A tag may
+// be a type ("bullet"), a trait ("burning"), or any other set that queries need. Set and
+// clear it for live slots; Remove clears the slot in every tag. Combine tags with each
+// other and with Live by And, Or and AndNot. Keep the pointer: each call looks up the name.
 func (p *Pool[T]) Tag(name string) *Bitset {
 	for _, t := range p.tags {
 		if t.name == name {

@@ -10,8 +10,8 @@ package bulk
 // per live slot (see Bits) if there are many holes, or all 64 if there are few. The pool
 // must not change during the call.
 //
-// The copies cost about as much as one or two passes of a kernel; longer kernels gain.
-// See Columns for data that is stored in columns.
+// The copies cost about as much as one or two passes of a kernel, so only longer kernels
+// gain. See Columns for data that is stored in columns.
 func Scratch[T, S any](p *Pool[T], s *S,
 	in func(s *S, row int, word Word[T]) int,
 	run func(s *S, rows int),

@@ -60,8 +60,7 @@ func (e *VerifyError) Error() string {
 	return fmt.Sprintf("field: bytecode rejected at instruction %d (%v): %s", e.PC, e.Opcode, e.Reason)
 }
 
-// Errors of Evaluate, which wraps them with details. The caller is at fault, and out is
-// unchanged.
+// Errors that Evaluate wraps with details. The caller is at fault, and out is unchanged.
 var (
 	ErrPlanes  = errors.New("field: the six planes of points and out differ in length")
 	ErrOverlap = errors.New("field: written memory overlaps other memory of the call")

@@ -8,7 +8,7 @@ func (f *fuser) fuseSqrt(id ref, o [4]ref) bool {
 	inverse, both := f.findRsqrt(o[0])
 	var g *step
 	if at := f.fusionOf[o[0]]; at >= 0 && f.fusions[at].handler == handlerOffsetSquareXZ && f.fusions[at].refs[2] == o[0] {
-		g = &f.fusions[at].step // it also gives x and z, whose roots differ
+		g = &f.fusions[at].step // the root also gives x and z, and their roots differ
 	}
 	switch square := &f.values[o[0]]; {
 	case g != nil && !both:

@@ -11,7 +11,8 @@ import (
 
 // simplify returns an operation's cheapest form, with commutative operands ordered:
 // point-dependent ones first, literals last. Equal values thus become identical, and
-// kernels need one form of each. In a sum, the vector of a product precedes its factor.
+// kernels need only one form of each operation. In a sum, the vector of a product precedes
+// its factor.
 func (g *graph) simplify(v value) value {
 	switch v.op {
 	case opDiv:

@@ -85,8 +85,8 @@ func (g *graph) periodOf(id valueID) valueID {
 	return g.value(opFloor, g.value(opMad, id, g.literal(1.0/latticePeriod), g.literal(0.5)))
 }
 
-// A splitValue is a value as the sum of a part that does not depend on time and a timed
-// part. Either part may be the literal 0.
+// A splitValue represents a value as the sum of a part that does not depend on time and a
+// timed part. Either part may be the literal 0.
 type splitValue struct {
 	point, time valueID
 	ok          bool // the value depends on time and on the point, and is such a sum

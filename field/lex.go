@@ -12,7 +12,7 @@ type token struct {
 	kind   tokenKind
 	text   string  // without the lane
 	value  float32 // of a number
-	lane   int     // of a word like position.x: 0 to 3; otherwise wholeVector
+	lane   int     // lane of a word like position.x: 0 to 3; otherwise wholeVector
 	column int     // from 1
 }
 

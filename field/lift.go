@@ -248,7 +248,7 @@ func (l *lifter) addTimed() uint16 {
 }
 
 // countUses counts each value's uses as an operand. A value that no sum needs has no uses,
-// and is no user.
+// and does not count as a use of its operands.
 func countUses(values []lifted) {
 	for i := len(values) - 1; i >= 0; i-- {
 		v := &values[i]

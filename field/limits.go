@@ -26,8 +26,8 @@ const (
 	MaxWork = 1 << 15
 	// MaxLiterals bounds the distinct numbers in a program.
 	MaxLiterals = 1024
-	// MaxInstructions bounds a program and thereby its time per point: a few
-	// microseconds, or about twenty if all are sines.
+	// MaxInstructions bounds a program and thereby its time per point: a few microseconds,
+	// or about twenty if every instruction is a sine.
 	MaxInstructions = 1024
 	// MaxRegisters bounds the values alive at once. 32 planes of BlockPoints lanes are
 	// 8 KiB, which fit into the L1 cache beside the points, so nothing is spilled.

@@ -61,8 +61,8 @@ func (b *boundary) keepLeavers(kept []gridBody) {
 }
 
 // boundaryMargin returns how far the viewer may move after a full query at a centre. It is
-// 0 if many entities change, if more than positions decides membership, or if the viewer is
-// so fast that every other snapshot would need a full query.
+// 0 if many entities change, if rules besides positions decide membership, or if the viewer
+// is so fast that every other snapshot would need a full query.
 func (in *interest) boundaryMargin(c *Config, at world.Vec3, few bool) float32 {
 	margin := (c.LeaveRadius - c.EnterRadius) / marginDivisor
 	if d := at.Sub(in.center); !few || !in.onlyPositionsMatter(c) || !(4*d.Dot(d) <= margin*margin) { // the margin is NaN if both radii are infinite

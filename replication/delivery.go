@@ -128,8 +128,8 @@ func (d *delivery) judgeSamples(tickHz int) {
 }
 
 // appendCopies appends a copy of each of the newest snapshot's datagrams that should be
-// sent twice. Copies take no bytes from rows: together they fit into spare, the bytes that
-// would expire unused. They do not wait for the congestion window: with their packet
+// sent twice. Copies take no bytes from rows: all copies together fit into spare, the bytes
+// that would expire unused. Copies do not wait for the congestion window: with their packet
 // headers they fit into window.
 func (d *delivery) appendCopies(datagrams [][]byte, spare, window int) [][]byte {
 	r, made := &d.repeats, len(datagrams)

@@ -6,8 +6,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 )
 
-// Filter is a game's rule about what one viewer may see. Its sets of slots are the Presence
-// of a component, or the View of a bulk.Bitset that the game keeps, such as one for all
+// Filter is a game's rule about what one viewer may see. Each set of slots is the Presence
+// of a component, or the View of a bulk.Bitset that the game keeps, for example for all
 // viewers of a team. Every snapshot reads the sets, 64 slots at a time. The game changes
 // its own sets between snapshots, and must clear a slot when its entity dies: the next
 // tenant is another entity. A component's Presence needs no clearing.

@@ -49,7 +49,7 @@ type tenant struct {
 	hasBody  bool // position is valid
 
 	history               // the row without its owner-only fields
-	ownerRow *ownerRow    // the row with owner-only fields; nil: it has none
+	ownerRow *ownerRow    // the row with owner-only fields; nil: there are none
 	texts    *tenantTexts // nil without text fields
 }
 
@@ -93,8 +93,8 @@ func (f *frame) currentRow(t *tenant, owned bool) rowschema.Row {
 }
 
 // historyOf returns the history that k is coded from: the owners' or the common one. Only
-// that history is certain to hold the states that k names: the two drop states at different
-// times, even if their values are equal.
+// that history is certain to hold the states that k names: the two histories drop states at
+// different times, even if their values are equal.
 func (f *frame) historyOf(k codingKey) *history { return f.tenants[k.slot()].historyFor(k.owned()) }
 
 // tenantOf returns the tenant with handle h, or nil if h is not in this frame.

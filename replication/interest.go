@@ -17,7 +17,7 @@ type interest struct {
 	center      world.Vec3  // newest position of the view entity
 	owned       ownedSet
 	filter      Filter
-	fullQuery   bool // the next query must examine all entities: it is the first, or focus, viewpoint, owned or filter changed
+	fullQuery   bool // the next query must examine all entities: it is the first query, or focus, viewpoint, owned or filter changed
 	boundary    boundary
 	queue       []queuedEnter // newcomers that the budget has not admitted, ascending by slot
 	lastCapture uint64        // capture of the last snapshot
@@ -127,8 +127,8 @@ func (in *interest) onlyPositionsMatter(c *Config) bool {
 	return !in.hasRules(c) && len(in.filter.Also) == 0 && !c.Always.Valid()
 }
 
-// seesBeyondRadius reports whether the leave radius does not bound what is in view, or the game's rules
-// may bring anything into view.
+// seesBeyondRadius reports whether entities beyond the leave radius may be in view: the
+// focus, owned entities, or entities by the game's rules.
 func (in *interest) seesBeyondRadius(r *Replicator) bool {
 	focusIsAway := in.viewEntity() != in.focus && r.frame.tenantOf(in.focus) != nil
 	return focusIsAway || in.owned.slots.size > 0 || !in.onlyPositionsMatter(&r.config)
@@ -181,7 +181,7 @@ func (in *interest) queueNewcomers(requests []enterRequest) {
 	in.queue = queue
 }
 
-// leaveOrList decides whether a member that is no candidate leaves, and why. It lists a
+// leaveOrList decides whether a member that is not a candidate leaves, and why. It lists a
 // member that stays close to the leave radius. allowed tells whether the rules let the
 // viewer see the member.
 func (in *interest) leaveOrList(r *Replicator, slot uint32, allowed bool) (reason wire.Reason, leaves bool) {

@@ -77,8 +77,8 @@ const (
 	// flight. Then it is sent again, even if no loss is known.
 	resendAfter = 8
 	// minMotionTicks is the minimum distance in ticks between the two baselines of a row. A
-	// shorter distance measures the motion less precisely; a longer distance measures
-	// motion that is over.
+	// shorter distance measures the motion less precisely. A longer distance includes older
+	// motion, which says less about the present.
 	minMotionTicks = 3
 	// maxMotionRatio bounds the extrapolated time, as a multiple of the time between the
 	// two baselines.

@@ -155,8 +155,8 @@ func (m *members) markSent(rowIndexes []uint32, tick uint32) {
 }
 
 // loseRows makes the rows of a lost datagram eligible for sending at once, unless they were
-// sent again since, and returns their number. The next datagram holds their newest state,
-// not the lost one.
+// sent again since, and returns their number. The next datagram holds the newest state of
+// these rows, not the lost state.
 func (m *members) loseRows(rowIndexes []uint32, tick uint32) (lost int) {
 	rows := m.rows
 	for _, rowIndex := range rowIndexes {

@@ -16,7 +16,7 @@ type viewerRow struct {
 const (
 	inFlight   = 1 << iota // the datagram of sentTick may still arrive
 	passedOver             // the row has accumulated priority
-	noBase                 // the client stores the state of ackedTick under another tick, so it is no baseline
+	noBase                 // the client stores the state of ackedTick under another tick, so the state cannot be a baseline
 )
 
 // advanceBaseline makes the state at tick the baseline. The older state stays at least

@@ -22,8 +22,9 @@ type staleRows struct {
 func (s *staleRows) hasSlot(slot uint32) bool { return s.any && s.slots.Has(slot) }
 
 // selectDirty returns the slots to read in a capture, in the memory of dirty: the changed
-// slots, and the stale slots whose bodies became ordinary. Slots in changed but not in
-// written were only moved; if deferring, the rows of such slots become stale if they may.
+// slots, and the stale slots whose bodies became ordinary. Bodies whose slots are in
+// changed but not in written only moved. If deferring is set, their rows become stale where
+// possible.
 func (f *frame) selectDirty(dirty []uint32, changed, written bulk.BitsetView, deferring bool) []uint32 {
 	s := &f.stale
 	dirty = changed.AppendTo(dirty[:0])

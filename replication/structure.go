@@ -153,9 +153,9 @@ func (s *structure) acknowledgeRecords(number uint32) {
 }
 
 // unsureSince returns the first tick whose records the client may lack, and whether rows of
-// a snapshot at tick may go ahead of these records. They may not if the client lacks an
-// Answer, on which all snapshots depend (H7). lacks is also false if the client lacks no
-// record.
+// a snapshot at tick may go ahead of these records. Rows may not go ahead if the client
+// lacks an Answer, because all snapshots depend on Answers (H7). lacks is also false if the
+// client lacks no record.
 func (s *structure) unsureSince(tick uint32) (since uint32, lacks bool) {
 	if s.written == s.applied || s.answered > s.applied {
 		return 0, false

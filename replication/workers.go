@@ -94,7 +94,7 @@ type workspace struct {
 	candidates    candidates
 	requests      []enterRequest
 	keys          []uint64   // sort keys of requests
-	newcomers     []newcomer // entities with an Enter in the present snapshot that are no members yet
+	newcomers     []newcomer // entities with an Enter in the present snapshot that are not members yet
 	memberWords   []uint32   // positions of the members' words that are examined
 	slots         []uint32   // slots of the listed members that leave
 	packer        packer
@@ -112,8 +112,8 @@ func newWorkspace(r *Replicator) *workspace {
 // snapshots use its counters.
 func (r *Replicator) ownWorkspace() *workspace { return r.workspaces[0] }
 
-// fullRow codes a row for an Enter record, followed by its exact part in form, whose state
-// packer.parts holds. The result is valid until the next call.
+// fullRow codes a row for an Enter record, followed by its exact part in form. packer.parts
+// holds the exact state. The result is valid until the next call.
 func (w *workspace) fullRow(rows *rowschema.Layout, row rowschema.Row, form wire.Form) []byte {
 	w.writer.Reset(w.fullRowBuffer[:0])
 	shares := rows.AppendFull(&w.writer, row)

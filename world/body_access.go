@@ -33,9 +33,9 @@ const (
 // DefaultLayer is the layer of kinds that name none.
 const DefaultLayer Layers = 1
 
-// row returns the row of a live entity's body. It reads generations instead of the
-// pool, because event handling reads them as well: two arrays in the cache, not three.
-// A free slot keeps its newest generation, but has no row.
+// row returns the row of a live entity's body. It reads generations instead of the pool,
+// because event handling reads generations too: two arrays are in the cache, not three. A
+// free slot keeps its newest generation, but has no row.
 func (w *World) row(e Entity) (int, bool) {
 	slot := e.Index()
 	if uint64(slot) >= uint64(len(w.generations)) || w.generations[slot] != e.Generation() {
@@ -65,8 +65,8 @@ func (w *World) Velocity(e Entity) (Vec3, bool) {
 
 // SetPosition moves a body to a position clamped to the bounds, and wakes the body and all
 // bodies that touch it before or after the move. It returns false and does nothing unless
-// the entity is live, has a body, and the position is finite. If a system passes one that
-// is not finite, the body is Quarantined.
+// the entity is live, has a body, and the position is finite. If a system passes a position
+// that is not finite, the body is Quarantined.
 func (w *World) SetPosition(e Entity, to Vec3) bool {
 	row, ok := w.row(e)
 	if !ok {

@@ -82,8 +82,8 @@ func (w *World) stage() uint64 {
 }
 
 // noteChange records that a call changes an effect, and decides whether the wakes that the
-// change causes are disturbances (C9). The wakes of an effect's first change after a step,
-// before bodies move, are none: clients can repeat them.
+// change causes are disturbances (C9). An effect's first change after a step, before bodies
+// move, disturbs no body: clients can repeat its wakes.
 func (w *World) noteChange(id EffectID, e *effect) {
 	stage := w.stage()
 	if w.moved && e.changed != stage && e.first <= w.tick {

@@ -12,11 +12,11 @@ import (
 // conversion makes values of one type from values of another, by the names of their fields.
 type conversion struct {
 	from, to shape
-	runs     []run // bytes that both have
+	runs     []run // bytes that both types have
 	wider    []widening
 	texts    []textCopy
-	missing  []run // bytes that only to has
-	absent   []int // text fields that only to has
+	missing  []run // bytes without a source in from
+	absent   []int // text fields without a source in from
 
 	added, dropped, renamed, widened []string // fields, for people
 	misfits                          []string // why the conversion is impossible
@@ -25,7 +25,7 @@ type conversion struct {
 // run is a range of bytes, at an offset in each type.
 type run struct{ from, to, n uintptr }
 
-// widening is a number that has more bytes in to, and the same value.
+// widening is a number that keeps its value and has more bytes in to.
 type widening struct {
 	from, to         uintptr
 	fromKind, toKind reflect.Kind
@@ -41,7 +41,7 @@ func newConversion(from, own *node, to shape) *conversion {
 	return c
 }
 
-// match finds out how a part of to is made from a part of from. path names the part.
+// match finds the conversion of a part of from to a part of to. path names the part.
 func (c *conversion) match(from, to *node, fromAt, toAt uintptr, path string) {
 	switch {
 	case !to.hasText() && from.sameMemory(to):
@@ -108,7 +108,7 @@ func note(list *[]string, line string) {
 	}
 }
 
-// copyBytes adds a run, and joins it with the last one if there is nothing between them.
+// copyBytes adds a run, or extends the last run if the new one directly follows it.
 func (c *conversion) copyBytes(r run) {
 	if n := len(c.runs); n > 0 {
 		last := &c.runs[n-1]
@@ -120,7 +120,7 @@ func (c *conversion) copyBytes(r run) {
 	c.runs = append(c.runs, r)
 }
 
-// matchNumbers adds a number, or the two of a complex one.
+// matchNumbers adds a number, or both parts of a complex number.
 func (c *conversion) matchNumbers(from, to *node, fromAt, toAt uintptr) {
 	wanted := numbers(to.fixedKind(), toAt)
 	for i, n := range numbers(from.fixedKind(), fromAt) {
@@ -154,14 +154,15 @@ func (n *node) find(f member) int {
 	return -1
 }
 
-// hasText reports whether values of n hold bytes elsewhere.
+// hasText reports whether n or a part of it is a text: a value that refers to bytes outside
+// itself.
 func (n *node) hasText() bool {
 	var l layout
 	n.appendTo(&l, 0)
 	return len(l.textFields) > 0
 }
 
-// widensTo reports whether both are numbers, and to holds every number that n holds.
+// widensTo reports whether n and to are numbers, and to can represent every value of n.
 func (n *node) widensTo(to *node) bool {
 	if n.kind > reflect.Complex128 || to.kind > reflect.Complex128 {
 		return false
@@ -202,7 +203,7 @@ func (c *conversion) convertValues(from, to []byte) {
 	}
 }
 
-// copyRun copies a run of bytes of all values. Most are one number.
+// copyRun copies a run of bytes of all values. Most runs are a single number.
 func (c *conversion) copyRun(r run, from, to []byte) {
 	for f, t := r.from, r.to; f < uintptr(len(from)); f, t = f+c.from.size, t+c.to.size {
 		switch r.n {
@@ -221,10 +222,10 @@ func widen(w widening, v uint64) uint64 {
 	if w.fromKind == reflect.Float32 {
 		return math.Float64bits(float64(math.Float32frombits(uint32(v))))
 	}
-	return v // load has extended its sign
+	return v // load has extended the sign
 }
 
-// store is load's reverse.
+// store is the inverse of load.
 func (n number) store(p unsafe.Pointer, v uint64) {
 	switch n.size() {
 	case 1:

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxForeignBytes bounds the size of a value whose type this program does not have.
+	// maxForeignBytes bounds the size of a value whose type this program lacks.
 	maxForeignBytes = 1 << 16
-	// maxDepth bounds structs and arrays inside each other in such a type.
+	// maxDepth bounds the nesting of structs and arrays in such a type.
 	maxDepth = 32
 )
 
@@ -65,7 +65,7 @@ func nodeOf(t reflect.Type) *node {
 	return n
 }
 
-// text describes a part of a type to people: without offsets and sizes.
+// text describes a part of a type for people, without offsets and sizes.
 func (n *node) text() string {
 	switch n.kind {
 	case reflect.Struct:
@@ -85,11 +85,12 @@ func (n *node) text() string {
 	return n.kind.String()
 }
 
-// isText reports whether values of n hold their bytes elsewhere.
+// isText reports whether n is a text: a string or []byte, whose bytes are outside the
+// value.
 func (n *node) isText() bool { return n.kind == reflect.String || n.kind == reflect.Slice }
 
-// sameFields reports whether two types have the same fields in the same order, wherever they lie in
-// memory.
+// sameFields reports whether two types have the same fields in the same order, at any
+// offsets.
 func (n *node) sameFields(o *node) bool {
 	if n.kind != o.kind || n.handle != o.handle || n.length != o.length {
 		return false
@@ -100,7 +101,7 @@ func (n *node) sameFields(o *node) bool {
 	return slices.EqualFunc(n.fields, o.fields, func(a, b member) bool { return a.name == b.name && a.node.sameFields(b.node) })
 }
 
-// sameMemory reports whether two types have the same fields at the same places.
+// sameMemory reports whether two types have the same fields at the same offsets.
 func (n *node) sameMemory(o *node) bool {
 	if n.kind != o.kind || n.handle != o.handle || n.length != o.length || n.size != o.size || n.padded || o.padded {
 		return false
@@ -113,7 +114,7 @@ func (n *node) sameMemory(o *node) bool {
 	})
 }
 
-// shapeOf returns the shape of values that this program may have no type for.
+// shapeOf returns the shape of n, for values whose type this program may lack.
 func (n *node) shapeOf() shape {
 	s := shape{size: n.size}
 	n.appendTo(&s.layout, 0)
@@ -138,7 +139,8 @@ func (n *node) appendTo(l *layout, offset uintptr) {
 	}
 }
 
-// fixedKind returns the kind of a number, with its size on the machine that wrote it.
+// fixedKind returns the kind of a number, with the size that int and uint have on the
+// machine that wrote it.
 func (n *node) fixedKind() reflect.Kind {
 	switch {
 	case n.kind == reflect.Int && n.size == 4:

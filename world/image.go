@@ -24,7 +24,7 @@ type Image struct {
 
 	version    uint32 // version of the file format
 	program    Program
-	setup      uint64 // of a file: see Setup; 0 for an image of this program
+	setup      uint64 // Setup of an image from a file; 0 for an image of this program
 	changes    []ImageChange
 	config     Config
 	tick       uint64

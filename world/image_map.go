@@ -28,25 +28,25 @@ func (c ImageChange) String() string {
 	return text
 }
 
-// Changes returns what ReadImage has changed because the image's world was set up differently. It is
-// empty for the image of a world that is set up alike.
+// Changes lists the changes that ReadImage made because the image's world was set up
+// differently. It is empty if both worlds were set up alike.
 func (img *Image) Changes() []ImageChange { return img.changes }
 
-// imageMapping finds the kinds and components of a file in a world.
+// imageMapping maps the kinds and components of a file to a world's kinds and components.
 type imageMapping struct {
 	kinds     []int           // by number in the file: a KindID, or -1
 	columns   []*columnSource // by number in the file
 	reordered bool            // kinds have other numbers in the world
 }
 
-// imageMapper changes what is read of an image so that it suits the world.
+// imageMapper changes an image, while it is read, to suit the world.
 type imageMapper struct {
 	w      *World
 	img    *Image
 	file   *imageSetup
 	wrong  misfits
 	moves  bool     // bodies may move differently now
-	kindOf []KindID // by slot, if it was needed
+	kindOf []KindID // by slot; nil until needed
 	imageMapping
 }
 
@@ -125,7 +125,8 @@ func (m *imageMapper) countKinds() []int {
 	return counts
 }
 
-// compareKinds notes what differs in a kind. The world's constants apply.
+// compareKinds notes the differences between a kind in the file and in the world. The
+// world's constants apply.
 func (m *imageMapper) compareKinds(part string, file, own *Kind, count int) {
 	if file.Name != own.Name {
 		m.note(part, 0, false, "is now kind %q", own.Name)
@@ -149,7 +150,7 @@ func fieldChanges(file, own any) string {
 	return strings.Join(list, ", ")
 }
 
-// mapSettings makes the world's settings the image's.
+// mapSettings gives the image the world's settings.
 func (m *imageMapper) mapSettings() {
 	img, own := m.img, m.w.cfg.settings()
 	file := m.file.config.settings()
@@ -179,8 +180,8 @@ func (s tickScale) ticks(n uint64) uint64 {
 	return uint64(min(math.Round(float64(n)*float64(s.to)/float64(s.from)), math.MaxInt64))
 }
 
-// later returns the tick that is as many seconds after now as tick was. It leaves a tick that is not after
-// now.
+// later converts a future tick: the result is as many seconds after now as tick was. Other
+// ticks stay as they are.
 func (s tickScale) later(tick, now uint64) uint64 {
 	if tick <= now {
 		return tick
@@ -188,8 +189,8 @@ func (s tickScale) later(tick, now uint64) uint64 {
 	return now + max(s.ticks(tick-now), 1)
 }
 
-// scaleTicks keeps durations in seconds where the number of ticks in a second has changed. Ticks that
-// components of the game hold stay as they are.
+// scaleTicks converts durations to another tick rate, so that they last as many seconds as
+// before. It does not change ticks in components of the game.
 func (m *imageMapper) scaleTicks(s tickScale) {
 	img := m.img
 	for i, tick := range img.lifetimes.expires {
@@ -206,8 +207,9 @@ func (m *imageMapper) scaleTicks(s tickScale) {
 	}
 }
 
-// scale keeps the age and the rest of an effect in seconds, and where it is now. An effect that would have
-// begun before the world did begins with it.
+// scale converts an effect to another tick rate: its age and remaining time in seconds stay
+// the same, and so does its present centre. An effect whose beginning would precede the
+// world's begins with the world.
 func (e *effect) scale(s tickScale, now uint64) {
 	if e.born > now {
 		return // check refuses it
@@ -225,7 +227,7 @@ func (e *effect) scale(s tickScale, now uint64) {
 	p.Rate = rate
 }
 
-// compact orders the rows as a Compaction does.
+// compact orders the rows as the mode requires.
 func (img *rowImage) compact(mode Compaction) {
 	if mode == InPlace {
 		for row := range img.awake {
@@ -258,7 +260,7 @@ func (img *rowImage) compact(mode Compaction) {
 	img.inPlace.Reset()
 }
 
-// permuted returns the elements of list in an order.
+// permuted returns the elements of list in the given order of their indexes.
 func permuted[T any](list []T, order []uint32) []T {
 	result := make([]T, len(order))
 	for i, from := range order {

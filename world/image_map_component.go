@@ -8,24 +8,25 @@ import (
 	"unsafe"
 )
 
-// columnSource is a component of a file, and how the world's values are made from its values.
+// columnSource is a component of a file, and the conversion of its values to the world's
+// values.
 type columnSource struct {
 	name       string
-	shape      shape       // of the values in the file
+	shape      shape       // shape of the values in the file
 	column     int         // component of the world, by ID; -1: the values are dropped
 	into       int         // component of the image, by index
 	conversion *conversion // nil: the values are the same
 	migrations []*migration
-	old        values // scratch: what migrations begin with
+	old        values // scratch: the values before migrations
 }
 
 // savedComponent is a component as a file describes it.
 type savedComponent struct {
 	name, text string
-	size       uintptr // of a value; 0: unknown, in versions before 5
+	size       uintptr // size of a value; 0: unknown, in versions before 5
 }
 
-// mapComponent finds out how a component of the file is read.
+// mapComponent finds the conversion of a component of the file.
 func (m *imageMapper) mapComponent(file *savedComponent) {
 	source := &columnSource{name: file.name, column: m.componentFor(file.name)}
 	m.columns = append(m.columns, source)
@@ -54,7 +55,7 @@ func (m *imageMapper) mapComponent(file *savedComponent) {
 	}
 }
 
-// componentFor returns the ID of the component that has the name, or had it, or -1.
+// componentFor returns the ID of the component with this name or former name, or -1.
 func (m *imageMapper) componentFor(name string) int {
 	for id, c := range m.w.components {
 		if info := c.info(); info.Name == name && !info.Local {
@@ -79,7 +80,8 @@ func (m *imageMapper) addComponents() {
 	}
 }
 
-// noteColumn notes what was done with a component that count entities have.
+// noteColumn notes the changes to a component. count is the number of entities that have
+// it.
 func (m *imageMapper) noteColumn(s *columnSource, count int) {
 	part := fmt.Sprintf("component %q", s.name)
 	if s.column < 0 {
@@ -147,7 +149,7 @@ func (s *columnSource) convertTo(to values, from values, mask uint64, defaultOf 
 	return nil
 }
 
-// fillMissing gives a value the fields of a default that the file lacks.
+// fillMissing copies the fields that the file lacks from a default value.
 func (c *conversion) fillMissing(to values, value unsafe.Pointer) {
 	memory := unsafe.Slice((*byte)(value), c.to.size)
 	for _, r := range c.missing {
@@ -158,7 +160,7 @@ func (c *conversion) fillMissing(to values, value unsafe.Pointer) {
 	}
 }
 
-// migrateTo converts by the functions of the game.
+// migrateTo converts values with the functions passed to Migrate.
 func (s *columnSource) migrateTo(to values, from values, mask uint64) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -255,8 +255,8 @@ func TestImageThatCannotBeMapped(t *testing.T) {
 	}
 }
 
-// The settings of the world and its kinds apply. Durations stay equal in seconds, bodies stay inside,
-// and move as they must now.
+// The settings of the world and its kinds apply. Durations stay equal in seconds, and
+// bodies stay inside and move by the new settings.
 func TestImageOfOtherSettings(t *testing.T) {
 	heavy := rockKind
 	heavy.Body = &world.BodyDef{Mass: 9, Radius: 0.5, Layers: 2}

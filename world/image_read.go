@@ -23,19 +23,20 @@ const (
 	manyComponents = 4096
 )
 
-// ReadImage reads an image written by WriteTo, up to the end of r, for this world, which is not
-// changed. The image's world may have been set up differently, by another version of the game;
-// Changes of the image tells what was mapped:
+// ReadImage reads an image written by WriteTo, up to the end of r, for this world, which is
+// not changed. The image's world may have been set up differently, by another version of
+// the game; Image.Changes lists the differences:
 //
 //   - Kinds, components and fields are found by name. A field that the image lacks has the default value
 //     of its entity's kind (SetDefault), or zero. Fields and components that the world lacks are dropped.
-//   - Integers and floats may have become larger, and arrays longer. Any other change of a field takes
+//   - Integers and floats may have become larger, and arrays longer. Any other change of a field needs
 //     a function: see Migrate.
 //   - The world's settings and the bodies of its kinds apply. Durations stay equal in seconds.
 //
-// Entities of a kind that the world lacks, and fields that cannot be mapped, are errors; all of them are
-// in one. The image's generations may be above the world's range: see RestoreRun. Every length is checked
-// before memory is allocated, so corrupt lengths are harmless.
+// Entities of a kind that the world lacks, and fields that cannot be mapped, are errors.
+// One error contains all of them. The image's generations may be above the world's range:
+// see RestoreRun. Every length is checked before memory is allocated, so corrupt lengths
+// are harmless.
 //
 // The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's error. It is
 // ErrImage if and only if the image fails its checksums, whatever its contents.

@@ -89,7 +89,7 @@ func (w *World) takeRows(img *rowImage) {
 	img.audit(b)
 }
 
-// A block of copying work is some columns of copyRows rows: a mebibyte of each. Copies of
+// Workers copy blocks: some columns of copyRows rows each, a mebibyte per column. Copies of
 // that size bypass the caches, which saves a third of the memory traffic; blocks of a few
 // pages take 1.5 times as long.
 const (

@@ -28,8 +28,9 @@ func (m *migration) hold(v values) unsafe.Pointer {
 	return m.held
 }
 
-// Migrate registers a function for the values that c had in an earlier version of the game, whose type
-// was Old. It returns a value of c's type, or of an Old that is registered already:
+// Migrate registers a function for the values that c had in an earlier version of the game,
+// whose type was Old. f returns a value of c's type, or of an Old that is registered
+// already:
 //
 //	world.Migrate(w, purse, func(old PurseV2) Purse { ... })
 //	world.Migrate(w, purse, func(old PurseV1) PurseV2 { ... })
@@ -38,8 +39,9 @@ func (m *migration) hold(v values) unsafe.Pointer {
 // called. Changes that keep every value need no function: see ReadImage. f must depend on its argument
 // alone.
 //
-// The error is ErrUnknown for a component of another world, ErrType for an Old that no component can
-// have, and ErrValue for a New that leads nowhere or an Old that is taken.
+// The error is ErrUnknown for a component of another world, ErrType for an Old that no
+// component can have, and ErrValue for a New from which no function leads to c's type, or
+// for an Old that has the fields of c or of another registered Old.
 func Migrate[Old, New, T any](w *World, c *Component[T], f func(Old) New) error {
 	if c == nil || c.w != w || c.local {
 		return fmt.Errorf("%w: the component was not registered with this world by Register", ErrUnknown)

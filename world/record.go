@@ -260,7 +260,8 @@ func (r *Recorder) vec4(v field.Vec4) {
 	}
 }
 
-// The operations: arguments of the call, then the handle it returned.
+// The operations. Each is followed by the arguments of the call, then by the returned
+// handle.
 
 func (r *Recorder) spawn(code byte, e Entity, k KindID, at, velocity Vec3, lifeTicks uint32) {
 	r.op(code)

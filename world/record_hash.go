@@ -1,7 +1,7 @@
 package world
 
-// Names of the parts of the state that a recording hashes separately, followed by the
-// components, so that a divergence can name its part.
+// Names of the parts of the state. A recording hashes each part separately, and then each
+// component, so that a divergence can name its part.
 const (
 	partState    = "state" // StateHash
 	partClock    = "clock and random generator"

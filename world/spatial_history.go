@@ -185,7 +185,7 @@ func (h *history) reachSince(tick uint64) float64 {
 }
 
 // isListed reports whether the body of a slot may have moved farther than reachSince: it
-// was teleported.
+// was teleported or displaced.
 func (h *history) isListed(slot uint32, tick uint64) bool {
 	return uint64(slot) < uint64(len(h.teleported)) && h.teleported[slot] > tick || h.displaced.Has(slot)
 }

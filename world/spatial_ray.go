@@ -23,7 +23,7 @@ func (w *World) AppendRay(list []Hit, from, to Vec3, thickness float32) []Hit {
 	return list
 }
 
-// visitRay visits the grid cells in which a body that the ray hits may be.
+// visitRay visits the grid cells that may contain a body that the ray hits.
 func (w *World) visitRay(r *ray, visit func(c int32)) {
 	g, wide := &w.grid, r.thickness+float64(w.radius)
 	rows := g.cover(0, 0, min(r.from[2], r.to[2])-wide, max(r.from[2], r.to[2])+wide)

@@ -48,11 +48,11 @@ type Order struct {
 	before bool
 }
 
-// Follows makes a system run after the named one, in whatever order the two are added. A
+// Follows makes a system run after the named system, whichever of the two is added first. A
 // system of that name need not exist.
 func Follows(name string) Order { return Order{other: name} }
 
-// Precedes makes a system run before the named one; see Follows.
+// Precedes makes a system run before the named system; see Follows.
 func Precedes(name string) Order { return Order{other: name, before: true} }
 
 // AddSystem adds f to a phase of every step, under a name used by Stats and

@@ -39,9 +39,9 @@ func (p *workers) work(c *chunk) {
 	}
 }
 
-// run calls f for each block and returns when all are done. Scheduling has no influence
-// on the result: a block depends only on its own rows and the effects (W11). It wakes
-// only as many goroutines as the number of blocks justifies.
+// run calls f for each block and returns when all are done. The order in which blocks run
+// does not affect the result: a block depends only on its own rows and the effects (W11).
+// It wakes only as many goroutines as the number of blocks justifies.
 func (p *workers) run(blocks int, f func(c *chunk, block int)) {
 	p.block, p.blocks = f, int64(blocks)
 	p.next.Store(0)

@@ -123,8 +123,8 @@ func (a *assembler) frame(offset int) operand.Mem { return operand.Mem{Base: fra
 
 // beginWide loads the output into registers. In a masked call, K4 to K7 select the points
 // whose output is stored: the points in the frame's lanes and, if the call clips, inside
-// the box. A block without such points, as most blocks of a set, is skipped before its
-// output is read.
+// the box. A block without selected points is skipped before its output is read. Most
+// blocks of a set have none.
 func (a *assembler) beginWide(lanes []int) {
 	a.CMPQ(a.frame(frameMasked), operand.U8(0))
 	a.JNE(operand.LabelRef("masked"))

@@ -25,13 +25,14 @@ const (
 type code struct {
 	codes [maxSymbols]uint16          // by symbol: its code, first bit lowest, and its length<<maxCodeBits
 	quick [1 << quickBits]packedEntry // by the next quickBits bits
-	long  []packedEntry               // longer codes, by the number of their first bits and the bits that follow
+	long  []packedEntry               // entries of longer codes: the first quickBits bits select a part, the bits after them an entry
 }
 
 // entry is the meaning of a code. The highest 7 bits are a value, the next 5 bits the
 // number of low bits that follow and complete the value, the last 4 bits the length of the
 // code. It is precomputed because each decoding step waits for the previous step. For the
-// beginning of longer codes the length is 0, and the value is their number in code.long.
+// first bits of longer codes the length is 0, and the value selects their part of
+// code.long.
 type entry uint32
 
 // packedEntry is an entry in memory. In registers it is an entry: 32 bits take fewer

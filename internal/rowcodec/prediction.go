@@ -245,8 +245,8 @@ func (c *Codec) predictRotation(p *part, past *Past, f *prediction) (turns, lead
 	return turns, lead
 }
 
-// moved returns the expected value of a number that moves by moves, in its ring or in its
-// range.
+// moved returns the expected value of a number that moves by moves, wrapped in its ring or
+// clamped to its range.
 func (u *unit) moved(base uint32, moves int64) uint32 {
 	if u.lane != laneLinear {
 		return base

@@ -165,7 +165,7 @@ const (
 	memRotation
 )
 
-// newFields returns fields of the struct type t, which is nil if there is none.
+// newFields returns fields of the struct type t; t is nil if there is none.
 func newFields(t reflect.Type, fields []schema.Field) []field {
 	all := make([]field, len(fields))
 	for i, f := range fields {
@@ -185,7 +185,7 @@ func newFields(t reflect.Type, fields []schema.Field) []field {
 	return all
 }
 
-// newTexts returns text fields of the struct type t, which is nil if there is none.
+// newTexts returns text fields of the struct type t; t is nil if there is none.
 func newTexts(t reflect.Type, fields []schema.TextField) []textField {
 	all := make([]textField, len(fields))
 	for i, f := range fields {

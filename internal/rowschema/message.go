@@ -47,7 +47,7 @@ type Messages struct {
 	schema  *schema.Schema
 	Input   *Message   // nil: raw
 	Args    []*Message // of commands, by number; nil: raw
-	Answers []*Message // of commands; nil: none
+	Answers []*Message // answer of a command; nil: none
 	Events  []*Message // by number
 }
 
@@ -232,7 +232,7 @@ func (m *Message) References(body *Payload, f func(bulk.Handle)) {
 	}
 }
 
-// KeepReferences sets to null every handle in body for which keep returns false.
+// KeepReferences sets each handle in body to null unless keep returns true for it.
 func (m *Message) KeepReferences(body *Payload, keep func(bulk.Handle) bool) {
 	for i := range m.fields {
 		if at := m.fields[i].Index; m.fields[i].Kind == schema.KindHandle && body.Values[at+1] != 0 {

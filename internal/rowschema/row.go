@@ -43,9 +43,9 @@ func (s *Shares) Add(component, bits int) {
 	s[component/sharesPerUint64] += uint64(bits) << (component % sharesPerUint64 * shareBits)
 }
 
-// AppendFull writes row as in an Enter record: the mask, then in full every field of the
-// present components that the receiver is sent. It returns the size of each component in
-// bits, without the mask.
+// AppendFull writes row as in an Enter record: the mask, then the full value of each field
+// of the present components, if the receiver is sent the field. It returns the size of each
+// component in bits, without the mask.
 func (l *Layout) AppendFull(w *bitio.Writer, row Row) Shares {
 	w.Write(uint64(row.Mask), uint(len(l.components)))
 	return l.AppendFields(w, row)
@@ -176,7 +176,7 @@ func (l *Layout) Parent(row Row) (component int, parent bulk.Handle) {
 	return 0, 0
 }
 
-// KeepReferences sets to null every handle in row for which keep returns false.
+// KeepReferences sets each handle in row to null unless keep returns true for it.
 func (l *Layout) KeepReferences(row Row, keep func(bulk.Handle) bool) {
 	for i := range l.components {
 		c := &l.components[i]

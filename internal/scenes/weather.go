@@ -15,8 +15,8 @@ type fileEffect struct {
 	ids  []world.EffectID
 }
 
-// begin adds an effect that is no pulse. The phase of an orbit is the one that it would
-// have if it had begun with the world.
+// begin adds an effect that is not a pulse. An orbit gets the phase of an orbit that began
+// with the world.
 func (s *Scene) begin(f *fileEffect) error {
 	def := f.def
 	if f.file.Orbit != nil {

@@ -32,11 +32,11 @@ import (
 // The components of a quaternion, of 2 to 10 bits, cannot represent 0 exactly: the
 // identity is off by 0.27 degrees with bits=9, and by 0.14 with bits=10.
 //
-// With predict=linear a number, angle or quaternion is predicted to keep changing as
-// before, and the row codec writes the difference. A position (an array of three ranged
-// floats) may add parent=FIELD, the path of a handle in the same struct. If the named
-// entity has the same component, the position and the struct's first quaternion are also
-// predicted to move with that entity as if fixed to it.
+// With predict=linear, the prediction is that a number, angle or quaternion keeps changing
+// at the same rate. The row codec writes the difference from it. A position (an array of
+// three ranged floats) may add parent=FIELD, the path of a handle in the same struct. If
+// the named entity has the same component, the position and the struct's first quaternion
+// are also predicted to move with that entity as if fixed to it.
 //
 // With owner a field is sent only to receivers that own the entity; the bits of other
 // receivers' rows do not depend on its value. Other receivers still learn that the entity
@@ -134,8 +134,8 @@ func New() *Schema {
 	return &Schema{byName: map[string]int{}}
 }
 
-// addType adds the struct type t under name. An error names the type, the field and what
-// to write instead; s is then unchanged.
+// addType adds the struct type t under name. An error names the type, the field and the
+// remedy, and leaves s unchanged.
 func (s *Schema) addType(name string, t reflect.Type) error {
 	if err := s.checkComponent(name); err != nil {
 		return err

@@ -258,7 +258,7 @@ func slipped(tag reflect.StructTag) bool {
 
 // misspelled returns a key of tag that was meant to be net, such as Net or nte, or "". If
 // it were ignored, everyone would receive a field meant for owners only. A similar key may
-// belong to another package: it counts if its value is a net tag.
+// belong to another package: it counts as misspelled only if its value is a net tag.
 func misspelled(tag reflect.StructTag) string {
 	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		key, value, _ := strings.Cut(rest, ":")

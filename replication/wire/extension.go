@@ -322,7 +322,7 @@ func readEffect(c *bitio.Cursor) bulk.Handle {
 	return h
 }
 
-// readBack reads a Back, which firstTick checks: its bound depends on the session.
+// readBack reads a Back. firstTick checks it, because its bound depends on the session.
 func readBack(c *bitio.Cursor) uint32 { return c.Uvarint(math.MaxUint32, "ticks back") }
 
 func readPath(c *bitio.Cursor) (p Path) {

@@ -69,8 +69,9 @@ const (
 	// longer texts.
 	MaxText = 256
 
-	// MaxUnanswered bounds a client's unanswered commands, and so what both sides keep. Commands
-	// are answered in the next tick, so this is also the limit per tick.
+	// MaxUnanswered bounds a client's unanswered commands, and so the memory for them on
+	// both sides. Commands are answered in the next tick, so this is also the limit per
+	// tick.
 	MaxUnanswered = 256
 
 	// MaxCommandArgs bounds the arguments of a command.

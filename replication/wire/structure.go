@@ -56,7 +56,7 @@ const (
 
 	detailOwned = 1 // OpEnter
 	detailTexts = 2 // OpEnter: text fields follow
-	detailExact = 4 // OpEnter: the row gives an exact state; its form follows the kind
+	detailExact = 4 // OpEnter: the row gives an exact state, and the state's form follows the kind
 	detailCause = 1 // OpDestroy: the game's reason follows
 	detailMade  = 1 // OpAnswer: the entity's handle follows
 )

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ErrEventRefused reports an event that was not sent, because too many earlier reliable
-// events await acknowledgement or exceed the client's budget
+// ErrEventRefused reports that an event was not sent: too many earlier reliable events
+// await acknowledgement, or exceed the client's budget
 // (replication.Config.BudgetBytesPerSecond). The session continues. Unless the client is
 // slow, the game is at fault: send fewer events, or unreliable ones.
 var ErrEventRefused = errors.New("server: event refused: the client has too much to receive")

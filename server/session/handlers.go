@@ -138,7 +138,8 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 }
 
 // readArgs reads the arguments of a command. The command must name every provisional handle
-// among them: the game would take any other for an entity that the client creates.
+// among them: the game would otherwise take the handle for an entity that the client
+// creates.
 func (s *Session) readArgs(m *rowschema.Message, data []byte, args any) error {
 	var body rowschema.Payload
 	if m.Parse(data, &body) != nil || !s.checkProvisionals(m, &body) || m.Restore(&body, args) != nil {

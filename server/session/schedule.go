@@ -21,11 +21,11 @@ const (
 	minOverduePerTick = 8
 )
 
-// snapshotSchedule queues the sessions whose snapshot is due. A tick serves as many as it
-// has time for, longest-waiting first, and the others wait for the next tick. A shortage is
-// therefore shared evenly. If a queued session's next snapshot becomes due, one of the two
-// is skipped. A session is held until its connection has sent the last snapshot, so every
-// encoded snapshot leaves unless the connection ends.
+// snapshotSchedule queues the sessions whose snapshot is due. A tick serves as many
+// sessions as it has time for, longest-waiting first. All others wait for the next tick. A
+// shortage is therefore shared evenly. If a queued session's next snapshot becomes due, one
+// of the two is skipped. A session is held until its connection has sent the last snapshot,
+// so every encoded snapshot leaves unless the connection ends.
 type snapshotSchedule struct {
 	maxWait   uint64 // ticks after which a waiting session is overdue
 	lastOrder uint64 // highest order assigned

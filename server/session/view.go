@@ -11,15 +11,15 @@ import (
 //	at, _ := s.View()
 //	hits := w.AppendRayAt(nil, at, from, to, 0)
 //
-// named is false, and at the present moment, if the client named no moment or no command or
-// input is being executed.
+// If the client named no moment, or if no command or input is being executed, named is
+// false and at is the present moment.
 //
 // The client can choose the moment only within bounds: it is not newer than the newest
 // snapshot that the client acknowledged, and not older than Config.MaxViewAge or the
 // world's history (world.Config.HistoryTicks). A moment outside these bounds moves to the
-// nearer bound; the bound on its age prevails. Stats.Views counts each outcome. Whether a
-// hit in the past counts is the game's decision: it may bound the age further, or spare a
-// target that has reached cover since.
+// nearer bound. If the bounds contradict each other, the bound on age prevails. Stats.Views
+// counts each outcome. Whether a hit in the past counts is the game's decision: it may
+// bound the age further, or spare a target that has reached cover since.
 func (s *Session) View() (at world.Moment, named bool) {
 	c := s.core
 	if s.view.claimed == 0 || s.viewer == nil || s.viewer.AckedTick() == 0 {

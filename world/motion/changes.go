@@ -10,7 +10,8 @@ type Changes struct {
 	asleep []uint32 // numbers of the states that are not awake
 }
 
-// CopyChanges replaces c with what the last tick may have changed: what Changed passes on.
+// CopyChanges replaces c with the states that the last tick may have changed, as Changed
+// reports them.
 func (m *Sim) CopyChanges(c *Changes) {
 	c.Reset(m.tick)
 	c.number = append(resized(c.number, m.awake+len(m.settled))[:0], m.number[:m.awake]...)
@@ -67,8 +68,8 @@ func resized[T any](s []T, n int) []T {
 // Tick returns the tick.
 func (c *Changes) Tick() uint64 { return c.tick }
 
-// Asleep returns the numbers of the bodies whose states are not awake, valid until the next
-// change of c.
+// Asleep returns the numbers of the bodies that c contains as asleep. The slice is valid
+// until the next change of c.
 func (c *Changes) Asleep() []uint32 { return c.asleep }
 
 // State returns a body's state after the tick; false if c has none.

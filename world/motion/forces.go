@@ -89,8 +89,8 @@ func (f *Forces) Add(e *Effect) error {
 	return nil
 }
 
-// ChangeAt reports whether an effect that changes with time acts on a body of kind k at p: a
-// wind does not without coupling.
+// ChangeAt reports whether an effect that changes with time acts on a body of kind k at p.
+// A wind does not act on a body without coupling.
 func (f *Forces) ChangeAt(k *Kind, p Vec3) bool {
 	for i := range f.changing {
 		if e := &f.changing[i]; e.ActsOn(k, p) && (e.Mode != Wind || k.Coupling != 0) {

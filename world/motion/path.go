@@ -93,7 +93,7 @@ type Reach struct {
 	Layers   Layers
 }
 
-// Set sets what follows from the program and its parameters.
+// Set sets the fields that follow from the program and its parameters.
 func (r *Reach) Set(p *field.Program, params []field.Vec4) {
 	r.Box, r.Boxed = p.Box()
 	r.Changing = p.ChangesWithTime(params)

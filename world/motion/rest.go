@@ -122,7 +122,8 @@ func (s *Stepper) push(c *Batch, k *Kind, i int, at Vec3) Push {
 	return Push{v, to.Sub(at), slack}
 }
 
-// slack returns the speed that the forces on row i of the batch may leave a body that is held.
+// slack returns the speed that forces on a held body, row i of the batch, may cause because
+// they balance only up to rounding.
 func (s *Stepper) slack(c *Batch, k *Kind, i int) float32 {
 	sum := s.Fall
 	for _, p := range [][2]*[BatchRows]float32{{&c.wind.x, &c.push.x}, {&c.wind.y, &c.push.y}, {&c.wind.z, &c.push.z}} {

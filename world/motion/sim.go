@@ -45,8 +45,9 @@ func (e *Source) centerAt(s *Stepper, tick uint64, leader Vec3) Vec3 {
 }
 
 // Sim moves free bodies and effects, tick by tick: what a client needs to compute bodies
-// whose exact states it received. Bodies have numbers of the caller's, effects have slots;
-// memory is proportional to the largest of each. A Sim belongs to one goroutine.
+// whose exact states it received. The caller numbers bodies, and effects have slots. Memory
+// is proportional to the largest number and the highest slot. A Sim belongs to one
+// goroutine.
 type Sim struct {
 	stepper Stepper
 	tick    uint64
@@ -205,9 +206,9 @@ func (m *Sim) EndEffect(slot uint32, wake bool) {
 // Tick moves everything by one tick, in the order of MOTION.md.
 func (m *Sim) Tick() { m.TickWithin(math.MaxInt) }
 
-// TickWithin is Tick unless effects had to be evaluated at more than most points, after
-// culling by boxes. It returns a bound of their number. If it returns false the tick is
-// unfinished: only Reset may follow.
+// TickWithin is Tick with a limit: after culling by boxes, effects may be evaluated at no
+// more than most points. points is an upper bound of the number of points. If the limit
+// does not suffice, ok is false and the tick is unfinished: only Reset may follow.
 func (m *Sim) TickWithin(most int) (points int, ok bool) {
 	m.tick++
 	for i := range m.sources {

@@ -94,8 +94,8 @@ func MissileName(serial uint32, maker uint64) string {
 	return fmt.Sprintf("%s%d %016x", scenes.MissilePrefix, serial, maker)
 }
 
-// ready reports whether the tick in since is past. If so, it sets since to the end of the
-// next pause.
+// ready reports whether the tick in since is past. If it has, ready sets since to the end
+// of the next pause.
 func ready(since *uint64, now uint64, pause int) bool {
 	if now < *since {
 		return false
