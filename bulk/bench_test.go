@@ -347,8 +347,8 @@ func benchmarkIterate(b *testing.B, holesPercent int) {
 	})
 }
 
-// BenchmarkIterateColumns runs position += velocity*dt over SoA columns beside a pool:
-// dense words whole, including holes, sparse ones bit by bit.
+// BenchmarkIterateColumns runs position += velocity*dt over SoA columns parallel to a pool.
+// It processes dense words as a whole, including holes, and sparse words bit by bit.
 func BenchmarkIterateColumns(b *testing.B) {
 	for _, n := range benchSizes {
 		for _, holes := range []int{0, 50, 90} {

@@ -27,9 +27,9 @@ func (b *levels) AppendTo(list []uint32) []uint32 {
 	return list
 }
 
-// appendRun appends the members under the summary words selected by nonempty, whose lowest
-// bit stands for summary word s. It defines AppendTo. It is used for sparse runs, where it
-// is faster, and where there is no kernel.
+// appendRun appends the members under the summary words that nonempty selects. The lowest
+// bit of nonempty stands for summary word s. It defines AppendTo. It is used for sparse
+// runs, where it is faster, and where there is no kernel.
 func (b *levels) appendRun(list []uint32, s int, nonempty uint32) []uint32 {
 	for ; nonempty != 0; nonempty &= nonempty - 1 {
 		s := s + bits.TrailingZeros32(nonempty)

@@ -170,8 +170,8 @@ func (p *Pool[T]) holes() int {
 	return int(max(p.slots, p.headSlots())-p.headSlots()) - p.count - p.retired
 }
 
-// discard releases what a dead tenant points to. When checks are enabled, it also
-// poisons the memory to expose use after free.
+// discard releases the memory to which a dead tenant points. When checks are enabled, it
+// also poisons the memory to expose use after free.
 func (p *Pool[T]) discard(t *T) {
 	if p.zeroOnRemove {
 		var zero T

@@ -16,8 +16,7 @@ var nowhere = bounds{nothing, nothing, nothing}
 
 var nothing = extent{least: float32(math.Inf(1)), greatest: float32(math.Inf(-1))}
 
-// boundsOf computes the bounds of chunks of points, of which only the last may be
-// partial.
+// boundsOf computes the bounds of chunks of points. Only the last chunk may be partial.
 func boundsOf(to []bounds, points Planes) {
 	c := boundsFast(to, points) // number of chunks that kernels have done: all but a small partial one
 	for ; c < len(to); c++ {

@@ -44,13 +44,13 @@
 //	                gone; what no point     instructions)     and constants by offset)
 //	                changes, hoisted)
 //
-// A handler performs one operation, or several that often occur together, over the
-// 64 points of a block, without a loop. It ends with a jump to the handler of the
-// next instruction (direct threading). It checks nothing: the verifier already did. Uniforms
-// and values computed from them alone are in a pool of constants that is filled once
-// per call. With AVX-512 the output stays in registers for a block, as does one
-// vector, the accumulator. Each program is bound twice: for an Origin of zero, and
-// for other origins, whose subtraction is part of the first instruction if possible.
+// A handler performs one operation, or several that often occur together, over the 64
+// points of a block, without a loop. It ends with a jump to the handler of the next
+// instruction (direct threading). It checks nothing: the verifier already did. Uniforms and
+// values computed from them alone are in a pool of constants that is filled once per call.
+// With AVX-512 the output stays in registers for a block, as does one vector, the
+// accumulator. Each program is bound twice: for an Origin of zero, and for other origins.
+// The first instruction subtracts the origin if possible.
 //
 // A program whose planes and constants exceed MaxScratch has no bound code and is
 // interpreted, which takes about 40 times as long; Program.Interpreted and Explain report

@@ -2,8 +2,8 @@ package field
 
 import "unsafe"
 
-// A call is a program ready to run, with its environment and its bound code's constants
-// filled in. It can run over many ranges of the same points at no further cost.
+// A call is a program ready to run, with its environment and the constants of its bound
+// code. It can run over many ranges of the same points at no further cost.
 type call struct {
 	program *Program
 	env     Env

@@ -15,7 +15,7 @@ type fusion struct {
 // A fuser maps values to fusions.
 type fuser struct {
 	values   []lifted
-	lanes    uint8 // lanes of the output that the program adds to
+	lanes    uint8 // lanes of the output to which the program adds
 	bound    *bound
 	one      ref // the constant 1; if the program has none, a value
 	fusions  []fusion

@@ -25,7 +25,7 @@ type recomputer struct {
 
 // recomputed returns the graph without unused values, and with values recomputed for
 // distant uses. It returns nil if that exceeds a program's limits. Values of the result are
-// not shared: it is meant for allocate.
+// not shared: the result serves only allocate.
 //
 // The first copy of a value stays at its place. When the printed program is compiled,
 // sharing therefore recovers the original graph (F6).

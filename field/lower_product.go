@@ -5,8 +5,8 @@ package field
 // before they become lanes. It decides where rounding happens, and so is part of the
 // language (LANGUAGE.md, Products).
 //
-// The printed form of a program (String) has numbers only, so nothing sinks there again
-// (F6).
+// The printed form of a program (String) has only numbers, so a compilation of it sinks
+// nothing again (F6).
 
 // A term is the value of a name or an operand.
 type term struct {

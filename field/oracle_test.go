@@ -233,7 +233,7 @@ func oracleFMA(a, b, c float32) float32 {
 	return bigFMA(a, b, c)
 }
 
-// randomText returns an effect of n assignments, of which about half matter.
+// randomText returns an effect of n assignments. About half of them affect the output.
 func randomText(r *rand.Rand, n int) string {
 	var b strings.Builder
 	b.WriteString("param p = (0.5, -2, 1e-3, 4)\nparam q = 3\n")

@@ -48,9 +48,9 @@ func (p *Program) Allows(params []Vec4) bool {
 	return true
 }
 
-// UnusedParams returns a *SyntaxError at the declaration of each parameter that the
-// output does not depend on. Such a text compiles: callers may expect the parameter.
-// The error is Compile's.
+// UnusedParams returns a *SyntaxError at the declaration of each parameter that does not
+// affect the output. Such a text compiles: callers may expect the parameter. The error is
+// Compile's.
 func UnusedParams(source string) (unused []error, err error) {
 	p, err := Compile(source)
 	if err != nil {

@@ -118,7 +118,7 @@ func requireBound(t testing.TB, p *Program) {
 }
 
 // TestPhrases is TestPaths for typical effects: library functions of distances and
-// coordinates, which superinstructions are made for.
+// coordinates, which have superinstructions.
 func TestPhrases(t *testing.T) {
 	programs := 400
 	if testing.Short() {

@@ -26,7 +26,7 @@ var ErrFull = errors.New("field: the set is full")
 // changes it.
 type Set struct {
 	calls []call
-	areas []area // areas of the calls
+	areas []area // parts of scratch that the calls use
 	pool  []float32
 	work  int
 }

@@ -21,7 +21,7 @@ import (
 type vectorOracle struct {
 	names map[string]vectorTerm
 	out   [3]float32
-	added [3]bool // lanes of out that were added to
+	added [3]bool // lanes of out to which an effect has added
 }
 
 // vectorInterpret adds the effect at one point to out.

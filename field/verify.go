@@ -68,7 +68,7 @@ type verifier struct {
 	uniforms int
 	written  uint32 // written registers
 	resident uint32 // written by preloads
-	sums     bool   // the output has been added to
+	sums     bool   // some instruction has added to the output
 }
 
 // instruction checks an instruction. It returns the reason to reject it, or "".

@@ -98,7 +98,7 @@ func (c *rowCache) encodeRows(f *frame, keys []codingKey, chunks []rowcodec.Chun
 	return chunks
 }
 
-// gatherInputs collects and prefetches the states that a row is coded from.
+// gatherInputs collects and prefetches the inputs of a row's coding.
 func (c *rowCache) gatherInputs(f *frame, key codingKey) (m cacheMiss) {
 	t := &f.tenants[key.slot()]
 	m.row = f.currentRow(t, key.owned())

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// TestCodingKey: a key holds everything that the bits of a row depend on, and orders
-// rows by slot.
+// TestCodingKey: a key holds every input that affects the bits of a row, and orders rows by
+// slot.
 func TestCodingKey(t *testing.T) {
 	keys := map[codingKey]bool{}
 	for _, slot := range []uint32{0, 1, 77, wire.MaxSlots - 1} {

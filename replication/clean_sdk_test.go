@@ -51,7 +51,7 @@ func (c *sdkClient) stream(b []byte) {
 	}
 }
 
-// datagrams applies datagrams, of which some are lost, late or repeated.
+// datagrams applies datagrams. Some of them are lost, late or repeated.
 func (c *sdkClient) datagrams(r *rand.Rand, all [][]byte) {
 	late := c.late
 	c.late = nil

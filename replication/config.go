@@ -48,8 +48,8 @@ type Config struct {
 	// Private is the set of slots whose entities only their owners see (Viewer.Own).
 	// Default none.
 	Private bulk.BitsetView
-	// Tables are the tables that rows are coded with; clients must have the same (see
-	// ParseTables). Default: the tables of this protocol version.
+	// Tables define the codes of rows. Clients must have the same tables (see ParseTables).
+	// Default: the tables of this protocol version.
 	Tables *Tables
 	// TickBase is subtracted from the world's ticks to get the protocol's 32-bit ticks:
 	// without a base, a world at 60 Hz would exceed them after 828 days. session.Core sets

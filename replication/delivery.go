@@ -18,7 +18,8 @@ type delivery struct {
 	lostTick  uint32 // tick of the newest lost datagram; 0: none
 }
 
-// continueFrom continues the numbers of an earlier room, whose last datagram was newest.
+// continueFrom continues the numbers of an earlier room. newest is the number of that
+// room's last datagram.
 func (d *delivery) continueFrom(newest uint32) {
 	d.sent.continueFrom(newest)
 	d.before = newest

@@ -167,7 +167,7 @@ func (in *interest) keepWaitingSince(requests []enterRequest) {
 	}
 }
 
-// queueNewcomers makes the newcomers without a written Enter the new queue.
+// queueNewcomers replaces the queue by the newcomers without a written Enter.
 func (in *interest) queueNewcomers(requests []enterRequest) {
 	queue := in.queue[:0]
 	for i := range requests {

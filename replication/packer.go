@@ -24,7 +24,7 @@ type packer struct {
 	// The rows to send in the present snapshot, ascending by slot.
 	waiting     []codingKey
 	waitingRows []uint32 // row index of waiting[i]
-	required    bitmap   // rows that a complete snapshot must have; rows beyond its end are not required
+	required    bitmap   // rows that a complete snapshot must have; rows beyond the end of the set are not required
 	incomplete  bool     // the snapshot cannot be complete: it lacks an Enter
 
 	// The rows of the present datagram, ascending by slot.

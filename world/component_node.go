@@ -199,7 +199,7 @@ func (p *shapeParser) until(end string) string {
 	return text
 }
 
-// number parses a number of digits at most most.
+// number parses a decimal number that does not exceed most.
 func (p *shapeParser) number(digits string, most uintptr) uintptr {
 	n, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil || uintptr(n) > most {

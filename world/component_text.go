@@ -66,7 +66,7 @@ func (l *layout) own(p unsafe.Pointer) {
 	}
 }
 
-// copyWord copies the values of one word, of which mask are present.
+// copyWord copies the values of one word that are present by mask.
 func (img *columnImage) copyWord(c column, word uint32, mask uint64) (copied int) {
 	copied = copy(img.word(word), memoryOf(c, word, img.wordBytes()))
 	if len(img.textFields) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// rock adds the kind that piles consist of.
+// rock adds the kind of the bodies in piles.
 func rock(t testing.TB, w *world.World) world.KindID {
 	return addKind(t, w, world.Kind{Name: "rock", Body: &world.BodyDef{
 		Mass: 2, Radius: 0.5, Friction: 0.6, Restitution: 0.2, Solid: true,

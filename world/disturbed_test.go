@@ -49,7 +49,7 @@ func (q *quiet) disturbedNow() (all []string) {
 
 var inAir = world.Vec3{X: -40, Y: 85}
 
-// One test for each cause in the package comment, and for calls that are no cause. Each
+// One test for each cause in the package comment, and for calls that are not a cause. Each
 // test makes its call between steps, before the step whose disturbances it lists.
 func TestCausesOfDisturbance(t *testing.T) {
 	nan := float32(math.NaN())

@@ -164,8 +164,8 @@ func TestImageWithTooMuchExtra(t *testing.T) {
 }
 
 // An image with correct sums is never reported as damaged, whatever the world lacks, and a
-// damaged image never as another program's. An operator keeps the former, and replaces the
-// latter by an older image.
+// damaged image never as another program's. An operator keeps the first kind of file, and
+// replaces the second kind by an older image.
 func TestImageOfANewerProgram(t *testing.T) {
 	setup := func(more int) *world.World {
 		w, err := world.New(world.Config{})

@@ -28,7 +28,7 @@ type (
 
 var rockKind, playerKind, ghostKind = world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 2, Radius: 0.5}}, world.Kind{Name: "player", Body: &world.BodyDef{Radius: 0.5}}, world.Kind{Name: "ghost"}
 
-// build makes the world of a version of the game, whose purse has type T.
+// build makes the world of a version of the game. T is the type of its purse.
 func build[T any](t testing.TB, c world.Config, kinds ...world.Kind) (*world.World, *world.Component[T]) {
 	w, err := world.New(c)
 	require.NoError(t, err)
@@ -187,7 +187,8 @@ func TestImageOfRenames(t *testing.T) {
 	require.ErrorIs(t, register[int8](t, w, "other").Was("wallet"), world.ErrName)
 }
 
-// A file that has a component under its present name and one under a former name keeps the first.
+// If a file has one component under the present name and another under a former name, the
+// one under the present name is kept.
 func TestImageWithBothNames(t *testing.T) {
 	w, _ := build[purse](t, world.Config{})
 	old := register[int32](t, w, "coins")

@@ -46,8 +46,8 @@ func (w *World) endPreparing(img *Image) {
 	w.preparing, w.bodies.written = nil, nil
 }
 
-// prepare copies words until it has copied at least most bytes, and returns the number
-// of bytes copied.
+// prepare copies words until it has copied most bytes or more, and returns the number of
+// bytes copied.
 func (img *columnImage) prepare(c column, most int) (copied int) {
 	words := min(c.present().WordCount(), uint32(len(img.values)/max(img.wordBytes(), 1)))
 	for ; img.ahead < words && copied < most; img.ahead++ {

@@ -147,7 +147,7 @@ func (d *imageDecoder) bit() bool {
 	return v == 1
 }
 
-// length reads a count and checks that it is at most most.
+// length reads a count and rejects counts above most.
 func (d *imageDecoder) length(most int, what string) int {
 	n := d.u32()
 	if uint64(n) > uint64(most) {

@@ -28,7 +28,7 @@ type rowImage struct {
 // rowBytes is the size of a sleeping row.
 const rowBytes = 4 + 2 + 3*4
 
-// prepare copies words until it has copied at least most bytes, and returns the number of
+// prepare copies words until it has copied most bytes or more, and returns the number of
 // bytes copied. Only take reads the data.
 func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 	words := min((most+64*rowBytes-1)/(64*rowBytes), (min(b.len(), len(img.slot))+63)/64-img.ahead)

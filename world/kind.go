@@ -98,7 +98,7 @@ func splitHalves(value []byte) (head, tail uint64) {
 	return 0, 0
 }
 
-// put writes a small value to to.
+// put copies a small value.
 func (d *kindDefault) put(to unsafe.Pointer) {
 	switch {
 	case d.size >= 8:

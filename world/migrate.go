@@ -28,9 +28,8 @@ func (m *migration) hold(v values) unsafe.Pointer {
 	return m.held
 }
 
-// Migrate registers a function for the values that c had in an earlier version of the game,
-// whose type was Old. f returns a value of c's type, or of an Old that is registered
-// already:
+// Migrate registers a function for values of c from an earlier version of the game, where
+// c's type was Old. f returns a value of c's type, or of an Old that is registered already:
 //
 //	world.Migrate(w, purse, func(old PurseV2) Purse { ... })
 //	world.Migrate(w, purse, func(old PurseV1) PurseV2 { ... })

@@ -145,7 +145,7 @@ func BenchmarkSpawnDestroy(b *testing.B) {
 	})
 }
 
-// BenchmarkQuery moves 100,000 entities, nine tenths of which match.
+// BenchmarkQuery moves 100,000 entities. Nine tenths of them match.
 func BenchmarkQuery(b *testing.B) {
 	const n = 100_000
 	f := newFive(b, n, nil)

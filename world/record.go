@@ -74,11 +74,11 @@ type Recorder struct {
 	err      error
 }
 
-// Record starts recording the world to to: first the image, which must have been taken
-// since the last step, then one Write per Step. The world must not change between TakeImage
-// and this call: neither part would contain the change. The recording holds hashes of all
-// parts of the state after each every-th tick, or after each tick if every is 0. They cost
-// about as much as two StateHashes.
+// Record starts a recording of the world. It writes the image, which must have been taken
+// since the last step, and then makes one Write per Step. The world must not change between
+// TakeImage and this call: neither part would contain the change. The recording holds
+// hashes of all parts of the state after each every-th tick, or after each tick if every is
+// 0. They cost about as much as two StateHashes.
 //
 // Until Close, every call that changes the world between two steps is recorded. Writes
 // through Component.Mut and similar calls are recorded with the next Step. Adding kinds,

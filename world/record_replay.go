@@ -41,7 +41,7 @@ func (e *DivergenceError) Error() string {
 	return fmt.Sprintf("world: the replay differs from the recording%s, first after tick %d: in %s", since, e.Tick, strings.Join(e.Parts, ", "))
 }
 
-// recordedPart is a part of the state of which a recording has hashes.
+// recordedPart is a part of the state that a recording hashes.
 type recordedPart struct {
 	name string
 	own  int // its index in the world's parts, or -1: it is not compared, since it is not the same
@@ -99,8 +99,8 @@ func readError(err error, where string) error {
 	return fmt.Errorf("world: recording: reading: %w", err)
 }
 
-// readParts reads the names of the hashed parts. They must exist in this world, whose
-// components may have other numbers.
+// readParts reads the names of the hashed parts. They must exist in this world, which may
+// number its components differently.
 func (r *Replay) readParts() error {
 	own := r.w.hashParts()
 	n, err := r.number()

@@ -16,7 +16,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// outside makes changes between two steps that the scene's systems do not.
+// outside makes changes between two steps, of kinds that the scene's systems do not make.
 func outside(s *scene, r *rand.Rand, programs []*field.Program) {
 	e := s.Slots().Handle(uint32(r.IntN(60)))
 	at := world.Vec3{X: spread(s.Rand(), 20), Y: 3, Z: spread(r, 20)} // draws from the world's generator
@@ -144,7 +144,7 @@ func TestReplayFromTheMiddle(t *testing.T) {
 }
 
 // Calls without effect are not recorded, so they must not change the state. A zero equals a
-// zero of the other sign, whose bits differ.
+// zero of the other sign, although their bits differ.
 func TestReplayOfCallsWithoutEffect(t *testing.T) {
 	s, again := newScene(t, 7, 0, 0, 0), newScene(t, 7, 0, 0, 0)
 	negative := float32(math.Copysign(0, -1))

@@ -310,7 +310,7 @@ func sleepyWorld(t *testing.T, seed uint64) (w *world.World, bodies []world.Enti
 	return w, bodies
 }
 
-// image3 is a world at 20 Hz as version 3 of the format saved it, whose bodies rested for
+// image3 is an image in version 3 of the format: a world at 20 Hz whose bodies rested for
 // 30 ticks. It has a box of sin(time) around x = 20, and a steady box around x = -20. Each
 // box holds a body that has rested for 25 ticks, and a body that sleeps.
 const image3 = "d2ltZwMAAAAUAwAA/wAAACi1L/1AABQCpQcA8sshKIALQQFgh0gDwpFcGtHkAHZzfWCJshibBnCyvS0bwCoAuEKvhZ+S7zw39m6saZSnIuUl/F5sc6kBSMylxdwY5o/pffdAEZIvJAGFUbDh3Kne2IvdLhgs1oSj4ZVb0u+33OeBKiYkH0hAUBwyUDlX0T8Icnj48kOYaAQsgo6MyBWiI18G70MGNSAAgynaBgvxhR0riI5jYfoQA8QxawOOcJqPK4Proh6fjT1tpX2bGRbKr4y29aOLQtiTl/VmZiZwdh5iMzvNMNy1u3cEj+FuOzZOPMaEL3C+Hwk7CUILCK/BMWNzpNlxe50rJFZ0HFm+At8OTGYpAr60AAAAAAAAAACLlJV7l9+qHg=="

@@ -102,7 +102,7 @@ func (t *Timer[A]) run() {
 func (img *columnImage) scaleTimer(s tickScale, now uint64) {
 	for slot := range img.has.All() {
 		value := unsafe.Pointer(&img.values[uintptr(slot)*img.size])
-		call := (*timerCall[struct{}])(value) // what every timerCall begins with
+		call := (*timerCall[struct{}])(value) // first fields of every timerCall
 		if call.Due > now {
 			call.Due = s.later(call.Due, now)
 		}

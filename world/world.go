@@ -133,8 +133,8 @@ func New(cfg Config) (*World, error) {
 // works, on the goroutine that calls Step.
 func (w *World) Close() { w.workers.close() }
 
-// Config returns the configuration with defaults filled in. Gravity is the effective value:
-// 0 for none (New would replace 0 by the default).
+// Config returns the configuration, including defaults. Gravity is the effective value: 0
+// for none (New would replace 0 by the default).
 func (w *World) Config() Config { return w.cfg }
 
 // Tick returns the number of steps begun. Inside a step it is the step's own number;

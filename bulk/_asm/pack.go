@@ -83,8 +83,8 @@ func (p *packer) loadWord(at Mem) {
 	NOTQ(p.kept)
 }
 
-// down stores whole vectors, of which the kept values come first. The next store
-// overwrites the rest. No store reaches values that are not loaded yet.
+// down stores whole vectors. The kept values come first in each. The next store overwrites
+// the rest. No store reaches values that are not loaded yet.
 func (p *packer) down() {
 	p.begin("packDown", `%s partitions 64 values of %d bytes for each word of drop, from byte from on.
 Values without a bit in drop move to byte to, which is at most from, the others to byte

@@ -11,7 +11,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A path is an instruction set that handlers are generated for.
+// A path is an instruction set for which handlers are generated.
 type path struct {
 	name  string // suffix of Go names
 	lanes int    // lanes of a vector register
@@ -217,7 +217,7 @@ func (a *assembler) next() {
 }
 
 // dispatch jumps to the current instruction's handler. avo has no indirect jumps. The
-// inputs of the jump keep avo from allocating registers that the next handler relies on.
+// inputs of the jump keep avo from allocating registers that the next handler needs.
 func (a *assembler) dispatch() {
 	to := operand.Mem{Base: instructionAt}
 	live := []operand.Op{to, scratchAt, poolAt, frameAt, reg.RBP}

@@ -255,7 +255,7 @@ func (a *assembler) begin(lanes []int) {
 	a.nextBlock(frameTarget, lanes)
 }
 
-// spare returns a vector of one of the planes that scratch starts with.
+// spare returns a vector of one of the planes at the beginning of scratch.
 func (a *assembler) spare(plane, i int) operand.Mem {
 	return operand.Mem{Base: scratchAt, Disp: plane*planeBytes + i*a.vectorBytes()}
 }

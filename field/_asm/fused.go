@@ -274,8 +274,8 @@ func scalarHandlers() (all []handler) {
 		x := a.loadAt(o[0], i)
 		return a.mulIfLess(x, a.at(o[1], i), a.rsqrt(x), a.at(o[2], i))
 	})
-	// addWithFactor adds a handler, and one with an additional factor, whose number is the
-	// next.
+	// addWithFactor adds a handler, and under the next number the same handler with an
+	// additional factor.
 	addWithFactor := func(name, kinds string, f func(a *assembler, o []source, i int) operand.Op) {
 		add(name, kinds, f)
 		add(name+"Times", kinds+"P", func(a *assembler, o []source, i int) operand.Op {

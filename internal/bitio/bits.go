@@ -227,8 +227,8 @@ func (r *Reader) ReadSized() uint32 {
 	return v
 }
 
-// ReadGolomb reads a number of at most most in the exponential Golomb form of order k.
-// Short forms take a single Peek.
+// ReadGolomb reads a number in the exponential Golomb form of order k. It rejects numbers
+// above most. Short forms take a single Peek.
 func (r *Reader) ReadGolomb(k uint, most uint32) uint32 {
 	ahead := r.Peek()
 	ones := uint(bits.TrailingZeros64(^ahead))

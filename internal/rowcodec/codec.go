@@ -76,7 +76,7 @@ func (c *Codec) Schema() *schema.Schema { return c.layout.Schema() }
 // Layout returns the layout of the rows.
 func (c *Codec) Layout() *rowschema.Layout { return c.layout }
 
-// Tables returns the tables that the codes come from.
+// Tables returns the tables that define the codes.
 func (c *Codec) Tables() *Tables { return c.tables }
 
 // Append writes row relative to past, or in full if past is nil. The reader must know

@@ -7,8 +7,8 @@
 // residual. The scale of a residual is its expected size and selects its Huffman code. A
 // part is the plan of one component. A unit is one of its vectors, rotations or numbers. A
 // head is a symbol that tells which units of a group changed. Tables hold all weights and
-// codes, and a Model the numbers that they are built from. A chunk holds the bits of one
-// row.
+// codes. A Model holds the numbers from which tables are built. A chunk holds the bits of
+// one row.
 //
 //	row, Past ──predict──► expected ──subtract──► residuals, heads ──Huffman──► bits
 //	bits ──Huffman──► heads, residuals ──add──► row        (the same prediction)

@@ -88,8 +88,8 @@ func unpackRotation(packed uint32, levels *levelTable, n uint) rotation {
 	return rotation{x, y, z, w}
 }
 
-// packThree returns the three smaller components of q as numbers of n bits, given the
-// index of the largest, whose sign is made positive.
+// packThree returns the three smaller components of q as numbers of n bits, given the index
+// of the largest component. The signs are those that make it positive.
 func (q rotation) packThree(largest int, n uint) (a, b, c uint32) {
 	most := int64(1)<<(n&63) - 1
 	x, y, z, first := q.y, q.z, q.w, q.x
@@ -171,7 +171,7 @@ func (q rotation) scaled(factor int64, bits uint) rotation {
 	return rotation{q.x * factor >> bits, q.y * factor >> bits, q.z * factor >> bits, q.w * factor >> bits}
 }
 
-// toUnit normalises v, whose components are below 2^24. It returns r if v is zero.
+// toUnit normalises v. The components must be below 2^24. It returns r if v is zero.
 func toUnit(v, r rotation) rotation {
 	const shift = 24
 	length := isqrt(v.x*v.x + v.y*v.y + v.z*v.z + v.w*v.w)

@@ -128,7 +128,7 @@ func (c *code) read(r *bitio.Reader) int {
 	return int(e.value())
 }
 
-// lookup returns the entry of the code that ahead begins with.
+// lookup returns the entry of the code at the beginning of ahead.
 func (c *code) lookup(ahead uint64) entry {
 	e := entry(c.quick[ahead&(1<<quickBits-1)])
 	if e.bits() == 0 {

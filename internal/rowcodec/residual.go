@@ -6,8 +6,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 )
 
-// Residuals are grouped into lanes by the field they belong to. Each lane has its
-// own codes.
+// Residuals are grouped into lanes by their field. Each lane has its own codes.
 const (
 	lanePosition = 0 // lanes 0 to 2: the axes
 	laneRotation = 3 // lanes 3 to 5: the three smaller components, in order

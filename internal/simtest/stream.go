@@ -15,7 +15,7 @@ type StreamStats struct {
 	Sent            int // bytes given to Send
 	Delivered       int // bytes handed out by Receive
 	Pending         int // bytes in flight, or received behind a gap
-	Retransmissions int // lost attempts, each of which is repeated
+	Retransmissions int // lost attempts; each is repeated
 }
 
 // A Stream carries bytes one way, reliably and in order. The bytes of one Send travel as

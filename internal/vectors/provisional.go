@@ -9,7 +9,8 @@ import (
 
 // Provisional makes the client name provisional handles.
 type Provisional struct {
-	// Handles are handles that only inputs may have named before.
+	// Handles are provisional handles that no earlier command may have named. Inputs may
+	// have named them.
 	Handles []bulk.Handle `json:"handles"`
 	Command uint32        `json:"command,omitempty"` // id of the Command that names them; 0: none
 	Input   uint32        `json:"input,omitempty"`   // tick of the input that names the single handle; 0: none

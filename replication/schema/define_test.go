@@ -54,7 +54,7 @@ Hue uint 8
 `, s.Text(), "kinds are the world's")
 	same := must.Get(schema.Parse(s.Text()))
 
-	// A peer must have the kinds, with any body.
+	// A peer must have the kinds. Their bodies may differ.
 	var missing *schema.BindError
 	require.ErrorAs(t, same.Bind(s), &missing)
 	require.Equal(t, &schema.BindError{Item: `kind "crate"`, Missing: true}, missing)

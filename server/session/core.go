@@ -176,8 +176,8 @@ func NewCore(c Config) (*Core, error) {
 	return core, nil
 }
 
-// Config returns the configuration with its defaults filled in. Its Schema is the one that
-// clients receive, see CompleteSchema.
+// Config returns the configuration, including defaults. Its Schema is the one that clients
+// receive, see CompleteSchema.
 func (c *Core) Config() Config { return c.config }
 
 // OnPanic sets a function to call for each contained panic of the game, on the goroutine
@@ -459,7 +459,8 @@ func (c *Core) Active() int {
 	return c.countSessions(func(s *Session) bool { return s.state == stateActive })
 }
 
-// Waiting returns the number of sessions whose due snapshot the last Send had no time for.
+// Waiting returns the number of sessions that were due for a snapshot in the last Send and
+// did not get one, for lack of time.
 func (c *Core) Waiting() int { return len(c.schedule.waiting) - c.schedule.held }
 
 // Away returns the number of sessions that wait for their clients to reconnect.

@@ -10,26 +10,27 @@ import (
 // Hooks are the functions through which the server calls the game. Any field may be
 // nil. All functions run on the goroutine that owns the world, between steps.
 //
-// A panic in one of them ends the session that it was called for, unless
-// Config.PanicEnds is set:
+// A panic in a hook ends the session for which the hook was called, unless Config.PanicEnds
+// is set:
 //   - Nothing is undone: writes to the world and to the game's own state stay. Deferred
 //     functions run, so unlock with defer.
 //   - Leave follows as usual and finds that state. A panic in Leave ends nothing more.
 //     After a panic in Join the client is refused and Leave is not called: an entity that
 //     Join spawned stays until the game destroys it.
 //   - A panic raised by package world, replication, field or bulk ends the process,
-//     whatever called it: a change may be half done. So do a panic in a system or Mover,
+//     whoever called it: a change may be half done. So do a panic in a system or Mover,
 //     which belongs to no session, and fatal errors of the runtime such as concurrent map
 //     writes. The image is then the last one saved, at most ImageConfig.Every old.
 //   - runtime.Goexit, which testing.T's FailNow calls, is no panic: it ends the
 //     goroutine that calls Tick or Serve.
 type Hooks struct {
-	// Join admits a session and returns the entity that it controls and views the world
-	// from, until Session.Control changes it. Without an entity that has a body, the
-	// viewpoint stays where it was, initially at the origin. An error refuses the session;
-	// the client receives its text and code. The code decides whether the client retries: a
-	// *wire.Error has its own code, world.ErrFull (from World.Spawn) becomes ServerFull
-	// (the client retries), and any other error becomes JoinRefused (it does not).
+	// Join admits a session and returns the entity that the session controls and from which
+	// it views the world, until Session.Control changes it. Without an entity that has a
+	// body, the viewpoint stays where it was, initially at the origin. An error refuses the
+	// session; the client receives its text and code. The code decides whether the client
+	// retries: a *wire.Error has its own code, world.ErrFull (from World.Spawn) becomes
+	// ServerFull (the client retries), and any other error becomes JoinRefused (it does
+	// not).
 	Join func(s *Session) (world.Entity, error)
 	// Leave ends a session that Join admitted.
 	Leave func(s *Session)

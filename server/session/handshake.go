@@ -55,7 +55,8 @@ func (p *Peer) handleHello(h wire.Hello) {
 	s.sendWelcome(h.Schema == 0, 0, 0)
 }
 
-// callGameJoin makes the viewer, whose numbers continue from numbers, and calls Hooks.Join.
+// callGameJoin makes the viewer and calls Hooks.Join. The viewer's numbers continue from
+// numbers.
 func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 	c := s.core
 	s.viewer = c.replicator.AddViewer(0) // exists before Join, which may set filters and owners

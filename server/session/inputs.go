@@ -12,7 +12,7 @@ import "github.com/worldd/worldd/replication/wire"
 // are dropped.
 type inputs struct {
 	applied uint32         // tick of the newest applied input
-	step    uint32         // tick whose step that input was applied for
+	step    uint32         // tick of the step to which that input was applied
 	waiting []waitingInput // ring of wire.InputLead entries
 }
 

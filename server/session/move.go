@@ -14,14 +14,14 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// ErrGenerationsSeen is Session.Move's error for a room whose generations overlap with
-// another world that the session has been in: a handle that the client still holds could
-// name an entity of the room. End the session by Kick or Redirect instead.
+// ErrGenerationsSeen is Session.Move's error for a room whose generations overlap with an
+// earlier world of the session: a handle that the client still holds could name an entity
+// of the room. End the session by Kick or Redirect instead.
 var ErrGenerationsSeen = errors.New("server: the session has seen the room's generations in another world")
 
 var errSameRoom = errors.New("server: Move to the room where the session is")
 
-// visit is a world that a session has been in.
+// visit is a world in which a session has been.
 type visit struct {
 	first, last uint32 // range of generations
 	epoch       uint64
@@ -91,7 +91,7 @@ func (s *Session) Move(room string) error {
 	return nil
 }
 
-// findRoom returns the room that the session moves to, or nil if it is not ready.
+// findRoom returns the room to which the session moves, or nil if the room is not ready.
 func (s *Session) findRoom(room string) (*Core, error) {
 	target, err := s.core.config.Router.config.Move(room, s)
 	switch {

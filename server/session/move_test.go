@@ -98,7 +98,8 @@ func TestMove(t *testing.T) {
 	require.Nil(t, h.router.sessions[conn.peer.ID()])
 }
 
-// Moving to and fro gives no further burst of commands or Resyncs.
+// A client that moves to another room and back gets no further burst of commands or
+// Resyncs.
 func TestMoveKeepsLimits(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	conn := h.join("one")

@@ -45,8 +45,8 @@ func newPanickingServer(t *testing.T, hook session.Hook, change func(*session.Co
 	return d
 }
 
-// A panic in a hook ends the session that it was called for. The tick continues, with
-// every other client's inputs.
+// A panic in a hook ends the session for which the hook was called. The tick continues,
+// with every other client's inputs.
 func TestPanicEndsItsSession(t *testing.T) {
 	for _, c := range []struct {
 		hook    session.Hook

@@ -54,7 +54,7 @@ func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
 }
 
 // endCommand rejects the unbound provisional handles of c; the Result tells the client. It
-// returns the number of bound handles, whose Answers precede the Result.
+// returns the number of bound handles. Their Answers precede the Result.
 func (s *Session) endCommand(c *wire.Command) (bound int) {
 	bound = s.provisionals.countBound()
 	s.provisionals.clear()

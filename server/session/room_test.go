@@ -39,7 +39,7 @@ func newRoomOf(t *testing.T, slots int, game Hooks) (c *Core, attempt func(addre
 	}
 }
 
-// openConn opens a connection from an address, whose client the test plays.
+// openConn opens a connection from an address. The test plays the client.
 func (c *Core) openConn(address string) (*Peer, *stage.Conn) {
 	conn := &stage.Conn{}
 	p := c.Open(context.Background(), address, conn)

@@ -39,7 +39,7 @@ type RouterConfig struct {
 	PanicEnds bool
 }
 
-// Router assigns new connections to rooms, each of which is a Core with this Router in its
+// Router assigns new connections to rooms. Each room is a Core with this Router in its
 // Config. A connection has no room until its Hello. A Hello that resumes a session goes to
 // the session's room. All methods may be called from any goroutine.
 type Router struct {

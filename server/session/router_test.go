@@ -67,7 +67,7 @@ func (h *testRooms) tick(n int) {
 	}
 }
 
-// roomClient is a connection to a Router, whose client the test plays.
+// roomClient is the client of a connection to a Router. The test plays the client.
 type roomClient struct {
 	stage.Conn
 	peer *Peer

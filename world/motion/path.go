@@ -88,7 +88,7 @@ func (p *Path) Check() error {
 type Reach struct {
 	Box      field.Box
 	Boxed    bool // otherwise it acts everywhere
-	Changing bool // its force changes with time: it keeps awake what it acts on
+	Changing bool // its force changes with time: it keeps the bodies awake on which it acts
 	Center   Vec3
 	Layers   Layers
 }

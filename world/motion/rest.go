@@ -104,7 +104,7 @@ func (c *Batch) collect(b *Bodies, rows []int32) Bodies {
 	return Bodies{Pos: at.first(len(rows)), Kind: c.kinds[:len(rows)]}
 }
 
-// push is Push for row i of the batch, whose forces are summed.
+// push is Push for row i of the batch. The row's forces must be summed already.
 func (s *Stepper) push(c *Batch, k *Kind, i int, at Vec3) Push {
 	if k.InvMass == 0 {
 		return Push{}

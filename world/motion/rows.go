@@ -56,10 +56,10 @@ func (s *Stepper) advance(k *Kind, at, v Vec3) (Vec3, Vec3) {
 	return s.Enclose(k, at, v)
 }
 
-// land returns the velocity after touching the ground, given the depth by which the body
-// would have sunk in. The impact happened earlier in the tick, at a lower speed: without
-// subtracting the difference, a body lifted back to the ground would gain energy with
-// each bounce and never rest.
+// land returns the velocity after touching the ground, given the depth to which the body
+// would have sunk. The impact happened earlier in the tick, at a lower speed: without
+// subtracting the difference, a body lifted back to the ground would gain energy with each
+// bounce and never rest.
 //
 // Friction removes at most its coefficient times the change of vertical velocity. A body
 // at rest, pressed down by one tick of gravity, withstands a light wind, and a body that

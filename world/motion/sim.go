@@ -24,10 +24,10 @@ type Source struct {
 	Layers   Layers
 	Path     Path
 	Leader   uint32 // body that the effect follows; see Following
-	Born     uint64 // tick that Path and the program's time count from
+	Born     uint64 // tick from which Path and the program's time count
 	First    uint64 // first tick in which it acts: Born, or Born + 1
 	Last     uint64 // last tick in which it acts; 0 for no limit
-	PathBorn uint64 // tick that Path counts from if it was changed; 0: Born
+	PathBorn uint64 // tick from which Path counts if it was changed; 0: Born
 }
 
 // centerAt returns the effect's centre in a tick, or in its first tick if that is later.

@@ -188,7 +188,7 @@ func (s *sim) liveFans() []world.EffectID {
 	return s.fans
 }
 
-// beginClean prepares a new run, whose world may have effects from an image.
+// beginClean prepares a new run. Its world may have effects from an image.
 func (s *sim) beginClean() {
 	if !s.cleans {
 		return

@@ -266,7 +266,7 @@ func (c *simClient) judgeSummoned(m *summons) {
 	c.judgeProvisionals()
 }
 
-// unended returns the number of provisional handles that the client waits for.
+// unended returns the number of provisional handles for which the client waits.
 func (c *simClient) unended() (n int) {
 	for _, x := range c.named {
 		if c.session.Resolve(x.handle) == wire.Provisional {

@@ -30,7 +30,7 @@ func (s *sim) grace() int {
 	return graceTicks
 }
 
-// ride seats h on another entity, whose own ride ends: a rider carries no rider.
+// ride seats h on another entity. That entity's own ride ends: a rider carries no rider.
 func (s *sim) ride(h, on bulk.Handle) {
 	if h == on || s.world.Status(on) != bulk.Live {
 		return
@@ -42,7 +42,7 @@ func (s *sim) ride(h, on bulk.Handle) {
 	}
 }
 
-// carry moves each rider to the entity that it rides on, if that is alive.
+// carry moves each rider to the entity that carries it, if that entity is alive.
 func (s *sim) carry() {
 	if s.seat == nil {
 		return

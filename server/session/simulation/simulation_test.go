@@ -132,7 +132,7 @@ type sim struct {
 	events        eventOracle
 	ownerships    map[*session.Session]*ownership
 	gusts         []gust
-	waiting       map[string][]op          // operations by the hook that they wait for
+	waiting       map[string][]op          // operations that wait for a hook, by hook
 	stepping      bool                     // the world is stepping
 	ruled         map[*session.Session]int // index in rules
 	kicked        map[*session.Session]bool
@@ -343,7 +343,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	s.setPace(fullPace)
 }
 
-// noteNamed marks the lives that live entities refer to.
+// noteNamed marks the lives to which live entities refer.
 func (s *sim) noteNamed() {
 	note := func(h bulk.Handle) {
 		if l := s.lives[h]; l != nil {

@@ -68,7 +68,8 @@ func (s *bodySession) welcome(change func(*wire.Welcome)) {
 	s.steps = append(s.steps, stream(wire.AppendMessage(nil, w)))
 }
 
-// move continues the session in another room, whose Welcome is a record.
+// move continues the session in another room. The Welcome to that room is a structure
+// record.
 func (s *bodySession) move() {
 	s.records++
 	s.floor, s.tick = moveFloor, 0
@@ -124,7 +125,7 @@ func (s *bodySession) complete(seq, tick uint32) *bodySession {
 	return s.snapshot(wire.StateHeader{Seq: seq, Tick: tick, Complete: true})
 }
 
-// quantise returns the values of a state's row, and the body that they restore to.
+// quantise returns the values of a state's row, and the body restored from them.
 func (k *bodyMaker) quantise(s wire.BodyState) (values []uint32, g wire.Grid) {
 	b := schema.Body{Position: s.Position, Velocity: s.Velocity}
 	values = make([]uint32, k.schema.Values())

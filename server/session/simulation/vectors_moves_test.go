@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// moveFloor is the first generation of the room that the cases move to.
+// moveFloor is the first generation of the room to which the cases move.
 const moveFloor = 101
 
 // moveMaker makes the cases in which a session moves to another room (PROTOCOL.md, 4.2).
@@ -20,7 +20,7 @@ type moveMaker struct{ provisionalMaker }
 
 func moved(slot uint32) bulk.Handle { return bulk.NewHandle(slot, moveFloor) }
 
-// to returns the Welcome to the other room, whose structure number is fence.
+// to returns the Welcome to the other room, with structure number fence.
 func (k *moveMaker) to(fence uint32, change func(*wire.Welcome)) vectors.Step {
 	return k.welcome(func(w *wire.Welcome) {
 		w.Epoch, w.GenerationFloor, w.GenerationCeiling, w.Tick, w.Structure = 2, moveFloor, 2*moveFloor, 5000, fence
