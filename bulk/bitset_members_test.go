@@ -62,7 +62,7 @@ func requireSame(t *testing.T, want, got []uint32) {
 }
 
 func TestAppendToTwins(t *testing.T) {
-	// A run is 131,072 slots: test its edges as well as words' and blocks'.
+	// A run is 131,072 slots: test the edges of runs, words and blocks.
 	for _, n := range []uint32{0, 1, 63, 64, 65, 4095, 4096, 4097, 1<<17 - 1, 1 << 17, 1<<17 + 1, 300_000} {
 		for _, one := range []uint32{10_000, 1000, 100, 30, 10, 3, 2, 1} {
 			t.Run(fmt.Sprintf("%d/%d", n, one), func(t *testing.T) {

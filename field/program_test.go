@@ -136,8 +136,8 @@ func TestParameters(t *testing.T) {
 	require.Equal(t, [3]float32{6, 0, 0}, at(t, p, [3]float32{}, field.Env{Params: []field.Vec4{{2, 0, 0}, {3, 3, 3}}}))
 }
 
-// TestNaN: NaN becomes zero, whatever its source, in the lanes that the program adds to
-// and only there (F7).
+// TestNaN: NaN from any source becomes zero in the lanes to which the program adds, and
+// only there (F7).
 func TestNaN(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	p := compile(t, "output = add output, position")

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A translator writes random expressions twice: as expression text, and as the
-// operations that LANGUAGE.md defines for it. It uses numbers, and vectors that
-// are not products, whose rules the operations' oracle covers.
+// A translator writes random expressions twice: as expression text, and as the operations
+// that LANGUAGE.md defines for it. It uses numbers, and vectors that are not products: the
+// oracle of the operations covers the rules of products.
 type translator struct {
 	rng   *rand.Rand
 	lines strings.Builder

@@ -92,9 +92,9 @@ func (f *frame) currentRow(t *tenant, owned bool) rowschema.Row {
 	return rowschema.Row{Mask: t.mask, Owned: owned, Values: t.historyFor(owned).newestRow()}
 }
 
-// historyOf returns the history that k is coded from: the owners' or the common one. Only
-// that history is certain to hold the states that k names: the two histories drop states at
-// different times, even if their values are equal.
+// historyOf returns the history with the states that k names: the owners' history or the
+// common one. Only that history is certain to hold the states that k names: the two
+// histories drop states at different times, even if their values are equal.
 func (f *frame) historyOf(k codingKey) *history { return f.tenants[k.slot()].historyFor(k.owned()) }
 
 // tenantOf returns the tenant with handle h, or nil if h is not in this frame.

@@ -236,7 +236,7 @@ func (m *members) changedWords(list []uint32, changed bulk.BitsetView, inside []
 
 // updateWord compares a word's members with the candidates of a query. It activates members
 // in q.owing (call expectActive first), and removes the members from candidates. It returns
-// the dead members, whose slots have another tenant or none, and the members that are no
+// the dead members (their slots have another tenant or none) and the members that are not
 // candidates. Only replaced slots are examined one by one: a word without changes costs
 // three loads and an AND.
 func (m *members) updateWord(w *memberWord, q *interestQuery, candidates []uint64, present []slotSummary) (dead, outside uint64) {

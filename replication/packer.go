@@ -243,8 +243,8 @@ func (p *packer) markAnchored() {
 }
 
 // findAnchor returns the index of the waiting row that is the parent of waiting row i, if
-// the two have the same baselines. A row that has a parent itself is no anchor, so no
-// anchor depends on another.
+// the two have the same baselines. A row that has a parent itself cannot be an anchor, so
+// no anchor depends on another.
 func (p *packer) findAnchor(i int) (at int, ok bool) {
 	f := p.frame
 	key := p.waiting[i]

@@ -150,7 +150,7 @@ func (p *packer) selectRows(order []uint32, room int) (next int) {
 
 // encodeWithParents encodes the rows of a run, an anchored row after its parent, and
 // returns the rows and the added parents. The receiver derives anchoring from the rows of a
-// datagram, so a row of an earlier datagram is no anchor.
+// datagram, so a row of an earlier datagram cannot be an anchor.
 func (p *packer) encodeWithParents(run []uint32) []uint32 {
 	f, s := p.frame, &p.selection
 	p.batch, p.batchKeys, p.batchCoded = p.batch[:0], p.batchKeys[:0], p.batchCoded[:0]

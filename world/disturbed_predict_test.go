@@ -299,7 +299,7 @@ func newChaos(t testing.TB, seed uint64) *chaos {
 }
 
 // A body that the world does not report as disturbed moves by motion alone, bit for bit,
-// whatever is called between steps and by systems.
+// under any calls between steps and in systems.
 func TestDisturbedIsComplete(t *testing.T) {
 	seeds, total, clean := uint64(36), 0, 0
 	if testing.Short() {

@@ -65,10 +65,10 @@ func (w *World) Destroyed() iter.Seq2[Entity, uint8] {
 }
 
 // Slept yields the bodies that the last step's flush put to sleep, in ascending order
-// of slots. Valid until the next Step, whose After systems see its own bodies.
+// of slots. Valid until the next Step. Its After systems see the bodies of that step.
 func (w *World) Slept() iter.Seq[Entity] { return slices.Values(w.events.slept) }
 
 // Woke yields the bodies that the last step's flush woke, in ascending order of slots. New
-// bodies begin awake and are not listed. Valid until the next Step, whose After systems see
-// its own bodies.
+// bodies begin awake and are not listed. Valid until the next Step. Its After systems
+// see the bodies of that step.
 func (w *World) Woke() iter.Seq[Entity] { return slices.Values(w.events.woke) }

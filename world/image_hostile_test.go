@@ -163,9 +163,9 @@ func TestImageWithTooMuchExtra(t *testing.T) {
 	require.NoError(t, s.Restore(again))
 }
 
-// An image with correct sums is never reported as damaged, whatever the world lacks, and a
-// damaged image never as another program's. An operator keeps the first kind of file, and
-// replaces the second kind by an older image.
+// An image with correct sums is never reported as damaged, even if the world lacks its
+// kinds. A damaged image is never reported as an image of another program. An operator
+// keeps the first kind of file, and replaces the second kind by an older image.
 func TestImageOfANewerProgram(t *testing.T) {
 	setup := func(more int) *world.World {
 		w, err := world.New(world.Config{})

@@ -73,8 +73,8 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// FuzzReplay replays two steps with correct checksums. The world stays valid whatever they
-// contain.
+// FuzzReplay replays two steps with correct checksums. The world stays valid for any
+// contents.
 func FuzzReplay(f *testing.F) {
 	steps, head := recordedSteps(f), newHead(f)
 	f.Add(steps[0], steps[1])

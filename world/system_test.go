@@ -57,8 +57,8 @@ func TestSystemOrder(t *testing.T) {
 	}
 }
 
-// Orders drawn from one sequence can always be satisfied, in whatever order systems are
-// added.
+// Orders drawn from one sequence can always be satisfied, in any order of adding the
+// systems.
 func TestSystemOrderHolds(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -18,7 +18,7 @@
 //
 //	D1 Input is always checked; malformed input gives a *wire.Error with BadMessage.
 //	D2 Coding a row does not allocate.
-//	D3 A coded row is read only with the same past it was written with.
+//	D3 A row is decoded only with the same past with which it was coded.
 //	D4 The bits of a coded row depend only on the row, its past and the tables, and
 //	   are computed in integers.
 //

@@ -45,7 +45,7 @@ const (
 	maxSets = 64
 	// MaxWeight bounds weights so that no prediction overflows.
 	MaxWeight = 1 << 12
-	// MaxHeads bounds the groups that tables have codes for.
+	// MaxHeads bounds the groups for which tables have codes.
 	MaxHeads = 256
 )
 

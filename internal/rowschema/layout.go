@@ -87,7 +87,7 @@ func (l *Layout) addComponent(c Component) {
 	l.components = append(l.components, c)
 }
 
-// Schema returns the schema that l was compiled from.
+// Schema returns the schema from which l was compiled.
 func (l *Layout) Schema() *schema.Schema { return l.schema }
 
 // Components returns the number of components.

@@ -44,11 +44,10 @@ type KindBody struct {
 	Radius      float32 // metres
 	Friction    float32 // Coulomb's coefficient on the ground
 	Restitution float32 // share of the impact speed that a bounce keeps, 0 to 1
-	Layers      uint32  // bitmap of the layers that the kind is in
+	Layers      uint32  // bitmap of the kind's layers
 }
 
-// Motion holds the constants of the world that bodies move in. Its floats are finite and
-// not negative.
+// Motion holds the world's constants of motion. Its floats are finite and not negative.
 type Motion struct {
 	TickHz       uint16  // ticks a second, at least 1
 	Gravity      float32 // m/s2 downwards

@@ -180,7 +180,7 @@ func (p *parser) component() {
 
 // A block is a component or a message while its lines are read.
 type block struct {
-	rows   bool // the block is a component, whose fields have options
+	rows   bool // the block is a component: its fields have options
 	value  int  // of the next field
 	fields []Field
 	texts  []TextField

@@ -89,7 +89,7 @@ func (in *Input) Append(b []byte) []byte {
 	return b
 }
 
-// Parse reads an Input datagram into in, and reuses the memory of in.Inputs, whose Data
+// Parse reads an Input datagram into in. It reuses the memory of in.Inputs, and their Data
 // alias d. After an error, the contents of in are undefined.
 func (in *Input) Parse(d []byte) error {
 	in.Inputs = in.Inputs[:0]

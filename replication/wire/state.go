@@ -18,7 +18,7 @@ type StateHeader struct {
 	Hold uint16
 	// Seq numbers the snapshots of a session from 1.
 	Seq uint32
-	// Tick is the tick of the frame that the rows belong to.
+	// Tick is the tick of the frame with the rows.
 	Tick uint32
 	// Structure is the number of the newest structure record that the receiver must have
 	// applied (H1).

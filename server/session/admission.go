@@ -18,7 +18,7 @@ type Admission struct {
 	// User identifies the session's user. If empty, neither bans nor OneSessionPerUser
 	// apply.
 	User string
-	// Room is the only room that the token is valid for; empty: any room. A client whose
+	// Room is the only room for which the token is valid; empty: any room. A client whose
 	// Hello names no room joins it; a Hello that names another room is refused.
 	Room string
 	// Value is the game's own data, such as the user's account: see Session.Value.

@@ -21,7 +21,7 @@ import (
 //     whoever called it: a change may be half done. So do a panic in a system or Mover,
 //     which belongs to no session, and fatal errors of the runtime such as concurrent map
 //     writes. The image is then the last one saved, at most ImageConfig.Every old.
-//   - runtime.Goexit, which testing.T's FailNow calls, is no panic: it ends the
+//   - runtime.Goexit, which testing.T's FailNow calls, is not a panic: it ends the
 //     goroutine that calls Tick or Serve.
 type Hooks struct {
 	// Join admits a session and returns the entity that the session controls and from which

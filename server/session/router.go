@@ -331,8 +331,8 @@ func (r *Router) Kick(id uint64, reason string) (found bool) {
 	return p != nil
 }
 
-// handOver hands t to the room to, together with a kick that is pending in from. It returns
-// false if to has closed.
+// handOver hands t over to another room, together with a kick that is pending in from. It
+// returns false if to has closed.
 func (r *Router) handOver(t *traveller, from, to *Core) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

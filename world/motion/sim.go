@@ -366,7 +366,7 @@ func (m *Sim) wake(a, b *Reach) {
 		}
 		if row := asleep + i; m.inEither(a, b, row) {
 			m.bodies.Rest[row] = 0
-			m.swap(row, m.awake) // with a row that was looked at
+			m.swap(row, m.awake) // with a row that was examined
 			m.awake++
 		}
 	}

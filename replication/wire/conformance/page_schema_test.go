@@ -31,7 +31,7 @@ type (
 		most       int
 		raw, owner bool
 	}
-	// pageMessage is a message, whose values a component describes.
+	// pageMessage is a message. A component describes its values.
 	pageMessage struct {
 		fields pageComponent
 		texts  []pageText

@@ -570,8 +570,8 @@ func (g *rowMaker) inexact() uint32 {
 	}
 }
 
-// zeroed returns the rotations of a parent at rest and its child, whose predicted rotation
-// is 0. The parent's rotation is longer than 1.
+// zeroed returns the rotations of a parent at rest and of its child. The child's predicted
+// rotation is 0. The parent's rotation is longer than 1.
 func (g *rowMaker) zeroed() (parent, own uint32) {
 	const n = 10
 	for {
