@@ -159,8 +159,8 @@ func BenchmarkDestroyShuffled(b *testing.B) {
 	})
 }
 
-// found keeps results alive. Results are not accumulated in it: adding in memory is
-// slower than a lookup.
+// found keeps results alive. Loops do not add results to it directly: an addition in memory
+// is slower than a lookup.
 var found float32
 
 //go:noinline

@@ -127,7 +127,7 @@ func TestSetsAllocateNothing(t *testing.T) {
 	require.NotZero(t, n)
 }
 
-// BenchmarkSets combines two operands into a third set, and counts one.
+// BenchmarkSets combines two sets into a third, and counts the members of one.
 func BenchmarkSets(b *testing.B) {
 	for _, n := range []uint32{300_000, 1 << 20} {
 		for _, one := range []uint32{1000, 100, 10, 2} {

@@ -14,8 +14,9 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// TestHotAccessorsInline asks the compiler: an accessor that exceeds the inlining
-// budget by one unit silently becomes a call, twice as slow.
+// TestHotAccessorsInline asks the compiler whether it inlines the accessors. An accessor
+// that exceeds the inlining budget by one unit silently becomes a call, which is twice as
+// slow.
 func TestHotAccessorsInline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the compiler")

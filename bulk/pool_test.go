@@ -333,8 +333,8 @@ func TestWordsDuringChanges(t *testing.T) {
 	require.NoError(t, p.CheckInvariants())
 }
 
-// TestAddingForEachVisitedEnds: All does not visit what its own body adds beyond the
-// initial slots.
+// TestAddingForEachVisitedEnds: All does not visit values that the loop's body adds beyond
+// the initial slots.
 func TestAddingForEachVisitedEnds(t *testing.T) {
 	p := newPool[int](t, bulk.Options{})
 	require.NoError(t, p.AddN(100, func(bulk.Handle, *int) {}))

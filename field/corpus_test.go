@@ -69,8 +69,8 @@ func (d *splitMix) finite() float32 {
 
 func (d *splitMix) vector() Vec4 { return Vec4{d.number(), d.number(), d.number(), d.number()} }
 
-// corpusOpcodes are the opcodes of versions 1 and 2. Later ones need their own corpus:
-// this one must not change.
+// corpusOpcodes are the opcodes of versions 1 and 2. Later versions need their own corpus:
+// this corpus must not change.
 var corpusOpcodes = []Opcode{
 	opAdd, opSub, opMul, opDiv, opMad, opNmad, opMin, opMax, opAbs, opNeg, opFloor, opSqrt, opRsqrt, opSin, opSaturate, opSelectLT, opSelectGE,
 	opExp2, opHash,

@@ -25,9 +25,9 @@ type fusedPoint struct {
 }
 
 // A fusedCase defines a superinstruction by the operations that it replaces. Its operands,
-// in order: V is the vector that it takes, W another vector in planes, X and Y lanes of W,
-// P a number. T and U are three constants each, C is one constant, R a row of constants. Z
-// receives the root of the number, I the inverse root of the square.
+// in order: V is the vector operand. W is another vector in planes, X and Y are lanes of W,
+// and P is a number. T and U are three constants each, C is one constant, R a row of
+// constants. Z receives the root of the number, I the inverse root of the square.
 type fusedCase struct {
 	name         string
 	handler      handler

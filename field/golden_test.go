@@ -41,8 +41,8 @@ func TestGoldenResults(t *testing.T) {
 }
 
 // TestGoldenProgram pins the program compiled from the article's explosion. A better
-// compiler may change the program, and so states and recordings that hold its hash. The
-// results above must not change.
+// compiler may change the program. States and recordings that hold its hash then change
+// too. The results above must not change.
 func TestGoldenProgram(t *testing.T) {
 	p := golden(t, "explosion")
 	require.Equal(t, uint64(0x10e87c955b6f1fd), p.Hash(), "%#x", p.Hash())

@@ -69,7 +69,7 @@ func TestSimplify(t *testing.T) {
 	}
 }
 
-// TestNothing: a literal 0 adds nothing, not even +0 to -0; an effect of nothing is
+// TestNothing: a literal 0 adds nothing, not even +0 to -0. An effect that adds nothing is
 // still an effect.
 func TestNothing(t *testing.T) {
 	for text, code := range map[string]int{

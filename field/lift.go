@@ -36,8 +36,8 @@ func (v *lifted) operandCount() int {
 //
 // Instructions between two runs of sums form a part: in a superposition, an effect. Cheap
 // values are shared only within a part: a point's distance from a place along a lane, and
-// its square. Recomputing them costs no more than reloading, and an effect that shares no
-// other value then fuses as if it were alone.
+// its square. Their recomputation costs no more than a load, and an effect that shares no
+// other value fuses as if it were alone.
 type lifter struct {
 	program     *Program
 	bound       *bound

@@ -66,9 +66,9 @@ func addedToX(p *Program) (spelled string) {
 	return ""
 }
 
-// TestSinkRounds: a product equals its lanes multiplied one by one, except for
-// rounding. The literal of four unequal numbers is a vector, which keeps products
-// apart; w does not matter.
+// TestSinkRounds: a product equals its lanes multiplied one by one, except for rounding. A
+// literal of unequal numbers is a vector, which keeps products apart. Its w does not
+// matter.
 func TestSinkRounds(t *testing.T) {
 	const text = `d = sub position, (2,4,0)
 lensqr = dot d, d

@@ -73,8 +73,8 @@ func TestNoise(t *testing.T) {
 	require.Equal(t, []float32{fma32(hash32(3, 0, -1), 2, -1), fma32(hash32(-7, 12, 5), 2, -1)}, lattice)
 }
 
-// TestNoiseEdges: results stay in range where numbers have no fractions, and non-finite
-// inputs add nothing.
+// TestNoiseEdges: results stay in range where numbers have no fractions, and inputs that
+// are not finite add nothing.
 func TestNoiseEdges(t *testing.T) {
 	big, inf := float32(1<<30), float32(math.Inf(1))
 	almost := math.Nextafter32(1, 0)
@@ -136,7 +136,7 @@ func TestCurlNoise(t *testing.T) {
 }
 
 // TestNoiseFits: a certain amount of noise fits into an effect's instructions and
-// registers; more is an error with a position.
+// registers. More noise is an error with a position.
 func TestNoiseFits(t *testing.T) {
 	for _, c := range []struct {
 		source string

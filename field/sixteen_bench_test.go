@@ -48,8 +48,8 @@ up = select_lt s, 16, (0,9,0), (0,0,0)
 output = add output, up
 `
 
-// BenchmarkSixteen measures the machine; ByHand is the same effects written in Go with
-// its own arithmetic, for comparison in the same run.
+// BenchmarkSixteen measures the machine. For comparison in the same run, ByHand has the
+// same effects written in Go with Go's arithmetic.
 func BenchmarkSixteen(b *testing.B) {
 	p, err := field.Compile(sixteenEffects())
 	if err != nil {

@@ -87,7 +87,7 @@ func addTo(out, points *fenced, p *Program, clip bool) {
 	}
 }
 
-// TestLanesOfASet: a set changes the lanes that any of its effects adds to (F4, F7).
+// TestLanesOfASet: a set changes the lanes to which any of its effects adds (F4, F7).
 func TestLanesOfASet(t *testing.T) {
 	nan := math.Float32frombits(0xffc12345)
 	for k := cpu.Go; k <= cpu.Best(); k++ {

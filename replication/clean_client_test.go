@@ -45,7 +45,7 @@ type simMember struct {
 	owned  bool
 	mask   uint32
 	states map[uint32][]uint32 // by tick
-	exact  uint32              // tick of its newest exact state; 0: ordinary
+	exact  uint32              // tick of the entity's newest exact state; 0: ordinary
 	newest uint32
 	given  uint32 // tick of the message with the newest state
 }

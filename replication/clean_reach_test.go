@@ -99,8 +99,8 @@ func playSparse(t *testing.T, seed uint64, tickHz, snapshotHz int) (moving int) 
 	return own.moving
 }
 
-// An effect may come near a viewer and leave between two snapshots: the client computes the
-// bodies that it moved to the bit.
+// An effect may come near a viewer and leave between two snapshots: the client computes bit
+// for bit the bodies that the effect moved.
 func TestEffectsBetweenSnapshots(t *testing.T) {
 	const ticks = 15 // between two snapshots
 	far := world.Vec3{X: 100}

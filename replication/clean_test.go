@@ -34,7 +34,7 @@ type tempest struct {
 type walker struct {
 	*replication.Viewer
 	entity  bulk.Handle
-	client  *simClient // nil: it does not simulate
+	client  *simClient // nil: the client does not simulate
 	heading float64
 	bytes   int
 	written uint32
@@ -84,8 +84,8 @@ func (m *tempest) step() {
 	m.rep.AfterStep()
 }
 
-// steer steers each walker about once in 2 s, and as often pokes an entity near the last
-// one.
+// steer steers each walker about once in 2 s, and equally often pokes an entity near the
+// last walker.
 func (m *tempest) steer() {
 	for _, w := range m.viewers {
 		if m.world.Tick() == 0 || m.rand.IntN(120) == 0 {

@@ -103,7 +103,7 @@ func (c *convoy) move() {
 		p := *c.poses.Get(h)
 		switch on := c.poses.Get(p.On); {
 		case c.rng.IntN(60) == 0:
-			p.On = c.live[c.rng.IntN(len(c.live))] // another parent, or itself
+			p.On = c.live[c.rng.IntN(len(c.live))] // handle of another parent, or of the entity itself
 		case c.rng.IntN(4) == 0:
 			continue
 		case on != nil:

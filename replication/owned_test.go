@@ -160,9 +160,10 @@ func (l *ownedList) addTo(v *Viewer, s *candidates) {
 
 func (l ownedList) has(h bulk.Handle) bool { return slices.Contains(l, h) }
 
-// BenchmarkOwned measures the lookups of a viewer's owned entities in one snapshot: one for
-// the interest set, and one for each of up to a hundred changed rows. Metric ns/list is the
-// time of the same lookups in a list, and ns/snapshot the time of the whole snapshot.
+// BenchmarkOwned measures the lookups of a viewer's owned entities in one snapshot: one
+// lookup for the interest set, and one for each of up to a hundred changed rows. Metric
+// ns/list is the time of the same lookups in a list, and ns/snapshot the time of the whole
+// snapshot.
 func BenchmarkOwned(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -72,7 +72,7 @@ func (w *weather) arrived(from *[]flying) (out []flying) {
 	return out
 }
 
-// step makes a snapshot, and returns its datagrams without copies, and the copies.
+// step makes a snapshot. It returns the datagrams and, separately, the copies.
 func (w *weather) step() (once, copies [][]byte) {
 	for _, f := range w.arrived(&w.toHost) {
 		require.NoError(w.t, w.viewer.Acknowledge(f.ack))

@@ -56,8 +56,8 @@ func TestCrowdJoins(t *testing.T) {
 	}
 }
 
-// TestBudgetIsSpent: a viewer of more motion than its budget allows uses the budget to
-// within 2 %, at any rate of snapshots.
+// TestBudgetIsSpent: a viewer that sees more motion than its budget allows uses the budget
+// to within 2 %, at any snapshot rate.
 func TestBudgetIsSpent(t *testing.T) {
 	for _, c := range []struct{ hz, budget int }{{20, 64_000}, {25, 64_000}, {30, 64_000}, {60, 64_000}, {20, 16_000}, {30, 120_000}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {

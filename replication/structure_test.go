@@ -15,8 +15,8 @@ func destroyOf(slot uint32) wire.Record {
 	return wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(slot, 1)}
 }
 
-// TestFlightsAreBounded: a client that reads and never acknowledges takes bounded
-// memory, and its unacknowledged bytes are still counted exactly.
+// TestFlightsAreBounded: a client that reads but never acknowledges takes bounded memory.
+// Its unacknowledged bytes are still counted exactly.
 func TestFlightsAreBounded(t *testing.T) {
 	var s structure
 	sent := 0

@@ -110,7 +110,7 @@ func TestTextsEnterAndChange(t *testing.T) {
 	require.EqualValues(t, 3, m.texts(), "another set of components enters again")
 }
 
-// A value is cut to the length that the schema allows; the world keeps it whole.
+// A value is cut to the length that the schema allows. The world keeps the whole value.
 func TestTextsAreCut(t *testing.T) {
 	m := newStreet(t, 1, 1, replication.Config{})
 	long := strings.Repeat("ä", 20)
@@ -337,7 +337,7 @@ func TestTextsFollowOwnership(t *testing.T) {
 	}
 }
 
-// R9: workers do not change what viewers are sent.
+// R9: workers do not change the data that viewers are sent.
 func TestTextsOfWorkers(t *testing.T) {
 	play := func(workers int) []string {
 		m := newStreet(t, 40, 0, replication.Config{Workers: workers, EnterRadius: 100})

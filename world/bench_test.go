@@ -57,7 +57,7 @@ type plainBody struct {
 }
 
 // BenchmarkPlainLoop measures the obvious implementation: a slice of bodies with awake
-// flags. It does less than a world: no ground and no grid.
+// flags. It does less work than a world: it has no ground and no grid.
 func BenchmarkPlainLoop(b *testing.B) {
 	bodies := make([]plainBody, 10_000)
 	for i := range bodies {

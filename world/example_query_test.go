@@ -44,7 +44,7 @@ func ExampleMut2() {
 	// 1v1 has an engine of 3
 }
 
-// A query can select what changed in the last step, and what is awake.
+// A query can select entities that changed in the last step, and entities that are awake.
 func ExampleQueryDef() {
 	type Health struct{ Points int32 }
 	w, _ := world.New(world.Config{})
@@ -80,8 +80,8 @@ func ExampleQueryDef() {
 	// 2v1 is awake
 }
 
-// A local component holds what belongs to the process: here the path that a walker
-// follows. It is dropped once it is empty, after the loop.
+// A local component holds data of the process: here the path that a walker follows. It is
+// dropped once it is empty, after the loop.
 func ExampleRegisterLocal() {
 	w, _ := world.New(world.Config{})
 	paths, _ := world.RegisterLocal[[]world.Vec3](w, "path")

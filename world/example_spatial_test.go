@@ -22,8 +22,8 @@ func ExampleWorld_Within() {
 	// 2v1 20
 }
 
-// A player selects what a rectangle on the map covers, at any height, and then
-// everything around a point.
+// A player selects the bodies in a rectangle on the map, at any height, and then the bodies
+// around a point.
 func ExampleWorld_WithinBox() {
 	w, _ := world.New(world.Config{})
 	balloon, _ := w.AddKind(world.Kind{Name: "balloon", Body: &world.BodyDef{Kinematic: true}})
@@ -42,7 +42,7 @@ func ExampleWorld_WithinBox() {
 	// around the point: 3v1
 }
 
-// A shot meets bodies where its player saw them, a few ticks ago.
+// A shot meets bodies where the player saw them, a few ticks ago.
 func ExampleWorld_PositionAt() {
 	w, _ := world.New(world.Config{HistoryTicks: 30})
 	disc, _ := w.AddKind(world.Kind{Name: "disc", Body: &world.BodyDef{Kinematic: true, Radius: 0.5}})

@@ -56,8 +56,8 @@ func ExampleRegister() {
 	// 2v1 19
 }
 
-// A system over a query: guards follow their ward, which may be destroyed. Entities that
-// the loop spawns are deferred until after it.
+// A system over a query: guards follow their ward, which may be destroyed. Spawns in the
+// loop are deferred until the loop has ended.
 func ExampleWorld_NewQuery() {
 	type Guard struct{ Ward world.Entity }
 	type Gold struct{ Coins int32 }
@@ -101,8 +101,8 @@ func ExampleWorld_NewQuery() {
 	// 2v1 guards 0v1 stale
 }
 
-// Systems run in their declared order, whatever the order of AddSystem, and a clock of the
-// caller's measures each.
+// Systems run in their declared order, independent of the order of AddSystem. The caller's
+// clock measures each system.
 func ExampleWorld_AddSystem() {
 	w, _ := world.New(world.Config{})
 	began := time.Now()

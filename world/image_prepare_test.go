@@ -31,7 +31,7 @@ func balls(t *testing.T, mode world.Compaction) (w *world.World, ball world.Kind
 func disturb(w *world.World, ball world.KindID, r *rand.Rand) {
 	e := w.Slots().Handle(uint32(r.IntN(3000)))
 	if r.IntN(2) == 0 {
-		e = w.Slots().Handle(uint32(r.IntN(20))) // the same ones repeatedly: they wake, move and sleep
+		e = w.Slots().Handle(uint32(r.IntN(20))) // the same bodies repeatedly: they wake, move and sleep
 	}
 	at := world.Vec3{X: spread(r, 60), Y: 0.5, Z: spread(r, 60)}
 	switch r.IntN(8) {

@@ -259,7 +259,7 @@ func TestImageOfComponents(t *testing.T) {
 	require.Equal(t, int16(-32768), *n2.Get(all[77]))
 	require.Equal(t, w.StateHash(), w2.StateHash())
 
-	// restore into a world with other values in its slots: no such value is left
+	// restore into a world with other values in its slots: none of these values is left
 	for _, e := range all {
 		m2.Set(e, mixed{Small: 1, Count: 9})
 		n2.Set(e, 9)

@@ -84,15 +84,15 @@ func (m *model) near(b *modelEntity, all []world.Entity) []world.Entity {
 	return list
 }
 
-// cell returns the number of a cell along one axis. The last one may be cut off; it contains
-// everything beyond.
+// cell returns the number of a cell along one axis. The last cell may be cut off. It also
+// contains all coordinates beyond it.
 func (m *model) cell(x, half float32) int {
 	n := int(math.Ceil(2 * float64(half) / float64(m.cfg.CellMetres)))
 	return min(int(float32(x+half)*(1/m.cfg.CellMetres)), n-1)
 }
 
-// body moves a body back to where the tick began, except for the part of its movement caused
-// by the ground.
+// body moves a body back to its position at the beginning of the tick, except for the
+// movement that the ground caused.
 func (c *modelContacts) body(m *model, b *modelEntity) *modelContactBody {
 	if t := c.bodies[b]; t != nil {
 		return t

@@ -124,8 +124,8 @@ func TestMoverSpawns(t *testing.T) {
 	}
 }
 
-// An engine that knows when its bodies rest puts them to sleep itself. The last call wins: a
-// body that it sets in motion again stays awake.
+// An engine that knows when its bodies rest puts them to sleep itself. The last call wins:
+// a body that is set in motion after it was put to sleep stays awake.
 func TestMoverPutsToSleep(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	a, b := spawn(t, w, crate, world.Vec3{Y: 5}), spawn(t, w, crate, world.Vec3{Y: 6})

@@ -152,7 +152,8 @@ func TestAwakeAfterFlush(t *testing.T) {
 	}
 }
 
-// TestFlipsAcrossLevels: each level of flips covers the one below, on every side of its words.
+// TestFlipsAcrossLevels: each level of flips covers the level below it, at every edge of a
+// word.
 func TestFlipsAcrossLevels(t *testing.T) {
 	const rows = 600_000
 	members := []uint32{0, 63, 64, 4095, 4096, 4161, 200_000, 262_143, 262_144, 300_001, rows - 1}

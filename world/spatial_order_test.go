@@ -142,7 +142,8 @@ func TestSortsWhenItPays(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// If effects are as large as the world, no order helps: one sort finds this out.
+// If effects are as large as the world, no order helps: the world learns this from one
+// sort.
 func TestUselessSortHappensOnce(t *testing.T) {
 	w := swarm(t, Config{}, 600, 60, "box (-200,-200,-200) (200,200,200)\noutput += (0, 0.1, 0)\n")
 	last, sorts := uint64(0), 0

@@ -47,8 +47,8 @@ func randomCraft(r *rand.Rand) (c craft) {
 	return c
 }
 
-// Moving by a whole offset reaches the target; moving by a part of it moves that part of
-// the way.
+// A move by a whole offset reaches the target. A move by a part of it goes that part of the
+// way.
 func TestOffsetAndMove(t *testing.T) {
 	s := craftSchema(t)
 	component := rowschema.New(s).Component(0)

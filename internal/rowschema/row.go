@@ -98,7 +98,7 @@ func AppendField(w *bitio.Writer, f *schema.Field, values []uint32) {
 	}
 }
 
-// ReadFull reads a row that AppendFull wrote into row. row.Values must have the schema's
+// ReadFull reads into row a row that AppendFull wrote. row.Values must have the schema's
 // length and row.Owned must be set. After an error, the contents of row are undefined.
 func (l *Layout) ReadFull(r *bitio.Reader, row *Row) error {
 	row.Mask = uint32(r.Read(uint(len(l.components))))

@@ -185,7 +185,7 @@ func TestAllComplaints(t *testing.T) {
 	}
 	require.Equal(t, []int{10, 16, 21}, lines)
 
-	// A value that was not understood does not hide what is wrong with an effect's text.
+	// A value that cannot be parsed does not hide mistakes in an effect's text.
 	text = strings.NewReplacer("tick_hz: 60", "tick_hz: fast", "= add output", "= ad output").Replace(base)
 	_, err = Parse("bad.yaml", []byte(text))
 	require.ErrorContains(t, err, `bad.yaml:3:10: tick_hz is the text "fast"`)
@@ -216,7 +216,7 @@ func TestLineEnds(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Files that are not worlds at all.
+// Files that are not world files at all.
 func TestNotAWorld(t *testing.T) {
 	for text, message := range map[string]string{
 		"":                                    "the file is empty",

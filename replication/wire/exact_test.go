@@ -82,7 +82,7 @@ func TestExactForms(t *testing.T) {
 
 // The longest exact part has MaxExactBits.
 func TestExactLongest(t *testing.T) {
-	x := math.Float32frombits(1<<32 - 1) // the lowest float in the order: 2^31 steps below 0, its residual is 2^32 - 1
+	x := math.Float32frombits(1<<32 - 1) // the lowest float in the order, 2^31 steps below 0: its residual is 2^32 - 1
 	b := wire.BodyState{Position: [3]float32{x, x, x}, Velocity: [3]float32{x, x, x}, Rest: 1<<32 - 1, Awake: true}
 	g := wire.Grid{}
 	var w bitio.Writer

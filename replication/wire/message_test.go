@@ -317,7 +317,7 @@ func TestGolombBitsAndLimit(t *testing.T) {
 	for k := range uint(16) {
 		for _, v := range []uint32{0, 1, 2, 15, 16, 17, 255, 65_535, 1 << 24, 1<<32 - 1} {
 			if k < 2 && v > 1<<24 {
-				continue // numbers that large have order 2 or 4
+				continue // the format writes such large numbers only with order 2 or 4
 			}
 			var w bitio.Writer
 			w.WriteGolomb(v, k)

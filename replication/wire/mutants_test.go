@@ -28,7 +28,7 @@ type target struct {
 	name string
 	pool [][]byte // valid inputs to mutate
 	read func(t *testing.T, b []byte) error
-	cost int // relative to other parsers, which get more mutants by this factor; 0 means 1
+	cost int // cost relative to other parsers, which get more mutants by this factor; 0 means 1
 }
 
 // TestMutants feeds every parser with mutated messages. A parser must not panic. It must
@@ -108,7 +108,8 @@ func targets(t *testing.T) []target {
 	)
 }
 
-// readAgain parses a message, and if it can, writes it and parses that again.
+// readAgain parses a message. If the message is valid, readAgain writes it and parses the
+// result.
 func readAgain(m wiretest.Sample) func(*testing.T, []byte) error {
 	return func(t *testing.T, b []byte) error {
 		got, err := m.Parse(b)

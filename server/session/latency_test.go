@@ -243,7 +243,7 @@ func TestPressToDrawn(t *testing.T) {
 	}
 }
 
-// A press that is sent at once, not in the next frame, is drawn earlier.
+// A press is drawn earlier if it is sent at once instead of in the next frame.
 func TestPromptPressToDrawn(t *testing.T) {
 	for _, rtt := range []int64{0, 100} {
 		frames := measurePresses(t, 30, time.Second/60, rtt, 0, false)

@@ -51,7 +51,8 @@ func (h *testRooms) session(conn *roomClient) *Session {
 	return nil
 }
 
-// A session moves over its connection: Leave, then Join, then another Welcome.
+// A session moves over its connection: Leave, Join, and another Welcome follow in this
+// order.
 func TestMove(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	conn := h.join("one")
@@ -212,7 +213,7 @@ func TestResumeAfterLostMove(t *testing.T) {
 	require.Equal(t, []any{uint8(1), fence, "two"}, []any{kept.Welcome().Resumed, kept.Welcome().Structure, kept.Welcome().Room})
 }
 
-// A session moves while its client is away, which does not extend the grace period.
+// A session moves while its client is away. The move does not extend the grace period.
 func TestMoveAway(t *testing.T) {
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	away := 0
@@ -332,7 +333,7 @@ func TestResumeWhileMoving(t *testing.T) {
 	h.tick(1)
 	again := h.dial(resume(conn.Welcome(), 1))
 	require.NoError(t, h.session(conn).Move("two"))
-	h.rooms["one"].Receive() // resumes in one, and moves at once
+	h.rooms["one"].Receive() // the client resumes in room one, and moves at once
 	h.tick(2)
 	require.Equal(t, []string{"one", "two"}, []string{again.Welcomes[0].Room, again.Welcome().Room})
 

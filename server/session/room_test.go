@@ -25,7 +25,7 @@ func newRoom(t *testing.T, game Hooks) (c *Core, join func() *Peer) {
 }
 
 // newRoomOf returns a core with the given number of slots, and a function that opens a
-// connection from an address which joins at the next tick.
+// connection from an address. The connection's client joins at the next tick.
 func newRoomOf(t *testing.T, slots int, game Hooks) (c *Core, attempt func(address string) *Peer) {
 	c = stage.Must(NewCore(Config{
 		WorldConfig: WorldConfig{World: stage.Must(world.New(world.Config{Seed: 1})), Schema: schema.NewWithBody(), MaxSessions: slots, Hooks: game},

@@ -45,7 +45,7 @@ func (d *testServer) shortTicks(n, some int, clients []*testClient) (when [][]in
 // The longest-waiting session is served first: all sessions receive equally many snapshots,
 // evenly spaced.
 func TestLongestWaitingFirst(t *testing.T) {
-	const count = 6 // 20 snapshots a second each: two in each of 60 ticks
+	const count = 6 // 20 snapshots a second for each client: two clients in each of 60 ticks
 	d, clients := fullTestServer(t, count)
 	before := d.core.Stats()
 	for i, ticks := range d.shortTicks(120, 1, clients) {

@@ -339,8 +339,8 @@ func TestUnknownCommandAgreesWithReplica(t *testing.T) {
 	c.wantResult("destroyed, and Destroy was sent", 1, wire.UnknownCommand, wire.Stale)
 }
 
-// The client learns of its controlled entity before the entity enters view, which may never
-// happen.
+// The client learns of its controlled entity before the entity enters view. The entity may
+// never enter view.
 func TestControlledEntityIsKnown(t *testing.T) {
 	d := newTestServerWith(t, func(c *session.Config) {
 		c.Hooks.Join = func(*session.Session) (world.Entity, error) {

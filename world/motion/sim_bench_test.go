@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// BenchmarkSim is a tick of 250 bodies under the six shipped effects, all in reach;
-// client/ts/test/motion.bench.ts is the same in TypeScript.
+// BenchmarkSim measures a tick of 250 bodies within reach of all six shipped effects.
+// client/ts/test/motion.bench.ts measures the same in TypeScript.
 func BenchmarkSim(b *testing.B) {
 	sim := motion.NewSim(motion.New(motion.Params{
 		TickHz: 1000, HalfExtent: motion.Vec3{X: 900, Y: 900, Z: 900}, RestSpeed: 0.01, RestTicks: 1 << 30,

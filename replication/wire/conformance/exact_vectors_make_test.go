@@ -77,7 +77,7 @@ func (m *exactMaker) atRate(tickHz uint32, about string, want exactRead, records
 	m.lines[len(m.lines)-1].TickHz = tickHz
 }
 
-// Bodies of the vectors: on the grid, and off it.
+// Bodies of the vectors: some on the grid, some off it.
 var (
 	snapped = wire.BodyState{Position: [3]float32{17.25, 0.5, -99.99609375}, Velocity: [3]float32{-1.5, 0, 3.03125}, Awake: true}
 	odd     = wiretest.OffGrid()

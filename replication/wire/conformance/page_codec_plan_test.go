@@ -42,7 +42,7 @@ type (
 		facing                                  quaternion
 		moves                                   int64
 		onward, before                          quaternion
-		anchor                                  *[3][]uint32 // the past names it, if it is for this component
+		anchor                                  *[3][]uint32 // the past names this component as the anchored one, if any
 	}
 )
 

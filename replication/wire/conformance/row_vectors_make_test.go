@@ -356,7 +356,8 @@ func (g *rowMaker) parent(i int, child [3][]uint32) *anchorLine {
 	return &anchorLine{Component: i, Now: states[2], Base: states[1], Older: states[0]}
 }
 
-// candidate makes a row, right or wrong. The package writes its bits, or they are random.
+// candidate makes a row, right or wrong. Its bits come from package rowcodec, or are
+// random.
 func (g *rowMaker) candidate() (row codeRow) {
 	row.Mask = 1 + g.Uint32N(1<<len(g.components)-1)
 	if g.one(2) {

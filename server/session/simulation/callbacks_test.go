@@ -200,7 +200,7 @@ func (c *simClient) survey(most int) {
 	}
 }
 
-// kick ends the client's session; the client begins a new one.
+// kick ends the client's session. The client then begins a new session.
 func (c *simClient) kick() {
 	if p := c.liveSession(); p != nil {
 		p.Kick("simulated")

@@ -72,7 +72,7 @@ type receivedDatagram struct {
 	structure uint32
 	sum       uint32 // hash of its bytes
 	arrived   bool
-	spoilt    bool // broken on purpose: it must not be applied, or be harmless
+	spoilt    bool // the datagram is broken on purpose: the client must not apply it, or it must be harmless
 	corrupt   bool // spoilt by a wrong fold
 	acked     bool
 }
@@ -82,7 +82,7 @@ type intent struct {
 	target   bulk.Handle
 	received bool   // the client had received the target
 	unseen   bool   // no client ever received the target
-	token    uint32 // token of a question; 0: none
+	token    uint32 // token of the client's question; 0: none
 	summons  *summons
 }
 

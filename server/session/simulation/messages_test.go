@@ -208,7 +208,7 @@ func (c *simClient) push(at time.Duration) {
 func (s *sim) pushed(p *session.Session, tick uint64, in Stick) {
 	sent := s.typed.sticks[in.Seq]
 	if sent != nil && sent.provisional != nil && sent.provisional.handle.Index() < s.typed.aimed[p] {
-		sent.stick.At, sent.provisional = 0, nil // not new: an earlier input had the same provisional handle or a later one
+		sent.stick.At, sent.provisional = 0, nil // not new: an earlier input named the same provisional handle or a later one
 	}
 	switch {
 	case sent == nil || sent.stick != in:

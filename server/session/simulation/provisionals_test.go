@@ -13,8 +13,8 @@ import (
 
 // In some seeds, clients name entities to be spawned, in commands and in inputs. The game
 // binds some of the provisional handles; some of these entities die before they enter any
-// view. The oracle knows the entity of each handle, and compares it with what the client
-// resolves (H7).
+// view. The oracle knows the entity of each handle, and compares it with the entity that
+// the client resolves (H7).
 
 // Summon holds a number that no other message has, and two provisional handles. The second
 // may be null.

@@ -25,9 +25,9 @@ import (
 type unseen struct {
 	churn    bool // the entities die, and new ones take their slots
 	handles  []bulk.Handle
-	answered [2]int        // commands on unseen entities: unknown ones, and poke
+	answered [2]int        // commands on unseen entities: unknown commands, and poke
 	replaced int           // deaths
-	sent     []hash.Hash64 // by client: hash of everything sent to it
+	sent     []hash.Hash64 // by client: hash of all data sent to the client
 }
 
 // unseenAt is an X coordinate beyond the leave radius of all positions in scripts.

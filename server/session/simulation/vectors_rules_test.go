@@ -155,7 +155,7 @@ func (k *hostileMaker) ceiling() {
 	k.ends(wire.BadMessage, "resumed elsewhere", "the session resumes after a record that the client has not applied", opening, vectors.Step{Lost: true}, stream(wire.AppendMessage(nil, w)))
 }
 
-// rowOf returns a full row of bits in order: pairs of a value and its width.
+// rowOf returns a full row of bits, in order. bits are pairs of a value and its width.
 func rowOf(bits ...uint) []byte {
 	var w bitio.Writer
 	for i := 0; i < len(bits); i += 2 {
