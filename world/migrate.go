@@ -38,9 +38,9 @@ func (m *migration) hold(v values) unsafe.Pointer {
 // called. Changes that keep every value need no function: see ReadImage. f must depend on its argument
 // alone.
 //
-// The error is ErrUnknown for a component of another world, ErrType for an Old that no
-// component can have, and ErrValue for a New from which no function leads to c's type, or
-// for an Old that has the fields of c or of another registered Old.
+// The error is ErrUnknown for a component of another world, and ErrType for an Old that no
+// component can have. It is ErrValue for a New from which no function leads to c's type,
+// and for an Old with the fields of c or of another registered Old.
 func Migrate[Old, New, T any](w *World, c *Component[T], f func(Old) New) error {
 	if c == nil || c.w != w || c.local {
 		return fmt.Errorf("%w: the component was not registered with this world by Register", ErrUnknown)

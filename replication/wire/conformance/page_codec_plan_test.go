@@ -42,7 +42,7 @@ type (
 		facing                                  quaternion
 		moves                                   int64
 		onward, before                          quaternion
-		anchor                                  *[3][]uint32 // the past names this component as the anchored one, if any
+		anchor                                  *[3][]uint32 // the past's anchor, if it applies to this component
 	}
 )
 
