@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// A region is the memory of consecutive slots: their generations, then their data.
-// Blocks uses regions of 4,096 slots, Growing of 64 (several per allocation), and
-// Reserved a single one. Region sizes are powers of two: a shift and a mask locate slot
-// i at regions[i>>shift], offset i&mask, in all three modes, and a single region needs
-// neither. Get is the same code for all.
+// A region is the memory of consecutive slots: their generations, then their data. Blocks
+// uses regions of 4,096 slots, Growing of 64 (several per allocation), and Reserved a
+// single one. Region sizes are powers of two: a shift and a mask locate slot i at
+// regions[i>>shift], offset i&mask, in all three modes, and a single region needs neither.
+// Get thus has the same code in all modes.
 type (
 	blockRegion[T any] struct {
 		generations [BlockLen]uint32

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// TestSimplify pins the simplifications. The oracles' random programs check that they
-// change no bits other than a zero's sign.
+// TestSimplify pins the simplifications. The random programs of the oracles check that
+// simplifications change no bit except the sign of a zero.
 func TestSimplify(t *testing.T) {
 	for text, want := range map[string]string{
 		"a = div a, 4":                             "mul(x, 0.25)",

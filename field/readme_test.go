@@ -23,7 +23,7 @@ box (-3, 0, -3) (3, 20, 3)
 output.y += speed * falloff(axis_distance(position), 3)
 `)
 	if err != nil {
-		log.Fatal(err) // the position and what was expected
+		log.Fatal(err) // the position, and the expected text
 	}
 	points := field.Planes{X: []float32{0, 1.5, 3}, Y: []float32{1, 1, 1}, Z: []float32{0, 0, 0}}
 	air := field.Planes{X: make([]float32, 3), Y: make([]float32, 3), Z: make([]float32, 3)}

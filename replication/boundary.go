@@ -22,7 +22,7 @@ const (
 	marginDivisor = 4
 	// fewChangedDivisor is the inverse of the largest share of changed slots at which a
 	// margin is used. With more changes, entities near a radius would be listed repeatedly,
-	// and most need a check in any case.
+	// and most entities would need a check anyway.
 	fewChangedDivisor = 4
 	// minListed is added to the number of entities that may be listed.
 	minListed = 64

@@ -213,7 +213,7 @@ func TestSharedDatagram(t *testing.T) {
 	rep.Capture()
 
 	var datagrams [][][]byte
-	viewers[1].outbox.tokens = -1800 // the snapshot refills 2,000
+	viewers[1].outbox.tokens = -1800 // the snapshot refills the budget by 2,000 bytes
 	copied := rep.Stats().RowsCopied
 	for _, v := range viewers {
 		datagrams = append(datagrams, v.Snapshot().Datagrams)

@@ -139,8 +139,8 @@ func (n *node) appendTo(l *layout, offset uintptr) {
 	}
 }
 
-// fixedKind returns the kind of a number, with the size that int and uint have on the
-// machine that wrote it.
+// fixedKind returns the kind of a number. For int and uint it includes the size, which
+// depends on the machine that wrote the number.
 func (n *node) fixedKind() reflect.Kind {
 	switch {
 	case n.kind == reflect.Int && n.size == 4:

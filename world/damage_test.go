@@ -44,7 +44,8 @@ func crammed(t testing.TB, mode world.Compaction) *scene {
 	return s
 }
 
-// cuts returns the step between tested lengths of a file: 1 if there is time for all.
+// cuts returns the step between tested lengths of a file. It is 1 if there is time to test
+// all lengths.
 func cuts(file []byte) (step int) {
 	if testing.Short() || invariants.Enabled {
 		return max(len(file)/200, 1)

@@ -46,10 +46,10 @@ func float64Bits(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// StateHash returns a hash of everything that determines later steps and handles: the
-// tick, the random generator, live slots and the newest generation of every slot, kinds,
-// lifetimes, components, bodies and effects. It does not depend on the order of rows:
-// worlds that received the same calls in a different order within one tick agree.
+// StateHash returns a hash of everything that determines later steps and handles: the tick,
+// the random generator, live slots and the newest generation of every slot, kinds,
+// lifetimes, components, bodies and effects. It does not depend on the order of rows: two
+// worlds have equal hashes even if they received the calls of a tick in different orders.
 func (w *World) StateHash() uint64 {
 	h := hash(w.cfg.Seed).add(w.tick).add(uint64(w.cfg.TickHz))
 	var state [64]byte

@@ -215,7 +215,7 @@ func (c *Codec) appendUnit(w *bitio.Writer, p *part, j int, values []uint32, pas
 	*missed = u.appendResiduals(w, signed, values, *missed, &f.residuals)
 }
 
-// Read reads a row that Append wrote into row. row.Values must have the schema's length and
+// Read reads into row a row that Append wrote. row.Values must have the schema's length and
 // not overlap past; row.Mask and row.Owned must be set. Values of absent components and
 // fields are copied from past, where they are zero. After an error, the contents of row are
 // undefined.

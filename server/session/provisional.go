@@ -17,8 +17,8 @@ import (
 
 var (
 	// ErrNotProvisional is Bind's error for a handle that is not a provisional handle of
-	// the command or input being executed, or was bound before. It is the game's fault: ask
-	// IsProvisional first.
+	// the command or input being executed, or was bound before. The game is at fault: it
+	// should ask IsProvisional first.
 	ErrNotProvisional = errors.New("server: not a provisional handle of this command or input, or bound before")
 	// ErrNotNew is Bind's error for an entity that is not live, or that clients may have
 	// received already. It is the game's fault: bind an entity that the command or input

@@ -6,7 +6,7 @@ type Changes struct {
 	tick   uint64
 	states []State
 	number []uint32 // of states
-	rowOf  []int32  // by number; a row is the number's only if the row says so
+	rowOf  []int32  // by number; valid only if the row names the same number
 	asleep []uint32 // numbers of the states that are not awake
 }
 

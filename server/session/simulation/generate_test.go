@@ -56,7 +56,8 @@ func (g *generator) add(tick int, do string, args ...int) {
 	g.s.ops = append(g.s.ops, op{tick: tick, do: do, args: args})
 }
 
-// often adds an operation in about percent of the ticks, with arguments from args.
+// often adds an operation in some of the ticks, with arguments from args. percent is the
+// approximate share of these ticks.
 func (g *generator) often(percent int, do string, args func() []int) {
 	for tick := 1; tick <= g.s.ticks; tick++ {
 		if g.rng.IntN(100) < percent {

@@ -236,7 +236,8 @@ func added(slot uint32, change func(*wire.EffectAdded)) []byte {
 	return e.Append(nil)
 }
 
-// oldestStates adds cases with states and effects as old as the tick rate allows, and a tick older.
+// oldestStates adds cases with states and effects that are as old as the tick rate allows,
+// and cases with older ones by one tick.
 func (k *bodyMaker) oldestStates() {
 	most := wire.MaxBack(int(k.tickHz))
 	about := fmt.Sprintf("back is at most %d, and of an effect %d, at %d ticks a second", most, most+1, k.tickHz)

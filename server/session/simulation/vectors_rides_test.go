@@ -128,7 +128,8 @@ func (k *riders) past(tick, stateTick uint32, r riderRow) *rowcodec.Past {
 	return past
 }
 
-// all returns rows of all entities with a baseline; 0 is anchored.
+// all returns a row for each entity, all with the same baseline. The first row is anchored
+// if there is a baseline.
 func (k *riders) all(age, gap uint32) (rows []riderRow) {
 	for slot := range k.mounts {
 		rows = append(rows, riderRow{slot: slot, age: age, gap: gap})
