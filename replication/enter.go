@@ -16,8 +16,8 @@ type enterRequest struct {
 	row    uint32 // row index; noRow: a newcomer without a row yet
 }
 
-// minEnterBytes is a lower bound for the size of an Enter record. It bounds how many enters
-// the budget allows, and so how many of a waiting crowd are sorted.
+// minEnterBytes is a lower bound for the size of an Enter record. It bounds the number of
+// enters that the budget allows, and so the number of waiting entities that are sorted.
 const minEnterBytes = 6
 
 // writeEnters writes Enter records, most urgent first, within the budget and while the

@@ -69,8 +69,9 @@ func Migrate[Old, New, T any](w *World, c *Component[T], f func(Old) New) error 
 	return nil
 }
 
-// conversionFrom returns how the world's component is made from values with the fields of tree: by the
-// functions of Migrate if one takes exactly these fields, and by the names of the fields otherwise.
+// conversionFrom returns the conversion of values with the fields of tree to the world's
+// component. It uses the functions of Migrate if one of them takes exactly these fields,
+// and otherwise the names of the fields.
 func (w *World) conversionFrom(tree *node, id int) (*conversion, []*migration) {
 	for _, m := range w.migrations[id] {
 		if !m.tree.sameFields(tree) {

@@ -51,8 +51,8 @@ func TestSimEffectReplacedByEnded(t *testing.T) {
 	}
 }
 
-// More bodies than are evaluated at once fall asleep together. The points at which their
-// stillness is evaluated count.
+// More bodies than are evaluated at once fall asleep together. The limit includes the
+// points at which Sim evaluates whether bodies are still.
 func TestSimManyFallAsleep(t *testing.T) {
 	const bodies = 3*BatchRows + 5
 	for _, most := range []int{bodies, 2 * bodies} {

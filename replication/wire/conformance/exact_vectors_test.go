@@ -40,7 +40,7 @@ type (
 		Hash     string `json:"schema_hash"`
 	}
 	// exactLine has one of Structure, State, Row and Audited, which a simulating client may
-	// receive, and the values that the client must read.
+	// receive. It also has the values that the client must read.
 	exactLine struct {
 		About     string       `json:"about"`
 		TickHz    uint32       `json:"tick_hz,omitempty"` // tick rate of the session, if it is not the schema's

@@ -87,7 +87,7 @@ func (c *pageClient) keepProvisionals(was map[uint32]pageProvisional) {
 	}
 }
 
-// reject rejects the provisional handles without an answer for which doomed is true.
+// reject rejects each provisional handle that has no answer and for which doomed is true.
 func (c *pageClient) reject(doomed func(pageProvisional) bool) {
 	for index, x := range maps.Clone(c.provisionals) {
 		if x.state == "provisional" && doomed(x) {
