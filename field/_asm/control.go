@@ -38,7 +38,7 @@ func controlHandlers() []handler {
 }
 
 // laneVariants returns a handler for each subset of the output's lanes, in the order of
-// Program.sums: the other lanes keep their bits (F7).
+// Program.sums. Lanes outside the subset keep their bits (F7).
 func laneVariants(name string, wide, narrow func(a *assembler, lanes []int)) (all []handler) {
 	for sums := 1; sums < 1<<3; sums++ {
 		var lanes []int
