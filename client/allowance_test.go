@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 )
 
-// An allowance gives what sorting its samples gives.
+// An allowance gives the same result as sorting its samples.
 func TestAllowanceIsARank(t *testing.T) {
 	for name, delay := range map[string]func(*rand.Rand, int) int64{
 		"any":     func(r *rand.Rand, _ int) int64 { return r.Int64N(2000) - 1000 },

@@ -14,7 +14,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// desk is the network and the clock of a client that a test plays the server for.
+// desk is the network and the clock of a client. The test plays its server.
 type desk struct {
 	now   time.Duration
 	in    client.Arrivals
@@ -36,15 +36,16 @@ func (d *desk) SendDatagram([]byte)           { d.sent++ }
 func (d *desk) Traffic() client.Traffic       { return client.Traffic{} }
 func (d *desk) Close(wire.Code, []byte) error { return nil }
 
-// snapshot lets the snapshot of a number arrive, 50 ms after the one before.
+// snapshot delivers the snapshot of a number, 50 ms after the last.
 func (d *desk) snapshot(seq uint32) {
 	d.now += 50 * time.Millisecond
 	b := wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: 100 + seq})
 	d.in.Datagrams = append(d.in.Datagrams, client.Datagram{Bytes: b, At: d.now})
 }
 
-// A client that waits between updates acknowledges a snapshot together with the input that the
-// game sets after Update, or else when it waits again. One that does not wait, in Update.
+// A client that waits between updates acknowledges a snapshot with the input that the game sets
+// after Update, or without one when it waits again. A client that does not wait acknowledges it
+// in Update.
 func TestAnswersFollowUpdate(t *testing.T) {
 	s := schema.NewWithBody()
 	d := &desk{}
@@ -75,7 +76,7 @@ func TestAnswersFollowUpdate(t *testing.T) {
 		inUpdate, after := step(seq, waits, sets)
 		require.Equal(t, [2]int{wantInUpdate, wantAfter}, [2]int{inUpdate, after}, "snapshot %d", seq)
 	}
-	expect(true, false, 1, 0) // has not waited before
+	expect(true, false, 1, 0) // has not waited yet
 	for range 10 {
 		expect(true, false, 0, 1)
 	}
@@ -83,7 +84,7 @@ func TestAnswersFollowUpdate(t *testing.T) {
 		expect(true, true, 0, 1)
 	}
 	expect(true, false, 0, 0) // another input is expected
-	expect(true, false, 1, 0) // in vain
+	expect(true, false, 1, 0) // the input did not come
 	expect(true, false, 0, 1)
 	expect(false, false, 0, 0) // does not wait any more
 	expect(false, false, 1, 0)

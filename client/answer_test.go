@@ -12,9 +12,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// A client that sleeps between updates answers each snapshot when QUIC's acknowledgements,
-// which either end delays by 25 ms, travel in the packets of snapshots and answers. One that
-// draws answers at once: it may not be awake at that time.
+// A client that sleeps between updates answers each snapshot at a time when QUIC's
+// acknowledgements, which either end delays by 25 ms, travel in the packets of snapshots and
+// answers. A client that draws answers at once: it may not be awake at that time.
 func TestAnswersCarryAcknowledgements(t *testing.T) {
 	for _, c := range []struct {
 		delay         int64 // ms, each way
@@ -25,14 +25,14 @@ func TestAnswersCarryAcknowledgements(t *testing.T) {
 	}
 }
 
-// packetsPerSnapshot plays 20 snapshots a second and returns how many packets each costs, in
-// both directions.
+// packetsPerSnapshot plays 20 snapshots a second and returns the packets per snapshot, in both
+// directions.
 func packetsPerSnapshot(t *testing.T, delay int64, sleeps bool) float64 {
 	link := simtest.Conditions{DelayMin: ms(delay), DelayMax: ms(delay)}
 	s := newStudio(t, 21, link, link)
 	s.every = studioTickHz / 20
 	s.sleep(sleeps)
-	s.session.TakeStream()              // what waits there would be acknowledged before
+	s.session.TakeStream()              // otherwise queued bytes would be acknowledged earlier
 	var sent, arrived, answered []int64 // answered: at the server
 	s.arrived = func(wire.Input, uint32) { answered = append(answered, s.now) }
 	s.play(2 * time.Second)
@@ -48,9 +48,9 @@ func packetsPerSnapshot(t *testing.T, delay int64, sleeps bool) float64 {
 		}
 	}
 	packets := len(sent) + len(answered)
-	alone := func(received, replies []int64, trip int64) { // acknowledgements without company
+	alone := func(received, replies []int64, trip int64) { // acknowledgements in extra packets
 		for _, at := range received {
-			i := slices.IndexFunc(replies, func(reply int64) bool { return reply-trip >= at-1 }) // play counts one further
+			i := slices.IndexFunc(replies, func(reply int64) bool { return reply-trip >= at-1 }) // play counts one step more
 			if i >= 0 && replies[i]-trip-at > ms(25) {
 				packets++
 			}
@@ -61,8 +61,8 @@ func packetsPerSnapshot(t *testing.T, delay int64, sleeps bool) float64 {
 	return float64(packets) / float64(len(sent))
 }
 
-// At 20 ticks and snapshots a second, inputs wait with the answer and are in time, for no later
-// ticks than a client that draws makes them for. At 60 ticks they do not wait.
+// At 20 ticks and snapshots a second, inputs wait for the answer and are in time, for the same
+// ticks as the inputs of a client that draws. At 60 ticks they do not wait.
 func TestInputsWaitForTheAnswer(t *testing.T) {
 	for _, hz := range []int64{20, 60} {
 		inTime, lead, wait := inputsOnSnapshots(t, hz, true)
@@ -76,8 +76,8 @@ func TestInputsWaitForTheAnswer(t *testing.T) {
 	}
 }
 
-// inputsOnSnapshots plays 5 s of a client that sets an input on each of 20 snapshots a second,
-// and returns the ticks of those that arrived in time, and the median time between a snapshot's
+// inputsOnSnapshots plays 5 s of a client that sets an input on each of 20 snapshots a second.
+// It returns the ticks of inputs that arrived in time, and the median time between a snapshot's
 // arrival and the input's departure.
 func inputsOnSnapshots(t *testing.T, hz int64, sleeps bool) (ticks []uint32, lead, wait time.Duration) {
 	link := simtest.Conditions{DelayMin: ms(5), DelayMax: ms(5)}
@@ -108,9 +108,9 @@ func inputsOnSnapshots(t *testing.T, hz int64, sleeps bool) (ticks []uint32, lea
 	return ticks, s.session.Stats().Lead, waits[len(waits)/2]
 }
 
-// A client that sleeps and sets an input on each snapshot sends one datagram for both. At 20 ticks
-// its inputs are for the first tick that they are half a tick early for, also after one that was
-// made for a later tick.
+// A client that sleeps and sets an input on each snapshot sends one datagram for both. At 20
+// ticks its inputs are for the first tick for which they are half a tick early, even after an
+// input for a later tick.
 func TestInputsOfSnapshotsTakeNoPacket(t *testing.T) {
 	for _, hz := range []int64{20, 60} {
 		link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(21)}

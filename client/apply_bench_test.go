@@ -24,8 +24,8 @@ import (
 // the sum per row.
 func BenchmarkApplyState(b *testing.B) { benchmarkApplyState(b, nil) }
 
-// BenchmarkApplyStateCold is BenchmarkApplyState for one client whose game evicts the
-// caches between snapshots: it touches 32 MiB of its own.
+// BenchmarkApplyStateCold is BenchmarkApplyState for a client whose game evicts the caches
+// between snapshots: it touches 32 MiB.
 func BenchmarkApplyStateCold(b *testing.B) { benchmarkApplyState(b, make([]uint64, 4<<20)) }
 
 // benchmarkApplyState writes to each cache line of game before each datagram.
@@ -161,8 +161,8 @@ func (m *motion) states() *[motionTicks][motionRows][]uint32 {
 	return states
 }
 
-// datagram codes all rows against the states motionAge and twice motionAge before, as
-// far as there are any.
+// datagram codes all rows against the states motionAge and twice motionAge ticks earlier, if
+// they exist.
 func (m *motion) datagram(states *[motionTicks][motionRows][]uint32, tick int, fold uint16) []byte {
 	coding := wire.RowCoding{}
 	past := rowcodec.Past{}

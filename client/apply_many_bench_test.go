@@ -24,8 +24,8 @@ type identity struct {
 	Mark  uint16 `net:"always"`
 }
 
-// crowd is the server's side of a busy view: entities that move or sleep, enter and
-// leave, and the states sent of them.
+// crowd is the server's side of a busy view: entities that move or sleep, enter and leave, and
+// the states sent for them.
 type crowd struct {
 	schema    *schema.Schema
 	codec     *rowcodec.Codec

@@ -21,8 +21,8 @@ func floats(numbers ...float32) (f wire.Floats) {
 }
 
 // newFleet returns a client with 250 bodies in the air, a wind everywhere, and the storm's
-// whirl and four of its explosions, all moving: elsewhere, or around all bodies. They are
-// weak, so that the bodies stay where they are.
+// whirl and four of its explosions. These move elsewhere, or if around is set around all
+// bodies. They are weak, so that the bodies stay in place.
 func newFleet(t testing.TB, around bool) *mover {
 	m := newMover(t, client.SessionConfig{})
 	records := [][]byte{

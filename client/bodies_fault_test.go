@@ -15,7 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// faulty returns a chaotic world with its client. fault makes what the client is told wrong.
+// faulty returns a chaotic world with its client. fault corrupts what the server sends to the
+// client.
 func faulty(t *testing.T, fault func(*oracle)) (*chaos, *oracle) {
 	c := newChaos(t, 4)
 	for i := range 60 {

@@ -27,8 +27,8 @@ import (
 )
 
 // oracle plays a server whose viewer sees a part of a world and computes its bodies. It sends
-// what the page asks for, by the plainest means: rows in full or against what was
-// acknowledged, and every effect.
+// what PROTOCOL.md requires in the simplest way: rows in full or against acknowledged states,
+// and every effect.
 type oracle struct {
 	t       testing.TB
 	w       *world.World
@@ -56,13 +56,13 @@ type oracle struct {
 	datagrams []oracleBytes
 	audits    bool
 	fickle    bool // entities become ordinary now and then
-	wrong     bool // something that the client is told is wrong on purpose
+	wrong     bool // the server sends something wrong on purpose
 	added     func(*wire.EffectAdded)
 	rename    func(bulk.Handle) bulk.Handle // of effects
 	spoil     int                           // exact Enters to spoil
 	diverged  int
 	resyncs   []uint64                      // ticks at which the client asked for one
-	tap       func(b []byte, datagram bool) // of what the client has received
+	tap       func(b []byte, datagram bool) // receives a copy of what the client receives
 	compared  int
 	computed  uint32 // newest tick compared
 }
@@ -80,7 +80,7 @@ type oracleView struct {
 	base  []uint32
 	sent  []oracleRow
 	turns uint64 // tick at which it last became exact or ordinary
-	exact bool   // as sent last
+	exact bool   // in the latest row
 }
 
 type oracleRow struct {
@@ -145,7 +145,8 @@ func (o *oracle) welcome() {
 	o.tapped(b, false)
 }
 
-// noteEffects notes how the effects differ from those told, before bodies move in a tick.
+// noteEffects records the differences between the effects and those sent, before bodies move in
+// a tick.
 func (o *oracle) noteEffects() {
 	tick, seen := o.w.Tick(), map[uint32]bool{}
 	for _, e := range o.w.AppendEffects(nil) {
@@ -189,7 +190,7 @@ func (o *oracle) addEffect(e world.EffectState, tick uint64) {
 		o.records = append(o.records, oracleRecord{append: func(b []byte, _ uint64) []byte { return wire.Program{Number: uint8(n), Code: code}.Append(b) }})
 	}
 	from := max(e.First, tick, 1)
-	if e.First < tick { // it is older than the session: it must be known for all states of bodies
+	if e.First < tick { // it is older than the session: states of all bodies depend on it
 		from = max(e.First, o.began-min(o.began-1, 50))
 	}
 	a := wire.EffectAdded{
@@ -278,7 +279,7 @@ func (o *oracle) step() {
 	}
 }
 
-// quantise returns the values of a state's row, and what they restore to.
+// quantise returns the values of a state's row, and the numbers that they restore to.
 func (o *oracle) quantise(s physics.State) (values []uint32, g wire.Grid) {
 	b := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
 	values = make([]uint32, o.schema.Values())
@@ -289,7 +290,7 @@ func (o *oracle) quantise(s physics.State) (values []uint32, g wire.Grid) {
 	return values, g
 }
 
-// past returns a tick whose state of a slot, with the effects, gives all later ones.
+// past returns a tick from whose state of a slot all later ones follow under the effects.
 func (o *oracle) past(slot uint32, h bulk.Handle, tick uint64) uint64 {
 	oldest := max(o.w.Slots().Disturbed(slot), tick-min(tick-1, 63), o.began)
 	back := uint64(0)
@@ -302,7 +303,7 @@ func (o *oracle) past(slot uint32, h bulk.Handle, tick uint64) uint64 {
 	return tick - back
 }
 
-// inView reports whether the viewer, who walks in a circle, sees a place.
+// inView reports whether a place is in view. The viewer walks in a circle.
 func (o *oracle) inView(p physics.Vec3) bool {
 	angle := float32(o.w.Tick()) / 3000
 	x, z := p.X-60*field.Sin(angle), p.Z-60*field.Sin(angle+0.25)
@@ -375,7 +376,7 @@ func (o *oracle) enter(body []byte, slot uint32, h bulk.Handle, tick uint64) []b
 	})
 }
 
-// acknowledge applies the acknowledgement of some ticks ago.
+// acknowledge applies the client's acknowledgement of some ticks ago.
 func (o *oracle) acknowledge() {
 	o.acks = append(o.acks, o.session.Replica().Ack())
 	if len(o.acks) < 3 {
@@ -415,7 +416,7 @@ func (o *oracle) snapshot() {
 		o.datagram(tick, owed[:n], !first, len(rest) == 0)
 		owed = rest
 		if len(owed) == 0 || full && !first {
-			return // what is left is owed to the next one
+			return // the rest is sent with the next snapshot
 		}
 	}
 }
@@ -448,7 +449,7 @@ func (o *oracle) datagram(tick uint64, slots []uint32, continued, complete bool)
 	for _, slot := range slots {
 		v := o.view[slot]
 		at := max(o.past(slot, v.h, tick), v.turns)
-		if o.r.IntN(4) > 0 || !v.exact { // rather the newest
+		if o.r.IntN(4) > 0 || !v.exact { // usually the newest
 			at = tick
 		}
 		c := coded{body: bodyStateOf(o.known[uint32(at)][slot])}
@@ -520,7 +521,7 @@ func (o *oracle) audit(tick uint32) (sum uint32) {
 	return sum
 }
 
-// deliver delivers what is due, and compares the bodies each time that they were computed.
+// deliver delivers due datagrams, and compares the bodies each time they were computed.
 func (o *oracle) deliver() {
 	now := o.w.Tick()
 	o.receive()
@@ -563,7 +564,7 @@ func (o *oracle) receive() {
 	}
 }
 
-// compare compares the bodies computed with the world's in the same tick.
+// compare compares the computed bodies with the world's at the same tick.
 func (o *oracle) compare() {
 	computed := o.session.Replica().ComputedTick()
 	if computed == o.computed || o.wrong {

@@ -21,8 +21,8 @@ import (
 	physics "github.com/worldd/worldd/world/motion"
 )
 
-// mover is a server that sends what it likes to a client that simulates. Kind 0 has a body,
-// kind 1 has none.
+// mover is a server that sends arbitrary messages to a client that simulates. Kind 0 has a
+// body, kind 1 has none.
 type mover struct {
 	t       testing.TB
 	schema  *schema.Schema
@@ -117,7 +117,7 @@ func (m *mover) ordinary(h bulk.Handle) []byte {
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 }
 
-// row returns a snapshot of a tick with a row of an entity, in a state of back ticks before.
+// row returns a snapshot of a tick with a row of an entity, whose state is back ticks old.
 func (m *mover) row(tick uint32, h bulk.Handle, back uint32) []byte {
 	m.seq++
 	var w bitio.Writer
@@ -227,8 +227,8 @@ func TestHostileEffects(t *testing.T) {
 	require.Equal(t, wire.BadMessage, wire.CodeOf(m.send(50, m.enter(h(1, 1), 0, floating(0), 50))), "a state of tick 0")
 }
 
-// States and effects are at most a second old, or 63 ticks: a server cannot make a client compute
-// more. An error ends the session.
+// States and effects are at most a second old, or 63 ticks, so a server cannot make a client
+// compute more. An older one ends the session.
 func TestBackBeyondReach(t *testing.T) {
 	program := wire.Program{Code: programOf(lift)}.Append(nil)
 	effect := bulk.NewHandle(5, 3)
@@ -263,8 +263,8 @@ func TestBackBeyondReach(t *testing.T) {
 	}
 }
 
-// A body that is given in the oldest state allowed is computed as in time, under an effect that
-// follows another body.
+// A body whose given state is the oldest allowed one is computed as if it had been in time,
+// under an effect that follows another body.
 func TestOldestState(t *testing.T) {
 	const pull = "effect pull\nbox (-9, -9, -9) (9, 9, 9)\noutput += position * -3\n"
 	for _, tickHz := range []uint16{60, 64, 240, 1000} {
@@ -332,7 +332,7 @@ func TestLeaderIsOrdinary(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A body is computed in the highest tick, and its states before that remain known.
+// A body is computed in the highest tick, and its earlier states remain known.
 func TestComputingInTheLastTick(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	require.NoError(t, m.send(math.MaxUint32-1, m.enter(h(9, 1), 0, floating(1), 0)))
@@ -346,8 +346,8 @@ func TestComputingInTheLastTick(t *testing.T) {
 	require.True(t, ok)
 }
 
-// A server that makes the client compute without end has its bodies stand still: it is asked
-// to send them again once a second, and computing continues from there.
+// If a server makes the client compute endlessly, the bodies stand still. The client asks for
+// their states at most once a second, and computing continues from there.
 func TestComputingIsBounded(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
@@ -358,14 +358,14 @@ func TestComputingIsBounded(t *testing.T) {
 	m.snapshot(12)
 	m.snapshot(15)
 	before, _ := m.exact(h(0, 1))
-	m.snapshot(math.MaxUint32 - 1000) // a time in the future
+	m.snapshot(math.MaxUint32 - 1000) // far in the future
 	n := m.session.Stats().Replica.Motion
 	require.Equal(t, uint64(1), n.Overruns)
 	require.NotNil(t, m.session.TakeStream(), "a Resync")
 	shown, ok := m.body.Get(m.session.Replica().Entity(h(0, 1)))
 	require.True(t, ok)
 	require.InDelta(t, before.Position.Y, shown.Position[1], 1)
-	// The server enters all again, with effects everywhere.
+	// The server enters everything again, with effects everywhere.
 	tick := uint32(math.MaxUint32 - 900)
 	records = records[:0]
 	for i := range uint32(300) {
@@ -405,7 +405,7 @@ func TestEffectsAreCounted(t *testing.T) {
 	require.Fail(t, "no limit")
 }
 
-// A replaced program counts for MaxBytes as long as an effect that ended by itself still has it.
+// A replaced program counts for MaxBytes as long as an ended effect still uses it.
 func TestReplacedProgramsAreCounted(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	program := wire.Program{Code: programOf(lift)}.Append(nil)
@@ -424,8 +424,8 @@ func TestReplacedProgramsAreCounted(t *testing.T) {
 	require.Less(t, m.session.Replica().Bytes(), first+grown)
 }
 
-// A record about ticks that were computed changes them no more, but bodies whose states are
-// as old are computed with it.
+// A record about computed ticks does not change them, but bodies with equally old given states
+// are computed with it.
 func TestLateEffect(t *testing.T) {
 	still := physics.State{Position: physics.Vec3{Y: 100}}
 	e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Center: [3]float32{0, 100, 0}}}
@@ -477,7 +477,7 @@ func TestChangedPath(t *testing.T) {
 	require.NotEqual(t, added, run(func(*mover) {}))
 }
 
-// The session's other ways: a new one begins empty, a resumed one continues.
+// A new session begins without bodies, a resumed one continues with them.
 func TestBodiesAcrossSessions(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 3)))

@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// P1: after a complete snapshot of a tick, with all that it names, every exact body in view
-// has the server's bits of that tick, under loss, delay and reordering.
+// P1: after a complete snapshot of a tick, with all that are linked to it, every exact body in
+// view has the server's bits of that tick, under loss, delay and reordering.
 func TestBodiesAreTheServers(t *testing.T) {
 	ticks := 1200
 	if testing.Short() {
@@ -174,7 +174,7 @@ func (c *chaos) changeEffect() {
 }
 
 // The same with all sorts of effects, bodies, layers, bounds and changes, and with entities
-// that become ordinary and exact again.
+// that alternate between ordinary and exact.
 func TestBodiesInChaos(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	seeds := []uint64{137, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19} // 137: a leader dies

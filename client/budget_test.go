@@ -14,7 +14,7 @@ import (
 	physics "github.com/worldd/worldd/world/motion"
 )
 
-// frame is how long a frame takes.
+// frame is the duration of a frame.
 const frame = time.Second / 60
 
 // enterAll enters n bodies of a generation.
@@ -51,8 +51,8 @@ func (m *mover) snapshots(n int, tick, apart uint32) (all [][]byte) {
 
 const everywhere = "effect all\neverywhere\noutput += (sin(position.x), sin(position.y), sin(time))\n"
 
-// However many snapshots an Update applies, and whatever they make the client compute, the work
-// is within the budget and one step that began before it was spent.
+// Whatever the number of snapshots in an Update and the computing they cause, the work is
+// within the budget plus one step.
 func TestUpdateIsBounded(t *testing.T) {
 	program := wire.Program{Number: 1, Code: programOf(everywhere)}.Append(nil)
 	follow := wire.EffectAdded{Path: wire.Path{Form: wire.PathFollowing, Leader: h(0, 1)}}
@@ -97,8 +97,8 @@ func TestUpdateIsBounded(t *testing.T) {
 	}
 }
 
-// A server that causes as much work as it can in every frame gets a quarter of the time, and
-// after ten overruns rows.
+// A server that causes as much work as possible in every frame gets a quarter of the time.
+// After ten overruns the client receives rows instead.
 func TestWorkIsBoundedOverTime(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	m := newMover(t, client.SessionConfig{})
@@ -118,7 +118,7 @@ func TestWorkIsBoundedOverTime(t *testing.T) {
 	require.True(t, m.session.Stats().Ordinary)
 }
 
-// A client that had no time for a while computes the same as one that had.
+// A client that had no time for a while computes the same states as a client that had.
 func TestFallsBehindAndCatchesUp(t *testing.T) {
 	const bodies, missed = 4000, 160 // more than the budget, but less than that and a second
 	run := func(every uint32) (*mover, physics.State) {

@@ -32,8 +32,8 @@ func (g *brokenGame) onState(s client.StateChange) {
 	none[len(g.states)]++
 }
 
-// After a callback that panicked, or ended its goroutine, each Update names the callback: what had
-// arrived is half applied.
+// After a callback that panicked, or ended its goroutine, each Update names the callback:
+// arrived data is half applied.
 func TestUpdateAfterACallbackPanicked(t *testing.T) {
 	for _, goexit := range []bool{false, true} {
 		s := schema.NewWithBody()

@@ -38,8 +38,8 @@ func (s *handServer) move() []byte {
 }
 
 // A callback may close the connection while a Welcome of another room, or of a new session, is
-// applied, and begin another: the session is not joined, and the next Hello asks for what the
-// Welcome has begun.
+// applied, and begin another. The session is then not joined, and the next Hello asks for the
+// session that the Welcome has begun.
 func TestCallbackDuringWelcome(t *testing.T) {
 	for name, reconnects := range map[string]bool{"closes": false, "reconnects": true} {
 		t.Run(name, func(t *testing.T) {
@@ -88,8 +88,8 @@ func TestCallbackDuringWelcome(t *testing.T) {
 	}
 }
 
-// A callback that begins another connection does so in the middle of a message: the next Hello has
-// the records of the whole message.
+// A callback begins another connection during a message: the next Hello has the records of the
+// whole message.
 func TestCallbackDuringStructure(t *testing.T) {
 	on := true
 	h := newCallbackServer(t, func(s *client.Session) {
@@ -109,8 +109,8 @@ func TestCallbackDuringStructure(t *testing.T) {
 	require.EqualValues(t, 3, h.hello().Structure)
 }
 
-// Once a callback has closed the connection, what is left of the bytes that it brought is dropped,
-// however lawful: it cannot join the session again, nor end the next connection.
+// After a callback has closed the connection, the rest of its bytes is dropped, even if valid:
+// it can neither join the session again nor end the next connection.
 func TestCallbackClosesInTheMiddle(t *testing.T) {
 	for name, rest := range map[string][]byte{
 		"a Welcome": nil, // of a move
@@ -145,8 +145,8 @@ func TestCallbackClosesInTheMiddle(t *testing.T) {
 	}
 }
 
-// An event may end the connection and the world before the rows of its snapshot are applied: the
-// snapshot measures nothing of the next world.
+// An event may end the connection and the world before the rows of its snapshot are applied.
+// The snapshot then measures nothing of the next world.
 func TestCallbackEndsWorldDuringSnapshot(t *testing.T) {
 	s := schema.New()
 	hits := schema.DefineUnreliableEvent[hit](s, "hit")

@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// messages returns Structure messages of n records, which of makes.
+// messages returns Structure messages of n records, made by of.
 func (p *peer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, bytes uint64) {
 	const most = 4000 // records of at most 15 bytes
 	for i := 0; i < n; i += most {
@@ -29,13 +29,13 @@ func (p *peer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, byt
 	return all, bytes
 }
 
-// The announced size of the world costs a client nothing, and records cost memory in
-// proportion to their bytes, however far apart their slots are.
+// The announced size of the world costs a client nothing. Records cost memory in proportion to
+// their bytes, at any distance of their slots.
 func TestMemoryFollowsWhatComes(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	const (
 		perByte = 128      // received: a handle and its verdict take 7
-		once    = 10 << 20 // in any case: pointers to all possible pages of cells
+		once    = 10 << 20 // always: pointers to all possible pages of cells
 	)
 	s := schema.New()
 	schema.Define[health](s, "health")

@@ -15,7 +15,7 @@ import (
 	physics "github.com/worldd/worldd/world/motion"
 )
 
-// An entity whose state has not been computed yet is where its row placed it, at the row's tick.
+// An entity whose state has not been computed yet has its row's state, at the row's tick.
 func TestExactBeforeComputing(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
@@ -30,13 +30,13 @@ func TestExactBeforeComputing(t *testing.T) {
 	require.NotEqual(t, floating(5), s)
 }
 
-// wideBody is the body in other types than schema.Body.
+// wideBody is the body with other field types than schema.Body.
 type wideBody struct {
 	Position [3]float64 `net:"range=-1024..1024,step=1/256,predict=linear"`
 	Velocity [3]float64 `net:"range=-128..128,step=1/32,predict=linear"`
 }
 
-// Format, Get and At show computed motion; Tick, AppendValues and Update are about what the server
+// Format, Get and At show computed motion. Tick, AppendValues and Update show what the server
 // sent.
 func TestComputedMotionIsShown(t *testing.T) {
 	updates := 0
@@ -74,8 +74,8 @@ func TestComputedMotionIsShown(t *testing.T) {
 	require.EqualValues(t, 10, e.Tick())
 }
 
-// Bodies that have slept for long have no lists of past states; those that wake have once they
-// are asked for.
+// Bodies that have slept for long have no lists of past states. Those that wake have one again
+// once their past is read.
 func TestSleepersForgetStates(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
@@ -179,7 +179,7 @@ func TestPastStatesWithoutAsking(t *testing.T) {
 				effects++
 				both(func(m *mover) { require.NoError(t, m.send(tick, added.Append(nil))) })
 			}
-			if random.IntN(8) == 0 { // it enters again, from a state of its own
+			if random.IntN(8) == 0 { // it enters again, with another state
 				i := random.Uint32N(bodies)
 				s, _ := asked.exact(h(i, 1))
 				s.Position.Y++

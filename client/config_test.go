@@ -57,7 +57,7 @@ func longRows(t *testing.T) *schema.Schema {
 	return s
 }
 
-// SessionConfig has no field that Config lacks, and Dial loses none on the way.
+// SessionConfig has only fields of Config, and Dial passes on each.
 func TestConfigHasAllOfASession(t *testing.T) {
 	whole := client.Config{
 		Schema: schema.New(), Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name", Room: "room", Simulate: true,

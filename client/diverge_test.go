@@ -26,7 +26,8 @@ func (m *mover) reconnect() wire.Hello {
 	return m.hello()
 }
 
-// A client whose audits keep failing begins one session without the ability, and resumes that.
+// A client whose audits keep failing begins one session that does not simulate, and later
+// resumes it.
 func TestKeepsDiverging(t *testing.T) {
 	m := newMover(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
@@ -55,8 +56,8 @@ func TestKeepsDiverging(t *testing.T) {
 	require.Equal(t, wire.BadMessage, wire.CodeOf(m.session.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{}))))
 }
 
-// Neither failures with long times between them nor failures of a client that could not join
-// again end simulating.
+// Simulating continues despite failures with long times between them, and despite failures of a
+// client that could not join again.
 func TestDivergesSeldom(t *testing.T) {
 	for name, c := range map[string]struct {
 		config client.SessionConfig

@@ -76,7 +76,7 @@ func (p *theatre) hear(format string, args ...any) {
 	p.heard = append(p.heard, fmt.Sprintf(format, args...))
 }
 
-// take returns what the game's functions have heard since the last call.
+// take returns the events that the game's functions received since the last call.
 func (p *theatre) take() []string {
 	heard := p.heard
 	p.heard = nil
@@ -92,7 +92,7 @@ func (p *theatre) boom(who bulk.Handle, size uint8) wire.Record {
 	return wire.Record{Op: wire.OpEvent, Number: 0, Data: p.body(0, boom{who, size})}
 }
 
-// structure sends a message that many ticks after the last one.
+// structure sends a message ticks after the last one.
 func (p *theatre) structure(ticks uint32, records ...wire.Record) error {
 	body := wire.AppendStructureHeader(nil, p.structures+1, ticks)
 	for _, r := range records {
@@ -117,7 +117,7 @@ func (p *theatre) spark(serial, age uint32) wire.Event {
 	return wire.Event{Number: 1, Age: age, Body: p.body(1, spark{serial, "zap"})}
 }
 
-// A client without types of its own hears every event by name.
+// A client without declared types receives every event by name.
 func TestAnyEvent(t *testing.T) {
 	p := newTheatre(t)
 	var events client.Events
@@ -152,7 +152,7 @@ func TestEventsAtOnce(t *testing.T) {
 	require.EqualValues(t, 6, p.session.Stats().Replica.Events)
 }
 
-// An unreliable event counts if and only if its datagram is applied, and once.
+// An unreliable event is delivered if and only if its datagram is applied, and once.
 func TestEventsOfDatagrams(t *testing.T) {
 	p := newTheatre(t)
 	outcome := must.Get(p.state(110, 0, p.spark(1, 3), p.spark(2, 0)))

@@ -66,8 +66,8 @@ func shunting() (s *server.Server, stop func()) {
 	}
 }
 
-// The wagon that the player pushes moves in the frame of the push: it is predicted along with the
-// cart, by the same step.
+// The wagon that the player pushes moves in the frame of the push: it is predicted together
+// with the cart, by the same step.
 func ExampleCoPredicted() {
 	s, stop := shunting()
 	defer stop()
@@ -99,7 +99,7 @@ func ExampleCoPredicted() {
 		if err := c.Update(); err != nil {
 			panic(err)
 		}
-		near := wagonsOf(c) // a game takes what is in reach of the player
+		near := wagonsOf(c) // a game takes the wagons in reach of the player
 		wagons.Set(near...)
 		moment := c.Render()
 		for _, h := range near {

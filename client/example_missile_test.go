@@ -12,12 +12,12 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// launchMissile asks for a missile, which the client has drawn by its own name meanwhile.
+// launchMissile asks for a missile, which the client has already drawn under its own name.
 type launchMissile struct {
 	Missile bulk.Handle `net:"ref"`
 }
 
-// The client draws a missile at once, by a name of its own. The server spawns it, or not.
+// The client draws a missile at once, under its own name. The server spawns it, or not.
 func ExampleClient_Provisional() {
 	w, _ := world.New(world.Config{})
 	missile, _ := w.AddKind(world.Kind{Name: "missile", Body: &world.BodyDef{Kinematic: true}})

@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// roll moves a cart by one tick, as the railway's world does from the newest throttle.
+// roll moves a cart by one tick, as the railway's world does with the newest throttle.
 func roll(_ uint32, cart *schema.Body, in throttle) {
 	cart.Velocity[0] = in.Speed
 	cart.Position[0] += float32(in.Speed * (1.0 / 60))

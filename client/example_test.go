@@ -15,7 +15,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Wood is a component. Its definition is best in a package that server and clients import.
+// Wood is a component. Its definition belongs in a package that server and clients import.
 type Wood struct {
 	Left int32 `net:"bits=12"`
 }
@@ -117,7 +117,7 @@ func Example() {
 		case wire.Live: // in view
 			w, _ := client.Of(woods).Get(c.Entity(tree))
 			fmt.Println(v, "with", w.Left, "left")
-		case wire.Hidden: // out of view; it may well live
+		case wire.Hidden: // out of view; it may be alive
 			fmt.Println(v)
 		case wire.Pending: // not here yet, or never issued
 			fmt.Println(v)

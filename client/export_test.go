@@ -37,13 +37,13 @@ func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier 
 // Simulate has the replica compute bodies. Call it first.
 func (a *Applier) Simulate(tickHz int) error { return a.simulateBodies(tickHz) }
 
-// ApplyStructure applies the body of a Structure message, whatever work it causes.
+// ApplyStructure applies the body of a Structure message, without a bound on its work.
 func (a *Applier) ApplyStructure(body []byte) error {
 	*a.budget = work.Budget{}
 	return a.applyStructure(body)
 }
 
-// ApplyState applies a State datagram, whatever work it causes.
+// ApplyState applies a State datagram, without a bound on its work.
 func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 	*a.budget = work.Budget{}
 	_, outcome, err := a.applyState(datagram)
@@ -53,19 +53,19 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 // Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.sessionConfig() }
 
-// Stats returns what the session counted since NewSession.
+// Stats returns the session's counters since NewSession.
 func (s *Session) Stats() SessionStats { return s.stats() }
 
 // Clock returns the estimate of the server's time at now.
 func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimateAt(now) }
 
-// Answers reports whether a Client sends an Input after that many datagrams, if the newest is
-// that old.
+// Answers reports whether a Client sends an Input after the arrival of datagrams datagrams,
+// given the age of the newest.
 func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
 	return s.uplink.inputDue(&s.time, s.receipt(), datagrams, now, quiet)
 }
 
-// Sleeps says whether s belongs to a Client that waits between updates.
+// Sleeps sets whether s belongs to a Client that waits between updates.
 func (s *Session) Sleeps(yes bool) {
 	s.uplink.caller = callerRenders
 	if yes {
@@ -73,8 +73,8 @@ func (s *Session) Sleeps(yes bool) {
 	}
 }
 
-// InputWait returns how long Client.Wait sleeps if nothing arrives and the newest Input is that
-// old.
+// InputWait returns how long Client.Wait sleeps if nothing arrives, given the age of the newest
+// Input.
 func (s *Session) InputWait(now, quiet time.Duration) time.Duration {
 	return s.uplink.inputWait(&s.time, s.receipt(), now, quiet)
 }
@@ -181,17 +181,18 @@ func (s *Session) AsksAgain(why error) bool { return s.greeting.asksAgain(why, s
 // Recorrect makes p believe that the server has corrected its confirmed tick.
 func Recorrect[State any](p *Prediction[State]) { p.core.Recorrect() }
 
-// ComputedTick returns the tick that exact bodies were computed up to.
+// ComputedTick returns the tick up to which exact bodies are computed.
 func (r *Replica) ComputedTick() uint32 { return r.entities.bodies.Now() }
 
-// StateLists returns how many bodies have lists of their past states, and how many lists are
-// spare.
+// StateLists returns how many bodies have a list of past states, and how many spare lists there
+// are.
 func (r *Replica) StateLists() (used, spare int) { return r.entities.bodies.StateLists() }
 
-// Allowance is the time to allow for delays that vary.
+// Allowance is the time to allow for varying delays.
 type Allowance struct{ allowance }
 
-// Add adds a delay at now, and returns what the allowed share of the newest ones exceeds.
+// Add adds a delay at now, and returns the delay that only the allowed share of the newest ones
+// exceeds.
 func (a *Allowance) Add(now, delay time.Duration) time.Duration {
 	a.addDelay(now, delay)
 	return a.wantedAt(now)
@@ -209,7 +210,7 @@ type FrameTypes struct{ frameTypes }
 // Wake reports whether the next piece of the stream wakes Client.Wait.
 func (f *FrameTypes) Wake(p []byte) bool { return f.wakesWait(p) }
 
-// Debt returns the work of the session that time has not paid for.
+// Debt returns the work of the session that passing time has not paid for.
 func Debt(s *Session) time.Duration { return s.budget.Debt() }
 
 // MaxWork is the work that a server may cause at once.

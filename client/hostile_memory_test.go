@@ -18,8 +18,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// flood is a server that makes a client keep as much memory as possible per byte:
-// handles, entities without components, and their states in rows of a few bits.
+// flood is a server that makes a client keep as much memory as possible per byte: handles,
+// entities without components, and their states in rows of a few bits.
 type flood struct {
 	session *client.Session
 	codec   *rowcodec.Codec
@@ -126,8 +126,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	const (
 		perMessage = 4096
 		most       = 4 << 20 // of MaxBytes
-		// Size classes of the allocator round up by a fifth at most for these sizes;
-		// the session has buffers for two messages.
+		// For these sizes the allocator rounds up by a fifth at most. The session has buffers
+		// for two messages.
 		allowed = most*6/5 + 4*wire.MaxStreamMessage
 	)
 	for _, c := range []struct {

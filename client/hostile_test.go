@@ -29,7 +29,7 @@ type rider struct {
 	On       bulk.Handle `net:"ref"`
 }
 
-// spinner costs the most per bit: a rotation that is as predicted.
+// spinner costs the most per bit: a rotation that equals its prediction.
 type spinner struct {
 	Facing [4]float32 `net:"quat,bits=9,predict=linear"`
 }
@@ -44,9 +44,8 @@ type (
 	}
 )
 
-// BenchmarkHostileDatagram reads datagrams of 1,200 bytes made to be expensive: as many
-// rows as allowed, all coded against two different states, and random bits of which a
-// given share is ones.
+// BenchmarkHostileDatagram reads datagrams of 1,200 bytes made to be expensive: as many rows as
+// allowed, all coded against two different states, and random bits with a given share of ones.
 func BenchmarkHostileDatagram(b *testing.B) {
 	body := schema.New()
 	schema.Define[schema.Body](body, "body")
@@ -97,7 +96,7 @@ func (v *victim) read(d []byte) time.Duration {
 	return time.Since(began)
 }
 
-// datagram returns a datagram of random bits, of which ones in eight are set on average.
+// datagram returns a datagram of random bits. One bit in ones is set on average.
 func (v *victim) datagram(ones int) []byte {
 	d := bytes.Clone(v.headers)
 	for len(d) < wire.MaxDatagram {
@@ -238,8 +237,8 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 	return &victim{replica: p, random: random, seq: seq, rows: rows, headers: bytes.Clone(w.Bytes())}
 }
 
-// A datagram above the load limit is a protocol error, however few bits its rows take;
-// one at the limit is read.
+// A datagram above the load limit is a protocol error, even if its rows take few bits. A
+// datagram at the limit is read.
 func TestLoadOfADatagramIsBounded(t *testing.T) {
 	s := schema.New()
 	for i := range 4 {

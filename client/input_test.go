@@ -21,7 +21,7 @@ func setInput(s *client.Session, data []byte, now time.Duration) uint32 {
 	return tick
 }
 
-// An input tells the tick that it is for, and the moment that was shown.
+// An input has its tick, and the moment that was shown.
 func TestInputView(t *testing.T) {
 	s := newStudio(t, 21, near, near)
 	read := func() wire.TickInput {
@@ -47,8 +47,8 @@ func TestInputView(t *testing.T) {
 	require.InDelta(t, later, float64(got.Tick-got.Back)+float64(got.Fraction)/256, 1.0/256)
 }
 
-// Inputs arrive before their tick, and not long before: the lead fits the link. If a
-// datagram is lost, the next has a copy of its inputs, which may be late.
+// Inputs arrive shortly before their tick: the lead fits the link. If a datagram is lost, the
+// next has a copy of its inputs, which may be late.
 func TestInputsArriveInTime(t *testing.T) {
 	for _, c := range []struct {
 		delay, jitter int64 // ms, each way
@@ -88,9 +88,9 @@ func TestInputsArriveInTime(t *testing.T) {
 	}
 }
 
-// At any rates, one lost datagram costs no input: the next has a copy of all its inputs,
-// and on a lossy link inputs are made early enough for the copy. Inputs of two
-// datagrams lost in a row are missed; without copies all lost ones would be.
+// At any rates, one lost datagram costs no input: the next has a copy of all its inputs, and on
+// a lossy link inputs are made early enough for the copy. Only inputs of two datagrams lost in
+// a row are missed. Without copies all lost inputs would be missed.
 func TestInputsOutliveALostDatagram(t *testing.T) {
 	const loss = 0.08
 	for _, every := range []uint32{1, 2, 3, 6, 12} {
@@ -139,7 +139,7 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 	return float64(n) / 3600, sum / float64(len(inTime)) * 1000 / studioTickHz
 }
 
-// A dead uplink teaches nothing: no copies arrive of what was lost in the middle of the
+// A dead uplink does not change the lead: no copies arrive of inputs lost in the middle of the
 // outage, so inputs are made no earlier.
 func TestInputsAfterADeadUplink(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
@@ -162,7 +162,7 @@ func TestInputsAfterADeadUplink(t *testing.T) {
 // uneven delays some datagrams by far longer than others.
 var uneven = simtest.Conditions{DelayMin: ms(10), DelayMax: ms(1500)}
 
-// However uneven the link, and at any rate of inputs, none arrives so early that the server
+// On the most uneven link, and at any rate of inputs, no input arrives so early that the server
 // drops it.
 func TestInputsAreNotTooEarly(t *testing.T) {
 	for _, every := range []int64{1, 2, 3, 5, 8, 15, 60} {
@@ -180,8 +180,8 @@ func TestInputsAreNotTooEarly(t *testing.T) {
 	}
 }
 
-// After the link has become faster, or the server has stood still, the server drops inputs for
-// no longer than the client needs to measure it.
+// After the link has become faster, or the server has stalled, the server drops inputs only
+// until the client has measured the change.
 func TestInputsRecoverFromTooEarly(t *testing.T) {
 	for _, every := range []int64{1, 2, 5} {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestInputsRecoverFromTooEarly(t *testing.T) {
 				for range 4 {
 					s.play(5 * time.Second)
 					s.frozen = s.now + ms(450)
-					s.play(1100 * time.Millisecond) // what was sent before the client knew takes half a second
+					s.play(1100 * time.Millisecond) // datagrams sent before the client's correction take half a second
 					*early = 0
 					s.play(time.Second)
 					require.Zero(t, *early, "seed %d, after a stall", seed)
@@ -301,7 +301,7 @@ func TestAppliedInputsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// After the server's time went back, inputs are made for its new ticks.
+// After the server's time went back, inputs are made for the new ticks.
 func TestInputsAfterAStall(t *testing.T) {
 	s := newStudio(t, 21, near, near)
 	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
@@ -330,8 +330,8 @@ func TestInputsAllocateNothing(t *testing.T) {
 	}
 }
 
-// With a new input, a client waits two snapshot intervals of the Welcome; without one,
-// two measured intervals, within a bound.
+// With a new input, a client waits for two snapshot intervals of the Welcome. Without one it
+// waits for two measured intervals, up to a bound.
 func TestPatience(t *testing.T) {
 	for every, idle := range map[uint32]time.Duration{
 		1:                2 * time.Second / studioSnapshotHz, // more snapshots than the Welcome announced
@@ -391,8 +391,9 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 	require.False(t, s.session.Answers(0, s.time(), 0), "a copy is not answered")
 }
 
-// A command follows the acknowledgement of what was drawn when it was made, or the server would
-// move its moment (Session.View). Without a command that waits for the next input.
+// A command follows the acknowledgement of what was drawn when the command was made. Otherwise
+// the server would move its moment (Session.View). Without a command the acknowledgement waits
+// for the next input.
 func TestAcknowledgementPrecedesCommand(t *testing.T) {
 	g := newGunner(t)
 	g.snapshot(101, 0)
@@ -413,7 +414,7 @@ func TestAcknowledgementPrecedesCommand(t *testing.T) {
 	}
 }
 
-// Client.Wait sleeps until an input that was made for the next tick is due, or patience ends.
+// Client.Wait sleeps until an input for the next tick is due, or its patience ends.
 func TestWaitForDueInput(t *testing.T) {
 	s := newStudio(t, 21, near, near)
 	s.render = func() { setInput(s.session, []byte("w"), s.time()) }

@@ -16,7 +16,7 @@ func TestSizes(t *testing.T) {
 	require.LessOrEqual(t, client.SizeOfCell, uintptr(16))
 }
 
-// An *Entity held beyond its Leave does not change, whichever entity takes its slot.
+// An *Entity kept after its Leave does not change, even if another entity takes its slot.
 func TestEntityStaysItself(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
@@ -36,9 +36,9 @@ func TestEntityStaysItself(t *testing.T) {
 	require.EqualValues(t, 8, v.Points)
 }
 
-// An Enter after the handle's Destroy is a protocol error, in the same message or a
-// later one: a model of that rule alone agrees on random messages about few slots, and
-// rejected messages change nothing.
+// An Enter after the handle's Destroy is a protocol error, in the same message or a later one.
+// A model of only this rule agrees on random messages about few slots, and rejected messages
+// change nothing.
 func TestRecordsAreChecked(t *testing.T) {
 	const slots = 6
 	type fate struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// The inputs of an outage waited for a connection, which says nothing about the link: those
-// after it are made no earlier, however few were measured before.
+// The inputs of an outage waited for a connection, which says nothing about the link. Later
+// inputs are made no earlier, even if few were measured before.
 func TestLeadAfterAnOutage(t *testing.T) {
 	for _, before := range []time.Duration{500 * time.Millisecond, 5 * time.Second} {
 		link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
@@ -32,7 +32,7 @@ func TestLeadAfterAnOutage(t *testing.T) {
 	}
 }
 
-// An outage does not change the estimate of how long snapshots take.
+// An outage does not change the estimate of the snapshots' delay.
 func TestFramesAfterAnOutage(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
 	s := newStudio(t, 21, link, link)

@@ -16,8 +16,8 @@ import (
 
 var near = simtest.Conditions{DelayMin: ms(20)}
 
-// An entity at rest is not sent. When it moves again, it starts from where it was shown
-// at that moment, not from its last state's tick.
+// An entity at rest is not sent. When it moves again, it starts from its shown state at that
+// moment, not from its last state's tick.
 func TestAtAfterARest(t *testing.T) {
 	s := newStudio(t, 3, near, near)
 	const wakes = studioFirstTick + 3*studioTickHz - 1 // between two snapshots
@@ -41,14 +41,14 @@ func TestAtAfterARest(t *testing.T) {
 	require.InDelta(t, wakes, moved, 4)
 }
 
-// An entity that is sent seldom, at low priority, moves to a new state in the time that
-// is left, not at once.
+// An entity of low priority, which is sent seldom, moves to a new state in the remaining time,
+// not at once.
 func TestAtOfWhatIsSentSeldom(t *testing.T) {
 	const seldom = 12 // ticks
 	s := newStudio(t, 3, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(100)}, near)
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), tick%seldom == 0 }
 	s.play(3 * time.Second)
-	s.down.SetConditions(near) // renders still lag for the earlier jitter
+	s.down.SetConditions(near) // renders still lag because of the earlier jitter
 	shown, most := math.Inf(1), 0.0
 	s.render = func() {
 		x, _ := s.shown()

@@ -37,8 +37,8 @@ func reachable(t reflect.Type, found map[reflect.Type]bool) {
 	}
 }
 
-// Nothing that a Client hands out can drive its protocol: only those that made a
-// Session themselves feed it.
+// No value that a Client returns can drive its protocol: only callers that made a Session can
+// feed it.
 func TestClientCannotBeDriven(t *testing.T) {
 	session := reflect.TypeFor[*client.Session]()
 	driving := []string{"TakeStream", "ReceiveStream", "ReceiveDatagram", "Input", "Lost", "Reconnect"}

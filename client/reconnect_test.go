@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Delays grow to a bound, and random spreads them.
+// Delays grow up to a bound, and random spreads them.
 func TestBackoff(t *testing.T) {
 	require.Zero(t, backoffBefore(0, 0), "the first attempt may be immediate")
 	require.Less(t, backoffBefore(0, 0.999), minBackoff)
@@ -36,8 +36,8 @@ func TestRetryable(t *testing.T) {
 	require.False(t, mayRetry(errCertificate))
 }
 
-// A silent server is lost after lostAfter, but time in which the client itself was
-// stopped does not count.
+// A silent server is lost after lostAfter. Time in which the client itself was stopped does not
+// count.
 func TestSilence(t *testing.T) {
 	const frame = time.Second / 60
 	var h silence
@@ -57,12 +57,12 @@ func TestSilence(t *testing.T) {
 	silence(lostAfter)
 
 	h.restartAt(now)
-	now += time.Hour // what arrived meanwhile has not been applied yet
+	now += time.Hour // datagrams that arrived meanwhile have not been applied yet
 	require.False(t, h.noteArrivals(now, false))
 	silence(lostAfter - maxCheckGap)
 
 	h.restartAt(now)
-	for range 3 { // infrequent checks are late, but find out
+	for range 3 { // infrequent checks notice the loss late
 		now += maxCheckGap
 		require.False(t, h.noteArrivals(now, false))
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Errors that quote the server are printable, wherever it put the text.
+// Errors that quote the server are printable, wherever the text comes from.
 func TestErrorsOfTheServerArePrintable(t *testing.T) {
 	const forged = "\x1b]0;root\x07\nok\u202e\u009b"
 	closed := &quic.ApplicationError{Remote: true, ErrorCode: quic.ApplicationErrorCode(wire.Kicked), ErrorMessage: forged}

@@ -118,8 +118,8 @@ func TestStateOvertakesStructure(t *testing.T) {
 	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Ack())
 }
 
-// SnapshotStructure is the highest structure number of applied snapshots, in whatever
-// order structure and snapshots arrive.
+// SnapshotStructure is the highest structure number of applied snapshots, in any order of
+// arrival of structure and snapshots.
 func TestSnapshotStructure(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
@@ -181,7 +181,7 @@ func TestHeldAreBounded(t *testing.T) {
 	require.EqualValues(t, 16, p.replica.Stats().Snapshots)
 }
 
-// Of too many held datagrams the one with the lowest sequence number is dropped, even if
+// If too many datagrams are held, the one with the lowest sequence number is dropped, even if
 // it arrives last.
 func TestTheLowestHeldIsDropped(t *testing.T) {
 	p := newPeer(t, 1, 100)
@@ -285,8 +285,8 @@ func TestBaselines(t *testing.T) {
 	p.apply(client.Duplicate, p.state(5, 1, update{h: h(5, 1), age: 2, now: 12, base: 10}))
 }
 
-// The newest states are kept whatever baselines the server named; states older than
-// those are overwritten.
+// The newest states are kept, whichever baselines the server named. States older than those may
+// be overwritten.
 func TestStatesAreKept(t *testing.T) {
 	p := newPeer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))

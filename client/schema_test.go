@@ -89,7 +89,7 @@ func (s *handServer) hello() wire.Hello {
 	return h
 }
 
-// answer reads the Hello and sends the Welcome that it asks for, changed.
+// answer reads the Hello and sends the Welcome that the Hello asks for, as change modifies it.
 func (s *handServer) answer(change func(*wire.Welcome)) error {
 	w := s.welcome
 	w.Schema, w.Structure = s.schema.Hash(), structureOf(s.session, w.Resumed)
@@ -116,8 +116,8 @@ func (s *handServer) enter(number uint32, h bulk.Handle, values ...uint32) {
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b)))
 }
 
-// A client works with any server that has what it declares, in any order; another server is
-// refused with both lines.
+// A client works with any server that has its declared items, in any order. For another server
+// it leaves, and the error shows both lines.
 func TestOlderAndNewerClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		add  []func(*schema.Schema) error
@@ -200,8 +200,8 @@ func TestComponentOfAnotherSchema(t *testing.T) {
 	}
 }
 
-// A client reads the body although it declares nothing, unless the server's has other fields. Is
-// compares kinds, and a client of a kind that the server lacks leaves.
+// A client reads the body even without declarations, unless the server's body has other fields.
+// Is compares kinds. A client with a kind that the server lacks leaves.
 func TestBodyAndKinds(t *testing.T) {
 	s := newHandServer(t, declare(t, component[schema.Body](schema.BodyComponent), kind("crate"), kind("lift")), nil)
 	require.NoError(t, s.answer(asIs))
@@ -229,8 +229,8 @@ func TestBodyAndKinds(t *testing.T) {
 	require.False(t, ok, "it has other fields")
 }
 
-// Of reads what Define has added. A definition with a mistake reads nothing, and no client starts
-// with it.
+// Of reads components that Define has added. A faulty definition reads nothing, and Dial
+// reports it.
 func TestOf(t *testing.T) {
 	own := schema.New()
 	healths := schema.Define[health](own, "health")
@@ -258,7 +258,7 @@ func TestKindWithoutName(t *testing.T) {
 	require.Equal(t, "kind 1", s.session.Replica().Entity(h(3, 1)).KindName())
 }
 
-// A text of one byte more than the limit, which this package's Welcome does not write.
+// A text is one byte longer than the limit. This package's Welcome does not write it.
 func TestSchemaTextTooLong(t *testing.T) {
 	s := newHandServer(t, servedSchema(t), nil)
 	w := s.welcome
@@ -271,8 +271,8 @@ func TestSchemaTextTooLong(t *testing.T) {
 	require.Nil(t, s.session.Replica())
 }
 
-// A server's text is refused whole if it is not as PROTOCOL.md says, is not what was asked
-// for, or has another hash than Welcome says.
+// A server's text is refused whole if it violates PROTOCOL.md, was not requested, or has
+// another hash than the Welcome says.
 func TestHostileSchemaTexts(t *testing.T) {
 	text := func(text string) func(*wire.Welcome) {
 		return func(w *wire.Welcome) { w.SchemaText, w.Schema = text, hashOf(text) }
@@ -355,8 +355,8 @@ func TestResumeKeepsTheSchema(t *testing.T) {
 	}
 }
 
-// A server that was restarted with another schema refuses the hash, and is asked for its
-// text.
+// A server that was restarted with another schema refuses the hash. The client then asks for
+// its text.
 func TestRestartWithAnotherSchema(t *testing.T) {
 	declared := declare(t, component[health]("health"))
 	s := newHandServer(t, servedSchema(t), declared)
@@ -383,7 +383,7 @@ func TestRestartWithAnotherSchema(t *testing.T) {
 	s.lose()
 	require.Equal(t, s.schema.Hash(), s.hello().Schema)
 
-	// A session that resumes has the schema that it had.
+	// A resumed session keeps its schema.
 	s = newHandServer(t, servedSchema(t), declared)
 	require.NoError(t, s.answer(asIs))
 	s.lose()
@@ -393,7 +393,7 @@ func TestRestartWithAnotherSchema(t *testing.T) {
 	s.schema, s.welcome.Resumed = declare(t, component[health]("health")), 1
 	require.Equal(t, wire.BadMessage, wire.CodeOf(s.answer(asIs)))
 
-	// A server that refuses to be asked is not asked again.
+	// A client does not ask a server again that refused to send the schema.
 	s = newHandServer(t, servedSchema(t), declared)
 	require.Zero(t, s.hello().Schema)
 	err = s.session.ReceiveStream(refused)
@@ -401,7 +401,7 @@ func TestRestartWithAnotherSchema(t *testing.T) {
 	require.False(t, s.session.AsksAgain(err))
 }
 
-// Reading a schema allocates at most 16 MiB, whatever the server sends.
+// Reading any schema of a server allocates at most 16 MiB.
 func TestSchemaMemoryIsBounded(t *testing.T) {
 	kinds, fields, secret := schema.New(), schema.New(), schema.New()
 	for i := 0; kinds.AddKind(schema.EntityKind{Name: fmt.Sprintf("%x", i)}) == nil; i++ {

@@ -18,7 +18,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Command returns an error for what the server would end the session for.
+// Command returns an error for a command for which the server would end the session.
 func TestCommandIsCheckedHere(t *testing.T) {
 	s := must.Get(client.NewSession(client.SessionConfig{Schema: schema.New()}))
 	require.NotEmpty(t, s.TakeStream(), "the Hello")
@@ -54,8 +54,8 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	}
 }
 
-// A resumed session must be the requested one in the same world: any difference is a
-// protocol error (PROTOCOL.md, section 4.1).
+// A resumed session must be the requested one in the same world: any difference is a protocol
+// error (PROTOCOL.md, section 4.1).
 func TestResumedSessionIsTheSame(t *testing.T) {
 	rowSchema := schema.New()
 	first := wire.Welcome{
@@ -89,8 +89,8 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 	}
 }
 
-// A server that was restarted with another snapshot rate resumes its sessions: from then on the
-// snapshots that it omits are counted by the new rate.
+// A server that was restarted with another snapshot rate resumes its sessions. From then on
+// omitted snapshots are counted by the new rate.
 func TestResumedSessionHasNewSnapshotRate(t *testing.T) {
 	s := newStudio(t, 1, simtest.Conditions{}, simtest.Conditions{})
 	s.play(time.Second)
@@ -105,7 +105,7 @@ func TestResumedSessionHasNewSnapshotRate(t *testing.T) {
 	require.Equal(t, wakes-2*s.every, client.BlendFromOf(s.session.Replica().Entity(walker), wakes), "over two of the new intervals")
 }
 
-// A Welcome must not grant what Hello did not ask for.
+// A Welcome must not grant what Hello did not request.
 func TestWelcomeGrantsWhatWasAsked(t *testing.T) {
 	rowSchema := schema.New()
 	for simulate, code := range []wire.Code{wire.OK, wire.BadMessage} {
@@ -115,7 +115,7 @@ func TestWelcomeGrantsWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A session that simulates needs a schema that says how bodies move at its tick rate.
+// A session that simulates needs a schema with the motion of bodies at its tick rate.
 func TestSimulatingNeedsMotion(t *testing.T) {
 	motion := schema.Motion{TickHz: 60, Gravity: 9.81, MaxSpeed: 128, HalfX: 9, HalfZ: 9, Height: 9}
 	for name, c := range map[string]struct {

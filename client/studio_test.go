@@ -26,9 +26,9 @@ const (
 	studioRender     = 160    // steps: a render every 16 ms
 )
 
-// studio plays a server over a simulated link to a session whose game renders. One
-// entity moves as motion says. Time is counted in tenths of a millisecond, and the test
-// knows the server's tick exactly.
+// studio plays a server over a simulated link to a session whose game renders. One entity moves
+// by motion. Time is counted in tenths of a millisecond, and the test knows the server's exact
+// tick.
 type studio struct {
 	t        testing.TB
 	schema   *schema.Schema
@@ -43,7 +43,7 @@ type studio struct {
 	motion  func(tick uint32) (body schema.Body, sent bool)
 	omits   func(tick uint32) bool // reports whether the snapshot of a tick is not sent
 	render  func()                 // called for each render
-	updated func()                 // called when a snapshot has arrived, by a client that sleeps before it answers
+	updated func()                 // called when a snapshot has arrived, for a client that sleeps before it answers
 	sleeps  bool                   // the client waits between updates
 	arrived func(in wire.Input, tick uint32)
 
@@ -54,9 +54,9 @@ type studio struct {
 	last   []byte // the newest snapshot
 	echo   uint32
 	heard  int64 // when echo arrived
-	stuck  int64 // the link to the client stands still until then
-	frozen int64 // the server stands still until then
-	behind int64 // total time that it stood still
+	stuck  int64 // end of the link's stall
+	frozen int64 // end of the server's stall
+	behind int64 // total time of the server's stalls
 }
 
 func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
@@ -179,7 +179,7 @@ func (s *studio) sleep(sleeps bool) {
 	s.session.Sleeps(sleeps)
 }
 
-// answer sends an Input if one is due after that many datagrams arrived.
+// answer sends an Input if one is due after the arrival of so many datagrams.
 func (s *studio) answer(datagrams int) {
 	if s.session.Answers(datagrams, s.time(), 0) {
 		s.up.Send(s.now, s.session.Input(s.time()))
@@ -219,7 +219,7 @@ func (s *studio) step() {
 	}
 }
 
-// shown returns the walker's position in a render now, and the moment of it.
+// shown returns the walker's position in a render now, and the render's moment.
 func (s *studio) shown() (x float64, m client.Moment) {
 	m = s.session.Render(s.time())
 	e := s.session.Replica().Entity(walker)

@@ -145,7 +145,7 @@ func TestTextsOfEnter(t *testing.T) {
 	require.Equal(t, []string{"", "", "", "bye"}, c.texts(h(1, 3)), "an Enter replaces all")
 }
 
-// An entity of a kind without texts has no list of them, so that a schema with names costs its
+// An entity of a kind without texts has no list of texts, so that a schema with names costs its
 // other entities nothing.
 func TestEntityWithoutTextsHasNoList(t *testing.T) {
 	c := newClerk(t)
@@ -177,7 +177,7 @@ func TestTextChanges(t *testing.T) {
 	require.EqualValues(t, 5, c.replica.Stats().Texts)
 }
 
-// A Text concerns the tenant of its generation, if that is in view.
+// A Text is for the tenant with its generation, if that is in view.
 func TestTextOfAnotherTenant(t *testing.T) {
 	c := newClerk(t)
 	c.send(c.enter(h(1, 5), hasBadge, false, "Ada", "", ""), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""), leave(h(2, 3)))
@@ -195,7 +195,7 @@ func TestTextOfAnotherTenant(t *testing.T) {
 	require.Equal(t, wire.Stale, c.replica.Resolve(h(1, 5)))
 }
 
-// The records before a Text decide whether it is valid, also the ones of its own message.
+// Whether a Text is valid depends on the records before it, including those of its own message.
 func TestHostileTexts(t *testing.T) {
 	c := newClerk(t)
 	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", ""), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""), c.enter(h(4, 3), hasNote, false, "", "", "", ""))

@@ -128,7 +128,8 @@ func TestLagRecovers(t *testing.T) {
 						return s
 					}
 					s, even := newLink(), newLink()
-					// excess returns by how much s lags more than a client whose link never stood still.
+					// excess returns by how much s lags more than a client whose link never
+					// stalled.
 					excess := func() time.Duration {
 						_, m := s.shown()
 						_, want := even.shown()
@@ -160,7 +161,7 @@ func TestLagRecovers(t *testing.T) {
 	}
 }
 
-// However far the render lags, motion after rest is drawn at most two snapshots early.
+// Even if the render lags a lot, motion after rest is drawn at most two snapshots early.
 func TestMotionAfterRestIsNotEarly(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		s := newStudio(t, 7, near, near)
@@ -189,7 +190,7 @@ func TestMotionAfterRestIsNotEarly(t *testing.T) {
 // After a link outage the delay is bounded.
 func TestFramesAfterACut(t *testing.T) {
 	s := newStudio(t, 7, near, near)
-	s.play(150 * time.Millisecond) // so few snapshots that each one counts
+	s.play(150 * time.Millisecond) // so few snapshots that each affects the lag
 	s.down.SetConditions(simtest.Conditions{Loss: 1})
 	s.play(2 * time.Second)
 	s.down.SetConditions(near)
@@ -197,8 +198,7 @@ func TestFramesAfterACut(t *testing.T) {
 	require.InDelta(t, 490*time.Millisecond, s.session.Stats().Delay, float64(10*time.Millisecond), "it shrinks already")
 }
 
-// A duplicate datagram does not count as a measurement, and neither does an echo with
-// the maximal hold.
+// A duplicate datagram is not measured, and neither is an echo with the maximal hold.
 func TestTimesThatDoNotCount(t *testing.T) {
 	s := newStudio(t, 7, near, near)
 	s.play(2 * time.Second)
@@ -232,9 +232,9 @@ func TestFramesOfLargeSnapshots(t *testing.T) {
 	require.LessOrEqual(t, float64(starved), 0.03*float64(frames))
 }
 
-// On any link, constant motion is rendered as constant motion: no render steps back, and
-// each shows the walker where it was at the moment, interpolated or extrapolated. The
-// delay fits the link.
+// On any link, constant motion is rendered as constant motion. No render steps back, and each
+// shows the walker where it was at the moment, interpolated or extrapolated. The delay fits the
+// link.
 func TestFramesAreSmooth(t *testing.T) {
 	const interval = 1000.0 / studioSnapshotHz
 	for _, jitter := range []int64{0, 20, 100} {
@@ -257,7 +257,7 @@ func TestFramesAreSmooth(t *testing.T) {
 					require.InDelta(t, walked(m.Tick), x, 1.0/128, "tick %v, newest %d", m.Tick, s.session.Replica().Tick())
 					lag += s.trueTick() - m.Tick
 				}
-				s.play(5 * time.Second) // until it has settled
+				s.play(5 * time.Second) // until the delay has settled
 				frames, starved, lag = 0, 0, 0
 				s.play(20 * time.Second)
 				lag *= 1000.0 / studioTickHz / float64(frames) // ms

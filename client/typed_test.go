@@ -131,7 +131,7 @@ func TestAsk(t *testing.T) {
 	require.Zero(t, got)
 
 	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live, Answer: []byte("?")})), "answers no command of ours")
-	// A malformed answer is a protocol error, and its command ends all the same (C5).
+	// A malformed answer is a protocol error, and its command still ends (C5).
 	err = session.ReceiveStream(result(wire.Result{ID: 3, Verdict: wire.Live, Answer: append(answer, 0)}))
 	require.Equal(t, wire.BadMessage, wire.CodeOf(err))
 	session.Lost(err)
@@ -141,7 +141,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// Every answer is checked by the server's schema, also if the client does not declare it.
+// Every answer is checked by the server's schema, even if the client does not declare it.
 func TestAnswersAreAsTheServerDeclares(t *testing.T) {
 	served, declared := dinner(t), schema.New()
 	require.NoError(t, served.AddRawCommand("burp"))
@@ -207,7 +207,7 @@ func TestTypedInput(t *testing.T) {
 	require.Zero(t, allocated)
 }
 
-// A command tells the moment that was shown when it was made.
+// A command has the moment that was shown when it was made.
 func TestCommandTellsTheView(t *testing.T) {
 	s := newStudio(t, 1, near, near)
 	s.play(time.Second)
