@@ -59,7 +59,7 @@ type pitch struct {
 	balls  client.CoPredicted[ball]
 	ball   ball
 	inputs map[uint32]lever
-	sent   ball // in the newest snapshot with a row of it
+	sent   ball // in the newest snapshot that has the ball's row
 	glued  bool // the server's ball cannot be kicked
 }
 
@@ -195,7 +195,7 @@ func TestCoPredicted(t *testing.T) {
 	require.InDelta(t, b.Position[2], now.Position[2], 0.12)
 }
 
-// An entity taken along that died, left view or is replaced on its slot is dropped for good.
+// A co-predicted entity is dropped for good when it dies, leaves view or its slot is reused.
 func TestCoPredictedGone(t *testing.T) {
 	for _, end := range []wire.Record{leave(ballHandle), destroy(ballHandle)} {
 		p := newPitch(t)
@@ -332,7 +332,7 @@ func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A step that panics on what it takes along ends the prediction, not the session.
+// A step function that panics on a co-predicted entity ends the prediction, not the session.
 func TestCoPredictedPanics(t *testing.T) {
 	p := newPitch(t)
 	p.frames(3, still)
@@ -390,7 +390,7 @@ func TestCoPredictedIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "client_test.lever is no component of the schema")
 }
 
-// Taking an entity along allocates nothing once it is taken.
+// After its first Take, a co-predicted entity costs no allocations.
 func TestCoPredictedAllocatesNothing(t *testing.T) {
 	p := newPitch(t)
 	p.frames(20, still)

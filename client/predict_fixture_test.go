@@ -188,8 +188,7 @@ func (f *referee) deliver(d []byte) {
 
 func (f *referee) snapshot() { f.deliver(f.datagram(true)) }
 
-// input makes the input of a frame, which the server will have at its tick, and returns
-// that.
+// input makes the input of a frame and returns its tick.
 func (f *referee) input(in lever) uint32 {
 	tick := must.Get(f.session.SetInputValue(&in, f.now))
 	f.inputs[tick] = in
@@ -221,8 +220,7 @@ func (f *referee) predicted() runner {
 	return r
 }
 
-// ahead returns the state after the ticks until the newest input, as the server will see
-// it.
+// ahead returns the state that the server will have after tick newest.
 func (f *referee) ahead(newest uint32) runner {
 	r, in := f.state, f.inputs[f.applied]
 	for tick := f.tick + 1; tick <= newest; tick++ {

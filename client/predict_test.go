@@ -104,8 +104,8 @@ func TestTurnsAreBlended(t *testing.T) {
 	require.InDelta(t, 0, math.Remainder(float64(got.Heading)+3, 2*math.Pi), 0.01)
 }
 
-// An input that the server never had explains its state: the client knows from
-// AppliedInput, and its state keeps the precision of the server's.
+// AppliedInput tells the client which input the server missed. The client then predicts without
+// it, and loses no precision to quantisation.
 func TestInputMissed(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
 	f.frames(10, right)
@@ -160,7 +160,7 @@ func TestInputsAreQuantised(t *testing.T) {
 	require.Equal(t, []lever{{X: 21.0 / 64}}, got[len(got)-1:])
 }
 
-// A player that the server does not move has no row in its snapshots: that says as much.
+// A snapshot without the player's row says that the player has not moved.
 func TestUnmovedPlayerIsCorrected(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
 	f.frames(10, still)
@@ -174,8 +174,8 @@ func TestUnmovedPlayerIsCorrected(t *testing.T) {
 	require.LessOrEqual(t, f.predicted().Position[0], float32(0.1*refereeLead+0.01))
 }
 
-// After a lost snapshot, which may have had a row, one without says nothing until the server
-// has sent the row again.
+// A lost snapshot may have had the player's row. Until the server has sent that row again,
+// snapshots without a row confirm nothing.
 func TestLostRowSaysNothing(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
 	f.frames(10, right)
@@ -301,7 +301,7 @@ func TestOnce(t *testing.T) {
 	require.False(t, f.play.Once(at, 99), "outside step")
 }
 
-// Inputs that the server missed take their effects with them.
+// If the server missed an input, the effects of that input are undone.
 func TestOnceOfMissedInput(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
 	f.step = func(tick uint32, r *runner, in lever) {
@@ -343,8 +343,8 @@ func TestOnceIsBounded(t *testing.T) {
 	require.Len(t, f.undone, client.MaxOnce*predicted, "a new session: none will be confirmed")
 }
 
-// Another world, session or controlled entity at the same ticks has effects of its own: those that
-// were confirmed before neither keep its effects from beginning nor are undone.
+// Effects belong to one world, session and controlled entity. Effects that another one had at the
+// same ticks are not undone, and do not prevent new effects.
 func TestOnceOfAnotherWorld(t *testing.T) {
 	key, began := uint64(7), 0
 	play := func() *referee {
@@ -433,8 +433,8 @@ func TestStepPanics(t *testing.T) {
 	}
 }
 
-// A step function that depends on more than its arguments is corrected with every snapshot,
-// and costs no more than that.
+// A step function that depends on more than its arguments is corrected with every snapshot. The
+// cost stays bounded.
 func TestStepDisagrees(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{})
 	calls := 0
@@ -611,8 +611,8 @@ func TestOnlyOwnedIsPredicted(t *testing.T) {
 	require.True(t, ok)
 }
 
-// While the connection is lost the prediction stands still; when the session resumes it
-// follows the first state, and inputs are predicted on.
+// While the connection is lost, the prediction stands still. After the session has resumed, the
+// first state corrects the prediction, and new inputs are predicted.
 func TestPredictionResumes(t *testing.T) {
 	f := newReferee(t, client.PredictConfig{Snap: 10})
 	f.frames(10, right)

@@ -221,7 +221,7 @@ func TestProvisionalOfInput(t *testing.T) {
 	g.want("unchanged", wire.Pending, b)
 }
 
-// A snapshot that waits for the structure with the Answer rejects nothing before that.
+// A held snapshot rejects no handles until the structure message with the Answer has arrived.
 func TestAnswerOvertaken(t *testing.T) {
 	g := newGunner(t)
 	a := g.take()

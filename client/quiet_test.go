@@ -36,8 +36,8 @@ func newQuietStudio(t *testing.T, link simtest.Conditions, from, until uint32) *
 	return s
 }
 
-// A client whose server has nothing new neither shows the world later nor mistakes the time, and
-// answers as rarely as it hears. The walker that starts again does not jump.
+// While the server omits snapshots, the client's delay does not grow, its clock stays right, and it
+// sends few Inputs. A walker that starts again does not jump.
 func TestQuietServer(t *testing.T) {
 	const from, until = studioFirstTick + 4*studioTickHz, studioFirstTick + 14*studioTickHz
 	s := newQuietStudio(t, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(24)}, from, until)
@@ -71,7 +71,7 @@ func TestQuietServer(t *testing.T) {
 	require.LessOrEqual(t, s.session.Stats().Delay, delay+2*time.Millisecond)
 }
 
-// Snapshots that were lost are told from those that were omitted by their numbers.
+// Sequence numbers distinguish lost snapshots from omitted ones.
 func TestQuietServerOnALossyLink(t *testing.T) {
 	const from = studioFirstTick + 2*studioTickHz
 	s := newQuietStudio(t, near, from, from+60*studioTickHz)

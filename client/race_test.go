@@ -180,7 +180,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// Of two that answer at the same time, one is closed.
+// If two addresses answer at the same time, one connection is closed.
 func TestRaceIsATie(t *testing.T) {
 	w := &raceway{
 		names: map[string]lookup{"ip6": {0, "2001:db8::1"}, "ip4": {1, "192.0.2.1"}},

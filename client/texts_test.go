@@ -195,7 +195,7 @@ func TestTextOfAnotherTenant(t *testing.T) {
 	require.Equal(t, wire.Stale, c.replica.Resolve(h(1, 5)))
 }
 
-// Whether a Text is valid depends on the records before it, including those of its own message.
+// A Text is checked against all records before it, also in its own message.
 func TestHostileTexts(t *testing.T) {
 	c := newClerk(t)
 	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", ""), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""), c.enter(h(4, 3), hasNote, false, "", "", "", ""))

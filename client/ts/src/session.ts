@@ -277,7 +277,7 @@ export class Session {
     })
   }
 
-  /** Makes a replica the session's, of the world m, and forgets what was known of time. */
+  /** Shows the game the replica of world m, with a new clock. */
   #showReplica(replica: Replica, m: World): void {
     this.#timing = new Timing(m.tickHz, m.snapshotHz, this.rtt)
     replica.setInterval(this.#timing.interval)
