@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CallbackPanic ends a client one of whose callbacks panicked or called runtime.Goexit during
+// CallbackPanic ends a client after a callback has panicked or called runtime.Goexit during
 // Update: arrived data may be half applied. The caller of Update has recovered from the panic.
 type CallbackPanic struct {
 	// Callback is the name of the function, like main.(*game).onEnter. It is empty if the panic

@@ -47,7 +47,7 @@ type Result struct {
 type Rejection struct {
 	Code    wire.Code
 	Command string       // its name; empty if this session sent no such command
-	Verdict wire.Verdict // on Target, as in Result
+	Verdict wire.Verdict // Result.Verdict, on Target
 	Target  bulk.Handle  // of the command
 	Text    string       // from the game, for the player; may be empty
 }

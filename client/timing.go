@@ -193,7 +193,7 @@ const (
 	// their age, except for the newest minOutlier.
 	allowanceSamples = 128
 	allowanceSpan    = 4 * time.Second
-	// minOutlier is the least number of delays of which one may be an outlier.
+	// minOutlier is the least number of delays at which one may count as an outlier.
 	minOutlier = 8
 	// allowanceFade is the time in which an allowance would lose its excess at the initial
 	// rate. The rate falls: half of the excess is gone after 1.4 s.

@@ -60,7 +60,7 @@ type Config struct {
 	// durations in µs. Any goroutine may call these functions and those below.
 	Report func() Report
 	Ticks  func() *hdrhistogram.Histogram
-	// Rooms returns the rooms, by name. A server of one world has one.
+	// Rooms returns the rooms, by name. A server of one world has one room.
 	Rooms func() []Room
 	// Kinds returns the figures of each kind of rooms. Refused counts the connections that
 	// reached no room. For a server of one world both are nil, and so are CreateRoom and

@@ -84,12 +84,14 @@ const (
 	MaxTime       = 1e6  // seconds before and after 0
 )
 
-// Half the extent of a default view: in metres for an effect without a box, as a share of the
-// box, and its minimum as a share of the box's longer side.
 const (
+	// everywhereReach is half the side of the default view of an effect without a box, in
+	// metres.
 	everywhereReach = 20
-	boxReach        = 0.625
-	leastReach      = 0.2
+	// boxReach is half the extent of the default view along an axis, as a share of the box's.
+	boxReach = 0.625
+	// leastReach is the least half extent, as a share of the box's longer side.
+	leastReach = 0.2
 )
 
 // Around returns a view of the effect's box and some of its surroundings, through the box's

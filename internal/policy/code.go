@@ -119,7 +119,7 @@ func inspectDeclared(f *ast.File, visit func(id *ast.Ident, member bool)) {
 	})
 }
 
-// checkSizes bounds hand-written files. Generated files say so at their beginning.
+// checkSizes bounds the lines of hand-written files.
 func (r *Rules) checkSizes(t *tree) (complaints []string) {
 	check := func(p string, lines int) {
 		most := r.MaxLines[path.Ext(p)]

@@ -63,9 +63,9 @@ const (
 	// dropped, as the network might have done.
 	datagramsPerSecond = 300
 	datagramBurst      = 300
-	// excessPerSecond and excessBurst bound dropped datagrams. Receiving and decrypting
-	// is most of their cost, so a client beyond the bound is disconnected (TooFast): at
-	// 100 times the normal rate, after about a second.
+	// excessPerSecond and excessBurst bound dropped datagrams. Most of a datagram's cost is
+	// receiving and decrypting, which dropping does not save. So the server disconnects a
+	// client beyond the bound (TooFast): at 100 times the normal rate, after about a second.
 	excessPerSecond = 100
 	excessBurst     = 3000
 	// webBytesPerSecond and webBurst bound the packets of a connection over WebTransport. They

@@ -32,7 +32,7 @@ const (
 	// within a quarter of a second if the client's budget allows.
 	nameSeconds = 10
 	// taughtHandles, pokedHandles and flashSerials bound what a bot remembers of events. A few
-	// of each arrive in a second. A bot that has forgotten a taught handle checks less
+	// of each arrive in a second. A bot that has forgotten a taught handle omits checks
 	// (hearing.unsure).
 	taughtHandles = 1024
 	pokedHandles  = 256

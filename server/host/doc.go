@@ -22,8 +22,7 @@
 // Flags may also be set in the environment, as ARENA_LISTEN and so on (empty variables are
 // ignored). serve, demo and loadtest also read them from the JSON file of --config. Flags
 // override the environment, which overrides the file, which overrides the game's WorldConfig,
-// which overrides the defaults. OPERATING.md of cmd/worldd, itself a program of this package,
-// has all flags.
+// which overrides the defaults. OPERATING.md of cmd/worldd describes all flags.
 //
 //	flags, variables ──► Definition.New(Options) ──► Instance ──► server.Server ══ QUIC
 //	    demo: the same, on a free loopback port

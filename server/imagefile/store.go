@@ -143,7 +143,7 @@ func (s *Store) BeginRun(first uint32) error {
 // recordRun writes newest to FILE.run, unless the file lags by less than runStep. It writes in
 // place, which works even on a full disk.
 func (s *Store) recordRun(newest uint32) error {
-	if s.newest != 0 && uint64(newest) < uint64(s.newest)+runStep { // a new run is further ahead
+	if s.newest != 0 && uint64(newest) < uint64(s.newest)+runStep { // a new run adds more than runStep
 		return nil
 	}
 	file, err := os.OpenFile(s.runPath(), os.O_WRONLY|os.O_CREATE, 0o644)

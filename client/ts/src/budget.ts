@@ -5,7 +5,7 @@ import { Code, WireError } from './codes.ts'
 /** The work that a server may cause at once, in ms, and the share of passing time that work may take. */
 const maxWork = 50
 const workShare = 0.25
-/** The work beyond maxWork at which the session ends. Only stream messages cause it: their work cannot wait. */
+/** The session ends at so many ms of work beyond maxWork. Only stream messages cause it: their work cannot wait. */
 const maxDebt = 500
 /** The largest work of one tick, in ms: a tick above it is not computed. */
 export const maxTickWork = 25

@@ -197,7 +197,7 @@ export class Part {
     return restoreField(f, this.#got, f.index)
   }
 
-  /** Moves to back by a share of the difference to from. */
+  /** Moves the struct `to` towards `from` by a share of their difference. */
   moveBack(from: Struct, to: Struct, share: number, snap: number): void {
     this.#writeWay(from, to, snap)
     this.#moveBy(to, this.#way, -share)

@@ -133,7 +133,7 @@ func (a *Arena) RestoreRun(img *world.Image) error {
 	}
 	for slot := range a.world.Slots().Len() {
 		if e := a.world.Slots().Handle(slot); !a.match.Has(e) {
-			a.seat.Remove(e) // at once: the referee gives it no ship
+			a.seat.Remove(e) // at once, so that the referee gives the seat no ship
 			a.world.Destroy(e)
 		}
 	}
@@ -183,7 +183,7 @@ func printable(s string) bool {
 
 func (a *Arena) leave(s *server.Session) {
 	a.world.Destroy(s.Entity())
-	a.seat.Remove(seatOf(s)) // at once: the referee gives it no ship
+	a.seat.Remove(seatOf(s)) // at once, so that the referee gives the seat no ship
 	a.world.Destroy(seatOf(s))
 }
 
