@@ -29,7 +29,7 @@ internal/policy
 internal/must
 internal/mutate
 internal/simtest
-internal/stage      client internal/bitio internal/rowcodec internal/simtest replication/schema replication/wire world
+internal/stage      client internal/bitio internal/must internal/rowcodec internal/simtest replication/schema replication/wire world
 internal/browsertest
 internal/programtest
 internal/restart

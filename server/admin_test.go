@@ -18,7 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -35,7 +36,7 @@ type request struct {
 func (h *fixture) status(c *http.Client, scheme string, r request) int {
 	h.t.Helper()
 	for {
-		request := stage.Must(http.NewRequestWithContext(h.ctx, r.method, scheme+"://"+h.server.AdminAddr().String()+r.path, nil))
+		request := must.Get(http.NewRequestWithContext(h.ctx, r.method, scheme+"://"+h.server.AdminAddr().String()+r.path, nil))
 		request.Host = r.host
 		for name, value := range r.header {
 			request.Header.Set(name, value)
@@ -98,7 +99,7 @@ func TestAdminToken(t *testing.T) {
 
 // newCertificate returns a certificate signed by ca, or self-signed if ca is nil.
 func newCertificate(t *testing.T, name string, ca *tls.Certificate) *tls.Certificate {
-	key := stage.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -109,8 +110,8 @@ func newCertificate(t *testing.T, name string, ca *tls.Certificate) *tls.Certifi
 	if ca != nil {
 		parent, signer = ca.Leaf, ca.PrivateKey
 	}
-	der := stage.Must(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer))
-	leaf := stage.Must(x509.ParseCertificate(der))
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer))
+	leaf := must.Get(x509.ParseCertificate(der))
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
@@ -143,7 +144,7 @@ func TestAdminClientCertificates(t *testing.T) {
 }
 
 func TestAdminAccessIsChecked(t *testing.T) {
-	w := stage.Must(world.New(world.Config{}))
+	w := must.Get(world.New(world.Config{}))
 	for _, c := range []struct {
 		listen string
 		access server.AdminAccess
@@ -169,7 +170,7 @@ func TestAdminAccessIsChecked(t *testing.T) {
 		config := server.Config{
 			Listen: "127.0.0.1:0", AdminListen: c.listen, AdminAccess: c.access,
 			WorldConfig: server.WorldConfig{
-				World: w, Schema: fixtureSchema(t),
+				World: w, Schema: schema.NewWithBody(),
 			},
 		}
 		err := config.Validate()
@@ -184,7 +185,6 @@ func TestAdminAccessIsChecked(t *testing.T) {
 // Profiles are bounded in number and duration.
 func TestAdminProfilesAreBounded(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	for _, path := range []string{"/debug/pprof/profile?seconds=601", "/debug/pprof/trace?seconds=1e9", "/debug/pprof/heap?seconds=NaN"} {
 		code, _ := h.ask(http.MethodGet, path)
 		require.Equal(t, http.StatusBadRequest, code, path)
@@ -222,7 +222,6 @@ func TestAdminProfilesAreBounded(t *testing.T) {
 // An excessive request body is not read.
 func TestAdminBodyIsBounded(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	response, err := http.Post(fmt.Sprintf("http://%v/sessions/1/kick", h.server.AdminAddr()),
 		"application/x-www-form-urlencoded", bytes.NewReader(append([]byte("reason="), bytes.Repeat([]byte("x"), 1<<20)...)))
 	if err == nil { // otherwise the connection was closed while sending

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/token"
@@ -20,7 +20,7 @@ import (
 // and no hook of the game is called for them.
 func TestAdmit(t *testing.T) {
 	secret, public := token.NewKeys()
-	issuer := stage.Must(token.NewIssuer(secret))
+	issuer := must.Get(token.NewIssuer(secret))
 	verifier, err := token.NewVerifier("here", public)
 	require.NoError(t, err)
 	users := make(chan string, 10)

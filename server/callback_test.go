@@ -7,7 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -26,7 +26,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 					require.NoError(t, v.Close())
 				}
 			}
-			v = h.setOut(func(c *client.Config) {
+			v = h.dialMobileOpen(func(c *client.Config) {
 				state, result := c.State, c.Result
 				c.State = func(s client.StateChange) {
 					state(s)
@@ -73,7 +73,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 // stirUntilEnded causes every event for which a client has a callback, until the client ends.
 func (h *fixture) stirUntilEnded(v *mobileClient) error {
 	for range 8 {
-		stage.Must(v.DoRaw("poke", 0, nil))
+		must.Get(v.DoRaw("poke", 0, nil))
 	}
 	other := h.dial()
 	until := func(done func() bool) error {
@@ -98,7 +98,7 @@ func (h *fixture) stirUntilEnded(v *mobileClient) error {
 		return err
 	}
 	v.sockets[0].Store(true)
-	stage.Must(v.DoRaw("poke", 0, nil))
+	must.Get(v.DoRaw("poke", 0, nil))
 	if err := until(func() bool { return v.State() == client.Reconnecting }); err != nil {
 		return err
 	}

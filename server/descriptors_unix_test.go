@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -21,7 +21,7 @@ func limitDescriptors(t *testing.T, more uint64) {
 	t.Helper()
 	var before syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
-	next := stage.Must(os.Open(os.DevNull))
+	next := must.Get(os.Open(os.DevNull))
 	limit := before
 	limit.Cur = uint64(next.Fd()) + more
 	require.NoError(t, next.Close())
@@ -104,7 +104,7 @@ func savedTickOf(t *testing.T, h *testRooms, path string) uint64 {
 	g, err := h.game(RoomRequest{Name: "match/reader", Generations: generationsOf(0)})
 	require.NoError(t, err)
 	defer g.World.Close()
-	file := stage.Must(os.Open(path))
+	file := must.Get(os.Open(path))
 	defer file.Close()
 	img, err := g.World.ReadImage(file)
 	require.NoError(t, err)

@@ -16,10 +16,13 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -44,12 +47,7 @@ func (w waiting) Run() int {
 // machine needs.
 const patience = 3 * time.Minute
 
-const houseEpoch = 77
-
-func fixtureSchema(t testing.TB) *schema.Schema {
-	s := schema.NewWithBody()
-	return s
-}
+const testEpoch = 77
 
 // fixture is a server on loopback with a few crates in its world.
 type fixture struct {
@@ -65,32 +63,39 @@ func newFixture(t testing.TB) *fixture { return newFixtureWith(t, func(*server.C
 func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	w := stage.Must(world.New(world.Config{Seed: 1}))
-	crate := stage.Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
+	w := stage.NewCrates(world.Config{Seed: 1})
 	for x := range 5 {
-		stage.Must(w.Spawn(crate, world.Vec3{X: float32(x), Y: 0.5}, world.Vec3{}))
+		w.Put(float32(x), 0)
 	}
 	sc := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
 		WorldConfig: server.WorldConfig{
-			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch,
+			World: w.World, Schema: schema.NewWithBody(), Epoch: testEpoch,
 			Hooks: server.Hooks{
-				Join: func(*server.Session) (world.Entity, error) {
-					return w.Spawn(crate, world.Vec3{Y: 0.5}, world.Vec3{})
-				},
+				Join:     func(*server.Session) (world.Entity, error) { return w.Put(0, 0), nil },
 				Leave:    func(s *server.Session) { w.Destroy(s.Entity()) },
 				Commands: []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error { return nil })},
 			},
 		},
 	}
 	change(&sc)
-	s := stage.Must(server.Listen(sc))
+	s := must.Get(server.Listen(sc))
 	h := &fixture{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
 	run, stop := context.WithCancel(ctx)
 	h.stop = stop
 	go func() { h.ended <- s.Serve(run) }()
 	t.Cleanup(h.close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	return h
+}
+
+// newLoggedFixture returns a fixture and its log.
+func newLoggedFixture(t testing.TB, change func(*server.Config)) (*fixture, *observer.ObservedLogs) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	return newFixtureWith(t, func(c *server.Config) {
+		c.Log = zap.New(core)
+		change(c)
+	}), logs
 }
 
 func (h *fixture) close() {
@@ -106,15 +111,15 @@ func (h *fixture) close() {
 
 // Close without Serve leaves no goroutines, which TestMain checks, and frees the addresses.
 func TestClose(t *testing.T) {
-	w := stage.Must(world.New(world.Config{Seed: 1}))
+	w := must.Get(world.New(world.Config{Seed: 1}))
 	config := server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0",
 		WorldConfig: server.WorldConfig{
-			World: w, Schema: fixtureSchema(t), Epoch: houseEpoch,
+			World: w, Schema: schema.NewWithBody(), Epoch: testEpoch,
 		},
 	}
 	for range 2 {
-		s := stage.Must(server.Listen(config))
+		s := must.Get(server.Listen(config))
 		config.Listen, config.AdminListen = s.Addr().String(), s.AdminAddr().String()
 		require.NoError(t, s.Close())
 	}
@@ -123,12 +128,12 @@ func TestClose(t *testing.T) {
 func (h *fixture) config() client.Config {
 	return client.Config{
 		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
-		Schema: fixtureSchema(h.t), Name: "guest",
+		Schema: schema.NewWithBody(), Name: "guest",
 	}
 }
 
 func (h *fixture) dial() *client.Client {
-	c := stage.Must(client.Dial(h.ctx, h.config()))
+	c := must.Get(client.Dial(h.ctx, h.config()))
 	h.t.Cleanup(func() { require.NoError(h.t, c.Close()) })
 	return c
 }
@@ -163,12 +168,12 @@ func (h *fixture) ends(c *client.Client) error {
 func TestVisit(t *testing.T) {
 	h := newFixture(t)
 	began := time.Now()
-	c := stage.Must(client.Dial(h.ctx, h.config()))
+	c := must.Get(client.Dial(h.ctx, h.config()))
 	h.until(c, "sees all crates and itself", func() bool { return c.Replica().Len() == 6 })
 	me := c.Controlled()
 	require.Equal(t, wire.Live, c.Resolve(me))
-	ok := stage.Must(c.DoRaw("poke", me, nil))
-	forged := stage.Must(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
+	ok := must.Get(c.DoRaw("poke", me, nil))
+	forged := must.Get(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
 	_, err := forged.Wait(h.ctx)
 	var refused *client.Rejection
 	require.ErrorAs(t, err, &refused)
@@ -182,7 +187,7 @@ func TestVisit(t *testing.T) {
 
 	other := h.dial()
 	h.until(other, "sees the first", func() bool { return other.Resolve(me) == wire.Live })
-	late := stage.Must(c.DoRaw("poke", me, nil))
+	late := must.Get(c.DoRaw("poke", me, nil))
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "Close is idempotent")
 	_, err = late.Wait(h.ctx)
@@ -194,7 +199,7 @@ func TestVisit(t *testing.T) {
 func TestRefusalsAreTyped(t *testing.T) {
 	h := newFixture(t)
 	config := h.config()
-	config.Epoch = houseEpoch + 1
+	config.Epoch = testEpoch + 1
 	_, err := client.Dial(h.ctx, config)
 	require.Equal(t, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
 	config = h.config()
@@ -214,21 +219,20 @@ func TestRefusalOutlinesAllComponents(t *testing.T) {
 		s = c.Schema
 		for s.Components() < wire.MaxComponents {
 			name := fmt.Sprintf("a_component_with_a_longer_name_%d", s.Components())
-			stage.Must(world.Register[link](c.World, name))
+			must.Get(world.Register[link](c.World, name))
 			schema.Define[link](s, name)
 			require.NoError(t, s.Err())
 		}
 	})
 	_, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: 1}))
-	require.NoError(t, err)
-	answer := stage.Must(io.ReadAll(stream))
+	must.Get(stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: 1})))
+	answer := must.Get(io.ReadAll(stream))
 	var frames wire.FrameReader
 	frames.Feed(answer)
 	kind, body, _, err := frames.Next()
 	require.NoError(t, err)
 	require.Equal(t, byte(wire.TypeRefused), kind)
-	m := stage.Must(wire.Parse[wire.Refused](body))
+	m := must.Get(wire.Parse[wire.Refused](body))
 	require.Equal(t, wire.SchemaMismatch, m.Code)
 	digits := regexp.MustCompile(` [0-9a-f]{4}\b`).FindAllString(s.Outline(), -1)
 	require.Len(t, digits, wire.MaxComponents)
@@ -250,7 +254,7 @@ func TestCertificateMustFit(t *testing.T) {
 	_, err = client.Dial(h.ctx, config)
 	require.ErrorContains(t, err, "pin the fingerprint", "never silently unverified")
 	config.InsecureDev = true
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
 	config.Fingerprint = "xyz"
 	_, err = client.Dial(h.ctx, config)
@@ -265,14 +269,14 @@ func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 	pin := config.Fingerprint
 	config.TLS = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 	config.Fingerprint, config.InsecureDev = "", true
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
 	config.InsecureDev = false
 	config.Fingerprint = strings.Repeat("0", len(pin))
 	_, err := client.Dial(h.ctx, config)
 	require.ErrorContains(t, err, "another fingerprint")
 	config.Fingerprint = pin
-	c = stage.Must(client.Dial(h.ctx, config))
+	c = must.Get(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
 }
 
@@ -282,7 +286,7 @@ func (h *fixture) raw() (*quic.Conn, *quic.Stream) {
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
-	stream := stage.Must(conn.OpenStreamSync(h.ctx))
+	stream := must.Get(conn.OpenStreamSync(h.ctx))
 	return conn, stream
 }
 
@@ -303,13 +307,11 @@ func TestLateStreamTakesNothing(t *testing.T) {
 	h := newFixture(t)
 	older, late := h.raw() // the server sees a stream with its first byte
 	newer, stream := h.raw()
-	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}
-	_, err := stream.Write(wire.AppendMessage(nil, hello))
-	require.NoError(t, err)
+	hello := stage.Hello(nil)
+	must.Get(stream.Write(wire.AppendMessage(nil, hello)))
 	w := h.readWelcome(stream)
 	hello.Session, hello.Secret = w.Session, w.Secret
-	_, err = late.Write(wire.AppendMessage(nil, hello))
-	require.NoError(t, err)
+	must.Get(late.Write(wire.AppendMessage(nil, hello)))
 	h.wantClosed(older, wire.Replaced)
 	require.NoError(t, newer.Context().Err())
 }
@@ -325,7 +327,7 @@ func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
 		require.NoError(h.t, err)
 		if ok {
 			require.EqualValues(h.t, wire.TypeWelcome, kind)
-			w := stage.Must(wire.Parse[wire.Welcome](body))
+			w := must.Get(wire.Parse[wire.Welcome](body))
 			return w
 		}
 	}
@@ -335,15 +337,13 @@ func TestGarbageEndsItsSenderAlone(t *testing.T) {
 	h := newFixture(t)
 	good := h.dial()
 	conn, stream := h.raw()
-	_, err := stream.Write([]byte{5, 99, 1, 2, 3, 4})
-	require.NoError(t, err)
+	must.Get(stream.Write([]byte{5, 99, 1, 2, 3, 4}))
 	h.wantClosed(conn, wire.BadState)
 	h.stay(good)
 
 	conn, stream = h.raw()
-	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}
-	_, err = stream.Write(wire.AppendMessage(nil, hello))
-	require.NoError(t, err)
+	hello := stage.Hello(nil)
+	must.Get(stream.Write(wire.AppendMessage(nil, hello)))
 	require.NoError(t, conn.SendDatagram([]byte("garbage")))
 	h.wantClosed(conn, wire.BadMessage)
 	h.stay(good)
@@ -364,8 +364,8 @@ func TestDrainSaysGoodbye(t *testing.T) {
 
 func TestPortInUse(t *testing.T) {
 	h := newFixture(t)
-	w := stage.Must(world.New(world.Config{}))
-	config := server.Config{Listen: h.server.Addr().String(), WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t), Epoch: 1}}
+	w := must.Get(world.New(world.Config{}))
+	config := server.Config{Listen: h.server.Addr().String(), WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}}
 	_, err := server.Listen(config)
 	require.ErrorContains(t, err, "cannot listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
@@ -378,11 +378,11 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 	for _, part := range []string{"listen address", "admin address", "World is nil", "Schema is nil", "sessions at most", "commands per second", "command burst", "drain timeout"} {
 		require.ErrorContains(t, err, part)
 	}
-	w := stage.Must(world.New(world.Config{FirstGeneration: 9}))
+	w := must.Get(world.New(world.Config{FirstGeneration: 9}))
 	config := server.Config{
 		Listen: "127.0.0.1:99999",
 		WorldConfig: server.WorldConfig{
-			World: w, Schema: fixtureSchema(t), Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
+			World: w, Schema: schema.NewWithBody(), Replication: replication.Config{Workers: 1000, SnapshotHz: -1},
 		},
 	}
 	for _, part := range []string{"listen address", "1000 workers", "snapshot rate"} {
@@ -392,8 +392,8 @@ func TestConfigComplainsOfEverything(t *testing.T) {
 
 // A command without a function is refused at the start, instead of panicking when executed.
 func TestConfigCommands(t *testing.T) {
-	w := stage.Must(world.New(world.Config{}))
-	c := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t)}}
+	w := must.Get(world.New(world.Config{}))
+	c := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody()}}
 	command := func(name string) server.Command {
 		return server.OnRawCommand(name, func(*server.Session, world.Entity, []byte) error { return nil })
 	}
@@ -412,17 +412,17 @@ func TestConfigCommands(t *testing.T) {
 // A server is served once. A second run would step an unreachable world, and overwrite its
 // image.
 func TestServeOnce(t *testing.T) {
-	w := stage.Must(world.New(world.Config{}))
-	config := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: fixtureSchema(t)}}
+	w := must.Get(world.New(world.Config{}))
+	config := server.Config{Listen: "127.0.0.1:0", WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody()}}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	served := stage.Must(server.Listen(config))
+	served := must.Get(server.Listen(config))
 	require.NoError(t, served.Serve(ended))
 	ticks := w.Tick()
 	require.ErrorContains(t, served.Serve(t.Context()), "Serve")
 	require.NoError(t, served.Close())
 
-	closed := stage.Must(server.Listen(config))
+	closed := must.Get(server.Listen(config))
 	require.NoError(t, closed.Close())
 	require.NoError(t, closed.Close())
 	require.ErrorContains(t, closed.Serve(t.Context()), "Close")
@@ -433,14 +433,14 @@ func TestNobodyThere(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, Schema: fixtureSchema(t),
+		Addr: "127.0.0.1:9", InsecureDev: true, Schema: schema.NewWithBody(),
 	})
 	require.ErrorContains(t, err, "can't connect to 127.0.0.1:9: no answer: is the server running there")
 
 	ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	_, err = client.Dial(ctx, client.Config{
-		Addr: "127.0.0.1:9", InsecureDev: true, Schema: fixtureSchema(t),
+		Addr: "127.0.0.1:9", InsecureDev: true, Schema: schema.NewWithBody(),
 	})
 	require.ErrorContains(t, err, "no answer: is the server running there")
 	require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's context has ended")
@@ -465,8 +465,8 @@ func TestLastHashIsThatOfTheRecording(t *testing.T) {
 	h.ended <- nil // for the cleanup
 	require.NoError(t, recorder.Close())
 
-	again := stage.Must(world.New(world.Config{Seed: 1}))
-	stage.Must(again.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
+	again := must.Get(world.New(world.Config{Seed: 1}))
+	must.Get(again.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
 	replay, err := again.Replay(&file)
 	require.NoError(t, err)
 	for err == nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -36,9 +35,8 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 		})
 	require.NoError(t, err)
 	defer conn.CloseWithError(0, "")
-	stream := stage.Must(conn.OpenStreamSync(h.ctx))
-	_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
-	require.NoError(t, err)
+	stream := must.Get(conn.OpenStreamSync(h.ctx))
+	h.hello(stream)
 	command := wire.AppendMessage(nil, wire.Command{ID: 1, Name: strings.Repeat("x", wire.MaxName)})
 	var rest []byte // of a partly sent command: other bytes after it would be garbage
 	for conn.Context().Err() == nil {
@@ -87,7 +85,7 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 		}
 	})
 	for range 40 {
-		c := stage.Must(client.Dial(h.ctx, h.config()))
+		c := must.Get(client.Dial(h.ctx, h.config()))
 		require.NoError(t, c.Close())
 	}
 	close(stop)
@@ -108,9 +106,8 @@ func TestMuteStranger(t *testing.T) {
 func TestOneStream(t *testing.T) {
 	h := newFixture(t)
 	conn, stream := h.raw()
-	_, err := stream.Write([]byte{1})
-	require.NoError(t, err)
-	_, err = conn.OpenStream()
+	must.Get(stream.Write([]byte{1}))
+	_, err := conn.OpenStream()
 	require.ErrorAs(t, err, new(*quic.StreamLimitReachedError), "%T", err)
 	_, err = conn.OpenUniStream()
 	require.ErrorAs(t, err, new(*quic.StreamLimitReachedError), "%T", err)
@@ -125,8 +122,7 @@ func TestDrainOfAbsentGuests(t *testing.T) {
 		h.stay(guests...)
 	}
 	_, stream := h.raw()
-	_, err := stream.Write([]byte{1})
-	require.NoError(t, err)
+	must.Get(stream.Write([]byte{1}))
 	h.raw() // the server sees a stream with its first byte
 	h.stay(guests...)
 	h.close()
@@ -144,8 +140,7 @@ func TestLongReason(t *testing.T) {
 		c.Hooks.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
 	})
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
-	require.NoError(t, err)
+	h.hello(stream)
 	h.wantClosed(conn, wire.JoinRefused)
 }
 
@@ -173,7 +168,7 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 	}
 	before := count()
 	for range 10 {
-		c := stage.Must(client.Dial(h.ctx, h.config()))
+		c := must.Get(client.Dial(h.ctx, h.config()))
 		require.NoError(t, c.Close())
 	}
 	require.LessOrEqual(t, count(), before, "another test's may have been closed meanwhile")
@@ -183,8 +178,7 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 func TestPadBesideDatagrams(t *testing.T) {
 	h := newFixture(t)
 	_, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
-	require.NoError(t, err)
+	h.hello(stream)
 	var frames wire.FrameReader
 	buf := make([]byte, 1<<10)
 	for pads := 0; pads < 3; {
@@ -202,7 +196,7 @@ func TestPadBesideDatagrams(t *testing.T) {
 			}
 		}
 	}
-	_, err = stream.Write(wire.AppendFrame(nil, wire.TypePad, []byte{1}))
+	_, err := stream.Write(wire.AppendFrame(nil, wire.TypePad, []byte{1}))
 	require.NoError(t, err)
 	for err == nil {
 		_, err = stream.Read(buf)

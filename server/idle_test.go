@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -64,15 +65,15 @@ func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
 // executed returns the number of executed statements in a profile. Each line of the profile
 // ends with a block's number of statements and its count.
 func executed(t *testing.T, profile string) (n float64) {
-	file := stage.Must(os.Open(profile))
+	file := must.Get(os.Open(profile))
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	require.True(t, lines.Scan())
 	require.Equal(t, "mode: count", lines.Text())
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		statements := stage.Must(strconv.ParseFloat(fields[1], 64))
-		count := stage.Must(strconv.ParseFloat(fields[2], 64))
+		statements := must.Get(strconv.ParseFloat(fields[1], 64))
+		count := must.Get(strconv.ParseFloat(fields[2], 64))
 		n += statements * count
 	}
 	require.NoError(t, lines.Err())
@@ -86,10 +87,10 @@ func TestIdleLoop(t *testing.T) {
 	if err != nil {
 		t.Skip("part of TestIdleTickCostsTheSameInALargeWorld")
 	}
-	ticks := stage.Must(strconv.Atoi(os.Getenv(idleTicks)))
+	ticks := must.Get(strconv.Atoi(os.Getenv(idleTicks)))
 	synctest.Test(t, func(t *testing.T) {
 		w := sleepingWorld(t, entities)
-		core := stage.Must(session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig()))
+		core := must.Get(session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig()))
 		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, w, zap.NewNop()), zap.NewNop())
 		for _, abilities := range []wire.Abilities{0, wire.Simulates} {
 			c := &stage.Conn{}
@@ -108,8 +109,8 @@ func sleepingWorld(t *testing.T, bodies int) *world.World {
 	const spacing = 2
 	side := int(math.Ceil(math.Sqrt(float64(bodies))))
 	half := float32(side * spacing / 2)
-	w := stage.Must(world.New(world.Config{TickHz: 50, MaxEntities: bodies, HalfExtent: world.Vec3{X: half, Y: 10, Z: half}}))
-	crate := stage.Must(w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
+	w := must.Get(world.New(world.Config{TickHz: 50, MaxEntities: bodies, HalfExtent: world.Vec3{X: half, Y: 10, Z: half}}))
+	crate := must.Get(w.AddKind(world.Kind{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
 	for i := range bodies {
 		at := world.Vec3{X: float32(i%side)*spacing - half, Y: 0.5, Z: float32(i/side)*spacing - half}
 		e, err := w.SpawnFor(crate, at, world.Vec3{}, 0)

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/atomicfile"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
@@ -39,8 +39,8 @@ func openStore(t *testing.T, path string) *imagefile.Store {
 }
 
 func savedTick(t *testing.T, path string) uint64 {
-	w := stage.Must(world.New(world.Config{TickHz: 50}))
-	data := stage.Must(os.ReadFile(path))
+	w := must.Get(world.New(world.Config{TickHz: 50}))
+	data := must.Get(os.ReadFile(path))
 	img, err := w.ReadImage(bytes.NewReader(data))
 	require.NoError(t, err)
 	return img.Tick()
@@ -93,7 +93,7 @@ func TestTwoSaveToOneFile(t *testing.T) {
 	require.Zero(t, logs.Len(), "its own image")
 	other, theirs, others := savingLoop(t, func(*ImageConfig) {})
 	replace := func(path, by string) {
-		data := stage.Must(os.ReadFile(by))
+		data := must.Get(os.ReadFile(by))
 		require.NoError(t, atomicfile.Write(path, data, 0o600))
 	}
 	replace(theirs, path)
@@ -144,12 +144,12 @@ func TestSaveThatFails(t *testing.T) {
 		})
 		l.core.World().TakeImage(&l.saver.image)
 		require.NoError(t, l.saver.saveFirst())
-		good := stage.Must(os.ReadFile(path))
+		good := must.Get(os.ReadFile(path))
 		fault = errors.New("no image")
 		runFor(t, l, 2500*time.Millisecond)
 		require.Equal(t, uint64(2), l.report().Images.Failed)
 		require.Equal(t, 2, logs.FilterMessage("the world was not saved").Len())
-		now := stage.Must(os.ReadFile(path))
+		now := must.Get(os.ReadFile(path))
 		require.Equal(t, good, now)
 		require.ErrorIs(t, l.saver.saveLast(), fault)
 	})

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -30,9 +31,9 @@ func newTestLoop(t *testing.T, work func(tick uint64) time.Duration) *loop {
 
 // newTestLoopAt is newTestLoop with a tick rate.
 func newTestLoopAt(t *testing.T, hz int, work func(tick uint64) time.Duration) *loop {
-	w := stage.Must(world.New(world.Config{TickHz: hz}))
+	w := must.Get(world.New(world.Config{TickHz: hz}))
 	require.NoError(t, w.AddSystem(world.Before, "work", func(w *world.World) { time.Sleep(work(w.Tick())) }))
-	core := stage.Must(session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.sessionConfig()))
+	core := must.Get(session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10}}}.sessionConfig()))
 	return newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, core.World(), zap.NewNop()), zap.NewNop())
 }
 
@@ -146,7 +147,7 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		before := uint64(math.MaxUint32 - 1<<16 - 100) // ticks already made
 		config := l.core.Config()
 		config.Replication.TickBase = -before
-		core := stage.Must(session.NewCore(config))
+		core := must.Get(session.NewCore(config))
 		l.core = core
 		require.ErrorIs(t, l.tickUntil(t.Context()), ErrTicksSpent)
 		require.EqualValues(t, 100, core.World().Tick())

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -27,7 +27,7 @@ type nat struct {
 func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 	n := &nat{t: t, server: server}
 	n.most.Store(1500)
-	n.inner = stage.Must(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	n.inner = must.Get(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	n.rebind()
 	go func() {
 		for buf := make([]byte, 2<<10); ; {
@@ -52,7 +52,7 @@ func newNAT(t *testing.T, server *net.UDPAddr) *nat {
 // rebind gives the client another outer port, and drops packets that still arrive at the old
 // port.
 func (n *nat) rebind() {
-	c := stage.Must(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	c := must.Get(net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	before := n.outer.Swap(c)
 	if before != nil {
 		require.NoError(n.t, before.Close())
@@ -80,13 +80,13 @@ func TestNATRebinds(t *testing.T) {
 	config := h.config()
 	config.Addr = n.inner.LocalAddr().String()
 	config.State = func(s client.StateChange) { states = append(states, s.State) }
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	defer func() { require.NoError(t, c.Close()) }()
 	for range 5 { // a client has four connection IDs
 		n.rebind()
 		tick := c.Replica().Tick()
 		h.until(c, "snapshots arrive over the new path", func() bool { return c.Replica().Tick() > tick+30 })
-		f := stage.Must(c.DoRaw("poke", 0, nil))
+		f := must.Get(c.DoRaw("poke", 0, nil))
 		h.until(c, "a command is answered", func() bool {
 			_, answered := f.Poll()
 			return answered
@@ -129,15 +129,15 @@ func TestPathShrinks(t *testing.T) {
 				resumed = append(resumed, s.Resumed)
 			}
 		}
-		player := stage.Must(client.Dial(h.ctx, config))
+		player := must.Get(client.Dial(h.ctx, config))
 		tick := player.Replica().Tick()
 		h.until(player, "a larger size is discovered", func() bool { return player.Replica().Tick() > tick+120 })
 		n.most.Store(1240)
 		for range 5 {
-			stage.Must(player.DoRaw("poke", 0, c.args))
+			must.Get(player.DoRaw("poke", 0, c.args))
 		}
 		h.until(player, "it resumes", func() bool { return len(resumed) == 2 && player.Replica().Len() > c.crowd })
-		f := stage.Must(player.DoRaw("poke", 0, c.args))
+		f := must.Get(player.DoRaw("poke", 0, c.args))
 		h.until(player, "it plays on", func() bool {
 			_, answered := f.Poll()
 			return answered

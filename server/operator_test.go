@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -35,11 +35,11 @@ func (h *fixture) operate(method, path string) (code int, body string) {
 
 func (h *fixture) ask(method, path string) (code int, body string) {
 	h.t.Helper()
-	request := stage.Must(http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil))
+	request := must.Get(http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil))
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(h.t, err)
 	defer response.Body.Close()
-	text := stage.Must(io.ReadAll(response.Body))
+	text := must.Get(io.ReadAll(response.Body))
 	return response.StatusCode, strings.TrimSpace(string(text))
 }
 
@@ -66,7 +66,6 @@ func (h *fixture) rows(query string) (rows []row) {
 
 func TestSessionsOfTheOperator(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	require.NotNil(t, h.rows(""), "[], not null")
 	require.Empty(t, h.rows(""))
 	first, second := h.dial(), h.dial()
@@ -125,9 +124,8 @@ func TestIndexOfTheOperator(t *testing.T) {
 // links of other sites cannot send it.
 func TestOperatorDrains(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
-	request := stage.Must(http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil))
+	request := must.Get(http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil))
 	request.Header.Set("Origin", "https://elsewhere.example")
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
@@ -151,11 +149,10 @@ func TestOperatorDrains(t *testing.T) {
 // Cross-origin requests of the operator's browser are refused.
 func TestOperatorIsNoPage(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	path := fmt.Sprintf("http://%v/sessions/%d/kick", h.server.AdminAddr(), h.rows("")[0].ID)
 	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.example"} {
-		request := stage.Must(http.NewRequestWithContext(h.ctx, http.MethodPost, path, nil))
+		request := must.Get(http.NewRequestWithContext(h.ctx, http.MethodPost, path, nil))
 		request.Header.Set(header, value)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -169,7 +166,6 @@ func TestOperatorIsNoPage(t *testing.T) {
 // The server's end cuts a running profile short. The profile is still returned.
 func TestProfileOfTheEnd(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	profile, failed := []byte{}, make(chan error)
 	go func() {
 		response, err := http.Get(fmt.Sprintf("http://%v/debug/pprof/profile?seconds=600", h.server.AdminAddr()))
@@ -195,7 +191,7 @@ func TestQlogOnDemand(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	files := func() []string {
-		found := stage.Must(filepath.Glob(filepath.Join(folder, "*")))
+		found := must.Get(filepath.Glob(filepath.Join(folder, "*")))
 		return found
 	}
 	require.Empty(t, files(), "nothing without a request")
@@ -216,7 +212,7 @@ func TestQlogOnDemand(t *testing.T) {
 	code, body := h.operate(http.MethodPost, path+"?seconds=1")
 	require.Equal(t, http.StatusConflict, code, body)
 	recorded := func() []byte {
-		text := stage.Must(os.ReadFile(first))
+		text := must.Get(os.ReadFile(first))
 		return text
 	}
 	var text, before []byte
@@ -260,7 +256,6 @@ func packetsSent(t *testing.T, text []byte) (n int) {
 
 func TestQlogIsOff(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	h.dial()
 	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/qlog", h.rows("")[0].ID))
 	require.Equal(t, http.StatusNotFound, code)
@@ -283,10 +278,9 @@ func TestQlogFolderIsMissing(t *testing.T) {
 func TestSessionsArePrintable(t *testing.T) {
 	const forged = "\x1b]0;root\x07\u202e\u009b"
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	config := h.config()
 	config.Name = forged
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	code, body := h.operate(http.MethodGet, "/sessions")
 	require.Equal(t, http.StatusOK, code)

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -33,12 +33,12 @@ func TestPanicIsReported(t *testing.T) {
 	_, err := client.Dial(h.ctx, config)
 	require.Equal(t, wire.Internal, wire.CodeOf(err), "%v: no token, and Admit reads it", err)
 	config.Token = []byte("anne")
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	defer c.Close()
-	stage.Must(c.DoRaw("break", 0, nil))
+	must.Get(c.DoRaw("break", 0, nil))
 	require.Equal(t, wire.Internal, wire.CodeOf(h.ends(c)))
 	for range 2 { // the server keeps running
-		c := stage.Must(client.Dial(h.ctx, config))
+		c := must.Get(client.Dial(h.ctx, config))
 		require.NoError(t, c.Close())
 	}
 	lines := logged.FilterMessage("the game panicked: its session ends").All()

@@ -9,8 +9,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -20,10 +19,9 @@ func TestFloodIsClosed(t *testing.T) {
 	h := newFixture(t)
 	good := h.dial()
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
-	require.NoError(t, err)
+	h.hello(stream)
 	first := make([]byte, 1)
-	_, err = stream.Read(first) // welcomed
+	_, err := stream.Read(first) // welcomed
 	require.NoError(t, err)
 	var newest, records atomic.Uint32 // sent as acknowledgements: without them the session ends
 	go func() {
@@ -75,13 +73,13 @@ func TestStreamIsHeld(t *testing.T) {
 	asked, answered := 0, 0
 	config := h.config()
 	config.Result = func(client.Result) { answered++ }
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	held := func() uint64 { return h.server.Report().Traffic.StreamsHeld }
 	require.Zero(t, held())
 	for h.ctx.Err() == nil && held() == 0 {
 		for ; asked-answered < 200; asked++ { // more than the burst, and below MaxUnanswered
-			stage.Must(c.DoRaw("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...)))
+			must.Get(c.DoRaw("none", 0, append([]byte{0xc5, 3, 0xe8}, make([]byte, 1000)...)))
 		}
 		require.NoError(t, c.Update())
 		require.NoError(t, c.Wait(h.ctx))

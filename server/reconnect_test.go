@@ -17,7 +17,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -73,14 +73,14 @@ type mobileClient struct {
 	gone    map[bulk.Handle]bool
 }
 
-func (h *fixture) travel(change func(*client.Config)) *mobileClient {
-	v := h.setOut(change)
+func (h *fixture) dialMobile(change func(*client.Config)) *mobileClient {
+	v := h.dialMobileOpen(change)
 	h.t.Cleanup(func() { require.NoError(h.t, v.Close()) })
 	return v
 }
 
-// setOut is travel for clients that the test itself closes.
-func (h *fixture) setOut(change func(*client.Config)) *mobileClient {
+// dialMobileOpen is dialMobile for clients that the test itself closes.
+func (h *fixture) dialMobileOpen(change func(*client.Config)) *mobileClient {
 	v := &mobileClient{gone: map[bulk.Handle]bool{}, route: &route{called: h.server.Addr()}}
 	config := h.config()
 	config.GiveUp = patience
@@ -94,7 +94,7 @@ func (h *fixture) setOut(change func(*client.Config)) *mobileClient {
 	config.Result = func(r client.Result) { v.results = append(v.results, r) }
 	config.Observer.Destroy = func(at bulk.Handle, _ uint8) { v.gone[at] = true }
 	change(&config)
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	v.Client = c
 	return v
 }
@@ -134,14 +134,14 @@ func (m moved) ReadFrom(p []byte) (int, net.Addr, error) {
 
 // The client of a killed server is reset by its successor, without a timeout.
 func TestKilledServerIsNoticed(t *testing.T) {
-	kept := stage.Must(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
-	key := stage.Must(server.StatelessResetKeyOf(kept))
+	kept := must.Get(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
+	key := must.Get(server.StatelessResetKeyOf(kept))
 	open := func() *fixture {
 		return newFixtureWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = kept, key })
 	}
 	h := open()
 	var now atomic.Pointer[net.UDPAddr]
-	v := h.travel(func(c *client.Config) {
+	v := h.dialMobile(func(c *client.Config) {
 		c.Socket = func() (net.PacketConn, error) {
 			udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 			return moved{udp, h.server.Addr(), &now}, err
@@ -160,7 +160,7 @@ func TestKilledServerIsNoticed(t *testing.T) {
 // meanwhile are Stale (H3).
 func TestConnectionIsReplaced(t *testing.T) {
 	h := newFixture(t)
-	v := h.travel(func(c *client.Config) { c.GiveUp = 0 }) // a minute
+	v := h.dialMobile(func(c *client.Config) { c.GiveUp = 0 }) // a minute
 	other := h.dial()
 	h.until(other, "knows itself", func() bool { return other.Controlled() != 0 })
 	dying := other.Controlled()
@@ -170,7 +170,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.Equal(t, client.StateChange{State: client.Joined}, v.change())
 
 	v.sockets[0].Store(true)
-	asked := stage.Must(v.DoRaw("poke", me, nil))
+	asked := must.Get(v.DoRaw("poke", me, nil))
 	h.until(v.Client, "the silence is noticed", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Timeout, wire.CodeOf(v.change().Err))
 	require.Equal(t, []client.Result{{ID: asked.ID(), Target: me, Err: client.ErrUnanswered}}, v.results)
@@ -188,7 +188,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	require.True(t, v.gone[dying])
 	require.Equal(t, me, v.Controlled())
 	require.Equal(t, wire.Live, v.Resolve(me))
-	asked = stage.Must(v.DoRaw("poke", me, nil))
+	asked = must.Get(v.DoRaw("poke", me, nil))
 	require.NoError(t, v.Update())
 	h.until(v.Client, "is obeyed", func() bool { return len(v.results) == 2 })
 	require.Equal(t, client.Result{ID: asked.ID(), Target: me, Verdict: wire.Live}, v.results[1])
@@ -198,11 +198,11 @@ func TestConnectionIsReplaced(t *testing.T) {
 // state.
 func TestWorldIsReplaced(t *testing.T) {
 	h := newFixture(t)
-	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true })
+	v := h.dialMobile(func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true })
 	h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 	me := v.Controlled()
 	h.shut()
-	next := newFixtureWith(t, func(c *server.Config) { c.Epoch = houseEpoch + 1 })
+	next := newFixtureWith(t, func(c *server.Config) { c.Epoch = testEpoch + 1 })
 	v.route.leadTo(next.server)
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Draining, wire.CodeOf(v.change().Err))
@@ -212,16 +212,16 @@ func TestWorldIsReplaced(t *testing.T) {
 	require.EqualValues(t, 1, next.server.Report().Traffic.Handshakes, "one handshake: to resume, or else to join")
 	require.True(t, v.gone[me])
 	w := v.Welcome()
-	require.EqualValues(t, houseEpoch+1, w.Epoch)
+	require.EqualValues(t, testEpoch+1, w.Epoch)
 }
 
 // A client of a server that restarted with another schema asks for that schema, and reads the
 // items that both have.
 func TestSchemaIsReplaced(t *testing.T) {
 	h := newFixture(t)
-	declared := fixtureSchema(t)
-	body := stage.Must(client.ComponentOf[schema.Body](declared, schema.BodyComponent))
-	v := h.travel(func(c *client.Config) { c.Fingerprint, c.InsecureDev, c.Schema = "", true, declared })
+	declared := schema.NewWithBody()
+	body := must.Get(client.ComponentOf[schema.Body](declared, schema.BodyComponent))
+	v := h.dialMobile(func(c *client.Config) { c.Fingerprint, c.InsecureDev, c.Schema = "", true, declared })
 	knows := func() bool { return v.Resolve(v.Controlled()) == wire.Live }
 	h.until(v.Client, "knows itself", knows)
 	require.Equal(t, "crate", v.Entity(v.Controlled()).KindName())
@@ -229,8 +229,8 @@ func TestSchemaIsReplaced(t *testing.T) {
 	require.Empty(t, before.SchemaText, "the replica has the schema")
 	h.shut()
 	next := newFixtureWith(t, func(c *server.Config) {
-		c.Epoch, c.Schema = houseEpoch+1, schema.New()
-		stage.Must(world.Register[link](c.World, "link"))
+		c.Epoch, c.Schema = testEpoch+1, schema.New()
+		must.Get(world.Register[link](c.World, "link"))
 		schema.Define[link](c.Schema, "link")
 		schema.Define[schema.Body](c.Schema, schema.BodyComponent)
 		require.NoError(t, c.Schema.Err())
@@ -256,9 +256,9 @@ func TestMoved(t *testing.T) {
 		return server.Admission{User: "ann"}, nil
 	}
 	open := func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true }
-	last := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit, c.Room = houseEpoch+2, admit, "arena" })
+	last := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit, c.Room = testEpoch+2, admit, "arena" })
 	second := newFixtureWith(t, func(c *server.Config) {
-		c.Epoch = houseEpoch + 1
+		c.Epoch = testEpoch + 1
 		c.Hooks.Commands = append(c.Hooks.Commands, server.OnRawCommand("travel", func(s *server.Session, _ world.Entity, _ []byte) error {
 			require.Error(t, s.Redirect("", nil))
 			return s.Redirect(last.server.Addr().String(), []byte("to the arena"))
@@ -266,21 +266,21 @@ func TestMoved(t *testing.T) {
 	})
 	first := newFixtureWith(t, func(c *server.Config) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
-			moved := stage.Must(wire.MovedTo(second.server.Addr().String(), nil))
+			moved := must.Get(wire.MovedTo(second.server.Addr().String(), nil))
 			return server.Admission{}, moved
 		}
 	})
-	v := first.travel(func(c *client.Config) {
+	v := first.dialMobile(func(c *client.Config) {
 		open(c)
 		c.Socket = nil
 		c.FreshToken = func(context.Context) ([]byte, error) { return nil, errors.New("not asked while moving") }
 	})
 	w := v.Welcome()
-	require.EqualValues(t, houseEpoch+1, w.Epoch, "Dial returns in the session of the second server")
+	require.EqualValues(t, testEpoch+1, w.Epoch, "Dial returns in the session of the second server")
 	first.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 	me := v.Controlled()
-	stage.Must(v.DoRaw("travel", 0, nil))
-	first.until(v.Client, "is elsewhere", func() bool { w := v.Welcome(); return w.Epoch == houseEpoch+2 })
+	must.Get(v.DoRaw("travel", 0, nil))
+	first.until(v.Client, "is elsewhere", func() bool { w := v.Welcome(); return w.Epoch == testEpoch+2 })
 	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, v.change())
 	require.Equal(t, "arena", v.Welcome().Room)
 	require.True(t, v.gone[me])
@@ -293,7 +293,7 @@ func TestMoved(t *testing.T) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			own := <-addresses
 			addresses <- own
-			moved := stage.Must(wire.MovedTo(own, nil))
+			moved := must.Get(wire.MovedTo(own, nil))
 			return server.Admission{}, moved
 		}
 	})
@@ -310,7 +310,7 @@ func TestRooms(t *testing.T) {
 	h := newFixtureWith(t, func(c *server.Config) { c.Room = "arena" })
 	config := h.config()
 	config.Room = "arena"
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	require.Equal(t, "arena", c.Welcome().Room)
 	require.NoError(t, c.Close())
 	config.Room = "cellar"
@@ -339,7 +339,7 @@ func TestFreshToken(t *testing.T) {
 			issued++
 			return fmt.Appendf(nil, "%t %d", fresh, issued)
 		}
-		v := h.travel(func(c *client.Config) {
+		v := h.dialMobile(func(c *client.Config) {
 			c.Fingerprint, c.InsecureDev, c.Token = "", true, issue()
 			if fresh {
 				c.FreshToken = func(context.Context) ([]byte, error) {
@@ -353,7 +353,7 @@ func TestFreshToken(t *testing.T) {
 		})
 		h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 		h.shut()
-		next := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit = houseEpoch+1, admit })
+		next := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit = testEpoch+1, admit })
 		v.route.leadTo(next.server)
 		if !fresh {
 			require.Equal(t, wire.Unauthorized, wire.CodeOf(h.ends(v.Client)))
@@ -367,7 +367,7 @@ func TestFreshToken(t *testing.T) {
 // A client gives up an unreachable server.
 func TestClientGivesUp(t *testing.T) {
 	h := newFixture(t)
-	v := h.travel(func(c *client.Config) { c.GiveUp = time.Millisecond })
+	v := h.dialMobile(func(c *client.Config) { c.GiveUp = time.Millisecond })
 	h.shut()
 	err := h.ends(v.Client)
 	require.ErrorContains(t, err, "gave up")
@@ -378,7 +378,7 @@ func TestClientGivesUp(t *testing.T) {
 // A kicked client receives the reason, and does not reconnect.
 func TestKickedStaysAway(t *testing.T) {
 	h := newFixture(t)
-	v := h.travel(func(*client.Config) {})
+	v := h.dialMobile(func(*client.Config) {})
 	w := v.Welcome()
 	h.server.Kick(w.Session, "no cheating")
 	h.server.Kick(w.Session+100, "nobody")
@@ -391,8 +391,7 @@ func TestKickedStaysAway(t *testing.T) {
 // The operator kicks by the ID in /sessions.
 func TestOperatorKicks(t *testing.T) {
 	h := newFixture(t)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	v := h.travel(func(*client.Config) {})
+	v := h.dialMobile(func(*client.Config) {})
 	id := h.rows("")[0].ID
 	for path, want := range map[string]int{
 		"/sessions/x/kick":                       http.StatusBadRequest,
@@ -411,7 +410,7 @@ func TestOperatorKicks(t *testing.T) {
 // A client closed while it reconnects leaves no goroutine (goleak).
 func TestCloseWhileReconnecting(t *testing.T) {
 	h := newFixture(t)
-	v := h.travel(func(*client.Config) {})
+	v := h.dialMobile(func(*client.Config) {})
 	h.shut()
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
 	require.NoError(t, v.Close())

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server"
 )
 
 // A new certificate applies to new handshakes; existing connections stay.
 func TestSetCertificate(t *testing.T) {
 	h := newFixture(t)
-	next := stage.Must(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
+	next := must.Get(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
 	first, before := h.dial(), h.config()
 	for _, bad := range []*tls.Certificate{nil, {}, {Certificate: next.Certificate}} {
 		require.Error(t, h.server.SetCertificate(bad))

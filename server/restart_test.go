@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -124,7 +124,7 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 		time.Sleep(5 * time.Second)
 	})
 	path := filepath.Join(dir, "match", "a.image")
-	newest := stage.Must(os.ReadFile(path))
+	newest := must.Get(os.ReadFile(path))
 	older := func(c *RoomsConfig) {
 		images(c)
 		c.Images.Generations = map[string]int{"match/a": 1}
@@ -140,7 +140,7 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 		require.Len(t, lines, 1)
 		require.Equal(t, "match/a", lines[0].ContextMap()["room"])
 		time.Sleep(5 * time.Second)
-		now := stage.Must(os.ReadFile(path + ".skipped"))
+		now := must.Get(os.ReadFile(path + ".skipped"))
 		require.Equal(t, newest, now)
 		require.NoError(t, h.drainRoom("match/a", 0))
 		time.Sleep(time.Second)
@@ -160,7 +160,7 @@ func TestRoomKilledBeforeItsFirstSave(t *testing.T) {
 	images := func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Hour} }
 	inBubble(t, images, func(h *testRooms) { h.mustVisit("match/a") })
 	path := filepath.Join(dir, "match", "a.image")
-	image := stage.Must(os.ReadFile(path))
+	image := must.Get(os.ReadFile(path))
 	var newest uint32
 	for process := range 4 {
 		var left map[string]string

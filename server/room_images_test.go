@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -184,18 +184,18 @@ func TestUnenteredRunLeavesTheImage(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.Equal(t, []string{"lobby"}, h.names())
 		file := filepath.Join(dir, "match", "a"+imageSuffix)
-		before := stage.Must(os.Stat(file))
-		stored := stage.Must(os.ReadFile(file))
+		before := must.Get(os.Stat(file))
+		stored := must.Get(os.ReadFile(file))
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 		tick := h.tick("match/a")
 		time.Sleep(20 * time.Second)
-		after := stage.Must(os.Stat(file))
+		after := must.Get(os.Stat(file))
 		require.True(t, os.SameFile(before, after))
 		require.Equal(t, before.ModTime(), after.ModTime())
 		h.mustVisit("match/a")
 		require.LessOrEqual(t, h.tick("match/a"), tick+100, "from the image")
 		time.Sleep(3 * time.Second)
-		saved := stage.Must(os.ReadFile(file))
+		saved := must.Get(os.ReadFile(file))
 		require.NotEqual(t, stored, saved)
 	})
 }

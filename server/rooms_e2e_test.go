@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -42,7 +43,7 @@ func (b *house) game(q server.RoomRequest) (*server.RoomGame, error) {
 		}
 	})
 	return &server.RoomGame{WorldConfig: server.WorldConfig{
-		World: w, Schema: fixtureSchema(b.t),
+		World: w, Schema: schema.NewWithBody(),
 		Hooks: server.Hooks{
 			Join: func(*server.Session) (world.Entity, error) {
 				return w.Spawn(crate, world.Vec3{}, world.Vec3{})
@@ -73,7 +74,7 @@ func newHouse(t testing.TB, change func(*server.RoomsConfig)) *fixture {
 func (h *fixture) dialRoom(room string) *client.Client {
 	config := h.config()
 	config.Room = room
-	c := stage.Must(client.Dial(h.ctx, config))
+	c := must.Get(client.Dial(h.ctx, config))
 	h.t.Cleanup(func() { _ = c.Close() }) // it may have ended
 	h.until(c, "sees those in the room", func() bool { return c.Replica().Len() > 0 })
 	return c
@@ -94,7 +95,7 @@ func (h *fixture) shown() (rooms []shownRoom) {
 // A server that is stopped before its pinned rooms are ready ends without an error.
 func TestStoppedAtOnce(t *testing.T) {
 	b := &house{t: t}
-	s := stage.Must(server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
+	s := must.Get(server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
 		Kinds: map[string]server.RoomKind{"hall": {New: b.game, Pinned: true}}, Default: "hall",
 	}}))
 	ctx, stop := context.WithCancel(t.Context())
@@ -181,10 +182,10 @@ func TestClientOfARoomThatPanics(t *testing.T) {
 	dir := t.TempDir()
 	h := newHouse(t, func(c *server.RoomsConfig) { c.Images.Dir = dir })
 	other := h.dialRoom("hall")
-	v := h.travel(func(c *client.Config) { c.Room = "match/1" })
+	v := h.dialMobile(func(c *client.Config) { c.Room = "match/1" })
 	h.stay(other)
 	before := v.Welcome()
-	stage.Must(v.DoRaw("blow", 0, nil))
+	must.Get(v.DoRaw("blow", 0, nil))
 	for v.Welcome().Epoch == before.Epoch {
 		require.NoError(t, v.Wait(h.ctx))
 		require.NoError(t, v.Update())
@@ -208,7 +209,7 @@ func TestMoveBetweenRooms(t *testing.T) {
 	before, own := a.Welcome(), a.Controlled()
 	text := func(short string) []byte { return append([]byte{0xa0 | byte(len(short))}, short...) }
 	for _, room := range []string{"nowhere", "match/../x"} {
-		q := stage.Must(a.DoRaw("go", 0, text(room)))
+		q := must.Get(a.DoRaw("go", 0, text(room)))
 		for {
 			if answer, ok := q.Poll(); ok {
 				require.Error(t, answer.Err)
@@ -219,7 +220,7 @@ func TestMoveBetweenRooms(t *testing.T) {
 		}
 	}
 	for _, c := range []*client.Client{a, b} {
-		stage.Must(c.DoRaw("go", 0, text("match/1")))
+		must.Get(c.DoRaw("go", 0, text("match/1")))
 		h.until(c, "is in the match", func() bool { h.stay(a, b); return c.Welcome().Room == "match/1" && c.Replica().Len() > 0 })
 	}
 	require.Equal(t, before.Session, a.Welcome().Session)

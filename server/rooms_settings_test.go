@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -250,7 +250,7 @@ func TestKickWhileMoving(t *testing.T) {
 func TestImagesOfUnusedRooms(t *testing.T) {
 	dir := t.TempDir()
 	files := func() (names []string) {
-		found := stage.Must(os.ReadDir(filepath.Join(dir, "match")))
+		found := must.Get(os.ReadDir(filepath.Join(dir, "match")))
 		for _, f := range found {
 			names = append(names, f.Name())
 		}
@@ -283,11 +283,11 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		time.Sleep(10 * time.Second)
 		require.NotContains(t, files(), "a.image.old-1", "nobody has entered it")
-		image := stage.Must(os.ReadFile(filepath.Join(dir, "match", "a.image")))
+		image := must.Get(os.ReadFile(filepath.Join(dir, "match", "a.image")))
 		h.mustVisit("match/a")
 		require.Greater(t, h.tick("match/a"), uint64(40), "it continues its image")
 		time.Sleep(2 * time.Minute)
-		now := stage.Must(os.ReadFile(filepath.Join(dir, "match", "a.image")))
+		now := must.Get(os.ReadFile(filepath.Join(dir, "match", "a.image")))
 		require.NotEqual(t, image, now)
 	})
 }

@@ -19,8 +19,9 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
@@ -29,11 +30,11 @@ import (
 // Clients receive the world's first generation as their floor: lower handles are stale.
 func TestGenerationFloor(t *testing.T) {
 	for _, first := range []uint32{1, 9} {
-		w := stage.Must(world.New(world.Config{FirstGeneration: first}))
+		w := must.Get(world.New(world.Config{FirstGeneration: first}))
 		config := server.Config{
 			Listen: "127.0.0.1:0",
 			WorldConfig: server.WorldConfig{
-				World: w, Schema: fixtureSchema(t), Epoch: houseEpoch,
+				World: w, Schema: schema.NewWithBody(), Epoch: testEpoch,
 			},
 		}
 		h := newFixtureWith(t, func(theirs *server.Config) { *theirs = config })
@@ -65,8 +66,7 @@ func TestJoinSaysWhy(t *testing.T) {
 // A client that receives more than its limit ends for good, and the log names the server as at
 // fault.
 func TestClientKeepsNoMore(t *testing.T) {
-	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h, logs := newLoggedFixture(t, func(*server.Config) {})
 	config := h.config()
 	config.GiveUp, config.MaxEntities = 0, 5 // there are five crates, and the client's own entity
 	c, err := client.Dial(h.ctx, config)
@@ -88,8 +88,7 @@ func TestClientKeepsNoMore(t *testing.T) {
 
 // A client's Bye is logged as the client's.
 func TestLogSaysWhoEnded(t *testing.T) {
-	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h, logs := newLoggedFixture(t, func(*server.Config) {})
 	polite, staying := h.dial(), h.dial()
 	h.until(polite, "knows itself", func() bool { return polite.Controlled() != 0 })
 	h.until(staying, "sees the first", func() bool { return staying.Resolve(polite.Controlled()) == wire.Live })
@@ -127,7 +126,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 		require.NoError(t, conn.SendDatagram(input.Append(nil)))
 		d, err := conn.ReceiveDatagram(h.ctx)
 		require.NoError(t, err)
-		header := stage.Must(wire.ParseStateHeader(d, new(bitio.Reader)))
+		header := must.Get(wire.ParseStateHeader(d, new(bitio.Reader)))
 		heard += header.Echo
 	}
 	require.NoError(t, conn.CloseWithError(quic.ApplicationErrorCode(wire.Timeout), ""))
@@ -148,20 +147,17 @@ func TestLogSaysWhoLeft(t *testing.T) {
 // If the server violates the protocol and the client leaves, the log names the server as at
 // fault.
 func TestLogNamesServerViolations(t *testing.T) {
-	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h, logs := newLoggedFixture(t, func(*server.Config) {})
 	hello := wire.AppendMessage(nil, wire.Hello{
 		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(),
 	})
 	_, stream := h.raw()
-	_, err := stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"})))
-	require.NoError(t, err)
+	must.Get(stream.Write(slices.Concat(hello, wire.AppendMessage(nil, wire.Bye{Code: wire.BadMessage, Text: "a row of nobody"}))))
 	_, _ = io.ReadAll(stream)
 
 	conn, stream := h.raw() // a client whose close overtakes its Bye
-	_, err = stream.Write(hello)
-	require.NoError(t, err)
-	_, err = stream.Read(make([]byte, 1))
+	must.Get(stream.Write(hello))
+	_, err := stream.Read(make([]byte, 1))
 	require.NoError(t, err)
 	require.NoError(t, conn.CloseWithError(quic.ApplicationErrorCode(wire.BadMessage), ""))
 	staying := h.dial()
@@ -200,12 +196,10 @@ func TestLogSaysWhy(t *testing.T) {
 // A refused client reads the refusal on the stream and may close before the server. The log
 // still names the server.
 func TestLogSaysWhoRefused(t *testing.T) {
-	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h, logs := newLoggedFixture(t, func(*server.Config) {})
 	conn, stream := h.raw()
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version + 1}))
-	require.NoError(t, err)
-	_, err = io.ReadAll(stream)
+	must.Get(stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version + 1})))
+	_, err := io.ReadAll(stream)
 	if err != nil { // the client read too late: the server closed first
 		var app *quic.ApplicationError
 		require.ErrorAs(t, err, &app)
@@ -223,8 +217,7 @@ func TestLogSaysWhoRefused(t *testing.T) {
 
 // An attacker cannot fill the log, whether it sends garbage on the stream or in datagrams.
 func TestGarbageIsLoggedOnce(t *testing.T) {
-	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) { c.Log = zap.New(core) })
+	h, logs := newLoggedFixture(t, func(*server.Config) {})
 	conn, stream := h.raw()
 	for range 20 { // until the server closes the connection
 		_, _ = stream.Write([]byte{2, 99, 1})

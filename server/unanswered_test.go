@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -18,7 +18,7 @@ func TestMoreThan256Commands(t *testing.T) {
 	for round := range 3 {
 		var all []*client.Future
 		for range wire.MaxUnanswered {
-			f := stage.Must(c.DoRaw("poke", 0, nil))
+			f := must.Get(c.DoRaw("poke", 0, nil))
 			all = append(all, f)
 		}
 		for range 100 {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/browsertest"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -101,10 +101,10 @@ func TestBrowserVisits(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, whole)
 				require.Equal(t, byte(wire.TypeWelcome), kind)
-				welcome := stage.Must(wire.Parse[wire.Welcome](body))
-				require.EqualValues(t, houseEpoch, welcome.Epoch)
-				first := stage.Must(wire.ParseStateHeader(unhex(t, r.Snapshot), new(bitio.Reader)))
-				echo := stage.Must(wire.ParseStateHeader(unhex(t, r.Echo), new(bitio.Reader)))
+				welcome := must.Get(wire.Parse[wire.Welcome](body))
+				require.EqualValues(t, testEpoch, welcome.Epoch)
+				first := must.Get(wire.ParseStateHeader(unhex(t, r.Snapshot), new(bitio.Reader)))
+				echo := must.Get(wire.ParseStateHeader(unhex(t, r.Echo), new(bitio.Reader)))
 				require.Greater(t, echo.Tick, first.Tick)
 				require.EqualValues(t, 77, echo.Echo)
 				if leave != "navigate" {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -85,7 +85,7 @@ func (n *webNetwork) dial(giveUp time.Duration) *client.Client {
 	config := n.h.config()
 	config.Addr, config.Fingerprint, config.Simulation = "", "", n
 	config.GiveUp = giveUp
-	c := stage.Must(client.Dial(n.h.ctx, config))
+	c := must.Get(client.Dial(n.h.ctx, config))
 	n.h.t.Cleanup(func() { require.NoError(n.h.t, c.Close()) })
 	return c
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -36,16 +36,15 @@ func webFixture(t testing.TB) *fixture {
 // A WebTransport session and a raw one see each other. Commands are answered, a broken
 // connection resumes with the same handles, and the server says goodbye.
 func TestWebVisit(t *testing.T) {
-	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Log = &server.WebConfig{}, zap.New(core) })
+	h, logs := newLoggedFixture(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 	raw, network := h.dial(), h.webNetwork()
 	c := network.dial(patience)
 	h.until(c, "sees all crates, the other and itself", func() bool { return c.Replica().Len() == 7 })
 	me := c.Controlled()
 	h.until(raw, "sees the web client", func() bool { return raw.Resolve(me) == wire.Live })
 
-	ok := stage.Must(c.DoRaw("poke", me, nil))
-	forged := stage.Must(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
+	ok := must.Get(c.DoRaw("poke", me, nil))
+	forged := must.Get(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
 	_, err := forged.Wait(h.ctx)
 	require.Equal(t, wire.UnknownHandle, wire.CodeOf(err))
 	answer, answered := ok.Poll()
@@ -111,8 +110,7 @@ func TestWebLeave(t *testing.T) {
 		{"end of the stream", func(_ *quic.Conn, _ *webtransport.Session, stream *webtransport.Stream) error { return stream.Close() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			core, logs := observer.New(zapcore.InfoLevel)
-			h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Log = &server.WebConfig{}, zap.New(core) })
+			h, logs := newLoggedFixture(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 			conn, session, _, err := h.webSession(nil)
 			require.NoError(t, err)
 			stream := h.join(session)
@@ -129,7 +127,7 @@ func TestWebLeave(t *testing.T) {
 
 // join begins a session and returns its stream after the first snapshot.
 func (h *fixture) join(session *webtransport.Session) *webtransport.Stream {
-	stream := stage.Must(session.OpenStreamSync(h.ctx))
+	stream := must.Get(session.OpenStreamSync(h.ctx))
 	h.hello(stream)
 	_, err := session.ReceiveDatagram(h.ctx)
 	require.NoError(h.t, err)
@@ -137,8 +135,7 @@ func (h *fixture) join(session *webtransport.Session) *webtransport.Stream {
 }
 
 func (h *fixture) hello(stream io.Writer) {
-	_, err := stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version()}))
-	require.NoError(h.t, err)
+	must.Get(stream.Write(wire.AppendMessage(nil, stage.Hello(nil))))
 }
 
 // A page of another site is refused. The refusal is logged with its code, and counted. Programs
@@ -178,7 +175,7 @@ func TestWebForeignRequests(t *testing.T) {
 	conn := h.h3()
 	c := h.webtransport(conn)
 	ask := func(method, path string) int {
-		request := stage.Must(http.NewRequestWithContext(h.ctx, method, "https://"+h.server.Addr().String()+path, nil))
+		request := must.Get(http.NewRequestWithContext(h.ctx, method, "https://"+h.server.Addr().String()+path, nil))
 		response, err := c.RoundTrip(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
@@ -225,10 +222,10 @@ func (h *fixture) goodbye(stream io.Reader) wire.Code {
 			}
 			switch kind {
 			case wire.TypeGoodbye:
-				m := stage.Must(wire.Parse[wire.Goodbye](body))
+				m := must.Get(wire.Parse[wire.Goodbye](body))
 				return m.Code
 			case wire.TypeRefused:
-				m := stage.Must(wire.Parse[wire.Refused](body))
+				m := must.Get(wire.Parse[wire.Refused](body))
 				return m.Code
 			}
 		}
@@ -302,7 +299,7 @@ func (h *fixture) h3Session() h3Session {
 	c := (&http3.Transport{EnableDatagrams: true, AdditionalSettings: map[uint64]uint64{draft: 1}}).NewClientConn(conn)
 	request, err := c.OpenRequestStream(h.ctx)
 	require.NoError(h.t, err)
-	connect := stage.Must(http.NewRequestWithContext(h.ctx, http.MethodConnect, webURL(h.server), nil))
+	connect := must.Get(http.NewRequestWithContext(h.ctx, http.MethodConnect, webURL(h.server), nil))
 	connect.Proto = "webtransport"
 	require.NoError(h.t, request.SendRequestHeader(connect))
 	response, err := request.ReadResponse()
@@ -313,9 +310,8 @@ func (h *fixture) h3Session() h3Session {
 
 // stream opens a stream of the session with the given ID.
 func (s h3Session) stream(h *fixture, session uint64) *quic.Stream {
-	stream := stage.Must(s.conn.OpenStreamSync(h.ctx))
-	_, err := stream.Write(quicvarint.Append(quicvarint.Append(nil, 0x41), session))
-	require.NoError(h.t, err)
+	stream := must.Get(s.conn.OpenStreamSync(h.ctx))
+	must.Get(stream.Write(quicvarint.Append(quicvarint.Append(nil, 0x41), session)))
 	return stream
 }
 
@@ -426,9 +422,9 @@ func TestWebDrains(t *testing.T) {
 // Browsers receive certificates that they accept by hash, raw clients the server's own. With
 // ByName both receive the operator's.
 func TestWebCertificate(t *testing.T) {
-	kept := stage.Must(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
+	kept := must.Get(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
 	shown := func(h *fixture, protocols ...string) string {
-		conn := stage.Must(quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: protocols}, &quic.Config{EnableDatagrams: true}))
+		conn := must.Get(quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: protocols}, &quic.Config{EnableDatagrams: true}))
 		t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
 		sum := sha256.Sum256(conn.ConnectionState().TLS.PeerCertificates[0].Raw)
 		return hex.EncodeToString(sum[:])

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -75,15 +76,15 @@ func (c *Conn) SendStream(p []byte) bool {
 func (c *Conn) readMessage(kind byte, body []byte) {
 	switch kind {
 	case wire.TypeStructure:
-		m := Must(wire.ParseStructure(body))
+		m := must.Get(wire.ParseStructure(body))
 		c.Records = m.First + uint32(m.Count) - 1
 	case wire.TypeWelcome:
-		c.Welcomes = append(c.Welcomes, Must(wire.Parse[wire.Welcome](body)))
+		c.Welcomes = append(c.Welcomes, must.Get(wire.Parse[wire.Welcome](body)))
 	case wire.TypeRefused:
-		m := Must(wire.Parse[wire.Refused](body))
+		m := must.Get(wire.Parse[wire.Refused](body))
 		c.Ended = wire.Error{Code: m.Code, Detail: m.Text}
 	case wire.TypeGoodbye:
-		m := Must(wire.Parse[wire.Goodbye](body))
+		m := must.Get(wire.Parse[wire.Goodbye](body))
 		c.Ended = wire.Error{Code: m.Code, Detail: m.Text}
 	}
 	if c.OnMessage != nil {
@@ -102,7 +103,7 @@ func (c *Conn) SendSnapshot(datagrams [][]byte) {
 	for _, d := range datagrams {
 		c.Longest = max(c.Longest, len(d))
 		var rows bitio.Reader
-		h := Must(wire.ParseStateHeader(d, &rows))
+		h := must.Get(wire.ParseStateHeader(d, &rows))
 		c.Newest, c.Tick = h.Seq, h.Tick
 	}
 	if c.OnSnapshot != nil {

@@ -6,12 +6,11 @@
 //	[Hello]   the Hello of a client that has the server's schema and tables
 //	[Conn]    a session.Conn that keeps what it receives; the test writes what its client sends
 //	[Linked]  a session.Conn over links with loss and delay, and the client.Session behind them
-//	[Must]    for what a test needs and does not test
 //
 // schema.NewWithBody is the standard schema, and stage.Random the source of secrets:
 //
 //	w := stage.NewCrates(world.Config{Seed: 1})
-//	core := stage.Must(session.NewCore(session.Config{
+//	core := must.Get(session.NewCore(session.Config{
 //		Random: stage.Random(1),
 //		WorldConfig: session.WorldConfig{World: w.World, Schema: schema.NewWithBody(), Hooks: hooks},
 //	}))

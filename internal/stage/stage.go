@@ -3,19 +3,12 @@ package stage
 import (
 	"math/rand/v2"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
-
-// Must returns v, and panics if err is not nil. It is for what a test needs, not for what it tests.
-func Must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 // Random returns a source of secrets for session.Config.Random.
 func Random(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }
@@ -28,13 +21,13 @@ type Crates struct {
 
 // NewCrates returns a world without entities.
 func NewCrates(c world.Config) Crates {
-	w := Must(world.New(c))
-	return Crates{w, Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))}
+	w := must.Get(world.New(c))
+	return Crates{w, must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))}
 }
 
 // Put spawns a crate at rest on the ground.
 func (w Crates) Put(x, z float32) world.Entity {
-	return Must(w.Spawn(w.Crate, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}))
+	return must.Get(w.Spawn(w.Crate, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}))
 }
 
 // Hello returns the Hello of a client with the schema that a server sends (session.Config.Schema of a

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
@@ -19,7 +20,7 @@ import (
 
 // newCore returns a core in which each client controls a crate.
 func newCore(w stage.Crates) *session.Core {
-	return stage.Must(session.NewCore(session.Config{
+	return must.Get(session.NewCore(session.Config{
 		Random: stage.Random(1),
 		WorldConfig: session.WorldConfig{
 			World: w.World, Schema: schema.NewWithBody(),
@@ -87,7 +88,7 @@ func TestLinkedClientSeesTheWorld(t *testing.T) {
 	near := w.Put(3, 3)
 	c := &stage.Linked{
 		Connection: simtest.NewConnection(1, simtest.Conditions{DelayMin: 20, DelayMax: 60, Loss: 0.2}), Unit: time.Millisecond,
-		Client: stage.Must(client.NewSession(client.SessionConfig{Schema: schema.NewWithBody()})),
+		Client: must.Get(client.NewSession(client.SessionConfig{Schema: schema.NewWithBody()})),
 	}
 	c.Peer = core.Open(context.Background(), "", c)
 	for range 120 {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -46,7 +46,7 @@ func TestScheduleKeepsNoViewers(t *testing.T) {
 
 // The core takes randomness only from its configuration.
 func TestRandomIsRequired(t *testing.T) {
-	_, err := NewCore(Config{WorldConfig: WorldConfig{World: stage.Must(world.New(world.Config{})), Schema: schema.NewWithBody()}})
+	_, err := NewCore(Config{WorldConfig: WorldConfig{World: must.Get(world.New(world.Config{})), Schema: schema.NewWithBody()}})
 	require.ErrorContains(t, err, "Random is nil")
 }
 

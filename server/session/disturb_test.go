@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -67,7 +68,7 @@ type goodClient struct {
 func newGoodClient(t testing.TB, core *session.Core) *goodClient {
 	c := &goodClient{Linked: stage.Linked{
 		Connection: simtest.NewConnection(1, simtest.Conditions{}), Unit: time.Millisecond,
-		Client: stage.Must(client.NewSession(client.SessionConfig{Schema: schema.NewWithBody(), Epoch: testEpoch})),
+		Client: must.Get(client.NewSession(client.SessionConfig{Schema: schema.NewWithBody(), Epoch: testEpoch})),
 		OnClose: func(code wire.Code, text string) {
 			require.Fail(t, "a well-behaved client's session ended", "%v %s", code, text)
 		},
@@ -133,14 +134,14 @@ type crowdedServer struct {
 }
 
 func newCrowdedServer(t testing.TB) *crowdedServer {
-	w := stage.Must(world.New(world.Config{Seed: 1}))
-	crate := stage.Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.5}}))
-	rock := stage.Must(w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
+	w := must.Get(world.New(world.Config{Seed: 1}))
+	crate := must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.5}}))
+	rock := must.Get(w.AddKind(world.Kind{Name: "rock", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	spawn := func(k world.KindID, x, z float32) bulk.Handle {
-		return stage.Must(w.Spawn(k, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}))
+		return must.Get(w.Spawn(k, world.Vec3{X: x, Y: 0.5, Z: z}, world.Vec3{}))
 	}
 	s := &crowdedServer{t: t, world: w, attacker: &attacker{Conn: stage.Conn{Forget: true}}}
-	s.core = stage.Must(session.NewCore(session.Config{
+	s.core = must.Get(session.NewCore(session.Config{
 		Random: stage.Random(1),
 		WorldConfig: session.WorldConfig{
 			World: w, Schema: schema.NewWithBody(), Epoch: testEpoch,

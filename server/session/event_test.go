@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -70,7 +71,7 @@ func (d *eventServer) join() *listener {
 	var events client.Events
 	client.OnEvent(&events, shout, func(_ uint32, e Shout) { c.heard = append(c.heard, fmt.Sprint("shout ", e.Serial)) })
 	client.OnEvent(&events, spark, func(_ uint32, e Spark) { c.heard = append(c.heard, fmt.Sprint("spark ", e.Serial)) })
-	c.Client = stage.Must(client.NewSession(client.SessionConfig{Schema: s, Events: &events}))
+	c.Client = must.Get(client.NewSession(client.SessionConfig{Schema: s, Events: &events}))
 	c.connect()
 	d.clients = append(d.clients, c)
 	return c

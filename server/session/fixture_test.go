@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication"
@@ -71,7 +72,7 @@ func newTestServerIn(t testing.TB, own world.Config, change func(*session.Config
 		},
 	}
 	change(&config)
-	d.core = stage.Must(session.NewCore(config))
+	d.core = must.Get(session.NewCore(config))
 	return d
 }
 
@@ -91,7 +92,7 @@ func (d *testServer) callHook(f func(*session.Session), s *session.Session) {
 }
 
 func (d *testServer) spawn(x float32) bulk.Handle {
-	return stage.Must(d.world.Spawn(d.crate, world.Vec3{X: x, Y: 0.5}, world.Vec3{}))
+	return must.Get(d.world.Spawn(d.crate, world.Vec3{X: x, Y: 0.5}, world.Vec3{}))
 }
 
 func (d *testServer) tick() {
@@ -228,13 +229,13 @@ func (c *testClient) wantNothing() {
 
 func (c *testClient) wantWelcome(why string) wire.Welcome {
 	c.d.t.Helper()
-	w := stage.Must(wire.Parse[wire.Welcome](c.want(why, wire.TypeWelcome)))
+	w := must.Get(wire.Parse[wire.Welcome](c.want(why, wire.TypeWelcome)))
 	return w
 }
 
 func (c *testClient) wantRefused(why string, code wire.Code) wire.Refused {
 	c.d.t.Helper()
-	m := stage.Must(wire.Parse[wire.Refused](c.want(why, wire.TypeRefused)))
+	m := must.Get(wire.Parse[wire.Refused](c.want(why, wire.TypeRefused)))
 	require.Equal(c.d.t, code, m.Code, why)
 	return m
 }
@@ -242,7 +243,7 @@ func (c *testClient) wantRefused(why string, code wire.Code) wire.Refused {
 // wantGoodbye reads up to a Goodbye, which ends the connection.
 func (c *testClient) wantGoodbye(code wire.Code) {
 	c.d.t.Helper()
-	m := stage.Must(wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye)))
+	m := must.Get(wire.Parse[wire.Goodbye](c.lastMessage(wire.TypeGoodbye)))
 	require.Equal(c.d.t, code, m.Code)
 	require.Equal(c.d.t, []wire.Code{code}, c.Closed)
 }
@@ -250,13 +251,13 @@ func (c *testClient) wantGoodbye(code wire.Code) {
 // wantControl requires that the client receives h as its controlled entity.
 func (c *testClient) wantControl(why string, h bulk.Handle) {
 	c.d.t.Helper()
-	m := stage.Must(wire.Parse[wire.Control](c.want(why, wire.TypeControl)))
+	m := must.Get(wire.Parse[wire.Control](c.want(why, wire.TypeControl)))
 	require.Equal(c.d.t, h, m.Entity, why)
 }
 
 func (c *testClient) result() wire.Result {
 	c.d.t.Helper()
-	r := stage.Must(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
+	r := must.Get(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
 	return r
 }
 
@@ -304,7 +305,7 @@ func (c *testClient) records() (all []wire.Record) {
 			return all
 		}
 		require.Equal(c.d.t, wire.TypeStructure, kind)
-		for r, err := range stage.Must(wire.ParseStructure(body)).Records() {
+		for r, err := range must.Get(wire.ParseStructure(body)).Records() {
 			require.NoError(c.d.t, err)
 			all = append(all, r)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzSession plays a script of messages, garbage, datagrams and ticks on a session, next
-// to a well-behaved session: no panic, at most one end, and no effect on the neighbour.
+// to a well-behaved session: no panic, at most one end, and no effect on the other.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte{0, 0, 4, 0, 1, 3, 4, 0, 2, 0, 4, 0, 3, 0, 4, 0})
 	f.Add([]byte{1, 9, 4, 0})
@@ -26,10 +26,10 @@ func FuzzSession(f *testing.F) {
 		}
 		d.core.Tick()
 		require.LessOrEqual(t, len(bad.Closed), 1)
-		require.Empty(t, good.Closed, "S2: the neighbour's session ended")
-		require.Equal(t, wire.Live, good.peer.Session().Resolve(good.peer.Session().Entity()), "S2: the neighbour's entity")
+		require.Empty(t, good.Closed, "S2: the other session ended")
+		require.Equal(t, wire.Live, good.peer.Session().Resolve(good.peer.Session().Entity()), "S2: the good client's entity")
 		good.send(wire.Command{ID: 1, Name: "poke", Target: good.peer.Session().Entity()})
-		good.wantResult("S2: the neighbour is served", 1, wire.OK, wire.Live)
+		good.wantResult("S2: the good client is served", 1, wire.OK, wire.Live)
 	})
 }
 
@@ -67,7 +67,7 @@ func FuzzTyped(f *testing.F) {
 			require.Empty(t, d.steps)
 			require.Equal(t, []wire.Code{wire.BadMessage}, c.Closed)
 		}
-		require.Empty(t, good.Closed, "S2: the neighbour's session ended")
+		require.Empty(t, good.Closed, "S2: the other session ended")
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -190,7 +190,7 @@ func TestAnswerOfEndedSession(t *testing.T) {
 
 func TestTypedInputs(t *testing.T) {
 	d := newTypedServer(t)
-	c, neighbour := d.join(), d.join()
+	c, other := d.join(), d.join()
 	send := func(data []byte) uint32 {
 		tick := uint32(d.world.Tick()) + 1
 		c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick, Data: data})
@@ -204,7 +204,7 @@ func TestTypedInputs(t *testing.T) {
 	send([]byte{1}) // cut off
 	require.Equal(t, []wire.Code{wire.BadMessage}, c.Closed)
 	require.Len(t, d.steps, 2)
-	require.Empty(t, neighbour.Closed)
+	require.Empty(t, other.Closed)
 }
 
 // View is bounded by the newest acknowledged snapshot and by its age.
@@ -369,7 +369,7 @@ func TestGameFitsItsSchema(t *testing.T) {
 	} {
 		s, _ := typedSchema(t)
 		require.NoError(t, s.AddRawCommand("poke"))
-		w := stage.Must(world.New(world.Config{}))
+		w := must.Get(world.New(world.Config{}))
 		g := session.Hooks{Input: onStick, Commands: []session.Command{rawCommandOf("poke"), commandOf[toss]("toss"), queryOf[find, found]("find")}}
 		c.change(&g)
 		err := session.Config{WorldConfig: session.WorldConfig{World: w, Schema: s, Hooks: g}}.Validate()
@@ -379,12 +379,12 @@ func TestGameFitsItsSchema(t *testing.T) {
 			require.ErrorContains(t, err, c.want, name)
 		}
 	}
-	w := stage.Must(world.New(world.Config{}))
+	w := must.Get(world.New(world.Config{}))
 	err := session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Hooks: session.Hooks{Input: onStick}}}.Validate()
 	require.ErrorContains(t, err, "declares no input")
 
 	s, _ := typedSchema(t)
-	parsed := stage.Must(schema.Parse(s.Text()))
+	parsed := must.Get(schema.Parse(s.Text()))
 	err = session.Config{WorldConfig: session.WorldConfig{World: w, Schema: parsed, Hooks: session.Hooks{Input: onStick, Commands: []session.Command{commandOf[toss]("toss"), queryOf[find, found]("find")}}}}.Validate()
 	require.ErrorContains(t, err, `command "toss" without Go types`)
 	require.ErrorContains(t, err, "type <nil>")

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -111,7 +111,7 @@ func TestInputsAreAcknowledged(t *testing.T) {
 			d.core.Tick()
 		}
 		var rows bitio.Reader
-		return stage.Must(wire.ParseStateHeader(newest, &rows)).AppliedInput()
+		return must.Get(wire.ParseStateHeader(newest, &rows)).AppliedInput()
 	}
 	send := func(tick uint32) {
 		c.queueInput(wire.Ack{}, wire.TickInput{Tick: tick})

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -55,7 +55,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 		world: world.Config{Gravity: -1, Seed: seed, HistoryTicks: 60},
 	}, func(x *drawingClient, c *session.Config) {
 		for range 8 {
-			e := stage.Must(x.world.Spawn(x.crate, world.Vec3{X: x.rng.Float32()*20 - 10, Y: 5, Z: x.rng.Float32() * 20}, world.Vec3{X: 6}))
+			e := must.Get(x.world.Spawn(x.crate, world.Vec3{X: x.rng.Float32()*20 - 10, Y: 5, Z: x.rng.Float32() * 20}, world.Vec3{X: 6}))
 			runners = append(runners, e)
 		}
 		require.NoError(t, x.world.AddSystem(world.Before, "run", func(w *world.World) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
@@ -60,8 +61,8 @@ type drawingConfig struct {
 // functions.
 func newDrawingClient(t testing.TB, a drawingConfig, change func(*drawingClient, *session.Config)) *drawingClient {
 	x := &drawingClient{t: t, rng: rand.New(rand.NewPCG(a.seed, 9)), frame: linkTime(a.frame), ticks: map[uint32]uint64{}, draw: func() {}}
-	x.world = stage.Must(world.New(a.world))
-	x.crate = stage.Must(x.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}}))
+	x.world = must.Get(world.New(a.world))
+	x.crate = must.Get(x.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Kinematic: true}}))
 	config := session.Config{
 		Random: stage.Random(byte(a.seed)),
 		WorldConfig: session.WorldConfig{
@@ -74,12 +75,12 @@ func newDrawingClient(t testing.TB, a drawingConfig, change func(*drawingClient,
 		},
 	}
 	change(x, &config)
-	x.core = stage.Must(session.NewCore(config))
+	x.core = must.Get(session.NewCore(config))
 	x.Linked = stage.Linked{
 		Connection: simtest.NewConnection(a.seed+1, a.links), Unit: time.Second / linkHz,
-		Client: stage.Must(client.NewSession(client.SessionConfig{Schema: config.Schema})),
+		Client: must.Get(client.NewSession(client.SessionConfig{Schema: config.Schema})),
 	}
-	x.body = stage.Must(client.ComponentOf[schema.Body](config.Schema, schema.BodyComponent))
+	x.body = must.Get(client.ComponentOf[schema.Body](config.Schema, schema.BodyComponent))
 	x.tickAt, x.nextAt = int64(x.rng.IntN(200)), int64(x.rng.IntN(200))
 	x.Peer = ackReader{x.core.Open(context.Background(), "", x), x}
 	return x
@@ -101,7 +102,7 @@ func (p ackReader) ReceiveDatagram(d []byte) (uint32, error) {
 
 func (x *drawingClient) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
-		h := stage.Must(wire.ParseStateHeader(d, new(bitio.Reader)))
+		h := must.Get(wire.ParseStateHeader(d, new(bitio.Reader)))
 		x.ticks[h.Seq] = uint64(h.Tick)
 	}
 	x.Linked.SendSnapshot(ds)

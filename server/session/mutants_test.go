@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
@@ -175,7 +176,7 @@ func TestMutantSessions(t *testing.T) {
 		v.peer.Gone()
 		d.core.Tick()
 		if play%8 == 1 {
-			f := stage.Must(good.Client.DoRaw("poke", good.Client.Controlled(), nil))
+			f := must.Get(good.Client.DoRaw("poke", good.Client.Controlled(), nil))
 			for range 2 {
 				good.play(t)
 				d.tick()

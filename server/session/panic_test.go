@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -86,7 +86,7 @@ func TestPanicEndsItsSession(t *testing.T) {
 			require.Len(t, d.moved, before+1, "the tick continues")
 			require.Equal(t, []int{1, 0, 1}, d.counts(), "Leave follows")
 			if c.hook != session.HookAway {
-				m := stage.Must(wire.Parse[wire.Goodbye](victim.lastMessage(wire.TypeGoodbye)))
+				m := must.Get(wire.Parse[wire.Goodbye](victim.lastMessage(wire.TypeGoodbye)))
 				require.Equal(t, wire.Internal, m.Code)
 				require.NotContains(t, m.Text, "boom")
 				require.Equal(t, []wire.Code{wire.Internal}, victim.Closed)
@@ -105,7 +105,7 @@ func TestPanicInJoinRefuses(t *testing.T) {
 	d := newPanickingServer(t, session.HookJoin, func(*session.Config) {})
 	other := d.join()
 	c := d.dial(withName("victim"))
-	m := stage.Must(wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused)))
+	m := must.Get(wire.Parse[wire.Refused](c.want("is refused", wire.TypeRefused)))
 	require.Equal(t, wire.Internal, m.Code)
 	require.NotContains(t, m.Text, "boom")
 	require.Equal(t, []wire.Code{wire.Internal}, c.Closed)
@@ -175,7 +175,7 @@ func TestPanicOfTheWorldEndsTheProcess(t *testing.T) {
 			return nil
 		}))
 		c.Hooks.Commands = append(c.Hooks.Commands, command("visit", func(*session.Session, world.Entity) error {
-			q := stage.Must(d.world.NewQuery(world.QueryDef{}))
+			q := must.Get(d.world.NewQuery(world.QueryDef{}))
 			for range q.All() {
 				panic("boom")
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -75,7 +75,7 @@ func (c *testClient) read() (lines []string) {
 		}
 		switch kind {
 		case wire.TypeStructure:
-			m := stage.Must(wire.ParseStructure(body))
+			m := must.Get(wire.ParseStructure(body))
 			for r := range m.Records() {
 				line := r.Op.String() + " " + r.Handle.String()
 				if r.Op == wire.OpAnswer {
@@ -84,7 +84,7 @@ func (c *testClient) read() (lines []string) {
 				lines = append(lines, line)
 			}
 		case wire.TypeResult:
-			r := stage.Must(wire.Parse[wire.Result](body))
+			r := must.Get(wire.Parse[wire.Result](body))
 			lines = append(lines, "result "+r.Code.String())
 		}
 	}
@@ -163,7 +163,7 @@ func TestBoundAndDead(t *testing.T) {
 // stale. The game sees none of them.
 func TestCommandsWithOtherProvisionals(t *testing.T) {
 	d := newProvisionalServer(t)
-	c, neighbour := d.join(), d.join()
+	c, other := d.join(), d.join()
 	seen := 0
 	d.launched = func(*session.Session, launch) error { seen++; return nil }
 	for name, m := range map[string]wire.Command{
@@ -187,7 +187,7 @@ func TestCommandsWithOtherProvisionals(t *testing.T) {
 
 	// No other session may bind a session's provisional handles.
 	d.launched = func(s *session.Session, args launch) error {
-		require.ErrorIs(t, neighbour.peer.Session().Bind(args.Missile, d.spawn(1)), session.ErrNotProvisional)
+		require.ErrorIs(t, other.peer.Session().Bind(args.Missile, d.spawn(1)), session.ErrNotProvisional)
 		return nil
 	}
 	c.send(wire.Command{ID: 3, Name: "launch", Args: d.args(launch{Missile: provisionalHandle(500)}), FirstProvisional: 500, Provisionals: 1})
@@ -231,11 +231,11 @@ func TestInputProvisionals(t *testing.T) {
 }
 
 // Thousands of provisional handles a second cost no more than their commands and inputs.
-// Commands beyond the rate are answered with rate-limited, and the neighbour's handles are
+// Commands beyond the rate are answered with rate-limited, and the other's handles are
 // still bound.
 func TestManyProvisionals(t *testing.T) {
 	d := newProvisionalServer(t)
-	c, neighbour := d.join(), d.join()
+	c, other := d.join(), d.join()
 	d.launched = func(s *session.Session, args launch) error {
 		for provisional := range s.Provisionals() {
 			if err := s.Bind(provisional, d.spawn(100)); err != nil {
@@ -258,9 +258,9 @@ func TestManyProvisionals(t *testing.T) {
 	require.NotZero(t, stats.Rejections[wire.RateLimited])
 	require.EqualValues(t, index+2*60, stats.ProvisionalsBound+stats.ProvisionalsRejected)
 	require.LessOrEqual(t, stats.ProvisionalsBound, uint64(150*wire.MaxProvisionals), "a burst of 100, and 50 a second")
-	neighbour.read()
-	neighbour.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{}), Provisionals: 1})
-	require.Contains(t, neighbour.read(), "result ok")
+	other.read()
+	other.send(wire.Command{ID: 1, Name: "launch", Args: d.args(launch{}), Provisionals: 1})
+	require.Contains(t, other.read(), "result ok")
 }
 
 // Answers that were lost with a connection are sent again, even if no snapshot carried
@@ -286,7 +286,7 @@ func TestAnswersOutlastConnections(t *testing.T) {
 			break
 		}
 		if kind == wire.TypeStructure {
-			m := stage.Must(wire.ParseStructure(body))
+			m := must.Get(wire.ParseStructure(body))
 			applied = m.First + uint32(m.Count) - 1
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -48,10 +48,10 @@ func TestResume(t *testing.T) {
 	require.Same(t, s, c.peer.Session())
 	require.Equal(t, []string{"away", "back"}, *hooks)
 	require.Equal(t, []int{1, 0, 1}, []int{d.core.Active(), d.core.Away(), d.core.Len()})
-	m := stage.Must(wire.Parse[wire.Control](c.want("its controlled entity", wire.TypeControl)))
+	m := must.Get(wire.Parse[wire.Control](c.want("its controlled entity", wire.TypeControl)))
 	require.Equal(t, s.Entity(), m.Entity)
 	d.ticks(3)
-	first := stage.Must(wire.ParseStructure(c.want("all structure again: none was acknowledged", wire.TypeStructure)))
+	first := must.Get(wire.ParseStructure(c.want("all structure again: none was acknowledged", wire.TypeStructure)))
 	require.EqualValues(t, 1, first.First)
 	require.True(t, c.deaths()[near], "H3: it died meanwhile")
 	require.EqualValues(t, 1, d.core.Stats().Resumed)
@@ -71,7 +71,7 @@ func TestAnswersDoNotOvertakeStructure(t *testing.T) {
 	c.send(wire.Command{ID: 1, Name: "poke", Target: near})
 	c.want("its controlled entity", wire.TypeControl)
 	for entered := false; !entered; {
-		m := stage.Must(wire.ParseStructure(c.want("first the entity's Enter", wire.TypeStructure)))
+		m := must.Get(wire.ParseStructure(c.want("first the entity's Enter", wire.TypeStructure)))
 		for r := range m.Records() {
 			entered = entered || r.Op == wire.OpEnter && r.Handle == near
 		}
@@ -438,7 +438,7 @@ func TestRejectionText(t *testing.T) {
 		{ID: 4, Code: wire.BadArguments, Verdict: wire.Live},
 	} {
 		want.Answer = []byte{}
-		got := stage.Must(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
+		got := must.Get(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
 		require.Equal(t, want, got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
@@ -27,8 +28,8 @@ func newRoom(t *testing.T, game Hooks) (c *Core, join func() *Peer) {
 // newRoomOf returns a core with the given number of slots, and a function that opens a
 // connection from an address. The connection's client joins at the next tick.
 func newRoomOf(t *testing.T, slots int, game Hooks) (c *Core, attempt func(address string) *Peer) {
-	c = stage.Must(NewCore(Config{
-		WorldConfig: WorldConfig{World: stage.Must(world.New(world.Config{Seed: 1})), Schema: schema.NewWithBody(), MaxSessions: slots, Hooks: game},
+	c = must.Get(NewCore(Config{
+		WorldConfig: WorldConfig{World: must.Get(world.New(world.Config{Seed: 1})), Schema: schema.NewWithBody(), MaxSessions: slots, Hooks: game},
 		Random:      stage.Random(1),
 	}))
 	return c, func(address string) *Peer {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -54,7 +55,7 @@ func (h *testRooms) add(name string) *Core {
 		Leave: func(s *Session) { w.Destroy(s.Entity()) },
 	}}}
 	h.change(&config)
-	c := stage.Must(NewCore(config))
+	c := must.Get(NewCore(config))
 	h.rooms[name] = c
 	return c
 }

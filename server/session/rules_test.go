@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -52,16 +53,16 @@ type teamClient struct {
 }
 
 func newTeamServer(t testing.TB, seed uint64) *teamServer {
-	w := stage.Must(world.New(world.Config{Seed: seed, Gravity: -1}))
+	w := must.Get(world.New(world.Config{Seed: seed, Gravity: -1}))
 	c := &teamServer{
 		t: t, rng: rand.New(rand.NewPCG(seed, 9)), owner: map[bulk.Handle]*teamClient{}, world: w,
 		cloak: [2]*world.Component[cloak]{
-			stage.Must(world.Register[cloak](w, "cloaked by red")), stage.Must(world.Register[cloak](w, "cloaked by blue")),
+			must.Get(world.Register[cloak](w, "cloaked by red")), must.Get(world.Register[cloak](w, "cloaked by blue")),
 		},
-		secret: stage.Must(world.Register[secret](w, "secret")), beacon: stage.Must(world.Register[beacon](w, "beacon")),
-		crate: stage.Must(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})),
+		secret: must.Get(world.Register[secret](w, "secret")), beacon: must.Get(world.Register[beacon](w, "beacon")),
+		crate: must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}})),
 	}
-	c.core = stage.Must(session.NewCore(session.Config{
+	c.core = must.Get(session.NewCore(session.Config{
 		Random: stage.Random(1),
 		WorldConfig: session.WorldConfig{
 			World: w, Schema: schema.NewWithBody(), Epoch: testEpoch,
@@ -74,7 +75,7 @@ func newTeamServer(t testing.TB, seed uint64) *teamServer {
 		g := &teamClient{server: c, side: i % 2, shown: map[bulk.Handle]bool{}, reasons: map[bulk.Handle]wire.Reason{}}
 		g.Linked = stage.Linked{
 			Connection: simtest.NewConnection(c.rng.Uint64(), links), Unit: time.Millisecond,
-			Client: stage.Must(client.NewSession(client.SessionConfig{
+			Client: must.Get(client.NewSession(client.SessionConfig{
 				Schema: schema.NewWithBody(), Epoch: testEpoch, Name: []string{"red", "blue"}[i%2], Observer: client.Observer{Enter: g.entered, Leave: g.left},
 			})),
 			OnClose: func(code wire.Code, detail string) { require.Fail(t, "closed", "%v: %s", code, detail) },
@@ -97,7 +98,7 @@ func (c *teamServer) join(s *session.Session) (world.Entity, error) {
 }
 
 func (c *teamServer) spawn() bulk.Handle {
-	h := stage.Must(c.world.Spawn(c.crate, c.anywhere(), world.Vec3{}))
+	h := must.Get(c.world.Spawn(c.crate, c.anywhere(), world.Vec3{}))
 	c.crowd = append(c.crowd, h)
 	return h
 }

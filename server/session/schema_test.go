@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -18,13 +18,13 @@ import (
 // The schema that clients receive has the kinds of the world with their constants, its
 // motion, and the commands of the game that the schema does not declare.
 func TestSchemaIsCompleted(t *testing.T) {
-	w := stage.Must(world.New(world.Config{TickHz: 50, HalfExtent: world.Vec3{X: 100, Y: 20, Z: 50}, Bounds: world.BoundsBounce}))
+	w := must.Get(world.New(world.Config{TickHz: 50, HalfExtent: world.Vec3{X: 100, Y: 20, Z: 50}, Bounds: world.BoundsBounce}))
 	for _, k := range []world.Kind{
 		{Name: "mark"},
 		{Name: "crate", Body: &world.BodyDef{Mass: 4, Drag: 50, Radius: 0.5, Friction: 0.75, Restitution: 0.25, Layers: 6}},
 		{Name: "lift", Body: &world.BodyDef{Mass: 4, Kinematic: true}},
 	} {
-		stage.Must(w.AddKind(k))
+		must.Get(w.AddKind(k))
 	}
 	declared := schema.NewWithBody()
 	buying := schema.DefineCommand[struct{ Item uint16 }](declared, "buy")
@@ -38,11 +38,11 @@ func TestSchemaIsCompleted(t *testing.T) {
 			Hooks: session.Hooks{Commands: []session.Command{session.OnRawCommand("eat", raw), buy, session.OnRawCommand("wave", raw)}},
 		},
 	}
-	core := stage.Must(session.NewCore(config))
+	core := must.Get(session.NewCore(config))
 	require.Equal(t, before, declared.Text(), "the caller's stays")
 
 	served := core.Config().Schema
-	got := stage.Must(schema.Parse(served.Text()))
+	got := must.Get(schema.Parse(served.Text()))
 	require.Equal(t, served.Hash(), got.Hash())
 	require.Equal(t, 3, got.Kinds())
 	require.Equal(t, schema.EntityKind{Name: "mark"}, got.EntityKind(0))
@@ -65,9 +65,9 @@ func TestSchemaIsCompleted(t *testing.T) {
 	_, err := session.NewCore(core.Config())
 	require.ErrorContains(t, err, "pass a schema without them")
 
-	still := stage.Must(world.New(world.Config{}))
+	still := must.Get(world.New(world.Config{}))
 	config.World = still
-	core = stage.Must(session.NewCore(config))
+	core = must.Get(session.NewCore(config))
 	_, ok = core.Config().Schema.Motion()
 	require.False(t, ok, "nothing moves")
 }
@@ -82,8 +82,8 @@ func TestSchemaThatCannotBeCompleted(t *testing.T) {
 		"long":    {strings.Repeat("k", wire.MaxName+1), "eat", "rename"},
 		"command": {"crate", "eat up", `command "eat up"`},
 	} {
-		w := stage.Must(world.New(world.Config{}))
-		stage.Must(w.AddKind(world.Kind{Name: c.kind}))
+		w := must.Get(world.New(world.Config{}))
+		must.Get(w.AddKind(world.Kind{Name: c.kind}))
 		_, err := session.NewCore(session.Config{
 			Random: rand.NewChaCha8([32]byte{}),
 			WorldConfig: session.WorldConfig{
@@ -108,8 +108,8 @@ type (
 // One error names everything that World lacks: otherwise each fault would take a run to
 // find.
 func TestAllMissingRegistrationsAreNamed(t *testing.T) {
-	w := stage.Must(world.New(world.Config{}))
-	stage.Must(w.AddKind(world.Kind{Name: "big crate"}))
+	w := must.Get(world.New(world.Config{}))
+	must.Get(w.AddKind(world.Kind{Name: "big crate"}))
 	s := schema.NewWithBody()
 	schema.Define[purse](s, "purse")
 	schema.Define[armour](s, "armour")

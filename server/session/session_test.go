@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -256,7 +257,7 @@ func TestDrain(t *testing.T) {
 	d := newTestServer(t)
 	c := d.join()
 	d.core.Drain()
-	m := stage.Must(wire.Parse[wire.Goodbye](c.want("Goodbye first", wire.TypeGoodbye)))
+	m := must.Get(wire.Parse[wire.Goodbye](c.want("Goodbye first", wire.TypeGoodbye)))
 	require.Equal(t, wire.Draining, m.Code)
 	c.wantClosed("then closed", wire.Draining)
 	late := d.connect()
@@ -366,7 +367,7 @@ func TestEpochIsChosen(t *testing.T) {
 		require.NotContains(t, seen, m.Epoch)
 		seen[m.Epoch] = true
 	}
-	w := stage.Must(world.New(world.Config{}))
+	w := must.Get(world.New(world.Config{}))
 	_, err := session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody()}, Random: strings.NewReader("short")})
 	require.ErrorContains(t, err, "no random number")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -90,12 +90,12 @@ type intent struct {
 // epoch is 0.
 func (s *sim) connect(i int, epoch uint64) *simClient {
 	c := &simClient{sim: s, number: i, epoch: epoch, datagrams: map[uint32]*receivedDatagram{}, intents: map[uint32]intent{}, owed: newOwed()}
-	c.targets = stage.Must(client.ComponentOf[Target](s.schema, "target"))
-	c.names = stage.Must(client.ComponentOf[Identity](s.schema, "identity"))
+	c.targets = must.Get(client.ComponentOf[Target](s.schema, "target"))
+	c.names = must.Get(client.ComponentOf[Identity](s.schema, "identity"))
 	if s.seat != nil {
-		c.seats = stage.Must(client.ComponentOf[Seat](s.schema, "seat"))
+		c.seats = must.Get(client.ComponentOf[Seat](s.schema, "seat"))
 	}
-	c.session = stage.Must(client.NewSession(client.SessionConfig{
+	c.session = must.Get(client.NewSession(client.SessionConfig{
 		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Simulate: s.simulates(i), Result: c.result, Events: c.clientEvents(),
 		Observer: client.Observer{
 			Enter:   func(e *client.Entity) { c.check(e); c.call("enter") },
@@ -166,7 +166,7 @@ func (c *simClient) setLinks(x simtest.Conditions) {
 func (c *simClient) noteSnapshot(d []byte) []byte {
 	s := c.sim
 	var rows bitio.Reader
-	h := stage.Must(wire.ParseStateHeader(d, &rows))
+	h := must.Get(wire.ParseStateHeader(d, &rows))
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
 	if n := c.datagrams[h.Seq]; n != nil { // a copy
 		if sum := crc32.ChecksumIEEE(d); sum != n.sum {
@@ -240,14 +240,14 @@ func (c *simClient) ended(err error) {
 func (c *simClient) datagram(d []byte) {
 	s := c.sim
 	var r bitio.Reader
-	h := stage.Must(wire.ParseStateHeader(d, &r))
+	h := must.Get(wire.ParseStateHeader(d, &r))
 	n := c.datagrams[h.Seq]
 	replica := c.session.Replica()
 	due := c.session.Joined() && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure() && !n.spoilt && !c.misled
 	if n.spoilt {
 		c.spoilt++
 	}
-	s.tape.keep(c.conn, vectors.Step{Datagram: d})
+	s.recording.keep(c.conn, vectors.Step{Datagram: d})
 	outcome, err := c.session.ReceiveDatagram(d, time.Duration(s.now())*time.Millisecond)
 	switch {
 	case err != nil && !n.spoilt:
@@ -440,8 +440,8 @@ func (c *simClient) command(h bulk.Handle) {
 			believed = l.identity
 		}
 	}
-	args := stage.Must(msgpack.Marshal(believed))
-	asked := stage.Must(c.session.DoRaw("poke", h, args))
+	args := must.Get(msgpack.Marshal(believed))
+	asked := must.Get(c.session.DoRaw("poke", h, args))
 	c.intents[asked.ID()] = intent{target: h, received: received}
 }
 

@@ -305,7 +305,7 @@ func (c *simClient) step() {
 // takeStream delivers stream bytes to the client. It returns false if they ended the
 // connection.
 func (c *simClient) takeStream(p []byte) bool {
-	c.sim.tape.keep(c.conn, vectors.Step{Stream: p})
+	c.sim.recording.keep(c.conn, vectors.Step{Stream: p})
 	c.noteArrived(p)
 	err := c.session.ReceiveStream(p)
 	if err != nil {

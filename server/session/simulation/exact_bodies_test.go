@@ -7,7 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -86,7 +86,7 @@ func (s *sim) addExactKinds() {
 		{Name: "lift", Exact: true, Body: &world.BodyDef{Radius: 0.5, Kinematic: true}},
 		{Name: "duck", Body: &world.BodyDef{Mass: 1, Drag: 0.5, Radius: 0.3}},
 	} {
-		kind := stage.Must(s.world.AddKind(k))
+		kind := must.Get(s.world.AddKind(k))
 		s.tossed = append(s.tossed, kind)
 	}
 }
@@ -127,7 +127,7 @@ func (s *sim) fan(x, z float32, form int) {
 	}
 	program := s.programs[text]
 	if program == nil {
-		program = stage.Must(field.Compile(text))
+		program = must.Get(field.Compile(text))
 		s.programs[text] = program
 	}
 	d := world.EffectDef{
@@ -145,7 +145,7 @@ func (s *sim) fan(x, z float32, form int) {
 			s.untold = s.coming() + 1
 		}
 	}
-	id := stage.Must(s.world.AddEffect(d))
+	id := must.Get(s.world.AddEffect(d))
 	s.fans = append(s.fans, id)
 	s.concealed[id] = d.Hidden || d.LifeTicks == 1
 	s.coverage.fans++

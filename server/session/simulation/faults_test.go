@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/fault"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 )
@@ -81,13 +82,13 @@ func catch(t *testing.T, name string) string {
 
 // catchByVectors returns the first conformance vector that the fault breaks.
 func catchByVectors(t *testing.T) string {
-	files := stage.Must(filepath.Glob(vectorsAt + "/*.jsonl"))
+	files := must.Get(filepath.Glob(vectorsAt + "/*.jsonl"))
 	files = slices.DeleteFunc(files, func(file string) bool {
 		return slices.Contains([]string{"rows.jsonl", "exact.jsonl", "schemas.jsonl"}, filepath.Base(file)) // no sessions
 	})
 	schemas := vectorSchemas(t)
 	for _, file := range files {
-		f := stage.Must(os.Open(file))
+		f := must.Get(os.Open(file))
 		defer f.Close()
 		cases, err := vectors.Read(f)
 		require.NoError(t, err)
@@ -135,7 +136,7 @@ const faultTableBegins, faultTableEnds = "<!-- faults: generated -->\n", "<!-- e
 // the seeds, which change with every change of the protocol.
 func checkFaultTable(t *testing.T, lines []faultLine) {
 	const path = "../../../replication/README.md"
-	text := stage.Must(os.ReadFile(path))
+	text := must.Get(os.ReadFile(path))
 	before, rest, begins := strings.Cut(string(text), faultTableBegins)
 	table, after, ends := strings.Cut(rest, faultTableEnds)
 	require.True(t, begins && ends, "%s has no table of faults", path)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -117,7 +117,7 @@ func (c *simClient) ask(target, about int) {
 	s.typed.touched++
 	token := s.typed.touched
 	args := Ask{token, s.anyHandle(about), float32(about%1024-512) / 512, strings.Repeat("é", about%21)}
-	asked := stage.Must(client.Ask(c.session, s.typed.ask, h, args))
+	asked := must.Get(client.Ask(c.session, s.typed.ask, h, args))
 	s.typed.asks[token] = &question{client: c, args: args}
 	received := false
 	if l := s.lives[h]; l != nil {
@@ -182,7 +182,7 @@ func (c *simClient) judgeAnswer(asked intent, r client.Result) {
 func (c *simClient) push(at time.Duration) {
 	s := c.sim
 	if !s.typed.on {
-		_ = stage.Must(c.session.SetRawInput([]byte{byte(s.tick)}, at))
+		_ = must.Get(c.session.SetRawInput([]byte{byte(s.tick)}, at))
 		return
 	}
 	c.session.Render(at)
@@ -192,7 +192,7 @@ func (c *simClient) push(at time.Duration) {
 	if provisional != nil {
 		stick.At = h
 	}
-	tick := stage.Must(c.session.SetInputValue(&stick, at))
+	tick := must.Get(c.session.SetInputValue(&stick, at))
 	if provisional != nil {
 		stick.At = c.forwarded(h)
 		if stick.At != h {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -15,10 +15,10 @@ import (
 // structure records on the stream.
 
 // judgeEvery returns the number of ticks between comparisons: 1, or more in short runs. A
-// comparison resolves handles, and so changes what the server sends. It is 1 while a tape
-// records, so that the tape does not depend on -short.
+// comparison resolves handles, and so changes what the server sends. It is 1 if the run is recorded,
+// so that the recording does not depend on -short.
 func (s *sim) judgeEvery() int {
-	if testing.Short() && s.tape == nil {
+	if testing.Short() && s.recording == nil {
 		return 8
 	}
 	return 1
@@ -76,17 +76,17 @@ func (n *streamParser) read(s *sim, frames *wire.FrameReader, p []byte, welcome 
 		}
 		switch kind {
 		case wire.TypeWelcome:
-			w := stage.Must(wire.Parse[wire.Welcome](body))
+			w := must.Get(wire.Parse[wire.Welcome](body))
 			welcome(w)
 			n.joined, n.floor = true, w.GenerationFloor
 		case wire.TypeControl:
-			m := stage.Must(wire.Parse[wire.Control](body))
+			m := must.Get(wire.Parse[wire.Control](body))
 			control(m.Entity)
 		case wire.TypeResult:
-			m := stage.Must(wire.Parse[wire.Result](body))
+			m := must.Get(wire.Parse[wire.Result](body))
 			result(m)
 		case wire.TypeStructure:
-			m := stage.Must(wire.ParseStructure(body))
+			m := must.Get(wire.ParseStructure(body))
 			if m.First != n.records+1 && !n.lied {
 				s.fail("R4", "structure record %d follows %d", m.First, n.records)
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -114,7 +114,7 @@ func (s *sim) blow(h bulk.Handle, ticks int) {
 	if l == nil || s.run > 1 { // a restored world has the gusts of its image
 		return
 	}
-	program := stage.Must(field.Compile(gustProgram))
+	program := must.Get(field.Compile(gustProgram))
 	life := uint32(1 + nth(ticks, 120))
 	if id, err := s.world.AddEffect(world.EffectDef{Program: program, Mode: world.Acceleration, Follow: h, LifeTicks: life}); err == nil {
 		e, _ := s.world.Effect(id)

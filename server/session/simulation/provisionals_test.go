@@ -5,7 +5,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -85,7 +85,7 @@ func (c *simClient) nameInCommand(which int) {
 			m.args.B = x.handle
 		}
 	}
-	asked := stage.Must(c.session.DoValue(0, &m.args))
+	asked := must.Get(c.session.DoValue(0, &m.args))
 	c.named = append(c.named, m.provisionals...)
 	s.typed.summons[m.args.Token] = m
 	c.intents[asked.ID()] = intent{summons: m}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -101,7 +102,7 @@ func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
 		DelayMin: 5, DelayMax: 5 + s.rng.Int64N(120),
 	}
 	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
-	s.router = stage.Must(session.NewRouter(session.RouterConfig{
+	s.router = must.Get(session.NewRouter(session.RouterConfig{
 		Random: random,
 		Join: func(_ context.Context, room, _ string, _ session.Admission) (*session.Core, error) {
 			return s.roomOf(room).core, nil
@@ -126,7 +127,7 @@ func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
 				s.fail("client %d in room %q hears the event of room %d", i, w.Room, e.Room)
 			}
 		})
-		c.session = stage.Must(client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%roomCount].name(), Observer: client.Observer{
+		c.session = must.Get(client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%roomCount].name(), Observer: client.Observer{
 			Update: func(e *client.Entity) { c.check(e) },
 			Enter:  func(e *client.Entity) { c.check(e) },
 		}}))
@@ -146,9 +147,9 @@ func (s *roomsSim) roomOf(name string) *simRoom {
 func (s *roomsSim) newRoom(t testing.TB, i int) *simRoom {
 	const block = world.RunGenerations
 	r := &simRoom{s: s, number: i, pace: 1 + i%2}
-	r.world = stage.Must(world.New(world.Config{Seed: s.seed, MaxEntities: 48, FirstGeneration: uint32(i)*block + 1, LastGeneration: uint32(i+1)*block - 1}))
-	r.crate = stage.Must(r.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
-	r.identity = stage.Must(world.Register[Identity](r.world, "identity"))
+	r.world = must.Get(world.New(world.Config{Seed: s.seed, MaxEntities: 48, FirstGeneration: uint32(i)*block + 1, LastGeneration: uint32(i+1)*block - 1}))
+	r.crate = must.Get(r.world.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Friction: 1}}))
+	r.identity = must.Get(world.Register[Identity](r.world, "identity"))
 	own := schema.NewWithBody()
 	schema.Define[Identity](own, "identity")
 	schema.DefineEvent[hail](own, "hail")
@@ -188,7 +189,7 @@ func (s *roomsSim) newRoom(t testing.TB, i int) *simRoom {
 	if i%2 == 0 {
 		config.Hooks.Commands = append(config.Hooks.Commands, session.OnRawCommand("nothing", func(*session.Session, world.Entity, []byte) error { return nil }))
 	}
-	r.core = stage.Must(session.NewCore(config))
+	r.core = must.Get(session.NewCore(config))
 	r.core.OnPanic(func(p session.HookPanic) { s.fail("%v: %v\n%s", p.Hook, p.Value, p.Stack) })
 	for range 10 {
 		r.spawn()

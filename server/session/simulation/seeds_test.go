@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -91,12 +91,12 @@ func requireRun(t *testing.T, s *script) coverage {
 
 // TestScriptsThatFailed runs the scripts that once failed.
 func TestScriptsThatFailed(t *testing.T) {
-	files := stage.Must(filepath.Glob("testdata/scripts/*.txt"))
+	files := must.Get(filepath.Glob("testdata/scripts/*.txt"))
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			racetest.SkipSequential(t)
-			text := stage.Must(os.ReadFile(file))
+			text := must.Get(os.ReadFile(file))
 			s, err := parseScript(string(text))
 			require.NoError(t, err)
 			requireRun(t, s)

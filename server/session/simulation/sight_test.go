@@ -13,8 +13,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -40,7 +40,7 @@ func (u *unseen) begin(s *sim) {
 }
 
 func (u *unseen) spawn(s *sim, i int) bulk.Handle {
-	h := stage.Must(s.world.Spawn(s.crate, world.Vec3{X: unseenAt, Y: 0.5, Z: float32(4 * i)}, world.Vec3{}))
+	h := must.Get(s.world.Spawn(s.crate, world.Vec3{X: unseenAt, Y: 0.5, Z: float32(4 * i)}, world.Vec3{}))
 	return h
 }
 
@@ -57,8 +57,8 @@ func (u *unseen) step(s *sim) {
 		if !c.session.Joined() || c.renewing || len(c.intents) >= wire.MaxUnanswered/2 {
 			continue
 		}
-		args := stage.Must(msgpack.Marshal(uint64(0)))
-		asked := stage.Must(c.session.DoRaw([]string{"no such command", "poke"}[known], h, args))
+		args := must.Get(msgpack.Marshal(uint64(0)))
+		asked := must.Get(c.session.DoRaw([]string{"no such command", "poke"}[known], h, args))
 		c.intents[asked.ID()] = intent{target: h, unseen: true}
 		u.answered[known]++
 	}

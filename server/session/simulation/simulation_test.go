@@ -12,9 +12,9 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/session"
@@ -139,10 +139,10 @@ type sim struct {
 	stalls        map[*session.Session]*stall
 	links         simtest.Conditions // conditions of new connections
 	coverage      coverage
-	tape          *tape   // records the first client; may be nil
-	unseen        *unseen // may be nil
-	resyncs       uint64  // resyncs in earlier runs
-	interestSlots []bool  // scratch
+	recording     *recording // records the first client; may be nil
+	unseen        *unseen    // may be nil
+	resyncs       uint64     // resyncs in earlier runs
+	interestSlots []bool     // scratch
 	exactOracle
 }
 
@@ -293,21 +293,21 @@ func (s *sim) scatter() float32 { return s.rng.Float32()*120 - 60 }
 // begin starts a new run, with its own world and server. All handles of earlier runs are
 // dead (H5).
 func (s *sim) begin(first uint32, image *world.Image) {
-	w := stage.Must(world.New(world.Config{HistoryTicks: 20, Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first}))
+	w := must.Get(world.New(world.Config{HistoryTicks: 20, Seed: uint64(s.script.seed), MaxEntities: s.script.slots, FirstGeneration: first}))
 	s.world = w
-	s.identity = stage.Must(world.Register[Identity](w, "identity"))
-	s.target = stage.Must(world.Register[Target](w, "target"))
-	s.purse = stage.Must(world.Register[Purse](w, "purse"))
-	s.beacon = stage.Must(world.Register[Beacon](w, "beacon"))
-	s.veil = stage.Must(world.Register[Veil](w, "veil"))
+	s.identity = must.Get(world.Register[Identity](w, "identity"))
+	s.target = must.Get(world.Register[Target](w, "target"))
+	s.purse = must.Get(world.Register[Purse](w, "purse"))
+	s.beacon = must.Get(world.Register[Beacon](w, "beacon"))
+	s.veil = must.Get(world.Register[Veil](w, "veil"))
 	if s.script.has("ride") {
-		s.seat = stage.Must(world.Register[Seat](w, "seat"))
+		s.seat = must.Get(world.Register[Seat](w, "seat"))
 	}
 	if s.script.has("rename") {
-		s.tag = stage.Must(world.Register[Tag](w, "tag"))
+		s.tag = must.Get(world.Register[Tag](w, "tag"))
 	}
-	s.crate = stage.Must(w.AddKind(world.Kind{Name: "crate", Exact: s.cleans, Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}}))
-	s.ghost = stage.Must(w.AddKind(world.Kind{Name: "ghost"}))
+	s.crate = must.Get(w.AddKind(world.Kind{Name: "crate", Exact: s.cleans, Body: &world.BodyDef{Mass: 1, Drag: 0.5, Friction: 0.9, Radius: 0.5}}))
+	s.ghost = must.Get(w.AddKind(world.Kind{Name: "ghost"}))
 	s.beginClean()
 	s.epoch, s.lastFlip = s.rng.Uint64()|1, 0
 	s.run++
@@ -327,7 +327,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 			World: w, Schema: s.schema, Epoch: s.epoch, MaxSessions: 4096, Grace: time.Duration(s.grace()) * time.Second / 60,
 			Replication: replication.Config{
 				EnterRadius: enterRadius, LeaveRadius: leaveRadius,
-				SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget, SendOnce: s.tape != nil,
+				SnapshotHz: s.script.hz, BudgetBytesPerSecond: s.script.budget, SendOnce: s.recording != nil,
 			},
 			Hooks: s.game(),
 		},
@@ -338,7 +338,7 @@ func (s *sim) begin(first uint32, image *world.Image) {
 	if s.script.has("veil") {
 		config.Replication.Private = s.veil.Presence()
 	}
-	s.core = stage.Must(session.NewCore(config))
+	s.core = must.Get(session.NewCore(config))
 	s.addSystems()
 	s.setPace(fullPace)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -108,7 +108,7 @@ func (k *hostileMaker) welcomed() (w wire.Welcome, control []byte) {
 	frames.Feed(k.opening)
 	_, body, _, err := frames.Next()
 	require.NoError(k.t, err)
-	w = stage.Must(wire.Parse[wire.Welcome](body))
+	w = must.Get(wire.Parse[wire.Welcome](body))
 	return w, k.opening[len(wire.AppendMessage(nil, w)):]
 }
 
@@ -277,7 +277,7 @@ func (k *hostileMaker) newSessions() {
 // rowsOf returns the number of rows of a datagram.
 func (k *hostileMaker) rowsOf(d []byte) int {
 	var rows bitio.Reader
-	h := stage.Must(wire.ParseStateHeader(d, &rows))
+	h := must.Get(wire.ParseStateHeader(d, &rows))
 	return h.Rows
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -56,7 +56,7 @@ func cleanScript() *script {
 // recordedClean returns the data that a simulating client received.
 func recordedClean(t *testing.T) vectors.Case {
 	x := newSim(cleanScript())
-	x.tape = &tape{}
+	x.recording = &recording{}
 	require.Nil(t, x.simulate())
 	var handles []bulk.Handle
 	for _, l := range x.order {
@@ -66,7 +66,7 @@ func recordedClean(t *testing.T) vectors.Case {
 	c := playedAs(t, served, vectors.Case{
 		Name: "clean", About: "what a client that simulates received, and the states that it computes: the server's, to the bit",
 		Protocol: wire.Version, Schema: served.Text(), SchemaHash: fmt.Sprintf("%016x", served.Hash()), Simulate: true, Handles: handles,
-	}, x.tape.steps)
+	}, x.recording.steps)
 	requireEverything(t, &c)
 	return c
 }
@@ -124,7 +124,7 @@ func eachRecord(t *testing.T, c *vectors.Case, f func(wire.Record)) {
 			if kind != wire.TypeStructure {
 				continue
 			}
-			m := stage.Must(wire.ParseStructure(body))
+			m := must.Get(wire.ParseStructure(body))
 			for r, err := range m.Records() {
 				require.NoError(t, err)
 				f(r)

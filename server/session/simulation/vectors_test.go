@@ -16,8 +16,8 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -55,7 +55,7 @@ func TestVectors(t *testing.T) {
 		if *vectorsUpdate {
 			require.NoError(t, os.WriteFile(filepath.Join(vectorsAt, file), text, 0o644))
 		}
-		kept := stage.Must(os.ReadFile(filepath.Join(vectorsAt, file)))
+		kept := must.Get(os.ReadFile(filepath.Join(vectorsAt, file)))
 		require.True(t, bytes.Equal(text, kept), "%s is stale: go test -run TestVectors -vectors.update", file)
 	}
 }
@@ -82,13 +82,13 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 		return o.tick > s.ticks || o.do == "mislead" || o.do == "revive" || o.do == "boast" || o.do == "ride" || o.do == "ask" || o.do == "rename" || o.do == "name" || o.do == "aim" || ofClean(o) || strings.Contains(o.do, ":")
 	})
 	x := newSim(s)
-	x.tape = &tape{}
+	x.recording = &recording{}
 	require.Nil(t, x.simulate())
 	var handles []bulk.Handle
 	for _, l := range x.order {
 		handles = append(handles, l.handle)
 	}
-	return played(t, x.core.Config().Schema, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.tape.steps)
+	return played(t, x.core.Config().Schema, fmt.Sprintf("simulation-%d", seed), "what a client received in the simulation of this seed", handles, x.recording.steps)
 }
 
 // riderScript is a script in which entities ride on others that move, change seats, and lose
@@ -122,13 +122,13 @@ func riderSchema() *schema.Schema {
 // only vector with anchored rows.
 func recordedRiders(t *testing.T) vectors.Case {
 	x := newSim(riderScript())
-	x.tape = &tape{}
+	x.recording = &recording{}
 	require.Nil(t, x.simulate())
 	var handles []bulk.Handle
 	for _, l := range x.order {
 		handles = append(handles, l.handle)
 	}
-	c := played(t, x.core.Config().Schema, "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.tape.steps)
+	c := played(t, x.core.Config().Schema, "simulation-riders", "what a client received while entities rode on others, whose rows are anchored", handles, x.recording.steps)
 	require.Greater(t, anchored(t, &c), 50)
 	return c
 }
@@ -157,7 +157,7 @@ func anchored(t *testing.T, c *vectors.Case) (rows int) {
 // baselinesOf returns the baselines of a datagram's rows, by slot.
 func baselinesOf(t *testing.T, d []byte) map[uint32]wire.Baseline {
 	var r bitio.Reader
-	h := stage.Must(wire.ParseStateHeader(d, &r))
+	h := must.Get(wire.ParseStateHeader(d, &r))
 	all, slot := map[uint32]wire.Baseline{}, uint32(0)
 	if h.Rows == 0 {
 		return all
@@ -172,14 +172,14 @@ func baselinesOf(t *testing.T, d []byte) map[uint32]wire.Baseline {
 	return all
 }
 
-// tape records what the first client receives, over all connections of its session.
-type tape struct {
+// recording keeps what the first client receives, over all connections of its session.
+type recording struct {
 	steps  []vectors.Step
 	of     *conn
 	client *simClient
 }
 
-func (t *tape) keep(n *conn, s vectors.Step) {
+func (t *recording) keep(n *conn, s vectors.Step) {
 	if t == nil {
 		return
 	}
@@ -283,11 +283,11 @@ func newHostileMaker(t *testing.T) *hostileMaker {
 			{40, "push", []int{1, 9, -3}},
 		},
 	})
-	x.tape = &tape{}
+	x.recording = &recording{}
 	require.Nil(t, x.simulate())
 	k := &hostileMaker{t: t, schema: x.core.Config().Schema, enters: map[bulk.Handle]wire.Record{}}
 	var frames wire.FrameReader
-	for _, s := range x.tape.steps {
+	for _, s := range x.recording.steps {
 		if len(s.Datagram) > 0 {
 			k.datagrams = append(k.datagrams, s.Datagram)
 			continue
@@ -318,7 +318,7 @@ func (k *hostileMaker) take(kind byte, body []byte) {
 		k.opening = append(k.opening, framed...)
 		return
 	}
-	m := stage.Must(wire.ParseStructure(body))
+	m := must.Get(wire.ParseStructure(body))
 	for r, err := range m.Records() {
 		require.NoError(k.t, err)
 		r.Row = slices.Clone(r.Row)
@@ -429,7 +429,7 @@ func (k *hostileMaker) orderOfArrival() {
 // withHeader returns d with a changed header.
 func (k *hostileMaker) withHeader(d []byte, change func(*wire.StateHeader)) []byte {
 	var rows bitio.Reader
-	h := stage.Must(wire.ParseStateHeader(d, &rows))
+	h := must.Get(wire.ParseStateHeader(d, &rows))
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
 	change(&h)
 	return append(wire.AppendStateHeader(nil, h), rest...)
@@ -561,7 +561,7 @@ func (k *hostileMaker) resumed() {
 	frames.Feed(k.opening)
 	_, body, _, err := frames.Next()
 	require.NoError(k.t, err)
-	w := stage.Must(wire.Parse[wire.Welcome](body))
+	w := must.Get(wire.Parse[wire.Welcome](body))
 	control := k.opening[len(wire.AppendMessage(nil, w)):]
 	welcome := func(change func(*wire.Welcome)) []byte {
 		next := w

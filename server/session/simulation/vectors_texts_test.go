@@ -433,7 +433,7 @@ func talkScript() *script {
 // sent.
 func recordedTalk(t *testing.T) vectors.Case {
 	x := newSim(talkScript())
-	x.tape = &tape{}
+	x.recording = &recording{}
 	require.Nil(t, x.simulate())
 	var handles []bulk.Handle
 	for _, l := range x.order {
@@ -441,7 +441,7 @@ func recordedTalk(t *testing.T) vectors.Case {
 	}
 	declared, err := vectors.TalkSchema()
 	require.NoError(t, err)
-	c := playedBy(t, declared, x.core.Config().Schema, "simulation-texts", "what a client received while texts changed and events were sent", handles, x.tape.steps)
+	c := playedBy(t, declared, x.core.Config().Schema, "simulation-texts", "what a client received while texts changed and events were sent", handles, x.recording.steps)
 	heard, named := map[string]int{}, 0
 	for _, s := range c.Steps {
 		for _, e := range s.Expect.Events {
