@@ -14,30 +14,30 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// desk is the network and the clock of a client. The test plays its server.
-type desk struct {
+// dialServer is the network and the clock of a client. The test plays its server.
+type dialServer struct {
 	now   time.Duration
 	in    client.Arrivals
 	sent  int // Input datagrams
 	waits int
 }
 
-func (d *desk) Now() time.Duration            { return d.now }
-func (d *desk) Connect() (client.Conn, error) { return d, nil }
-func (d *desk) Wait() error                   { d.waits++; return nil }
+func (d *dialServer) Now() time.Duration            { return d.now }
+func (d *dialServer) Connect() (client.Conn, error) { return d, nil }
+func (d *dialServer) Wait() error                   { d.waits++; return nil }
 
-func (d *desk) Receive(client.Arrivals) client.Arrivals {
+func (d *dialServer) Receive(client.Arrivals) client.Arrivals {
 	in := d.in
 	d.in = client.Arrivals{}
 	return in
 }
-func (d *desk) SendStream([]byte) error       { return nil }
-func (d *desk) SendDatagram([]byte)           { d.sent++ }
-func (d *desk) Traffic() client.Traffic       { return client.Traffic{} }
-func (d *desk) Close(wire.Code, []byte) error { return nil }
+func (d *dialServer) SendStream([]byte) error       { return nil }
+func (d *dialServer) SendDatagram([]byte)           { d.sent++ }
+func (d *dialServer) Traffic() client.Traffic       { return client.Traffic{} }
+func (d *dialServer) Close(wire.Code, []byte) error { return nil }
 
 // snapshot delivers the snapshot of a number, 50 ms after the last.
-func (d *desk) snapshot(seq uint32) {
+func (d *dialServer) snapshot(seq uint32) {
 	d.now += 50 * time.Millisecond
 	b := wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: 100 + seq})
 	d.in.Datagrams = append(d.in.Datagrams, client.Datagram{Bytes: b, At: d.now})
@@ -48,7 +48,7 @@ func (d *desk) snapshot(seq uint32) {
 // in Update.
 func TestAnswersFollowUpdate(t *testing.T) {
 	s := schema.NewWithBody()
-	d := &desk{}
+	d := &dialServer{}
 	welcome := wire.Welcome{
 		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 		GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,

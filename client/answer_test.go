@@ -29,8 +29,8 @@ func TestAnswersCarryAcknowledgements(t *testing.T) {
 // directions.
 func packetsPerSnapshot(t *testing.T, delay int64, sleeps bool) float64 {
 	link := simtest.Conditions{DelayMin: ms(delay), DelayMax: ms(delay)}
-	s := newStudio(t, 21, link, link)
-	s.every = studioTickHz / 20
+	s := newLinkedServer(t, 21, link, link)
+	s.every = linkedTickHz / 20
 	s.sleep(sleeps)
 	s.session.TakeStream()              // otherwise queued bytes would be acknowledged earlier
 	var sent, arrived, answered []int64 // answered: at the server
@@ -81,7 +81,7 @@ func TestInputsWaitForTheAnswer(t *testing.T) {
 // arrival and the input's departure.
 func inputsOnSnapshots(t *testing.T, hz int64, sleeps bool) (ticks []uint32, lead, wait time.Duration) {
 	link := simtest.Conditions{DelayMin: ms(5), DelayMax: ms(5)}
-	s := newStudioAt(t, hz, 21, link, link)
+	s := newLinkedServerAt(t, hz, 21, link, link)
 	s.every = uint32(hz) / 20
 	s.sleep(sleeps)
 	s.session.TakeStream()
@@ -114,7 +114,7 @@ func inputsOnSnapshots(t *testing.T, hz int64, sleeps bool) (ticks []uint32, lea
 func TestInputsOfSnapshotsTakeNoPacket(t *testing.T) {
 	for _, hz := range []int64{20, 60} {
 		link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(21)}
-		s := newStudioAt(t, hz, 21, link, link)
+		s := newLinkedServerAt(t, hz, 21, link, link)
 		s.every = uint32(hz) / 20
 		s.sleep(true)
 		s.session.TakeStream()

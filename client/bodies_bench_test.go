@@ -20,11 +20,11 @@ func floats(numbers ...float32) (f wire.Floats) {
 	return f
 }
 
-// newFleet returns a client with 250 bodies in the air, a wind everywhere, and the storm's
+// newManyBodies returns a client with 250 bodies in the air, a wind everywhere, and the storm's
 // whirl and four of its explosions. These move elsewhere, or if around is set around all
 // bodies. They are weak, so that the bodies stay in place.
-func newFleet(t testing.TB, around bool) *mover {
-	m := newMover(t, client.SessionConfig{})
+func newManyBodies(t testing.TB, around bool) *exactServer {
+	m := newExactServer(t, client.SessionConfig{})
 	records := [][]byte{
 		wire.Program{Code: programOf("effect breeze\neverywhere\noutput += (3 * sin(position.z * 0.1 + time), 0, 2 * sin(time))\n")}.Append(nil),
 	}
@@ -68,7 +68,7 @@ func BenchmarkBodies(b *testing.B) {
 }
 
 func benchmarkBodies(b *testing.B, around bool) {
-	m := newFleet(b, around)
+	m := newManyBodies(b, around)
 	tick := uint32(400)
 	for b.Loop() {
 		tick += 3
@@ -95,9 +95,9 @@ func benchmarkBodies(b *testing.B, around bool) {
 // BenchmarkBodiesOfMany is BenchmarkBodies of 64 clients in turn, as in a load generator: the
 // memory of a client is not in the caches when its snapshot arrives.
 func BenchmarkBodiesOfMany(b *testing.B) {
-	fleets := make([]*mover, 64)
+	fleets := make([]*exactServer, 64)
 	for i := range fleets {
-		fleets[i] = newFleet(b, false)
+		fleets[i] = newManyBodies(b, false)
 	}
 	tick := uint32(400)
 	for n := 0; b.Loop(); n++ {

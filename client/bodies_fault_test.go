@@ -17,8 +17,8 @@ import (
 
 // faulty returns a chaotic world with its client. fault corrupts what the server sends to the
 // client.
-func faulty(t *testing.T, fault func(*oracle)) (*chaos, *oracle) {
-	c := newChaos(t, 4)
+func faulty(t *testing.T, fault func(*oracle)) (*randomChanges, *oracle) {
+	c := newRandomChanges(t, 4)
 	for i := range 60 {
 		e := must.Get(c.Spawn(c.kinds[i%2*4], c.place(), c.vec(4)))
 		c.bodies = append(c.bodies, e)

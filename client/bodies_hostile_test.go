@@ -21,9 +21,9 @@ import (
 	physics "github.com/worldd/worldd/world/motion"
 )
 
-// mover is a server that sends arbitrary messages to a client that simulates. Kind 0 has a
+// exactServer is a server that sends arbitrary messages to a client that simulates. Kind 0 has a
 // body, kind 1 has none.
-type mover struct {
+type exactServer struct {
 	t       testing.TB
 	schema  *schema.Schema
 	session *client.Session
@@ -34,13 +34,15 @@ type mover struct {
 	seq     uint32
 }
 
-const moverHz = 60
+const exactServerHz = 60
 
-func newMover(t testing.TB, c client.SessionConfig) *mover { return newMoverAt(t, moverHz, c) }
+func newExactServer(t testing.TB, c client.SessionConfig) *exactServer {
+	return newExactServerAt(t, exactServerHz, c)
+}
 
-// newMoverAt makes a mover whose server makes tickHz ticks a second.
-func newMoverAt(t testing.TB, tickHz uint16, c client.SessionConfig) *mover {
-	m := &mover{t: t, tickHz: tickHz, schema: schema.New()}
+// newExactServerAt makes an exactServer whose server makes tickHz ticks a second.
+func newExactServerAt(t testing.TB, tickHz uint16, c client.SessionConfig) *exactServer {
+	m := &exactServer{t: t, tickHz: tickHz, schema: schema.New()}
 	schema.Define[schema.Body](m.schema, schema.BodyComponent)
 	require.NoError(t, m.schema.Err())
 	own := m.schema.Clone()
@@ -61,7 +63,7 @@ func newMoverAt(t testing.TB, tickHz uint16, c client.SessionConfig) *mover {
 	return m
 }
 
-func (m *mover) hello() wire.Hello {
+func (m *exactServer) hello() wire.Hello {
 	var frames wire.FrameReader
 	frames.Feed(m.session.TakeStream())
 	_, body, ok, err := frames.Next()
@@ -71,7 +73,7 @@ func (m *mover) hello() wire.Hello {
 	return h
 }
 
-func (m *mover) welcome(resumed, simulate uint8) {
+func (m *exactServer) welcome(resumed, simulate uint8) {
 	w := wire.Welcome{
 		Protocol: wire.Version, Schema: m.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: m.tickHz,
 		SnapshotHz: 20, MaxSlots: 1 << 16, Tick: 1, Simulate: simulate, Session: 7, Secret: make([]byte, 16), Resumed: resumed, Epoch: 3,
@@ -84,7 +86,7 @@ func (m *mover) welcome(resumed, simulate uint8) {
 }
 
 // send sends records in a message of a tick.
-func (m *mover) send(tick uint32, records ...[]byte) error {
+func (m *exactServer) send(tick uint32, records ...[]byte) error {
 	body := wire.AppendStructureHeader(nil, m.number+1, tick-m.tick)
 	for _, r := range records {
 		body = append(body, r...)
@@ -94,7 +96,7 @@ func (m *mover) send(tick uint32, records ...[]byte) error {
 }
 
 // enter returns an exact Enter.
-func (m *mover) enter(h bulk.Handle, kind uint32, s physics.State, back uint32) []byte {
+func (m *exactServer) enter(h bulk.Handle, kind uint32, s physics.State, back uint32) []byte {
 	b := schema.Body{Position: array(s.Position), Velocity: array(s.Velocity)}
 	values := make([]uint32, m.schema.Values())
 	rowschema.New(m.schema).Component(0).Quantise(&b, values)
@@ -111,14 +113,14 @@ func (m *mover) enter(h bulk.Handle, kind uint32, s physics.State, back uint32) 
 }
 
 // ordinary returns an Enter without an exact state.
-func (m *mover) ordinary(h bulk.Handle) []byte {
+func (m *exactServer) ordinary(h bulk.Handle) []byte {
 	var w bitio.Writer
 	rowschema.New(m.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
 	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 }
 
 // row returns a snapshot of a tick with a row of an entity, whose state is back ticks old.
-func (m *mover) row(tick uint32, h bulk.Handle, back uint32) []byte {
+func (m *exactServer) row(tick uint32, h bulk.Handle, back uint32) []byte {
 	m.seq++
 	var w bitio.Writer
 	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
@@ -132,17 +134,17 @@ func (m *mover) row(tick uint32, h bulk.Handle, back uint32) []byte {
 }
 
 // complete returns a complete snapshot without rows.
-func (m *mover) complete(tick uint32) []byte {
+func (m *exactServer) complete(tick uint32) []byte {
 	m.seq++
 	return wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true})
 }
 
-func (m *mover) snapshot(tick uint32) {
+func (m *exactServer) snapshot(tick uint32) {
 	_, err := m.session.ReceiveDatagram(m.complete(tick), time.Duration(tick)*time.Second/time.Duration(m.tickHz))
 	require.NoError(m.t, err)
 }
 
-func (m *mover) exact(h bulk.Handle) (physics.State, uint32) {
+func (m *exactServer) exact(h bulk.Handle) (physics.State, uint32) {
 	s, tick, ok := m.session.Replica().Entity(h).Exact()
 	require.True(m.t, ok)
 	return s, tick
@@ -175,7 +177,7 @@ func TestHostileEffects(t *testing.T) {
 		return wire.EffectEnded{Effect: handle(slot, generation), Back: back}.Append(nil)
 	}
 	kind := wire.KindAdded{Kind: 2, KindConstants: wire.KindConstants{InvMass: 1}}.Append(nil)
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	for name, c := range map[string]struct {
 		records [][]byte
 		fails   bool
@@ -215,7 +217,7 @@ func TestHostileEffects(t *testing.T) {
 		"exact of no kind":    {[][]byte{m.enter(h(1, 1), 9, floating(0), 0)}, true},
 		"exact before tick 1": {[][]byte{m.enter(h(1, 1), 0, floating(0), 63)}, false},
 	} {
-		m := newMover(t, client.SessionConfig{})
+		m := newExactServer(t, client.SessionConfig{})
 		err := m.send(100, c.records...)
 		if !c.fails {
 			require.NoError(t, err, name)
@@ -236,8 +238,8 @@ func TestBackBeyondReach(t *testing.T) {
 		tickHz uint16
 		most   uint32
 	}{{20, 63}, {60, 63}, {64, 64}, {240, 240}, {1000, 1000}} {
-		begin := func(records ...[]byte) *mover {
-			m := newMoverAt(t, c.tickHz, client.SessionConfig{})
+		begin := func(records ...[]byte) *exactServer {
+			m := newExactServerAt(t, c.tickHz, client.SessionConfig{})
 			require.NoError(t, m.send(1, append([][]byte{program}, records...)...))
 			return m
 		}
@@ -269,13 +271,13 @@ func TestOldestState(t *testing.T) {
 	const pull = "effect pull\nbox (-9, -9, -9) (9, 9, 9)\noutput += position * -3\n"
 	for _, tickHz := range []uint16{60, 64, 240, 1000} {
 		back := wire.MaxBack(int(tickHz))
-		begin := func() *mover {
-			m := newMoverAt(t, tickHz, client.SessionConfig{})
+		begin := func() *exactServer {
+			m := newExactServerAt(t, tickHz, client.SessionConfig{})
 			e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Form: wire.PathFollowing, Leader: h(1, 1)}}
 			require.NoError(t, m.send(5, wire.Program{Code: programOf(pull)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), e.Append(nil)))
 			return m
 		}
-		newcomer := func(m *mover, back uint32) []byte { return m.enter(h(2, 1), 0, floating(4), back) }
+		newcomer := func(m *exactServer, back uint32) []byte { return m.enter(h(2, 1), 0, floating(4), back) }
 		early, late := begin(), begin()
 		require.NoError(t, early.send(10, newcomer(early, 0)))
 		for tick := uint32(5); tick < 10+back; tick++ {
@@ -296,7 +298,7 @@ func TestOldestState(t *testing.T) {
 // A snapshot that announces exact rows has one.
 func TestExactRowsAreThere(t *testing.T) {
 	for _, exact := range []bool{false, true} {
-		m := newMover(t, client.SessionConfig{})
+		m := newExactServer(t, client.SessionConfig{})
 		require.NoError(t, m.send(100, m.ordinary(h(0, 1))))
 		var w bitio.Writer
 		w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{
@@ -320,7 +322,7 @@ func TestExactRowsAreThere(t *testing.T) {
 
 // An effect that follows an ordinary entity stands still.
 func TestLeaderIsOrdinary(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Form: wire.PathFollowing, Leader: h(9, 1), Center: [3]float32{0, 100, 0}}}
 	require.NoError(t, m.send(10, wire.Program{Code: programOf(lift)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0), m.ordinary(h(9, 1)), e.Append(nil)))
 	for tick := uint32(12); tick < 100; tick += 3 {
@@ -334,7 +336,7 @@ func TestLeaderIsOrdinary(t *testing.T) {
 
 // A body is computed in the highest tick, and its earlier states remain known.
 func TestComputingInTheLastTick(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	require.NoError(t, m.send(math.MaxUint32-1, m.enter(h(9, 1), 0, floating(1), 0)))
 	m.snapshot(math.MaxUint32 - 1)
 	m.snapshot(math.MaxUint32)
@@ -349,7 +351,7 @@ func TestComputingInTheLastTick(t *testing.T) {
 // If a server makes the client compute endlessly, the bodies stand still. The client asks for
 // their states at most once a second, and computing continues from there.
 func TestComputingIsBounded(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
 	for i := range uint32(300) {
 		records = append(records, m.enter(h(i, 1), 0, floating(float32(i)), 0))
@@ -392,7 +394,7 @@ func TestComputingIsBounded(t *testing.T) {
 
 // Programs and effects count for MaxBytes.
 func TestEffectsAreCounted(t *testing.T) {
-	m := newMover(t, client.SessionConfig{MaxBytes: 1 << 20})
+	m := newExactServer(t, client.SessionConfig{MaxBytes: 1 << 20})
 	require.NoError(t, m.send(10, wire.Program{Code: programOf(lift)}.Append(nil)))
 	for i := range uint32(wire.MaxEffects) {
 		e := wire.EffectAdded{Effect: bulk.NewHandle(i, 1), Age: 1}
@@ -407,7 +409,7 @@ func TestEffectsAreCounted(t *testing.T) {
 
 // A replaced program counts for MaxBytes as long as an ended effect still uses it.
 func TestReplacedProgramsAreCounted(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	program := wire.Program{Code: programOf(lift)}.Append(nil)
 	one := func(tick, slot uint32) {
 		e := wire.EffectAdded{Effect: bulk.NewHandle(slot, 1), Age: 1, Life: 1}
@@ -429,8 +431,8 @@ func TestReplacedProgramsAreCounted(t *testing.T) {
 func TestLateEffect(t *testing.T) {
 	still := physics.State{Position: physics.Vec3{Y: 100}}
 	e := wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: wire.Path{Center: [3]float32{0, 100, 0}}}
-	begin := func() *mover {
-		m := newMover(t, client.SessionConfig{})
+	begin := func() *exactServer {
+		m := newExactServer(t, client.SessionConfig{})
 		require.NoError(t, m.send(10, wire.Program{Code: programOf(lift)}.Append(nil), m.enter(h(1, 1), 0, still, 0), m.enter(h(2, 1), 0, floating(50), 0)))
 		return m
 	}
@@ -458,28 +460,28 @@ func TestLateEffect(t *testing.T) {
 func TestChangedPath(t *testing.T) {
 	way := wire.Path{Form: wire.PathLinear, Center: [3]float32{0, 100, 0}, Velocity: [3]float32{3, 0, 1}}
 	const push = "effect push\nbox (-9, -9, -9) (9, 9, 9)\noutput += position * 0.5\n"
-	run := func(change func(*mover)) physics.State {
-		m := newMover(t, client.SessionConfig{})
+	run := func(change func(*exactServer)) physics.State {
+		m := newExactServer(t, client.SessionConfig{})
 		require.NoError(t, m.send(10, wire.Program{Code: programOf(push)}.Append(nil), m.enter(h(1, 1), 0, floating(0), 0)))
 		change(m)
 		m.snapshot(60)
 		s, _ := m.exact(h(1, 1))
 		return s
 	}
-	added := run(func(m *mover) {
+	added := run(func(m *exactServer) {
 		require.NoError(t, m.send(19, wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Path: way}.Append(nil)))
 	})
-	require.Equal(t, added, run(func(m *mover) {
+	require.Equal(t, added, run(func(m *exactServer) {
 		far := wire.Path{Center: [3]float32{500, 500, 500}}
 		require.NoError(t, m.send(10, wire.EffectAdded{Effect: bulk.NewHandle(0, 1), Age: 1, Path: far}.Append(nil)))
 		require.NoError(t, m.send(19, wire.EffectChanged{Effect: bulk.NewHandle(0, 1), HasPath: true, Path: way}.Append(nil)))
 	}))
-	require.NotEqual(t, added, run(func(*mover) {}))
+	require.NotEqual(t, added, run(func(*exactServer) {}))
 }
 
 // A new session begins without bodies, a resumed one continues with them.
 func TestBodiesAcrossSessions(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 3)))
 	m.snapshot(30)
 	before, _ := m.exact(h(1, 1))
@@ -507,7 +509,7 @@ func TestBodiesAcrossSessions(t *testing.T) {
 
 // At is exact at ticks and between them, and Get is the newest computed state.
 func TestAtIsComputed(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
 	var states []physics.State
 	for tick := uint32(11); tick <= 31; tick++ {
@@ -536,7 +538,7 @@ func TestComputingAllocatesNothing(t *testing.T) {
 		t.Skip("the audit allocates")
 	}
 	for _, around := range []bool{false, true} {
-		m := newFleet(t, around)
+		m := newManyBodies(t, around)
 		var datagrams [][]byte
 		for i := range uint32(102) {
 			datagrams = append(datagrams, m.complete(400+3*i))

@@ -41,8 +41,8 @@ func TestBodiesAreTheServers(t *testing.T) {
 	require.Zero(t, n.Motion.Overruns)
 }
 
-// chaos is a small crowded world that is changed at random.
-type chaos struct {
+// randomChanges is a small crowded world that is changed at random.
+type randomChanges struct {
 	*world.World
 	r        *rand.Rand
 	follow   bool // effects follow bodies: the server must not send one whose leader is disturbed,
@@ -54,13 +54,13 @@ type chaos struct {
 	effects  []world.EffectID
 }
 
-func newChaos(t testing.TB, seed uint64) *chaos {
+func newRandomChanges(t testing.TB, seed uint64) *randomChanges {
 	w := must.Get(world.New(world.Config{
 		TickHz: 60, HalfExtent: world.Vec3{X: 16, Y: 12, Z: 16}, RestSeconds: 4.0 / 60, MaxEntities: 150, CellMetres: 4,
 		Bounds: world.Bounds(seed % 3), Gravity: []float32{9.81, -1}[seed/2%2],
 	}))
 	t.Cleanup(w.Close)
-	c := &chaos{World: w, r: rand.New(rand.NewPCG(seed, 77)), disturb: seed%2 == 0}
+	c := &randomChanges{World: w, r: rand.New(rand.NewPCG(seed, 77)), disturb: seed%2 == 0}
 	for _, k := range []world.Kind{
 		{Name: "leaf", Body: &world.BodyDef{Radius: 0.2, Drag: 2, Restitution: 0.6, Layers: 2}},
 		{Name: "ball", Body: &world.BodyDef{Radius: 0.6, Restitution: 0.7, Friction: 0.2, Drag: 0.1, Solid: true}},
@@ -91,24 +91,24 @@ func newChaos(t testing.TB, seed uint64) *chaos {
 	return c
 }
 
-func (c *chaos) vec(scale float32) world.Vec3 {
+func (c *randomChanges) vec(scale float32) world.Vec3 {
 	return world.Vec3{X: scale * (2*c.r.Float32() - 1), Y: scale * (2*c.r.Float32() - 1), Z: scale * (2*c.r.Float32() - 1)}
 }
 
-func (c *chaos) place() world.Vec3 {
+func (c *randomChanges) place() world.Vec3 {
 	v := c.vec(9)
 	v.Y = max(v.Y, 0.5) / 2
 	return v
 }
 
-func (c *chaos) body() world.Entity {
+func (c *randomChanges) body() world.Entity {
 	if len(c.bodies) == 0 {
 		return 0
 	}
 	return c.bodies[c.r.IntN(len(c.bodies))]
 }
 
-func (c *chaos) act() {
+func (c *randomChanges) act() {
 	r := c.r
 	switch r.IntN(16) {
 	case 0, 1, 2, 3:
@@ -134,7 +134,7 @@ func (c *chaos) act() {
 	}
 }
 
-func (c *chaos) addEffect() {
+func (c *randomChanges) addEffect() {
 	r := c.r
 	d := world.EffectDef{
 		Program: c.programs[r.IntN(len(c.programs))], Mode: world.EffectMode(r.IntN(2)), Center: c.place(),
@@ -155,7 +155,7 @@ func (c *chaos) addEffect() {
 	}
 }
 
-func (c *chaos) changeEffect() {
+func (c *randomChanges) changeEffect() {
 	if len(c.effects) == 0 {
 		return
 	}
@@ -183,7 +183,7 @@ func TestBodiesInChaos(t *testing.T) {
 	}
 	compared, audited := 0, uint64(0)
 	for _, seed := range seeds {
-		c := newChaos(t, seed)
+		c := newRandomChanges(t, seed)
 		for range 20 {
 			c.act()
 		}

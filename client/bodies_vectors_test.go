@@ -55,11 +55,11 @@ func foldBodies(r *client.Replica) (count int, sum uint32) {
 	return len(exact), sum
 }
 
-// bodiesLines plays chaos with seeds that have contacts, paths, following effects, layers,
+// bodiesLines plays randomChanges with seeds that have contacts, paths, following effects, layers,
 // bounds, and entities that become ordinary and exact again.
 func bodiesLines(t testing.TB) (lines []bodiesLine) {
 	for _, seed := range []uint64{1, 2, 5} {
-		c := newChaos(t, seed)
+		c := newRandomChanges(t, seed)
 		for range 80 {
 			c.act()
 		}

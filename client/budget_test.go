@@ -18,7 +18,7 @@ import (
 const frame = time.Second / 60
 
 // enterAll enters n bodies of a generation.
-func (m *mover) enterAll(tick, generation, n uint32) {
+func (m *exactServer) enterAll(tick, generation, n uint32) {
 	for from := uint32(0); from < n; from += 500 {
 		var records [][]byte
 		for i := from; i < min(from+500, n); i++ {
@@ -29,7 +29,7 @@ func (m *mover) enterAll(tick, generation, n uint32) {
 }
 
 // addEffects adds effects of program 1 on slots [0, n).
-func (m *mover) addEffects(tick, n uint32, e wire.EffectAdded) {
+func (m *exactServer) addEffects(tick, n uint32, e wire.EffectAdded) {
 	e.Program, e.Age = 1, 1
 	for from := uint32(0); from < n; from += 500 {
 		var records [][]byte
@@ -42,7 +42,7 @@ func (m *mover) addEffects(tick, n uint32, e wire.EffectAdded) {
 }
 
 // snapshots returns complete snapshots, ticks apart.
-func (m *mover) snapshots(n int, tick, apart uint32) (all [][]byte) {
+func (m *exactServer) snapshots(n int, tick, apart uint32) (all [][]byte) {
 	for i := range uint32(n) {
 		all = append(all, m.complete(tick+i*apart))
 	}
@@ -73,7 +73,7 @@ func TestUpdateIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			racetest.SkipUnchecked(t)
-			m := newMover(t, client.SessionConfig{})
+			m := newExactServer(t, client.SessionConfig{})
 			m.enterAll(10, 1, c.bodies)
 			require.NoError(t, m.send(10, program))
 			m.addEffects(10, c.effects, c.effect)
@@ -101,7 +101,7 @@ func TestUpdateIsBounded(t *testing.T) {
 // After ten overruns the client receives rows instead.
 func TestWorkIsBoundedOverTime(t *testing.T) {
 	racetest.SkipUnchecked(t)
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	tick, now, generation := uint32(10), time.Second, uint32(1)
 	m.enterAll(tick, 1, 4000)
 	for range 700 {
@@ -121,8 +121,8 @@ func TestWorkIsBoundedOverTime(t *testing.T) {
 // A client that had no time for a while computes the same states as a client that had.
 func TestFallsBehindAndCatchesUp(t *testing.T) {
 	const bodies, missed = 4000, 160 // more than the budget, but less than that and a second
-	run := func(every uint32) (*mover, physics.State) {
-		m := newMover(t, client.SessionConfig{})
+	run := func(every uint32) (*exactServer, physics.State) {
+		m := newExactServer(t, client.SessionConfig{})
 		m.enterAll(10, 1, bodies)
 		m.snapshot(10)
 		m.session.Receive(time.Minute, nil)
@@ -134,7 +134,7 @@ func TestFallsBehindAndCatchesUp(t *testing.T) {
 		_, at := m.exact(h(7, 1))
 		behind = at < 10+missed
 		if behind {
-			require.Greater(t, at, uint32(10+missed-moverHz))
+			require.Greater(t, at, uint32(10+missed-exactServerHz))
 			shown, ok := m.body.Get(m.session.Replica().Entity(h(7, 1)))
 			require.True(t, ok)
 			require.NotZero(t, shown.Position)
@@ -157,7 +157,7 @@ func TestFallsBehindAndCatchesUp(t *testing.T) {
 
 // Too much work that cannot wait ends the session.
 func TestFloodEndsTheSession(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	program := wire.Program{Number: 1, Code: programOf(everywhere)}.Append(nil)
 	welcome, _ := m.session.Welcome()
 	for name, next := range map[string]func(i uint32) error{
@@ -175,7 +175,7 @@ func TestFloodEndsTheSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			racetest.SkipUnchecked(t)
-			m = newMover(t, client.SessionConfig{})
+			m = newExactServer(t, client.SessionConfig{})
 			var err error
 			sent := uint32(0)
 			for ; err == nil && sent < 1_000_000; sent++ {
@@ -187,7 +187,7 @@ func TestFloodEndsTheSession(t *testing.T) {
 		})
 		t.Run("few "+name, func(t *testing.T) {
 			racetest.SkipUnchecked(t)
-			m = newMover(t, client.SessionConfig{})
+			m = newExactServer(t, client.SessionConfig{})
 			for i := range uint32(1000) {
 				require.NoError(t, m.session.Receive(time.Duration(i)*frame, nil))
 				require.NoError(t, next(i))
@@ -198,7 +198,7 @@ func TestFloodEndsTheSession(t *testing.T) {
 
 // Bodies that enter and leave before a snapshot leave nothing behind.
 func TestWaitingBodiesLeave(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	for i := range uint32(5000) {
 		require.NoError(t, m.send(10, m.enter(h(i, 1), 0, floating(1), 0)))
 		require.NoError(t, m.send(10, wire.AppendRecord(nil, leave(h(i, 1)))))
@@ -209,7 +209,7 @@ func TestWaitingBodiesLeave(t *testing.T) {
 
 // A prediction is compared with the server once in an Update, with the newest of its states.
 func TestPredictionIsComparedOnceInAnUpdate(t *testing.T) {
-	p := newReferee(t, client.PredictConfig{})
+	p := newPredictionServer(t, client.PredictConfig{})
 	p.frames(30, still)
 	before := p.play.Stats()
 	var datagrams [][]byte

@@ -37,7 +37,7 @@ func (g *brokenGame) onState(s client.StateChange) {
 func TestUpdateAfterACallbackPanicked(t *testing.T) {
 	for _, goexit := range []bool{false, true} {
 		s := schema.NewWithBody()
-		d, g := &desk{}, &brokenGame{goexit: goexit}
+		d, g := &dialServer{}, &brokenGame{goexit: goexit}
 		d.in.Stream = wire.AppendMessage(nil, wire.Welcome{
 			Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
 			GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,

@@ -16,7 +16,7 @@ import (
 )
 
 // messages returns Structure messages of n records, made by of.
-func (p *peer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, bytes uint64) {
+func (p *replicaServer) messages(n int, of func(i uint32) wire.Record) (all [][]byte, bytes uint64) {
 	const most = 4000 // records of at most 15 bytes
 	for i := 0; i < n; i += most {
 		var records []wire.Record
@@ -52,7 +52,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 	for _, apart := range []uint32{1, 16, 64, 1024, 4096, 1 << 20} {
 		n := int(min(wire.MaxSlots/apart, 20_000))
 		of := func(i uint32) bulk.Handle { return h((i+1)*apart-1, 1) }
-		p := newPeer(t, 1, wire.MaxSlots)
+		p := newReplicaServer(t, 1, wire.MaxSlots)
 		p.replica = client.NewApplier(p.codec, 1, wire.MaxSlots, client.Observer{})
 		empty := wire.Record{Op: wire.OpEnter, Row: []byte{0}}
 		for _, c := range []struct {
@@ -79,7 +79,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 
 // BenchmarkResolve measures a verdict on one of 10,000 known handles.
 func BenchmarkResolve(b *testing.B) {
-	p := newPeer(b, 1, 1<<16)
+	p := newReplicaServer(b, 1, 1<<16)
 	const n = 10_000
 	all, _ := p.messages(n, func(i uint32) wire.Record { return wire.Record{Op: wire.OpEnter, Handle: h(i, 1), Row: []byte{0}} })
 	for _, m := range all {

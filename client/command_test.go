@@ -19,7 +19,7 @@ func result(m wire.Result) []byte {
 
 // C5: answered, rejected or unanswered.
 func TestFutures(t *testing.T) {
-	s := newStudio(t, 1, near, near).session
+	s := newLinkedServer(t, 1, near, near).session
 	var all []*client.Future
 	for i := range uint32(wire.MaxUnanswered) {
 		f := must.Get(s.DoRaw("eat", walker, nil))

@@ -17,7 +17,7 @@ import (
 
 // An entity whose state has not been computed yet has its row's state, at the row's tick.
 func TestExactBeforeComputing(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
 	m.snapshot(12)
 	require.NoError(t, m.send(14, m.enter(h(2, 1), 0, floating(5), 5)))
@@ -43,7 +43,7 @@ func TestComputedMotionIsShown(t *testing.T) {
 	wide := schema.New()
 	schema.Define[wideBody](wide, schema.BodyComponent)
 	require.NoError(t, wide.Err())
-	m := newMover(t, client.SessionConfig{Schema: wide, Observer: client.Observer{Update: func(*client.Entity) { updates++ }}})
+	m := newExactServer(t, client.SessionConfig{Schema: wide, Observer: client.Observer{Update: func(*client.Entity) { updates++ }}})
 	body := must.Get(client.ComponentOf[wideBody](wide, schema.BodyComponent))
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
 	e := m.session.Replica().Entity(h(1, 1))
@@ -77,7 +77,7 @@ func TestComputedMotionIsShown(t *testing.T) {
 // Bodies that have slept for long have no lists of past states. Those that wake have one again
 // once their past is read.
 func TestSleepersForgetStates(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
 	const bodies = 200
 	for i := range uint32(bodies) {
@@ -136,10 +136,10 @@ func TestSleepersForgetStates(t *testing.T) {
 func TestPastStatesWithoutAsking(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	for seed := range uint64(20) {
-		asked, quiet := newMover(t, client.SessionConfig{}), newMover(t, client.SessionConfig{})
+		asked, quiet := newExactServer(t, client.SessionConfig{}), newExactServer(t, client.SessionConfig{})
 		random := rand.New(rand.NewPCG(seed, 5))
 		const bodies, kept = 40, 64
-		both := func(f func(m *mover)) { f(asked); f(quiet) }
+		both := func(f func(m *exactServer)) { f(asked); f(quiet) }
 		records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
 		for i := range uint32(bodies) {
 			s := floating(float32(i))
@@ -152,7 +152,7 @@ func TestPastStatesWithoutAsking(t *testing.T) {
 			}
 			records = append(records, asked.enter(h(i, 1), 0, s, 0))
 		}
-		both(func(m *mover) { require.NoError(t, m.send(10, records...)) })
+		both(func(m *exactServer) { require.NoError(t, m.send(10, records...)) })
 		tick := uint32(12)
 		same := func() {
 			for i := range uint32(bodies) {
@@ -177,17 +177,17 @@ func TestPastStatesWithoutAsking(t *testing.T) {
 				at, _ := asked.exact(h(random.Uint32N(bodies), 1))
 				added := wire.EffectAdded{Effect: h(effects, 1), Mode: 1, Age: 1, Life: 1 + random.Uint32N(20), Path: wire.Path{Center: array(at.Position)}}
 				effects++
-				both(func(m *mover) { require.NoError(t, m.send(tick, added.Append(nil))) })
+				both(func(m *exactServer) { require.NoError(t, m.send(tick, added.Append(nil))) })
 			}
 			if random.IntN(8) == 0 { // it enters again, with another state
 				i := random.Uint32N(bodies)
 				s, _ := asked.exact(h(i, 1))
 				s.Position.Y++
 				enter := asked.enter(h(i, 1), 0, s, random.Uint32N(3))
-				both(func(m *mover) { require.NoError(t, m.send(tick, enter)) })
+				both(func(m *exactServer) { require.NoError(t, m.send(tick, enter)) })
 			}
 			tick += 1 + random.Uint32N(4)
-			both(func(m *mover) { m.snapshot(tick) })
+			both(func(m *exactServer) { m.snapshot(tick) })
 			for i := range uint32(bodies) {
 				_, _ = asked.body.At(asked.session.Replica().Entity(h(i, 1)), client.Moment{Tick: float64(tick)})
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // fail delivers a snapshot whose audit is wrong.
-func (m *mover) fail(tick uint32, at time.Duration) {
+func (m *exactServer) fail(tick uint32, at time.Duration) {
 	m.seq++
 	d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true, Audited: true, Audit: 1})
 	_, err := m.session.ReceiveDatagram(d, at)
@@ -19,7 +19,7 @@ func (m *mover) fail(tick uint32, at time.Duration) {
 }
 
 // reconnect returns the Hello after a lost connection.
-func (m *mover) reconnect() wire.Hello {
+func (m *exactServer) reconnect() wire.Hello {
 	m.session.Lost(client.ErrDiverged)
 	m.session.TakeStream()
 	m.session.Reconnect()
@@ -29,7 +29,7 @@ func (m *mover) reconnect() wire.Hello {
 // A client whose audits keep failing begins one session that does not simulate, and later
 // resumes it.
 func TestKeepsDiverging(t *testing.T) {
-	m := newMover(t, client.SessionConfig{})
+	m := newExactServer(t, client.SessionConfig{})
 	require.NoError(t, m.send(10, m.enter(h(1, 1), 0, floating(0), 0)))
 	for i := range 9 {
 		m.fail(uint32(12+60*i), time.Duration(1+i)*time.Second)
@@ -67,7 +67,7 @@ func TestDivergesSeldom(t *testing.T) {
 		"used token": {client.SessionConfig{Token: []byte("once")}, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMover(t, c.config)
+			m := newExactServer(t, c.config)
 			for i := range 30 {
 				m.fail(uint32(12+60*i), time.Duration(1+i)*c.every)
 			}

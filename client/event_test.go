@@ -31,8 +31,8 @@ type spark struct {
 // silent has no function.
 type silent struct{ N uint8 }
 
-// theatre plays a server that sends events to a session by hand.
-type theatre struct {
+// eventServer plays a server that sends events to a session by hand.
+type eventServer struct {
 	t          testing.TB
 	schema     *schema.Schema
 	session    *client.Session
@@ -41,8 +41,8 @@ type theatre struct {
 	seq        uint32
 }
 
-func newTheatre(t testing.TB) *theatre {
-	p := &theatre{t: t, schema: schema.New()}
+func newEventServer(t testing.TB) *eventServer {
+	p := &eventServer{t: t, schema: schema.New()}
 	schema.Define[friend](p.schema, "friend")
 	require.NoError(t, p.schema.Err())
 	booms := schema.DefineEvent[boom](p.schema, "boom")
@@ -60,7 +60,7 @@ func newTheatre(t testing.TB) *theatre {
 	return p
 }
 
-func (p *theatre) welcome(epoch, session uint64) {
+func (p *eventServer) welcome(epoch, session uint64) {
 	welcome := wire.Welcome{
 		Protocol: wire.Version, Schema: p.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: epoch, Session: session,
 		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 30, MaxSlots: 10,
@@ -72,28 +72,28 @@ func (p *theatre) welcome(epoch, session uint64) {
 	p.structures, p.seq = 0, 0
 }
 
-func (p *theatre) hear(format string, args ...any) {
+func (p *eventServer) hear(format string, args ...any) {
 	p.heard = append(p.heard, fmt.Sprintf(format, args...))
 }
 
 // take returns the events that the game's functions received since the last call.
-func (p *theatre) take() []string {
+func (p *eventServer) take() []string {
 	heard := p.heard
 	p.heard = nil
 	return heard
 }
 
-func (p *theatre) body(event int, v any) []byte {
+func (p *eventServer) body(event int, v any) []byte {
 	b := must.Get(rowschema.NewMessage(p.schema.Event(event).Message).AppendValue(nil, v))
 	return b
 }
 
-func (p *theatre) boom(who bulk.Handle, size uint8) wire.Record {
+func (p *eventServer) boom(who bulk.Handle, size uint8) wire.Record {
 	return wire.Record{Op: wire.OpEvent, Number: 0, Data: p.body(0, boom{who, size})}
 }
 
 // structure sends a message ticks after the last one.
-func (p *theatre) structure(ticks uint32, records ...wire.Record) error {
+func (p *eventServer) structure(ticks uint32, records ...wire.Record) error {
 	body := wire.AppendStructureHeader(nil, p.structures+1, ticks)
 	for _, r := range records {
 		body = wire.AppendRecord(body, r)
@@ -103,7 +103,7 @@ func (p *theatre) structure(ticks uint32, records ...wire.Record) error {
 }
 
 // state sends a datagram without rows.
-func (p *theatre) state(tick, structure uint32, events ...wire.Event) (client.Outcome, error) {
+func (p *eventServer) state(tick, structure uint32, events ...wire.Event) (client.Outcome, error) {
 	var list []byte
 	for _, e := range events {
 		list = wire.AppendEvent(list, e)
@@ -113,13 +113,13 @@ func (p *theatre) state(tick, structure uint32, events ...wire.Event) (client.Ou
 	return p.session.ReceiveDatagram(d, time.Duration(tick)*time.Second/60)
 }
 
-func (p *theatre) spark(serial, age uint32) wire.Event {
+func (p *eventServer) spark(serial, age uint32) wire.Event {
 	return wire.Event{Number: 1, Age: age, Body: p.body(1, spark{serial, "zap"})}
 }
 
 // A client without declared types receives every event by name.
 func TestAnyEvent(t *testing.T) {
-	p := newTheatre(t)
+	p := newEventServer(t)
 	var events client.Events
 	client.OnAnyEvent(&events, func(tick uint32, name, fields string) { p.hear("%s %s at %d", name, fields, tick) })
 	var err error
@@ -138,7 +138,7 @@ func TestAnyEvent(t *testing.T) {
 }
 
 func TestEventsAtOnce(t *testing.T) {
-	p := newTheatre(t)
+	p := newEventServer(t)
 	one, two := h(1, 1), h(2, 1)
 	enter := func(h bulk.Handle) wire.Record { return wire.Record{Op: wire.OpEnter, Handle: h, Row: []byte{0}} }
 	require.NoError(t, p.structure(100, p.boom(one, 1), enter(one), p.boom(one, 2), p.boom(two, 3), p.boom(0, 4),
@@ -154,7 +154,7 @@ func TestEventsAtOnce(t *testing.T) {
 
 // An unreliable event is delivered if and only if its datagram is applied, and once.
 func TestEventsOfDatagrams(t *testing.T) {
-	p := newTheatre(t)
+	p := newEventServer(t)
 	outcome := must.Get(p.state(110, 0, p.spark(1, 3), p.spark(2, 0)))
 	require.Equal(t, client.Applied, outcome)
 	require.Equal(t, []string{`spark 1 "zap" at 107`, `spark 2 "zap" at 110`}, p.take())
@@ -174,37 +174,37 @@ func TestEventsOfDatagrams(t *testing.T) {
 }
 
 func TestEventsThatAreProtocolErrors(t *testing.T) {
-	for name, send := range map[string]func(p *theatre) error{
-		"record of no event": func(p *theatre) error {
+	for name, send := range map[string]func(p *eventServer) error{
+		"record of no event": func(p *eventServer) error {
 			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Number: 3})
 		},
-		"record with half a body": func(p *theatre) error {
+		"record with half a body": func(p *eventServer) error {
 			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Data: p.body(0, boom{Who: h(1, 1)})[:1]})
 		},
-		"record with more than a body": func(p *theatre) error {
+		"record with more than a body": func(p *eventServer) error {
 			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Data: append(p.body(0, boom{}), 0)})
 		},
-		"record of an unreliable event": func(p *theatre) error {
+		"record of an unreliable event": func(p *eventServer) error {
 			return p.structure(9, p.boom(0, 1), wire.Record{Op: wire.OpEvent, Number: 1, Data: p.body(1, spark{})})
 		},
-		"datagram of no event": func(p *theatre) error {
+		"datagram of no event": func(p *eventServer) error {
 			_, err := p.state(9, 0, p.spark(1, 0), wire.Event{Number: 3})
 			return err
 		},
-		"datagram of a reliable event": func(p *theatre) error {
+		"datagram of a reliable event": func(p *eventServer) error {
 			_, err := p.state(9, 0, p.spark(1, 0), wire.Event{Number: 0, Body: p.body(0, boom{})})
 			return err
 		},
-		"datagram with half a body": func(p *theatre) error {
+		"datagram with half a body": func(p *eventServer) error {
 			_, err := p.state(9, 0, p.spark(1, 0), wire.Event{Number: 1, Body: p.body(1, spark{})[:2]})
 			return err
 		},
-		"event before time": func(p *theatre) error {
+		"event before time": func(p *eventServer) error {
 			_, err := p.state(9, 0, p.spark(1, 9), p.spark(1, 10))
 			return err
 		},
 	} {
-		p := newTheatre(t)
+		p := newEventServer(t)
 		var e *wire.Error
 		require.ErrorAs(t, send(p), &e, name)
 		require.Equal(t, wire.BadMessage, e.Code, name)
@@ -215,7 +215,7 @@ func TestEventsThatAreProtocolErrors(t *testing.T) {
 
 // Rendered events are delivered when the moment reaches them, in the order of their ticks.
 func TestEventsRendered(t *testing.T) {
-	p := newTheatre(t)
+	p := newEventServer(t)
 	shown := func() (events []string) {
 		for _, line := range p.take() {
 			if strings.HasPrefix(line, "shown") {

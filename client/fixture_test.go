@@ -23,8 +23,8 @@ type friend struct {
 	Is bulk.Handle `net:"ref"`
 }
 
-// peer plays the server to a replica, by hand.
-type peer struct {
+// replicaServer plays the server to a replica, by hand.
+type replicaServer struct {
 	t       testing.TB
 	schema  *schema.Schema
 	codec   *rowcodec.Codec
@@ -43,8 +43,8 @@ func structureOf(s *client.Session, resumed uint8) uint32 {
 	return s.Replica().Structure()
 }
 
-func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
-	p := &peer{t: t, schema: schema.New(), watch: func() {}}
+func newReplicaServer(t testing.TB, floor, maxSlots uint32) *replicaServer {
+	p := &replicaServer{t: t, schema: schema.New(), watch: func() {}}
 	schema.Define[health](p.schema, "health")
 	schema.Define[friend](p.schema, "friend")
 	require.NoError(t, p.schema.Err())
@@ -69,7 +69,7 @@ func newPeer(t testing.TB, floor, maxSlots uint32) *peer {
 // row returns the row of an entity with health points and no friend.
 func row(points uint32) rowschema.Row { return rowschema.Row{Mask: 1, Values: []uint32{points, 0, 0}} }
 
-func (p *peer) enter(h bulk.Handle, points uint32) wire.Record {
+func (p *replicaServer) enter(h bulk.Handle, points uint32) wire.Record {
 	var w bitio.Writer
 	rowschema.New(p.schema).AppendFull(&w, row(points))
 	return wire.Record{Op: wire.OpEnter, Handle: h, Kind: 3, Row: w.Bytes()}
@@ -84,7 +84,7 @@ func destroy(h bulk.Handle) wire.Record {
 }
 
 // structure returns the body of a message with the next records.
-func (p *peer) structure(records ...wire.Record) []byte {
+func (p *replicaServer) structure(records ...wire.Record) []byte {
 	ticks := uint32(0)
 	if p.number == 0 {
 		ticks = enterTick
@@ -97,7 +97,7 @@ func (p *peer) structure(records ...wire.Record) []byte {
 	return b
 }
 
-func (p *peer) send(records ...wire.Record) {
+func (p *replicaServer) send(records ...wire.Record) {
 	require.NoError(p.t, p.replica.ApplyStructure(p.structure(records...)))
 }
 
@@ -117,7 +117,7 @@ const (
 )
 
 // state returns a datagram of updates in ascending slots.
-func (p *peer) state(seq, structure uint32, updates ...update) []byte {
+func (p *replicaServer) state(seq, structure uint32, updates ...update) []byte {
 	tick := 100 + seq
 	var fold uint64
 	for _, u := range updates {
@@ -151,13 +151,13 @@ func (p *peer) state(seq, structure uint32, updates ...update) []byte {
 	return w.Bytes()
 }
 
-func (p *peer) apply(want client.Outcome, d []byte) {
+func (p *replicaServer) apply(want client.Outcome, d []byte) {
 	p.t.Helper()
 	got := must.Get(p.replica.ApplyState(d))
 	require.Equal(p.t, want, got)
 }
 
-func (p *peer) points(h bulk.Handle) int {
+func (p *replicaServer) points(h bulk.Handle) int {
 	e := p.replica.Entity(h)
 	if e == nil {
 		return -1
@@ -167,7 +167,7 @@ func (p *peer) points(h bulk.Handle) int {
 	return int(v.Points)
 }
 
-func (p *peer) wantHeard(want ...string) {
+func (p *replicaServer) wantHeard(want ...string) {
 	p.t.Helper()
 	require.Equal(p.t, want, p.heard)
 	p.heard = nil

@@ -18,9 +18,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// flood is a server that makes a client keep as much memory as possible per byte: handles,
+// memoryFlooder is a server that makes a client keep as much memory as possible per byte: handles,
 // entities without components, and their states in rows of a few bits.
-type flood struct {
+type memoryFlooder struct {
 	session *client.Session
 	codec   *rowcodec.Codec
 	number  uint32 // structure records sent
@@ -31,17 +31,17 @@ type flood struct {
 
 const floodTick = 1000
 
-func newFlood(t testing.TB, limits client.SessionConfig) *flood {
+func newMemoryFlooder(t testing.TB, limits client.SessionConfig) *memoryFlooder {
 	limits.Schema = schema.New()
 	schema.Define[schema.Body](limits.Schema, "body")
 	schema.Define[rider](limits.Schema, "rider")
 	require.NoError(t, limits.Schema.Err())
-	return newFloodOf(t, limits)
+	return newMemoryFlooderOf(t, limits)
 }
 
-// newFloodOf is newFlood with the schema of limits.
-func newFloodOf(t testing.TB, limits client.SessionConfig) *flood {
-	f := &flood{codec: rowcodec.New(limits.Schema, rowcodec.DefaultTables())}
+// newMemoryFlooderOf is newMemoryFlooder with the schema of limits.
+func newMemoryFlooderOf(t testing.TB, limits client.SessionConfig) *memoryFlooder {
+	f := &memoryFlooder{codec: rowcodec.New(limits.Schema, rowcodec.DefaultTables())}
 	f.session = must.Get(client.NewSession(limits))
 	require.NoError(t, f.stream(wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: limits.Schema.Hash(), SchemaText: limits.Schema.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
@@ -51,7 +51,7 @@ func newFloodOf(t testing.TB, limits client.SessionConfig) *flood {
 }
 
 // stream sends bytes of the stream, slowly enough that memory is the only limit.
-func (f *flood) stream(b []byte) error {
+func (f *memoryFlooder) stream(b []byte) error {
 	f.sent += len(b)
 	f.now += time.Second
 	return f.session.Receive(f.now, b)
@@ -63,7 +63,7 @@ func enterEmpty(h bulk.Handle) wire.Record {
 }
 
 // records sends n records in one message, about slots first, first+apart and so on.
-func (f *flood) records(of func(bulk.Handle) wire.Record, first, apart, n uint32) error {
+func (f *memoryFlooder) records(of func(bulk.Handle) wire.Record, first, apart, n uint32) error {
 	var records []wire.Record
 	for i := range n {
 		records = append(records, of(h(first+i*apart, 1)))
@@ -71,7 +71,7 @@ func (f *flood) records(of func(bulk.Handle) wire.Record, first, apart, n uint32
 	return f.structure(records...)
 }
 
-func (f *flood) structure(records ...wire.Record) error {
+func (f *memoryFlooder) structure(records ...wire.Record) error {
 	body := wire.AppendStructureHeader(nil, f.number+1, floodTick)
 	for _, r := range records {
 		body = wire.AppendRecord(body, r)
@@ -81,7 +81,7 @@ func (f *flood) structure(records ...wire.Record) error {
 }
 
 // state sends a state of tick for n entities from slot first on.
-func (f *flood) state(tick, first, n uint32) error {
+func (f *memoryFlooder) state(tick, first, n uint32) error {
 	f.seq++
 	var fold uint64
 	for i := range n {
@@ -132,13 +132,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name string
-		next func(f *flood, i uint32) error
+		next func(f *memoryFlooder, i uint32) error
 	}{
-		{"entities", func(f *flood, i uint32) error { return f.records(enterEmpty, i*perMessage, 1, perMessage) }},
-		{"dead", func(f *flood, i uint32) error { return f.records(destroy, i*perMessage, 1, perMessage) }},
-		{"hidden, far apart", func(f *flood, i uint32) error { return f.records(leave, i*512, 4096, 512) }},
-		{"the last slot", func(f *flood, i uint32) error { return f.records(leave, wire.MaxSlots-1-i*1024, 1, 1) }},
-		{"states", func(f *flood, i uint32) error {
+		{"entities", func(f *memoryFlooder, i uint32) error { return f.records(enterEmpty, i*perMessage, 1, perMessage) }},
+		{"dead", func(f *memoryFlooder, i uint32) error { return f.records(destroy, i*perMessage, 1, perMessage) }},
+		{"hidden, far apart", func(f *memoryFlooder, i uint32) error { return f.records(leave, i*512, 4096, 512) }},
+		{"the last slot", func(f *memoryFlooder, i uint32) error { return f.records(leave, wire.MaxSlots-1-i*1024, 1, 1) }},
+		{"states", func(f *memoryFlooder, i uint32) error {
 			if i == 0 {
 				return f.records(enterEmpty, 0, 1, perMessage)
 			}
@@ -148,7 +148,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			racetest.SkipUnchecked(t)
-			f := newFlood(t, client.SessionConfig{MaxEntities: 1 << 24, MaxBytes: most})
+			f := newMemoryFlooder(t, client.SessionConfig{MaxEntities: 1 << 24, MaxBytes: most})
 			var err error
 			var before uint64
 			began := allocated()
@@ -193,7 +193,7 @@ func TestEntitiesAreBounded(t *testing.T) {
 		{"a later tenant dies, and one more", []wire.Record{destroy(h(1, 5)), enter(4, 1)}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFlood(t, client.SessionConfig{MaxEntities: 3})
+			f := newMemoryFlooder(t, client.SessionConfig{MaxEntities: 3})
 			require.NoError(t, f.records(enterEmpty, 1, 1, 3))
 			before := f.session.Replica().Digest()
 			err := f.structure(c.records...)

@@ -78,8 +78,8 @@ func BenchmarkHostileDatagram(b *testing.B) {
 	}
 }
 
-// victim is a replica that holds the baselines of hostile datagrams.
-type victim struct {
+// hostileTarget is a replica that holds the baselines of hostile datagrams.
+type hostileTarget struct {
 	replica *client.Applier
 	random  *rand.Rand
 	seq     uint32
@@ -88,7 +88,7 @@ type victim struct {
 }
 
 // read returns how long a datagram takes.
-func (v *victim) read(d []byte) time.Duration {
+func (v *hostileTarget) read(d []byte) time.Duration {
 	v.seq++
 	binary.LittleEndian.PutUint32(d[7:], v.seq) // not a duplicate
 	began := time.Now()
@@ -97,7 +97,7 @@ func (v *victim) read(d []byte) time.Duration {
 }
 
 // datagram returns a datagram of random bits. One bit in ones is set on average.
-func (v *victim) datagram(ones int) []byte {
+func (v *hostileTarget) datagram(ones int) []byte {
 	d := bytes.Clone(v.headers)
 	for len(d) < wire.MaxDatagram {
 		n := byte(0)
@@ -112,7 +112,7 @@ func (v *victim) datagram(ones int) []byte {
 }
 
 func benchmarkHostile(b *testing.B, s *schema.Schema, ones int) {
-	v := newVictim(b, s)
+	v := newHostileTarget(b, s)
 	var all [16][]byte
 	for n := range all {
 		all[n] = v.datagram(ones)
@@ -131,7 +131,7 @@ func benchmarkHostile(b *testing.B, s *schema.Schema, ones int) {
 // searchHostile mutates a datagram and keeps mutations that make it more expensive, by
 // the least time of interleaved rounds.
 func searchHostile(b *testing.B, s *schema.Schema) {
-	v := newVictim(b, s)
+	v := newHostileTarget(b, s)
 	var best []byte
 	contest := func(challenger []byte) {
 		least := [2]time.Duration{time.Hour, time.Hour}
@@ -172,7 +172,7 @@ func searchHostile(b *testing.B, s *schema.Schema) {
 	b.ReportMetric(float64(least), "ns/worst")
 }
 
-func newVictim(b *testing.B, s *schema.Schema) *victim {
+func newHostileTarget(b *testing.B, s *schema.Schema) *hostileTarget {
 	const tick = 1000
 	mask := uint32(1<<min(s.Components(), 2) - 1)
 	rows := min(wire.MaxRows, wire.MaxLoad/rowschema.New(s).Load(mask))
@@ -234,7 +234,7 @@ func newVictim(b *testing.B, s *schema.Schema) *victim {
 		require.Equal(b, client.Applied, outcome)
 	}
 	datagram(tick, rows, 0, wire.Baseline{Age: 3, Gap: 3}, fold)
-	return &victim{replica: p, random: random, seq: seq, rows: rows, headers: bytes.Clone(w.Bytes())}
+	return &hostileTarget{replica: p, random: random, seq: seq, rows: rows, headers: bytes.Clone(w.Bytes())}
 }
 
 // A datagram above the load limit is a protocol error, even if its rows take few bits. A

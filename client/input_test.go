@@ -23,7 +23,7 @@ func setInput(s *client.Session, data []byte, now time.Duration) uint32 {
 
 // An input has its tick, and the moment that was shown.
 func TestInputView(t *testing.T) {
-	s := newStudio(t, 21, near, near)
+	s := newLinkedServer(t, 21, near, near)
 	read := func() wire.TickInput {
 		var in wire.Input
 		err := in.Parse(s.session.Input(s.time()))
@@ -56,7 +56,7 @@ func TestInputsArriveInTime(t *testing.T) {
 	}{{0, 0, 0}, {20, 0, 0}, {20, 20, 0}, {60, 100, 0}, {60, 20, 0.05}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			link := simtest.Conditions{DelayMin: ms(c.delay), DelayMax: ms(c.delay + c.jitter), Loss: c.loss}
-			s := newStudio(t, 21, link, link)
+			s := newLinkedServer(t, 21, link, link)
 			s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 			newest, inTime, late, early := uint32(0), 0, 0, 0.0
 			s.arrived = func(in wire.Input, tick uint32) {
@@ -78,9 +78,9 @@ func TestInputsArriveInTime(t *testing.T) {
 			inTime, late, early = 0, 0, 0
 			s.play(20 * time.Second)
 			n := inTime + late
-			early *= 1000.0 / studioTickHz / float64(n) // ms
+			early *= 1000.0 / linkedTickHz / float64(n) // ms
 			t.Logf("%d inputs, %d late, %.0f ms early", n, late, early)
-			require.Greater(t, n, 20*studioTickHz*9/10, "an input for nearly every tick")
+			require.Greater(t, n, 20*linkedTickHz*9/10, "an input for nearly every tick")
 			require.LessOrEqual(t, float64(late), (0.02+c.loss)*float64(n))
 			// Renders make inputs continuously; snapshots trigger their sending every 33 ms.
 			require.LessOrEqual(t, early, float64(c.jitter)+33+2*17)
@@ -102,7 +102,7 @@ func TestInputsOutliveALostDatagram(t *testing.T) {
 			require.LessOrEqual(t, missed, 0.02)
 			require.LessOrEqual(t, none, 0.02)
 			// A copy is later by the interval of datagrams.
-			gap := 1000.0 / studioTickHz * float64(min(every, wire.MaxInputs/2))
+			gap := 1000.0 / linkedTickHz * float64(min(every, wire.MaxInputs/2))
 			require.LessOrEqual(t, early, before+1.5*gap+17)
 		})
 	}
@@ -115,7 +115,7 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 	up := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25), Loss: lossUp}
 	down := up
 	down.Loss = lossDown
-	s := newStudio(t, 21, down, up)
+	s := newLinkedServer(t, 21, down, up)
 	s.every = every
 	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(30 * time.Second)
@@ -136,14 +136,14 @@ func missedInputs(t *testing.T, every uint32, lossUp, lossDown float64) (missed,
 			n++
 		}
 	}
-	return float64(n) / 3600, sum / float64(len(inTime)) * 1000 / studioTickHz
+	return float64(n) / 3600, sum / float64(len(inTime)) * 1000 / linkedTickHz
 }
 
 // A dead uplink does not change the lead: no copies arrive of inputs lost in the middle of the
 // outage, so inputs are made no earlier.
 func TestInputsAfterADeadUplink(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
-	s := newStudio(t, 21, link, link)
+	s := newLinkedServer(t, 21, link, link)
 	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(5 * time.Second)
 	early := 0.0
@@ -156,7 +156,7 @@ func TestInputsAfterADeadUplink(t *testing.T) {
 	s.up, early = alive, 0
 	s.play(3 * time.Second)
 	require.Greater(t, early, 0.0)
-	require.LessOrEqual(t, early, before+3*studioTickHz/studioSnapshotHz)
+	require.LessOrEqual(t, early, before+3*linkedTickHz/linkedSnapshotHz)
 }
 
 // uneven delays some datagrams by far longer than others.
@@ -170,7 +170,7 @@ func TestInputsAreNotTooEarly(t *testing.T) {
 			t.Run(fmt.Sprint(every, side), func(t *testing.T) {
 				racetest.SkipUnchecked(t)
 				for seed := range uint64(10) {
-					s := newStudio(t, 21+10*seed, down, uneven)
+					s := newLinkedServer(t, 21+10*seed, down, uneven)
 					early := countEarly(s, every)
 					s.play(20 * time.Second)
 					require.Zero(t, *early, "seed %d", seed)
@@ -187,7 +187,7 @@ func TestInputsRecoverFromTooEarly(t *testing.T) {
 		t.Run(fmt.Sprint(every), func(t *testing.T) {
 			racetest.SkipUnchecked(t)
 			for seed := range uint64(10) {
-				s := newStudio(t, 21+10*seed, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(500)})
+				s := newLinkedServer(t, 21+10*seed, near, simtest.Conditions{DelayMin: ms(10), DelayMax: ms(500)})
 				early := countEarly(s, every)
 				for range 4 {
 					s.play(5 * time.Second)
@@ -209,9 +209,9 @@ func TestInputsRecoverFromTooEarly(t *testing.T) {
 
 // countEarly sets an input in every every-th render, and counts the inputs that the server would drop
 // because they are too early.
-func countEarly(s *studio, every int64) *int {
+func countEarly(s *linkedServer, every int64) *int {
 	s.render = func() {
-		if s.now/studioRender%every == 0 {
+		if s.now/linkedRender%every == 0 {
 			setInput(s.session, []byte("w"), s.time())
 		}
 	}
@@ -230,7 +230,7 @@ func countEarly(s *studio, every int64) *int {
 // Of several inputs for one tick the last counts, until it is sent. Before the server's
 // time is known, ticks of inputs count from 1.
 func TestInputTicks(t *testing.T) {
-	s := newStudio(t, 21, near, near)
+	s := newLinkedServer(t, 21, near, near)
 	sent := func() (ticks []uint32, words []string) {
 		var in wire.Input
 		err := in.Parse(s.session.Input(s.time()))
@@ -279,7 +279,7 @@ func TestInputTicks(t *testing.T) {
 
 // A datagram repeats no inputs that the server has applied.
 func TestAppliedInputsAreNotRepeated(t *testing.T) {
-	s := newStudio(t, 21, near, near)
+	s := newLinkedServer(t, 21, near, near)
 	s.play(time.Second)
 	var ticks []uint32
 	sent := func() int {
@@ -303,7 +303,7 @@ func TestAppliedInputsAreNotRepeated(t *testing.T) {
 
 // After the server's time went back, inputs are made for the new ticks.
 func TestInputsAfterAStall(t *testing.T) {
-	s := newStudio(t, 21, near, near)
+	s := newLinkedServer(t, 21, near, near)
 	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(time.Second)
 	s.frozen = s.now + ms(3000)
@@ -315,7 +315,7 @@ func TestInputsAfterAStall(t *testing.T) {
 }
 
 func TestInputsAllocateNothing(t *testing.T) {
-	s := newStudio(t, 21, near, near)
+	s := newLinkedServer(t, 21, near, near)
 	s.play(time.Second)
 	data := []byte("forward")
 	allocated := testing.AllocsPerRun(100, func() {
@@ -334,16 +334,16 @@ func TestInputsAllocateNothing(t *testing.T) {
 // waits for two measured intervals, up to a bound.
 func TestPatience(t *testing.T) {
 	for every, idle := range map[uint32]time.Duration{
-		1:                2 * time.Second / studioSnapshotHz, // more snapshots than the Welcome announced
-		studioTickHz / 5: 2 * time.Second / 5,
-		studioTickHz:     2 * time.Second / 4,
+		1:                2 * time.Second / linkedSnapshotHz, // more snapshots than the Welcome announced
+		linkedTickHz / 5: 2 * time.Second / 5,
+		linkedTickHz:     2 * time.Second / 4,
 	} {
-		s := newStudio(t, 21, simtest.Conditions{}, simtest.Conditions{})
+		s := newLinkedServer(t, 21, simtest.Conditions{}, simtest.Conditions{})
 		s.every = every
 		s.play(20 * time.Second)
 		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "a snapshot in %d ticks", every)
 		setInput(s.session, []byte("w"), s.time())
-		require.Equal(t, 2*time.Second/studioSnapshotHz, s.session.Patience())
+		require.Equal(t, 2*time.Second/linkedSnapshotHz, s.session.Patience())
 		require.NotNil(t, s.session.Input(s.time()))
 		require.InDelta(t, idle, s.session.Patience(), float64(10*time.Millisecond), "the input was sent")
 	}
@@ -351,7 +351,7 @@ func TestPatience(t *testing.T) {
 
 // A snapshot of the next room that overtook the Welcome of a move does not change the clock.
 func TestClockOfTheNextRoom(t *testing.T) {
-	s := newStudio(t, 21, simtest.Conditions{}, simtest.Conditions{})
+	s := newLinkedServer(t, 21, simtest.Conditions{}, simtest.Conditions{})
 	s.play(time.Second)
 	before := s.session.Clock(s.time())
 	early := wire.AppendStateHeader(nil, wire.StateHeader{Seq: s.seq + 1, Tick: s.tick + 90_000, Structure: 2})
@@ -363,7 +363,7 @@ func TestClockOfTheNextRoom(t *testing.T) {
 // A snapshot that overtook its structure is answered as soon as the structure arrives.
 // Waiting for the next snapshot would delay its acknowledgement by an interval.
 func TestOvertakenStructureIsAnswered(t *testing.T) {
-	s := newStudio(t, 21, simtest.Conditions{}, simtest.Conditions{})
+	s := newLinkedServer(t, 21, simtest.Conditions{}, simtest.Conditions{})
 	s.play(time.Second)
 	require.NotNil(t, s.session.Input(s.time()))
 	require.False(t, s.session.Answers(0, s.time(), 0), "everything is acknowledged")
@@ -395,7 +395,7 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 // the server would move its moment (Session.View). Without a command the acknowledgement waits
 // for the next input.
 func TestAcknowledgementPrecedesCommand(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	g.snapshot(101, 0)
 	for tick := uint32(102); tick < 110; tick++ {
 		g.fire(0)
@@ -416,7 +416,7 @@ func TestAcknowledgementPrecedesCommand(t *testing.T) {
 
 // Client.Wait sleeps until an input for the next tick is due, or its patience ends.
 func TestWaitForDueInput(t *testing.T) {
-	s := newStudio(t, 21, near, near)
+	s := newLinkedServer(t, 21, near, near)
 	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(time.Second)
 	s.render = func() {}

@@ -18,7 +18,7 @@ func TestSizes(t *testing.T) {
 
 // An *Entity kept after its Leave does not change, even if another entity takes its slot.
 func TestEntityStaysItself(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	held := p.replica.Entity(h(5, 1))
 	p.apply(client.Applied, p.state(1, 1, update{h: h(5, 1), age: entered, base: 7, now: 8}))
@@ -46,7 +46,7 @@ func TestRecordsAreChecked(t *testing.T) {
 		dead       bool
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	p := newPeer(t, 1, slots)
+	p := newReplicaServer(t, 1, slots)
 	p.replica = client.NewApplier(p.codec, 1, slots, client.Observer{})
 	var model [slots]fate
 	refused := 0

@@ -15,7 +15,7 @@ import (
 func TestLeadAfterAnOutage(t *testing.T) {
 	for _, before := range []time.Duration{500 * time.Millisecond, 5 * time.Second} {
 		link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
-		s := newStudio(t, 21, link, link)
+		s := newLinkedServer(t, 21, link, link)
 		s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 		lead := 0.0
 		s.arrived = func(in wire.Input, _ uint32) { lead = max(lead, float64(in.Inputs[0].Tick)-s.trueTick()) }
@@ -35,7 +35,7 @@ func TestLeadAfterAnOutage(t *testing.T) {
 // An outage does not change the estimate of the snapshots' delay.
 func TestFramesAfterAnOutage(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(20), DelayMax: ms(25)}
-	s := newStudio(t, 21, link, link)
+	s := newLinkedServer(t, 21, link, link)
 	lag := 0.0
 	s.render = func() { lag = s.trueTick() - s.session.Render(s.time()).Tick }
 	s.play(time.Second)

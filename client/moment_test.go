@@ -19,18 +19,18 @@ var near = simtest.Conditions{DelayMin: ms(20)}
 // An entity at rest is not sent. When it moves again, it starts from its shown state at that
 // moment, not from its last state's tick.
 func TestAtAfterARest(t *testing.T) {
-	s := newStudio(t, 3, near, near)
-	const wakes = studioFirstTick + 3*studioTickHz - 1 // between two snapshots
+	s := newLinkedServer(t, 3, near, near)
+	const wakes = linkedFirstTick + 3*linkedTickHz - 1 // between two snapshots
 	s.motion = func(tick uint32) (schema.Body, bool) {
 		if tick < wakes {
-			return walk(studioFirstTick), tick == studioFirstTick
+			return walk(linkedFirstTick), tick == linkedFirstTick
 		}
-		return walk(studioFirstTick + tick - wakes), true
+		return walk(linkedFirstTick + tick - wakes), true
 	}
 	shown, moved := 0.0, 0.0
 	s.render = func() {
 		x, m := s.shown()
-		require.InDelta(t, walked(max(m.Tick, wakes)-wakes+studioFirstTick), x, 0.03, "tick %v", m.Tick)
+		require.InDelta(t, walked(max(m.Tick, wakes)-wakes+linkedFirstTick), x, 0.03, "tick %v", m.Tick)
 		require.LessOrEqual(t, x-shown, 3*0.016+0.02, "no jump")
 		shown = x
 		if moved == 0 && x > 0 {
@@ -45,7 +45,7 @@ func TestAtAfterARest(t *testing.T) {
 // not at once.
 func TestAtOfWhatIsSentSeldom(t *testing.T) {
 	const seldom = 12 // ticks
-	s := newStudio(t, 3, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(100)}, near)
+	s := newLinkedServer(t, 3, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(100)}, near)
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), tick%seldom == 0 }
 	s.play(3 * time.Second)
 	s.down.SetConditions(near) // renders still lag because of the earlier jitter
@@ -65,7 +65,7 @@ func TestAtOfWhatIsSentSeldom(t *testing.T) {
 // When snapshots stop, predicted fields are extrapolated for a quarter second and then
 // hold; an entity at rest stays at rest.
 func TestAtWhenNothingComes(t *testing.T) {
-	s := newStudio(t, 3, near, near)
+	s := newLinkedServer(t, 3, near, near)
 	s.play(2 * time.Second)
 	_, m := s.shown()
 	newest := float64(s.session.Replica().Tick())
@@ -79,11 +79,11 @@ func TestAtWhenNothingComes(t *testing.T) {
 	x, m = s.shown()
 	newest = float64(s.session.Replica().Tick())
 	require.Greater(t, m.Tick, newest+100)
-	require.InDelta(t, walked(newest+studioTickHz/4), x, 0.05)
+	require.InDelta(t, walked(newest+linkedTickHz/4), x, 0.05)
 
 	// It stopped before the link was cut: the last snapshots had no row of it.
-	s = newStudio(t, 3, near, near)
-	const stops = studioFirstTick + studioTickHz
+	s = newLinkedServer(t, 3, near, near)
+	const stops = linkedFirstTick + linkedTickHz
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(min(tick, stops)), tick <= stops }
 	s.play(2 * time.Second)
 	s.down.SetConditions(simtest.Conditions{Loss: 1})
@@ -95,7 +95,7 @@ func TestAtWhenNothingComes(t *testing.T) {
 // An entity that enters stays in its first state; one that re-enters does not glide
 // from where it was.
 func TestAtEnter(t *testing.T) {
-	s := newStudio(t, 3, near, near)
+	s := newLinkedServer(t, 3, near, near)
 	s.play(20 * time.Millisecond)
 	x, m := s.shown()
 	require.Zero(t, m.Tick, "no snapshot yet")
@@ -114,8 +114,8 @@ func TestAtEnter(t *testing.T) {
 }
 
 func TestAtJumps(t *testing.T) {
-	s := newStudio(t, 3, near, near)
-	const leaps = studioFirstTick + 2*studioTickHz
+	s := newLinkedServer(t, 3, near, near)
+	const leaps = linkedFirstTick + 2*linkedTickHz
 	s.motion = func(tick uint32) (schema.Body, bool) {
 		b := walk(tick)
 		if tick >= leaps {
@@ -129,8 +129,8 @@ func TestAtJumps(t *testing.T) {
 		e := s.session.Replica().Entity(walker)
 		glide, _ := s.body.At(e, m)
 		leap, _ := s.body.Jumping(func(from, to schema.Body, ticks uint32) bool {
-			require.EqualValues(t, studioTickHz/studioSnapshotHz, ticks)
-			return math.Abs(float64(to.Position[2]-from.Position[2])) > 10*float64(ticks)/studioTickHz
+			require.EqualValues(t, linkedTickHz/linkedSnapshotHz, ticks)
+			return math.Abs(float64(to.Position[2]-from.Position[2])) > 10*float64(ticks)/linkedTickHz
 		}).At(e, m)
 		for jump, z := range map[bool]float32{false: glide.Position[2], true: leap.Position[2]} {
 			if z > 0 && z < 300 {
@@ -150,7 +150,7 @@ func TestAtJumps(t *testing.T) {
 // baselines advance. The replica of a bot, which does not render, does not.
 func TestStatesForFrames(t *testing.T) {
 	states := func(span uint32) int {
-		p := newPeer(t, 1, 100)
+		p := newReplicaServer(t, 1, 100)
 		p.replica.KeepFor(span)
 		p.send(p.enter(h(5, 1), 7))
 		for seq := uint32(1); seq <= 60; seq++ {
@@ -171,7 +171,7 @@ func TestStatesForFrames(t *testing.T) {
 // The ticks from which states are blended in survive the growth of the history.
 func TestSinceIsKept(t *testing.T) {
 	const slept, states = 5, wire.MaxStates - 2
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.replica.KeepFor(1000)
 	p.send(p.enter(h(5, 1), 7), p.enter(h(6, 1), 7))
 	for seq := uint32(1); seq < states; seq++ {
@@ -193,7 +193,7 @@ func TestSinceIsKept(t *testing.T) {
 }
 
 func TestAtAllocatesNothing(t *testing.T) {
-	s := newStudio(t, 3, near, near)
+	s := newLinkedServer(t, 3, near, near)
 	s.play(time.Second)
 	e := s.session.Replica().Entity(walker)
 	jumpy := s.body.Jumping(func(from, to schema.Body, _ uint32) bool { return from.Position[0] > to.Position[0] })
@@ -213,7 +213,7 @@ func TestAtAllocatesNothing(t *testing.T) {
 
 // BenchmarkAt measures At for a body with half a second of states.
 func BenchmarkAt(b *testing.B) {
-	s := newStudio(b, 3, near, near)
+	s := newLinkedServer(b, 3, near, near)
 	s.render = func() { s.session.Render(s.time()) }
 	s.play(2 * time.Second)
 	e, m := s.session.Replica().Entity(walker), s.session.Render(s.time())

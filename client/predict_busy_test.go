@@ -12,7 +12,7 @@ import (
 
 // crowded plays for ms on a machine that is too busy: frames of 4 to 40 ms, one in 40 of them
 // and one in 200 of the server's ticks up to 200 ms late. The client does nothing between frames.
-func (k *track) crowded(ms int64, seed uint64) {
+func (k *linkedPrediction) crowded(ms int64, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 9))
 	hiccup := func(of int) int64 {
 		if r.IntN(of) == 0 {
@@ -47,7 +47,7 @@ func TestPredictionOnBusyMachine(t *testing.T) {
 	for i, link := range []simtest.Conditions{{}, {DelayMin: 5, DelayMax: 25}, overseas} {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprint(i, seed), func(t *testing.T) {
-				k := newTrack(t, 10*seed, link)
+				k := newLinkedPrediction(t, 10*seed, link)
 				k.run(3000)
 				r := rand.New(rand.NewPCG(seed, 6))
 				k.stick = func(int) lever { return lever{X: float32(r.IntN(129)-64) / 64, Z: float32(r.IntN(129)-64) / 64} }

@@ -53,9 +53,9 @@ func playBall(r *runner, b *ball, in lever) {
 
 var ballHandle = h(7, 1)
 
-// pitch is a referee with a ball.
-type pitch struct {
-	*referee
+// ballServer is a predictionServer with a ball.
+type ballServer struct {
+	*predictionServer
 	balls  client.CoPredicted[ball]
 	ball   ball
 	inputs map[uint32]lever
@@ -63,10 +63,10 @@ type pitch struct {
 	glued  bool // the server's ball cannot be kicked
 }
 
-func newPitch(t testing.TB) *pitch {
-	p := &pitch{ball: ball{Position: [3]float32{2, 0, 0.5}}}
-	p.referee = newReferee(t, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
-	p.inputs = p.referee.inputs
+func newBallServer(t testing.TB) *ballServer {
+	p := &ballServer{ball: ball{Position: [3]float32{2, 0, 0.5}}}
+	p.predictionServer = newPredictionServer(t, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
+	p.inputs = p.predictionServer.inputs
 	p.step = func(_ uint32, r *runner, in lever) {
 		r.step(in)
 		for _, b := range p.balls.All() {
@@ -78,20 +78,20 @@ func newPitch(t testing.TB) *pitch {
 	return p
 }
 
-func (p *pitch) ballRow() rowschema.Row {
+func (p *ballServer) ballRow() rowschema.Row {
 	row := rowschema.Row{Mask: 4, Values: make([]uint32, p.schema.Values())}
 	rowschema.New(p.schema).Component(2).Quantise(&p.ball, row.Values[p.schema.Component(2).Offset:])
 	return row
 }
 
-func (p *pitch) enterBall(h bulk.Handle) {
+func (p *ballServer) enterBall(h bulk.Handle) {
 	var w bitio.Writer
 	rowschema.New(p.schema).AppendFull(&w, p.ballRow())
 	p.record(wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
 }
 
 // ballDatagram makes a datagram of the newest snapshot's tick with a row of the ball alone.
-func (p *pitch) ballDatagram() []byte {
+func (p *ballServer) ballDatagram() []byte {
 	p.seq++
 	header := wire.StateHeader{Seq: p.seq, Tick: p.tick, Structure: p.number, Rows: 1, Fold: wire.Fold16(wire.Fold(0, ballHandle))}
 	if p.applied != 0 {
@@ -106,7 +106,7 @@ func (p *pitch) ballDatagram() []byte {
 }
 
 // serve plays a tick of the server by the game's rules.
-func (p *pitch) serve() {
+func (p *ballServer) serve() {
 	p.tick++
 	p.now += time.Second / stepHz
 	if _, ok := p.inputs[p.tick]; ok {
@@ -121,7 +121,7 @@ func (p *pitch) serve() {
 
 // frames plays frames with a tick, a snapshot in two datagrams and an input each. A ball that
 // rests has no row.
-func (p *pitch) frames(n int, in lever) {
+func (p *ballServer) frames(n int, in lever) {
 	for range n {
 		p.serve()
 		p.snapshot()
@@ -134,7 +134,7 @@ func (p *pitch) frames(n int, in lever) {
 	}
 }
 
-func (p *pitch) ballAhead() ball {
+func (p *ballServer) ballAhead() ball {
 	r, b, in := p.state, p.ball, p.inputs[p.applied]
 	for tick := p.tick + 1; tick <= p.play.Stats().Predicted; tick++ {
 		if next, ok := p.inputs[tick]; ok {
@@ -145,7 +145,7 @@ func (p *pitch) ballAhead() ball {
 	return b
 }
 
-func (p *pitch) nearBall(why string) {
+func (p *ballServer) nearBall(why string) {
 	p.t.Helper()
 	b, ok := p.balls.State(ballHandle)
 	require.True(p.t, ok, why)
@@ -157,7 +157,7 @@ func (p *pitch) nearBall(why string) {
 // A ball that the player kicks moves in the frame of his input, and the server agrees. A kick by
 // another corrects it, and is blended.
 func TestCoPredicted(t *testing.T) {
-	p := newPitch(t)
+	p := newBallServer(t)
 	p.frames(5, still)
 	_, ok := p.balls.State(ballHandle)
 	require.False(t, ok)
@@ -198,7 +198,7 @@ func TestCoPredicted(t *testing.T) {
 // A co-predicted entity is dropped for good when it dies, leaves view or its slot is reused.
 func TestCoPredictedGone(t *testing.T) {
 	for _, end := range []wire.Record{leave(ballHandle), destroy(ballHandle)} {
-		p := newPitch(t)
+		p := newBallServer(t)
 		p.frames(3, still)
 		p.balls.Set(ballHandle)
 		p.frames(20, right)
@@ -251,7 +251,7 @@ func TestCoPredictedGone(t *testing.T) {
 // A ball that the server leaves at rest has no row. A prediction in which it was kicked is
 // corrected all the same.
 func TestCoPredictedRests(t *testing.T) {
-	p := newPitch(t)
+	p := newBallServer(t)
 	p.frames(20, still)
 	p.balls.Set(ballHandle)
 	rest, kicked := p.ball, false
@@ -272,7 +272,7 @@ func TestCoPredictedRests(t *testing.T) {
 // A row of the ball in the second datagram of a snapshot corrects it although the player's own
 // row has confirmed the tick.
 func TestCoPredictedLaterDatagram(t *testing.T) {
-	p := newPitch(t)
+	p := newBallServer(t)
 	p.frames(3, still)
 	p.balls.Set(ballHandle)
 	p.frames(3, still)
@@ -289,7 +289,7 @@ func TestCoPredictedLaterDatagram(t *testing.T) {
 // An entity that Take adds is at first drawn where all others are, and moves to the present from
 // there. One that it drops moves back.
 func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
-	p := newPitch(t)
+	p := newBallServer(t)
 	shown := must.Get(client.ComponentOf[ball](p.schema, "ball"))
 	past := func(m client.Moment) float32 {
 		b, ok := shown.At(p.session.Replica().Entity(ballHandle), m)
@@ -334,7 +334,7 @@ func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
 
 // A step function that panics on a co-predicted entity ends the prediction, not the session.
 func TestCoPredictedPanics(t *testing.T) {
-	p := newPitch(t)
+	p := newBallServer(t)
 	p.frames(3, still)
 	p.balls.Set(ballHandle)
 	p.frames(3, still)
@@ -360,7 +360,7 @@ func TestCoPredictedPanics(t *testing.T) {
 // At most MaxCoPredicted entities are taken, none twice, and neither the own one nor one that lacks
 // the component.
 func TestCoPredictedIsBounded(t *testing.T) {
-	p := newPitch(t)
+	p := newBallServer(t)
 	handles := []bulk.Handle{player, ballHandle, ballHandle, 0, h(99, 9)}
 	p.frames(3, still)
 	for slot := range uint32(20) {
@@ -392,7 +392,7 @@ func TestCoPredictedIsBounded(t *testing.T) {
 
 // After its first Take, a co-predicted entity costs no allocations.
 func TestCoPredictedAllocatesNothing(t *testing.T) {
-	p := newPitch(t)
+	p := newBallServer(t)
 	p.frames(20, still)
 	p.balls.Set(ballHandle)
 	p.frames(20, right)
@@ -417,11 +417,11 @@ func TestCoPredictedAllocatesNothing(t *testing.T) {
 
 // BenchmarkReplayCoPredicted is BenchmarkReplay with a ball. The goal is the same.
 func BenchmarkReplayCoPredicted(b *testing.B) {
-	p := newPitch(b)
+	p := newBallServer(b)
 	p.frames(20, still)
 	p.balls.Set(ballHandle)
 	p.frames(50, right)
-	for range 30 - refereeLead {
+	for range 30 - predictionLead {
 		p.now += time.Second / stepHz
 		p.input(right)
 	}

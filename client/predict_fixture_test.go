@@ -68,9 +68,9 @@ func runnerSchema(t testing.TB) *schema.Schema {
 	return s
 }
 
-// referee plays the server to a session by hand. A tick, a frame and a snapshot's time are
-// the same here, so inputs are for the tick refereeLead after the newest snapshot's.
-type referee struct {
+// predictionServer plays the server to a session by hand. A tick, a frame and a snapshot's time are
+// the same here, so inputs are for the tick predictionLead after the newest snapshot's.
+type predictionServer struct {
 	t       testing.TB
 	schema  *schema.Schema
 	codec   *rowcodec.Codec
@@ -94,12 +94,12 @@ type referee struct {
 	held    lever
 }
 
-const refereeLead = 3
+const predictionLead = 3
 
 var player = h(5, 1)
 
-func newReferee(t testing.TB, config client.PredictConfig) *referee {
-	f := &referee{t: t, schema: runnerSchema(t), tick: 1000, state: newRunner(), mask: 2, owned: true, undo: func() {}, inputs: map[uint32]lever{}}
+func newPredictionServer(t testing.TB, config client.PredictConfig) *predictionServer {
+	f := &predictionServer{t: t, schema: runnerSchema(t), tick: 1000, state: newRunner(), mask: 2, owned: true, undo: func() {}, inputs: map[uint32]lever{}}
 	f.step = func(_ uint32, r *runner, in lever) { r.step(in) }
 	f.codec = rowcodec.New(f.schema, rowcodec.DefaultTables())
 	f.session = must.Get(client.NewSession(client.SessionConfig{Schema: f.schema}))
@@ -117,29 +117,29 @@ func newReferee(t testing.TB, config client.PredictConfig) *referee {
 }
 
 // join begins the session and shows it its player.
-func (f *referee) join() {
+func (f *predictionServer) join() {
 	f.stream(wire.TypeWelcome, f.welcome.Append(nil))
 	f.show()
 }
 
 // show shows a new session its player.
-func (f *referee) show() {
+func (f *predictionServer) show() {
 	f.number, f.seq, f.welcome.SchemaText = 0, 0, "" // later connections do not ask for it
 	f.control(player)
 	f.enter(player)
 	f.snapshot()
 }
 
-func (f *referee) control(h bulk.Handle) {
+func (f *predictionServer) control(h bulk.Handle) {
 	f.stream(wire.TypeControl, wire.Control{Entity: h}.Append(nil))
 }
 
-func (f *referee) stream(kind byte, body []byte) {
+func (f *predictionServer) stream(kind byte, body []byte) {
 	require.NoError(f.t, f.session.ReceiveStream(wire.AppendFrame(nil, kind, body)))
 }
 
 // records sends structure records, one message each.
-func (f *referee) record(r wire.Record) {
+func (f *predictionServer) record(r wire.Record) {
 	f.number++
 	ticks := uint32(0)
 	if f.number == 1 {
@@ -148,13 +148,13 @@ func (f *referee) record(r wire.Record) {
 	f.stream(wire.TypeStructure, wire.AppendRecord(wire.AppendStructureHeader(nil, f.number, ticks), r))
 }
 
-func (f *referee) row() rowschema.Row {
+func (f *predictionServer) row() rowschema.Row {
 	row := rowschema.Row{Mask: f.mask, Owned: f.owned, Values: make([]uint32, f.schema.Values())}
 	rowschema.New(f.schema).Component(1).Quantise(&f.state, row.Values[f.schema.Component(1).Offset:])
 	return row
 }
 
-func (f *referee) enter(h bulk.Handle) {
+func (f *predictionServer) enter(h bulk.Handle) {
 	f.entered = f.tick
 	var w bitio.Writer
 	rowschema.New(f.schema).AppendFull(&w, f.row())
@@ -162,7 +162,7 @@ func (f *referee) enter(h bulk.Handle) {
 }
 
 // datagram makes a snapshot of the tick, with a row of the player if there is one.
-func (f *referee) datagram(withRow bool) []byte {
+func (f *predictionServer) datagram(withRow bool) []byte {
 	f.seq++
 	header := wire.StateHeader{Seq: f.seq, Tick: f.tick, Structure: f.number}
 	if f.applied != 0 {
@@ -181,22 +181,22 @@ func (f *referee) datagram(withRow bool) []byte {
 	return w.Bytes()
 }
 
-func (f *referee) deliver(d []byte) {
+func (f *predictionServer) deliver(d []byte) {
 	outcome := must.Get(f.session.ReceiveDatagram(d, f.now))
 	require.Equal(f.t, client.Applied, outcome)
 }
 
-func (f *referee) snapshot() { f.deliver(f.datagram(true)) }
+func (f *predictionServer) snapshot() { f.deliver(f.datagram(true)) }
 
 // input makes the input of a frame and returns its tick.
-func (f *referee) input(in lever) uint32 {
+func (f *predictionServer) input(in lever) uint32 {
 	tick := must.Get(f.session.SetInputValue(&in, f.now))
 	f.inputs[tick] = in
 	return tick
 }
 
 // serve plays a tick of the server, which holds the newest input.
-func (f *referee) serve() {
+func (f *predictionServer) serve() {
 	f.tick++
 	f.now += time.Second / stepHz
 	if _, ok := f.inputs[f.tick]; ok {
@@ -206,14 +206,14 @@ func (f *referee) serve() {
 }
 
 // drawn renders a picture.
-func (f *referee) drawn() runner {
+func (f *predictionServer) drawn() runner {
 	f.t.Helper()
 	r, ok := f.play.At(f.session.Render(f.now))
 	require.True(f.t, ok)
 	return r
 }
 
-func (f *referee) predicted() runner {
+func (f *predictionServer) predicted() runner {
 	f.t.Helper()
 	r, ok := f.play.State()
 	require.True(f.t, ok)
@@ -221,7 +221,7 @@ func (f *referee) predicted() runner {
 }
 
 // ahead returns the state that the server will have after tick newest.
-func (f *referee) ahead(newest uint32) runner {
+func (f *predictionServer) ahead(newest uint32) runner {
 	r, in := f.state, f.inputs[f.applied]
 	for tick := f.tick + 1; tick <= newest; tick++ {
 		if next, ok := f.inputs[tick]; ok {
@@ -233,7 +233,7 @@ func (f *referee) ahead(newest uint32) runner {
 }
 
 // frames plays frames with an input, a tick and a snapshot each.
-func (f *referee) frames(n int, in lever) {
+func (f *predictionServer) frames(n int, in lever) {
 	for range n {
 		f.serve()
 		f.snapshot()
@@ -243,14 +243,14 @@ func (f *referee) frames(n int, in lever) {
 }
 
 // frames1 is frames for one frame whose picture the test draws.
-func (f *referee) frames1(in lever) {
+func (f *predictionServer) frames1(in lever) {
 	f.serve()
 	f.snapshot()
 	f.input(in)
 }
 
 // serveWall plays a tick in which the server does not let the player move.
-func (f *referee) serveWall() {
+func (f *predictionServer) serveWall() {
 	at := f.state
 	f.serve()
 	f.state.Position = at.Position

@@ -10,7 +10,7 @@ import (
 )
 
 // resumes lets the session resume over another connection.
-func (f *referee) resumes() {
+func (f *predictionServer) resumes() {
 	f.session.Reconnect()
 	f.welcome.Resumed, f.welcome.Structure = 1, structureOf(f.session, 1)
 	f.stream(wire.TypeWelcome, f.welcome.Append(nil))
@@ -20,8 +20,8 @@ func (f *referee) resumes() {
 // resumed. If the server has applied the input, they are final.
 func TestOnceBeforeAnOutage(t *testing.T) {
 	for _, arrives := range []bool{false, true} {
-		for _, outage := range []int{1, refereeLead, 10, 300} {
-			f := newReferee(t, client.PredictConfig{})
+		for _, outage := range []int{1, predictionLead, 10, 300} {
+			f := newPredictionServer(t, client.PredictConfig{})
 			f.step = func(tick uint32, r *runner, in lever) {
 				r.step(in)
 				if in.Jump {
@@ -52,7 +52,7 @@ func TestOnceBeforeAnOutage(t *testing.T) {
 
 // An attempt to reconnect that fails loses no inputs: none was sent.
 func TestInputsDuringFailedAttempts(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, right)
 	for tick := range f.inputs {
 		if tick > f.tick {

@@ -20,9 +20,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// track is a server with one runner and a client that predicts it, over simulated links.
+// linkedPrediction is a server with one runner and a client that predicts it, over simulated links.
 // Time is counted in ms.
-type track struct {
+type linkedPrediction struct {
 	t       *testing.T
 	core    *session.Core
 	runners *world.Component[runner]
@@ -51,8 +51,8 @@ type track struct {
 // overseas is a link of 150 ms round trip, 20 ms jitter and 5 % loss.
 var overseas = simtest.Conditions{DelayMin: 65, DelayMax: 85, Loss: 0.05}
 
-func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
-	k := &track{
+func newLinkedPrediction(t *testing.T, seed uint64, link simtest.Conditions) *linkedPrediction {
+	k := &linkedPrediction{
 		t: t, truth: map[uint32]runner{}, served: map[uint32]lever{}, made: map[uint32]lever{},
 		up: simtest.NewStream(seed, link), down: simtest.NewStream(seed+1, link),
 		upD: simtest.NewLink(seed+2, link), downD: simtest.NewLink(seed+3, link),
@@ -93,23 +93,25 @@ func newTrack(t *testing.T, seed uint64, link simtest.Conditions) *track {
 	return k
 }
 
-func (k *track) SendStream(p []byte) bool { k.down.Send(k.now, p); return true }
+func (k *linkedPrediction) SendStream(p []byte) bool { k.down.Send(k.now, p); return true }
 
-func (*track) HasUnsent() bool { return false }
+func (*linkedPrediction) HasUnsent() bool { return false }
 
-func (k *track) SendSnapshot(ds [][]byte) {
+func (k *linkedPrediction) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		wire.StampState(d, k.stamp, uint16(min((k.now-k.heard)*10, math.MaxUint16)))
 		k.downD.Send(k.now, d)
 	}
 }
 
-func (k *track) Close(code wire.Code, text string) { require.Fail(k.t, "closed", "%v %s", code, text) }
+func (k *linkedPrediction) Close(code wire.Code, text string) {
+	require.Fail(k.t, "closed", "%v %s", code, text)
+}
 
-func (k *track) time() time.Duration { return time.Duration(k.now) * time.Millisecond }
+func (k *linkedPrediction) time() time.Duration { return time.Duration(k.now) * time.Millisecond }
 
 // play simulates ms milliseconds.
-func (k *track) run(ms int64) {
+func (k *linkedPrediction) run(ms int64) {
 	for end := k.now + ms; k.now < end; k.now++ {
 		k.hear()
 		if k.now*stepHz/1000 != (k.now-1)*stepHz/1000 {
@@ -126,7 +128,7 @@ func (k *track) run(ms int64) {
 }
 
 // hear passes what has arrived to the server.
-func (k *track) hear() {
+func (k *linkedPrediction) hear() {
 	if p := k.up.Receive(k.now); p != nil {
 		require.NoError(k.t, k.peer.ReceiveStream(p))
 	}
@@ -137,7 +139,7 @@ func (k *track) hear() {
 }
 
 // serve plays a tick of the server.
-func (k *track) serve() {
+func (k *linkedPrediction) serve() {
 	k.core.Tick()
 	tick := uint32(k.core.World().Tick())
 	k.served[tick] = k.held
@@ -146,7 +148,7 @@ func (k *track) serve() {
 	}
 }
 
-func (k *track) receive() {
+func (k *linkedPrediction) receive() {
 	if p := k.down.Receive(k.now); p != nil {
 		require.NoError(k.t, k.session.ReceiveStream(p))
 	}
@@ -163,7 +165,7 @@ func (k *track) receive() {
 	}
 }
 
-func (k *track) render() {
+func (k *linkedPrediction) render() {
 	k.frames++
 	in := k.stick(k.frames)
 	k.prior, _ = k.play.State()
@@ -174,7 +176,7 @@ func (k *track) render() {
 }
 
 // clientInput returns the input that the client predicts a tick with.
-func (k *track) clientInput(tick uint32) lever {
+func (k *linkedPrediction) clientInput(tick uint32) lever {
 	for t := tick; t > 0 && t+200 > tick; t-- {
 		if in, ok := k.made[t]; ok {
 			return in
@@ -184,7 +186,7 @@ func (k *track) clientInput(tick uint32) lever {
 }
 
 // agreed reports whether the server stepped from one tick to another with the client's inputs.
-func (k *track) agreed(from, to uint32) bool {
+func (k *linkedPrediction) agreed(from, to uint32) bool {
 	for t := from + 1; t <= to; t++ {
 		if k.served[t] != k.clientInput(t) {
 			return false
@@ -211,7 +213,7 @@ func zigzag(seed uint64) func(frame int) lever {
 func TestPredictionOverLoss(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			k := newTrack(t, 10*seed, overseas)
+			k := newLinkedPrediction(t, 10*seed, overseas)
 			k.run(3000)
 			k.stick = zigzag(seed)
 			first := map[uint32]runner{}     // states when first predicted
@@ -262,7 +264,7 @@ func TestPredictionOverLoss(t *testing.T) {
 func TestPushOverLoss(t *testing.T) {
 	const push = 1.0
 	for seed := range uint64(8) {
-		k := newTrack(t, 10*seed, overseas)
+		k := newLinkedPrediction(t, 10*seed, overseas)
 		k.stick = func(frame int) lever { return lever{X: float32(1 - frame/100%2*2)} }
 		pushed, at, pushes, longest := uint32(0), int64(0), 0, int64(0)
 		k.touch = func(tick uint32, r *runner) {

@@ -30,7 +30,7 @@ func nearRunner(t *testing.T, want, got runner, why string) {
 // An input moves the player in the frame that it is made in, and the server, which applies it
 // later, agrees.
 func TestPredictsInputs(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, still)
 	before := f.predicted()
 	tick := f.input(right)
@@ -47,7 +47,7 @@ func TestPredictsInputs(t *testing.T) {
 // The prediction takes over a push by the server at once. The drawn position does not jump:
 // half of the error is gone after 80 ms, and the state never has any of it.
 func TestCorrection(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, right)
 	before := f.drawn()
 	f.serve()
@@ -73,7 +73,7 @@ func TestSnap(t *testing.T) {
 		snap, push float64
 		jumps      bool
 	}{{0, 1.9, false}, {0, 2.1, true}, {5, 4.9, false}, {5, 5.2, true}} {
-		f := newReferee(t, client.PredictConfig{Snap: c.snap})
+		f := newPredictionServer(t, client.PredictConfig{Snap: c.snap})
 		f.frames(10, still)
 		f.serve()
 		f.state.Position[0] += float32(c.push)
@@ -88,7 +88,7 @@ func TestSnap(t *testing.T) {
 
 // Angles and rotations are blended the shorter way, however far.
 func TestTurnsAreBlended(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.state.Heading, f.state.Facing = 3, about(1, 3)
 	f.frames(5, still)
 	f.serve()
@@ -107,7 +107,7 @@ func TestTurnsAreBlended(t *testing.T) {
 // AppliedInput tells the client which input the server missed. The client then predicts without
 // it, and loses no precision to quantisation.
 func TestInputMissed(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, right)
 	tick := f.input(lever{Z: 1})
 	f.inputs[tick] = f.inputs[tick-1]
@@ -127,7 +127,7 @@ func TestInputMissed(t *testing.T) {
 
 // In a tick without an input both sides hold the previous one.
 func TestInputsHeld(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	for i := range 100 {
 		f.frames(1, lever{X: float32(i%3) / 2})
 		for range i % 4 { // a slow frame
@@ -141,7 +141,7 @@ func TestInputsHeld(t *testing.T) {
 
 // The last of several inputs for a tick counts.
 func TestInputReplaced(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, still)
 	at := f.predicted()
 	first := f.input(right)
@@ -153,7 +153,7 @@ func TestInputReplaced(t *testing.T) {
 
 // The prediction uses inputs as the server receives them: quantised.
 func TestInputsAreQuantised(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	var got []lever
 	f.step = func(_ uint32, r *runner, in lever) { got = append(got, in); r.step(in) }
 	f.input(lever{X: 0.333})
@@ -162,7 +162,7 @@ func TestInputsAreQuantised(t *testing.T) {
 
 // A snapshot without the player's row says that the player has not moved.
 func TestUnmovedPlayerIsCorrected(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, still)
 	for range 3 {
 		f.input(right)
@@ -171,13 +171,13 @@ func TestUnmovedPlayerIsCorrected(t *testing.T) {
 	}
 	require.NotZero(t, f.play.Stats().Corrected)
 	require.Equal(t, f.tick, f.play.Stats().Confirmed)
-	require.LessOrEqual(t, f.predicted().Position[0], float32(0.1*refereeLead+0.01))
+	require.LessOrEqual(t, f.predicted().Position[0], float32(0.1*predictionLead+0.01))
 }
 
 // A lost snapshot may have had the player's row. Until the server has sent that row again,
 // snapshots without a row confirm nothing.
 func TestLostRowSaysNothing(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, right)
 	confirmed := f.play.Stats().Confirmed
 	f.serve()
@@ -203,7 +203,7 @@ func TestLostRowSaysNothing(t *testing.T) {
 
 // A snapshot that arrives after a newer one changes nothing.
 func TestOlderSnapshotIsIgnored(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, right)
 	f.serve()
 	f.state.Position[2] = 1
@@ -221,7 +221,7 @@ func TestOlderSnapshotIsIgnored(t *testing.T) {
 // Without snapshots the prediction stands still after MaxPredicted, and catches up with
 // the next ones.
 func TestPredictionStalls(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(10, right)
 	confirmed := f.play.Stats().Confirmed
 	const most = int(client.MaxPredicted * stepHz / time.Second)
@@ -245,7 +245,7 @@ func TestPredictionStalls(t *testing.T) {
 
 // A game that makes no inputs sees the server's states.
 func TestWithoutInputs(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	for range 50 {
 		f.serve()
 		f.state.Position[0]++
@@ -257,7 +257,7 @@ func TestWithoutInputs(t *testing.T) {
 // Once is true when an effect is first predicted. One that a later prediction of its tick does
 // not ask for is undone, and may begin again.
 func TestOnce(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	began := map[uint32]int{}
 	const jump = 7
 	f.step = func(tick uint32, r *runner, in lever) {
@@ -303,7 +303,7 @@ func TestOnce(t *testing.T) {
 
 // If the server missed an input, the effects of that input are undone.
 func TestOnceOfMissedInput(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.step = func(tick uint32, r *runner, in lever) {
 		r.step(in)
 		if in.Jump {
@@ -321,7 +321,7 @@ func TestOnceOfMissedInput(t *testing.T) {
 
 // A tick has MaxOnce effects at most, each once, and Once is false for another tick.
 func TestOnceIsBounded(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	began := 0
 	f.step = func(tick uint32, r *runner, in lever) {
 		r.step(in)
@@ -347,8 +347,8 @@ func TestOnceIsBounded(t *testing.T) {
 // same ticks are not undone, and do not prevent new effects.
 func TestOnceOfAnotherWorld(t *testing.T) {
 	key, began := uint64(7), 0
-	play := func() *referee {
-		f := newReferee(t, client.PredictConfig{})
+	play := func() *predictionServer {
+		f := newPredictionServer(t, client.PredictConfig{})
 		f.step = func(tick uint32, r *runner, in lever) {
 			r.step(in)
 			if f.play.Once(tick, key) {
@@ -358,7 +358,7 @@ func TestOnceOfAnotherWorld(t *testing.T) {
 		f.frames(10, right)
 		return f
 	}
-	check := func(f *referee, from uint32) {
+	check := func(f *predictionServer, from uint32) {
 		require.EqualValues(t, f.play.Stats().Predicted-from, began, "key %d", key)
 		require.Empty(t, f.undone)
 	}
@@ -394,7 +394,7 @@ func TestOnceOfAnotherWorld(t *testing.T) {
 // A step function that panics ends the prediction, not the session.
 func TestStepPanics(t *testing.T) {
 	for _, replayed := range []bool{false, true} {
-		f := newReferee(t, client.PredictConfig{})
+		f := newPredictionServer(t, client.PredictConfig{})
 		f.step = func(tick uint32, r *runner, in lever) {
 			f.play.Once(tick, 7)
 			r.step(in)
@@ -416,7 +416,7 @@ func TestStepPanics(t *testing.T) {
 		require.ErrorAs(t, f.play.Err(), &failed)
 		require.ErrorIs(t, f.play.Err(), io.ErrUnexpectedEOF)
 		require.Equal(t, at, failed.Tick)
-		require.Contains(t, failed.Step, "newReferee")
+		require.Contains(t, failed.Step, "newPredictionServer")
 		require.Contains(t, failed.Error(), failed.Step)
 		require.Contains(t, string(failed.Stack), "TestStepPanics")
 		_, ok := f.play.State()
@@ -436,7 +436,7 @@ func TestStepPanics(t *testing.T) {
 // A step function that depends on more than its arguments is corrected with every snapshot. The
 // cost stays bounded.
 func TestStepDisagrees(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	calls := 0
 	f.step = func(_ uint32, r *runner, in lever) {
 		r.step(in)
@@ -446,7 +446,7 @@ func TestStepDisagrees(t *testing.T) {
 	for range 200 {
 		before := calls
 		f.frames(1, right)
-		require.LessOrEqual(t, calls-before, 2*refereeLead)
+		require.LessOrEqual(t, calls-before, 2*predictionLead)
 	}
 	require.Greater(t, f.play.Stats().Corrected, uint64(150))
 	require.InDelta(t, f.state.Position[0], f.drawn().Position[0], 1)
@@ -455,7 +455,7 @@ func TestStepDisagrees(t *testing.T) {
 
 // A NaN is compared and drawn as the value that the schema sends for it.
 func TestStepReturnsNaN(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(5, still)
 	nan := float32(math.NaN())
 	f.step = func(_ uint32, r *runner, in lever) {
@@ -486,7 +486,7 @@ type pair struct {
 }
 
 func TestPredictComponents(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	session := must.Get(client.NewSession(client.SessionConfig{Schema: f.schema}))
 	both := must.Get(client.Predict(session, func(_ uint32, s *pair, in lever) {
 		s.Runner.step(in)
@@ -545,19 +545,19 @@ func TestPredictErrors(t *testing.T) {
 // A respawn begins a new prediction: what was predicted of the other entity is dropped, and
 // nothing of it is blended.
 func TestControlMovesPrediction(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.step = func(tick uint32, r *runner, in lever) { r.step(in); f.play.Once(tick, 7) }
 	f.frames(10, right)
 	other := h(6, 1)
 	f.control(other)
 	_, ok := f.play.State()
 	require.False(t, ok, "it has not entered")
-	require.Len(t, f.undone, refereeLead)
+	require.Len(t, f.undone, predictionLead)
 	f.input(right)
 	f.state = newRunner()
 	f.state.Position[0] = 1
 	f.enter(other)
-	require.InDelta(t, 1+0.1*refereeLead, f.drawn().Position[0], 0.2, "the inputs under way are for it")
+	require.InDelta(t, 1+0.1*predictionLead, f.drawn().Position[0], 0.2, "the inputs under way are for it")
 	f.frames(10, right)
 	nearRunner(t, f.ahead(f.play.Stats().Predicted), f.predicted(), "the other")
 	require.Zero(t, f.play.Stats().Corrected)
@@ -569,7 +569,7 @@ func TestControlMovesPrediction(t *testing.T) {
 // An entity that left view or died is not predicted, and one that enters is, from there on.
 func TestHiddenIsNotPredicted(t *testing.T) {
 	for _, end := range []wire.Record{leave(player), destroy(player)} {
-		f := newReferee(t, client.PredictConfig{})
+		f := newPredictionServer(t, client.PredictConfig{})
 		f.frames(10, right)
 		f.record(end)
 		_, ok := f.play.State()
@@ -599,7 +599,7 @@ func TestHiddenIsNotPredicted(t *testing.T) {
 
 // Another's entity is not predicted: its owner-only fields are unknown.
 func TestOnlyOwnedIsPredicted(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.frames(2, right)
 	f.owned = false
 	f.enter(player)
@@ -614,7 +614,7 @@ func TestOnlyOwnedIsPredicted(t *testing.T) {
 // While the connection is lost, the prediction stands still. After the session has resumed, the
 // first state corrects the prediction, and new inputs are predicted.
 func TestPredictionResumes(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{Snap: 10})
+	f := newPredictionServer(t, client.PredictConfig{Snap: 10})
 	f.frames(10, right)
 	at := f.drawn()
 	f.session.Lost(nil)
@@ -649,7 +649,7 @@ func TestPredictionResumes(t *testing.T) {
 // A new session, of this run of the world or another, begins a new prediction.
 func TestPredictionInANewSession(t *testing.T) {
 	for _, epoch := range []uint64{1, 2} {
-		f := newReferee(t, client.PredictConfig{})
+		f := newPredictionServer(t, client.PredictConfig{})
 		f.frames(10, right)
 		f.session.Lost(nil)
 		f.session.Reconnect()
@@ -672,7 +672,7 @@ func TestPredictionInANewSession(t *testing.T) {
 
 // Callbacks of a prediction may use the session.
 func TestUndoMaySetInputs(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	asked := 0
 	f.step = func(tick uint32, r *runner, in lever) {
 		r.step(in)
@@ -695,7 +695,7 @@ func TestUndoMaySetInputs(t *testing.T) {
 
 // A prediction in steady state allocates nothing, whether it is corrected or not.
 func TestPredictionAllocatesNothing(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.step = func(tick uint32, r *runner, in lever) { r.step(in); f.play.Once(tick, 7) }
 	f.frames(50, right)
 	frame := func() {
@@ -717,9 +717,9 @@ func TestPredictionAllocatesNothing(t *testing.T) {
 
 // BenchmarkReplay predicts 30 ticks again. The goal is below 50 us and no allocation.
 func BenchmarkReplay(b *testing.B) {
-	f := newReferee(b, client.PredictConfig{})
+	f := newPredictionServer(b, client.PredictConfig{})
 	f.frames(50, right)
-	for range 30 - refereeLead {
+	for range 30 - predictionLead {
 		f.now += time.Second / stepHz
 		f.input(right)
 	}
@@ -733,7 +733,7 @@ func BenchmarkReplay(b *testing.B) {
 // A server that claims to be at the end of time is not predicted.
 func TestPredictionAtTheLastTicks(t *testing.T) {
 	for _, tick := range []uint32{math.MaxUint32, math.MaxUint32 - 1, math.MaxUint32 - 130} {
-		f := newReferee(t, client.PredictConfig{})
+		f := newPredictionServer(t, client.PredictConfig{})
 		f.frames(5, right)
 		f.tick = tick
 		f.snapshot()
@@ -747,7 +747,7 @@ func TestPredictionAtTheLastTicks(t *testing.T) {
 // After a stall of the server, inputs are for ticks that were predicted before: they replace
 // the inputs made for these, and the states after them are dropped.
 func TestServerStands(t *testing.T) {
-	f := newReferee(t, client.PredictConfig{})
+	f := newPredictionServer(t, client.PredictConfig{})
 	f.step = func(tick uint32, r *runner, in lever) { r.step(in); f.play.Once(tick, 7) }
 	f.frames(10, right)
 	for range 60 {

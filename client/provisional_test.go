@@ -28,8 +28,8 @@ type (
 	}
 )
 
-// gunner is a session that asks for entities by provisional handles, and plays its server by hand.
-type gunner struct {
+// provisionalServer is a session that asks for entities by provisional handles, and plays its server by hand.
+type provisionalServer struct {
 	*client.Session
 	t       testing.TB
 	schema  *schema.Schema
@@ -37,13 +37,13 @@ type gunner struct {
 	seq     uint32
 }
 
-func newGunner(t testing.TB) *gunner {
+func newProvisionalServer(t testing.TB) *provisionalServer {
 	s := schema.New()
 	schema.Define[health](s, "health")
 	schema.DefineCommand[volley](s, "volley")
 	schema.DefineInput[trigger](s)
 	require.NoError(t, s.Err())
-	g := &gunner{t: t, schema: s}
+	g := &provisionalServer{t: t, schema: s}
 	var err error
 	g.Session = must.Get(client.NewSession(client.SessionConfig{Schema: s}))
 	_, err = g.Provisional()
@@ -52,7 +52,7 @@ func newGunner(t testing.TB) *gunner {
 	return g
 }
 
-func (g *gunner) welcome(change func(*wire.Welcome)) {
+func (g *provisionalServer) welcome(change func(*wire.Welcome)) {
 	w := wire.Welcome{
 		Protocol: wire.Version, Schema: g.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 7, Tick: 100, Secret: make([]byte, wire.SecretBytes),
@@ -67,13 +67,13 @@ func (g *gunner) welcome(change func(*wire.Welcome)) {
 }
 
 // reconnect loses the connection and opens another.
-func (g *gunner) reconnect(change func(*wire.Welcome)) {
+func (g *provisionalServer) reconnect(change func(*wire.Welcome)) {
 	g.Lost(errors.New("the cat"))
 	g.Reconnect()
 	g.welcome(change)
 }
 
-func (g *gunner) structure(records ...wire.Record) error {
+func (g *provisionalServer) structure(records ...wire.Record) error {
 	b := wire.AppendStructureHeader(nil, g.records+1, 1)
 	for _, r := range records {
 		b = wire.AppendRecord(b, r)
@@ -91,14 +91,14 @@ func granted(h, entity bulk.Handle) wire.Record {
 
 func refused(h bulk.Handle) wire.Record { return granted(h, 0) }
 
-func (g *gunner) enter(h bulk.Handle) wire.Record {
+func (g *provisionalServer) enter(h bulk.Handle) wire.Record {
 	var w bitio.Writer
 	rowschema.New(g.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: []uint32{5}})
 	return wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()}
 }
 
 // snapshot delivers a snapshot of a tick, without rows.
-func (g *gunner) snapshot(tick, input uint32) {
+func (g *provisionalServer) snapshot(tick, input uint32) {
 	g.seq++
 	h := wire.StateHeader{Seq: g.seq, Tick: tick, Structure: g.records}
 	if input > 0 {
@@ -108,26 +108,26 @@ func (g *gunner) snapshot(tick, input uint32) {
 	require.Equal(g.t, client.Applied, outcome)
 }
 
-func (g *gunner) take() bulk.Handle {
+func (g *provisionalServer) take() bulk.Handle {
 	h := must.Get(g.Provisional())
 	return h
 }
 
-func (g *gunner) launch(first, second bulk.Handle) (*client.Future, wire.Command) {
+func (g *provisionalServer) launch(first, second bulk.Handle) (*client.Future, wire.Command) {
 	f := must.Get(g.DoValue(0, volley{first, second}))
 	return f, takeCommand(g.t, g.Session)
 }
 
-func (g *gunner) fire(h bulk.Handle) (tick uint32) {
+func (g *provisionalServer) fire(h bulk.Handle) (tick uint32) {
 	tick = must.Get(g.SetInputValue(&trigger{Missile: h}, 0))
 	return tick
 }
 
-func (g *gunner) answer(f *client.Future, code wire.Code) {
+func (g *provisionalServer) answer(f *client.Future, code wire.Code) {
 	require.NoError(g.t, g.ReceiveStream(wire.AppendMessage(nil, wire.Result{ID: f.ID(), Code: code, Verdict: wire.Live})))
 }
 
-func (g *gunner) want(why string, v wire.Verdict, handles ...bulk.Handle) {
+func (g *provisionalServer) want(why string, v wire.Verdict, handles ...bulk.Handle) {
 	g.t.Helper()
 	for _, h := range handles {
 		require.Equal(g.t, v, g.Resolve(h), "%s: %v", why, h)
@@ -142,7 +142,7 @@ var (
 )
 
 func TestProvisionalOfCommand(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	a, b := g.take(), g.take()
 	require.NotEqual(t, a, b)
 	f, sent := g.launch(a, b)
@@ -184,7 +184,7 @@ func TestProvisionalOfCommand(t *testing.T) {
 
 // Deaths before the Enter, and before the Answer.
 func TestProvisionalThatDies(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	a, b := g.take(), g.take()
 	g.launch(a, b)
 	require.NoError(t, g.structure(granted(a, rocket), destroy(rocket), destroy(flare), granted(b, flare)))
@@ -194,7 +194,7 @@ func TestProvisionalThatDies(t *testing.T) {
 }
 
 func TestProvisionalOfInput(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	a, b, c := g.take(), g.take(), g.take()
 	first := g.fire(a)
 	g.Input(0)
@@ -223,7 +223,7 @@ func TestProvisionalOfInput(t *testing.T) {
 
 // A held snapshot rejects no handles until the structure message with the Answer has arrived.
 func TestAnswerOvertaken(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	a := g.take()
 	tick := g.fire(a)
 	outcome := must.Get(g.ReceiveDatagram(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 300, Structure: 1, InputAge: 300 - tick + 1}), 0))
@@ -234,7 +234,7 @@ func TestAnswerOvertaken(t *testing.T) {
 }
 
 func TestProvisionalOverResume(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	a, b, c, d, e := g.take(), g.take(), g.take(), g.take(), g.take()
 	g.launch(a, b)
 	g.launch(c, 0)
@@ -269,7 +269,7 @@ func TestProvisionalOverResume(t *testing.T) {
 }
 
 func TestProvisionalOfNewSession(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	a, b, c := g.take(), g.take(), g.take()
 	g.launch(a, 0)
 	require.NoError(t, g.structure(granted(a, rocket), g.enter(rocket)))
@@ -296,22 +296,24 @@ func TestProvisionalOfNewSession(t *testing.T) {
 
 // A wrong Answer ends the session, and nothing of its message is applied.
 func TestAnswersThatAreWrong(t *testing.T) {
-	for name, records := range map[string]func(g *gunner, a, b, unused bulk.Handle) []wire.Record{
-		"never taken":    func(_ *gunner, _, _, c bulk.Handle) []wire.Record { return []wire.Record{refused(c + 1)} },
-		"not sent":       func(_ *gunner, _, _, c bulk.Handle) []wire.Record { return []wire.Record{refused(c)} },
-		"answered":       func(_ *gunner, a, _, _ bulk.Handle) []wire.Record { return []wire.Record{granted(a, flare)} },
-		"answered twice": func(_ *gunner, _, b, _ bulk.Handle) []wire.Record { return []wire.Record{refused(b), refused(b)} },
-		"entered": func(g *gunner, _, b, _ bulk.Handle) []wire.Record {
+	for name, records := range map[string]func(g *provisionalServer, a, b, unused bulk.Handle) []wire.Record{
+		"never taken": func(_ *provisionalServer, _, _, c bulk.Handle) []wire.Record { return []wire.Record{refused(c + 1)} },
+		"not sent":    func(_ *provisionalServer, _, _, c bulk.Handle) []wire.Record { return []wire.Record{refused(c)} },
+		"answered":    func(_ *provisionalServer, a, _, _ bulk.Handle) []wire.Record { return []wire.Record{granted(a, flare)} },
+		"answered twice": func(_ *provisionalServer, _, b, _ bulk.Handle) []wire.Record {
+			return []wire.Record{refused(b), refused(b)}
+		},
+		"entered": func(g *provisionalServer, _, b, _ bulk.Handle) []wire.Record {
 			return []wire.Record{g.enter(flare), granted(b, flare)}
 		},
-		"out of view": func(g *gunner, _, b, _ bulk.Handle) []wire.Record {
+		"out of view": func(g *provisionalServer, _, b, _ bulk.Handle) []wire.Record {
 			return []wire.Record{g.enter(flare), leave(flare), granted(b, flare)}
 		},
-		"beyond the slots": func(_ *gunner, _, b, _ bulk.Handle) []wire.Record {
+		"beyond the slots": func(_ *provisionalServer, _, b, _ bulk.Handle) []wire.Record {
 			return []wire.Record{granted(b, bulk.NewHandle(100, 1))}
 		},
 	} {
-		g := newGunner(t)
+		g := newProvisionalServer(t)
 		a, b, c := g.take(), g.take(), g.take()
 		g.launch(a, b)
 		require.NoError(t, g.structure(granted(a, rocket)))
@@ -323,7 +325,7 @@ func TestAnswersThatAreWrong(t *testing.T) {
 }
 
 func TestProvisionalMisuse(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	a, b, c, d := g.take(), g.take(), g.take(), g.take()
 	do := func(want string, first, second bulk.Handle) {
 		t.Helper()
@@ -364,7 +366,7 @@ func TestProvisionalMisuse(t *testing.T) {
 // The number of unanswered handles is bounded, and so are those remembered. A forgotten one
 // is Stale and never stands for anything else. Handles that are never used block no others.
 func TestProvisionalIsBounded(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	first := g.take()
 	g.launch(first, 0)
 	require.NoError(t, g.structure(granted(first, rocket), g.enter(rocket)))
@@ -403,7 +405,7 @@ func TestProvisionalIsBounded(t *testing.T) {
 
 // Inputs without provisional handles allocate nothing.
 func TestInputsWithReferencesAllocateNothing(t *testing.T) {
-	g := newGunner(t)
+	g := newProvisionalServer(t)
 	in := trigger{At: rocket}
 	now := time.Duration(0)
 	push := func() {

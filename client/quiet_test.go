@@ -14,10 +14,10 @@ import (
 // quietTicks is how many ticks are between two snapshots while nothing is new.
 const quietTicks = 16
 
-// newQuietStudio returns a studio whose walker stands still in ticks from to until, and whose
+// newQuietServer returns a linkedServer whose walker stands still in ticks from to until, and whose
 // server omits snapshots then: all but two empty ones, and four a second.
-func newQuietStudio(t *testing.T, link simtest.Conditions, from, until uint32) *studio {
-	s := newStudio(t, 3, link, link)
+func newQuietServer(t *testing.T, link simtest.Conditions, from, until uint32) *linkedServer {
+	s := newLinkedServer(t, 3, link, link)
 	still := func(tick uint32) bool { return tick > from && tick <= until }
 	s.motion = func(tick uint32) (schema.Body, bool) {
 		switch {
@@ -39,8 +39,8 @@ func newQuietStudio(t *testing.T, link simtest.Conditions, from, until uint32) *
 // While the server omits snapshots, the client's delay does not grow, its clock stays right, and it
 // sends few Inputs. A walker that starts again does not jump.
 func TestQuietServer(t *testing.T) {
-	const from, until = studioFirstTick + 4*studioTickHz, studioFirstTick + 14*studioTickHz
-	s := newQuietStudio(t, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(24)}, from, until)
+	const from, until = linkedFirstTick + 4*linkedTickHz, linkedFirstTick + 14*linkedTickHz
+	s := newQuietServer(t, simtest.Conditions{DelayMin: ms(20), DelayMax: ms(24)}, from, until)
 	inputs := 0
 	s.arrived = func(wire.Input, uint32) { inputs++ }
 	s.play(4 * time.Second)
@@ -73,8 +73,8 @@ func TestQuietServer(t *testing.T) {
 
 // Sequence numbers distinguish lost snapshots from omitted ones.
 func TestQuietServerOnALossyLink(t *testing.T) {
-	const from = studioFirstTick + 2*studioTickHz
-	s := newQuietStudio(t, near, from, from+60*studioTickHz)
+	const from = linkedFirstTick + 2*linkedTickHz
+	s := newQuietServer(t, near, from, from+60*linkedTickHz)
 	s.play(3 * time.Second)
 	require.Less(t, s.session.Stats().Delay, 60*time.Millisecond)
 	for range 3 {

@@ -16,8 +16,8 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// raceway is a network of names and addresses in virtual time.
-type raceway struct {
+// addressNetwork is a network of names and addresses in virtual time.
+type addressNetwork struct {
 	names map[string]lookup        // by network
 	links map[string]time.Duration // by address: until the handshake is done; below 0: until an error
 	began time.Time
@@ -34,7 +34,7 @@ type lookup struct {
 	ips   string
 }
 
-func (w *raceway) note(format string, args ...any) {
+func (w *addressNetwork) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, fmt.Sprintf("%d ", time.Since(w.began).Milliseconds())+fmt.Sprintf(format, args...))
@@ -43,7 +43,7 @@ func (w *raceway) note(format string, args ...any) {
 var errUnreachable = errors.New("network is unreachable")
 
 // run races to host within a second, and returns what happened, by milliseconds.
-func (w *raceway) run(t *testing.T, host string) (conn string, err error) {
+func (w *addressNetwork) run(t *testing.T, host string) (conn string, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		w.began = time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -167,7 +167,7 @@ func TestRace(t *testing.T) {
 			"0 dial 2001:db8::1, 250 dial 192.0.2.1, 500 dial 2001:db8::2, 750 dial 192.0.2.2, 760 end",
 		},
 	} {
-		w := &raceway{names: map[string]lookup{"ip6": c.six, "ip4": c.four}, links: c.links}
+		w := &addressNetwork{names: map[string]lookup{"ip6": c.six, "ip4": c.four}, links: c.links}
 		conn, err := w.run(t, "game.test")
 		require.NoError(t, err, name)
 		require.Equal(t, c.conn, conn, name)
@@ -182,7 +182,7 @@ func TestRace(t *testing.T) {
 
 // If two addresses answer at the same time, one connection is closed.
 func TestRaceIsATie(t *testing.T) {
-	w := &raceway{
+	w := &addressNetwork{
 		names: map[string]lookup{"ip6": {0, "2001:db8::1"}, "ip4": {1, "192.0.2.1"}},
 		links: map[string]time.Duration{"2001:db8::1": 270 * ms, "192.0.2.1": 20 * ms},
 	}
@@ -193,7 +193,7 @@ func TestRaceIsATie(t *testing.T) {
 
 // The error of a lost race names what each address answered, or the name that was not found.
 func TestRaceIsLost(t *testing.T) {
-	w := &raceway{
+	w := &addressNetwork{
 		names: map[string]lookup{"ip6": {0, "2001:db8::1"}, "ip4": {0, "192.0.2.1"}},
 		links: map[string]time.Duration{"2001:db8::1": -ms, "192.0.2.1": -ms},
 	}
@@ -213,7 +213,7 @@ func TestRaceIsLost(t *testing.T) {
 // An address is dialled without a resolver, and no host is this machine.
 func TestRaceOfAddresses(t *testing.T) {
 	for host, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "fe80::1%eth0": "fe80::1%eth0", "": "127.0.0.1"} {
-		w := &raceway{links: map[string]time.Duration{want: ms, "::1": -ms}}
+		w := &addressNetwork{links: map[string]time.Duration{want: ms, "::1": -ms}}
 		conn, err := w.run(t, host)
 		require.NoError(t, err, host)
 		require.Equal(t, want, conn, host)

@@ -17,7 +17,7 @@ import (
 func h(slot, generation uint32) bulk.Handle { return bulk.NewHandle(slot, generation) }
 
 func TestVerdicts(t *testing.T) {
-	p := newPeer(t, 3, 100)
+	p := newReplicaServer(t, 3, 100)
 	verdict := func(want wire.Verdict, handle bulk.Handle, why string) {
 		t.Helper()
 		before := p.replica.Stats()
@@ -54,7 +54,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestReuseInOneMessage(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	p.send(destroy(h(5, 1)), p.enter(h(5, 3), 9))
 	p.wantHeard("enter 5v1", "destroy 5v1", "enter 5v3")
@@ -66,7 +66,7 @@ func TestReuseInOneMessage(t *testing.T) {
 }
 
 func TestEnterOverALiveTenant(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	p.send(p.enter(h(5, 3), 8))
 	p.wantHeard("enter 5v1", "destroy 5v1", "enter 5v3")
@@ -78,7 +78,7 @@ func TestEnterOverALiveTenant(t *testing.T) {
 // An entity that re-enters keeps its *Entity, which is valid until Leave or Destroy and
 // continues to be updated.
 func TestEntityOutlivesReentering(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(4, 1), 6), p.enter(h(5, 1), 7))
 	p.apply(client.Applied, p.state(1, 2, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	e := p.replica.Entity(h(5, 1))
@@ -100,7 +100,7 @@ func TestEntityOutlivesReentering(t *testing.T) {
 
 // An Update callback sees the other entities of the datagram at the same tick.
 func TestUpdatesAreReportedTogether(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(4, 1), 6), p.enter(h(5, 1), 7))
 	var seen [][2]int
 	p.watch = func() { seen = append(seen, [2]int{p.points(h(4, 1)), p.points(h(5, 1))}) }
@@ -109,7 +109,7 @@ func TestUpdatesAreReportedTogether(t *testing.T) {
 }
 
 func TestStateOvertakesStructure(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
 	p.apply(client.Held, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	require.False(t, p.replica.Ack().Seen, "H6: received is not applied")
@@ -121,7 +121,7 @@ func TestStateOvertakesStructure(t *testing.T) {
 // SnapshotStructure is the highest structure number of applied snapshots, in any order of
 // arrival of structure and snapshots.
 func TestSnapshotStructure(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	require.Zero(t, p.replica.SnapshotStructure())
 	p.apply(client.Applied, p.state(1, 1))
@@ -141,7 +141,7 @@ func TestSnapshotStructure(t *testing.T) {
 // Held datagrams are applied in order of their sequence numbers, each as soon as its
 // structure arrives.
 func TestHeldGoOldestFirst(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	first := p.structure(p.enter(h(5, 1), 7), p.enter(h(6, 1), 7))
 	second := p.structure(p.enter(h(7, 1), 7))
 	p.apply(client.Held, p.state(3, 3, update{h: h(7, 1), age: entered, now: 8, base: 7}))
@@ -155,8 +155,8 @@ func TestHeldGoOldestFirst(t *testing.T) {
 
 // A malformed datagram is an error even if it was held.
 func TestHeldBreach(t *testing.T) {
-	late, early := newPeer(t, 1, 100), newPeer(t, 1, 100)
-	breach := func(p *peer) []byte {
+	late, early := newReplicaServer(t, 1, 100), newReplicaServer(t, 1, 100)
+	breach := func(p *replicaServer) []byte {
 		d := p.state(1, 1, update{h: h(5, 1), age: whole, now: 8})
 		return append(d, 0) // bytes after the last row
 	}
@@ -169,7 +169,7 @@ func TestHeldBreach(t *testing.T) {
 }
 
 func TestHeldAreBounded(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
 	for seq := uint32(1); seq <= 40; seq++ {
 		p.apply(client.Held, p.state(seq, 1, update{h: h(5, 1), age: whole, now: seq, base: 0}))
@@ -184,7 +184,7 @@ func TestHeldAreBounded(t *testing.T) {
 // If too many datagrams are held, the one with the lowest sequence number is dropped, even if
 // it arrives last.
 func TestTheLowestHeldIsDropped(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
 	for seq := uint32(17); seq > 0; seq-- {
 		p.apply(client.Held, p.state(seq, 1))
@@ -195,7 +195,7 @@ func TestTheLowestHeldIsDropped(t *testing.T) {
 
 // A held datagram does not wait for the structure of an older one.
 func TestHeldWaitForTheirOwnStructure(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.apply(client.Held, p.state(1, 2))
 	p.apply(client.Held, p.state(2, 1))
 	p.send(p.enter(h(5, 1), 7))
@@ -206,7 +206,7 @@ func TestHeldWaitForTheirOwnStructure(t *testing.T) {
 
 // The schema declares neither text fields nor events.
 func TestUndeclaredTextsAndEvents(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	texts := p.enter(h(5, 1), 7)
 	texts.Data = []byte{1, 'a'}
 	require.Equal(t, wire.BadMessage, wire.CodeOf(p.replica.ApplyStructure(p.structure(texts))))
@@ -218,7 +218,7 @@ func TestUndeclaredTextsAndEvents(t *testing.T) {
 // Frames counts ticks: several datagrams may have one tick, and some arrive after newer
 // ones.
 func TestFramesAreTicks(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	of := func(seq, tick uint32) []byte {
 		return wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: tick})
 	}
@@ -232,7 +232,7 @@ func TestFramesAreTicks(t *testing.T) {
 
 // A datagram with a row of an earlier tenant is dropped whole, and sent again.
 func TestRowOfAnEarlierTenant(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7), p.enter(h(6, 1), 1))
 	p.send(destroy(h(5, 1)), p.enter(h(5, 3), 9))
 	late := p.state(1, 2, update{h: h(5, 1), age: entered, now: 100, base: 7}, update{h: h(6, 1), age: entered, now: 2, base: 1})
@@ -246,7 +246,7 @@ func TestRowOfAnEarlierTenant(t *testing.T) {
 }
 
 func TestRowAfterLeaveAndReenter(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	p.send(leave(h(5, 1)))
 	p.apply(client.Unreadable, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
@@ -258,7 +258,7 @@ func TestRowAfterLeaveAndReenter(t *testing.T) {
 }
 
 func TestFoldProvesIdentity(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	d := p.state(1, 1, update{h: h(5, 3), age: entered, now: 8, base: 7})
 	p.apply(client.Faulty, d)
@@ -268,7 +268,7 @@ func TestFoldProvesIdentity(t *testing.T) {
 }
 
 func TestBaselines(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	p.apply(client.Applied, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	p.apply(client.Applied, p.state(2, 1, update{h: h(5, 1), age: 1, now: 9, base: 8}))
@@ -288,7 +288,7 @@ func TestBaselines(t *testing.T) {
 // The newest states are kept, whichever baselines the server named. States older than those may
 // be overwritten.
 func TestStatesAreKept(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	const n = 2 * wire.MaxStates
 	for seq := uint32(1); seq <= n; seq++ {
@@ -309,7 +309,7 @@ func TestStatesAreKept(t *testing.T) {
 }
 
 func TestAckWindow(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	for _, seq := range []uint32{1, 2, 5, 3, 70} {
 		p.apply(client.Applied, p.state(seq, 0))
 	}
@@ -324,7 +324,7 @@ func TestAckWindow(t *testing.T) {
 }
 
 func TestServerFaultsAreErrors(t *testing.T) {
-	p := newPeer(t, 3, 100)
+	p := newReplicaServer(t, 3, 100)
 	for name, body := range map[string][]byte{
 		"empty":          {},
 		"gap in numbers": append(wire.AppendStructureHeader(nil, 2, 1), wire.AppendRecord(nil, leave(h(1, 3)))...),
@@ -333,7 +333,7 @@ func TestServerFaultsAreErrors(t *testing.T) {
 		"row too long": append(wire.AppendStructureHeader(nil, 1, 1),
 			wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h(1, 3), Row: []byte{1, 0, 0, 0, 0}})...),
 	} {
-		q := newPeer(t, 3, 100)
+		q := newReplicaServer(t, 3, 100)
 		var e *wire.Error
 		require.ErrorAs(t, q.replica.ApplyStructure(body), &e, name)
 		require.Equal(t, wire.BadMessage, e.Code, name)
@@ -346,7 +346,7 @@ func TestServerFaultsAreErrors(t *testing.T) {
 // The server repeats a Destroy after a later reference (R5); Observer.Destroy is called
 // once.
 func TestDeathIsReportedOnce(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7), destroy(h(5, 1)), destroy(h(5, 1)))
 	p.wantHeard("enter 5v1", "destroy 5v1")
 	p.send(destroy(h(6, 1)), destroy(h(6, 1)))
@@ -356,7 +356,7 @@ func TestDeathIsReportedOnce(t *testing.T) {
 
 // No baseline names tick 0.
 func TestNoBaselineBeforeTheFirst(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
 	p.apply(client.Applied, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	p.apply(client.Applied, p.state(2, 1, update{h: h(5, 1), age: entered, now: 9, base: 7}))
@@ -372,7 +372,7 @@ func FuzzReplica(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 2, 0, 3, 1, 9, 4, 2, 7, 5, 1, 1})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		script = script[:min(len(script), 1200)]
-		p := newPeer(t, 1, 64)
+		p := newReplicaServer(t, 1, 64)
 		dead := map[bulk.Handle]bool{}
 		seq := uint32(0)
 		for len(script) >= 3 {
@@ -411,7 +411,7 @@ func FuzzReplica(f *testing.F) {
 }
 
 // bend corrupts or truncates m as the script says.
-func (p *peer) bend(script, m []byte) []byte {
+func (p *replicaServer) bend(script, m []byte) []byte {
 	if len(script) < 2 || script[0]%4 != 0 {
 		return m
 	}

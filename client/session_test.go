@@ -92,9 +92,9 @@ func TestResumedSessionIsTheSame(t *testing.T) {
 // A server that was restarted with another snapshot rate resumes its sessions. From then on
 // omitted snapshots are counted by the new rate.
 func TestResumedSessionHasNewSnapshotRate(t *testing.T) {
-	s := newStudio(t, 1, simtest.Conditions{}, simtest.Conditions{})
+	s := newLinkedServer(t, 1, simtest.Conditions{}, simtest.Conditions{})
 	s.play(time.Second)
-	s.every, s.welcome.SnapshotHz = studioTickHz/10, 10
+	s.every, s.welcome.SnapshotHz = linkedTickHz/10, 10
 	s.reconnect(time.Second)
 	s.play(time.Second)
 	rests := s.tick - s.tick%s.every + s.every
@@ -151,9 +151,9 @@ func TestLastSnapshotCounts(t *testing.T) {
 	goodbye := wire.AppendMessage(nil, wire.Goodbye{Code: wire.Draining})
 	breach := wire.AppendFrame(nil, wire.TypeGoodbye, []byte{0xff})
 	for _, last := range [][]byte{goodbye, breach} {
-		s := newStudio(t, 1, simtest.Conditions{}, simtest.Conditions{})
+		s := newLinkedServer(t, 1, simtest.Conditions{}, simtest.Conditions{})
 		s.play(100 * time.Millisecond)
-		s.now += studioHz / 10
+		s.now += linkedStepHz / 10
 		before := s.session.Replica().Tick()
 		s.step()
 		for s.last == nil || s.tick%s.every != 0 {
@@ -173,7 +173,7 @@ func TestLastSnapshotCounts(t *testing.T) {
 // A snapshot, the Pad before it, an input and the answer cost no allocation once the session
 // is warm.
 func TestUpdatesAllocateNothing(t *testing.T) {
-	s := newStudio(t, 21, near, near)
+	s := newLinkedServer(t, 21, near, near)
 	s.render = func() { setInput(s.session, []byte("w"), s.time()) }
 	s.play(2 * time.Second)
 	type arrival struct {
@@ -184,7 +184,7 @@ func TestUpdatesAllocateNothing(t *testing.T) {
 	var arrivals []arrival
 	for len(arrivals) <= runs { // AllocsPerRun makes one call more
 		for range s.every {
-			s.now += studioHz / studioTickHz
+			s.now += linkedStepHz / linkedTickHz
 			s.step()
 		}
 		arrivals = append(arrivals, arrival{s.last, s.time()})

@@ -39,8 +39,8 @@ const (
 	hasNote
 )
 
-// clerk plays a server with texts to a replica.
-type clerk struct {
+// textServer plays a server with texts to a replica.
+type textServer struct {
 	t       testing.TB
 	schema  *schema.Schema
 	replica *client.Applier
@@ -50,8 +50,8 @@ type clerk struct {
 	heard   []string
 }
 
-func newClerk(t testing.TB) *clerk {
-	c := &clerk{t: t, schema: textSchema(t)}
+func newTextServer(t testing.TB) *textServer {
+	c := &textServer{t: t, schema: textSchema(t)}
 	c.badge = must.Get(client.ComponentOf[badge](c.schema, "badge"))
 	c.note = must.Get(client.ComponentOf[note](c.schema, "note"))
 	c.replica = client.NewApplier(rowcodec.New(c.schema, rowcodec.DefaultTables()), 3, 100, client.Observer{
@@ -70,7 +70,7 @@ func textSchema(t testing.TB) *schema.Schema {
 	return s
 }
 
-func (c *clerk) enter(h bulk.Handle, mask uint32, owned bool, texts ...string) wire.Record {
+func (c *textServer) enter(h bulk.Handle, mask uint32, owned bool, texts ...string) wire.Record {
 	return enterTexts(c.schema, h, mask, owned, texts...)
 }
 
@@ -85,7 +85,7 @@ func textOf(h bulk.Handle, number uint32, value string) wire.Record {
 }
 
 // try applies records, and reports the error. After an error nothing has changed.
-func (c *clerk) try(records ...wire.Record) error {
+func (c *textServer) try(records ...wire.Record) error {
 	body := wire.AppendStructureHeader(nil, c.number+1, 0)
 	for _, r := range records {
 		body = wire.AppendRecord(body, r)
@@ -102,17 +102,17 @@ func (c *clerk) try(records ...wire.Record) error {
 	return err
 }
 
-func (c *clerk) send(records ...wire.Record) {
+func (c *textServer) send(records ...wire.Record) {
 	c.t.Helper()
 	require.NoError(c.t, c.try(records...))
 }
 
-func (c *clerk) texts(h bulk.Handle) []string {
+func (c *textServer) texts(h bulk.Handle) []string {
 	return c.replica.AppendTexts(nil, c.replica.Entity(h))
 }
 
 func TestTextsOfEnter(t *testing.T) {
-	c := newClerk(t)
+	c := newTextServer(t)
 	c.send(
 		c.enter(h(1, 3), hasBadge|hasNote, true, "Ada", "secret", "\x00\xff", "hello"),
 		c.enter(h(2, 3), hasBadge, false, "Bob", "not sent", "axe", ""),
@@ -148,7 +148,7 @@ func TestTextsOfEnter(t *testing.T) {
 // An entity of a kind without texts has no list of texts, so that a schema with names costs its
 // other entities nothing.
 func TestEntityWithoutTextsHasNoList(t *testing.T) {
-	c := newClerk(t)
+	c := newTextServer(t)
 	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", "axe"))
 	kept := c.replica.KeptBytes()
 	c.send(c.enter(h(2, 3), 0, true))
@@ -162,7 +162,7 @@ func TestEntityWithoutTextsHasNoList(t *testing.T) {
 }
 
 func TestTextChanges(t *testing.T) {
-	c := newClerk(t)
+	c := newTextServer(t)
 	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", "axe"), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""))
 	c.heard = nil
 	c.send(textOf(h(1, 3), 0, "Eve"), textOf(h(1, 3), 1, ""), textOf(h(2, 3), 2, "bow"), textOf(h(1, 3), 2, ""))
@@ -179,7 +179,7 @@ func TestTextChanges(t *testing.T) {
 
 // A Text is for the tenant with its generation, if that is in view.
 func TestTextOfAnotherTenant(t *testing.T) {
-	c := newClerk(t)
+	c := newTextServer(t)
 	c.send(c.enter(h(1, 5), hasBadge, false, "Ada", "", ""), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""), leave(h(2, 3)))
 	c.heard = nil
 	c.send(
@@ -197,7 +197,7 @@ func TestTextOfAnotherTenant(t *testing.T) {
 
 // A Text is checked against all records before it, also in its own message.
 func TestHostileTexts(t *testing.T) {
-	c := newClerk(t)
+	c := newTextServer(t)
 	c.send(c.enter(h(1, 3), hasBadge, true, "Ada", "k", ""), c.enter(h(2, 3), hasBadge, false, "Bob", "", ""), c.enter(h(4, 3), hasNote, false, "", "", "", ""))
 	ada, bob := h(1, 3), h(2, 3)
 	withTexts := func(r wire.Record, data string) wire.Record {
@@ -234,7 +234,7 @@ func TestHostileTexts(t *testing.T) {
 
 // Without text fields in the schema no record has a text.
 func TestTextsWithoutTextFields(t *testing.T) {
-	p := newPeer(t, 1, 100)
+	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(1, 1), 1))
 	for _, r := range []wire.Record{textOf(h(1, 1), 0, "x"), {Op: wire.OpEnter, Handle: h(2, 1), Row: p.enter(h(2, 1), 1).Row, Data: []byte{0}}} {
 		number := p.number
@@ -245,7 +245,7 @@ func TestTextsWithoutTextFields(t *testing.T) {
 
 // Memory is counted exactly under random records, and a model agrees on every text.
 func TestTextModel(t *testing.T) {
-	c, r := newClerk(t), rand.New(rand.NewPCG(3, 4))
+	c, r := newTextServer(t), rand.New(rand.NewPCG(3, 4))
 	const slots = 4
 	model := map[bulk.Handle][]string{}
 	generation := [slots]uint32{3, 3, 3, 3}
@@ -288,7 +288,7 @@ func TestTextMemoryIsBounded(t *testing.T) {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
 			racetest.SkipUnchecked(t)
 			s := textSchema(t)
-			f := newFloodOf(t, client.SessionConfig{Schema: s, MaxEntities: 1 << 24, MaxBytes: most})
+			f := newMemoryFlooderOf(t, client.SessionConfig{Schema: s, MaxEntities: 1 << 24, MaxBytes: most})
 			var err error
 			var limit *client.LimitError
 			live := liveBytes(func() {
@@ -312,7 +312,7 @@ func TestTextMemoryIsBounded(t *testing.T) {
 
 // A flood of changes costs no memory, and reading names does not allocate.
 func TestTextFlood(t *testing.T) {
-	c := newClerk(t)
+	c := newTextServer(t)
 	c.send(c.enter(h(1, 3), hasBadge|hasNote, false, "", "", "", ""))
 	kept := c.replica.KeptBytes()
 	for range 200 {
@@ -340,7 +340,7 @@ func FuzzTexts(f *testing.F) {
 	}
 	f.Add(body, wire.AppendRecord(wire.AppendStructureHeader(nil, 4, 0), textOf(h(1, 3), 1, "k")))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		c := newClerk(t)
+		c := newTextServer(t)
 		for _, body := range [][]byte{first, second} {
 			before := c.replica.Digest()
 			if c.replica.ApplyStructure(body) != nil {

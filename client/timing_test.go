@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// ms converts milliseconds to the studio's steps.
-func ms(n int64) int64 { return n * studioHz / 1000 }
+// ms converts milliseconds to the steps of a linkedServer.
+func ms(n int64) int64 { return n * linkedStepHz / 1000 }
 
 func TestClock(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -30,7 +30,7 @@ func TestClock(t *testing.T) {
 		"jitter": {simtest.Conditions{DelayMin: ms(40), DelayMax: ms(80), Loss: 0.1}, simtest.Conditions{DelayMin: ms(40), DelayMax: ms(60)}, 80 * time.Millisecond, 30 * time.Millisecond, 0.7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudio(t, 7, c.down, c.up)
+			s := newLinkedServer(t, 7, c.down, c.up)
 			require.Zero(t, s.session.Clock(0).Tick)
 			s.play(3 * time.Second)
 			last := 0.0
@@ -42,7 +42,7 @@ func TestClock(t *testing.T) {
 				require.InDelta(t, c.rtt, k.RTT, float64(5*time.Millisecond))
 				require.LessOrEqual(t, k.Jitter, c.jitter)
 				require.GreaterOrEqual(t, k.Jitter, c.jitter/3-time.Millisecond)
-				require.EqualValues(t, studioTickHz, k.TickHz)
+				require.EqualValues(t, linkedTickHz, k.TickHz)
 			}
 			s.play(5 * time.Second)
 			require.NotZero(t, last)
@@ -53,7 +53,7 @@ func TestClock(t *testing.T) {
 // After a long stall of the server, the clock steps at its first snapshot; small errors
 // are slewed.
 func TestClockAfterAStall(t *testing.T) {
-	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(20)}, simtest.Conditions{DelayMin: ms(20)})
+	s := newLinkedServer(t, 7, simtest.Conditions{DelayMin: ms(20)}, simtest.Conditions{DelayMin: ms(20)})
 	s.play(2 * time.Second)
 	s.frozen = s.now + ms(2000)
 	shown := 0.0
@@ -81,7 +81,7 @@ func TestClockAfterAStall(t *testing.T) {
 			last = now
 			return
 		}
-		const even = studioRender * studioTickHz / float64(studioHz)
+		const even = linkedRender * linkedTickHz / float64(linkedStepHz)
 		require.InDelta(t, even, now-last, even/15, "no step")
 		last = now
 	}
@@ -91,16 +91,16 @@ func TestClockAfterAStall(t *testing.T) {
 
 // When a link that was slow at first becomes fast, renders catch up with the clock.
 func TestFramesAfterASlowStart(t *testing.T) {
-	s := newStudio(t, 7, simtest.Conditions{DelayMin: ms(1500)}, near)
+	s := newLinkedServer(t, 7, simtest.Conditions{DelayMin: ms(1500)}, near)
 	s.play(1700 * time.Millisecond)
 	s.down.SetConditions(near)
 	s.render = func() { s.shown() }
 	s.play(1300 * time.Millisecond)
 	_, m := s.shown()
-	require.InDelta(t, 1.5*studioTickHz, s.trueTick()-m.Tick, 6, "slow as ever")
+	require.InDelta(t, 1.5*linkedTickHz, s.trueTick()-m.Tick, 6, "slow as ever")
 	s.play(300 * time.Millisecond)
 	_, m = s.shown()
-	require.InDelta(t, s.trueTick(), m.Tick, 0.8*studioTickHz, "half a second of delay, and what is not caught up yet")
+	require.InDelta(t, s.trueTick(), m.Tick, 0.8*linkedTickHz, "half a second of delay, and what is not caught up yet")
 }
 
 // The render lag recovers after a single stall of the link: at any snapshot
@@ -112,15 +112,15 @@ func TestLagRecovers(t *testing.T) {
 			for _, quiet := range []bool{false, true} {
 				t.Run(fmt.Sprintf("every %d ticks, after %v, quiet %v", every, age, quiet), func(t *testing.T) {
 					racetest.SkipUnchecked(t)
-					newLink := func() *studio {
-						s := newStudio(t, 7, near, near)
+					newLink := func() *linkedServer {
+						s := newLinkedServer(t, 7, near, near)
 						s.every = every
 						if quiet {
-							s.motion = func(uint32) (schema.Body, bool) { return walk(studioFirstTick), false }
-							s.omits = func(tick uint32) bool { return tick > studioFirstTick+10 && tick%15 != 0 }
+							s.motion = func(uint32) (schema.Body, bool) { return walk(linkedFirstTick), false }
+							s.omits = func(tick uint32) bool { return tick > linkedFirstTick+10 && tick%15 != 0 }
 						}
 						s.render = func() {
-							if s.tick > studioFirstTick+10 {
+							if s.tick > linkedFirstTick+10 {
 								s.shown()
 							}
 						}
@@ -133,7 +133,7 @@ func TestLagRecovers(t *testing.T) {
 					excess := func() time.Duration {
 						_, m := s.shown()
 						_, want := even.shown()
-						return time.Duration((want.Tick - m.Tick) * float64(time.Second) / studioTickHz)
+						return time.Duration((want.Tick - m.Tick) * float64(time.Second) / linkedTickHz)
 					}
 					play := func(d time.Duration) {
 						s.play(d)
@@ -164,10 +164,10 @@ func TestLagRecovers(t *testing.T) {
 // Even if the render lags a lot, motion after rest is drawn at most two snapshots early.
 func TestMotionAfterRestIsNotEarly(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
-		s := newStudio(t, 7, near, near)
+		s := newLinkedServer(t, 7, near, near)
 		start := uint32(math.MaxUint32) // tick of the first motion
 		s.motion = func(tick uint32) (schema.Body, bool) {
-			return walk(min(tick, studioFirstTick+10) + tick - min(tick, start)), tick > start || tick < studioFirstTick+10
+			return walk(min(tick, linkedFirstTick+10) + tick - min(tick, start)), tick > start || tick < linkedFirstTick+10
 		}
 		s.omits = func(tick uint32) bool { return quiet && tick <= start && tick%15 != 0 }
 		s.play(time.Second)
@@ -178,7 +178,7 @@ func TestMotionAfterRestIsNotEarly(t *testing.T) {
 		start = s.tick + 1
 		moved := 0.0
 		s.render = func() {
-			if x, m := s.shown(); moved == 0 && x > walked(studioFirstTick+10) {
+			if x, m := s.shown(); moved == 0 && x > walked(linkedFirstTick+10) {
 				moved = m.Tick
 			}
 		}
@@ -189,7 +189,7 @@ func TestMotionAfterRestIsNotEarly(t *testing.T) {
 
 // After a link outage the delay is bounded.
 func TestFramesAfterACut(t *testing.T) {
-	s := newStudio(t, 7, near, near)
+	s := newLinkedServer(t, 7, near, near)
 	s.play(150 * time.Millisecond) // so few snapshots that each affects the lag
 	s.down.SetConditions(simtest.Conditions{Loss: 1})
 	s.play(2 * time.Second)
@@ -200,7 +200,7 @@ func TestFramesAfterACut(t *testing.T) {
 
 // A duplicate datagram is not measured, and neither is an echo with the maximal hold.
 func TestTimesThatDoNotCount(t *testing.T) {
-	s := newStudio(t, 7, near, near)
+	s := newLinkedServer(t, 7, near, near)
 	s.play(2 * time.Second)
 	again := append([]byte(nil), s.last...)
 	s.play(100 * time.Millisecond) // it has arrived
@@ -217,7 +217,7 @@ func TestTimesThatDoNotCount(t *testing.T) {
 // Of the datagrams of one snapshot, the first determines its lateness.
 func TestFramesOfLargeSnapshots(t *testing.T) {
 	link := simtest.Conditions{DelayMin: ms(30), DelayMax: ms(90)}
-	s := newStudio(t, 11, link, link)
+	s := newLinkedServer(t, 11, link, link)
 	s.parts = 12
 	s.play(5 * time.Second)
 	frames, starved := 0, 0
@@ -236,12 +236,12 @@ func TestFramesOfLargeSnapshots(t *testing.T) {
 // shows the walker where it was at the moment, interpolated or extrapolated. The delay fits the
 // link.
 func TestFramesAreSmooth(t *testing.T) {
-	const interval = 1000.0 / studioSnapshotHz
+	const interval = 1000.0 / linkedSnapshotHz
 	for _, jitter := range []int64{0, 20, 100} {
 		for _, loss := range []float64{0, 0.05} {
 			t.Run(fmt.Sprintf("jitter %d ms, loss %v", jitter, loss), func(t *testing.T) {
 				link := simtest.Conditions{DelayMin: ms(30), DelayMax: ms(30 + jitter), Loss: loss}
-				s := newStudio(t, uint64(jitter), link, link)
+				s := newLinkedServer(t, uint64(jitter), link, link)
 				s.play(time.Second)
 				lastX, lastTick := math.Inf(-1), 0.0
 				frames, starved, lag := 0, 0, 0.0
@@ -260,7 +260,7 @@ func TestFramesAreSmooth(t *testing.T) {
 				s.play(5 * time.Second) // until the delay has settled
 				frames, starved, lag = 0, 0, 0
 				s.play(20 * time.Second)
-				lag *= 1000.0 / studioTickHz / float64(frames) // ms
+				lag *= 1000.0 / linkedTickHz / float64(frames) // ms
 				t.Logf("lag %.0f ms, delay %v, starved %d of %d, jitter %v", lag, s.session.Stats().Delay, starved, frames, s.session.Clock(s.time()).Jitter)
 				require.LessOrEqual(t, float64(starved), 0.03*float64(frames))
 				most := 30 + interval + float64(jitter) + 20

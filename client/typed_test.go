@@ -209,7 +209,7 @@ func TestTypedInput(t *testing.T) {
 
 // A command has the moment that was shown when it was made.
 func TestCommandTellsTheView(t *testing.T) {
-	s := newStudio(t, 1, near, near)
+	s := newLinkedServer(t, 1, near, near)
 	s.play(time.Second)
 	s.session.TakeStream()
 	shown := s.session.Render(s.time()).Tick

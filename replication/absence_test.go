@@ -18,22 +18,22 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// ranch is a market whose traders ride on each other.
-type ranch struct {
-	*market
+// ridingTraders is a purseWorld whose traders ride on each other.
+type ridingTraders struct {
+	*purseWorld
 	rand     *rand.Rand
 	poses    *world.Component[pose]
-	visitors []*visitor
+	visitors []*absentViewer
 }
 
-// visitor is a viewer that may be away for some snapshots.
-type visitor struct {
+// absentViewer is a viewer that may be away for some snapshots.
+type absentViewer struct {
 	*viewerClient
 	away int
 }
 
-func newRanch(t *testing.T, seed uint64) *ranch {
-	r := &ranch{market: &market{t: t, schema: schema.New()}, rand: rand.New(rand.NewPCG(seed, 1))}
+func newRidingTraders(t *testing.T, seed uint64) *ridingTraders {
+	r := &ridingTraders{purseWorld: &purseWorld{t: t, schema: schema.New()}, rand: rand.New(rand.NewPCG(seed, 1))}
 	r.world = must.Get(world.New(world.Config{Seed: seed}))
 	r.poses, r.purses = register[pose](r.world, "pose"), register[purse](r.world, "purse")
 	r.trader = must.Get(r.world.AddKind(world.Kind{Name: "rider"}))
@@ -47,7 +47,7 @@ func newRanch(t *testing.T, seed uint64) *ranch {
 		r.all = append(r.all, r.spawn(0))
 	}
 	for range 3 {
-		r.visitors = append(r.visitors, &visitor{viewerClient: &viewerClient{
+		r.visitors = append(r.visitors, &absentViewer{viewerClient: &viewerClient{
 			Viewer:  r.rep.AddViewer(r.anybody()),
 			replica: newAppliedClient(r.t, r.rep, r.world.TickHz(), client.SessionConfig{}),
 		}})
@@ -55,10 +55,10 @@ func newRanch(t *testing.T, seed uint64) *ranch {
 	return r
 }
 
-func (r *ranch) anybody() bulk.Handle { return r.all[r.rand.IntN(len(r.all))] }
+func (r *ridingTraders) anybody() bulk.Handle { return r.all[r.rand.IntN(len(r.all))] }
 
 // change changes one entity at random.
-func (r *ranch) change() {
+func (r *ridingTraders) change() {
 	i := r.rand.IntN(len(r.all))
 	h := r.all[i]
 	switch r.rand.IntN(8) {
@@ -84,8 +84,8 @@ func (r *ranch) change() {
 	}
 }
 
-// turn makes a visitor leave, change what it owns, or do nothing.
-func (r *ranch) turn(g *visitor) {
+// turn makes a viewer leave, change what it owns, or do nothing.
+func (r *ridingTraders) turn(g *absentViewer) {
 	if r.rand.IntN(400) == 0 {
 		g.away = r.rand.IntN(1200)
 	}
@@ -102,8 +102,8 @@ func (r *ranch) turn(g *visitor) {
 	g.away--
 }
 
-// audit compares the state of a visitor's client with the world.
-func (r *ranch) audit(g *visitor, seed uint64) {
+// audit compares the state of an absentViewer's client with the world.
+func (r *ridingTraders) audit(g *absentViewer, seed uint64) {
 	poses := must.Get(client.ComponentOf[pose](r.schema, "pose"))
 	purses := must.Get(client.ComponentOf[purse](r.schema, "purse"))
 	for _, h := range r.all {
@@ -135,7 +135,7 @@ func TestAbsences(t *testing.T) {
 		seeds = 5
 	}
 	for seed := range seeds {
-		r := newRanch(t, seed)
+		r := newRidingTraders(t, seed)
 		loss, busy := r.rand.Float64()/2, 0
 		for range 2500 {
 			if r.rand.IntN(200) == 0 {

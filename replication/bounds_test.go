@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// crowd makes the viewer enter n entities around its focus.
-func (s *stage) crowd(n int) []bulk.Handle {
+// crowdedWorld makes the viewer enter n entities around its focus.
+func (s *viewedWorld) crowd(n int) []bulk.Handle {
 	var all []bulk.Handle
 	for i := range n {
 		all = append(all, s.spawn(float32(i%128)/8-8, float32(i/128)/8-8))
@@ -33,7 +33,7 @@ func (s *stage) crowd(n int) []bulk.Handle {
 // message above the size limit of frames would end every session.
 func TestEverythingDiesAtOnce(t *testing.T) {
 	const n = 14_000
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
 	for _, h := range s.crowd(n) {
 		s.world.Destroy(h)
 	}
@@ -43,7 +43,7 @@ func TestEverythingDiesAtOnce(t *testing.T) {
 // TestEverythingLeavesAtOnce moves a viewer away from a crowd.
 func TestEverythingLeavesAtOnce(t *testing.T) {
 	const n = 14_000
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
 	s.crowd(n)
 	s.world.SetPosition(s.focus, world.Vec3{X: 500, Y: 1})
 	require.Len(t, records(t, s.snapshot()), n)
@@ -52,7 +52,7 @@ func TestEverythingLeavesAtOnce(t *testing.T) {
 // TestNextTenantIsUnknown: a slot whose known tenant died is unknown again. Its next
 // tenant is Pending, and dies without a record (R2).
 func TestNextTenantIsUnknown(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near := s.spawn(5, 0)
 	s.snapshot()
 	s.world.Destroy(near)
@@ -68,7 +68,7 @@ func TestNextTenantIsUnknown(t *testing.T) {
 // TestUnacknowledgedEntersStop: a client that reads and never acknowledges is not sent
 // the whole world.
 func TestUnacknowledgedEntersStop(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
 	for i := range 14_000 {
 		s.spawn(float32(i%128)/8-8, float32(i/128)/8-8)
 	}
@@ -84,7 +84,7 @@ func TestUnacknowledgedEntersStop(t *testing.T) {
 // TestInfiniteRadii: with infinite radii a viewer sees every entity, even if only the
 // viewer moves.
 func TestInfiniteRadii(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: float32(math.Inf(1))})
+	s := newViewedWorld(t, replication.Config{EnterRadius: float32(math.Inf(1))})
 	for i := range 100 {
 		s.spawn(float32(i), 0)
 	}
@@ -100,7 +100,7 @@ func TestInfiniteRadii(t *testing.T) {
 // TestSpawnedAfterTheFrame: an entity spawned after the capture, by a game that reacts
 // to the end of a session while snapshots are sent, enters with the next frame.
 func TestSpawnedAfterTheFrame(t *testing.T) {
-	s := newStage(t, replication.Config{SnapshotHz: 60})
+	s := newViewedWorld(t, replication.Config{SnapshotHz: 60})
 	old := s.spawn(1, 0)
 	s.world.Step()
 	s.rep.AfterStep()
@@ -121,7 +121,7 @@ func TestSpawnedAfterTheFrame(t *testing.T) {
 // later. A reference to a forged handle is sent as 0: otherwise a client would hold it
 // Pending for ever.
 func TestForgedReferenceIsNone(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near := s.spawn(1, 0)
 	s.link.Set(near, link{bulk.NewHandle(near.Index()+1, 3)})
 	rowSchema := schema.New()
@@ -139,7 +139,7 @@ func TestForgedReferenceIsNone(t *testing.T) {
 
 // TestResyncEntersAgain: a resync enters the whole interest set again, once.
 func TestResyncEntersAgain(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	near := s.spawn(3, 0)
 	s.snapshot()
 	s.acknowledge(2)

@@ -18,8 +18,8 @@ import (
 func BenchmarkClean(b *testing.B) {
 	const viewers = 200
 	crowds := []*cleanCrowd{
-		{tempest: newTempest(b, viewers, 0, replication.Config{BudgetBytesPerSecond: 1 << 16}, false)},
-		{tempest: newTempest(b, viewers, 0, replication.Config{BudgetBytesPerSecond: 1 << 16}, true)},
+		{stormWorld: newStormWorld(b, viewers, 0, replication.Config{BudgetBytesPerSecond: 1 << 16}, false)},
+		{stormWorld: newStormWorld(b, viewers, 0, replication.Config{BudgetBytesPerSecond: 1 << 16}, true)},
 	}
 	for range 600 {
 		for _, c := range crowds {
@@ -63,9 +63,9 @@ func trimmedMean(times []float64) (mean float64) {
 	return mean
 }
 
-// cleanCrowd is a tempest whose parts are timed.
+// cleanCrowd is a stormWorld whose parts are timed.
 type cleanCrowd struct {
-	*tempest
+	*stormWorld
 	steps, frames, snapshots, acks []float64 // ns
 }
 

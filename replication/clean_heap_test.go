@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// watched is a world with one viewer, which acknowledges each snapshot at the next one.
-type watched struct {
+// watchedWorld is a world with one viewer, which acknowledges each snapshot at the next one.
+type watchedWorld struct {
 	t       testing.TB
 	world   *world.World
 	rep     *replication.Replicator
@@ -30,20 +30,20 @@ type watched struct {
 }
 
 // watch adds a viewer to a world: if exact, one that simulates.
-func watch(t testing.TB, w *world.World, exact bool) *watched {
+func watch(t testing.TB, w *world.World, exact bool) *watchedWorld {
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	require.NoError(t, replication.DeclareWorld(s, w))
 	rep := must.Get(replication.New(w, s, replication.Config{SnapshotHz: 20}))
-	o := &watched{t: t, world: w, rep: rep, viewer: rep.AddViewer(0), before: func(uint64) {}}
+	o := &watchedWorld{t: t, world: w, rep: rep, viewer: rep.AddViewer(0), before: func(uint64) {}}
 	if exact {
 		require.True(t, o.viewer.Simulate())
 	}
 	return o
 }
 
-func (o *watched) tick() {
+func (o *watchedWorld) tick() {
 	o.before(o.world.Tick())
 	o.world.Step()
 	o.rep.AfterStep()
@@ -64,7 +64,7 @@ func (o *watched) tick() {
 }
 
 // newHeap pours 400 solid rocks into a box, in which a kinematic rock stirs them for ever.
-func newHeap(t testing.TB, exact bool) *watched {
+func newHeap(t testing.TB, exact bool) *watchedWorld {
 	w := must.Get(world.New(world.Config{Seed: 1, TickHz: 60, Gravity: 9.81, MaxEntities: 1024, CellMetres: 4, HalfExtent: world.Vec3{X: 6, Y: 64, Z: 6}}))
 	rock := must.Get(w.AddKind(world.Kind{Name: "rock", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.1, Radius: 0.5, Friction: 0.5, Restitution: 0.2, Solid: true}}))
 	spoon := must.Get(w.AddKind(world.Kind{Name: "spoon", Exact: exact, Body: &world.BodyDef{Kinematic: true, Solid: true, Radius: 2}}))
@@ -84,7 +84,7 @@ func newHeap(t testing.TB, exact bool) *watched {
 }
 
 // newBirds returns 20,000 flying bodies. The viewer sees the bodies near the centre.
-func newBirds(t testing.TB, exact bool) *watched {
+func newBirds(t testing.TB, exact bool) *watchedWorld {
 	w := must.Get(world.New(world.Config{Seed: 1, TickHz: 60, MaxEntities: 1 << 15, HalfExtent: world.Vec3{X: 500, Y: 200, Z: 500}, Bounds: world.BoundsBounce}))
 	bird := must.Get(w.AddKind(world.Kind{Name: "bird", Exact: exact, Body: &world.BodyDef{Mass: 1, Drag: 0.001, Radius: 0.5, Restitution: 1}}))
 	r := rand.New(rand.NewPCG(5, 5))
@@ -131,8 +131,8 @@ func BenchmarkExactAgainstOrdinary(b *testing.B) {
 	b.Run("birds", func(b *testing.B) { benchmarkExact(b, newBirds) })
 }
 
-func benchmarkExact(b *testing.B, build func(testing.TB, bool) *watched) {
-	worlds := [2]*watched{build(b, false), build(b, true)}
+func benchmarkExact(b *testing.B, build func(testing.TB, bool) *watchedWorld) {
+	worlds := [2]*watchedWorld{build(b, false), build(b, true)}
 	for range 600 {
 		worlds[0].tick()
 		worlds[1].tick()

@@ -14,7 +14,7 @@ import (
 // Clients compute bodies of kinds that were added after the schema was made, also after a
 // Resync.
 func TestAddedKinds(t *testing.T) {
-	m := newMischief(t, 1, 1, replication.Config{})
+	m := newDisturbedWorld(t, 1, 1, replication.Config{})
 	m.settled = true
 	v, c := m.viewers[0], newSDKClient(t, m.rep, m.world)
 	run := func() {

@@ -16,9 +16,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// mischief is a small world with viewers that simulate, in which every kind of disturbance
+// disturbedWorld is a small world with viewers that simulate, in which every kind of disturbance
 // and change of an effect happens, between steps and in systems.
-type mischief struct {
+type disturbedWorld struct {
 	t        testing.TB
 	world    *world.World
 	rep      *replication.Replicator
@@ -46,13 +46,13 @@ everywhere
 output = add output, wind
 `
 
-func newMischief(t testing.TB, seed uint64, viewers int, c replication.Config) *mischief {
-	return newMischiefAt(t, 60, seed, viewers, c)
+func newDisturbedWorld(t testing.TB, seed uint64, viewers int, c replication.Config) *disturbedWorld {
+	return newDisturbedWorldAt(t, 60, seed, viewers, c)
 }
 
-func newMischiefAt(t testing.TB, tickHz int, seed uint64, viewers int, c replication.Config) *mischief {
+func newDisturbedWorldAt(t testing.TB, tickHz int, seed uint64, viewers int, c replication.Config) *disturbedWorld {
 	w := must.Get(world.New(world.Config{TickHz: tickHz, Seed: seed, HalfExtent: world.Vec3{X: 60, Y: 30, Z: 60}}))
-	m := &mischief{t: t, world: w, rand: rand.New(rand.NewPCG(seed, 9))}
+	m := &disturbedWorld{t: t, world: w, rand: rand.New(rand.NewPCG(seed, 9))}
 	m.score = must.Get(world.Register[score](w, "score"))
 	for _, k := range []world.Kind{
 		{Name: "crate", Exact: true, Body: &world.BodyDef{Mass: 20, Drag: 0.8, Radius: 0.5, Friction: 0.6, Restitution: 0.2}},
@@ -90,17 +90,17 @@ func newMischiefAt(t testing.TB, tickHz int, seed uint64, viewers int, c replica
 	return m
 }
 
-func (m *mischief) point() world.Vec3 {
+func (m *disturbedWorld) point() world.Vec3 {
 	return world.Vec3{X: 100*m.rand.Float32() - 50, Y: 0.5 + 4*m.rand.Float32(), Z: 100*m.rand.Float32() - 50}
 }
 
-func (m *mischief) velocity() world.Vec3 {
+func (m *disturbedWorld) velocity() world.Vec3 {
 	return world.Vec3{X: 8*m.rand.Float32() - 4, Y: 6 * m.rand.Float32(), Z: 8*m.rand.Float32() - 4}
 }
 
-func (m *mischief) any() bulk.Handle { return m.things[m.rand.IntN(len(m.things))] }
+func (m *disturbedWorld) any() bulk.Handle { return m.things[m.rand.IntN(len(m.things))] }
 
-func (m *mischief) spawn() {
+func (m *disturbedWorld) spawn() {
 	h := must.Get(m.world.SpawnFor(m.kinds[m.rand.IntN(len(m.kinds))], m.point(), m.velocity(), uint32(m.rand.IntN(3)*200)))
 	if m.rand.IntN(2) == 0 {
 		m.score.Set(h, score{uint8(m.rand.IntN(9))})
@@ -109,7 +109,7 @@ func (m *mischief) spawn() {
 }
 
 // meddle executes a random change with a probability.
-func (m *mischief) meddle(p float64) {
+func (m *disturbedWorld) meddle(p float64) {
 	w := m.world
 	for !m.settled && m.rand.Float64() < p {
 		h := m.any()
@@ -143,7 +143,7 @@ func (m *mischief) meddle(p float64) {
 }
 
 // addKind adds a kind that the schema lacks.
-func (m *mischief) addKind() {
+func (m *disturbedWorld) addKind() {
 	if len(m.kinds) == 12 {
 		return
 	}
@@ -155,7 +155,7 @@ func (m *mischief) addKind() {
 	m.kinds = append(m.kinds, id)
 }
 
-func (m *mischief) addEffect() {
+func (m *disturbedWorld) addEffect() {
 	d := world.EffectDef{
 		Program: m.programs[0], Center: m.point(), Mode: world.EffectMode(m.rand.IntN(2)),
 		Layers: world.Layers(m.rand.IntN(3)), Hidden: m.rand.IntN(8) == 0, LifeTicks: uint32(m.rand.IntN(4) * m.rand.IntN(100)),
@@ -180,7 +180,7 @@ func (m *mischief) addEffect() {
 	m.effects = append(m.effects, id)
 }
 
-func (m *mischief) changeEffect(what int) {
+func (m *disturbedWorld) changeEffect(what int) {
 	if len(m.effects) == 0 {
 		return
 	}
@@ -221,7 +221,7 @@ type mischiefClient interface {
 
 // play plays ticks. The game disturbs bodies, and viewers stay away, miss snapshots, ask
 // for a resync and lose their connections. Clients acknowledge late, with different delays.
-func (m *mischief) play(ticks int, clients []mischiefClient) {
+func (m *disturbedWorld) play(ticks int, clients []mischiefClient) {
 	for range ticks {
 		m.meddle(0.5)
 		m.world.Step()
@@ -263,11 +263,11 @@ func (m *mischief) play(ticks int, clients []mischiefClient) {
 	}
 }
 
-// comparedClient is the client of a viewer under mischief. It compares the bodies that it
+// comparedClient is the client of a viewer of a disturbedWorld. It compares the bodies that it
 // computes with the world.
 type comparedClient struct {
 	*walker
-	m                                     *mischief
+	m                                     *disturbedWorld
 	compared, complete, snapshots, moving int
 }
 
@@ -296,7 +296,7 @@ func (c *comparedClient) receive(stream []byte, datagrams [][]byte) {
 }
 
 func testMischief(t *testing.T, seed uint64) {
-	m := newMischief(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
+	m := newDisturbedWorld(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
 	ticks := 600
 	if testing.Short() {
 		ticks = 200

@@ -15,7 +15,7 @@ import (
 // sent too.
 func TestCompleteUnderBudget(t *testing.T) {
 	racetest.SkipSequential(t)
-	m := newTempest(t, 40, 0, replication.Config{BudgetBytesPerSecond: 4000}, true)
+	m := newStormWorld(t, 40, 0, replication.Config{BudgetBytesPerSecond: 4000}, true)
 	complete, snapshots, ordinary, longest, oldest, ages := 0, 0, 0, uint32(0), uint32(0), uint32(0)
 	last := map[*walker]uint32{}
 	ticks := 900

@@ -25,7 +25,7 @@ func TestSparseSnapshotsOfTheStorm(t *testing.T) {
 	for _, rates := range [][2]int{{240, 4}, {240, 3}, {240, 1}, {60, 1}} {
 		t.Run(fmt.Sprintf("%d ticks %d snapshots", rates[0], rates[1]), func(t *testing.T) {
 			const seconds = 5
-			m := newTempestAt(t, rates[0], 4, 0, replication.Config{SnapshotHz: rates[1]}, true)
+			m := newStormWorldAt(t, rates[0], 4, 0, replication.Config{SnapshotHz: rates[1]}, true)
 			compared, bytes := 0, 0
 			for range seconds * rates[0] {
 				m.step()
@@ -44,7 +44,7 @@ func TestSparseSnapshotsOfTheStorm(t *testing.T) {
 	}
 }
 
-// The same under mischief, up to the highest tick rate, with both clients.
+// The same with disturbances, up to the highest tick rate, with both clients.
 func TestSparseSnapshotsUnderMischief(t *testing.T) {
 	seeds := uint64(24)
 	if testing.Short() {
@@ -62,10 +62,10 @@ func TestSparseSnapshotsUnderMischief(t *testing.T) {
 	}
 }
 
-// playSparse plays 8 seconds of mischief, and returns the number of compared states of
+// playSparse plays 8 seconds of a disturbedWorld, and returns the number of compared states of
 // awake bodies.
 func playSparse(t *testing.T, seed uint64, tickHz, snapshotHz int) (moving int) {
-	m := newMischiefAt(t, tickHz, seed, 2, replication.Config{SnapshotHz: snapshotHz})
+	m := newDisturbedWorldAt(t, tickHz, seed, 2, replication.Config{SnapshotHz: snapshotHz})
 	own := &comparedClient{walker: m.viewers[0], m: m}
 	sdk := newSDKClient(t, m.rep, m.world)
 	clients := []mischiefClient{own, &lossyClient{sdk, m.rand}}
@@ -104,8 +104,8 @@ func playSparse(t *testing.T, seed uint64, tickHz, snapshotHz int) (moving int) 
 func TestEffectsBetweenSnapshots(t *testing.T) {
 	const ticks = 15 // between two snapshots
 	far := world.Vec3{X: 100}
-	for name, script := range map[string]func(m *mischief, near world.Vec3, tick int, id *world.EffectID){
-		"moved": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+	for name, script := range map[string]func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID){
+		"moved": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {
 			switch tick {
 			case ticks + 3:
 				m.world.MoveEffect(*id, near)
@@ -113,14 +113,14 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 				m.world.MoveEffect(*id, far)
 			}
 		},
-		"orbiting": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+		"orbiting": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {
 			if tick == 1 {
 				m.world.RemoveEffect(*id)
 				orbit := world.EffectOrbit{AxisU: world.Vec3{X: 60}, AxisV: world.Vec3{Z: 8}, Rate: 1<<32/ticks + 1}
 				*id = must.Get(m.world.AddEffect(world.EffectDef{Program: m.programs[0], Center: near.Add(world.Vec3{X: 60}), Orbit: orbit}))
 			}
 		},
-		"on a wide arc": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+		"on a wide arc": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {
 			if tick == 1 {
 				const radius, rate = 3000, 1 << 24 // at near in the middle of the third interval
 				m.world.RemoveEffect(*id)
@@ -130,7 +130,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 				require.NoError(m.t, err)
 			}
 		},
-		"at a focus out of view": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+		"at a focus out of view": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {
 			switch tick {
 			case 0:
 				spectated, err := m.world.Spawn(m.kinds[0], world.Vec3{X: -near.X, Y: 3, Z: -near.Z}, world.Vec3{})
@@ -140,7 +140,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 				m.world.MoveEffect(*id, near)
 			}
 		},
-		"at rest where a fast body was spawned": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+		"at rest where a fast body was spawned": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {
 			side := float32(math.Copysign(1, float64(-near.X)))
 			at := world.Vec3{X: float32(int(near.X + 37*side)), Y: 3, Z: float32(int(near.Z))}
 			switch tick {
@@ -151,7 +151,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 				require.NoError(m.t, err)
 			}
 		},
-		"back for its end": func(m *mischief, near world.Vec3, tick int, id *world.EffectID) {
+		"back for its end": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {
 			switch tick {
 			case 3, 3*ticks + 3:
 				m.world.MoveEffect(*id, near)
@@ -163,7 +163,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMischiefAt(t, 60, 1, 1, replication.Config{SnapshotHz: 60 / ticks})
+			m := newDisturbedWorldAt(t, 60, 1, 1, replication.Config{SnapshotHz: 60 / ticks})
 			m.settled = true
 			focus := m.things[slices.IndexFunc(m.things, func(h bulk.Handle) bool {
 				_, ok := m.world.Position(h)

@@ -92,7 +92,7 @@ func (c *sdkClient) compare() {
 // P1 with both halves: package client computes the world's bodies, bit for bit.
 func TestSDKComputesTheStorm(t *testing.T) {
 	racetest.SkipSequential(t)
-	m := newTempest(t, 6, 0, replication.Config{}, true)
+	m := newStormWorld(t, 6, 0, replication.Config{}, true)
 	var clients []*sdkClient
 	for range m.viewers {
 		clients = append(clients, newSDKClient(t, m.rep, m.world))
@@ -128,7 +128,7 @@ func TestSDKComputesTheStorm(t *testing.T) {
 	}
 }
 
-// lossyClient is the client of a viewer under mischief.
+// lossyClient is the client of a viewer of a disturbedWorld.
 type lossyClient struct {
 	*sdkClient
 	rand *rand.Rand
@@ -142,7 +142,7 @@ func (c *lossyClient) receive(stream []byte, datagrams [][]byte) {
 	}
 }
 
-// P1 with both halves, under mischief.
+// P1 with both halves, in a disturbedWorld.
 func TestSDKUnderMischief(t *testing.T) {
 	seeds := 16
 	if testing.Short() {
@@ -150,7 +150,7 @@ func TestSDKUnderMischief(t *testing.T) {
 	}
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			m := newMischief(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
+			m := newDisturbedWorld(t, seed, 4, replication.Config{BudgetBytesPerSecond: []int{64_000, 4_000}[seed%2]})
 			var clients []mischiefClient
 			for range m.viewers {
 				clients = append(clients, &lossyClient{newSDKClient(t, m.rep, m.world), m.rand})

@@ -21,8 +21,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// tempest is the storm with viewers that walk and poke. Some of them simulate.
-type tempest struct {
+// stormWorld is the storm with viewers that walk and poke. Some of them simulate.
+type stormWorld struct {
 	t       testing.TB
 	scene   *scenes.Scene
 	world   *world.World
@@ -43,13 +43,13 @@ type walker struct {
 	trace   []byte
 }
 
-func newTempest(t testing.TB, simulating, ordinary int, c replication.Config, allow bool) *tempest {
-	return newTempestAt(t, 60, simulating, ordinary, c, allow)
+func newStormWorld(t testing.TB, simulating, ordinary int, c replication.Config, allow bool) *stormWorld {
+	return newStormWorldAt(t, 60, simulating, ordinary, c, allow)
 }
 
-// newTempestAt makes a tempest of tickHz ticks a second, with as many snapshots as the storm unless
+// newStormWorldAt makes a stormWorld of tickHz ticks a second, with as many snapshots as the storm unless
 // c says otherwise.
-func newTempestAt(t testing.TB, tickHz, simulating, ordinary int, c replication.Config, allow bool) *tempest {
+func newStormWorldAt(t testing.TB, tickHz, simulating, ordinary int, c replication.Config, allow bool) *stormWorld {
 	file := must.Get(scenes.Named("storm"))
 	file.TickHz = tickHz
 	for i := range file.Kinds {
@@ -64,7 +64,7 @@ func newTempestAt(t testing.TB, tickHz, simulating, ordinary int, c replication.
 	c.SnapshotHz = cmp.Or(c.SnapshotHz, file.SnapshotHz)
 	c.EnterRadius, c.LeaveRadius = file.Interest.EnterRadius, file.Interest.LeaveRadius
 	rep := must.Get(replication.New(scene.World, s, c))
-	m := &tempest{t: t, scene: scene, world: scene.World, rep: rep, rand: rand.New(rand.NewPCG(7, 7))}
+	m := &stormWorld{t: t, scene: scene, world: scene.World, rep: rep, rand: rand.New(rand.NewPCG(7, 7))}
 	for i := range simulating + ordinary {
 		h := must.Get(scene.Join())
 		w := &walker{Viewer: rep.AddViewer(h), entity: h, heading: 2 * math.Pi * m.rand.Float64()}
@@ -78,7 +78,7 @@ func newTempestAt(t testing.TB, tickHz, simulating, ordinary int, c replication.
 }
 
 // step steers the walkers and steps the world.
-func (m *tempest) step() {
+func (m *stormWorld) step() {
 	m.steer()
 	m.world.Step()
 	m.rep.AfterStep()
@@ -86,7 +86,7 @@ func (m *tempest) step() {
 
 // steer steers each walker about once in 2 s, and equally often pokes an entity near the
 // last walker.
-func (m *tempest) steer() {
+func (m *stormWorld) steer() {
 	for _, w := range m.viewers {
 		if m.world.Tick() == 0 || m.rand.IntN(120) == 0 {
 			w.heading += m.rand.NormFloat64()
@@ -104,7 +104,7 @@ func (m *tempest) steer() {
 
 // send sends snapshots to the viewers whose turn it is, with acknowledgements some ticks
 // later. It loses one datagram in lose, if that is not 0.
-func (m *tempest) send(lose int, check func(w *walker, h wire.StateHeader)) {
+func (m *stormWorld) send(lose int, check func(w *walker, h wire.StateHeader)) {
 	captured := false
 	for i, w := range m.viewers {
 		if !m.rep.Due(uint64(i)) {
@@ -151,7 +151,7 @@ func (m *tempest) send(lose int, check func(w *walker, h wire.StateHeader)) {
 // P1: after a complete snapshot, every exact body in view equals the world's, bit for bit.
 func TestExactBodiesEqual(t *testing.T) {
 	racetest.SkipSequential(t)
-	m := newTempest(t, 6, 2, replication.Config{}, true)
+	m := newStormWorld(t, 6, 2, replication.Config{}, true)
 	compared, complete, incomplete := 0, 0, 0
 	ticks := 900
 	if testing.Short() {
@@ -194,7 +194,7 @@ func TestCleanBytes(t *testing.T) {
 		viewers, ticks = 8, 300
 	}
 	cost := func(allow bool) (perSecond float64, stats replication.Stats) {
-		m := newTempest(t, viewers, 0, replication.Config{}, allow)
+		m := newStormWorld(t, viewers, 0, replication.Config{}, allow)
 		before, sum := replication.Stats{}, 0
 		for tick := range 300 + ticks {
 			if tick == 300 {
@@ -235,7 +235,7 @@ func TestCleanBytes(t *testing.T) {
 // whether other viewers simulate or not.
 func TestOrdinaryViewersUnaffected(t *testing.T) {
 	traces := func(simulating bool) (all [][]byte) {
-		m := newTempest(t, 8, 0, replication.Config{BudgetBytesPerSecond: 20_000}, simulating)
+		m := newStormWorld(t, 8, 0, replication.Config{BudgetBytesPerSecond: 20_000}, simulating)
 		for i, w := range m.viewers {
 			if simulating && i%2 == 1 {
 				m.rep.RemoveViewer(w.Viewer)
@@ -260,7 +260,7 @@ func TestOrdinaryViewersUnaffected(t *testing.T) {
 // A row of an exact body is owed if and only if the exact state that the client has
 // acknowledged is older than the body's last disturbance.
 func TestOwedRows(t *testing.T) {
-	m := newTempest(t, 8, 0, replication.Config{}, true)
+	m := newStormWorld(t, 8, 0, replication.Config{}, true)
 	owed, free := 0, 0
 	ticks := 600
 	if testing.Short() {
@@ -312,7 +312,7 @@ func TestOwedRows(t *testing.T) {
 
 // A warm tick with viewers that simulate allocates nothing.
 func TestCleanAllocations(t *testing.T) {
-	m := newTempest(t, 8, 0, replication.Config{}, true)
+	m := newStormWorld(t, 8, 0, replication.Config{}, true)
 	acks := make([]wire.Ack, len(m.viewers))
 	for range 600 {
 		m.step()
@@ -323,7 +323,7 @@ func TestCleanAllocations(t *testing.T) {
 			require.NoError(t, w.Acknowledge(acks[i]))
 		}
 	}
-	// Without mischief, run until a step in which no effect changes or ends: logging a
+	// Without disturbances, run until a step in which no effect changes or ends: logging a
 	// change allocates.
 	for acted := make([]world.EffectState, 1); len(acted) > 0; acted = m.world.Slots().AppendActedEffects(acted[:0]) {
 		m.world.Step()
@@ -345,7 +345,7 @@ func TestCleanAllocations(t *testing.T) {
 // A Resync sends the effects and everything else that computed bodies need again: the
 // client's effects may be wrong.
 func TestResyncSendsEffects(t *testing.T) {
-	m := newTempest(t, 1, 0, replication.Config{}, true)
+	m := newStormWorld(t, 1, 0, replication.Config{}, true)
 	client := m.viewers[0].client
 	for range 60 {
 		m.step()

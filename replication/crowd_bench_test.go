@@ -43,16 +43,16 @@ func benchmarkCrowd(b *testing.B, period int) {
 	b.ReportMetric(float64(after.RowsCopied-before.RowsCopied)/rows, "shared")
 }
 
-// crowd is the storm world with moving clients.
-type crowd struct {
-	*arena
+// crowdedWorld is the storm world with moving clients.
+type crowdedWorld struct {
+	*manyViewers
 	scene   *scenes.Scene
 	period  int // ticks
 	heading []float64
 	due     []int // viewers with a snapshot in this tick
 }
 
-func newCrowd(b *testing.B, clients, period int) *crowd {
+func newCrowd(b *testing.B, clients, period int) *crowdedWorld {
 	file := must.Get(scenes.Named("storm"))
 	file.Limits.MaxPlayers = clients
 	scene := must.Get(scenes.Build(file))
@@ -64,9 +64,9 @@ func newCrowd(b *testing.B, clients, period int) *crowd {
 		SnapshotHz: scene.World.TickHz() / 2, BudgetBytesPerSecond: file.BudgetBytesPerSecond,
 		EnterRadius: file.Interest.EnterRadius, LeaveRadius: file.Interest.LeaveRadius,
 	}))
-	c := &crowd{
-		arena: &arena{t: b, world: scene.World, rep: rep, written: make([]uint32, clients), rand: rand.New(rand.NewPCG(1, 4))},
-		scene: scene, period: period, heading: make([]float64, clients),
+	c := &crowdedWorld{
+		manyViewers: &manyViewers{t: b, world: scene.World, rep: rep, written: make([]uint32, clients), rand: rand.New(rand.NewPCG(1, 4))},
+		scene:       scene, period: period, heading: make([]float64, clients),
 	}
 	for range clients {
 		h := must.Get(scene.Join())
@@ -77,7 +77,7 @@ func newCrowd(b *testing.B, clients, period int) *crowd {
 }
 
 // step moves every client, and makes those with a due acknowledgement send it.
-func (c *crowd) step() {
+func (c *crowdedWorld) step() {
 	for i, h := range c.crowd {
 		c.heading[i] += 0.1 * c.rand.NormFloat64()
 		c.scene.Steer(h, [2]float32{float32(math.Cos(c.heading[i])), float32(math.Sin(c.heading[i]))})
@@ -96,7 +96,7 @@ func (c *crowd) step() {
 	}
 }
 
-func (c *crowd) send() {
+func (c *crowdedWorld) send() {
 	c.rep.Capture()
 	list := make([]*replication.Viewer, len(c.due))
 	for n, i := range c.due {

@@ -12,13 +12,13 @@ import (
 
 // newUntold returns a world with a viewer that simulates, and with so many programs that no
 // number is left: clients receive no effect.
-func newUntold(t *testing.T, c world.Config) *withheld {
-	h := newWithheld(t, c)
+func newUntold(t *testing.T, c world.Config) *hiddenEffects {
+	h := newHiddenEffects(t, c)
 	h.clean.effects.programs = make([]loggedProgram, maxLoggedPrograms)
 	return h
 }
 
-func (h *withheld) push(force string, d world.EffectDef) {
+func (h *hiddenEffects) push(force string, d world.EffectDef) {
 	var err error
 	d.Program = must.Get(field.Compile("effect push\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (" + force + ",0,0,0)\n"))
 	d.Mode = world.Acceleration

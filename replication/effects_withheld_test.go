@@ -12,20 +12,20 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// withheld is a world with exact bodies and a viewer that simulates.
-type withheld struct {
+// hiddenEffects is a world with exact bodies and a viewer that simulates.
+type hiddenEffects struct {
 	*Replicator
 	t        *testing.T
 	leaf     world.KindID
 	onGround world.KindID
 }
 
-func newWithheld(t *testing.T, c world.Config) *withheld {
+func newHiddenEffects(t *testing.T, c world.Config) *hiddenEffects {
 	w := must.Get(world.New(c))
 	s := schema.New()
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
-	h := &withheld{t: t}
+	h := &hiddenEffects{t: t}
 	for _, k := range []struct {
 		id   *world.KindID
 		name string
@@ -42,12 +42,12 @@ func newWithheld(t *testing.T, c world.Config) *withheld {
 	return h
 }
 
-func (h *withheld) spawn(kind world.KindID, at world.Vec3) bulk.Handle {
+func (h *hiddenEffects) spawn(kind world.KindID, at world.Vec3) bulk.Handle {
 	e := must.Get(h.world.Spawn(kind, at, world.Vec3{}))
 	return e
 }
 
-func (h *withheld) step(n int) {
+func (h *hiddenEffects) step(n int) {
 	for range n {
 		h.world.Step()
 		h.AfterStep()
@@ -55,13 +55,13 @@ func (h *withheld) step(n int) {
 }
 
 // disturbed reports whether a row of e is owed because of the last step.
-func (h *withheld) disturbed(e bulk.Handle) bool {
+func (h *hiddenEffects) disturbed(e bulk.Handle) bool {
 	s := h.clean.slotOf(e.Index(), e)
 	return s != nil && s.disturbed[0] == h.Tick()
 }
 
 // gust adds an effect that follows leader.
-func (h *withheld) gust(leader bulk.Handle, lifeTicks uint32) {
+func (h *hiddenEffects) gust(leader bulk.Handle, lifeTicks uint32) {
 	p := must.Get(field.Compile("effect gust\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (0.01,0,0,0)\n"))
 	_, err := h.world.AddEffect(world.EffectDef{Program: p, Mode: world.Acceleration, Follow: leader, LifeTicks: lifeTicks})
 	require.NoError(h.t, err)
@@ -71,7 +71,7 @@ func (h *withheld) gust(leader bulk.Handle, lifeTicks uint32) {
 // Clients do not know the effect: the bodies at that position are disturbed.
 func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
 	for _, life := range []uint32{2, 3} { // it acts at the new position in its last step, or in its last two
-		h := newWithheld(t, world.Config{})
+		h := newHiddenEffects(t, world.Config{})
 		leader, near := h.spawn(h.leaf, world.Vec3{Y: 50}), h.spawn(h.onGround, world.Vec3{X: 40, Y: 0.5})
 		h.step(100)
 		require.False(t, h.world.Awake(near))
@@ -88,7 +88,7 @@ func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
 // In a long tick a body travels far before it hits the ground and stops. A withheld effect
 // on its way disturbs the body.
 func TestFollowingEffectAboveTheGround(t *testing.T) {
-	h := newWithheld(t, world.Config{TickHz: 10})
+	h := newHiddenEffects(t, world.Config{TickHz: 10})
 	leader := h.spawn(h.leaf, world.Vec3{X: 4, Y: 12})
 	falling, err := h.world.Spawn(h.leaf, world.Vec3{Y: 17}, world.Vec3{Y: -100})
 	require.NoError(t, err)

@@ -27,13 +27,13 @@ type spark struct {
 	Note   string      `net:"max=1000"`
 }
 
-func (s *stage) event(e any) *replication.Event {
+func (s *viewedWorld) event(e any) *replication.Event {
 	event := must.Get(s.rep.NewEvent(e))
 	return event
 }
 
 // sparks returns the unreliable events of an update and their ages.
-func (s *stage) sparks(u replication.Update) (all []spark, ages []uint32) {
+func (s *viewedWorld) sparks(u replication.Update) (all []spark, ages []uint32) {
 	for _, d := range u.Datagrams {
 		var r bitio.Reader
 		h := must.Get(wire.ParseStateHeader(d, &r))
@@ -49,7 +49,7 @@ func (s *stage) sparks(u replication.Update) (all []spark, ages []uint32) {
 }
 
 // booms returns the reliable events of an update, and all its records as text.
-func (s *stage) booms(u replication.Update) (all []boom, ops []string) {
+func (s *viewedWorld) booms(u replication.Update) (all []boom, ops []string) {
 	for _, r := range records(s.t, u) {
 		ops = append(ops, r.Op.String())
 		if r.Op == wire.OpEvent {
@@ -63,7 +63,7 @@ func (s *stage) booms(u replication.Update) (all []boom, ops []string) {
 }
 
 func TestNewEventRejectsOtherTypes(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	for _, wrong := range []any{nil, 3, link{}, &link{}, (*boom)(nil)} {
 		_, err := s.rep.NewEvent(wrong)
 		require.Error(t, err, "%T", wrong)
@@ -76,7 +76,7 @@ func TestNewEventRejectsOtherTypes(t *testing.T) {
 
 // Events precede the records of the next frame, in the order of sending.
 func TestEventInStructureOrder(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	old := s.spawn(2, 0)
 	s.snapshot()
 	born := s.spawn(3, 0)
@@ -110,7 +110,7 @@ func TestEventInStructureOrder(t *testing.T) {
 
 // H3: a handle in an event is known to the client, whether it lives, dies later, or is dead.
 func TestEventTeaches(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	far, dead := s.spawn(90, 0), s.spawn(91, 0)
 	s.world.Destroy(dead)
 	s.snapshot()
@@ -137,7 +137,7 @@ func TestEventTeaches(t *testing.T) {
 
 // The handles of a datagram's events depend on structure that precedes it (R4).
 func TestUnreliableEventNamesItsStructure(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	dead := s.spawn(90, 0)
 	s.world.Destroy(dead)
 	s.snapshot()
@@ -150,7 +150,7 @@ func TestUnreliableEventNamesItsStructure(t *testing.T) {
 }
 
 func TestSendSeen(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near, far := s.spawn(2, 0), s.spawn(90, 0)
 	s.snapshot()
 	s.viewer.SendSeen(near, s.event(boom{X: 1}))
@@ -181,7 +181,7 @@ func TestSendSeen(t *testing.T) {
 // the viewer recovers.
 func TestFloodOfReliableEvents(t *testing.T) {
 	const budget = 20_000
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: budget})
 	s.snapshot()
 	flood := func() (accepted int) {
 		for range 10_000 {
@@ -205,7 +205,7 @@ func TestFloodOfReliableEvents(t *testing.T) {
 	require.Greater(t, flood(), accepted/2)
 
 	// A message that is full before the next snapshot has the tick of its events.
-	s = newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s = newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
 	s.snapshot()
 	for range 100 {
 		s.world.Step()
@@ -221,7 +221,7 @@ func TestFloodOfReliableEvents(t *testing.T) {
 	require.EqualValues(t, 100, m.Ticks)
 
 	// A client that acknowledges nothing has a bounded backlog.
-	s = newStage(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
+	s = newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 10_000_000})
 	for range 50 {
 		flood()
 		s.snapshot()
@@ -233,7 +233,7 @@ func TestFloodOfReliableEvents(t *testing.T) {
 
 // Unreliable events wait in a bounded queue in which the newest win, for at most a second.
 func TestUnreliableEventsAreBounded(t *testing.T) {
-	s := newStage(t, replication.Config{SnapshotHz: 1})
+	s := newViewedWorld(t, replication.Config{SnapshotHz: 1})
 	for i := range 100 {
 		require.True(t, s.viewer.Send(s.event(spark{Serial: uint32(i)})))
 	}
@@ -272,7 +272,7 @@ func TestUnreliableEventsAreBounded(t *testing.T) {
 // A spawned crowd keeps every datagram full. Events get their share, and rows the rest.
 func TestEventsShareDatagramsWithRows(t *testing.T) {
 	count := func(note string, perSnapshot int) (rowsSent, sent int) {
-		s := newStage(t, replication.Config{BudgetBytesPerSecond: 20_000, EnterRadius: 200, LeaveRadius: 210})
+		s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 20_000, EnterRadius: 200, LeaveRadius: 210})
 		var crowd []bulk.Handle
 		for i := range 300 {
 			crowd = append(crowd, s.spawn(float32(i%20), float32(i/20)))
@@ -318,8 +318,8 @@ func TestEventsShareDatagramsWithRows(t *testing.T) {
 // Once all rows fit into one datagram again, events fill the rest of the datagram: an
 // earlier crowd of moving bodies delays no event.
 func TestEventsFillDatagramsAfterACrowd(t *testing.T) {
-	crowded := func(t *testing.T) (s *delayed, crowd []bulk.Handle) {
-		s = newDelayed(t)
+	crowded := func(t *testing.T) (s *delayedViewer, crowd []bulk.Handle) {
+		s = newDelayedViewer(t)
 		for range 400 {
 			crowd = append(crowd, s.spawn(2, 0))
 		}
@@ -360,7 +360,7 @@ func TestEventsFillDatagramsAfterACrowd(t *testing.T) {
 
 // Events of sessions without rows to send fill the rest of the datagram.
 func TestUnreliableEventOfEverySize(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 100_000})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 100_000})
 	s.snapshot()
 	s.acknowledge(1)
 	for n := 0; n <= 1000; n += 50 {
@@ -372,7 +372,7 @@ func TestUnreliableEventOfEverySize(t *testing.T) {
 }
 
 func TestDestroyCauses(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near, hidden, far := s.spawn(2, 0), s.spawn(3, 0), s.spawn(90, 0)
 	s.snapshot()
 	s.world.SetPosition(hidden, world.Vec3{X: 80})
@@ -397,7 +397,7 @@ func TestDestroyCauses(t *testing.T) {
 
 // An event of a handle and two floats costs its record at most 16 bytes.
 func TestEventRecordBytes(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	s.snapshot()
 	before := s.rep.Stats().StructureBytes
 	s.viewer.Send(s.event(boom{Who: s.focus, X: 1.5, Z: -3}))

@@ -29,9 +29,9 @@ type pose struct {
 	Yaw      float32     `net:"angle,bits=12,predict=linear"`
 }
 
-// convoy is a world of riders and their parents, with viewers and with replicas behind
+// ridingWorld is a world of riders and their parents, with viewers and with replicas behind
 // bad links.
-type convoy struct {
+type ridingWorld struct {
 	t      testing.TB
 	seed   uint64
 	rng    *rand.Rand
@@ -64,9 +64,9 @@ type end struct {
 	applied int
 }
 
-func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions, budget int) *convoy {
+func newRidingWorld(t testing.TB, seed uint64, viewers int, links simtest.Conditions, budget int) *ridingWorld {
 	w := must.Get(world.New(world.Config{Seed: seed}))
-	c := &convoy{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), world: w, states: map[tickOf][]uint32{}}
+	c := &ridingWorld{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), world: w, states: map[tickOf][]uint32{}}
 	c.poses = must.Get(world.Register[pose](w, "pose"))
 	c.kind = must.Get(w.AddKind(world.Kind{Name: "thing"}))
 	c.schema = schema.New()
@@ -87,7 +87,7 @@ func newConvoy(t testing.TB, seed uint64, viewers int, links simtest.Conditions,
 	return c
 }
 
-func (c *convoy) spawn() {
+func (c *ridingWorld) spawn() {
 	h := must.Get(c.world.Spawn(c.kind, world.Vec3{}, world.Vec3{}))
 	p := pose{Position: [3]float32{c.rng.Float32()*100 - 50, c.rng.Float32() * 10, c.rng.Float32()*100 - 50}, Facing: [4]float32{3: 1}}
 	if len(c.live) > 0 && c.rng.IntN(3) > 0 {
@@ -98,7 +98,7 @@ func (c *convoy) spawn() {
 }
 
 // move moves every entity without a parent, and its riders with it.
-func (c *convoy) move() {
+func (c *ridingWorld) move() {
 	for i, h := range c.live {
 		p := *c.poses.Get(h)
 		switch on := c.poses.Get(p.On); {
@@ -129,7 +129,7 @@ func (c *convoy) move() {
 }
 
 // step runs one tick of the world, the viewers and the replicas.
-func (c *convoy) step() {
+func (c *ridingWorld) step() {
 	c.now += 16
 	for _, e := range c.ends {
 		for _, d := range e.up.Receive(c.now) {
@@ -163,7 +163,7 @@ func (c *convoy) step() {
 	}
 }
 
-func (c *convoy) receive(e *end) {
+func (c *ridingWorld) receive(e *end) {
 	e.frames.Feed(e.down.Receive(c.now))
 	for {
 		_, body, ok, err := e.frames.Next()
@@ -186,10 +186,10 @@ func (c *convoy) receive(e *end) {
 	}
 }
 
-func (c *convoy) where() string { return fmt.Sprintf("seed %d, tick %d", c.seed, c.world.Tick()) }
+func (c *ridingWorld) where() string { return fmt.Sprintf("seed %d, tick %d", c.seed, c.world.Tick()) }
 
 // check compares an entity with the server's state of that tick.
-func (c *convoy) check(e *client.Entity) {
+func (c *ridingWorld) check(e *client.Entity) {
 	require.Equal(c.t, c.states[tickOf{e.Tick(), e.Handle()}], e.AppendValues(nil), "%v of tick %d; %s", e.Handle(), e.Tick(), c.where())
 }
 
@@ -204,7 +204,7 @@ func TestReplicasFollow(t *testing.T) {
 			Loss: float64(seed%4) * 0.04, Duplicate: float64(seed%3) * 0.1, Reorder: float64(seed%2) * 0.2,
 			DelayMin: int64(seed % 5 * 20), DelayMax: int64(seed % 5 * 40), ReorderExtra: 100,
 		}
-		c := newConvoy(t, seed, 3, links, []int{6_000, 20_000, 64_000}[seed%3])
+		c := newRidingWorld(t, seed, 3, links, []int{6_000, 20_000, 64_000}[seed%3])
 		for range 250 {
 			c.step()
 		}

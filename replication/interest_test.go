@@ -18,7 +18,7 @@ import (
 // scene is a stage with a plain model of the entities that the viewer must see. Its
 // entities move, die, lose their bodies and fall under rules.
 type scene struct {
-	*stage
+	*viewedWorld
 	rand    *rand.Rand
 	crowd   []bulk.Handle
 	always  bulk.Bitset // a set of the game: it changes without the world's notice
@@ -45,7 +45,7 @@ const sceneEnter, sceneLeave = 40, 50
 
 func newScene(t *testing.T, seed uint64) *scene {
 	s := &scene{
-		stage: &stage{t: t}, rand: rand.New(rand.NewPCG(seed, 5)),
+		viewedWorld: &viewedWorld{t: t}, rand: rand.New(rand.NewPCG(seed, 5)),
 		owned: map[bulk.Handle]bool{}, shown: map[bulk.Handle]bool{},
 	}
 	w := must.Get(world.New(world.Config{Seed: seed, Gravity: -1, HalfExtent: world.Vec3{X: 100, Y: 60, Z: 100}}))

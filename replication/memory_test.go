@@ -20,7 +20,7 @@ func TestViewerMemory(t *testing.T) {
 		t.Skip("a world of a million slots")
 	}
 	const slots, groups, near, viewers = 1_000_000, 100, 1_000, 500
-	a := newArena(t, 0, 0, near, replication.Config{SnapshotHz: 30, EnterRadius: 12, BudgetBytesPerSecond: 1_200_000})
+	a := newManyViewers(t, 0, 0, near, replication.Config{SnapshotHz: 30, EnterRadius: 12, BudgetBytesPerSecond: 1_200_000})
 	// Groups of 1,000 stand apart; the other entities are out of every view.
 	position := func(group int) world.Vec3 {
 		return world.Vec3{X: float32(group%10)*40 - 180, Y: 1, Z: float32(group/10)*40 - 180}

@@ -8,21 +8,21 @@ import (
 	"github.com/worldd/worldd/replication"
 )
 
-// idle is a stage whose client has everything, an empty snapshot included.
-type idle struct {
-	*stage
+// idleViewer is a viewedWorld whose client has everything, an empty snapshot included.
+type idleViewer struct {
+	*viewedWorld
 	applied uint32 // records
 }
 
-func newIdle(t *testing.T) *idle {
-	c := &idle{stage: newStage(t, replication.Config{})}
+func newIdleViewer(t *testing.T) *idleViewer {
+	c := &idleViewer{viewedWorld: newViewedWorld(t, replication.Config{})}
 	c.spawn(1, 0)
 	c.settle()
 	return c
 }
 
 // settle acknowledges snapshots until one is omitted.
-func (c *idle) settle() {
+func (c *idleViewer) settle() {
 	for range 10 {
 		u := c.snapshot()
 		c.applied += uint32(len(records(c.t, u)))
@@ -35,7 +35,7 @@ func (c *idle) settle() {
 }
 
 // rows makes the next snapshot and returns how many rows each datagram has.
-func (c *idle) rows() []int {
+func (c *idleViewer) rows() []int {
 	rows := []int{}
 	u := c.snapshot()
 	c.applied += uint32(len(records(c.t, u)))
@@ -47,7 +47,7 @@ func (c *idle) rows() []int {
 
 // If nothing is new, four snapshots a second are sent, and their numbers have no gap.
 func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
-	c := newIdle(t)
+	c := newIdleViewer(t)
 	first, tick, sent := c.viewer.Seq(), c.rep.Tick(), 0
 	before := c.rep.Stats().Omitted
 	for c.rep.Tick() < tick+10*60 {
@@ -64,7 +64,7 @@ func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 // The snapshot after a change is made at once. Further snapshots follow until the client
 // has acknowledged an empty one.
 func TestChangesEndOmission(t *testing.T) {
-	c := newIdle(t)
+	c := newIdleViewer(t)
 	at, _ := c.world.Position(c.focus)
 	at.X++
 	c.world.SetPosition(c.focus, at)
@@ -82,15 +82,15 @@ func TestChangesEndOmission(t *testing.T) {
 }
 
 func TestNewsEndOmission(t *testing.T) {
-	for name, change := range map[string]func(*idle){
-		"input":            func(c *idle) { c.viewer.NoteInput(c.rep.Tick() + 1) },
-		"unreliable event": func(c *idle) { c.viewer.Send(c.event(spark{})) },
-		"event":            func(c *idle) { c.viewer.Send(c.event(boom{})) },
-		"enter":            func(c *idle) { c.spawn(2, 0) },
-		"handle":           func(c *idle) { c.viewer.NoteSent(c.spawn(9999, 0)); c.world.Destroy(c.focus) },
+	for name, change := range map[string]func(*idleViewer){
+		"input":            func(c *idleViewer) { c.viewer.NoteInput(c.rep.Tick() + 1) },
+		"unreliable event": func(c *idleViewer) { c.viewer.Send(c.event(spark{})) },
+		"event":            func(c *idleViewer) { c.viewer.Send(c.event(boom{})) },
+		"enter":            func(c *idleViewer) { c.spawn(2, 0) },
+		"handle":           func(c *idleViewer) { c.viewer.NoteSent(c.spawn(9999, 0)); c.world.Destroy(c.focus) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newIdle(t)
+			c := newIdleViewer(t)
 			require.Empty(t, c.rows())
 			change(c)
 			require.NotEmpty(t, c.rows())

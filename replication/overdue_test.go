@@ -13,16 +13,16 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// delayed is a stage whose client has applied everything up to an Enter, which is overdue.
-type delayed struct {
-	*stage
+// delayedViewer is a viewedWorld whose client has applied everything up to an Enter, which is overdue.
+type delayedViewer struct {
+	*viewedWorld
 	old, fresh bulk.Handle
 	applied    uint32 // records that the client has
 	written    uint32
 }
 
-func newDelayed(t *testing.T) *delayed {
-	d := &delayed{stage: newStage(t, replication.Config{})}
+func newDelayedViewer(t *testing.T) *delayedViewer {
+	d := &delayedViewer{viewedWorld: newViewedWorld(t, replication.Config{})}
 	d.old = d.spawn(1, 0)
 	d.link.Set(d.old, link{})
 	d.applied = uint32(len(records(t, d.snapshot())))
@@ -41,7 +41,7 @@ func newDelayed(t *testing.T) *delayed {
 }
 
 // move moves entities, so that the next snapshot has their rows.
-func (d *delayed) move(entities ...bulk.Handle) {
+func (d *delayedViewer) move(entities ...bulk.Handle) {
 	for _, h := range entities {
 		at, _ := d.world.Position(h)
 		d.world.SetPosition(h, world.Vec3{X: at.X, Y: at.Y, Z: at.Z + 1})
@@ -76,7 +76,7 @@ func foldOf(handles ...bulk.Handle) uint16 {
 // Rows that depend on no overdue record go ahead of the others. If there are no others, the
 // snapshot is one datagram. Once the record is acknowledged, no row goes ahead.
 func TestRowsGoAhead(t *testing.T) {
-	d := newDelayed(t)
+	d := newDelayedViewer(t)
 	d.move(d.focus, d.old, d.fresh)
 	u := d.snapshot()
 	require.Equal(t, []uint32{d.applied, d.written}, structures(u))
@@ -101,7 +101,7 @@ func TestRowsGoAhead(t *testing.T) {
 // If a snapshot is not acknowledged in the usual time, the records after it count as late,
 // because its packet had bytes of the stream.
 func TestRowsGoAheadAfterALostSnapshot(t *testing.T) {
-	d := newDelayed(t)
+	d := newDelayedViewer(t)
 	d.acknowledge(d.written)
 	d.move(d.focus)
 	d.snapshot() // lost
@@ -117,7 +117,7 @@ func TestRowsGoAheadAfterALostSnapshot(t *testing.T) {
 // that has a row.
 func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 	t.Run("reference", func(t *testing.T) {
-		d := newDelayed(t)
+		d := newDelayedViewer(t)
 		d.link.Set(d.old, link{To: d.fresh})
 		d.move(d.focus)
 		h := headers(d.snapshot())
@@ -125,7 +125,7 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		require.Equal(t, foldOf(d.focus), h[0].Fold)
 	})
 	t.Run("event", func(t *testing.T) {
-		d := newDelayed(t)
+		d := newDelayedViewer(t)
 		e := must.Get(d.rep.NewEvent(spark{Who: d.fresh}))
 		require.True(t, d.viewer.Send(e))
 		d.move(d.old)
@@ -136,7 +136,7 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		require.Equal(t, []uint32{d.applied, d.written}, []uint32{h[0].Structure, h[1].Structure})
 	})
 	t.Run("focus", func(t *testing.T) {
-		d := newDelayed(t)
+		d := newDelayedViewer(t)
 		d.viewer.SetFocus(d.fresh)
 		d.written += uint32(len(records(t, d.snapshot())))
 		d.acknowledge(d.applied)
@@ -144,7 +144,7 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		require.Equal(t, []uint32{d.written}, structures(d.snapshot()))
 	})
 	t.Run("answer", func(t *testing.T) {
-		d := newDelayed(t)
+		d := newDelayedViewer(t)
 		d.viewer.Reject(1)
 		d.move(d.old)
 		require.Equal(t, []uint32{d.written + 1}, structures(d.snapshot()))
@@ -155,7 +155,7 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		require.Equal(t, []uint32{d.written + 1}, structures(d.snapshot()))
 	})
 	t.Run("half a snapshot", func(t *testing.T) {
-		d := newDelayed(t)
+		d := newDelayedViewer(t)
 		d.viewer.Reject(1)
 		d.viewer.TakeStructure()
 		d.acknowledge(d.written + 1)

@@ -22,9 +22,9 @@ type loot struct {
 	Coins int32 `net:"bits=16,owner"`
 }
 
-// hoard is a viewer and a world of distant entities: the viewer sees only entities that it
+// ownedWorld is a viewer and a world of distant entities: the viewer sees only entities that it
 // owns.
-type hoard struct {
+type ownedWorld struct {
 	world  *world.World
 	rep    *Replicator
 	viewer *Viewer
@@ -32,9 +32,9 @@ type hoard struct {
 	kind   world.KindID
 }
 
-func newHoard(t testing.TB, most int) *hoard {
+func newOwnedWorld(t testing.TB, most int) *ownedWorld {
 	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: most}))
-	h := &hoard{world: w}
+	h := &ownedWorld{world: w}
 	h.loot = must.Get(world.Register[loot](w, "loot"))
 	h.kind = must.Get(w.AddKind(world.Kind{Name: "chest", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	s := schema.New()
@@ -45,14 +45,14 @@ func newHoard(t testing.TB, most int) *hoard {
 	return h
 }
 
-func (h *hoard) spawn() bulk.Handle {
+func (h *ownedWorld) spawn() bulk.Handle {
 	e := must.Get(h.world.Spawn(h.kind, world.Vec3{X: 300}, world.Vec3{}))
 	h.loot.Set(e, loot{})
 	return e
 }
 
 // step makes a snapshot and acknowledges it.
-func (h *hoard) step(t testing.TB) {
+func (h *ownedWorld) step(t testing.TB) {
 	h.world.Step()
 	h.rep.AfterStep()
 	h.rep.Capture()
@@ -68,7 +68,7 @@ func (h *hoard) step(t testing.TB) {
 func TestOwnedModel(t *testing.T) {
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 3))
-		h := newHoard(t, 200)
+		h := newOwnedWorld(t, 200)
 		var all []bulk.Handle // live
 		model := map[bulk.Handle]bool{}
 		pick := func() int { return random.IntN(len(all)) }
@@ -115,13 +115,13 @@ func TestOwnedAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("audits allocate")
 	}
-	h := newHoard(t, 1100)
+	h := newOwnedWorld(t, 1100)
 	all := h.give(t, 1000)
 	require.Zero(t, testing.AllocsPerRun(50, func() { h.change(all); h.step(t) }))
 }
 
 // give spawns n entities that the viewer owns, and waits until they are in view.
-func (h *hoard) give(t testing.TB, n int) []bulk.Handle {
+func (h *ownedWorld) give(t testing.TB, n int) []bulk.Handle {
 	var all []bulk.Handle
 	for range n {
 		e := h.spawn()
@@ -139,7 +139,7 @@ func (h *hoard) give(t testing.TB, n int) []bulk.Handle {
 }
 
 // change changes the owner-only fields of at most a hundred entities.
-func (h *hoard) change(all []bulk.Handle) {
+func (h *ownedWorld) change(all []bulk.Handle) {
 	for _, e := range all[:min(len(all), 100)] {
 		h.loot.Mut(e).Coins++
 	}
@@ -167,7 +167,7 @@ func (l ownedList) has(h bulk.Handle) bool { return slices.Contains(l, h) }
 func BenchmarkOwned(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			h := newHoard(b, n+100)
+			h := newOwnedWorld(b, n+100)
 			all := h.give(b, n)
 			list, v := ownedList(slices.Clone(all)), h.viewer
 			changed := all[len(all)-min(len(all), 100):]
@@ -220,7 +220,7 @@ func BenchmarkOwned(b *testing.B) {
 func BenchmarkOwn(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			h := newHoard(b, n+100)
+			h := newOwnedWorld(b, n+100)
 			list := ownedList(h.give(b, n))
 			e := h.spawn()
 			var bySet, byList time.Duration

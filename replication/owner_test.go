@@ -22,8 +22,8 @@ type purse struct {
 	Friend bulk.Handle `net:"ref,owner"`
 }
 
-// market is a world of purses, with viewers of some of them.
-type market struct {
+// purseWorld is a world of purses, with viewers of some of them.
+type purseWorld struct {
 	t       testing.TB
 	world   *world.World
 	schema  *schema.Schema
@@ -41,8 +41,8 @@ type viewerClient struct {
 	bytes   []byte // everything sent to it
 }
 
-func newMarket(t testing.TB, n, viewers int) *market {
-	m := &market{t: t, schema: schema.New()}
+func newPurseWorld(t testing.TB, n, viewers int) *purseWorld {
+	m := &purseWorld{t: t, schema: schema.New()}
 	m.world = must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	m.purses = must.Get(world.Register[purse](m.world, "purse"))
 	m.trader = must.Get(m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
@@ -62,13 +62,13 @@ func newMarket(t testing.TB, n, viewers int) *market {
 	return m
 }
 
-func (m *market) spawn(x float32) bulk.Handle {
+func (m *purseWorld) spawn(x float32) bulk.Handle {
 	h := must.Get(m.world.Spawn(m.trader, world.Vec3{X: x, Y: 1}, world.Vec3{}))
 	return h
 }
 
 // step makes a snapshot for every viewer. Datagrams arrive if arrives returns true.
-func (m *market) step(arrives func() bool) {
+func (m *purseWorld) step(arrives func() bool) {
 	for {
 		m.world.Step()
 		m.rep.AfterStep()
@@ -107,8 +107,8 @@ func (m *market) step(arrives func() bool) {
 // same bytes, whatever the link loses.
 func TestOwnerFieldsStayPrivate(t *testing.T) {
 	const traders, viewers, owner = 40, 3, 2
-	play := func(secret bool) *market {
-		m := newMarket(t, traders, viewers)
+	play := func(secret bool) *purseWorld {
+		m := newPurseWorld(t, traders, viewers)
 		hoard, friend := m.all[traders-1], m.spawn(500)
 		m.viewers[owner].Own(hoard)
 		r, hidden := rand.New(rand.NewPCG(7, 7)), rand.New(rand.NewPCG(8, 8))
@@ -185,7 +185,7 @@ func TestOwnerFieldsStayPrivate(t *testing.T) {
 // TestOwnershipChangesByEntering (R7): a change of ownership starts the row over. The
 // client forgets the owner-only fields, and is sent no more of them.
 func TestOwnershipChangesByEntering(t *testing.T) {
-	m := newMarket(t, 3, 1)
+	m := newPurseWorld(t, 3, 1)
 	v, h := m.viewers[0], m.all[2]
 	always := func() bool { return true }
 	m.purses.Set(h, purse{Rank: 3, Coins: 1000})
@@ -239,7 +239,7 @@ func TestOwnershipChangesByEntering(t *testing.T) {
 // TestForgedHandleIsNotOwned (R7): a viewer that was given a handle before it was
 // issued neither owns it later nor views the world from it.
 func TestForgedHandleIsNotOwned(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near, far := s.spawn(1, 0), s.spawn(100, 0)
 	next := bulk.NewHandle(far.Index(), far.Generation()+2)
 	s.viewer.Own(next)
@@ -258,7 +258,7 @@ func TestForgedHandleIsNotOwned(t *testing.T) {
 // TestViewpointIsNotOwned (R7): a viewer does not own its viewpoint, and does not see it if
 // a rule hides it.
 func TestViewpointIsNotOwned(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	own, leader, near := s.spawn(1, 0), s.spawn(100, 0), s.spawn(103, 0)
 	s.viewer.SetFocus(own)
 	s.viewer.SetViewpoint(leader)
@@ -284,7 +284,7 @@ func TestViewpointIsNotOwned(t *testing.T) {
 // TestOwnedEntersAtOnce: in a still world, an entity enters as soon as it is owned,
 // whatever the members' slots are.
 func TestOwnedEntersAtOnce(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	var all []bulk.Handle
 	for slot := 1; slot < 256; slot++ {
 		x := float32(100)
@@ -331,7 +331,7 @@ func TestOwnedRiderAfterALongAbsence(t *testing.T) {
 	v := rep.AddViewer(rider)
 	v.Own(cart)
 	c := &viewerClient{Viewer: v, replica: newAppliedClient(t, rep, w.TickHz(), client.SessionConfig{})}
-	m := &market{t: t, world: w, schema: s, rep: rep}
+	m := &purseWorld{t: t, world: w, schema: s, rep: rep}
 	ride := func(x float32) {
 		poses.Set(rider, pose{Position: [3]float32{x, 1, 0}, On: cart})
 		poses.Set(cart, pose{Position: [3]float32{x, 0, 0}})

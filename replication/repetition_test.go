@@ -16,10 +16,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// weather is a stage and a client at the other end of a link: entities move, and the client
+// linkedViewer is a viewedWorld and a client at the other end of a link: entities move, and the client
 // acknowledges the snapshots that arrive. Delays are in ticks of 1/60 s.
-type weather struct {
-	*stage
+type linkedViewer struct {
+	*viewedWorld
 	rand, moves      *rand.Rand
 	loss, ackLoss    float64
 	least, jitter    int
@@ -40,8 +40,8 @@ type flying struct {
 	ack wire.Ack
 }
 
-func newWeather(t testing.TB, seed uint64, moving int, c replication.Config) *weather {
-	w := &weather{stage: newStage(t, c), rand: rand.New(rand.NewPCG(seed, 7)), moves: rand.New(rand.NewPCG(seed, 8)), least: 2, received: map[uint32]bool{}}
+func newLinkedViewer(t testing.TB, seed uint64, moving int, c replication.Config) *linkedViewer {
+	w := &linkedViewer{viewedWorld: newViewedWorld(t, c), rand: rand.New(rand.NewPCG(seed, 7)), moves: rand.New(rand.NewPCG(seed, 8)), least: 2, received: map[uint32]bool{}}
 	for i := range moving {
 		w.spawn(float32(i%20), float32(i/20))
 	}
@@ -50,7 +50,7 @@ func newWeather(t testing.TB, seed uint64, moving int, c replication.Config) *we
 }
 
 // send puts a packet on its way, unless it is lost.
-func (w *weather) send(to *[]flying, loss float64, f flying) {
+func (w *linkedViewer) send(to *[]flying, loss float64, f flying) {
 	if lost := w.rand.Float64() < loss; lost || w.deaf {
 		return
 	}
@@ -59,7 +59,7 @@ func (w *weather) send(to *[]flying, loss float64, f flying) {
 }
 
 // arrived takes the packets that have arrived.
-func (w *weather) arrived(from *[]flying) (out []flying) {
+func (w *linkedViewer) arrived(from *[]flying) (out []flying) {
 	kept := (*from)[:0]
 	for _, f := range *from {
 		if f.due <= w.rep.Tick() {
@@ -73,7 +73,7 @@ func (w *weather) arrived(from *[]flying) (out []flying) {
 }
 
 // step makes a snapshot. It returns the datagrams and, separately, the copies.
-func (w *weather) step() (once, copies [][]byte) {
+func (w *linkedViewer) step() (once, copies [][]byte) {
 	for _, f := range w.arrived(&w.toHost) {
 		require.NoError(w.t, w.viewer.Acknowledge(f.ack))
 	}
@@ -104,7 +104,7 @@ func (w *weather) step() (once, copies [][]byte) {
 }
 
 // read makes the client apply and acknowledge the snapshots that have arrived.
-func (w *weather) read() {
+func (w *linkedViewer) read() {
 	if w.stalled {
 		return
 	}
@@ -130,7 +130,7 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-func (w *weather) play(seconds int) {
+func (w *linkedViewer) play(seconds int) {
 	for range seconds * w.rep.Config().SnapshotHz {
 		w.step()
 	}
@@ -140,7 +140,7 @@ func (w *weather) play(seconds int) {
 // once the loss has ended.
 func TestCopiesUnderLoss(t *testing.T) {
 	for seed := range seeds(4) {
-		w := newWeather(t, seed, 10, replication.Config{})
+		w := newLinkedViewer(t, seed, 10, replication.Config{})
 		w.ackLoss = 0.05
 		w.play(10)
 		require.Zero(t, w.copies)
@@ -168,17 +168,17 @@ func TestCopiesUnderLoss(t *testing.T) {
 func TestNoCopiesWithoutLoss(t *testing.T) {
 	for seed := range seeds(3) {
 		for _, hz := range []int{20, 60} {
-			for name, disturb := range map[string]func(w *weather, tick uint32){
-				"calm":    func(*weather, uint32) {},
-				"jitter":  func(w *weather, _ uint32) { w.jitter = 6 },
-				"far":     func(w *weather, _ uint32) { w.least, w.jitter = 12, 6 },
-				"silence": func(w *weather, _ uint32) { w.ackLoss = 0.6 },
-				"slow":    func(w *weather, tick uint32) { w.stalled = tick%30 > 6 },
-				"stalls":  func(w *weather, tick uint32) { w.stalled = tick%600 > 480 },
-				"outages": func(w *weather, tick uint32) { w.deaf = tick%600 > 480 },
+			for name, disturb := range map[string]func(w *linkedViewer, tick uint32){
+				"calm":    func(*linkedViewer, uint32) {},
+				"jitter":  func(w *linkedViewer, _ uint32) { w.jitter = 6 },
+				"far":     func(w *linkedViewer, _ uint32) { w.least, w.jitter = 12, 6 },
+				"silence": func(w *linkedViewer, _ uint32) { w.ackLoss = 0.6 },
+				"slow":    func(w *linkedViewer, tick uint32) { w.stalled = tick%30 > 6 },
+				"stalls":  func(w *linkedViewer, tick uint32) { w.stalled = tick%600 > 480 },
+				"outages": func(w *linkedViewer, tick uint32) { w.deaf = tick%600 > 480 },
 			} {
 				t.Run(fmt.Sprint(name, " ", hz, " ", seed), func(t *testing.T) {
-					w := newWeather(t, seed, 10, replication.Config{SnapshotHz: hz})
+					w := newLinkedViewer(t, seed, 10, replication.Config{SnapshotHz: hz})
 					for range 60 * hz {
 						disturb(w, w.rep.Tick())
 						w.step()
@@ -193,7 +193,7 @@ func TestNoCopiesWithoutLoss(t *testing.T) {
 
 // A session that resumes has another link with unknown loss.
 func TestResumeForgetsLoss(t *testing.T) {
-	w := newWeather(t, 1, 10, replication.Config{})
+	w := newLinkedViewer(t, 1, 10, replication.Config{})
 	w.loss = 0.1
 	for w.copies == 0 {
 		w.play(1)
@@ -213,7 +213,7 @@ func TestCopiesTakeNothingFromRows(t *testing.T) {
 		for _, moving := range []int{5, 30, 100} {
 			play := func(c replication.Config) (all [][][]byte, copies int) {
 				c.BudgetBytesPerSecond = budget
-				w := newWeather(t, 3, moving, c)
+				w := newLinkedViewer(t, 3, moving, c)
 				lost := rand.New(rand.NewPCG(5, 5))
 				for range 400 {
 					once, _ := w.step()
@@ -251,7 +251,7 @@ func TestCopiesTakeNothingFromRows(t *testing.T) {
 // Unacknowledged bytes and copies fit into QUIC's smallest window: a client that acknowledges
 // nothing gets no more copies. Large datagrams are sent once.
 func TestCopiesWaitForNoWindow(t *testing.T) {
-	w := newWeather(t, 2, 10, replication.Config{})
+	w := newLinkedViewer(t, 2, 10, replication.Config{})
 	w.loss = 0.1
 	for w.copies == 0 {
 		w.play(1)
@@ -269,7 +269,7 @@ func TestCopiesWaitForNoWindow(t *testing.T) {
 	}
 	require.Zero(t, late)
 
-	large := newWeather(t, 2, 400, replication.Config{})
+	large := newLinkedViewer(t, 2, 400, replication.Config{})
 	large.loss = 0.1
 	large.play(60)
 	for range 200 {

@@ -16,7 +16,7 @@ func TestDue(t *testing.T) {
 	const viewers = 192
 	for _, hz := range []int{5, 7, 20, 25, 30, 45, 60} {
 		t.Run(fmt.Sprint(hz), func(t *testing.T) {
-			s := newStage(t, replication.Config{SnapshotHz: hz})
+			s := newViewedWorld(t, replication.Config{SnapshotHz: hz})
 			last, count, all := [viewers]int{}, [viewers]int{}, 0
 			for tick := range 60 * 4 {
 				s.world.Step()

@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// arena is a world with many viewers, spread evenly and at random.
-type arena struct {
+// manyViewers is a world with many viewers, spread evenly and at random.
+type manyViewers struct {
 	t        testing.TB
 	world    *world.World
 	rep      *replication.Replicator
@@ -32,10 +32,10 @@ type arena struct {
 	messages wire.FrameReader
 }
 
-// newArena spreads entities over a square. On average, nearby entities are within a
+// newManyViewers spreads entities over a square. On average, nearby entities are within a
 // viewer's enter radius.
-func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config) *arena {
-	a := &arena{t: t, rand: rand.New(rand.NewPCG(1, 2)), written: make([]uint32, viewers)}
+func newManyViewers(t testing.TB, entities, viewers, nearby int, c replication.Config) *manyViewers {
+	a := &manyViewers{t: t, rand: rand.New(rand.NewPCG(1, 2)), written: make([]uint32, viewers)}
 	// The square is larger than the circle by the ratio of the entities.
 	radius := c.WithDefaults().EnterRadius
 	a.half = radius / 2 * float32(math.Sqrt(math.Pi*float64(entities)/float64(nearby)))
@@ -58,15 +58,15 @@ func newArena(t testing.TB, entities, viewers, nearby int, c replication.Config)
 	return a
 }
 
-func (a *arena) spawn() bulk.Handle {
+func (a *manyViewers) spawn() bulk.Handle {
 	h := must.Get(a.world.Spawn(a.crate, world.Vec3{X: a.anywhere(), Y: 1 + 4*a.rand.Float32(), Z: a.anywhere()}, world.Vec3{}))
 	return h
 }
 
-func (a *arena) anywhere() float32 { return (2*a.rand.Float32() - 1) * a.half }
+func (a *manyViewers) anywhere() float32 { return (2*a.rand.Float32() - 1) * a.half }
 
 // step moves a share of the entities and steps the world.
-func (a *arena) step(share float32, speed float32) {
+func (a *manyViewers) step(share float32, speed float32) {
 	for _, h := range a.crowd {
 		if a.rand.Float32() < share {
 			a.world.SetVelocity(h, world.Vec3{X: speed * (2*a.rand.Float32() - 1), Z: speed * (2*a.rand.Float32() - 1)})
@@ -79,12 +79,12 @@ func (a *arena) step(share float32, speed float32) {
 }
 
 // send makes a snapshot for every viewer.
-func (a *arena) send() {
+func (a *manyViewers) send() {
 	a.rep.Capture()
 	a.snapshots()
 }
 
-func (a *arena) snapshots() {
+func (a *manyViewers) snapshots() {
 	for i, u := range a.rep.Snapshots(a.viewers) {
 		a.bytes += len(u.Stream)
 		for _, d := range u.Datagrams {
@@ -97,7 +97,7 @@ func (a *arena) snapshots() {
 }
 
 // records counts the structure records of a stream.
-func (a *arena) records(stream []byte) (n uint32) {
+func (a *manyViewers) records(stream []byte) (n uint32) {
 	a.messages.Feed(stream)
 	for {
 		_, body, ok, err := a.messages.Next()
@@ -114,14 +114,14 @@ func (a *arena) records(stream []byte) (n uint32) {
 }
 
 // acknowledge makes every client apply everything that it was sent.
-func (a *arena) acknowledge() {
+func (a *manyViewers) acknowledge() {
 	for i, v := range a.viewers {
 		require.NoError(a.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[i]}))
 	}
 }
 
 // settle runs until no more entities enter.
-func (a *arena) settle() {
+func (a *manyViewers) settle() {
 	for {
 		before := a.interest()
 		a.step(0, 0)
@@ -133,7 +133,7 @@ func (a *arena) settle() {
 	}
 }
 
-func (a *arena) interest() (n int) {
+func (a *manyViewers) interest() (n int) {
 	for _, v := range a.viewers {
 		n += v.InterestSize()
 	}
@@ -142,7 +142,7 @@ func (a *arena) interest() (n int) {
 
 // reportLeast runs f for each of b's rounds and reports the median and the minimum time
 // in microseconds a viewer. On a shared machine the minimum is the cost of the work.
-func (a *arena) reportLeast(b *testing.B, before, f, after func()) {
+func (a *manyViewers) reportLeast(b *testing.B, before, f, after func()) {
 	var rounds []float64
 	for b.Loop() {
 		b.StopTimer()
@@ -166,7 +166,7 @@ func (a *arena) reportLeast(b *testing.B, before, f, after func()) {
 func BenchmarkInterest(b *testing.B) {
 	for _, name := range []string{"still", "walking"} {
 		b.Run(name, func(b *testing.B) {
-			a := newArena(b, 10_000, 200, 1_240, replication.Config{SnapshotHz: 30, BudgetBytesPerSecond: 4_000_000})
+			a := newManyViewers(b, 10_000, 200, 1_240, replication.Config{SnapshotHz: 30, BudgetBytesPerSecond: 4_000_000})
 			a.settle()
 			a.reportLeast(b, func() {
 				if name == "walking" {
@@ -181,7 +181,7 @@ func BenchmarkInterest(b *testing.B) {
 }
 
 // walk moves the viewers' foci.
-func (a *arena) walk() {
+func (a *manyViewers) walk() {
 	for i := range a.viewers {
 		a.world.SetVelocity(a.crowd[i], world.Vec3{X: 6 * (2*a.rand.Float32() - 1), Z: 6 * (2*a.rand.Float32() - 1)})
 	}
@@ -196,7 +196,7 @@ func BenchmarkReplicate(b *testing.B) {
 }
 
 func benchmarkReplicate(b *testing.B, workers int) {
-	a := newArena(b, 20_000, 1_000, 220, replication.Config{SnapshotHz: 30, Workers: workers})
+	a := newManyViewers(b, 20_000, 1_000, 220, replication.Config{SnapshotHz: 30, Workers: workers})
 	defer a.rep.Close()
 	a.settle()
 	for range 20 {

@@ -38,7 +38,7 @@ func TestViewersAreIndependent(t *testing.T) {
 // sentBytes runs a world for some ticks and returns the bytes sent to each viewer, or
 // to the one given. Viewers acknowledge late, groups of three equally.
 func sentBytes(t *testing.T, c replication.Config, moving float32, viewers, one int) ([][]byte, replication.Stats) {
-	a := newArena(t, 120, viewers, 120, c)
+	a := newManyViewers(t, 120, viewers, 120, c)
 	sent, written := make([][]byte, viewers), make([][]uint32, viewers)
 	for tick := range 50 {
 		a.step(moving, 3)

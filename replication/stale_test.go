@@ -13,7 +13,7 @@ import (
 // all simulate or are ordinary.
 func TestOrdinaryViewerJoinsClean(t *testing.T) {
 	traces := func(simulating bool) (all [][]byte) {
-		m := newTempest(t, 8, 0, replication.Config{BudgetBytesPerSecond: 1 << 20}, simulating)
+		m := newStormWorld(t, 8, 0, replication.Config{BudgetBytesPerSecond: 1 << 20}, simulating)
 		run := func(ticks int) {
 			for range ticks {
 				m.step()

@@ -17,8 +17,8 @@ import (
 // budget is kept, every snapshot includes the moving entities, and all of the crowd
 // enters.
 func TestCrowdJoins(t *testing.T) {
-	const budget, movers, crowd = 64_000, 40, 10_000
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
+	const budget, movers, crowdedWorld = 64_000, 40, 10_000
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
 	var moving []bulk.Handle
 	for i := range movers {
 		moving = append(moving, s.spawn(float32(i)/4, 1))
@@ -28,14 +28,14 @@ func TestCrowdJoins(t *testing.T) {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
-	for i := range crowd {
+	for i := range crowdedWorld {
 		s.spawn(float32(i%100)-50, float32(i/100)-50)
 	}
-	snapshots, total, limit := 0, 0, crowd/20
+	snapshots, total, limit := 0, 0, crowdedWorld/20
 	if testing.Short() {
 		limit = 60
 	}
-	for ; s.viewer.InterestSize() <= movers+crowd && snapshots < limit; snapshots++ {
+	for ; s.viewer.InterestSize() <= movers+crowdedWorld && snapshots < limit; snapshots++ {
 		for i, h := range moving {
 			s.world.SetVelocity(h, world.Vec3{X: float32(1 - (snapshots+i)%2*2)})
 		}
@@ -52,7 +52,7 @@ func TestCrowdJoins(t *testing.T) {
 	}
 	require.LessOrEqual(t, total, budget/20*(snapshots+2), "budget")
 	if !testing.Short() {
-		require.Equal(t, movers+crowd+1, s.viewer.InterestSize(), "all have entered")
+		require.Equal(t, movers+crowdedWorld+1, s.viewer.InterestSize(), "all have entered")
 	}
 }
 
@@ -61,7 +61,7 @@ func TestCrowdJoins(t *testing.T) {
 func TestBudgetIsSpent(t *testing.T) {
 	for _, c := range []struct{ hz, budget int }{{20, 64_000}, {25, 64_000}, {30, 64_000}, {60, 64_000}, {20, 16_000}, {30, 120_000}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			s := newStage(t, replication.Config{SnapshotHz: c.hz, BudgetBytesPerSecond: c.budget, EnterRadius: 300})
+			s := newViewedWorld(t, replication.Config{SnapshotHz: c.hz, BudgetBytesPerSecond: c.budget, EnterRadius: 300})
 			var moving []bulk.Handle
 			for i := range 1500 {
 				moving = append(moving, s.spawn(float32(i%50), float32(i/50)))
@@ -92,7 +92,7 @@ func TestBudgetIsSpent(t *testing.T) {
 // snapshot are always the nearest to enter. Distant entities must still enter, even under
 // the smallest budget.
 func TestFlapDoesNotStarve(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
 	var near, far []bulk.Handle
 	for i := range 8 {
 		near = append(near, s.spawn(0.5, float32(i)/8))
@@ -132,7 +132,7 @@ func TestFlapDoesNotStarve(t *testing.T) {
 // TestNewcomersDoNotStarve: a stream of short-lived entities next to the viewer must
 // not keep out a distant one for ever.
 func TestNewcomersDoNotStarve(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 20 * 64, EnterRadius: 50})
 	s.snapshot()
 	far := s.spawn(49, 0)
 	var sparks []bulk.Handle
@@ -158,7 +158,7 @@ func TestNewcomersDoNotStarve(t *testing.T) {
 // The focus is in the first datagram of every snapshot while it moves, however many rows
 // wait.
 func TestFocusFirst(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
 	urgent := must.Get(s.world.AddKind(world.Kind{Name: "urgent", Priority: 100, Body: &world.BodyDef{Kinematic: true}}))
 	for i := range 300 {
 		_, err := s.world.Spawn(urgent, world.Vec3{X: float32(i % 20), Z: float32(i / 20)}, world.Vec3{X: 0.5})

@@ -28,7 +28,7 @@ func TestBitsByComponent(t *testing.T) {
 			cost[i] += uint64(bits)
 		}).Append(new(bitio.Writer), row, past)
 	}
-	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20, Tables: rowcodec.DefaultTables().Sampled(apart)})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20, Tables: rowcodec.DefaultTables().Sampled(apart)})
 	codec = rowcodec.New(s.schema, rowcodec.DefaultTables())
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 40 {
@@ -83,7 +83,7 @@ func TestBitsByComponent(t *testing.T) {
 // TestBitsByComponentOfManyViewers: a row counts for each viewer that is sent it, whether
 // it was coded, copied or part of a copied datagram.
 func TestBitsByComponentOfManyViewers(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 1 << 20})
 	moving := s.spawn(3, 3)
 	others := []*replication.Viewer{s.rep.AddViewer(s.focus), s.rep.AddViewer(moving)}
 	for i := range 20 {

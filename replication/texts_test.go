@@ -25,15 +25,15 @@ type plate struct {
 	Diary string `net:"max=40,owner"`
 }
 
-// street is a market whose traders may have plates.
-type street struct {
-	market
+// plateWorld is a purseWorld whose traders may have plates.
+type plateWorld struct {
+	purseWorld
 	plates *world.Component[plate]
 	read   client.Component[plate]
 }
 
-func newStreet(t *testing.T, n, viewers int, c replication.Config) *street {
-	m := &street{market: market{t: t, schema: schema.New()}}
+func newPlateWorld(t *testing.T, n, viewers int, c replication.Config) *plateWorld {
+	m := &plateWorld{purseWorld: purseWorld{t: t, schema: schema.New()}}
 	m.world = must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	m.plates = register[plate](m.world, "plate")
 	m.trader = must.Get(m.world.AddKind(world.Kind{Name: "trader", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
@@ -58,7 +58,7 @@ func newStreet(t *testing.T, n, viewers int, c replication.Config) *street {
 func always() bool { return true }
 
 // seen returns the plate of h at a viewer's client.
-func (m *street) seen(viewer int, h bulk.Handle) plate {
+func (m *plateWorld) seen(viewer int, h bulk.Handle) plate {
 	m.t.Helper()
 	p, ok := m.read.Get(m.viewers[viewer].replica.Entity(h))
 	require.True(m.t, ok)
@@ -66,7 +66,7 @@ func (m *street) seen(viewer int, h bulk.Handle) plate {
 }
 
 // texts returns how many Text records the clients have applied.
-func (m *street) texts() (n uint64) {
+func (m *plateWorld) texts() (n uint64) {
 	for _, v := range m.viewers {
 		n += v.replica.Stats().Texts
 	}
@@ -74,7 +74,7 @@ func (m *street) texts() (n uint64) {
 }
 
 func TestTextsEnterAndChange(t *testing.T) {
-	m := newStreet(t, 3, 2, replication.Config{})
+	m := newPlateWorld(t, 3, 2, replication.Config{})
 	m.plates.Set(m.all[0], plate{"Ada", []byte{0, 255}, "dear diary"})
 	m.step(always)
 	require.Equal(t, plate{"Ada", []byte{0, 255}, "dear diary"}, m.seen(0, m.all[0]))
@@ -112,7 +112,7 @@ func TestTextsEnterAndChange(t *testing.T) {
 
 // A value is cut to the length that the schema allows. The world keeps the whole value.
 func TestTextsAreCut(t *testing.T) {
-	m := newStreet(t, 1, 1, replication.Config{})
+	m := newPlateWorld(t, 1, 1, replication.Config{})
 	long := strings.Repeat("ä", 20)
 	m.plates.Set(m.all[0], plate{Name: long, Bag: make([]byte, 5000), Diary: "a\xffb"})
 	m.step(always)
@@ -128,7 +128,7 @@ func TestTextsAreCut(t *testing.T) {
 // A text that changes every tick is sent four times a second, and the newest wins.
 func TestTextRate(t *testing.T) {
 	for bytes, most := range map[int]uint64{5: 41, 250: 41, 1000: 11} {
-		m := newStreet(t, 1, 1, replication.Config{SnapshotHz: 60})
+		m := newPlateWorld(t, 1, 1, replication.Config{SnapshotHz: 60})
 		m.step(always)
 		for i := range 600 {
 			m.plates.Mut(m.all[0]).Bag = []byte(fmt.Sprintf("%0*d", bytes, i))
@@ -145,7 +145,7 @@ func TestTextRate(t *testing.T) {
 
 // A first change is sent at once. Other changes do not shorten the pause after a long text.
 func TestTextPause(t *testing.T) {
-	m := newStreet(t, 1, 1, replication.Config{SnapshotHz: 60})
+	m := newPlateWorld(t, 1, 1, replication.Config{SnapshotHz: 60})
 	for range 20 {
 		m.step(always)
 	}
@@ -164,7 +164,7 @@ func TestTextPause(t *testing.T) {
 // entity per snapshot. Bodies keep moving, and no entity is forgotten.
 func TestTextFlood(t *testing.T) {
 	const n, perSnapshot = 200, 20_000 / 20
-	m := newStreet(t, n, 1, replication.Config{BudgetBytesPerSecond: 20_000, SnapshotHz: 20, EnterRadius: 500})
+	m := newPlateWorld(t, n, 1, replication.Config{BudgetBytesPerSecond: 20_000, SnapshotHz: 20, EnterRadius: 500})
 	for m.viewers[0].replica.Len() < n {
 		m.step(always)
 	}
@@ -191,7 +191,7 @@ func TestTextFlood(t *testing.T) {
 
 // The queue of a client that reads nothing stays bounded.
 func TestTextsWaitForASilentClient(t *testing.T) {
-	s := newStreet(t, 50, 1, replication.Config{EnterRadius: 500})
+	s := newPlateWorld(t, 50, 1, replication.Config{EnterRadius: 500})
 	v := s.rep.AddViewer(s.all[0])
 	unread := 0
 	for i := range 2000 {
@@ -213,7 +213,7 @@ func TestTextsWaitForASilentClient(t *testing.T) {
 // message.
 func TestTextChangeBytes(t *testing.T) {
 	for _, c := range []struct{ slots, most int }{{100, 10}, {17_000, 12}} {
-		m := newStreet(t, 1, 1, replication.Config{EnterRadius: 20, LeaveRadius: 30})
+		m := newPlateWorld(t, 1, 1, replication.Config{EnterRadius: 20, LeaveRadius: 30})
 		for range c.slots {
 			m.spawn(500)
 		}
@@ -241,7 +241,7 @@ func TestTextChangeBytes(t *testing.T) {
 
 // Texts lost with a connection are sent again, before anything later.
 func TestTextsResume(t *testing.T) {
-	m := newStreet(t, 2, 1, replication.Config{})
+	m := newPlateWorld(t, 2, 1, replication.Config{})
 	v := m.viewers[0]
 	m.step(always)
 	applied := v.replica.Structure()
@@ -268,8 +268,8 @@ func TestTextsResume(t *testing.T) {
 // TestOwnerTextsStayPrivate (R7): owner-only texts change neither the bytes that other
 // clients are sent nor their order.
 func TestOwnerTextsStayPrivate(t *testing.T) {
-	play := func(secret bool) *street {
-		m := newStreet(t, 40, 3, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
+	play := func(secret bool) *plateWorld {
+		m := newPlateWorld(t, 40, 3, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 6_000})
 		r, hidden := rand.New(rand.NewPCG(7, 7)), rand.New(rand.NewPCG(8, 8))
 		m.viewers[2].Own(m.all[39])
 		for range 300 {
@@ -308,7 +308,7 @@ func TestOwnerTextsStayPrivate(t *testing.T) {
 
 // A text that changes while its entity changes owners is never sent to the former owner.
 func TestTextsFollowOwnership(t *testing.T) {
-	m := newStreet(t, 5, 1, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 3_000})
+	m := newPlateWorld(t, 5, 1, replication.Config{EnterRadius: 100, BudgetBytesPerSecond: 3_000})
 	r, v := rand.New(rand.NewPCG(1, 2)), m.viewers[0]
 	for i := range 500 {
 		h := m.all[1+r.IntN(4)]
@@ -340,7 +340,7 @@ func TestTextsFollowOwnership(t *testing.T) {
 // R9: workers do not change the data that viewers are sent.
 func TestTextsOfWorkers(t *testing.T) {
 	play := func(workers int) []string {
-		m := newStreet(t, 40, 0, replication.Config{Workers: workers, EnterRadius: 100})
+		m := newPlateWorld(t, 40, 0, replication.Config{Workers: workers, EnterRadius: 100})
 		defer m.rep.Close()
 		var viewers []*replication.Viewer
 		for _, h := range m.all {
@@ -363,7 +363,7 @@ func TestTextsOfWorkers(t *testing.T) {
 
 // Moving entities whose texts are set to equal values do not allocate.
 func TestTextsThatStayDoNotAllocate(t *testing.T) {
-	m := newStreet(t, 100, 1, replication.Config{EnterRadius: 500})
+	m := newPlateWorld(t, 100, 1, replication.Config{EnterRadius: 500})
 	v := m.viewers[0].Viewer
 	for _, h := range m.all {
 		m.plates.Mut(h).Bag = []byte("sword, shield")

@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// stage is a world with one viewer in its middle.
-type stage struct {
+// viewedWorld is a world with one viewer in its middle.
+type viewedWorld struct {
 	t      testing.TB
 	world  *world.World
 	rep    *replication.Replicator
@@ -33,9 +33,9 @@ type link struct {
 	To bulk.Handle `net:"ref"`
 }
 
-func newStage(t testing.TB, c replication.Config) *stage {
+func newViewedWorld(t testing.TB, c replication.Config) *viewedWorld {
 	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
-	s := &stage{t: t, world: w}
+	s := &viewedWorld{t: t, world: w}
 	s.link = must.Get(world.Register[link](w, "link"))
 	s.crate = must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	rowSchema := schema.New()
@@ -51,13 +51,13 @@ func newStage(t testing.TB, c replication.Config) *stage {
 	return s
 }
 
-func (s *stage) spawn(x, z float32) bulk.Handle {
+func (s *viewedWorld) spawn(x, z float32) bulk.Handle {
 	h := must.Get(s.world.Spawn(s.crate, world.Vec3{X: x, Y: 1, Z: z}, world.Vec3{}))
 	return h
 }
 
 // snapshot steps to the next tick with a snapshot and returns it.
-func (s *stage) snapshot() replication.Update {
+func (s *viewedWorld) snapshot() replication.Update {
 	for {
 		s.world.Step()
 		s.rep.AfterStep()
@@ -69,7 +69,7 @@ func (s *stage) snapshot() replication.Update {
 }
 
 // acknowledge makes the client apply everything so far.
-func (s *stage) acknowledge(structure uint32) {
+func (s *viewedWorld) acknowledge(structure uint32) {
 	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: 1<<64 - 1, Structure: structure}))
 }
 
@@ -105,7 +105,7 @@ func rows(u replication.Update) int {
 }
 
 func TestEnterLeaveDestroy(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	near, far := s.spawn(5, 0), s.spawn(50, 0)
 	got := records(t, s.snapshot())
 	require.Len(t, got, 2)
@@ -134,7 +134,7 @@ func TestEnterLeaveDestroy(t *testing.T) {
 // TestFocusWithoutBody: a viewer whose focus has no body, such as the ghost of a
 // player, keeps its last centre.
 func TestFocusWithoutBody(t *testing.T) {
-	s := newStage(t, replication.Config{SnapshotHz: 60})
+	s := newViewedWorld(t, replication.Config{SnapshotHz: 60})
 	ghost := must.Get(s.world.AddKind(world.Kind{Name: "ghost"}))
 	require.True(t, s.world.SetPosition(s.focus, world.Vec3{X: 300}))
 	near, far := s.spawn(301, 0), s.spawn(1, 0)
@@ -149,7 +149,7 @@ func TestFocusWithoutBody(t *testing.T) {
 }
 
 func TestReferenceTeaches(t *testing.T) {
-	s := newStage(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
 	far, dead := s.spawn(100, 0), s.spawn(100, 5)
 	s.link.Set(s.focus, link{far})
 	s.snapshot()
@@ -171,7 +171,7 @@ func TestReferenceTeaches(t *testing.T) {
 // TestInterestSetBetweenSnapshots: an entity that died between two snapshots is no longer
 // in the interest set, even if the client already knows its slot's next tenant.
 func TestInterestSetBetweenSnapshots(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	first := s.spawn(3, 0)
 	s.snapshot()
 	require.Equal(t, 2, s.viewer.InterestSize())
@@ -187,7 +187,7 @@ func TestInterestSetBetweenSnapshots(t *testing.T) {
 }
 
 func TestDormant(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	moving := s.spawn(3, 0)
 	require.Zero(t, rows(s.snapshot()), "an Enter carries the state")
 	s.acknowledge(2)
@@ -206,7 +206,7 @@ func TestDormant(t *testing.T) {
 }
 
 func TestLossResendsLatest(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	moving := s.spawn(3, 0)
 	s.snapshot()
 	s.acknowledge(2)
@@ -231,7 +231,7 @@ func TestLossResendsLatest(t *testing.T) {
 }
 
 func TestAcknowledgeUnsent(t *testing.T) {
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	s.snapshot()
 	for name, ack := range map[string]wire.Ack{
 		"structure from the future": {Structure: 100},
@@ -248,7 +248,7 @@ func TestAcknowledgeUnsent(t *testing.T) {
 // enters, and enters do not starve moving entities.
 func TestBudget(t *testing.T) {
 	const budget, seconds = 16_000, 20
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: budget, EnterRadius: 200})
 	var moving []bulk.Handle
 	for i := range 1500 {
 		moving = append(moving, s.spawn(float32(i%40)-20, float32(i/40)-20))
@@ -280,7 +280,7 @@ func TestBudget(t *testing.T) {
 // Every datagram fits the size limit of its viewer's path, while viewers share coded rows
 // and whole datagrams. The limit may change with every snapshot.
 func TestMaxDatagram(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 1 << 20, EnterRadius: 200})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 1 << 20, EnterRadius: 200})
 	crowd := s.crowd(600)
 	limits := []int{wire.MinDatagram, wire.MinDatagram + 11, wire.MaxDatagram, 2000, 0}
 	fits := []int{wire.MinDatagram, wire.MinDatagram + 11, wire.MaxDatagram, wire.MaxDatagram, wire.MinDatagram}
@@ -317,7 +317,7 @@ func TestMaxDatagram(t *testing.T) {
 // TestNoStarvation: every row is sent eventually, although the budget is far too small
 // for all.
 func TestNoStarvation(t *testing.T) {
-	s := newStage(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
 	var crowd []bulk.Handle
 	for i := range 300 {
 		crowd = append(crowd, s.spawn(float32(i%20)*4-40, float32(i/20)*4-30))
@@ -426,7 +426,7 @@ func TestSnapshotAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the audits allocate")
 	}
-	s := newStage(t, replication.Config{})
+	s := newViewedWorld(t, replication.Config{})
 	for i := range 200 {
 		s.world.SetVelocity(s.spawn(float32(i%20)-10, float32(i/20)-5), world.Vec3{X: 0.01})
 	}
@@ -451,7 +451,7 @@ func TestSnapshotAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	s := newStage(b, replication.Config{})
+	s := newViewedWorld(b, replication.Config{})
 	for i := range 200 {
 		s.world.SetVelocity(s.spawn(float32(i%20)-10, float32(i/20)-5), world.Vec3{X: 0.01})
 	}

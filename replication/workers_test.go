@@ -20,7 +20,7 @@ func TestWorkers(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	run := func(workers int) (sent [][]byte, stats replication.Stats) {
 		const viewers = 37
-		a := newArena(t, 400, viewers, 60, replication.Config{SnapshotHz: 30, Workers: workers, BudgetBytesPerSecond: 20_000})
+		a := newManyViewers(t, 400, viewers, 60, replication.Config{SnapshotHz: 30, Workers: workers, BudgetBytesPerSecond: 20_000})
 		defer a.rep.Close()
 		sent = make([][]byte, viewers)
 		var some []*replication.Viewer
@@ -75,7 +75,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the audits allocate")
 	}
-	a := newArena(t, 200, 20, 200, replication.Config{SnapshotHz: 30, Workers: 2, EnterRadius: 400, BudgetBytesPerSecond: 4_000_000})
+	a := newManyViewers(t, 200, 20, 200, replication.Config{SnapshotHz: 30, Workers: 2, EnterRadius: 400, BudgetBytesPerSecond: 4_000_000})
 	defer a.rep.Close()
 	a.settle()
 	tick := func() {
@@ -114,7 +114,7 @@ func TestWorkersAreBounded(t *testing.T) {
 // race detector finds no access outside the lock.
 func TestWorkersForClientsThatSimulate(t *testing.T) {
 	run := func(workers int) []*walker {
-		m := newTempest(t, 24, 0, replication.Config{Workers: workers}, true)
+		m := newStormWorld(t, 24, 0, replication.Config{Workers: workers}, true)
 		defer m.rep.Close()
 		viewers := make([]*replication.Viewer, len(m.viewers))
 		for i, w := range m.viewers {

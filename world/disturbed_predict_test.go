@@ -178,8 +178,8 @@ func TestPredictTheStorm(t *testing.T) {
 	t.Logf("%d ticks: %d body-ticks, %d awake, %d corrections", ticks, p.ticks, p.awake, p.corrected)
 }
 
-// chaos calls the API of a world at random.
-type chaos struct {
+// randomCalls calls the API of a world at random.
+type randomCalls struct {
 	t        testing.TB
 	w        *world.World
 	r        *rand.Rand
@@ -189,24 +189,24 @@ type chaos struct {
 	effects  []world.EffectID
 }
 
-func (c *chaos) vec(scale float32) world.Vec3 {
+func (c *randomCalls) vec(scale float32) world.Vec3 {
 	return world.Vec3{X: spread(c.r, scale), Y: spread(c.r, scale), Z: spread(c.r, scale)}
 }
 
-func (c *chaos) place() world.Vec3 {
+func (c *randomCalls) place() world.Vec3 {
 	v := c.vec(5)
 	v.Y = max(v.Y, 0.5) / 2
 	return v
 }
 
-func (c *chaos) entity() world.Entity {
+func (c *randomCalls) entity() world.Entity {
 	if len(c.entities) == 0 {
 		return 0
 	}
 	return c.entities[c.r.IntN(len(c.entities))]
 }
 
-func (c *chaos) act() {
+func (c *randomCalls) act() {
 	w, r := c.w, c.r
 	switch r.IntN(14) {
 	case 0, 1, 2:
@@ -239,7 +239,7 @@ func (c *chaos) act() {
 	}
 }
 
-func (c *chaos) addEffect() {
+func (c *randomCalls) addEffect() {
 	r := c.r
 	def := world.EffectDef{
 		Program: c.programs[r.IntN(len(c.programs))], Mode: world.EffectMode(r.IntN(2)), Center: c.place(),
@@ -258,7 +258,7 @@ func (c *chaos) addEffect() {
 	}
 }
 
-func (c *chaos) changeEffect() {
+func (c *randomCalls) changeEffect() {
 	if len(c.effects) == 0 {
 		return
 	}
@@ -274,15 +274,15 @@ func (c *chaos) changeEffect() {
 	}
 }
 
-// newChaos returns a small crowded world with bodies of all sorts.
-func newChaos(t testing.TB, seed uint64) *chaos {
+// newRandomCalls returns a small crowded world with bodies of all sorts.
+func newRandomCalls(t testing.TB, seed uint64) *randomCalls {
 	r := rand.New(rand.NewPCG(seed, 77))
 	w, crate, _, lift := newWorld(t, world.Config{
 		HalfExtent: world.Vec3{X: 16, Y: 12, Z: 16}, RestSeconds: 4.0 / 60, MaxEntities: 150, CellMetres: 4, Bounds: world.Bounds(seed % 3),
 		Compaction: world.Compaction(seed / 3 % 3), Workers: 1 + int(seed%2), Gravity: []float32{9.81, -1}[seed/2%2],
 	})
 	t.Cleanup(w.Close)
-	c := &chaos{t: t, w: w, r: r, kinds: []world.KindID{crate, lift, crate}}
+	c := &randomCalls{t: t, w: w, r: r, kinds: []world.KindID{crate, lift, crate}}
 	for _, k := range []world.Kind{
 		{Name: "leaf", Body: &world.BodyDef{Radius: 0.2, Drag: 2, Restitution: 0.6, Layers: 2}},
 		{Name: "ball", Body: &world.BodyDef{Radius: 0.6, Restitution: 0.7, Friction: 0.2, Drag: 0.1, Solid: true}},
@@ -306,7 +306,7 @@ func TestDisturbedIsComplete(t *testing.T) {
 		seeds = 6
 	}
 	for seed := range seeds {
-		c := newChaos(t, seed)
+		c := newRandomCalls(t, seed)
 		act := func(n int) {
 			for range n {
 				c.act()

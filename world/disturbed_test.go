@@ -11,18 +11,18 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// quiet is a world in which nothing was disturbed for some steps. It has two touching balls
+// undisturbedWorld is a world in which nothing was disturbed for some steps. It has two touching balls
 // and a distant ball, all asleep, a kinematic ram, and leaves awake in the air.
-type quiet struct {
+type undisturbedWorld struct {
 	*world.World
 	balls                    world.KindID
 	ball, touching, far, ram world.Entity
 	leaf, low                world.Entity
 }
 
-func newQuiet(t *testing.T) *quiet {
+func newUndisturbedWorld(t *testing.T) *undisturbedWorld {
 	w, _, _, _ := newWorld(t, world.Config{RestSeconds: 4.0 / 60})
-	q := &quiet{World: w}
+	q := &undisturbedWorld{World: w}
 	q.balls = addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Radius: 0.5, Friction: 0.5, Solid: true}})
 	ram := addKind(t, w, world.Kind{Name: "ram", Body: &world.BodyDef{Radius: 0.5, Solid: true, Kinematic: true}})
 	leaf := addKind(t, w, world.Kind{Name: "leaf", Body: &world.BodyDef{Drag: 1, Layers: 2}})
@@ -35,7 +35,7 @@ func newQuiet(t *testing.T) *quiet {
 }
 
 // disturbedNow returns the bodies that were disturbed since the beginning of the last step.
-func (q *quiet) disturbedNow() (all []string) {
+func (q *undisturbedWorld) disturbedNow() (all []string) {
 	for _, b := range []struct {
 		name string
 		e    world.Entity
@@ -61,7 +61,7 @@ func TestCausesOfDisturbance(t *testing.T) {
 		return d
 	}
 	hidden := func(d *world.EffectDef) { d.Hidden = true }
-	late := func(t *testing.T, q *quiet, call func()) {
+	late := func(t *testing.T, q *undisturbedWorld, call func()) {
 		require.NoError(t, q.AddSystem(world.After, "late", func(w *world.World) {
 			if w.Tick() == 21 {
 				call()
@@ -69,20 +69,20 @@ func TestCausesOfDisturbance(t *testing.T) {
 		}))
 	}
 	for name, c := range map[string]struct {
-		do   func(t *testing.T, q *quiet)
+		do   func(t *testing.T, q *undisturbedWorld)
 		want []string
 	}{
-		"nothing":           {func(*testing.T, *quiet) {}, nil},
-		"C2 SetPosition":    {func(_ *testing.T, q *quiet) { q.SetPosition(q.far, world.Vec3{X: 20, Y: 0.5}) }, []string{"far"}},
-		"C2 SetVelocity":    {func(_ *testing.T, q *quiet) { q.SetVelocity(q.leaf, world.Vec3{X: 1}) }, []string{"leaf"}},
-		"C2 Impulse":        {func(_ *testing.T, q *quiet) { q.Impulse(q.leaf, world.Vec3{X: 1}) }, []string{"leaf"}},
-		"C3 Wake":           {func(_ *testing.T, q *quiet) { q.Wake(q.ram) }, []string{"ram"}},
-		"C3 Wake, awake":    {func(_ *testing.T, q *quiet) { q.Wake(q.leaf) }, []string{"leaf"}},
-		"C3 Sleep":          {func(_ *testing.T, q *quiet) { q.Sleep(q.leaf) }, []string{"leaf"}},
-		"C5 a removal":      {func(_ *testing.T, q *quiet) { q.Destroy(q.ball) }, []string{"touching"}},
-		"C5 a wake":         {func(_ *testing.T, q *quiet) { q.Wake(q.touching) }, []string{"ball", "touching"}},
-		"C4 and C5 a spawn": {func(t *testing.T, q *quiet) { spawn(t, q.World, q.balls, world.Vec3{X: 20.9, Y: 0.5}) }, []string{"far"}},
-		"C4 a hit, a kinematic body that is not moved": {func(t *testing.T, q *quiet) {
+		"nothing":           {func(*testing.T, *undisturbedWorld) {}, nil},
+		"C2 SetPosition":    {func(_ *testing.T, q *undisturbedWorld) { q.SetPosition(q.far, world.Vec3{X: 20, Y: 0.5}) }, []string{"far"}},
+		"C2 SetVelocity":    {func(_ *testing.T, q *undisturbedWorld) { q.SetVelocity(q.leaf, world.Vec3{X: 1}) }, []string{"leaf"}},
+		"C2 Impulse":        {func(_ *testing.T, q *undisturbedWorld) { q.Impulse(q.leaf, world.Vec3{X: 1}) }, []string{"leaf"}},
+		"C3 Wake":           {func(_ *testing.T, q *undisturbedWorld) { q.Wake(q.ram) }, []string{"ram"}},
+		"C3 Wake, awake":    {func(_ *testing.T, q *undisturbedWorld) { q.Wake(q.leaf) }, []string{"leaf"}},
+		"C3 Sleep":          {func(_ *testing.T, q *undisturbedWorld) { q.Sleep(q.leaf) }, []string{"leaf"}},
+		"C5 a removal":      {func(_ *testing.T, q *undisturbedWorld) { q.Destroy(q.ball) }, []string{"touching"}},
+		"C5 a wake":         {func(_ *testing.T, q *undisturbedWorld) { q.Wake(q.touching) }, []string{"ball", "touching"}},
+		"C4 and C5 a spawn": {func(t *testing.T, q *undisturbedWorld) { spawn(t, q.World, q.balls, world.Vec3{X: 20.9, Y: 0.5}) }, []string{"far"}},
+		"C4 a hit, a kinematic body that is not moved": {func(t *testing.T, q *undisturbedWorld) {
 			q.SetVelocity(q.ram, world.Vec3{})
 			q.Step()
 			e := spawn(t, q.World, q.balls, world.Vec3{X: -20, Y: 1.5})
@@ -90,72 +90,72 @@ func TestCausesOfDisturbance(t *testing.T) {
 			steps(q.World, 2)
 			q.Wake(e)
 		}, []string{"ram"}},
-		"C6 a Mover": {func(t *testing.T, q *quiet) {
+		"C6 a Mover": {func(t *testing.T, q *undisturbedWorld) {
 			require.NoError(t, q.SetMover(func(*world.World, *world.Moving) {}))
 		}, []string{"leaf", "low"}},
-		"C7 a number of a system": {func(t *testing.T, q *quiet) {
+		"C7 a number of a system": {func(t *testing.T, q *undisturbedWorld) {
 			require.NoError(t, q.AddSystem(world.Before, "bad", func(w *world.World) { w.SetVelocity(q.leaf, world.Vec3{X: nan}) }))
 		}, []string{"leaf"}},
-		"no number between steps": {func(_ *testing.T, q *quiet) { q.SetVelocity(q.leaf, world.Vec3{X: nan}) }, nil},
-		"C8 Restore": {func(t *testing.T, q *quiet) {
+		"no number between steps": {func(_ *testing.T, q *undisturbedWorld) { q.SetVelocity(q.leaf, world.Vec3{X: nan}) }, nil},
+		"C8 Restore": {func(t *testing.T, q *undisturbedWorld) {
 			var img world.Image
 			q.TakeImage(&img)
 			require.NoError(t, q.Restore(&img))
 		}, []string{"ball", "touching", "far", "ram", "leaf", "low"}},
-		"C9 a hidden effect": {func(t *testing.T, q *quiet) {
+		"C9 a hidden effect": {func(t *testing.T, q *undisturbedWorld) {
 			addEffect(t, q.World, effect(t, inAir, hidden))
 			q.Step()
 		}, []string{"leaf", "low"}},
-		"C9 a hidden effect wakes": {func(t *testing.T, q *quiet) {
+		"C9 a hidden effect wakes": {func(t *testing.T, q *undisturbedWorld) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 10}, hidden))
 		}, []string{"ball", "touching", "far"}},
-		"C9 a hidden effect is removed": {func(t *testing.T, q *quiet) {
+		"C9 a hidden effect is removed": {func(t *testing.T, q *undisturbedWorld) {
 			id := addEffect(t, q.World, effect(t, world.Vec3{X: 30}, hidden))
 			steps(q.World, 10)
 			q.RemoveEffect(id)
 		}, []string{"far"}},
-		"C9 a hidden effect expires, and wakes after motion": {func(t *testing.T, q *quiet) {
+		"C9 a hidden effect expires, and wakes after motion": {func(t *testing.T, q *undisturbedWorld) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 30}, hidden, func(d *world.EffectDef) { d.LifeTicks = 11 }))
 			steps(q.World, 10)
 		}, []string{"far"}},
-		"C9 a hidden effect leaves by its path": {func(t *testing.T, q *quiet) {
+		"C9 a hidden effect leaves by its path": {func(t *testing.T, q *undisturbedWorld) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 34}, hidden, func(d *world.EffectDef) { d.Velocity = world.Vec3{X: 6} }))
 			steps(q.World, 10)
 		}, []string{"far"}},
-		"C9 its leader moved since the effect was added": {func(t *testing.T, q *quiet) {
+		"C9 its leader moved since the effect was added": {func(t *testing.T, q *undisturbedWorld) {
 			id := spawn(t, q.World, q.balls, world.Vec3{X: 30, Y: 9})
 			addEffect(t, q.World, effect(t, world.Vec3{}, func(d *world.EffectDef) { d.Follow = id }))
 			q.SetPosition(id, world.Vec3{X: 90, Y: 9})
 		}, []string{"far"}},
-		"C9 added by an After system": {func(t *testing.T, q *quiet) {
+		"C9 added by an After system": {func(t *testing.T, q *undisturbedWorld) {
 			late(t, q, func() { addEffect(t, q.World, effect(t, world.Vec3{X: 30})) })
 		}, []string{"far"}},
-		"C9 changed twice": {func(t *testing.T, q *quiet) {
+		"C9 changed twice": {func(t *testing.T, q *undisturbedWorld) {
 			id := addEffect(t, q.World, effect(t, world.Vec3{X: 30}))
 			q.SetEffectParams(id, []field.Vec4{{1, 1, 1, 1}})
 		}, []string{"far"}},
-		"C9 removed before it acted": {func(t *testing.T, q *quiet) {
+		"C9 removed before it acted": {func(t *testing.T, q *undisturbedWorld) {
 			q.RemoveEffect(addEffect(t, q.World, effect(t, world.Vec3{X: 30})))
 		}, []string{"far"}},
-		"C9 its leader is gone": {func(t *testing.T, q *quiet) {
+		"C9 its leader is gone": {func(t *testing.T, q *undisturbedWorld) {
 			id := spawn(t, q.World, q.balls, world.Vec3{X: 30, Y: 9})
 			addEffect(t, q.World, effect(t, world.Vec3{}, func(d *world.EffectDef) { d.Follow = id }))
 			steps(q.World, 10)
 			q.Destroy(id)
 		}, []string{"far"}},
-		"no cause: an effect wakes and moves": {func(t *testing.T, q *quiet) {
+		"no cause: an effect wakes and moves": {func(t *testing.T, q *undisturbedWorld) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 30}))
 			addEffect(t, q.World, effect(t, inAir))
 		}, nil},
-		"C5 an effect wakes, and its neighbour wakes by touch": {func(t *testing.T, q *quiet) {
+		"C5 an effect wakes, and its neighbour wakes by touch": {func(t *testing.T, q *undisturbedWorld) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 15.5}))
 		}, []string{"ball", "touching"}},
-		"no cause: an effect expires, and moves by its path": {func(t *testing.T, q *quiet) {
+		"no cause: an effect expires, and moves by its path": {func(t *testing.T, q *undisturbedWorld) {
 			addEffect(t, q.World, effect(t, world.Vec3{X: 36}, func(d *world.EffectDef) { d.LifeTicks, d.Velocity = 1, world.Vec3{X: -9} }))
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			q := newQuiet(t)
+			q := newUndisturbedWorld(t)
 			require.Empty(t, q.disturbedNow())
 			c.do(t, q)
 			q.Step()

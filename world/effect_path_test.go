@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// meadow is a world with sleepers for effects to move over.
-func meadow(t testing.TB) *world.World {
+// windyWorld is a world with sleepers for effects to move over.
+func windyWorld(t testing.TB) *world.World {
 	w, crate, _, _ := newWorld(t, world.Config{HalfExtent: world.Vec3{X: 60, Y: 30, Z: 40}, RestSeconds: 5.0 / 60})
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -32,7 +32,7 @@ func TestPathsMoveEffects(t *testing.T) {
 		"orbit":  {Orbit: orbit},
 	} {
 		def.Center, def.Program = world.Vec3{X: -20, Y: 1, Z: 0.5}, compile(t, blast)
-		a, b := meadow(t), meadow(t)
+		a, b := windyWorld(t), windyWorld(t)
 		steps(a, 20)
 		steps(b, 20)
 		own := must.Get(a.AddEffect(def))
@@ -67,7 +67,7 @@ func TestPathsMoveEffects(t *testing.T) {
 		require.NoError(t, recorder.Close())
 		require.NoError(t, a.CheckInvariants())
 
-		again := meadow(t)
+		again := windyWorld(t)
 		replay := must.Get(again.Replay(&file))
 		require.ErrorIs(t, replayToEnd(replay), io.EOF)
 		require.Equal(t, a.StateHash(), again.StateHash())
@@ -76,7 +76,7 @@ func TestPathsMoveEffects(t *testing.T) {
 		a.TakeImage(&img)
 		_, err := img.WriteTo(&saved)
 		require.NoError(t, err)
-		restored := meadow(t)
+		restored := windyWorld(t)
 		require.NoError(t, restored.Restore(read(t, restored, saved.Bytes())))
 		steps(a, 30)
 		steps(restored, 30)

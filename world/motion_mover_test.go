@@ -151,19 +151,19 @@ func TestMoverPutsToSleep(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-// mayhem changes a world at random, between steps and in its Mover.
-type mayhem struct {
+// randomMoves changes a world at random, between steps and in its Mover.
+type randomMoves struct {
 	w    *world.World
 	rng  *rand.Rand
 	hits *world.Component[int32]
 	all  []world.Entity
 }
 
-func (d *mayhem) vec(size float32) world.Vec3 {
+func (d *randomMoves) vec(size float32) world.Vec3 {
 	return world.Vec3{X: size * (2*d.rng.Float32() - 1), Y: size * d.rng.Float32(), Z: size * (2*d.rng.Float32() - 1)}
 }
 
-func (d *mayhem) act(spawn world.KindID) {
+func (d *randomMoves) act(spawn world.KindID) {
 	e := d.all[d.rng.IntN(len(d.all))]
 	born, err := world.Entity(0), error(nil)
 	switch d.rng.IntN(9) {
@@ -191,7 +191,7 @@ func (d *mayhem) act(spawn world.KindID) {
 	}
 }
 
-func (d *mayhem) move(m *world.Moving, spawn world.KindID) {
+func (d *randomMoves) move(m *world.Moving, spawn world.KindID) {
 	for i := range m.Len() {
 		if d.rng.IntN(3) == 0 {
 			d.act(spawn)
@@ -216,7 +216,7 @@ func TestMoverInEveryCompaction(t *testing.T) {
 		var want []uint64
 		for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {
 			w, crate, _, _ := newWorld(t, world.Config{Compaction: mode, HalfExtent: world.Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 10.0 / 60})
-			d := &mayhem{w: w, rng: rand.New(rand.NewPCG(seed, 1)), hits: register[int32](t, w, "hits")}
+			d := &randomMoves{w: w, rng: rand.New(rand.NewPCG(seed, 1)), hits: register[int32](t, w, "hits")}
 			for range 100 {
 				d.all = append(d.all, spawn(t, w, crate, d.vec(15)))
 			}

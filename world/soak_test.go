@@ -18,16 +18,16 @@ import (
 
 var soakFlag = flag.Duration("soak", 2*time.Minute, "how much simulated time TestSoak runs, in 24 parts")
 
-// soaked is a scene with constant turnover at a constant population.
-type soaked struct {
+// longScene is a scene with constant turnover at a constant population.
+type longScene struct {
 	*scene
 	ball               world.KindID
 	crossings, renewed uint64
 }
 
-func newSoaked(t testing.TB, cfg world.Config) *soaked {
+func newLongScene(t testing.TB, cfg world.Config) *longScene {
 	cfg.Seed, cfg.HistoryTicks, cfg.MaxEntities = 11, 60, 4096
-	s := &soaked{scene: newSceneIn(t, cfg, 60, 2, 1)}
+	s := &longScene{scene: newSceneIn(t, cfg, 60, 2, 1)}
 	s.ball = addKind(t, s.World, world.Kind{Name: "ball", Body: &world.BodyDef{
 		Radius: 0.5, Drag: 0.1, Friction: 0.5, Restitution: 0.4, Solid: true, Layers: 2,
 	}})
@@ -53,7 +53,7 @@ func newSoaked(t testing.TB, cfg world.Config) *soaked {
 }
 
 // renew replaces a destroyed entity.
-func (s *soaked) renew(r *rand.Rand) {
+func (s *longScene) renew(r *rand.Rand) {
 	s.renewed++
 	at := world.Vec3{X: spread(r, 12), Y: 4 + spread(r, 3), Z: spread(r, 12)}
 	k := []world.KindID{s.crate, s.ball, s.ball}[r.IntN(3)]
@@ -63,7 +63,7 @@ func (s *soaked) renew(r *rand.Rand) {
 }
 
 // disturb makes one more change to an entity.
-func (s *soaked) disturb(r *rand.Rand, wind *field.Program) {
+func (s *longScene) disturb(r *rand.Rand, wind *field.Program) {
 	slot := r.Uint32N(s.Slots().Len())
 	e := s.Slots().Handle(slot)
 	switch r.IntN(8) {
@@ -98,7 +98,7 @@ func memory() uint64 {
 // The first part gives the same result under another Compaction with two workers.
 func TestSoak(t *testing.T) {
 	const parts = 24
-	s := newSoaked(t, world.Config{})
+	s := newLongScene(t, world.Config{})
 	ticks := int(*soakFlag * time.Duration(s.TickHz()) / time.Second / parts)
 	if testing.Short() || invariants.Enabled {
 		ticks = min(ticks, 30)
@@ -132,7 +132,7 @@ func TestSoak(t *testing.T) {
 			s.Slots().Len(), stats.Retired, stats.Spawned, stats.Destroyed, s.renewed, s.crossings, s.StateHash())
 	}
 	require.NoError(t, s.CheckInvariants())
-	last := newSoaked(t, world.Config{})
+	last := newLongScene(t, world.Config{})
 	require.NoError(t, last.Restore(read(t, last.World, file.Bytes())))
 	require.Equal(t, s.StateHash(), last.StateHash())
 
@@ -150,7 +150,7 @@ func TestSoak(t *testing.T) {
 
 // soakAgain repeats the first part and compares each tick.
 func soakAgain(t *testing.T, hashes []uint64) {
-	again := newSoaked(t, world.Config{Workers: 2, Compaction: world.Stable})
+	again := newLongScene(t, world.Config{Workers: 2, Compaction: world.Stable})
 	defer again.Close()
 	for tick, want := range hashes {
 		again.Step()

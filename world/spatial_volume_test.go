@@ -14,9 +14,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// crowd is a world with volumes and the obvious model: every step compares every body with
+// volumeWorld is a world with volumes and the obvious model: every step compares every body with
 // every volume.
-type crowd struct {
+type volumeWorld struct {
 	w       *world.World
 	volumes *world.Component[world.Volume]
 	kinds   []world.KindID
@@ -29,12 +29,12 @@ type crowd struct {
 	left    []world.Crossing
 }
 
-func newCrowd(t testing.TB) *crowd {
+func newCrowd(t testing.TB) *volumeWorld {
 	w, crate, ghost, lift := newWorld(t, world.Config{
 		HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 2.0 / 60, MaxEntities: 150, CellMetres: 4,
 	})
 	ship := addKind(t, w, world.Kind{Name: "ship", Body: &world.BodyDef{Radius: 0.5, Friction: 0.2, Layers: 6}})
-	c := &crowd{
+	c := &volumeWorld{
 		w: w, volumes: register[world.Volume](t, w, "volume"), kinds: []world.KindID{crate, ghost, lift, ship},
 		layers: map[world.KindID]world.Layers{crate: 1, lift: 1, ship: 6},
 		doomed: map[world.Entity]bool{}, inside: map[world.Crossing]bool{},
@@ -51,7 +51,7 @@ func newCrowd(t testing.TB) *crowd {
 func fill(list []world.Crossing) []world.Crossing { return append([]world.Crossing{}, list...) }
 
 // compareAll compares every body with every volume.
-func (c *crowd) compareAll() {
+func (c *volumeWorld) compareAll() {
 	c.live, c.entered, c.left = c.live[:0], nil, nil
 	for slot := range c.w.Live().All() {
 		c.live = append(c.live, c.w.Slots().Handle(slot))
@@ -72,7 +72,7 @@ func (c *crowd) compareAll() {
 	}
 }
 
-func (c *crowd) within(v, e world.Entity) bool {
+func (c *volumeWorld) within(v, e world.Entity) bool {
 	shape, kind := c.volumes.Get(v), world.KindID(0)
 	at, ok := c.w.Position(e)
 	if shape == nil || !ok || v == e {
@@ -93,7 +93,7 @@ func (c *crowd) within(v, e world.Entity) bool {
 	return math.Abs(d[0]) <= float64(shape.Half.X) && math.Abs(d[1]) <= float64(shape.Half.Y) && math.Abs(d[2]) <= float64(shape.Half.Z)
 }
 
-func (c *crowd) step(t *rapid.T) {
+func (c *volumeWorld) step(t *rapid.T) {
 	for range rapid.IntRange(1, 20).Draw(t, "steps") {
 		c.w.Step()
 		var lost []world.Crossing
@@ -111,7 +111,7 @@ func (c *crowd) step(t *rapid.T) {
 	}
 }
 
-func (c *crowd) compare(t *rapid.T) {
+func (c *volumeWorld) compare(t *rapid.T) {
 	require.NoError(t, c.w.CheckInvariants())
 	for _, v := range c.live {
 		for _, e := range c.live {
@@ -120,7 +120,7 @@ func (c *crowd) compare(t *rapid.T) {
 	}
 }
 
-func (c *crowd) spawn(t *rapid.T) {
+func (c *volumeWorld) spawn(t *rapid.T) {
 	if c.w.Stats().Entities == 150 {
 		t.Skip("full")
 	}
@@ -131,20 +131,20 @@ func (c *crowd) spawn(t *rapid.T) {
 	}
 }
 
-func (c *crowd) any(t *rapid.T) world.Entity {
+func (c *volumeWorld) any(t *rapid.T) world.Entity {
 	if len(c.ever) == 0 {
 		t.Skip("no entity yet")
 	}
 	return rapid.SampledFrom(c.ever).Draw(t, "entity")
 }
 
-func (c *crowd) destroy(t *rapid.T) {
+func (c *volumeWorld) destroy(t *rapid.T) {
 	if e := c.any(t); c.w.Destroy(e) {
 		c.doomed[e] = true
 	}
 }
 
-func (c *crowd) move(t *rapid.T) {
+func (c *volumeWorld) move(t *rapid.T) {
 	e := c.any(t)
 	c.w.SetPosition(e, vec(t, "to", 20))
 	if rapid.Bool().Draw(t, "asleep") {
@@ -152,7 +152,7 @@ func (c *crowd) move(t *rapid.T) {
 	}
 }
 
-func (c *crowd) change(t *rapid.T) {
+func (c *volumeWorld) change(t *rapid.T) {
 	e := c.any(t)
 	if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
 		c.volumes.Remove(e)

@@ -15,8 +15,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// clockwork is a world with two timers, and a record of their calls.
-type clockwork struct {
+// timedWorld is a world with two timers, and a record of their calls.
+type timedWorld struct {
 	*world.World
 	kind  world.KindID
 	bell  *world.Timer[int32]
@@ -25,9 +25,9 @@ type clockwork struct {
 	also  func(e world.Entity, n int32) // in each call of bell
 }
 
-func newClockwork(t testing.TB) *clockwork {
+func newTimedWorld(t testing.TB) *timedWorld {
 	w, _, ghost, _ := newWorld(t, world.Config{Seed: 7})
-	c := &clockwork{World: w, kind: ghost}
+	c := &timedWorld{World: w, kind: ghost}
 	c.bell = must.Get(world.NewTimer(w, "bell", func(e world.Entity, n int32) {
 		c.made = append(c.made, fmt.Sprintf("%d: %v %d", w.Tick(), e, n))
 		if c.also != nil {
@@ -41,10 +41,10 @@ func newClockwork(t testing.TB) *clockwork {
 	return c
 }
 
-func (c *clockwork) ghost(t testing.TB) world.Entity { return spawn(t, c.World, c.kind, world.Vec3{}) }
+func (c *timedWorld) ghost(t testing.TB) world.Entity { return spawn(t, c.World, c.kind, world.Vec3{}) }
 
 func TestTimer(t *testing.T) {
-	c := newClockwork(t)
+	c := newTimedWorld(t)
 	a, b := c.ghost(t), c.ghost(t)
 	steps(c.World, 4)
 	require.True(t, c.bell.After(b, 3, 1))
@@ -81,7 +81,7 @@ func TestTimer(t *testing.T) {
 
 // Calls of one tick may stop, change and repeat each other.
 func TestTimerCallsOthers(t *testing.T) {
-	c := newClockwork(t)
+	c := newTimedWorld(t)
 	var all []world.Entity
 	for range 6 {
 		all = append(all, c.ghost(t))
@@ -104,7 +104,7 @@ func TestTimerCallsOthers(t *testing.T) {
 
 // Pending calls are part of a world's image, and of its recordings.
 func TestTimerIsRestored(t *testing.T) {
-	c := newClockwork(t)
+	c := newTimedWorld(t)
 	a, b := c.ghost(t), c.ghost(t)
 	c.bell.Every(a, 3, 1)
 	c.chain.After(a, 2, b)
@@ -122,7 +122,7 @@ func TestTimerIsRestored(t *testing.T) {
 	require.NoError(t, rec.Close())
 	require.Len(t, c.made, 13)
 
-	again := newClockwork(t)
+	again := newTimedWorld(t)
 	require.NoError(t, again.Restore(read(t, again.World, file.Bytes())))
 	steps(again.World, 4)
 	require.True(t, again.bell.After(b, 2, 9))
@@ -130,7 +130,7 @@ func TestTimerIsRestored(t *testing.T) {
 	require.Equal(t, c.made, again.made)
 	require.Equal(t, c.StateHash(), again.StateHash())
 
-	again = newClockwork(t)
+	again = newTimedWorld(t)
 	replay := must.Get(again.Replay(&recording))
 	for err = replay.Next(); err == nil; {
 		err = replay.Next()
@@ -154,7 +154,7 @@ func TestTimerModel(t *testing.T) {
 		every uint32
 		n     int32
 	}
-	c := newClockwork(t)
+	c := newTimedWorld(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var all []world.Entity
 	for range 40 {
@@ -203,7 +203,7 @@ func TestTimerModel(t *testing.T) {
 }
 
 func TestTimerErrors(t *testing.T) {
-	c := newClockwork(t)
+	c := newTimedWorld(t)
 	_, err := world.NewTimer(c.World, "bell", func(world.Entity, int) {})
 	require.ErrorContains(t, err, `component "bell" is already registered`)
 	_, err = world.NewTimer[int](c.World, "nothing", nil)
@@ -216,7 +216,7 @@ func TestTimersAllocateNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("the checks allocate")
 	}
-	c := newClockwork(t)
+	c := newTimedWorld(t)
 	calls := 0
 	silent := must.Get(world.NewTimer(c.World, "silent", func(world.Entity, int32) { calls++ }))
 	for i := range 1000 {

@@ -34,7 +34,7 @@ func BenchmarkStorm(b *testing.B) {
 
 func benchmarkStorm(b *testing.B, bots int, c Config) {
 	const seconds = 20
-	s := newStage(b, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
+	s := newBotWorld(b, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
 	s.join(bots, c, func(b *bot) func(time.Time) error { return b.playFrame })
 	received := func() (bytes, rows, snapshots, faults uint64) {
 		for _, b := range s.bots {

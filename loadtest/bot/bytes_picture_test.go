@@ -41,7 +41,7 @@ func TestBytesPicture(t *testing.T) {
 
 // receivedBytes returns the bytes per client and second in each pictureStep.
 func receivedBytes(t *testing.T, ordinary bool) (rates []int) {
-	s := newStage(t, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
+	s := newBotWorld(t, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
 	s.join(pictureBots, Config{Scenario: Roam, Ordinary: ordinary, Bots: pictureBots, AreaMetres: 90},
 		func(b *bot) func(time.Time) error { return b.playFrame })
 	before := uint64(0)

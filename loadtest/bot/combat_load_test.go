@@ -12,7 +12,7 @@ import (
 )
 
 // requireNoConfusion requires that the bots have checked much and found no confusion.
-func (s *stage) requireNoConfusion() {
+func (s *botWorld) requireNoConfusion() {
 	s.t.Helper()
 	for _, b := range s.bots {
 		require.Empty(s.t, b.oracle.recorded)
@@ -27,7 +27,7 @@ func TestCombatOnALoadedMachine(t *testing.T) {
 	for name, link := range map[string]rig.Link{"near": {}, "rough": {Delay: 30 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.03}} {
 		for _, lag := range []int64{150, 900} {
 			t.Run(name, func(t *testing.T) {
-				s := newLoadedStage(t, "calm", link, rig.Load{Stall: 600 * time.Millisecond, Every: 900 * time.Millisecond, Snapshots: 1})
+				s := newLoadedBotWorld(t, "calm", link, rig.Load{Stall: 600 * time.Millisecond, Every: 900 * time.Millisecond, Snapshots: 1})
 				random := rand.New(rand.NewPCG(1, 2))
 				s.join(6, Config{Seed: 5, Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error {
 					var until time.Time
@@ -58,7 +58,7 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	for _, dead := range []time.Duration{10500 * time.Millisecond, 13 * time.Second} {
 		good := rig.Link{Delay: 60 * time.Millisecond, Jitter: 40 * time.Millisecond}
-		s := newStage(t, "storm", good)
+		s := newBotWorld(t, "storm", good)
 		s.join(4, Config{Seed: 5 + uint64(dead.Milliseconds()), Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
 		for range 2 {
 			require.NoError(t, s.RunFor(5*time.Second))
@@ -79,7 +79,7 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 // records on which it depends.
 func TestRoamingOnALoadedMachine(t *testing.T) {
 	racetest.SkipUnchecked(t)
-	s := newLoadedStage(t, "storm", rig.Link{Delay: 20 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.02}, rig.Load{Stall: 500 * time.Millisecond, Every: time.Second, Snapshots: 2})
+	s := newLoadedBotWorld(t, "storm", rig.Link{Delay: 20 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.02}, rig.Load{Stall: 500 * time.Millisecond, Every: time.Second, Snapshots: 2})
 	s.join(40, Config{Seed: 5, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
 	require.NoError(t, s.RunFor(10*time.Second))
 	s.requireNoConfusion()

@@ -10,8 +10,8 @@ import (
 )
 
 // fightOn lets bots fight in virtual time and returns them with the sum of their checks.
-func fightOn(t *testing.T, world string, link rig.Link, d time.Duration) (*stage, CombatChecks) {
-	s := newStage(t, world, link)
+func fightOn(t *testing.T, world string, link rig.Link, d time.Duration) (*botWorld, CombatChecks) {
+	s := newBotWorld(t, world, link)
 	s.join(6, Config{Seed: 5, Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
 	require.NoError(t, s.RunFor(d))
 	var sum CombatChecks

@@ -15,8 +15,8 @@ type news struct {
 	left, destroyed, entered, updated []bulk.Handle
 }
 
-// troupe is a set of entities that spawn, die and move.
-type troupe struct {
+// changingEntities is a set of entities that spawn, die and move.
+type changingEntities struct {
 	random *rand.Rand
 	newest [4000]uint32 // generations by slot
 	used   [4000]bool
@@ -24,7 +24,7 @@ type troupe struct {
 	hidden []bulk.Handle
 }
 
-func (c *troupe) enter(n int) (entered []bulk.Handle) {
+func (c *changingEntities) enter(n int) (entered []bulk.Handle) {
 	for range n {
 		slot := c.random.IntN(len(c.used))
 		for c.used[slot] {
@@ -39,7 +39,7 @@ func (c *troupe) enter(n int) (entered []bulk.Handle) {
 }
 
 // take removes and returns one element of from.
-func (c *troupe) take(from *[]bulk.Handle) bulk.Handle {
+func (c *changingEntities) take(from *[]bulk.Handle) bulk.Handle {
 	i := c.random.IntN(len(*from))
 	h := (*from)[i]
 	*from = slices.Delete(*from, i, i+1)
@@ -48,7 +48,7 @@ func (c *troupe) take(from *[]bulk.Handle) bulk.Handle {
 
 // next makes 15 entities enter, 7 leave, 8 die in view, 7 die out of view, and 200 move,
 // ordered by slot.
-func (c *troupe) next() (n news) {
+func (c *changingEntities) next() (n news) {
 	for i := range 15 {
 		h := c.take(&c.shown)
 		if i < 8 {
@@ -96,7 +96,7 @@ func (o *oracle) observe(n *news, dice func(int) int) {
 // the median over rounds.
 func BenchmarkOraclesInTurns(b *testing.B) {
 	const oracles = 250
-	c := &troupe{random: rand.New(rand.NewPCG(1, 2))}
+	c := &changingEntities{random: rand.New(rand.NewPCG(1, 2))}
 	all := make([]*oracle, oracles)
 	begin := news{entered: c.enter(370)}
 	for i := range all {

@@ -13,19 +13,19 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-// stage is a world with bots in virtual time.
-type stage struct {
+// botWorld is a world with bots in virtual time.
+type botWorld struct {
 	*rig.Rig
 	t     testing.TB
 	scene *scenes.Scene
 	bots  []*bot
 }
 
-func newStage(t testing.TB, world string, link rig.Link) *stage {
-	return newLoadedStage(t, world, link, rig.Load{})
+func newBotWorld(t testing.TB, world string, link rig.Link) *botWorld {
+	return newLoadedBotWorld(t, world, link, rig.Load{})
 }
 
-func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *stage {
+func newLoadedBotWorld(t testing.TB, world string, link rig.Link, load rig.Load) *botWorld {
 	file := must.Get(scenes.Named(world))
 	scene := must.Get(scenes.Build(file))
 	game := rules.New(scene)
@@ -41,11 +41,11 @@ func newLoadedStage(t testing.TB, world string, link rig.Link, load rig.Load) *s
 	}}))
 	t.Cleanup(r.Close)
 	game.Attach(r.Core())
-	return &stage{Rig: r, t: t, scene: scene}
+	return &botWorld{Rig: r, t: t, scene: scene}
 }
 
 // join adds n bots. frame makes the frame function of each, called 60 times a second.
-func (s *stage) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
+func (s *botWorld) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
 	for range n {
 		b := newBot(len(s.bots), c.withDefaults())
 		config := must.Get(b.clientConfig())

@@ -49,7 +49,7 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%v/ordinary=%v", c.delay, c.ordinary), func(t *testing.T) {
 			delay := c.delay
-			s := newStage(t, "calm", rig.Link{Delay: delay})
+			s := newBotWorld(t, "calm", rig.Link{Delay: delay})
 			var pictures []*picture
 			s.join(4, Config{Seed: 5, Ordinary: c.ordinary}, func(b *bot) func(time.Time) error {
 				p := &picture{bot: b}

@@ -19,7 +19,7 @@ import (
 
 var rough = rig.Link{Delay: 30 * time.Millisecond, Jitter: 40 * time.Millisecond, Loss: 0.1, Duplicate: 0.1, Reorder: 0.2}
 
-func newParade(t testing.TB, seed uint64, link rig.Link, change ...func(*server.Config)) *rig.Rig {
+func newPlayersRig(t testing.TB, seed uint64, link rig.Link, change ...func(*server.Config)) *rig.Rig {
 	config, attach := parade()
 	for _, f := range change {
 		f(&config)
@@ -38,7 +38,7 @@ func join(r *rig.Rig, name string) *rig.Client {
 // The same seed gives the same bytes at the same times, another seed gives others.
 func TestSameSeedSameBytes(t *testing.T) {
 	digest := func(seed uint64) uint64 {
-		r := newParade(t, seed, rough)
+		r := newPlayersRig(t, seed, rough)
 		for i := range 4 {
 			c := join(r, fmt.Sprint("player", i))
 			c.EachFrame(30+10*i, func() error {
@@ -64,7 +64,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 // A client notices by itself that the link is cut, and resumes when it works again.
 func TestCutAndHeal(t *testing.T) {
 	var states []client.State
-	r := newParade(t, 1, rig.Link{Delay: 20 * time.Millisecond})
+	r := newPlayersRig(t, 1, rig.Link{Delay: 20 * time.Millisecond})
 	config, _ := parade()
 	c := must.Get(r.Dial(client.Config{Schema: config.Schema, State: func(s client.StateChange) { states = append(states, s.State) }}))
 	entity := c.Controlled()
@@ -83,7 +83,7 @@ func TestCutAndHeal(t *testing.T) {
 
 // Both directions take the link's delay, and renders lag as over a network.
 func TestDelay(t *testing.T) {
-	r := newParade(t, 1, rig.Link{Delay: 100 * time.Millisecond})
+	r := newPlayersRig(t, 1, rig.Link{Delay: 100 * time.Millisecond})
 	before := r.Now()
 	c := join(r, "ada")
 	require.GreaterOrEqual(t, r.Now()-before, 200*time.Millisecond)
@@ -97,20 +97,20 @@ func TestDelay(t *testing.T) {
 
 // An error that ends a client ends its frames, and Step returns it once.
 func TestFrameErrors(t *testing.T) {
-	r := newParade(t, 1, rig.Link{})
+	r := newPlayersRig(t, 1, rig.Link{})
 	c := join(r, "ada")
 	c.Session().Kick("enough")
 	require.Equal(t, wire.Kicked, wire.CodeOf(r.RunFor(time.Second)))
 	require.Equal(t, wire.Kicked, wire.CodeOf(c.Err()))
 	require.NoError(t, r.Step())
 
-	_, err := newParade(t, 1, rig.Link{Loss: 1}).Join("bob")
+	_, err := newPlayersRig(t, 1, rig.Link{Loss: 1}).Join("bob")
 	require.ErrorContains(t, err, "the link loses everything")
 }
 
 // A client can be closed while it has no connection, and asks for a token before each new one.
 func TestCloseWhileReconnecting(t *testing.T) {
-	r := newParade(t, 1, rig.Link{})
+	r := newPlayersRig(t, 1, rig.Link{})
 	config, _ := parade()
 	tokens := 0
 	c := must.Get(r.Dial(client.Config{Schema: config.Schema, FreshToken: func(context.Context) ([]byte, error) {
@@ -130,7 +130,7 @@ func TestCloseWhileReconnecting(t *testing.T) {
 
 // A client that another client's frame closes makes no more frames, even at that moment.
 func TestCloseInAnothersFrame(t *testing.T) {
-	r := newParade(t, 1, rig.Link{})
+	r := newPlayersRig(t, 1, rig.Link{})
 	first, second := join(r, "ada"), join(r, "bob")
 	frames, closed := 0, false
 	second.EachFrame(1000, func() error {
@@ -154,7 +154,7 @@ func TestCloseInAnothersFrame(t *testing.T) {
 
 // Waiting inside a frame would never end.
 func TestNoWaitingInFrames(t *testing.T) {
-	r := newParade(t, 1, rig.Link{})
+	r := newPlayersRig(t, 1, rig.Link{})
 	c := join(r, "ada")
 	c.EachFrame(60, func() error { return c.Wait(context.Background()) })
 	require.ErrorContains(t, r.RunFor(time.Second), "time cannot pass inside a frame")
@@ -238,6 +238,6 @@ func TestParseScript(t *testing.T) {
 		require.Error(t, err, "%q", bad)
 	}
 	require.ErrorContains(t, rig.Replay("seed=1 ticks=9\n@0 join 0 0\n@1 dance 0 0", func(uint64) (*rig.Run, error) {
-		return &rig.Run{Rig: newParade(t, 1, rig.Link{})}, nil
+		return &rig.Run{Rig: newPlayersRig(t, 1, rig.Link{})}, nil
 	}), `no action "dance"`)
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// squall is the storm with clients over a bad link, and the exact states of its bodies by tick
+// linkedStorm is the storm with clients over a bad link, and the exact states of its bodies by tick
 // and handle.
-type squall struct {
+type linkedStorm struct {
 	*rig.Rig
 	t       *testing.T
 	scene   *scenes.Scene
@@ -36,11 +36,11 @@ type squall struct {
 // under way.
 const historyTicks = 100
 
-func newSquall(t *testing.T) *squall {
+func newLinkedStorm(t *testing.T) *linkedStorm {
 	file := must.Get(scenes.Named("storm"))
 	scene := must.Get(scenes.Build(file))
 	game := rules.New(scene)
-	q := &squall{t: t, scene: scene, random: rand.New(rand.NewPCG(3, 3)), history: map[uint32]map[bulk.Handle]motion.State{}}
+	q := &linkedStorm{t: t, scene: scene, random: rand.New(rand.NewPCG(3, 3)), history: map[uint32]map[bulk.Handle]motion.State{}}
 	q.Rig = must.Get(rig.New(1, rig.Config{Server: server.Config{
 		WorldConfig: server.WorldConfig{
 			World: scene.World, Schema: messages.Schema, Hooks: game.Hooks(),
@@ -59,7 +59,7 @@ func newSquall(t *testing.T) *squall {
 }
 
 // step makes a tick in which a client may steer or poke, and compares what clients computed.
-func (q *squall) step() {
+func (q *linkedStorm) step() {
 	require.NoError(q.t, q.Step())
 	w := q.scene.World
 	now, states := uint32(w.Tick()), map[bulk.Handle]motion.State{}
@@ -82,7 +82,7 @@ func (q *squall) step() {
 }
 
 // compare requires that each state that a client computed equals the server's of that tick.
-func (q *squall) compare(number int) {
+func (q *linkedStorm) compare(number int) {
 	for e := range q.clients[number].Replica().All() {
 		state, tick, ok := e.Exact()
 		if !ok {
@@ -98,7 +98,7 @@ func (q *squall) compare(number int) {
 // P1, P4: over a link with loss, and through a broken connection, clients compute the storm to
 // the bit, and the server's audits agree.
 func TestClientsComputeTheStorm(t *testing.T) {
-	q := newSquall(t)
+	q := newLinkedStorm(t)
 	seconds := 20
 	if testing.Short() {
 		seconds = 4

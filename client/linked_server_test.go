@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	studioTickHz     = 60
-	studioSnapshotHz = 30
-	studioFirstTick  = 5000
-	studioHz         = 10_000 // steps of simulated time a second
-	studioRender     = 160    // steps: a render every 16 ms
+	linkedTickHz     = 60
+	linkedSnapshotHz = 30
+	linkedFirstTick  = 5000
+	linkedStepHz     = 10_000 // steps of simulated time a second
+	linkedRender     = 160    // steps: a render every 16 ms
 )
 
-// studio plays a server over a simulated link to a session whose game renders. One entity moves
+// linkedServer plays a server over a simulated link to a session whose game renders. One entity moves
 // by motion. Time is counted in tenths of a millisecond, and the test knows the server's exact
 // tick.
-type studio struct {
+type linkedServer struct {
 	t        testing.TB
 	schema   *schema.Schema
 	codec    *rowcodec.Codec
@@ -59,14 +59,14 @@ type studio struct {
 	behind int64 // total time of the server's stalls
 }
 
-func newStudio(t testing.TB, seed uint64, down, up simtest.Conditions) *studio {
-	return newStudioAt(t, studioTickHz, seed, down, up)
+func newLinkedServer(t testing.TB, seed uint64, down, up simtest.Conditions) *linkedServer {
+	return newLinkedServerAt(t, linkedTickHz, seed, down, up)
 }
 
-// newStudioAt returns a studio of hz ticks a second.
-func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Conditions) *studio {
-	s := &studio{
-		t: t, hz: hz, schema: schema.New(), tick: studioFirstTick - 1, every: studioTickHz / studioSnapshotHz,
+// newLinkedServerAt returns a linkedServer of hz ticks a second.
+func newLinkedServerAt(t testing.TB, hz int64, seed uint64, down, up simtest.Conditions) *linkedServer {
+	s := &linkedServer{
+		t: t, hz: hz, schema: schema.New(), tick: linkedFirstTick - 1, every: linkedTickHz / linkedSnapshotHz,
 		down: simtest.NewLink(seed, down), up: simtest.NewLink(seed+1, up),
 		omits: func(uint32) bool { return false }, render: func() {}, updated: func() {}, arrived: func(wire.Input, uint32) {},
 	}
@@ -78,19 +78,19 @@ func newStudioAt(t testing.TB, hz int64, seed uint64, down, up simtest.Condition
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
 	s.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: s.schema.Hash(), SchemaText: s.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: uint16(hz), SnapshotHz: uint16(min(hz, studioSnapshotHz)), MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: uint16(hz), SnapshotHz: uint16(min(hz, linkedSnapshotHz)), MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
 	}
 	s.join()
 	return s
 }
 
-func (s *studio) join() {
+func (s *linkedServer) join() {
 	s.welcome.Structure = structureOf(s.session, s.welcome.Resumed)
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendMessage(nil, s.welcome)))
 }
 
 // reconnect breaks the connection, and resumes the session after an outage.
-func (s *studio) reconnect(after time.Duration) {
+func (s *linkedServer) reconnect(after time.Duration) {
 	s.session.Lost(nil)
 	down, up := s.down, s.up
 	s.down, s.up = simtest.NewLink(1, simtest.Conditions{Loss: 1}), simtest.NewLink(1, simtest.Conditions{Loss: 1})
@@ -109,16 +109,16 @@ func walk(tick uint32) schema.Body {
 	return schema.Body{Position: [3]float32{float32(walked(float64(tick))), 0, 0}, Velocity: [3]float32{3, 0, 0}}
 }
 
-func walked(tick float64) float64 { return 3 * (tick - studioFirstTick) / studioTickHz }
+func walked(tick float64) float64 { return 3 * (tick - linkedFirstTick) / linkedTickHz }
 
-func (s *studio) time() time.Duration { return time.Duration(s.now) * time.Second / studioHz }
+func (s *linkedServer) time() time.Duration { return time.Duration(s.now) * time.Second / linkedStepHz }
 
 // trueTick returns the server's current tick, with fractions.
-func (s *studio) trueTick() float64 {
-	return studioFirstTick + float64((s.now-s.behind)*s.hz)/studioHz
+func (s *linkedServer) trueTick() float64 {
+	return linkedFirstTick + float64((s.now-s.behind)*s.hz)/linkedStepHz
 }
 
-func (s *studio) values(tick uint32) (rowschema.Row, bool) {
+func (s *linkedServer) values(tick uint32) (rowschema.Row, bool) {
 	body, sent := s.motion(tick)
 	row := rowschema.Row{Mask: 1, Values: make([]uint32, s.schema.Values())}
 	rowschema.New(s.schema).Component(0).Quantise(&body, row.Values)
@@ -126,7 +126,7 @@ func (s *studio) values(tick uint32) (rowschema.Row, bool) {
 }
 
 // enter sends an Enter of h to the client.
-func (s *studio) enter(number uint32, h bulk.Handle) {
+func (s *linkedServer) enter(number uint32, h bulk.Handle) {
 	row, _ := s.values(s.tick)
 	var w bitio.Writer
 	rowschema.New(s.schema).AppendFull(&w, row)
@@ -138,8 +138,8 @@ func (s *studio) enter(number uint32, h bulk.Handle) {
 var walker = h(0, 1)
 
 // play simulates d.
-func (s *studio) play(d time.Duration) {
-	for end := s.now + int64(d.Seconds()*studioHz); s.now < end; s.now++ {
+func (s *linkedServer) play(d time.Duration) {
+	for end := s.now + int64(d.Seconds()*linkedStepHz); s.now < end; s.now++ {
 		if s.now < s.frozen {
 			s.behind++
 		} else if uint32(math.Floor(s.trueTick())) > s.tick {
@@ -167,29 +167,29 @@ func (s *studio) play(d time.Duration) {
 			s.updated()
 		}
 		s.answer(0)
-		if s.now%studioRender == 0 {
+		if s.now%linkedRender == 0 {
 			s.render()
 		}
 	}
 }
 
 // sleep makes the client wait between updates.
-func (s *studio) sleep(sleeps bool) {
+func (s *linkedServer) sleep(sleeps bool) {
 	s.sleeps = sleeps
 	s.session.Sleeps(sleeps)
 }
 
 // answer sends an Input if one is due after the arrival of so many datagrams.
-func (s *studio) answer(datagrams int) {
+func (s *linkedServer) answer(datagrams int) {
 	if s.session.Answers(datagrams, s.time(), 0) {
 		s.up.Send(s.now, s.session.Input(s.time()))
 	}
 }
 
 // step plays a tick of the server.
-func (s *studio) step() {
+func (s *linkedServer) step() {
 	s.tick++
-	if s.tick == studioFirstTick {
+	if s.tick == linkedFirstTick {
 		s.enter(1, walker)
 	}
 	if s.tick%s.every != 0 || s.omits(s.tick) {
@@ -220,7 +220,7 @@ func (s *studio) step() {
 }
 
 // shown returns the walker's position in a render now, and the render's moment.
-func (s *studio) shown() (x float64, m client.Moment) {
+func (s *linkedServer) shown() (x float64, m client.Moment) {
 	m = s.session.Render(s.time())
 	e := s.session.Replica().Entity(walker)
 	require.NotNil(s.t, e)
