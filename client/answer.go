@@ -134,7 +134,7 @@ func (u *uplink) waitsForAnswer(t *timing, now time.Duration) bool {
 
 // joinsNext reports whether the new input should wait for the answer to the next snapshot: it
 // was set for a tick later than its target, and still arrives inputMargin before that tick.
-// Sent by itself, it would cost a packet, and a game that sets an input on each snapshot would
+// A separate datagram would cost a packet, and a game that sets an input on each snapshot would
 // stay a tick ahead.
 func (u *uplink) joinsNext(t *timing, now time.Duration) bool {
 	if u.caller != callerSleeps || !u.early {

@@ -237,7 +237,7 @@ func TestCoPredictedGone(t *testing.T) {
 			p.snapshot()
 			p.input(right)
 		}
-		require.Zero(t, seen, "never without Take")
+		require.Zero(t, seen, "never without Set")
 		p.balls.Set(ballHandle, again)
 		p.input(right)
 		require.NotZero(t, seen)
@@ -286,8 +286,8 @@ func TestCoPredictedLaterDatagram(t *testing.T) {
 	require.EqualValues(t, 1, p.play.Stats().Corrected)
 }
 
-// An entity that Take adds is at first drawn where all others are, and moves to the present from
-// there. One that it drops moves back.
+// An entity that Set adds is first drawn at the moment of all other entities, then moves to the
+// predicted present. An entity that Set drops moves back.
 func TestCoPredictedIsBlendedInAndOut(t *testing.T) {
 	p := newBallServer(t)
 	shown := must.Get(client.ComponentOf[ball](p.schema, "ball"))
@@ -390,7 +390,7 @@ func TestCoPredictedIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "client_test.lever is no component of the schema")
 }
 
-// After its first Take, a co-predicted entity costs no allocations.
+// After its first Set, a co-predicted entity costs no allocations.
 func TestCoPredictedAllocatesNothing(t *testing.T) {
 	p := newBallServer(t)
 	p.frames(20, still)

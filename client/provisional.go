@@ -22,14 +22,15 @@ const (
 // the oldest that awaits one was taken 4,096 handles ago. Predict fewer entities at a time.
 var ErrTooManyProvisional = fmt.Errorf("client: %d provisional handles await answers: take fewer", maxProvisional)
 
-// Provisional returns a new name for an entity that a command or an input is about to ask for:
-// the game can show the entity before the server has made it. Put the handle into the arguments
+// Provisional returns a handle for an entity that the next command or input will ask for: the
+// game can show the entity before the server has made it. Put the handle into the arguments
 // of one command, or into inputs, and nowhere else. A command may hold 16, taken one right
 // after the other.
 //
-// Repeat the handle in the inputs of a few ticks, since single inputs are lost. The server
-// obeys the first that it applies, and its game sees no handle in the others. A step of Predict
-// sees the handle in all of them, so it must not depend on it.
+// Repeat the handle in the inputs of a few ticks, since an input may be lost. The server obeys
+// the first of these inputs that it applies, and its game sees no handle in the others. The
+// step function of Predict sees the handle in all of them: its result must not depend on the
+// handle.
 //
 // Resolve says Provisional until the server has answered. From then on, in Resolve and Entity,
 // the handle stands for the entity that its command or input created. If the command or input

@@ -65,8 +65,8 @@ func (a *connections) moveToBack(c net.Conn) {
 	a.waiting[c] = a.turn
 }
 
-// evictOldest closes the connection that has waited longest. One exists, since maxRequests is
-// less than maxConnections.
+// evictOldest closes the connection that has waited longest. There is always one that waits,
+// since maxRequests is less than maxConnections.
 func (a *connections) evictOldest() {
 	var oldest net.Conn
 	for c, turn := range a.waiting {

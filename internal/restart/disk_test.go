@@ -99,8 +99,8 @@ func generation(image string, n int) string {
 	return image + ".old-" + string(rune('0'+n))
 }
 
-// generations returns the contents of an image's generations, newest first. A process that is
-// killed while it renames them leaves a gap, and one more than are kept.
+// generations returns the contents of an image's generations, newest first. If a process was
+// killed while it renamed generations, one is missing, and one beyond DefaultKeep may be left.
 func (d disk) generations(image string) (all []string) {
 	for n := range imagefile.DefaultKeep + 1 {
 		if f, exists := d[generation(image, n)]; exists {

@@ -122,8 +122,8 @@ func (o *oracle) heardFlash(f flash, low uint16) {
 	o.pending = append(o.pending, f)
 }
 
-// settleFlashes checks the flashes of an Update. After it snapshots were applied, the newest of
-// tick (B9).
+// settleFlashes checks the flashes of an Update (B9). snapshots is the number of snapshots
+// applied by the end of the Update, tick the tick of the newest.
 func (o *oracle) settleFlashes(snapshots uint64, tick uint32) {
 	for _, f := range o.pending {
 		if snapshots <= f.snapshots {

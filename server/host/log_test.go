@@ -36,7 +36,7 @@ func TestLogReaderStops(t *testing.T) {
 		in := bufio.NewScanner(r)
 		in.Buffer(nil, 1<<20)
 		for in.Scan() {
-			var line struct{ Lines int } // of the line that counts the dropped ones
+			var line struct{ Lines int } // set in the line that counts dropped lines
 			if err := json.Unmarshal(in.Bytes(), &line); err != nil {
 				done <- err
 				return

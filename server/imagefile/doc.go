@@ -1,6 +1,6 @@
 // Package imagefile stores the image of a world on disk, in generations, for one process
-// at a time. Its names serve packages server and host, and may change in any release; the files
-// are promised.
+// at a time. Its API is for packages server and host, and may change in any release. The files
+// do not change without a line in CHANGELOG.md.
 //
 // The files of the image FILE:
 //
