@@ -50,6 +50,12 @@ func (in *interest) setFocus(h bulk.Handle) { in.focus, in.fullQuery = h, true }
 // setViewpoint sets the entity from which the client views the world; 0 is the focus.
 func (in *interest) setViewpoint(h bulk.Handle) { in.viewpoint, in.fullQuery = h, true }
 
+// addOwned adds the live entity h to the owned set. The next query sees it, whether incremental or not.
+func (in *interest) addOwned(h bulk.Handle) { in.owned.add(h) }
+
+// dropDead removes h, which is destroyed, from the owned set.
+func (in *interest) dropDead(h bulk.Handle) { in.owned.remove(h) }
+
 // removeOwned removes h from the owned set.
 func (in *interest) removeOwned(h bulk.Handle) {
 	in.owned.remove(h)
@@ -88,6 +94,13 @@ func (in *interest) beginQuery(r *Replicator, simulates bool) (q interestQuery) 
 	}
 	in.center, in.fullQuery, in.lastCapture = at, false, r.changes.captures
 	return q
+}
+
+// endQuery ends a query after its candidates were collected and compared.
+func (in *interest) endQuery(q *interestQuery) {
+	if !q.incremental {
+		in.boundary.endQuery()
+	}
 }
 
 // collectCandidates collects the entities that may enter or stay in view. since is the

@@ -98,13 +98,13 @@ func (o *outbox) sendTexts(w *workspace, r *Replicator, m *members, in *interest
 		row, owned := &m.textRows[rowIndex], in.owns(h)
 		switch {
 		case !f.owesText(h, row, m.rows[rowIndex].enterTick, owned):
-			row.leaveQueue()
+			m.leaveTextQueue(rowIndex)
 		case f.tick < row.due || allowance <= 0 || o.structure.outstandingBytes() >= maxOutstandingBytes:
 			kept = append(kept, h)
 		default:
 			n := o.writeTexts(w, h, row, owned)
 			allowance -= n
-			row.noteWritten(f.tick, r.textPause(n))
+			m.noteTextsWritten(rowIndex, f.tick, r.textPause(n))
 		}
 	}
 	o.textQueue = kept

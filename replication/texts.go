@@ -56,14 +56,15 @@ type textRow struct {
 	queued bool   // the member's handle is in outbox.textQueue
 }
 
-// leaveQueue records that the handle is no longer in the queue.
-func (t *textRow) leaveQueue() { t.queued = false }
+// leaveTextQueue records that a member's row is no longer in the queue of changed texts.
+func (m *members) leaveTextQueue(rowIndex uint32) { m.textRows[rowIndex].queued = false }
 
-// noteWritten records that the texts were written in a tick, and blocks further texts for
-// pause ticks.
-func (t *textRow) noteWritten(tick, pause uint32) {
-	t.leaveQueue()
-	t.sent, t.due = tick, tick+pause
+// noteTextsWritten records that a member's texts were written in a tick, and blocks further texts
+// for pause ticks.
+func (m *members) noteTextsWritten(rowIndex, tick, pause uint32) {
+	m.leaveTextQueue(rowIndex)
+	row := &m.textRows[rowIndex]
+	row.sent, row.due = tick, tick+pause
 }
 
 // queueTexts appends the members with changed texts to a queue. sendTexts then decides

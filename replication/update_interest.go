@@ -27,9 +27,7 @@ func (v *Viewer) updateInterest(w *workspace) {
 		requests = in.requestEnters(r, requests, word, mask, confirmed)
 	})
 	w.requests = requests
-	if !q.incremental {
-		in.boundary.endQuery()
-	}
+	in.endQuery(&q)
 	in.keepWaitingSince(w.requests)
 }
 

@@ -9,14 +9,14 @@ import (
 // owned, and the client gets a Destroy for each destroyed entity of its hidden set (R5).
 // updateWord finds the destroyed members.
 func (v *Viewer) recordDeaths(w *workspace) {
-	r, k, owned := v.replicator, &v.knowledge, &v.interest.owned
+	r, k, in := v.replicator, &v.knowledge, &v.interest
 	deaths := k.takeDeaths(r)
-	if k.hidden.size == 0 && len(owned.generations) == 0 && r.causes == 0 {
+	if k.hidden.size == 0 && in.owned.slots.size == 0 && r.causes == 0 {
 		return
 	}
 	for _, d := range deaths {
 		h := d.handle
-		owned.remove(h)
+		in.dropDead(h)
 		if slot := h.Index(); k.removeHidden(slot) {
 			v.writeDestroy(w, h, d.cause)
 		} else if d.cause != 0 && v.members.handleIn(slot) == h {

@@ -85,7 +85,7 @@ func (v *Viewer) Own(h bulk.Handle) {
 		return
 	}
 	owned := v.Owns(h) // true if h is the focus, which may change later
-	v.interest.owned.add(h)
+	v.interest.addOwned(h)
 	if !owned {
 		v.members.reenterMember(h)
 	}
