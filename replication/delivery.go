@@ -26,7 +26,9 @@ func (d *delivery) continueFrom(newest uint32) {
 }
 
 // forgetLink resets the estimates of a link after its client reconnected.
-func (d *delivery) forgetLink() { d.repeats = repetition{} }
+func (d *delivery) forgetLink() {
+	d.repeats, d.delays, d.lostTick = repetition{}, ackDelays{}, 0
+}
 
 // lossShare returns the estimated share of datagrams that the link loses.
 func (d *delivery) lossShare() float64 { return float64(d.repeats.loss) / lossScale }

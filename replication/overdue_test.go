@@ -165,3 +165,13 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 		require.Equal(t, []uint32{d.written}, structures(d.snapshot()), "the Answer is of a snapshot that is not applied")
 	})
 }
+
+// The usual delay of one connection says nothing about the next: after resuming, nothing is overdue
+// before enough of its datagrams were acknowledged.
+func TestNothingIsOverdueOnANewLink(t *testing.T) {
+	d := newDelayed(t)
+	_, ok := d.viewer.Resume(d.applied)
+	require.True(t, ok)
+	d.move(d.old)
+	require.Equal(t, []uint32{d.written}, structures(d.snapshot()))
+}
