@@ -2,7 +2,6 @@ package world
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,8 +14,8 @@ type conversion struct {
 	runs     []run // bytes that both types have
 	wider    []widening
 	texts    []textCopy
-	missing  []run // bytes without a source in from
-	absent   []int // text fields without a source in from
+	missing  bool  // to has fields that from lacks
+	absent   []int // the text fields among them
 
 	added, dropped, renamed, widened []string // fields, for people
 	misfits                          []string // why the conversion is impossible
@@ -25,10 +24,12 @@ type conversion struct {
 // run is a range of bytes, at an offset in each type.
 type run struct{ from, to, n uintptr }
 
-// widening is a number that keeps its value and has more bytes in to.
+// widening is a list of numbers, one after the other, that have more bytes in to, and the same values.
 type widening struct {
 	from, to         uintptr
+	n                int
 	fromKind, toKind reflect.Kind
+	widen            widener
 }
 
 // textCopy names the same text field in both types, by its index.
@@ -128,17 +129,27 @@ func (c *conversion) matchNumbers(from, to *node, fromAt, toAt uintptr) {
 			c.copyBytes(run{n.offset, wanted[i].offset, n.size()})
 			continue
 		}
-		c.wider = append(c.wider, widening{n.offset, wanted[i].offset, n.kind, wanted[i].kind})
+		c.widenNumber(n, wanted[i])
 	}
+}
+
+// widenNumber adds a number, to the last list if it continues that.
+func (c *conversion) widenNumber(from, to number) {
+	if n := len(c.wider); n > 0 {
+		last := &c.wider[n-1]
+		if last.fromKind == from.kind && last.toKind == to.kind && last.from+uintptr(last.n)*from.size() == from.offset && last.to+uintptr(last.n)*to.size() == to.offset {
+			last.n++
+			return
+		}
+	}
+	c.wider = append(c.wider, widening{from.offset, to.offset, 1, from.kind, to.kind, widenerOf(from.kind, to.kind)})
 }
 
 // lack notes that from has no source of a part of to.
 func (c *conversion) lack(n *node, at uintptr) {
 	var l layout
 	n.appendTo(&l, at)
-	for _, number := range l.numbers {
-		c.missing = append(c.missing, run{to: number.offset, n: number.size()})
-	}
+	c.missing = true
 	for _, f := range l.textFields {
 		c.absent = append(c.absent, c.to.textAt(f.offset))
 	}
@@ -191,14 +202,18 @@ func (s *shape) textAt(offset uintptr) int {
 }
 
 // convertValues converts the values of some slots, one after the other, in the formats of memory. to holds
-// zeros, or the defaults of its fields.
+// what the fields that from lacks become.
 func (c *conversion) convertValues(from, to []byte) {
+	if len(from) == 0 {
+		return // no field
+	}
+	slots := len(from) / int(c.from.size)
 	for _, r := range c.runs {
 		c.copyRun(r, from, to)
 	}
 	for _, w := range c.wider {
-		for f, t := w.from, w.to; f < uintptr(len(from)); f, t = f+c.from.size, t+c.to.size {
-			number{kind: w.toKind}.store(unsafe.Pointer(&to[t]), widen(w, number{kind: w.fromKind}.load(unsafe.Pointer(&from[f]))))
+		for i := range uintptr(slots) {
+			w.widen(unsafe.Pointer(&from[i*c.from.size+w.from]), unsafe.Pointer(&to[i*c.to.size+w.to]), w.n)
 		}
 	}
 }
@@ -217,24 +232,51 @@ func (c *conversion) copyRun(r run, from, to []byte) {
 	}
 }
 
-// widen returns the bits of a number in its larger kind.
-func widen(w widening, v uint64) uint64 {
-	if w.fromKind == reflect.Float32 {
-		return math.Float64bits(float64(math.Float32frombits(uint32(v))))
+// widener widens n numbers.
+type widener func(from, to unsafe.Pointer, n int)
+
+// widenerOf returns the widener for two kinds that widensTo accepts.
+func widenerOf(from, to reflect.Kind) widener {
+	switch from {
+	case reflect.Int8:
+		return widenerFrom[int8](to)
+	case reflect.Int16:
+		return widenerFrom[int16](to)
+	case reflect.Int32:
+		return widenerFrom[int32](to)
+	case reflect.Uint8:
+		return widenerFrom[uint8](to)
+	case reflect.Uint16:
+		return widenerFrom[uint16](to)
+	case reflect.Uint32:
+		return widenerFrom[uint32](to)
 	}
-	return v // load has extended the sign
+	return widenNumbers[float32, float64]
 }
 
-// store is the inverse of load.
-func (n number) store(p unsafe.Pointer, v uint64) {
-	switch n.size() {
-	case 1:
-		*(*uint8)(p) = uint8(v)
-	case 2:
-		*(*uint16)(p) = uint16(v)
-	case 4:
-		*(*uint32)(p) = uint32(v)
-	default:
-		*(*uint64)(p) = v
+type widened interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
+func widenerFrom[F widened](to reflect.Kind) widener {
+	switch to {
+	case reflect.Int16:
+		return widenNumbers[F, int16]
+	case reflect.Int32:
+		return widenNumbers[F, int32]
+	case reflect.Uint16:
+		return widenNumbers[F, uint16]
+	case reflect.Uint32:
+		return widenNumbers[F, uint32]
+	case reflect.Uint64:
+		return widenNumbers[F, uint64]
+	}
+	return widenNumbers[F, int64]
+}
+
+func widenNumbers[F, T widened](from, to unsafe.Pointer, n int) {
+	source, target := unsafe.Slice((*F)(from), n), unsafe.Slice((*T)(to), n)
+	for i, v := range source {
+		target[i] = T(v)
 	}
 }

@@ -12,6 +12,9 @@ import (
 // maxCells bounds the memory of the grid: 4 Mi cells are 64 MiB.
 const maxCells = 1 << 22
 
+// maxMaxEntities bounds Config.MaxEntities.
+const maxMaxEntities = 1 << 24
+
 // maxTickHz bounds Config.TickHz.
 const maxTickHz = 1000
 
@@ -66,7 +69,7 @@ func (c Config) Validate() error {
 		}
 	}
 	complain(c.TickHz < 1 || c.TickHz > maxTickHz, "TickHz is %d; choose 1 to %d", c.TickHz, maxTickHz)
-	complain(c.MaxEntities < 1 || c.MaxEntities > 1<<24, "MaxEntities is %d; choose 1 to %d", c.MaxEntities, 1<<24)
+	complain(c.MaxEntities < 1 || c.MaxEntities > maxMaxEntities, "MaxEntities is %d; choose 1 to %d", c.MaxEntities, maxMaxEntities)
 	complain(c.FirstGeneration&1 == 0, "FirstGeneration is %d; it must be odd", c.FirstGeneration)
 	complain(c.LastGeneration&1 == 0 || c.LastGeneration < c.FirstGeneration, "LastGeneration is %d; it must be odd, and at least FirstGeneration, %d", c.LastGeneration, c.FirstGeneration)
 	complain(!within(c.CellMetres, 0.01, 1e5), "CellMetres is %v; choose 0.01 to 100000", c.CellMetres)

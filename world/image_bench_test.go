@@ -163,3 +163,70 @@ func BenchmarkRestoreMillion(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkMigrateMillion restores a million entities in worlds of later versions of a game, with
+// settings, fields and defaults changed, and with a function of the game: from an image of the first
+// version, and for comparison from one of their own.
+func BenchmarkMigrateMillion(b *testing.B) {
+	type health struct{ Points, Most int32 }
+	type bag struct {
+		Gold   int64
+		Owner  world.Entity
+		Slots  [8]uint16
+		Weight float32
+	}
+	type health2 struct {
+		Points, Shield int64
+		Most           int32
+	}
+	type bag2 struct {
+		Weight float64
+		Slots  [12]uint32
+		Owner  world.Entity
+		Gold   int64
+	}
+	build := func(c world.Config, register func(w *world.World)) *world.World {
+		c.MaxEntities = 1 << 20
+		w, err := world.New(c)
+		require.NoError(b, err)
+		addKind(b, w, world.Kind{Name: "crate", Body: &world.BodyDef{}})
+		register(w)
+		return w
+	}
+	first := func(w *world.World) {
+		require.NoError(b, world.SetDefault(w, 0, register[health](b, w, "health"), health{3, 9}))
+		require.NoError(b, world.SetDefault(w, 0, register[bag](b, w, "bag"), bag{Gold: 5, Weight: 2}))
+	}
+	w := build(world.Config{}, first)
+	for i := range 1_000_000 {
+		spawn(b, w, 0, world.Vec3{X: float32(i%1000) - 500, Z: float32(i)/2000 - 250})
+	}
+	w.Step()
+	file := written(b, w)
+	for _, c := range []struct {
+		name  string
+		world *world.World
+	}{
+		{"fields", build(world.Config{}, func(w *world.World) {
+			require.NoError(b, world.SetDefault(w, 0, register[health2](b, w, "health"), health2{Shield: 4}))
+			register[bag2](b, w, "bag")
+		})},
+		{"settings", build(world.Config{TickHz: 30, Gravity: 5, HalfExtent: world.Vec3{X: 400, Y: 100, Z: 400}}, first)},
+		{"function", build(world.Config{}, func(w *world.World) {
+			register[bag](b, w, "bag")
+			require.NoError(b, world.Migrate(w, register[health2](b, w, "health"), func(h health) health2 { return health2{int64(h.Points), 1, h.Most} }))
+		})},
+	} {
+		restore := func(name string, file []byte) {
+			b.Run(c.name+"/"+name, func(b *testing.B) {
+				for b.Loop() {
+					img, err := c.world.ReadImage(bytes.NewReader(file))
+					require.NoError(b, err)
+					require.NoError(b, c.world.Restore(img))
+				}
+			})
+		}
+		restore("migrated", file)
+		restore("own", written(b, c.world))
+	}
+}

@@ -83,7 +83,7 @@ func (m *imageMapper) mapKinds() {
 		part := fmt.Sprintf("kind %q", k.Name)
 		id := m.w.kindNamed(k.Name)
 		m.kinds = append(m.kinds, id)
-		m.reordered = m.reordered || id != i
+		m.reordered = m.reordered || id >= 0 && id != i
 		switch {
 		case id < 0 && counts[i] > 0:
 			m.wrong.add("%d entities are of kind %q, which the world lacks", counts[i], k.Name)

@@ -130,12 +130,10 @@ func (s *columnSource) convertTo(to values, from values, mask uint64, defaultOf 
 		return s.migrateTo(to, from, mask)
 	}
 	clear(to.bytes)
-	if len(c.missing)+len(c.absent) > 0 {
-		for rest := mask; rest != 0; rest &= rest - 1 {
-			i := bits.TrailingZeros64(rest)
-			if v := defaultOf(i); v != nil {
-				c.fillMissing(to.of(i, &c.to), v)
-			}
+	for rest := mask; rest != 0 && c.missing; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest)
+		if v := defaultOf(i); v != nil {
+			c.fillMissing(to.of(i, &c.to), v)
 		}
 	}
 	c.convertValues(from.bytes, to.bytes)
@@ -149,12 +147,10 @@ func (s *columnSource) convertTo(to values, from values, mask uint64, defaultOf 
 	return nil
 }
 
-// fillMissing copies the fields that the file lacks from a default value.
+// fillMissing makes to a default value, of which the file's fields are then replaced.
 func (c *conversion) fillMissing(to values, value unsafe.Pointer) {
-	memory := unsafe.Slice((*byte)(value), c.to.size)
-	for _, r := range c.missing {
-		copy(to.bytes[r.to:r.to+r.n], memory[r.to:])
-	}
+	copy(to.bytes, unsafe.Slice((*byte)(value), c.to.size))
+	c.to.blank(to.bytes)
 	for _, j := range c.absent {
 		to.texts[j] = c.to.textFields[j].copy(value)
 	}

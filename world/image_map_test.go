@@ -371,3 +371,36 @@ func TestReplayInAnotherVersion(t *testing.T) {
 	require.True(t, differ.RulesDiffer)
 	require.ErrorContains(t, err, "differs from the recording since the rules differ, first after tick 62: in bodies")
 }
+
+// An image is described without its program.
+func TestReadImageInfo(t *testing.T) {
+	w, c := build[purse](t, world.Config{TickHz: 20, Gravity: 3})
+	populate(t, w, c)
+	w.SetProgram(world.Program{Name: "shop", Version: "v1.2"})
+	file := written(t, w)
+	info, err := world.ReadImageInfo(bytes.NewReader(file))
+	require.NoError(t, err)
+	require.Equal(t, world.Program{Name: "shop", Version: "v1.2"}, info.Program)
+	require.Equal(t, []any{uint32(5), uint64(61), 20, float32(3), 15, 15, 0}, []any{info.Format, info.Tick, info.Config.TickHz, info.Config.Gravity, info.Entities, info.Slots, info.Effects})
+	require.Equal(t, []int{10, 4, 1}, []int{info.Kinds[0].Entities, info.Kinds[1].Entities, info.Kinds[2].Entities})
+	require.Equal(t, "rock", info.Kinds[0].Name)
+	require.EqualValues(t, 2, info.Kinds[0].Body.Mass)
+	require.Len(t, info.Components, 1)
+	require.Equal(t, "{Gold int32; Owner handle; Note string; Seals [2]{Color uint8; Valid bool}}", info.Components[0].Type)
+	require.Equal(t, 4, info.Components[0].Entities)
+	var names []string
+	for _, part := range info.Parts {
+		names = append(names, part.Name)
+		require.Positive(t, part.Bytes)
+	}
+	require.Equal(t, []string{"setup", "entities", "bodies", "components", "effects", "volumes", "events and extra"}, names)
+
+	_, err = world.ReadImageInfo(bytes.NewReader(append(file, 0)))
+	require.ErrorIs(t, err, world.ErrImage)
+	for at := range file {
+		wrong := bytes.Clone(file)
+		wrong[at] ^= 4
+		_, err = world.ReadImageInfo(bytes.NewReader(wrong))
+		require.True(t, isImageError(err), "byte %d: %v", at, err)
+	}
+}

@@ -42,22 +42,42 @@ const (
 // ErrImage if and only if the image fails its checksums, whatever its contents.
 func (w *World) ReadImage(r io.Reader) (*Image, error) {
 	img, _, err := w.readImage(r)
+	if err == nil {
+		err = checkEnd(r)
+	}
 	if err != nil {
 		return nil, err
-	}
-	var more [1]byte
-	if _, err := io.ReadFull(r, more[:]); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: data follows its end", ErrImage)
 	}
 	return img, nil
 }
 
+// checkEnd checks that r has no more bytes.
+func checkEnd(r io.Reader) error {
+	var more [1]byte
+	if _, err := io.ReadFull(r, more[:]); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: data follows its end", ErrImage)
+	}
+	return nil
+}
+
 // readImage reads an image, up to its last byte.
-func (w *World) readImage(r io.Reader) (*Image, imageMapping, error) {
-	none := imageMapping{}
+func (w *World) readImage(r io.Reader) (img *Image, mapping imageMapping, err error) {
+	err = readContents(r, func(version uint32, read func([]byte) error) (err error) {
+		img, mapping, err = w.decodeImage(version, read)
+		return err
+	})
+	if err != nil {
+		return nil, imageMapping{}, err
+	}
+	return img, mapping, nil
+}
+
+// readContents reads a file up to its last byte and lets decode read its contents. If the file is damaged, the
+// error says so, whatever decode made of it.
+func readContents(r io.Reader, decode func(version uint32, read func([]byte) error) error) error {
 	chunks, err := newChunkReader(r)
 	if err != nil {
-		return nil, none, err
+		return err
 	}
 	defer chunks.close()
 	if chunks.version > imageVersion {
@@ -65,26 +85,25 @@ func (w *World) readImage(r io.Reader) (*Image, imageMapping, error) {
 		if damage := chunks.checkRest(); damage != nil { // damage may have changed the version
 			err = fmt.Errorf("%w (if it is a newer one: %v)", err, damage)
 		}
-		return nil, none, err
+		return err
 	}
-	img, mapping, err := w.decodeImage(chunks.version, chunks.read)
+	err = decode(chunks.version, chunks.read)
 	if err == nil {
 		err = chunks.end()
 	}
 	if err == nil {
-		return img, mapping, nil
+		return nil
 	}
 	if damage := chunks.checkRest(); damage != nil { // damage prevails over contents that do not fit
-		return nil, none, damage
+		return damage
 	}
-	return nil, none, err
+	return err
 }
 
 // decodeImage decodes the contents of an image of a version, maps them to the world and checks them. read
 // fills its argument or returns an error.
 func (w *World) decodeImage(version uint32, read func([]byte) error) (*Image, imageMapping, error) {
-	d := &imageDecoder{version: version, read: read, w: w, img: &Image{version: version}}
-	d.mapper = imageMapper{w: w, img: d.img, file: &imageSetup{version: version}}
+	d := newImageDecoder(version, read, w)
 	for _, part := range []func(){d.setup, d.entities, d.rows, d.mapParts, d.columns, d.effects, d.volumes, d.rest, d.mapper.mapState} {
 		part()
 		if d.err != nil {
@@ -108,6 +127,12 @@ type imageDecoder struct {
 	named   int // bytes of names and shapes
 	err     error
 	buf     [8]byte
+}
+
+func newImageDecoder(version uint32, read func([]byte) error, w *World) *imageDecoder {
+	d := &imageDecoder{version: version, read: read, w: w, img: &Image{version: version}}
+	d.mapper = imageMapper{w: w, img: d.img, file: &imageSetup{version: version}}
+	return d
 }
 
 // fail records the first error. Only the chunks' sums detect damage.
@@ -297,25 +322,31 @@ func (d *imageDecoder) mapParts() {
 
 func (d *imageDecoder) columns() {
 	for _, source := range d.mapper.columns {
-		file := &columnImage{name: source.name, shape: source.shape}
-		to := file
-		if source.column >= 0 {
-			to = &d.img.components[source.into]
-		}
-		slots := len(d.img.entities.Generations)
-		d.set(&to.has, slots, "slots with "+source.name)
-		d.set(&to.changed, slots, "changes of "+source.name)
+		count := d.readColumn(source)
 		if d.err != nil {
 			return
 		}
-		switch {
-		case source.column < 0 || source.conversion != nil:
-			d.convertColumn(source, to)
-		default:
-			d.column(to)
-		}
-		d.mapper.noteColumn(source, to.has.Count())
+		d.mapper.noteColumn(source, count)
 	}
+}
+
+// readColumn reads a component and returns the number of entities that have it.
+func (d *imageDecoder) readColumn(source *columnSource) (count int) {
+	to := &columnImage{name: source.name, shape: source.shape}
+	if source.column >= 0 {
+		to = &d.img.components[source.into]
+	}
+	slots := len(d.img.entities.Generations)
+	d.set(&to.has, slots, "slots with "+source.name)
+	d.set(&to.changed, slots, "changes of "+source.name)
+	switch {
+	case d.err != nil:
+	case source.column < 0 || source.conversion != nil:
+		d.convertColumn(source, to)
+	default:
+		d.column(to)
+	}
+	return to.has.Count()
 }
 
 // column reads the values of a component that has the same type in the file.

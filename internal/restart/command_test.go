@@ -21,6 +21,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/token"
+	"github.com/worldd/worldd/world"
 )
 
 // commands are the commands that write files and end. Each has all options that name files to
@@ -31,6 +32,7 @@ var commands = []command{
 		"page.html": isPage, "profiles/cpu.pprof": isProfile, "profiles/heap.pprof": isProfile, "profiles/goroutine.pprof": isProfile,
 	}, talks: true},
 	{program: "worldd", command: "train", args: []string{"storm.recording", "--out=tables"}, writes: map[string]check{"tables": isTables}},
+	{program: "worldd", command: "image migrate", args: []string{"storm.image", "--out=new.image"}, writes: map[string]check{"new.image": isImage}, once: "exists"},
 	{program: "worldd", command: "effect render", args: []string{"updraft", "--output=picture.png"}, writes: map[string]check{"picture.png": isPicture}},
 	{program: "worldd", command: "effect fmt", args: []string{"own.effect", "--write"}, input: "effect wind\neverywhere\noutput += (1,0,0)\n", writes: map[string]check{"own.effect": isEffect}},
 	{program: "worldd", command: "token new", args: []string{"key"}, writes: map[string]check{"key": isKey, "key.pub": isAny}, once: "exists"},
@@ -67,6 +69,12 @@ func isTables(t *testing.T, content string) {
 	require.NoError(t, err)
 }
 
+func isImage(t *testing.T, content string) {
+	info, err := world.ReadImageInfo(strings.NewReader(content))
+	require.NoError(t, err)
+	require.Positive(t, info.Entities)
+}
+
 func isPicture(t *testing.T, content string) {
 	_, err := png.Decode(bytes.NewReader([]byte(content)))
 	require.NoError(t, err)
@@ -92,8 +100,11 @@ func testCommands(t *testing.T, built programs) {
 	for _, row := range commands {
 		tests[row.command] = func(t *testing.T) {
 			c := &commandRuns{T: t, command: row, built: built, dir: t.TempDir(), addresses: strings.NewReplacer("ADDRESS", addr, "ADMIN", admin)}
-			recording := must.Get(os.ReadFile(filepath.Join(inputs, "storm.recording")))
-			require.NoError(t, os.WriteFile(filepath.Join(c.dir, "storm.recording"), recording, 0o600))
+			for _, name := range stormFiles {
+				data, err := os.ReadFile(filepath.Join(inputs, name))
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(c.dir, name), data, 0o600))
+			}
 			c.refuse(2, "no-such-option", "--no-such-option")
 			for n := range 5 {
 				c.complete(n)
@@ -178,13 +189,18 @@ func (c *commandRuns) requireWhole() {
 		delete(all, name)
 		delete(all, filepath.Dir(name))
 	}
-	delete(all, "storm.recording")
+	for _, name := range stormFiles {
+		delete(all, name)
+	}
 	require.Empty(c, slices.Collect(maps.Keys(all)), "unknown files")
 }
 
-// recordStorm records a second of storm.
+// stormFiles are what recordStorm writes for commands to read.
+var stormFiles = []string{"storm.recording", "storm.image"}
+
+// recordStorm records and saves a second of storm.
 func recordStorm(t *testing.T, built programs, dir string) {
-	p := startProcess(t, built.command(t, "worldd", shipped, dir, "serve", "--listen=127.0.0.1:0", "--record=storm.recording"))
+	p := startProcess(t, built.command(t, "worldd", shipped, dir, "serve", "--listen=127.0.0.1:0", "--record=storm.recording", "--image=storm.image"))
 	c := must.Get(client.Dial(t.Context(), client.Config{Addr: p.said(`"msg":"serving","addr":"(\S+?)"`)[1], InsecureDev: true}))
 	for c.Replica().Tick() < 60 {
 		require.NoError(t, c.Wait(t.Context()))

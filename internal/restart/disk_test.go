@@ -3,11 +3,8 @@
 package restart
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,11 +14,10 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
 )
 
 // file is a file at one moment.
@@ -117,53 +113,19 @@ func tickOf(t *testing.T, image string) uint64 {
 	return tick
 }
 
-// readImage verifies all checksums of an image, and returns its kinds and components and its
-// tick. It reads the file format of images (package world) without a matching world.
+// readImage returns the kinds and components of an image, and its tick, after it has verified all
+// checksums.
 func readImage(t *testing.T, image string) (setup string, tick uint64) {
 	t.Helper()
-	require.Greater(t, len(image), 8, "a whole image")
-	require.Equal(t, "wimg\x04\x00\x00\x00", image[:8], "this test reads version 4")
-	decoder := must.Get(zstd.NewReader(nil))
-	defer decoder.Close()
-	var raw []byte
-	data := []byte(image)
-	for at := 8; ; {
-		require.GreaterOrEqual(t, len(data), at+16, "a whole image")
-		packed := int(binary.LittleEndian.Uint32(data[at+4:]))
-		end := at + 8 + packed
-		require.GreaterOrEqual(t, len(data), end+8, "a whole image")
-		require.Equal(t, xxhash.Sum64(data[:end]), binary.LittleEndian.Uint64(data[end:]), "a whole image")
-		if packed == 0 {
-			require.Len(t, data, end+8, "nothing follows")
-			break
-		}
-		raw = must.Get(decoder.DecodeAll(data[at+8:end], raw))
-		at = end + 8
+	info, err := world.ReadImageInfo(strings.NewReader(image))
+	require.NoError(t, err, "a whole image")
+	for _, k := range info.Kinds {
+		setup += k.Name + "\n"
 	}
-	r := bytes.NewReader(raw)
-	skip := func(n uint32) { r.Seek(int64(n), 1) }
-	u32 := func() (n uint32) {
-		require.NoError(t, binary.Read(r, binary.LittleEndian, &n))
-		return n
+	for _, c := range info.Components {
+		setup += c.Name + " " + c.Type + "\n"
 	}
-	blob := func() {
-		text := make([]byte, u32())
-		_, err := io.ReadFull(r, text)
-		require.NoError(t, err)
-		setup += string(text) + "\n"
-	}
-	skip(8 + 5*4 + 6*4) // seed, counts and lengths of the configuration
-	for range u32() {   // kinds
-		blob()
-		if body := u32(); body == 1 {
-			skip(5*4 + 3*4)
-		}
-	}
-	for range u32() { // components
-		blob()
-		blob()
-	}
-	return setup, uint64(u32()) | uint64(u32())<<32
+	return setup, info.Tick
 }
 
 // states returns for each image its tick and a part of its hash.

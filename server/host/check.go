@@ -60,6 +60,18 @@ func versionOf(module string) string {
 // module is this module's path.
 const module = "github.com/worldd/worldd"
 
+// buildVersion returns the version of the program's module, or an empty one.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	switch {
+	case !ok || info.Main.Version == "(devel)" && info.Main.Path != module:
+		return ""
+	case info.Main.Path == module:
+		return versionOf(info.Main.Version)
+	}
+	return info.Main.Version
+}
+
 // versionsOf returns the versions of the program and of worldd in a build.
 func versionsOf(program string, info *debug.BuildInfo) string {
 	own := versionOf(info.Main.Version)

@@ -22,6 +22,9 @@ type Definition struct {
 	// Name is the program's name, of lower-case letters, digits and hyphens. Its environment
 	// variables begin with it: "my-game" reads MY_GAME_LISTEN and so on.
 	Name string
+	// Version names the game's version, for people: images and recordings have it. Default: the version of
+	// the program's module.
+	Version string
 	// About describes the program in a sentence, for its help.
 	About string
 	// Worlds lets the command line choose among worlds. nil: the game has one.
@@ -209,6 +212,7 @@ func (d *Definition) buildInstance(o Options) (*Instance, error) {
 		return nil, usageError("%w", err)
 	}
 	g.Title = cmp.Or(g.Title, "game "+d.Name)
+	g.World.SetProgram(world.Program{Name: d.Name, Version: cmp.Or(d.Version, buildVersion())})
 	g.AreaMetres = cmp.Or(g.AreaMetres, defaultArea)
 	if g.TakeImage == nil {
 		g.TakeImage = func(img *world.Image) error {

@@ -81,6 +81,7 @@ type commands struct {
 	Replay   replayCommand   `cmd:"" help:"Replay a recording and report the first tick that differs."`
 	Train    trainCommand    `cmd:"" help:"Make coding tables from a recording."`
 	Inspect  inspectCommand  `cmd:"" help:"Report the size in bits of a recorded world's fields."`
+	Image    imageCommand    `cmd:"" help:"Describe, check and migrate saved worlds."`
 	Schema   schemaCommand   `cmd:"" help:"Print the schema that clients of a world or a running server receive."`
 	Watch    watchCommand    `cmd:"" help:"Show the entities that a running server sends, by name, until SIGINT."`
 	Token    tokenCommand    `cmd:"" help:"Create keys, and connect tokens for users."`
@@ -136,7 +137,7 @@ func (f *worldFlags) worldName() string {
 
 func (d *Definition) newCommands() *commands {
 	c := &commands{Plugins: d.Commands}
-	for _, f := range []*worldFlags{&c.Serve.worldFlags, &c.Demo.worldFlags, &c.Replay.worldFlags, &c.Train.worldFlags, &c.Inspect.worldFlags} {
+	for _, f := range []*worldFlags{&c.Serve.worldFlags, &c.Demo.worldFlags, &c.Replay.worldFlags, &c.Train.worldFlags, &c.Inspect.worldFlags, &c.Image.Verify.worldFlags, &c.Image.Migrate.worldFlags} {
 		if d.Worlds != nil {
 			f.Plugins = append(f.Plugins, &worldFlag{})
 		}

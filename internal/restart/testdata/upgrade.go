@@ -18,7 +18,7 @@ func upgrade(build func(host.Options) (*host.Instance, error)) func(host.Options
 			return nil, err
 		}
 		if os.Getenv("RESTART_TEST_CHANGED") != "" {
-			_, err = world.Register[int64](g.World, "mana")
+			_, err = world.Register[float32](g.World, "mana")
 		} else {
 			_, err = world.Register[int32](g.World, "mana")
 		}

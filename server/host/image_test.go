@@ -1,0 +1,91 @@
+package host
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/world"
+)
+
+// saveTag saves the world of the game tag after a second.
+func saveTag(t *testing.T, path string) {
+	d := tag()
+	d.Version = "v7"
+	g, err := d.buildInstance(Options{})
+	require.NoError(t, err)
+	for range 30 {
+		g.World.Step()
+	}
+	var img world.Image
+	require.NoError(t, g.TakeImage(&img))
+	img.Extra = []byte("of the game")
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	_, err = img.WriteTo(file)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+}
+
+func TestImageCommands(t *testing.T) {
+	dir := t.TempDir()
+	path, other, out := filepath.Join(dir, "a.image"), filepath.Join(dir, "b.image"), filepath.Join(dir, "c.image")
+	saveTag(t, path)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(other, data[:len(data)-9], 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("w"), 0o600))
+	newer := tag()
+	newer.Version = "v8"
+	newer.New = func(o Options) (*Instance, error) {
+		g, err := newTag(o)
+		Must(world.Register[int64](g.World, "mana"))
+		return g, err
+	}
+
+	status, text, errs := playOf(t, newer, "image", "info", path)
+	require.Equal(t, exitOK, status, errs)
+	for _, part := range []string{"tag v7, in format 5", "tick 30, 30 a second: 1s", "8 in 8 slots", "kind ball", "8 entities, mass 1 kg", "component it", "{Count"} {
+		require.Contains(t, text, part)
+	}
+	status, text, errs = playOf(t, newer, "image", "info", "--json", path)
+	require.Equal(t, exitOK, status, errs)
+	var report imageReport
+	require.NoError(t, json.Unmarshal([]byte(text), &report))
+	require.Equal(t, []any{"v7", uint64(30), 8, "ball", "it"}, []any{report.Version, report.Tick, report.Entities, report.Kinds[0].Name, report.Components[0].Name})
+	require.EqualValues(t, len(data), report.Bytes)
+
+	status, text, errs = playOf(t, newer, "image", "list", dir)
+	require.Equal(t, exitOK, status, errs)
+	require.Regexp(t, `a\.image +\S+ \S+ +\d+ +30 +8 +tag v7`, text)
+	require.Regexp(t, `b\.image .* image damaged: it ends early`, text)
+	require.NotContains(t, text, "notes")
+
+	status, text, errs = playOf(t, newer, "image", "verify", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, `not as in the image: component "mana": new: no entity has it`)
+	require.Contains(t, text, "can be restored: tick 30, 8 entities, 1 changes")
+	status, _, errs = playOf(t, newer, "image", "verify", other)
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "it ends early")
+
+	status, text, errs = playOf(t, newer, "image", "migrate", path, "--out", out)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, "c.image written: tick 30, 8 entities, 1 changes")
+	status, text, errs = playOf(t, newer, "image", "verify", out)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, "0 changes")
+	require.NotContains(t, text, "not as in")
+	status, text, errs = playOf(t, newer, "image", "info", out)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, "tag v8")
+	status, _, errs = playOf(t, newer, "image", "migrate", path, "--out", out)
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "c.image exists")
+	status, _, errs = playOf(t, newer, "image", "info", dir)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "not a regular file")
+}

@@ -1,0 +1,125 @@
+package world
+
+import (
+	"bytes"
+	"io"
+)
+
+// ImageInfo describes an image without the program that saved it.
+type ImageInfo struct {
+	Format     uint32 // version of the file format
+	Program    Program
+	Tick       uint64
+	Config     Config // fields that no image has are 0
+	Entities   int
+	Slots      int // entities, holes and retired slots
+	Kinds      []ImageKind
+	Components []ImageComponent
+	Effects    int
+	Parts      []ImagePart
+}
+
+// ImageKind is a kind in an image.
+type ImageKind struct {
+	Kind
+	Entities int
+}
+
+// ImageComponent is a component in an image.
+type ImageComponent struct {
+	Name     string
+	Type     string // names and kinds of its fields
+	Entities int    // that have it
+	Bytes    int64
+}
+
+// ImagePart is a part of an image and its size before compression.
+type ImagePart struct {
+	Name  string
+	Bytes int64
+}
+
+// ReadImageInfo reads an image up to the end of r and checks all its sums. It does not check whether a world
+// can be restored from the image. The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's
+// error.
+func ReadImageInfo(r io.Reader) (*ImageInfo, error) {
+	var info *ImageInfo
+	err := readContents(r, func(version uint32, read func([]byte) error) error {
+		i := infoDecoder{info: &ImageInfo{Format: version}}
+		i.imageDecoder = newImageDecoder(version, func(b []byte) error {
+			i.total += int64(len(b))
+			return read(b)
+		}, &World{cfg: Config{MaxEntities: maxMaxEntities}})
+		info = i.info
+		return i.decode()
+	})
+	if err == nil {
+		err = checkEnd(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// IsImage reports whether a file that begins with head may be an image.
+func IsImage(head []byte) bool { return bytes.HasPrefix(head, []byte(imageMagic)) }
+
+// infoDecoder decodes an image for no world.
+type infoDecoder struct {
+	*imageDecoder
+	info  *ImageInfo
+	total int64 // bytes read
+}
+
+func (i *infoDecoder) decode() error {
+	for _, part := range []struct {
+		name string
+		read func()
+	}{
+		{"setup", i.setup},
+		{"entities", i.entities},
+		{"bodies", i.rows},
+		{"components", i.components},
+		{"effects", i.effects},
+		{"volumes", i.volumes},
+		{"events and extra", i.rest},
+	} {
+		before := i.total
+		part.read()
+		if i.err != nil {
+			return i.err
+		}
+		i.info.Parts = append(i.info.Parts, ImagePart{part.name, i.total - before})
+	}
+	file, img := i.mapper.file, i.img
+	i.info.Program, i.info.Tick, i.info.Config = img.program, img.tick, file.config
+	i.info.Entities, i.info.Slots, i.info.Effects = img.Entities(), len(img.entities.Generations), len(img.effects.records)
+	counts := i.mapper.countKinds()
+	for k, kind := range file.kinds {
+		i.info.Kinds = append(i.info.Kinds, ImageKind{kind, counts[k]})
+	}
+	return nil
+}
+
+// components reads all values and keeps none.
+func (i *infoDecoder) components() {
+	file := i.mapper.file
+	if err := i.img.checkRows(file); err != nil {
+		i.fail("%w", err)
+		return
+	}
+	for _, c := range file.components {
+		tree, err := parseShape(c.text, c.size)
+		if err != nil {
+			i.fail("its component %q is %s: %w", c.name, c.text, err)
+			return
+		}
+		before := i.total
+		count := i.readColumn(&columnSource{name: c.name, shape: tree.shapeOf(), column: -1})
+		if i.err != nil {
+			return
+		}
+		i.info.Components = append(i.info.Components, ImageComponent{c.name, tree.text(), count, i.total - before})
+	}
+}
