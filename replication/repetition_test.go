@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -178,6 +179,7 @@ func TestNoCopiesWithoutLoss(t *testing.T) {
 				"outages": func(w *linkedViewer, tick uint32) { w.deaf = tick%600 > 480 },
 			} {
 				t.Run(fmt.Sprint(name, " ", hz, " ", seed), func(t *testing.T) {
+					racetest.SkipSequential(t)
 					w := newLinkedViewer(t, seed, 10, replication.Config{SnapshotHz: hz})
 					for range 60 * hz {
 						disturb(w, w.rep.Tick())
@@ -209,6 +211,7 @@ func TestResumeForgetsLoss(t *testing.T) {
 // A client whose copies are all lost is sent the same snapshots as a client without copies,
 // whatever the budget: copies take no bytes from rows.
 func TestCopiesTakeNothingFromRows(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, budget := range []int{2_000, 6_000, 12_000, 64_000} {
 		for _, moving := range []int{5, 30, 100} {
 			play := func(c replication.Config) (all [][][]byte, copies int) {

@@ -6,12 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 )
 
 // P6: a viewer that does not simulate receives the same bytes whether the earlier viewers
 // all simulate or are ordinary.
 func TestOrdinaryViewerJoinsClean(t *testing.T) {
+	racetest.SkipSequential(t)
 	traces := func(simulating bool) (all [][]byte) {
 		m := newStormWorld(t, 8, 0, replication.Config{BudgetBytesPerSecond: 1 << 20}, simulating)
 		run := func(ticks int) {

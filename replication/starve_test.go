@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -61,6 +62,7 @@ func TestCrowdJoins(t *testing.T) {
 func TestBudgetIsSpent(t *testing.T) {
 	for _, c := range []struct{ hz, budget int }{{20, 64_000}, {25, 64_000}, {30, 64_000}, {60, 64_000}, {20, 16_000}, {30, 120_000}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			racetest.SkipSequential(t)
 			s := newViewedWorld(t, replication.Config{SnapshotHz: c.hz, BudgetBytesPerSecond: c.budget, EnterRadius: 300})
 			var moving []bulk.Handle
 			for i := range 1500 {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -145,6 +146,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 // The server judges a shot by the picture that the client drew. On a bad link, all shots at
 // drawn bodies hit within the cap, although the targets have moved since.
 func TestShotsHitWhatWasDrawn(t *testing.T) {
+	racetest.SkipSequential(t)
 	bad := simtest.Conditions{DelayMin: 950, DelayMax: 1050 + 100, Loss: 0.05} // 200 ms, 20 ms, 5 %
 	for seed := range uint64(4) {
 		s := shootout(t, seed, time.Second/2, bad, nil)
@@ -161,6 +163,7 @@ func TestShotsHitWhatWasDrawn(t *testing.T) {
 // bound on their age: the bound applies to every shot, and every shot is counted. A bound
 // of 400 ms suffices for most shots, and all of these hit.
 func TestShotsAtALongRoundTrip(t *testing.T) {
+	racetest.SkipSequential(t)
 	far := simtest.Conditions{DelayMin: 1000, DelayMax: 1000, Loss: 0.05}
 	for seed := range uint64(4) {
 		s := shootout(t, seed, 0, far, nil)

@@ -235,6 +235,7 @@ func measurePresses(t testing.TB, hz int, frame time.Duration, rtt, jitter int64
 // At 60 ticks, 60 pictures and 30 snapshots a second a press is drawn 60 ms after the round
 // trip, on a steady link.
 func TestPressToDrawn(t *testing.T) {
+	racetest.SkipSequential(t)
 	t.Log("| snapshots/s | RTT ms | jitter ms | frame ms | median ms | 98 % ms | inputs/s | late |")
 	for _, rtt := range []int64{0, 50, 100} {
 		l := measureLatencies(t, 30, time.Second/60, rtt, 0)
