@@ -169,7 +169,7 @@ func TestNothingGoesAheadOfWhatItNeeds(t *testing.T) {
 // The usual delay of one connection says nothing about the next: after resuming, nothing is overdue
 // before enough of its datagrams were acknowledged.
 func TestNothingIsOverdueOnANewLink(t *testing.T) {
-	d := newDelayed(t)
+	d := newDelayedViewer(t)
 	_, ok := d.viewer.Resume(d.applied)
 	require.True(t, ok)
 	d.move(d.old)
