@@ -97,6 +97,32 @@ func TestUpdateIsBounded(t *testing.T) {
 	}
 }
 
+// While a change of an effect is due, each tick costs the versions of its slot, not those of all
+// effects: at 1,000 ticks a second the others would spend the budget.
+func TestOtherEffectsCostNothingInATick(t *testing.T) {
+	const ended, ticks = 2000, 100
+	spent := func(change bool) time.Duration {
+		m := newExactServerAt(t, 1000, client.SessionConfig{})
+		records := [][]byte{wire.Program{Code: programOf(lift)}.Append(nil)}
+		for slot := range uint32(ended + 1) {
+			records = append(records, wire.EffectAdded{Effect: bulk.NewHandle(slot, 1), Age: 1}.Append(nil))
+		}
+		for slot := range uint32(ended) {
+			records = append(records, wire.EffectEnded{Effect: bulk.NewHandle(slot+1, 1)}.Append(nil))
+		}
+		require.NoError(t, m.send(10, records...))
+		m.snapshot(20)
+		require.NoError(t, m.session.Receive(time.Minute, nil))
+		require.Zero(t, client.Debt(m.session))
+		if change {
+			require.NoError(t, m.send(21, wire.EffectChanged{Effect: bulk.NewHandle(0, 1), HasParams: true}.Append(nil)))
+		}
+		require.NoError(t, m.session.Receive(time.Minute, nil, m.complete(20+ticks)))
+		return client.Debt(m.session)
+	}
+	require.Less(t, spent(true)-spent(false), 200*time.Microsecond)
+}
+
 // A server that causes as much work as possible in every frame gets a quarter of the time.
 // After ten overruns the client receives rows instead.
 func TestWorkIsBoundedOverTime(t *testing.T) {

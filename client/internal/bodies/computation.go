@@ -72,6 +72,7 @@ func (c *computation) restartAt(tick uint32) {
 // advanceTo computes all bodies up to a tick, or until the budget is spent. It returns false if
 // that leaves them too far behind, or a tick takes too long.
 func (c *computation) advanceTo(tick uint32) bool {
+	looked := c.effects.countDue()
 	for c.tracks.now < tick {
 		if c.budget.Spent() {
 			return tick-c.tracks.now <= c.maxBehind
@@ -80,11 +81,7 @@ func (c *computation) advanceTo(tick uint32) bool {
 		if !c.applyVersions(c.tracks.sim, c.effects.due, c.tracks.now+1) {
 			return false
 		}
-		versions := 0
-		if len(c.effects.due) > 0 {
-			versions = c.effects.versions
-		}
-		if !c.stepSim(c.tracks.sim, versions) {
+		if !c.stepSim(c.tracks.sim, looked) {
 			return false
 		}
 		c.tracks.logTick()

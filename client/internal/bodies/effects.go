@@ -217,6 +217,14 @@ func (f *effects) appendVersion(slot uint32, v version) {
 	}
 }
 
+// countDue returns the number of versions on the slots in f.due.
+func (f *effects) countDue() (versions int) {
+	for _, slot := range f.due {
+		versions += len(f.slots[slot].versions)
+	}
+	return versions
+}
+
 // dropSettled removes a slot from f.due once computed ticks include all its versions.
 func (f *effects) dropSettled() {
 	f.due = slices.DeleteFunc(f.due, func(slot uint32) bool {

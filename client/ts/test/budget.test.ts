@@ -76,6 +76,12 @@ class Crowd {
       )
   }
 
+  /** Ends the effects on the slots from first up to n. */
+  end(first: number, n: number, tick: number): void {
+    for (let slot = first; slot < n; slot++)
+      this.bodies.applyExtension({ type: 'ended', effect: handle(slot), back: 0, left: false }, tick, () => true)
+  }
+
   /** Applies n complete snapshots at now, each apart ticks after the last. */
   update(now: number, n: number, tick: number, apart: number): void {
     this.budget.pay(now)
@@ -126,6 +132,21 @@ test('however many snapshots an update applies, the work is bounded', () => {
       `${name}: ${c.budget.debt} ms, ${JSON.stringify(c.bodies.stats)}`,
     )
   }
+})
+
+test('while a change of an effect is due, a tick costs the versions of its slot alone', () => {
+  const spent = (changes: number): number => {
+    const c = new Crowd()
+    c.effects(2000, 10, false)
+    c.end(1, 2000, 10)
+    c.update(0, 1, 20, 0)
+    c.update(60_000, 0, 0, 0)
+    c.change(changes, 21)
+    c.update(60_000, 1, 60, 0)
+    assert.equal(c.bodies.now, 60)
+    return c.budget.debt
+  }
+  assert.ok(spent(1) - spent(0) < 0.1, `${spent(1)} ms after ${spent(0)}`)
 })
 
 test('a server that causes as much work as it can gets a quarter of the time', () => {

@@ -124,12 +124,13 @@ export class Computation {
    */
   advanceTo(tick: number): boolean {
     const { due } = this.#effects
+    const looked = due.reduce((n, slot) => n + this.#effects.versionsOf(slot).length, 0)
     while (this.now < tick) {
       if (this.#budget.spent) return tick - this.now <= this.#params.tickHz
       this.#placeWaiting()
       if (!this.#applyEffects(this.#sim, due, this.now + 1)) return false
       this.now++
-      if (!this.#stepSim(this.#sim, due.length > 0 ? this.#effects.versions : 0)) return false
+      if (!this.#stepSim(this.#sim, looked)) return false
       this.#sim.changed(this.#state, this.#record)
     }
     this.#placeWaiting()
