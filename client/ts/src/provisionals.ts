@@ -21,17 +21,17 @@ type State =
   | 'input' // inputs name the handle
   | 'command' // a sent command names the handle
   | 'executed' // the Result of its command was lost; a snapshot after tick is later than its Answer
-  | 'granted'
+  | 'bound'
   | 'rejected'
 
 interface Provisional {
   state: State
-  entity: Handle // granted
+  entity: Handle // bound
   command: number // number of its command in the session
   tick: number // input: of the newest input; executed: of the Welcome
 }
 
-const isOpen = (x: Provisional): boolean => x.state !== 'granted' && x.state !== 'rejected'
+const isOpen = (x: Provisional): boolean => x.state !== 'bound' && x.state !== 'rejected'
 
 /** The provisional handles of a client, of all its sessions. */
 export class Provisionals {
@@ -75,7 +75,7 @@ export class Provisionals {
   /** Returns the entity that a provisional handle stands for, none before its answer or if it was rejected. */
   entityOf(index: number): Handle {
     const x = this.#list.get(index)
-    return x?.state === 'granted' ? x.entity : none
+    return x?.state === 'bound' ? x.entity : none
   }
 
   /** Returns the entity that a provisional handle stands for, and any other handle unchanged. */
@@ -103,7 +103,7 @@ export class Provisionals {
 
   #finish(x: Provisional, entity: Handle): void {
     this.#open--
-    x.state = entity === none ? 'rejected' : 'granted'
+    x.state = entity === none ? 'rejected' : 'bound'
     x.entity = entity
   }
 
