@@ -97,8 +97,8 @@ func TestUpdateIsBounded(t *testing.T) {
 	}
 }
 
-// While a change of an effect is due, each tick costs the versions of its slot, not those of all
-// effects: at 1,000 ticks a second the others would spend the budget.
+// While a change of an effect is due, each tick costs the versions on its slot, not all of them:
+// at 1,000 ticks a second the others would spend the budget.
 func TestOtherEffectsCostNothingInATick(t *testing.T) {
 	const ended, ticks = 2000, 100
 	spent := func(change bool) time.Duration {
