@@ -391,6 +391,29 @@ func TestOnceOfAnotherWorld(t *testing.T) {
 	}
 }
 
+// The newest input that a server says it has applied may be for the highest tick, far after the
+// state that it sends: a search through all ticks would take a minute.
+func TestOnceWithTheHighestInput(t *testing.T) {
+	f := newPredictionServer(t, client.PredictConfig{})
+	f.step = func(tick uint32, r *runner, in lever) { r.step(in); f.play.Once(tick, 7) }
+	f.session.Lost(nil)
+	f.session.Reconnect()
+	f.welcome.Session, f.tick, f.applied = 2, 4_000_000_000, 0
+	clear(f.inputs)
+	f.stream(wire.TypeWelcome, f.welcome.Append(nil))
+	f.show()
+	f.frames(10, right)
+	f.undone = nil
+	f.tick += 500 // beyond what is predicted
+	late, tick := f.datagram(true), f.tick
+	f.seq++ // lost
+	f.tick, f.applied = math.MaxUint32, math.MaxUint32
+	f.deliver(f.datagram(false))
+	f.deliver(late)
+	require.Equal(t, tick, f.play.Stats().Confirmed)
+	require.Empty(t, f.undone)
+}
+
 // A step function that panics ends the prediction, not the session.
 func TestStepPanics(t *testing.T) {
 	for _, replayed := range []bool{false, true} {

@@ -88,8 +88,8 @@ func (e *reportedEffects) dropTick(tick uint32) {
 // undoUnapplied drops the effects of ticks not after tick that are not predicted again, if the
 // server has not applied their inputs.
 func (p *Core) undoUnapplied(tick uint32) {
-	for t := max(p.confirmed, p.session.AppliedInput()) + 1; t <= min(p.newest, tick); t++ {
-		p.effects.dropTick(t)
+	for t := max(p.confirmed, p.session.AppliedInput()); t < min(p.newest, tick); t++ {
+		p.effects.dropTick(t + 1)
 	}
 }
 
