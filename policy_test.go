@@ -28,6 +28,7 @@ internal/printable
 internal/policy
 internal/must
 internal/mutate
+internal/recent
 internal/simtest
 internal/stage      client internal/bitio internal/must internal/rowcodec internal/simtest replication/schema replication/wire world
 internal/browsertest
@@ -44,6 +45,7 @@ internal/scenes/steering replication/schema
 internal/scenes/messages bulk internal/scenes/steering replication/schema
 internal/scenes     bulk field internal/scenes/messages internal/scenes/steering internal/regularfile internal/spelling world yaml
 internal/scenes/rules internal/scenes internal/scenes/messages internal/scenes/steering replication/schema replication/wire server world
+internal/scenes/bots bulk client internal/recent internal/scenes/messages internal/scenes/steering loadtest/bot replication/schema replication/wire internal/rowschema
 internal/fieldrender field x/image
 
 internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema internal/rowschema
@@ -73,11 +75,11 @@ client/internal/bodies bulk field client/internal/work internal/bitio replicatio
 client/internal/predict bulk client/internal/bodies client/internal/work replication/schema world/motion internal/rowschema
 client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema internal/rowschema
 loadtest/rig        client internal/simtest replication/wire server server/session
-loadtest/bot        bulk client internal/scenes/messages internal/scenes/steering replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema internal/rowschema
+loadtest/bot        bulk client internal/recent replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema internal/rowschema
 loadtest/page       internal/atomicfile loadtest/bot
 loadtest/command    client internal/address internal/atomicfile internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
-loadtest            internal/commandline loadtest/command
-cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
+loadtest            internal/commandline internal/scenes/bots loadtest/command
+cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion

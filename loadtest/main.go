@@ -8,10 +8,11 @@
 // self-contained page with plots. --admin names the server's admin port, which supplies
 // tick durations and, with --profile, profiles.
 //
-// --scenario selects the bots' behaviour. With combat they predict, shoot and launch, and check
-// each answer against what they drew. --loss, --delay, --jitter and --reorder impair each bot's
-// link. In CI, --fail 'latency_p99_ms>50' fails the run on any measured metric of the JSON, by
-// its name (tick's as tick_p99_ms); it may be repeated.
+// --scenario selects the bots' behaviour; with combat they predict, shoot and launch, and
+// check each answer by what they drew (internal/scenes/bots). --loss, --delay, --jitter and --reorder
+// impair each bot's link. In CI, --fail 'latency_p99_ms>50' fails the run on any metric
+// of the JSON that the run measures, by its name (tick's as tick_p99_ms); it may be
+// repeated.
 //
 // The exit status is 0 if every bot connected, none failed, no handle was confused, no audit of
 // computed bodies failed and no --fail came true. It is 1 otherwise, and if no server answered
@@ -26,9 +27,10 @@ import (
 	"os"
 
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/loadtest/command"
 )
 
 func main() {
-	os.Exit(command.Main(commandline.Interruptible(), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(command.Main(commandline.Interruptible(), bots.Player(), os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -34,7 +34,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/internal/scenes"
-	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/server/host"
 )
 
@@ -50,6 +50,6 @@ func definition() host.Definition {
 		}{}},
 		Topics: map[string]string{"world": strings.ReplaceAll(scenes.Reference(), "```\n", "")}, // fences are for pages
 		New:    newWorld,
-		Bots:   bot.Scenes(),
+		Bots:   bots.Player(),
 	}
 }

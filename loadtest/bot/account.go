@@ -2,7 +2,6 @@ package bot
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -124,7 +123,6 @@ func (a *account) closeAtLoss(now time.Time, why error) {
 	o.arrived, o.frames, o.bytes = a.snapshotsArrived(), a.client.Replica().Stats().Frames, a.client.Stats().BytesReceived
 	o.rows = a.rowsReceived()
 	a.begun, a.firstSeq, a.highestSeq = now, 0, 0
-	a.oracle.until = math.MaxUint32
 }
 
 // endOutage records a snapshot, which ends an outage.
@@ -133,7 +131,6 @@ func (a *account) endOutage(now time.Time) {
 	if o.lost {
 		a.past.outages.recoveries = append(a.past.outages.recoveries, now.Sub(o.since))
 		o.lost = false
-		a.oracle.until = a.oracle.tick + a.oracle.patience
 	}
 	o.since = now
 }

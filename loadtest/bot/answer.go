@@ -73,7 +73,7 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 		return
 	}
 	fate, sure := o.fateOf(h)
-	taught := sure && fate == statusUnknown && o.taught.has(h)
+	taught := sure && fate == statusUnknown && o.taught.Has(h)
 	switch {
 	case !sure:
 	case claim == wire.Pending && taught:
@@ -86,12 +86,4 @@ func (o *oracle) checkAnswer(h bulk.Handle, code wire.Code, verdict wire.Verdict
 	default:
 		o.reportConfusion(h, 0, "B5: %v here, but %v by the server's answer (%v)", fate, claim, code)
 	}
-}
-
-// settleTick records the ticks of the newest snapshot and of the newest structure. On a link
-// with loss the stream waits while snapshots arrive, so structure is due by its own tick.
-func (o *oracle) settleTick(tick, told uint32) {
-	o.tick, o.told = tick, told
-	o.settleDeaths()
-	o.settleNames()
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -154,7 +153,8 @@ func (a *attacker) sendFlood(ctx context.Context, conn *quic.Conn, stream *quic.
 		_ = conn.SendDatagram(in.Append(nil))
 		a.done.Messages++
 		if id%64 == 0 {
-			c := wire.Command{ID: id, Name: messages.PokeCommand, Target: forgeHandle(a.rng, wire.MaxSlots)}
+			c := a.validCommand(id)
+			c.Target = forgeHandle(a.rng, wire.MaxSlots)
 			if _, err := stream.Write(wire.AppendMessage(nil, c)); err != nil {
 				return
 			}

@@ -6,14 +6,12 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/worldd/worldd/internal/rowschema"
-	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// sendCommands sends renames and pokes faster than any limit. Half of the renames are valid;
-// the other commands have malformed arguments, wrong targets or unknown names. The server must
-// refuse each by its code, without ending the session.
+// sendCommands sends commands faster than any limit: half of them are valid, the others have
+// malformed arguments, wrong targets or unknown names. Each has to be refused by its code,
+// without ending the session.
 func (a *attacker) sendCommands(ctx context.Context, conn *quic.Conn, stream *quic.Stream) {
 	welcomed, refused := make(chan struct{}), make(chan map[string]uint64, 1)
 	go func() { refused <- readRefusals(stream, welcomed) }()
@@ -28,12 +26,8 @@ func (a *attacker) sendCommands(ctx context.Context, conn *quic.Conn, stream *qu
 	case <-conn.Context().Done():
 	case <-ctx.Done():
 	}
-	rename, err := renameArgs("attacker")
-	if err != nil {
-		return
-	}
 	for id := uint32(1); ctx.Err() == nil && conn.Context().Err() == nil; id++ {
-		if _, err := stream.Write(wire.AppendMessage(nil, a.makeCommand(id, rename))); err != nil {
+		if _, err := stream.Write(wire.AppendMessage(nil, a.makeCommand(id))); err != nil {
 			return
 		}
 		a.done.Messages++
@@ -41,10 +35,19 @@ func (a *attacker) sendCommands(ctx context.Context, conn *quic.Conn, stream *qu
 	}
 }
 
+// validCommand returns a command that the game executes, or one that it lacks.
+func (a *attacker) validCommand(id uint32) wire.Command {
+	c := wire.Command{ID: id, Name: "worldd attack"}
+	if flood := a.config.Player.Flood; flood != nil {
+		c.Name, c.Args = flood(a.rng)
+	}
+	return c
+}
+
 // makeCommand returns command id of the attack: valid, malformed, misdirected or unknown.
-func (a *attacker) makeCommand(id uint32, rename []byte) wire.Command {
-	c := wire.Command{ID: id, Name: messages.RenameCommand.Name(), Args: rename}
-	noise := make([]byte, a.rng.IntN(wire.MaxCommandArgs-len(rename)+1))
+func (a *attacker) makeCommand(id uint32) wire.Command {
+	c := a.validCommand(id)
+	noise := make([]byte, a.rng.IntN(wire.MaxCommandArgs-len(c.Args)+1))
 	for i := range noise {
 		noise[i] = byte(a.rng.Uint32())
 	}
@@ -52,23 +55,15 @@ func (a *attacker) makeCommand(id uint32, rename []byte) wire.Command {
 	case 0:
 		c.Args = noise
 	case 1:
-		c.Args = append(rename[:len(rename):len(rename)], noise...)
-	case 2:
-		c.Args = rename[:len(rename)-1]
+		c.Args = append(c.Args[:len(c.Args):len(c.Args)], noise...)
+	case 2, 4:
+		c.Args = c.Args[:a.rng.IntN(len(c.Args)+1)]
 	case 3:
 		c.Target = forgeHandle(a.rng, wire.MaxSlots)
-	case 4:
-		c = wire.Command{ID: id, Name: messages.PokeCommand, Args: pokeArgs(a.rng.Uint64())[:1+a.rng.IntN(8)]}
 	case 5:
-		c.Name = "rename me"
+		c.Name = "no such command"
 	}
 	return c
-}
-
-// renameArgs encodes the argument of a rename.
-func renameArgs(name string) ([]byte, error) {
-	i, _ := messages.Schema.CommandByName(messages.RenameCommand.Name())
-	return rowschema.NewMessage(messages.Schema.Command(i).Args).AppendValue(nil, messages.Rename{Name: name})
 }
 
 // readRefusals reads a stream to its end and counts the refused commands by code. It closes

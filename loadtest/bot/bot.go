@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -20,12 +20,9 @@ import (
 type bot struct {
 	core
 	port      *client.Port // shared; nil if the link is impaired
-	events    client.Events
 	account   account
-	helm      helm
-	asker     asker
-	combat    combat // of the scenario Combat
-	guest     guest  // of games other than internal/scenes
+	actor     actor
+	poker     poker
 	exactness exactness
 	snapshots uint64 // applied when last checked
 	published time.Time
@@ -40,12 +37,11 @@ type board struct {
 	failed    bool
 	total     outcome
 	handles   Handles
-	heard     Heard
-	combat    CombatChecks
 	exactness exactness
-	errors    []int64 // of predicted positions, µm, not collected yet
-	latencies []int64 // µs, not collected yet
-	visible   []int64 // µs, not collected yet
+	counts    map[string]uint64    // of the game's metrics
+	samples   map[string][]float64 // of the game's metrics, not collected yet
+	latencies []int64              // µs, not collected yet
+	visible   []int64              // the same
 }
 
 func newBot(number int, c Config) *bot {
@@ -54,79 +50,56 @@ func newBot(number int, c Config) *bot {
 		number: number, config: c, rng: rng,
 		oracle:     newOracle(number, rememberedHandles, 0, wire.MaxSlots),
 		unanswered: map[uint32]bulk.Handle{},
-	}}
+		counts:     newCounts(c.Player.measuredBy(c.Scenario)), samples: map[string][]float64{},
+	}, board: board{samples: map[string][]float64{}}}
 	b.account = account{core: &b.core}
-	b.helm = helm{core: &b.core, pilot: pilot{rng: rng, area: c.AreaMetres, curve: c.Scenario.turnPerStep()}}
-	b.asker = asker{core: &b.core, renaming: map[uint32]string{}}
-	b.combat = newCombat(&b.helm)
-	b.guest = guest{helm: &b.helm}
-	b.oracle.foreign = !c.Player.scenes
-	if b.oracle.foreign {
-		return b
-	}
-	b.hearEvents()
+	b.actor = actor{core: &b.core}
+	b.poker = poker{core: &b.core}
 	return b
 }
 
-// newObserver passes the replica's callbacks to the oracle.
+// newObserver passes the replica's callbacks to the oracle, and to the behavior.
 func (b *bot) newObserver() client.Observer {
+	own := b.behavior.Observer
 	return client.Observer{
 		Enter: func(e *client.Entity) {
 			b.oracle.checkEntered(e.Handle(), b.identityOf(e))
-			b.checkName(e, true)
-			b.combat.noteSighting(e)
+			if own.Enter != nil {
+				own.Enter(e)
+			}
 		},
 		Update: func(e *client.Entity) {
 			b.oracle.checkUpdated(e.Handle(), b.identityOf(e))
-			b.checkName(e, false)
-			b.combat.noteSighting(e)
+			if own.Update != nil {
+				own.Update(e)
+			}
 		},
-		Leave: func(h bulk.Handle, _ wire.Reason) {
+		Leave: func(h bulk.Handle, why wire.Reason) {
 			b.oracle.checkLeft(h)
-			delete(b.combat.avatars, h)
+			if own.Leave != nil {
+				own.Leave(h, why)
+			}
 		},
 		Destroy: func(h bulk.Handle, cause uint8) {
-			b.oracle.noteDestroyed(h, cause)
-			delete(b.combat.avatars, h)
+			if own.Destroy != nil {
+				own.Destroy(h, cause)
+			}
+			b.oracle.noteDestroyed(h)
 		},
-		Diverge: func(tick uint32, entities []bulk.Handle) { b.exactness.recordDivergence(b.number, tick, entities) },
+		Diverge: func(tick uint32, entities []bulk.Handle) {
+			b.exactness.recordDivergence(b.number, tick, entities)
+			if own.Diverge != nil {
+				own.Diverge(tick, entities)
+			}
+		},
 	}
-}
-
-// checkName passes the name of an avatar to the oracle.
-func (b *bot) checkName(e *client.Entity, entered bool) {
-	if !b.config.Player.scenes {
-		return
-	}
-	name, ok := client.Of(messages.Names).Get(e)
-	switch {
-	case !ok:
-	case isMissile(name.Text):
-		b.combat.missileEntered(e, name.Text)
-	default:
-		b.oracle.checkNamed(e.Handle(), b.identityOf(e), name.Text, entered)
-	}
-}
-
-// hearEvents passes the server's events to the oracle.
-func (b *bot) hearEvents() {
-	client.OnEvent(&b.events, messages.NamedEvent, func(tick uint32, e messages.Named) { b.oracle.heardName(tick, e.Player, e.Name) })
-	client.OnEvent(&b.events, messages.BrokenEvent, func(_ uint32, e messages.Broken) { b.oracle.heardBroken(e.Entity, e.By) })
-	client.OnEvent(&b.events, messages.ScoredEvent, func(_ uint32, e messages.Scored) { b.oracle.heardScore(e.Entity, e.Count) })
-	client.OnEvent(&b.events, messages.FlashEvent, func(tick uint32, e messages.Flash) {
-		f := flash{serial: e.Serial, tick: tick}
-		if b.client != nil { // otherwise Dial has not returned
-			f.snapshots = b.client.Replica().Stats().Snapshots
-		}
-		b.oracle.heardFlash(f, e.Tick)
-	})
 }
 
 func (b *bot) dialServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	b.account.beginDial(time.Now())
-	if err := b.guest.newBehavior(); err != nil {
+	if err := b.actor.newBehavior(); err != nil {
 		return err
 	}
 	config, err := b.clientConfig()
@@ -138,29 +111,24 @@ func (b *bot) dialServer(ctx context.Context) error {
 		return err
 	}
 	b.beginVisit(c)
-	if b.config.Player.scenes {
-		return nil
-	}
-	return b.guest.beginVisit()
+	return b.actor.beginVisit()
 }
 
 func (b *bot) clientConfig() (client.Config, error) {
 	name := nameOf(b.number)
 	ticket, err := b.config.newTicket(name)
 	room, _ := b.config.RoomOf(b.number) // Validate has checked it
+	own := b.behavior
 	c := client.Config{
-		Schema: messages.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: &b.events, Result: b.checkResult,
+		Schema: own.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: own.Events, Result: b.checkResult,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
-		Simulate: !b.config.Ordinary, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, State: b.handleState, FreshToken: b.config.freshToken(name),
-	}
-	if own := b.guest.behavior; !b.config.Player.scenes {
-		c.Schema, c.Events, c.Result = own.Schema, own.Events, b.guestResult
-		c.State = func(s client.StateChange) {
+		Simulate: !b.config.Ordinary, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, FreshToken: b.config.freshToken(name),
+		State: func(s client.StateChange) {
 			b.handleState(s)
 			if own.State != nil {
 				own.State(s)
 			}
-		}
+		},
 	}
 	return c, err
 }
@@ -171,7 +139,6 @@ func (b *bot) beginVisit(c *client.Client) {
 	b.account.beginVisit()
 	welcome := c.Welcome()
 	b.oracle.floor, b.oracle.slots = welcome.GenerationFloor, welcome.MaxSlots
-	b.oracle.patience = nameSeconds * uint32(welcome.TickHz)
 	b.publishCounters(time.Now(), true)
 }
 
@@ -187,11 +154,8 @@ func (b *bot) newSocket() func() (net.PacketConn, error) {
 func (b *bot) prepareVisit() {
 	b.exactness.addClient(b.client)
 	b.core.endVisit()
-	b.asker.endVisit()
 	b.account.endVisit()
-	b.helm.endVisit()
-	b.guest.endVisit()
-	b.combat.forgetSession(true)
+	b.actor.endVisit()
 	b.snapshots = 0
 }
 
@@ -211,18 +175,14 @@ func (b *bot) playUntil(ctx context.Context) error {
 	return nil
 }
 
-// waitForWork waits until something arrives. A fighting or restless bot also stops at its next
-// frame.
+// waitForWork waits until something arrives, or for the next frame.
 func (b *bot) waitForWork(ctx context.Context) error {
-	hz := time.Duration(fightFrames)
-	switch b.config.Scenario {
-	case Combat:
-	case Restless:
+	hz := time.Duration(frames)
+	switch {
+	case b.config.Scenario == Restless:
 		hz = restlessFrames
-	default:
-		if b.config.Player.scenes {
-			return b.client.Wait(ctx)
-		}
+	case b.behavior.OnArrival:
+		return b.client.Wait(ctx)
 	}
 	frame, cancel := context.WithTimeout(ctx, time.Second/hz)
 	defer cancel()
@@ -232,9 +192,8 @@ func (b *bot) waitForWork(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// playFrame applies what has arrived, replies, and after a snapshot probes and steers.
+// playFrame applies what has arrived, probes after a snapshot, and plays.
 func (b *bot) playFrame(now time.Time) error {
-	b.combat.beforeUpdate()
 	if err := b.client.Update(); err != nil {
 		return err
 	}
@@ -243,14 +202,12 @@ func (b *bot) playFrame(now time.Time) error {
 		if why, ended := errors.AsType[*wire.Error](b.account.outage.why); ended && why.Code == wire.Internal {
 			return fmt.Errorf("the server ended the session: %w", why) // a new session would hide that the game panics
 		}
-		b.helm.stopWatching()
+		b.actor.stopWatching()
 		b.snapshots = replica.Stats().Snapshots
-		b.oracle.pending = b.oracle.pending[:0]
 		b.publishIfDue(now)
 		return nil
 	}
-	b.oracle.settleFlashes(replica.Stats().Snapshots, replica.Tick())
-	b.oracle.settleTick(replica.Tick(), replica.StructureTick())
+	b.oracle.tick = replica.Tick()
 	n := replica.Stats().Snapshots
 	fresh := n != b.snapshots
 	if fresh {
@@ -258,45 +215,28 @@ func (b *bot) playFrame(now time.Time) error {
 		b.exactness.countBodies(replica.Stats().Motion)
 		b.account.endOutage(now)
 		b.account.measureSnapshot()
-		b.helm.watchInput(now)
+		b.actor.watchInput(now)
 		b.probeHandles()
 	}
-	if !b.config.Player.scenes {
-		if b.account.playing() {
-			if err := b.guest.playFrame(now, fresh); err != nil {
-				return err
-			}
-		}
-		b.publishIfDue(now)
-		return nil
-	}
-	if err := b.steer(now, fresh); err != nil {
-		return err
-	}
-	if err := errors.Join(b.asker.pokeIfDue(now), b.asker.renameIfDue(now)); err != nil {
+	if err := b.act(&Frame{Client: b.client, Now: now, Fresh: fresh}); err != nil {
 		return err
 	}
 	b.publishIfDue(now)
 	return nil
 }
 
-// steer sets the input by the scenario.
-func (b *bot) steer(now time.Time, fresh bool) error {
-	switch b.config.Scenario {
-	case Idle:
-		return nil
-	case Combat:
-		if !b.account.playing() {
-			return nil
-		}
-		return b.combat.playFrame(now, fresh)
-	case Restless:
-		return b.helm.steerByPilot(now)
+// act does what the behavior says, and pokes. Only Check needs a snapshot.
+func (b *bot) act(f *Frame) error {
+	if err := b.actor.holdInput(f); err != nil {
+		return err
 	}
-	if !fresh {
-		return nil
+	if err := b.poker.pokeIfDue(f.Now); err != nil {
+		return err
 	}
-	return b.helm.steerByPilot(now)
+	if err := b.actor.sendCommands(f); err != nil || !b.account.playing() {
+		return err
+	}
+	return b.actor.checkGame(f)
 }
 
 // publishIfDue copies the counters to the board at an interval.
@@ -335,58 +275,25 @@ func (b *bot) publishCounters(now time.Time, connected bool) {
 	defer b.board.mu.Unlock()
 	b.board.connected, b.board.lost = connected && b.account.playing(), b.account.outage.lost
 	b.board.total = b.account.past.plus(b.account.visitSoFar(now))
-	b.board.handles, b.board.heard, b.board.combat = b.handles, b.oracle.heard, b.combat.checks
+	b.board.handles, b.board.counts = b.handles, maps.Clone(b.counts)
 	b.board.exactness = b.exactness.withClient(b.client)
-	b.board.errors = append(b.board.errors, b.combat.errors...)
-	b.combat.errors = b.combat.errors[:0]
+	for name, values := range b.samples {
+		b.board.samples[name] = append(b.board.samples[name], values...)
+		b.samples[name] = values[:0]
+	}
 	b.board.latencies = append(b.board.latencies, b.account.latencies...)
 	b.account.latencies = b.account.latencies[:0]
-	b.board.visible = append(b.board.visible, b.helm.visible...)
-	b.helm.visible = b.helm.visible[:0]
+	b.board.visible = append(b.board.visible, b.actor.visible...)
+	b.actor.visible = b.actor.visible[:0]
 }
 
 // checkResult checks the server's answer to a command (B5).
 func (b *bot) checkResult(r client.Result) {
-	if r.Err == client.ErrUnanswered {
-		b.lostResult(r)
-		return
-	}
-	h, ok := b.unanswered[r.ID]
-	if !ok || h != r.Target {
-		b.oracle.reportConfusion(r.Target, 0, "B5: answer %d names it, but the command named %v", r.ID, h)
-		return
-	}
-	delete(b.unanswered, r.ID)
-	code := wire.CodeOf(r.Err)
-	if code == wire.OK {
-		b.handles.CommandsExecuted++
-	} else {
-		b.handles.CommandsRejected++
-	}
-	if b.asker.takeResult(r) || b.combat.takeResult(r) {
-		return
-	}
-	b.oracle.learnHandle(b.client.Controlled()) // a Control named it
-	b.oracle.checkAnswer(h, code, r.Verdict)
-}
-
-// lostResult handles a command whose connection was lost: the server may or may not have
-// executed it, so nothing is known of its target.
-func (b *bot) lostResult(r client.Result) {
-	b.asker.forgetCommand(r.ID)
-	b.combat.forgetCommand(r.ID)
-	if h, ok := b.unanswered[r.ID]; !ok || h != r.Target || r.Verdict != wire.Pending {
-		b.oracle.reportConfusion(r.Target, 0, "B5: command %d about it was reported lost, but never sent", r.ID)
-	}
-	delete(b.unanswered, r.ID)
-	b.oracle.unsure = true // the lost answer may have named handles
-	b.account.countUnanswered()
-}
-
-// guestResult handles the server's answer to a command of a guest.
-func (b *bot) guestResult(r client.Result) {
-	if r.Err == client.ErrUnanswered {
+	if r.Err == client.ErrUnanswered { // the command may have been executed
+		b.oracle.unsure = true // the lost answer may have named handles
 		b.account.countUnanswered()
 	}
-	b.guest.checkResult(r)
+	if !b.poker.takeResult(r) {
+		b.actor.takeResult(r)
+	}
 }

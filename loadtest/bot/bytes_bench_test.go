@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
@@ -16,8 +17,8 @@ import (
 func BenchmarkStorm(b *testing.B) {
 	for _, run := range []struct {
 		bots     int
-		scenario Scenario
-	}{{50, Roam}, {50, Restless}, {200, Roam}} {
+		scenario bot.Scenario
+	}{{50, bot.Roam}, {50, bot.Restless}, {200, bot.Roam}} {
 		for _, ordinary := range []bool{false, true} {
 			name := "simulate"
 			if ordinary {
@@ -25,21 +26,21 @@ func BenchmarkStorm(b *testing.B) {
 			}
 			b.Run(fmt.Sprintf("%s-%d/%s", run.scenario, run.bots, name), func(b *testing.B) {
 				for b.Loop() {
-					benchmarkStorm(b, run.bots, Config{Scenario: run.scenario, Ordinary: ordinary, Bots: run.bots, AreaMetres: 90})
+					benchmarkStorm(b, run.bots, bot.Config{Scenario: run.scenario, Ordinary: ordinary, Bots: run.bots, AreaMetres: 90})
 				}
 			})
 		}
 	}
 }
 
-func benchmarkStorm(b *testing.B, bots int, c Config) {
+func benchmarkStorm(b *testing.B, bots int, c bot.Config) {
 	const seconds = 20
 	s := newBotWorld(b, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
-	s.join(bots, c, func(b *bot) func(time.Time) error { return b.playFrame })
+	s.join(bots, c, playFrame)
 	received := func() (bytes, rows, snapshots, faults uint64) {
 		for _, b := range s.bots {
-			n := b.client.Replica().Stats()
-			bytes, rows, snapshots = bytes+b.client.Stats().BytesReceived, rows+b.account.rowsReceived(), snapshots+n.Snapshots
+			n := b.Client().Replica().Stats()
+			bytes, rows, snapshots = bytes+b.Client().Stats().BytesReceived, rows+b.Rows(), snapshots+n.Snapshots
 			faults += n.Motion.Faults
 		}
 		return bytes, rows, snapshots, faults

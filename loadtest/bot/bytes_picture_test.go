@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"flag"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
@@ -42,14 +43,14 @@ func TestBytesPicture(t *testing.T) {
 // receivedBytes returns the bytes per client and second in each pictureStep.
 func receivedBytes(t *testing.T, ordinary bool) (rates []int) {
 	s := newBotWorld(t, "storm", rig.Link{Delay: 5 * time.Millisecond, Jitter: 2 * time.Millisecond})
-	s.join(pictureBots, Config{Scenario: Roam, Ordinary: ordinary, Bots: pictureBots, AreaMetres: 90},
-		func(b *bot) func(time.Time) error { return b.playFrame })
+	s.join(pictureBots, bot.Config{Scenario: bot.Roam, Ordinary: ordinary, Bots: pictureBots, AreaMetres: 90},
+		playFrame)
 	before := uint64(0)
 	for range pictureSeconds * int(time.Second/pictureStep) {
 		require.NoError(t, s.RunFor(pictureStep))
 		sum := uint64(0)
 		for _, b := range s.bots {
-			sum += b.client.Stats().BytesReceived
+			sum += b.Client().Stats().BytesReceived
 		}
 		rates = append(rates, int((sum-before)*uint64(time.Second/pictureStep)/pictureBots))
 		before = sum

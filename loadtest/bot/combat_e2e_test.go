@@ -7,20 +7,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // TestCombatOverSockets: fighting bots measure all figures, in the demo's world.
 func TestCombatOverSockets(t *testing.T) {
-	report := play(t, bot.Config{Scenario: bot.Combat, Bots: 6, AreaMetres: 12}, func(_ *hosted, p *bot.Progress) bool {
+	report := play(t, bot.Config{Scenario: bots.Combat, Bots: 6, AreaMetres: 12}, func(_ *hosted, p *bot.Progress) bool {
 		return p.Connected == 6 && p.ElapsedS > 8
 	})
-	c := report.Combat
-	require.NotNil(t, c)
-	require.NotZero(t, c.Shots)
-	require.NotZero(t, c.Hits+c.Blocked)
-	require.NotZero(t, c.Bound)
-	require.NotZero(t, c.Agreed)
-	require.NotNil(t, c.P99Mm)
+	n := report.Game
+	require.NotZero(t, n["shots"])
+	require.NotZero(t, n["hits"]+n["shots_blocked"])
+	require.NotZero(t, n["provisional_handles_bound"])
+	require.NotZero(t, n["predictions_agreed"])
+	require.Contains(t, n, "prediction_error_p99_mm")
 	require.NotNil(t, report.Input.P50Ms)
 }

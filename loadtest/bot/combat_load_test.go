@@ -1,13 +1,16 @@
-package bot
+package bot_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/scenes/bots"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
@@ -15,8 +18,8 @@ import (
 func (s *botWorld) requireNoConfusion() {
 	s.t.Helper()
 	for _, b := range s.bots {
-		require.Empty(s.t, b.oracle.recorded)
-		require.NotZero(s.t, b.handles.Probes)
+		require.Empty(s.t, b.Confusions())
+		require.NotZero(s.t, b.Probes())
 	}
 }
 
@@ -29,7 +32,7 @@ func TestCombatOnALoadedMachine(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				s := newLoadedBotWorld(t, "calm", link, rig.Load{Stall: 600 * time.Millisecond, Every: 900 * time.Millisecond, Snapshots: 1})
 				random := rand.New(rand.NewPCG(1, 2))
-				s.join(6, Config{Seed: 5, Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error {
+				s.join(6, bot.Config{Seed: 5, Scenario: bots.Combat, AreaMetres: 15}, func(b *bot.Bot) func(time.Time) error {
 					var until time.Time
 					return func(now time.Time) error {
 						if now.Before(until) {
@@ -38,13 +41,13 @@ func TestCombatOnALoadedMachine(t *testing.T) {
 						if random.IntN(30) == 0 {
 							until = now.Add(time.Duration(random.Int64N(lag)) * time.Millisecond)
 						}
-						return b.playFrame(now)
+						return b.PlayFrame(now)
 					}
 				})
 				require.NoError(t, s.RunFor(20*time.Second))
 				s.requireNoConfusion()
 				for _, b := range s.bots {
-					corrected += b.combat.checks.Corrected
+					corrected += b.Counted("corrections")
 				}
 			})
 		}
@@ -59,7 +62,7 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 	for _, dead := range []time.Duration{10500 * time.Millisecond, 13 * time.Second} {
 		good := rig.Link{Delay: 60 * time.Millisecond, Jitter: 40 * time.Millisecond}
 		s := newBotWorld(t, "storm", good)
-		s.join(4, Config{Seed: 5 + uint64(dead.Milliseconds()), Scenario: Combat, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
+		s.join(4, bot.Config{Seed: 5 + uint64(dead.Milliseconds()), Scenario: bots.Combat, AreaMetres: 15}, playFrame)
 		for range 2 {
 			require.NoError(t, s.RunFor(5*time.Second))
 			for _, c := range s.Clients()[:2] {
@@ -80,12 +83,8 @@ func TestCombatOverLinksThatDie(t *testing.T) {
 func TestRoamingOnALoadedMachine(t *testing.T) {
 	racetest.SkipUnchecked(t)
 	s := newLoadedBotWorld(t, "storm", rig.Link{Delay: 20 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.02}, rig.Load{Stall: 500 * time.Millisecond, Every: time.Second, Snapshots: 2})
-	s.join(40, Config{Seed: 5, AreaMetres: 15}, func(b *bot) func(time.Time) error { return b.playFrame })
+	s.join(40, bot.Config{Seed: 5, AreaMetres: 15}, playFrame)
 	require.NoError(t, s.RunFor(10*time.Second))
 	s.requireNoConfusion()
-	hidden := 0
-	for _, b := range s.bots {
-		hidden += len(b.oracle.taught.order)
-	}
-	require.NotZero(t, hidden, "no event named anything")
+	require.True(t, slices.ContainsFunc(s.bots, (*bot.Bot).HasLearnt), "no event named anything")
 }

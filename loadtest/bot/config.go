@@ -40,7 +40,7 @@ type Config struct {
 	// most half of Duration. A handshake costs the server about a millisecond, so simultaneous
 	// dials would measure nothing else.
 	Ramp time.Duration
-	// Player tells how bots play. Default Scenes.
+	// Player says how bots play. Default: they join and probe.
 	Player *Player
 	// Scenario is the bots' behaviour. Default Roam.
 	Scenario Scenario
@@ -71,7 +71,7 @@ func (c Config) withDefaults() Config {
 	c.Ramp = cmp.Or(c.Ramp, min(time.Duration(c.Bots)*time.Second/dialsPerSecond, c.Duration/2))
 	c.AreaMetres = cmp.Or(c.AreaMetres, 80)
 	if c.Player == nil {
-		c.Player = Scenes()
+		c.Player = &Player{}
 	}
 	if c.Tables == nil {
 		c.Tables = client.DefaultTables()
@@ -90,12 +90,11 @@ func (c Config) Validate() error {
 		"a ramp of %v in a run of %v: want a shorter ramp, or the last bots never join", c.Ramp, c.Duration)
 	wrong.addIf(c.Scenario == JoinStorm && c.Ramp < c.Duration && c.stormStart() >= c.Duration,
 		"a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.stormStart(), c.Duration)
-	wrong.addIf(c.Scenario == Combat && !c.Player.scenes, "scenario combat is for the worlds of worldd: this game's bots fight as their Behavior says")
 	wrong.addIf(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
 	wrong.addIf(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
 	_, unknown := c.RoomOf(0)
 	_, unissued := c.newTicket(nameOf(0))
-	return errors.Join(append(wrong, c.Scenario.validate(), c.Link.validate(), unissued, unknown,
+	return errors.Join(append(wrong, c.Scenario.validate(c.Player.Scenarios), c.Player.validateMetrics(), c.Link.validate(), unissued, unknown,
 		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New()}.Validate())...)
 }
 

@@ -1,12 +1,11 @@
 package bot
 
 import (
+	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -19,17 +18,21 @@ type core struct {
 	client     *client.Client // nil until the first Dial has returned
 	oracle     *oracle
 	handles    Handles
-	unanswered map[uint32]bulk.Handle // command -> its target
+	unanswered map[uint32]bulk.Handle // poke -> its target
+	behavior   Behavior               // of this visit
+	counts     map[string]uint64      // of the game's metrics
+	samples    map[string][]float64   // of the game's metrics, since the last publish
 }
 
-// identityOf returns the identity of an entity. For bots of other games it is the entity's
-// handle.
+// nameOf is the user name of a bot.
+func nameOf(number int) string { return fmt.Sprintf("bot-%d", number) }
+
+// identityOf returns the identity of an entity, or its handle in games without identities.
 func (c *core) identityOf(e *client.Entity) uint64 {
-	if !c.config.Player.scenes {
+	if c.behavior.Identity == nil {
 		return uint64(e.Handle())
 	}
-	v, _ := client.Of(messages.Identities).Get(e)
-	return v.Number()
+	return c.behavior.Identity(e)
 }
 
 // probeHandles resolves handles of every kind and compares the answers with memory.
@@ -78,20 +81,13 @@ func (c *core) chooseHandle(question int) bulk.Handle {
 	return h
 }
 
-// noteCommand records a command that was sent.
-func (c *core) noteCommand(id uint32, target bulk.Handle) {
-	c.unanswered[id] = target
-	c.handles.CommandsSent++
-}
-
-// avatarPosition returns the position of the bot's body, if the body is in view.
-func (c *core) avatarPosition() (x, z float64, seen bool) {
-	e := c.client.Replica().Entity(c.client.Controlled())
-	if e == nil {
-		return 0, 0, false
+// countAnswer counts the answer to a command.
+func (c *core) countAnswer(code wire.Code) {
+	if code == wire.OK {
+		c.handles.CommandsExecuted++
+	} else {
+		c.handles.CommandsRejected++
 	}
-	body, seen := client.Body.Get(e)
-	return float64(body.Position[0]), float64(body.Position[2]), seen
 }
 
 // avatarView returns the current view of the avatar, if it is in view.
@@ -115,7 +111,6 @@ func (c *core) avatarView() (view, bool) {
 func (c *core) forgetHandles(floor, slots uint32) {
 	next := newOracle(c.number, rememberedHandles, floor, slots)
 	next.forgotten, next.confusions, next.recorded = c.oracle.forgotten, c.oracle.confusions, c.oracle.recorded
-	next.foreign, next.heard, next.patience = c.oracle.foreign, c.oracle.heard, c.oracle.patience
 	c.oracle = next
 }
 
@@ -124,11 +119,6 @@ func (c *core) endVisit() {
 	c.forgetHandles(0, wire.MaxSlots)
 	c.client = nil
 	clear(c.unanswered)
-}
-
-// pauseFrom returns the end of a pause that lasts half to one and a half of mean.
-func (c *core) pauseFrom(now time.Time, mean time.Duration) time.Time {
-	return now.Add(time.Duration((0.5 + c.rng.Float64()) * float64(mean)))
 }
 
 // drawHandle returns a random remembered handle with fate want; statusUnknown means any. It

@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -24,12 +25,12 @@ func TestBotsFindNoConfusion(t *testing.T) {
 			ctx, enough := context.WithCancel(t.Context())
 			seen := 0
 			report := must.Get(bot.Run(ctx, bot.Config{
-				Addr: h.addr, Fingerprint: h.fingerprint, Bots: 5, Duration: patience, Seed: 3,
+				Addr: h.addr, Fingerprint: h.fingerprint, Bots: 5, Duration: patience, Seed: 3, Player: bots.Player(),
 			}, func(p *bot.Progress) {
 				seen++
 				require.Equal(t, 5, p.Bots)
 				a := p.Handles
-				all := min(a.Live, a.Pending, a.CommandsExecuted, a.CommandsRejected, p.Heard.Renames, p.Motion.Audits) > 0 && (world == "calm" || min(a.Stale, p.Heard.Causes) > 0)
+				all := min(a.Live, a.Pending, a.CommandsExecuted, a.CommandsRejected, p.Motion.Audits) > 0 && p.Game["renames"] > 0 && (world == "calm" || a.Stale > 0 && p.Game["causes"] > 0)
 				if seen >= 3 && p.Connected == 5 && all {
 					enough()
 				}
@@ -64,9 +65,9 @@ func TestBotsFindNoConfusion(t *testing.T) {
 			require.NotZero(t, a.CommandsExecuted)
 			require.NotZero(t, a.CommandsRejected)
 			require.GreaterOrEqual(t, a.CommandsSent, a.CommandsExecuted+a.CommandsRejected)
-			require.NotZero(t, report.Heard.Reliable)
-			require.NotZero(t, report.Heard.Unreliable)
-			require.GreaterOrEqual(t, report.Heard.Names, uint64(5))
+			require.NotZero(t, report.Game["reliable_events"])
+			require.NotZero(t, report.Game["unreliable_events"])
+			require.GreaterOrEqual(t, report.Game["names"], 5.0)
 			require.NotZero(t, h.pokes.Load())
 			require.Zero(t, h.mistaken.Load(), "the server knows what was poked by another identity")
 			if world == "storm" {
@@ -80,7 +81,7 @@ func TestBotsFindNoConfusion(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	h := host(t, "calm")
 	ctx, cancel := context.WithCancel(t.Context())
-	report := must.Get(bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour}, func(p *bot.Progress) {
+	report := must.Get(bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 3, Duration: time.Hour, Player: bots.Player()}, func(p *bot.Progress) {
 		if p.Connected == p.Bots {
 			cancel()
 		}
@@ -109,7 +110,7 @@ func TestLinkIsReplaced(t *testing.T) {
 func TestServerIsFull(t *testing.T) {
 	h := hostWith(t, "calm", func(f *scenes.File) { f.Limits.MaxPlayers = 4 })
 	ctx, cancel := context.WithCancel(t.Context())
-	report := must.Get(bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 6, Duration: patience}, func(p *bot.Progress) {
+	report := must.Get(bot.Run(ctx, bot.Config{Addr: h.addr, InsecureDev: true, Bots: 6, Duration: patience, Player: bots.Player()}, func(p *bot.Progress) {
 		if p.Connected+p.Failed == p.Bots {
 			cancel()
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -58,7 +59,7 @@ func TestFaultIsReported(t *testing.T) {
 			ctx, enough := context.WithCancel(t.Context())
 			defer enough()
 			report := must.Get(bot.Run(ctx, bot.Config{
-				Addr: h.addr, Fingerprint: h.fingerprint, Bots: c.bots, Scenario: c.scenario, Link: c.link, Duration: patience,
+				Addr: h.addr, Fingerprint: h.fingerprint, Bots: c.bots, Scenario: c.scenario, Link: c.link, Duration: patience, Player: bots.Player(),
 				Ordinary: c.fault == "EventsOfUnread", // clients that simulate receive too few rows to misread
 			}, func(p *bot.Progress) {
 				if p.Handles.Confusions > 0 {

@@ -1,13 +1,11 @@
 package bot
 
 import (
-	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -17,39 +15,90 @@ type Player struct {
 	// New returns the behavior of a bot for one visit, before it dials. nil: bots join, and
 	// probe the handles that they receive.
 	New func(Seat) (Behavior, error)
-
-	scenes bool // the bots of internal/scenes, which know its rules
+	// Scenarios are further ones, of this game alone.
+	Scenarios []Scenario
+	// Metrics are what the behaviors count and sample.
+	Metrics []Metric
+	// Flood returns a command that the server executes, for attackers of the scenario Hostile:
+	// they repeat it, and distort it. nil: they send commands that the game lacks.
+	Flood func(*rand.Rand) (name string, args []byte)
 }
 
-// Scenes returns the player of the worlds of cmd/worldd. Only its bots can play Combat, and
-// check identities, names and events (B1 to B15). For bots of another game a handle is an
-// identity; B2 to B6 and B15 hold.
-func Scenes() *Player { return &Player{scenes: true} }
-
-// Seat is a bot's place in a run.
+// Seat is a bot's place in a run. Its methods belong to the goroutine of its Behavior.
 type Seat struct {
-	Number int
-	Name   string     // its user name
-	Rand   *rand.Rand // for all its choices, which repeat with the same Config.Seed
+	Number     int
+	Name       string     // its user name
+	Rand       *rand.Rand // for all its choices, which repeat with the same Config.Seed
+	Scenario   Scenario
+	AreaMetres float64 // how far it roams from the centre
+
+	core *core
 }
 
-// Behavior has the functions of one bot. They run on one goroutine, and nil ones do nothing. In
-// the scenario Idle, Input and Act are not called.
+// Count adds n to a counter among Player.Metrics, if the scenario has it.
+func (s Seat) Count(name string, n uint64) {
+	if _, ok := s.core.counts[name]; ok {
+		s.core.counts[name] += n
+	}
+}
+
+// Sample records a value of a metric with a unit among Player.Metrics.
+func (s Seat) Sample(name string, value float64) {
+	s.core.samples[name] = append(s.core.samples[name], value)
+}
+
+// Recall returns what the server has said about h: its identity, or 0, and the verdict that
+// Resolve must give. sure is false if the bot may have forgotten h.
+func (s Seat) Recall(h bulk.Handle) (identity uint64, verdict wire.Verdict, sure bool) {
+	fate, sure := s.core.oracle.fateOf(h)
+	if m := s.core.oracle.find(h); m != nil {
+		identity = m.identity
+	}
+	return identity, fate.verdictOf(), sure
+}
+
+// Learn records that a reliable event or an answer of the game named h: the server must know
+// from then on that the client does (H3). 0 names nothing.
+func (s Seat) Learn(h bulk.Handle) { s.core.oracle.learnHandle(h) }
+
+// Report reports a confusion about h, or about none if h is 0: something contradicts what the
+// bot was told, and the run fails. seen is the identity that came with it, or 0.
+func (s Seat) Report(h bulk.Handle, seen uint64, format string, args ...any) {
+	s.core.oracle.reportConfusion(h, seen, format, args...)
+}
+
+// Behavior has the functions of one bot. They run on one goroutine, and nil ones do nothing. Input, Poke and Act are called from Joined on, also before the first snapshot, but
+// not in the scenario Idle.
 type Behavior struct {
 	// Schema, Events and State are fields of client.Config.
 	Schema *schema.Schema
 	Events *client.Events
 	State  func(client.StateChange)
+	// Observer is client.Config's. The bot has noted what its functions tell, except that Destroy
+	// precedes the note: Recall still gives what was known of the handle.
+	Observer client.Observer
+	// Result is client.Config's, for all commands except pokes.
+	Result func(client.Result)
 	// Joined is called after the bot's Welcome. The client reconnects by itself.
 	Joined func(*client.Client) error
+	// Identity returns a number that an entity keeps for life and no other has, so that bots
+	// notice a handle that names another entity than before (B1). nil: the handle.
+	Identity func(*client.Entity) uint64
 	// Input returns a pointer to the input that the bot holds in this frame, or nil for no
 	// input. After a change the bot measures when the velocity of its body changes.
 	Input func(*Frame) any
+	// Poke sends a command about h, whose answer the bot compares with its memory (B5). h is in
+	// view, hidden, dead or made up; identity is its entity's, or 0. A game that has Poke calls
+	// Seat.Learn for each handle that its events and answers name.
+	Poke func(h bulk.Handle, identity uint64) (*client.Future, error)
 	// Act sends commands.
 	Act func(*Frame) error
 	// Check returns an error if the client's state contradicts the game's rules. The error
-	// fails the bot, and the run.
+	// fails the bot, and the run. Check is called once the connection has brought a snapshot.
 	Check func(*Frame) error
+	// OnArrival omits the frames in which nothing has arrived, which cost CPU. The scenario
+	// Restless has them nevertheless.
+	OnArrival bool
 }
 
 // Frame is a moment in which a bot decides. Frames come 30 times a second, and after each
@@ -58,102 +107,8 @@ type Frame struct {
 	Client *client.Client
 	Now    time.Time
 	Fresh  bool // a snapshot has arrived since the last frame
-}
-
-// guest plays a game other than internal/scenes, by its Behavior.
-type guest struct {
-	*helm
-	behavior Behavior
-	input    *rowschema.Message // of its schema; nil: inputs are raw
-	held     []byte             // the newest input, encoded
-}
-
-// newBehavior makes the behavior for the next visit.
-func (g *guest) newBehavior() error {
-	if g.config.Player.New == nil {
-		return nil
-	}
-	var err error
-	g.behavior, err = g.config.Player.New(Seat{Number: g.number, Name: nameOf(g.number), Rand: g.rng})
-	if err != nil {
-		return fmt.Errorf("bot %d: %w", g.number, err)
-	}
-	if s := g.behavior.Schema; s != nil {
-		g.input = rowschema.NewMessage(s.Input())
-	}
-	return nil
-}
-
-// beginVisit begins the behavior's visit.
-func (g *guest) beginVisit() error {
-	if g.behavior.Joined == nil {
-		return nil
-	}
-	return g.behavior.Joined(g.client)
-}
-
-// endVisit forgets the input that the next client has not sent.
-func (g *guest) endVisit() { g.held = nil }
-
-// playFrame plays a frame of the game's bots.
-func (g *guest) playFrame(now time.Time, fresh bool) error {
-	f := &Frame{Client: g.client, Now: now, Fresh: fresh}
-	if g.config.Scenario != Idle {
-		if err := g.holdInput(f); err != nil {
-			return err
-		}
-		if g.behavior.Act != nil {
-			if err := g.behavior.Act(f); err != nil {
-				return err
-			}
-		}
-	}
-	if g.behavior.Check != nil {
-		if err := g.behavior.Check(f); err != nil {
-			return fmt.Errorf("the game's check at tick %d: %w", g.client.Replica().Tick(), err)
-		}
-	}
-	return nil
-}
-
-// holdInput sets the behavior's input, and watches for the effect of a change.
-func (g *guest) holdInput(f *Frame) error {
-	if g.behavior.Input == nil {
-		return nil
-	}
-	in := g.behavior.Input(f)
-	if in == nil {
-		return nil
-	}
-	tick, err := g.client.SetInputValue(in)
-	if err != nil {
-		return err
-	}
-	held, err := g.input.AppendValue(nil, in) // in the form that the server receives
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(held, g.held) {
-		g.held = held
-		g.watchChange(f.Now, tick)
-	}
-	return nil
-}
-
-// checkResult counts the result of a command of the game's bots, and checks the result's
-// verdict on its target (B5).
-func (g *guest) checkResult(r client.Result) {
-	g.handles.CommandsSent++
-	if r.Err == client.ErrUnanswered {
-		return
-	}
-	code := wire.CodeOf(r.Err)
-	if code == wire.OK {
-		g.handles.CommandsExecuted++
-	} else {
-		g.handles.CommandsRejected++
-	}
-	if fate, _ := g.oracle.fateOf(r.Target); r.Target != 0 && fate != statusUnknown { // an event of the game may have named an unknown handle
-		g.oracle.checkAnswer(r.Target, code, r.Verdict)
-	}
+	// InputTick is the tick of the input that this frame has set, for Act and Check; 0: none.
+	// InputChanged reports whether it differs from the one before.
+	InputTick    uint32
+	InputChanged bool
 }

@@ -24,19 +24,9 @@ const (
 	// pokesPerSecond is far below the servers' command limit, so that no poke is refused for
 	// its rate.
 	pokesPerSecond = 4
-	// renameSeconds is the mean interval of a bot's renames. firstRename is the longest time
-	// before the first one.
-	renameSeconds = 10
-	firstRename   = 2 * time.Second
-	// nameSeconds is how long after its event an announced name may arrive. Servers send names
-	// within a quarter of a second if the client's budget allows.
-	nameSeconds = 10
-	// taughtHandles, pokedHandles and flashSerials bound what a bot remembers of events. A few
-	// of each arrive in a second. A bot that has forgotten a taught handle omits checks
-	// (hearing.unsure).
+	// taughtHandles bounds what a bot remembers of events and answers, of which a few a second
+	// name handles. A bot that has forgotten one checks less (oracle.unsure).
 	taughtHandles = 1024
-	pokedHandles  = 256
-	flashSerials  = 1024
 	// maxUnanswered stops a bot from poking an unresponsive server.
 	maxUnanswered = 64
 	// searches bounds the draws for a handle of one kind.
@@ -48,10 +38,10 @@ const (
 	// shortestStay and longestStay bound a Churn bot's visit.
 	shortestStay = 5 * time.Second
 	longestStay  = 15 * time.Second
-	// restlessFrames is how often a restless bot steers in a second: once per tick.
+	// frames is how often a bot decides in a second, and restlessFrames how often a restless
+	// one does: once in a tick.
+	frames         = 30
 	restlessFrames = 60
-	// restlessCurve is how far it turns in a frame, in radians: 120° in a second.
-	restlessCurve = 2.0 / restlessFrames
 	// recordedDivergences bounds the failed audits that a bot records.
 	recordedDivergences = 8
 	// attackPause is an attacker's pause between connections. Without it handshakes alone would

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/recent"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -26,45 +27,33 @@ type memory struct {
 	handle   bulk.Handle
 	identity uint64 // 0: destroyed before it was shown
 	status   status
-	avatar   bool // it has a name
-	broken   bool // an event has reported that it broke
 }
 
 // oracle remembers what the server sent to one bot, and compares every answer with it. It does
 // not depend on the replica: its inputs are callbacks and answers.
 type oracle struct {
 	bot     int
-	foreign bool                   // the game is not internal/scenes, whose causes of death are known
-	floor   uint32                 // from the Welcome: lower generations were never issued
-	slots   uint32                 // from the Welcome: this index and higher ones were never issued
-	tick    uint32                 // newest tick seen
-	told    uint32                 // tick of the newest structure
-	known   []memory               // all remembered handles: a ring buffer
-	oldest  int                    // index in known, once it is full
-	limit   int                    // length of known above which handles that are not shown are forgotten
-	tenants tenants                // newest tenants, with their indices in known
-	former  map[bulk.Handle]uint32 // indices in known of all other handles
-	owner   map[uint64]bulk.Handle // identity -> the handle that has it
-	deaths  []death                // since the last settleDeaths
-	hearing
+	floor   uint32                  // from the Welcome: lower generations were never issued
+	slots   uint32                  // from the Welcome: indices from here on were never issued
+	tick    uint32                  // newest seen
+	known   []memory                // all remembered handles: a ring buffer
+	oldest  int                     // index in known, once it is full
+	limit   int                     // length of known from which handles that are not shown are forgotten
+	tenants tenants                 // newest tenants, with their indices in known
+	former  map[bulk.Handle]uint32  // indices in known of all others
+	owner   map[uint64]bulk.Handle  // identity -> the handle that has it
+	taught  recent.Set[bulk.Handle] // handles that reliable events and answers named
+	unsure  bool                    // some that the server may have named are not in taught
 
 	forgotten  uint64
 	confusions uint64
 	recorded   []Confusion
 }
 
-// death is a reported death whose cause has yet to be checked.
-type death struct {
-	handle         bulk.Handle
-	fate           status // before the death
-	avatar, broken bool
-	cause          uint8
-}
-
 func newOracle(bot, limit int, floor, slots uint32) *oracle {
 	return &oracle{
 		bot: bot, limit: limit, floor: floor, slots: slots,
-		former: map[bulk.Handle]uint32{}, owner: map[uint64]bulk.Handle{}, hearing: newHearing(),
+		former: map[bulk.Handle]uint32{}, owner: map[uint64]bulk.Handle{}, taught: recent.NewSet[bulk.Handle](taughtHandles),
 	}
 }
 
@@ -135,14 +124,12 @@ func (o *oracle) checkLeft(h bulk.Handle) {
 	m.status = statusHidden
 }
 
-// noteDestroyed records that h is destroyed, with the game's cause.
-func (o *oracle) noteDestroyed(h bulk.Handle, cause uint8) {
+// noteDestroyed records that h is gone for good.
+func (o *oracle) noteDestroyed(h bulk.Handle) {
 	m := o.find(h)
 	if m == nil {
 		m = o.rememberHandle(h)
 	}
-	o.deaths = append(o.deaths, death{h, o.fate(m), m.avatar, m.broken, cause})
-	delete(o.names, h)
 	m.status = statusDestroyed
 }
 
@@ -180,6 +167,22 @@ func (o *oracle) rememberHandle(h bulk.Handle) *memory {
 	return &o.known[place]
 }
 
+// learnHandle records that a reliable event or an answer named h: the server must know that
+// (H3).
+func (o *oracle) learnHandle(h bulk.Handle) {
+	if h == 0 {
+		return
+	}
+	if !o.issuable(h) {
+		o.reportConfusion(h, 0, "B5: an event or an answer names it, which is not a handle of this run")
+		return
+	}
+	if !o.taught.Has(h) {
+		o.unsure = o.unsure || o.taught.IsFull()
+		o.taught.Add(h)
+	}
+}
+
 // freeMemory returns an index for a new memory. If known is full, it forgets the oldest handle
 // that is not shown. It examines only a few handles, so known grows if these are all shown.
 func (o *oracle) freeMemory() int {
@@ -206,7 +209,6 @@ func (o *oracle) forgetMemory(m *memory) {
 	if o.owner[m.identity] == m.handle {
 		delete(o.owner, m.identity)
 	}
-	delete(o.names, m.handle)
 	o.forgotten++
 }
 

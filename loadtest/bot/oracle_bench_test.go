@@ -78,7 +78,7 @@ func (o *oracle) observe(n *news, dice func(int) int) {
 		o.checkLeft(h)
 	}
 	for _, h := range n.destroyed {
-		o.noteDestroyed(h, 0)
+		o.noteDestroyed(h)
 	}
 	for _, h := range n.entered {
 		o.checkEntered(h, uint64(h))

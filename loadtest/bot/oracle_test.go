@@ -58,20 +58,22 @@ func TestOracleAgrees(t *testing.T) {
 	o.checkEntered(first, 101)
 	o.checkProbe(first, shows(first, 101))
 
-	o.noteDestroyed(first, 0)
+	o.noteDestroyed(first)
 	o.checkProbe(first, says(stale))
 	o.checkAnswer(first, wire.StaleHandle, stale)
 
 	o.checkEntered(third, 103)
 	o.checkProbe(third, shows(third, 103))
 	o.checkProbe(second, says(stale)) // unknown, but a later tenant is known
+	o.learnHandle(bulk.NewHandle(9, 1))
+	o.checkAnswer(bulk.NewHandle(9, 1), wire.HiddenHandle, hidden)
+	o.checkProbe(bulk.NewHandle(9, 1), says(pending))
 	o.checkAnswer(second, wire.StaleHandle, stale)
 	o.checkAnswer(other, wire.UnknownHandle, pending)
-	o.noteDestroyed(other, 0)
+	o.noteDestroyed(other)
 	o.checkAnswer(other, wire.StaleHandle, stale)
 	o.checkProbe(other, says(stale))
 
-	o.settleDeaths()
 	require.Zero(t, o.confusions, "%v", o.recorded)
 }
 
@@ -87,19 +89,19 @@ func TestOracleNotices(t *testing.T) {
 		{"identity changes in a row", func(o *oracle) { o.checkEntered(first, 101); o.checkUpdated(first, 102) }, first, "B1"},
 		{"two handles of one identity", func(o *oracle) { o.checkEntered(first, 101); o.checkEntered(other, 101) }, other, "B1"},
 		{"no identity", func(o *oracle) { o.checkEntered(first, 0) }, first, "B1"},
-		{"enters after its end", func(o *oracle) { o.checkEntered(first, 101); o.noteDestroyed(first, 0); o.checkEntered(first, 101) }, first, "B2"},
-		{"enters after an early kill", func(o *oracle) { o.noteDestroyed(first, 0); o.checkEntered(first, 101) }, first, "B2"},
+		{"enters after its end", func(o *oracle) { o.checkEntered(first, 101); o.noteDestroyed(first); o.checkEntered(first, 101) }, first, "B2"},
+		{"enters after an early kill", func(o *oracle) { o.noteDestroyed(first); o.checkEntered(first, 101) }, first, "B2"},
 		{"enters after a later tenant", func(o *oracle) { o.checkEntered(second, 102); o.checkEntered(first, 101) }, first, "B2"},
 		{"enters, of a slot that there is not", func(o *oracle) { o.checkEntered(beyond, 101) }, beyond, "B6"},
 		{"enters, of an earlier run", func(o *oracle) { o.floor = 3; o.checkEntered(first, 101) }, first, "B6"},
 		{"enters, and names nobody", func(o *oracle) { o.checkEntered(nobody, 101) }, nobody, "B6"},
-		{"updated after its end", func(o *oracle) { o.checkEntered(first, 101); o.noteDestroyed(first, 0); o.checkUpdated(first, 101) }, first, "B2"},
+		{"updated after its end", func(o *oracle) { o.checkEntered(first, 101); o.noteDestroyed(first); o.checkUpdated(first, 101) }, first, "B2"},
 		{"updated while hidden", func(o *oracle) { o.checkEntered(first, 101); o.checkLeft(first); o.checkUpdated(first, 101) }, first, "B2"},
 		{"updated and never shown", func(o *oracle) { o.checkUpdated(first, 101) }, first, "B3"},
 		{"left and never shown", func(o *oracle) { o.checkLeft(first) }, first, "B3"},
 		{"live after its end", func(o *oracle) {
 			o.checkEntered(first, 101)
-			o.noteDestroyed(first, 0)
+			o.noteDestroyed(first)
 			o.checkProbe(first, shows(first, 101))
 		}, first, "B3"},
 		{"live after a later tenant", func(o *oracle) {
@@ -111,7 +113,7 @@ func TestOracleNotices(t *testing.T) {
 		{"hidden while shown", func(o *oracle) { o.checkEntered(first, 101); o.checkProbe(first, says(hidden)) }, first, "B3"},
 		{"pending after its end", func(o *oracle) {
 			o.checkEntered(first, 101)
-			o.noteDestroyed(first, 0)
+			o.noteDestroyed(first)
 			o.checkProbe(first, says(pending))
 		}, first, "B3"},
 		{"stale while hidden", func(o *oracle) { o.checkEntered(first, 101); o.checkLeft(first); o.checkProbe(first, says(stale)) }, first, "B3"},
@@ -124,7 +126,7 @@ func TestOracleNotices(t *testing.T) {
 		{"live without an entity", func(o *oracle) { o.checkEntered(first, 101); o.checkProbe(first, says(live)) }, first, "B4"},
 		{"executed after its end", func(o *oracle) {
 			o.checkEntered(first, 101)
-			o.noteDestroyed(first, 0)
+			o.noteDestroyed(first)
 			o.checkAnswer(first, wire.OK, live)
 		}, first, "B5"},
 		{"executed while hidden", func(o *oracle) { o.checkEntered(first, 101); o.checkLeft(first); o.checkAnswer(first, wire.OK, live) }, first, "B5"},
@@ -133,7 +135,7 @@ func TestOracleNotices(t *testing.T) {
 		{"shown and unknown to the server", func(o *oracle) { o.checkEntered(first, 101); o.checkAnswer(first, wire.UnknownHandle, pending) }, first, "B5"},
 		{"destroyed and hidden by an answer", func(o *oracle) {
 			o.checkEntered(first, 101)
-			o.noteDestroyed(first, 0)
+			o.noteDestroyed(first)
 			o.checkAnswer(first, wire.HiddenHandle, hidden)
 		}, first, "B5"},
 		{"code and verdict differ", func(o *oracle) { o.checkEntered(first, 101); o.checkAnswer(first, wire.StaleHandle, live) }, first, "B5"},
@@ -141,7 +143,7 @@ func TestOracleNotices(t *testing.T) {
 		{"shown and called stale ahead of its Destroy", func(o *oracle) {
 			o.checkEntered(first, 101)
 			o.checkAnswer(first, wire.StaleHandle, stale)
-			o.noteDestroyed(first, 0)
+			o.noteDestroyed(first)
 		}, first, "B5"},
 		{"hidden and called stale", func(o *oracle) {
 			o.checkEntered(first, 101)
@@ -149,6 +151,15 @@ func TestOracleNotices(t *testing.T) {
 			o.checkAnswer(first, wire.StaleHandle, stale)
 		}, first, "B5"},
 		{"made up and called stale", func(o *oracle) { o.checkAnswer(other, wire.StaleHandle, stale) }, other, "B5"},
+		{"named by an event, and the server does not know", func(o *oracle) {
+			o.learnHandle(other)
+			o.checkAnswer(other, wire.UnknownHandle, pending)
+		}, other, "B5"},
+		{"hidden by an answer ahead of its event", func(o *oracle) {
+			o.checkAnswer(other, wire.HiddenHandle, hidden)
+			o.learnHandle(other)
+		}, other, "B5"},
+		{"an event names nobody", func(o *oracle) { o.checkEntered(second, 102); o.learnHandle(nobody) }, nobody, "B5"},
 		{"made up, of a slot's past, and unknown to the server", func(o *oracle) {
 			o.checkEntered(third, 103)
 			o.checkAnswer(first, wire.UnknownHandle, pending)
@@ -225,6 +236,31 @@ func TestOracleForgets(t *testing.T) {
 	require.Len(t, o.known, grown, "they replace what is not shown")
 }
 
+// TestOracleForgetsEvents: the server remembers what events have named longer than the bot. A
+// bot that has forgotten an event does not report an answer that depends on it.
+func TestOracleForgetsEvents(t *testing.T) {
+	o := newOracle(0, 64, 1, wire.MaxSlots)
+	named := func(i int) bulk.Handle { return bulk.NewHandle(uint32(1000+i), 1) }
+	unseen := bulk.NewHandle(30, 1)
+	for range 3 {
+		for i := range taughtHandles {
+			o.learnHandle(named(i))
+		}
+	}
+	o.checkAnswer(named(0), wire.HiddenHandle, hidden)
+	require.Zero(t, o.confusions, "%v", o.recorded)
+	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
+	require.EqualValues(t, 1, o.confusions, "it remembers all, however often they were named")
+	o.learnHandle(named(taughtHandles))
+	o.checkAnswer(named(0), wire.HiddenHandle, hidden)
+	require.EqualValues(t, 1, o.confusions, "%v", o.recorded)
+	o.checkAnswer(named(1), wire.UnknownHandle, pending)
+	require.EqualValues(t, 2, o.confusions, "the server knows it")
+	o.beginSession()
+	o.checkAnswer(unseen, wire.HiddenHandle, hidden)
+	require.EqualValues(t, 3, o.confusions, "another session has named nothing")
+}
+
 // TestOracleFinds: after any order of events, the oracle finds exactly the handles that it
 // remembers, and knows each slot's newest generation.
 func TestOracleFinds(t *testing.T) {
@@ -244,7 +280,7 @@ func TestOracleFinds(t *testing.T) {
 			o.checkEntered(h, uint64(h))
 			heard = true
 		default:
-			o.noteDestroyed(h, 0)
+			o.noteDestroyed(h)
 			heard = true
 		}
 		if heard {

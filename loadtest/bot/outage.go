@@ -3,7 +3,9 @@ package bot
 import (
 	"time"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/recent"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -49,7 +51,6 @@ func (b *bot) handleState(s client.StateChange) {
 	case s.State == client.Joined && b.account.outage.lost:
 		b.continueSession(s)
 	case s.State == client.Joined && s.Moved:
-		b.combat.forgetSession(false)
 		b.enterRoom()
 	}
 }
@@ -58,17 +59,12 @@ func (b *bot) handleState(s client.StateChange) {
 func (b *bot) enterRoom() {
 	w := b.client.Welcome()
 	b.forgetHandles(w.GenerationFloor, w.MaxSlots)
-	b.oracle.patience = nameSeconds * uint32(w.TickHz)
 }
 
 // continueSession updates the memory of handles for the new session (B6).
 func (b *bot) continueSession(s client.StateChange) {
 	w := b.client.Welcome()
-	b.oracle.patience = nameSeconds * uint32(w.TickHz)
 	b.account.countRejoin(s)
-	if !s.Resumed {
-		b.combat.forgetSession(false)
-	}
 	switch {
 	case s.Resumed:
 	case s.Moved:
@@ -92,8 +88,12 @@ func (o *oracle) beginSession() {
 			m.status = statusUnknown
 		}
 	}
-	o.deaths, o.tick, o.told = o.deaths[:0], 0, 0
-	o.hearing.renewSession()
+	o.renewSession()
+}
+
+// renewSession forgets what the server has named in the session: the next one begins without.
+func (o *oracle) renewSession() {
+	o.tick, o.taught, o.unsure = 0, recent.NewSet[bulk.Handle](taughtHandles), false
 }
 
 // isBelow reports whether all handles that the oracle has seen are below a floor, and thus from
@@ -111,9 +111,7 @@ func (o *oracle) beginRun(floor, slots uint32) {
 		o.known[i].status = statusDestroyed
 	}
 	clear(o.owner)
-	o.deaths, o.tick, o.told = o.deaths[:0], 0, 0
-	o.hearing.renewSession()
-	o.flashes = newWindow[uint32](flashSerials) // another run counts from 1
+	o.renewSession()
 }
 
 // Outages reports lost connections and their recovery.

@@ -17,7 +17,7 @@ func TestOracleAcrossANewSession(t *testing.T) {
 	for i, h := range []bulk.Handle{dead, replaced, tenant, hidden, live} {
 		o.checkEntered(h, uint64(i+1))
 	}
-	o.noteDestroyed(dead, 0)
+	o.noteDestroyed(dead)
 	o.checkLeft(hidden)
 	o.beginSession()
 	for _, h := range []bulk.Handle{dead, replaced} {

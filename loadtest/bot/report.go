@@ -18,13 +18,13 @@ type Report struct {
 	Input   InputLatency `json:"input"`
 	Motion  *Motion      `json:"motion"` // nil if bots do not simulate
 	Handles Handles      `json:"handles"`
-	Heard   Heard        `json:"heard"`
 	Joins   Joins        `json:"joins"`
 	Outages Outages      `json:"outages"`
 	Cost    *Cost        `json:"cost"`    // of the server, while all bots were connected
 	Storm   *Storm       `json:"storm"`   // of a JoinStorm
 	Attacks *Attacks     `json:"attacks"` // of a Hostile run
-	Combat  *Fight       `json:"combat"`  // of a Combat run
+	// Game has the numbers of Player.Metrics; nil if the game has none.
+	Game map[string]float64 `json:"game"`
 	// Series is the run second by second.
 	Series []Progress `json:"series"`
 
@@ -170,11 +170,11 @@ type Progress struct {
 	Lost      int     `json:"lost"`      // without a connection that delivers snapshots
 	Failed    int     `json:"failed"`
 	// Net covers the last second.
-	Net     Net     `json:"net"`
-	Handles Handles `json:"handles"` // since the start
-	Heard   Heard   `json:"heard"`   // since the start
-	// Motion is nil if bots do not simulate. Its counters cover the run, its rate the last
-	// second.
+	Net     Net                `json:"net"`
+	Handles Handles            `json:"handles"` // since the start
+	Game    map[string]float64 `json:"game"`    // the same, of Report.Game its counters
+	// Motion is nil if bots do not simulate. Its counters are since the start, its rate of
+	// the last second.
 	Motion *Motion `json:"motion"`
 	// Server is the server's own report; nil if it was not requested or did not arrive.
 	Server *ServerNow `json:"server"`

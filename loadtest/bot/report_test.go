@@ -24,14 +24,13 @@ func TestReportKeys(t *testing.T) {
 		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, SnapshotHz: 29.5, BytesPerClientS: 17.5, RowsPerClientS: 72.5, Latency: l},
 		Motion:  &Motion{CleanBodies: 73.5, OwedPerClientS: 74.5, BodyTicks: 75, Rerun: 76, Audits: 77, Faults: 78, Overruns: 79},
 		Handles: Handles{Live: 18, Hidden: 19, Pending: 20, Stale: 21, Probes: 22, Confusions: 23, CommandsSent: 24, CommandsExecuted: 25, CommandsRejected: 26},
-		Heard:   Heard{Reliable: 52, Unreliable: 53, Names: 54, Renames: 55, Causes: 56},
 		Input:   InputLatency{&p50, &p90, &p99, &most},
 		Cost:    &Cost{Snapshots: 43, CPUMicrosPerSnapshot: 44.5, Cores: 0.5, PacketsPerSnapshot: 2.5, BytesPerSnapshot: 900, ResidentBytes: 45},
 		Joins:   Joins{Count: 27, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
 		Outages: Outages{Lost: 46, Resumed: 47, Anew: 48, NewWorlds: 49, Unanswered: 50, P50Ms: &p50, P99Ms: &p99, MaxMs: &most},
 		Storm:   &Storm{Witnesses: 28, SnapshotsExpected: 29, SnapshotsReceived: 30, DeliveredRatio: &ratio, AllInS: &p50},
 		Attacks: &Attacks{Attackers: 31, Sessions: 32, HalfOpen: 33, Messages: 34, Closed: map[string]uint64{"too-slow": 35}, Refused: map[string]uint64{"rate-limited": 57}},
-		Combat:  &Fight{CombatChecks{58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71}, &p50, &p99, &most},
+		Game:    map[string]float64{"shots": 58, "error_p99_mm": 3.5},
 		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Lost: 51, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
 	}
 	got := must.Get(json.Marshal(full))
@@ -42,17 +41,16 @@ func TestReportKeys(t *testing.T) {
 		`"input":{"input_visible_p50_ms":1.5,"input_visible_p90_ms":2.5,"input_visible_p99_ms":3.5,"input_visible_max_ms":5.5},`+
 		`"motion":{"clean_bodies":73.5,"owed_per_client_s":74.5,"body_ticks":75,"body_ticks_rerun":76,"audits":77,"prediction_faults":78,"motion_overruns":79},`+
 		`"handles":{"live":18,"hidden":19,"pending":20,"stale":21,"probes":22,"confusions":23,"commands_sent":24,"commands_executed":25,"commands_rejected":26},`+
-		`"heard":{"reliable_events":52,"unreliable_events":53,"names":54,"renames":55,"causes":56},`+
 		`"joins":{"join_count":27,"join_p50_ms":1.5,"join_p99_ms":3.5,"join_max_ms":5.5},`+
 		`"outages":{"connections_lost":46,"sessions_resumed":47,"sessions_anew":48,"worlds_anew":49,"commands_unanswered":50,"recovery_p50_ms":1.5,"recovery_p99_ms":3.5,"recovery_max_ms":5.5},`+
 		`"cost":{"snapshots_sent":43,"cpu_us_per_snapshot":44.5,"cores":0.5,"packets_per_snapshot":2.5,"bytes_per_snapshot":900,"resident_bytes":45},`+
 		`"storm":{"witnesses":28,"storm_snapshots_expected":29,"storm_snapshots_received":30,"storm_delivered_ratio":0.99,"storm_all_in_s":1.5},`+
 		`"attacks":{"attackers":31,"sessions":32,"half_open":33,"messages":34,"closed":{"too-slow":35},"refused":{"rate-limited":57}},`+
-		`"combat":{"shots":58,"hits":59,"shots_blocked":60,"shots_missed":61,"shots_capped":62,"shots_judged":63,"provisional_handles":64,"provisional_handles_bound":65,"provisional_handles_rejected":66,"missiles_unseen":67,"predictions_agreed":68,"corrections":69,"corrections_explained":70,"corrections_unexplained":71,"prediction_error_p50_mm":1.5,"prediction_error_p99_mm":3.5,"prediction_error_max_mm":5.5},`+
+		`"game":{"error_p99_mm":3.5,"shots":58},`+
 		`"series":[{"elapsed_s":1.5,"bots":36,"connected":37,"lost":51,"failed":38,`+
 		`"net":{"snapshots_expected":0,"snapshots_received":0,"delivered_ratio":null,"snapshot_hz":0,"bytes_per_client_s":0,"rows_per_client_s":0,"latency_p50_ms":null,"latency_p90_ms":null,"latency_p99_ms":null,"latency_p999_ms":null,"latency_max_ms":null},`+
 		`"handles":{"live":0,"hidden":0,"pending":0,"stale":0,"probes":0,"confusions":0,"commands_sent":0,"commands_executed":0,"commands_rejected":0},`+
-		`"heard":{"reliable_events":0,"unreliable_events":0,"names":0,"renames":0,"causes":0},"motion":null,`+
+		`"game":null,"motion":null,`+
 		`"server":{"tick_mean_ms":39,"tick_p99_ms":40,"awake":41,"asleep":42}}]}`,
 		string(got))
 
@@ -89,12 +87,11 @@ func sampleReport() *Report {
 		Motion:    &Motion{CleanBodies: 215.25, OwedPerClientS: 13.2, BodyTicks: 41234567, Rerun: 12345, Audits: 98765, Faults: 2, Overruns: 1},
 		Input:     InputLatency{&p50, &p90, &p99, &most},
 		Handles:   Handles{Live: 201220, Hidden: 33100, Pending: 98000, Stale: 80011, Probes: 412331, Confusions: 1, CommandsSent: 11700, CommandsExecuted: 4100, CommandsRejected: 7590},
-		Heard:     Heard{Reliable: 90210, Unreliable: 31415, Names: 2718, Renames: 161, Causes: 17000},
 		Joins:     Joins{Count: 50, P50Ms: &p90, P99Ms: &most, MaxMs: &most},
 		Cost:      &Cost{Snapshots: 110000, CPUMicrosPerSnapshot: 61.54, Cores: 0.61, PacketsPerSnapshot: 3.414, BytesPerSnapshot: 987.6, ResidentBytes: 91234567},
 		Storm:     &Storm{Witnesses: 10, SnapshotsExpected: 3000, SnapshotsReceived: 2992, DeliveredRatio: &ratio, AllInS: &all},
 		Attacks:   &Attacks{Attackers: 4, Sessions: 1200, HalfOpen: 12000, Messages: 34, Closed: map[string]uint64{"too-slow": 35, "bad-message": 1150}, Refused: map[string]uint64{"rate-limited": 4711}},
-		Combat:    &Fight{CombatChecks{2940, 2810, 110, 20, 48, 2880, 3060, 2110, 950, 780, 23520, 470, 30, 0}, &p50, &p99, &most},
+		Game:      map[string]float64{"reliable_events": 90210, "names": 2718, "causes": 17000, "shots": 2940, "error_p50_mm": 0.412, "error_p99_mm": 3},
 		Forgotten: 1201,
 		Failures: []Failure{
 			{Bot: 7, Why: "wire: timeout: nothing came from the server"},
@@ -169,11 +166,4 @@ func TestNumbers(t *testing.T) {
 	} {
 		require.Equal(t, want, shortCount(n), "%d", n)
 	}
-}
-
-func TestIsTerminal(t *testing.T) {
-	require.False(t, IsTerminal(&bytes.Buffer{}))
-	f := must.Get(os.Create(filepath.Join(t.TempDir(), "out")))
-	defer f.Close()
-	require.False(t, IsTerminal(f))
 }

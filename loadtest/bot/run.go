@@ -26,7 +26,7 @@ func Run(ctx context.Context, c Config, progress func(*Progress)) (*Report, erro
 		return nil, err
 	}
 	c.began = time.Now()
-	r := &run{config: c, begun: c.began, sampler: newSampler()}
+	r := &run{config: c, begun: c.began, sampler: newSampler(c.Player.measuredBy(c.Scenario))}
 	for i := range c.Bots {
 		if c.isAttacker(i) {
 			continue
@@ -218,7 +218,7 @@ func (r *run) newReport(interrupted bool) *Report {
 		DurationS: roundDown(time.Since(r.begun).Seconds(), 3), Interrupted: interrupted,
 	}
 	var total outcome
-	var combat CombatChecks
+	counts := newCounts(r.sampler.metrics)
 	var exact exactness
 	for i, b := range r.bots {
 		o := r.outcomes[i]
@@ -233,8 +233,7 @@ func (r *run) newReport(interrupted bool) *Report {
 		}
 		total = total.plus(o)
 		report.Handles.add(b.board.handles)
-		report.Heard.add(b.board.heard)
-		combat.add(b.board.combat)
+		addCounts(counts, b.board.counts)
 		exact = exact.plus(b.board.exactness)
 		for _, d := range b.exactness.divergences {
 			if len(report.Divergences) < ReportedFailures {
@@ -258,14 +257,12 @@ func (r *run) newReport(interrupted bool) *Report {
 	report.Joins = joinsOf(total.joins)
 	report.Outages = total.outages.report()
 	report.Series = r.sampler.series
+	report.Game = gameReport(r.sampler.metrics, counts, r.sampler.game)
 	switch r.config.Scenario {
 	case JoinStorm:
 		report.Storm = r.stormReport()
 	case Hostile:
 		report.Attacks = &r.attacks
-	case Combat:
-		e := latencyOf(r.sampler.errors) // µm to mm, as µs to ms
-		report.Combat = &Fight{combat, e.P50Ms, e.P99Ms, e.MaxMs}
 	}
 	return report
 }

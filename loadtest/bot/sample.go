@@ -9,22 +9,23 @@ import (
 
 // sampler reads all bots' boards once per second.
 type sampler struct {
-	all    *hdrhistogram.Histogram // latencies of the whole run, µs
-	recent *hdrhistogram.Histogram // of the last second
-	inputs *hdrhistogram.Histogram // input latencies of the whole run, µs
-	errors *hdrhistogram.Histogram // of predicted positions, µm
-	series []Progress
-	before outcome   // sum at the last sample
-	exact  exactness // exactness at the last sample
-	looked time.Duration
+	all     *hdrhistogram.Histogram            // latencies of the whole run, µs
+	recent  *hdrhistogram.Histogram            // of the last second
+	inputs  *hdrhistogram.Histogram            // input latencies of the whole run, µs
+	game    map[string]*hdrhistogram.Histogram // samples of metrics, in sampleUnit
+	metrics []Metric
+	series  []Progress
+	before  outcome   // sum at the last sample
+	exact   exactness // the same
+	looked  time.Duration
 }
 
-func newSampler() *sampler {
+func newSampler(metrics []Metric) *sampler {
 	return &sampler{
 		all:    hdrhistogram.New(1, latencyHighest, latencyDigits),
 		recent: hdrhistogram.New(1, latencyHighest, latencyDigits),
 		inputs: hdrhistogram.New(1, latencyHighest, latencyDigits),
-		errors: hdrhistogram.New(1, latencyHighest, latencyDigits),
+		game:   map[string]*hdrhistogram.Histogram{}, metrics: metrics,
 	}
 }
 
@@ -33,6 +34,7 @@ func (s *sampler) takeSample(elapsed time.Duration, bots []*bot, simulate bool) 
 	p := Progress{ElapsedS: elapsed.Seconds(), Bots: len(bots)}
 	var now outcome
 	var exact exactness
+	counts := newCounts(s.metrics)
 	for _, b := range bots {
 		s.collectSamples(b)
 		b.board.mu.Lock()
@@ -50,7 +52,7 @@ func (s *sampler) takeSample(elapsed time.Duration, bots []*bot, simulate bool) 
 		now.frames, now.rows = now.frames+t.frames, now.rows+t.rows
 		exact = exact.plus(b.board.exactness)
 		p.Handles.add(b.board.handles)
-		p.Heard.add(b.board.heard)
+		addCounts(counts, b.board.counts)
 		b.board.mu.Unlock()
 	}
 	seconds := (elapsed - s.looked).Seconds() * float64(p.Connected)
@@ -64,6 +66,7 @@ func (s *sampler) takeSample(elapsed time.Duration, bots []*bot, simulate bool) 
 		p.Motion.CleanBodies = meanOf(exact.clean-s.exact.clean, exact.looks-s.exact.looks)
 	}
 	p.Net.Latency = latencyOf(s.recent)
+	p.Game = countReport(s.metrics, counts)
 	s.recent.Reset()
 	s.before, s.exact, s.looked = now, exact, elapsed
 	return p
@@ -83,10 +86,17 @@ func (s *sampler) collectSamples(b *bot) {
 		_ = s.inputs.RecordValue(min(max(v, 1), latencyHighest))
 	}
 	b.board.visible = b.board.visible[:0]
-	for _, v := range b.board.errors {
-		_ = s.errors.RecordValue(min(max(v, 0), latencyHighest))
+	for name, values := range b.board.samples {
+		h := s.game[name]
+		if h == nil && len(values) > 0 {
+			h = hdrhistogram.New(1, latencyHighest, latencyDigits)
+			s.game[name] = h
+		}
+		for _, v := range values {
+			_ = h.RecordValue(min(max(int64(v*sampleUnit), 0), latencyHighest))
+		}
 	}
-	b.board.errors = b.board.errors[:0]
+	clear(b.board.samples)
 }
 
 // netReport returns the network part of an outcome, without latencies.

@@ -15,7 +15,7 @@ type Scenario string
 const (
 	// Idle: all bots join, stand still, and probe. It measures the base cost of a session.
 	Idle Scenario = "idle"
-	// Roam: all bots join, move, probe, and poke entities with commands.
+	// Roam: all bots join, play as their Behavior says, and probe.
 	Roam Scenario = "roam"
 	// Churn: as Roam, but each bot leaves after 5 to 15 s and immediately returns as a new
 	// user.
@@ -23,29 +23,27 @@ const (
 	// JoinStorm: a fifth of the bots roam. 5 s after the ramp all others join at once. The
 	// report shows the effect on the first fifth.
 	JoinStorm Scenario = "join-storm"
-	// Hostile: every other bot attacks, in rotation: with garbage, with forged handles and a
-	// flood, by never reading, with half-open handshakes, and with a flood of renames and
+	// Hostile: every other bot attacks, in rotation with garbage, with forged handles
+	// and a flood, by never reading, with half-open handshakes, and with a flood of valid and
 	// malformed commands. The rest roam, and the report covers only them.
 	Hostile Scenario = "hostile"
-	// Restless: as Roam, in curves: each bot changes its input for every tick.
+	// Restless: Roam with 60 frames a second, in which behaviors change their inputs.
 	Restless Scenario = "restless"
-	// Combat: as Roam, and each bot predicts its avatar, shoots at others as it draws them, and
-	// launches missiles with provisional handles. It checks every answer, also against what it
-	// drew.
-	Combat Scenario = "combat"
 )
 
-// Scenarios returns all scenarios.
-func Scenarios() []Scenario {
-	return []Scenario{Idle, Roam, Churn, JoinStorm, Hostile, Restless, Combat}
+// scenarios returns the scenarios of all games.
+func scenarios() []Scenario {
+	return []Scenario{Idle, Roam, Churn, JoinStorm, Hostile, Restless}
 }
 
-func (s Scenario) validate() error {
-	if slices.Contains(Scenarios(), s) {
+// validate returns an error unless s is a scenario of all games, or one of this game.
+func (s Scenario) validate(ofGame []Scenario) error {
+	all := append(scenarios(), ofGame...)
+	if slices.Contains(all, s) {
 		return nil
 	}
 	var names []string
-	for _, known := range Scenarios() {
+	for _, known := range all {
 		names = append(names, string(known))
 	}
 	hint := ""
@@ -53,14 +51,6 @@ func (s Scenario) validate() error {
 		hint = fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return fmt.Errorf("bot: scenario %q%s, want one of %s", string(s), hint, strings.Join(names, ", "))
-}
-
-// turnPerStep returns how far a bot turns with every input, in radians.
-func (s Scenario) turnPerStep() float64 {
-	if s == Restless {
-		return restlessCurve
-	}
-	return 0
 }
 
 // turnToDial returns when bot i dials, counted from the start of the run.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -21,7 +22,7 @@ func play(t *testing.T, c bot.Config, over func(*hosted, *bot.Progress) bool) *b
 		t.Skip("takes seconds")
 	}
 	h := host(t, "storm")
-	c.Addr, c.Fingerprint, c.Seed, c.Duration = h.addr, h.fingerprint, 5, patience
+	c.Addr, c.Fingerprint, c.Seed, c.Duration, c.Player = h.addr, h.fingerprint, 5, patience, bots.Player()
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	report := must.Get(bot.Run(ctx, c, func(p *bot.Progress) {
@@ -111,7 +112,7 @@ func TestHostile(t *testing.T) {
 	// again.
 	report := play(t, bot.Config{Scenario: bot.Hostile, Bots: 20}, func(h *hosted, p *bot.Progress) bool {
 		s := h.server.Report().Sessions
-		return p.Connected == 10 && s.Closed[wire.BadMessage] > 10 && s.Rejections[wire.RateLimited] > 1000 && p.Heard.Renames > 10
+		return p.Connected == 10 && s.Closed[wire.BadMessage] > 10 && s.Rejections[wire.RateLimited] > 1000 && p.Game["renames"] > 10
 	})
 	require.Equal(t, 10, report.Bots)
 	a := report.Attacks

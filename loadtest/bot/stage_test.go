@@ -1,13 +1,18 @@
-package bot
+package bot_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/rules"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server"
@@ -18,7 +23,7 @@ type botWorld struct {
 	*rig.Rig
 	t     testing.TB
 	scene *scenes.Scene
-	bots  []*bot
+	bots  []*bot.Bot
 }
 
 func newBotWorld(t testing.TB, world string, link rig.Link) *botWorld {
@@ -44,14 +49,21 @@ func newLoadedBotWorld(t testing.TB, world string, link rig.Link, load rig.Load)
 	return &botWorld{Rig: r, t: t, scene: scene}
 }
 
+// playFrame plays a bot in each frame.
+func playFrame(b *bot.Bot) func(time.Time) error { return b.PlayFrame }
+
 // join adds n bots. frame makes the frame function of each, called 60 times a second.
-func (s *botWorld) join(n int, c Config, frame func(*bot) func(now time.Time) error) {
+func (s *botWorld) join(n int, c bot.Config, frame func(*bot.Bot) func(now time.Time) error) {
+	c.Player = bots.Player()
 	for range n {
-		b := newBot(len(s.bots), c.withDefaults())
-		config := must.Get(b.clientConfig())
-		config.Addr, config.Socket = "", nil
-		joined := must.Get(s.Dial(config))
-		b.beginVisit(joined.Client)
+		b := bot.NewBot(len(s.bots), c)
+		var joined *rig.Client
+		require.NoError(s.t, b.JoinBy(func(config client.Config) (c *client.Client, err error) {
+			if joined, err = s.Dial(config); err != nil {
+				return nil, err
+			}
+			return joined.Client, nil
+		}))
 		step := frame(b)
 		joined.EachFrame(60, func() error { return step(time.Unix(0, 0).Add(s.Now())) })
 		s.bots = append(s.bots, b)

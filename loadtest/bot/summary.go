@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -77,10 +78,7 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 		line("", "%s handles forgotten: more than the bots remember", groupDigits(r.Forgotten))
 	}
 	line("commands", "%s sent: %s executed, %s rejected", groupDigits(h.CommandsSent), groupDigits(h.CommandsExecuted), groupDigits(h.CommandsRejected))
-	if e := r.Heard; e != (Heard{}) {
-		line("events", "%s reliable and %s unreliable; %s names, %s renames and %s causes of death checked",
-			groupDigits(e.Reliable), groupDigits(e.Unreliable), groupDigits(e.Names), groupDigits(e.Renames), groupDigits(e.Causes))
-	}
+	r.writeGame(line)
 	r.writeTroubles(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -96,15 +94,6 @@ func (r *Report) writeScenario(line func(name, format string, args ...any)) {
 		line("storm", "%s; those %s who were there before received %s of %s snapshots%s", in, groupDigits(s.Witnesses),
 			groupDigits(s.SnapshotsReceived), groupDigits(s.SnapshotsExpected), formatPercent(s.DeliveredRatio))
 	}
-	if c := r.Combat; c != nil {
-		line("shots", "%s at avatars as drawn: %s hit, %s hit another one, %s missed", groupDigits(c.Shots), groupDigits(c.Hits), groupDigits(c.Blocked), groupDigits(c.Missed))
-		line("", "%s judged by another moment than drawn: too old, or not acknowledged; %s answers recomputed", groupDigits(c.Capped), groupDigits(c.Judged))
-		line("missiles", "%s provisional handles: %s became missiles, %s of which died unseen; %s rejected", groupDigits(c.Provisionals), groupDigits(c.Bound), groupDigits(c.Unseen), groupDigits(c.Rejected))
-		line("predicted", "%s states agree with the server's, %s were corrected, %s without a cause", groupDigits(c.Agreed), groupDigits(c.Corrected), groupDigits(c.Unexplained))
-		if c.MaxMm != nil {
-			line("", "error p50 %.0f   p99 %.0f   max %.0f mm", *c.P50Mm, *c.P99Mm, *c.MaxMm)
-		}
-	}
 	if a := r.Attacks; a != nil {
 		line("attacks", "%s attackers: %s sessions, %s half-open handshakes, %s messages", groupDigits(a.Attackers), groupDigits(a.Sessions), groupDigits(a.HalfOpen), groupDigits(a.Messages))
 		for _, code := range slices.Sorted(maps.Keys(a.Closed)) {
@@ -113,6 +102,27 @@ func (r *Report) writeScenario(line func(name, format string, args ...any)) {
 		for _, code := range slices.Sorted(maps.Keys(a.Refused)) {
 			line("", "%s commands refused as %s", groupDigits(a.Refused[code]), code)
 		}
+	}
+}
+
+// gamePerLine is how many of a game's numbers are on a line.
+const gamePerLine = 4
+
+// writeGame writes what the game's behaviors have counted and sampled, by the names of metrics.
+func (r *Report) writeGame(line func(name, format string, args ...any)) {
+	title := "game"
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(r.Game)), gamePerLine) {
+		var found []string
+		for _, name := range names {
+			v := r.Game[name]
+			text := fmt.Sprintf("%.3g", v)
+			if v == math.Trunc(v) {
+				text = groupDigits(uint64(v))
+			}
+			found = append(found, name+" "+text)
+		}
+		line(title, "%s", strings.Join(found, "   "))
+		title = ""
 	}
 }
 

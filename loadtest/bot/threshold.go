@@ -22,8 +22,8 @@ type Threshold struct {
 // comparisons lists two-character operators first: they share prefixes with the others.
 var comparisons = []string{">=", "<=", ">", "<"}
 
-// ParseThreshold reads a Threshold. An unknown metric is an error.
-func ParseThreshold(text string) (Threshold, error) {
+// ParseThreshold reads a Threshold, also on the metrics of a game. An unknown metric is an error.
+func ParseThreshold(text string, ofGame ...Metric) (Threshold, error) {
 	for _, op := range comparisons {
 		metric, limit, found := strings.Cut(text, op)
 		if !found {
@@ -34,7 +34,7 @@ func ParseThreshold(text string) (Threshold, error) {
 		if t.Limit, err = strconv.ParseFloat(strings.TrimSpace(limit), 64); err != nil || math.IsNaN(t.Limit) {
 			return Threshold{}, fmt.Errorf("threshold %q: %q is not a number", text, strings.TrimSpace(limit))
 		}
-		known := slices.Sorted(maps.Keys(metricsOf(measuredReport())))
+		known := slices.Sorted(maps.Keys(metricsOf(measuredReport(ofGame))))
 		if slices.Contains(known, t.Metric) {
 			return t, nil
 		}
@@ -69,10 +69,6 @@ func (t Threshold) Crossed(r *Report) (crossed bool, value *float64) {
 	}
 	return crossed, &v
 }
-
-// Undecided reports whether a run with thresholds was interrupted, by a CI's timeout for
-// example. Such a run has failed.
-func (r *Report) Undecided(thresholds []Threshold) bool { return r.Interrupted && len(thresholds) > 0 }
 
 // metricsOf returns every number of a report except the series by its JSON name.
 func metricsOf(r *Report) map[string]float64 {
@@ -110,14 +106,20 @@ func flattenTree(tree map[string]any, metrics map[string]float64) {
 	}
 }
 
-// measuredReport returns a report in which everything was measured.
-func measuredReport() *Report {
+// measuredReport returns a report in which everything was measured, with the metrics of a game.
+func measuredReport(ofGame []Metric) *Report {
 	v := 0.0
+	game := map[string]float64{}
+	for _, m := range ofGame {
+		for _, name := range m.Names() {
+			game[name] = 0
+		}
+	}
 	l := Latency{&v, &v, &v, &v, &v}
 	input := InputLatency{&v, &v, &v, &v}
 	return &Report{
 		Motion: &Motion{}, Tick: &Tick{}, Cost: &Cost{}, World: &World{}, Net: Net{DeliveredRatio: &v, Latency: l}, Input: input,
-		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Outages: Outages{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{}, Combat: &Fight{P50Mm: &v, P99Mm: &v, MaxMm: &v},
+		Joins: Joins{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Outages: Outages{P50Ms: &v, P99Ms: &v, MaxMs: &v}, Storm: &Storm{DeliveredRatio: &v, AllInS: &v}, Attacks: &Attacks{}, Game: game,
 	}
 }
 
@@ -140,8 +142,8 @@ func (r *Report) Checks(thresholds []Threshold) []Check {
 	all := []Check{
 		{r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%s of %s", groupDigits(r.Connected), groupDigits(r.Bots))},
 		{r.Failed == 0, "no bot failed", groupDigits(r.Failed) + " failed"},
-		{h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes, %s commands and %s events",
-			groupDigits(h.Confusions), groupDigits(h.Probes), groupDigits(h.CommandsSent), groupDigits(r.Heard.Reliable+r.Heard.Unreliable))},
+		{h.Confusions == 0, "no handle lied", fmt.Sprintf("%s confusions in %s probes and %s commands",
+			groupDigits(h.Confusions), groupDigits(h.Probes), groupDigits(h.CommandsSent))},
 	}
 	if m := r.Motion; m != nil {
 		all = append(all, Check{m.Faults == 0, "no body diverged", fmt.Sprintf("%s faults in %s audits of computed bodies", groupDigits(m.Faults), groupDigits(m.Audits))})
@@ -154,7 +156,7 @@ func (r *Report) Checks(thresholds []Threshold) []Check {
 		}
 		all = append(all, Check{!crossed, "not " + t.String(), found})
 	}
-	if r.Undecided(thresholds) {
+	if r.Interrupted && len(thresholds) > 0 {
 		all = append(all, Check{false, "run to its end", "interrupted: the limits could not be evaluated"})
 	}
 	return all

@@ -1,10 +1,6 @@
 package bot
 
-import (
-	"time"
-
-	"github.com/worldd/worldd/internal/scenes/steering"
-)
+import "time"
 
 // InputLatency is the time from an input that changes a bot's course until the bot's picture
 // shows the change in its own avatar, without prediction: about a round trip plus the picture's
@@ -23,7 +19,6 @@ const visibleWithin = 5 * time.Second
 // inputWatch measures InputLatency. It computes the moment at which Render aims instead of
 // rendering, since a client that renders sends view moments with its inputs.
 type inputWatch struct {
-	held    steering.Stick
 	pending bool
 	pressed time.Time
 	tick    uint32     // the input's tick

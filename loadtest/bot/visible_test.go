@@ -1,4 +1,4 @@
-package bot
+package bot_test
 
 import (
 	"fmt"
@@ -9,24 +9,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
 )
 
 // picture draws a bot's avatar, and measures when its inputs become visible.
 type picture struct {
-	*bot
+	*bot.Bot
 	pressed time.Time
 	before  [3]float32 // drawn velocity
 	times   []int64    // µs
 }
 
 func (p *picture) draw(now time.Time) {
-	m := p.client.Render()
-	body, ok := client.Body.At(p.client.Replica().Entity(p.client.Controlled()), m)
+	c := p.Client()
+	m := c.Render()
+	body, ok := client.Body.At(c.Replica().Entity(c.Controlled()), m)
+	pressed, watching := p.PressedAt()
 	switch {
 	case !ok:
-	case p.pressed.IsZero() && p.helm.inputs.pending:
-		p.pressed, p.before = p.helm.inputs.pressed, body.Velocity
+	case p.pressed.IsZero() && watching:
+		p.pressed, p.before = pressed, body.Velocity
 	case !p.pressed.IsZero() && body.Velocity != p.before:
 		p.times = append(p.times, now.Sub(p.pressed).Microseconds())
 		p.pressed = time.Time{}
@@ -51,11 +54,11 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 			delay := c.delay
 			s := newBotWorld(t, "calm", rig.Link{Delay: delay})
 			var pictures []*picture
-			s.join(4, Config{Seed: 5, Ordinary: c.ordinary}, func(b *bot) func(time.Time) error {
-				p := &picture{bot: b}
+			s.join(4, bot.Config{Seed: 5, Ordinary: c.ordinary}, func(b *bot.Bot) func(time.Time) error {
+				p := &picture{Bot: b}
 				pictures = append(pictures, p)
 				return func(now time.Time) error {
-					err := b.playFrame(now)
+					err := b.PlayFrame(now)
 					p.draw(now)
 					return err
 				}
@@ -63,7 +66,7 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 			require.NoError(t, s.RunFor(30*time.Second))
 			var computed, drawn []int64
 			for _, p := range pictures {
-				computed, drawn = append(computed, p.helm.visible...), append(drawn, p.times...)
+				computed, drawn = append(computed, p.Visible()...), append(drawn, p.times...)
 			}
 			require.Greater(t, len(drawn), 20)
 			require.InDelta(t, len(drawn), len(computed), float64(len(pictures)))

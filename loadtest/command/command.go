@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -44,7 +45,7 @@ type Flags struct {
 	Bots        int           `default:"50" help:"Number of bots."`
 	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`
 	Ramp        time.Duration `placeholder:"TIME" help:"Time over which the first dials are spread (default 10 ms per bot, at most half of the duration)."`
-	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks), restless (steer in every tick), combat (shoot and launch, as they draw and predict) (${default})."`
+	Scenario    bot.Scenario  `default:"roam" placeholder:"NAME" help:"What bots do: idle, roam, churn (leave and come back), join-storm (four fifths come at once), hostile (every other one attacks), restless (steer in every tick)${gameScenarios} (${default})."`
 	Loss        bot.Share     `placeholder:"SHARE" help:"Share of packets lost each way, as 0.05 or 5%."`
 	Delay       time.Duration `placeholder:"TIME" help:"Delay added to each packet, one way."`
 	Jitter      time.Duration `placeholder:"TIME" help:"Random delay on top, uniform from 0."`
@@ -67,7 +68,9 @@ type Flags struct {
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON        bool          `name:"json" help:"Print exactly one JSON object on standard output."`
 
-	player     *bot.Player
+	// Player plays the game. Programs set it before they parse a command line.
+	Player *bot.Player `kong:"-"`
+
 	program    string // for messages
 	thresholds []bot.Threshold
 	admin      *admin
@@ -94,7 +97,7 @@ func (f *Flags) Validate() error {
 	}
 	f.thresholds = nil // kong validates embedded flags twice
 	for _, text := range f.Fail {
-		t, err := bot.ParseThreshold(text)
+		t, err := bot.ParseThreshold(text, f.Player.Metrics...)
 		if err == nil {
 			err = f.checkMetric(t)
 		}
@@ -136,9 +139,14 @@ func (f *Flags) checkMetric(t bot.Threshold) error {
 		_, measured := t.Crossed(&r)
 		return measured != nil
 	}
+	for _, m := range f.Player.Metrics {
+		if m.Scenario != "" && m.Scenario != f.Scenario && slices.Contains(m.Names(), t.Metric) {
+			return fmt.Errorf("threshold %q cannot be measured: needs --scenario %s", t, m.Scenario)
+		}
+	}
 	lacks := ""
 	switch {
-	case in(bot.Report{}), f.Simulate && in(bot.Report{Motion: &bot.Motion{}}):
+	case in(bot.Report{}), f.countsInGame(t), f.Simulate && in(bot.Report{Motion: &bot.Motion{}}):
 	case f.Admin == "" && in(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
 		lacks = "needs --admin: only the server measures it"
 	case in(bot.Report{Motion: &bot.Motion{}}):
@@ -147,8 +155,6 @@ func (f *Flags) checkMetric(t bot.Threshold) error {
 		lacks = "needs --scenario join-storm"
 	case f.Scenario != bot.Hostile && in(bot.Report{Attacks: &bot.Attacks{}}):
 		lacks = "needs --scenario hostile"
-	case f.Scenario != bot.Combat && in(bot.Report{Combat: &bot.Fight{P50Mm: &v, P99Mm: &v, MaxMm: &v}}):
-		lacks = "needs --scenario combat"
 	case in(bot.Report{World: &bot.World{}}):
 		lacks = "only worldd demo measures it"
 	}
@@ -158,37 +164,45 @@ func (f *Flags) checkMetric(t bot.Threshold) error {
 	return nil
 }
 
+// countsInGame reports whether t is about a metric of the game.
+func (f *Flags) countsInGame(t bot.Threshold) bool {
+	return slices.ContainsFunc(f.Player.Metrics, func(m bot.Metric) bool { return slices.Contains(m.Names(), t.Metric) })
+}
+
 func (f *Flags) botConfig() bot.Config {
 	return bot.Config{
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
 		Link: bot.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
-		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Player: f.player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
+		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Player: f.Player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
 
-// Vars returns the variables in the tags of Flags. server is the name of the server's program.
-func Vars(server string) kong.Vars { return kong.Vars{"serverProgram": server} }
+// Vars returns the variables of the tags of Flags: which program is the server's, and the scenarios
+// of its game.
+func Vars(server string, player *bot.Player) kong.Vars {
+	further := ""
+	for _, s := range player.Scenarios {
+		further += ", " + string(s)
+	}
+	return kong.Vars{"serverProgram": server, "gameScenarios": further}
+}
 
-// Main runs a command line of the program loadtest, and returns the exit status.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var f Flags
+// Main runs a command line of the program loadtest with bots of player, and returns the exit status.
+func Main(ctx context.Context, player *bot.Player, args []string, stdout, stderr io.Writer) int {
+	f := Flags{Player: player}
 	about := commandline.Program{Name: "loadtest", Description: "Load a worldd server with bots that check every handle, name and event.", Variables: "WORLDD_"}
-	parsed, status := commandline.Parse(&f, about, args, stdout, stderr, Vars("worldd"))
+	parsed, status := commandline.Parse(&f, about, args, stdout, stderr, Vars("worldd", player))
 	if parsed == nil {
 		return status
 	}
-	return f.Run(ctx, "loadtest", bot.Scenes(), stdout, stderr)
+	return f.Run(ctx, "loadtest", stdout, stderr)
 }
 
 // Run plays with bots of the game, and returns the exit status. Messages begin with the name of
 // the program.
-func (f *Flags) Run(ctx context.Context, program string, player *bot.Player, stdout, stderr io.Writer) int {
-	f.player, f.program = player, program
-	if err := f.botConfig().Validate(); err != nil { // of the game's bots
-		fmt.Fprintf(stderr, "%s: %v\n", program, err)
-		return exitUsage
-	}
+func (f *Flags) Run(ctx context.Context, program string, stdout, stderr io.Writer) int {
+	f.program = program
 	html, err := page.Create(f.HTML)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
@@ -214,7 +228,7 @@ func (f *Flags) Run(ctx context.Context, program string, player *bot.Player, std
 	case err != nil:
 		fmt.Fprintf(stderr, "%s: %v\n", f.program, err)
 		return exitError
-	case report.Undecided(f.thresholds):
+	case report.Interrupted && len(f.thresholds) > 0:
 		fmt.Fprintf(stderr, "%s: interrupted: --fail could not be evaluated\n", f.program)
 		return exitError
 	case !report.Passed(f.thresholds):
@@ -288,7 +302,7 @@ func (f *Flags) writeReport(report *bot.Report, stdout, stderr io.Writer) error 
 	if _, err := fmt.Fprintln(summary); err != nil {
 		return err
 	}
-	if err := report.WriteSummary(summary, bot.IsTerminal(summary), f.thresholds...); err != nil {
+	if err := report.WriteSummary(summary, commandline.IsTerminal(summary), f.thresholds...); err != nil {
 		return err
 	}
 	if f.HTML != "" {

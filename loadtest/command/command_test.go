@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -75,7 +76,7 @@ func TestUsage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, err bytes.Buffer
-			require.Equal(t, c.status, Main(t.Context(), c.args, &out, &err), "%s", err.String())
+			require.Equal(t, c.status, Main(t.Context(), bots.Player(), c.args, &out, &err), "%s", err.String())
 			require.Contains(t, out.String(), c.out)
 			require.Contains(t, err.String(), c.err)
 			if c.status == exitUsage {
@@ -93,14 +94,14 @@ func TestEmptyVariables(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	var out, err bytes.Buffer
-	require.Equal(t, exitError, Main(t.Context(), []string{"--addr=" + nobody, "--insecure-dev"}, &out, &err), "%s", err.String())
+	require.Equal(t, exitError, Main(t.Context(), bots.Player(), []string{"--addr=" + nobody, "--insecure-dev"}, &out, &err), "%s", err.String())
 	require.Contains(t, err.String(), "no bot can join")
 }
 
 // TestPageThatCannotBe: an unwritable page fails before the run.
 func TestPageThatCannotBe(t *testing.T) {
 	var out, err bytes.Buffer
-	status := Main(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--html", filepath.Join(t.TempDir(), "no", "page")}, &out, &err)
+	status := Main(t.Context(), bots.Player(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--html", filepath.Join(t.TempDir(), "no", "page")}, &out, &err)
 	require.Equal(t, exitError, status)
 	require.Empty(t, out.String())
 	require.Regexp(t, `^loadtest: cannot write the page: .*\n$`, err.String())
@@ -113,7 +114,7 @@ func TestPageOfNoRun(t *testing.T) {
 	require.NoError(t, os.WriteFile(earlier, []byte("kept"), 0o600))
 	for _, name := range []string{earlier, page} {
 		var out, err bytes.Buffer
-		require.Equal(t, exitError, Main(t.Context(), []string{"--addr=" + nobody, "--insecure-dev", "--html", name}, &out, &err))
+		require.Equal(t, exitError, Main(t.Context(), bots.Player(), []string{"--addr=" + nobody, "--insecure-dev", "--html", name}, &out, &err))
 		require.Contains(t, err.String(), "no bot can join")
 	}
 	kept := must.Get(os.ReadFile(earlier))
@@ -126,7 +127,7 @@ func TestProfilesThatCannotBe(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(taken, nil, 0o600))
 	var out, err bytes.Buffer
-	status := Main(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--admin=127.0.0.1:1", "--profile", taken}, &out, &err)
+	status := Main(t.Context(), bots.Player(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--admin=127.0.0.1:1", "--profile", taken}, &out, &err)
 	require.Equal(t, exitError, status)
 	require.Empty(t, out.String())
 	require.Regexp(t, `^loadtest: cannot write the profiles: .*\n$`, err.String())
@@ -138,7 +139,7 @@ func TestNobodyThere(t *testing.T) {
 	defer silent.Close()
 	for _, addr := range []string{silent.LocalAddr().String(), nobody} {
 		var out, err bytes.Buffer
-		require.Equal(t, exitError, Main(t.Context(), []string{"--addr=" + addr, "--insecure-dev", "--json"}, &out, &err))
+		require.Equal(t, exitError, Main(t.Context(), bots.Player(), []string{"--addr=" + addr, "--insecure-dev", "--json"}, &out, &err))
 		require.Empty(t, out.String())
 		require.Equal(t, 1, strings.Count(err.String(), "\n"), "%s", err.String())
 		require.Contains(t, err.String(), addr)
@@ -165,7 +166,7 @@ func TestNobodyToProfile(t *testing.T) {
 	var out, live bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Main(t.Context(), []string{
+		ended <- Main(t.Context(), bots.Player(), []string{
 			"--addr=" + nobody, "--insecure-dev", "--bots=1", "--admin", port.URL, "--profile", filepath.Join(t.TempDir(), "profiles"),
 		}, &out, &live)
 	}()
@@ -216,7 +217,7 @@ func TestAgainstServe(t *testing.T) {
 	until := func(words string, args ...string) int {
 		ctx, enough := context.WithCancel(t.Context())
 		defer enough()
-		return Main(ctx, append(args, "--duration=10m"), &out, watched{&live, words, enough})
+		return Main(ctx, bots.Player(), append(args, "--duration=10m"), &out, watched{&live, words, enough})
 	}
 	status := until(" 3/3 ", "--addr", found[1], "--fingerprint", found[2], "--bots=3", "--json")
 	require.Equal(t, exitOK, status, "%s", live.String())
@@ -242,7 +243,7 @@ func TestAgainstServe(t *testing.T) {
 
 	out.Reset()
 	live.Reset()
-	status = Main(t.Context(), []string{ // to its end: no run starts without the first bot
+	status = Main(t.Context(), bots.Player(), []string{ // to its end: no run starts without the first bot
 		"--addr", found[1], "--insecure-dev", "--bots=1", "--duration=4s", "--profile", t.TempDir(), "--admin", operator(t, durations(), new(int)).base,
 	}, &out, &live)
 	require.Equal(t, exitError, status, "one profile is missing")

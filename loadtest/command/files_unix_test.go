@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -19,7 +20,7 @@ func TestFlagsNameRegularFiles(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, flag := range []string{"--tables=", "--token-key="} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, exitUsage, Main(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", flag + pipe}, &stdout, &stderr))
+		require.Equal(t, exitUsage, Main(t.Context(), bots.Player(), []string{"--addr=127.0.0.1:1", "--insecure-dev", flag + pipe}, &stdout, &stderr))
 		require.Contains(t, stderr.String(), pipe+": not a regular file: it is a named pipe")
 	}
 }
@@ -32,7 +33,7 @@ func TestReadableTokenKey(t *testing.T) {
 		require.NoError(t, os.Chmod(key, mode))
 		var stdout, stderr bytes.Buffer
 		// The run ends because no server answers.
-		require.Equal(t, exitError, Main(t.Context(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--bots=1", "--duration=100ms"}, &stdout, &stderr))
+		require.Equal(t, exitError, Main(t.Context(), bots.Player(), []string{"--addr=127.0.0.1:1", "--insecure-dev", "--token-key=" + key, "--bots=1", "--duration=100ms"}, &stdout, &stderr))
 		require.Equal(t, warned, bytes.Contains(stderr.Bytes(), []byte("can read the secret key "+key)), "%o: %s", mode, &stderr)
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/scenes/bots"
+
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -28,7 +30,7 @@ func TestShareInConfig(t *testing.T) {
 	for value, fault := range map[string]string{`0.05`: "no bot can join", `"5%"`: "no bot can join", `5`: `"loss": "5": want a share`} {
 		require.NoError(t, os.WriteFile(path, []byte(`{"loss": `+value+`}`), 0o600))
 		var out, errs bytes.Buffer
-		Main(t.Context(), []string{"--addr=" + nobody, "--insecure-dev", "--config", path}, &out, &errs)
+		Main(t.Context(), bots.Player(), []string{"--addr=" + nobody, "--insecure-dev", "--config", path}, &out, &errs)
 		require.Contains(t, errs.String(), fault, value)
 	}
 }

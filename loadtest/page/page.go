@@ -2,12 +2,16 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/worldd/worldd/internal/atomicfile"
@@ -124,14 +128,23 @@ func figures(r *bot.Report) []figure {
 	}
 	all = append(all, figure{"download a client", fmt.Sprintf("%.1f kB/s", n.BytesPerClientS/1000)})
 	add("join p99", r.Joins.P99Ms, "%.0f ms")
-	if c := r.Combat; c != nil {
-		add("prediction error p99", c.P99Mm, "%.0f mm")
-	}
 	if s := r.Storm; s != nil {
 		add("storm: all in after", s.AllInS, "%.2f s")
 		add("storm: witnesses' snapshots", s.DeliveredRatio, "%.5f")
 	}
 	return all
+}
+
+// largestCounters returns the names of the game's largest counters, as many as a chart has colours.
+func largestCounters(r *bot.Report) []string {
+	if len(r.Series) == 0 {
+		return nil
+	}
+	last := r.Series[len(r.Series)-1].Game
+	names := slices.SortedFunc(maps.Keys(last), func(a, b string) int {
+		return cmp.Or(cmp.Compare(last[b], last[a]), strings.Compare(a, b))
+	})
+	return names[:min(len(palette), len(names))]
 }
 
 // charts returns the plots of a run, leaving out unmeasured quantities.
@@ -155,14 +168,18 @@ func charts(r *bot.Report) []chart {
 			return math.NaN()
 		}
 	}
-	rate := func(of func(bot.Progress) uint64) func(int) float64 {
+	rate := func(of func(bot.Progress) float64) func(int) float64 {
 		return func(i int) float64 {
 			if i == 0 {
 				return math.NaN()
 			}
 			now, before := r.Series[i], r.Series[i-1]
-			return float64(of(now)-of(before)) / (now.ElapsedS - before.ElapsedS)
+			return (of(now) - of(before)) / (now.ElapsedS - before.ElapsedS)
 		}
+	}
+	counted := chart{Title: "Counted by bots", Unit: "a second"}
+	for _, name := range largestCounters(r) {
+		counted.Lines = append(counted.Lines, over(name, rate(func(p bot.Progress) float64 { return p.Game[name] })))
 	}
 	all := []chart{
 		{"Tick", "ms", []line{
@@ -180,16 +197,12 @@ func charts(r *bot.Report) []chart {
 			over("failed", func(i int) float64 { return float64(r.Series[i].Failed) }),
 		}},
 		{"Verdicts", "a second", []line{
-			over("live", rate(func(p bot.Progress) uint64 { return p.Handles.Live })),
-			over("hidden", rate(func(p bot.Progress) uint64 { return p.Handles.Hidden })),
-			over("pending", rate(func(p bot.Progress) uint64 { return p.Handles.Pending })),
-			over("stale", rate(func(p bot.Progress) uint64 { return p.Handles.Stale })),
+			over("live", rate(func(p bot.Progress) float64 { return float64(p.Handles.Live) })),
+			over("hidden", rate(func(p bot.Progress) float64 { return float64(p.Handles.Hidden) })),
+			over("pending", rate(func(p bot.Progress) float64 { return float64(p.Handles.Pending) })),
+			over("stale", rate(func(p bot.Progress) float64 { return float64(p.Handles.Stale) })),
 		}},
-		{"Events", "a second, all bots", []line{
-			over("reliable", rate(func(p bot.Progress) uint64 { return p.Heard.Reliable })),
-			over("unreliable", rate(func(p bot.Progress) uint64 { return p.Heard.Unreliable })),
-			over("causes of death", rate(func(p bot.Progress) uint64 { return p.Heard.Causes })),
-		}},
+		counted,
 		{"Entities", "", []line{
 			over("awake", server(func(s *bot.ServerNow) float64 { return float64(s.Awake) })),
 			over("asleep", server(func(s *bot.ServerNow) float64 { return float64(s.Asleep) })),

@@ -26,7 +26,7 @@ func sample(n int) *bot.Report {
 			ElapsedS: float64(i + 1), Bots: 3, Connected: min(i, 3),
 			Net:     bot.Net{BytesPerClientS: 35_000, DeliveredRatio: &ratio, Latency: bot.Latency{P50Ms: &p50, P99Ms: &p99}},
 			Handles: bot.Handles{Live: uint64(100 * i), Stale: uint64(10 * i)},
-			Heard:   bot.Heard{Reliable: uint64(30 * i), Unreliable: uint64(7 * i)},
+			Game:    map[string]float64{"names": 3, "shots": float64(30 * i)},
 		})
 	}
 	return r
@@ -93,12 +93,21 @@ func TestPageSaysWhatWasLost(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "20 connections lost: 17 sessions resumed, 2 anew, 1 in another run of the world; 260 commands without an answer")
 }
 
-// TestPageShowsEvents: the page shows the checks of events and names.
-func TestPageShowsEvents(t *testing.T) {
+// TestPageShowsTheGame: what the game's bots count, and nothing of games that count nothing.
+func TestPageShowsTheGame(t *testing.T) {
 	r := sample(3)
-	require.NotContains(t, render(t, r, About{}), "causes of death</td>")
-	r.Heard = bot.Heard{Reliable: 11, Unreliable: 12, Names: 13, Renames: 14, Causes: 15}
-	require.Contains(t, render(t, r, About{}), "<td>events</td><td>11 reliable, 12 unreliable; 13 names, 14 renames, 15 causes of death</td>")
+	require.NotContains(t, render(t, r, About{}), "<td>game</td>")
+	r.Game = map[string]float64{"reliable_events": 11, "error_p99_mm": 4.25}
+	require.Contains(t, render(t, r, About{}), "<td>game</td><td>error_p99_mm 4.25 reliable_events 11 </td>")
+	r.Series[2].Game = nil
+	require.NotContains(t, render(t, r, About{}), "Counted by bots")
+}
+
+// TestLargestCounters: as many as a chart has colours.
+func TestLargestCounters(t *testing.T) {
+	r := &bot.Report{Series: []bot.Progress{{Game: map[string]float64{"a": 1, "b": 7, "c": 7, "d": 3, "e": 0, "f": 9}}}}
+	require.Equal(t, []string{"f", "b", "c", "d", "a"}, largestCounters(r))
+	require.Empty(t, largestCounters(&bot.Report{}))
 }
 
 // TestPageShowsInputLatency: the page shows the input latency next to half of the round trip.
@@ -110,19 +119,6 @@ func TestPageShowsInputLatency(t *testing.T) {
 	require.Contains(t, render(t, r, About{}), "<b>71 / 91 / 140 ms</b><span>input to drawn p50 / p99 / max</span>")
 }
 
-// TestPageShowsCombat: the page shows the checks of fighting bots.
-func TestPageShowsCombat(t *testing.T) {
-	r := sample(3)
-	require.NotContains(t, render(t, r, About{}), "provisional handles")
-	p99 := 4.0
-	r.Combat = &bot.Fight{CombatChecks: bot.CombatChecks{Shots: 11, Hits: 8, Missed: 3, Provisionals: 20, Bound: 12, Rejected: 8, Agreed: 300}, P99Mm: &p99}
-	html := render(t, r, About{})
-	require.Contains(t, html, "11 at avatars as drawn: 8 hit, 0 hit another one, 3 missed")
-	require.Contains(t, html, "20 provisional handles: 12 became missiles")
-	require.Contains(t, html, "300 states agree with the server's")
-	require.Contains(t, html, "<b>4 mm</b><span>prediction error p99</span>")
-}
-
 // TestChartsOfWhatWasMeasured: unmeasured quantities have no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
 	names := func(r *bot.Report) (titles []string) {
@@ -132,7 +128,7 @@ func TestChartsOfWhatWasMeasured(t *testing.T) {
 		return titles
 	}
 	r := sample(5)
-	require.Equal(t, []string{"Latency", "Download a client", "Snapshots delivered", "Bots", "Verdicts", "Events"}, names(r))
+	require.Equal(t, []string{"Latency", "Download a client", "Snapshots delivered", "Bots", "Verdicts", "Counted by bots"}, names(r))
 	r.Series[2].Server = &bot.ServerNow{TickMeanMs: 1}
 	require.Contains(t, names(r), "Tick")
 	require.Empty(t, names(&bot.Report{}))

@@ -166,7 +166,7 @@ func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting
 // writeResult prints the result and returns ErrFailed if it is bad.
 func (c *demoCommand) writeResult(report *bot.Report, talk, stdout io.Writer) error {
 	fmt.Fprintln(talk)
-	if err := report.WriteSummary(talk, bot.IsTerminal(talk)); err != nil {
+	if err := report.WriteSummary(talk, commandline.IsTerminal(talk)); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -137,6 +137,7 @@ func (f *worldFlags) worldName() string {
 
 func (d *Definition) newCommands() *commands {
 	c := &commands{Plugins: d.Commands}
+	c.Loadtest.Player = d.botPlayer()
 	for _, f := range []*worldFlags{&c.Serve.worldFlags, &c.Demo.worldFlags, &c.Replay.worldFlags, &c.Train.worldFlags, &c.Inspect.worldFlags, &c.Image.Verify.worldFlags, &c.Image.Migrate.worldFlags} {
 		if d.Worlds != nil {
 			f.Plugins = append(f.Plugins, &worldFlag{})
@@ -214,7 +215,7 @@ func (p *program) parseArgs(args []string) (c command, status int) {
 		"name": p.Name, "variables": p.variables(), "helpOf": p.helpOf(), "world": "", "worlds": "", "room": "", "schemaOf": "HOST:PORT",
 		"schemaHelp": "Address of a running server, which is joined for a moment (none: this program's game).",
 	}
-	maps.Copy(vars, loadtest.Vars(p.Name))
+	maps.Copy(vars, loadtest.Vars(p.Name, p.botPlayer()))
 	if w := p.Worlds; w != nil {
 		vars["world"], vars["worlds"], vars["schemaOf"] = w.Default, w.Help, "FILE|HOST:PORT"
 		vars["schemaHelp"] = w.Help + " (" + w.Default + "), or address of a running server, which is joined for a moment."

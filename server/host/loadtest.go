@@ -17,7 +17,7 @@ func (s exitStatus) Error() string { return "exit status " + strconv.Itoa(int(s)
 
 // run plays, and reports.
 func (c *loadtestCommand) run(ctx context.Context, p *program) error {
-	if status := c.Flags.Run(ctx, p.Name, p.botPlayer(), p.out, p.err); status != exitOK {
+	if status := c.Flags.Run(ctx, p.Name, p.out, p.err); status != exitOK {
 		return exitStatus(status)
 	}
 	return nil

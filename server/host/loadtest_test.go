@@ -70,7 +70,7 @@ func TestLoadtest(t *testing.T) {
 	}
 	status, _, errs = load(tag(), "--scenario=combat")
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, "scenario combat is for the worlds of worldd")
+	require.Contains(t, errs, `scenario "combat"`)
 
 	require.NoError(t, os.Setenv(panickingTag, "1"))
 	status, said, _ = load(tag())

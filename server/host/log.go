@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/internal/commandline"
 )
 
 // newLog logs readable lines to a terminal and JSON to other outputs. It samples, so that
@@ -20,7 +20,7 @@ func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	config := zap.NewProductionEncoderConfig()
 	config.EncodeTime = zapcore.ISO8601TimeEncoder
 	encoder := zapcore.NewJSONEncoder(config)
-	if bot.IsTerminal(w) {
+	if commandline.IsTerminal(w) {
 		encoder = zapcore.NewConsoleEncoder(config)
 	}
 	const firstPerSecond, thenEach = 100, 100

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -79,7 +79,7 @@ func (c *watchCommand) findControls(p *program) (*schema.Schema, *stick, error) 
 // printRows prints what joined receives, once a second.
 func (c *watchCommand) printRows(ctx context.Context, p *program, joined *client.Client, newest *eventLines) error {
 	separator := "\n"
-	if bot.IsTerminal(p.out) {
+	if commandline.IsTerminal(p.out) {
 		separator = clearScreen
 	}
 	var shown time.Time

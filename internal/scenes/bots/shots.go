@@ -1,4 +1,4 @@
-package bot
+package bots
 
 import (
 	"math"
@@ -34,10 +34,7 @@ func (s *sightings) ticksAround(moment float64) (before, after uint32) {
 
 // noteSighting records that a state of an avatar has arrived.
 func (c *combat) noteSighting(e *client.Entity) {
-	if c.config.Scenario != Combat {
-		return
-	}
-	if name, ok := client.Of(messages.Names).Get(e); !ok || isMissile(name.Text) {
+	if c.place.Scenario != Combat {
 		return
 	}
 	s := c.avatars[e.Handle()]
@@ -105,38 +102,36 @@ func (c *combat) shootIfDue(now time.Time) error {
 		return err
 	}
 	c.shots[asked.ID()] = s
-	c.noteCommand(asked.ID(), 0)
 	return nil
 }
 
 // checkShot compares the answer to a shot with what the bot had drawn (B13).
 func (c *combat) checkShot(s shot, a messages.Shot) {
-	o := c.oracle
-	c.checks.Shots++
+	c.Count(shots, 1)
 	switch a.Hit {
 	case s.target:
-		c.checks.Hits++
+		c.Count(hits, 1)
 	case 0:
-		c.checks.Missed++
+		c.Count(shotsMissed, 1)
 	default:
-		c.checks.Blocked++
+		c.Count(shotsBlocked, 1)
 	}
-	o.learnHandle(a.Hit)
+	c.Learn(a.Hit)
 	if a.Hit != 0 && a.Hit == c.client.Controlled() {
-		o.reportConfusion(a.Hit, 0, "B13: this bot has hit itself")
+		c.Report(a.Hit, 0, "B13: this bot has hit itself")
 	}
 	drawnTick, view := uint16(s.moment/256), int32(a.View)<<8|int32(a.Fraction)
 	later := int32(int16(a.View-drawnTick))*256 + view&255 - int32(s.moment&255)
 	if later != 0 || !a.Named {
-		c.checks.Capped++
+		c.Count(shotsCapped, 1)
 		if age := a.Tick - a.View; later > 0 && age+1 < c.rules.ViewTicks {
-			o.reportConfusion(s.target, 0, "B13: a shot is judged %.1f ticks later than it was drawn, %d ticks ago, and %d are allowed", float64(later)/256, age, c.rules.ViewTicks)
+			c.Report(s.target, 0, "B13: a shot is judged %.1f ticks later than it was drawn, %d ticks ago, and %d are allowed", float64(later)/256, age, c.rules.ViewTicks)
 		}
 		return
 	}
 	judged := false
 	for _, d := range s.drawn {
-		if !d.certain || o.fate(o.find(d.handle)) != statusShown {
+		if _, shown := c.hearing.isShown(d.handle); !d.certain || !shown {
 			continue
 		}
 		judged = true
@@ -144,13 +139,13 @@ func (c *combat) checkShot(s shot, a messages.Shot) {
 		within := along > 0 && along < float64(c.rules.Range)
 		switch {
 		case a.Hit == 0 && within && away < float64(c.rules.Radius)-certainMetres:
-			o.reportConfusion(d.handle, 0, "B13: a shot passes %.2f m from where it was drawn, and hits nothing", away)
+			c.Report(d.handle, 0, "B13: a shot passes %.2f m from where it was drawn, and hits nothing", away)
 		case a.Hit == d.handle && (along < -float64(c.rules.Radius) || away > float64(c.rules.Radius)+certainMetres):
-			o.reportConfusion(d.handle, 0, "B13: a shot hits it, and it was drawn %.2f m from there", away)
+			c.Report(d.handle, 0, "B13: a shot hits it, and it was drawn %.2f m from there", away)
 		}
 	}
 	if judged {
-		c.checks.Judged++
+		c.Count(shotsJudged, 1)
 	}
 }
 

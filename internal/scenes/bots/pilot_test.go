@@ -1,4 +1,4 @@
-package bot
+package bots
 
 import (
 	"math"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/scenes/steering"
+	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // TestPilotStaysInItsArea moves a body for a simulated hour at 20 updates per second
@@ -36,7 +37,7 @@ func TestPilotStaysInItsArea(t *testing.T) {
 // TestRestlessPilot: a restless pilot steers in nearly every tick, and stays in its area.
 func TestRestlessPilot(t *testing.T) {
 	const ticks = 60 * 600
-	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50, curve: Restless.turnPerStep()}
+	p := pilot{rng: rand.New(rand.NewPCG(1, 0)), area: 50, curve: turnPerStep(bot.Restless)}
 	var x, z float64
 	changes, last := 0, steering.Stick{}
 	for range ticks {

@@ -1,4 +1,4 @@
-package bot
+package bots
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/replication/wire"
 )
 
-// nameOf is a bot's name when it joins: its revision 0.
-func nameOf(number int) string { return fmt.Sprintf("%s%d", namePrefix, number) }
-
+// namePrefix begins the user names of bots.
 const namePrefix = "bot-"
 
 // sealedName is a bot's name after it has renamed itself. Every bot that sees it can check its
 // entity, and the order of revisions: `bot-7 3 0123abcd`.
 func sealedName(number, revision int, identity uint64) string {
-	return fmt.Sprintf("%s %d %08x", nameOf(number), revision, nameSeal(nameOf(number), revision, identity))
+	name := namePrefix + strconv.Itoa(number)
+	return fmt.Sprintf("%s %d %08x", name, revision, nameSeal(name, revision, identity))
 }
 
 func nameSeal(name string, revision int, identity uint64) uint32 {
@@ -54,56 +54,54 @@ type nameMemory struct {
 	joined    bool   // the event of the avatar's joining has arrived
 	since     uint32 // tick of the newest event; the time limit is known only after the bot has joined
 	wanted    int    // the revision that the event announced
-	awaited   bool   // the handle is in oracle.awaited
+	awaited   bool   // it is in hearing.awaited
 }
 
 // checkNamed records the name that came with h, in an Enter or later (B7).
-func (o *oracle) checkNamed(h bulk.Handle, identity uint64, text string, entered bool) {
-	m, n := o.find(h), o.names[h]
-	if m == nil {
-		return // forgotten; checkEntered and checkUpdated have reported other causes
-	}
+func (o *hearing) checkNamed(h bulk.Handle, identity uint64, text string, entered bool) {
+	n := o.names[h]
 	if n == nil {
 		n = &nameMemory{revision: -1, announced: -1}
-		o.names[h], m.avatar = n, true
+		o.names[h] = n
 	} else if text == n.text && !entered {
 		return
 	}
-	o.heard.Names++
+	o.Count(names, 1)
 	revision, known, ok := nameRevision(text, identity)
 	switch {
 	case !ok:
-		o.reportConfusion(h, identity, "B7: is named %q, which is not its name", text)
+		o.Report(h, identity, "B7: is named %q, which is not its name", text)
 	case !known:
 		revision = -1
 	case revision < n.revision:
-		o.reportConfusion(h, identity, "B7: is named %q after %q", text, n.text)
+		o.Report(h, identity, "B7: is named %q after %q", text, n.text)
 	case h == o.avatar && revision > o.renamed:
-		o.reportConfusion(h, identity, "B7: this bot's avatar is named %q, a name that it has not sent", text)
+		o.Report(h, identity, "B7: this bot's avatar is named %q, a name that it has not sent", text)
 	case !entered && revision > n.announced && !o.mayMissEvents():
-		o.reportConfusion(h, identity, "B8: was renamed to %q, and no event said so", text)
+		o.Report(h, identity, "B8: was renamed to %q, and no event said so", text)
 	}
 	n.text, n.revision, n.announced = text, revision, max(n.announced, revision)
 }
 
 // heardName records the event at tick that h has a name (B8). The name itself must follow (B7).
-func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
-	o.heard.Reliable++
-	m, n := o.find(h), o.names[h]
-	if fate := o.fate(m); fate != statusShown || n == nil {
-		o.reportConfusion(h, 0, "B8: an event names it %q while it is %v", text, fate)
+func (o *hearing) heardName(tick uint32, h bulk.Handle, text string) {
+	o.Count(reliableEvents, 1)
+	identity, verdict, _ := o.Recall(h)
+	n := o.names[h]
+	if verdict != wire.Live || n == nil {
+		o.Report(h, 0, "B8: an event names it %q while it is %v", text, verdict)
 		return
 	}
-	revision, known, ok := nameRevision(text, m.identity)
+	revision, known, ok := nameRevision(text, identity)
 	if !known {
 		return
 	}
 	switch again := revision <= n.announced && (revision > 0 || n.joined); {
 	case !ok:
-		o.reportConfusion(h, 0, "B8: an event names it %q, which is not its name", text)
+		o.Report(h, 0, "B8: an event names it %q, which is not its name", text)
 		return
 	case again:
-		o.reportConfusion(h, 0, "B8: an event names it %q again, or after a later name, %d", text, n.announced)
+		o.Report(h, 0, "B8: an event names it %q again, or after a later name, %d", text, n.announced)
 		return
 	}
 	n.joined, n.announced = true, max(n.announced, revision)
@@ -117,7 +115,7 @@ func (o *oracle) heardName(tick uint32, h bulk.Handle, text string) {
 }
 
 // settleNames checks that the names announced by events have arrived in entities still shown.
-func (o *oracle) settleNames() {
+func (o *hearing) settleNames() {
 	o.awaited = slices.DeleteFunc(o.awaited, func(h bulk.Handle) bool {
 		n := o.names[h]
 		if n == nil {
@@ -129,9 +127,10 @@ func (o *oracle) settleNames() {
 }
 
 // awaitsName reports whether the announced name of h has not arrived yet.
-func (o *oracle) awaitsName(h bulk.Handle, n *nameMemory) bool {
+func (o *hearing) awaitsName(h bulk.Handle, n *nameMemory) bool {
+	_, shown := o.isShown(h)
 	switch {
-	case n.revision >= n.wanted || o.fate(o.find(h)) != statusShown:
+	case n.revision >= n.wanted || !shown:
 		return false
 	case o.mayMissEvents():
 		n.since = o.told
@@ -139,6 +138,6 @@ func (o *oracle) awaitsName(h bulk.Handle, n *nameMemory) bool {
 	case o.told < n.since+o.patience:
 		return true
 	}
-	o.reportConfusion(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
+	o.Report(h, 0, "B7: is still named %q, and an event announced revision %d", n.text, n.wanted)
 	return false
 }

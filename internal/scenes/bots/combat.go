@@ -1,4 +1,4 @@
-package bot
+package bots
 
 import (
 	"math"
@@ -8,57 +8,12 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/internal/scenes/steering"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Fight is the report of the scenario Combat. Errors are distances between the predicted
-// position and each of the server's states.
-type Fight struct {
-	CombatChecks
-	P50Mm *float64 `json:"prediction_error_p50_mm"`
-	P99Mm *float64 `json:"prediction_error_p99_mm"`
-	MaxMm *float64 `json:"prediction_error_max_mm"`
-}
-
-// CombatChecks counts what bots of the scenario Combat do and check.
-type CombatChecks struct {
-	// Shots are answered shots at avatars as they were drawn. Hits hit their target, Blocked
-	// shots another avatar. Capped shots were judged at another moment than the drawn one,
-	// because that was older than the server allows, or newer than the state that the bot had
-	// acknowledged.
-	Shots   uint64 `json:"shots"`
-	Hits    uint64 `json:"hits"`
-	Blocked uint64 `json:"shots_blocked"`
-	Missed  uint64 `json:"shots_missed"`
-	Capped  uint64 `json:"shots_capped"`
-	Judged  uint64 `json:"shots_judged"` // shots whose answers the bots could compute themselves
-	// Provisionals are provisional handles of answered launches. Bound handles became missiles,
-	// of which Unseen died before they entered; the others were rejected.
-	Provisionals uint64 `json:"provisional_handles"`
-	Bound        uint64 `json:"provisional_handles_bound"`
-	Rejected     uint64 `json:"provisional_handles_rejected"`
-	Unseen       uint64 `json:"missiles_unseen"`
-	// Agreed states of the server equalled the prediction, Corrected ones differed. Of these,
-	// Explained ones differed because the server had not applied an input or had lost one, or
-	// because the prediction began with a rounded state. Unexplained ones have no such reason.
-	Agreed      uint64 `json:"predictions_agreed"`
-	Corrected   uint64 `json:"corrections"`
-	Explained   uint64 `json:"corrections_explained"`
-	Unexplained uint64 `json:"corrections_unexplained"`
-}
-
-func (c *CombatChecks) add(o CombatChecks) {
-	c.Shots, c.Hits, c.Blocked, c.Missed = c.Shots+o.Shots, c.Hits+o.Hits, c.Blocked+o.Blocked, c.Missed+o.Missed
-	c.Capped, c.Judged = c.Capped+o.Capped, c.Judged+o.Judged
-	c.Provisionals, c.Bound, c.Rejected, c.Unseen = c.Provisionals+o.Provisionals, c.Bound+o.Bound, c.Rejected+o.Rejected, c.Unseen+o.Unseen
-	c.Agreed, c.Corrected = c.Agreed+o.Agreed, c.Corrected+o.Corrected
-	c.Explained, c.Unexplained = c.Explained+o.Explained, c.Unexplained+o.Unexplained
-}
-
 const (
-	// fightFrames is the number of frames that a fighting bot draws per second.
-	fightFrames = 30
 	// shootEvery and launchEvery are mean pauses. Some launches follow the last one too soon,
 	// and are refused.
 	shootEvery  = 400 * time.Millisecond
@@ -67,14 +22,12 @@ const (
 
 // combat is the fighting part of a bot: it predicts its avatar, shoots and launches.
 type combat struct {
-	*helm
-	checks     CombatChecks
-	errors     []int64 // of predicted positions, µm, since the last publish
+	*mind
 	described  *client.Query[messages.Rules]
 	rules      messages.Rules
 	prediction *client.Prediction[schema.Body]
 	before     client.PredictionStats
-	at         schema.Body // predicted state before the present Update
+	at         schema.Body // predicted at the end of the last frame
 	predicted  bool
 	stick      steering.Stick
 	changed    uint32 // tick of the newest change of the stick
@@ -93,50 +46,57 @@ type combat struct {
 	serial     uint32
 }
 
-func newCombat(h *helm) combat {
-	return combat{helm: h, avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]missile{}}
+func newCombat(m *mind) combat {
+	return combat{mind: m, avatars: map[bulk.Handle]*sightings{}, shots: map[uint32]shot{}, launches: map[uint32][]missile{}}
 }
 
-// forgetSession forgets data of the session, and data of its client if newClient is set.
-func (c *combat) forgetSession(newClient bool) {
-	next := newCombat(c.helm)
-	next.checks, next.errors, next.serial = c.checks, c.errors, c.serial
-	if !newClient {
-		next.prediction, next.rules, next.before = c.prediction, c.rules, c.before
-	}
+// forgetSession forgets what belongs to a session, but not the client's prediction.
+func (c *combat) forgetSession() {
+	next := newCombat(c.mind)
+	next.serial, next.prediction, next.rules, next.before = c.serial, c.prediction, c.rules, c.before
 	*c = next
 }
 
-// playFrame plays a frame of a fighting bot, after Update.
-func (c *combat) playFrame(now time.Time, fresh bool) error {
-	if c.prediction == nil {
+// steer checks the prediction, and returns the stick, or nil while the bot stands still: the
+// prediction must know every input.
+func (c *combat) steer(f *bot.Frame) any {
+	if c.prediction == nil || c.prediction.Err() != nil || !c.hasPicture(f) {
+		return nil
+	}
+	c.checkPrediction()
+	c.moment = c.client.Render()
+	if f.Fresh {
+		c.stick = c.nextStick()
+		c.checkMissiles()
+	}
+	return &c.stick
+}
+
+// act learns the rules, and then shoots and launches.
+func (c *combat) act(f *bot.Frame) error {
+	switch {
+	case !c.hasPicture(f):
+		return nil
+	case c.prediction == nil:
 		return c.learnRules()
 	}
 	if err := c.prediction.Err(); err != nil {
 		return err
 	}
-	c.checkPrediction()
-	c.moment = c.client.Render()
-	if fresh {
-		c.stick = c.nextStick()
-		c.checkMissiles()
-	}
-	tick, turned, err := c.holdStick(now, c.stick)
-	c.noteInput(tick, turned)
-	if err != nil {
-		return err
-	}
-	if len(c.unanswered) >= maxUnanswered {
+	c.noteInput(f.InputTick, f.InputChanged)
+	// The next frame compares this state with the server's.
+	c.at, c.predicted = c.prediction.State()
+	c.before = c.prediction.Stats()
+	if c.countUnanswered() >= maxUnanswered {
 		return nil
 	}
-	if err := c.shootIfDue(now); err != nil {
+	if err := c.shootIfDue(f.Now); err != nil {
 		return err
 	}
-	return c.launchIfDue(now)
+	return c.launchIfDue(f.Now)
 }
 
-// learnRules asks for the rules, and begins to predict by them. Until then the bot stands
-// still, since the prediction must know every input.
+// learnRules asks for the rules, and begins to predict by them.
 func (c *combat) learnRules() error {
 	if c.described == nil {
 		q, err := client.Ask(c.client, messages.DescribeCommand, 0, messages.Describe{})
@@ -144,7 +104,6 @@ func (c *combat) learnRules() error {
 			return err
 		}
 		c.described = q
-		c.noteCommand(q.ID(), 0)
 		return nil
 	}
 	rules, r, ok := c.described.Poll()
@@ -158,42 +117,33 @@ func (c *combat) learnRules() error {
 	return err
 }
 
-// beforeUpdate remembers the predicted state before an Update, which may correct it.
-func (c *combat) beforeUpdate() {
-	if c.prediction != nil {
-		c.at, c.predicted = c.prediction.State()
-		c.before = c.prediction.Stats()
-	}
-}
-
 // checkPrediction measures the correction of the last Update. Only its stick moves an avatar,
 // so there should be no correction once the server has applied the newest change of the stick
 // (B14).
 func (c *combat) checkPrediction() {
 	now, was := c.prediction.Stats(), c.before
-	c.before = now
 	agreed, corrected := now.Agreed-was.Agreed, now.Corrected-was.Corrected
-	c.checks.Agreed += agreed
-	c.checks.Corrected += corrected
-	c.checks.Explained += now.Missed - was.Missed
+	c.Count(predictionsAgreed, agreed)
+	c.Count(corrections, corrected)
+	c.Count(correctionsExplained, now.Missed-was.Missed)
 	if agreed+corrected == 0 {
 		return
 	}
 	off := 0.0
 	if at, ok := c.prediction.State(); ok && c.predicted && now.Predicted == was.Predicted {
 		off = distanceOf(at.Position, c.at.Position)
-		c.errors = append(c.errors, int64(off*1e6))
+		c.Sample(predictionError, 1000*off)
 	}
 	c.compared, c.corrected = c.compared+agreed+corrected, c.corrected+corrected
 	own := c.client.Controlled()
 	switch {
-	case corrected > 0 && c.steady && off > roundingMetres && !c.oracle.mayMissEvents():
-		c.checks.Unexplained += corrected
-		c.oracle.reportConfusion(own, 0, "B14: its state at tick %d is %.0f mm off the predicted one, with a steady stick since tick %d", now.Confirmed, 1000*off, c.changed)
+	case corrected > 0 && c.steady && off > roundingMetres && !c.hearing.mayMissEvents():
+		c.Count(correctionsUnexplained, corrected)
+		c.Report(own, 0, "B14: its state at tick %d is %.0f mm off the predicted one, with a steady stick since tick %d", now.Confirmed, 1000*off, c.changed)
 	case c.compared >= comparedStates:
 		if c.corrected > c.compared/2 {
-			c.checks.Unexplained += c.corrected
-			c.oracle.reportConfusion(own, 0, "B14: of %d states up to tick %d, %d were not as predicted", c.compared, now.Confirmed, c.corrected)
+			c.Count(correctionsUnexplained, c.corrected)
+			c.Report(own, 0, "B14: of %d states up to tick %d, %d were not as predicted", c.compared, now.Confirmed, c.corrected)
 		}
 		c.compared, c.corrected = 0, 0
 	}
@@ -225,13 +175,13 @@ const (
 
 // launchIfDue launches missiles if a launch is due.
 func (c *combat) launchIfDue(now time.Time) error {
-	m := c.oracle.find(c.client.Controlled())
-	if now.Before(c.nextLaunch) || m == nil || m.identity == 0 {
+	maker, _, _ := c.Recall(c.client.Controlled())
+	if now.Before(c.nextLaunch) || maker == 0 {
 		return nil
 	}
 	c.nextLaunch = c.pauseFrom(now, launchEvery)
 	l := messages.Launch{
-		Aim: float32(2 * math.Pi * c.rng.Float64()), Serial: c.serial,
+		Aim: float32(2 * math.Pi * c.place.Rand.Float64()), Serial: c.serial,
 		LeftLife: c.drawLife(), RightLife: c.drawLife(),
 	}
 	var err error
@@ -246,23 +196,22 @@ func (c *combat) launchIfDue(now time.Time) error {
 	}
 	c.serial++
 	c.launches[asked.ID()] = []missile{
-		{handle: l.Left, serial: 2 * l.Serial, life: l.LeftLife, maker: m.identity},
-		{handle: l.Right, serial: 2*l.Serial + 1, life: l.RightLife, maker: m.identity},
+		{handle: l.Left, serial: 2 * l.Serial, life: l.LeftLife, maker: maker},
+		{handle: l.Right, serial: 2*l.Serial + 1, life: l.RightLife, maker: maker},
 	}
-	c.noteCommand(asked.ID(), 0)
 	return nil
 }
 
 // drawLife draws a missile's life in ticks. One missile in four is not made, and one dies
 // before it can enter.
 func (c *combat) drawLife() uint8 {
-	switch c.rng.IntN(4) {
+	switch c.place.Rand.IntN(4) {
 	case 0:
 		return 0
 	case 1:
 		return 1
 	}
-	return uint8(20 + c.rng.IntN(200))
+	return uint8(20 + c.place.Rand.IntN(200))
 }
 
 // takeResult handles the result of a shot, a launch or a request for the rules, and returns
@@ -273,7 +222,7 @@ func (c *combat) takeResult(r client.Result) bool {
 		if answer, ok := r.Answer.(messages.Shot); ok {
 			c.checkShot(s, answer)
 		} else if code := wire.CodeOf(r.Err); code != wire.RateLimited {
-			c.oracle.reportConfusion(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)
+			c.Report(0, 0, "B13: a shot is refused with %v: %v", code, r.Err)
 		}
 		return true
 	}

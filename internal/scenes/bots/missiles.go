@@ -1,4 +1,4 @@
-package bot
+package bots
 
 import (
 	"fmt"
@@ -39,19 +39,19 @@ type missile struct {
 func (c *combat) checkLaunch(missiles []missile, code wire.Code) {
 	for _, w := range missiles {
 		w.real = c.client.Real(w.handle)
-		c.checks.Provisionals++
+		c.Count(provisionals, 1)
 		switch bound := code == wire.OK && w.life > 0; {
 		case bound && w.real == 0:
-			c.oracle.reportConfusion(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
+			c.Report(0, 0, "B12: %v was to become missile %d, and the launch was executed without it", w.handle, w.serial)
 		case !bound && w.real != 0:
-			c.oracle.reportConfusion(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
+			c.Report(w.real, 0, "B12: %v stands for it, and its missile %d was not made", w.handle, w.serial)
 		}
 		if w.real == 0 {
-			c.checks.Rejected++
+			c.Count(provisionalsRejected, 1)
 		} else {
-			c.checks.Bound++
-			w.end = c.client.Replica().StructureTick() + uint32(w.life) + c.oracle.patience // its Answer came with the Result
-			c.oracle.learnHandle(w.real)
+			c.Count(provisionalsBound, 1)
+			w.end = c.client.Replica().StructureTick() + uint32(w.life) + c.hearing.patience // its Answer came with the Result
+			c.Learn(w.real)
 		}
 		c.answered = append(c.answered, w)
 	}
@@ -67,7 +67,7 @@ func (c *combat) checkMissiles() {
 			w := &all[i]
 			entity := c.client.Real(w.handle)
 			if w.real != 0 && entity != w.real {
-				c.oracle.reportConfusion(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
+				c.Report(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			}
 			w.real = entity
 			if w.real != 0 {
@@ -78,11 +78,11 @@ func (c *combat) checkMissiles() {
 	for i := range c.answered {
 		w := &c.answered[i]
 		if entity := c.client.Real(w.handle); entity != w.real {
-			c.oracle.reportConfusion(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
+			c.Report(entity, 0, "B12: %v stands for it after %v", w.handle, w.real)
 			w.real = entity
 		}
 		if v := c.client.Resolve(w.handle); w.real == 0 && v != wire.Stale {
-			c.oracle.reportConfusion(0, 0, "B12: %v was rejected and is %v", w.handle, v)
+			c.Report(0, 0, "B12: %v was rejected and is %v", w.handle, v)
 		}
 		if w.real != 0 {
 			c.checkMissile(w)
@@ -93,25 +93,28 @@ func (c *combat) checkMissiles() {
 // checkMissile compares the entity of a bound handle with its maker and serial.
 func (c *combat) checkMissile(w *missile) {
 	e, v := c.client.Entity(w.handle), c.client.Resolve(w.handle)
-	a := answer{verdict: v}
+	identity, want, sure := c.Recall(w.real)
+	if sure && v != want {
+		c.Report(w.real, 0, "B12: %v stands for it and is %v, and it is %v", w.handle, v, want)
+	}
 	if e != nil {
-		a.present, a.handle, a.identity = true, e.Handle(), c.identityOf(e)
 		w.entered = true
+		if e.Handle() != w.real || identityOf(e) != identity {
+			c.Report(w.real, identityOf(e), "B12: %v stands for it, and resolves to %v", w.handle, e.Handle())
+		}
 		if name, _ := client.Of(messages.Names).Get(e); name.Text != missileName(w.serial, w.maker) {
-			c.oracle.reportConfusion(e.Handle(), a.identity, "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
+			c.Report(e.Handle(), identityOf(e), "B12: %v stands for %q, and was taken for %q", w.handle, name.Text, missileName(w.serial, w.maker))
 		}
 	}
-	c.countVerdict(v)
-	c.oracle.checkProbe(w.real, a)
 	switch {
 	case v == wire.Stale && !w.finished:
 		w.finished = true
 		if !w.entered {
-			c.checks.Unseen++
+			c.Count(missilesUnseen, 1)
 		}
-	case v != wire.Stale && w.end != 0 && c.oracle.told > w.end && !c.oracle.mayMissEvents():
-		c.oracle.reportConfusion(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
-		w.end = c.oracle.told + c.oracle.patience
+	case v != wire.Stale && w.end != 0 && c.hearing.told > w.end && !c.hearing.mayMissEvents():
+		c.Report(w.real, 0, "B12: missile %d lived %d ticks, and is %v", w.serial, w.life, v)
+		w.end = c.hearing.told + c.hearing.patience
 	}
 }
 
@@ -122,13 +125,13 @@ func (c *combat) missileEntered(e *client.Entity, name string) {
 		return
 	}
 	serial, maker, ok := missileOf(name)
-	own := c.oracle.find(c.client.Controlled())
-	if !ok || own == nil || maker != own.identity {
+	own, _, _ := c.Recall(c.client.Controlled())
+	if !ok || own == 0 || maker != own {
 		return
 	}
 	for _, w := range c.missilesOf(serial) {
 		if entity := c.client.Real(w.handle); entity != e.Handle() {
-			c.oracle.reportConfusion(e.Handle(), 0, "B12: missile %d enters, and its provisional handle %v stands for %v", serial, w.handle, entity)
+			c.Report(e.Handle(), 0, "B12: missile %d enters, and its provisional handle %v stands for %v", serial, w.handle, entity)
 		}
 	}
 }
