@@ -16,7 +16,6 @@ import (
 
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 )
 
