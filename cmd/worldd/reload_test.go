@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 	require.NoError(t, os.WriteFile(world, []byte(strings.Replace(room(2, 60000), "name: room", "name: hall\ntick_hz: 30", 1)), 0o644))
 	hup()
 	said(`"max_sessions":2,`)
-	require.Contains(t, log.String(), `"keys":["name (for a new world)","tick_hz (for a new world)"]`, "what is not taken is told")
+	require.Contains(t, log.String(), `"keys":["name","tick_hz"]`, "what is not taken is told")
 	second := must.Get(s.dial(ctx, 0))
 	require.NoError(t, second.Close())
 	s.end(syscall.SIGTERM)

@@ -202,9 +202,7 @@ func TestParseTablesRejectsCutFiles(t *testing.T) {
 // Tables with any bit flipped are either rejected or differ and round-trip.
 func TestParseTablesWithFlippedBits(t *testing.T) {
 	racetest.SkipSequential(t)
-	whole, err := os.ReadFile("default.tables")
-	require.NoError(t, err)
-	whole = must.Get(os.ReadFile("default.tables"))
+	whole := must.Get(os.ReadFile("default.tables"))
 	for n := 0; n < len(whole); n += 1 + n/50 {
 		flipped := append([]byte(nil), whole...)
 		flipped[n] ^= 1 << (n % 8)
