@@ -32,6 +32,52 @@ func ExampleWorld_Restore() {
 	// same future: true
 }
 
+// A later version of a game continues the world that an earlier version saved.
+func ExampleMigrate() {
+	type PurseV1 struct{ Gold int32 }
+	type Purse struct {
+		Copper int64
+		Owner  world.Entity
+	}
+	old, _ := world.New(world.Config{})
+	player, _ := old.AddKind(world.Kind{Name: "player"})
+	coins, _ := world.Register[PurseV1](old, "purse")
+	ada, _ := old.Spawn(player, world.Vec3{}, world.Vec3{})
+	coins.Set(ada, PurseV1{Gold: 3})
+	var img world.Image
+	old.TakeImage(&img)
+	var file bytes.Buffer
+	if _, err := img.WriteTo(&file); err != nil {
+		panic(err)
+	}
+
+	w, _ := world.New(world.Config{TickHz: 30})
+	_, _ = w.AddKind(world.Kind{Name: "hero", Was: []string{"player"}})
+	purses, _ := world.Register[Purse](w, "purse")
+	err := world.Migrate(w, purses, func(p PurseV1) Purse { return Purse{Copper: 100 * int64(p.Gold)} })
+	if err != nil {
+		panic(err)
+	}
+	saved, err := w.ReadImage(&file)
+	if err != nil {
+		panic(err)
+	}
+	for _, change := range saved.Changes() {
+		fmt.Println(change)
+	}
+	if err := w.RestoreRun(saved); err != nil {
+		panic(err)
+	}
+	for _, purse := range purses.All() {
+		fmt.Println(purse.Copper, "copper")
+	}
+	// Output:
+	// kind "player": is now kind "hero"
+	// component "purse": migrated from world_test.PurseV1 to world_test.Purse (1 entities)
+	// settings: TickHz was 60 and is now 30
+	// 300 copper
+}
+
 // A replay finds a system that keeps state outside of the world.
 func ExampleDivergenceError() {
 	lapse := 0 // not part of the world's state

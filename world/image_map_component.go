@@ -17,6 +17,7 @@ type columnSource struct {
 	into       int         // component of the image, by index
 	conversion *conversion // nil: the values are the same
 	migrations []*migration
+	own        shape  // of the values that migrations end with
 	old        values // scratch: the values before migrations
 }
 
@@ -48,6 +49,7 @@ func (m *imageMapper) mapComponent(file *savedComponent) {
 	if source.column < 0 {
 		return
 	}
+	source.own = own
 	source.conversion, source.migrations = m.w.conversionFrom(tree, source.column)
 	if why := source.conversion.misfits; len(why) > 0 {
 		m.wrong.add("its component %q is %s, the world's %s: %s; world.Migrate registers a function that converts it",
@@ -164,7 +166,6 @@ func (s *columnSource) migrateTo(to values, from values, mask uint64) (err error
 		}
 	}()
 	c, first := s.conversion, s.migrations[0]
-	last := newShape(s.migrations[len(s.migrations)-1].new)
 	if s.old.bytes == nil {
 		s.old = values{make([]byte, 64*c.to.size), make([]string, 64*len(c.to.textFields))}
 	}
@@ -180,10 +181,10 @@ func (s *columnSource) migrateTo(to values, from values, mask uint64) (err error
 		for _, step := range s.migrations {
 			p = step.apply(p)
 		}
-		v := to.of(i, &last)
-		copy(v.bytes, unsafe.Slice((*byte)(p), last.size))
-		last.blank(v.bytes)
-		for j, f := range last.textFields {
+		v := to.of(i, &s.own)
+		copy(v.bytes, unsafe.Slice((*byte)(p), s.own.size))
+		s.own.blank(v.bytes)
+		for j, f := range s.own.textFields {
 			v.texts[j] = f.copy(p)
 		}
 	}
