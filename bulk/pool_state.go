@@ -234,8 +234,8 @@ func (s *PoolState) checkHoles(order Order, holes int, taken *Bitset) error {
 // Renew moves every slot that is not retired to one new generation, which becomes
 // FirstGeneration. It is more than skip above all issued generations, and at least least.
 // last is the pool's LastGeneration. Live slots stay live under new handles; all earlier
-// handles become Stale. Use it when a server restarts from an image without knowing which
-// handles it issued afterwards (H5). If no generations are left, the error wraps ErrState
+// handles become Stale. Use Renew when a server restarts from an image and does not know which
+// handles the earlier run issued after that image (H5). If no generations are left, the error wraps ErrState
 // and s is unchanged.
 func (s *PoolState) Renew(skip, least, last uint32) error {
 	newest := max(uint64(s.Newest), uint64(s.FirstGeneration))

@@ -116,7 +116,7 @@ func (r *race[C]) addAnswer(ctx context.Context, a raceAnswer) {
 	}
 }
 
-// beginAttempt begins to dial the next address, of the families in turn.
+// beginAttempt begins to dial the next address, if there is one. IPv6 and IPv4 take turns.
 func (r *race[C]) beginAttempt(ctx context.Context) {
 	if len(r.waiting[r.family]) == 0 {
 		r.family = 1 - r.family

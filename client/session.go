@@ -207,10 +207,10 @@ func (s *Session) receiveStream(p []byte) error {
 	}
 }
 
-// receiveArrivals applies at now what arrived until then, and returns the number of datagrams
-// to answer. Datagrams that arrived with the server's Goodbye count, although the Goodbye is
-// read first. The prediction is compared once, with the newest state, so that a server that
-// sends many datagrams causes no more steps.
+// receiveArrivals applies what has arrived up to now, and returns the number of datagrams to
+// answer: all but duplicates. Datagrams that arrived with the server's Goodbye count, although
+// the Goodbye is read first. The prediction is compared once, with the newest state, so that a
+// server that sends many datagrams causes no more steps.
 func (s *Session) receiveArrivals(in Arrivals, now time.Duration) (fresh int, err error) {
 	s.budget.Pay(now)
 	if len(in.Stream) > 0 {

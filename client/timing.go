@@ -19,7 +19,7 @@ type timing struct {
 	snapshotHz int // as the Welcome says; 0: unknown
 }
 
-// restartAt forgets what was measured in another session or room.
+// restartAt forgets what was measured in another session or room, except round trips.
 func (t *timing) restartAt(tickHz, snapshotHz int) {
 	t.clock, t.renderer, t.snapshotHz = clock{hz: tickHz}, renderer{}, snapshotHz
 }

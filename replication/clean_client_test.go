@@ -31,7 +31,7 @@ type simClient struct {
 	effects  map[uint32]*simEffect
 	pending  []simAction // by tick, stable
 	complete uint32      // tick of the newest complete snapshot
-	linked   bool        // the last snapshot was applied
+	linked   bool        // no datagram of the newest tick before this one is missing
 	audits   int
 	maxBack  uint32
 	kinds    map[uint32]bool // added

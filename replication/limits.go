@@ -47,7 +47,7 @@ const (
 	// acknowledged, as with QUIC's packet threshold (RFC 9002, 6.1.1).
 	lossWindow = 3
 	// lossScale is the unit of a viewer's estimated loss, a moving average over
-	// 1<<lossShift samples, 6 s. On a link that loses 5 %, it reaches repeatFrom after 4 s.
+	// 1<<lossShift samples, 6 s. On a link that loses 5 %, the estimate reaches repeatFrom after 4 s.
 	// While copies are sent, one datagram in probeEvery is sent once as a sample, and the
 	// average covers 1<<lossShiftOn samples: copies end about a minute after the loss ends.
 	lossScale   = 1 << 20

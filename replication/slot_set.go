@@ -64,8 +64,8 @@ func (s *slotSet) clear(slot uint32) {
 	}
 }
 
-// generations maps slots to generations, initially 0. It takes 256 bytes per word with a
-// raised slot, and 512 bytes per 4,096 slots with a raised slot.
+// generations maps slots to generations, initially 0. Each 64 slots of which one has a
+// generation take 256 bytes, and each 4,096 another 512.
 type generations struct {
 	groups []*[64]*[64]uint32
 }

@@ -181,7 +181,7 @@ func (c Config) boundedAdmit() Admit {
 // source there.
 func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.sessionConfig()) }
 
-// NewRoom is NewCore for one of several rooms. r assigns connections to the rooms, and
+// NewRoom returns the core of one of several rooms, for simulations; servers use Config.Rooms. r assigns connections to the rooms, and
 // RouterConfig.Admit checks their tokens in place of Admit.
 func (c Config) NewRoom(r *session.Router) (*session.Core, error) {
 	s := c.roomSession(c.WorldConfig, c.Room)

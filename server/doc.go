@@ -6,8 +6,8 @@
 //	disk     ◄───────── imagefile          ◄─ saver
 //
 // Package session has no sockets and no clock. It holds sessions, commands, inputs, the hooks
-// of a game, and the invariants S1 to S6. The types that games use have the same names here
-// (Hooks, Session, Command). This package adds the tick loop (loop.go), which reduces snapshots
+// of a game, and the invariants. The types that games use have the same names here (Hooks,
+// Session, Command); package session documents their fields and methods. This package adds the tick loop (loop.go), which reduces snapshots
 // before it delays ticks (pace.go), and saves the world (image.go). Package imagefile stores
 // the images for Config.Image; package token issues and verifies connect tokens.
 //

@@ -28,8 +28,8 @@ type ImageConfig struct {
 	// and closes it after Serve.
 	Store *imagefile.Store
 	// Every is the interval between saves, at most 1 h. Default 30 s. If the process is killed,
-	// changes since the last save are lost. A new run skips world.RunGenerations generations,
-	// which cover hours. Older generations of the image are at least half of Every apart, so
+	// changes since the last save are lost. A new run skips world.RunGenerations generations of
+	// handles, which cover hours. Older images are at least half of Every apart, so
 	// that restarts in quick succession do not displace them.
 	Every time.Duration
 	// Take takes the image on the goroutine that owns the world. Its Extra is the game's state

@@ -21,6 +21,9 @@ import (
 // iterate over sessions. Only the Hooks and systems of the world may call its methods: they run
 // on the goroutine that owns the world. A nil Room has no sessions, so rules also run without a
 // server, for example in the command replay of package host.
+//
+// SendSeen, SendWithin and Broadcast send an event to several clients, and Session.Send to one.
+// Sessions that refuse the event miss it. An error says that the schema has no event of that type.
 type Room struct {
 	name, kind, id string
 	run            atomic.Pointer[run] // the current one; nil while the room is made or has failed
@@ -95,10 +98,6 @@ func (r *Room) Name() string {
 	}
 	return r.name
 }
-
-// SendSeen, SendWithin and Broadcast send an event to several clients; see Session.Send for
-// one. Sessions that refuse the event miss it. The error says that the schema has no event of
-// that type.
 
 // SendSeen sends event to every client that has the entity in view. If the entity has spawned
 // since the last tick, the clients are those that receive its Enter in their next snapshot, and

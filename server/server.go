@@ -205,8 +205,8 @@ func (s *Server) closeSockets() error {
 	return errors.Join(append(errs, s.quic.Close())...)
 }
 
-// Limits are the limits that an operator can change while a server runs. Zero fields have the
-// same meaning as in Config.
+// Limits are the limits that an operator can change while a server runs. A zero field sets the
+// default of Config; it does not keep the current limit.
 type Limits struct {
 	MaxSessions           int
 	MaxSessionsPerAddress int

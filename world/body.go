@@ -66,8 +66,8 @@ func (w *World) addBody(slot uint32, k KindID, at, velocity Vec3) {
 	w.requestGroupWake(row)
 }
 
-// removeBody removes a row. The last awake row fills the gap of an awake row. The last row
-// fills the gap that this move leaves, or the gap of a sleeping row (W2).
+// removeBody removes a row. Unless compaction is InPlace, the last awake row first moves into
+// the gap of an awake row. The last row then fills the gap that is left (W2).
 func (w *World) removeBody(row int) {
 	b := &w.bodies
 	w.requestGroupWake(row) // wake the bodies that touch the removed one

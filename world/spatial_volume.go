@@ -166,7 +166,8 @@ func (g *grid) coverVolume(s *Volume) region {
 	return g.cover(x-hx, x+hx, z-hz, z+hz)
 }
 
-// isInside reports whether the body of slot is inside t.
+// isInside reports whether t contains the body of slot. It is false for the volume itself, and
+// for bodies in layers that t does not select.
 func (w *World) isInside(t *trigger, slot uint32) bool {
 	row := w.rowOf[slot]
 	if row == noRow || slot == t.volume.Index() {

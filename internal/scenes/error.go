@@ -15,8 +15,8 @@ import (
 // FileError is one mistake in a world file: its position, the fault, and the correct form.
 type FileError struct {
 	File string // as given to Parse
-	// Line and Column count from 1; a column is a character, not a byte. Both are 0 for
-	// a File that was not parsed.
+	// Line and Column count from 1; a column is a character, not a byte. Both are 0 if
+	// a program built the scene.
 	Line, Column int
 	Path         string // "spawns[2].count"; empty if the text is not YAML
 	Message      string // the fault

@@ -8,8 +8,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Schema is the list of component types in rows, with the quantisation of each field. A
-// server sends its schema to clients, which Bind their own to it. Build a schema completely
+// Schema declares everything that crosses the wire: components with the quantisation of their
+// fields, commands, events, the input, kinds of entities and motion. A server sends its schema
+// to clients, whose SDK binds the game's schema to it. Build a schema completely
 // before use; from then on it is read-only and may be shared by goroutines.
 //
 // A type is described by the tags of its exported fields (unexported ones are
@@ -20,7 +21,7 @@ import (
 //	Armed  bool                                          // 1 bit
 //	Target bulk.Handle `net:"ref"`                       // a handle; the tag is required
 //	Look   [3]float32  `net:"range=-1..1,step=1/127"`    // arrays and nested structs are flattened
-//	Health int16       `net:"always"`                    // in full in every row; with range, bits, ref too
+//	Health int16       `net:"always"`                    // never sent as a difference; may be added to range, bits and ref
 //	State  uint8       `net:"enum=5"`                    // 0 to 4, saturating
 //	Yaw    float32     `net:"angle,bits=12"`             // radians, any turn; the whole turn is 2^12 steps
 //	Facing [4]float32  `net:"quat,bits=9"`               // unit quaternion x, y, z, w: smallest three, 9 bits each

@@ -233,9 +233,9 @@ func (s *Store) generationPath(n int) string {
 	return s.path + ".old-" + strconv.Itoa(n)
 }
 
-// Save makes img the newest generation. The previous image becomes an older generation if it
-// was saved at least spacing after the newest older one: saves in quick succession displace no
-// older generation. Save removes the oldest if there are more than keep. The first save after
+// Save makes img the newest generation. The previous image becomes an older generation, unless
+// it was saved less than spacing after the first of the older generations. Saves in quick
+// succession thus displace none of them. Save removes the oldest if there are more than keep. The first save after
 // Load follows G6. When Save returns, img is durable on disk; after an error, img or its
 // predecessor is.
 func (s *Store) Save(img *world.Image, spacing time.Duration) error {

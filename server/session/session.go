@@ -9,7 +9,8 @@ import (
 )
 
 // Session is one client's stay in the world, from its Welcome to its end, over one or
-// more connections. Only the goroutine that calls Tick may use it.
+// more connections. Only hooks and systems of the world, which Tick
+// calls, may use it.
 type Session struct {
 	identity
 	core      *Core

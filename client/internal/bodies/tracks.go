@@ -261,8 +261,8 @@ func (x *tracks) returnList(t *track) {
 // spare lists kept.
 const sparePerSweep = 16
 
-// sweepStates takes the lists of bodies that have slept for keep ticks. It examines an eighth
-// of the tracks.
+// sweepStates returns the lists of bodies that have slept for keep ticks. Each call examines an
+// eighth of the tracks, and sparePerSweep more.
 func (x *tracks) sweepStates() {
 	if x.listed == 0 {
 		return

@@ -20,7 +20,7 @@ export class MsgpackReader extends ByteReader {
     return (BigInt(high) << 32n) | BigInt(this.#big(4))
   }
 
-  /** Reads the head of an array of n elements, or of n or more. */
+  /** Reads the head of an array of n elements, or at least n with orMore, and returns its length. */
   array(n: number, orMore = false): number {
     const c = this.u8()
     let length = -1
