@@ -73,7 +73,7 @@ func ExampleMigrate() {
 	}
 	// Output:
 	// kind "player": is now kind "hero"
-	// component "purse": migrated from world_test.PurseV1 to world_test.Purse (1 entities)
+	// component "purse": migrated from world_test.PurseV1 to world_test.Purse (1 entity)
 	// settings: TickHz was 60 and is now 30
 	// 300 copper
 }

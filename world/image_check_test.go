@@ -1,11 +1,14 @@
 package world
 
 import (
+	"bytes"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // Contents with correct checksums may still be inconsistent. Each case would violate an
@@ -90,4 +93,27 @@ func TestImageValuesWithoutComponent(t *testing.T) {
 			require.Zero(t, *(*fuzzed)(w.components[0].at(slot)))
 		}
 	}
+}
+
+// A free slot that claims a component with a new field is refused, also by a world without kinds.
+func TestMappedValueOfAFreeSlot(t *testing.T) {
+	type oldPoints struct{ Have int16 }
+	type points struct{ Have, Most int16 }
+	old := must.Get(New(Config{}))
+	must.Get(Register[oldPoints](old, "points"))
+	ghost := must.Get(old.AddKind(Kind{Name: "ghost"}))
+	old.Destroy(must.Get(old.Spawn(ghost, Vec3{}, Vec3{})))
+	old.Step()
+	var img Image
+	old.TakeImage(&img)
+	img.components[0].has.Set(0)
+	img.components[0].makeRoom(1)
+	var file bytes.Buffer
+	must.Get(img.WriteTo(&file))
+
+	w := must.Get(New(Config{}))
+	must.Get(Register[points](w, "points"))
+	_, err := w.ReadImage(&file)
+	require.ErrorIs(t, err, ErrImageWorld)
+	require.ErrorContains(t, err, "free slot 0")
 }

@@ -44,14 +44,9 @@ type ImagePart struct {
 // error.
 func ReadImageInfo(r io.Reader) (*ImageInfo, error) {
 	var info *ImageInfo
-	err := readContents(r, func(version uint32, read func([]byte) error) error {
-		i := infoDecoder{info: &ImageInfo{Format: version}}
-		i.imageDecoder = newImageDecoder(version, func(b []byte) error {
-			i.total += int64(len(b))
-			return read(b)
-		}, &World{cfg: Config{MaxEntities: maxMaxEntities}})
-		info = i.info
-		return i.decode()
+	err := readContents(r, func(version uint32, read func([]byte) error) (err error) {
+		info, err = decodeInfo(version, read)
+		return err
 	})
 	if err == nil {
 		err = checkEnd(r)
@@ -64,6 +59,16 @@ func ReadImageInfo(r io.Reader) (*ImageInfo, error) {
 
 // IsImage reports whether a file that begins with head may be an image.
 func IsImage(head []byte) bool { return bytes.HasPrefix(head, []byte(imageMagic)) }
+
+// decodeInfo describes the contents of an image of a version. read fills its argument or returns an error.
+func decodeInfo(version uint32, read func([]byte) error) (*ImageInfo, error) {
+	i := infoDecoder{info: &ImageInfo{Format: version}}
+	i.imageDecoder = newImageDecoder(version, func(b []byte) error {
+		i.total += int64(len(b))
+		return read(b)
+	}, &World{cfg: Config{MaxEntities: maxMaxEntities}})
+	return i.info, i.decode()
+}
 
 // infoDecoder decodes an image for no world.
 type infoDecoder struct {

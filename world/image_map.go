@@ -13,16 +13,19 @@ import (
 // ImageChange is a difference between an image and the world that has read it. ReadImage has changed the
 // image so that the world can be restored.
 type ImageChange struct {
-	Part   string // "setting TickHz", "kind crate", "component purse"
-	What   string // what was done: "field Gold dropped"
-	Count  int    // entities concerned; 0: all, or none
-	Losing bool   // data of the image is not in the world
+	Part   string // "settings", `kind "crate"`, `component "purse"`
+	What   string // the difference: "field dropped Gold"
+	Count  int    // number of entities concerned; 0: all, or none
+	Losing bool   // the world lacks data that the image has
 }
 
 // String returns the change in one line.
 func (c ImageChange) String() string {
 	text := c.Part + ": " + c.What
-	if c.Count > 0 {
+	switch {
+	case c.Count == 1:
+		text += " (1 entity)"
+	case c.Count > 1:
 		text += fmt.Sprintf(" (%d entities)", c.Count)
 	}
 	return text

@@ -121,7 +121,7 @@ func (v *values) of(i int, s *shape) values {
 	return values{v.bytes[uintptr(i)*s.size:][:s.size], v.texts[i*n:][:n]}
 }
 
-// convertTo converts the values of the slots in mask. defaultOf returns the default value of the world's
+// convertTo converts the values of the slots in mask into to, which holds zeros. defaultOf returns the default value of the world's
 // component for a slot, or nil.
 func (s *columnSource) convertTo(to values, from values, mask uint64, defaultOf func(i int) unsafe.Pointer) error {
 	c := s.conversion
@@ -131,7 +131,6 @@ func (s *columnSource) convertTo(to values, from values, mask uint64, defaultOf 
 	if len(s.migrations) > 0 {
 		return s.migrateTo(to, from, mask)
 	}
-	clear(to.bytes)
 	for rest := mask; rest != 0 && c.missing; rest &= rest - 1 {
 		i := bits.TrailingZeros64(rest)
 		if v := defaultOf(i); v != nil {
@@ -215,9 +214,13 @@ func (img *Image) kindsBySlot() []KindID {
 
 // defaultOf returns the default value of a component for a kind, or nil.
 func (w *World) defaultOf(k KindID, component int) unsafe.Pointer {
-	for _, d := range w.kinds[k].defaults {
-		if d.component == component {
-			return d.value
+	if int(k) >= len(w.kinds) { // of a free slot, which check refuses
+		return nil
+	}
+	defaults := w.kinds[k].defaults
+	for i := range defaults {
+		if defaults[i].component == component {
+			return defaults[i].value
 		}
 	}
 	return nil

@@ -195,7 +195,7 @@ func TestImageWithBothNames(t *testing.T) {
 	old.Set(spawn(t, w, 2, world.Vec3{}), 5)
 	other, c := build[purse](t, world.Config{})
 	require.NoError(t, c.Was("coins"))
-	require.Equal(t, []string{`component "coins": dropped: the world lacks it (1 entities)`}, evolve(t, other, written(t, w)))
+	require.Equal(t, []string{`component "coins": dropped: the world lacks it (1 entity)`}, evolve(t, other, written(t, w)))
 }
 
 func TestImageMigrates(t *testing.T) {

@@ -21,6 +21,8 @@ const (
 	maxNamedBytes = 16 << 20
 	// manyComponents bounds the components of an image for a world with fewer.
 	manyComponents = 4096
+	// eagerElements of an array are allocated before they are read.
+	eagerElements = 1 << 20
 )
 
 // ReadImage reads an image written by WriteTo, up to the end of r, for this world, which is
@@ -202,8 +204,12 @@ func readArray[T fixed](d *imageDecoder, n int) []T {
 	if d.err != nil {
 		return nil
 	}
-	s := make([]T, n)
-	d.bytes(bytesOf(s))
+	var s []T
+	for len(s) < n && d.err == nil { // memory follows the data of a file that claims more
+		more := min(n-len(s), max(len(s), eagerElements))
+		s = slices.Grow(s, more)[:len(s)+more]
+		d.bytes(bytesOf(s[len(s)-more:]))
+	}
 	if !littleEndian() {
 		swapBytes(s)
 	}

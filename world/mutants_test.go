@@ -37,6 +37,7 @@ func TestMutants(t *testing.T) {
 	}{
 		{"contents", contents, emptyFuzzWorld, restoreContents, false},
 		{"contents of another version", contents, evolvedFuzzWorld, restoreContents, false},
+		{"contents for a description", contents, emptyFuzzWorld, describeContents, false},
 		{"image", [][]byte{file.Bytes()}, emptyFuzzWorld, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
 		{"steps", steps, emptyFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
 		{"steps of another version", steps, evolvedFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
@@ -80,6 +81,18 @@ func restoreContents(w *World, b []byte) error {
 		})
 		return img, err
 	}, b)
+}
+
+// describeContents describes contents as if their checksums were correct.
+func describeContents(_ *World, b []byte) error {
+	from := bytes.NewReader(b)
+	_, err := decodeInfo(imageVersion, func(b []byte) error {
+		if _, err := io.ReadFull(from, b); err != nil {
+			return errors.Join(ErrImageWorld, err)
+		}
+		return nil
+	})
+	return err
 }
 
 func restoreFrom(w *World, read func(io.Reader) (*Image, error), b []byte) error {

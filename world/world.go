@@ -51,9 +51,9 @@ type World struct {
 	kinds       []kind
 	components  []column
 	program     Program
-	formerNames map[string]int       // of components, by ID
-	migrations  map[int][]*migration // by the ID of a component
-	timers      []int                // components that are pending calls of a Timer, by ID
+	formerNames map[string]int       // component IDs by former name
+	migrations  map[int][]*migration // migrations by component ID
+	timers      []int                // IDs of the components that hold the calls of Timers
 	presences   []*bulk.Bitset       // of the components
 	deferred    deferred
 	added       []*system // in order of AddSystem

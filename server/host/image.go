@@ -221,7 +221,7 @@ func (c *imageVerifyCommand) run(_ context.Context, p *program) error {
 	for _, change := range img.Changes() {
 		p.printLine("not as in the image: %v", change)
 	}
-	p.printLine("%s: can be restored: tick %d, %d entities, %d changes", c.File, img.Tick(), img.Entities(), len(img.Changes()))
+	p.printLine("%s: can be restored: tick %d, %d entities, changes: %d", c.File, img.Tick(), img.Entities(), len(img.Changes()))
 	return nil
 }
 
@@ -290,6 +290,6 @@ func (c *imageMigrateCommand) run(_ context.Context, p *program) error {
 	for _, change := range was.Changes() {
 		p.printLine("not as in the image: %v", change)
 	}
-	p.printLine("%s written: tick %d, %d entities, %d changes", c.Out, img.Tick(), img.Entities(), len(was.Changes()))
+	p.printLine("%s written: tick %d, %d entities, changes: %d", c.Out, img.Tick(), img.Entities(), len(was.Changes()))
 	return nil
 }
