@@ -101,9 +101,9 @@ func (c *Client) awaitWelcome(ctx context.Context) error {
 }
 
 // Wait blocks until Update has something to do, or returns ctx's error when ctx is done. It is
-// for callers that draw nothing; Update never needs it. An Update after Wait does not
-// acknowledge snapshots itself: the next SetInput or Wait does, so that one datagram carries
-// input and acknowledgement.
+// for callers that draw nothing; Update never needs it. After Wait, Update sends no
+// acknowledgement: the next SetInput or Wait sends it, and one datagram carries the input and
+// the acknowledgement.
 func (c *Client) Wait(ctx context.Context) error {
 	c.caller = callerSleeps
 	if c.err == nil {
