@@ -14,9 +14,10 @@ import (
 // It shares no memory with the world, so another goroutine may write it to a file while the
 // world continues. The zero value is ready for TakeImage.
 //
-// Kinds, components and systems are set up by code. An image describes the kinds and components of
-// its world: ReadImage maps them to those of another version, and Restore checks that they match.
-// Local components are not part of an image: after a Restore no entity has a local component.
+// Kinds, components and systems are set up by code. An image describes the kinds and
+// components of its world: ReadImage maps them to a world of another version, and Restore
+// checks that they match. Local components are not part of an image: after a Restore no
+// entity has a local component.
 type Image struct {
 	// Extra is game state outside the world, in any format. Set it right after
 	// TakeImage. At most MaxExtraBytes.

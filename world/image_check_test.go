@@ -117,3 +117,30 @@ func TestMappedValueOfAFreeSlot(t *testing.T) {
 	require.ErrorIs(t, err, ErrImageWorld)
 	require.ErrorContains(t, err, "free slot 0")
 }
+
+// A function of the game never sees a bool that is neither 0 nor 1.
+func TestMigratedBoolIsChecked(t *testing.T) {
+	type oldFlag struct{ Up bool }
+	type flag struct{ Height int8 }
+	old := must.Get(New(Config{}))
+	ghost := must.Get(old.AddKind(Kind{Name: "ghost"}))
+	c := must.Get(Register[oldFlag](old, "flag"))
+	c.Set(must.Get(old.Spawn(ghost, Vec3{}, Vec3{})), oldFlag{true})
+	var img Image
+	old.TakeImage(&img)
+	img.components[0].values[0] = 2
+	var file bytes.Buffer
+	must.Get(img.WriteTo(&file))
+
+	w := must.Get(New(Config{}))
+	must.Get(w.AddKind(Kind{Name: "ghost"}))
+	called := false
+	require.NoError(t, Migrate(w, must.Get(Register[flag](w, "flag")), func(oldFlag) flag {
+		called = true
+		return flag{}
+	}))
+	_, err := w.ReadImage(&file)
+	require.ErrorIs(t, err, ErrImageWorld)
+	require.ErrorContains(t, err, "a bool that is neither 0 nor 1")
+	require.False(t, called)
+}
