@@ -137,7 +137,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
 	}
-	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()))
 	if err := s.beginServing(ctx); err != nil {
 		return errors.Join(err, s.closeSockets())
 	}
@@ -145,6 +144,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.admin.Start()
 	}
 	s.quic.Start()
+	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()))
 	ended := s.runRooms(ctx)
 	s.quic.Await(s.config.DrainTimeout)
 	err := errors.Join(ended, s.closeSockets())

@@ -103,8 +103,7 @@ const (
 	atOnce      moment = iota
 	restoring          // after its first output
 	saving             // while an image is being written
-	serving            // when clients can connect, and the rooms that run from the start are open
-	savedFirst         // also when the worlds that run from the start have been saved once
+	serving            // when clients can connect, and the worlds that run from the start have been saved once
 	saved              // also when all worlds that clients visit have been saved since
 	savingLast         // when it ends: while its last image is being written
 	besideOther        // serving, after a second process was refused
@@ -129,28 +128,27 @@ const (
 var life = []step{
 	{does: "starts for the first time", args: []string{often}, visit: true, until: saved, by: syscall.SIGTERM},
 	{does: "is killed at once", args: []string{often}, until: atOnce, by: syscall.SIGKILL, times: 2},
-	{does: "is killed while it restores", args: []string{often}, until: restoring, by: syscall.SIGKILL, times: 2},
+	{does: "is killed while it restores", args: []string{never}, until: restoring, by: syscall.SIGKILL, times: 2, disk: stays},
 	{does: "is killed while it saves", args: []string{often}, until: saving, by: syscall.SIGKILL, times: 3},
 	{does: "is killed after it has saved", args: []string{often}, visit: true, until: saved, by: syscall.SIGKILL},
 	{does: "is killed while it ends", args: []string{often}, visit: true, until: savingLast, by: syscall.SIGKILL, times: 2},
 	{does: "is stopped at once", args: []string{never}, until: serving, by: syscall.SIGTERM, disk: saves},
-	{does: "is killed before its first save", args: []string{never}, until: serving, by: syscall.SIGKILL, times: 2, disk: stays},
-	{does: "is killed after each start", args: []string{never}, until: savedFirst, by: syscall.SIGKILL, times: 5, disk: stays},
+	{does: "is killed after each start", args: []string{never}, until: serving, by: syscall.SIGKILL, times: 5, disk: stays},
 	{does: "starts beside another", args: []string{never}, until: besideOther, by: syscall.SIGTERM, disk: saves},
 	{does: "has no address", args: []string{"--listen=ADDRESS"}, refused: "address already in use", status: 1},
 	{does: "has no address for its operator", args: []string{"--admin=ADDRESS"}, refused: "address already in use", status: 1},
 	{does: "has an unknown option", args: []string{"--image-evry=1s"}, refused: "unknown flag --image-evry", status: 2},
 	{does: "has a wrong option", args: []string{"--image-every=2h"}, refused: "--image-every is 2h0m0s, want at most 1h", status: 2},
 	{does: "has an unclear option", args: []string{"unsure"}, refused: "--image-generation", status: 2},
-	{does: "is upgraded, and killed after each start", as: upgraded, args: []string{never}, until: savedFirst, by: syscall.SIGKILL, times: 3, disk: stays},
+	{does: "is upgraded, and killed after each start", as: upgraded, args: []string{never}, until: serving, by: syscall.SIGKILL, times: 3, disk: stays},
 	{does: "serves as the new version", as: upgraded, args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
 	{does: "is rolled back strictly", args: []string{"--image-strict"}, refused: `differs from the world: kind "wizard": dropped: no entity was of this kind; component "mana": dropped: the world lacks it`, status: 1},
 	{does: "is rolled back strictly in a loop", args: []string{"--image-strict"}, refused: "nothing was changed: start the program and the world that saved it", status: 1, times: 2},
 	{does: "is replaced by another version", as: changed, refused: `component "mana"`, status: 1, times: 2},
-	{does: "is rolled back, and killed after each start", args: []string{never}, until: savedFirst, by: syscall.SIGKILL, times: 2, disk: stays},
+	{does: "is rolled back, and killed after each start", args: []string{never}, until: serving, by: syscall.SIGKILL, times: 2, disk: stays},
 	{does: "is rolled back", args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
 	{does: "is upgraded again", as: upgraded, args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
-	{does: "is rolled back to the image before", args: []string{never, "older"}, visit: true, until: savedFirst, by: syscall.SIGTERM, disk: skips},
+	{does: "is rolled back to the image before", args: []string{never, "older"}, visit: true, until: serving, by: syscall.SIGTERM, disk: skips},
 	{does: "is rolled back to the image before again", args: []string{never, "older"}, refused: ".skipped exists: start without choosing a generation", status: 1, times: 2},
 	{does: "continues", args: []string{often}, visit: true, until: saved, by: syscall.SIGKILL, times: 2},
 	{does: "ends", args: []string{never}, visit: true, until: serving, by: syscall.SIGTERM, disk: saves},
@@ -215,9 +213,6 @@ func (i *installation) do(s step) {
 	if s.visit {
 		i.visitAll(p, s, before)
 	}
-	if s.until == savedFirst {
-		i.awaitFirst(p, before)
-	}
 	if s.until == besideOther {
 		c := i.command(i.T, i.program, s.as, i.dir, i.flags(s)...)
 		other := startProcess(i.T, c)
@@ -231,16 +226,6 @@ func (i *installation) do(s step) {
 		i.requireStatus(p, s)
 	}
 	i.requireDisk(p, s, before)
-}
-
-// awaitFirst waits for the first save of each world that runs from the start.
-func (i *installation) awaitFirst(p *process, before disk) {
-	for _, w := range i.server.worlds {
-		p.await("saves "+w.image, func() bool {
-			content, err := os.ReadFile(filepath.Join(i.dir, w.image))
-			return w.onDemand || err == nil && string(content) != before[w.image].content
-		})
-	}
 }
 
 // requireStatus ends the process.
