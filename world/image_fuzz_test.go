@@ -3,7 +3,6 @@ package world
 import (
 	"bytes"
 	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,15 +45,37 @@ func evolvedFuzzWorld(t testing.TB) *World {
 	return w
 }
 
-// fuzzWorld always has the same setup, and optionally contents.
-func fuzzWorld(t testing.TB, inhabited bool) *World {
+// emptyWorldOf returns a world with the setup of fuzzWorld, whose first component has type T.
+func emptyWorldOf[T any](t testing.TB) (*World, *Component[T], *Component[Volume]) {
 	w := must.Get(New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 5.0 / 60}))
 	for _, k := range []Kind{{Name: "stone", Body: &BodyDef{Radius: 0.5}}, {Name: "lift", Body: &BodyDef{Kinematic: true}}, {Name: "ghost"}} {
 		_, err := w.AddKind(k)
 		require.NoError(t, err)
 	}
-	c := must.Get(Register[fuzzed](w, "fuzzed"))
-	zones := must.Get(Register[Volume](w, "zone"))
+	return w, must.Get(Register[T](w, "fuzzed")), must.Get(Register[Volume](w, "zone"))
+}
+
+// laterFuzzWorld is a fuzzWorld in a later version of the game, which has more fields.
+func laterFuzzWorld(t testing.TB) *World {
+	type later struct {
+		Rank [2]uint16
+		fuzzed
+		Title string
+	}
+	var img Image
+	fuzzWorld(t, true).TakeImage(&img)
+	var file bytes.Buffer
+	_, err := img.WriteTo(&file)
+	require.NoError(t, err)
+	w, c, _ := emptyWorldOf[later](t)
+	require.NoError(t, SetDefault(w, 0, c, later{Rank: [2]uint16{1, 2}, Title: "stone"}))
+	require.NoError(t, w.Restore(must.Get(w.ReadImage(&file))))
+	return w
+}
+
+// fuzzWorld always has the same setup, and optionally contents.
+func fuzzWorld(t testing.TB, inhabited bool) *World {
+	w, c, zones := emptyWorldOf[fuzzed](t)
 	if !inhabited {
 		return w
 	}
@@ -92,7 +113,12 @@ func unpacked(t testing.TB, w *World) []byte {
 	var file bytes.Buffer
 	_, err := img.WriteTo(&file)
 	require.NoError(t, err)
-	r := must.Get(newChunkReader(&file))
+	return unpackedFile(t, file.Bytes())
+}
+
+// unpackedFile returns the decompressed chunks of the image in a file.
+func unpackedFile(t testing.TB, file []byte) []byte {
+	r := must.Get(newChunkReader(bytes.NewReader(file)))
 	defer r.close()
 	var all []byte
 	for {
@@ -117,13 +143,7 @@ func FuzzDecodeImage(f *testing.F) {
 
 // checkContents decodes contents for w, restores it from them, and runs it.
 func checkContents(t *testing.T, w *World, b []byte) {
-	from := bytes.NewReader(b)
-	img, _, err := w.decodeImage(imageVersion, func(b []byte) error {
-		if _, err := io.ReadFull(from, b); err != nil {
-			return errors.Join(ErrImageWorld, err)
-		}
-		return nil
-	})
+	img, _, err := w.decodeImage(imageVersion, readFull(bytes.NewReader(b)))
 	if err != nil {
 		require.True(t, errors.Is(err, ErrImage) || errors.Is(err, ErrImageWorld), "%v", err)
 		return

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"os"
 	"runtime/metrics"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/racetest"
 )
@@ -28,6 +30,10 @@ func TestMutants(t *testing.T) {
 	require.NoError(t, err)
 	steps, head := recordedSteps(t), newHead(t)
 	contents := [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}
+	old, images := formatContents(t), [][]byte{file.Bytes()}
+	for _, name := range formatFiles {
+		images = append(images, must.Get(os.ReadFile(name)))
+	}
 	for i, breed := range []struct {
 		name string
 		pool [][]byte
@@ -38,10 +44,16 @@ func TestMutants(t *testing.T) {
 		{"contents", contents, emptyFuzzWorld, restoreContents, false},
 		{"contents of another version", contents, evolvedFuzzWorld, restoreContents, false},
 		{"contents for a description", contents, emptyFuzzWorld, describeContents, false},
-		{"image", [][]byte{file.Bytes()}, emptyFuzzWorld, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
+		{"image", images, emptyFuzzWorld, func(w *World, b []byte) error { return restoreFrom(w, w.ReadImage, b) }, true},
 		{"steps", steps, emptyFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
 		{"steps of another version", steps, evolvedFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
 		{"recording", [][]byte{head.encode(steps)}, emptyFuzzWorld, replayed, true},
+		{"contents of a later version", [][]byte{unpacked(t, laterFuzzWorld(t))}, emptyFuzzWorld, restoreContents, false},
+		{"contents of format 1", old[:1], emptyFormatWorld, restoreFormat(1), false},
+		{"contents of format 2", old[1:2], emptyFormatWorld, restoreFormat(2), false},
+		{"contents of format 3", old[2:3], emptyFormatWorld, restoreFormat(3), false},
+		{"contents of format 4", old[3:], emptyFormatWorld, restoreFormat(4), false},
+		{"contents of format 4 for a description", old[3:], emptyFuzzWorld, describeFormat(4), false},
 	} {
 		t.Run(breed.name, func(t *testing.T) {
 			racetest.SkipSequential(t)
@@ -70,29 +82,67 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// restoreContents restores contents as if their checksums were correct.
-func restoreContents(w *World, b []byte) error {
-	return restoreFrom(w, func(from io.Reader) (*Image, error) {
-		img, _, err := w.decodeImage(imageVersion, func(b []byte) error {
-			if _, err := io.ReadFull(from, b); err != nil {
-				return errors.Join(ErrImageWorld, err)
-			}
-			return nil
-		})
-		return img, err
-	}, b)
+// formatFiles are images in the formats before this one, in their order.
+var formatFiles = [imageVersion - 1]string{"testdata/format1.image", "testdata/format2.image", "testdata/format3.image", "testdata/format4.image"}
+
+// formatContents returns the decompressed chunks of formatFiles.
+func formatContents(t testing.TB) (contents [][]byte) {
+	for _, name := range formatFiles {
+		contents = append(contents, unpackedFile(t, must.Get(os.ReadFile(name))))
+	}
+	return contents
 }
 
+// emptyFormatWorld is set up for formatFiles, like a later version of their game.
+func emptyFormatWorld(t testing.TB) *World {
+	type purse struct {
+		Gold  int64
+		Owner Entity
+		Level uint8
+		Rank  uint8
+	}
+	w := must.Get(New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}}))
+	for _, k := range []Kind{{Name: "ghost"}, {Name: "stone", Body: &BodyDef{Mass: 2, Radius: 0.5, Solid: true}}} {
+		_, err := w.AddKind(k)
+		require.NoError(t, err)
+	}
+	_ = must.Get(Register[purse](w, "purse"))
+	require.NoError(t, must.Get(Register[Volume](w, "volume")).Was("zone"))
+	return w
+}
+
+// restoreContents restores contents as if their checksums were correct.
+func restoreContents(w *World, b []byte) error { return restoreFormat(imageVersion)(w, b) }
+
 // describeContents describes contents as if their checksums were correct.
-func describeContents(_ *World, b []byte) error {
-	from := bytes.NewReader(b)
-	_, err := decodeInfo(imageVersion, func(b []byte) error {
+func describeContents(w *World, b []byte) error { return describeFormat(imageVersion)(w, b) }
+
+// restoreFormat returns a function that restores contents in a format.
+func restoreFormat(version uint32) func(*World, []byte) error {
+	return func(w *World, b []byte) error {
+		return restoreFrom(w, func(from io.Reader) (*Image, error) {
+			img, _, err := w.decodeImage(version, readFull(from))
+			return img, err
+		}, b)
+	}
+}
+
+// describeFormat returns a function that describes contents in a format.
+func describeFormat(version uint32) func(*World, []byte) error {
+	return func(_ *World, b []byte) error {
+		_, err := decodeInfo(version, readFull(bytes.NewReader(b)))
+		return err
+	}
+}
+
+// readFull returns a function that fills its argument from contents.
+func readFull(from io.Reader) func([]byte) error {
+	return func(b []byte) error {
 		if _, err := io.ReadFull(from, b); err != nil {
 			return errors.Join(ErrImageWorld, err)
 		}
 		return nil
-	})
-	return err
+	}
 }
 
 func restoreFrom(w *World, read func(io.Reader) (*Image, error), b []byte) error {
