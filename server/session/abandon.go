@@ -4,7 +4,7 @@ import "github.com/worldd/worldd/replication/wire"
 
 // Panicking returns the id of the session whose hook caused the panic that ended Tick, or
 // 0. Only the goroutine that called Tick may call it.
-func (c *Core) Panicking() uint64 { return c.panicking }
+func (c *Core) Panicking() uint64 { return c.panics.session }
 
 // Abandon ends all sessions and connections with why, after a panic has ended Tick. It
 // touches neither the world nor the game. Later connections are refused.
@@ -23,7 +23,7 @@ func (c *Core) Abandon(why *wire.Error) {
 			s.peer.closeConn(why)
 		}
 		s.state, s.endReason = stateEnded, why
-		c.countClosed(why.Code)
+		c.stats.countClosed(why.Code)
 		c.config.Router.forgetSession(s)
 	}
 	for _, p := range peers {

@@ -15,18 +15,8 @@ func (s *Session) executeCommands(commands []wire.Command) {
 		}
 		result := s.runCommand(&commands[i])
 		bound := s.endCommand(&commands[i])
-		stats := &s.core.stats
-		stats.Commands++
+		s.core.stats.countResult(result.Code)
 		s.handled++
-		if result.Code == wire.OK {
-			stats.Executed++
-		} else {
-			stats.Rejected++
-			if stats.Rejections == nil {
-				stats.Rejections = map[wire.Code]uint64{}
-			}
-			stats.Rejections[result.Code]++
-		}
 		if bound > 0 || restsOnStructure(&result) {
 			s.sendStructure()
 		}

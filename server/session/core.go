@@ -75,12 +75,10 @@ type Core struct {
 	banned     map[string]bool // banned users
 	stats      Stats
 
-	lastID         atomic.Uint64   // id of the newest connection
-	onPanic        func(HookPanic) // set by OnPanic; may be nil
-	onDiverge      func(*Session)  // set by OnDiverge; may be nil
+	lastID         atomic.Uint64  // id of the newest connection
+	onDiverge      func(*Session) // set by OnDiverge; may be nil
 	onCommandError func(s *Session, command string, err error)
-	admitPanics    atomic.Uint64
-	panicking      uint64 // session whose hook made a library panic
+	panics         panicRecord
 }
 
 // Validate reports every error in c, except a schema that does not fit the world and a
@@ -168,10 +166,7 @@ func NewCore(c Config) (*Core, error) {
 	}
 	core.commands, core.input = c.Hooks.bindHooks(c.Schema)
 	if c.Admit != nil && !c.PanicEnds {
-		core.config.Admit = containAdmit(c.Admit, func(value any) {
-			core.admitPanics.Add(1)
-			notePanic(core.onPanic, HookAdmit, 0, value)
-		})
+		core.config.Admit = containAdmit(c.Admit, core.panics.noteAdmitPanic)
 	}
 	return core, nil
 }
@@ -182,7 +177,7 @@ func (c *Core) Config() Config { return c.config }
 
 // OnPanic sets a function to call for each contained panic of the game, on the goroutine
 // that panicked. It must be set before the first Open.
-func (c *Core) OnPanic(f func(HookPanic)) { c.onPanic = f }
+func (c *Core) OnPanic(f func(HookPanic)) { c.panics.report = f }
 
 // OnCommandError sets a function to call for each error of a command's function that is
 // neither a *Rejection nor a *wire.Error. The client receives only CommandRefused for such

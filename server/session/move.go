@@ -282,7 +282,7 @@ func limitTokens(l *rate.Limiter, tokens float64, now time.Time) {
 
 // turnAway ends a session that cannot enter the room.
 func (c *Core) turnAway(t *traveller, why *wire.Error) {
-	c.countClosed(why.Code)
+	c.stats.countClosed(why.Code)
 	c.config.Router.forgetTraveller(t)
 	if t.peer != nil {
 		t.peer.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token})

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -46,6 +47,35 @@ var errHookPanicked = &wire.Error{Code: wire.Internal, Detail: "the game failed"
 // state half changed.
 var libraryPackages = []string{"bulk", "field", "internal/invariants", "replication", "world"}
 
+// panicRecord counts and reports the panics of the game that a Core contains.
+type panicRecord struct {
+	report  func(HookPanic) // set by OnPanic; may be nil
+	counts  [hooks]uint64   // but not of HookAdmit
+	session uint64          // session whose hook made a library panic; 0: none
+	admits  atomic.Uint64   // panics of Admit, which runs on the connections' goroutines
+}
+
+// notePanic counts and reports a panic in a hook of a session. A library's panic continues.
+func (r *panicRecord) notePanic(hook Hook, session uint64, value any) {
+	r.counts[hook]++
+	r.session = session
+	reportPanic(r.report, hook, session, value)
+	r.session = 0
+}
+
+// noteAdmitPanic does the same for Admit. Any goroutine may call it.
+func (r *panicRecord) noteAdmitPanic(value any) {
+	r.admits.Add(1)
+	reportPanic(r.report, HookAdmit, 0, value)
+}
+
+// countPanics returns the numbers of contained panics, by Hook.
+func (r *panicRecord) countPanics() [hooks]uint64 {
+	counts := r.counts
+	counts[HookAdmit] = r.admits.Load()
+	return counts
+}
+
 // containPanic is deferred around a hook's call. A panic in the game's own code ends the
 // session after the hook, as Kick does. A panic in libraryPackages ends the process (S6).
 func (s *Session) containPanic(hook Hook) {
@@ -54,16 +84,13 @@ func (s *Session) containPanic(hook Hook) {
 	}
 	if value := recover(); value != nil {
 		s.kicked = errHookPanicked
-		s.core.stats.Panics[hook]++
-		s.core.panicking = s.id
-		notePanic(s.core.onPanic, hook, s.id, value)
-		s.core.panicking = 0
+		s.core.panics.notePanic(hook, s.id, value)
 	}
 }
 
-// notePanic reports a recovered panic, or raises it again if it came from a library. Call
+// reportPanic reports a recovered panic, or raises it again if it came from a library. Call
 // it from the deferred function, while the panic's stack exists.
-func notePanic(report func(HookPanic), hook Hook, session uint64, value any) {
+func reportPanic(report func(HookPanic), hook Hook, session uint64, value any) {
 	if at := panicOrigin(); inLibrary(at) {
 		panic(value)
 	}

@@ -223,7 +223,7 @@ func (p *Peer) refuseHello(why *wire.Error, want string) {
 		return
 	}
 	p.core.stats.Refused++
-	p.core.countClosed(why.Code)
+	p.core.stats.countClosed(why.Code)
 	p.sendRefused(why, want)
 }
 
@@ -261,7 +261,7 @@ func (p *Peer) sendMessage(m wire.Message) bool {
 // ended.
 func (p *Peer) closeIfEnded() bool {
 	if ended, _ := p.inbox.hasEnded(); ended && !p.closed {
-		p.core.countClosed(wire.OK)
+		p.core.stats.countClosed(wire.OK)
 		p.closeConn(&wire.Error{Code: wire.OK})
 	}
 	return p.closed

@@ -35,32 +35,46 @@ func (s secrets) matchAny(shown []byte) bool {
 	return ok
 }
 
+// confirmNewest invalidates the former secrets, and reports whether there were any. The client
+// has the newest Welcome: it sent a datagram for this room.
+func (s *secrets) confirmNewest() bool {
+	if s.former == nil {
+		return false
+	}
+	s.former = nil
+	return true
+}
+
 // allSecrets returns a new slice of the secrets, newest last.
 func (s secrets) allSecrets() []secret { return append(slices.Clip(s.former), s.newest) }
+
+// limitFormer returns the secrets of valid that stay valid beside a new one: all, or the first
+// and the most recent.
+func limitFormer(valid []secret) []secret {
+	if n := len(valid) - maxFormer; n > 0 {
+		return slices.Delete(valid, 1, 1+n) // the client certainly has the first
+	}
+	return valid
+}
+
+// newSecret returns a secret, or nil without grace. Without a secret, a session ends with its
+// connection.
+func (c *Core) newSecret() secret {
+	if c.graceTicks == 0 {
+		return nil
+	}
+	next := make(secret, wire.SecretBytes)
+	if _, err := io.ReadFull(c.config.Random, next); err != nil {
+		return nil
+	}
+	return next
+}
 
 // rotateSecret creates the secret of the next Welcome. The secrets in valid stay valid
 // until the client confirms the new one, because a Welcome may be lost with its connection.
 func (s *Session) rotateSecret(valid ...secret) {
-	if n := len(valid) - maxFormer; n > 0 {
-		valid = slices.Delete(valid, 1, 1+n) // keep the first: the client certainly has it
-	}
-	s.secrets = secrets{former: valid}
-	if s.core.graceTicks > 0 {
-		next := make(secret, wire.SecretBytes)
-		if _, err := io.ReadFull(s.core.config.Random, next); err == nil {
-			s.secrets.newest = next // without a secret, the session ends with its connection
-		}
-	}
+	s.secrets = secrets{s.core.newSecret(), limitFormer(valid)}
 	s.core.config.Router.recordPlacement(s)
-}
-
-// confirmSecret records that the client has the newest Welcome: it sent a datagram for this
-// room.
-func (s *Session) confirmSecret() {
-	if s.secrets.former != nil {
-		s.secrets.former = nil
-		s.core.config.Router.recordPlacement(s)
-	}
 }
 
 // loseConnection handles a broken connection. The session is away until its client

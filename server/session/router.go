@@ -93,7 +93,7 @@ func NewRouter(c RouterConfig) (*Router, error) {
 			r.mu.Lock()
 			r.stats.Panics++
 			r.mu.Unlock()
-			notePanic(r.onPanic, HookAdmit, 0, value)
+			reportPanic(r.onPanic, HookAdmit, 0, value)
 		})
 	}
 	return r, nil
@@ -249,10 +249,7 @@ func (r *Router) isDraining() bool {
 func (r *Router) refusePeer(p *Peer, why *wire.Error, want string) {
 	r.mu.Lock()
 	r.stats.Refused++
-	if r.stats.Closed == nil {
-		r.stats.Closed = map[wire.Code]uint64{}
-	}
-	r.stats.Closed[why.Code]++
+	countCode(&r.stats.Closed, why.Code)
 	r.mu.Unlock()
 	p.sendRefused(why, want)
 }

@@ -139,7 +139,7 @@ func (s *Session) endSilently(why *wire.Error) {
 		return // sending Goodbye ended it as TooSlow
 	}
 	s.state, s.endReason = stateEnded, why
-	s.core.countClosed(why.Code)
+	s.core.stats.countClosed(why.Code)
 	if s.peer != nil {
 		s.peer.closeConn(why)
 	}

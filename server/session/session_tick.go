@@ -58,7 +58,9 @@ func (s *Session) applyAcks(inputs []wire.Input) {
 		if input.Ack.Structure < s.travel.fence {
 			continue // meant for an earlier room
 		}
-		s.confirmSecret()
+		if s.secrets.confirmNewest() {
+			s.core.config.Router.recordPlacement(s)
+		}
 		if err := s.viewer.Acknowledge(input.Ack); err != nil {
 			s.endWithGoodbye(asError(err))
 			return

@@ -51,7 +51,7 @@ type Stats struct {
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.Closed, s.Rejections = maps.Clone(s.Closed), maps.Clone(s.Rejections)
-	s.Panics[HookAdmit] = c.admitPanics.Load()
+	s.Panics = c.panics.countPanics()
 	return s
 }
 
@@ -65,11 +65,25 @@ func (s *Stats) countVerdict(target world.Entity, v wire.Verdict) {
 	s.CommandVerdicts[v]++
 }
 
-func (c *Core) countClosed(code wire.Code) {
-	if c.stats.Closed == nil {
-		c.stats.Closed = map[wire.Code]uint64{}
+// countResult counts a command's Result.
+func (s *Stats) countResult(code wire.Code) {
+	s.Commands++
+	if code == wire.OK {
+		s.Executed++
+		return
 	}
-	c.stats.Closed[code]++
+	s.Rejected++
+	countCode(&s.Rejections, code)
+}
+
+func (s *Stats) countClosed(code wire.Code) { countCode(&s.Closed, code) }
+
+// countCode counts code in a map, which it makes if needed.
+func countCode(counts *map[wire.Code]uint64, code wire.Code) {
+	if *counts == nil {
+		*counts = map[wire.Code]uint64{}
+	}
+	(*counts)[code]++
 }
 
 // Info describes a session, or a connection without one, at a tick.
