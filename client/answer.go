@@ -140,7 +140,7 @@ func (u *uplink) joinsNext(t *timing, now time.Duration) bool {
 	if u.caller != callerSleeps || !u.early {
 		return false
 	}
-	at := t.clock.nextAnswer()
+	at := nextAnswerTime(&t.clock)
 	return now < at && u.mayWait(t, at)
 }
 
@@ -151,11 +151,11 @@ func (u *uplink) mayWait(t *timing, at time.Duration) bool {
 }
 
 // answerTime returns when the oldest unanswered snapshot is best answered.
-func (u *uplink) answerTime(c *clock) time.Duration { return u.owesSince + c.answerDelay() }
+func (u *uplink) answerTime(c *clock) time.Duration { return u.owesSince + answerDelay(c) }
 
-// nextAnswer returns when the next snapshot should be answered.
-func (c *clock) nextAnswer() time.Duration {
-	return c.updated + c.interval + c.answerDelay() + snapshotLateness
+// nextAnswerTime returns when the next snapshot should be answered.
+func nextAnswerTime(c *clock) time.Duration {
+	return c.updated + c.interval + answerDelay(c) + snapshotLateness
 }
 
 // answerDelay returns the best delay between a snapshot's arrival and its answer. Each end
@@ -164,7 +164,7 @@ func (c *clock) nextAnswer() time.Duration {
 // maxAckDelay of the snapshot's arrival, and reaches the server within maxAckDelay of its next
 // snapshot. For half of all round trip times an immediate answer does both. A delayed answer
 // still arrives before the next snapshot is made, so baselines are no older.
-func (c *clock) answerDelay() time.Duration {
+func answerDelay(c *clock) time.Duration {
 	if !c.trips.any || c.interval == 0 {
 		return 0
 	}
@@ -183,7 +183,7 @@ func (u *uplink) inputWait(t *timing, w receipt, now, age time.Duration) time.Du
 	case u.waitsForAnswer(t, now):
 		wait = min(wait, u.answerTime(c)-now)
 	case u.joinsNext(t, now):
-		wait = min(wait, c.nextAnswer()-now)
+		wait = min(wait, nextAnswerTime(c)-now)
 	case u.unsent > 0 && c.tick != 0:
 		ticks := float64(u.list[0].Tick) - u.inputTick(t, now) - 1
 		wait = min(wait, time.Duration(ticks/float64(c.hz)*float64(time.Second))+1)
@@ -202,7 +202,7 @@ func (u *uplink) maxSilence(t *timing, w receipt) time.Duration {
 	interval, c := time.Second/time.Duration(t.snapshotHz), &t.clock
 	switch {
 	case u.unsent > 0:
-	case c.quiet && !u.hasUnacked(w):
+	case t.arrived.empty != 0 && !u.hasUnacked(w):
 		interval = max(interval, maxInterval)
 	default:
 		interval = max(interval, min(c.interval, maxInterval))

@@ -94,7 +94,7 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 // publishDatagram applies the decoded rows and records the datagram for acknowledgement.
 func (r *Replica) publishDatagram(h wire.StateHeader) {
 	t := &r.timeline
-	if t.addDatagram(h) {
+	if t.addApplied(h) {
 		r.stats.Frames++
 	}
 	for i := range r.rows.rows {
@@ -172,6 +172,12 @@ func (r *Replica) heldSince(structure uint32) []heldDatagram {
 func (r *Replica) continueFrom(structure uint32, held []heldDatagram) {
 	r.applied, r.fence, r.held = structure, structure, held
 }
+
+// resumeAt continues over another connection, whose snapshots are interval ticks apart.
+func (r *Replica) resumeAt(interval uint32) { r.timeline.interval = interval }
+
+// keepStates makes the replica keep states of the last ticks for Component.At.
+func (r *Replica) keepStates(ticks uint32) { r.timeline.span = ticks }
 
 // showUntil notes the tick of the newest render, and delivers the events that waited for it.
 func (r *Replica) showUntil(tick uint32) {

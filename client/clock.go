@@ -32,6 +32,8 @@ const (
 	jitterShare = 16
 	// intervalShare is the inverse weight of the newest snapshot interval.
 	intervalShare = 8
+	// maxTickGap is how far the tick of a held snapshot may be from the newest one, in seconds.
+	maxTickGap = 2
 )
 
 // clock estimates the server's time from the arrivals of snapshots. A snapshot that waited in
@@ -47,8 +49,6 @@ type clock struct {
 	wrong    time.Duration // error of offset, found at updated
 	jitter   time.Duration
 	tick     uint32        // of the newest snapshot; 0: none
-	seq      uint32        // of the newest snapshot
-	quiet    bool          // the newest snapshot was empty
 	interval time.Duration // mean server time between snapshots
 }
 
@@ -70,9 +70,8 @@ func (c *clock) serverTime(now time.Duration) time.Duration { return now - c.off
 
 func (c *clock) addTrip(now, trip time.Duration) { c.trips.addValue(now, trip) }
 
-// addSnapshot records the arrival of tick's snapshot. before is the tick of the previous
-// snapshot, even if the server omitted it.
-func (c *clock) addSnapshot(now time.Duration, tick, before uint32) {
+// addSnapshot records the arrival of a snapshot of tick.
+func (c *clock) addSnapshot(now time.Duration, tick uint32) {
 	behind := now - c.timeOf(tick)
 	if c.tick != 0 && behind-c.early.leastValue() > lostAbove {
 		c.early = leastOf{}
@@ -85,13 +84,25 @@ func (c *clock) addSnapshot(now time.Duration, tick, before uint32) {
 	if c.tick == 0 || c.wrong.Abs() > stepAbove {
 		c.offset, c.wrong = c.offset+c.wrong, 0
 	}
-	if c.tick != 0 && tick > before {
-		c.interval += (c.timeOf(tick-before) - c.interval) / intervalShare
-	}
 	if tick > c.tick {
 		c.behind = behind
 	}
 	c.tick = max(c.tick, tick)
+}
+
+// addInterval records the ticks of two snapshots, one after the other; before is 0 if there was
+// none.
+func (c *clock) addInterval(before, tick uint32) {
+	if before != 0 {
+		c.interval += (c.timeOf(tick-before) - c.interval) / intervalShare
+	}
+}
+
+// isDistant reports whether a held snapshot's tick is far from the newest one: it may be of the
+// next room, and have overtaken the Welcome of the move.
+func (c *clock) isDistant(tick uint32) bool {
+	away := int64(tick) - int64(c.tick)
+	return c.tick != 0 && max(away, -away) > maxTickGap*int64(c.hz)
 }
 
 func (c *clock) estimateAt(now time.Duration) Clock {

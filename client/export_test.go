@@ -20,7 +20,7 @@ func BlendFromOf(e *Entity, tick uint32) uint32 { return e.states.blendFrom(e.st
 func (r *Replica) ShowUpTo(tick uint32) { r.timeline.shown = tick }
 
 // KeepFor makes r keep states for ticks, as Session.Render does.
-func (r *Replica) KeepFor(ticks uint32) { r.timeline.span = ticks }
+func (r *Replica) KeepFor(ticks uint32) { r.keepStates(ticks) }
 
 // Applier feeds a Replica by hand, without a Session.
 type Applier struct{ *Replica }

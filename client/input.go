@@ -78,18 +78,18 @@ func (in *inputs) inputTick(t *timing, now time.Duration) float64 {
 	if in.lead.count == 0 { // not measured yet
 		lead = t.clock.trips.leastValue()/2 + 2*time.Second/time.Duration(t.snapshotHz)
 	}
-	ahead := in.earliestArrival(&t.clock, now) + t.clock.serverKeeps()*aheadShare/aheadOf
+	ahead := in.earliestArrival(&t.clock, now) + serverKeeps(&t.clock)*aheadShare/aheadOf
 	aimed := min(t.clock.serverTime(now)+min(lead, maxLead), ahead)
 	return max(t.clock.ticksIn(aimed)+0.5, 0)
 }
 
 // serverKeeps returns how long before its tick an input may arrive.
-func (c *clock) serverKeeps() time.Duration { return c.timeOf(uint32(wire.InputLead(c.hz))) }
+func serverKeeps(c *clock) time.Duration { return c.timeOf(uint32(wire.InputLead(c.hz))) }
 
 // targetMargin returns by how much the target tick may fall behind the newest input's: two
 // ticks less than the part of serverKeeps that inputTick does not use, and at most stepAbove.
-func (c *clock) targetMargin() time.Duration {
-	return min(c.serverKeeps()*(aheadOf-aheadShare)/aheadOf-c.timeOf(2), stepAbove)
+func targetMargin(c *clock) time.Duration {
+	return min(serverKeeps(c)*(aheadOf-aheadShare)/aheadOf-c.timeOf(2), stepAbove)
 }
 
 // earliestArrival returns a server time before which an input sent at now should not arrive. If
@@ -142,7 +142,7 @@ func (in *inputs) addInput(t *timing, data []byte, now time.Duration, applied ui
 	if len(in.list) > 0 {
 		newest := &in.list[0]
 		switch {
-		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > t.clock.ticksIn(t.clock.targetMargin()):
+		case tick > 0 && float64(newest.Tick-min(tick, newest.Tick)) > t.clock.ticksIn(targetMargin(&t.clock)):
 			in.list, in.unsent, in.early = in.list[:0], 0, false // their ticks are too far ahead: the server may drop them
 		case in.unsent > 0 && tick > 0 && tick <= newest.Tick:
 			if in.early && tick == newest.Tick {

@@ -90,7 +90,7 @@ type replicaOptions struct {
 func newReplica(o replicaOptions) *Replica {
 	r := &Replica{
 		provisional: cmp.Or(o.provisional, &provisionals{}), budget: cmp.Or(o.budget, &work.Budget{}), stats: o.stats,
-		memory: memory{max: o.limits.bytes}, timeline: timeline{interval: o.interval},
+		memory: memory{max: o.limits.bytes}, timeline: timeline{snapshotTicks: snapshotTicks{interval: o.interval}},
 	}
 	r.entities = entities{layout: o.layout, issued: o.issued, observer: o.observer, stats: &r.stats}
 	r.events = eventQueue{events: o.events, schema: o.layout.schema, bodies: o.layout.messages.Events, stats: &r.stats}

@@ -8,31 +8,20 @@ import (
 
 // timeline holds the ticks of the applied snapshots, and their acknowledgement.
 type timeline struct {
+	snapshotTicks
 	acks     ackWindow
 	ackTicks [64]uint32 // ticks of the snapshots in acks, by seq modulo 64
-	tick     uint32     // of the newest snapshot
-	before   uint32     // tick of the snapshot before, even if the server omitted it
-	empty    uint32     // number of the first snapshot of tick if it was empty, otherwise 0
 	input    uint32     // tick of the newest input that the server has applied; 0: none
 	proven   uint32     // highest structure number of an applied snapshot
-	interval uint32     // ticks between two snapshots, from the Welcome
 	span     uint32     // ticks of states kept for Component.At
 	shown    uint32     // tick of the newest Render
 }
 
-// addDatagram notes a datagram that is being applied, and reports whether it is the first of a
+// addApplied notes a datagram that is being applied, and reports whether it is the first of a
 // newer tick.
-func (t *timeline) addDatagram(h wire.StateHeader) (newer bool) {
-	newer = h.Tick > t.tick
+func (t *timeline) addApplied(h wire.StateHeader) (newer bool) {
+	newer = t.addDatagram(h)
 	if newer {
-		t.before = t.tick
-		if t.empty != 0 && h.Seq == t.empty+1 { // further datagrams of tick would have been empty and were not sent
-			t.before = max(t.before, h.Tick-min(h.Tick, t.interval))
-		}
-		t.tick, t.empty = h.Tick, 0
-		if h.Rows == 0 && len(h.Events) == 0 {
-			t.empty = h.Seq
-		}
 		t.input, _ = h.AppliedInput()
 	}
 	t.proven = max(t.proven, h.Structure)

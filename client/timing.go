@@ -8,24 +8,30 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// maxTickGap is how far the tick of a held snapshot may be from the newest one, in seconds.
-const maxTickGap = 2
-
 // timing is a session's estimate of the server's time, and the moment that renders show.
 type timing struct {
 	clock      clock
 	renderer   renderer
 	rtt        RTT
+	arrived    snapshotTicks
 	snapshotHz int // as the Welcome says; 0: unknown
 }
 
 // restartAt forgets what was measured in another session or room, except round trips.
-func (t *timing) restartAt(tickHz, snapshotHz int) {
-	t.clock, t.renderer, t.snapshotHz = clock{hz: tickHz}, renderer{}, snapshotHz
+func (t *timing) restartAt(m *wire.Welcome) {
+	*t = timing{rtt: t.rtt, clock: clock{hz: int(m.TickHz)}}
+	t.setRate(m)
 }
 
 // resumeAt continues over another connection, whose snapshot rate may differ.
-func (t *timing) resumeAt(snapshotHz int) { t.renderer.resumed, t.snapshotHz = true, snapshotHz }
+func (t *timing) resumeAt(m *wire.Welcome) {
+	t.renderer.resumed = true
+	t.setRate(m)
+}
+
+func (t *timing) setRate(m *wire.Welcome) {
+	t.snapshotHz, t.arrived.interval = int(m.SnapshotHz), intervalOf(m)
+}
 
 // echo is a snapshot's report on the newest Input that the server has received. Times are the
 // server's.
@@ -51,23 +57,13 @@ func (t *timing) measureTrip(h wire.StateHeader, now time.Duration) echo {
 
 // measureSnapshot measures the lateness of a snapshot that arrived at now.
 func (t *timing) measureSnapshot(h wire.StateHeader, now time.Duration) {
-	c := &t.clock
-	before := c.tick
-	if c.quiet && h.Seq == c.seq+1 { // further datagrams of the tick would have been empty and were not sent
-		before = max(before, h.Tick-min(h.Tick, uint32(c.hz/t.snapshotHz)))
+	newer := t.arrived.addDatagram(h)
+	t.clock.addSnapshot(now, h.Tick)
+	if newer {
+		before := t.arrived.before
+		t.clock.addInterval(before, h.Tick)
+		t.renderer.addSnapshot(now, &t.clock, before)
 	}
-	c.addSnapshot(now, h.Tick, before)
-	if h.Tick > before {
-		t.renderer.addSnapshot(now, c, before)
-		c.seq, c.quiet = h.Seq, h.Rows == 0 && len(h.Events) == 0
-	}
-}
-
-// isDistant reports whether a held snapshot's tick is far from the newest one: it may be of the
-// next room, and have overtaken the Welcome of the move.
-func (c *clock) isDistant(tick uint32) bool {
-	away := int64(tick) - int64(c.tick)
-	return c.tick != 0 && max(away, -away) > maxTickGap*int64(c.hz)
 }
 
 // Render returns the moment to show at now; its Tick is 0 before the second snapshot. From the
@@ -84,7 +80,7 @@ func (s *Session) Render(now time.Duration) Moment {
 		return Moment{}
 	}
 	t, r := &s.time, s.replica
-	r.timeline.span = uint32(math.Ceil(t.clock.ticksIn(maxDelay)))
+	r.keepStates(uint32(math.Ceil(t.clock.ticksIn(maxDelay))))
 	if t.renderer.delay.count == 0 {
 		return Moment{}
 	}

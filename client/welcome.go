@@ -75,8 +75,8 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 func (s *Session) resumeSession(m *wire.Welcome) {
 	s.provisional.resumeSession(m.Commands, m.Tick)
 	s.uplink.forgetSent()
-	s.time.resumeAt(int(m.SnapshotHz))
-	s.replica.timeline.interval = intervalOf(m)
+	s.time.resumeAt(m)
+	s.replica.resumeAt(intervalOf(m))
 	s.welcome = m
 }
 
@@ -137,7 +137,7 @@ func (s *Session) newReplica(l *layout, m *wire.Welcome) *Replica {
 // showReplica makes r the session's replica, of the world of m, and forgets what was known of time.
 func (s *Session) showReplica(r *Replica, m *wire.Welcome) {
 	s.replica, s.controlled = r, 0
-	s.time.restartAt(int(m.TickHz), int(m.SnapshotHz))
+	s.time.restartAt(m)
 	s.uplink.inputs = inputs{}
 	if s.prediction != nil {
 		s.prediction.Renew(s.time.clock.hz)
