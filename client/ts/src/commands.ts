@@ -9,7 +9,7 @@ import { encodeCommand, parseResult } from './messages.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
 import { checkConsecutive, type Provisionals } from './provisionals.ts'
 import type { CommandKind, Message, Payload } from './schema.ts'
-import { Shape, type Struct } from './values.ts'
+import type { Struct } from './values.ts'
 
 /** The server's answer to a command. */
 export interface Result {
@@ -138,7 +138,7 @@ export class Commands {
       this.#unanswered = this.#unanswered.filter((x) => x !== c)
       this.#provisionals.resultReceived(c.provisional, c.provisionals)
     }
-    const answer = form && payload ? new Shape(form.fields, form.texts).restore(payload) : undefined
+    const answer = form && payload ? form.shape.restore(payload) : undefined
     const { id, target, text } = m
     this.#finish(c, { id, target, code, codeName: codeName(code), verdict, text, answer, payload })
   }

@@ -3,11 +3,11 @@
 
 import { type Cell, Cells, hidden, live, stale } from './cells.ts'
 import { Entity, type Layout } from './entity.ts'
+import { readText, type Text } from './fields.ts'
 import { guard } from './guard.ts'
 import { type Handle, newHandle, type Verdict, verdicts } from './handles.ts'
 import type { Bodies } from './motion/bodies.ts'
 import type { Observer, ReplicaStats } from './observer.ts'
-import { readText, type Text } from './schema.ts'
 import type { EnterRow, Reason, StructureRecord } from './structure.ts'
 
 /** Estimated memory of an entity without its states and texts, and of a text without its characters. */

@@ -1,11 +1,12 @@
 // Entities in view and their states: PROTOCOL.md, section 11.4.
 
+import type { Field, Text } from './fields.ts'
 import { type Handle, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
 import type { Bodies } from './motion/bodies.ts'
 import { State } from './motion/columns.ts'
-import type { Component, Field, Schema, Text } from './schema.ts'
-import { blend, blendQuaternion, numberOf, type Quaternion, restoreField, Shape, type Struct } from './values.ts'
+import type { Component, Schema } from './schema.ts'
+import { blend, blendQuaternion, numberOf, type Quaternion, restoreField, type Struct } from './values.ts'
 
 /** The server time that a render shows. */
 export interface Moment {
@@ -20,17 +21,12 @@ export interface Moment {
 /** The properties that all entities of a schema have in common. */
 export class Layout {
   readonly schema: Schema
-  readonly shapes: readonly Shape[]
-  /** The input that the schema declares. */
-  readonly input: Shape | undefined
   /** The number of the component body, -1 without one. */
   readonly body: number
   readonly #components = new Map<string, Component>()
 
   constructor(schema: Schema) {
     this.schema = schema
-    this.shapes = schema.components.map((c) => new Shape(c.fields, c.texts))
-    this.input = schema.input && new Shape(schema.input.fields, schema.input.texts)
     for (const c of schema.components) this.#components.set(c.name, c)
     this.body = this.#components.get('body')?.index ?? -1
   }
@@ -144,7 +140,7 @@ export class Entity {
     if (c === undefined || ((this.mask >>> c.index) & 1) === 0) return undefined
     const at = this.valuesAt(state)
     const first = this.layout.schema.texts.indexOf(c.texts[0]!)
-    return this.layout.shapes[c.index]!.make(
+    return c.shape.make(
       (i) => value(c.fields[i]!, at),
       (i) => this.texts[first + i]!,
     )

@@ -5,7 +5,7 @@ import { fail } from './codes.ts'
 import { guard } from './guard.ts'
 import type { ReplicaStats } from './observer.ts'
 import type { EventKind, Payload } from './schema.ts'
-import { Shape, type Struct } from './values.ts'
+import type { Struct } from './values.ts'
 
 /** A game's function for the events of a name. */
 export type EventHandler = (tick: number, event: Struct) => void
@@ -18,7 +18,6 @@ export class Events {
   /** Receives every event before the handlers, with its quantised values. */
   any: ((tick: number, kind: EventKind, payload: Payload) => void) | undefined
   readonly #handlers = new Map<string, { handle: EventHandler; rendered: boolean }[]>()
-  readonly #shapes = new WeakMap<EventKind, Shape>()
 
   /**
    * Registers a handler for the events of a name.
@@ -36,20 +35,11 @@ export class Events {
     guard(() => this.any?.(tick, kind, p))
     const list = this.#handlers.get(kind.name)
     if (!list) return
-    const event = this.#shapeOf(kind).restore(p)
+    const event = kind.message.shape.restore(p)
     for (const { handle, rendered } of list) {
       if (rendered) defer(tick, () => handle(tick, event))
       else guard(() => handle(tick, event))
     }
-  }
-
-  #shapeOf(kind: EventKind): Shape {
-    let shape = this.#shapes.get(kind)
-    if (!shape) {
-      shape = new Shape(kind.message.fields, kind.message.texts)
-      this.#shapes.set(kind, shape)
-    }
-    return shape
   }
 }
 

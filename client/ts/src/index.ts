@@ -9,6 +9,7 @@ export type { Result, SentCommand } from './commands.ts'
 export { type Arrivals, type Connection, type Datagram, dialWebTransport, supported } from './connection.ts'
 export type { Entity, Moment } from './entity.ts'
 export { type EventHandler, Events } from './events.ts'
+export { Field, type Kind, type Text, type TextField } from './fields.ts'
 export {
   formatHandle,
   generationOf,
@@ -31,15 +32,11 @@ export {
   type CommandKind,
   type Component,
   type EventKind,
-  Field,
-  type Kind,
   type KindOfEntity,
   Message,
   type Motion,
   type Payload,
   type Schema,
-  type Text,
-  type TextField,
 } from './schema.ts'
 export { parseSchema } from './schema_parser.ts'
 export { Session } from './session.ts'

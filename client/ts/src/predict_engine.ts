@@ -158,9 +158,10 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#parts = []
     const layout = this.#session.replica?.layout
     const parts = layout && this.#components.flatMap((name) => layout.component(name) ?? [])
-    if (layout && parts?.length === this.#components.length && layout.input) {
+    const input = layout?.schema.input
+    if (layout && parts?.length === this.#components.length && input) {
       this.#parts = parts.map((c) => new Part(layout, c))
-      this.#zero = zeroOf(layout.input) as I
+      this.#zero = zeroOf(input.shape) as I
       this.#held = this.#zero
     }
     if (this.#parts.length > 0) this.#resizeRings(windowOf(tickHz))

@@ -1,9 +1,10 @@
 // The components of a predicted state: comparing them with the server's, and blending.
 
 import { coordinate, type Entity, type Layout } from './entity.ts'
+import { type Field, isVector, noText } from './fields.ts'
 import type { Bodies } from './motion/bodies.ts'
 import { State } from './motion/columns.ts'
-import { type Component, type Field, isVector, noText } from './schema.ts'
+import type { Component } from './schema.ts'
 import { numberOf, type Quaternion, quantise, restoreField, type Shape, type Struct } from './values.ts'
 
 /**
@@ -53,7 +54,7 @@ export class Part {
 
   constructor(layout: Layout, c: Component) {
     this.component = c
-    this.#shape = layout.shapes[c.index]!
+    this.#shape = c.shape
     this.#body = c.index === layout.body
     this.#text = layout.schema.texts.indexOf(c.texts[0]!)
     this.#want = new Uint32Array(layout.schema.values)

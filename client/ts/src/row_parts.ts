@@ -1,7 +1,8 @@
 // The parts of a coded row, and the states from which it is predicted: CODEC.md, sections 2 and
 // 3.
 
-import type { Component, Field } from './schema.ts'
+import type { Field } from './fields.ts'
+import type { Component } from './schema.ts'
 import type { Code, TableSet, Tables, ZoneBounds } from './tables.ts'
 import { groupsOf, unitsOf } from './units.ts'
 

@@ -1,20 +1,17 @@
 // The schema text: PROTOCOL.md, section 5.
 
 import { Code, WireError } from './codes.ts'
+import { Field, isVector, type Kind, type TextField } from './fields.ts'
 import * as limit from './limits.ts'
 import {
   type Body,
   type CommandKind,
-  type Component,
+  Component,
   type EventKind,
-  Field,
-  isVector,
-  type Kind,
   type KindOfEntity,
   Message,
   type Motion,
   type Schema,
-  type TextField,
 } from './schema.ts'
 import { groupsOf, unitsOf } from './units.ts'
 
@@ -180,7 +177,7 @@ class Parser {
     const name = this.#name('component', this.#take(2)[1]!)
     this.#must(index < limit.maxComponents, 'too many components')
     const { fields, texts, parent, holder } = this.#fields(index)
-    const c: Component = { name, index, fields, texts, parent, holder }
+    const c = new Component(name, index, fields, texts, parent, holder)
     allTexts.push(...texts)
     this.#must(sumOf(allTexts, longest) <= limit.maxTexts, 'the texts of an entity may exceed the limit')
     this.#rowBits += longestPart(c) + (name === 'body' ? 396 : 0)

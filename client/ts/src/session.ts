@@ -23,7 +23,7 @@ import { checkConfig, checkText, limitsOf, type SessionConfig, type SessionHooks
 import { NotJoinedError } from './session_errors.ts'
 import { checkBodies } from './simulation.ts'
 import { Timing } from './timing.ts'
-import { Shape, type Struct } from './values.ts'
+import type { Struct } from './values.ts'
 
 const maxExtrapolate = 0.25 // seconds
 const noBytes = new Uint8Array(0)
@@ -406,8 +406,7 @@ export class Session {
   /** Sets what the player holds down from now on, and returns the input's tick. */
   setInput(input: Struct | Uint8Array, now: number): number {
     const m = this.schema?.input
-    const shape = this.#handshake.layout?.input
-    if (m && shape && !(input instanceof Uint8Array)) return this.setPayload(shape.quantise(input, m.values), now)
+    if (m && !(input instanceof Uint8Array)) return this.setPayload(m.shape.quantise(input, m.values), now)
     if (m || !(input instanceof Uint8Array))
       throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
     if (input.length > limit.maxInputBytes)
@@ -418,12 +417,11 @@ export class Session {
   /** @internal Sets a quantised input, which it may change. */
   setPayload(p: Payload, now: number): number {
     const m = this.schema?.input
-    const shape = this.#handshake.layout?.input
-    if (!m || !shape) throw new TypeError('inputs are raw: want bytes')
+    if (!m) throw new TypeError('inputs are raw: want bytes')
     const named = this.#provisionals.replaceAnswered(m, p, 'input')
     const tick = this.#timing.inputs.push(m.append(p), now, this.replica?.input ?? 0)
     this.#provisionals.inputMade(named, tick)
-    this.prediction?.recordInput(tick, shape.restore(p))
+    this.prediction?.recordInput(tick, m.shape.restore(p))
     return tick
   }
 
@@ -456,8 +454,7 @@ export class Session {
   do(name: string, args: Struct = {}, target: Handle = none): SentCommand {
     const kind = this.#commandKind(name)
     if (!kind?.args) throw new TypeError(`the schema declares no command ${name} with arguments`)
-    const shape = new Shape(kind.args.fields, kind.args.texts)
-    return this.doPayload(name, kind.args, shape.quantise(args, kind.args.values), target)
+    return this.doPayload(name, kind.args, kind.args.shape.quantise(args, kind.args.values), target)
   }
 
   /** @internal Asks for a command with quantised arguments, which it may change. */

@@ -2,10 +2,11 @@
 
 import { ByteReader } from './bits.ts'
 import { fail } from './codes.ts'
+import type { Text } from './fields.ts'
 import * as limit from './limits.ts'
 import type { State } from './motion/columns.ts'
 import type { Extension } from './motion/extension.ts'
-import type { Payload, Text } from './schema.ts'
+import type { Payload } from './schema.ts'
 import type { Simulation } from './simulation.ts'
 
 /** The kind of a record. */

@@ -7,12 +7,12 @@ import { bytesOfEntity, bytesOfText, type Entities } from './entities.ts'
 import type { Layout } from './entity.ts'
 import type { EventQueue } from './events.ts'
 import type { ExactRows } from './exact_rows.ts'
+import { noText, readText, type Text } from './fields.ts'
 import type { MemoryBudget } from './memory.ts'
 import type { State } from './motion/columns.ts'
 import type { Name } from './motion/extension.ts'
 import type { Provisionals } from './provisionals.ts'
 import type { Codec } from './rows.ts'
-import { noText, readText, type Text } from './schema.ts'
 import { type EnterRow, Op, type StructureRecord } from './structure.ts'
 
 /** The state of a slot after the records checked so far. */

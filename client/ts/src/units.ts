@@ -1,6 +1,7 @@
 // The units in which rows code components: CODEC.md, section 2.
 
-import { type Component, isVector } from './schema.ts'
+import { isVector } from './fields.ts'
+import type { Component } from './schema.ts'
 
 /** Yields the first fields of the units (CODEC.md, section 2) with their letters and radices. */
 export function unitsOf(c: Component, owned: boolean): { letter: string; at: number; fields: number; radix: number }[] {

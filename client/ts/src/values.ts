@@ -1,8 +1,8 @@
 // Conversion of fields between their uint32 values and a game's values: PROTOCOL.md, section 5.
 
+import { type Field, noText, type Text, type TextField } from './fields.ts'
 import { generationOf, type Handle, indexOf, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
-import { type Field, noText, type Text, type TextField } from './schema.ts'
 
 /** The value of a field for a game. Handles and 64-bit integers are bigint, a quat is x, y, z, w. */
 export type Value = number | boolean | Handle | bigint | Quaternion

@@ -1,0 +1,129 @@
+// The fields of components and messages: PROTOCOL.md, section 5.
+
+import { type BitReader, type BitWriter, decodeText } from './bits.ts'
+import { fail } from './codes.ts'
+import * as limit from './limits.ts'
+
+/** The kind of a field. */
+export type Kind = 'bool' | 'uint' | 'int' | 'range' | 'float' | 'ref' | 'enum' | 'angle' | 'quat'
+
+/** A field other than a text. It has uint32 values: the table of section 5. */
+export class Field {
+  readonly path: string
+  readonly kind: Kind
+  /** The width in bits. For a quat, of each component. */
+  n = 0
+  /** The largest number N, 0 if the field has none. */
+  largest = 0
+  always = false
+  linear = false
+  owner = false
+  low = 0
+  step = 0
+  /** The number of its uint32 values. */
+  values = 1
+  /** The index of the field's first value in a row or a message. */
+  index = 0
+  /** The field's component, -1 in a message; offset is the index of its first value. */
+  component = -1
+  offset = 0
+
+  constructor(path: string, kind: Kind) {
+    this.path = path
+    this.kind = kind
+  }
+
+  /** Reports whether the field is a number field. */
+  get isNumber(): boolean {
+    return this.n <= 32 && this.kind !== 'bool' && this.kind !== 'float' && this.kind !== 'ref' && this.kind !== 'quat'
+  }
+
+  /** The most bits of the field in full. */
+  get bits(): number {
+    return this.kind === 'ref' ? 1 + 2 * (2 + 32) : this.kind === 'quat' ? 2 + 3 * this.n : this.n
+  }
+
+  /** Reports whether f has the same line except for the path. */
+  hasFormOf(f: Field): boolean {
+    return (
+      this.kind === f.kind &&
+      this.n === f.n &&
+      this.largest === f.largest &&
+      this.low === f.low &&
+      this.step === f.step &&
+      this.always === f.always &&
+      this.linear === f.linear &&
+      this.owner === f.owner
+    )
+  }
+
+  /** Reads the field in full (section 7) into out, from at on. */
+  read(r: BitReader, out: Uint32Array, at: number): void {
+    if (this.kind === 'ref') this.#readRef(r, out, at)
+    else if (this.values === 2) {
+      out[at] = r.long(32)
+      out[at + 1] = r.long(32)
+    } else if (this.kind === 'quat') out[at] = r.long(2 + 3 * this.n)
+    else {
+      const v = r.long(this.n)
+      if (v > this.largest && this.largest > 0) r.refuse(`${this.path} is ${v}, at most ${this.largest}`)
+      out[at] = v
+    }
+  }
+
+  #readRef(r: BitReader, out: Uint32Array, at: number): void {
+    out[at] = out[at + 1] = 0
+    if (r.bits(1) === 0) return
+    const index = r.sized()
+    const generation = r.sized()
+    out[at] = index
+    out[at + 1] = generation
+    if (index >= limit.maxSlots || generation % 2 === 0) r.refuse(`${this.path} is the handle ${index}v${generation}`)
+  }
+
+  /** Writes the field in full from values, from at on. */
+  write(w: BitWriter, values: Uint32Array, at: number): void {
+    if (this.kind === 'ref') {
+      const some = values[at] !== 0 || values[at + 1] !== 0
+      w.bits(some ? 1 : 0, 1)
+      if (some) {
+        w.sized(values[at]!)
+        w.sized(values[at + 1]!)
+      }
+    } else if (this.values === 2) {
+      w.bits(values[at]!, 32)
+      w.bits(values[at + 1]!, 32)
+    } else w.bits(values[at]!, this.bits)
+  }
+}
+
+/** A string or bytes: sent apart from rows. */
+export interface TextField {
+  readonly path: string
+  readonly max: number // bytes
+  readonly bytes: boolean
+  readonly owner: boolean
+  readonly component: number
+}
+
+/** The value of a text field: a string, or bytes. */
+export type Text = string | Uint8Array
+
+/** Checks the bytes of a text field and returns their value. */
+export function readText(f: TextField, b: Uint8Array): Text {
+  if (b.length > f.max) fail(`${f.path} has ${b.length} bytes, at most ${f.max}`)
+  return f.bytes ? b.slice() : decodeText(b)
+}
+
+/** Returns the value of a text field that was not sent. */
+export function noText(f: TextField): Text {
+  return f.bytes ? new Uint8Array(0) : ''
+}
+
+/** Reports whether a vector (CODEC.md, section 2) begins with field i. */
+export function isVector(fields: readonly Field[], i: number): boolean {
+  const f = fields[i]!
+  if (f.kind !== 'range' || f.always || !f.path.endsWith('[0]')) return false
+  const stem = f.path.slice(0, -2)
+  return fields[i + 2]?.path === `${stem}2]` && fields[i + 3]?.path !== `${stem}3]`
+}
