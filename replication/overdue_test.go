@@ -175,3 +175,26 @@ func TestNothingIsOverdueOnANewLink(t *testing.T) {
 	d.move(d.old)
 	require.Equal(t, []uint32{d.written}, structures(d.snapshot()))
 }
+
+// The time between two connections is no delay: it does not postpone when records of the new
+// connection are overdue.
+func TestAnOutageIsNoUsualDelay(t *testing.T) {
+	d := newDelayedViewer(t)
+	for range 300 {
+		d.world.Step()
+		d.rep.AfterStep()
+	}
+	_, ok := d.viewer.Resume(d.applied)
+	require.True(t, ok)
+	d.acknowledge(d.written) // of the datagram that arrived before the outage
+	for range 15 {
+		d.move(d.focus)
+		d.snapshot()
+		d.acknowledge(d.written)
+	}
+	fresh := d.spawn(4, 0)
+	d.snapshot()
+	d.acknowledge(d.written)
+	d.move(d.old, fresh)
+	require.Equal(t, []uint32{d.written, d.written + 1}, structures(d.snapshot()), "the Enter is overdue")
+}
