@@ -59,16 +59,17 @@ func (d *delivery) emptySince() (tick uint32, ok bool) {
 }
 
 // acknowledgeDatagrams processes a client's acknowledgement of datagrams, received after a
-// tick, and returns how many rows were lost. An error is the client's fault: it
+// tick, and returns how many rows were lost. pause is the longest time between two
+// acknowledgements of a client that does not stall. An error is the client's fault: it
 // acknowledged a datagram that was never sent.
-func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick uint32, tickHz int, m *members) (lost int, _ error) {
+func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick, pause uint32, m *members) (lost int, _ error) {
 	if a.Newest <= d.before || a.Newest > d.sent.newest {
 		return 0, &wire.Error{Code: wire.BadMessage, Detail: fmt.Sprintf("acknowledges snapshot %d of %d to %d", a.Newest, d.before+1, d.sent.newest)}
 	}
 	back := d.sent.newest - a.Newest
 	if d.sent.isPending(back) {
 		d.delays.addDelay(tick + 1 - d.sent.datagramAt(back).tick) // counted to the next frame
-		d.repeats.noteProgress(tick, uint32(tickHz)/repeatPause)
+		d.repeats.noteProgress(tick, pause)
 	}
 	acked := (a.Mask<<1 | 1) << back
 	d.repeats.noteAcked(acked)

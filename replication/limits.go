@@ -61,9 +61,11 @@ const (
 	// repeatLag and repeatPause are fractions of a second. A sample counts as lost if it is
 	// not acknowledged when a datagram made 200 ms later is: reordering delays packets by
 	// less. Half a second between acknowledgements means that the client stalled or the
-	// link was down.
+	// link was down, if at least two snapshots in a row are missing (pauseHalves, in half
+	// intervals between snapshots).
 	repeatLag   = 5
 	repeatPause = 2
+	pauseHalves = 5
 	// minWindowBytes is QUIC's smallest congestion window, two packets (RFC 9002, 7.2, and
 	// quic-go). The transport sends bytes within this window without delay. Copies that fit
 	// into the window lengthen the queue of a narrow link by at most its size. packetBytes

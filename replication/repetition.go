@@ -29,6 +29,12 @@ func (r *repetition) noteProgress(tick, pause uint32) {
 	r.progress = tick
 }
 
+// longestPause returns the number of ticks between two acknowledgements above which the
+// client stalled or the link was down. interval is the time between two snapshots in ticks.
+func longestPause(tickHz, interval uint32) uint32 {
+	return max(tickHz/repeatPause, interval*pauseHalves/2)
+}
+
 // noteAcked records that datagrams were acknowledged (bit n: newest-n).
 func (r *repetition) noteAcked(acked uint64) { r.acked |= acked }
 

@@ -193,6 +193,24 @@ func TestNoCopiesWithoutLoss(t *testing.T) {
 	}
 }
 
+// Copies begin and end at every snapshot rate: the pause after a lost snapshot is no stall.
+func TestCopiesAtLowRates(t *testing.T) {
+	for _, hz := range []int{1, 2, 4} {
+		w := newLinkedViewer(t, 1, 10, replication.Config{SnapshotHz: hz})
+		w.jitter = 6
+		w.play(300 / hz)
+		require.Zero(t, w.copies)
+		w.loss = 0.1
+		w.play(400 / hz)
+		require.Greater(t, w.copies, 100, "%d Hz", hz)
+		w.loss = 0
+		w.play(8000 / hz)
+		w.copies = 0
+		w.play(300 / hz)
+		require.Zero(t, w.copies, "%d Hz", hz)
+	}
+}
+
 // A session that resumes has another link with unknown loss.
 func TestResumeForgetsLoss(t *testing.T) {
 	w := newLinkedViewer(t, 1, 10, replication.Config{})

@@ -150,7 +150,8 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 		return nil
 	}
 	r := v.replicator
-	lost, err := v.delivery.acknowledgeDatagrams(a, r.Tick(), r.world.TickHz(), &v.members)
+	pause := longestPause(uint32(r.world.TickHz()), r.interval)
+	lost, err := v.delivery.acknowledgeDatagrams(a, r.Tick(), pause, &v.members)
 	v.stats.countLost(&r.ownWorkspace().stats, lost)
 	return err
 }
