@@ -79,7 +79,8 @@ func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
 }
 
 // SendSeen sends e if the client has h in view. If h is in no frame yet, e waits for the
-// next snapshot, and follows the Enter of h if that snapshot has it.
+// next snapshot, and follows the Enter of h if that snapshot has it. If the budget delays
+// that Enter, e is dropped and counted.
 func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
 	switch {
 	case h.Valid() && v.members.handleIn(h.Index()) == h:
@@ -87,21 +88,23 @@ func (v *Viewer) SendSeen(h bulk.Handle, e *Event) {
 	case v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil:
 	case len(v.outbox.newborn) < maxNewbornEvents:
 		v.outbox.addNewborn(h, e)
-	case e.unreliable:
-		v.stats.countDropped(&v.replicator.ownWorkspace().stats, 1)
 	default:
-		v.stats.countRefused(&v.replicator.ownWorkspace().stats)
+		v.stats.countUnsent(&v.replicator.ownWorkspace().stats, e)
 	}
 }
 
-// sendNewborn sends the waiting events of entities that this snapshot entered.
+// sendNewborn sends the waiting events of entities that this snapshot entered. It drops the
+// events of entities that the budget leaves waiting.
 func (v *Viewer) sendNewborn(w *workspace) {
 	if len(v.outbox.newborn) == 0 {
 		return
 	}
 	for _, n := range v.outbox.newborn {
-		if v.members.handleIn(n.entity.Index()) == n.entity {
+		switch {
+		case v.members.handleIn(n.entity.Index()) == n.entity:
 			v.sendEvent(w, n.event)
+		case v.interest.isQueued(n.entity):
+			v.stats.countUnsent(&w.stats, n.event)
 		}
 	}
 	v.outbox.clearNewborn()

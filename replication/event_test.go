@@ -177,6 +177,61 @@ func TestSendSeen(t *testing.T) {
 	require.EqualValues(t, 200-64, s.rep.Stats().ReliableEventsDropped)
 }
 
+// An unreliable event that waits for an Enter is dropped with the connection, like those in
+// the queue. A reliable one follows the Enter on the next connection.
+func TestResumeDropsEventsOfNewborns(t *testing.T) {
+	s := newViewedWorld(t, replication.Config{})
+	s.snapshot()
+	born := s.spawn(3, 0)
+	s.viewer.SendSeen(born, s.event(spark{Serial: 1}))
+	s.viewer.SendSeen(born, s.event(boom{X: 1}))
+	s.viewer.SendSeen(born, s.event(spark{Serial: 2}))
+	_, ok := s.viewer.Resume(1)
+	require.True(t, ok)
+	require.EqualValues(t, 2, s.viewer.Stats().EventsDropped)
+	u := s.snapshot()
+	unreliable, _ := s.sparks(u)
+	require.Empty(t, unreliable)
+	reliable, ops := s.booms(u)
+	require.Equal(t, []boom{{X: 1}}, reliable)
+	require.Equal(t, []string{"enter", "event"}, ops)
+}
+
+// An event for an entity whose Enter the budget delays counts as dropped (R11). An event for
+// an entity that the client does not see is not for this client, and does not count.
+func TestEventsOfDelayedEntersAreCounted(t *testing.T) {
+	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 20 * 200, EnterRadius: 10, LeaveRadius: 20})
+	var earlier []bulk.Handle // tenants of the first slots
+	for range 10 {
+		earlier = append(earlier, s.spawn(90, 0))
+	}
+	s.snapshot()
+	for _, h := range earlier {
+		s.world.Destroy(h)
+	}
+	s.snapshot()
+	for i := range 30 {
+		near, far := s.spawn(3, 0), s.spawn(80, 0)
+		s.viewer.SendSeen(near, s.event(boom{X: float32(i)}))
+		s.viewer.SendSeen(far, s.event(spark{Serial: uint32(i)}))
+	}
+	for i := range 2 {
+		s.viewer.SendSeen(s.spawn(8, 0), s.event(spark{Serial: uint32(i)})) // the most distant enter last
+	}
+	arrived, ops := s.booms(s.snapshot())
+	entered := 0
+	for _, op := range ops {
+		if op == "enter" {
+			entered++
+		}
+	}
+	require.Less(t, entered, 30, "the budget delays enters")
+	require.Len(t, arrived, entered)
+	require.EqualValues(t, 30-entered, s.rep.Stats().ReliableEventsDropped)
+	require.EqualValues(t, 2, s.rep.Stats().UnreliableEventsDropped)
+	require.EqualValues(t, 30-entered+2, s.viewer.Stats().EventsDropped)
+}
+
 // A flood of reliable events is refused at the limit of the budget or of the client, and
 // the viewer recovers.
 func TestFloodOfReliableEvents(t *testing.T) {

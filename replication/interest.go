@@ -1,7 +1,9 @@
 package replication
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
@@ -192,6 +194,14 @@ func (in *interest) queueNewcomers(requests []enterRequest) {
 		queue = nil // it was sized for a crowd
 	}
 	in.queue = queue
+}
+
+// isQueued reports whether h is a newcomer that the budget has not admitted.
+func (in *interest) isQueued(h bulk.Handle) bool {
+	at, ok := slices.BinarySearchFunc(in.queue, h.Index(), func(q queuedEnter, slot uint32) int {
+		return cmp.Compare(q.handle.Index(), slot)
+	})
+	return ok && in.queue[at].handle == h
 }
 
 // leaveOrList decides whether a member that is not a candidate leaves, and why. It lists a

@@ -1,6 +1,8 @@
 package replication
 
 import (
+	"slices"
+
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -48,6 +50,13 @@ func (o *outbox) writeExtension(w *workspace) {
 // addNewborn keeps an event for the Enter of an entity that is in no frame yet.
 func (o *outbox) addNewborn(h bulk.Handle, e *Event) {
 	o.newborn = append(o.newborn, newbornEvent{h, e})
+}
+
+// dropUnreliable drops all unreliable events and returns how many.
+func (o *outbox) dropUnreliable() (dropped int) {
+	before := len(o.newborn)
+	o.newborn = slices.DeleteFunc(o.newborn, func(n newbornEvent) bool { return n.event.unreliable })
+	return before - len(o.newborn) + o.events.dropAll()
 }
 
 // clearNewborn drops the events that waited for an Enter.

@@ -173,6 +173,15 @@ func (s *ViewerStats) countUnreliable(all *Stats, n, bytes int) {
 	s.Events += uint64(n)
 }
 
+// countUnsent counts an event that waited for an Enter in vain.
+func (s *ViewerStats) countUnsent(all *Stats, e *Event) {
+	if e.unreliable {
+		s.countDropped(all, 1)
+	} else {
+		s.countRefused(all)
+	}
+}
+
 // countRefused counts a reliable event that was refused.
 func (s *ViewerStats) countRefused(all *Stats) {
 	all.ReliableEventsDropped++

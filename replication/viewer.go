@@ -234,7 +234,7 @@ func (v *Viewer) Resume(number uint32) (stream []byte, ok bool) {
 		return nil, false
 	}
 	w := v.replicator.ownWorkspace()
-	v.stats.countDropped(&w.stats, v.outbox.events.dropAll()) // queued for the broken connection
+	v.stats.countDropped(&w.stats, v.outbox.dropUnreliable()) // queued for the broken connection
 	v.delivery.forgetLink()
 	stream = v.outbox.structure.takeRewound()
 	v.stats.countStructure(&w.stats, stream)
