@@ -31,5 +31,5 @@ func (c *Core) Abandon(why *wire.Error) {
 			p.refuseHello(why, "")
 		}
 	}
-	c.sessions, c.peers = nil, nil
+	c.abandon()
 }

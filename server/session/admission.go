@@ -79,12 +79,3 @@ func (c *Core) applyBans(users map[string]bool) {
 	c.banned = users
 	c.endSessions(&wire.Error{Code: wire.Banned}, func(s *Session) bool { return users[s.user] })
 }
-
-// endSessions ends the sessions that match, with a Goodbye.
-func (c *Core) endSessions(why *wire.Error, match func(*Session) bool) {
-	for _, s := range c.sessions {
-		if match(s) {
-			s.endWithGoodbye(why)
-		}
-	}
-}

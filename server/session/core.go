@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +51,7 @@ type Config struct {
 // the world, and its snapshots. One goroutine calls Tick; connections deliver received
 // bytes on their own goroutines.
 type Core struct {
+	roster
 	config     Config // its Schema is the completed one
 	schemaText string
 	schemaHash uint64
@@ -66,9 +65,6 @@ type Core struct {
 	graceTicks int
 	viewAge    int        // ticks
 	hellosLeft int        // number of Hellos that this tick may still answer
-	peers      []*Peer    // connections without a session, in ascending order of id
-	forwarded  []*Peer    // connections forwarded to other rooms in this tick
-	sessions   []*Session // ascending by id
 	schedule   snapshotSchedule
 	commands   map[string]commandFunc
 	input      inputFunc       // nil: inputs are dropped
@@ -264,10 +260,7 @@ func (c *Core) Receive() {
 		c.Drain()
 	}
 	asked := c.requests.takeForTick()
-	if len(asked.opened) > 0 {
-		c.peers = append(c.peers, asked.opened...)
-		slices.SortFunc(c.peers, func(a, b *Peer) int { return cmp.Compare(a.id, b.id) })
-	}
+	c.addPeers(asked.opened)
 	for _, k := range asked.kicks {
 		if s := c.Session(k.id); s != nil {
 			s.kicked = k.reason
@@ -285,25 +278,8 @@ func (c *Core) Receive() {
 	for _, p := range c.peers {
 		p.receiveHello()
 	}
-	c.peers = slices.DeleteFunc(c.peers, func(p *Peer) bool { return slices.Contains(c.forwarded, p) || p.session != nil })
-	c.forwarded = nil
+	c.removePlaced()
 	c.moveSessions()
-}
-
-// indexOf returns the index of session id in c.sessions, or the index at which to insert
-// it.
-func (c *Core) indexOf(id uint64) int {
-	i, _ := slices.BinarySearchFunc(c.sessions, id, func(s *Session, id uint64) int { return cmp.Compare(s.id, id) })
-	return i
-}
-
-// Session returns the session with the given id, or nil. Only the goroutine that calls
-// Tick may call it.
-func (c *Core) Session(id uint64) *Session {
-	if i := c.indexOf(id); i < len(c.sessions) && c.sessions[i].id == id {
-		return c.sessions[i]
-	}
-	return nil
 }
 
 // Step is the second phase of a tick: it steps the world once.
@@ -336,11 +312,11 @@ func (c *Core) sendSnapshots(all bool, outOfTime func() bool) {
 		c.replicator.Capture()
 	}
 	c.schedule.serveWaiting(c.replicator, c.world.Tick(), maxOverduePerTick(len(c.sessions), c.world.TickHz()), outOfTime)
-	c.removeEnded()
+	c.endDisconnected()
 }
 
-// removeEnded handles connections that have ended, then removes ended sessions and peers.
-func (c *Core) removeEnded() {
+// endDisconnected handles connections that have ended, then removes ended sessions and peers.
+func (c *Core) endDisconnected() {
 	for _, s := range c.sessions {
 		if s.state != stateActive {
 			continue
@@ -352,10 +328,7 @@ func (c *Core) removeEnded() {
 			s.loseConnection(&wire.Error{Code: wire.Timeout, Detail: "the connection broke"})
 		}
 	}
-	before := len(c.sessions) + len(c.peers)
-	c.sessions = slices.DeleteFunc(c.sessions, func(s *Session) bool { return s.isOver() })
-	c.peers = slices.DeleteFunc(c.peers, (*Peer).closeIfEnded)
-	c.stats.Ended += uint64(before - len(c.sessions) - len(c.peers))
+	c.stats.Ended += uint64(c.removeEnded())
 }
 
 // MaxSessions returns the current limit: Config.MaxSessions or the limit set by SetLimits.
@@ -377,16 +350,6 @@ func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 
 // Draining reports whether Drain was called. It may be called from any goroutine.
 func (c *Core) Draining() bool { return c.requests.isDraining() }
-
-// countSessions returns the number of sessions for which the predicate is true.
-func (c *Core) countSessions(which func(*Session) bool) (n int) {
-	for _, s := range c.sessions {
-		if which(s) {
-			n++
-		}
-	}
-	return n
-}
 
 // EndWith replaces Draining as the code that Drain, Shutdown and Close give to clients.
 func (c *Core) EndWith(code wire.Code) { c.requests.setEnding(code) }
@@ -410,7 +373,7 @@ func (c *Core) Shutdown() {
 		c.Receive()
 		c.Drain()
 	}
-	c.removeEnded()
+	c.endDisconnected()
 }
 
 // Close refuses connections and sessions that arrived after the last Tick or arrive later,
@@ -433,35 +396,9 @@ func (c *Core) Close() {
 // its way to c. Only the goroutine that calls Tick may call it; call Close afterwards.
 func (c *Core) CloseIfEmpty() bool { return c.Len() == 0 && c.requests.closeIfNone() }
 
-// Len returns the number of sessions and of connections without a session.
-func (c *Core) Len() int { return len(c.sessions) + len(c.peers) }
-
-// Sessions returns the sessions that have joined and not ended, including away sessions, in
-// ascending order of id. Only the goroutine that calls Tick may call it. Sessions may end
-// during the iteration.
-func (c *Core) Sessions() iter.Seq[*Session] {
-	return func(yield func(*Session) bool) {
-		for _, s := range c.sessions {
-			if !s.isOver() && !yield(s) {
-				return
-			}
-		}
-	}
-}
-
-// Active returns the number of sessions that have a connection.
-func (c *Core) Active() int {
-	return c.countSessions(func(s *Session) bool { return s.state == stateActive })
-}
-
 // Waiting returns the number of sessions that were due for a snapshot in the last Send and
 // did not get one, for lack of time.
 func (c *Core) Waiting() int { return len(c.schedule.waiting) - c.schedule.held }
-
-// Away returns the number of sessions that wait for their clients to reconnect.
-func (c *Core) Away() int {
-	return c.countSessions(func(s *Session) bool { return s.state == stateAway })
-}
 
 // World returns the world. Only the goroutine that calls Tick may use it.
 func (c *Core) World() *world.World { return c.world }

@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -84,7 +83,7 @@ func (s *Session) registerSession() {
 	if s.peer != nil {
 		s.state, s.peer.session = stateActive, s
 	}
-	s.core.sessions = slices.Insert(s.core.sessions, s.core.indexOf(s.id), s)
+	s.core.addSession(s)
 }
 
 // sendWelcome sends Welcome and the controlled entity. asked tells whether the client asked

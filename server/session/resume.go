@@ -153,32 +153,3 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	}
 	return true
 }
-
-// makeRoom reports whether there is room for one more session from address. If needed, it
-// ends away sessions: connected clients take precedence over clients that may never
-// reconnect. It ends none if the active sessions alone fill a lowered limit.
-func (c *Core) makeRoom(slots int, address string) bool {
-	if c.Active() >= slots {
-		return false
-	}
-	for c.Active()+c.Away() >= slots { // a Leave hook may end further sessions by draining the server
-		c.evictionCandidate(address).endSilently(&wire.Error{Code: wire.ServerFull})
-	}
-	return true
-}
-
-// evictionCandidate returns the session to end for a newcomer from address, or nil if no
-// session is away.
-func (c *Core) evictionCandidate(address string) *Session {
-	var away []*Session
-	for _, s := range c.sessions {
-		if s.state == stateAway {
-			away = append(away, s)
-		}
-	}
-	i := EvictionCandidate(away, func(s *Session) string { return s.address }, func(s *Session) int { return s.silentTicks }, address)
-	if i < 0 {
-		return nil
-	}
-	return away[i]
-}
