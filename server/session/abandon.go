@@ -31,5 +31,5 @@ func (c *Core) Abandon(why *wire.Error) {
 			p.refuseHello(why, "")
 		}
 	}
-	c.abandon()
+	c.roster.abandon()
 }

@@ -55,27 +55,16 @@ func (c *Core) admitUser(user, address string) *wire.Error {
 		return &wire.Error{Code: wire.Banned}
 	}
 	if c.config.OneSessionPerUser && user != "" {
-		c.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == user })
+		c.roster.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == user })
 	}
-	if slots := c.MaxSessions(); !c.makeRoom(slots, address) {
+	if slots := c.MaxSessions(); !c.roster.makeRoom(slots, address) {
 		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", slots)}
 	}
 	return nil
 }
 
-// SetBans replaces the set of banned users. At the next tick, the sessions of these users
-// end with Banned, including sessions that are away, and new ones are refused. It may be
-// called from any goroutine.
-func (c *Core) SetBans(users []string) {
-	bans := make(map[string]bool, len(users))
-	for _, user := range users {
-		bans[user] = user != "" // "" is the user of every session without one
-	}
-	c.requests.setBans(bans)
-}
-
 // applyBans replaces the banned users and ends their sessions.
 func (c *Core) applyBans(users map[string]bool) {
 	c.banned = users
-	c.endSessions(&wire.Error{Code: wire.Banned}, func(s *Session) bool { return users[s.user] })
+	c.roster.endSessions(&wire.Error{Code: wire.Banned}, func(s *Session) bool { return users[s.user] })
 }

@@ -52,6 +52,7 @@ type Config struct {
 // bytes on their own goroutines.
 type Core struct {
 	roster
+	requests
 	config     Config // its Schema is the completed one
 	schemaText string
 	schemaHash uint64
@@ -60,11 +61,9 @@ type Core struct {
 	replicator *replication.Replicator
 	now        time.Time // world time, for rate limits; advances by ticks
 
-	requests requests // from other goroutines
-
 	graceTicks int
-	viewAge    int        // ticks
-	hellosLeft int        // number of Hellos that this tick may still answer
+	viewAge    int // ticks
+	hellosLeft int // number of Hellos that this tick may still answer
 	schedule   snapshotSchedule
 	commands   map[string]commandFunc
 	input      inputFunc       // nil: inputs are dropped
@@ -235,15 +234,6 @@ func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn
 // deliverPeer hands p to c, and returns false if c has closed.
 func (c *Core) deliverPeer(p *Peer) bool { return c.requests.addPeer(c, p) }
 
-// Kick ends session id at the next tick, like Session.Kick. It does nothing if the session
-// has ended. It may be called from any goroutine.
-func (c *Core) Kick(id uint64, reason string) {
-	c.endLater(id, &wire.Error{Code: wire.Kicked, Detail: reason})
-}
-
-// endLater ends a session at the next tick, from any goroutine.
-func (c *Core) endLater(id uint64, why *wire.Error) { c.requests.addKick(id, why) }
-
 // Tick processes what arrived, steps the world once, and sends every due snapshot,
 // without a time limit.
 func (c *Core) Tick() {
@@ -260,7 +250,7 @@ func (c *Core) Receive() {
 		c.Drain()
 	}
 	asked := c.requests.takeForTick()
-	c.addPeers(asked.opened)
+	c.roster.addPeers(asked.opened)
 	for _, k := range asked.kicks {
 		if s := c.Session(k.id); s != nil {
 			s.kicked = k.reason
@@ -278,7 +268,7 @@ func (c *Core) Receive() {
 	for _, p := range c.peers {
 		p.receiveHello()
 	}
-	c.removePlaced()
+	c.roster.removePlaced()
 	c.moveSessions()
 }
 
@@ -328,12 +318,8 @@ func (c *Core) endDisconnected() {
 			s.loseConnection(&wire.Error{Code: wire.Timeout, Detail: "the connection broke"})
 		}
 	}
-	c.stats.Ended += uint64(c.removeEnded())
+	c.stats.Ended += uint64(c.roster.removeEnded())
 }
-
-// MaxSessions returns the current limit: Config.MaxSessions or the limit set by SetLimits.
-// It may be called from any goroutine.
-func (c *Core) MaxSessions() int { return c.requests.maxSessions() }
 
 // SetLimits changes Config.MaxSessions and the replication budget at the next tick; 0 means
 // the default. Existing sessions stay, even beyond the new limit. On error nothing changes.
@@ -347,12 +333,6 @@ func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 	c.requests.setLimits(limits{cmp.Or(maxSessions, DefaultMaxSessions), config.WithDefaults().BudgetBytesPerSecond})
 	return nil
 }
-
-// Draining reports whether Drain was called. It may be called from any goroutine.
-func (c *Core) Draining() bool { return c.requests.isDraining() }
-
-// EndWith replaces Draining as the code that Drain, Shutdown and Close give to clients.
-func (c *Core) EndWith(code wire.Code) { c.requests.setEnding(code) }
 
 // Drain refuses new sessions and ends the existing ones with Draining. The next Tick
 // removes them.

@@ -83,7 +83,7 @@ func (s *Session) registerSession() {
 	if s.peer != nil {
 		s.state, s.peer.session = stateActive, s
 	}
-	s.core.addSession(s)
+	s.core.roster.addSession(s)
 }
 
 // sendWelcome sends Welcome and the controlled entity. asked tells whether the client asked

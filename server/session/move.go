@@ -118,7 +118,7 @@ func (c *Core) moveSessions() {
 			s.handOver()
 		}
 	}
-	c.removeHandedOver()
+	c.roster.removeHandedOver()
 }
 
 // handOver hands the session over, unless its room is not ready yet.
@@ -327,6 +327,6 @@ func (c *Core) forwardPeer(p *Peer, h *wire.Hello) bool {
 		p.inbox.mu.Unlock()
 		return false
 	}
-	c.noteForwarded(p)
+	c.roster.noteForwarded(p)
 	return true
 }

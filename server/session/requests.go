@@ -81,8 +81,14 @@ func (r *requests) travellers(n int) []*traveller {
 	return slices.Clone(r.arriving[:min(len(r.arriving), n)])
 }
 
-// addKick ends a session at the next tick.
-func (r *requests) addKick(id uint64, why *wire.Error) {
+// Kick ends session id at the next tick, like Session.Kick. It does nothing if the session
+// has ended. It may be called from any goroutine.
+func (r *requests) Kick(id uint64, reason string) {
+	r.endLater(id, &wire.Error{Code: wire.Kicked, Detail: reason})
+}
+
+// endLater ends a session at the next tick.
+func (r *requests) endLater(id uint64, why *wire.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kicks = append(r.kicks, kick{id, why})
@@ -100,7 +106,14 @@ func (r *requests) pendingKick(id uint64) (why *wire.Error) {
 	return why
 }
 
-func (r *requests) setBans(bans map[string]bool) {
+// SetBans replaces the set of banned users. At the next tick, the sessions of these users
+// end with Banned, including sessions that are away, and new ones are refused. It may be
+// called from any goroutine.
+func (r *requests) SetBans(users []string) {
+	bans := make(map[string]bool, len(users))
+	for _, user := range users {
+		bans[user] = user != "" // "" is the user of every session without one
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bans = bans
@@ -129,7 +142,9 @@ func (r *requests) setLimits(l limits) {
 	r.limits = l
 }
 
-func (r *requests) maxSessions() int {
+// MaxSessions returns the current limit: Config.MaxSessions or the limit set by SetLimits.
+// It may be called from any goroutine.
+func (r *requests) MaxSessions() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.limits.maxSessions
@@ -141,13 +156,16 @@ func (r *requests) setDraining() {
 	r.draining = true
 }
 
-func (r *requests) isDraining() bool {
+// Draining reports whether Drain was called. It may be called from any goroutine.
+func (r *requests) Draining() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.draining
 }
 
-func (r *requests) setEnding(code wire.Code) {
+// EndWith replaces Draining as the code that Drain, Shutdown and Close give to clients. It may be
+// called from any goroutine.
+func (r *requests) EndWith(code wire.Code) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ending.Code = code

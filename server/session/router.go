@@ -311,7 +311,7 @@ func (r *Router) endOthers(s *Session) {
 	r.sessions[s.id].begun = true
 	for id, p := range r.sessions {
 		if id != s.id && p.user == s.user && p.begun {
-			p.core.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
+			p.core.requests.endLater(id, &wire.Error{Code: wire.SignedInElsewhere})
 		}
 	}
 }
