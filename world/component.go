@@ -237,9 +237,23 @@ func (c *Component[T]) Remove(e Entity) bool {
 // Has reports whether the entity is live and has the component.
 func (c *Component[T]) Has(e Entity) bool { return c.Get(e) != nil }
 
-// All iterates over the entities that have the component, with its values for reading. It
-// is the same as All1 with a query for this component alone.
-func (c *Component[T]) All() iter.Seq2[Entity, *T] { return All1(c.every, c) }
+// All yields the entities that have the component, and its values for reading: use Mut to
+// write some, or MutWord to write all. It skips entities that lose the component earlier in
+// the loop.
+func (c *Component[T]) All() iter.Seq2[Entity, *T] {
+	return func(yield func(Entity, *T) bool) {
+		began := c.w.beginLoop()
+		for word, mask := c.every.nextOf(began, 0); mask != 0; word, mask = c.every.nextOf(began, word+1) {
+			values := c.values.Word(word)
+			for ; mask != 0; mask &= (mask - 1) & c.presence.Word(word) {
+				i := uint32(bits.TrailingZeros64(mask)) & 63
+				if !yield(c.w.tenant(word<<6|i), &values[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Presence returns the slots that have the component.
 func (c *Component[T]) Presence() bulk.BitsetView { return c.presence.View() }

@@ -25,7 +25,8 @@ func TestDeferredSpawnInALoop(t *testing.T) {
 	var children []world.Entity
 	require.NoError(t, w.AddSystem(world.Before, "double", func(w *world.World) {
 		before := w.Stats().Spawned
-		for e, n := range world.All1(q, level) {
+		for e := range q.All() {
+			n := level.Get(e)
 			child := must.Get(w.DeferSpawn(crate, world.Vec3{X: 3}, world.Vec3{}, 4))
 			require.Equal(t, bulk.Live, w.Status(child))
 			kind, ok := w.KindOf(child)

@@ -69,9 +69,10 @@
 //	matches          1 0 0 0 1 0 ...    one mask for 64 slots
 //
 // Query.Words yields words and masks, for use with the columns' Word and MutWord:
-// the fast path. All1 to All3 yield single entities to read, Mut1 to Mut3 to write,
-// always in ascending order of slots. Values never move, so a loop may spawn, change
-// and destroy anything; changes that the loop must not see are deferred.
+// the fast path. Query.All yields single entities, for use with Component.Get and Mut;
+// Component.All yields the entities of one component with its values. The order is
+// ascending by slot. Values never move, so a loop may spawn, change and destroy anything; changes that
+// the loop must not see are deferred.
 //
 // # Handles of other worlds
 //
@@ -89,7 +90,7 @@
 //	  -> systems After -> expiry -> destroys -> (events readable)
 //
 // Deferred changes are applied when their system or Mover returns. Systems run in the
-// order in which they were added, unless Follows and Precedes say otherwise.
+// order in which they were added, unless AddSystem says which other systems one follows.
 //
 // Spawned, Destroyed, Slept, Woke, Entered, Left and Quarantined list the events of
 // a step until the next one. Systems that run After see all lists of their own step

@@ -98,7 +98,7 @@ func TestEffectFollows(t *testing.T) {
 		id := addEffect(t, w, def)
 		if !follow {
 			move := func(w *world.World) { w.MoveEffect(id, position()) }
-			require.NoError(t, w.AddSystem(world.Before, "move", move, world.Follows("steer")))
+			require.NoError(t, w.AddSystem(world.Before, "move", move, "steer"))
 		}
 		require.NoError(t, w.AddSystem(world.Before, "steer", func(w *world.World) {
 			if w.Tick() == 50 {

@@ -7,8 +7,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Loops over two and three components: Mut marks and writes the first, All only reads.
-func ExampleMut2() {
+// A loop over two components: Mut marks and writes a value, Get only reads it.
+func ExampleQuery_All() {
 	type Heat struct{ Degrees float32 }
 	type Fuel struct{ Litres float32 }
 	type Engine struct{ Power float32 }
@@ -25,23 +25,18 @@ func ExampleMut2() {
 			engines.Set(e, Engine{Power: 3})
 		}
 	}
-	all, _ := w.NewQuery(world.QueryDef{})
-	for _, v := range world.Mut3(all, heat, fuel, engines) {
-		v.A.Degrees += v.B.Litres * v.C.Power
+	driven, _ := w.NewQuery(world.QueryDef{With: []world.Term{fuel, engines}})
+	for e := range driven.All() {
+		tank, power := fuel.Mut(e), engines.Get(e).Power
+		heat.Mut(e).Degrees += tank.Litres * power
+		tank.Litres -= power
 	}
-	for _, v := range world.Mut2(all, fuel, engines) {
-		v.A.Litres -= v.B.Power
-	}
-	for e, v := range world.All2(all, heat, fuel) {
-		fmt.Println(e, v.A.Degrees, "degrees,", v.B.Litres, "litres")
-	}
-	for e, v := range world.All3(all, heat, fuel, engines) {
-		fmt.Println(e, "has an engine of", v.C.Power)
+	for e, h := range heat.All() {
+		fmt.Println(e, h.Degrees, "degrees,", fuel.Get(e).Litres, "litres")
 	}
 	// Output:
 	// 0v1 0 degrees, 10 litres
 	// 1v1 30 degrees, 7 litres
-	// 1v1 has an engine of 3
 }
 
 // A query can select entities that changed in the last step, and entities that are awake.
@@ -90,7 +85,8 @@ func ExampleRegisterLocal() {
 	paths.Set(e, []world.Vec3{{X: 1}, {X: 2}})
 	walking, _ := w.NewQuery(world.QueryDef{With: []world.Term{paths}})
 	_ = w.AddSystem(world.Before, "walk", func(w *world.World) {
-		for e, path := range world.Mut1(walking, paths) {
+		for e := range walking.All() {
+			path := paths.Mut(e)
 			w.SetPosition(e, (*path)[0])
 			*path = (*path)[1:]
 			if len(*path) == 0 {

@@ -47,7 +47,8 @@ func ExampleRegister() {
 		}
 	}
 	aflame, _ := w.NewQuery(world.QueryDef{With: []world.Term{burning}})
-	for e, h := range world.Mut1(aflame, health) {
+	for e := range aflame.All() {
+		h := health.Mut(e)
 		h.Points--
 		fmt.Println(e, h.Points)
 	}
@@ -69,9 +70,10 @@ func ExampleWorld_NewQuery() {
 	purse, _ := w.AddKind(world.Kind{Name: "purse"})
 	_ = world.SetDefault(w, king, gold, Gold{Coins: 100})
 
-	poor, _ := w.NewQuery(world.QueryDef{Without: []world.Term{gold}})
+	poor, _ := w.NewQuery(world.QueryDef{With: []world.Term{guards}, Without: []world.Term{gold}})
 	_ = w.AddSystem(world.Before, "wages", func(w *world.World) {
-		for e, guard := range world.All1(poor, guards) {
+		for e := range poor.All() {
+			guard := guards.Get(e)
 			fmt.Println(e, "guards", guard.Ward, w.Status(guard.Ward))
 			if gold.Has(guard.Ward) {
 				gold.Mut(guard.Ward).Coins -= 10
@@ -110,7 +112,7 @@ func ExampleWorld_AddSystem() {
 	printTick := func(what string) func(*world.World) {
 		return func(w *world.World) { fmt.Println("tick", w.Tick(), what) }
 	}
-	_ = w.AddSystem(world.Before, "shoot", printTick("shoots"), world.Follows("aim"))
+	_ = w.AddSystem(world.Before, "shoot", printTick("shoots"), "aim")
 	_ = w.AddSystem(world.Before, "aim", printTick("aims"))
 	_ = w.AddSystem(world.After, "score", printTick("counts"))
 	w.Step()

@@ -69,7 +69,7 @@ func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scen
 	volumes := must.Get(world.Register[world.Volume](s.World, "volume"))
 	s.zones = volumes
 	wind := compile(t, gust)
-	for e := range world.All1(newQuery(t, s.World, world.QueryDef{}), s.health) {
+	for e := range s.health.All() {
 		switch e.Index() % 10 {
 		case 0:
 			volumes.Set(e, world.Volume{Radius: 12})

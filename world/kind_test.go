@@ -49,7 +49,7 @@ func testDefault[T comparable](t *testing.T, v T) {
 	}
 	w.ApplyDeferred()
 	n := 0
-	for e, got := range world.All1(newQuery(t, w, world.QueryDef{}), value) {
+	for e, got := range value.All() {
 		require.Equal(t, want[n], e)
 		require.Equal(t, v, *got)
 		n++

@@ -116,7 +116,8 @@ func (q *Query) Count() int {
 	return n
 }
 
-// All yields the matching entities.
+// All yields the matching entities: read their values by Component.Get, and write them by
+// Mut. Both return nil for a component that the loop's body has removed.
 func (q *Query) All() iter.Seq[Entity] {
 	return func(yield func(Entity) bool) {
 		began := q.w.beginLoop()

@@ -177,21 +177,11 @@ func BenchmarkQuery(b *testing.B) {
 		}
 		perEntity(b)
 	})
-	b.Run("All2", func(b *testing.B) {
-		b.ReportAllocs()
-		sum := float32(0)
-		for b.Loop() {
-			for _, v := range world.All2(q, f.position, f.motion) {
-				sum += v.A.X + v.B.X
-			}
-		}
-		perEntity(b)
-	})
-	b.Run("Mut2", func(b *testing.B) {
+	b.Run("All", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			for _, v := range world.Mut2(q, f.position, f.motion) {
-				v.A.X += v.B.X
+			for e := range q.All() {
+				f.position.Mut(e).X += f.motion.Get(e).X
 			}
 		}
 		perEntity(b)

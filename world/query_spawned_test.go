@@ -36,15 +36,7 @@ func (p *population) loops() map[string]func() iter.Seq[world.Entity] {
 				}
 			}
 		},
-		"Mut2": func() iter.Seq[world.Entity] {
-			return func(yield func(world.Entity) bool) {
-				for e := range world.Mut2(p.queries["a and b"], p.a, p.b) {
-					if !yield(e) {
-						return
-					}
-				}
-			}
-		},
+		"a and b": p.queries["a and b"].All,
 		"Words": func() iter.Seq[world.Entity] {
 			return func(yield func(world.Entity) bool) {
 				for word, mask := range p.queries["a"].Words() {

@@ -35,32 +35,20 @@ type system struct {
 	name     string
 	phase    Phase
 	run      func(*World)
-	order    []Order
+	follows  []string // names of systems that run first
 	runs     uint64
 	last     time.Duration
 	longest  time.Duration
 	duration time.Duration // duration of all runs
 }
 
-// Order is a system's position relative to another.
-type Order struct {
-	other  string
-	before bool
-}
-
-// Follows makes a system run after the named system, whichever of the two is added first. A
-// system of that name need not exist.
-func Follows(name string) Order { return Order{other: name} }
-
-// Precedes makes a system run before the named system; see Follows.
-func Precedes(name string) Order { return Order{other: name, before: true} }
-
 // AddSystem adds f to a phase of every step, under a name used by Stats and
 // Quarantined. All Before systems run ahead of all After systems. Within a phase,
-// systems run in the order in which they were added, unless Follows and Precedes say
-// otherwise. The error names an unknown phase, an empty or taken name, a missing
-// function, or systems whose orders contradict each other.
-func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) error {
+// systems run in the order in which they were added, except that each runs after the
+// systems that it follows, even if these are added later. Systems named in follows need not
+// exist. The error names an unknown phase, an empty or taken name, a missing function, or
+// systems whose orders contradict each other.
+func (w *World) AddSystem(p Phase, name string, f func(*World), follows ...string) error {
 	if p != Before && p != After {
 		return fmt.Errorf("%w: system %q: no phase %d; use Before or After", ErrValue, name, int(p))
 	}
@@ -73,7 +61,7 @@ func (w *World) AddSystem(p Phase, name string, f func(*World), order ...Order) 
 	if slices.ContainsFunc(w.added, func(s *system) bool { return s.name == name }) {
 		return fmt.Errorf("%w: system %q already exists", ErrName, name)
 	}
-	added := append(slices.Clip(w.added), &system{name: name, phase: p, run: f, order: slices.Clone(order)})
+	added := append(slices.Clip(w.added), &system{name: name, phase: p, run: f, follows: slices.Clone(follows)})
 	sorted, err := sortSystems(added)
 	if err != nil {
 		return err
@@ -101,9 +89,7 @@ func sortSystems(added []*system) ([]*system, error) {
 }
 
 func (s *system) precedes(other *system) bool {
-	return s.phase < other.phase ||
-		slices.Contains(s.order, Precedes(other.name)) ||
-		slices.Contains(other.order, Follows(s.name))
+	return s.phase < other.phase || slices.Contains(other.follows, s.name)
 }
 
 // findCycle describes a cycle among systems that each have a predecessor among them.

@@ -24,32 +24,32 @@ func (c *calls) note(name string) func(*world.World) {
 func TestSystemOrder(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	var c calls
-	add := func(p world.Phase, name string, order ...world.Order) error {
-		return w.AddSystem(p, name, c.note(name), order...)
+	add := func(p world.Phase, name string, follows ...string) error {
+		return w.AddSystem(p, name, c.note(name), follows...)
 	}
 	ran := func() []string {
 		c.names = nil
 		w.Step()
 		return c.names
 	}
-	require.NoError(t, add(world.After, "score"))
-	require.NoError(t, add(world.Before, "shoot", world.Follows("aim")))
-	require.NoError(t, add(world.Before, "smoke"))
+	require.NoError(t, add(world.After, "score", "early"))
+	require.NoError(t, add(world.Before, "shoot", "aim"))
+	require.NoError(t, add(world.Before, "smoke", "first", "missing"))
 	require.Equal(t, []string{"shoot", "smoke", "score"}, ran(), "a missing system does not matter")
-	require.NoError(t, add(world.Before, "aim", world.Follows("smoke")))
+	require.NoError(t, add(world.Before, "aim", "smoke"))
 	require.Equal(t, []string{"smoke", "aim", "shoot", "score"}, ran())
-	require.NoError(t, add(world.Before, "first", world.Precedes("smoke"), world.Precedes("missing")))
-	require.NoError(t, add(world.After, "early", world.Precedes("score"), world.Follows("aim")))
+	require.NoError(t, add(world.Before, "first", "too late", "loop"))
+	require.NoError(t, add(world.After, "early", "aim"))
 	require.NoError(t, add(world.Before, "last"))
 	want := []string{"first", "smoke", "aim", "shoot", "last", "early", "score"}
 	require.Equal(t, want, ran())
 
-	err := add(world.Before, "loop", world.Follows("shoot"), world.Precedes("smoke"))
+	err := add(world.Before, "loop", "shoot")
 	require.ErrorIs(t, err, world.ErrValue)
-	require.ErrorContains(t, err, `: "shoot" (before) before "loop" (before) before "smoke" (before) before "aim" (before) before "shoot" (before)`)
-	require.ErrorIs(t, add(world.After, "too late", world.Precedes("aim")), world.ErrValue)
-	require.ErrorIs(t, add(world.Before, "too early", world.Follows("score")), world.ErrValue)
-	require.ErrorIs(t, add(world.Before, "itself", world.Follows("itself")), world.ErrValue)
+	require.ErrorContains(t, err, `: "shoot" (before) before "loop" (before) before "first" (before) before "smoke" (before) before "aim" (before) before "shoot" (before)`)
+	require.ErrorIs(t, add(world.After, "too late"), world.ErrValue, "the other system is to follow it, in an earlier phase")
+	require.ErrorIs(t, add(world.Before, "too early", "score"), world.ErrValue)
+	require.ErrorIs(t, add(world.Before, "itself", "itself"), world.ErrValue)
 	require.Equal(t, want, ran(), "a rejected system leaves nothing behind")
 	for i, s := range w.Stats().Systems {
 		require.Equal(t, want[i], s.Name)
@@ -68,18 +68,14 @@ func TestSystemOrderHolds(t *testing.T) {
 		var rules []rule
 		for _, i := range r.Perm(12) {
 			name := strconv.Itoa(i)
-			var order []world.Order
+			var follows []string
 			for range r.IntN(3) {
-				switch j := r.IntN(12); {
-				case j < i:
-					order = append(order, world.Follows(strconv.Itoa(j)))
+				if j := r.IntN(12); j < i {
+					follows = append(follows, strconv.Itoa(j))
 					rules = append(rules, rule{strconv.Itoa(j), name})
-				case j > i:
-					order = append(order, world.Precedes(strconv.Itoa(j)))
-					rules = append(rules, rule{name, strconv.Itoa(j)})
 				}
 			}
-			require.NoError(t, w.AddSystem(world.Before, name, c.note(name), order...))
+			require.NoError(t, w.AddSystem(world.Before, name, c.note(name), follows...))
 		}
 		w.Step()
 		require.Len(t, c.names, 12)
