@@ -1,7 +1,9 @@
 package world
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -17,6 +19,15 @@ type ImageInfo struct {
 	Components []ImageComponent
 	Effects    int
 	Parts      []ImagePart
+	Recording  *RecordingInfo // nil: the image is not at the head of a recording
+}
+
+// RecordingInfo describes the part of a recording behind its image.
+type RecordingInfo struct {
+	Format uint32 // version of the file format
+	Every  int    // ticks between two comparisons of a replay
+	Last   uint64 // tick after the last step
+	Closed bool   // false: its server died or still runs
 }
 
 // ImageKind is a kind in an image.
@@ -39,18 +50,54 @@ type ImagePart struct {
 	Bytes int64
 }
 
-// ReadImageInfo reads an image up to the end of r and checks all its sums. It does not check whether a world
-// can be restored from the image. The error wraps ErrImage, ErrImageVersion or ErrImageWorld, or is r's
-// error.
+// ReadImageInfo reads an image or a recording up to the end of r and checks all its sums. It does not check
+// whether a world can be restored from it. The error wraps ErrImage, ErrImageVersion, ErrImageWorld or
+// ErrRecording, or is r's error. A recording that was not closed is no error.
 func ReadImageInfo(r io.Reader) (*ImageInfo, error) {
-	var info *ImageInfo
-	err := readContents(r, func(version uint32, read func([]byte) error) (err error) {
+	from := bufio.NewReaderSize(r, chunkBytes)
+	if head, _ := from.Peek(len(recordMagic)); string(head) == recordMagic { // an error is found by reading
+		return readRecordingInfo(from)
+	}
+	info, err := readImageInfo(from)
+	if err == nil {
+		err = checkEnd(from)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// readRecordingInfo reads a recording up to the end of r.
+func readRecordingInfo(r io.Reader) (*ImageInfo, error) {
+	reader, err := newRecordingReader(r)
+	if err != nil {
+		return nil, err
+	}
+	info, err := readImageInfo(r)
+	if err != nil {
+		return nil, err
+	}
+	reader.tick = info.Tick
+	if _, err := reader.readParts(fixedParts + len(info.Components)); err != nil {
+		return nil, err
+	}
+	for err == nil {
+		_, err = reader.readStep()
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	info.Recording = &RecordingInfo{recordVersion, int(reader.every), reader.tick, errors.Is(err, io.EOF)}
+	return info, nil
+}
+
+// readImageInfo reads an image, up to its last byte.
+func readImageInfo(r io.Reader) (info *ImageInfo, err error) {
+	err = readContents(r, func(version uint32, read func([]byte) error) (err error) {
 		info, err = decodeInfo(version, read)
 		return err
 	})
-	if err == nil {
-		err = checkEnd(r)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ func TestMutants(t *testing.T) {
 		{"steps", steps, emptyFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
 		{"steps of another version", steps, evolvedFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
 		{"recording", [][]byte{head.encode(steps)}, emptyFuzzWorld, replayed, true},
+		{"recording for a description", [][]byte{head.encode(steps)}, emptyFuzzWorld, describeRecording, true},
 		{"contents of a later version", [][]byte{unpacked(t, laterFuzzWorld(t))}, emptyFuzzWorld, restoreContents, false},
 		{"contents of format 1", old[:1], emptyFormatWorld, restoreFormat(1), false},
 		{"contents of format 2", old[1:2], emptyFormatWorld, restoreFormat(2), false},
@@ -166,6 +167,12 @@ func replayed(w *World, b []byte) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
+	return err
+}
+
+// describeRecording describes a recording.
+func describeRecording(_ *World, b []byte) error {
+	_, err := ReadImageInfo(bytes.NewReader(b))
 	return err
 }
 

@@ -11,6 +11,8 @@ const (
 	partVolumes  = "volumes"
 
 	partComponent = "component " // and its name
+
+	fixedParts = 6 // the parts of every world, before its components
 )
 
 // hashParts returns the names of the hashes that appendHashes appends.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 )
@@ -50,11 +48,9 @@ type recordedPart struct {
 // Replay repeats a recording in a world.
 type Replay struct {
 	w        *World
-	from     io.Reader
+	reader   *recordingReader
 	image    *Image
 	mapping  imageMapping
-	sum      xxhash.Digest
-	step     []byte
 	rest     []byte // unread part of the step record
 	programs []*field.Program
 	parts    []recordedPart
@@ -68,67 +64,41 @@ type Replay struct {
 // are mapped as by ReadImage, for the calls too; the steps then show what the difference makes. The error
 // wraps ErrRecording, or comes from ReadImage or Restore.
 func (w *World) Replay(from io.Reader) (*Replay, error) {
-	var head [12]byte
-	if _, err := io.ReadFull(from, head[:]); err != nil {
-		return nil, readError(err, "the header")
-	}
-	if string(head[:4]) != recordMagic {
-		return nil, fmt.Errorf("%w: not a recording: it does not begin with %q", ErrRecording, recordMagic)
-	}
-	if version := binary.LittleEndian.Uint32(head[4:]); version != recordVersion {
-		return nil, fmt.Errorf("%w: version %d; this program reads %d", ErrRecording, version, recordVersion)
+	reader, err := newRecordingReader(from)
+	if err != nil {
+		return nil, err
 	}
 	img, mapping, err := w.readImage(from)
 	if err != nil {
 		return nil, err
 	}
-	r := &Replay{w: w, from: from, image: img, mapping: mapping}
-	r.sum.Reset()
-	_, _ = r.sum.Write(head[:]) // never fails
-	if err := r.readParts(); err != nil {
+	reader.tick = img.tick
+	r := &Replay{w: w, reader: reader, image: img, mapping: mapping}
+	if err := r.findParts(); err != nil {
 		return nil, err
 	}
 	return r, w.Restore(img)
 }
 
-// readError returns the error of a recording that ends early, or its reader's error.
-func readError(err error, where string) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: it ends early, in %s: %w", ErrRecording, where, io.ErrUnexpectedEOF)
-	}
-	return fmt.Errorf("world: recording: reading: %w", err)
-}
-
-// readParts reads the names of the hashed parts. They must exist in this world, which may
+// findParts reads the names of the hashed parts. They must exist in this world, which may
 // number its components differently.
-func (r *Replay) readParts() error {
+func (r *Replay) findParts() error {
 	own := r.w.hashParts()
-	n, err := r.number()
+	names, err := r.reader.readParts(len(own) + len(r.mapping.columns))
 	if err != nil {
 		return err
 	}
-	if most := len(own) + len(r.mapping.columns); int(n) > most {
-		return fmt.Errorf("%w: it has %d parts; at most %d are known", ErrRecording, n, most)
-	}
-	for range n {
-		length, err := r.number()
-		if err != nil {
-			return err
-		}
-		name := make([]byte, min(length, maxTextBytes))
-		if err := r.readHead(name); err != nil {
-			return err
-		}
-		part := recordedPart{string(name), slices.Index(own, string(name))}
-		if part.name == partEntities && r.mapping.reordered {
+	for _, name := range names {
+		part := recordedPart{name, slices.Index(own, name)}
+		if name == partEntities && r.mapping.reordered {
 			part.own = -1
 		}
 		for _, c := range r.mapping.columns {
-			if part.name == partComponent+c.name {
+			if name == partComponent+c.name {
 				part.own = r.partOf(c, own)
 			}
 		}
-		if part.own < 0 && part.name != partEntities && !strings.HasPrefix(part.name, partComponent) {
+		if part.own < 0 && name != partEntities && !strings.HasPrefix(name, partComponent) {
 			return fmt.Errorf("%w: the world has no part %q", ErrRecording, name)
 		}
 		r.parts = append(r.parts, part)
@@ -144,21 +114,6 @@ func (r *Replay) partOf(c *columnSource, own []string) int {
 	return slices.Index(own, partComponent+r.w.components[c.column].info().Name)
 }
 
-func (r *Replay) number() (uint32, error) {
-	var b [4]byte
-	err := r.readHead(b[:])
-	return binary.LittleEndian.Uint32(b[:]), err
-}
-
-// readHead reads a piece of the names, which the first step record's sum covers.
-func (r *Replay) readHead(b []byte) error {
-	if _, err := io.ReadFull(r.from, b); err != nil {
-		return readError(err, "the names of the parts")
-	}
-	_, _ = r.sum.Write(b) // never fails
-	return nil
-}
-
 // Image returns the image at the beginning of the recording, with its Extra.
 func (r *Replay) Image() *Image { return r.image }
 
@@ -170,9 +125,11 @@ func (r *Replay) Checked() uint64 { return r.checked }
 // further bytes, a *DivergenceError, or an error that wraps ErrRecording. Each error ends
 // the replay.
 func (r *Replay) Next() error {
-	if err := r.readStep(); err != nil {
+	step, err := r.reader.readStep()
+	if err != nil {
 		return err
 	}
+	r.rest, r.wanted = step, r.wanted[:0]
 	if err := r.apply(); err != nil {
 		return err
 	}
@@ -202,52 +159,6 @@ func (r *Replay) Next() error {
 
 func (r *Replay) divergence(tick uint64, parts []string) error {
 	return &DivergenceError{Tick: tick, Parts: parts, RulesDiffer: len(r.image.changes) > 0}
-}
-
-func (r *Replay) readStep() error {
-	where := fmt.Sprintf("the step after tick %d", r.w.tick)
-	var head [stepHeaderBytes]byte
-	if _, err := io.ReadFull(r.from, head[:]); err != nil {
-		return readError(err, where)
-	}
-	n := binary.LittleEndian.Uint32(head[:])
-	if n > maxStepBytes {
-		return fmt.Errorf("%w: %s has %d bytes; at most %d", ErrRecording, where, n, maxStepBytes)
-	}
-	r.step = r.step[:0]
-	for uint32(len(r.step)) < n { // allocate as data arrives: the claimed length may be false
-		part := min(int(n)-len(r.step), chunkBytes)
-		r.step = slices.Grow(r.step, part)[:len(r.step)+part]
-		if _, err := io.ReadFull(r.from, r.step[len(r.step)-part:]); err != nil {
-			return readError(err, where)
-		}
-	}
-	_, _ = r.sum.Write(r.step) // never fails
-	if r.sum.Sum64() != binary.LittleEndian.Uint64(head[4:]) {
-		return fmt.Errorf("%w: wrong checksum of %s", ErrRecording, where)
-	}
-	if n == 0 {
-		return r.endOfFile()
-	}
-	r.rest, r.wanted = r.step, r.wanted[:0]
-	if tick := r.u64(); tick != r.w.tick+1 {
-		return fmt.Errorf("%w: the step after tick %d has number %d", ErrRecording, r.w.tick, tick)
-	}
-	return nil
-}
-
-// endOfFile returns io.EOF, or an error if bytes follow the end of the recording: the file
-// was not truncated, or holds another recording.
-func (r *Replay) endOfFile() error {
-	var more [1]byte
-	switch _, err := io.ReadFull(r.from, more[:]); {
-	case err == nil:
-		return fmt.Errorf("%w: data follows its end after tick %d: the steps up to here are valid", ErrRecording, r.w.tick)
-	case errors.Is(err, io.EOF):
-		return io.EOF
-	default:
-		return readError(err, "its end")
-	}
 }
 
 // apply repeats the calls of a step record.

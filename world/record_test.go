@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -361,4 +362,39 @@ func replayToEnd(r *world.Replay) (err error) {
 		err = r.Next()
 	}
 	return err
+}
+
+// A recording is described without its program. A truncated one was not closed, and a changed one is
+// damaged.
+func TestReadImageInfoOfRecording(t *testing.T) {
+	s := watched(t, 7, 3, 2, 1)
+	s.SetProgram(world.Program{Name: "shop", Version: "v1.2"})
+	steps(s.World, 20)
+	file, _ := record(t, s, 4, 2)
+	info, err := world.ReadImageInfo(bytes.NewReader(file))
+	require.NoError(t, err)
+	require.Equal(t, world.Program{Name: "shop", Version: "v1.2"}, info.Program)
+	require.EqualValues(t, 20, info.Tick)
+	require.Equal(t, world.RecordingInfo{Format: 4, Every: 2, Last: 24, Closed: true}, *info.Recording)
+	end := len(file)
+	for at := range file {
+		wrong := bytes.Clone(file)
+		wrong[at] ^= 4
+		switch changed, err := world.ReadImageInfo(bytes.NewReader(wrong)); {
+		case err != nil:
+			require.True(t, errors.Is(err, world.ErrRecording) || isImageError(err), "byte %d: %v", at, err)
+		default: // a changed length of a step goes beyond the end
+			require.False(t, changed.Recording.Closed, "byte %d", at)
+		}
+		info, err := world.ReadImageInfo(bytes.NewReader(file[:at]))
+		if err == nil {
+			require.False(t, info.Recording.Closed)
+			end = min(end, at)
+			continue
+		}
+		require.True(t, errors.Is(err, world.ErrRecording) || isImageError(err), "%d bytes: %v", at, err)
+		require.Equal(t, len(file), end, "%d bytes: fewer bytes are described", at)
+	}
+	_, err = world.ReadImageInfo(bytes.NewReader(append(file, 0)))
+	require.ErrorIs(t, err, world.ErrRecording)
 }

@@ -21,13 +21,13 @@ import (
 
 // imageCommand reads images without a server.
 type imageCommand struct {
-	Info    imageInfoCommand    `cmd:"" help:"Describe an image, of any program."`
+	Info    imageInfoCommand    `cmd:"" help:"Describe an image or a recording, of any program."`
 	List    imageListCommand    `cmd:"" help:"List the images below a folder, of any program."`
 	Verify  imageVerifyCommand  `cmd:"" help:"Check whether this program can restore an image, and what it would change."`
 	Migrate imageMigrateCommand `cmd:"" help:"Write an image as this program would save it."`
 }
 
-// imageReport describes an image in JSON.
+// imageReport describes an image in JSON, or a recording with the image at its head.
 type imageReport struct {
 	File       string            `json:"file"`
 	Bytes      int64             `json:"bytes"`
@@ -45,6 +45,7 @@ type imageReport struct {
 	Kinds      []kindReport      `json:"kinds"`
 	Components []componentReport `json:"components"`
 	Parts      []partReport      `json:"parts"`
+	Recording  *recordingReport  `json:"recording,omitempty"`
 	Error      string            `json:"error,omitempty"`
 }
 
@@ -66,7 +67,16 @@ type partReport struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// reportImage describes the image in a file.
+// recordingReport describes what a recording has behind its image.
+type recordingReport struct {
+	Format   uint32  `json:"format"`
+	LastTick uint64  `json:"last_tick"`
+	Seconds  float64 `json:"seconds"`
+	Every    int     `json:"compared_every"` // in ticks
+	Closed   bool    `json:"closed"`
+}
+
+// reportImage describes the image or the recording in a file.
 func reportImage(path string) (*imageReport, error) {
 	r := &imageReport{File: path}
 	file, err := regularfile.Open(path)
@@ -79,12 +89,15 @@ func reportImage(path string) (*imageReport, error) {
 		return nil, fmt.Errorf("cannot read the image: %w", err)
 	}
 	r.Bytes, r.Saved = stat.Size(), stat.ModTime()
-	info, err := world.ReadImageInfo(bufio.NewReaderSize(file, 1<<20))
+	info, err := world.ReadImageInfo(file)
 	if err != nil {
 		r.Error = err.Error()
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
 	c := info.Config
+	if i := info.Recording; i != nil {
+		r.Recording = &recordingReport{i.Format, i.Last, float64(i.Last-info.Tick) / float64(c.TickHz), i.Every, i.Closed}
+	}
 	r.Format, r.Program, r.Version = info.Format, info.Program.Name, info.Program.Version
 	r.Tick, r.TickHz, r.Seconds = info.Tick, c.TickHz, float64(info.Tick)/float64(c.TickHz)
 	r.Entities, r.Slots, r.Effects = info.Entities, info.Slots, info.Effects
@@ -112,9 +125,9 @@ func (r *imageReport) saver() string {
 	return strings.TrimSpace(r.Program + " " + r.Version)
 }
 
-// imageInfoCommand describes an image.
+// imageInfoCommand describes an image or a recording.
 type imageInfoCommand struct {
-	File string `arg:"" type:"path" placeholder:"FILE" help:"Image from serve --image."`
+	File string `arg:"" type:"path" placeholder:"FILE" help:"Image from serve --image, or recording from serve --record."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
@@ -130,6 +143,9 @@ func (c *imageInfoCommand) run(_ context.Context, p *program) error {
 	fmt.Fprintf(t, "file\t%s, %d bytes, saved %s\n", r.File, r.Bytes, r.Saved.Format(time.DateTime))
 	fmt.Fprintf(t, "saved by\t%s, in format %d\n", r.saver(), r.Format)
 	fmt.Fprintf(t, "time\ttick %d, %d a second: %v\n", r.Tick, r.TickHz, time.Duration(r.Seconds*float64(time.Second)).Round(time.Second))
+	if i := r.Recording; i != nil {
+		fmt.Fprintf(t, "recording\t%s\n", i.describe())
+	}
 	fmt.Fprintf(t, "entities\t%d in %d slots, %d effects\n", r.Entities, r.Slots, r.Effects)
 	fmt.Fprintf(t, "settings\tseed %d, gravity %v m/s2, half extent %v m\n", r.Settings["seed"], r.Settings["gravity"], r.Settings["half_extent"])
 	for _, k := range r.Kinds {
@@ -146,6 +162,16 @@ func (c *imageInfoCommand) run(_ context.Context, p *program) error {
 		fmt.Fprintf(t, "part %s\t%d bytes before compression\n", part.Name, part.Bytes)
 	}
 	return t.Flush()
+}
+
+// describe returns a line about the recording.
+func (i *recordingReport) describe() string {
+	closed := "closed"
+	if !i.Closed {
+		closed = "not closed: its server died or still runs"
+	}
+	duration := time.Duration(i.Seconds * float64(time.Second)).Round(time.Second)
+	return fmt.Sprintf("to tick %d: %v, compared every %d ticks, in format %d, %s", i.LastTick, duration, i.Every, i.Format, closed)
 }
 
 func writeJSON(to io.Writer, v any) error {

@@ -89,3 +89,40 @@ func TestImageCommands(t *testing.T) {
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "not a regular file")
 }
+
+// image info describes a recording, and the image at its head.
+func TestImageInfoOfRecording(t *testing.T) {
+	d := tag()
+	d.Version = "v7"
+	g, err := d.buildInstance(Options{})
+	require.NoError(t, err)
+	for range 30 {
+		g.World.Step()
+	}
+	var img world.Image
+	require.NoError(t, g.TakeImage(&img))
+	path := filepath.Join(t.TempDir(), "a.recording")
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	recorder, err := g.World.Record(file, &img, 5)
+	require.NoError(t, err)
+	for range 60 {
+		g.World.Step()
+	}
+	status, text, errs := playOf(t, tag(), "image", "info", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, "not closed: its server died or still runs")
+	require.NoError(t, recorder.Close())
+	require.NoError(t, file.Close())
+	status, text, errs = playOf(t, tag(), "image", "info", path)
+	require.Equal(t, exitOK, status, errs)
+	for _, part := range []string{"tag v7, in format 5", "tick 30, 30 a second: 1s", "to tick 90: 2s, compared every 5 ticks, in format 4, closed", "8 in 8 slots", "kind ball"} {
+		require.Contains(t, text, part)
+	}
+	status, text, errs = playOf(t, tag(), "image", "info", "--json", path)
+	require.Equal(t, exitOK, status, errs)
+	var report imageReport
+	require.NoError(t, json.Unmarshal([]byte(text), &report))
+	require.Equal(t, "tag", report.Program)
+	require.Equal(t, &recordingReport{Format: 4, LastTick: 90, Seconds: 2, Every: 5, Closed: true}, report.Recording)
+}
