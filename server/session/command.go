@@ -14,7 +14,8 @@ func (s *Session) executeCommands(commands []wire.Command) {
 			return
 		}
 		result := s.runCommand(&commands[i])
-		bound := s.endCommand(&commands[i])
+		bound := s.provisionals.endCommand()
+		s.core.stats.ProvisionalsRejected += uint64(int(commands[i].Provisionals) - bound)
 		s.core.stats.countResult(result.Code)
 		s.handled++
 		if bound > 0 || restsOnStructure(&result) {
@@ -82,7 +83,7 @@ func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, 
 	defer s.containPanic(HookCommand)
 	err = errHookPanicked // unless run returns
 	s.view = view{claimed: c.View}
-	defer s.forgetView()
+	defer s.view.forget()
 	return run(s, c.Target, c.Args)
 }
 

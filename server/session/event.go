@@ -25,8 +25,8 @@ var ErrEventRefused = errors.New("server: event refused: the client has too much
 // Send calls NoteSent for every handle in event; a handle that was never issued becomes
 // null. The error is ErrEventRefused, or says that the schema has no such event. After the
 // session has ended, Send does nothing.
-func (s *Session) Send(event any) error {
-	e, err := s.core.replicator.NewEvent(event)
+func (s *sight) Send(event any) error {
+	e, err := s.replicator.NewEvent(event)
 	if err != nil || s.viewer == nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -52,7 +51,7 @@ func OnCommand[Args any](d schema.DefinedCommand[Args], f func(s *Session, targe
 	return Command{name: d.Name(), args: reflect.TypeFor[Args](), bind: func(message, _ *rowschema.Message) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
-			if err := s.readArgs(message, data, &args); err != nil {
+			if err := s.provisionals.readArgs(message, data, &args); err != nil {
 				return nil, err
 			}
 			return nil, f(s, target, args)
@@ -69,7 +68,7 @@ func OnQuery[Args, Answer any](d schema.DefinedQuery[Args, Answer], f func(s *Se
 	return Command{name: d.Name(), args: reflect.TypeFor[Args](), answer: reflect.TypeFor[Answer](), bind: func(message, answering *rowschema.Message) commandFunc {
 		return func(s *Session, target world.Entity, data []byte) ([]byte, error) {
 			var args Args
-			if err := s.readArgs(message, data, &args); err != nil {
+			if err := s.provisionals.readArgs(message, data, &args); err != nil {
 				return nil, err
 			}
 			answer, err := f(s, target, args)
@@ -135,28 +134,6 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 			return nil
 		}
 	}}
-}
-
-// readArgs reads the arguments of a command. The command must name every provisional handle
-// among them: the game would otherwise take the handle for an entity that the client
-// creates.
-func (s *Session) readArgs(m *rowschema.Message, data []byte, args any) error {
-	var body rowschema.Payload
-	if m.Parse(data, &body) != nil || !s.checkProvisionals(m, &body) || m.Restore(&body, args) != nil {
-		return errBadArguments
-	}
-	return nil
-}
-
-// encodeAnswer returns the encoded answer, and calls NoteSent for its handles (H3).
-func (s *Session) encodeAnswer(m *rowschema.Message, answer any) ([]byte, error) {
-	var body rowschema.Payload
-	if err := m.Quantise(answer, &body); err != nil {
-		return nil, err
-	}
-	m.KeepReferences(&body, func(h bulk.Handle) bool { return s.core.world.Status(h) != bulk.Unissued })
-	m.References(&body, s.NoteSent)
-	return m.Append(nil, &body), nil
 }
 
 // validateHooks reports functions that do not fit the schema's declarations, commands with

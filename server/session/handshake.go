@@ -58,19 +58,14 @@ func (p *Peer) handleHello(h wire.Hello) {
 // numbers.
 func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 	c := s.core
-	s.viewer = c.replicator.AddViewer(0) // exists before Join, which may set filters and owners
-	s.viewer.Continue(numbers)
-	if s.abilities&wire.Simulates != 0 {
-		s.viewer.Simulate() // if any kind is exact (P6)
-	}
+	s.openViewer(numbers, s.abilities&wire.Simulates != 0) // before Join, which may set filters and owners
 	if join := c.config.Hooks.Join; join != nil {
 		entity, err := s.callJoin(join)
 		if err != nil {
-			c.replicator.RemoveViewer(s.viewer)
-			s.viewer = nil
+			s.closeViewer()
 			return joinRefusal(err)
 		}
-		s.entity = c.issuedOrZero(entity)
+		s.entity = s.issuedOrZero(entity)
 	}
 	return nil
 }

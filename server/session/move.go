@@ -158,8 +158,8 @@ func (s *Session) handOver() {
 	c.requests.holdTraveller(t)
 	s.callHook(HookLeave, c.config.Hooks.Leave)
 	c.requests.releaseTraveller(t)
-	c.replicator.RemoveViewer(s.viewer)
-	s.viewer, s.peer, t.value = nil, nil, s.value
+	s.closeViewer()
+	s.peer, t.value = nil, s.value
 	if s.kicked != nil { // Leave kicked it, or panicked
 		c.turnAway(t, s.kicked)
 		return

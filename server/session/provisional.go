@@ -53,22 +53,6 @@ func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
 	return nil
 }
 
-// endCommand rejects the unbound provisional handles of c; the Result tells the client. It
-// returns the number of bound handles. Their Answers precede the Result.
-func (s *Session) endCommand(c *wire.Command) (bound int) {
-	bound = s.provisionals.countBound()
-	s.provisionals.clear()
-	s.core.stats.ProvisionalsRejected += uint64(int(c.Provisionals) - bound)
-	return bound
-}
-
-// checkProvisionals reports whether the command names every provisional handle in its arguments.
-func (s *Session) checkProvisionals(m *rowschema.Message, args *rowschema.Payload) bool {
-	lawful := true
-	m.References(args, func(h bulk.Handle) { lawful = lawful && (h.Valid() || s.IsProvisional(h)) })
-	return lawful
-}
-
 // endInput rejects the unbound provisional handles of an input.
 func (s *Session) endInput() {
 	for h := range s.provisionals.unbound() {
@@ -118,13 +102,34 @@ func (p *provisionals) unbound() iter.Seq[bulk.Handle] {
 	}
 }
 
-func (p *provisionals) countBound() (n int) {
+// endCommand forgets the handles of a command, and returns how many are bound. Their Answers
+// precede the Result, which rejects the others.
+func (p *provisionals) endCommand() (bound int) {
 	for _, x := range p.named {
 		if x.bound {
-			n++
+			bound++
 		}
 	}
-	return n
+	p.clear()
+	return bound
+}
+
+// readArgs reads the arguments of a command. The command must name every provisional handle
+// among them: the game would otherwise take the handle for an entity that the client
+// creates.
+func (p *provisionals) readArgs(m *rowschema.Message, data []byte, args any) error {
+	var body rowschema.Payload
+	if m.Parse(data, &body) != nil || !p.nameAll(m, &body) || m.Restore(&body, args) != nil {
+		return errBadArguments
+	}
+	return nil
+}
+
+// nameAll reports whether the command names every provisional handle in its arguments.
+func (p *provisionals) nameAll(m *rowschema.Message, args *rowschema.Payload) bool {
+	lawful := true
+	m.References(args, func(h bulk.Handle) { lawful = lawful && (h.Valid() || p.findUnbound(h) != nil) })
+	return lawful
 }
 
 // clear forgets the handles at the end of a command or input.

@@ -3,7 +3,6 @@ package session
 import (
 	"golang.org/x/time/rate"
 
-	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -13,6 +12,7 @@ import (
 // calls, may use it.
 type Session struct {
 	identity
+	sight
 	core      *Core
 	state     state
 	peer      *Peer // current connection; nil: away
@@ -22,9 +22,8 @@ type Session struct {
 	endReason *wire.Error // reason why the session ended
 
 	entity      world.Entity
-	announced   world.Entity        // controlled entity that was last sent to the client
-	viewer      *replication.Viewer // exists from Join to Leave
-	silentTicks int                 // ticks since the last datagram, or since the connection broke
+	announced   world.Entity // controlled entity that was last sent to the client
+	silentTicks int          // ticks since the last datagram, or since the connection broke
 	progress    progress
 
 	inputs       inputs
@@ -49,6 +48,23 @@ type identity struct {
 	abilities wire.Abilities
 }
 
+// ID returns the session's id, unique within a run.
+func (i *identity) ID() uint64 { return i.id }
+
+// Name returns the client's own name for itself. It is not verified.
+func (i *identity) Name() string { return i.name }
+
+// User returns the user of the connect token, or "" if the server requires no tokens.
+func (i *identity) User() string { return i.user }
+
+// Value returns the game's own data for the session: Admission.Value, unless SetValue has
+// replaced it.
+func (i *identity) Value() any { return i.value }
+
+// SetValue replaces the game's own data for the session. Images and recordings do not
+// contain it: keep the state of rules that a replay must repeat in components.
+func (i *identity) SetValue(v any) { i.value = v }
+
 // state is the state of a session, as STATE.md draws it.
 type state uint8
 
@@ -65,30 +81,13 @@ func (s *Session) isOver() bool { return s.state >= stateHandedOver }
 
 func newSession(c *Core, who identity) *Session {
 	s := &Session{
-		identity: who, core: c, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
+		identity: who, sight: sight{replicator: c.replicator, world: c.world}, core: c, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
 		commands: rate.NewLimiter(rate.Limit(c.config.CommandsPerSecond), c.config.CommandBurst),
 		resyncs:  resyncs{limiter: rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1)},
 	}
 	c.schedule.moveToBack(s, s.startTick)
 	return s
 }
-
-// ID returns the session's id, unique within a run.
-func (s *Session) ID() uint64 { return s.id }
-
-// Name returns the client's own name for itself. It is not verified.
-func (s *Session) Name() string { return s.name }
-
-// User returns the user of the connect token, or "" if the server requires no tokens.
-func (s *Session) User() string { return s.user }
-
-// Value returns the game's own data for the session: Admission.Value, unless SetValue has
-// replaced it.
-func (s *Session) Value() any { return s.value }
-
-// SetValue replaces the game's own data for the session. Images and recordings do not
-// contain it: keep the state of rules that a replay must repeat in components.
-func (s *Session) SetValue(v any) { s.value = v }
 
 // Room returns the name of the room that the session is in (Config.Room).
 func (s *Session) Room() string { return s.core.config.Room }
@@ -150,8 +149,7 @@ func (s *Session) endSilently(why *wire.Error) {
 func (s *Session) callGameLeave() {
 	s.state = stateEnded
 	s.callHook(HookLeave, s.core.config.Hooks.Leave)
-	s.core.replicator.RemoveViewer(s.viewer)
-	s.viewer = nil
+	s.closeViewer()
 	s.core.config.Router.forgetSession(s)
 }
 

@@ -117,7 +117,7 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 func (s *Session) callInput(in *wire.TickInput) error {
 	defer s.containPanic(HookInput)
 	s.view = viewOf(in)
-	defer s.forgetView()
+	defer s.view.forget()
 	defer s.endInput()
 	return s.core.input(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 }

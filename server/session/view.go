@@ -70,4 +70,5 @@ func viewOf(in *wire.TickInput) view {
 	return view{claimed: uint64(in.Tick-in.Back)*viewTick + uint64(in.Fraction)}
 }
 
-func (s *Session) forgetView() { s.view = view{} }
+// forget ends the view moment with its command or input.
+func (v *view) forget() { *v = view{} }
