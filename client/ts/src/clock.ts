@@ -53,8 +53,6 @@ export class Clock {
   jitter = 0
   /** The tick of the newest snapshot, 0 before the first. */
   tick = 0
-  /** The number after the newest snapshot if that was empty, otherwise 0. */
-  next = 0
   /** The mean server time between snapshots. */
   interval = 0
   #early = new Least()

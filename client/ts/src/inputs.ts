@@ -3,6 +3,7 @@
 import { ByteWriter } from './bits.ts'
 import { Allowance, type Clock, Least, type Renderer, stepAbove } from './clock.ts'
 import * as limit from './limits.ts'
+import type { SnapshotTicks } from './snapshot_ticks.ts'
 import { Acks, encodeInput, type TickInput } from './state.ts'
 
 /**
@@ -65,10 +66,10 @@ interface Sent {
 /** The newest inputs, and the measurements by which each input is made for a tick early enough to arrive in time. */
 export class Inputs {
   readonly lead = new Allowance()
-  /** The server's snapshots per second. */
-  snapshotHz: number
+  #snapshotHz: number
   readonly #clock: Clock
   readonly #renderer: Renderer
+  readonly #arrived: SnapshotTicks
   readonly #list: TickInput[] = [] // newest first
   #unsent = 0
   #set = 0 // when the newest input was set
@@ -84,10 +85,11 @@ export class Inputs {
   #sentAt = -Infinity
   readonly #w = new ByteWriter()
 
-  constructor(clock: Clock, renderer: Renderer, snapshotHz: number) {
+  constructor(clock: Clock, renderer: Renderer, arrived: SnapshotTicks, snapshotHz: number) {
     this.#clock = clock
     this.#renderer = renderer
-    this.snapshotHz = snapshotHz
+    this.#arrived = arrived
+    this.#snapshotHz = snapshotHz
   }
 
   /** Returns the tick for an input made at now, 0 if the server's time is unknown. */
@@ -99,7 +101,7 @@ export class Inputs {
   inputTick(now: number): number {
     const c = this.#clock
     if (c.tick === 0) return 0
-    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.snapshotHz : this.lead.value
+    const lead = this.lead.count === 0 ? c.trips.least / 2 + 2000 / this.#snapshotHz : this.lead.value
     const aimed = Math.min(
       c.serverTime(now) + Math.min(lead, maxLead),
       this.#earliestArrival(now) + aheadShare * this.#serverKeeps,
@@ -254,17 +256,15 @@ export class Inputs {
    * new.
    */
   #waitForSnapshot(unacked: boolean): number {
-    const interval = 1000 / this.snapshotHz
+    const interval = 1000 / this.#snapshotHz
     if (this.#unsent > 0) return 2 * interval
-    return (
-      2 *
-      Math.max(interval, this.#clock.next > 0 && !unacked ? maxInterval : Math.min(this.#clock.interval, maxInterval))
-    )
+    const measured = this.#arrived.isEmpty && !unacked ? maxInterval : Math.min(this.#clock.interval, maxInterval)
+    return 2 * Math.max(interval, measured)
   }
 
   /** Forgets the measurements of the previous connection, and sets the snapshot rate of the next. */
   forgetConnection(snapshotHz: number): void {
-    this.snapshotHz = snapshotHz
+    this.#snapshotHz = snapshotHz
     this.#timed = false
     for (const d of this.#sent) d.stamp = 0
     this.#sentAt = -Infinity

@@ -28,7 +28,6 @@ export function predict<S extends Struct = Struct, I extends Struct = Struct>(
 ): Prediction<S> {
   const session = c instanceof Session ? c : c.session
   const { schema } = session
-  if (session.prediction) throw new TypeError('the session has a prediction already')
   if (schema && !schema.input) throw new TypeError('the schema declares no input')
   for (const name of components)
     if (schema && !schema.components.some((x) => x.name === name))
@@ -36,7 +35,7 @@ export function predict<S extends Struct = Struct, I extends Struct = Struct>(
   if (components.length === 0 || !((config.snap ?? 0) >= 0))
     throw new RangeError('want a component, and a snap of 0 or more')
   const p = new PredictionEngine<S, I>(session, components, step, config)
-  session.prediction = p
+  session.attachPrediction(p)
   if (session.welcome) p.restart(session.welcome.tickHz)
   p.reconcile()
   return p

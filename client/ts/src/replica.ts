@@ -46,17 +46,9 @@ const noPayloads: Payload[] = []
 export class Replica {
   readonly layout: Layout
   readonly stats: ReplicaStats
-  /** The tick of the newest input that the server had applied at tick, 0 if none. */
-  input = 0
-  /** The number of structure records applied. */
-  structure = 0
   /** The bodies that the client computes; undefined unless the session simulates. */
   readonly bodies: Bodies | undefined
   /** @internal */ readonly acks = new Acks()
-  /** @internal The ticks for which states are kept, for interpolation. */
-  span = 0
-  /** @internal The tick of the newest Structure message, which may be later than tick. */
-  structureTick = 0
   /** @internal The header of the newest datagram. */
   readonly header = new StateHeader()
 
@@ -73,6 +65,8 @@ export class Replica {
   readonly #timeline = new Timeline()
   readonly #held = new HeldSnapshots()
   readonly #ackTicks = new Uint32Array(64) // ticks of the snapshots in acks, by number modulo 64
+  #structure = 0
+  #structureTick = 0
   #fence = 0 // snapshots with a lower structure number are of an earlier room
   #retexted: Entity | undefined // entity whose texts the newest records have changed
 
@@ -111,7 +105,22 @@ export class Replica {
 
   /** The tick of the newest snapshot applied. */
   get tick(): number {
-    return this.#timeline.tick
+    return this.#timeline.snapshots.tick
+  }
+
+  /** The tick of the newest input that the server had applied at tick, 0 if none. */
+  get input(): number {
+    return this.#timeline.input
+  }
+
+  /** The number of structure records applied. */
+  get structure(): number {
+    return this.#structure
+  }
+
+  /** @internal The tick of the newest Structure message, which may be later than tick. */
+  get structureTick(): number {
+    return this.#structureTick
   }
 
   /**
@@ -156,16 +165,16 @@ export class Replica {
   /** Applies a message whole or not at all, then the snapshots that waited for it. */
   applyStructure(body: Uint8Array): void {
     const m = parseStructure(body, this.#simulation)
-    if (m.first !== this.structure + 1) fail(`structure record ${m.first} follows ${this.structure}`)
-    const tick = this.structureTick + m.ticks
+    if (m.first !== this.#structure + 1) fail(`structure record ${m.first} follows ${this.#structure}`)
+    const tick = this.#structureTick + m.ticks
     if (tick > 2 ** 32 - 1) fail('structure of a tick beyond 2^32')
     this.#budget.spend(cost.record * m.records.length)
     this.#memory.begin(this.bytes)
     this.#check.check(m.records, tick)
-    this.structureTick = tick
+    this.#structureTick = tick
     for (const x of m.records) {
       this.#reportTexts(x)
-      this.structure++
+      this.#structure++
       this.#applyRecord(x, tick)
     }
     this.#reportTexts(undefined)
@@ -186,7 +195,7 @@ export class Replica {
     if (x.generation < this.#entities.cell(x.index).generation) return // its entity is known to be dead
     switch (x.op) {
       case Op.enter:
-        if (x.decoded) this.#entities.enter(x, tick, x.decoded, this.structure)
+        if (x.decoded) this.#entities.enter(x, tick, x.decoded, this.#structure)
         break
       case Op.leave: {
         const e = this.#entities.find(x.index, x.generation)
@@ -221,9 +230,14 @@ export class Replica {
     this.#events.deliverRendered(tick)
   }
 
+  /** @internal Keeps states of the last ticks from now on, for interpolation. */
+  keepStates(ticks: number): void {
+    this.#timeline.keepStates(ticks)
+  }
+
   /** @internal Notes the tick of the newest render. */
   setShown(tick: number): void {
-    this.#timeline.shown = tick
+    this.#timeline.show(tick)
     this.deliverRendered(tick)
   }
 
@@ -238,7 +252,7 @@ export class Replica {
       this.stats.duplicates++
       return 'duplicate'
     }
-    if (h.structure > this.structure) {
+    if (h.structure > this.#structure) {
       this.#held.add(h, d, this.stats) // it may belong to another room
       return 'held'
     }
@@ -282,15 +296,12 @@ export class Replica {
       const { number, age } = h.events[i]!
       this.#events.deliver(number, h.tick - age, payloads[i]!)
     }
-    if (h.tick > this.tick) {
-      this.#timeline.advance(h)
-      this.input = h.input
-    }
-    this.#rows.apply(h, this.#timeline, this.span, this.stats)
+    this.#timeline.add(h)
+    this.#rows.apply(h, this.#timeline, this.stats)
     this.acks.add(h.seq)
     this.#ackTicks[h.seq % 64] = h.tick
     this.stats.snapshots++
-    this.bodies?.applySnapshot(h, this.structure)
+    this.bodies?.applySnapshot(h, this.#structure)
     this.#provisionals.snapshotApplied(this.input, this.tick)
     this.#rows.reportUpdates(this.#observer)
   }
@@ -311,25 +322,25 @@ export class Replica {
    * them.
    */
   continueFrom(structure: number, lastRoom: Replica | undefined): void {
-    this.#fence = this.structure = structure
+    this.#fence = this.#structure = structure
     if (lastRoom) this.#held.inherit(lastRoom.#held, structure)
   }
 
   /** @internal Applies the held datagrams whose structure has arrived, oldest first. */
   applyDue(): void {
-    for (const d of this.#held.takeDue(this.structure)) this.applyState(d)
+    for (const d of this.#held.takeDue(this.#structure)) this.applyState(d)
   }
 
   // The end of a session: section 4.1.
 
   /** @internal The ticks between two snapshots, as the Welcome says. */
   get interval(): number {
-    return this.#timeline.interval
+    return this.#timeline.snapshots.interval
   }
 
   /** @internal Sets the ticks between two snapshots. */
   setInterval(ticks: number): void {
-    this.#timeline.interval = ticks
+    this.#timeline.snapshots.setInterval(ticks)
   }
 
   /** @internal Takes all entities out of view, after the events that wait for renders. */

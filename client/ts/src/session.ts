@@ -30,17 +30,12 @@ const noBytes = new Uint8Array(0)
 
 /** A session over any connection: bytes and times go in, bytes come out. Times are in ms since any fixed origin. */
 export class Session {
-  /** The newest Welcome, undefined before the first. */
-  welcome: messages.Welcome | undefined
-  /** The client's copy of its interest set, undefined before the first Welcome. A new session has a new one. */
-  replica: Replica | undefined
-  /** The entity that this session's inputs steer, or none. */
-  controlled: Handle = none
   readonly events: Events
-  /** @internal */
-  prediction: Predictor | undefined
-  /** @internal The time of the newest render, and the fractional tick of an input made then; 0: unknown. */
-  rendered = { at: 0, inputTick: 0 }
+  #welcome: messages.Welcome | undefined
+  #replica: Replica | undefined
+  #controlled: Handle = none
+  #prediction: Predictor | undefined
+  #rendered = { at: 0, inputTick: 0 }
 
   readonly #config: SessionConfig
   readonly #hooks: SessionHooks
@@ -98,6 +93,32 @@ export class Session {
     return out
   }
 
+  /** The newest Welcome, undefined before the first. */
+  get welcome(): messages.Welcome | undefined {
+    return this.#welcome
+  }
+
+  /** The client's copy of its interest set, undefined before the first Welcome. A new session has a new one. */
+  get replica(): Replica | undefined {
+    return this.#replica
+  }
+
+  /** The entity that this session's inputs steer, or none. */
+  get controlled(): Handle {
+    return this.#controlled
+  }
+
+  /** @internal The time of the newest render, and the fractional tick of an input made then; 0: unknown. */
+  get rendered(): { readonly at: number; readonly inputTick: number } {
+    return this.#rendered
+  }
+
+  /** @internal Sets the session's only prediction. */
+  attachPrediction(p: Predictor): void {
+    if (this.#prediction) throw new TypeError('the session has a prediction already')
+    this.#prediction = p
+  }
+
   /** Whether this connection has received its Welcome. */
   get joined(): boolean {
     return isJoined(this.#state) && this.#error === undefined
@@ -119,7 +140,7 @@ export class Session {
    */
   receiveStream(p: Uint8Array): void {
     this.#applyStream(p)
-    this.prediction?.reconcile()
+    this.#prediction?.reconcile()
   }
 
   #applyStream(p: Uint8Array): void {
@@ -163,7 +184,7 @@ export class Session {
     } catch (e) {
       ended ??= e
     }
-    this.prediction?.reconcile()
+    this.#prediction?.reconcile()
     if (ended !== undefined) throw ended
     return fresh
   }
@@ -193,7 +214,7 @@ export class Session {
         this.#commands.receiveResult(body, (h) => this.resolve(h))
         break
       case Type.control:
-        this.controlled = messages.parseControl(body)
+        this.#controlled = messages.parseControl(body)
         break
       default:
         fail(`a message of type ${type}`)
@@ -232,7 +253,7 @@ export class Session {
       this.#provisionals.sessionResumed(m.commands, m.tick)
       this.#timing.resume(m.snapshotHz)
       this.replica?.setInterval(this.#timing.interval)
-      this.welcome = welcome
+      this.#welcome = welcome
     } else {
       this.#provisionals.rejectAll()
       before?.leaveAll()
@@ -240,7 +261,7 @@ export class Session {
       const replica = this.#newReplica(layout, m)
       if (before && was?.epoch === m.epoch) replica.inheritStale(before)
       if (moved) replica.continueFrom(m.structure, moves ? before : undefined)
-      this.welcome = welcome
+      this.#welcome = welcome
       this.#showReplica(replica, m)
     }
     this.#commands.abandon() // of the previous room; a lost connection has none
@@ -256,7 +277,7 @@ export class Session {
   #forgetWorld(): void {
     this.replica?.destroyAll()
     this.#provisionals.forgetAll()
-    this.welcome = undefined
+    this.#welcome = undefined
     this.#showReplica(this.#newReplica(this.#handshake.forgetWorld(), noWorld), noWorld)
   }
 
@@ -281,9 +302,9 @@ export class Session {
   #showReplica(replica: Replica, m: World): void {
     this.#timing = new Timing(m.tickHz, m.snapshotHz, this.rtt)
     replica.setInterval(this.#timing.interval)
-    this.replica = replica
-    this.controlled = none
-    this.prediction?.restart(m.tickHz)
+    this.#replica = replica
+    this.#controlled = none
+    this.#prediction?.restart(m.tickHz)
   }
 
   /** Reports whether the next Hello asks for another schema or room than the refused one. */
@@ -293,7 +314,7 @@ export class Session {
 
   /** Notes that the connection ended, and why. The replica stays, and resolve still answers. */
   lost(why: unknown): void {
-    if (isJoined(this.#state)) this.prediction?.pause() // before Welcome the session has sent no inputs
+    if (isJoined(this.#state)) this.#prediction?.pause() // before Welcome the session has sent no inputs
     this.#state = 'lost'
     this.#commands.abandon()
     if (!(why instanceof WireError)) return
@@ -304,7 +325,7 @@ export class Session {
   /** Makes the next Hello begin a new session and ask for the schema text: another server knows neither. */
   forgetServer(): void {
     this.#handshake.forgetServer()
-    if (this.welcome) this.welcome = { ...this.welcome, secret: noBytes }
+    if (this.welcome) this.#welcome = { ...this.welcome, secret: noBytes }
   }
 
   /** Sets the token of the next Hello. */
@@ -331,7 +352,7 @@ export class Session {
   receiveDatagram(d: Uint8Array, now: number): Outcome | undefined {
     this.#budget.pay(now)
     const outcome = this.#applyDatagram(d, now)
-    this.prediction?.reconcile()
+    this.#prediction?.reconcile()
     return outcome
   }
 
@@ -383,8 +404,8 @@ export class Session {
     const r = this.replica
     const timing = this.#timing
     if (!r) return { tick: 0, newest: 0, maxExtrapolate: 0 }
-    r.span = timing.span
-    this.rendered = { at: now, inputTick: timing.inputs.inputTick(now) }
+    r.keepStates(timing.span)
+    this.#rendered = { at: now, inputTick: timing.inputs.inputTick(now) }
     const tick = timing.advance(now)
     if (tick === undefined) return { tick: 0, newest: 0, maxExtrapolate: 0 }
     r.setShown(Math.floor(tick))
@@ -421,7 +442,7 @@ export class Session {
     const named = this.#provisionals.replaceAnswered(m, p, 'input')
     const tick = this.#timing.inputs.push(m.append(p), now, this.replica?.input ?? 0)
     this.#provisionals.inputMade(named, tick)
-    this.prediction?.recordInput(tick, m.shape.restore(p))
+    this.#prediction?.recordInput(tick, m.shape.restore(p))
     return tick
   }
 

@@ -262,11 +262,8 @@ export class StateRows {
     }
   }
 
-  /**
-   * Stores the decoded states in their entities.
-   * @param span - the ticks for which states are kept, for interpolation
-   */
-  apply(h: StateHeader, timeline: Timeline, span: number, stats: ReplicaStats): void {
+  /** Stores the decoded states in their entities. */
+  apply(h: StateHeader, timeline: Timeline, stats: ReplicaStats): void {
     const bodies = this.#exact?.bodies
     const n = this.#values
     for (let i = 0; i < this.#count; i++) {
@@ -274,7 +271,7 @@ export class StateRows {
       if (this.#gaps[i] !== 0) e.noteBaseline(h.tick - this.#ages[i]! - this.#gaps[i]!)
       const bytes = e.bytes
       const tick = h.tick - this.#backs[i]!
-      const current = e.addState(tick, timeline.blendFrom(tick, e.tick), this.#arena, i * n, span)
+      const current = e.addState(tick, timeline.blendFrom(tick, e.tick), this.#arena, i * n, timeline.span)
       this.#current[i] = current ? 1 : 0
       this.#entities.addBytes(e.bytes - bytes)
       if (current) {

@@ -1,25 +1,38 @@
 // The ticks of the snapshots that were applied.
 
+import { SnapshotTicks } from './snapshot_ticks.ts'
 import type { StateHeader } from './state.ts'
 
-/** The ticks of snapshots and renders. They tell from which tick on a new state is blended in. */
+/** The ticks of snapshots, inputs and renders. They tell from which tick on a new state is blended in. */
 export class Timeline {
-  /** The tick of the newest snapshot, 0 before the first. */
-  tick = 0
-  /** The tick of the newest render. */
-  shown = 0
-  /** The ticks between two snapshots. */
-  interval = 0
-  #before = 0 // tick of the snapshot before, even if the server omitted it
-  #empty = 0 // number of the first snapshot of tick if it was empty, otherwise 0
+  readonly snapshots = new SnapshotTicks()
+  #input = 0
+  #shown = 0
+  #span = 0
 
-  /** Moves to a newer snapshot. */
-  advance(h: StateHeader): void {
-    this.#before = this.tick
-    // After an empty snapshot the server omits the tick's other empty ones.
-    if (this.#empty !== 0 && h.seq === this.#empty + 1) this.#before = Math.max(this.#before, h.tick - this.interval)
-    this.#empty = h.rows + h.events.length === 0 ? h.seq : 0
-    this.tick = h.tick
+  /** The tick of the newest input that the server had applied, 0 if none. */
+  get input(): number {
+    return this.#input
+  }
+
+  /** The ticks for which states are kept, for interpolation. */
+  get span(): number {
+    return this.#span
+  }
+
+  /** Keeps states of the last ticks from now on. */
+  keepStates(ticks: number): void {
+    this.#span = ticks
+  }
+
+  /** Notes the tick of the newest render. */
+  show(tick: number): void {
+    this.#shown = tick
+  }
+
+  /** Notes a datagram that is being applied. */
+  add(h: StateHeader): void {
+    if (this.snapshots.add(h)) this.#input = h.input
   }
 
   /**
@@ -31,7 +44,8 @@ export class Timeline {
    * @param previous - tick of the entity's previous state
    */
   blendFrom(tick: number, previous: number): number {
-    if (tick < this.tick || this.#before <= previous) return 0
-    return Math.min(Math.max(this.shown, 2 * this.#before - tick), tick - 1)
+    const { before } = this.snapshots
+    if (tick < this.snapshots.tick || before <= previous) return 0
+    return Math.min(Math.max(this.#shown, 2 * before - tick), tick - 1)
   }
 }

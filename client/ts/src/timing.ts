@@ -3,30 +3,38 @@
 
 import { Clock, maxDelay, Renderer } from './clock.ts'
 import { Inputs, stampAt } from './inputs.ts'
+import { SnapshotTicks } from './snapshot_ticks.ts'
 import type { StateHeader } from './state.ts'
 
 /** Measures snapshots, and tells which moment to render and for which tick to make an input. Times are in ms. */
 export class Timing {
   readonly clock: Clock
   readonly inputs: Inputs
-  /** The newest round trip. */
-  rtt: number
   readonly #renderer = new Renderer()
+  readonly #arrived: SnapshotTicks
+  #rtt: number
 
   /** @param rtt - the newest round trip known */
   constructor(tickHz: number, snapshotHz: number, rtt: number) {
     this.clock = new Clock(tickHz)
-    this.inputs = new Inputs(this.clock, this.#renderer, snapshotHz)
-    this.rtt = rtt
+    this.#arrived = new SnapshotTicks(Math.floor(tickHz / snapshotHz))
+    this.inputs = new Inputs(this.clock, this.#renderer, this.#arrived, snapshotHz)
+    this.#rtt = rtt
+  }
+
+  /** The newest round trip. */
+  get rtt(): number {
+    return this.#rtt
   }
 
   /** The ticks between two snapshots. */
   get interval(): number {
-    return Math.floor(this.clock.hz / this.inputs.snapshotHz)
+    return this.#arrived.interval
   }
 
   /** Notes that the session has resumed on another connection, whose snapshot rate may differ. */
   resume(snapshotHz: number): void {
+    this.#arrived.setInterval(Math.floor(this.clock.hz / snapshotHz))
     this.inputs.forgetConnection(snapshotHz)
     this.#renderer.resumed = true
   }
@@ -36,18 +44,15 @@ export class Timing {
     const c = this.clock
     if (h.echo !== 0 && h.hold !== 65_535) {
       const hold = h.hold / 10
-      this.rtt = Math.max(((stampAt(now) - h.echo) | 0) / 10 - hold, 0)
-      c.trips.add(now, this.rtt)
+      this.#rtt = Math.max(((stampAt(now) - h.echo) | 0) / 10 - hold, 0)
+      c.trips.add(now, this.#rtt)
       const sent = c.timeOf(h.tick)
       this.inputs.learnFromEcho(now, h.echo, sent - hold, sent)
     }
-    let before = c.tick
-    // A server omits the snapshots after an empty one that would be empty too.
-    if (h.seq === c.next) before = Math.max(before, h.tick - this.interval)
+    const newer = this.#arrived.add(h)
+    const { before } = this.#arrived
     c.recordSnapshot(now, h.tick, before)
-    if (h.tick <= before) return
-    this.#renderer.recordSnapshot(now, c, before)
-    c.next = h.rows + h.events.length === 0 ? h.seq + 1 : 0
+    if (newer) this.#renderer.recordSnapshot(now, c, before)
   }
 
   /** The number of ticks for which renders need states. */

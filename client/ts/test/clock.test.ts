@@ -68,11 +68,11 @@ test('the lag recovers after a link has stood still once, and stalls that recur 
 
 test('motion after rest is blended over two snapshots at most', () => {
   const timeline = new Timeline()
-  timeline.interval = 3
+  timeline.snapshots.setInterval(3)
   const header = new StateHeader()
-  for (const tick of [97, 100]) timeline.advance(Object.assign(header, { seq: tick, tick, rows: 1 }))
+  for (const tick of [97, 100]) timeline.add(Object.assign(header, { seq: tick, tick, rows: 1 }))
   const from = (shown: number, known: number): number => {
-    timeline.shown = shown
+    timeline.show(shown)
     return timeline.blendFrom(100, known)
   }
   assert.deepEqual([from(80, 97), from(80, 50), from(96, 50), from(200, 50)], [0, 94, 96, 99])
