@@ -1,5 +1,7 @@
 // When a client asks for all states again.
 
+import type { Bodies } from './motion/bodies.ts'
+
 /** The least time between two Resyncs for computed bodies, in ms. */
 const resyncEvery = 1000
 /**
@@ -9,21 +11,37 @@ const resyncEvery = 1000
 const maxResyncs = 10
 const resyncsWithin = 30_000
 
-/** Decides when computed bodies cause a Resync, and when to give up computing them. */
+/** Decides when to ask for all states again, and when to give up computing bodies. */
 export class ResyncPolicy {
+  #faults = 0 // faulty datagrams for which a Resync was sent
   #earliest = -Infinity // the earliest time of the next Resync for computed bodies
   #inARow = 0 // Resyncs for computed bodies, each soon after the last
+  #gaveUp = false
 
-  /** Reports whether computed bodies may cause a Resync now. */
-  mayForBodies(now: number): boolean {
-    return now >= this.#earliest
+  /** Whether the next Hello says that the client does not simulate. */
+  get gaveUp(): boolean {
+    return this.#gaveUp
   }
 
-  /** Notes a Resync for computed bodies, and reports whether there were too many in a row. */
-  noteForBodies(now: number): boolean {
+  /** Reports whether to ask for all states because there were faulty datagrams, so many in all. */
+  isDueForFaults(faults: number): boolean {
+    const due = faults !== this.#faults
+    this.#faults = faults
+    return due
+  }
+
+  /**
+   * Reports whether to ask for all states because computed bodies differ from the server's, or
+   * computing took too long.
+   * @param mayGiveUp - whether the client can begin a session without computed bodies
+   */
+  isDueForBodies(bodies: Bodies, now: number, mayGiveUp: boolean): boolean {
+    if (now < this.#earliest || !bodies.needsResync) return false
+    bodies.noteResync()
     if (now - this.#earliest > resyncsWithin - resyncEvery) this.#inARow = 0
     this.#inARow++
+    this.#gaveUp ||= this.#inARow === maxResyncs && mayGiveUp
     this.#earliest = now + resyncEvery
-    return this.#inARow === maxResyncs
+    return true
   }
 }

@@ -1,11 +1,9 @@
 // The client's half of the protocol without socket and clock: PROTOCOL.md, sections 3, 4 and 11.
 
-import { ByteWriter } from './bits.ts'
 import { Budget, cost } from './budget.ts'
 import { Code, fail, WireError } from './codes.ts'
 import { Commands, encodeArgs, type SentCommand } from './commands.ts'
 import type { Arrivals } from './connection.ts'
-import { type ConnectionState, isJoined, isUsed } from './connection_state.ts'
 import type { Layout, Moment } from './entity.ts'
 import { Events } from './events.ts'
 import { guard } from './guard.ts'
@@ -21,6 +19,7 @@ import { ResyncPolicy } from './resync.ts'
 import type { CommandKind, Message, Payload, Schema } from './schema.ts'
 import { checkConfig, checkText, limitsOf, type SessionConfig, type SessionHooks } from './session_config.ts'
 import { NotJoinedError } from './session_errors.ts'
+import { SessionStream } from './session_stream.ts'
 import { checkBodies } from './simulation.ts'
 import { Timing } from './timing.ts'
 import type { Struct } from './values.ts'
@@ -45,13 +44,8 @@ export class Session {
   readonly #stats = new ReplicaStats()
   readonly #budget = new Budget() // of the work that the server causes the client
   readonly #resync = new ResyncPolicy()
-  #resynced = 0 // faulty datagrams for which Resyncs were sent
-  #ordinary = false // after too many Resyncs Hello says that the client does not simulate
   #timing = new Timing(1, 0, 0)
-  #frames = new messages.FrameReader()
-  readonly #out = new ByteWriter()
-  #state: ConnectionState = 'unused'
-  #error: unknown // that the server's messages caused on this connection
+  readonly #stream = new SessionStream()
 
   /** @param hooks - are a client's alone */
   constructor(config: SessionConfig, hooks: SessionHooks = {}) {
@@ -63,19 +57,15 @@ export class Session {
     this.events = config.events ?? new Events()
   }
 
-  #send(type: number, body: Uint8Array): void {
-    messages.appendFrame(this.#out, type, body)
-  }
-
   /**
    * Queues the Hello of a connection that was not used yet. reconnect leaves it to the first use:
    * a callback may call it in the middle of a message, and Hello tells all of what was applied.
    */
   #useConnection(): void {
-    if (this.#state !== 'unused') return
-    this.#state = 'connecting'
-    const simulates = this.#config.simulation !== undefined && !this.#ordinary
-    this.#send(messages.Type.hello, this.#handshake.hello(this.#resumption(), simulates))
+    if (this.#stream.state !== 'unused') return
+    this.#stream.enter('connecting')
+    const simulates = this.#config.simulation !== undefined && !this.#resync.gaveUp
+    this.#stream.send(messages.Type.hello, this.#handshake.hello(this.#resumption(), simulates))
   }
 
   /** Returns the session that the next Hello asks to resume. */
@@ -88,9 +78,7 @@ export class Session {
   /** Returns the bytes to write to the stream. */
   takeStream(): Uint8Array {
     this.#useConnection()
-    const out = this.#out.take()
-    this.#out.reset()
-    return out
+    return this.#stream.take()
   }
 
   /** The newest Welcome, undefined before the first. */
@@ -121,7 +109,7 @@ export class Session {
 
   /** Whether this connection has received its Welcome. */
   get joined(): boolean {
-    return isJoined(this.#state) && this.#error === undefined
+    return this.#stream.isJoined && !this.#stream.hasFailed
   }
 
   /** The server's schema, undefined before the first Welcome. */
@@ -145,21 +133,11 @@ export class Session {
 
   #applyStream(p: Uint8Array): void {
     this.#useConnection()
-    if (this.#error !== undefined) throw this.#error
-    if (!isUsed(this.#state)) return
-    try {
-      this.#frames.feed(p)
-      for (let body = this.#frames.next(); body !== undefined; body = this.#frames.next()) {
-        this.#receiveMessage(this.#frames.type, body)
-        if (!isUsed(this.#state)) return // a callback has closed it
-        this.#budget.check()
-      }
-    } catch (e) {
-      if (!isUsed(this.#state)) return
-      this.#error = e
-      throw e
-    }
-    this.#checkFaults()
+    this.#stream.receive(p, (type, body) => {
+      this.#receiveMessage(type, body)
+      this.#budget.check()
+    })
+    if (this.#stream.isUsed) this.#resyncFaults()
   }
 
   /**
@@ -178,7 +156,7 @@ export class Session {
       ended = e
     }
     try {
-      if (ended === undefined || this.#state === 'dismissed') {
+      if (ended === undefined || this.#stream.state === 'dismissed') {
         for (const d of arrivals.datagrams) if (this.#applyDatagram(d.bytes, d.at) !== 'duplicate') fresh++
       }
     } catch (e) {
@@ -191,7 +169,7 @@ export class Session {
 
   #receiveMessage(type: number, body: Uint8Array): void {
     const { Type } = messages
-    if (!isJoined(this.#state) && type !== Type.welcome && type !== Type.refused)
+    if (!this.#stream.isJoined && type !== Type.welcome && type !== Type.refused)
       fail(`a message of type ${type} before Welcome`)
     switch (type) {
       case Type.pad:
@@ -204,7 +182,7 @@ export class Session {
       case Type.goodbye: {
         const end = messages.parseEnd(type, body)
         this.#handshake.noteEnd(end)
-        if (type === Type.goodbye) this.#state = 'dismissed'
+        if (type === Type.goodbye) this.#stream.enter('dismissed')
         throw end
       }
       case Type.structure:
@@ -225,26 +203,26 @@ export class Session {
 
   #receiveWelcome(body: Uint8Array): void {
     const m = messages.parseWelcome(body)
-    if (isJoined(this.#state)) {
+    if (this.#stream.isJoined) {
       this.#budget.spend(cost.room + cost.schema * m.schemaText.length)
       checkMove(this.welcome, m)
     }
     this.#handshake.check(m)
-    this.#applyWelcome(m, this.#handshake.layoutOf(m, isJoined(this.#state)))
+    this.#applyWelcome(m, this.#handshake.layoutOf(m, this.#stream.isJoined))
   }
 
   /** Applies a checked Welcome: the session resumes or moves, or a new one begins. */
   #applyWelcome(m: messages.Welcome, layout: Layout): void {
     const was = this.welcome
     if (m.resumed) checkResumed(was, m)
-    const moves = isJoined(this.#state)
+    const moves = this.#stream.isJoined
     const own = this.replica?.structure ?? 0
     // The session may also have moved while the connection was broken, even there and back.
     const moved = moves || (!m.resumed && this.#handshake.resumes && m.session === was?.session && m.structure > own)
     const want = moves ? own + 1 : moved ? m.structure : m.resumed ? own : 0
     if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
     const before = this.replica
-    this.#state = 'welcomed' // the server would attribute what callbacks send to the old room
+    this.#stream.enter('welcomed') // the server would attribute what callbacks send to the old room
     if (was && was.epoch !== m.epoch) this.#forgetWorld()
     this.#handshake.adoptWelcome(layout, m.room)
     this.#commands.countFrom(m.commands)
@@ -266,9 +244,9 @@ export class Session {
     }
     this.#commands.abandon() // of the previous room; a lost connection has none
     // If a callback has closed the connection, the next one asks for the session that m has begun.
-    if (this.#state !== 'welcomed') return
-    if (moves) this.#send(messages.Type.arrived, noBytes)
-    this.#state = 'joined'
+    if (this.#stream.state !== 'welcomed') return
+    if (moves) this.#stream.send(messages.Type.arrived, noBytes)
+    this.#stream.enter('joined')
     guard(() => this.#hooks.welcomed?.(moved))
     if (moves) this.replica?.applyDue()
   }
@@ -314,8 +292,8 @@ export class Session {
 
   /** Notes that the connection ended, and why. The replica stays, and resolve still answers. */
   lost(why: unknown): void {
-    if (isJoined(this.#state)) this.#prediction?.pause() // before Welcome the session has sent no inputs
-    this.#state = 'lost'
+    if (this.#stream.isJoined) this.#prediction?.pause() // before Welcome the session has sent no inputs
+    this.#stream.enter('lost')
     this.#commands.abandon()
     if (!(why instanceof WireError)) return
     this.#handshake.noteLost(why)
@@ -335,15 +313,12 @@ export class Session {
 
   /** Begins again on another connection, after lost: takeStream returns a new Hello. */
   reconnect(): void {
-    this.#frames = new messages.FrameReader()
-    this.#out.reset()
-    this.#error = undefined
-    this.#state = 'unused'
+    this.#stream.restart()
   }
 
   /** Queues a Bye with the reason for leaving. */
   bye(code: number): void {
-    this.#send(messages.Type.bye, messages.encodeBye(code))
+    this.#stream.send(messages.Type.bye, messages.encodeBye(code))
   }
 
   // Snapshots: section 11.3.
@@ -358,40 +333,35 @@ export class Session {
 
   #applyDatagram(d: Uint8Array, now: number): Outcome | undefined {
     const r = this.replica
-    if (!r || !isJoined(this.#state)) return undefined
+    if (!r || !this.#stream.isJoined) return undefined
     const { clock } = this.#timing
     const copies = r.stats.duplicates
     const outcome = r.applyState(d)
     // A callback may have closed the connection. A copy is not answered, and says nothing about the link.
-    if (!isJoined(this.#state) || r.stats.duplicates !== copies) return outcome
+    if (!this.#stream.isJoined || r.stats.duplicates !== copies) return outcome
     if (!(outcome === 'held' && clock.isDistant(r.header.tick))) this.#timing.measure(now, r.header)
-    this.#checkFaults()
-    this.#checkBodies(r, now)
+    this.#resyncFaults()
+    this.#resyncBodies(r, now)
     if (r.tick > clock.hz) r.deliverRendered(r.tick - clock.hz)
     this.#budget.check()
     return outcome
   }
 
   /** Asks for all states again after a datagram with a wrong fold. */
-  #checkFaults(): void {
-    const { faults } = this.#stats
-    if (faults === this.#resynced) return
-    this.#resynced = faults
-    this.#send(messages.Type.resync, noBytes)
+  #resyncFaults(): void {
+    if (this.#resync.isDueForFaults(this.#stats.faults)) this.#stream.send(messages.Type.resync, noBytes)
   }
 
   /** Asks for all states again if computed bodies differ from the server's, or computing took too long. */
-  #checkBodies(r: Replica, now: number): void {
-    if (!r.bodies || !this.#resync.mayForBodies(now) || !r.bodies.needsResync) return
-    r.bodies.noteResync()
-    const tooMany = this.#resync.noteForBodies(now)
-    if (tooMany && (!this.#handshake.hasToken || this.#hooks.freshToken)) this.#ordinary = true
-    this.#send(messages.Type.resync, noBytes)
+  #resyncBodies(r: Replica, now: number): void {
+    const mayGiveUp = !this.#handshake.hasToken || this.#hooks.freshToken === true
+    if (r.bodies && this.#resync.isDueForBodies(r.bodies, now, mayGiveUp))
+      this.#stream.send(messages.Type.resync, noBytes)
   }
 
   /** @internal Whether the session computes bodies but should stop. */
   get divergent(): boolean {
-    return this.#ordinary && this.welcome?.simulate === true
+    return this.#resync.gaveUp && this.welcome?.simulate === true
   }
 
   /** Returns the verdict on any handle, pending before the first Welcome. */
@@ -509,7 +479,7 @@ export class Session {
       provisionals,
       view: this.#timing.inputs.commandView,
     })
-    this.#send(messages.Type.command, message)
+    this.#stream.send(messages.Type.command, message)
     return sent
   }
 }
