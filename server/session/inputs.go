@@ -1,6 +1,10 @@
 package session
 
-import "github.com/worldd/worldd/replication/wire"
+import (
+	"math/bits"
+
+	"github.com/worldd/worldd/replication/wire"
+)
 
 // inputs buffers a client's inputs until their ticks, which absorbs the link's jitter. At
 // most one input is applied per tick, in tick order, so that no client can move more often
@@ -49,6 +53,50 @@ func (q *inputs) dueInput(tick uint32) (wire.TickInput, bool) {
 		return wire.TickInput{}, false
 	}
 	return wire.TickInput{Tick: tick, Back: w.back, Fraction: w.fraction, Data: w.data[:w.bytes]}, true
+}
+
+// queueDatagrams stores the inputs of one tick's datagrams for the step next and later ones, and
+// returns the late ones. Each datagram repeats earlier inputs, and so makes up for lost
+// datagrams. Datagrams below fence were meant for an earlier room.
+func (q *inputs) queueDatagrams(datagrams []wire.Input, fence, next uint32, stats *Stats) (late lateInputs) {
+	for _, d := range datagrams {
+		if d.Ack.Structure < fence {
+			continue
+		}
+		for _, in := range d.Inputs {
+			switch {
+			case in.Tick <= q.applied: // a repeat
+			case in.Tick < next:
+				late.addLate(in, next-in.Tick)
+			case in.Tick-next < q.maxLead():
+				q.storeInput(in)
+			default:
+				stats.InputsEarly++
+			}
+		}
+	}
+	return late
+}
+
+// takeInput returns the input to apply to the step next: the one stored for it, or else the
+// newest late one. ok is false if there is none, or the step already had one: a session that
+// resumes applies its inputs twice in a tick.
+func (q *inputs) takeInput(next uint32, late lateInputs, stats *Stats) (in wire.TickInput, ok bool) {
+	missed := uint64(bits.OnesCount64(late.seen))
+	had := q.step == next
+	in, ok = q.dueInput(next)
+	if !ok && !had && missed > 0 {
+		in, ok = late.newest, true
+		missed--
+		stats.InputsLate++
+	}
+	stats.InputsMissed += missed
+	if !ok || had {
+		return wire.TickInput{}, false
+	}
+	q.applied, q.step = in.Tick, next
+	stats.Inputs++
+	return in, true
 }
 
 // lateInputs collects the late inputs of one tick's datagrams.

@@ -27,6 +27,11 @@ type visit struct {
 	epoch       uint64
 }
 
+// overlaps reports whether a handle of one world could name an entity of the other.
+func (v visit) overlaps(other visit) bool {
+	return v != other && v.first <= other.last && other.first <= v.last
+}
+
 // ownVisit returns the visit of c's world.
 func (c *Core) ownVisit() visit {
 	own := c.world.Config()
@@ -102,11 +107,8 @@ func (s *Session) findRoom(room string) (*Core, error) {
 	case target.config.Router != s.core.config.Router:
 		return nil, fmt.Errorf("server: Move to room %q of another Router", room)
 	}
-	to := target.ownVisit()
-	for _, v := range append(slices.Clip(s.travel.visited), s.core.ownVisit()) {
-		if v != to && v.first <= to.last && to.first <= v.last {
-			return nil, ErrGenerationsSeen
-		}
+	if from, to := s.core.ownVisit(), target.ownVisit(); from.overlaps(to) || slices.ContainsFunc(s.travel.visited, func(v visit) bool { return v.overlaps(to) }) {
+		return nil, ErrGenerationsSeen
 	}
 	return target, nil
 }

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"math/bits"
-
 	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/replication"
@@ -70,46 +68,20 @@ func (s *Session) applyAcks(inputs []wire.Input) {
 }
 
 // applyInputs queues the inputs of the tick's datagrams, and passes the input for the next
-// tick to the game. Each datagram repeats earlier inputs, and so makes up for lost
-// datagrams.
+// tick to the game.
 func (s *Session) applyInputs(datagrams []wire.Input) {
 	if s.core.input == nil || s.isOver() || s.kicked != nil {
 		return
 	}
 	next, stats := s.core.replicator.Tick()+1, &s.core.stats
-	var late lateInputs
-	for _, d := range datagrams {
-		if d.Ack.Structure < s.travel.fence {
-			continue
-		}
-		for _, in := range d.Inputs {
-			switch {
-			case in.Tick <= s.inputs.applied: // a repeat
-			case in.Tick < next:
-				late.addLate(in, next-in.Tick)
-			case in.Tick-next < s.inputs.maxLead():
-				s.inputs.storeInput(in)
-			default:
-				stats.InputsEarly++
-			}
-		}
+	late := s.inputs.queueDatagrams(datagrams, s.travel.fence, next, stats)
+	in, ok := s.inputs.takeInput(next, late, stats)
+	if !ok {
+		return
 	}
-	missed := uint64(bits.OnesCount64(late.seen))
-	had := s.inputs.step == next // a session that resumes calls applyInputs twice in a tick
-	in, ok := s.inputs.dueInput(next)
-	if !ok && !had && missed > 0 {
-		in, ok = late.newest, true
-		missed--
-		stats.InputsLate++
-	}
-	stats.InputsMissed += missed
-	if ok && !had {
-		s.inputs.applied, s.inputs.step = in.Tick, next
-		s.viewer.NoteInput(in.Tick)
-		stats.Inputs++
-		if err := s.callInput(&in); err != nil {
-			s.endWithGoodbye(asError(err))
-		}
+	s.viewer.NoteInput(in.Tick)
+	if err := s.callInput(&in); err != nil {
+		s.endWithGoodbye(asError(err))
 	}
 }
 
