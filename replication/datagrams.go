@@ -8,11 +8,19 @@ type datagrams struct {
 	list      [][]byte // in order of number; copies follow
 	buffers   [maxDatagrams][]byte
 	limit     int    // size limit of a datagram on the client's path
+	header    int    // maximum size of a State header without events
 	overflow  int    // number of waiting rows that last did not fit into one datagram; 0: all fitted
 	rowBits   int    // mean row size in the newest datagram with rows; 0: unknown
 	input     uint32 // tick of the newest input applied; 0: none
 	inputSent uint32 // input in the newest snapshot
 }
+
+func newDatagrams() datagrams {
+	return datagrams{limit: wire.MaxDatagram, header: wire.StateHeaderBytes}
+}
+
+// reserveAudits leaves room for an audit in each header: the client simulates.
+func (d *datagrams) reserveAudits() { d.header = wire.StateHeaderBytes + auditBytes }
 
 // noteInput records the tick of the client's newest applied input.
 func (d *datagrams) noteInput(tick uint32) { d.input = tick }
@@ -24,6 +32,13 @@ func (d *datagrams) hasInputNews() bool { return d.input != d.inputSent }
 func (d *datagrams) setLimit(bytes int) {
 	d.limit = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
 }
+
+// limitWithin returns the size limit of the next datagram: the path's limit or the tokens
+// that are left, if they are fewer.
+func (d *datagrams) limitWithin(tokens int) int { return min(d.limit, max(tokens, minDatagramBytes)) }
+
+// roomWithin returns the maximum size of the next datagram without its header.
+func (d *datagrams) roomWithin(tokens int) int { return d.limitWithin(tokens) - d.header }
 
 // beginSnapshot drops the previous snapshot's datagrams.
 func (d *datagrams) beginSnapshot() { d.list = d.list[:0] }
@@ -80,9 +95,9 @@ func (d *datagrams) inputAge(tick uint32) uint32 {
 
 // mayFit reports whether this many rows fit into a budget of bytes if they are as large as
 // the newest datagram's rows.
-func (d *datagrams) mayFit(rows, budget, headerBytes int) bool {
+func (d *datagrams) mayFit(rows, budget int) bool {
 	const marginDivisor = 8
 	size := rows * d.rowBits
 	return d.rowBits > 0 && rows <= maxDatagrams*wire.MaxRows &&
-		size+size/marginDivisor <= 8*min(budget, maxDatagrams*(d.limit-headerBytes))
+		size+size/marginDivisor <= 8*min(budget, maxDatagrams*(d.limit-d.header))
 }

@@ -33,9 +33,13 @@ func (d *delivery) forgetLink() {
 // lossShare returns the estimated share of datagrams that the link loses.
 func (d *delivery) lossShare() float64 { return float64(d.repeats.loss) / lossScale }
 
-// openDatagram opens a datagram of rows, and returns how many rows were lost. The oldest datagram in
-// the window counts as lost if it is still pending: it can no longer be acknowledged.
-func (d *delivery) openDatagram(tick uint32, rowIndexes []uint32, m *members) (lost int) {
+// newestSeq returns the sequence number of the newest datagram.
+func (d *delivery) newestSeq() uint32 { return d.sent.newest }
+
+// openDatagram opens a datagram of rows. It returns the datagram's sequence number, and how
+// many rows were lost. The oldest datagram in the window counts as lost if it is still
+// pending: it can no longer be acknowledged.
+func (d *delivery) openDatagram(tick uint32, rowIndexes []uint32, m *members) (seq uint32, lost int) {
 	const last = sentWindow - 1
 	if d.sent.isPending(last) {
 		lost = d.loseDatagram(last, m)
@@ -43,7 +47,13 @@ func (d *delivery) openDatagram(tick uint32, rowIndexes []uint32, m *members) (l
 	d.sent.openDatagram(tick)
 	d.sent.addRows(rowIndexes...)
 	d.repeats.openDatagram()
-	return lost
+	return d.sent.newest, lost
+}
+
+// closeDatagram records the contents and the size of the open datagram. records is the
+// number of the newest record that was sent before it.
+func (d *delivery) closeDatagram(h *wire.StateHeader, size int, records uint32) {
+	d.sent.closeDatagram(h, size, records)
 }
 
 // continuesTick reports whether the datagram before the open one has the same tick.

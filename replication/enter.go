@@ -42,7 +42,7 @@ func (v *Viewer) writeEnters(w *workspace, newcomers int, rowsWaiting bool) {
 			allowance -= v.writeEnter(w, &w.requests[uint32(key)])
 		}
 	}
-	v.admitNewcomers(w, w.requests[:newcomers])
+	v.knowledge.admitNewcomers(w, &v.members, w.requests[:newcomers])
 	v.interest.queueNewcomers(w.requests[:newcomers])
 }
 
@@ -105,14 +105,14 @@ func restoreHeap(heap []uint64, i int) {
 }
 
 // writeEnter writes the Enter record of an entity with its whole present state, and returns
-// the record's size. A newcomer becomes a member in admitNewcomers.
+// the record's size. A newcomer becomes a member in knowledge.admitNewcomers.
 func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	r, m := v.replicator, &v.members
 	slot := e.handle.Index()
 	r.frame.refreshRow(r.world.Slots(), slot)
 	t := &r.frame.tenants[slot]
 	row := r.frame.currentRow(t, v.Owns(e.handle))
-	r.frame.rows.References(row, func(h bulk.Handle) { v.noteSent(w, h) })
+	r.frame.rows.References(row, func(h bulk.Handle) { v.knowledge.noteSent(w, m, &v.outbox, h) })
 	texts := w.enterTexts(r.frame.rows, t, row.Owned)
 	w.stats.countEnterTexts(len(texts))
 	var exact wire.Exact
@@ -139,17 +139,4 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 // isEntering reports whether the newcomer in a slot has its Enter, but is not a member yet.
 func (w *workspace) isEntering(slot uint32) bool {
 	return slices.ContainsFunc(w.newcomers, func(c newcomer) bool { return c.slot == slot })
-}
-
-// admitNewcomers makes the newcomers with a written Enter members.
-func (v *Viewer) admitNewcomers(w *workspace, requests []enterRequest) {
-	w.newcomers = w.newcomers[:0]
-	for i := range requests {
-		if e := &requests[i]; e.row != noRow {
-			v.knowledge.showMember(e.handle)
-			w.newcomers = append(w.newcomers, newcomer{e.handle.Index(), e.row})
-		}
-	}
-	v.members.insertNewcomers(w.newcomers)
-	w.newcomers = w.newcomers[:0]
 }

@@ -71,7 +71,7 @@ func (v *Viewer) sendEvent(w *workspace, e *Event) bool {
 		return false
 	}
 	for _, h := range e.handles {
-		v.noteSent(w, h)
+		v.knowledge.noteSent(w, &v.members, o, h)
 	}
 	o.writeReport(w, v.replicator.Tick(), wire.Record{Op: wire.OpEvent, Number: e.number, Data: e.body})
 	v.stats.countReliable()
@@ -117,13 +117,13 @@ func (v *Viewer) takeEvents(w *workspace, rows int, carries contents) []byte {
 	if len(q.events) == 0 {
 		return nil
 	}
-	room := v.datagramRoom() - rows
+	room := v.datagrams.roomWithin(v.outbox.tokens) - rows
 	if carries == rowsFirst {
 		room = min(room, q.share)
 	}
 	taken, handles, encoded := q.takeFitting(w.frame.tick, room)
 	for _, h := range handles {
-		v.noteSent(w, h)
+		v.knowledge.noteSent(w, &v.members, &v.outbox, h)
 	}
 	v.stats.countUnreliable(&w.stats, taken, len(encoded))
 	return encoded

@@ -55,9 +55,6 @@ func (in *interest) setViewpoint(h bulk.Handle) { in.viewpoint, in.fullQuery = h
 // addOwned adds the live entity h to the owned set. The next query sees it, whether incremental or not.
 func (in *interest) addOwned(h bulk.Handle) { in.owned.add(h) }
 
-// dropDead removes h, which is destroyed, from the owned set.
-func (in *interest) dropDead(h bulk.Handle) { in.owned.remove(h) }
-
 // removeOwned removes h from the owned set.
 func (in *interest) removeOwned(h bulk.Handle) {
 	in.owned.remove(h)
@@ -85,6 +82,7 @@ func (in *interest) beginQuery(r *Replicator, simulates bool) (q interestQuery) 
 		at = t.position
 	}
 	q.changed, q.replaced = r.changes.changedSince(since), r.replaced.changedSince(since)
+	in.owned.dropDead(r.world, q.replaced)
 	q.owing = q.changed
 	if simulates {
 		q.owing = r.owing.changedSince(since)

@@ -76,9 +76,10 @@ func (o *outbox) billBytes(n int) { o.tokens -= n }
 // billRecords charges the records written since the last call.
 func (o *outbox) billRecords() { o.tokens -= o.structure.takeUnbilled() }
 
-// datagramLimit returns the size limit of the next datagram: the path's limit or the
-// budget, if it is lower.
-func (o *outbox) datagramLimit(path int) int { return min(path, max(o.tokens, minDatagramBytes)) }
+// rowRoom returns the maximum size of the rows of the next datagram.
+func (o *outbox) rowRoom(d *datagrams, tick uint32) int {
+	return d.roomWithin(o.tokens) - o.events.reservedBytes(tick)
+}
 
 // acceptsEvent reports whether a reliable event of n bytes is within its limits. budget is
 // in bytes per second.

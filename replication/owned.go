@@ -4,10 +4,11 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
 )
 
 // ownedSet is the set of live entities that a viewer owns. A lookup takes constant time,
-// and a snapshot one step per word of slots. Deaths are recorded before the next frame, so
+// and a snapshot one step per word of slots. Each snapshot drops the dead first, so
 // the frame's tenant of an owned slot is the owned entity, or the frame has no tenant there
 // yet.
 type ownedSet struct {
@@ -33,6 +34,22 @@ func (o *ownedSet) remove(h bulk.Handle) {
 	if o.has(h) {
 		delete(o.generations, h.Index())
 		o.slots.clear(h.Index())
+	}
+}
+
+// dropDead drops the destroyed entities. replaced holds the slots that have had another
+// tenant, or none, since the last call; nil: any slot may have.
+func (o *ownedSet) dropDead(w *world.World, replaced *bulk.Bitset) {
+	var dead []bulk.Handle
+	for word, mask := range o.slots.words() {
+		for slot := range bulk.Bits(word<<6, intersectSet(mask, replaced, word)) {
+			if h := bulk.NewHandle(slot, o.generations[slot]); w.Status(h) == bulk.Stale {
+				dead = append(dead, h)
+			}
+		}
+	}
+	for _, h := range dead {
+		o.remove(h)
 	}
 }
 

@@ -146,7 +146,7 @@ func (r *Replicator) dropSeenDeaths() {
 	seen := r.deathsDropped + uint64(len(r.deaths))
 	for _, v := range r.viewers {
 		if len(r.deaths) > maxDeaths {
-			v.recordDeaths(r.ownWorkspace())
+			v.knowledge.recordDeaths(r.ownWorkspace(), &v.members, &v.outbox)
 		}
 		seen = min(seen, v.knowledge.deathsSeen)
 	}

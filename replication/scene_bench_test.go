@@ -107,8 +107,8 @@ func (s *sceneBench) frame() {
 	s.capture = append(s.capture, milliseconds(time.Since(began)))
 	began = time.Now()
 	for _, v := range r.viewers {
-		if v.delivery.sent.newest > 0 {
-			require.NoError(s.tb, v.Acknowledge(wire.Ack{Seen: true, Newest: v.delivery.sent.newest, Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
+		if v.delivery.newestSeq() > 0 {
+			require.NoError(s.tb, v.Acknowledge(wire.Ack{Seen: true, Newest: v.delivery.newestSeq(), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 		}
 	}
 	s.acks = append(s.acks, milliseconds(time.Since(began)))

@@ -278,18 +278,20 @@ const (
 // snapshots, each turn has one.
 func isAudited(seq uint32) bool { return (seq+seq/wire.AuditTurns)%auditEvery == 0 }
 
-// headerBytes returns the maximum size of a State header without events. s is nil if the
-// client does not simulate.
-func (s *simulation) headerBytes() int {
-	if s != nil {
-		return wire.StateHeaderBytes + auditBytes
+// finishHeader adds the fields for clients that simulate to a State header. continued tells
+// whether the datagram before has the same tick, complete whether this one completes the
+// snapshot.
+func (s *simulation) finishHeader(w *workspace, h *wire.StateHeader, m *members, continued, complete bool) {
+	h.Continued, h.Complete = continued, complete
+	if complete && isAudited(h.Seq) {
+		r := w.replicator
+		h.Audit, h.Audited = r.clean.auditMembers(r.world, m, h.Seq)
 	}
-	return wire.StateHeaderBytes
 }
 
-// auditExact returns the audit of snapshot seq over exact members (P4). covers is false if
+// auditMembers returns the audit of snapshot seq over exact members (P4). covers is false if
 // the audit covers no member.
-func (m *members) auditExact(r *Replicator, seq uint32) (sum uint32, covers bool) {
+func (c *clean) auditMembers(w *world.World, m *members, seq uint32) (sum uint32, covers bool) {
 	const turns = uint64(1)<<0 | uint64(1)<<wire.AuditTurns
 	mine := turns << (seq % wire.AuditTurns)
 	for i := range m.words {
@@ -297,8 +299,8 @@ func (m *members) auditExact(r *Replicator, seq uint32) (sum uint32, covers bool
 		for rest := word.mask & mine; rest != 0; rest &= rest - 1 {
 			slot := word.number<<6 | uint32(bits.TrailingZeros64(rest))
 			h := m.handles[m.indexes[word.rowAt(slot)]]
-			if s := r.clean.slotOf(slot, h); s != nil && s.exact {
-				state, _ := r.world.Slots().Exact(slot)
+			if s := c.slotOf(slot, h); s != nil && s.exact {
+				state, _ := w.Slots().Exact(slot)
 				body := bodyState(&state)
 				sum, covers = wire.Audit(sum, h, &body), true
 			}

@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -41,7 +40,7 @@ func (v *Viewer) makeSnapshot(w *workspace) Update {
 	}
 	v.sendNewborn(w)
 	o.billRecords()
-	v.stats.countDropped(&w.stats, o.events.beginSnapshot(w.frame.tick, r.maxEventTicks, o.datagramLimit(v.datagrams.limit)))
+	v.stats.countDropped(&w.stats, o.events.beginSnapshot(w.frame.tick, r.maxEventTicks, v.datagrams.limitWithin(o.tokens)))
 	v.sendRows(w)
 	stream := o.structure.takeForSnapshot(w.frame.tick)
 	v.stats.countStructure(&w.stats, stream)
@@ -84,7 +83,7 @@ func (v *Viewer) sendRows(w *workspace) {
 		}
 	}
 	if d.mayFitOne(waiting) {
-		if made := w.packer.packTogether(v.rowBytes()); made != nil {
+		if made := w.packer.packTogether(v.outbox.rowRoom(&v.datagrams, w.frame.tick)); made != nil {
 			v.sendDatagram(w, made, w.packer.waiting, w.packer.waitingRows, carries)
 			return
 		}
@@ -150,7 +149,7 @@ func (v *Viewer) sendInSeveral(w *workspace, carries contents) {
 	if w.frame.rows.HasParents() {
 		p.markAnchored()
 	}
-	fit := len(v.outbox.events.events) == 0 && d.mayFit(len(p.waiting), v.outbox.tokens, v.simulation.headerBytes())
+	fit := len(v.outbox.events.events) == 0 && d.mayFit(len(p.waiting), v.outbox.tokens)
 	var order []uint32
 	if fit {
 		order = p.rankBySlot(v.interest.focus.Index())
@@ -170,23 +169,13 @@ func (v *Viewer) sendInSeveral(w *workspace, carries contents) {
 func (v *Viewer) sendRanked(w *workspace, order []uint32, most int, carries contents) (rest []uint32) {
 	p := &w.packer
 	for first := true; first || (len(v.datagrams.list) < most && len(order) > 0 && v.outbox.tokens > minDatagramBytes); first = false {
-		made := p.packMostUrgent(order, v.rowBytes())
+		made := p.packMostUrgent(order, v.outbox.rowRoom(&v.datagrams, w.frame.tick))
 		v.sendDatagram(w, &made, p.keys, p.rowIndexes, carries)
 		for len(order) > 0 && p.selection.sent.has(order[0]) {
 			order = order[1:]
 		}
 	}
 	return order
-}
-
-// datagramRoom returns the maximum size of the next datagram without its header.
-func (v *Viewer) datagramRoom() int {
-	return v.outbox.datagramLimit(v.datagrams.limit) - v.simulation.headerBytes()
-}
-
-// rowBytes returns the maximum size of the rows of the next datagram.
-func (v *Viewer) rowBytes() int {
-	return v.datagramRoom() - v.outbox.events.reservedBytes(v.replicator.frame.tick)
 }
 
 // contents says what a datagram carries, and thereby which structure records it needs.
@@ -199,14 +188,15 @@ const (
 )
 
 // sendDatagram makes a datagram of packed rows and of events. A datagram that goes ahead
-// has no events: noteSent may write a record for a handle in an event, so events need the
+// has no events: knowledge.noteSent may write a record for a handle in an event, so events need the
 // newest record (R4).
 func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowIndexes []uint32, carries contents) {
-	d, o, f := &v.datagrams, &v.outbox, v.replicator.frame
-	v.stats.countLost(&w.stats, v.delivery.openDatagram(f.tick, rowIndexes, &v.members))
+	d, o, f := &v.datagrams, &v.outbox, w.frame
+	seq, lost := v.delivery.openDatagram(f.tick, rowIndexes, &v.members)
+	v.stats.countLost(&w.stats, lost)
 	v.members.markSent(rowIndexes, f.tick)
-	v.noteReferences(w, keys)
-	h := wire.StateHeader{Seq: v.delivery.sent.newest, Tick: f.tick}
+	v.knowledge.noteReferences(w, &v.members, o, keys)
+	h := wire.StateHeader{Seq: seq, Tick: f.tick}
 	if carries != rowsAhead {
 		h.Events = v.takeEvents(w, len(rows.bytes), carries)
 	}
@@ -215,32 +205,12 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 		h.Structure = o.structure.whole
 	}
 	if v.simulation != nil {
-		v.finishHeader(&h, rows.complete)
+		v.simulation.finishHeader(w, &h, &v.members, v.delivery.continuesTick(), rows.complete)
 	}
 	size := d.addDatagram(&h, rows)
 	o.billBytes(size)
-	v.delivery.sent.closeDatagram(&h, size, o.structure.sent)
+	v.delivery.closeDatagram(&h, size, o.structure.sent)
 	v.stats.countDatagram(&w.stats, rows, size, f.schema.Components())
-}
-
-// noteReferences records that the client is about to be sent the handles in rows.
-func (v *Viewer) noteReferences(w *workspace, keys []codingKey) {
-	f := v.replicator.frame
-	if !f.rows.Refers() {
-		return
-	}
-	for _, k := range keys {
-		f.rows.References(f.currentRow(&f.tenants[k.slot()], k.owned()), func(h bulk.Handle) { v.noteSent(w, h) })
-	}
-}
-
-// finishHeader adds the fields for simulating clients to a State header.
-func (v *Viewer) finishHeader(h *wire.StateHeader, complete bool) {
-	h.Complete = complete
-	h.Continued = v.delivery.continuesTick()
-	if complete && isAudited(h.Seq) {
-		h.Audit, h.Audited = v.members.auditExact(v.replicator, h.Seq)
-	}
 }
 
 // repeatDatagrams appends copies of the snapshot's datagrams that should be sent twice.

@@ -8,7 +8,7 @@ import (
 // updateInterest updates the interest set to the newest frame: it removes members that left
 // or died, activates changed members, and requests enters.
 func (v *Viewer) updateInterest(w *workspace) {
-	v.recordDeaths(w)
+	v.knowledge.recordDeaths(w, &v.members, &v.outbox)
 	r, in, s := v.replicator, &v.interest, &w.candidates
 	since := in.lastCapture
 	q := in.beginQuery(r, v.simulation != nil)
@@ -17,7 +17,7 @@ func (v *Viewer) updateInterest(w *workspace) {
 		w.slots = in.dropCrossed(r, &v.members, w.slots[:0])
 		for _, slot := range w.slots {
 			if rowIndex := v.members.rowRef(slot); *rowIndex != noRow { // the list may name it twice
-				v.leaveMember(w, rowIndex, wire.LeftInterest)
+				v.knowledge.leaveMember(w, &v.members, &v.outbox, rowIndex, wire.LeftInterest)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func (v *Viewer) updateMembers(w *workspace, q *interestQuery) {
 func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uint64) {
 	r := v.replicator
 	for slot := range bulk.Bits(word.number<<6, dead) {
-		v.destroyMember(w, v.members.refIn(word, slot))
+		v.knowledge.destroyMember(w, &v.members, &v.outbox, v.members.refIn(word, slot))
 	}
 	if outside == 0 {
 		return
@@ -73,15 +73,7 @@ func (v *Viewer) removeMembers(w *workspace, word *memberWord, dead, outside uin
 	allowed := v.interest.allowedByRules(&r.config, word.number)
 	for slot := range bulk.Bits(word.number<<6, outside) {
 		if reason, leaves := v.interest.leaveOrList(r, slot, allowed>>(slot&63)&1 != 0); leaves {
-			v.leaveMember(w, v.members.refIn(word, slot), reason)
+			v.knowledge.leaveMember(w, &v.members, &v.outbox, v.members.refIn(word, slot), reason)
 		}
 	}
-}
-
-// leaveMember removes a member from the interest set.
-func (v *Viewer) leaveMember(w *workspace, rowIndex *uint32, reason wire.Reason) {
-	h := v.members.handles[*rowIndex]
-	v.outbox.writeRecord(w, wire.Record{Op: wire.OpLeave, Reason: reason, Handle: h})
-	v.knowledge.hideMember(h)
-	v.members.freeRow(rowIndex)
 }

@@ -30,7 +30,7 @@ func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 		replicator: r,
 		interest:   newInterest(focus, r.changes.captures),
 		knowledge:  knowledge{deathsSeen: r.deathsDropped + uint64(len(r.deaths))},
-		datagrams:  datagrams{limit: wire.MaxDatagram},
+		datagrams:  newDatagrams(),
 	}
 	r.viewers = append(r.viewers, v)
 	return v
@@ -120,6 +120,7 @@ func (v *Viewer) Simulate() bool {
 	}
 	r.clean.addViewer()
 	v.simulation = &simulation{restart: true}
+	v.datagrams.reserveAudits()
 	return true
 }
 
@@ -173,12 +174,12 @@ func (v *Viewer) Loss() float64 { return v.delivery.lossShare() }
 func (v *Viewer) Budget() int { return v.outbox.tokens }
 
 // Seq returns the sequence number of the newest State datagram.
-func (v *Viewer) Seq() uint32 { return v.delivery.sent.newest }
+func (v *Viewer) Seq() uint32 { return v.delivery.newestSeq() }
 
 // Exhausted reports whether the viewer's 32-bit record or datagram numbers are nearly used
 // up: its client must then start another session.
 func (v *Viewer) Exhausted() bool {
-	return max(v.outbox.structure.written, v.delivery.sent.newest) > lastUsableNumber
+	return max(v.outbox.structure.written, v.delivery.newestSeq()) > lastUsableNumber
 }
 
 // InterestSize returns the number of entities in the interest set.
@@ -210,7 +211,7 @@ type Numbers struct {
 
 // Numbers returns the newest numbers that the viewer has used.
 func (v *Viewer) Numbers() Numbers {
-	return Numbers{v.outbox.structure.written, v.delivery.sent.newest}
+	return Numbers{v.outbox.structure.written, v.delivery.newestSeq()}
 }
 
 // Continue makes the numbers of the viewer's records and datagrams follow numbers, as if
@@ -248,4 +249,44 @@ func (v *Viewer) TakeStructure() []byte {
 	stream := v.outbox.structure.takeMessages(v.replicator.Tick())
 	v.stats.countStructure(&v.replicator.ownWorkspace().stats, stream)
 	return stream
+}
+
+// NoteSent records that the client is about to be sent h outside of structure: in a
+// component, an event, an answer or a control message. If h is already destroyed, NoteSent
+// writes its Destroy, so that h does not stay Pending for ever (H3).
+func (v *Viewer) NoteSent(h bulk.Handle) {
+	v.knowledge.noteSent(v.replicator.ownWorkspace(), &v.members, &v.outbox, h)
+}
+
+// Resolve returns this client's verdict on h. Live: h is in the interest set. Hidden: the
+// client was sent h, and h is out of view. Stale: h is destroyed, and the client was sent
+// its Destroy or a later tenant of its slot; or no entity of this run can have the handle.
+// Pending: any other handle, whether live, destroyed or never issued. The verdict depends
+// only on what the client was sent (R10).
+func (v *Viewer) Resolve(h bulk.Handle) wire.Verdict {
+	return v.knowledge.resolveHandle(v.replicator.ownWorkspace(), &v.members, &v.outbox, h)
+}
+
+// Judge returns Resolve(h) for a message to the client. If the verdict rests on a Destroy
+// that is not written yet, it writes the Destroy. The message must follow TakeStructure
+// (R10).
+func (v *Viewer) Judge(h bulk.Handle) wire.Verdict {
+	return v.knowledge.judgeHandle(v.replicator.ownWorkspace(), &v.members, &v.outbox, h)
+}
+
+// Bind tells the client that its provisional handle index stands for h (H7). The Answer
+// becomes the next structure record and so precedes the Enter of h. Bind returns false and
+// writes nothing if h is not live or is in the frame already: the client might know it.
+func (v *Viewer) Bind(index uint32, h bulk.Handle) bool {
+	if v.replicator.world.Status(h) != bulk.Live || v.replicator.frame.tenantOf(h) != nil {
+		return false
+	}
+	v.NoteSent(h) // if h dies before it enters, the client still learns of it (H3)
+	v.outbox.writeAnswer(v.replicator, index, h)
+	return true
+}
+
+// Reject tells the client that its provisional handle index stands for no entity.
+func (v *Viewer) Reject(index uint32) {
+	v.outbox.writeAnswer(v.replicator, index, 0)
 }

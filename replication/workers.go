@@ -89,6 +89,7 @@ func (r *Replicator) Close() {
 // workspace holds the scratch memory of one goroutine that makes snapshots, and its caches
 // of the present frame. It holds no viewer's state.
 type workspace struct {
+	replicator    *Replicator
 	frame         *frame // newest frame
 	stats         Stats
 	candidates    candidates
@@ -105,7 +106,7 @@ type workspace struct {
 }
 
 func newWorkspace(r *Replicator) *workspace {
-	return &workspace{frame: r.frame, packer: packer{frame: r.frame, parts: exactParts{replicator: r}}}
+	return &workspace{replicator: r, frame: r.frame, packer: packer{frame: r.frame, parts: exactParts{replicator: r}}}
 }
 
 // ownWorkspace returns the workspace of the goroutine that owns the world. Calls between
