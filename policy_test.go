@@ -34,6 +34,7 @@ internal/stage      client internal/bitio internal/must internal/rowcodec intern
 internal/browsertest
 internal/programtest
 internal/restart
+internal/evolution
 internal/fault
 internal/fault/overlay internal/fault
 internal/cpu        x/sys

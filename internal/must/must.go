@@ -9,3 +9,10 @@ func Get[T any](v T, err error) T {
 	}
 	return v
 }
+
+// Do panics with err unless it is nil, like Get.
+func Do(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

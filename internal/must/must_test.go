@@ -13,3 +13,8 @@ func TestGet(t *testing.T) {
 	require.Equal(t, 3, must.Get(3, nil))
 	require.PanicsWithValue(t, io.EOF, func() { must.Get(3, io.EOF) })
 }
+
+func TestDo(t *testing.T) {
+	require.NotPanics(t, func() { must.Do(nil) })
+	require.PanicsWithValue(t, io.EOF, func() { must.Do(io.EOF) })
+}
