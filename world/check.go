@@ -118,6 +118,9 @@ func (c *compaction) check(rows int) error {
 func (w *World) checkGrid() error {
 	b, listed := &w.bodies, 0
 	for c := range w.grid.cells {
+		if w.grid.cells[c].count == 0 && w.grid.cells[c].recent == 0 {
+			continue // most are empty
+		}
 		settled, recent := w.grid.runs(int32(c))
 		for _, run := range [][]uint32{settled, recent} {
 			if !slices.IsSorted(run) {

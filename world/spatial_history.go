@@ -275,15 +275,14 @@ func (w *World) checkHistory() error {
 	if h.ticks == 0 {
 		return nil
 	}
+	oldest := w.OldestTick()
+	reach := make([]float64, w.tick-oldest+1) // by ticks since the oldest
+	for i := range reach {
+		reach[i] = h.reachSince(oldest + uint64(i))
+	}
 	for row := range w.bodies.len() {
-		slot, now := w.bodies.slot[row], w.bodies.Position(row)
-		for tick := w.OldestTick(); tick <= w.tick; tick++ {
-			if at, ok := w.positionAt(row, Moment{Tick: tick}); ok && !h.isListed(slot, tick) && math.Sqrt(squareOfMove(at, now)) > h.reachSince(tick) {
-				return breach(15, "%v moved from %v at tick %d to %v, further than %v", w.tenant(slot), at, tick, now, h.reachSince(tick))
-			}
-			if h.isListed(slot, tick) && !h.leapt.Has(slot) && !h.displaced.Has(slot) {
-				return breach(15, "%v was teleported at tick %d and is not listed", w.tenant(slot), h.teleported[slot])
-			}
+		if err := w.checkPast(row, oldest, reach); err != nil {
+			return err
 		}
 	}
 	for slot := range h.displaced.All() {
@@ -297,4 +296,39 @@ func (w *World) checkHistory() error {
 		}
 	}
 	return nil
+}
+
+// checkPast audits W15 for a body. It checks each position in the newest tick that has it: there
+// the reach is least, and a listed body is also listed in older ticks. In a tick that varies, it
+// compares the position with positionAt.
+func (w *World) checkPast(row int, oldest uint64, reach []float64) error {
+	h, slot, now, id := &w.history, w.bodies.slot[row], w.bodies.Position(row), recordID(0)
+	if uint64(slot) < uint64(len(h.newest)) {
+		id = h.newest[slot]
+	}
+	if h.isListed(slot, oldest) && !h.leapt.Has(slot) && !h.displaced.Has(slot) {
+		return breach(15, "%v was teleported at tick %d and is not listed", w.tenant(slot), h.teleported[slot])
+	}
+	sample := oldest + w.tick%uint64(len(reach))
+	sampled, known := w.positionAt(row, Moment{Tick: sample})
+	for at, tick := now, w.tick; ; {
+		// The body was here from the end of tick id.tick(), in which it moved, to the end of tick.
+		if id.tick() <= sample && sample <= tick && (!known || at != sampled) {
+			return breach(15, "%v was at %v at tick %d, not at %v (%t)", w.tenant(slot), at, sample, sampled, known)
+		}
+		if id.tick() <= tick && !h.isListed(slot, tick) && math.Sqrt(squareOfMove(at, now)) > reach[tick-oldest] {
+			return breach(15, "%v moved from %v at tick %d to %v, further than %v", w.tenant(slot), at, tick, now, reach[tick-oldest])
+		}
+		if id.tick() <= oldest {
+			return nil
+		}
+		r := h.record(id)
+		if r.absent() {
+			if known && sample < id.tick() {
+				return breach(15, "%v began in tick %d, and was at %v at tick %d", w.tenant(slot), id.tick(), sampled, sample)
+			}
+			return nil
+		}
+		at, tick, id = r.at, id.tick()-1, r.before
+	}
 }
