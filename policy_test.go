@@ -163,7 +163,7 @@ replication/schema  88
 server               65
 server/host          16
 server/token         12
-world               185
+world               172
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

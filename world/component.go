@@ -84,7 +84,7 @@ type column interface {
 	info() ComponentInfo
 	present() *bulk.Bitset
 	changed() *changeMarks
-	references() []reference
+	references() []uintptr // offsets of the handles in a value
 	at(slot uint32) unsafe.Pointer
 	value(slot uint32) any // *T, or nil if the slot lacks it
 	grow(slots uint32)
@@ -299,7 +299,7 @@ func (c *Component[T]) present() *bulk.Bitset { return &c.presence }
 
 func (c *Component[T]) changed() *changeMarks { return &c.changes }
 
-func (c *Component[T]) references() []reference { return c.layout.references }
+func (c *Component[T]) references() []uintptr { return c.layout.references }
 
 func (c *Component[T]) at(slot uint32) unsafe.Pointer {
 	return unsafe.Pointer(c.values.At(slot))

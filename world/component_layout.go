@@ -2,30 +2,21 @@ package world
 
 import (
 	"fmt"
-	"iter"
 	"reflect"
 	"unsafe"
-
-	"github.com/worldd/worldd/bulk"
 )
 
 // layout lists the numbers of a component type by offset. Hashes read values number by
 // number, which ignores padding and byte order.
 type layout struct {
 	numbers    []number
-	references []reference
+	references []uintptr // offsets of the numbers that are handles
 	textFields []textField
 }
 
 type number struct {
 	offset uintptr
 	kind   reflect.Kind
-}
-
-// reference is a number that is a handle.
-type reference struct {
-	offset uintptr
-	path   string // starting with the type's name: "Guard.Master"
 }
 
 func layoutOf(t reflect.Type) (layout, error) {
@@ -65,7 +56,7 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 		return nil
 	}
 	if t == reflect.TypeFor[Entity]() {
-		l.references = append(l.references, reference{offset, path})
+		l.references = append(l.references, offset)
 	}
 	switch t.Kind() {
 	case reflect.Bool,
@@ -130,34 +121,4 @@ func (n number) load(p unsafe.Pointer) uint64 {
 		return float64Bits(*(*float64)(p))
 	}
 	return *(*uint64)(p)
-}
-
-// Reference is a handle inside a component.
-type Reference struct {
-	Component string
-	Field     string // starting with the type's name: "game.Guard.Master"
-	Target    Entity
-}
-
-// References yields the handles in an entity's components and the status of their
-// targets, in the order of components and fields. It omits zero handles and local
-// components. References are weak: destroying the target does not change them.
-func (w *World) References(e Entity) iter.Seq2[Reference, bulk.Status] {
-	return func(yield func(Reference, bulk.Status) bool) {
-		if w.pool.Get(e) == nil {
-			return
-		}
-		slot := e.Index()
-		for _, c := range w.components {
-			if !c.present().Has(slot) {
-				continue
-			}
-			for _, r := range c.references() {
-				target := *(*Entity)(unsafe.Add(c.at(slot), r.offset))
-				if target != 0 && !yield(Reference{c.info().Name, r.path, target}, w.pool.Status(target)) {
-					return
-				}
-			}
-		}
-	}
 }

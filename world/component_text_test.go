@@ -195,6 +195,6 @@ func TestRecordingOfTooLongTextEnds(t *testing.T) {
 	r := must.Get(w.Record(&bytes.Buffer{}, &img, 1))
 	c.Set(e, badgeOf(strings.Repeat("n", world.MaxTextBytes+1), "", ""))
 	w.Step()
-	require.ErrorIs(t, r.Err(), world.ErrValue)
+	require.ErrorIs(t, r.Close(), world.ErrValue)
 	require.Equal(t, world.MaxTextBytes+1, len(c.Get(e).Name), "the world continues")
 }

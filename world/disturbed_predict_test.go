@@ -334,10 +334,9 @@ func TestDisturbedIsComplete(t *testing.T) {
 				p.begin()
 			}
 			if tick == 220 && seed%3 == 2 {
-				require.NoError(t, c.w.SetMover(func(w *world.World, m *world.Moving) {
-					for i := range m.Len() {
-						at, v := m.Body(i)
-						m.Set(i, at.Add(v.Scale(0.01)), v)
+				require.NoError(t, c.w.SetMover(func(_ *world.World, bodies []world.MovingBody) {
+					for i := range bodies {
+						bodies[i].Position = bodies[i].Position.Add(bodies[i].Velocity.Scale(0.01))
 					}
 				}))
 			}

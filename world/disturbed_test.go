@@ -91,7 +91,7 @@ func TestCausesOfDisturbance(t *testing.T) {
 			q.Wake(e)
 		}, []string{"ram"}},
 		"C6 a Mover": {func(t *testing.T, q *undisturbedWorld) {
-			require.NoError(t, q.SetMover(func(*world.World, *world.Moving) {}))
+			require.NoError(t, q.SetMover(func(*world.World, []world.MovingBody) {}))
 		}, []string{"leaf", "low"}},
 		"C7 a number of a system": {func(t *testing.T, q *undisturbedWorld) {
 			require.NoError(t, q.AddSystem(world.Before, "bad", func(w *world.World) { w.SetVelocity(q.leaf, world.Vec3{X: nan}) }))

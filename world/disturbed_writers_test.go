@@ -39,7 +39,7 @@ var writers = map[string]string{
 	"World.requestSleepOfRested":       "motion",
 	"World.findStill":                  "motion, or C6",
 	"World.requestSleepOfRestedGroups": "C4: the body is in the list of contacts",
-	"Moving.Set":                       "C6: awake bodies",
+	"World.moveBody":                   "C6: awake bodies",
 	"World.rejectNonFinite":            "C7",
 	"bodies.restore":                   "C8",
 	"World.wakeByForce":                "motion, or C9",

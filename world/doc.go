@@ -89,7 +89,7 @@
 //	  -> field forces -> integrate -> grid -> contacts -> rest -> volumes
 //	  -> systems After -> expiry -> destroys -> (events readable)
 //
-// Deferred changes are applied when their system or Mover returns. Systems run in the
+// Deferred changes are applied when their system or the mover returns. Systems run in the
 // order in which they were added, unless AddSystem says which other systems one follows.
 //
 // Spawned, Destroyed, Slept, Woke, Entered, Left and Quarantined list the events of
@@ -118,12 +118,12 @@
 //	    contact moves it (a kinematic body)
 //	C5  a wake by touch: every sleeper that is reachable by touch from a body that C1 to
 //	    C4 or an effect wakes, or from a body that is removed
-//	C6  a Mover: every awake body, in each step
+//	C6  SetMover: every awake body, in each step
 //	C7  a system that passes a number that is not finite, which stops the body
 //	C8  Restore and RestoreRun: all bodies
 //	C9  an effect that clients cannot follow. A Hidden effect, or an effect of a single
 //	    tick, disturbs the bodies that it moves or wakes. Four changes of an effect disturb
-//	    the bodies that they wake: a change by an After system or a Mover, its end with its
+//	    the bodies that they wake: a change by an After system or a mover, its end with its
 //	    leader, a second change between two motions, and its removal before it first acted
 //
 // Motion disturbs no body: effects, their paths and expiry, gravity, ground, bounds, a

@@ -102,24 +102,6 @@ func ExampleRegisterLocal() {
 	// Output: arrived at 2 after 2 steps; 0 are walking
 }
 
-// A program that does not know an entity's components finds the handles in them, and the
-// status of their targets.
-func ExampleWorld_References() {
-	type Guard struct{ Ward world.Entity }
-	w, _ := world.New(world.Config{})
-	guards, _ := world.Register[Guard](w, "guard")
-	person, _ := w.AddKind(world.Kind{Name: "person"})
-	king, _ := w.Spawn(person, world.Vec3{}, world.Vec3{})
-	knight, _ := w.Spawn(person, world.Vec3{}, world.Vec3{})
-	guards.Set(knight, Guard{Ward: king})
-	w.Destroy(king)
-	w.Step()
-	for r, status := range w.References(knight) {
-		fmt.Println(r.Component, r.Field, r.Target, status)
-	}
-	// Output: guard world_test.Guard.Ward 0v1 stale
-}
-
 // A number that is not finite stops the body and names the system, instead of spreading
 // through the world.
 func ExampleWorld_Quarantined() {

@@ -33,7 +33,7 @@ func ExampleWorld_WithinBox() {
 	for e := range w.WithinBox(world.Vec3{X: 1, Z: -1}, world.Vec3{X: 2, Y: 256, Z: 1}) {
 		fmt.Println("in the rectangle:", e)
 	}
-	for e := range w.WithinCircle(world.Vec3{X: 3}, 0.5) {
+	for e := range w.Within(world.Vec3{X: 3, Y: 150}, 0.5) {
 		fmt.Println("around the point:", e)
 	}
 	// Output:
@@ -67,18 +67,18 @@ func ExampleWorld_SetMover() {
 	w, _ := world.New(world.Config{Gravity: -1}) // gravity is the engine's business
 	wagon, _ := w.AddKind(world.Kind{Name: "wagon", Body: &world.BodyDef{Radius: 1}})
 	e, _ := w.Spawn(wagon, world.Vec3{}, world.Vec3{X: 6, Z: 3})
-	err := w.SetMover(func(w *world.World, m *world.Moving) {
-		for i := range m.Len() {
-			if m.Kind(i) != wagon {
+	err := w.SetMover(func(w *world.World, bodies []world.MovingBody) {
+		for i := range bodies {
+			b := &bodies[i]
+			if b.Kind != wagon {
 				continue
 			}
-			at, v := m.Body(i)
-			at.X, v.Z = at.X+v.X/float32(w.TickHz()), 0
-			if at.X > 5 {
-				fmt.Println(m.Entity(i), "hits the buffer at", v.X, "m/s")
-				at.X, v.X = 5, 0
+			b.Position.X += b.Velocity.X / float32(w.TickHz())
+			b.Velocity.Z = 0
+			if b.Position.X > 5 {
+				fmt.Println(b.Entity, "hits the buffer at", b.Velocity.X, "m/s")
+				b.Position.X, b.Velocity.X = 5, 0
 			}
-			m.Set(i, at, v)
 		}
 	})
 	if err != nil {

@@ -99,9 +99,6 @@ func (w *World) SetProgram(p Program) {
 	w.program = Program{p.Name[:min(len(p.Name), MaxProgramBytes)], p.Version[:min(len(p.Version), MaxProgramBytes)]}
 }
 
-// Program returns the program that saved the image: the zero value if it is unknown.
-func (img *Image) Program() Program { return img.program }
-
 // Setup returns a hash of the setup of the world that saved the image: the format, settings, kinds and
 // components. Images of the same program have the same.
 func (img *Image) Setup() uint64 {

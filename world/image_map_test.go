@@ -310,7 +310,7 @@ func TestImageOfAnotherTickRate(t *testing.T) {
 	require.NoError(t, err)
 	circle, err := w.AddEffect(world.EffectDef{Program: moving, Orbit: orbit})
 	require.NoError(t, err)
-	require.True(t, timer.Every(spawn(t, w, 2, world.Vec3{}), 30, 1))
+	require.True(t, timer.After(spawn(t, w, 2, world.Vec3{}), 90, 1))
 	steps(w, 60)
 	place := func(w *world.World, id world.EffectID) world.Vec3 {
 		e, ok := w.Effect(id)

@@ -223,8 +223,8 @@ func (w *World) renameHandles(old *bulk.PoolState) {
 			continue
 		}
 		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
-			for _, r := range references {
-				rename((*Entity)(unsafe.Add(c.at(slot), r.offset)))
+			for _, offset := range references {
+				rename((*Entity)(unsafe.Add(c.at(slot), offset)))
 			}
 		}
 	}

@@ -6,58 +6,72 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// Mover moves the awake bodies of a step instead of the world's own motion: the hook for an
-// external physics engine. The world calls it once per step, after forces and gravity have
-// changed velocities (a negative Config.Gravity leaves gravity to the engine). It sets each
-// body's new position and velocity with Moving.Set, and is responsible for ground, bounds,
-// friction and contacts.
+// MovingBody is an awake body, as the function of SetMover receives and moves it.
+type MovingBody struct {
+	Entity   Entity
+	Kind     KindID
+	Position Vec3
+	Velocity Vec3 // after the forces
+}
+
+// SetMover makes move, instead of the world's own motion, move the awake bodies in all later
+// steps: the hook for an external physics engine. nil restores the world's motion. The error is
+// ErrValue for a call inside a step.
+//
+// The world calls move once per step, after forces and gravity have changed velocities (a negative
+// Config.Gravity leaves gravity to the engine). move writes the new positions and velocities into
+// bodies, which are in ascending order of slots and valid during the call. It is responsible for
+// ground, bounds, friction and contacts. The world then moves each body that move has written,
+// within the bounds and at most at MaxSpeed. A body with a number that is not finite is stopped
+// where it is and Quarantined.
 //
 // The world still puts slow bodies to sleep, each body alone even if it touches others,
 // unless an effect that changes with time acts on it. Only the engine knows whether
 // something supports a body: it can keep the body awake with World.Wake, or put it to sleep
-// earlier with World.Sleep. A velocity set afterwards wakes the body.
+// earlier with World.Sleep. A body that it gives another velocity than zero stays awake.
 //
-// A Mover must depend on the state of the world alone, or replays diverge.
-type Mover func(w *World, m *Moving)
-
-// SetMover makes all later steps use f; nil restores the world's own motion. The error
-// is ErrValue for a call inside a step.
-func (w *World) SetMover(f Mover) error {
+// move must depend on the state of the world alone, or replays diverge.
+func (w *World) SetMover(move func(w *World, bodies []MovingBody)) error {
 	if w.running {
 		return fmt.Errorf("%w: SetMover inside a step", ErrValue)
 	}
-	w.mover = f
+	w.mover = nil
+	if move != nil {
+		w.mover = &mover{move: move}
+	}
 	w.noteSetupChange()
 	return nil
 }
 
-// Moving is the set of awake bodies of one step, numbered from 0 in ascending order of
-// slots. It is valid until the Mover returns.
-type Moving struct {
-	w     *World
-	slots []uint32
+// mover calls the function of SetMover.
+type mover struct {
+	move   func(*World, []MovingBody)
+	slots  []uint32     // awake bodies
+	before []MovingBody // their states ahead of the call
+	bodies []MovingBody // as move leaves them
 }
 
-// Len returns the number of bodies.
-func (m *Moving) Len() int { return len(m.slots) }
-
-// Entity returns body i's entity.
-func (m *Moving) Entity(i int) Entity { return m.w.pool.HandleAt(m.slots[i]) }
-
-// Kind returns body i's kind.
-func (m *Moving) Kind(i int) KindID { return m.w.bodies.Kind[m.w.rowOf[m.slots[i]]] }
-
-// Body returns body i's position, and its velocity after the forces.
-func (m *Moving) Body(i int) (position, velocity Vec3) {
-	row := int(m.w.rowOf[m.slots[i]])
-	return m.w.bodies.Position(row), m.w.bodies.Velocity(row)
+// runMover lets the mover move the awake bodies.
+func (w *World) runMover() {
+	m, b := w.mover, &w.bodies
+	m.slots, m.before = w.sleepState.awake.AppendTo(m.slots[:0]), m.before[:0]
+	for _, slot := range m.slots {
+		row := int(w.rowOf[slot])
+		m.before = append(m.before, MovingBody{w.tenant(slot), b.Kind[row], b.Position(row), b.Velocity(row)})
+	}
+	m.bodies = append(m.bodies[:0], m.before...)
+	m.move(w, m.bodies)
+	for i, slot := range m.slots {
+		if m.bodies[i] != m.before[i] {
+			w.moveBody(int(w.rowOf[slot]), m.bodies[i].Position, m.bodies[i].Velocity)
+		}
+	}
+	w.ApplyDeferred() // before the step destroys doomed entities: changes may refer to them
+	w.markSpawned()
 }
 
-// Set moves body i, within the bounds and at most at MaxSpeed. If a number is not finite,
-// the body is stopped where it is and Quarantined.
-func (m *Moving) Set(i int, position, velocity Vec3) {
-	w := m.w
-	row := int(w.rowOf[m.slots[i]])
+// moveBody moves the body in a row for the mover.
+func (w *World) moveBody(row int, position, velocity Vec3) {
 	b := &w.bodies
 	if !motion.Finite(position) || !motion.Finite(velocity) {
 		position, velocity = b.Position(row), Vec3{}
@@ -74,13 +88,4 @@ func (m *Moving) Set(i int, position, velocity Vec3) {
 	b.SetVelocity(row, velocity)
 	b.Moved[row>>6] |= 1 << (row & 63)
 	b.crossed[row>>6] |= 1 << (row & 63)
-}
-
-// runMover calls the Mover.
-func (w *World) runMover() {
-	w.moving.w = w
-	w.moving.slots = w.sleepState.awake.AppendTo(w.moving.slots[:0])
-	w.mover(w, &w.moving)
-	w.ApplyDeferred() // before the step destroys doomed entities: changes may refer to them
-	w.markSpawned()
 }

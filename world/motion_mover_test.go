@@ -19,22 +19,20 @@ func TestMoverReplacesMotion(t *testing.T) {
 	w.Sleep(b)
 	w.Wake(b) // its row is behind the others
 	calls := 0
-	require.NoError(t, w.SetMover(func(in *world.World, m *world.Moving) {
+	require.NoError(t, w.SetMover(func(in *world.World, bodies []world.MovingBody) {
 		calls++
 		require.Same(t, w, in)
-		require.Equal(t, 3, m.Len())
+		require.Len(t, bodies, 3)
 		for i, e := range []world.Entity{a, b, c} {
-			require.Equal(t, e, m.Entity(i), "ascending slots")
+			require.Equal(t, e, bodies[i].Entity, "ascending slots")
 			kind, _ := w.KindOf(e)
-			require.Equal(t, kind, m.Kind(i))
+			require.Equal(t, kind, bodies[i].Kind)
 		}
-		p, v := m.Body(0)
-		require.Equal(t, world.Vec3{Y: 5}, p, "it has not moved")
-		require.InDelta(t, -9.81/60, v.Y, 1e-3, "gravity has acted")
-		_, v = m.Body(1)
-		require.Zero(t, v, "but not on kinematic bodies")
-		m.Set(0, world.Vec3{X: 99, Y: 7}, world.Vec3{X: 500})
-		m.Set(2, world.Vec3{X: float32(math.NaN())}, world.Vec3{})
+		require.Equal(t, world.Vec3{Y: 5}, bodies[0].Position, "it has not moved")
+		require.InDelta(t, -9.81/60, bodies[0].Velocity.Y, 1e-3, "gravity has acted")
+		require.Zero(t, bodies[1].Velocity, "but not on kinematic bodies")
+		bodies[0].Position, bodies[0].Velocity = world.Vec3{X: 99, Y: 7}, world.Vec3{X: 500}
+		bodies[2].Position.X = float32(math.NaN())
 		require.ErrorIs(t, w.SetMover(nil), world.ErrValue)
 	}))
 	changes := w.NewChangeReader()
@@ -68,10 +66,9 @@ func TestMoverAndSleep(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{})
 	kind := rock(t, w)
 	a, b := spawn(t, w, kind, world.Vec3{Y: 5}), spawn(t, w, kind, world.Vec3{Y: 6})
-	require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
-		for i := range m.Len() {
-			p, _ := m.Body(i)
-			m.Set(i, p, world.Vec3{})
+	require.NoError(t, w.SetMover(func(_ *world.World, bodies []world.MovingBody) {
+		for i := range bodies {
+			bodies[i].Velocity = world.Vec3{}
 		}
 		w.Wake(b)
 	}))
@@ -88,8 +85,8 @@ func TestMoverDefers(t *testing.T) {
 	hits := must.Get(world.Register[int32](w, "hits"))
 	e := must.Get(w.SpawnFor(crate, world.Vec3{Y: 5}, world.Vec3{}, 1))
 	var spark world.Entity
-	require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
-		if m.Len() == 0 {
+	require.NoError(t, w.SetMover(func(_ *world.World, bodies []world.MovingBody) {
+		if len(bodies) == 0 {
 			return
 		}
 		require.True(t, hits.DeferSet(e, 7))
@@ -112,7 +109,7 @@ func TestMoverSpawns(t *testing.T) {
 		w, crate, _, _ := newWorld(t, world.Config{Compaction: mode})
 		spawn(t, w, crate, world.Vec3{Y: 5})
 		born := 0
-		require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
+		require.NoError(t, w.SetMover(func(_ *world.World, bodies []world.MovingBody) {
 			for range 100 {
 				spawn(t, w, crate, world.Vec3{Y: 5})
 			}
@@ -124,18 +121,17 @@ func TestMoverSpawns(t *testing.T) {
 	}
 }
 
-// An engine that knows when its bodies rest puts them to sleep itself. The last call wins:
-// a body that is set in motion after it was put to sleep stays awake.
+// An engine that knows when its bodies rest puts them to sleep itself. A body that it sets in
+// motion stays awake.
 func TestMoverPutsToSleep(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
 	a, b := spawn(t, w, crate, world.Vec3{Y: 5}), spawn(t, w, crate, world.Vec3{Y: 6})
-	require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) {
-		for i := range m.Len() {
-			p, _ := m.Body(i)
-			m.Set(i, p, world.Vec3{})
-			w.Sleep(m.Entity(i))
-			if m.Entity(i) == b {
-				m.Set(i, p, world.Vec3{X: 1})
+	require.NoError(t, w.SetMover(func(_ *world.World, bodies []world.MovingBody) {
+		for i := range bodies {
+			bodies[i].Velocity = world.Vec3{}
+			w.Sleep(bodies[i].Entity)
+			if bodies[i].Entity == b {
+				bodies[i].Velocity = world.Vec3{X: 1}
 			}
 		}
 	}))
@@ -151,7 +147,7 @@ func TestMoverPutsToSleep(t *testing.T) {
 	require.NoError(t, w.CheckInvariants())
 }
 
-// randomMoves changes a world at random, between steps and in its Mover.
+// randomMoves changes a world at random, between steps and in its mover.
 type randomMoves struct {
 	w    *world.World
 	rng  *rand.Rand
@@ -191,26 +187,26 @@ func (d *randomMoves) act(spawn world.KindID) {
 	}
 }
 
-func (d *randomMoves) move(m *world.Moving, spawn world.KindID) {
-	for i := range m.Len() {
+func (d *randomMoves) move(bodies []world.MovingBody, spawn world.KindID) {
+	for i := range bodies {
 		if d.rng.IntN(3) == 0 {
 			d.act(spawn)
 		}
-		p, v := m.Body(i)
+		b := &bodies[i]
 		switch d.rng.IntN(5) {
 		case 0:
-			m.Set(i, p.Add(d.vec(1)), d.vec(1)) // possibly asleep by now
+			b.Position, b.Velocity = b.Position.Add(d.vec(1)), d.vec(1) // possibly asleep by now
 		case 1:
-			m.Set(i, p, world.Vec3{})
+			b.Velocity = world.Vec3{}
 		case 2:
-			d.w.Sleep(m.Entity(i))
+			d.w.Sleep(b.Entity)
 		case 3:
-			m.Set(i, world.Vec3{X: float32(math.Inf(1))}, v)
+			b.Position.X = float32(math.Inf(1))
 		}
 	}
 }
 
-// Whatever a Mover does, the state does not depend on Compaction (W11).
+// Whatever a mover does, the state does not depend on Compaction (W11).
 func TestMoverInEveryCompaction(t *testing.T) {
 	for seed := range uint64(20) {
 		var want []uint64
@@ -220,7 +216,7 @@ func TestMoverInEveryCompaction(t *testing.T) {
 			for range 100 {
 				d.all = append(d.all, spawn(t, w, crate, d.vec(15)))
 			}
-			require.NoError(t, w.SetMover(func(_ *world.World, m *world.Moving) { d.move(m, crate) }))
+			require.NoError(t, w.SetMover(func(_ *world.World, bodies []world.MovingBody) { d.move(bodies, crate) }))
 			var got []uint64
 			for range 40 {
 				d.act(crate)

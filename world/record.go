@@ -132,12 +132,8 @@ func (r *Recorder) writeHead(b []byte) error {
 // is no limit.
 func (r *Recorder) EndAt(limit int64, full func()) { r.limit, r.full = limit, full }
 
-// Err returns the error that ended the recording before Close, or nil. A server polls it
-// to learn of a failed recording while it runs.
-func (r *Recorder) Err() error { return r.err }
-
 // Close ends the recording with the last step; later changes are not recorded. It returns
-// Err, or the writer's error. The writer stays open.
+// the error that ended the recording earlier, or the writer's. The writer stays open.
 func (r *Recorder) Close() error {
 	if r.w.recorder == r {
 		r.w.recorder = nil

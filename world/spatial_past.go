@@ -29,8 +29,8 @@ func (w *World) WithinAt(at Moment, center Vec3, radius float32) iter.Seq2[Entit
 			return
 		}
 		reach := w.history.reachSince(at.Tick)
-		past := pastZone{roundZone(center, float64(radius), 1), at}
-		wide := roundZone(center, float64(radius)+reach, 1)
+		past := pastZone{roundZone(center, float64(radius)), at}
+		wide := roundZone(center, float64(radius)+reach)
 		wide.past = &past
 		if w.visitListed(&past, yield) {
 			w.visit(w.coverRound(center, float64(radius)+reach), &wide, yield)

@@ -8,12 +8,11 @@ import (
 )
 
 // zone is the region of a query: the points of a box that are within a distance of a
-// centre. The distance may ignore height.
+// centre.
 type zone struct {
 	low, high Vec3
 	center    Vec3
 	limit     float64   // square of the largest distance
-	upright   float64   // 1: distance counts height; 0: it does not
 	past      *pastZone // not nil: the query is at a moment
 	began     loopStart
 }
@@ -25,7 +24,6 @@ func everywhere() (low, high Vec3) {
 
 func (s *zone) has(p Vec3) bool {
 	x, y, z := float64(p.X)-float64(s.center.X), float64(p.Y)-float64(s.center.Y), float64(p.Z)-float64(s.center.Z)
-	y = float64(y * s.upright)
 	return float64(x*x)+float64(y*y)+float64(z*z) <= s.limit &&
 		p.X >= s.low.X && p.X <= s.high.X && p.Y >= s.low.Y && p.Y <= s.high.Y && p.Z >= s.low.Z && p.Z <= s.high.Z
 }
@@ -37,13 +35,7 @@ func (s *zone) has(p Vec3) bool {
 // whose centre is not finite, or whose radius is negative or NaN, is empty. Ranging over
 // the result does not allocate.
 func (w *World) Within(center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
-	return func(yield func(Entity, Vec3) bool) { w.withinRound(center, radius, 1, yield) }
-}
-
-// WithinCircle is like Within, for the bodies above and below a circle on the ground: the
-// height of the centre does not matter.
-func (w *World) WithinCircle(center Vec3, radius float32) iter.Seq2[Entity, Vec3] {
-	return func(yield func(Entity, Vec3) bool) { w.withinRound(center, radius, 0, yield) }
+	return func(yield func(Entity, Vec3) bool) { w.withinRound(center, radius, yield) }
 }
 
 // WithinBox is like Within, for a box with these corners, its faces included. The box may
@@ -52,16 +44,16 @@ func (w *World) WithinBox(low, high Vec3) iter.Seq2[Entity, Vec3] {
 	return func(yield func(Entity, Vec3) bool) { w.withinBox(low, high, yield) }
 }
 
-func (w *World) withinRound(center Vec3, radius float32, upright float64, yield func(Entity, Vec3) bool) {
+func (w *World) withinRound(center Vec3, radius float32, yield func(Entity, Vec3) bool) {
 	if !motion.Finite(center) || !(radius >= 0) {
 		return
 	}
-	s := roundZone(center, float64(radius), upright)
+	s := roundZone(center, float64(radius))
 	w.visit(w.coverRound(center, float64(radius)), &s, yield)
 }
 
-func roundZone(center Vec3, radius, upright float64) zone {
-	s := zone{center: center, limit: float64(radius * radius), upright: upright}
+func roundZone(center Vec3, radius float64) zone {
+	s := zone{center: center, limit: float64(radius * radius)}
 	s.low, s.high = everywhere()
 	return s
 }

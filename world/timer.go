@@ -2,13 +2,12 @@ package world
 
 import (
 	"fmt"
-	"math"
 	"unsafe"
 )
 
-// Timer calls a function of the game in later ticks, once or repeatedly. A pending call is
-// a component of its entity: images, recordings and StateHash include it, and it ends with
-// the entity. An entity has at most one pending call of each Timer.
+// Timer calls a function of the game in a later tick. A pending call is a component of its
+// entity: images, recordings and StateHash include it, and it ends with the entity. An
+// entity has at most one pending call of each Timer. A call that repeats calls After again.
 //
 //	respawn, err := world.NewTimer(w, "respawn", func(player world.Entity, at Spawn) { ... })
 //	respawn.After(player, 3*uint32(w.TickHz()), Spawn{Team: 2})
@@ -21,9 +20,8 @@ type Timer[A any] struct {
 
 // timerCall is a pending call.
 type timerCall[A any] struct {
-	Due   uint64 // tick
-	Every uint32 // ticks; 0: once
-	Args  A
+	Due  uint64 // tick
+	Args A
 }
 
 type timerDue struct {
@@ -51,28 +49,12 @@ func NewTimer[A any](w *World, name string, call func(e Entity, args A)) (*Timer
 // After schedules a call for e in the step that begins the given number of ticks from now,
 // in the next step at the earliest. It replaces a pending call. It returns false unless e
 // is live.
-func (t *Timer[A]) After(e Entity, ticks uint32, args A) bool { return t.set(e, ticks, 0, args) }
-
-// Every is like After, for a call that repeats at this interval.
-func (t *Timer[A]) Every(e Entity, ticks uint32, args A) bool {
-	return t.set(e, ticks, max(ticks, 1), args)
-}
-
-func (t *Timer[A]) set(e Entity, ticks, every uint32, args A) bool {
-	return t.pending.Set(e, timerCall[A]{t.w.Tick() + uint64(max(ticks, 1)), every, args})
+func (t *Timer[A]) After(e Entity, ticks uint32, args A) bool {
+	return t.pending.Set(e, timerCall[A]{t.w.Tick() + uint64(max(ticks, 1)), args})
 }
 
 // Stop drops e's pending call. It returns false if there is none.
 func (t *Timer[A]) Stop(e Entity) bool { return t.pending.Remove(e) }
-
-// Due returns the tick of e's pending call, if there is one.
-func (t *Timer[A]) Due(e Entity) (tick uint64, ok bool) {
-	c := t.pending.Get(e)
-	if c == nil {
-		return 0, false
-	}
-	return c.Due, true
-}
 
 // run makes the due calls. A call may stop or reschedule other calls of this tick, which
 // run then omits.
@@ -89,11 +71,7 @@ func (t *Timer[A]) run() {
 			continue
 		}
 		args := c.Args
-		if c.Every == 0 {
-			t.pending.Remove(d.entity)
-		} else {
-			t.pending.Mut(d.entity).Due += uint64(c.Every)
-		}
+		t.pending.Remove(d.entity)
 		t.call(d.entity, args)
 	}
 }
@@ -102,12 +80,9 @@ func (t *Timer[A]) run() {
 func (img *columnImage) scaleTimer(s tickScale, now uint64) {
 	for slot := range img.has.All() {
 		value := unsafe.Pointer(&img.values[uintptr(slot)*img.size])
-		call := (*timerCall[struct{}])(value) // first fields of every timerCall
+		call := (*timerCall[struct{}])(value) // first field of every timerCall
 		if call.Due > now {
 			call.Due = s.later(call.Due, now)
-		}
-		if call.Every > 0 {
-			call.Every = uint32(min(max(s.ticks(uint64(call.Every)), 1), math.MaxUint32))
 		}
 	}
 }

@@ -48,15 +48,15 @@ func TestTimer(t *testing.T) {
 	a, b := c.ghost(t), c.ghost(t)
 	steps(c.World, 4)
 	require.True(t, c.bell.After(b, 3, 1))
-	require.True(t, c.bell.Every(a, 2, 2))
-	tick, ok := c.bell.Due(b)
-	require.True(t, ok)
-	require.EqualValues(t, 7, tick)
+	require.True(t, c.bell.After(a, 2, 2))
+	c.also = func(e world.Entity, n int32) {
+		if n == 2 {
+			c.bell.After(e, 2, n) // repeats
+		}
+	}
 	steps(c.World, 6)
 	require.Equal(t, []string{"6: 0v1 2", "7: 1v1 1", "8: 0v1 2", "10: 0v1 2"}, c.made)
-	_, ok = c.bell.Due(b)
-	require.False(t, ok, "the call was made")
-	require.False(t, c.bell.Stop(b))
+	require.False(t, c.bell.Stop(b), "the call was made")
 
 	c.made = nil
 	require.True(t, c.bell.After(a, 0, 3), "instead of the repeated call")
@@ -66,7 +66,7 @@ func TestTimer(t *testing.T) {
 	require.Equal(t, []string{"11: 0v1 3", "11: 1v1 5"}, c.made, "the next step, by slots")
 
 	c.made = nil
-	c.bell.Every(a, 0, 6)
+	c.bell.After(a, 0, 6)
 	c.bell.After(b, 2, 7)
 	c.Destroy(b)
 	c.Step()
@@ -106,7 +106,7 @@ func TestTimerCallsOthers(t *testing.T) {
 func TestTimerIsRestored(t *testing.T) {
 	c := newTimedWorld(t)
 	a, b := c.ghost(t), c.ghost(t)
-	c.bell.Every(a, 3, 1)
+	c.bell.After(a, 8, 1)
 	c.chain.After(a, 2, b)
 	steps(c.World, 5)
 	var img world.Image
@@ -120,7 +120,7 @@ func TestTimerIsRestored(t *testing.T) {
 	require.True(t, c.bell.After(b, 2, 9))
 	steps(c.World, 9)
 	require.NoError(t, rec.Close())
-	require.Len(t, c.made, 13)
+	require.Len(t, c.made, 9)
 
 	again := newTimedWorld(t)
 	require.NoError(t, again.Restore(read(t, again.World, file.Bytes())))
@@ -144,15 +144,14 @@ func TestTimerIsRestored(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err = w.ReadImage(bytes.NewReader(file.Bytes()))
-	require.ErrorContains(t, err, `its component "chain" is {Due@0 uint64:8; Every@8 uint32:4; Args@16 handle}, the world's int32:4: `)
+	require.ErrorContains(t, err, `its component "chain" is {Due@0 uint64:8; Args@8 handle}, the world's int32:4: `)
 }
 
 // TestTimerModel compares random timers with a list of them.
 func TestTimerModel(t *testing.T) {
 	type call struct {
-		due   uint64
-		every uint32
-		n     int32
+		due uint64
+		n   int32
 	}
 	c := newTimedWorld(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -164,18 +163,15 @@ func TestTimerModel(t *testing.T) {
 	for n := range int32(3000) {
 		e, ticks := all[rng.IntN(len(all))], uint32(rng.IntN(9))
 		now := c.Tick()
-		switch rng.IntN(6) {
+		switch rng.IntN(5) {
 		case 0, 1:
 			require.True(t, c.bell.After(e, ticks, n))
-			want[e] = call{now + uint64(max(ticks, 1)), 0, n}
+			want[e] = call{now + uint64(max(ticks, 1)), n}
 		case 2:
-			require.True(t, c.bell.Every(e, ticks, n))
-			want[e] = call{now + uint64(max(ticks, 1)), max(ticks, 1), n}
-		case 3:
 			_, pending := want[e]
 			require.Equal(t, pending, c.bell.Stop(e))
 			delete(want, e)
-		case 4:
+		case 3:
 			if rng.IntN(8) == 0 {
 				require.True(t, c.Destroy(e))
 				delete(want, e)
@@ -189,12 +185,7 @@ func TestTimerModel(t *testing.T) {
 			for _, e := range bySlot {
 				if x, ok := want[e]; ok && x.due == c.Tick() {
 					expected = append(expected, fmt.Sprintf("%d: %v %d", c.Tick(), e, x.n))
-					x.due += uint64(x.every)
-					if x.every == 0 {
-						delete(want, e)
-					} else {
-						want[e] = x
-					}
+					delete(want, e)
 				}
 			}
 			require.Equal(t, expected, c.made)
@@ -218,9 +209,13 @@ func TestTimersAllocateNothing(t *testing.T) {
 	}
 	c := newTimedWorld(t)
 	calls := 0
-	silent := must.Get(world.NewTimer(c.World, "silent", func(world.Entity, int32) { calls++ }))
-	for i := range 1000 {
-		silent.Every(c.ghost(t), 1+uint32(i%7), 0)
+	var silent *world.Timer[uint32]
+	silent = must.Get(world.NewTimer(c.World, "silent", func(e world.Entity, ticks uint32) {
+		calls++
+		silent.After(e, ticks, ticks)
+	}))
+	for i := range uint32(1000) {
+		silent.After(c.ghost(t), 1+i%7, 1+i%7)
 	}
 	steps(c.World, 20)
 	require.Zero(t, testing.AllocsPerRun(50, c.Step))
@@ -230,12 +225,10 @@ func TestTimersAllocateNothing(t *testing.T) {
 // BenchmarkTimers steps a world in which 10,000 calls are pending, a hundredth of them due.
 func BenchmarkTimers(b *testing.B) {
 	w, _, ghost, _ := newWorld(b, world.Config{MaxEntities: 1 << 14})
-	timer := must.Get(world.NewTimer(w, "timer", func(world.Entity, int32) {}))
-	for i := range 10_000 {
-		e := spawn(b, w, ghost, world.Vec3{})
-		timer.After(e, uint32(i%100), 0)
-		w.Step()
-		timer.Every(e, 100, 0)
+	var timer *world.Timer[int32]
+	timer = must.Get(world.NewTimer(w, "timer", func(e world.Entity, _ int32) { timer.After(e, 100, 0) }))
+	for i := range uint32(10_000) {
+		timer.After(spawn(b, w, ghost, world.Vec3{}), i%100, 0)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -66,8 +66,7 @@ type World struct {
 	solidRadius float32 // largest radius of a solid kind
 	radius      float32 // largest radius of a kind
 	contacts    contacts
-	mover       Mover
-	moving      Moving
+	mover       *mover  // nil: the world's own motion
 	wakeList    []int32 // scratch of requestGroupWake
 	rested      []int32 // scratch of requestSleepOfRested
 
