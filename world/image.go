@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -90,6 +91,8 @@ func (img *Image) SkipGenerations(newest uint32) {
 type Program struct {
 	Name, Version string // at most MaxProgramBytes each
 }
+
+func (p Program) text() string { return strings.TrimSpace(p.Name + " " + p.Version) }
 
 // MaxProgramBytes bounds the name and the version of a Program.
 const MaxProgramBytes = 256

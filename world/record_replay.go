@@ -28,15 +28,21 @@ type DivergenceError struct {
 	Parts []string // parts that differ: "bodies", "component health", ...
 	// RulesDiffer says that the recorded world was set up differently: see Image.Changes of Replay.Image.
 	RulesDiffer bool
+	// Recorded is the program of the recording, and Replayed the program of the world (World.SetProgram).
+	Recorded, Replayed Program
 }
 
-// Error names the tick and the parts.
+// Error names the tick and the parts, and both programs if they differ: a changed system is no difference
+// of the setup.
 func (e *DivergenceError) Error() string {
-	since := ""
+	since, programs := "", ""
 	if e.RulesDiffer {
 		since = " since the rules differ"
 	}
-	return fmt.Sprintf("world: the replay differs from the recording%s, first after tick %d: in %s", since, e.Tick, strings.Join(e.Parts, ", "))
+	if e.Recorded != e.Replayed {
+		programs = fmt.Sprintf("; it was recorded by %q, and this is %q", e.Recorded.text(), e.Replayed.text())
+	}
+	return fmt.Sprintf("world: the replay differs from the recording%s, first after tick %d: in %s%s", since, e.Tick, strings.Join(e.Parts, ", "), programs)
 }
 
 // recordedPart is a part of the state that a recording hashes.
@@ -158,7 +164,7 @@ func (r *Replay) Next() error {
 }
 
 func (r *Replay) divergence(tick uint64, parts []string) error {
-	return &DivergenceError{Tick: tick, Parts: parts, RulesDiffer: len(r.image.changes) > 0}
+	return &DivergenceError{tick, parts, len(r.image.changes) > 0, r.image.program, r.w.program}
 }
 
 // apply repeats the calls of a step record.

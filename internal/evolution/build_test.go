@@ -184,13 +184,14 @@ func system(g *game) {
 	}))
 }
 
-// start makes the world of a build.
-func (b build) start() *game {
+// start makes the world of a build in a version.
+func (b build) start(version string) *game {
 	g := &game{
 		World: must.Get(world.New(b.config)), schema: schema.NewWithBody(),
 		own: values{}, got: values{}, read: map[string]func(world.Entity) any{}, see: map[string]func(*client.Entity) any{},
 		send: map[string]func(*client.Session) error{},
 	}
+	g.SetProgram(world.Program{Name: "game", Version: version})
 	for _, k := range b.kinds {
 		_ = must.Get(g.AddKind(k))
 	}

@@ -124,7 +124,7 @@ func (g *game) wanted(differ values) values {
 
 // imageOf restores an image of v1 in v2. Players live as long as they were to.
 func (r *row) imageOf(t *testing.T) {
-	v1, v2 := r.v1.start(), r.v2.start()
+	v1, v2 := r.v1.start("v1"), r.v2.start("v2")
 	v1.populate()
 	v1.run(2)
 	word, says := v2.restore(t, v1.written())
@@ -157,7 +157,7 @@ func (g *game) requireSeconds(t *testing.T, lives []life, seconds float64) {
 
 // recordingOf repeats a recording of v1 in v2.
 func (r *row) recordingOf(t *testing.T) {
-	v1, v2 := r.v1.start(), r.v2.start()
+	v1, v2 := r.v1.start("v1"), r.v2.start("v2")
 	v1.populate()
 	v1.run(2)
 	var img world.Image
@@ -178,6 +178,7 @@ func (r *row) recordingOf(t *testing.T) {
 	var divergence *world.DivergenceError
 	if errors.As(err, &divergence) {
 		r.record.requireOutcome(t, wordDiffers, err.Error())
+		require.ErrorContains(t, err, `it was recorded by "game v1", and this is "game v2"`)
 		return
 	}
 	require.ErrorIs(t, err, io.EOF)
@@ -187,7 +188,7 @@ func (r *row) recordingOf(t *testing.T) {
 
 // rollbackOf restores an image of v2 in v1. If v2 can, it has begun with an image of v1.
 func (r *row) rollbackOf(t *testing.T) {
-	first, v2, v1 := r.v1.start(), r.v2.start(), r.v1.start()
+	first, v2, v1 := r.v1.start("v1"), r.v2.start("v2"), r.v1.start("v1")
 	first.populate()
 	first.run(2)
 	if word, _ := v2.restore(t, first.written()); word != wordRefused {
@@ -204,7 +205,7 @@ func (r *row) rollbackOf(t *testing.T) {
 
 // clientOf connects a client of a build to a server of another one.
 func clientOf(t *testing.T, want outcome, ofServer, ofClient build) {
-	s, c := ofServer.start(), ofClient.start()
+	s, c := ofServer.start(""), ofClient.start("")
 	s.populate()
 	if err := s.serve(t, c, want.values); err != nil {
 		want.requireOutcome(t, wordRefused, err.Error())
