@@ -172,7 +172,7 @@ func (c *Core) Config() Config { return c.config }
 
 // OnPanic sets a function to call for each contained panic of the game, on the goroutine
 // that panicked. It must be set before the first Open.
-func (c *Core) OnPanic(f func(HookPanic)) { c.panics.report = f }
+func (c *Core) OnPanic(f func(HookPanic)) { c.panics.setReport(f) }
 
 // OnCommandError sets a function to call for each error of a command's function that is
 // neither a *Rejection nor a *wire.Error. The client receives only CommandRefused for such
@@ -221,10 +221,11 @@ func (c *Core) Open(ctx context.Context, address string, conn Conn) *Peer {
 
 // OpenReserved opens a connection like Open, with an id from Reserve.
 func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
-	p := &Peer{id: id, admit: c.config.Admit, ctx: ctx, address: address, conn: conn}
+	admit := c.config.Admit
 	if c.config.Router != nil {
-		p.admit = c.config.Router.config.Admit
+		admit = c.config.Router.config.Admit
 	}
+	p := newPeer(ctx, id, address, conn, admit)
 	if !c.deliverPeer(p) {
 		p.sendRefused(&wire.Error{Code: wire.Draining}, "")
 	}

@@ -31,6 +31,11 @@
 // another *Session of the same ID. Commands and inputs that the client sent before it
 // received that Welcome were meant for the old room, and are dropped.
 //
+// Core, Session and Peer coordinate parts that own their fields (parts_test.go). A Core has the
+// requests of other goroutines, the roster of sessions and connections, the schedule of
+// snapshots, and the record of panics. A Session has its identity, sight, inputs, provisionals,
+// progress, secrets and travel. A Peer has its inbox.
+//
 // STATE.md specifies the states of connections and sessions, and their guarantees.
 // limits.go lists every bound on a session's cost.
 //

@@ -104,6 +104,24 @@ func (in *inbox) checkToken(ctx context.Context, token []byte, admit Admit) {
 	}
 }
 
+// receiveDatagram queues an input and returns its stamp.
+func (in *inbox) receiveDatagram(d []byte) (stamp uint32, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case in.fault != nil:
+		return 0, in.fault
+	case in.closed:
+		return 0, nil
+	}
+	input := in.nextInput()
+	if err := input.Parse(d); err != nil {
+		in.inputs = in.inputs[:len(in.inputs)-1]
+		return 0, in.setFault(err)
+	}
+	return input.Stamp, nil
+}
+
 // nextInput extends the queue by one input, or replaces the oldest input if the queue is
 // full. It reuses the memory of inputs.
 func (in *inbox) nextInput() *wire.Input {
@@ -127,6 +145,58 @@ func (in *inbox) setFault(err error) error {
 	errors.As(err, &fault)
 	in.fault = fault
 	return fault
+}
+
+// fail records a fault of the client, unless there is one.
+func (in *inbox) fail(fault *wire.Error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.fault == nil {
+		in.fault = fault
+	}
+}
+
+func (in *inbox) readFault() *wire.Error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.fault
+}
+
+// end records that the connection has ended, by the client if left.
+func (in *inbox) end(left bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.left, in.broken = in.left || left, in.broken || !left
+}
+
+// close ignores later messages.
+func (in *inbox) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+}
+
+// setHello replaces the Hello that the next tick handles.
+func (in *inbox) setHello(h *wire.Hello) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.hello = h
+}
+
+// takeHello returns the Hello and the client's fault, if there are any. A Hello whose
+// connection has ended is dropped: its client does not wait for the answer. If full, it stays
+// for a later tick, and held is true.
+func (in *inbox) takeHello(ended, full bool) (hello *wire.Hello, fault *wire.Error, held bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if ended || in.broken || in.left {
+		in.hello = nil
+	}
+	if full && in.hello != nil && in.fault == nil {
+		return nil, nil, true
+	}
+	hello, in.hello = in.hello, nil
+	return hello, in.fault, false
 }
 
 // tickInbox holds the messages that one tick takes from an inbox.

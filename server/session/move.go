@@ -92,7 +92,7 @@ func (s *Session) Move(room string) error {
 	if err != nil {
 		return err
 	}
-	s.travel.next = &nextRoom{room, target}
+	s.travel.goTo(&nextRoom{room, target})
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (s *Session) handOver() {
 		core, err := s.findRoom(next.name)
 		switch {
 		case errors.Is(err, errSameRoom):
-			s.travel.next = nil
+			s.travel.goTo(nil)
 			return
 		case errors.Is(err, ErrGenerationsSeen):
 			s.endWithGoodbye(&wire.Error{Code: wire.Spent, Detail: "the room needs a new session"})
@@ -237,21 +237,21 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		return why
 	}
 	s := newSession(c, t.identity)
-	s.peer, s.travel.visited, s.endTick = t.peer, t.visited, math.MaxUint64
+	s.peer, s.endTick = t.peer, math.MaxUint64
+	s.travel = travel{fence: t.numbers.Structure + 1, visited: t.visited} // the Welcome counts as a record
 	limitTokens(s.commands, t.commands, c.now)
 	limitTokens(s.resyncs.limiter, t.resyncs, c.now)
 	if t.left > 0 {
 		s.endTick = c.world.Tick() + uint64(ticksOf(t.left, c.world.TickHz()))
 	}
 	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one tick
-	s.travel.fence = t.numbers.Structure + 1                // the Welcome counts as a record
 	if why := s.callGameJoin(replication.Numbers{Structure: s.travel.fence, Seq: t.numbers.Seq}); why != nil {
 		return why
 	}
 	if t.peer != nil {
 		t.peer.core = c
 	}
-	s.progress.newest, s.progress.structure = t.numbers.Seq, s.travel.fence
+	s.progress = progress{newest: t.numbers.Seq, structure: s.travel.fence}
 	s.registerSession()
 	c.stats.MovedIn++
 	if t.peer != nil {
@@ -269,7 +269,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		s.callHook(HookAway, c.config.Hooks.Away)
 		return nil
 	}
-	s.travel.arrivals = t.arrivals + 1
+	s.travel.awaitArrivals(t.arrivals + 1)
 	s.sendWelcome(t.schema != c.schemaHash, 0, s.travel.fence)
 	return nil
 }
@@ -291,6 +291,12 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 		t.peer.closeConn(why)
 	}
 }
+
+// goTo sets the room to which the session moves.
+func (t *travel) goTo(next *nextRoom) { t.next = next }
+
+// awaitArrivals expects n Arrived messages over the session's connection.
+func (t *travel) awaitArrivals(n int) { t.arrivals = n }
 
 // countArrivals counts the Arrived messages of a tick. Until the last one arrives, Commands
 // and Resync are meant for an earlier room, and are dropped.
@@ -319,14 +325,10 @@ func (c *Core) forwardPeer(p *Peer, h *wire.Hello) bool {
 	if core == nil || core == c {
 		return false
 	}
-	p.inbox.mu.Lock()
-	p.inbox.hello = h
-	p.inbox.mu.Unlock()
+	p.inbox.setHello(h)
 	p.resumes = true
 	if !core.deliverPeer(p) {
-		p.inbox.mu.Lock()
-		p.inbox.hello = nil
-		p.inbox.mu.Unlock()
+		p.inbox.setHello(nil)
 		return false
 	}
 	c.roster.noteForwarded(p)

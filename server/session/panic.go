@@ -55,6 +55,8 @@ type panicRecord struct {
 	admits  atomic.Uint64   // panics of Admit, which runs on the connections' goroutines
 }
 
+func (r *panicRecord) setReport(f func(HookPanic)) { r.report = f }
+
 // notePanic counts and reports a panic in a hook of a session. A library's panic continues.
 func (r *panicRecord) notePanic(hook Hook, session uint64, value any) {
 	r.counts[hook]++

@@ -52,6 +52,10 @@ type Peer struct {
 	spare []wire.Input // the inbox's other input buffer
 }
 
+func newPeer(ctx context.Context, id uint64, address string, conn Conn, admit Admit) *Peer {
+	return &Peer{admit: admit, id: id, ctx: ctx, address: address, conn: conn, inbox: inbox{frames: wire.FrameReader{Max: wire.MaxClientMessage}}}
+}
+
 // ID returns the connection's id, unique within a run. A session that begins over this
 // connection has the same id.
 func (p *Peer) ID() uint64 { return p.id }
@@ -74,7 +78,6 @@ func (p *Peer) ReceiveStream(b []byte) error {
 	case in.closed:
 		return nil
 	}
-	in.frames.Max = wire.MaxClientMessage
 	in.frames.Feed(b)
 	for {
 		kind, body, ok, err := in.frames.Next()
@@ -108,21 +111,7 @@ func (p *Peer) queueMessage(kind byte, body []byte) error {
 // ReceiveDatagram accepts a datagram and returns the client's stamp, which the caller
 // echoes. d must stay unchanged until the tick after the next.
 func (p *Peer) ReceiveDatagram(d []byte) (stamp uint32, err error) {
-	in := &p.inbox
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	switch {
-	case in.fault != nil:
-		return 0, in.fault
-	case in.closed:
-		return 0, nil
-	}
-	input := in.nextInput()
-	if err := input.Parse(d); err != nil {
-		in.inputs = in.inputs[:len(in.inputs)-1]
-		return 0, in.setFault(err)
-	}
-	return input.Stamp, nil
+	return p.inbox.receiveDatagram(d)
 }
 
 // SetMaxDatagram sets the maximum size of datagrams on the path, for the next snapshots.
@@ -134,28 +123,14 @@ func (p *Peer) maxDatagram() int { return int(cmp.Or(p.path.Load(), wire.MaxData
 
 // Gone reports that the connection has ended. Unless the client ended it, the session waits
 // for the client to reconnect.
-func (p *Peer) Gone() {
-	p.inbox.mu.Lock()
-	defer p.inbox.mu.Unlock()
-	p.inbox.broken = true
-}
+func (p *Peer) Gone() { p.inbox.end(false) }
 
 // Left reports that the client closed the connection on purpose.
-func (p *Peer) Left() {
-	p.inbox.mu.Lock()
-	defer p.inbox.mu.Unlock()
-	p.inbox.left = true
-}
+func (p *Peer) Left() { p.inbox.end(true) }
 
 // Fail ends the session at the next tick, for a fault of the client that is not in a
 // message. If several faults are reported, the first counts.
-func (p *Peer) Fail(fault *wire.Error) {
-	p.inbox.mu.Lock()
-	defer p.inbox.mu.Unlock()
-	if p.inbox.fault == nil {
-		p.inbox.fault = fault
-	}
-}
+func (p *Peer) Fail(fault *wire.Error) { p.inbox.fail(fault) }
 
 // Bye returns the Bye message of the client, with its reason for leaving, or zero.
 func (p *Peer) Bye() wire.Bye {
@@ -169,19 +144,12 @@ func (p *Peer) receiveHello() {
 	if p.closed {
 		return
 	}
-	in, c := &p.inbox, p.core
-	in.mu.Lock()
-	if p.hasEnded() {
-		in.hello = nil // the client no longer waits for the answer
-	}
-	hello, fault := in.hello, in.fault
-	if hello != nil && fault == nil && c.hellosLeft == 0 {
-		in.mu.Unlock()
+	c := p.core
+	hello, fault, held := p.inbox.takeHello(p.ctx.Err() != nil, c.hellosLeft == 0)
+	if held {
 		c.stats.HellosHeld++
-		return // a later tick answers the Hello
+		return
 	}
-	in.hello = nil
-	in.mu.Unlock()
 	p.age++
 	if hello != nil {
 		c.hellosLeft = max(c.hellosLeft-1, 0)
@@ -201,19 +169,13 @@ func (p *Peer) receiveHello() {
 	}
 }
 
-// hasEnded reports whether the connection has ended, even if Gone was not called yet: the
-// goroutine that calls Gone may still run Admit. The caller holds inbox.mu.
-func (p *Peer) hasEnded() bool { return p.inbox.broken || p.inbox.left || p.ctx.Err() != nil }
-
 // failureReason returns the reason why the connection can no longer begin a session, or
-// nil.
+// nil. ctx ends before Gone is called: the goroutine that calls Gone may still run Admit.
 func (p *Peer) failureReason() *wire.Error {
-	p.inbox.mu.Lock()
-	defer p.inbox.mu.Unlock()
-	if p.hasEnded() {
+	if ended, _ := p.inbox.hasEnded(); ended || p.ctx.Err() != nil {
 		return &wire.Error{Code: wire.OK}
 	}
-	return p.inbox.fault
+	return p.inbox.readFault()
 }
 
 // refuseHello sends Refused and closes a connection without a session. want is the value that
@@ -245,9 +207,7 @@ func (p *Peer) closeConn(why *wire.Error) {
 		return
 	}
 	p.closed = true
-	p.inbox.mu.Lock()
-	p.inbox.closed = true
-	p.inbox.mu.Unlock()
+	p.inbox.close()
 	p.conn.Close(why.Code, why.Detail)
 }
 

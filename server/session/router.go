@@ -113,7 +113,8 @@ func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 
 // OpenReserved opens a connection like Open, with an id from Reserve.
 func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
-	p := &Peer{router: r, admit: r.config.Admit, id: id, ctx: ctx, address: address, conn: conn}
+	p := newPeer(ctx, id, address, conn, r.config.Admit)
+	p.router = r
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting = append(r.waiting, p)

@@ -35,7 +35,7 @@ type snapshotSchedule struct {
 	updates   []replication.Update  // scratch
 }
 
-// turn is a session's place in the schedule.
+// turn is a session's place in the schedule, which alone writes it.
 type turn struct {
 	state        turnState
 	order        uint64 // the lowest order is served first
@@ -99,11 +99,11 @@ func (t *snapshotSchedule) rankWaiting() {
 			t.held++
 		}
 	}
-	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(a.turn.rank(), b.turn.rank()) })
+	slices.SortFunc(t.waiting, func(a, b *Session) int { return cmp.Compare(rankOf(&a.turn), rankOf(&b.turn)) })
 }
 
-// rank orders the waiting sessions: the session with the lowest rank is served first.
-func (t *turn) rank() uint64 {
+// rankOf orders the waiting sessions: the session with the lowest rank is served first.
+func rankOf(t *turn) uint64 {
 	if t.state == turnHeld {
 		return t.order | 1<<63
 	}

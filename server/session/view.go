@@ -34,8 +34,7 @@ func (s *Session) View() (at world.Moment, named bool) {
 	if view < oldest {
 		view, outcome = oldest, ViewCapped
 	}
-	if !s.view.counted {
-		s.view.counted = true
+	if s.view.countOnce() {
 		c.stats.Views[outcome]++
 	}
 	return world.Moment{Tick: base + view/viewTick, Fraction: float32(view%viewTick) / viewTick}, true
@@ -68,6 +67,13 @@ func viewOf(in *wire.TickInput) view {
 		return view{}
 	}
 	return view{claimed: uint64(in.Tick-in.Back)*viewTick + uint64(in.Fraction)}
+}
+
+// countOnce reports whether this is its first call for the moment.
+func (v *view) countOnce() bool {
+	was := v.counted
+	v.counted = true
+	return !was
 }
 
 // forget ends the view moment with its command or input.
