@@ -397,22 +397,23 @@ func TestCoPredictedAllocatesNothing(t *testing.T) {
 	p.balls.Set(ballHandle)
 	p.frames(20, right)
 	frame := func() {
-		for range 30 {
-			p.now += time.Second / stepHz
-			_, err := p.session.SetInputValue(&p.held, p.now)
-			require.NoError(t, err)
-			p.balls.Set(ballHandle)
-			m := p.session.Render(p.now)
-			p.play.At(m)
-			p.balls.At(ballHandle, m)
-			p.balls.State(ballHandle)
-		}
+		p.now += time.Second / stepHz
+		_, err := p.session.SetInputValue(&p.held, p.now)
+		require.NoError(t, err)
+		p.balls.Set(ballHandle)
+		m := p.session.Render(p.now)
+		p.play.At(m)
+		p.balls.At(ballHandle, m)
+		p.balls.State(ballHandle)
 		client.Recorrect(p.play)
 	}
-	frame()
-	if allocated := testing.AllocsPerRun(1, frame); !invariants.Enabled {
+	for range 30 {
+		frame()
+	}
+	if allocated := testing.AllocsPerRun(measuredFrames, frame); !invariants.Enabled {
 		require.Zero(t, allocated)
 	}
+	require.Zero(t, p.play.Stats().Stalled)
 }
 
 // BenchmarkReplayCoPredicted is BenchmarkReplay with a ball. The goal is the same.
