@@ -216,13 +216,17 @@ func (c *commands) finishCommand(f *Future, r Result) {
 	}
 }
 
-// endAll ends the commands without an answer (C5).
+// endAll ends the commands without an answer (C5). All Futures end before the first report: a
+// panic of the caller's function must not leave one waiting.
 func (c *commands) endAll() {
 	ended := c.unanswered
 	c.unanswered = nil
 	for _, f := range ended {
 		c.stats.Unanswered++
-		c.finishCommand(f, Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered})
+		f.result, f.done = Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered}, true
+	}
+	for _, f := range ended {
+		c.finishCommand(f, f.result)
 	}
 }
 

@@ -57,3 +57,21 @@ func TestFutures(t *testing.T) {
 	stats := s.Stats()
 	require.EqualValues(t, []uint64{256, 1, 254}, []uint64{stats.Commands, stats.Rejected, stats.Unanswered})
 }
+
+// A panic of Config.Result leaves no other Future without an end (C5).
+func TestResultPanics(t *testing.T) {
+	h := newCallbackServer(t, func(*client.Session) {})
+	h.session = must.Get(client.NewSession(client.SessionConfig{Schema: h.schema, Result: func(r client.Result) { panic(r.ID) }}))
+	require.NoError(t, h.answer(asIs))
+	var all []*client.Future
+	for range 3 {
+		all = append(all, must.Get(h.session.DoRaw("eat", 0, nil)))
+	}
+	require.PanicsWithValue(t, uint32(1), func() { h.session.Lost(errors.New("the cat")) })
+	for _, f := range all {
+		r, done := f.Poll()
+		require.True(t, done, "command %d", f.ID())
+		require.ErrorIs(t, r.Err, client.ErrUnanswered)
+	}
+	require.EqualValues(t, 3, h.session.Stats().Unanswered)
+}
