@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/worldd/worldd/client/internal/bodies"
@@ -87,7 +88,9 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 		return Unreadable, err
 	}
 	r.events.receiveEvents(h)
-	r.publishDatagram(h)
+	if !r.ended {
+		r.publishDatagram(h)
+	}
 	return Applied, nil
 }
 
@@ -139,7 +142,7 @@ func (r *Replica) reportUpdates() {
 		return
 	}
 	for i := range r.rows.rows {
-		if d := &r.rows.rows[i]; d.newest {
+		if d := &r.rows.rows[i]; d.newest && !r.ended {
 			f(d.entity)
 		}
 	}
@@ -185,6 +188,13 @@ func (r *Replica) showUntil(tick uint32) {
 	r.events.deliverRendered(tick)
 }
 
+// endWorld destroys all entities, after the events that wait for renders: the world is gone.
+func (r *Replica) endWorld() {
+	r.ended = true
+	r.events.deliverRendered(math.MaxUint32)
+	r.entities.destroyAll()
+}
+
 // releaseHeld applies the held datagrams whose structure has arrived, oldest first. An
 // error ends the session, as if the datagram had arrived now.
 func (r *Replica) releaseHeld() error {
@@ -197,6 +207,9 @@ func (r *Replica) releaseHeld() error {
 		return true
 	})
 	for _, d := range due {
+		if r.ended {
+			return nil
+		}
 		if _, _, err := r.applyState(d.bytes); err != nil {
 			return err
 		}

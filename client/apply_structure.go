@@ -32,6 +32,9 @@ func (r *Replica) applyStructure(body []byte) error {
 	next := rows
 	for record := range message.Records() {
 		r.entities.reportTexts(record)
+		if r.ended { // by a callback
+			return nil
+		}
 		r.applied++
 		next = r.applyRecord(record, next)
 	}

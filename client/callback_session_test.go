@@ -9,6 +9,9 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -165,4 +168,132 @@ func TestCallbackEndsWorldDuringSnapshot(t *testing.T) {
 	require.Equal(t, client.Applied, outcome)
 	require.Zero(t, h.session.Clock(time.Second).Tick)
 	require.Zero(t, h.session.Replica().Tick())
+}
+
+// After a callback has ended the world, the rest of the message makes no entities and no calls: the
+// handles of that world are Stale, and its entities have had their Destroy.
+func TestCallbackEndsWorldDuringMessage(t *testing.T) {
+	second := bulk.NewHandle(walker.Index()+1, 1)
+	for _, call := range []string{"enter", "update"} {
+		s := schema.New()
+		schema.Define[health](s, "health")
+		require.NoError(t, s.Err())
+		var calls []string
+		h := newHandServer(t, s, s)
+		note := func(name string, of bulk.Handle) {
+			calls = append(calls, name+" "+of.String())
+			if name == call {
+				h.session.Lost(&wire.Error{Code: wire.EpochMismatch})
+			}
+		}
+		h.session = must.Get(client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
+			Enter:   func(e *client.Entity) { note("enter", e.Handle()) },
+			Update:  func(e *client.Entity) { note("update", e.Handle()) },
+			Destroy: func(of bulk.Handle, _ uint8) { note("destroy", of) },
+		}}))
+		require.NoError(t, h.answer(asIs))
+		message := wire.AppendStructureHeader(nil, 1, 1)
+		for _, e := range []bulk.Handle{walker, second} {
+			var w bitio.Writer
+			rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: 1, Values: []uint32{7}})
+			message = wire.AppendRecord(message, wire.Record{Op: wire.OpEnter, Handle: e, Kind: 1, Row: w.Bytes()})
+		}
+		require.NoError(t, h.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, message)))
+		entered := []string{"enter " + walker.String(), "enter " + second.String()}
+		if call == "enter" {
+			require.Equal(t, []string{entered[0], "destroy " + walker.String()}, calls)
+			require.Equal(t, wire.Stale, h.session.Resolve(second))
+			continue
+		}
+		require.Equal(t, entered, calls)
+		calls = nil
+		outcome, err := h.session.ReceiveDatagram(wholeRows(s, 2, 8, walker, second), time.Second)
+		require.NoError(t, err)
+		require.Equal(t, client.Applied, outcome)
+		require.Len(t, calls, 3, calls)
+		require.Equal(t, "update "+walker.String(), calls[0])
+		require.ElementsMatch(t, []string{"destroy " + walker.String(), "destroy " + second.String()}, calls[1:])
+	}
+}
+
+// As above, for a callback that is called because texts have changed.
+func TestCallbackEndsWorldAfterText(t *testing.T) {
+	s, one, two := textSchema(t), bulk.NewHandle(1, 1), bulk.NewHandle(2, 1)
+	for name, last := range map[string]wire.Record{
+		"before an Enter": enterTexts(s, two, hasNote, false, "", "", "", "new"),
+		"before another":  textOf(two, 3, "b"),
+		"of the last":     textOf(one, 3, "b"),
+	} {
+		var calls []string
+		h := newHandServer(t, s, s)
+		h.session = must.Get(client.NewSession(client.SessionConfig{Schema: s, Observer: client.Observer{
+			Enter: func(e *client.Entity) { calls = append(calls, "enter "+e.Handle().String()) },
+			Update: func(e *client.Entity) {
+				calls = append(calls, "update "+e.Handle().String())
+				h.session.Lost(&wire.Error{Code: wire.EpochMismatch})
+			},
+		}}))
+		require.NoError(t, h.answer(asIs))
+		message := wire.AppendStructureHeader(nil, 1, 1)
+		first := []wire.Record{enterTexts(s, one, hasNote, false, "", "", "", "a"), textOf(one, 3, "aa"), last}
+		want := []string{"enter " + one.String(), "update " + one.String()}
+		if name == "before another" {
+			first = append([]wire.Record{enterTexts(s, two, hasNote, false, "", "", "", "b")}, first...)
+			want = append([]string{"enter " + two.String()}, want...)
+		}
+		for _, r := range first {
+			message = wire.AppendRecord(message, r)
+		}
+		require.NoError(t, h.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, message)), name)
+		require.Equal(t, want, calls, name)
+		require.Equal(t, wire.Stale, h.session.Resolve(one), name)
+	}
+}
+
+// wholeRows returns a datagram with a row of one value for each entity, by ascending slots.
+func wholeRows(s *schema.Schema, structure, value uint32, of ...bulk.Handle) []byte {
+	var fold uint64
+	for _, h := range of {
+		fold = wire.Fold(fold, h)
+	}
+	var w bitio.Writer
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 100, Structure: structure, Fold: wire.Fold16(fold), Rows: len(of)}))
+	wire.AppendRowCoding(&w, wire.RowCoding{})
+	next := uint32(0)
+	for _, h := range of {
+		wire.AppendRowHeader(&w, wire.RowCoding{}, h.Index()-next, wire.Baseline{})
+		next = h.Index() + 1
+	}
+	codec := rowcodec.New(s, rowcodec.DefaultTables())
+	for range of {
+		codec.Append(&w, rowschema.Row{Mask: 1, Values: []uint32{value}}, nil)
+	}
+	return w.Bytes()
+}
+
+// A callback may end the world while the entities of a session leave because another session
+// begins: the Welcome of that session is dropped too.
+func TestCallbackEndsWorldDuringWelcome(t *testing.T) {
+	on := false
+	h := newCallbackServer(t, func(s *client.Session) {
+		if on {
+			on = false
+			s.Lost(&wire.Error{Code: wire.EpochMismatch})
+		}
+	})
+	require.NoError(t, h.answer(asIs))
+	second := bulk.NewHandle(walker.Index()+1, 1)
+	h.enter(1, walker, 1)
+	h.enter(2, second, 1)
+	h.lose()
+	on = true
+	require.NoError(t, h.answer(func(w *wire.Welcome) { w.Session, w.Structure = 6, 0 }))
+	require.Zero(t, h.session.Replica().Len())
+	for _, e := range []bulk.Handle{walker, second} {
+		require.Equal(t, wire.Stale, h.session.Resolve(e))
+	}
+	_, welcomed := h.session.Welcome()
+	require.False(t, welcomed)
+	h.session.Reconnect()
+	require.Zero(t, h.hello().Session)
 }

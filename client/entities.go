@@ -156,7 +156,9 @@ func (x *entities) leaveView(c *cell, why wire.Reason) {
 // leaveAll takes all entities out of view, at the start of a new session.
 func (x *entities) leaveAll() {
 	for _, e := range slices.Clone(x.all) {
-		x.leaveView(x.cells.cellAt(e.handle.Index()), wire.LeftInterest)
+		if c := x.cells.cellAt(e.handle.Index()); c.entity == e { // else a callback has ended the world
+			x.leaveView(c, wire.LeftInterest)
+		}
 	}
 }
 
@@ -177,6 +179,7 @@ func (x *entities) inheritStale(before *entities) {
 
 // destroyAll destroys every entity that may be alive.
 func (x *entities) destroyAll() {
+	x.retexted = nil
 	for slot, c := range x.cells.knownSlots() {
 		if c.state == wire.Live || c.state == wire.Hidden {
 			x.destroyHandle(c, bulk.NewHandle(slot, c.generation), 0)

@@ -48,6 +48,7 @@ type Replica struct {
 	applied       uint32 // structure records applied
 	fence         uint32 // snapshots with a lower structure number are of an earlier room
 	structureTick uint32 // of the newest Structure message
+	ended         bool   // the world is gone: the rest of the message being applied is dropped
 
 	provisional *provisionals // the Session's
 	budget      *work.Budget  // the Session's

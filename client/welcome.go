@@ -89,6 +89,9 @@ func (s *Session) beginSession(m *wire.Welcome, l *layout, overtook []heldDatagr
 		before.events.deliverRendered(math.MaxUint32)
 		before.entities.leaveAll()
 	}
+	if s.replica != before { // a callback has ended the world
+		return nil
+	}
 	r := s.newReplica(l, m)
 	r.continueFrom(m.Structure, overtook)
 	if m.Simulate == 1 {
@@ -108,8 +111,7 @@ func (s *Session) beginSession(m *wire.Welcome, l *layout, overtook []heldDatagr
 // without slots.
 func (s *Session) forgetWorld() {
 	if s.replica != nil {
-		s.replica.events.deliverRendered(math.MaxUint32)
-		s.replica.entities.destroyAll()
+		s.replica.endWorld()
 	}
 	s.provisional.forgetAll()
 	l := s.greeting.layout
