@@ -13,6 +13,7 @@ import (
 // generator, such as "coins schema --lang ts":
 //
 //	schemaText, schemaHash   Text and Hash
+//	schema                   the module for Config.schema: servers of other versions are bound to it
 //	kinds, KindName          the names of kinds, by number
 //	components               an accessor for each component, by name
 //	input                    the input
@@ -22,7 +23,7 @@ import (
 // letters and digits of its own name. Arrays of up to four elements are tuples; integers of
 // 64 bits are bigint. A struct whose paths contradict each other has the type unknown.
 func (s *Schema) TypeScript(generator string) string {
-	m := tsModule{taken: map[string]bool{"Handle": true, "Quaternion": true, "Uint8Array": true, "Record": true, "KindName": true}, imports: map[string]bool{}}
+	m := tsModule{taken: map[string]bool{"Handle": true, "Quaternion": true, "Uint8Array": true, "Record": true, "KindName": true}, imports: map[string]bool{"declareSchema": true}}
 	m.kinds(s.kinds)
 	m.components(s)
 	m.input(s.input)
@@ -36,6 +37,9 @@ export const schemaText = %s
 
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
 export const schemaHash = 0x%016xn
+
+/** schema makes servers of other versions understood: see Config.schema. */
+export const schema = /* @__PURE__ */ declareSchema(schemaText)
 %s`, generator, m.importLine(), "`"+text+"`", s.Hash(), m.body.String())
 }
 
@@ -50,7 +54,7 @@ func (m *tsModule) printf(format string, args ...any) { fmt.Fprintf(&m.body, for
 
 func (m *tsModule) importLine() string {
 	var names []string
-	for _, name := range []string{"type Handle", "type Quaternion", "command", "component", "event", "inputs", "rawCommand"} {
+	for _, name := range []string{"type Handle", "type Quaternion", "command", "component", "declareSchema", "event", "inputs", "rawCommand"} {
 		if m.imports[name] {
 			names = append(names, name)
 		}

@@ -161,6 +161,7 @@ export class BitWriter {
   }
 }
 
+const encoder = new TextEncoder()
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** Reads bytes, and throws if they are malformed. */
@@ -217,6 +218,11 @@ export class ByteReader {
   expectEnd(): void {
     if (this.left > 0) fail(`${this.left} bytes follow a message`)
   }
+}
+
+/** Encodes UTF-8. */
+export function encodeText(s: string): Uint8Array {
+  return encoder.encode(s)
 }
 
 /** Decodes UTF-8, and throws if it is malformed. */

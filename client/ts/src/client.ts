@@ -366,6 +366,11 @@ export class Client {
     return requireJoined(this.session.schema)
   }
 
+  /** How the server's schema differs from Config.schema, one line each: show it by printable. */
+  get schemaChanges(): readonly string[] {
+    return this.session.schemaChanges
+  }
+
   /** The server's description of the session, for example its tick rate, epoch and room. */
   get welcome(): Session['welcome'] {
     return this.session.welcome

@@ -84,6 +84,7 @@ export const Code = {
   roomClosed: 25,
   staleHandle: 32,
   unknownHandle: 34,
+  unknownCommand: 35,
 } as const
 
 /** Returns the name of a code. An unlisted code comes from a newer peer. */

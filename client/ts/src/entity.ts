@@ -1,5 +1,6 @@
 // Entities in view and their states: PROTOCOL.md, section 11.4.
 
+import type { Binding } from './declaration.ts'
 import type { Field, Text } from './fields.ts'
 import { type Handle, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
@@ -21,12 +22,15 @@ export interface Moment {
 /** The properties that all entities of a schema have in common. */
 export class Layout {
   readonly schema: Schema
+  /** How the schema differs from the game's declarations, undefined if it does not or there are none. */
+  readonly binding: Binding | undefined
   /** The number of the component body, -1 without one. */
   readonly body: number
   readonly #components = new Map<string, Component>()
 
-  constructor(schema: Schema) {
+  constructor(schema: Schema, binding?: Binding) {
     this.schema = schema
+    this.binding = binding
     for (const c of schema.components) this.#components.set(c.name, c)
     this.body = this.#components.get('body')?.index ?? -1
   }
@@ -103,52 +107,52 @@ export class Entity {
 
   /** Reports whether the entity has a component. */
   has(component: string): boolean {
-    const c = this.layout.component(component)
-    return c !== undefined && ((this.mask >>> c.index) & 1) === 1
+    return this.#componentOf(component) !== undefined
+  }
+
+  /** Returns the component if the entity has it. */
+  #componentOf(name: string): Component | undefined {
+    const c = this.layout.component(name)
+    return c && (this.mask >>> c.index) & 1 ? c : undefined
   }
 
   /** Returns the newest state of a component as a struct, undefined if the entity lacks it. It allocates. */
   get(component: string): Struct | undefined {
-    const s = this.#computed(component, this.layout.body)
-    return this.#makeStruct(
-      component,
-      (f, at) => (s ? coordinate(s, f) : restoreField(f, this.#list, at + f.index)),
-      this.#newest,
-    )
+    const c = this.#componentOf(component)
+    if (!c) return undefined
+    const s = this.#computed(c.index)
+    const at = this.valuesAt(this.#newest)
+    return this.#structOf(c, (f) => (s ? coordinate(s, f) : restoreField(f, this.#list, at + f.index)))
   }
 
   /** Returns a component at a moment, as a struct: see numberAt. It allocates. */
   at(component: string, m: Moment): Struct | undefined {
+    const c = this.#componentOf(component)
+    if (!c) return undefined
     this.#findStates(m)
-    const s = this.#computedAt(component, this.layout.body, m)
-    return this.#makeStruct(
-      component,
-      (f) => {
-        if (s) return coordinate(s, f)
-        if (f.kind === 'quat')
-          return blendQuaternion(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio, [0, 0, 0, 1])
-        if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float'))
-          return restoreField(f, this.#list, (this.#ratio >= 1 ? this.#to : this.#from) + f.index)
-        return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
-      },
-      this.#newest,
-    )
+    const s = this.#computedAt(c.index, m)
+    return this.#structOf(c, (f) => {
+      if (s) return coordinate(s, f)
+      const from = this.#from + f.index
+      const to = this.#to + f.index
+      if (f.kind === 'quat') return blendQuaternion(f, this.#list, from, to, this.#ratio, [0, 0, 0, 1])
+      if (f.kind === 'bool' || f.kind === 'ref' || (f.n === 64 && f.kind !== 'float'))
+        return restoreField(f, this.#list, this.#ratio >= 1 ? to : from)
+      return blend(f, this.#list, from, to, this.#ratio)
+    })
   }
 
-  #makeStruct(component: string, value: (f: Field, at: number) => unknown, state: number): Struct | undefined {
-    const c = this.layout.component(component)
-    if (c === undefined || ((this.mask >>> c.index) & 1) === 0) return undefined
-    const at = this.valuesAt(state)
+  #structOf(c: Component, value: (f: Field) => unknown): Struct {
     const first = this.layout.schema.texts.indexOf(c.texts[0]!)
     return c.shape.make(
-      (i) => value(c.fields[i]!, at),
+      (i) => value(c.fields[i]!),
       (i) => this.texts[first + i]!,
     )
   }
 
   /** Returns the newest value of a field without allocating, 0 if the entity lacks it. */
   number(f: Field): number {
-    const s = this.#computed('body', f.component)
+    const s = this.#computed(f.component)
     if (s) return coordinate(s, f)
     return numberOf(f, this.#list, this.valuesAt(this.#newest) + f.index)
   }
@@ -159,7 +163,7 @@ export class Entity {
    * state is reached. If snapshots stop, linear fields are extrapolated for a quarter second.
    */
   numberAt(f: Field, m: Moment): number {
-    const s = this.#computedAt('body', f.component, m)
+    const s = this.#computedAt(f.component, m)
     if (s) return coordinate(s, f)
     this.#findStates(m)
     return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
@@ -169,7 +173,7 @@ export class Entity {
   vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
     const fields = this.layout.schema.components[f.component]!.fields
     const first = fields.indexOf(f)
-    const s = this.#computedAt('body', f.component, m)
+    const s = this.#computedAt(f.component, m)
     if (!s) this.#findStates(m)
     for (let k = 0; k < n; k++) {
       const g = fields[first + k]!
@@ -195,19 +199,20 @@ export class Entity {
   }
 
   /** Returns the newest state of the entity's body, if the client computes it and component is the body. */
-  #computed(name: string, component: number): State | undefined {
-    const { layout } = this
-    const bodies = this.#bodies
-    if (!bodies || name !== 'body' || component !== layout.body) return undefined
-    return bodies.newestState(this.index, now) === 0 ? undefined : now
+  #computed(component: number): State | undefined {
+    const bodies = this.#bodiesOf(component)
+    return bodies && bodies.newestState(this.index, now) !== 0 ? now : undefined
   }
 
   /** Returns the state of the entity's body at a moment, if the client computes it and component is the body. */
-  #computedAt(name: string, component: number, m: Moment): State | undefined {
-    const { layout } = this
-    const bodies = this.#bodies
-    if (!bodies || name !== 'body' || component !== layout.body) return undefined
-    return bodies.stateAt(this.index, m.tick, m.maxExtrapolate, now, before, after) ? now : undefined
+  #computedAt(component: number, m: Moment): State | undefined {
+    return this.#bodiesOf(component)?.stateAt(this.index, m.tick, m.maxExtrapolate, now, before, after)
+      ? now
+      : undefined
+  }
+
+  #bodiesOf(component: number): Bodies | undefined {
+    return component === this.layout.body ? this.#bodies : undefined
   }
 
   /** Sets from, to and ratio to the states to blend at a moment. */

@@ -11,6 +11,8 @@ export type Kind = 'bool' | 'uint' | 'int' | 'range' | 'float' | 'ref' | 'enum' 
 export class Field {
   readonly path: string
   readonly kind: Kind
+  /** The line of the schema text after the path: kind and attributes. */
+  readonly form: string
   /** The width in bits. For a quat, of each component. */
   n = 0
   /** The largest number N, 0 if the field has none. */
@@ -28,9 +30,10 @@ export class Field {
   component = -1
   offset = 0
 
-  constructor(path: string, kind: Kind) {
+  constructor(path: string, kind: Kind, form: string) {
     this.path = path
     this.kind = kind
+    this.form = form
   }
 
   /** Reports whether the field is a number field. */
@@ -41,20 +44,6 @@ export class Field {
   /** The most bits of the field in full. */
   get bits(): number {
     return this.kind === 'ref' ? 1 + 2 * (2 + 32) : this.kind === 'quat' ? 2 + 3 * this.n : this.n
-  }
-
-  /** Reports whether f has the same line except for the path. */
-  hasFormOf(f: Field): boolean {
-    return (
-      this.kind === f.kind &&
-      this.n === f.n &&
-      this.largest === f.largest &&
-      this.low === f.low &&
-      this.step === f.step &&
-      this.always === f.always &&
-      this.linear === f.linear &&
-      this.owner === f.owner
-    )
   }
 
   /** Reads the field in full (section 7) into out, from at on. */

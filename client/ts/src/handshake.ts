@@ -152,7 +152,9 @@ export class Handshake {
     }
     const schema = parseSchema(m.schemaText)
     if (schema.hash !== m.schema) fail('a schema text with another hash')
-    return layout?.schema.hash === schema.hash ? layout : new Layout(schema)
+    if (layout?.schema.hash === schema.hash) return layout
+    const { schema: declared, strictSchema } = this.#config
+    return new Layout(schema, declared?.bind(schema, { client: '', server: '' }, strictSchema))
   }
 
   /** Adopts the layout and the room of a Welcome that passed the check. From now on Hello joins any world. */

@@ -3,10 +3,12 @@
  * verdict on any handle. See README.md.
  */
 
+export { type DeclarationOptions, declareSchema, type Misfit, SchemaError } from './binding.ts'
 export { Client, type Config, type State, type StateChange } from './client.ts'
 export { Code, codeName, type Fault, LimitError, WireError } from './codes.ts'
 export type { Result, SentCommand } from './commands.ts'
 export { type Arrivals, type Connection, type Datagram, dialWebTransport, supported } from './connection.ts'
+export type { Declaration } from './declaration.ts'
 export type { Entity, Moment } from './entity.ts'
 export { type EventHandler, Events } from './events.ts'
 export { Field, type Kind, type Text, type TextField } from './fields.ts'

@@ -1,11 +1,9 @@
 // The msgpack of stream messages (PROTOCOL.md, section 3), and of raw arguments (11.5).
 
-import { ByteReader, ByteWriter, decodeText } from './bits.ts'
+import { ByteReader, ByteWriter, decodeText, encodeText } from './bits.ts'
 import { fail } from './codes.ts'
 import type { Handle } from './handles.ts'
 import { maxNesting } from './limits.ts'
-
-const utf8 = new TextEncoder()
 
 /** Reads the elements of a message. */
 export class MsgpackReader extends ByteReader {
@@ -123,7 +121,7 @@ export class MsgpackWriter extends ByteWriter {
   }
 
   str(s: string): void {
-    const b = utf8.encode(s)
+    const b = encodeText(s)
     if (b.length < 32) this.u8(0xa0 | b.length)
     else this.#length(0xd9, b.length)
     this.bytes(b)

@@ -27,10 +27,10 @@ export function predict<S extends Struct = Struct, I extends Struct = Struct>(
   config: PredictConfig = {},
 ): Prediction<S> {
   const session = c instanceof Session ? c : c.session
-  const { schema } = session
-  if (schema && !schema.input) throw new TypeError('the schema declares no input')
+  const { declared } = session
+  if (declared && !declared.input) throw new TypeError('the schema declares no input')
   for (const name of components)
-    if (schema && !schema.components.some((x) => x.name === name))
+    if (declared && !declared.components.some((x) => x.name === name))
       throw new TypeError(`the schema has no component ${name}`)
   if (components.length === 0 || !((config.snap ?? 0) >= 0))
     throw new RangeError('want a component, and a snap of 0 or more')

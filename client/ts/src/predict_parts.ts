@@ -65,6 +65,7 @@ export class Part {
       const quat = f.kind === 'quat'
       const vector = isVector(c.fields, i)
       if (!quat && f.kind !== 'range' && f.kind !== 'float' && f.kind !== 'angle') continue
+      if (!this.#shape.holds(i, false)) continue
       const count = quat || vector ? 3 : 1
       this.#spans.push({ first, count, turn: quat || f.kind === 'angle', field: i, quat })
       first += count
@@ -100,6 +101,7 @@ export class Part {
     const computed = this.#readNewest(e, bodies)
     let equal = true
     for (const [i, f] of this.component.fields.entries()) {
+      if (!this.#shape.holds(i, true)) continue
       const v = this.#shape.value(s, i)
       quantise(f, v, this.#got, f.index)
       if (!this.#isSame(f)) {

@@ -1,56 +1,35 @@
 // The contents of a schema: PROTOCOL.md, section 5.
 
-import { type BitReader, BitWriter, ByteReader, ByteWriter } from './bits.ts'
+import { type BitReader, BitWriter, ByteReader, ByteWriter, encodeText } from './bits.ts'
 import { type Field, noText, readText, type Text, type TextField } from './fields.ts'
 import { Shape } from './values.ts'
-
-const utf8 = new TextEncoder()
 
 /** The fields of a component or a message. */
 export class Form {
   readonly fields: readonly Field[]
   readonly texts: readonly TextField[]
-  #shape: Shape | undefined
+  /** @internal Converts between the fields and the game's structs, which may have other fields. */
+  shape: Shape
   constructor(fields: readonly Field[], texts: readonly TextField[]) {
     this.fields = fields
     this.texts = texts
+    this.shape = new Shape(fields, texts)
   }
 
-  /** @internal Converts between the fields and a game's structs. */
-  get shape(): Shape {
-    this.#shape ??= new Shape(this.fields, this.texts)
-    return this.#shape
-  }
-
-  /** @internal Replaces the shape: the game's structs have other fields. */
-  set shape(shape: Shape) {
-    this.#shape = shape
+  /** Returns the field that has a path in the game's structs, undefined if the server lacks it. */
+  field(path: string): Field | undefined {
+    return this.shape.fieldAt(path)
   }
 }
 
 /** A component of rows. */
-export class Component extends Form {
+export interface Component extends Form {
   readonly name: string
   readonly index: number
   /** The path of the position of a parent line, '' without one. */
   readonly parent: string
   /** The index of the first value of the parent's handle. */
   readonly holder: number
-
-  constructor(
-    name: string,
-    index: number,
-    fields: readonly Field[],
-    texts: readonly TextField[],
-    parent: string,
-    holder: number,
-  ) {
-    super(fields, texts)
-    this.name = name
-    this.index = index
-    this.parent = parent
-    this.holder = holder
-  }
 }
 
 /** The form of an event, of arguments, of an answer or of an input. */
@@ -81,7 +60,7 @@ export class Message extends Form {
     c.bytes(w.bytes())
     this.texts.forEach((f, i) => {
       const text = p.texts[i] ?? noText(f)
-      const b = typeof text === 'string' ? utf8.encode(text) : text
+      const b = typeof text === 'string' ? encodeText(text) : text
       if (b.length > f.max) throw new RangeError(`${f.path} has ${b.length} bytes, at most ${f.max}`)
       c.uvarint(b.length)
       c.bytes(b)

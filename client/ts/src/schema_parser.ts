@@ -1,13 +1,15 @@
 // The schema text: PROTOCOL.md, section 5.
 
+import { encodeText } from './bits.ts'
 import { Code, WireError } from './codes.ts'
 import { Field, isVector, type Kind, type TextField } from './fields.ts'
 import * as limit from './limits.ts'
 import {
   type Body,
   type CommandKind,
-  Component,
+  type Component,
   type EventKind,
+  Form,
   type KindOfEntity,
   Message,
   type Motion,
@@ -15,13 +17,11 @@ import {
 } from './schema.ts'
 import { groupsOf, unitsOf } from './units.ts'
 
-const utf8 = new TextEncoder()
-
 /** Returns the 64-bit FNV-1a hash of a text, or 1 if it is 0. */
 export function hashOf(text: string): bigint {
   let low = 0x84222325
   let high = 0xcbf29ce4
-  for (const b of utf8.encode(text)) {
+  for (const b of encodeText(text)) {
     low = (low ^ b) >>> 0
     // The prime is 2^40 + 0x1b3.
     const product = low * 0x1b3
@@ -32,7 +32,7 @@ export function hashOf(text: string): bigint {
   return hash === 0n ? 1n : hash
 }
 
-const keywords = new Set(['component', 'parent', 'kind', 'body', 'motion', 'input', 'command', 'answer', 'event'])
+const keywords = 'component parent kind body motion input command answer event'.split(' ')
 
 /** Reads a schema text. It must be canonical and within all limits. */
 export function parseSchema(text: string): Schema {
@@ -42,7 +42,7 @@ export function parseSchema(text: string): Schema {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: words have none
 const isWord = (s: string): boolean => s !== '' && !/[\u0000-\u0020\u007f-\u00a0]/.test(s)
 
-const length = (s: string): number => utf8.encode(s).length
+const length = (s: string): number => encodeText(s).length
 
 /** Returns the most bytes of a text, including its length prefix. */
 const longest = (f: TextField): number => (f.max < 128 ? 1 : 2) + f.max
@@ -177,7 +177,7 @@ class Parser {
     const name = this.#name('component', this.#take(2)[1]!)
     this.#must(index < limit.maxComponents, 'too many components')
     const { fields, texts, parent, holder } = this.#fields(index)
-    const c = new Component(name, index, fields, texts, parent, holder)
+    const c: Component = Object.assign(new Form(fields, texts), { name, index, parent, holder })
     allTexts.push(...texts)
     this.#must(sumOf(allTexts, longest) <= limit.maxTexts, 'the texts of an entity may exceed the limit')
     this.#rowBits += longestPart(c) + (name === 'body' ? 396 : 0)
@@ -195,7 +195,7 @@ class Parser {
         this.#parent(all)
         continue
       }
-      if (keywords.has(path)) break
+      if (keywords.includes(path)) break
       this.#must(isWord(path) && length(path) <= limit.maxPath && !paths.has(path), 'a path of this form, or twice')
       paths.add(path)
       if (this.#words[1] === 'string' || this.#words[1] === 'bytes') all.texts.push(this.#textField(component))
@@ -220,7 +220,7 @@ class Parser {
     if (m === null || m[2] === '0') return
     const last = before.at(-1)
     this.#must(
-      m[2]![0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]!) - 1n}]` && last.hasFormOf(f),
+      m[2]![0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]!) - 1n}]` && last.form === f.form,
       'an element does not follow the one before, or is not like it',
     )
   }
@@ -234,7 +234,7 @@ class Parser {
 
   #field(component: number): Field {
     const w = this.#words
-    const f = new Field(w[0]!, w[1] as Kind)
+    const f = new Field(w[0]!, w[1] as Kind, w.slice(1).join(' '))
     f.component = component
     let at = this.#kindOf(f, w)
     const option = (name: string): boolean => {

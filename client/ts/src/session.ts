@@ -117,6 +117,16 @@ export class Session {
     return this.#handshake.layout?.schema
   }
 
+  /** @internal The schema that the game was built with, or else the server's. */
+  get declared(): Schema | undefined {
+    return this.#config.schema?.schema ?? this.schema
+  }
+
+  /** How the server's schema differs from SessionConfig.schema, one line each. They hold the server's words. */
+  get schemaChanges(): readonly string[] {
+    return this.#handshake.layout?.binding?.changes ?? []
+  }
+
   /** The newest round trip in ms. */
   get rtt(): number {
     return this.#timing.rtt
@@ -398,6 +408,7 @@ export class Session {
   setInput(input: Struct | Uint8Array, now: number): number {
     const m = this.schema?.input
     if (m && !(input instanceof Uint8Array)) return this.setPayload(m.shape.quantise(input, m.values), now)
+    if (this.#handshake.layout?.binding?.lacksInput) return 0
     if (m || !(input instanceof Uint8Array))
       throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
     if (input.length > limit.maxInputBytes)
@@ -466,6 +477,7 @@ export class Session {
   }
 
   #commandKind(name: string): CommandKind | undefined {
+    this.#handshake.layout?.binding?.checkCommand(name)
     return this.schema?.commands.find((c) => c.name === name)
   }
 

@@ -1,6 +1,8 @@
 // The configuration of a session.
 
+import { encodeText } from './bits.ts'
 import type { Result } from './commands.ts'
+import type { Declaration } from './declaration.ts'
 import type { Events } from './events.ts'
 import * as limit from './limits.ts'
 import type { Limits } from './memory.ts'
@@ -14,6 +16,10 @@ export interface SessionConfig {
   readonly tables: Tables
   /** The epoch of the handles that the caller holds, 0n if it holds none. */
   readonly epoch?: bigint
+  /** The schema that the game was built with. The server may have another one, whose fields are then bound by name. */
+  readonly schema?: Declaration
+  /** Refuses a server whose schema differs in anything that the game declares. */
+  readonly strictSchema?: boolean
   readonly token?: Uint8Array
   readonly name?: string
   readonly room?: string
@@ -70,6 +76,6 @@ function checkLimit(what: string, n: number | undefined, least: number, otherwis
 
 /** Throws a RangeError if a text is too long for the wire. */
 export function checkText(what: string, s: string | undefined, max: number): void {
-  const n = new TextEncoder().encode(s ?? '').length
+  const n = encodeText(s ?? '').length
   if (n > max) throw new RangeError(`${what} has ${n} bytes, at most ${max}`)
 }

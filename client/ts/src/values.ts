@@ -197,8 +197,11 @@ export function blendQuaternion(
   return q
 }
 
+/** The parts of a path: names and indices. */
+export type Parts = readonly (string | number)[]
+
 /** Returns the parts of a path. */
-function partsOf(path: string): (string | number)[] {
+export function partsOf(path: string): Parts {
   return path
     .split(/[.[\]]+/)
     .filter((s) => s !== '')
@@ -210,8 +213,8 @@ function partsOf(path: string): (string | number)[] {
  * properties of objects without prototypes.
  */
 export class Shape {
-  readonly #parts: (string | number)[][]
-  readonly #textParts: (string | number)[][]
+  readonly #parts: readonly Parts[]
+  readonly #textParts: readonly Parts[]
   readonly fields: readonly Field[]
   readonly texts: readonly TextField[]
 
@@ -222,17 +225,32 @@ export class Shape {
     this.#textParts = texts.map((f) => partsOf(f.path))
   }
 
+  /** Returns the field with a path in structs, undefined without one. */
+  fieldAt(path: string): Field | undefined {
+    return this.fields.find((f) => f.path === path)
+  }
+
+  /** Reports whether structs hold field i exactly, or hold it at all. */
+  holds(_i: number, _exactly: boolean): boolean {
+    return true
+  }
+
   /** Returns a struct with the results of value and text for each field number. */
   make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
     const root: Struct = Object.create(null)
-    this.#parts.forEach((parts, i) => assign(root, parts, value(i)))
-    this.#textParts.forEach((parts, i) => assign(root, parts, text(i)))
+    for (let i = 0; i < this.fields.length; i++) this.set(root, i, value(i))
+    for (let i = 0; i < this.texts.length; i++) this.setText(root, i, text(i))
     return root
   }
 
   /** Returns the value of field i in a struct. */
   value(root: Struct, i: number): unknown {
     return find(root, this.#parts[i]!)
+  }
+
+  /** Returns the value of text field i in a struct. */
+  text(root: Struct, i: number): Text | undefined {
+    return find(root, this.#textParts[i]!) as Text | undefined
   }
 
   /** Sets field i of a struct, setText text field i. */
@@ -255,13 +273,14 @@ export class Shape {
   /** Returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
   quantise(from: Struct, values: number): { values: Uint32Array; texts: Text[] } {
     const out = new Uint32Array(values)
-    this.fields.forEach((f, i) => quantise(f, find(from, this.#parts[i]!), out, f.index))
-    const texts = this.texts.map((f, i) => (find(from, this.#textParts[i]!) as Text | undefined) ?? noText(f))
+    this.fields.forEach((f, i) => quantise(f, this.value(from, i), out, f.index))
+    const texts = this.texts.map((f, i) => this.text(from, i) ?? noText(f))
     return { values: out, texts }
   }
 }
 
-function assign(root: Struct, parts: (string | number)[], v: unknown): void {
+/** Sets a value in a struct, with the objects and arrays around it. */
+export function assign(root: Struct, parts: Parts, v: unknown): void {
   let at = root
   parts.forEach((part, i) => {
     if (i === parts.length - 1) {
@@ -282,7 +301,8 @@ function define(of: Struct, part: string | number, value: unknown): void {
   Object.defineProperty(of, part, { value, enumerable: true, configurable: true, writable: true })
 }
 
-function find(root: unknown, parts: (string | number)[]): unknown {
+/** Returns a value in a struct, undefined if it lacks one. */
+export function find(root: unknown, parts: Parts): unknown {
   let at = root as Struct | null | undefined
   for (const part of parts) {
     if (at === undefined || at === null) return undefined

@@ -114,6 +114,15 @@ export function enter(slot: number, generation: number, name = 'Ada'): Uint8Arra
   return w.take()
 }
 
+/** Returns an Event of a number below 31. */
+export function event(number: number, body: Uint8Array): Uint8Array {
+  const w = new ByteWriter()
+  w.u8(5 | (number << 3))
+  w.uvarint(body.length)
+  w.bytes(body)
+  return w.take()
+}
+
 /** Returns a Destroy. */
 export function destroy(slot: number, generation: number, cause = 0): Uint8Array {
   const w = new ByteWriter()

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict'
 import { mock } from 'node:test'
 import { type Avatar, type Motion, type Stick, steer } from '../page/steering.ts'
 import { BitReader, BitWriter, ByteReader, ByteWriter } from '../src/bits.ts'
-import { Client } from '../src/client.ts'
+import { Client, type Config } from '../src/client.ts'
 import { newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
 import { MsgpackWriter } from '../src/msgpack.ts'
 import { predict } from '../src/predict.ts'
-import type { PredictConfig, Prediction } from '../src/predict_config.ts'
+import type { PredictConfig, Prediction, Step } from '../src/predict_config.ts'
 import { hashOf, parseSchema } from '../src/schema_parser.ts'
 import { Fold } from '../src/state.ts'
 import { defaultTables } from '../src/tables.ts'
@@ -24,7 +24,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 const vector = (name: string, low: string, step: string, largest: number): string =>
   [0, 1, 2].map((i) => `${name}[${i}] range ${low} ${step} ${largest} linear\n`).join('')
-const schemaText = `worldd schema 2
+export const schemaText = `worldd schema 2
 component body
 ${vector('Position', 'c090000000000000', '3f70000000000000', 524288)}${vector('Velocity', 'c060000000000000', '3fa0000000000000', 8192)}kind avatar
 input
@@ -34,7 +34,7 @@ Z int 8
 const schema = parseSchema(schemaText)
 const body = new Shape(schema.components[0]!.fields, [])
 const stick = new Shape(schema.input!.fields, [])
-const motion: Motion = { tickHz: 60, speed: 6, halfX: 100, halfZ: 100 }
+export const motion: Motion = { tickHz: 60, speed: 6, halfX: 100, halfZ: 100 }
 const player = newHandle(5, 1)
 const interval = 3 // ticks between snapshots
 const reader = new BitReader()
@@ -78,8 +78,14 @@ export class Track {
     return this.links.at(-1)!
   }
 
-  async join(config: PredictConfig = {}): Promise<this> {
+  /** @param step - moves the client's avatar by a tick, steer by default */
+  async join(
+    config: PredictConfig = {},
+    more: Partial<Config> = {},
+    step: Step<State, Stick> = (_tick, s, in_) => steer(motion, s.body, in_),
+  ): Promise<this> {
     const connecting = Client.connect({
+      ...more,
       url: 'https://game.example:7777/worldd',
       dial: async () => {
         this.links.push(new server.Link())
@@ -95,7 +101,7 @@ export class Track {
       (tick, s, in_) => {
         this.stepped.push(tick)
         this.inside(tick)
-        steer(motion, s.body, in_)
+        step(tick, s, in_)
       },
       config,
     )

@@ -2,7 +2,7 @@
 // your avatar from above, and steers it with W A S D or the arrow keys.
 
 import { Client, type Entity, type StateChange, simulation, WireError } from '@worldd/client'
-import { components, input, schemaHash } from './schema.ts'
+import { components, input, schema } from './schema.ts'
 
 const canvas = document.querySelector('canvas')!
 const pen = canvas.getContext('2d')!
@@ -38,21 +38,19 @@ async function join(): Promise<Client> {
   const server = link.get('server')
   if (!server) throw new Error('open this page with ?server=HOST:PORT&hash=HEX, as worldd serve --web prints them')
   const hash = link.get('hash')
-  const c = await Client.connect({
+  return Client.connect({
     url: `https://${server}/worldd`,
     certificateHashes: hash ? [hash] : [],
     name: link.get('name') ?? 'canvas',
+    schema,
     simulation,
     state: told,
   })
-  if (c.schema.hash === schemaHash) return c
-  c.close()
-  throw new Error('this server has another schema: write schema.ts again with worldd schema --lang ts')
 }
 
 /** Shows the bodies around the avatar, or around its last position. */
 function draw(c: Client, centre: Float32Array): void {
-  const position = c.schema.components.find((x) => x.name === 'body')!.fields[0]!
+  const position = c.schema.components.find((x) => x.name === 'body')!.field('Position[0]')!
   const m = c.render()
   const p = new Float32Array(3)
   const own = c.entity(c.controlled)

@@ -1,0 +1,340 @@
+// Binding of a game's declarations to the schema of a server of another version, field by field:
+// PROTOCOL.md, section 5.
+
+import { Code, WireError } from './codes.ts'
+import { type Convert, converterTo, familyOf, isLossless, textConverterTo } from './convert.ts'
+import type { Binding, Declaration, Versions } from './declaration.ts'
+import { type Field, noText, type Text, type TextField } from './fields.ts'
+import type { CommandKind, Component, Form, Schema } from './schema.ts'
+import { parseSchema } from './schema_parser.ts'
+import { assign, find, type Parts, partsOf, restoreField, Shape, type Struct, type Value } from './values.ts'
+import { compareVersions } from './version.ts'
+
+/** Facts about declarations that their schema text lacks. Items are named as in changes: 'component "purse"'. */
+export interface DeclarationOptions {
+  /** The former paths of fields, by item and path. */
+  readonly was?: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
+  /** The values of fields that the server lacks, by item and path; otherwise they are 0 or empty. */
+  readonly defaults?: Readonly<Record<string, Readonly<Record<string, Value | Text>>>>
+}
+
+/**
+ * Returns the declaration of a schema text, for SessionConfig.schema: `worldd schema --lang ts`
+ * writes it. With it, a client of one version of a game understands the servers of another.
+ */
+export function declareSchema(text: string, options: DeclarationOptions = {}): Declaration {
+  const schema = parseSchema(text)
+  return {
+    schema,
+    bind: (server, versions, strict) => {
+      if (server.hash === schema.hash) return undefined
+      const b = new Binder(schema, server, options, versions)
+      b.bindAll()
+      if (b.misfits.length > 0 || (strict && b.changes.length > 0))
+        throw new SchemaError(b.misfits, b.misfits.length > 0 ? [] : b.changes, versions)
+      return b
+    },
+  }
+}
+
+/** A line of the declaration and the server's line, which does not fit it. */
+export interface Misfit {
+  readonly item: string
+  readonly declared: string
+  readonly received: string
+}
+
+/** The lines of a message about a schema. */
+const maxShown = 16
+
+/** Ends a session whose server has another schema than the client can understand, or than it accepts. */
+export class SchemaError extends WireError {
+  /** All fields and commands that do not fit. */
+  readonly misfits: readonly Misfit[]
+  /** All differences, if SessionConfig.strictSchema refuses them. */
+  readonly changes: readonly string[]
+
+  constructor(misfits: readonly Misfit[], changes: readonly string[], versions: Versions) {
+    const lines = misfits.length > 0 ? misfits.map(describe) : [...changes]
+    const more = lines.splice(maxShown).length
+    if (more > 0) lines.push(`and ${more} more`)
+    const age = ageOf(versions)
+    if (age !== '') lines.push(age)
+    super(Code.schemaMismatch, lines.join('; '))
+    this.name = 'SchemaError'
+    this.misfits = misfits
+    this.changes = changes
+  }
+}
+
+function describe(m: Misfit): string {
+  return `${m.item}: the client declares ${JSON.stringify(m.declared)}, the server ${JSON.stringify(m.received)}`
+}
+
+/** Says which side is newer, if the versions tell. */
+function ageOf({ client, server }: Versions): string {
+  if (client === '' || server === '') return ''
+  const order = compareVersions(server, client)
+  if (order === 0) return ''
+  const [age, side] = order > 0 ? ['newer', 'client'] : ['older', 'server']
+  return `the server is ${age} (${server}, this client ${client}): update the ${side}`
+}
+
+/** A field of the server in the game's structs. */
+interface Link<T> {
+  readonly parts: Parts
+  readonly path: string
+  readonly exact: boolean // the game's field holds every value of the server's
+  readonly read: Convert<T> // to the game's value
+  readonly write: Convert<T> // to a value that the server's field holds
+}
+
+/** A field of the game that the server lacks. */
+interface Added {
+  readonly parts: Parts
+  readonly make: () => unknown
+}
+
+/** Converts between a server's fields and the structs of a game that declares others. */
+class BoundShape extends Shape {
+  readonly #links: readonly (Link<unknown> | undefined)[] // by field of the server
+  readonly #textLinks: readonly (Link<Text> | undefined)[]
+  readonly #added: readonly Added[]
+
+  constructor(
+    form: Form,
+    links: readonly (Link<unknown> | undefined)[],
+    textLinks: readonly (Link<Text> | undefined)[],
+    added: readonly Added[],
+  ) {
+    super(form.fields, form.texts)
+    this.#links = links
+    this.#textLinks = textLinks
+    this.#added = added
+  }
+
+  override fieldAt(path: string): Field | undefined {
+    return this.fields[this.#links.findIndex((l) => l?.path === path)]
+  }
+
+  override holds(i: number, exactly: boolean): boolean {
+    const l = this.#links[i]
+    return l !== undefined && (l.exact || !exactly)
+  }
+
+  override make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
+    const root = super.make(value, text)
+    for (const a of this.#added) assign(root, a.parts, a.make())
+    return root
+  }
+
+  override value(root: Struct, i: number): unknown {
+    const l = this.#links[i]
+    return l?.write(find(root, l.parts))
+  }
+
+  override text(root: Struct, i: number): Text | undefined {
+    const l = this.#textLinks[i]
+    const v = l && (find(root, l.parts) as Text | undefined)
+    return v === undefined ? v : l?.write(v)
+  }
+
+  override set(root: Struct, i: number, v: unknown): void {
+    const l = this.#links[i]
+    if (l) assign(root, l.parts, l.read(v))
+  }
+
+  override setText(root: Struct, i: number, v: Text): void {
+    const l = this.#textLinks[i]
+    if (l) assign(root, l.parts, l.read(v))
+  }
+}
+
+type AnyField = Field | TextField
+
+const isText = (f: AnyField): f is TextField => !('kind' in f)
+
+const allOf = (f: Form): readonly AnyField[] => [...f.fields, ...f.texts]
+
+/** Returns the words of a field's line after the path. */
+function wordsOf(f: AnyField): string {
+  return isText(f) ? `${f.bytes ? 'bytes' : 'string'} ${f.max}${f.owner ? ' owner' : ''}` : f.form
+}
+
+const lineOf = (f: AnyField): string => `${f.path} ${wordsOf(f)}`
+
+/** Binds the items of a declaration to a server's items of the same names. */
+class Binder implements Binding {
+  readonly changes: string[] = []
+  readonly misfits: Misfit[] = []
+  lacksInput = false
+  readonly #declared: Schema
+  readonly #server: Schema
+  readonly #options: DeclarationOptions
+  readonly #versions: Versions
+  readonly #lacking = new Set<string>() // commands
+
+  constructor(declared: Schema, server: Schema, options: DeclarationOptions, versions: Versions) {
+    this.#declared = declared
+    this.#server = server
+    this.#options = options
+    this.#versions = versions
+  }
+
+  checkCommand(name: string): void {
+    if (!this.#lacking.has(name)) return
+    const age = ageOf(this.#versions)
+    throw new WireError(Code.unknownCommand, `the server lacks command ${JSON.stringify(name)}${age && `: ${age}`}`)
+  }
+
+  bindAll(): void {
+    const declared = this.#declared
+    const server = this.#server
+    const components = byName(server.components)
+    for (const c of declared.components)
+      this.#bindForm(`component ${JSON.stringify(c.name)}`, c, components.get(c.name), parentLineOf)
+    this.lacksInput = declared.input !== undefined && server.input === undefined
+    if (declared.input) this.#bindForm('input', declared.input, server.input)
+    const commands = byName(server.commands)
+    for (const c of declared.commands) this.#bindCommand(c, commands.get(c.name))
+    const events = byName(server.events)
+    for (const e of declared.events) {
+      const item = `event ${JSON.stringify(e.name)}`
+      const to = events.get(e.name)
+      if (to && to.unreliable !== e.unreliable)
+        this.#note(item, `the server sends it ${to.unreliable ? 'unreliably' : 'reliably'}`)
+      this.#bindForm(item, e.message, to?.message)
+    }
+    const kinds = byName(server.kinds)
+    for (const k of declared.kinds) if (!kinds.has(k.name)) this.#noteLack(`kind ${JSON.stringify(k.name)}`)
+  }
+
+  #note(item: string, what: string): void {
+    this.changes.push(`${item}: ${what}`)
+  }
+
+  #noteLack(item: string): void {
+    this.#note(item, 'the server lacks it')
+  }
+
+  #bindCommand(c: CommandKind, to: CommandKind | undefined): void {
+    const item = `command ${JSON.stringify(c.name)}`
+    if (!to) {
+      this.#lacking.add(c.name)
+      this.#noteLack(item)
+      return
+    }
+    const line = (x: CommandKind): string => `command ${x.name}${x.args ? '' : ' raw'}`
+    if (!c.args || !to.args) {
+      if (c.args || to.args) this.misfits.push({ item, declared: line(c), received: line(to) })
+      return
+    }
+    this.#bindForm(item, c.args, to.args)
+    if (c.answer) this.#bindForm(`answer of ${item}`, c.answer, to.answer)
+  }
+
+  /**
+   * Binds the fields of an item.
+   * @param parentOf - returns the parent line of a component
+   */
+  #bindForm<F extends Form>(item: string, declared: F, to: F | undefined, parentOf = (_: F): string => ''): void {
+    if (!to) {
+      this.#noteLack(item)
+      return
+    }
+    const own = allOf(declared)
+    const all = allOf(to)
+    const isSame = own.length === all.length && own.every((f, i) => lineOf(f) === lineOf(all[i]!))
+    const links = isSame ? undefined : this.#bindFields(item, to, own, all)
+    const [theirs, ours] = [parentOf(to), parentOf(declared)]
+    if (theirs !== ours) this.#note(item, `parent changed: server ${theirs || 'none'}, client ${ours || 'none'}`)
+    if (!links) return
+    const inOrder = all.filter((f) => links.has(f))
+    if ([...links.keys()].some((f, i) => f !== inOrder[i])) this.#note(item, 'fields reordered')
+  }
+
+  /** Gives a form of the server the shape of the game's structs. Returns the game's field of each of the server's. */
+  #bindFields(item: string, to: Form, own: readonly AnyField[], all: readonly AnyField[]): Map<AnyField, AnyField> {
+    const sources = this.#sourcesOf(item, own, all)
+    const links = new Map<AnyField, AnyField>()
+    const added: Added[] = []
+    for (const [i, d] of own.entries()) {
+      const f = sources[i]
+      if (f) {
+        links.set(f, d)
+        this.#compareFields(item, d, f)
+        continue
+      }
+      this.#note(item, `field added ${d.path}`)
+      added.push({ parts: partsOf(d.path), make: makerOf(d, this.#options.defaults?.[item]?.[d.path]) })
+    }
+    for (const f of all) if (!links.has(f)) this.#note(item, `field dropped ${f.path}`)
+    to.shape = new BoundShape(
+      to,
+      to.fields.map((f) => linkOf(f, links.get(f))),
+      to.texts.map((f) => textLinkOf(f, links.get(f))),
+      added,
+    )
+    return links
+  }
+
+  /** Returns the server's field for each of the game's: with its path, or a former one. */
+  #sourcesOf(item: string, own: readonly AnyField[], all: readonly AnyField[]): (AnyField | undefined)[] {
+    const was = this.#options.was?.[item]
+    const free = new Map(all.map((f) => [f.path, f]))
+    const take = (path: string): AnyField | undefined => {
+      const f = free.get(path)
+      free.delete(path)
+      return f
+    }
+    const sources = own.map((f) => take(f.path))
+    if (was === undefined) return sources
+    return sources.map((f, i) => {
+      const former = was[own[i]!.path]?.find((path) => free.has(path))
+      return f ?? (former === undefined ? undefined : take(former))
+    })
+  }
+
+  #compareFields(item: string, d: AnyField, f: AnyField): void {
+    if (d.path !== f.path) this.#note(item, `field renamed ${f.path} to ${d.path}`)
+    if (familyOf(d) !== familyOf(f)) this.misfits.push({ item, declared: lineOf(d), received: lineOf(f) })
+    else if (wordsOf(d) !== wordsOf(f))
+      this.#note(item, `field changed: server ${JSON.stringify(lineOf(f))}, client ${JSON.stringify(lineOf(d))}`)
+  }
+}
+
+function byName<T extends { readonly name: string }>(all: readonly T[]): Map<string, T> {
+  return new Map(all.map((x) => [x.name, x]))
+}
+
+/** Returns the parent line of a component, quoted, or ''. */
+function parentLineOf(c: Component): string {
+  return c.parent && JSON.stringify(`parent ${c.parent} ${c.fields.find((f) => f.index === c.holder)?.path}`)
+}
+
+function linkOf(f: Field, d: AnyField | undefined): Link<unknown> | undefined {
+  if (!d || isText(d)) return undefined // a text is a misfit
+  return {
+    path: d.path,
+    parts: partsOf(d.path),
+    exact: familyOf(d) === familyOf(f) && isLossless(f, d),
+    read: converterTo(d),
+    write: converterTo(f),
+  }
+}
+
+function textLinkOf(f: TextField, d: AnyField | undefined): Link<Text> | undefined {
+  if (!d || !isText(d)) return undefined
+  return { path: d.path, parts: partsOf(d.path), exact: true, read: textConverterTo(d), write: textConverterTo(f) }
+}
+
+const zeros = new Uint32Array(2)
+
+/** Returns what makes the value of a field that the server lacks, without sharing arrays. */
+function makerOf(d: AnyField, value: Value | Text | undefined): () => unknown {
+  if (Array.isArray(value) || value instanceof Uint8Array) return () => value.slice()
+  if (value !== undefined) return () => value
+  if (isText(d)) return () => noText(d)
+  if (d.kind === 'quat') return () => [0, 0, 0, 1]
+  return d.kind === 'range' ? () => 0 : () => restoreField(d, zeros, 0)
+}

@@ -1,0 +1,209 @@
+// Sessions whose server has another schema than the game was built with.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { declareSchema, SchemaError } from '../src/binding.ts'
+import { BitReader } from '../src/bits.ts'
+import { Client } from '../src/client.ts'
+import { WireError } from '../src/codes.ts'
+import { newHandle } from '../src/handles.ts'
+import { FrameReader, Type } from '../src/messages.ts'
+import { MsgpackReader } from '../src/msgpack.ts'
+import { hashOf } from '../src/schema_parser.ts'
+import { Session } from '../src/session.ts'
+import type { SessionConfig } from '../src/session_config.ts'
+import { defaultTables } from '../src/tables.ts'
+import { command, component, event, inputs } from '../src/typed.ts'
+import * as server from './server.ts'
+import { Stage } from './stage.ts'
+
+/** The schema of a game that is newer than server.schemaText. */
+const newer = `worldd schema 2
+component mana
+Points uint 8
+component name
+Name string 24
+component purse
+Fee uint 8
+Copper int 32
+kind crate
+input
+X range bff0000000000000 3f60000000000000 1024
+Jump bool
+command buy
+Count uint 8
+Note string 5
+answer
+Left int 32
+Tax int 8
+command sell
+command shout raw
+event chime
+Loud bool
+Serial uint 16
+`
+
+const declaration = declareSchema(newer, {
+  was: { 'component "purse"': { Copper: ['Coins'] } },
+  defaults: { 'component "purse"': { Fee: 3 }, 'event "chime"': { Loud: true } },
+})
+
+const changes = [
+  'component "mana": the server lacks it',
+  'component "purse": field added Fee',
+  'component "purse": field renamed Coins to Copper',
+  'component "purse": field changed: server "Coins int 20", client "Copper int 32"',
+  'input: field added Jump',
+  'input: field dropped At',
+  'command "buy": field changed: server "Count uint 5", client "Count uint 8"',
+  'command "buy": field added Note',
+  'answer of command "buy": field changed: server "Left int 20", client "Left int 32"',
+  'answer of command "buy": field added Tax',
+  'command "sell": the server lacks it',
+  'command "shout": the server lacks it',
+  'event "chime": field added Loud',
+  'event "chime": field changed: server "Serial uint 8", client "Serial uint 16"',
+]
+
+async function newSession(more: Partial<SessionConfig> = {}): Promise<Session> {
+  return new Session({ tables: await defaultTables(), schema: declaration, ...more })
+}
+
+/** Returns the messages that a session sent. */
+function sent(s: Session): { type: number; body: Uint8Array }[] {
+  const frames = new FrameReader()
+  frames.feed(s.takeStream())
+  const all: { type: number; body: Uint8Array }[] = []
+  for (let body = frames.next(); body; body = frames.next()) all.push({ type: frames.type, body: body.slice() })
+  return all
+}
+
+/** Returns the schema that a session's Hello names. */
+function named(s: Session): bigint {
+  const r = new MsgpackReader(sent(s)[0]!.body)
+  r.array(11)
+  r.uint('protocol', 100)
+  return r.u64('schema')
+}
+
+/** Returns the arguments of a Command. */
+function argsOf(body: Uint8Array): Uint8Array {
+  const r = new MsgpackReader(body)
+  r.array(7)
+  r.uint('id', 2 ** 32)
+  r.str('name', 64)
+  r.u64('target')
+  return r.bin('args', 1024)
+}
+
+test('an equal schema needs no binding', async () => {
+  const s = await newSession()
+  s.receiveStream(server.welcome({ text: newer }))
+  assert.equal(s.replica!.layout.binding, undefined)
+  assert.deepEqual(s.schemaChanges, [])
+})
+
+test('components, events, commands and inputs of an older server', async () => {
+  const heard: unknown[] = []
+  const s = await newSession()
+  event<object>('chime').on(s.events, (tick, e) => heard.push({ tick, ...e }))
+  s.receiveStream(server.welcome())
+  assert.deepEqual(s.schemaChanges, changes)
+  assert.equal(s.schema!.text, server.schemaText)
+
+  const body = new BitReader()
+  s.receiveStream(server.structure(1, server.enter(5, 1), server.event(0, Uint8Array.of(200))))
+  s.receiveDatagram(server.snapshot(1, 101, 1), 0)
+  const e = s.replica!.entity(newHandle(5, 1))!
+  const purse = component<{ Fee: number; Copper: number }>('purse')
+  assert.deepEqual({ ...purse.get(e) }, { Fee: 3, Copper: 5 })
+  assert.deepEqual({ ...purse.at(e, { tick: 101, newest: 101, maxExtrapolate: 0 }) }, { Fee: 3, Copper: 5 })
+  assert.deepEqual({ ...e.get('name') }, { Name: 'Ada' })
+  assert.equal(e.number(s.schema!.components[0]!.field('Copper')!), 5)
+  assert.equal(e.has('mana'), false)
+  assert.equal(e.get('mana'), undefined)
+  assert.deepEqual(heard, [{ tick: 1, Serial: 200, Loud: true }])
+
+  sent(s)
+  const c = { do: (...a: Parameters<Session['do']>) => s.do(...a).result }
+  const answered = command<{ Count: number; Note: string }, { Left: number; Tax: number }>('buy').do(c, {
+    Count: 200,
+    Note: 'gift',
+  })
+  const m = sent(s)[0]!
+  assert.equal(m.type, Type.command)
+  const args = s.schema!.commands[0]!.args!.parse(body, argsOf(m.body))
+  assert.deepEqual([...args.values], [31], 'saturated in the 5 bits of the server')
+  s.receiveStream(server.result(1, 0, Uint8Array.of(7, 0, 0)))
+  assert.deepEqual({ ...(await answered).answer }, { Left: 7, Tax: 0 })
+
+  for (const lacking of [() => s.do('sell'), () => s.doRaw('shout', 1)])
+    assert.throws(
+      lacking,
+      (err) => err instanceof WireError && err.code === 35 && /server lacks command/.test(err.message),
+    )
+  assert.throws(() => s.do('fly'), TypeError)
+  assert.deepEqual(sent(s), [])
+
+  const tick = inputs<{ X: number; Jump: boolean }>().set({ setInput: (i) => s.setInput(i, 0) }, { X: 1, Jump: true })
+  assert.ok(tick > 0)
+  assert.deepEqual(server.inputsOf(s.input(0)!).ticks, [tick])
+})
+
+test('nothing is sent to a server without the input', async () => {
+  const s = await newSession()
+  s.receiveStream(server.welcome({ text: 'worldd schema 2\ninput raw\n' }))
+  assert.equal(s.setInput({ X: 1, Jump: true }, 0), 0)
+  assert.deepEqual(server.inputsOf(s.input(0)!).ticks, [])
+})
+
+test('what does not fit ends the client, with all lines', async () => {
+  const text = server.schemaText.replace('Coins int 20', 'Coins bool').replace('Serial uint 8', 'Serial ref')
+  const stage = new Stage()
+  const connecting = Client.connect(stage.config({ schema: declaration }))
+  await stage.dialled(1)
+  stage.link.deliver(server.welcome({ text }))
+  await assert.rejects(connecting, (e) => {
+    assert.ok(e instanceof SchemaError)
+    assert.deepEqual(e.misfits, [
+      { item: 'component "purse"', declared: 'Copper int 32', received: 'Coins bool' },
+      { item: 'event "chime"', declared: 'Serial uint 16', received: 'Serial ref' },
+    ])
+    return true
+  })
+  assert.equal(stage.links.length, 1)
+  assert.equal(stage.link.closed, 4)
+})
+
+test('a strict session refuses an older server', async () => {
+  const s = await newSession({ strictSchema: true })
+  assert.throws(
+    () => s.receiveStream(server.welcome()),
+    (e) => e instanceof SchemaError && e.changes.length === changes.length,
+  )
+  const same = await newSession({ strictSchema: true })
+  same.receiveStream(server.welcome({ text: newer }))
+  assert.ok(same.joined)
+})
+
+test('a move to another room binds its schema', async () => {
+  const s = await newSession()
+  s.receiveStream(server.welcome({ ceiling: 99 }))
+  const moved = { epoch: 8, floor: 101, ceiling: 199, structure: 1 }
+  s.receiveStream(server.welcome({ ...moved, text: newer }))
+  assert.deepEqual(s.schemaChanges, [])
+  assert.equal(s.replica!.layout.binding, undefined)
+  s.receiveStream(server.welcome({ ...moved, epoch: 9, floor: 201, ceiling: 299, structure: 2 }))
+  assert.deepEqual(s.schemaChanges, changes)
+})
+
+test('a client that reconnects names the schema of its server', async () => {
+  const s = await newSession()
+  named(s)
+  s.receiveStream(server.welcome())
+  s.lost(new Error('gone'))
+  s.reconnect()
+  assert.equal(named(s), hashOf(server.schemaText))
+  s.receiveStream(server.welcome({ text: '', resumed: true }))
+  assert.deepEqual(s.schemaChanges, changes)
+})
