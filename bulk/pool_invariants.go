@@ -60,7 +60,7 @@ func (p *Pool[T]) checkSlot(i uint32) error {
 		return fmt.Errorf("bulk: B3: slot %d is retired at generation %d, not 0", i, generation)
 	case i >= p.slots && (live || generation != p.first-1):
 		return fmt.Errorf("bulk: B5: slot %d was used, but the high-water mark is %d", i, p.slots)
-	case !retired && (generation < p.first-1 || uint64(generation) > max(uint64(p.newest)+1, uint64(p.first-1))):
+	case !retired && (generation < p.first-1 || uint64(generation) > maxGeneration(p.first, p.newest)):
 		return fmt.Errorf("bulk: B6: slot %d: generation %d, first %d, newest %d", i, generation, p.first, p.newest)
 	}
 	return nil

@@ -190,7 +190,7 @@ func (s *PoolState) check(order Order, limit, last uint32) error {
 		taken.Set(i)
 	}
 	holes := 0
-	most := max(uint64(s.Newest)+1, uint64(s.FirstGeneration-1))
+	most := maxGeneration(s.FirstGeneration, s.Newest)
 	for i, g := range s.Generations {
 		if taken.Has(uint32(i)) {
 			continue
@@ -203,6 +203,15 @@ func (s *PoolState) check(order Order, limit, last uint32) error {
 		}
 	}
 	return s.checkHoles(order, holes, &taken)
+}
+
+// maxGeneration returns the highest generation that a slot can have, in a hole, if newest is the highest one
+// ever issued.
+func maxGeneration(first, newest uint32) uint64 {
+	if newest == 0 {
+		return uint64(first - 1)
+	}
+	return uint64(newest) + 1
 }
 
 // checkHoles requires each hole exactly once in Holes if the order uses them.

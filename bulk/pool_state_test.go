@@ -105,6 +105,9 @@ func TestStateThatIsRefused(t *testing.T) {
 		{"newest below first", bulk.LowestFree, func(s *bulk.PoolState) { s.FirstGeneration = 99 }, bulk.ErrState},
 		{"even newest", bulk.LowestFree, func(s *bulk.PoolState) { s.Newest++ }, bulk.ErrState},
 		{"generation of the future", bulk.LowestFree, func(s *bulk.PoolState) { s.Generations[3] = s.Newest + 2 }, bulk.ErrState},
+		{"tenants, though no generation was issued", bulk.LowestFree, func(s *bulk.PoolState) {
+			s.Newest, s.Generations = 0, s.Generations[:2] // slots 0 and 1 have tenants of generation 1
+		}, bulk.ErrState},
 		{"retired beyond the slots", bulk.LowestFree, func(s *bulk.PoolState) { s.Newest, s.Retired = bulk.MaxGeneration, []uint32{99} }, bulk.ErrState},
 		{"holes with LowestFree", bulk.LowestFree, func(s *bulk.PoolState) { s.Holes = []uint32{2} }, bulk.ErrState},
 		{"hole left out", bulk.FIFO, func(s *bulk.PoolState) { s.Holes = s.Holes[1:] }, bulk.ErrState},
