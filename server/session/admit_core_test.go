@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
 )
 
 // A slow check of a token delays only its connection, not the tick.
@@ -107,5 +108,29 @@ func TestJoinsAreSpread(t *testing.T) {
 		for i, c := range clients[:crowd-1] {
 			require.Equal(t, i < joined, c.peer.Session() != nil, "client %d", i)
 		}
+	}
+}
+
+// A connection with a fault takes no Hello beyond those that a tick answers: it is refused at once.
+func TestFaultsDoNotPassHeldHellos(t *testing.T) {
+	joins := 0
+	d := newTestServerWith(t, func(c *session.Config) {
+		c.Hooks.Join = func(*session.Session) (world.Entity, error) {
+			joins++
+			return 0, nil
+		}
+	})
+	most := (500 + d.world.TickHz() - 1) / d.world.TickHz()
+	var clients []*testClient
+	for range 3 * most {
+		c := d.connect()
+		require.NoError(t, c.Send(d.hello()))
+		c.peer.Fail(&wire.Error{Code: wire.TooFast})
+		clients = append(clients, c)
+	}
+	d.tick()
+	require.Equal(t, most, joins)
+	for _, c := range clients {
+		require.Equal(t, []wire.Code{wire.TooFast}, c.Closed)
 	}
 }

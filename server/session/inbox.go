@@ -185,14 +185,14 @@ func (in *inbox) setHello(h *wire.Hello) {
 
 // takeHello returns the Hello and the client's fault, if there are any. A Hello whose
 // connection has ended is dropped: its client does not wait for the answer. If full, it stays
-// for a later tick, and held is true.
+// for a later tick, and held is true. With a fault it does not wait, and is dropped.
 func (in *inbox) takeHello(ended, full bool) (hello *wire.Hello, fault *wire.Error, held bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if ended || in.broken || in.left {
+	if ended || in.broken || in.left || full && in.fault != nil {
 		in.hello = nil
 	}
-	if full && in.hello != nil && in.fault == nil {
+	if full && in.hello != nil {
 		return nil, nil, true
 	}
 	hello, in.hello = in.hello, nil

@@ -152,7 +152,7 @@ func (p *Peer) receiveHello() {
 	}
 	p.age++
 	if hello != nil {
-		c.hellosLeft = max(c.hellosLeft-1, 0)
+		c.hellosLeft--
 		if c.forwardPeer(p, hello) {
 			return
 		}
