@@ -27,7 +27,7 @@ func (c *Core) Abandon(why *wire.Error) {
 		c.config.Router.forgetSession(s)
 	}
 	for _, p := range peers {
-		if p.core == c && p.session == nil {
+		if p.session == nil {
 			p.refuseHello(why, "")
 		}
 	}

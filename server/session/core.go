@@ -269,7 +269,7 @@ func (c *Core) Receive() {
 	for _, p := range c.peers {
 		p.receiveHello()
 	}
-	c.roster.removePlaced()
+	c.roster.removeJoined()
 	c.moveSessions()
 }
 

@@ -331,6 +331,6 @@ func (c *Core) forwardPeer(p *Peer, h *wire.Hello) bool {
 		p.inbox.setHello(nil)
 		return false
 	}
-	c.roster.noteForwarded(p)
+	c.roster.removeForwarded(p)
 	return true
 }

@@ -352,6 +352,34 @@ func TestResumeWhileMoving(t *testing.T) {
 	require.Equal(t, []any{"two", conn.Welcome().Session}, []any{again.Welcome().Room, again.Welcome().Session})
 }
 
+// A room that drains in a hook refuses no connection that it has forwarded in the same tick: the
+// connection belongs to another room.
+func TestDrainAfterForward(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
+	conn.peer.Gone()
+	h.tick(1)
+	one, two := h.rooms["one"], h.rooms["two"]
+	require.NoError(t, h.session(conn).Move("two"))
+	again := h.dial(resume(conn.Welcome(), 1)) // waits in room one while the session leaves
+	held := one.requests.takeForTick().opened
+	h.tick(2)
+	require.Equal(t, "two", h.session(conn).Room())
+	for _, p := range held {
+		require.True(t, one.deliverPeer(p))
+	}
+	one.config.Hooks.Join = func(*Session) (world.Entity, error) {
+		one.Drain()
+		return 0, nil
+	}
+	late := h.dial(toRoom("one"))
+	one.Tick()
+	require.Equal(t, wire.Draining, late.Ended.Code)
+	require.Empty(t, again.Closed)
+	two.Tick()
+	require.Equal(t, []any{"two", conn.Welcome().Session}, []any{again.Welcome().Room, again.Welcome().Session})
+}
+
 // The end of an Admission stays the same in another room.
 func TestMoveKeepsAdmission(t *testing.T) {
 	h := newMovingRooms(t, func(c *RouterConfig) {

@@ -11,9 +11,8 @@ import (
 // roster holds the sessions of a Core, and the connections without a session, each in
 // ascending order of id. Only the goroutine that calls Tick may use it.
 type roster struct {
-	peers     []*Peer
-	forwarded []*Peer // peers forwarded to other rooms in this tick
-	sessions  []*Session
+	peers    []*Peer
+	sessions []*Session
 }
 
 // addPeers adds connections that have been opened since the last tick.
@@ -24,13 +23,15 @@ func (r *roster) addPeers(opened []*Peer) {
 	}
 }
 
-// noteForwarded records that p belongs to another room now.
-func (r *roster) noteForwarded(p *Peer) { r.forwarded = append(r.forwarded, p) }
+// removeForwarded removes p, which belongs to another room now, before a hook can reach it. It
+// copies the list: Receive iterates over it.
+func (r *roster) removeForwarded(p *Peer) {
+	r.peers = slices.DeleteFunc(slices.Clone(r.peers), func(x *Peer) bool { return x == p })
+}
 
-// removePlaced removes the connections that have a session, or belong to another room.
-func (r *roster) removePlaced() {
-	r.peers = slices.DeleteFunc(r.peers, func(p *Peer) bool { return slices.Contains(r.forwarded, p) || p.session != nil })
-	r.forwarded = nil
+// removeJoined removes the connections that have a session.
+func (r *roster) removeJoined() {
+	r.peers = slices.DeleteFunc(r.peers, func(p *Peer) bool { return p.session != nil })
 }
 
 func (r *roster) addSession(s *Session) { r.sessions = slices.Insert(r.sessions, r.indexOf(s.id), s) }
