@@ -47,7 +47,9 @@ internal/scenes/messages bulk internal/scenes/steering replication/schema
 internal/scenes     bulk field internal/scenes/messages internal/scenes/steering internal/regularfile internal/spelling world yaml
 internal/scenes/rules internal/scenes internal/scenes/messages internal/scenes/steering replication/schema replication/wire server world
 internal/scenes/bots bulk client internal/recent internal/scenes/messages internal/scenes/steering loadtest/bot replication/schema replication/wire internal/rowschema
+internal/effectfile  field internal/regularfile
 internal/fieldrender field x/image
+internal/fieldrender/effectrender field internal/atomicfile internal/commandline internal/effectfile internal/fieldrender internal/spelling
 
 internal/bench/codec          bulk replication/wire internal/bitio internal/rowcodec internal/rowtrain replication/schema internal/rowschema
 internal/bench/quic           quic-go
@@ -80,7 +82,7 @@ loadtest/bot        bulk client internal/recent replication/wire server/token in
 loadtest/page       internal/atomicfile loadtest/bot
 loadtest/command    client internal/address internal/atomicfile internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
-cmd/worldd          field internal/atomicfile internal/fieldrender internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
+cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
@@ -119,8 +121,8 @@ zstd         github.com/klauspost/compress/zstd
 // nothing outside of it imports.
 const benchModule = "internal/bench"
 
-// toolModules are modules of one command each, which builds what is not Go.
-var toolModules = []string{"client/ts/bundle"}
+// toolModules are modules of one command each, whose dependencies users of worldd do without.
+var toolModules = []string{"client/ts/bundle", "internal/fieldrender"}
 
 // independent: files, also of tests, that are written from the protocol's pages alone, and all that they
 // may use of this module: handles, and the types in which what they read is compared.

@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/atomicfile"
-	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/internal/effectfile"
 	"github.com/worldd/worldd/server/host"
 )
 
 // effectCommand holds the commands for authors of effects.
 type effectCommand struct {
 	Check   effectCheckCommand   `cmd:"" help:"Report mistakes in effects, by line and column."`
-	Render  effectRenderCommand  `cmd:"" help:"Draw an effect: a slice, or moving particles."`
 	Fmt     effectFmtCommand     `cmd:"" help:"Format the text of effects."`
 	Explain effectExplainCommand `cmd:"" help:"Show how an effect is compiled, stage by stage."`
 	Hash    effectHashCommand    `cmd:"" help:"Print the hashes of effects, the same on every machine."`
@@ -37,7 +35,7 @@ func (c *effectCheckCommand) Run(_ context.Context, std host.Streams) error {
 		}
 		if len(mistakes) > 0 {
 			for i := range mistakes {
-				mistakes[i] = inFile(path, mistakes[i])
+				mistakes[i] = effectfile.InFile(path, mistakes[i])
 			}
 			return errors.Join(mistakes...)
 		}
@@ -47,12 +45,12 @@ func (c *effectCheckCommand) Run(_ context.Context, std host.Streams) error {
 		}
 		warnings, err := field.ImpreciseTime(source)
 		for _, w := range warnings {
-			fmt.Fprintf(std.Err, "warning: %v\n", inFile(path, w))
+			fmt.Fprintf(std.Err, "warning: %v\n", effectfile.InFile(path, w))
 		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(std.Out, "%s: ok: %s\n", path, describeEffect(p))
+		_, err = fmt.Fprintf(std.Out, "%s: ok: %s\n", path, effectfile.Describe(p))
 		return err
 	})
 }
@@ -79,9 +77,9 @@ func (c *effectHashCommand) Run(_ context.Context, std host.Streams) error {
 func eachEffect(paths []string, std host.Streams, do func(path, source string) error) error {
 	failed := false
 	for _, path := range paths {
-		source, err := readEffect(path)
+		source, err := effectfile.Read(path)
 		if err == nil {
-			err = inFile(path, do(path, source))
+			err = effectfile.InFile(path, do(path, source))
 		}
 		if err != nil {
 			failed = true
@@ -92,61 +90,6 @@ func eachEffect(paths []string, std host.Streams, do func(path, source string) e
 		return host.ErrFailed
 	}
 	return nil
-}
-
-// compileEffect compiles a file. Errors begin with its path.
-func compileEffect(path string) (*field.Program, error) {
-	source, err := readEffect(path)
-	if err != nil {
-		return nil, err
-	}
-	p, err := field.Compile(source)
-	return p, inFile(path, err)
-}
-
-// readEffect reads the text of a shipped effect, by name, or of a file of limited size.
-func readEffect(path string) (string, error) {
-	if text, ok := field.Shipped(path); ok {
-		return text, nil
-	}
-	file, err := regularfile.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("%s: cannot read the effect: %w (the shipped effects are %s)",
-			path, errors.Unwrap(err), strings.Join(field.ShippedNames(), ", "))
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, field.MaxSourceBytes+1))
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%s: cannot read the effect: %w", path, err)
-	case len(text) > field.MaxSourceBytes:
-		return "", fmt.Errorf("%s: the file exceeds the limit of %d bytes for an effect", path, field.MaxSourceBytes)
-	case len(strings.TrimSpace(string(text))) == 0:
-		return "", fmt.Errorf("%s: the file is empty; an effect has at least a line like \"output += (0, 1, 0)\"", path)
-	}
-	return strings.TrimPrefix(string(text), "\ufeff"), nil
-}
-
-// inFile puts a path in front of an effect's error, in place of its generic prefix. It returns
-// other errors unchanged.
-func inFile(path string, err error) error {
-	if wrong, ok := errors.AsType[*field.SyntaxError](err); ok {
-		return errors.New(path + strings.TrimPrefix(wrong.Error(), "effect"))
-	}
-	return err
-}
-
-func describeEffect(p *field.Program) string {
-	text := "an effect without a name"
-	if p.Name() != "" {
-		text = "effect " + p.Name()
-	}
-	text += ", " + countOf(len(p.Params()), "parameter")
-	box, bounded := p.Box()
-	if !bounded {
-		return text + ", everywhere"
-	}
-	return text + fmt.Sprintf(", box (%g, %g, %g) (%g, %g, %g)", box.Min[0], box.Min[1], box.Min[2], box.Max[0], box.Max[1], box.Max[2])
 }
 
 // effectFmtCommand formats effects.

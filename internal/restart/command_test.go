@@ -3,9 +3,7 @@
 package restart
 
 import (
-	"bytes"
 	"compress/gzip"
-	"image/png"
 	"io"
 	"maps"
 	"os"
@@ -33,7 +31,6 @@ var commands = []command{
 	}, talks: true},
 	{program: "worldd", command: "train", args: []string{"storm.recording", "--out=tables"}, writes: map[string]check{"tables": isTables}},
 	{program: "worldd", command: "image migrate", args: []string{"storm.image", "--out=new.image"}, writes: map[string]check{"new.image": isImage}, once: "exists"},
-	{program: "worldd", command: "effect render", args: []string{"updraft", "--output=picture.png"}, writes: map[string]check{"picture.png": isPicture}},
 	{program: "worldd", command: "effect fmt", args: []string{"own.effect", "--write"}, input: "effect wind\neverywhere\noutput += (1,0,0)\n", writes: map[string]check{"own.effect": isEffect}},
 	{program: "worldd", command: "token new", args: []string{"key"}, writes: map[string]check{"key": isKey, "key.pub": isAny}, once: "exists"},
 }
@@ -73,11 +70,6 @@ func isImage(t *testing.T, content string) {
 	info, err := world.ReadImageInfo(strings.NewReader(content))
 	require.NoError(t, err)
 	require.Positive(t, info.Entities)
-}
-
-func isPicture(t *testing.T, content string) {
-	_, err := png.Decode(bytes.NewReader([]byte(content)))
-	require.NoError(t, err)
 }
 
 func isEffect(t *testing.T, content string) {

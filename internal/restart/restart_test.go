@@ -53,7 +53,6 @@ var onlyRead = map[string][]string{
 	"watch":          {"token-file", "tables"},
 	"token issue":    {"key"},
 	"effect check":   {"file"},
-	"effect render":  {"file"},
 	"effect explain": {"file"},
 	"effect hash":    {"file"},
 	"play":           {"token-file", "tables"},

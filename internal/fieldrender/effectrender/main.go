@@ -1,26 +1,38 @@
+// Command effectrender draws an effect for its author: a slice of the field as colours and arrows,
+// or particles that the effect carries.
+//
+//	go -C internal/fieldrender install ./effectrender
+//	effectrender FILE -o out.png
+//
+// FILE is a file, or the name of a shipped effect. The exit status is 1 if the effect is wrong or
+// the picture cannot be written, and 2 for a wrong command line; then nothing is written.
 package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"image"
 	"image/gif"
 	"image/png"
+	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/effectfile"
 	"github.com/worldd/worldd/internal/fieldrender"
-	"github.com/worldd/worldd/server/host"
 )
 
-// effectRenderCommand draws an effect. Its flags cannot be set in the environment, since each
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// renderCommand is the command line. Its flags cannot be set in the environment, since each
 // describes one picture.
-type effectRenderCommand struct {
+type renderCommand struct {
 	File     string   `arg:"" placeholder:"FILE" help:"Effect: a file, or the name of a shipped effect."`
 	Output   string   `short:"o" env:"-" required:"" placeholder:"FILE" help:"Output file: .png or, with --animate, .gif. An existing file is replaced."`
 	Plane    string   `env:"-" default:"xz" help:"Plane of the slice: xz (from above), xy or zy (${default})."`
@@ -38,7 +50,7 @@ type effectRenderCommand struct {
 }
 
 // Validate is called by kong.
-func (c *effectRenderCommand) Validate() (err error) {
+func (c *renderCommand) Validate() (err error) {
 	if c.plane, err = fieldrender.ParsePlane(c.Plane); err != nil {
 		return fmt.Errorf("--plane: %w", err)
 	}
@@ -64,7 +76,7 @@ func (c *effectRenderCommand) Validate() (err error) {
 }
 
 // parseRegion parses the two corners, if the flag is given.
-func (c *effectRenderCommand) parseRegion() error {
+func (c *renderCommand) parseRegion() error {
 	if c.Region == "" {
 		return nil
 	}
@@ -81,32 +93,54 @@ func (c *effectRenderCommand) parseRegion() error {
 	return nil
 }
 
-// Run writes the picture and reports what it shows.
-func (c *effectRenderCommand) Run(_ context.Context, std host.Streams) error {
-	p, err := compileEffect(c.File)
+// run writes the picture, reports what it shows, and returns the exit status.
+func run(args []string, stdout, stderr io.Writer) (status int) {
+	var c renderCommand
+	program := commandline.Program{Name: "effectrender", Description: "Draw an effect: a slice, or moving particles.", Variables: "EFFECTRENDER_"}
+	parsed, status := commandline.Parse(&c, program, args, stdout, stderr, nil)
+	if parsed == nil {
+		return status
+	}
+	source, err := effectfile.Read(c.File)
 	if err != nil {
-		fmt.Fprintln(std.Err, err)
-		return host.ErrFailed
+		fmt.Fprintln(stderr, err)
+		return commandline.Error
+	}
+	p, err := field.Compile(source)
+	if err != nil {
+		fmt.Fprintln(stderr, effectfile.InFile(c.File, err))
+		return commandline.Error
 	}
 	v, err := c.newView(p)
 	if err != nil {
-		return host.WrongUsage(fmt.Errorf("worldd: %w", err))
+		fmt.Fprintf(stderr, "effectrender: %v\n", err)
+		return commandline.Usage
 	}
 	picture, err := c.drawEffect(p, v)
+	if err == nil {
+		err = writePicture(c.Output, picture)
+	}
 	switch {
 	case errors.Is(err, fieldrender.ErrView):
-		return host.WrongUsage(fmt.Errorf("worldd: %w", err))
+		status = commandline.Usage
 	case err != nil:
-		return err
+		status = commandline.Error
+	default:
+		fmt.Fprintf(stdout, "%s: %s, %d bytes\n", c.Output, effectfile.Describe(p), len(picture))
+		return commandline.OK
 	}
-	if err := atomicfile.Write(c.Output, picture, 0o644); err != nil {
-		return fmt.Errorf("cannot write the picture %s: %w", c.Output, err)
-	}
-	_, err = fmt.Fprintf(std.Out, "%s: %s, %d bytes\n", c.Output, describeEffect(p), len(picture))
-	return err
+	fmt.Fprintf(stderr, "effectrender: %v\n", err)
+	return status
 }
 
-func (c *effectRenderCommand) newView(p *field.Program) (fieldrender.View, error) {
+func writePicture(path string, picture []byte) error {
+	if err := atomicfile.Write(path, picture, 0o644); err != nil {
+		return fmt.Errorf("cannot write the picture %s: %w", path, err)
+	}
+	return nil
+}
+
+func (c *renderCommand) newView(p *field.Program) (fieldrender.View, error) {
 	v := fieldrender.Around(p, c.plane)
 	if v.Title == "" {
 		v.Title = strings.TrimSuffix(filepath.Base(c.File), filepath.Ext(c.File))
@@ -121,7 +155,7 @@ func (c *effectRenderCommand) newView(p *field.Program) (fieldrender.View, error
 	return v, setParams(v.Params, p, c.Params)
 }
 
-func (c *effectRenderCommand) drawEffect(p *field.Program, v fieldrender.View) ([]byte, error) {
+func (c *renderCommand) drawEffect(p *field.Program, v fieldrender.View) ([]byte, error) {
 	duration := float32(fieldrender.RealTime)
 	if c.Duration != nil {
 		duration = *c.Duration
@@ -144,7 +178,7 @@ func (c *effectRenderCommand) drawEffect(p *field.Program, v fieldrender.View) (
 	return file.Bytes(), err
 }
 
-func (c *effectRenderCommand) drawStill(p *field.Program, v fieldrender.View, duration float32) (*image.Paletted, error) {
+func (c *renderCommand) drawStill(p *field.Program, v fieldrender.View, duration float32) (*image.Paletted, error) {
 	if c.Animate {
 		return fieldrender.Sheet(p, v, duration)
 	}

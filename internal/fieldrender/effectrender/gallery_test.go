@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/must"
 )
 
@@ -21,9 +22,9 @@ var drawGallery = goflag.Bool("draw", false, "draw the pictures of the shipped e
 
 // The gallery's directory, and its delimiters in the README.
 const (
-	fieldFolder    = "../../field/"
+	fieldFolder    = "../../../field/"
 	pictureFolder  = "pictures/"
-	galleryBegins  = "<!-- gallery: go test ./cmd/worldd -run Gallery -draw -->\n"
+	galleryBegins  = "<!-- gallery: go -C internal/fieldrender test ./effectrender -run Gallery -draw -->\n"
 	galleryEnds    = "<!-- end of gallery -->\n"
 	mostPictureLen = 60_000
 )
@@ -70,7 +71,7 @@ func TestGallery(t *testing.T) {
 		fmt.Fprintf(&text, "### %s\n\n```\n%s```\n", name, source)
 		for i, suffix := range []string{"", "_motion"} {
 			picture := name + suffix + ".png"
-			fmt.Fprintf(&text, "\n    worldd effect render %s -o %s %s\n\n![%s](%s)\n",
+			fmt.Fprintf(&text, "\n    effectrender %s -o %s %s\n\n![%s](%s)\n",
 				name, picture, strings.Join(views[i], " "), alt(name, i), pictureFolder+picture)
 			checkPicture(t, name, picture, views[i])
 		}
@@ -85,7 +86,7 @@ func TestGallery(t *testing.T) {
 		require.NoError(t, os.WriteFile(fieldFolder+"README.md", []byte(want), 0o644))
 		return
 	}
-	require.True(t, readme == want, "the gallery in field/README.md is stale: go test ./cmd/worldd -run Gallery -draw")
+	require.True(t, readme == want, "the gallery in field/README.md is stale: go -C internal/fieldrender test ./effectrender -run Gallery -draw")
 }
 
 // alt describes a picture for people who cannot see it.
@@ -97,15 +98,15 @@ func alt(name string, view int) string {
 func checkPicture(t *testing.T, name, picture string, flags []string) {
 	t.Helper()
 	drawn := filepath.Join(t.TempDir(), picture)
-	status, _, err := worldd(t, append([]string{"effect", "render", name, "-o", drawn}, flags...)...)
-	require.Equal(t, exitOK, status, "%s", err)
+	status, _, err := effectrender(t, append([]string{name, "-o", drawn}, flags...)...)
+	require.Equal(t, commandline.OK, status, "%s", err)
 	file := fieldFolder + pictureFolder + picture
 	if *drawGallery {
 		require.NoError(t, os.WriteFile(file, []byte(contents(t, drawn)), 0o644))
 	}
 	kept := contents(t, file)
 	require.Less(t, len(kept), mostPictureLen, "%s", picture)
-	require.True(t, samePixels(t, kept, contents(t, drawn)), "%s is stale: go test ./cmd/worldd -run Gallery -draw", picture)
+	require.True(t, samePixels(t, kept, contents(t, drawn)), "%s is stale: go -C internal/fieldrender test ./effectrender -run Gallery -draw", picture)
 }
 
 // samePixels reports whether two pictures have the same pixels, with any compression.
@@ -117,4 +118,10 @@ func samePixels(t *testing.T, a, b string) bool {
 	}
 	x, y := pixels(a), pixels(b)
 	return x.Rect == y.Rect && bytes.Equal(x.Pix, y.Pix) && fmt.Sprint(x.Palette) == fmt.Sprint(y.Palette)
+}
+
+func contents(t *testing.T, path string) string {
+	t.Helper()
+	text := must.Get(os.ReadFile(path))
+	return string(text)
 }
