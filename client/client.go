@@ -276,6 +276,10 @@ func (c *Client) DoRaw(name string, target bulk.Handle, args []byte, provisional
 	return c.session.DoRaw(name, target, args, provisional...)
 }
 
+// SchemaChanges lists where the server's schema lacks something that Config.Schema declares, or
+// has another form of it; see Session.SchemaChanges.
+func (c *Client) SchemaChanges() []string { return c.session.SchemaChanges() }
+
 // Controlled returns the entity that this session controls; see Session.Controlled.
 // It may still be zero when Dial returns.
 func (c *Client) Controlled() bulk.Handle { return c.session.Controlled() }

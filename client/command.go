@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"unicode/utf8"
 
@@ -25,6 +26,15 @@ var (
 	// the server would end the session for one more. Poll earlier Futures before sending.
 	ErrTooManyCommands = fmt.Errorf("client: %d commands await answers: send fewer", wire.MaxUnanswered)
 )
+
+// A LackError is the error of Do and Ask for a command that the server does not have: its game
+// is of another version.
+type LackError struct{ Command string }
+
+// Error names the command.
+func (e *LackError) Error() string {
+	return fmt.Sprintf("client: the server lacks command %q: its game is of another version", e.Command)
+}
 
 // Result is the answer to a command.
 type Result struct {
@@ -101,8 +111,8 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 }
 
 // sendCommand sends a checked command with the provisional handles of the given indexes. answer
-// describes its answer; nil: none.
-func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer *rowschema.Message) (*Future, error) {
+// is the type of its answer; nil: none.
+func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer reflect.Type) (*Future, error) {
 	if !s.Joined() {
 		return nil, ErrNotJoined
 	}
@@ -161,7 +171,7 @@ type commands struct {
 }
 
 // addCommand adds a command that is being sent, and gives it an ID.
-func (c *commands) addCommand(m *wire.Command, answer *rowschema.Message) *Future {
+func (c *commands) addCommand(m *wire.Command, answer reflect.Type) *Future {
 	c.newest++
 	c.number++
 	c.stats.Commands++
@@ -233,10 +243,10 @@ func (c *commands) endAll() {
 // Future is the pending answer to a command. The answer arrives in Client.Update, or when the
 // Session receives stream bytes. A Future belongs to the goroutine of its Client or Session.
 type Future struct {
-	name        string             // of the command
-	answer      *rowschema.Message // nil: the command has no answer
-	provisional uint32             // index of its first provisional handle
-	count       uint8              // of its provisional handles
+	name        string       // of the command
+	answer      reflect.Type // nil: the caller declares no answer
+	provisional uint32       // index of its first provisional handle
+	count       uint8        // of its provisional handles
 	result      Result
 	done        bool
 	await       func(context.Context) error // nil: the caller feeds the session

@@ -46,12 +46,26 @@ type Config struct {
 	TLS *tls.Config
 
 	// Schema declares the components, events, commands and the input that the caller has types
-	// for, as the doc of package schema shows. The server sends its own schema. It must contain
-	// each declared item under the same name with the same fields, in any order. Its other
-	// items can be read by name. If an item is missing or differs, the client leaves with
-	// wire.SchemaMismatch; the error wraps a *schema.BindError with both lines. nil declares
-	// nothing: for tools that show any world.
+	// for, as the doc of package schema shows. The server sends its own schema, of a game that
+	// may be older or newer, and decides on ranges and precision. Items and fields are found by
+	// name, and the client adapts:
+	//
+	//	                 only the server has it   only the caller has it
+	//	component        read by name             no entity has it
+	//	field            dropped                  default, or zero (WithDefault)
+	//	event            ignored                  never arrives
+	//	command          -                        *LackError
+	//	field to send    zero                     not sent
+	//	input            none is sent             none is sent
+	//	kind             KindName                 Is returns false
+	//
+	// Numbers whose width differs saturate, longer texts are cut. SchemaChanges lists all
+	// differences. If a field has values of another type (a number is a bool), the client leaves
+	// with wire.SchemaMismatch; the error wraps a *schema.BindError with all such fields. nil
+	// declares nothing: for tools that show any world.
 	Schema *schema.Schema
+	// StrictSchema makes the client leave with a *schema.BindError if SchemaChanges is not empty.
+	StrictSchema bool
 	// Tables code rows and must equal the server's; nil is DefaultTables. ParseTables reads a
 	// file that worldd train wrote.
 	Tables *Tables
@@ -120,7 +134,7 @@ type Config struct {
 // sessionConfig returns the fields of c that a Session needs.
 func (c Config) sessionConfig() SessionConfig {
 	return SessionConfig{
-		Schema: c.Schema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
+		Schema: c.Schema, StrictSchema: c.StrictSchema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
 		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Simulate: c.Simulate, Observer: c.Observer, Events: c.Events, Result: c.Result,
 	}
 }

@@ -49,7 +49,7 @@ func (g *greeting) readFirst(m, was *wire.Welcome, c *SessionConfig) (*layout, e
 	case named != 0:
 		return g.layout, nil
 	}
-	l, err := readLayout(m.SchemaText, m.Schema, c.Schema, c.Tables)
+	l, err := readLayout(m.SchemaText, m.Schema, c)
 	if err == nil && g.layout != nil && g.layout.hash == l.hash {
 		l = g.layout // keep the replica's layout if the session resumes
 	}
@@ -74,7 +74,7 @@ func (g *greeting) readMove(m, was *wire.Welcome, applied uint32, c *SessionConf
 	if m.SchemaText == "" {
 		return g.layout, nil
 	}
-	return readLayout(m.SchemaText, m.Schema, c.Schema, c.Tables)
+	return readLayout(m.SchemaText, m.Schema, c)
 }
 
 // kindOf returns the effect of the first Welcome of a connection on the session. It returns an

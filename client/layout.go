@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/internal/rowcodec"
@@ -22,7 +23,8 @@ type layout struct {
 	values     int                // in a row
 	hash       uint64             // of schema
 	declared   *schema.Schema     // schema of the caller; nil: none
-	numbers    []int              // by number in declared: the component's number in schema
+	changes    []string           // what schema lacks of declared, or has in another form
+	numbers    []int              // by number in declared: the component's number in schema, -1 if the server lacks it
 	textFields []schema.TextField // of schema
 	textMask   uint32             // bitmap of the components that have some
 	body       int                // number of the component that Body reads, -1 if there is none
@@ -40,20 +42,24 @@ func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
 	for i := range s.Components() {
 		l.specs = append(l.specs, s.Component(i))
 	}
-	if n, ok := s.ByName(schema.BodyComponent); ok && l.specs[n].Type == reflect.TypeFor[schema.Body]() {
+	if n, ok := s.ByName(schema.BodyComponent); ok && l.specs[n].Type == reflect.TypeFor[schema.Body]() && isWhole(l.specs[n].Binding) {
 		l.body = n
 	}
 	if declared != nil {
 		for i := range declared.Components() {
-			n, _ := s.ByName(declared.Component(i).Name)
+			n, served := s.ByName(declared.Component(i).Name)
+			if !served {
+				n = -1
+			}
 			l.numbers = append(l.numbers, n)
 		}
 	}
 	return l
 }
 
-// readLayout returns the layout of a schema text that the server sent, after checking its hash.
-func readLayout(text string, hash uint64, declared *schema.Schema, tables *Tables) (*layout, error) {
+// readLayout returns the layout of a schema text that the server sent, after checking its hash, for
+// the declarations in c.
+func readLayout(text string, hash uint64, c *SessionConfig) (*layout, error) {
 	s, err := schema.Parse(text)
 	if err != nil {
 		return nil, wire.Malformed(err)
@@ -64,15 +70,45 @@ func readLayout(text string, hash uint64, declared *schema.Schema, tables *Table
 	if err := rowcodec.CheckRows(s); err != nil {
 		return nil, wire.Malformed(err)
 	}
-	if declared != nil {
-		if err := s.Bind(declared); err != nil {
+	var changes []string
+	if c.Schema != nil {
+		changes, err = s.Bind(c.Schema)
+		if err == nil && c.StrictSchema && len(changes) > 0 {
+			err = &schema.BindError{Changes: changes}
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%w: %w", &wire.Error{Code: wire.SchemaMismatch}, err)
 		}
 	}
 	if n, ok := s.ByName(schema.BodyComponent); ok && s.Component(n).Type == nil {
-		_ = s.Bind(bodyForm) // fails if the server's body has other fields, which Body cannot read
+		_, _ = s.Bind(bodyForm) // fails if the server's body has fields that Body cannot read
 	}
-	return newLayout(rowcodec.New(s, tables), declared), nil
+	l := newLayout(rowcodec.New(s, c.Tables), c.Schema)
+	l.changes = changes
+	return l, nil
+}
+
+// isWhole reports whether the server's component has all declared fields.
+func isWhole(b *schema.Binding) bool {
+	if b == nil {
+		return true
+	}
+	for i := range b.Declared {
+		if !slices.Contains(b.Fields, i) {
+			return false
+		}
+	}
+	return len(b.DeclaredTexts) == 0
+}
+
+// SchemaChanges lists in lines where the server's schema lacks something that Config.Schema
+// declares, or has another form of it: see schema.Schema.Bind. It is empty before the first
+// Welcome, and if the server has all declared items exactly.
+func (s *Session) SchemaChanges() []string {
+	if s.greeting.layout == nil {
+		return nil
+	}
+	return slices.Clone(s.greeting.layout.changes)
 }
 
 // numberOf returns the server's number for a component of s, or -1 if the server has none of

@@ -85,11 +85,11 @@ func (e *StepError) Unwrap() error {
 // The error says what the schema lacks.
 func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
 	s := of.ownSession()
-	message := s.messages.Input
+	declared := s.declared.Input()
 	switch {
 	case s.prediction != nil:
 		return nil, errors.New("client: the session has a Prediction already")
-	case message == nil || message.Type() != reflect.TypeFor[Input]():
+	case declared == nil || declared.Type != reflect.TypeFor[Input]():
 		return nil, fmt.Errorf("client: the schema does not declare the input %v: add it with schema.DefineInput", reflect.TypeFor[Input]())
 	case !(config.Snap >= 0):
 		return nil, fmt.Errorf("client: Snap is %v: want 0 or more", config.Snap)
@@ -97,7 +97,7 @@ func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State,
 	p := &Prediction[State]{}
 	var inputs []Input
 	core, err := predict.New(predict.Config{
-		Session: predictedSession{s}, Schema: s.declared, Input: message, TickHz: s.time.clock.hz, Budget: &s.budget,
+		Session: predictedSession{s}, Schema: s.declared, TickHz: s.time.clock.hz, Budget: &s.budget,
 		Snap: cmp.Or(config.Snap, DefaultSnap), Undo: config.Undo,
 		States: predict.RingIn(&p.states), Inputs: predict.RingIn(&inputs),
 		Step:     func(tick uint32, state, in int) { step(tick, &p.states[state], inputs[in]) },

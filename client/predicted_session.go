@@ -65,8 +65,11 @@ func (e predictedEntity) Layout() *rowschema.Layout { return e.layout.rows }
 // ComponentOf implements predict.Entity.
 func (e predictedEntity) ComponentOf(declared int) int {
 	n := e.layout.numberOf(e.layout.declared, declared)
-	if n < 0 || e.mask>>n&1 == 0 {
-		return -1
+	switch {
+	case n < 0:
+		return predict.Unserved
+	case e.mask>>n&1 == 0:
+		return predict.Absent
 	}
 	return n
 }

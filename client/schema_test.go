@@ -116,39 +116,63 @@ func (s *handServer) enter(number uint32, h bulk.Handle, values ...uint32) {
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b)))
 }
 
-// A client works with any server that has its declared items, in any order. For another server
-// it leaves, and the error shows both lines.
+// A client works with any server. Session.SchemaChanges lists what differs from its declarations.
+// It leaves only if a field has values of another type, and with StrictSchema for any change.
 func TestOlderAndNewerClients(t *testing.T) {
+	type truth struct {
+		Plates bool
+		Worn   uint8
+	}
 	for name, c := range map[string]struct {
-		add  []func(*schema.Schema) error
-		want *schema.BindError
+		add     []func(*schema.Schema) error
+		changes []string
+		misfits []schema.Misfit
 	}{
 		"the same":            {add: []func(*schema.Schema) error{component[armour]("armour"), component[health]("health"), component[friend]("friend"), setStick, addEat, addSwing, addHit}},
 		"fewer":               {add: []func(*schema.Schema) error{component[health]("health")}},
 		"in another order":    {add: []func(*schema.Schema) error{component[friend]("friend"), component[health]("health"), component[armour]("armour"), addHit, addSwing}},
 		"nothing":             {},
-		"a component more":    {add: []func(*schema.Schema) error{component[health]("health"), component[hit]("mana")}, want: &schema.BindError{Item: `component "mana"`, Missing: true}},
-		"a command more":      {add: []func(*schema.Schema) error{component[health]("health"), func(s *schema.Schema) error { return s.AddRawCommand("fly") }}, want: &schema.BindError{Item: `command "fly"`, Missing: true}},
-		"a changed field":     {add: []func(*schema.Schema) error{component[health]("health"), component[oldArmour]("armour")}, want: &schema.BindError{Item: `component "armour"`, Declared: "Plates uint 16", Received: "Plates uint 8"}},
-		"a changed input":     {add: []func(*schema.Schema) error{component[health]("health"), setOldStick}, want: &schema.BindError{Item: "input", Received: "Y int 8"}},
-		"a command untyped":   {add: []func(*schema.Schema) error{func(s *schema.Schema) error { return s.AddRawCommand("swing") }}, want: &schema.BindError{Item: `command "swing"`, Declared: "command swing raw", Received: "command swing"}},
-		"an event unreliable": {add: []func(*schema.Schema) error{func(s *schema.Schema) error { schema.DefineUnreliableEvent[hit](s, "hit"); return s.Err() }}, want: &schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"}},
+		"a component more":    {add: []func(*schema.Schema) error{component[health]("health"), component[hit]("mana")}, changes: []string{`component "mana": the server lacks it`}},
+		"a command more":      {add: []func(*schema.Schema) error{component[health]("health"), func(s *schema.Schema) error { return s.AddRawCommand("fly") }}, changes: []string{`command "fly": the server lacks it`}},
+		"a changed field":     {add: []func(*schema.Schema) error{component[health]("health"), component[oldArmour]("armour")}, changes: []string{`component "armour": field changed: server "Plates uint 8", client "Plates uint 16"`}},
+		"a changed input":     {add: []func(*schema.Schema) error{component[health]("health"), setOldStick}, changes: []string{"input: field dropped Y"}},
+		"an event unreliable": {add: []func(*schema.Schema) error{func(s *schema.Schema) error { schema.DefineUnreliableEvent[hit](s, "hit"); return s.Err() }}, changes: []string{`event "hit": the server sends it reliably`}},
+		"a command untyped":   {add: []func(*schema.Schema) error{func(s *schema.Schema) error { return s.AddRawCommand("swing") }}, misfits: []schema.Misfit{{Item: `command "swing"`, Declared: "command swing raw", Received: "command swing"}}},
+		"another type": {add: []func(*schema.Schema) error{component[truth]("armour")}, misfits: []schema.Misfit{
+			{Item: `component "armour"`, Declared: "Plates bool", Received: "Plates uint 8"},
+			{Item: `component "armour"`, Declared: "Worn uint 8", Received: "Worn bool"},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			declared := declare(t, c.add...)
 			before := declared.Text()
 			s := newHandServer(t, servedSchema(t), declared)
+			require.Empty(t, s.session.SchemaChanges())
 			err := s.answer(asIs)
 			require.Equal(t, before, declared.Text())
-			if c.want != nil {
+			strict := newHandServer(t, servedSchema(t), nil)
+			strict.session = must.Get(client.NewSession(client.SessionConfig{Schema: declared, StrictSchema: true}))
+			refused := strict.answer(asIs)
+			if c.misfits != nil {
 				require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err), "%v", err)
 				got := &schema.BindError{}
 				require.ErrorAs(t, err, &got)
-				require.Equal(t, c.want, got)
+				require.Equal(t, c.misfits, got.Misfits)
 				require.Nil(t, s.session.Replica())
+				require.ErrorAs(t, refused, &got)
 				return
 			}
 			require.NoError(t, err)
+			require.Equal(t, c.changes, s.session.SchemaChanges())
+			if c.changes == nil {
+				require.NoError(t, refused)
+			} else {
+				require.Equal(t, wire.SchemaMismatch, wire.CodeOf(refused), "%v", refused)
+				got := &schema.BindError{}
+				require.ErrorAs(t, refused, &got)
+				require.Equal(t, c.changes, got.Changes)
+				require.ErrorContains(t, refused, c.changes[0])
+			}
 			s.enter(1, h(3, 1), 9, 1, 500, 0, 0)
 			e := s.session.Replica().Entity(h(3, 1))
 			require.Equal(t, "armour{Plates=9 Worn=true} health{Points=500} friend{Is=none}", e.Format())
@@ -159,10 +183,18 @@ func TestOlderAndNewerClients(t *testing.T) {
 			} {
 				_, has := declared.ByName(name)
 				got, ok := read()
-				require.Equal(t, has, ok, name)
-				if want := map[string]any{"armour": armour{9, true}, "health": health{500}}[name]; has {
+				if own, err := client.ComponentOf[oldArmour](declared, "armour"); err == nil && name == "armour" {
+					got, ok = own.Get(e)
+					require.Equal(t, oldArmour{9, true}, got)
+				} else if want := map[string]any{"armour": armour{9, true}, "health": health{500}}[name]; has {
 					require.Equal(t, want, got)
 				}
+				require.Equal(t, has, ok, name)
+			}
+			mana, err := client.ComponentOf[hit](declared, "mana")
+			if err == nil {
+				_, ok := mana.Get(e)
+				require.False(t, ok, "no entity has it")
 			}
 		})
 	}
@@ -201,7 +233,7 @@ func TestComponentOfAnotherSchema(t *testing.T) {
 }
 
 // A client reads the body even without declarations, unless the server's body has other fields.
-// Is compares kinds. A client with a kind that the server lacks leaves.
+// Is compares kinds, of which the server may lack some.
 func TestBodyAndKinds(t *testing.T) {
 	s := newHandServer(t, declare(t, component[schema.Body](schema.BodyComponent), kind("crate"), kind("lift")), nil)
 	require.NoError(t, s.answer(asIs))
@@ -219,9 +251,10 @@ func TestBodyAndKinds(t *testing.T) {
 	require.False(t, ok)
 
 	s = newHandServer(t, declare(t, component[health](schema.BodyComponent), kind("crate")), defined)
-	var missing *schema.BindError
-	require.ErrorAs(t, s.answer(asIs), &missing)
-	require.Equal(t, `kind "lift"`, missing.Item)
+	require.NoError(t, s.answer(asIs))
+	require.Equal(t, []string{`kind "lift": the server lacks it`}, s.session.SchemaChanges())
+	s.enter(1, h(3, 1), 500)
+	require.False(t, s.session.Replica().Entity(h(3, 1)).Is(lift))
 	s = newHandServer(t, declare(t, component[health](schema.BodyComponent), kind("crate"), kind("lift")), defined)
 	require.NoError(t, s.answer(asIs))
 	s.enter(1, h(3, 1), 500)

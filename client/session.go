@@ -20,18 +20,19 @@ import (
 // SessionConfig configures NewSession. Config documents its fields, which have the same names
 // there; the remaining fields of Config concern a Client's connections.
 type SessionConfig struct {
-	Schema      *schema.Schema
-	Tables      *Tables
-	Epoch       uint64
-	Token       []byte
-	Name        string
-	Room        string
-	MaxEntities int
-	MaxBytes    int
-	Simulate    bool
-	Observer    Observer
-	Events      *Events
-	Result      func(Result)
+	Schema       *schema.Schema
+	StrictSchema bool
+	Tables       *Tables
+	Epoch        uint64
+	Token        []byte
+	Name         string
+	Room         string
+	MaxEntities  int
+	MaxBytes     int
+	Simulate     bool
+	Observer     Observer
+	Events       *Events
+	Result       func(Result)
 }
 
 // checkConfig finds the mistakes for which the server would end the session.

@@ -21,7 +21,8 @@ func (c *Client) ownSession() *Session  { return c.session }
 
 // Do asks the server to execute a command once; a Client sends it with the next Update. target
 // is zero for a command without one. On an error nothing was sent: the error is ErrNotJoined,
-// ErrTooManyCommands, or says what the schema lacks.
+// ErrTooManyCommands, a *LackError, or says what the schema lacks. The server may declare args in
+// another form (Config.Schema): fields that it lacks are not sent, and values saturate.
 func Do[Args any](to Endpoint, _ schema.DefinedCommand[Args], target bulk.Handle, args Args) (*Future, error) {
 	return to.ownSession().doTyped(target, args, nil)
 }
@@ -84,12 +85,19 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	if !ok {
 		return nil, fmt.Errorf("client: the schema declares no command with arguments %v: add it with schema.DefineCommand", t)
 	}
-	command := s.declared.Command(i)
-	if answer != nil && (command.Answer == nil || command.Answer.Type != answer) {
+	command, declared := s.declared.Command(i), reflect.Type(nil)
+	if command.Answer != nil {
+		declared = command.Answer.Type
+	}
+	if answer != nil && declared != answer {
 		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.DefineQuery", command.Name, answer)
 	}
+	n, ok := s.serverSchema().CommandByName(command.Name)
+	if !ok {
+		return nil, &LackError{Command: command.Name}
+	}
 	var body rowschema.Payload
-	message := s.messages.Args[i]
+	message := s.serverMessages().Args[n]
 	if err := message.Quantise(args, &body); err != nil {
 		return nil, err
 	}
@@ -97,28 +105,30 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	if err != nil {
 		return nil, err
 	}
-	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: message.Append(nil, &body)}, provisional, s.messages.Answers[i])
+	return s.sendCommand(wire.Command{Name: command.Name, Target: target, Args: message.Append(nil, &body)}, provisional, declared)
 }
 
 // readAnswer returns the struct that b, the answer to f, holds; nil if the caller declares no
-// answer. The answer must match the server's schema.
+// answer, and zeros if the server declares none. The answer must match the server's schema.
 func (f *Future) readAnswer(b []byte, served *rowschema.Messages) (any, error) {
-	answering := served.AnswerTo(f.name)
-	if answering == nil {
+	m := served.AnswerTo(f.name)
+	if m == nil {
 		if len(b) > 0 {
 			return nil, protocolError("an answer of %d bytes to command %q, which has none", len(b), f.name)
 		}
-		return nil, nil
+		if f.answer == nil {
+			return nil, nil
+		}
+		return reflect.Zero(f.answer).Interface(), nil
 	}
 	var body rowschema.Payload
-	if err := answering.Parse(b, &body); err != nil {
+	if err := m.Parse(b, &body); err != nil {
 		return nil, err
 	}
-	m := f.answer
-	if m == nil {
+	if f.answer == nil {
 		return nil, nil
 	}
-	answer := reflect.New(m.Type())
+	answer := reflect.New(f.answer)
 	if err := m.Restore(&body, answer.Interface()); err != nil {
 		return nil, err
 	}
@@ -127,11 +137,14 @@ func (f *Future) readAnswer(b []byte, served *rowschema.Messages) (any, error) {
 
 // SetInputValue is SetRawInput with an input of the type that the schema declares by
 // schema.DefineInput, a struct or a pointer to one. A pointer saves an allocation; the input is
-// copied.
+// copied. If the server's schema has no input, nothing is sent, and tick is 0.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
-	m := s.messages.Input
-	if m == nil {
+	if s.declared.Input() == nil {
 		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.DefineInput, or use SetRawInput", input)
+	}
+	m := s.serverMessages().Input
+	if m == nil {
+		return 0, nil
 	}
 	if err := m.Quantise(input, &s.typed.body); err != nil {
 		return 0, err
@@ -143,7 +156,7 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	tick = s.uplink.addInput(&s.time, s.typed.bytes, now, s.replica.appliedInput())
 	s.provisional.noteInput(s.typed.provisional, tick)
 	if s.prediction != nil {
-		s.prediction.AddInput(tick, &s.typed.body)
+		s.prediction.AddInput(tick, m, &s.typed.body)
 	}
 	return tick, nil
 }

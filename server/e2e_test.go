@@ -205,11 +205,12 @@ func TestRefusalsAreTyped(t *testing.T) {
 	config = h.config()
 	schema.Define[link](config.Schema, "link")
 	require.NoError(t, config.Schema.Err())
+	config.StrictSchema = true
 	_, err = client.Dial(h.ctx, config)
 	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err), "%v", err)
-	missing := &schema.BindError{}
-	require.ErrorAs(t, err, &missing)
-	require.Equal(t, schema.BindError{Item: `component "link"`, Missing: true}, *missing)
+	changed := &schema.BindError{}
+	require.ErrorAs(t, err, &changed)
+	require.Equal(t, []string{`component "link": the server lacks it`}, changed.Changes)
 }
 
 // A refusal has space for the digits of all components, but not for their names.

@@ -2,6 +2,7 @@ package rowschema
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -16,11 +17,33 @@ func (c *Component) Near(in []uint32, v any) bool {
 	p := c.structAt(v)
 	for i := range c.fields {
 		f := &c.fields[i]
-		var now [2]uint32
+		if f.memory == memNone {
+			continue
+		}
+		var now, scratch [2]uint32
 		quantise(c.fields[i:i+1], f.Index, p, now[:])
-		want := in[f.Index-c.offset:][:f.Values()]
+		want := f.canRepresent(in[f.Index-c.offset:][:f.Values()], &scratch)
 		same := now[0] == want[0] && (len(want) == 1 || now[1] == want[1])
 		if off := f.stepsTo(want[0], now[0]); !same && off != 1 && off != -1 {
+			return false
+		}
+	}
+	return true
+}
+
+// Equals reports whether the struct at v, a pointer to the component's type, quantises to in, as
+// far as the type can represent in. scratch has the component's number of values.
+func (c *Component) Equals(in []uint32, v any, scratch []uint32) bool {
+	c.Quantise(v, scratch)
+	if slices.Equal(in, scratch) {
+		return true
+	}
+	for i := range c.fields {
+		f := &c.fields[i]
+		at := f.Index - c.offset
+		var nearest [2]uint32
+		want := f.canRepresent(in[at:][:f.Values()], &nearest)
+		if f.memory != memNone && !slices.Equal(want, scratch[at:][:f.Values()]) {
 			return false
 		}
 	}
@@ -61,9 +84,12 @@ func (c *Component) Adopt(in []uint32, v any) {
 	p := c.structAt(v)
 	for i := range c.fields {
 		f, alone := &c.fields[i], c.fields[i:i+1]
-		var now [2]uint32
+		if f.memory == memNone {
+			continue
+		}
+		var now, scratch [2]uint32
 		quantise(alone, f.Index, p, now[:])
-		want := in[f.Index-c.offset:][:f.Values()]
+		want := f.canRepresent(in[f.Index-c.offset:][:f.Values()], &scratch)
 		if now[0] == want[0] && (len(want) == 1 || now[1] == want[1]) {
 			continue
 		}

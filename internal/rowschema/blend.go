@@ -25,7 +25,7 @@ func (c *Component) Blend(owner bool, from, to []uint32, ratio float64, v any) {
 	if ratio >= 1 {
 		near = to
 	}
-	restore(c.fields, c.offset, owner, near, p)
+	c.restore(owner, near, p)
 	for i := range c.fields {
 		f := &c.fields[i]
 		if at := f.Index - c.offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == schema.KindRaw64) {
@@ -39,7 +39,7 @@ func (f *field) moves(ratio float64) bool {
 	if ratio <= 0 || ratio >= 1 && !f.Linear {
 		return false
 	}
-	return f.memory == memFloat32 || f.memory == memFloat64 || f.memory == memRotation
+	return f.isFloat() || f.memory == memRotation
 }
 
 func (f *field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
@@ -55,17 +55,13 @@ func (f *field) blend(from, to []uint32, ratio float64, at unsafe.Pointer) {
 		v = f.Low + float64(n*f.Step)
 	case f.angle:
 		v = f.lerpAngle(from[0], to[0], ratio)
-	case f.memory == memFloat32:
+	case f.Kind == schema.KindRaw32:
 		a, b := float64(math.Float32frombits(from[0])), float64(math.Float32frombits(to[0]))
 		v = lerp(a, b, ratio)
 	default:
 		v = lerp(math.Float64frombits(getUint64(from)), math.Float64frombits(getUint64(to)), ratio)
 	}
-	if f.memory == memFloat32 {
-		*(*float32)(at) = float32(v)
-	} else {
-		*(*float64)(at) = v
-	}
+	f.store(at, v)
 }
 
 // lerp returns a + (b-a)*ratio, or a if that is not finite.

@@ -37,6 +37,7 @@ type Component struct {
 	firstText int // number of its first text field
 	parent    int // index in fields of the handle that a parent= tag names, or -1
 	load      int // see Layout.Load
+	initials  *initials
 }
 
 // New compiles s, which must be complete: the layout does not include later definitions and
@@ -51,10 +52,11 @@ func New(s *schema.Schema) *Layout {
 		for end < len(all) && all[end].Component == i {
 			end++
 		}
-		l.texts = append(l.texts, newTexts(spec.Type, all[first:end])...)
+		l.texts = append(l.texts, newTexts(spec.Type, all[first:end], spec.Binding)...)
 		c := Component{
 			name: spec.Name, offset: spec.Offset, values: spec.Values, parent: spec.Parent,
-			fields: newFields(spec.Type, s.Fields(i)), texts: newTexts(spec.Type, all[first:end]), firstText: first,
+			fields: newFields(spec.Type, s.Fields(i), spec.Binding), texts: newTexts(spec.Type, all[first:end], spec.Binding), firstText: first,
+			initials: newInitials(spec.Type, spec.Binding),
 		}
 		if spec.Type != nil {
 			c.pointer = reflect.PointerTo(spec.Type)
@@ -139,8 +141,10 @@ type field struct {
 	schema.Field
 	offset uintptr // in the struct
 	memory memory
-	ranged bool // Type is TypeRange
-	angle  bool // Type is TypeAngle
+	ranged bool   // Type is TypeRange
+	angle  bool   // Type is TypeAngle
+	own    memory // of memInteger: the integer in the struct
+	top    uint32 // of memInteger: the field's Max as declared; 0: 64 bits
 	// perUnit is 1/Step if Step is a power of two, so that multiplication gives the bits of
 	// the division; else 0.
 	perUnit float64
@@ -160,39 +164,67 @@ const (
 	memUint32
 	memUint64
 	memFloat32
+	memNarrow // a float32 for numbers that may exceed it
 	memFloat64
+	memWide // a float64 for numbers of 32 bits
 	memHandle
 	memRotation
+	memNone    // the struct lacks the field
+	memInteger // an integer that the struct declares in another form than the server
 )
 
-// newFields returns fields of the struct type t; t is nil if there is none.
-func newFields(t reflect.Type, fields []schema.Field) []field {
+// newFields returns fields of the struct type t, bound as by says; t is nil if there is none.
+func newFields(t reflect.Type, fields []schema.Field, by *schema.Binding) []field {
+	if t != nil && by != nil {
+		return bindFields(t, fields, by)
+	}
 	all := make([]field, len(fields))
 	for i, f := range fields {
-		all[i] = field{Field: f, memory: defaultMemory(&f), ranged: f.Type == schema.TypeRange, angle: f.Type == schema.TypeAngle}
-		if fraction, _ := math.Frexp(f.Step); fraction == 0.5 && !math.IsInf(1/f.Step, 0) {
-			all[i].perUnit = 1 / f.Step
-		}
 		if t == nil {
-			continue
-		}
-		at, offset := locate(t, f.Path)
-		all[i].offset = offset
-		if f.Type != schema.TypeHandle && f.Type != schema.TypeRotation {
-			all[i].memory = memoryOf(at.Kind())
+			all[i] = newField(f)
+		} else {
+			all[i] = newFieldIn(t, f, f.Path)
 		}
 	}
 	return all
 }
 
-// newTexts returns text fields of the struct type t; t is nil if there is none.
-func newTexts(t reflect.Type, fields []schema.TextField) []textField {
+// newField returns a field without a struct.
+func newField(f schema.Field) field {
+	c := field{Field: f, memory: defaultMemory(&f), ranged: f.Type == schema.TypeRange, angle: f.Type == schema.TypeAngle}
+	if fraction, _ := math.Frexp(f.Step); fraction == 0.5 && !math.IsInf(1/f.Step, 0) {
+		c.perUnit = 1 / f.Step
+	}
+	return c
+}
+
+// newFieldIn returns a field that the struct type t has under path.
+func newFieldIn(t reflect.Type, f schema.Field, path string) field {
+	c := newField(f)
+	at, offset := locate(t, path)
+	c.offset = offset
+	if f.Type != schema.TypeHandle && f.Type != schema.TypeRotation {
+		c.memory = memoryOf(at.Kind())
+	}
+	return c
+}
+
+// newTexts returns text fields of the struct type t, bound as by says; t is nil if there is none.
+func newTexts(t reflect.Type, fields []schema.TextField, by *schema.Binding) []textField {
 	all := make([]textField, len(fields))
 	for i, f := range fields {
-		all[i].TextField = f
-		if t != nil {
+		own := f
+		switch {
+		case t == nil:
+		case by == nil:
 			_, all[i].offset = locate(t, f.Path)
+		case by.Texts[i] < 0:
+			own = schema.TextField{}
+		default:
+			own = by.DeclaredTexts[by.Texts[i]]
+			_, all[i].offset = locate(t, own.Path)
 		}
+		all[i].TextField, all[i].own = f, own
 	}
 	return all
 }

@@ -25,6 +25,7 @@ type Message struct {
 	fields     []field
 	texts      []textField
 	values     int // of all fields
+	initials   *initials
 }
 
 // NewMessage compiles m, or returns nil for nil.
@@ -32,7 +33,8 @@ func NewMessage(m *schema.Message) *Message {
 	if m == nil {
 		return nil
 	}
-	c := &Message{of: m.Type, fromClient: m.FromClient(), fields: newFields(m.Type, m.Fields()), texts: newTexts(m.Type, m.TextFields())}
+	c := &Message{of: m.Type, fromClient: m.FromClient(), fields: newFields(m.Type, m.Fields(), m.Binding), texts: newTexts(m.Type, m.TextFields(), m.Binding)}
+	c.initials = newInitials(m.Type, m.Binding)
 	for i := range c.fields {
 		c.values += c.fields[i].Values()
 	}
@@ -89,7 +91,7 @@ func (m *Message) Quantise(v any, body *Payload) error {
 	m.reset(body)
 	quantise(m.fields, 0, p, body.Values)
 	for i := range m.fields {
-		if f := &m.fields[i]; f.Kind == schema.KindHandle && m.fromClient {
+		if f := &m.fields[i]; f.memory == memHandle && m.fromClient {
 			if h := *(*bulk.Handle)(unsafe.Add(p, f.offset)); isProvisional(h) {
 				body.Values[f.Index], body.Values[f.Index+1] = h.Index(), h.Generation()
 			}
@@ -117,6 +119,9 @@ func (m *Message) Restore(body *Payload, v any) error {
 	restore(m.fields, 0, true, body.Values, p)
 	for i := range m.texts {
 		m.texts[i].set(p, body.Texts[i])
+	}
+	if m.initials != nil {
+		m.initials.copyTo(p)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (c *Component) Spans() (spans []Span) {
 	return spans
 }
 
-func (f *field) isFloat() bool { return f.memory == memFloat32 || f.memory == memFloat64 }
+func (f *field) isFloat() bool { return f.memory >= memFloat32 && f.memory <= memWide }
 
 // Offset writes the difference between the structs at from and to, both pointers to the
 // component's type, to out: the numbers of all spans. Turns go the shorter way. A
@@ -97,16 +97,19 @@ func (f *field) finite(x float64) float64 {
 }
 
 func (f *field) load(at unsafe.Pointer) float64 {
-	if f.memory == memFloat32 {
+	if f.memory <= memNarrow {
 		return float64(*(*float32)(at))
 	}
 	return *(*float64)(at)
 }
 
 func (f *field) store(at unsafe.Pointer, x float64) {
-	if f.memory == memFloat32 {
+	switch {
+	case f.memory == memFloat32:
 		*(*float32)(at) = float32(x)
-	} else {
+	case f.memory == memNarrow:
+		*(*float32)(at) = narrow(x)
+	default:
 		*(*float64)(at) = x
 	}
 }

@@ -58,6 +58,8 @@ func quantise(fields []field, base int, p unsafe.Pointer, out []uint32) {
 			to[0], to[1] = h.Index(), h.Generation()
 		case memRotation:
 			to[0] = f.smallestThree((*[4]float32)(at))
+		case memNone, memNarrow, memWide, memInteger:
+			f.quantiseBound(at, to)
 		default:
 			f.quantiseInteger(at, to)
 		}
@@ -133,13 +135,20 @@ func (f *field) loadUnsigned(at unsafe.Pointer) uint64 {
 // Fields that are not replicated stay unchanged. A ranged float becomes low + n*step, in
 // float64, rounded to the field's type; quantising it gives n again.
 func (c *Component) Restore(in []uint32, v any) {
-	restore(c.fields, c.offset, true, in, c.structAt(v))
+	c.restore(true, in, c.structAt(v))
 }
 
 // RestorePublic is like Restore, for a receiver that does not own the entity: fields sent
 // only to owners also stay unchanged.
 func (c *Component) RestorePublic(in []uint32, v any) {
-	restore(c.fields, c.offset, false, in, c.structAt(v))
+	c.restore(false, in, c.structAt(v))
+}
+
+func (c *Component) restore(owner bool, in []uint32, p unsafe.Pointer) {
+	restore(c.fields, c.offset, owner, in, p)
+	if c.initials != nil {
+		c.initials.copyTo(p)
+	}
 }
 
 // restore is the inverse of quantise.
@@ -176,6 +185,8 @@ func restore(fields []field, base int, owner bool, in []uint32, p unsafe.Pointer
 			*(*bulk.Handle)(at) = bulk.NewHandle(from[0], from[1])
 		case memRotation:
 			*(*[4]float32)(at) = f.quaternion(from[0])
+		case memNone, memNarrow, memWide, memInteger:
+			f.restoreBound(at, from)
 		default:
 			f.restoreInteger(at, from)
 		}
@@ -194,8 +205,10 @@ func (f *field) integer(from []uint32) uint64 {
 	return uint64(from[0])
 }
 
-func (f *field) restoreInteger(at unsafe.Pointer, from []uint32) {
-	v := f.integer(from)
+func (f *field) restoreInteger(at unsafe.Pointer, from []uint32) { f.storeInteger(at, f.integer(from)) }
+
+// storeInteger stores the lower bits of v.
+func (f *field) storeInteger(at unsafe.Pointer, v uint64) {
 	switch f.memory {
 	case memInt8, memUint8:
 		*(*uint8)(at) = uint8(v)

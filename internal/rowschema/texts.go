@@ -12,27 +12,45 @@ import (
 // textField is a text field in a Go struct.
 type textField struct {
 	schema.TextField
-	offset uintptr // in the struct
+	own    schema.TextField // as the struct declares it; its Max is 0 if the struct lacks it
+	offset uintptr          // in the struct
 }
 
 // get returns the value of the field in the struct at p in the form that is sent
 // (schema.TextField.Fit). It copies a []byte.
 func (f *textField) get(p unsafe.Pointer) string {
 	at := unsafe.Add(p, f.offset)
-	if f.Bytes {
+	switch {
+	case f.own.Max == 0:
+		return ""
+	case !f.own.Bytes:
+		return fitText(&f.TextField, *(*string)(at))
+	case f.Bytes:
 		b := *(*[]byte)(at)
 		return string(b[:min(len(b), f.Max)])
 	}
-	return f.Fit(*(*string)(at))
+	return f.Fit(string(*(*[]byte)(at)))
+}
+
+// fitText returns text in the form of f: at most f.Max bytes, and valid UTF-8 unless f is a
+// []byte.
+func fitText(f *schema.TextField, text string) string {
+	if f.Bytes {
+		return text[:min(len(text), f.Max)]
+	}
+	return f.Fit(text)
 }
 
 // holds reports whether get would return text. It does not allocate unless the struct's
-// value must be cut or repaired.
+// value must be cut, repaired or converted.
 func (f *textField) holds(p unsafe.Pointer, text string) bool {
 	at := unsafe.Add(p, f.offset)
-	if f.Bytes {
+	switch {
+	case f.own.Bytes && f.Bytes:
 		b := *(*[]byte)(at)
 		return string(b[:min(len(b), f.Max)]) == text
+	case f.own.Bytes || f.own.Max == 0:
+		return f.get(p) == text
 	}
 	return *(*string)(at) == text || f.get(p) == text
 }
@@ -40,9 +58,15 @@ func (f *textField) holds(p unsafe.Pointer, text string) bool {
 // set sets the field in the struct at p. A []byte gets its own copy, or nil for an empty
 // text.
 func (f *textField) set(p unsafe.Pointer, text string) {
+	if f.own.Max == 0 {
+		return
+	}
+	if f.own.Max < f.Max || f.own.Bytes != f.Bytes {
+		text = fitText(&f.own, text)
+	}
 	at := unsafe.Add(p, f.offset)
 	switch {
-	case !f.Bytes:
+	case !f.own.Bytes:
 		*(*string)(at) = text
 	case text == "":
 		*(*[]byte)(at) = nil

@@ -128,7 +128,8 @@ func TextsSchema() (*schema.Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Bind(declared)
+	_, err = s.Bind(declared)
+	return s, err
 }
 
 // Components and events of TalkSchema.

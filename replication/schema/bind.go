@@ -2,192 +2,207 @@ package schema
 
 import (
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 )
 
-// A BindError reports a declaration that the peer's schema lacks or declares differently.
-type BindError struct {
+// A Misfit is a declaration that cannot be bound to the peer's item of the same name: values of
+// one cannot become values of the other.
+type Misfit struct {
 	Item     string // like `component "health"`
-	Declared string // the first line that differs; empty if only the peer has a line
-	Received string // the peer's line for the same field, or at the same position if the order differs; may be empty
-	Missing  bool   // the peer has no item of this name
+	Declared string // the line of Text that is declared
+	Received string // the peer's line for the same field
 }
 
-// Error returns all fields in one line.
+// A BindError reports all declarations that cannot be bound to the peer's schema, or that a strict
+// client refuses to bind.
+type BindError struct {
+	Misfits []Misfit
+	Changes []string // that a strict client refuses: see Schema.Bind
+}
+
+// Error returns all misfits or changes in one line.
 func (e *BindError) Error() string {
-	if e.Missing {
-		return fmt.Sprintf("schema: %s is declared here, and the peer's schema has none of that name: add it there, or remove it here", e.Item)
+	if len(e.Misfits) == 0 {
+		return "schema: declarations differ from the peer's: " + strings.Join(e.Changes, "; ")
 	}
-	const advice = "build both from the same type"
-	switch {
-	case e.Received == "":
-		return fmt.Sprintf("schema: %s: line %q is declared here, and the peer's schema lacks it: %s", e.Item, e.Declared, advice)
-	case e.Declared == "":
-		return fmt.Sprintf("schema: %s: the peer's schema has line %q, which is not declared here: %s", e.Item, e.Received, advice)
-	case fieldOf(e.Declared) != fieldOf(e.Received):
-		return fmt.Sprintf("schema: %s: line %q is declared here where the peer's schema has %q: the order differs: %s", e.Item, e.Declared, e.Received, advice)
+	var b strings.Builder
+	b.WriteString("schema: declarations do not fit the peer's, whose values are of another type: ")
+	for i, m := range e.Misfits {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s: %q is declared here, and the peer has %q", m.Item, m.Declared, m.Received)
 	}
-	return fmt.Sprintf("schema: %s: line %q is declared here, and the peer's schema has %q: %s", e.Item, e.Declared, e.Received, advice)
+	return b.String()
 }
 
-// fieldOf returns the name at the beginning of a line.
-func fieldOf(line string) string {
-	name, _, _ := strings.Cut(line, " ")
-	return name
+// A Binding says which fields of a declared item, which a program has a type for, and of the
+// peer's item of the same name are the same fields.
+type Binding struct {
+	// Fields has for each field of the peer's item its index in Declared, or -1 if it is not
+	// declared. Texts has indices in DeclaredTexts.
+	Fields, Texts []int
+	Declared      []Field
+	DeclaredTexts []TextField
+	Default       any // a struct of the item's type with the values of fields that the peer lacks; nil: zeros
 }
 
 // Bind gives the Go types of declared to the components, events, commands, answers and the
-// input of s with the same names, in any order. Their lines of Text must be equal, and s
-// must have the kinds that DefineKind added to declared. Otherwise the error is a
-// *BindError and s is unchanged. All other items of s keep their types (none in a parsed
-// schema). Other kinds and motion are not compared. declared is unchanged.
-func (s *Schema) Bind(declared *Schema) error {
-	if err := s.Compare(declared); err != nil {
-		return err
+// input of s with the same names, in any order. Fields belong together if their paths are equal,
+// or if a former path of the declared field (tag was:"Old") is a path in s. s decides on the layout, range
+// and precision of each field. All items that declared lacks keep their types (none in a parsed
+// schema). declared is unchanged.
+//
+// changes lists in lines, like `component "health": field added Shield`, where s lacks something
+// that is declared, or has another form of it. It is empty if s has all declared items exactly.
+// Motion, and items that only s has, are not compared.
+//
+// A *BindError reports all fields whose values are of different types: a number and a bool, for
+// instance. s is then unchanged.
+func (s *Schema) Bind(declared *Schema) (changes []string, err error) {
+	b := binder{peer: s, declared: declared}
+	b.bindAll()
+	if len(b.misfits) > 0 {
+		return b.changes, &BindError{Misfits: b.misfits}
 	}
-	s.bindComponents(declared)
-	bindMessage(s.input, declared.input)
-	for i := range declared.commands {
-		to, _ := s.CommandByName(declared.commands[i].Name)
-		bindMessage(s.commands[to].Args, declared.commands[i].Args)
-		bindMessage(s.commands[to].Answer, declared.commands[i].Answer)
+	for _, t := range b.types {
+		*t.of, *t.binding = t.as, t.by
 	}
-	for i := range declared.events {
-		to, _ := s.EventByName(declared.events[i].Name)
-		bindMessage(s.events[to].Message, declared.events[i].Message)
-		s.bindEvent(to, s.events[to].Message.Type)
+	for i := range s.events {
+		s.bindEvent(i, s.events[i].Message.Type)
 	}
-	return nil
+	return b.changes, nil
 }
 
-// Compare returns the error that Bind would return, and binds nothing.
-func (s *Schema) Compare(declared *Schema) error {
-	for _, compare := range []func(*Schema) error{s.compareComponents, s.compareInput, s.compareCommands, s.compareEvents, s.compareKinds} {
-		if err := compare(declared); err != nil {
-			return err
+// Compare returns what Bind would return, and binds nothing.
+func (s *Schema) Compare(declared *Schema) (changes []string, err error) {
+	b := binder{peer: s, declared: declared}
+	b.bindAll()
+	if len(b.misfits) > 0 {
+		err = &BindError{Misfits: b.misfits}
+	}
+	return b.changes, err
+}
+
+// binder finds the items of peer for the items of declared.
+type binder struct {
+	peer, declared *Schema
+	changes        []string
+	misfits        []Misfit
+	types          []typeOf
+}
+
+// typeOf is a type to give to an item.
+type typeOf struct {
+	of      *reflect.Type
+	binding **Binding
+	as      reflect.Type
+	by      *Binding
+}
+
+func (b *binder) noteChange(item, format string, args ...any) {
+	b.changes = append(b.changes, item+": "+fmt.Sprintf(format, args...))
+}
+
+func (b *binder) noteLack(item string) { b.noteChange(item, "the server lacks it") }
+
+// bindAll compares all items of declared.
+func (b *binder) bindAll() {
+	b.bindComponents()
+	b.bindInput()
+	b.bindCommands()
+	b.bindEvents()
+	for _, name := range b.declared.definedKinds {
+		if !b.peer.named["kind "+name] {
+			b.noteLack(fmt.Sprintf("kind %q", name))
 		}
 	}
-	return nil
 }
 
-func (s *Schema) compareComponents(declared *Schema) error {
-	for i := range declared.components {
-		name := declared.components[i].Name
-		to, found := s.ByName(name)
+func (b *binder) bindComponents() {
+	for i := range b.declared.components {
+		own := &b.declared.components[i]
+		item := fmt.Sprintf("component %q", own.Name)
+		n, found := b.peer.ByName(own.Name)
 		if !found {
-			return &BindError{Item: fmt.Sprintf("component %q", name), Missing: true}
-		}
-		if err := compare(fmt.Sprintf("component %q", name), declared.appendComponent(nil, i), s.appendComponent(nil, to)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Schema) compareInput(declared *Schema) error {
-	if declared.input == nil {
-		return nil
-	}
-	return compare("input", appendInput(nil, declared.input), appendInput(nil, s.input))
-}
-
-func (s *Schema) compareCommands(declared *Schema) error {
-	for i := range declared.commands {
-		own := &declared.commands[i]
-		item := fmt.Sprintf("command %q", own.Name)
-		to, found := s.CommandByName(own.Name)
-		if !found {
-			return &BindError{Item: item, Missing: true}
-		}
-		if err := compare(item, own.appendArgs(nil), s.commands[to].appendArgs(nil)); err != nil {
-			return err
-		}
-		if own.Answer == nil {
+			b.noteLack(item)
 			continue
 		}
-		if err := compare("answer of "+item, own.appendAnswer(nil), s.commands[to].appendAnswer(nil)); err != nil {
-			return err
+		c := &b.peer.components[n]
+		by := b.bindFields(b.peer.formOf(n), b.declared.formOf(i), item)
+		if own.Type != nil {
+			b.types = append(b.types, typeOf{&c.Type, &c.Binding, own.Type, by})
 		}
 	}
-	return nil
 }
 
-func (s *Schema) compareEvents(declared *Schema) error {
-	for i := range declared.events {
-		name := declared.events[i].Name
-		to, found := s.EventByName(name)
+func (b *binder) bindInput() {
+	switch {
+	case b.declared.input == nil:
+	case b.peer.input == nil:
+		b.noteLack("input")
+	default:
+		b.bindMessage(b.peer.input, b.declared.input, "input")
+	}
+}
+
+func (b *binder) bindCommands() {
+	for i := range b.declared.commands {
+		own := &b.declared.commands[i]
+		item := fmt.Sprintf("command %q", own.Name)
+		n, found := b.peer.CommandByName(own.Name)
 		if !found {
-			return &BindError{Item: fmt.Sprintf("event %q", name), Missing: true}
+			b.noteLack(item)
+			continue
 		}
-		if err := compare(fmt.Sprintf("event %q", name), declared.events[i].appendText(nil), s.events[to].appendText(nil)); err != nil {
-			return err
+		c := &b.peer.commands[n]
+		switch {
+		case own.Args == nil && c.Args == nil:
+		case own.Args == nil || c.Args == nil:
+			b.misfits = append(b.misfits, Misfit{item, firstLine(own.appendArgs(nil)), firstLine(c.appendArgs(nil))})
+		default:
+			b.bindMessage(c.Args, own.Args, item)
 		}
-	}
-	return nil
-}
-
-func (s *Schema) compareKinds(declared *Schema) error {
-	for _, name := range declared.definedKinds {
-		if !s.named["kind "+name] {
-			return &BindError{Item: fmt.Sprintf("kind %q", name), Missing: true}
-		}
-	}
-	return nil
-}
-
-// compare returns a *BindError about the first declared line that differs from the received line of
-// the same field, or else about the first received line that is not declared.
-func compare(item string, declared, received []byte) error {
-	if string(declared) == string(received) {
-		return nil
-	}
-	ours, theirs := linesOf(declared), linesOf(received)
-	for _, our := range ours {
-		if their := lineOf(theirs, fieldOf(our)); their != our {
-			return &BindError{Item: item, Declared: our, Received: their}
-		}
-	}
-	for _, their := range theirs {
-		if lineOf(ours, fieldOf(their)) == "" {
-			return &BindError{Item: item, Received: their}
-		}
-	}
-	for i := range ours {
-		if ours[i] != theirs[i] {
-			return &BindError{Item: item, Declared: ours[i], Received: theirs[i]}
-		}
-	}
-	return nil
-}
-
-func linesOf(text []byte) []string {
-	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-}
-
-// lineOf returns the line of a field, or "".
-func lineOf(lines []string, field string) string {
-	i := slices.IndexFunc(lines, func(line string) bool { return fieldOf(line) == field })
-	if i < 0 {
-		return ""
-	}
-	return lines[i]
-}
-
-// bindComponents gives the components of s the types of the components of declared. s has
-// all of them.
-func (s *Schema) bindComponents(declared *Schema) {
-	for i := range declared.components {
-		from := &declared.components[i]
-		if number, _ := s.ByName(from.Name); from.Type != nil {
-			s.components[number].Type = from.Type
+		switch answer := "answer of " + item; {
+		case own.Answer == nil:
+		case c.Answer == nil:
+			b.noteLack(answer)
+		default:
+			b.bindMessage(c.Answer, own.Answer, answer)
 		}
 	}
 }
 
-// bindMessage gives message to the type of from. Either may be nil; from may be untyped.
-func bindMessage(to, from *Message) {
-	if to != nil && from != nil && from.Type != nil {
-		to.Type = from.Type
+func (b *binder) bindEvents() {
+	for i := range b.declared.events {
+		own := &b.declared.events[i]
+		item := fmt.Sprintf("event %q", own.Name)
+		n, found := b.peer.EventByName(own.Name)
+		if !found {
+			b.noteLack(item)
+			continue
+		}
+		e := &b.peer.events[n]
+		if e.Unreliable != own.Unreliable {
+			how := "reliably"
+			if e.Unreliable {
+				how = "unreliably"
+			}
+			b.noteChange(item, "the server sends it %s", how)
+		}
+		b.bindMessage(e.Message, own.Message, item)
 	}
+}
+
+func (b *binder) bindMessage(peer, own *Message, item string) {
+	by := b.bindFields(peer.form(), own.form(), item)
+	if own.Type != nil {
+		b.types = append(b.types, typeOf{&peer.Type, &peer.Binding, own.Type, by})
+	}
+}
+
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line
 }

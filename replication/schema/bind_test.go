@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,13 @@ import (
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
+
+// bind binds declared to s, which has all of it exactly.
+func bind(t testing.TB, s, declared *schema.Schema) {
+	changes, err := s.Bind(declared)
+	require.NoError(t, err)
+	require.Empty(t, changes)
+}
 
 // A client declares a part of the server's items, in another order.
 func TestBindByName(t *testing.T) {
@@ -27,7 +35,7 @@ func TestBindByName(t *testing.T) {
 	schema.Define[profile](own, "c3")
 	require.NoError(t, own.Err())
 	before := own.Text()
-	require.NoError(t, s.Bind(own))
+	bind(t, s, own)
 	require.Equal(t, before, own.Text())
 	require.Equal(t, server.Text(), s.Text())
 
@@ -66,12 +74,12 @@ func TestBindByName(t *testing.T) {
 	all := schema.New()
 	schema.DefineEvent[hit](all, "hit")
 	require.NoError(t, all.Err())
-	require.NoError(t, s.Bind(all))
+	bind(t, s, all)
 	require.NoError(t, rowschema.NewMessage(s.Event(0).Message).ReadValue(b, &got))
 	require.Equal(t, hits[1], got)
-	require.NoError(t, s.Bind(schema.New()), "declares nothing")
+	bind(t, s, schema.New())
 	untyped := must.Get(schema.Parse(own.Text()))
-	require.NoError(t, s.Bind(untyped))
+	bind(t, s, untyped)
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
 	require.Equal(t, server.Component(component), s.Component(component))
 	out = profile{}
@@ -80,125 +88,198 @@ func TestBindByName(t *testing.T) {
 	require.Equal(t, reflect.TypeFor[hit](), s.Event(0).Message.Type)
 }
 
-func TestBindRefuses(t *testing.T) {
-	type otherStick struct {
-		X, Y int8
-		Jump bool
-	}
+// Every difference of a declared item is listed, in the order of declaration. Items that only the
+// server has are not.
+func TestBindChanges(t *testing.T) {
 	text := everything(t).Text()
-	for _, c := range []struct {
-		declare func(s *schema.Schema) error
-		want    schema.BindError
-	}{
-		{
-			func(s *schema.Schema) error { schema.Define[sign](s, "sign"); return s.Err() },
-			schema.BindError{Item: `component "sign"`, Missing: true},
+	for want, declare := range map[string]func(s *schema.Schema) error{
+		"":                                      func(s *schema.Schema) error { schema.Define[profile](s, "c3"); return nil },
+		`component "sign": the server lacks it`: func(s *schema.Schema) error { schema.Define[sign](s, "sign"); return nil },
+		`command "shoot": the server lacks it`:  func(s *schema.Schema) error { return s.AddRawCommand("shoot") },
+		`event "miss": the server lacks it`:     func(s *schema.Schema) error { schema.DefineEvent[stick](s, "miss"); return nil },
+		`kind "lift": the server lacks it`:      func(s *schema.Schema) error { schema.DefineKind(s, "lift"); return nil },
+		`answer of command "wave": the server lacks it`: func(s *schema.Schema) error {
+			schema.DefineQuery[struct{}, buy](s, "wave")
+			return nil
 		},
-		{
-			func(s *schema.Schema) error { schema.Define[sign](s, "hit"); return s.Err() },
-			schema.BindError{Item: `component "hit"`, Missing: true},
+		`event "hit": the server sends it reliably`: func(s *schema.Schema) error {
+			schema.DefineUnreliableEvent[hit](s, "hit")
+			return nil
 		},
-		{
-			func(s *schema.Schema) error { schema.Define[sign](s, "body"); return s.Err() },
-			schema.BindError{Item: `component "body"`, Declared: "Text string 6"},
+		`component "body": field dropped Velocity[0]
+component "body": field dropped Velocity[1]
+component "body": field dropped Velocity[2]`: func(s *schema.Schema) error {
+			schema.Define[struct {
+				Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
+			}](s, "body")
+			return nil
 		},
-		{
-			func(s *schema.Schema) error {
-				schema.Define[struct {
-					Position [3]float32 `net:"range=-1024..1024,step=1/256,predict=linear"`
-				}](s, "body")
-				return s.Err()
-			},
-			schema.BindError{Item: `component "body"`, Received: "Velocity[0] range c060000000000000 3fa0000000000000 8192 linear"},
+		`input: field added Lean
+input: field changed: server "Y int 8", client "Y int 16"
+input: field dropped Jump
+input: fields reordered`: func(s *schema.Schema) error {
+			schema.DefineInput[struct {
+				Lean  int8
+				Y     int16
+				X     int8
+				Aimed bulk.Handle `net:"ref"`
+			}](s)
+			return nil
 		},
-		{
-			func(s *schema.Schema) error { schema.DefineInput[otherStick](s); return s.Err() },
-			schema.BindError{Item: "input", Received: "Aimed ref"},
-		},
-		{
-			func(s *schema.Schema) error { return s.AddRawCommand("shoot") },
-			schema.BindError{Item: `command "shoot"`, Missing: true},
-		},
-		{
-			func(s *schema.Schema) error { return s.AddRawCommand("buy") },
-			schema.BindError{Item: `command "buy"`, Declared: "command buy raw", Received: "command buy"},
-		},
-		{
-			func(s *schema.Schema) error { schema.DefineQuery[buy, buy](s, "buy"); return s.Err() },
-			schema.BindError{Item: `answer of command "buy"`, Declared: "Item uint 9", Received: "Item ref"},
-		},
-		{
-			func(s *schema.Schema) error { schema.DefineQuery[struct{}, buy](s, "wave"); return s.Err() },
-			schema.BindError{Item: `answer of command "wave"`, Declared: "answer"},
-		},
-		{
-			func(s *schema.Schema) error { schema.DefineEvent[stick](s, "miss"); return s.Err() },
-			schema.BindError{Item: `event "miss"`, Missing: true},
-		},
-		{
-			func(s *schema.Schema) error { schema.DefineUnreliableEvent[hit](s, "hit"); return s.Err() },
-			schema.BindError{Item: `event "hit"`, Declared: "event hit unreliable", Received: "event hit"},
-		},
-		{ // a field in the middle, which the server lacks
-			func(s *schema.Schema) error {
-				schema.DefineInput[struct {
-					X, Lean, Y int8
-					Jump       bool
-					Aimed      bulk.Handle `net:"ref"`
-				}](s)
-				return s.Err()
-			},
-			schema.BindError{Item: "input", Declared: "Lean int 8"},
-		},
-		{ // a field in the middle with another type
-			func(s *schema.Schema) error {
-				schema.DefineInput[struct {
-					X     int8
-					Y     int16
-					Jump  bool
-					Aimed bulk.Handle `net:"ref"`
-				}](s)
-				return s.Err()
-			},
-			schema.BindError{Item: "input", Declared: "Y int 16", Received: "Y int 8"},
-		},
-		{ // no field before the last of the server's
-			func(s *schema.Schema) error {
-				schema.DefineInput[struct {
-					X, Y  int8
-					Aimed bulk.Handle `net:"ref"`
-				}](s)
-				return s.Err()
-			},
-			schema.BindError{Item: "input", Received: "Jump bool"},
-		},
-		{ // another order
-			func(s *schema.Schema) error {
-				schema.DefineInput[struct {
-					Y, X  int8
-					Jump  bool
-					Aimed bulk.Handle `net:"ref"`
-				}](s)
-				return s.Err()
-			},
-			schema.BindError{Item: "input", Declared: "Y int 8", Received: "X int 8"},
+		`input: field renamed X to East
+input: field renamed Y to North
+input: field changed: server "Y int 8", client "North uint 5"`: func(s *schema.Schema) error {
+			schema.DefineInput[struct {
+				East  int8  `was:"Right,X"`
+				North uint8 `net:"bits=5" was:"Y"`
+				Jump  bool
+				Aimed bulk.Handle `net:"ref"`
+			}](s)
+			return nil
 		},
 	} {
-		s := must.Get(schema.Parse(text))
-		own := schema.New()
-		schema.Define[profile](own, "c3")
+		s, own := must.Get(schema.Parse(text)), schema.New()
+		require.NoError(t, declare(own))
 		require.NoError(t, own.Err())
-		require.NoError(t, c.declare(own))
-		err := s.Bind(own)
-		fault := &schema.BindError{}
-		require.ErrorAs(t, err, &fault)
-		require.Equal(t, c.want, *fault)
-		require.ErrorContains(t, err, c.want.Item)
-		if !c.want.Missing {
-			require.ErrorContains(t, err, c.want.Received)
-			require.ErrorContains(t, err, c.want.Declared)
-		}
-		i, _ := s.ByName("c3")
+		changes, err := s.Compare(own)
+		require.NoError(t, err)
+		require.Equal(t, want, strings.Join(changes, "\n"))
+		bound, err := s.Bind(own)
+		require.NoError(t, err)
+		require.Equal(t, changes, bound)
+		require.Equal(t, text, s.Text())
+	}
+}
+
+// The fields of a position that the declaration names after another handle are bound; the parent
+// line is the server's.
+func TestBindParent(t *testing.T) {
+	type seat struct {
+		At      [3]float32  `net:"range=-8..8,step=1/16,predict=linear,parent=On"`
+		On, Off bulk.Handle `net:"ref"`
+	}
+	type other struct {
+		At      [3]float32  `net:"range=-8..8,step=1/16,predict=linear,parent=Off"`
+		On, Off bulk.Handle `net:"ref"`
+	}
+	type loose struct {
+		At      [3]float32  `net:"range=-8..8,step=1/16,predict=linear"`
+		On, Off bulk.Handle `net:"ref"`
+	}
+	s, moved, free := schema.New(), schema.New(), schema.New()
+	schema.Define[seat](s, "seat")
+	schema.Define[other](moved, "seat")
+	schema.Define[loose](free, "seat")
+	changes, err := s.Bind(moved)
+	require.NoError(t, err)
+	require.Equal(t, []string{`component "seat": parent changed: server "parent At[0] On", client "parent At[0] Off"`}, changes)
+	changes, err = s.Bind(free)
+	require.NoError(t, err)
+	require.Equal(t, []string{`component "seat": parent changed: server "parent At[0] On", client none`}, changes)
+}
+
+// One error pairs the lines of all fields that do not fit, and nothing is bound.
+func TestBindMisfits(t *testing.T) {
+	s, own := must.Get(schema.Parse(everything(t).Text())), schema.New()
+	schema.Define[profile](own, "c3")
+	schema.Define[struct {
+		Position [3]bool
+		Velocity string `net:"max=6"`
+	}](own, "body")
+	schema.DefineInput[struct {
+		X     bool
+		Y     float32
+		Aimed int32
+		Jump  [4]float32 `net:"quat,bits=9"`
+	}](own)
+	schema.DefineQuery[buy, buy](own, "buy")
+	schema.DefineEvent[struct {
+		Damage string      `net:"max=6"`
+		Verb   bulk.Handle `net:"ref"`
+	}](own, "hit")
+	require.NoError(t, own.Err())
+	require.NoError(t, own.AddRawCommand("wave"))
+	changes, err := s.Bind(own)
+	require.Contains(t, changes, `component "body": field added Velocity`)
+	fault := &schema.BindError{}
+	require.ErrorAs(t, err, &fault)
+	position := "range c090000000000000 3f70000000000000 524288 linear"
+	require.Equal(t, []schema.Misfit{
+		{Item: `component "body"`, Declared: "Position[0] bool", Received: "Position[0] " + position},
+		{Item: `component "body"`, Declared: "Position[1] bool", Received: "Position[1] " + position},
+		{Item: `component "body"`, Declared: "Position[2] bool", Received: "Position[2] " + position},
+		{Item: "input", Declared: "X bool", Received: "X int 8"},
+		{Item: "input", Declared: "Y float 32", Received: "Y int 8"},
+		{Item: "input", Declared: "Aimed int 32", Received: "Aimed ref"},
+		{Item: "input", Declared: "Jump quat 9", Received: "Jump bool"},
+		{Item: `answer of command "buy"`, Declared: "Item uint 9", Received: "Item ref"},
+		{Item: `command "wave"`, Declared: "command wave raw", Received: "command wave"},
+		{Item: `event "hit"`, Declared: "Verb ref", Received: "Verb string 12"},
+		{Item: `event "hit"`, Declared: "Damage string 6", Received: "Damage uint 5"},
+	}, fault.Misfits)
+	for _, m := range fault.Misfits {
+		require.ErrorContains(t, err, m.Item)
+		require.ErrorContains(t, err, m.Declared)
+		require.ErrorContains(t, err, m.Received)
+	}
+	for i := range s.Components() {
 		require.Nil(t, s.Component(i).Type, "nothing is bound after an error")
+	}
+	require.Nil(t, s.Input().Type)
+}
+
+// A field binds to a former path only if the peer has it, no declared field has this path, and no
+// earlier field was bound to it.
+func TestBindFormerPaths(t *testing.T) {
+	type v1 struct {
+		Shields, Gold int16
+		Aim           struct{ Up, Side [2]int8 }
+	}
+	type aim struct {
+		Pitch [2]int8 `was:"Up"`
+		Yaw   [2]int8 `was:"Left,Side"`
+	}
+	type v2 struct {
+		Plates int16 `was:"Armour,Shields"`
+		Copper int16 `was:"Gold"`
+		Coins  int16 `was:"Gold"`
+		Gold   int16
+		Look   aim `was:"Aim"`
+	}
+	s, own := schema.New(), schema.New()
+	schema.Define[v1](s, "knight")
+	schema.Define[v2](own, "knight")
+	require.NoError(t, own.Err())
+	changes, err := s.Bind(own)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		`component "knight": field renamed Shields to Plates`,
+		`component "knight": field added Copper`,
+		`component "knight": field added Coins`,
+		`component "knight": field renamed Aim.Up[0] to Look.Pitch[0]`,
+		`component "knight": field renamed Aim.Up[1] to Look.Pitch[1]`,
+		`component "knight": field renamed Aim.Side[0] to Look.Yaw[0]`,
+		`component "knight": field renamed Aim.Side[1] to Look.Yaw[1]`,
+	}, changes)
+
+	for _, bad := range []any{
+		struct {
+			X int8 `was:""`
+		}{},
+		struct {
+			X int8 `was:"A,"`
+		}{},
+		struct {
+			X int8 `was:"A.B"`
+		}{},
+		struct {
+			X struct {
+				Y int8 `was:"A,B,C,D,E"`
+			} `was:"F,G,H,I,J"`
+		}{},
+	} {
+		wrong := schema.New()
+		schema.DefineType(wrong, "wrong", reflect.TypeOf(bad))
+		require.ErrorContains(t, wrong.Err(), "former")
 	}
 }

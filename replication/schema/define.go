@@ -33,7 +33,10 @@ type DefinedQuery[Args, Answer any] struct{ name string }
 
 // DefinedEvent is an event by its Go type: client.OnEvent and client.OnEventRendered give it
 // functions, and Session.Send and the methods of server.Room send it.
-type DefinedEvent[T any] struct{ name string }
+type DefinedEvent[T any] struct {
+	schema *Schema
+	name   string
+}
 
 // DefinedInput is the input of a tick by its Go type: server.OnInput gives it a function, and
 // client.SetInput sends it.
@@ -73,13 +76,13 @@ func DefineQuery[Args, Answer any](s *Schema, name string) DefinedQuery[Args, An
 // their definition. Fields take the tags of a component, without always, owner, predict and parent.
 func DefineEvent[T any](s *Schema, name string) DefinedEvent[T] {
 	s.note(s.addEventType(name, reflect.TypeFor[T](), false))
-	return DefinedEvent[T]{name}
+	return DefinedEvent[T]{s, name}
 }
 
 // DefineUnreliableEvent adds an event that is lost if its datagram is lost.
 func DefineUnreliableEvent[T any](s *Schema, name string) DefinedEvent[T] {
 	s.note(s.addEventType(name, reflect.TypeFor[T](), true))
-	return DefinedEvent[T]{name}
+	return DefinedEvent[T]{s, name}
 }
 
 // DefineInput declares that each tick's input is a struct of type T, of at most
@@ -120,6 +123,24 @@ func (s *Schema) Err() error { return errors.Join(s.mistakes...) }
 
 // DefinedKinds returns the names declared by DefineKind. The caller owns the slice.
 func (s *Schema) DefinedKinds() []string { return slices.Clone(s.definedKinds) }
+
+// WithDefault makes v the values of fields that a server of another version lacks, in the
+// components that a client reads; without it they are zero. It returns c.
+func (c DefinedComponent[T]) WithDefault(v T) DefinedComponent[T] {
+	if i, ok := c.schema.ByName(c.name); ok && c.schema.components[i].Type == reflect.TypeFor[T]() {
+		c.schema.components[i].absent = v
+	}
+	return c
+}
+
+// WithDefault makes v the values of fields that a server of another version lacks, in the events
+// that a client receives; without it they are zero. It returns e.
+func (e DefinedEvent[T]) WithDefault(v T) DefinedEvent[T] {
+	if i, ok := e.schema.EventOf(reflect.TypeFor[T]()); ok && e.schema.events[i].Name == e.name {
+		e.schema.events[i].Message.absent = v
+	}
+	return e
+}
 
 // Name returns the component's name.
 func (c DefinedComponent[T]) Name() string { return c.name }

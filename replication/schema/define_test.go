@@ -54,13 +54,13 @@ Hue uint 8
 `, s.Text(), "kinds are the world's")
 	same := must.Get(schema.Parse(s.Text()))
 
-	// A peer must have the kinds. Their bodies may differ.
-	var missing *schema.BindError
-	require.ErrorAs(t, same.Bind(s), &missing)
-	require.Equal(t, &schema.BindError{Item: `kind "crate"`, Missing: true}, missing)
+	// Kinds are compared by name. Their bodies may differ.
+	changes, err := same.Compare(s)
+	require.NoError(t, err)
+	require.Equal(t, []string{`kind "crate": the server lacks it`}, changes)
 	require.NoError(t, same.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{Radius: 1}}))
 	parsed := must.Get(schema.Parse(same.Text()))
-	require.NoError(t, parsed.Bind(s))
+	bind(t, parsed, s)
 	require.Equal(t, "crate", parsed.KindName(0))
 
 	copied := s.Clone()

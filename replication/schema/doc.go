@@ -27,8 +27,8 @@
 //	Crates        world.Kind{Name: Crates.Name()}               entity.Is(Crates)
 //
 // Mistakes in definitions are in Schema.Err: servers and clients report them before they start.
-// A client finds its definitions in the server's text by name, and ends with a *BindError if one
-// differs. server.Config and client.Config reject a schema whose rows could exceed
+// A client finds its definitions and their fields in the server's text by name, and adapts to what the
+// server lacks or has in another form (Bind). server.Config and client.Config reject a schema whose rows could exceed
 // wire.MaxRowBytes.
 //
 // Strings and []byte are text fields (TextField). They are not part of rows; an Enter holds

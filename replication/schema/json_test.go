@@ -95,7 +95,7 @@ func TestClone(t *testing.T) {
 
 	parsed := must.Get(schema.Parse(text))
 	bound := parsed.Clone()
-	require.NoError(t, bound.Bind(everything(t)))
+	bind(t, bound, everything(t))
 	require.NotNil(t, bound.Component(0).Type)
 	require.NotNil(t, bound.Event(0).Message.Type)
 	require.Nil(t, parsed.Component(0).Type)

@@ -14,12 +14,15 @@ import (
 // In arguments and inputs, which clients send, a handle may be provisional: its generation
 // is even and at least 2. In all other messages such a handle becomes null or is an error.
 type Message struct {
-	Type reflect.Type // nil in a parsed schema until Bind
+	Type    reflect.Type // nil in a parsed schema until Bind
+	Binding *Binding     // of the fields to the members of Type; nil: they are the same
 
 	role   role
 	fields []Field
 	texts  []TextField
-	most   int // maximum size in bytes
+	most   int                 // maximum size in bytes
+	was    map[string][]string // former paths of its fields, by path
+	absent any                 // see Binding.Default
 }
 
 // role is the purpose of a message.
@@ -49,7 +52,11 @@ func planMessage(name string, r role, t reflect.Type) (*Message, error) {
 	if err := p.structure(t, "", tag{}); err != nil {
 		return nil, err
 	}
-	m.fields, m.texts = p.fields, p.texts
+	was, err := p.formerPaths(t)
+	if err != nil {
+		return nil, err
+	}
+	m.fields, m.texts, m.was = p.fields, p.texts, was
 	if err := m.measure(); err != nil {
 		return nil, fmt.Errorf("schema: %s: %w", name, err)
 	}

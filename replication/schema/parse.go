@@ -174,7 +174,7 @@ func (p *parser) component() {
 	}
 	b.readTexts(p)
 	if p.err == nil {
-		p.checkAt(number, line, p.schema.addComponent(name, nil, plan{b.fields, b.texts, b.value, parent, anchored}))
+		p.checkAt(number, line, p.schema.addComponent(name, nil, plan{b.fields, b.texts, b.value, parent, anchored, nil}))
 	}
 }
 
@@ -414,12 +414,7 @@ func (b *block) continues(f Field) bool {
 	n, err := strconv.ParseUint(digits, 10, 16)
 	before := fmt.Sprintf("%s[%d]", f.Path[:open], n-1)
 	last := len(b.fields) - 1
-	return err == nil && digits[0] != '0' && last >= 0 && b.fields[last].Path == before && sameButPath(b.fields[last], f)
-}
-
-func sameButPath(a, b Field) bool {
-	a.Path, a.Index = b.Path, b.Index
-	return a == b
+	return err == nil && digits[0] != '0' && last >= 0 && b.fields[last].Path == before && hasSameForm(b.fields[last], f)
 }
 
 func (p *parser) kind() {

@@ -122,7 +122,7 @@ func TestParsedBehavesTheSame(t *testing.T) {
 		require.Equal(t, s.Outline(), parsed.Outline())
 		requireSameRows(t, r, s, parsed)
 		requireSameMessages(t, r, s, parsed)
-		require.NoError(t, parsed.Bind(s))
+		bind(t, parsed, s)
 		require.Equal(t, s, parsed, "with types they are the same in all")
 	}
 }
@@ -547,7 +547,7 @@ func requireParsed(t *testing.T, text string) bool {
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
 	_ = rowschema.New(s).Format(row, make([]string, len(s.TextFields())))
 	again := must.Get(schema.Parse(text))
-	require.NoError(t, again.Bind(s))
+	bind(t, again, s)
 	texts := make([]string, len(s.TextFields()))
 	b := rowschema.New(s).AppendTexts(nil, row.Mask, true, texts)
 	require.NoError(t, rowschema.New(s).ReadTexts(b, row.Mask, true, texts))

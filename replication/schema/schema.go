@@ -50,6 +50,11 @@ import (
 //
 // The tag of a nested struct or array applies to all fields in it without a tag of
 // their own; a field's own tag replaces it entirely.
+//
+// A field that had another name in earlier versions keeps it in a second tag, for clients of
+// servers that still use it (see Bind):
+//
+//	Plates uint8 `net:"bits=6" was:"Shields"` // several names are separated by commas
 type Schema struct {
 	components []component
 	fields     []Field // of all components, in order
@@ -68,12 +73,15 @@ type Component struct {
 	// Parent is the index in Fields of the handle that a parent= tag names, or -1.
 	// Anchored is the index of the position's first field.
 	Parent, Anchored int
+	Binding          *Binding // of the fields to the members of Type; nil: they are the same
 }
 
 type component struct {
 	Component
-	first, last int // its fields are Schema.fields[first:last]
-	text, texts int // its text fields are Schema.texts[text:texts]
+	first, last int                 // its fields are Schema.fields[first:last]
+	text, texts int                 // its text fields are Schema.texts[text:texts]
+	was         map[string][]string // former paths of its fields, by path
+	absent      any                 // see Binding.Default
 }
 
 // Kind is the wire format of a field.
@@ -152,7 +160,11 @@ func (s *Schema) addType(name string, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	return s.addComponent(name, t, plan{p.fields, p.texts, p.values, parent, p.anchored})
+	was, err := p.formerPaths(t)
+	if err != nil {
+		return err
+	}
+	return s.addComponent(name, t, plan{p.fields, p.texts, p.values, parent, p.anchored, was})
 }
 
 // checkComponent returns an error if no component of that name can be added.
@@ -175,6 +187,7 @@ type plan struct {
 	texts            []TextField
 	values           int // values in the schema up to this component
 	parent, anchored int // see Component
+	was              map[string][]string
 }
 
 // addComponent adds a checked component, unless the schema would become too large.
@@ -184,7 +197,7 @@ func (s *Schema) addComponent(name string, t reflect.Type, p plan) error {
 		Component: Component{
 			Name: name, Type: t, Values: p.values - s.values, Offset: s.values, Parent: p.parent, Anchored: p.anchored,
 		},
-		first: first, last: first + len(p.fields), text: text, texts: text + len(p.texts),
+		first: first, last: first + len(p.fields), text: text, texts: text + len(p.texts), was: p.was,
 	}
 	textBytes, err := s.longestTexts(name, p.texts)
 	if err != nil {

@@ -195,9 +195,10 @@ type planner struct {
 	values    int
 	fields    []Field
 	texts     []TextField
-	vector    int    // number of next fields that belong to the present vector
-	anchored  int    // first field of the position that has a parent
-	parent    string // path of the handle in a position's parent= tag
+	vector    int                 // number of next fields that belong to the present vector
+	anchored  int                 // first field of the position that has a parent
+	parent    string              // path of the handle in a position's parent= tag
+	was       map[string][]string // former names of struct fields, by path
 }
 
 func (p *planner) complain(path string, t reflect.Type, format string, args ...any) error {
@@ -230,6 +231,9 @@ func (p *planner) structure(t reflect.Type, path string, outer tag) error {
 		}
 		if inner.skip {
 			continue
+		}
+		if err := p.noteFormer(f, fieldPath); err != nil {
+			return err
 		}
 		if p.message != nil && (inner.always || inner.owner || inner.linear) {
 			return p.complain(fieldPath, f.Type, "always, owner, predict and parent are for components: a message is always whole")

@@ -51,12 +51,16 @@ func appendComponent(b []byte, c *component, fields []Field, texts []TextField) 
 		b = fields[i].appendText(b)
 	}
 	if c.Parent >= 0 {
-		b = fmt.Appendf(b, "parent %s %s\n", fields[c.Anchored].Path, fields[c.Parent].Path)
+		b = appendParent(b, c, fields)
 	}
 	for i := range texts {
 		b = texts[i].appendText(b)
 	}
 	return b
+}
+
+func appendParent(b []byte, c *component, fields []Field) []byte {
+	return fmt.Appendf(b, "parent %s %s\n", fields[c.Anchored].Path, fields[c.Parent].Path)
 }
 
 // textSize returns the length of Text.

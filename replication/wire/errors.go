@@ -90,7 +90,7 @@ var codes = [...]CodeInfo{
 	{BadMessage, "bad-message", Client, false, "a message violates the protocol: fix the sender"},
 	{BadState, "bad-state", Client, false, "a message is not allowed in the present state: fix the sender"},
 	{ProtocolVersion, "protocol-version", Client, false, "the two sides use different protocol versions: update the older one"},
-	{SchemaMismatch, "schema-mismatch", Client, false, "the server lacks something that the client declares, or has another form of it: build both from the same types"},
+	{SchemaMismatch, "schema-mismatch", Client, false, "a field has values of another type at the server than the client declares: update the older one"},
 	{EpochMismatch, "epoch-mismatch", Nobody, false, "the server runs a different world: drop all handles and connect again with epoch 0"},
 	{ServerFull, "server-full", Nobody, true, "no free session: try again later"},
 	{Draining, "draining", Nobody, true, "the server is shutting down: connect again, or to another one"},

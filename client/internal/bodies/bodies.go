@@ -97,12 +97,13 @@ const (
 func New(c Config) (*Bodies, error) {
 	s, form := c.Schema, schema.NewWithBody()
 	m, ok := s.Motion()
+	changes, misfit := s.Compare(form)
 	switch {
 	case !ok || int(m.TickHz) != c.TickHz || m.TickHz > 1000:
 		return nil, badMessage("the session simulates, but the schema does not say how bodies move at %d ticks a second", c.TickHz)
 	case m.MaxSpeed != motion.MaxSpeed:
 		return nil, badMessage("the highest speed of bodies is %v m/s, not %v", m.MaxSpeed, motion.MaxSpeed)
-	case s.Compare(form) != nil:
+	case misfit != nil || len(changes) > 0:
 		return nil, badMessage("the session simulates, but the schema lacks the component %q", schema.BodyComponent)
 	}
 	p := motion.Params{

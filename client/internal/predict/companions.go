@@ -199,8 +199,7 @@ func (g *Group) prepareMember(h bulk.Handle) *Companion {
 	g.spare = g.spare[:last]
 	c.blend.resetOffset()
 	slot := g.of.slotOf(g.of.confirmed)
-	c.states.zero(slot)
-	c.restoreFrom(e, slot)
+	c.startFrom(e, slot)
 	c.compared = g.of.session.OtherKnownUntil(e)
 	return c
 }

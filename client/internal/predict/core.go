@@ -31,8 +31,7 @@ const (
 type Config struct {
 	Session Session
 	Schema  *schema.Schema // schema of the caller
-	Input   *rowschema.Message
-	TickHz  int // 0: unknown
+	TickHz  int            // 0: unknown
 	Budget  *work.Budget
 	Snap    float64
 	Undo    func(tick uint32, key uint64)
@@ -104,7 +103,7 @@ type StepError struct {
 
 // New returns the prediction of a session. The error says what the schema lacks.
 func New(c Config) (*Core, error) {
-	p := &Core{config: c, session: c.Session, layout: rowschema.New(c.Schema), inputs: inputRing{message: c.Input, values: c.Inputs}}
+	p := &Core{config: c, session: c.Session, layout: rowschema.New(c.Schema), inputs: inputRing{values: c.Inputs}}
 	s, err := newSubject(p, c.States)
 	if err != nil {
 		return nil, err
@@ -151,8 +150,8 @@ func (p *Core) controlledEntity() Entity {
 	return nil
 }
 
-// AddInput records the input of a tick and predicts it.
-func (p *Core) AddInput(tick uint32, body *rowschema.Payload) {
+// AddInput records the input of a tick, a body of the server's message m, and predicts it.
+func (p *Core) AddInput(tick uint32, m *rowschema.Message, body *rowschema.Payload) {
 	switch {
 	case p.failed != nil || p.stepping != 0:
 		return
@@ -162,7 +161,7 @@ func (p *Core) AddInput(tick uint32, body *rowschema.Payload) {
 		p.stats.Stalled++
 		return
 	}
-	if err := p.inputs.recordInput(tick, body); err != nil {
+	if err := p.inputs.recordInput(tick, m, body); err != nil {
 		return // cannot fail: body is of the message
 	}
 	if p.phase == running {
@@ -215,8 +214,7 @@ func (p *Core) SyncWithServer() {
 
 // startAt begins to predict from the state of e at tick.
 func (p *Core) startAt(e Entity, tick uint32) {
-	p.states.zero(p.slotOf(tick))
-	p.restoreFrom(e, p.slotOf(tick))
+	p.startFrom(e, p.slotOf(tick))
 	p.confirmed, p.newest, p.phase = tick, tick, running
 	p.applied = 0
 	if p.session.Tick() == tick {

@@ -4,11 +4,10 @@ import "github.com/worldd/worldd/internal/rowschema"
 
 // inputRing holds the newest inputs by tick, and the input in force at the confirmed tick.
 type inputRing struct {
-	message *rowschema.Message
-	values  Ring
-	ticks   []uint32 // by slot; 0: none
-	newest  uint32   // 0: none
-	held    uint32   // tick of the input in heldSlot; 0: none
+	values Ring
+	ticks  []uint32 // by slot; 0: none
+	newest uint32   // 0: none
+	held   uint32   // tick of the input in heldSlot; 0: none
 }
 
 // resizeSlots makes new slots, all empty.
@@ -24,14 +23,14 @@ func (r *inputRing) slotOf(tick uint32) int {
 // hasInput reports whether an input for tick is recorded.
 func (r *inputRing) hasInput(tick uint32) bool { return r.ticks[r.slotOf(tick)] == tick }
 
-// recordInput records the input for tick, and drops those for later ticks.
-func (r *inputRing) recordInput(tick uint32, body *rowschema.Payload) error {
+// recordInput records the input for tick, a body of m, and drops those for later ticks.
+func (r *inputRing) recordInput(tick uint32, m *rowschema.Message, body *rowschema.Payload) error {
 	if tick < r.newest { // the server's time went back
 		r.dropRange(tick, r.newest)
 	}
 	slot := r.slotOf(tick)
 	r.values.zero(slot)
-	if err := r.message.Restore(body, r.values.at(slot)); err != nil {
+	if err := m.Restore(body, r.values.at(slot)); err != nil {
 		return err
 	}
 	r.ticks[slot], r.newest = tick, tick

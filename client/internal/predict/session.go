@@ -37,8 +37,8 @@ type Entity interface {
 	Owned() bool
 	// Layout returns the layout of the server's rows.
 	Layout() *rowschema.Layout
-	// ComponentOf returns the number of a component of the caller's schema, -1 if the entity
-	// lacks it.
+	// ComponentOf returns the number of a component of the caller's schema, Absent if the entity
+	// lacks it, and Unserved if the server's schema does.
 	ComponentOf(declared int) int
 	// Newest returns the newest values of a component, received or computed. They are valid
 	// until the next call.
@@ -50,6 +50,12 @@ type Entity interface {
 	// WriteAt writes the result of Component.At. body is nil unless the component is the body.
 	WriteAt(component int, m Moment, body *bodies.Fields, to any)
 }
+
+// Results of Entity.ComponentOf that are no numbers.
+const (
+	Absent   = -1
+	Unserved = -2
+)
 
 // Moment is the time of a render, and the tick at which it shows entities that are not
 // predicted.

@@ -33,7 +33,7 @@ type part struct {
 	spans  []rowschema.Span
 	first  int // index of its first number in an offset
 	count  int
-	server int            // its number in the server's schema
+	server int            // its number in the server's schema, or Unserved
 	body   *bodies.Fields // nil: the component is not the body
 }
 
@@ -44,7 +44,7 @@ func newSubject(p *Core, states Ring) (subject, error) {
 		return subject{}, err
 	}
 	s := subject{of: p, states: states, parts: parts}
-	numbers, most := 0, 0
+	numbers := 0
 	for i := range parts {
 		c := &parts[i]
 		component := p.layout.Schema().Component(c.number)
@@ -56,9 +56,7 @@ func newSubject(p *Core, states Ring) (subject, error) {
 			c.count += span.Count
 		}
 		numbers += c.count
-		most = max(most, component.Values)
 	}
-	s.values = make([]uint32, most)
 	s.blend.offset, s.blend.way = make([]float64, numbers), make([]float64, numbers)
 	return s, nil
 }
@@ -125,16 +123,33 @@ func (p *part) componentIn(state any) any {
 // pointerAt returns the component in the state of a slot.
 func (p *part) pointerAt(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
 
-// bindTo finds the components of e, and returns false if it lacks one.
+// bindTo finds the components of e, and returns false if it lacks one, or the server all. Those
+// that the server lacks are predicted alone.
 func (s *subject) bindTo(e Entity) bool {
+	served := false
 	for i := range s.parts {
 		c := &s.parts[i]
 		c.server = e.ComponentOf(c.number)
-		if c.server < 0 {
+		if c.server == Absent {
 			return false
 		}
+		served = served || c.server != Unserved
 	}
-	return true
+	return served
+}
+
+// startFrom sets the state of a slot to the newest values of e. Everything else in it has its
+// initial value.
+func (s *subject) startFrom(e Entity, slot int) {
+	s.states.zero(slot)
+	for i := range s.parts {
+		c := &s.parts[i]
+		if c.server < 0 {
+			continue
+		}
+		e.Layout().Component(c.server).Initialise(c.at[slot])
+	}
+	s.restoreFrom(e, slot)
 }
 
 // restoreFrom sets the state of a slot to the newest values of e. Fields keep their value if
@@ -142,6 +157,9 @@ func (s *subject) bindTo(e Entity) bool {
 func (s *subject) restoreFrom(e Entity, slot int) {
 	for i := range s.parts {
 		c := &s.parts[i]
+		if c.server < 0 {
+			continue
+		}
 		e.Layout().Component(c.server).Adopt(e.Newest(c.server), c.at[slot])
 		if c.body == nil {
 			continue
@@ -157,10 +175,12 @@ func (s *subject) restoreFrom(e Entity, slot int) {
 func (s *subject) equalsNewest(e Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
+		if c.server < 0 {
+			continue
+		}
 		want := e.Newest(c.server)
-		got := s.values[:len(want)]
-		e.Layout().Component(c.server).Quantise(c.at[slot], got)
-		if !slices.Equal(got, want) {
+		s.values = slices.Grow(s.values[:0], len(want))
+		if !e.Layout().Component(c.server).Equals(want, c.at[slot], s.values[:len(want)]) {
 			return false
 		}
 		if c.body == nil {
@@ -178,6 +198,9 @@ func (s *subject) equalsNewest(e Entity, slot int) bool {
 func (s *subject) matchesNewest(e Entity, slot int) bool {
 	for i := range s.parts {
 		c := &s.parts[i]
+		if c.server < 0 {
+			continue
+		}
 		want := e.Newest(c.server)
 		if !e.Layout().Component(c.server).Near(want, c.at[slot]) {
 			return false
@@ -190,7 +213,7 @@ func (s *subject) matchesNewest(e Entity, slot int) bool {
 func (s *subject) writeTexts(slot int) {
 	e := s.of.session.Entity(s.handle)
 	for i := range s.parts {
-		if c := &s.parts[i]; c.texts && e != nil {
+		if c := &s.parts[i]; c.texts && c.server >= 0 && e != nil {
 			e.WriteTexts(c.server, c.at[slot])
 		}
 	}
@@ -206,6 +229,9 @@ func (s *subject) copyToScratch(tick uint32) {
 func (s *subject) writeShown(e Entity, m Moment, slot int) {
 	for i := range s.parts {
 		c := &s.parts[i]
+		if c.server < 0 {
+			continue
+		}
 		e.WriteAt(c.server, m, c.body, c.at[slot])
 	}
 }

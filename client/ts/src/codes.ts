@@ -11,7 +11,7 @@ const table: Record<number, readonly [name: string, fault: Fault, retry: boolean
     'schema-mismatch',
     'client',
     false,
-    'the server lacks something that the client declares, or has another form of it: build both from the same types',
+    'a field has values of another type at the server than the client declares: update the older one',
   ],
   5: [
     'epoch-mismatch',
