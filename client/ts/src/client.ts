@@ -81,6 +81,7 @@ export class Client {
   #link: Connection | undefined
   #stateNow: State = 'connecting'
   #error: unknown
+  #sendError: unknown // that the link's stream caused
   #updating = false
   #datagrams = 0 // received since the newest Input, without copies
   #heard = 0
@@ -116,7 +117,7 @@ export class Client {
         timer = setTimeout(() => reject(new WireError(Code.timeout, 'no Welcome from the server')), joinTimeout)
       })
       c.#attach(link)
-      link.sendStream(c.session.takeStream())
+      c.#flush()
       c.#tryUpdate()
       await joined
       return c
@@ -133,11 +134,13 @@ export class Client {
     const { dial, certificateHashes } = this.#config
     if (dial) return dial(this.#url, now)
     const hashes = typeof certificateHashes === 'function' ? await certificateHashes() : (certificateHashes ?? [])
+    if (this.#hasEnded) throw this.#error
     return dialWebTransport(this.#url, hashes, now)
   }
 
   #attach(link: Connection): void {
     this.#link = link
+    this.#sendError = undefined
     this.#heard = this.#checked = now()
     // Frames drive the client only once a session is joined.
     link.arrived = () => {
@@ -190,12 +193,12 @@ export class Client {
     }
     if (this.#stateNow === 'joined' && this.session.divergent && this.#config.giveUp !== 0)
       ended ??= new DivergedError()
-    if (ended !== undefined) {
-      this.#handleLoss(ended)
-      return
+    if (ended === undefined) {
+      this.#sendInput(t)
+      this.#flush()
+      ended = this.#sendError
     }
-    this.#sendInput(t)
-    this.#flush()
+    if (ended !== undefined) this.#handleLoss(ended)
   }
 
   /**
@@ -217,8 +220,14 @@ export class Client {
     this.#streamed = false
   }
 
+  /** Sends what is queued. An update handles the failure, since callbacks run in updates alone. */
   #flush(): void {
-    this.#link?.sendStream(this.session.takeStream())
+    if (this.#sendError !== undefined) return
+    try {
+      this.#link?.sendStream(this.session.takeStream())
+    } catch (e) {
+      this.#sendError = e
+    }
   }
 
   // Reconnecting.
@@ -254,7 +263,7 @@ export class Client {
       this.#began = t
       if (t - this.#joinedAt >= stableAfter) this.#attempts = this.#moves = 0
     }
-    if (why instanceof WireError && why.code === Code.moved && this.#stateNow !== 'connecting') {
+    if (why instanceof WireError && why.code === Code.moved) {
       this.#connectElsewhere(why)
       return
     }
@@ -305,6 +314,7 @@ export class Client {
     let link: Connection
     try {
       token ??= await this.#config.freshToken?.()
+      if (this.#hasEnded) return
       link = await this.#dial()
     } catch (e) {
       if (!this.#hasEnded) this.#handleLoss(e)
@@ -336,11 +346,7 @@ export class Client {
   #leaveSession(code: number): void {
     if (!this.#link) return
     this.session.bye(code)
-    try {
-      this.#flush()
-    } catch {
-      // The send buffer is full: the server will not learn why the client leaves.
-    }
+    this.#flush() // if the send buffer is full, the server will not learn why the client leaves
     this.#link.close(code)
   }
 

@@ -194,7 +194,8 @@ export class Entities {
 
   /** Takes all entities out of view. */
   leaveAll(): void {
-    for (const e of this.all.slice()) this.leave(e, 'interest')
+    // A callback may end the world, which destroys the entities that have not left.
+    for (const e of this.all.slice()) if (this.#cells.at(e.index).entity === e) this.leave(e, 'interest')
   }
 
   /** Destroys every entity that may be alive. */

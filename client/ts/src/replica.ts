@@ -67,6 +67,7 @@ export class Replica {
   readonly #ackTicks = new Uint32Array(64) // ticks of the snapshots in acks, by number modulo 64
   #structure = 0
   #structureTick = 0
+  #ended = false // the world is gone: the rest of the message being applied is dropped
   #fence = 0 // snapshots with a lower structure number are of an earlier room
   #retexted: Entity | undefined // entity whose texts the newest records have changed
 
@@ -174,6 +175,7 @@ export class Replica {
     this.#structureTick = tick
     for (const x of m.records) {
       this.#reportTexts(x)
+      if (this.#ended) return // by a callback
       this.#structure++
       this.#applyRecord(x, tick)
     }
@@ -296,6 +298,7 @@ export class Replica {
       const { number, age } = h.events[i]!
       this.#events.deliver(number, h.tick - age, payloads[i]!)
     }
+    if (this.#ended) return // by a callback
     this.#timeline.add(h)
     this.#rows.apply(h, this.#timeline, this.stats)
     this.acks.add(h.seq)
@@ -328,7 +331,7 @@ export class Replica {
 
   /** @internal Applies the held datagrams whose structure has arrived, oldest first. */
   applyDue(): void {
-    for (const d of this.#held.takeDue(this.#structure)) this.applyState(d)
+    for (const d of this.#held.takeDue(this.#structure)) if (!this.#ended) this.applyState(d)
   }
 
   // The end of a session: section 4.1.
@@ -354,8 +357,11 @@ export class Replica {
     this.#entities.inheritStale(before.#entities)
   }
 
-  /** @internal Destroys every entity that may be alive, after the events that wait for renders. */
-  destroyAll(): void {
+  /** @internal Destroys every entity that may be alive, after the events that wait for renders: the world is gone. */
+  endWorld(): void {
+    this.#ended = true
+    this.#retexted = undefined
+    this.#rows.dropUpdates()
     this.deliverRendered(Infinity)
     this.#entities.destroyAll()
   }

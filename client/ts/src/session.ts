@@ -244,7 +244,9 @@ export class Session {
       this.#welcome = welcome
     } else {
       this.#provisionals.rejectAll()
-      before?.leaveAll()
+      const shown = this.replica
+      shown?.leaveAll()
+      if (this.replica !== shown) return // a callback has ended the world
       if (m.simulate) checkBodies(layout.schema, m.tickHz)
       const replica = this.#newReplica(layout, m)
       if (before && was?.epoch === m.epoch) replica.inheritStale(before)
@@ -263,7 +265,7 @@ export class Session {
 
   /** Makes every handle stale: the world of the session is gone. */
   #forgetWorld(): void {
-    this.replica?.destroyAll()
+    this.replica?.endWorld()
     this.#provisionals.forgetAll()
     this.#welcome = undefined
     this.#showReplica(this.#newReplica(this.#handshake.forgetWorld(), noWorld), noWorld)

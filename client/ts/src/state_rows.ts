@@ -281,6 +281,11 @@ export class StateRows {
     }
   }
 
+  /** Drops the rows whose updates have not been reported. */
+  dropUpdates(): void {
+    this.#count = 0
+  }
+
   /** Reports the entities whose current state has changed. */
   reportUpdates(o: Observer): void {
     if (!o.update) return

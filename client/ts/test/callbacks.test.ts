@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import type { StateChange } from '../src/client.ts'
 import { Code, WireError } from '../src/codes.ts'
+import { type Handle, indexOf, newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
 import { MsgpackWriter } from '../src/msgpack.ts'
 import { Session } from '../src/session.ts'
@@ -157,4 +158,61 @@ test('a client that a callback closes while its link breaks reports its end once
       ['joined', 'ended'],
     )
   }
+})
+
+test('after a callback has ended the world, the rest of its message is dropped', () => {
+  const calls: string[] = []
+  const note = (name: string, slot: number): void => {
+    calls.push(`${name} ${slot}`)
+    if (name === 'enter') s.lost(new WireError(Code.epochMismatch))
+  }
+  const s: Session = new Session({
+    tables,
+    observer: {
+      enter: (e) => note('enter', e.index),
+      leave: (h) => note('leave', indexOf(h)),
+      destroy: (h) => note('destroy', indexOf(h)),
+    },
+  })
+  s.receiveStream(server.welcome(first))
+  s.receiveStream(server.structure(1, server.enter(5, 3), server.enter(6, 3)))
+  assert.deepEqual(calls, ['enter 5', 'destroy 5'])
+  assert.equal(s.resolve(newHandle(6, 3)), 'stale')
+})
+
+test('after an event has ended the world, nothing enters', () => {
+  const calls: string[] = []
+  const s: Session = new Session({ tables, observer: { enter: (e) => calls.push(`enter ${e.index}`) } })
+  s.events.on('chime', () => s.lost(new WireError(Code.epochMismatch)))
+  s.receiveStream(server.welcome(first))
+  s.receiveStream(server.structure(1, Uint8Array.of(5, 1, 200), server.enter(5, 3)))
+  assert.deepEqual(calls, [])
+  assert.equal(s.replica!.all.length, 0)
+  assert.equal(s.welcome, undefined)
+})
+
+test('a callback ends the world at the Welcome of another session: that is dropped too', () => {
+  const calls: string[] = []
+  let on = false
+  const note = (name: string, h: Handle): void => {
+    calls.push(`${name} ${indexOf(h)}`)
+    if (!on) return
+    on = false
+    s.lost(new WireError(Code.epochMismatch))
+  }
+  const s: Session = new Session({
+    tables,
+    observer: { leave: (h) => note('leave', h), destroy: (h) => note('destroy', h) },
+  })
+  s.receiveStream(server.welcome(first))
+  s.receiveStream(server.structure(1, server.enter(5, 3), server.enter(6, 3)))
+  s.lost(new Error('gone'))
+  s.reconnect()
+  s.takeStream()
+  on = true
+  s.receiveStream(server.welcome({ ...first, session: 6, text: '' }))
+  assert.deepEqual(calls.sort(), ['destroy 5', 'destroy 6', 'leave 5'])
+  assert.deepEqual([s.welcome, s.replica!.all.length], [undefined, 0])
+  s.reconnect()
+  assert.equal(helloOf(s).session, 0n)
 })

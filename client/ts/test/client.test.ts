@@ -357,3 +357,49 @@ test('a client keeps a session that diverges seldom, or that it could not replac
     performance.now = real
   }
 })
+
+test('a client follows its first server elsewhere, as after joining', async () => {
+  const s = new Stage()
+  const connecting = Client.connect(s.config())
+  await s.dialled(1)
+  s.link.deliver(server.end(Type.refused, 23, 'other.example:7778', Uint8Array.of(2)))
+  mock.timers.tick(1)
+  await s.dialled(2)
+  assert.equal(s.urls[1], 'https://other.example:7778/worldd')
+  assert.deepEqual([...s.link.hello().token], [2])
+  s.link.deliver(server.welcome({}))
+  const c = await connecting
+  assert.deepEqual(
+    s.states.map((x) => x.state),
+    ['joined'],
+  )
+  c.close()
+})
+
+test('a client that closes while it waits for a token dials no more', async () => {
+  let give: (token: Uint8Array) => void = () => {}
+  const s = await new Stage().join({ freshToken: () => new Promise((resolve) => (give = resolve)) })
+  s.link.break(new Error('gone'))
+  s.client.update()
+  mock.timers.tick(6000)
+  s.client.close()
+  give(Uint8Array.of(1))
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(s.links.length, 1)
+})
+
+test('a stream that takes no more loses its connection, in the next update', async () => {
+  for (const how of ['update', 'do']) {
+    const s = await new Stage().join()
+    s.link.sendStream = () => {
+      throw new WireError(10, 'too many')
+    }
+    const asked = how === 'do' ? s.client.do('buy', { Count: 1 }) : undefined
+    if (how === 'update') s.link.deliver(server.structure(1, server.enter(5, 3)))
+    assert.equal(s.client.state, 'joined', how)
+    s.client.update()
+    assert.equal(s.client.state, 'reconnecting', how)
+    if (asked) assert.equal((await asked).codeName, 'unanswered')
+    s.client.close()
+  }
+})
