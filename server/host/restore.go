@@ -49,7 +49,7 @@ func (c *serveCommand) imageGeneration() (int, error) {
 
 // roomGenerations returns the generations from which rooms start, by room.
 func (c *serveCommand) roomGenerations() (map[string]int, error) {
-	older := map[string]int{}
+	var older map[string]int // nil without the flag, which needs images
 	for _, text := range c.ImageGeneration {
 		room, number, named := strings.Cut(text, "=")
 		if !named {
@@ -58,6 +58,9 @@ func (c *serveCommand) roomGenerations() (map[string]int, error) {
 		n, err := generationOf(number)
 		if err != nil {
 			return nil, err
+		}
+		if older == nil {
+			older = map[string]int{}
 		}
 		older[room] = n // Config.Validate checks the name
 	}

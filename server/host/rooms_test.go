@@ -143,6 +143,15 @@ func TestServeRooms(t *testing.T) {
 	require.Contains(t, out, "visitor")
 }
 
+// Rooms need no images.
+func TestServeRoomsWithoutImages(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	status, out := runInn(ctx, inn(), "serve", "--listen", "127.0.0.1:0")
+	require.Equal(t, exitOK, status, out)
+	require.Contains(t, out, "rooms of inn [lobby room] on 127.0.0.1:")
+}
+
 // When a room ends, its confused handles stay counted, and its game is forgotten.
 func TestEndedRoomsAreForgotten(t *testing.T) {
 	d := inn()
