@@ -13,7 +13,7 @@ import (
 // generator, such as "coins schema --lang ts":
 //
 //	schemaText, schemaHash   Text and Hash
-//	schema                   the module for Config.schema: servers of other versions are bound to it
+//	schema                   for Config.schema, with former paths and defaults (WithDefault)
 //	kinds, KindName          the names of kinds, by number
 //	components               an accessor for each component, by name
 //	input                    the input
@@ -39,8 +39,8 @@ export const schemaText = %s
 export const schemaHash = 0x%016xn
 
 /** schema makes servers of other versions understood: see Config.schema. */
-export const schema = /* @__PURE__ */ declareSchema(schemaText)
-%s`, generator, m.importLine(), "`"+text+"`", s.Hash(), m.body.String())
+export const schema = /* @__PURE__ */ declareSchema(schemaText%s)
+%s`, generator, m.importLine(), "`"+text+"`", s.Hash(), s.tsOptions(), m.body.String())
 }
 
 // tsModule is a module being written.
@@ -339,13 +339,18 @@ func tsKey(name string) string {
 
 // tsString returns a string literal.
 func tsString(s string) string {
+	quoted := jsonString(s)
+	if strings.ContainsAny(strings.ReplaceAll(quoted, `\"`, `"`), `\'`) {
+		return quoted
+	}
+	return "'" + s + "'"
+}
+
+// jsonString returns s quoted as JSON.stringify does.
+func jsonString(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(s) // encoding a string never fails
-	quoted := strings.TrimSuffix(b.String(), "\n")
-	if strings.ContainsAny(quoted, `\'`) {
-		return quoted
-	}
-	return "'" + s + "'"
+	return strings.TrimSuffix(b.String(), "\n")
 }

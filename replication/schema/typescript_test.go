@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 )
 
@@ -80,15 +82,53 @@ func vectorSchema(t *testing.T, file string) string {
 	return head.Schema
 }
 
+type aim struct {
+	Pitch float32    `net:"range=-1..1,step=1/127" was:"Tilt"`
+	Turn  [4]float32 `net:"quat,bits=9"`
+}
+
+type purse struct {
+	Copper int32 `was:"Gold,Silver"`
+	Total  uint64
+	Aims   [2]aim      `was:"Looks"`
+	Enemy  bulk.Handle `net:"ref"`
+	Half   float64
+	Debt   bool
+	Note   string `net:"max=16" was:"Text"`
+	Seal   []byte `net:"max=4"`
+}
+
+type chime struct {
+	Loud bool `was:"It's"`
+}
+
+// describeVersions returns a schema with former paths and defaults, which its text lacks.
+func describeVersions(t *testing.T) *Schema {
+	s := New()
+	Define[purse](s, `"purse"`).WithDefault(purse{
+		Copper: -7, Total: 1 << 63, Aims: [2]aim{{Pitch: 0.5}, {Turn: [4]float32{0, 0, 0, 1}}}, Enemy: 1,
+		Half: math.Inf(-1), Debt: true, Note: `it's "x"`, Seal: []byte{1, 2},
+	})
+	DefineQuery[aim, aim](s, "aim")
+	DefineInput[aim](s)
+	DefineEvent[chime](s, "chime").WithDefault(chime{true})
+	require.NoError(t, s.Err())
+	return s
+}
+
 // client/ts checks the types of these modules, and reads sessions with them.
 func TestTypeScript(t *testing.T) {
 	for name, text := range map[string]string{
 		"names":      oddNames,
 		"texts":      vectorSchema(t, "texts.jsonl"),
 		"simulation": vectorSchema(t, "simulation-3.jsonl"),
+		"versions":   "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := must.Get(Parse(text))
+			s := describeVersions(t)
+			if text != "" {
+				s = must.Get(Parse(text))
+			}
 			file := "../../client/ts/test/generated/" + name + ".ts"
 			if *update {
 				require.NoError(t, os.WriteFile(file, []byte(s.TypeScript("worldd schema --lang ts")), 0o644))

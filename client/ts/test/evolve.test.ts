@@ -12,6 +12,7 @@ import type { Form, Message, Schema } from '../src/schema.ts'
 import { parseSchema } from '../src/schema_parser.ts'
 import { assign, find, partsOf, restoreField, type Struct, type Value } from '../src/values.ts'
 import { compareVersions, isVersion } from '../src/version.ts'
+import * as versions from './generated/versions.ts'
 import { randomOf } from './random.ts'
 import { base64, bytes, exists, lines } from './vectors.ts'
 
@@ -367,6 +368,43 @@ test('a strict client refuses any difference', () => {
   )
   const same = declareSchema(cases[0]!.declared)
   assert.equal(same.bind(parseSchema(cases[0]!.server), unknown, true), undefined)
+})
+
+test('a generated module has former paths and defaults', () => {
+  const pitch = 'range bff0000000000000 3f80204081020408 254'
+  const text = `${head}component "purse"\nSilver int 32\nLooks[0].Tilt ${pitch}\nText string 16\ninput\nTilt ${pitch}\nevent chime\n`
+  const server = parseSchema(text)
+  assert.ok(versions.schema.bind(server, unknown, false)!.changes.includes('input: field renamed Tilt to Pitch'))
+  const purse = server.components[0]!
+  const words = Uint32Array.of(9, 254)
+  const struct = purse.shape.make(
+    (i) => restoreField(purse.fields[i]!, words, i),
+    () => 'old',
+  )
+  assert.equal(
+    JSON.stringify(struct, (_, v) => (typeof v === 'bigint' ? `${v}n` : v instanceof Uint8Array ? [...v] : v)),
+    JSON.stringify({
+      Copper: 9,
+      Aims: [
+        { Pitch: 1, Turn: [0, 0, 0, 1] },
+        { Pitch: 0, Turn: [0, 0, 0, 1] },
+      ],
+      Note: 'old',
+      Total: `${2n ** 63n}n`,
+      Enemy: '0n',
+      Half: null, // -Infinity
+      Debt: true,
+      Seal: [1, 2],
+    }),
+  )
+  assert.equal(struct['Half'], -Infinity)
+  assert.deepEqual(
+    server.events[0]!.message.shape.make(
+      () => 0,
+      () => '',
+    )['Loud'],
+    true,
+  )
 })
 
 test('arrays of defaults are copied', () => {

@@ -8,6 +8,7 @@ import type { Struct } from '../src/values.ts'
 import * as names from './generated/names.ts'
 import * as simulation from './generated/simulation.ts'
 import * as texts from './generated/texts.ts'
+import * as versions from './generated/versions.ts'
 import { Player, type Step } from './player.ts'
 import { base64, bytes, lines } from './vectors.ts'
 
@@ -32,7 +33,7 @@ async function play(file: string, begin: (p: Player) => void, f: (p: Player) => 
 const entities = (p: Player): readonly Entity[] => p.session.replica?.all ?? []
 
 test('the modules have the text and the hash', () => {
-  for (const m of [names, simulation, storm, texts]) {
+  for (const m of [names, simulation, storm, texts, versions]) {
     const s = parseSchema(m.schemaText)
     assert.equal(s.hash, m.schemaHash)
     assert.deepEqual(

@@ -1,0 +1,131 @@
+package schema
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// tsForm is an item as the options of declareSchema name it.
+type tsForm struct {
+	item string
+	form
+}
+
+// tsForms returns all items that may have former paths or defaults.
+func (s *Schema) tsForms() []tsForm {
+	var all []tsForm
+	add := func(m *Message, item, name string) {
+		if m != nil {
+			all = append(all, tsForm{item + name, m.form()})
+		}
+	}
+	for i := range s.components {
+		all = append(all, tsForm{"component " + jsonString(s.components[i].Name), s.formOf(i)})
+	}
+	add(s.input, "input", "")
+	for i := range s.commands {
+		c := &s.commands[i]
+		add(c.Args, "command ", jsonString(c.Name))
+		add(c.Answer, "answer of command ", jsonString(c.Name))
+	}
+	for i := range s.events {
+		add(s.events[i].Message, "event ", jsonString(s.events[i].Name))
+	}
+	return all
+}
+
+// tsOptions returns the second argument of declareSchema: former paths and defaults, which Text
+// lacks. It is empty if there are none.
+func (s *Schema) tsOptions() string {
+	var was, defaults strings.Builder
+	for _, f := range s.tsForms() {
+		writeEntry(&was, f.item, f.tsFormer())
+		writeEntry(&defaults, f.item, f.tsDefaults())
+	}
+	if was.Len()+defaults.Len() == 0 {
+		return ""
+	}
+	return ", {\n" + section("was", was.String()) + section("defaults", defaults.String()) + "}"
+}
+
+func section(name, entries string) string {
+	if entries == "" {
+		return ""
+	}
+	return "  " + name + ": {\n" + entries + "  },\n"
+}
+
+func writeEntry(b *strings.Builder, item string, properties []string) {
+	if len(properties) > 0 {
+		fmt.Fprintf(b, "    %s: { %s },\n", tsString(item), strings.Join(properties, ", "))
+	}
+}
+
+// tsFormer returns the former paths of the fields as properties.
+func (f *form) tsFormer() []string {
+	var all []string
+	for i := range f.len() {
+		path := f.path(i)
+		if was := f.was[path]; len(was) > 0 {
+			quoted := make([]string, len(was))
+			for i := range was {
+				quoted[i] = tsString(was[i])
+			}
+			all = append(all, tsKey(path)+": ["+strings.Join(quoted, ", ")+"]")
+		}
+	}
+	return all
+}
+
+// tsDefaults returns the default of each field that is not zero as a property. A handle names an
+// entity of one world, and is no default.
+func (f *form) tsDefaults() []string {
+	if f.absent == nil {
+		return nil
+	}
+	var all []string
+	for i := range f.len() {
+		v := valueAt(reflect.ValueOf(f.absent), f.path(i))
+		if f.familyOf(i) != handles && !v.IsZero() {
+			all = append(all, tsKey(f.path(i))+": "+f.tsValue(i, v))
+		}
+	}
+	return all
+}
+
+// valueAt returns the part of a struct that a path names.
+func valueAt(v reflect.Value, path string) reflect.Value {
+	for _, part := range tsPathParts(path) {
+		if v.Kind() != reflect.Array {
+			v = v.FieldByName(part)
+			continue
+		}
+		i, _ := strconv.Atoi(part) // paths name elements of their arrays
+		v = v.Index(i)
+	}
+	return v
+}
+
+// tsValue returns the literal of a value of field i.
+func (f *form) tsValue(i int, v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		return tsString(v.String())
+	case reflect.Slice:
+		return "Uint8Array.of(" + tsElements(v) + ")"
+	case reflect.Array: // a quaternion
+		return "[" + tsElements(v) + "]"
+	}
+	literal := fmt.Sprint(v) // NaN is a name in both languages
+	if t := f.fields[i].Type; f.fields[i].Kind == KindRaw64 && t != TypeFloat {
+		literal += "n"
+	}
+	return strings.Replace(literal, "Inf", "Infinity", 1)
+}
+
+// tsElements returns the numbers in a list, separated by commas.
+func tsElements(v reflect.Value) string {
+	return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ", ")
+}
