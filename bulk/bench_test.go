@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 	"github.com/worldd/worldd/internal/must"
 )
 
@@ -362,7 +363,7 @@ const denseBits = 12
 
 // touch writes to every element. Untouched memory is a single cached page of zeros,
 // which makes loops look twice as fast.
-func touch(c *bulk.Columns[float32]) {
+func touch(c *columns.Group[float32]) {
 	for column := range c.Len() {
 		for slot := range uint32(c.Slots()) {
 			*c.At(column, slot) = 1
@@ -372,7 +373,7 @@ func touch(c *bulk.Columns[float32]) {
 
 func benchmarkColumns(b *testing.B, n, holesPercent int) {
 	p, live := filled(b, n, holesPercent, bulk.Options{})
-	soa := must.Get(bulk.NewColumns[float32](6, bulk.SoA))
+	soa := must.Get(columns.NewGroup[float32](6, columns.SoA))
 	soa.Grow(uint32(n))
 	touch(soa)
 	b.Run("columns", func(b *testing.B) {
@@ -382,7 +383,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 		}
 		perEntity(b, len(live))
 	})
-	aosoa := must.Get(bulk.NewColumns[float32](6, bulk.AoSoA))
+	aosoa := must.Get(columns.NewGroup[float32](6, columns.AoSoA))
 	aosoa.Grow(uint32(n))
 	touch(aosoa)
 	b.Run("aosoa", func(b *testing.B) {
@@ -433,7 +434,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 	b.Run("packedSIMD", func(b *testing.B) { // bare arrays, as in C
 		for b.Loop() {
 			for c := range 3 {
-				bulk.AddScaled(plain[c], plain[c+3], 1.0/60)
+				columns.AddScaled(plain[c], plain[c+3], 1.0/60)
 			}
 		}
 		perEntity(b, len(live))
@@ -442,7 +443,7 @@ func benchmarkColumns(b *testing.B, n, holesPercent int) {
 
 // stepColumns merges runs of dense words within a block into one call per column, and
 // visits live slots one by one in other words.
-func stepColumns(live bulk.BitsetView, c *bulk.Columns[float32]) {
+func stepColumns(live bulk.BitsetView, c *columns.Group[float32]) {
 	const blockWords = bulk.BlockLen / 64
 	for block := range (live.WordCount() + blockWords - 1) / blockWords {
 		px, py, pz := c.Block(0, block), c.Block(1, block), c.Block(2, block)
@@ -467,16 +468,16 @@ func stepColumns(live bulk.BitsetView, c *bulk.Columns[float32]) {
 			for w++; w < blockWords && bits.OnesCount64(live.Word(start+w)) > denseBits; w++ {
 			}
 			to := w * 64
-			bulk.AddScaled(px[from:to], vx[from:to], 1.0/60)
-			bulk.AddScaled(py[from:to], vy[from:to], 1.0/60)
-			bulk.AddScaled(pz[from:to], vz[from:to], 1.0/60)
+			columns.AddScaled(px[from:to], vx[from:to], 1.0/60)
+			columns.AddScaled(py[from:to], vy[from:to], 1.0/60)
+			columns.AddScaled(pz[from:to], vz[from:to], 1.0/60)
 		}
 	}
 }
 
 // stepLanes processes groups of sixteen slots: three position columns, then three
 // velocity columns, each 48 consecutive floats.
-func stepLanes(live bulk.BitsetView, c *bulk.Columns[float32]) {
+func stepLanes(live bulk.BitsetView, c *columns.Group[float32]) {
 	for w := range live.WordCount() {
 		word := live.Word(w)
 		for g := range uint32(4) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 	"github.com/worldd/worldd/internal/must"
 )
 
@@ -238,7 +239,7 @@ func BenchmarkScratch(b *testing.B) {
 				return 64
 			}, func(s *buffers, rows int) {
 				for axis := range 3 {
-					bulk.AddScaled(s.p[axis][:rows], s.v[axis][:rows], 1.0/60)
+					columns.AddScaled(s.p[axis][:rows], s.v[axis][:rows], 1.0/60)
 				}
 			}, func(s *buffers, row int, w bulk.Word[body]) int {
 				row &= bulk.BlockLen - 64

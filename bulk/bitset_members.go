@@ -2,6 +2,8 @@ package bulk
 
 import "math/bits"
 
+//go:generate go -C _asm run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg bulk
+
 // runGroups is the number of summary words that AppendTo and Count process per call:
 // 131,072 slots, as the assembly expects. Assembly cannot be preempted; a full run
 // takes about 20 microseconds.

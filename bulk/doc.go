@@ -75,13 +75,12 @@
 //     high-water mark are untouched.
 //   - B6: a slot's generations start at FirstGeneration (H5), only grow, and
 //     never exceed PoolState.Newest.
-//   - B7: no block ever moves: a pointer from Add, AddAt, Get or a Column is valid
-//     while its tenant lives.
+//   - B7: no block ever moves: a pointer from Add, AddAt or Get is valid while its
+//     tenant lives.
 //   - B8: no 64 bits passed as a handle make a method panic, or give access to another
 //     slot's or tenant's memory.
 //   - B9: with FreeList and FIFO, each hole is in the list or the queue exactly once.
 //   - B10: only live slots have tags.
-//   - B11: each row of a Table names its slot, and that slot names the row.
 //
 // H4 and H5 are promises to network peers that this package makes possible: a
 // handle names one tenant for ever, even if the slot is reused or the process restarts.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 )
 
 func Example() {
@@ -90,7 +91,7 @@ func ExamplePool_Words() {
 func ExampleAnd() {
 	pool, _ := bulk.NewPool[struct{}](bulk.Options{})
 	var burning, asleep, awake bulk.Bitset
-	heat := bulk.Column[float32]{}
+	heat := columns.Column[float32]{}
 	for range 200 {
 		pool.Add()
 	}
@@ -137,27 +138,6 @@ func ExamplePool_Tag() {
 	// Output: 0v1 1v1 3v1 6v1 7v1
 }
 
-// Rows stay packed; parallel storage moves with them.
-func ExampleTable() {
-	var names bulk.Table[string]
-	speeds, _ := bulk.NewColumns[float32](1, bulk.SoA)
-	speeds.Grow(10)
-	orc, elf, imp := bulk.NewHandle(7, 1), bulk.NewHandle(2, 5), bulk.NewHandle(9, 1)
-	for i, h := range []bulk.Handle{orc, elf, imp} {
-		*names.Add(h) = []string{"orc", "elf", "imp"}[i]
-		*speeds.At(0, uint32(i)) = float32(i + 1)
-	}
-	if to, from, ok := names.Remove(orc); ok {
-		speeds.Move(to, from)
-	}
-	for row, name := range names.Rows() {
-		fmt.Println(name, names.HandleOfRow(uint32(row)), *speeds.At(0, uint32(row)))
-	}
-	// Output:
-	// imp 9v1 3
-	// elf 2v5 2
-}
-
 // Run a kernel over columns of data that is stored as structs.
 func ExampleScratch() {
 	type particle struct {
@@ -179,7 +159,7 @@ func ExampleScratch() {
 			}
 			return row - first
 		},
-		func(s *buffers, rows int) { bulk.AddScaled(s.x[:rows], s.speed[:rows], 0.5) },
+		func(s *buffers, rows int) { columns.AddScaled(s.x[:rows], s.speed[:rows], 0.5) },
 		func(s *buffers, row int, word bulk.Word[particle]) int {
 			first := row
 			for i := range bulk.Bits(0, word.Live) {
@@ -211,11 +191,4 @@ func ExampleOptions() {
 	// Output:
 	// bulk: bad options: Memory is Reserved, which the garbage collector does not scan, but string holds pointers; use Blocks
 	// bulk.Pool[[4]float32]: 0 live, 0 slots used of 1000, 0 retired
-}
-
-func ExampleAddScaled() {
-	x, speed := []float32{0, 1, 2}, []float32{10, 10, -10}
-	bulk.AddScaled(x, speed, 0.1)
-	fmt.Println(x)
-	// Output: [1 2 1]
 }

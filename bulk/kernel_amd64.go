@@ -4,9 +4,6 @@
 
 package bulk
 
-// addScaledAVX does to[i] += from[i]*k for i < n. n is a multiple of 8.
-func addScaledAVX(to *float32, from *float32, n int, k float32)
-
 // appendMembersAVX512 writes base plus the bit's number to list for each bit of the words
 // that 1 to 32 summary words mark as nonempty. It returns the number of members, or -1 if
 // there are more than room. It writes nothing past room.
@@ -34,45 +31,3 @@ func subtractAVX512(to *uint64, a *uint64, b *uint64) uint64
 //
 //go:noescape
 func countAVX512(words *uint64, groups int) int
-
-// packDown2AVX512 partitions 64 values of 2 bytes for each word of drop, from byte from on.
-// Values without a bit in drop move to byte to, which is at most from, the others to byte
-// droppedTo of dropped. It returns the bytes of kept values.
-//
-//go:noescape
-func packDown2AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
-
-// packUp2AVX512 partitions 64 values of 2 bytes for each word of drop, from byte from on.
-// Values without a bit in drop move to end at byte to, which is at least their end, the
-// others to end at byte droppedTo of dropped. It returns the bytes of kept values.
-//
-//go:noescape
-func packUp2AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
-
-// packDown4AVX512 partitions 64 values of 4 bytes for each word of drop, from byte from on.
-// Values without a bit in drop move to byte to, which is at most from, the others to byte
-// droppedTo of dropped. It returns the bytes of kept values.
-//
-//go:noescape
-func packDown4AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
-
-// packUp4AVX512 partitions 64 values of 4 bytes for each word of drop, from byte from on.
-// Values without a bit in drop move to end at byte to, which is at least their end, the
-// others to end at byte droppedTo of dropped. It returns the bytes of kept values.
-//
-//go:noescape
-func packUp4AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
-
-// packDown16AVX512 partitions 64 values of 16 bytes for each word of drop, from byte from on.
-// Values without a bit in drop move to byte to, which is at most from, the others to byte
-// droppedTo of dropped. It returns the bytes of kept values.
-//
-//go:noescape
-func packDown16AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int
-
-// packUp16AVX512 partitions 64 values of 16 bytes for each word of drop, from byte from on.
-// Values without a bit in drop move to end at byte to, which is at least their end, the
-// others to end at byte droppedTo of dropped. It returns the bytes of kept values.
-//
-//go:noescape
-func packUp16AVX512(values *byte, to int, from int, dropped *byte, droppedTo int, drop *uint64, words int) int

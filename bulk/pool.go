@@ -9,7 +9,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// BlockLen is the number of slots in a block, the allocation unit of pools and columns:
+// BlockLen is the number of slots in a block, the allocation unit of pools:
 // 64 words of 64 slots, exactly one summary word.
 const BlockLen = 1 << blockShift
 

@@ -11,9 +11,3 @@ func (op operation) combine(to, a, b *[wordLen]uint64) uint64 { return op.combin
 func (b *levels) countRunFast(int, uint32) (int, bool) { return 0, false }
 
 func (b *levels) appendRunFast(list []uint32, _ int, _ uint32) ([]uint32, bool) { return list, false }
-
-func addScaledFast(_, _ []float32, _ float32) int { return 0 }
-
-func (*packing[T]) downFast(first int) int { return first }
-
-func (*packing[T]) upFast(_, end int) int { return end }

@@ -11,7 +11,7 @@ package bulk
 // must not change during the call.
 //
 // The copies cost about as much as one or two passes of a kernel, so only longer kernels
-// gain. See Columns for data that is stored in columns.
+// gain.
 func Scratch[T, S any](p *Pool[T], s *S,
 	in func(s *S, row int, word Word[T]) int,
 	run func(s *S, rows int),

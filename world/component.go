@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 )
 
 // Component is a registered component type with its values.
@@ -18,7 +19,7 @@ type Component[T any] struct {
 	id     int
 	local  bool
 	layout layout
-	values bulk.Column[T]
+	values columns.Column[T]
 	every  *Query // all entities that have the component
 	storage
 	changes  changeMarks

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 )
 
 // Compaction selects how the flush moves the rows of bodies that fell asleep or
@@ -289,7 +290,7 @@ func (c *compaction) span() (first, end int) {
 type spare []uint64
 
 // spareRows returns scratch memory for count rows.
-func spareRows[T bulk.Packable](s *spare, count int) []T {
+func spareRows[T columns.Packable](s *spare, count int) []T {
 	var row T
 	words := (count*int(unsafe.Sizeof(row)) + 7) / 8
 	*s = slices.Grow((*s)[:0], words)[:words]
@@ -297,7 +298,7 @@ func spareRows[T bulk.Packable](s *spare, count int) []T {
 }
 
 // rows is a rowColumn of one element type.
-type rows[T bulk.Packable] struct {
+type rows[T columns.Packable] struct {
 	values *[]T
 }
 
@@ -322,10 +323,10 @@ func (r *rows[T]) partition(c *compaction) {
 	v, n, m := *r.values, len(c.low), len(c.high)
 	saved := spareRows[T](&c.spare, n+m)
 	if n > 0 {
-		bulk.PackDown(v, saved[m:], c.flips.words, int(c.low[0]), c.awake)
+		columns.PackDown(v, saved[m:], c.flips.words, int(c.low[0]), c.awake)
 	}
 	if m > 0 {
-		bulk.PackUp(v, saved[:m], c.flips.words, c.awake, int(c.high[m-1])+1)
+		columns.PackUp(v, saved[:m], c.flips.words, c.awake, int(c.high[m-1])+1)
 	}
 	copy(v[c.awake-n:], saved)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 )
 
 // benchBodies is the size of the benchmarks: 100,000 bodies, half of them awake, in eight
@@ -219,7 +219,7 @@ func newWorldColumns(mode Compaction) *flushed {
 	return f
 }
 
-func newColumn[T bulk.Packable]() *rows[T] {
+func newColumn[T columns.Packable]() *rows[T] {
 	var row T
 	values := slices.Repeat([]T{row}, benchBodies) // touch the memory
 	return &rows[T]{values: &values}

@@ -90,8 +90,8 @@ func TestFlushAgainstNaive(t *testing.T) {
 	}
 }
 
-// columns is a compaction of three columns.
-type columns struct {
+// compactedColumns is a compaction of three columns.
+type compactedColumns struct {
 	compaction
 	slot    []uint32
 	rowOf   []int32
@@ -99,8 +99,8 @@ type columns struct {
 	shorts  []uint16
 }
 
-func newColumns(mode Compaction, count int) *columns {
-	c := &columns{}
+func newColumns(mode Compaction, count int) *compactedColumns {
+	c := &compactedColumns{}
 	c.mode, c.owner = mode, &c.slot
 	c.compaction.columns = []rowColumn{
 		&rows[uint32]{values: &c.slot}, &rows[float32]{values: &c.numbers}, &rows[uint16]{values: &c.shorts},
@@ -115,7 +115,7 @@ func newColumns(mode Compaction, count int) *columns {
 
 // requestRandomStates requests states, for many rows more than once, and returns the expected
 // states.
-func (c *columns) requestRandomStates(r *rand.Rand) []bool {
+func (c *compactedColumns) requestRandomStates(r *rand.Rand) []bool {
 	requested := make([]bool, len(c.slot))
 	for row := range requested {
 		requested[row] = c.isAwake(row)

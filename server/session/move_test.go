@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
@@ -436,7 +436,7 @@ func TestMoveLeavesSecrets(t *testing.T) {
 func TestMoveAbandoned(t *testing.T) {
 	for _, room := range []string{"one", "two"} {
 		h := newMovingRooms(t, func(*RouterConfig) {})
-		crash := func() { bulk.AddScaled(make([]float32, 1), nil, 1) }
+		crash := func() { columns.AddScaled(make([]float32, 1), nil, 1) }
 		conn := h.join("one")
 		if room == "one" {
 			h.rooms[room].config.Hooks.Leave = func(*Session) { crash() }

@@ -45,7 +45,7 @@ var errHookPanicked = &wire.Error{Code: wire.Internal, Detail: "the game failed"
 
 // libraryPackages hold state that outlives a hook. A panic in their code may leave that
 // state half changed.
-var libraryPackages = []string{"bulk", "field", "internal/invariants", "replication", "world"}
+var libraryPackages = []string{"bulk", "field", "internal/columns", "internal/invariants", "replication", "world"}
 
 // panicRecord counts and reports the panics of the game that a Core contains.
 type panicRecord struct {

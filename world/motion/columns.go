@@ -1,6 +1,6 @@
 package motion
 
-import "github.com/worldd/worldd/bulk"
+import "github.com/worldd/worldd/internal/columns"
 
 // shortRun is the number of rows below which columns do not pay. In place, runs of awake
 // rows may be as short as one row.
@@ -23,9 +23,9 @@ func (s *Stepper) integrateColumns(c *Batch, b *Bodies, from, to int) {
 	copy(old.x[:n], b.Pos.X[from:to])
 	copy(old.y[:n], b.Pos.Y[from:to])
 	copy(old.z[:n], b.Pos.Z[from:to])
-	bulk.AddScaled(b.Pos.X[from:to], b.Vel.X[from:to], s.TickSeconds)
-	bulk.AddScaled(b.Pos.Y[from:to], b.Vel.Y[from:to], s.TickSeconds)
-	bulk.AddScaled(b.Pos.Z[from:to], b.Vel.Z[from:to], s.TickSeconds)
+	columns.AddScaled(b.Pos.X[from:to], b.Vel.X[from:to], s.TickSeconds)
+	columns.AddScaled(b.Pos.Y[from:to], b.Vel.Y[from:to], s.TickSeconds)
+	columns.AddScaled(b.Pos.Z[from:to], b.Vel.Z[from:to], s.TickSeconds)
 	s.finishRows(c, b, from, to)
 }
 
@@ -46,9 +46,9 @@ func (s *Stepper) accelerateColumns(c *Batch, b *Bodies, from, to int) {
 	couple(y, c.wind.y[:n], c.rates.coupling[:n])
 	couple(z, c.wind.z[:n], c.rates.coupling[:n])
 	if c.pushed {
-		bulk.AddScaled(x, c.push.x[:n], s.TickSeconds)
-		bulk.AddScaled(y, c.push.y[:n], s.TickSeconds)
-		bulk.AddScaled(z, c.push.z[:n], s.TickSeconds)
+		columns.AddScaled(x, c.push.x[:n], s.TickSeconds)
+		columns.AddScaled(y, c.push.y[:n], s.TickSeconds)
+		columns.AddScaled(z, c.push.z[:n], s.TickSeconds)
 	}
 	for i, fall := range c.rates.fall[:n] {
 		y[i] -= fall

@@ -2,7 +2,11 @@
 // and asks the compiler about each line that says so.
 package main
 
-import "github.com/worldd/worldd/bulk"
+import (
+	"github.com/worldd/worldd/bulk"
+
+	"github.com/worldd/worldd/internal/columns"
+)
 
 type body struct{ x, y, z float32 }
 
@@ -12,7 +16,7 @@ func main() {
 		panic(err)
 	}
 	h, _ := pool.Add()
-	var column bulk.Column[body]
+	var column columns.Column[body]
 	column.Grow(pool.Slots())
 	live := pool.Live()
 	var asleep bulk.Bitset
@@ -62,14 +66,14 @@ func main() {
 	for _, word := range bulk.And(live) { // want inline
 		count += word
 	}
-	columns, err := bulk.NewColumns[float32](2, bulk.SoA)
+	group, err := columns.NewGroup[float32](2, columns.SoA)
 	if err != nil {
 		panic(err)
 	}
-	columns.Grow(pool.Slots())
-	sum += *columns.At(1, 0)      // want inline
-	sum += columns.Lanes(1, 0)[0] // want inline
-	var table bulk.Table[body]
+	group.Grow(pool.Slots())
+	sum += *group.At(1, 0)      // want inline
+	sum += group.Lanes(1, 0)[0] // want inline
+	var table columns.Table[body]
 	table.Add(h)
 	sum += table.Get(h).x            // want inline
 	sum += table.Rows()[0].x         // want inline

@@ -1,8 +1,10 @@
-package bulk
+package columns
 
 import (
 	"fmt"
 	"iter"
+
+	"github.com/worldd/worldd/bulk"
 )
 
 // Table keeps rows packed, for data that is iterated far more often than it is looked
@@ -14,8 +16,8 @@ import (
 // untrusted handles against a pool first. The zero value is an empty table.
 type Table[T any] struct {
 	rows    []T
-	handles []Handle // by row
-	rowOf   []uint32 // slot -> row + 1; 0: none
+	handles []bulk.Handle // by row
+	rowOf   []uint32      // slot -> row + 1; 0: none
 }
 
 // noRow is the row number that Row returns with false.
@@ -23,7 +25,7 @@ const noRow = ^uint32(0)
 
 // Add appends a zeroed row for h. It does nothing and returns nil if h is not valid or
 // its slot has a row: see Get and Remove.
-func (t *Table[T]) Add(h Handle) *T {
+func (t *Table[T]) Add(h bulk.Handle) *T {
 	i := h.Index()
 	if !h.Valid() || uint64(len(t.rows)) >= uint64(noRow) {
 		return nil
@@ -43,7 +45,7 @@ func (t *Table[T]) Add(h Handle) *T {
 
 // Get returns the row of h, or nil. It accepts any 64 bits. The pointer is valid until
 // the next Add or Remove.
-func (t *Table[T]) Get(h Handle) *T {
+func (t *Table[T]) Get(h bulk.Handle) *T {
 	if i := uint64(uint32(h)); i < uint64(len(t.rowOf)) {
 		if row := t.rowOf[i] - 1; uint64(row) < uint64(len(t.rows)) && t.handles[row] == h {
 			return &t.rows[row]
@@ -53,7 +55,7 @@ func (t *Table[T]) Get(h Handle) *T {
 }
 
 // Row returns the row number of h, or false.
-func (t *Table[T]) Row(h Handle) (uint32, bool) {
+func (t *Table[T]) Row(h bulk.Handle) (uint32, bool) {
 	if i := uint64(uint32(h)); i < uint64(len(t.rowOf)) {
 		if row := t.rowOf[i] - 1; uint64(row) < uint64(len(t.rows)) && t.handles[row] == h {
 			return row, true
@@ -63,9 +65,9 @@ func (t *Table[T]) Row(h Handle) (uint32, bool) {
 }
 
 // Remove deletes the row of h, or does nothing and returns false. The last row, from,
-// becomes row to; move parallel storage in the same way (see Columns.Move). to
+// becomes row to; move parallel storage in the same way (see Group.Move). to
 // equals from if the deleted row was the last.
-func (t *Table[T]) Remove(h Handle) (to, from uint32, ok bool) {
+func (t *Table[T]) Remove(h bulk.Handle) (to, from uint32, ok bool) {
 	to, ok = t.Row(h)
 	if !ok {
 		return noRow, noRow, false
@@ -89,12 +91,12 @@ func (t *Table[T]) Len() int { return len(t.rows) }
 func (t *Table[T]) Rows() []T { return t.rows }
 
 // HandleOfRow returns the handle of a row of Rows.
-func (t *Table[T]) HandleOfRow(row uint32) Handle { return t.handles[row] }
+func (t *Table[T]) HandleOfRow(row uint32) bulk.Handle { return t.handles[row] }
 
 // All yields every row, last first. The loop may remove the row just yielded, but no other
 // row. Rows added during the iteration are not visited.
-func (t *Table[T]) All() iter.Seq2[Handle, *T] {
-	return func(yield func(Handle, *T) bool) {
+func (t *Table[T]) All() iter.Seq2[bulk.Handle, *T] {
+	return func(yield func(bulk.Handle, *T) bool) {
 		for row := len(t.rows) - 1; row >= 0; row-- {
 			if !yield(t.handles[row], &t.rows[row]) {
 				return
@@ -106,11 +108,11 @@ func (t *Table[T]) All() iter.Seq2[Handle, *T] {
 // CheckInvariants audits B11: rows and slots point at each other.
 func (t *Table[T]) CheckInvariants() error {
 	if len(t.rows) != len(t.handles) {
-		return fmt.Errorf("bulk: B11: %d rows, %d handles", len(t.rows), len(t.handles))
+		return fmt.Errorf("columns: B11: %d rows, %d handles", len(t.rows), len(t.handles))
 	}
 	for row, h := range t.handles {
 		if at, ok := t.Row(h); !ok || int(at) != row {
-			return fmt.Errorf("bulk: B11: row %d is of %v, whose row is %d", row, h, at)
+			return fmt.Errorf("columns: B11: row %d is of %v, whose row is %d", row, h, at)
 		}
 	}
 	used := 0
@@ -120,7 +122,7 @@ func (t *Table[T]) CheckInvariants() error {
 		}
 	}
 	if used != len(t.rows) {
-		return fmt.Errorf("bulk: B11: %d slots have a row, but there are %d rows", used, len(t.rows))
+		return fmt.Errorf("columns: B11: %d slots have a row, but there are %d rows", used, len(t.rows))
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 //go:build !purego
 
-package bulk
+package columns
 
 import (
 	"unsafe"

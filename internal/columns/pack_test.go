@@ -1,4 +1,4 @@
-package bulk
+package columns
 
 import (
 	"math/rand/v2"

@@ -1,14 +1,16 @@
-package bulk
+package columns
+
+import "github.com/worldd/worldd/bulk"
 
 // Column is storage parallel to a pool's slots: element i belongs to slot i. It is
-// allocated in blocks of BlockLen elements, so pointers into it stay valid, and the garbage
+// allocated in blocks of bulk.BlockLen elements, so pointers into it stay valid, and the garbage
 // collector does not scan blocks of a pointer-free T. A column does not know which slots
 // are live: keep a Bitset for that, and clear an element when its slot gets a new tenant.
 //
 // The zero value is an empty column. Goroutines may write distinct elements
 // concurrently; nothing may run concurrently with Grow.
 type Column[T any] struct {
-	blocks []*[BlockLen]T
+	blocks []*[bulk.BlockLen]T
 }
 
 // Grow makes room for at least slots slots, rounded up to whole blocks. New elements
@@ -16,7 +18,7 @@ type Column[T any] struct {
 func (c *Column[T]) Grow(slots uint32) {
 	blocks := int((uint64(slots) + blockMask) >> blockShift)
 	for len(c.blocks) < blocks {
-		c.blocks = append(c.blocks, new([BlockLen]T))
+		c.blocks = append(c.blocks, new([bulk.BlockLen]T))
 	}
 }
 

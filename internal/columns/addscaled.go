@@ -1,8 +1,8 @@
-package bulk
+package columns
 
 import "fmt"
 
-//go:generate go -C _asm run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg bulk
+//go:generate go -C _asm run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg columns
 
 // AddScaled adds from[i]*k to to[i] for every i, as in positions += velocities*dt over
 // words, blocks or whole columns, including holes. Product and sum are rounded
@@ -12,7 +12,7 @@ import "fmt"
 // It uses vector instructions where available, unless built with -tags purego.
 func AddScaled(to, from []float32, k float32) {
 	if len(to) != len(from) {
-		panic(fmt.Sprintf("bulk: AddScaled of %d and %d elements", len(to), len(from)))
+		panic(fmt.Sprintf("columns: AddScaled of %d and %d elements", len(to), len(from)))
 	}
 	done := addScaledFast(to, from, k)
 	addScaledGo(to[done:], from[done:], k)

@@ -1,4 +1,4 @@
-package bulk_test
+package columns_test
 
 import (
 	"testing"
@@ -6,10 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/columns"
 )
 
 func TestColumn(t *testing.T) {
-	var c bulk.Column[int64]
+	var c columns.Column[int64]
 	require.Nil(t, c.At(0))
 	require.Nil(t, c.Word(0))
 	c.Grow(0)
