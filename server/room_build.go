@@ -111,7 +111,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 	made.loop.ticks = newTickHistogram(roomDigits)
 	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms over time
 	if err = l.checkSchema(made); err == nil {
-		err = made.loop.saver.saveFirst()
+		err = l.callGame("TakeImage", made.loop.saver.saveFirst)
 	}
 	if err == nil && g.Attach != nil {
 		err = l.callGame("Attach", func() error {
