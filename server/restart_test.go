@@ -127,7 +127,7 @@ func TestRoomFromAnOlderGeneration(t *testing.T) {
 	newest := must.Get(os.ReadFile(path))
 	older := func(c *RoomsConfig) {
 		images(c)
-		c.Images.Generations = map[string]int{"match/a": 1}
+		c.Images.Older = map[string]int{"match/a": 1}
 	}
 	inBubble(t, older, func(h *testRooms) {
 		for _, name := range []string{"lobby", "match/a", "match/b"} {

@@ -91,7 +91,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 	if store != nil {
 		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Take: g.TakeImage}
 		err = l.callGame("RestoreRun", func() (err error) {
-			least, err = g.restoreImage(log, store, l.imageGeneration())
+			least, err = g.restoreImage(log, store, l.olderImage())
 			return err
 		})
 		if err != nil || least > block {
@@ -151,11 +151,11 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 	return err
 }
 
-// restoreImage restores the world from a generation of its image, or from the newest valid one
-// if generation is 0. It returns the lowest block of generations that the image allows, or 0 if
+// restoreImage restores the world from the older image of that number, or from the newest valid
+// one if older is 0. It returns the lowest block of generations that the image allows, or 0 if
 // there is no image. If the world's block is lower it restores nothing.
-func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, generation int) (least int, err error) {
-	found, err := store.LoadGeneration(g.World, generation)
+func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int) (least int, err error) {
+	found, err := store.LoadGeneration(g.World, older)
 	if err != nil {
 		return 0, fmt.Errorf("server: cannot restore: %w", store.Explain(err))
 	}
@@ -183,9 +183,9 @@ func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, generat
 	return least, nil
 }
 
-// imageGeneration returns the generation of the image from which the room's next run begins, 0
-// for the newest.
-func (l *roomLife) imageGeneration() int {
+// olderImage returns the number of the older image from which the room's next run begins, 0 for
+// the newest.
+func (l *roomLife) olderImage() int {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	return l.rooms.older[l.room.name]

@@ -48,7 +48,8 @@ type RoomImages struct {
 	Dir string
 	// Every is the interval between saves of one room, at most 1 h. Default 30 s.
 	Every time.Duration
-	// Keep is the number of generations of each image: see package imagefile.
+	// Keep is the number of files that hold a room's image, the newest and older ones: see
+	// package imagefile.
 	Keep int
 	// PruneAfter is the age at which the image of a room with an id is removed, counted from
 	// the last session in the room; at least 1 h. The server looks for such images at the start
@@ -56,13 +57,12 @@ type RoomImages struct {
 	// only if RoomKind.MaxImages or MaxBytes leaves no space for a new room, and no session has
 	// entered its room for 30 days. Negative: never.
 	PruneAfter time.Duration
-	// MaxBytes bounds the images of all rooms with ids, in all generations, when a new room is
+	// MaxBytes bounds the images of all rooms with ids, older ones included, when a new room is
 	// made. It is no quota: images of existing rooms may grow. 0: no limit.
 	MaxBytes int64
-	// Generations names rooms whose first run begins from an older generation of their image,
-	// for an operator who wants to return to an older state: see
-	// imagefile.Store.LoadGeneration.
-	Generations map[string]int
+	// Older names rooms whose first run begins from an older image, by its number in
+	// imagefile.Store.LoadGeneration: for an operator who wants to return to an older state.
+	Older map[string]int
 	// Strict refuses the image of a world that was set up differently, by another version of the game.
 	// Otherwise it is mapped: see world.World.ReadImage. The log names what has changed.
 	Strict bool
@@ -214,16 +214,16 @@ func (c RoomsConfig) Validate() error {
 		complain(known && k.Create != ForAnyone && !(k.Pinned && c.Default == kind), "Default is %q, which is not created for clients that name no room", c.Default)
 	}
 	complain(c.Images.Every < 0 || c.Images.Every > maxImageEvery, "images are saved every %v: want at most %v, or 0 for %v", c.Images.Every, maxImageEvery, defaultImageEvery)
-	complain(c.Images.Keep < 0 || c.Images.Keep > imagefile.MaxKeep, "%d generations of images: want 1 to %d, or 0 for %d", c.Images.Keep, imagefile.MaxKeep, imagefile.DefaultKeep)
+	complain(c.Images.Keep < 0 || c.Images.Keep > imagefile.MaxKeep, "%d images of each room are kept: want 1 to %d, or 0 for %d", c.Images.Keep, imagefile.MaxKeep, imagefile.DefaultKeep)
 	complain(c.Images.PruneAfter > 0 && c.Images.PruneAfter < minPruneAfter, "images are removed after %v: want at least %v", c.Images.PruneAfter, minPruneAfter)
 	complain(c.Images.MaxBytes < 0, "Images.MaxBytes is %d", c.Images.MaxBytes)
 	complain(c.Images.Dir == "" && !reflect.ValueOf(c.Images).IsZero(), "Images has settings, but no Dir")
-	for _, name := range slices.Sorted(maps.Keys(c.Images.Generations)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Images.Older)) {
 		kind, _, err := ParseRoomName(name)
 		_, known := c.Kinds[kind]
-		complain(err != nil || !known, "Images.Generations names %q, which is no room of this server", name)
-		n := c.Images.Generations[name]
-		complain(n < 0 || n > imagefile.MaxKeep, "Images.Generations of %s is %d: want 0 to %d", name, n, imagefile.MaxKeep)
+		complain(err != nil || !known, "Images.Older names %q, which is no room of this server", name)
+		n := c.Images.Older[name]
+		complain(n < 0 || n > imagefile.MaxKeep, "Images.Older of %s is %d: want 0 to %d", name, n, imagefile.MaxKeep)
 	}
 	if c.Images.Dir != "" {
 		info, err := os.Stat(c.Images.Dir)

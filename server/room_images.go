@@ -39,7 +39,7 @@ func (c RoomImages) imagePath(kind, id string) string {
 	return filepath.Join(c.Dir, kind, id+imageSuffix)
 }
 
-// storedImage is the image of a room with an id, on disk, in all its generations.
+// storedImage is the image of a room with an id, on disk, with the older ones.
 type storedImage struct {
 	kind, id string
 	saved    time.Time // newest file

@@ -89,7 +89,7 @@ type rooms struct {
 	kinds   map[string]*kind
 	ranges  ranges
 	panics  panicTimes
-	older   map[string]int // RoomImages.Generations of rooms not saved yet
+	older   map[string]int // RoomImages.Older of rooms not saved yet
 	cordons cordons
 	bans    []string
 	budget  *int // bytes per second and session, from SetLimits; nil: each room's own
@@ -113,7 +113,7 @@ type kind struct {
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
-		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Generations),
+		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Older),
 		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions),
 	}
 	for name, k := range m.config.Kinds {

@@ -636,7 +636,7 @@ func TestContradictionsOfRooms(t *testing.T) {
 	}.Validate()
 	for _, text := range []string{
 		"Room and Rooms", "WorldConfig and Rooms", "Image and Rooms", `the name "Bad Name"`, "IdleAfter is 1ns", "New is missing", "kind a: MaxRooms", "kind a: MaxSessions",
-		"kind a: MaxImages", "Create is 9", "rooms are Unsaved", `Default is "b/1"`, "MaxRooms is 1048576", "not a folder", "want at most 1h", "1000 generations", "after 1m0s: want at least 1h", "MaxBytes is -1",
+		"kind a: MaxImages", "Create is 9", "rooms are Unsaved", `Default is "b/1"`, "MaxRooms is 1048576", "not a folder", "want at most 1h", "1000 images of each room", "after 1m0s: want at least 1h", "MaxBytes is -1",
 	} {
 		require.ErrorContains(t, err, text)
 	}

@@ -291,7 +291,7 @@ func (c *serveCommand) configureRooms(r *server.RoomsConfig) error {
 	if err != nil {
 		return err
 	}
-	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Generations: older, Strict: c.ImageStrict}
+	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Older: older, Strict: c.ImageStrict}
 	c.roomImageFlags.applyTo(r)
 	if c.Record != "" {
 		r.FilesPerRoom++
