@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,12 +19,33 @@ import (
 // root is the folder of the module.
 const root = "../.."
 
-// games are the programs of games: the folder of each, and its function that makes the world.
-var games = map[string]struct{ folder, new string }{
-	"worldd": {"cmd/worldd", "newWorld"},
-	"arena":  {"server/host/examples/arena", "newArena"},
-	"coins":  {"server/host/examples/coins", "newGame"},
+// games are the programs of games.
+var games = map[string]game{
+	"worldd": {"cmd/worldd", "newWorld", nil},
+	"arena": {"server/host/examples/arena", "newArena", []edit{
+		{"game.go", "Kills uint16 `net:\"bits=10\"`", "Rank uint8\n Kills uint16 `net:\"bits=12\"`"},
+		{"server.go", "Pilot{t.Name, t.Kills}", "Pilot{Name: t.Name, Kills: t.Kills}"},
+		{"game.go", "X, Z float32 `net:\"range=-1..1,step=1/16\"`", "Boost bool\n X, Z float32 `net:\"range=-2..2,step=1/32\"`"},
+		{"game.go", "Aim float32 `net:\"angle,bits=12\"` // the direction", "Charge uint8\n Aim float32 `net:\"angle,bits=14\"` // the direction"},
+		{"game.go", "By, Of string `net:\"max=16\"`", "Metres float32\n By, Of string `net:\"max=24\"`"},
+	}},
+	"coins": {"server/host/examples/coins", "newGame", []edit{
+		{"main.go", "type Purse struct{ Coins uint16 }", "type Purse struct { Gems uint8 `net:\"owner\"`; Coins uint16 }"},
+		{"main.go", "X, Z float32 `net:\"range=-1..1,step=1/127\"`", "Jump bool\n X, Z float32 `net:\"range=-2..2,step=1/255\"`"},
+	}},
 }
+
+// game is a program of a game.
+type game struct {
+	folder string
+	new    string // its function that makes the world
+	// edits make the game's next version, beside testdata/upgrade.go. Clients of both versions play on
+	// servers of both.
+	edits []edit
+}
+
+// edit replaces a text that a file has once.
+type edit struct{ file, old, new string }
 
 // tools are other programs that write files.
 var tools = map[string]string{"loadtest": "loadtest"}
@@ -33,7 +55,7 @@ type version int
 
 const (
 	shipped  version = iota
-	upgraded         // with an additional component "mana", kind and command
+	upgraded         // with other fields, and an additional component "mana", kind and command
 	changed          // as upgraded, but "mana" has another type
 )
 
@@ -49,13 +71,12 @@ func buildPrograms(t *testing.T) programs {
 	var packages, all []string
 	for name, g := range games {
 		folder := must.Get(filepath.Abs(filepath.Join(root, g.folder)))
-		main := filepath.Join(folder, "main.go")
-		text := must.Get(os.ReadFile(main))
-		definition := regexp.MustCompile(`\bNew:\s+` + g.new + `\b`)
-		require.Len(t, definition.FindAll(text, -1), 1, "%s must name the function that makes its world once, as New: %s", main, g.new)
-		patched := filepath.Join(dir, name+".go")
-		require.NoError(t, os.WriteFile(patched, definition.ReplaceAll(text, []byte("New: upgrade("+g.new+")")), 0o600))
-		overlay.Replace[main], overlay.Replace[filepath.Join(folder, "upgrade.go")] = patched, addition
+		overlay.Replace[filepath.Join(folder, "upgrade.go")] = addition
+		for path, text := range g.upgrade(t, folder) {
+			patched := filepath.Join(dir, name+"-"+filepath.Base(path))
+			require.NoError(t, os.WriteFile(patched, []byte(text), 0o600))
+			overlay.Replace[path] = patched
+		}
 		packages = append(packages, "./"+g.folder)
 	}
 	file := filepath.Join(dir, "overlay.json")
@@ -73,6 +94,21 @@ func buildPrograms(t *testing.T) programs {
 		require.NoError(t, err, "%s", out)
 	}
 	return p
+}
+
+// upgrade returns the files of the game's next version that differ, by path.
+func (g game) upgrade(t *testing.T, folder string) map[string]string {
+	files := map[string]string{}
+	call := regexp.MustCompile(`\bNew:\s+` + g.new + `\b`).FindString(string(must.Get(os.ReadFile(filepath.Join(folder, "main.go")))))
+	for _, e := range append(g.edits, edit{"main.go", call, "New: upgrade(" + g.new + ")"}) {
+		path := filepath.Join(folder, e.file)
+		if files[path] == "" {
+			files[path] = string(must.Get(os.ReadFile(path)))
+		}
+		require.Equal(t, 1, strings.Count(files[path], e.old), "%s must have once: %s", path, e.old)
+		files[path] = strings.Replace(files[path], e.old, e.new, 1)
+	}
+	return files
 }
 
 // command returns a command that runs a program in a folder.

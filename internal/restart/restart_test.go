@@ -23,6 +23,7 @@ func TestRestarts(t *testing.T) {
 	built := buildPrograms(t)
 	runAtOnce(t, map[string]func(*testing.T){
 		"servers":  func(t *testing.T) { testServers(t, built) },
+		"clients":  func(t *testing.T) { testClients(t, built) },
 		"commands": func(t *testing.T) { testCommands(t, built) },
 		"options":  func(t *testing.T) { testOptions(t, built) },
 	})
