@@ -34,11 +34,12 @@ type game struct {
 	read   map[string]func(world.Entity) any                // by component
 	see    map[string]func(*client.Entity) any              // by component, or kind
 	send   map[string]func(*client.Session) error           // by command
+	poll   func()                                           // looks for the answer; may be nil
 	hold   func(c *client.Session, now time.Duration) error // the input; may be nil
 	tell   []any                                            // events
 	hears  []string                                         // names of messages from clients
 	events client.Events
-	learns []string // names of the events
+	learns []string // names of what clients receive as events and answers
 	got    values   // received from clients, or by a client as events
 	lives  []life
 }
@@ -137,6 +138,26 @@ func command[Args any](name string, args Args) part {
 		g.hears = append(g.hears, name)
 		g.send[name] = func(c *client.Session) error {
 			_, err := client.Do(c, defined, 0, args)
+			return err
+		}
+	}
+}
+
+// query adds a command that the server answers.
+func query[Args, Answer any](name string, args Args, answer Answer) part {
+	return func(g *game) {
+		defined := schema.DefineQuery[Args, Answer](g.schema, name)
+		g.own[name], g.own["answer"] = args, answer
+		g.hooks.Commands = append(g.hooks.Commands, session.OnQuery(defined, func(_ *session.Session, _ world.Entity, args Args) (Answer, error) {
+			g.got[name] = args
+			return answer, nil
+		}))
+		g.hears, g.learns = append(g.hears, name), append(g.learns, "answer")
+		g.send[name] = func(c *client.Session) error {
+			q, err := client.Ask(c, defined, 0, args)
+			if err == nil {
+				g.poll = func() { g.got["answer"], _, _ = q.Poll() }
+			}
 			return err
 		}
 	}

@@ -261,6 +261,9 @@ func (g *game) serve(t *testing.T, c *game, differ values) error {
 			}
 		}
 		sent = true
+		if c.poll != nil {
+			c.poll()
+		}
 		for name, see := range c.see {
 			c.got[name] = see(own)
 		}

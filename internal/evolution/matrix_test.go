@@ -212,12 +212,28 @@ var matrix = []row{
 		kept(), equal(), kept(), joins(values{"pay": nil}), joins(values{"pay": nil}),
 	},
 	{
+		"event removed", with(event("chime", chime{3})), with(),
+		kept(), equal(), kept(), joins(values{"chime": nil}), joins(nil),
+	},
+	{
+		"command removed", with(command("pay", pay{3})), with(),
+		kept(), equal(), kept(), joins(values{"pay": nil}), joins(values{"pay": nil}),
+	},
+	{
+		"input added", with(), with(input(stick{-3})),
+		kept(), equal(), kept(), joins(values{"input": nil}), joins(nil),
+	},
+	{
 		"field of an event added", with(event("chime", chime{3})), with(event("chime", chime2{3, 4})),
 		kept(), equal(), kept(), joins(nil), joins(values{"chime": chime2{Pitch: 3}}),
 	},
 	{
 		"field of a command added", with(command("pay", pay{3})), with(command("pay", payTip{3, 1})),
 		kept(), equal(), kept(), joins(values{"pay": payTip{Sum: 3}}), joins(nil),
+	},
+	{
+		"field of an answer added", with(query("look", pay{3}, chime{5})), with(query("look", pay{3}, chime2{5, 6})),
+		kept(), equal(), kept(), joins(nil), joins(values{"answer": chime2{Pitch: 5}}),
 	},
 	{
 		"field of the input added", with(input(stick{-3})), with(input(stickXZ{-3, 4})),
