@@ -49,7 +49,11 @@ type smoothness struct {
 func smoothnessOf(t testing.TB, p *Program, from float64, hz int) (s smoothness) {
 	points := randomGrid(40)
 	var last [3][]float32
-	seen := map[string]bool{}
+	type value struct {
+		lane, point int
+		bits        uint32
+	}
+	seen := map[value]bool{}
 	ticks := uint64(from * float64(hz))
 	for n := ticks; n <= ticks+2*uint64(hz); n++ {
 		out := planesOf(40)
@@ -59,7 +63,7 @@ func smoothnessOf(t testing.TB, p *Program, from float64, hz int) (s smoothness)
 				if last[lane] != nil {
 					s.largest = max(s.largest, math.Abs(float64(v)-float64(last[lane][i])))
 				}
-				seen[fmt.Sprint(lane, i, v)] = true
+				seen[value{lane, i, math.Float32bits(v)}] = true
 			}
 			last[lane] = plane
 		}

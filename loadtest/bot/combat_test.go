@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/scenes/bots"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
@@ -33,6 +34,7 @@ func TestCombat(t *testing.T) {
 		"rough": {Delay: 75 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05},
 	} {
 		t.Run(name, func(t *testing.T) {
+			racetest.SkipSequential(t)
 			s, sum := fightOn(t, "calm", link, 20*time.Second)
 			for _, b := range s.bots {
 				require.Empty(t, b.Confusions())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/rig"
 )
@@ -51,6 +52,7 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 		{150 * time.Millisecond, true},
 	} {
 		t.Run(fmt.Sprintf("%v/ordinary=%v", c.delay, c.ordinary), func(t *testing.T) {
+			racetest.SkipSequential(t)
 			delay := c.delay
 			s := newBotWorld(t, "calm", rig.Link{Delay: delay})
 			var pictures []*picture

@@ -179,6 +179,7 @@ func TestShotsAtALongRoundTrip(t *testing.T) {
 // gets the oldest moment that the cap allows if it claims older moments, or if its link is
 // too slow. Each case is counted.
 func TestShotsAtClaimedMoments(t *testing.T) {
+	racetest.SkipSequential(t)
 	good, far := simtest.Conditions{DelayMin: 200}, simtest.Conditions{DelayMin: 2000}
 	only := func(s shooting, outcome session.ViewOutcome) {
 		judged := 0

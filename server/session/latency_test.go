@@ -247,6 +247,7 @@ func TestPressToDrawn(t *testing.T) {
 
 // A press is drawn earlier if it is sent at once instead of in the next frame.
 func TestPromptPressToDrawn(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, rtt := range []int64{0, 100} {
 		frames := measurePresses(t, 30, time.Second/60, rtt, 0, false)
 		prompt := measurePresses(t, 30, time.Second/60, rtt, 0, true)
