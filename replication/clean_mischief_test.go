@@ -51,6 +51,7 @@ func newDisturbedWorld(t testing.TB, seed uint64, viewers int, c replication.Con
 }
 
 func newDisturbedWorldAt(t testing.TB, tickHz int, seed uint64, viewers int, c replication.Config) *disturbedWorld {
+	skipWithoutWorkers(t, c)
 	w := must.Get(world.New(world.Config{TickHz: tickHz, Seed: seed, HalfExtent: world.Vec3{X: 60, Y: 30, Z: 60}}))
 	m := &disturbedWorld{t: t, world: w, rand: rand.New(rand.NewPCG(seed, 9))}
 	m.score = must.Get(world.Register[score](w, "score"))

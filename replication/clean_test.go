@@ -50,6 +50,7 @@ func newStormWorld(t testing.TB, simulating, ordinary int, c replication.Config,
 // newStormWorldAt makes a stormWorld of tickHz ticks a second, with as many snapshots as the storm unless
 // c says otherwise.
 func newStormWorldAt(t testing.TB, tickHz, simulating, ordinary int, c replication.Config, allow bool) *stormWorld {
+	skipWithoutWorkers(t, c)
 	file := must.Get(scenes.Named("storm"))
 	file.TickHz = tickHz
 	for i := range file.Kinds {

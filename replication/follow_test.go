@@ -65,6 +65,7 @@ type end struct {
 }
 
 func newRidingWorld(t testing.TB, seed uint64, viewers int, links simtest.Conditions, budget int) *ridingWorld {
+	skipWithoutWorkers(t, replication.Config{})
 	w := must.Get(world.New(world.Config{Seed: seed}))
 	c := &ridingWorld{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 7)), world: w, states: map[tickOf][]uint32{}}
 	c.poses = must.Get(world.Register[pose](w, "pose"))

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -33,6 +34,7 @@ type ownedWorld struct {
 }
 
 func newOwnedWorld(t testing.TB, most int) *ownedWorld {
+	racetest.SkipUnchecked(t) // without workers, this package starts no goroutines
 	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1, MaxEntities: most}))
 	h := &ownedWorld{world: w}
 	h.loot = must.Get(world.Register[loot](w, "loot"))

@@ -42,6 +42,7 @@ type viewerClient struct {
 }
 
 func newPurseWorld(t testing.TB, n, viewers int) *purseWorld {
+	skipWithoutWorkers(t, replication.Config{})
 	m := &purseWorld{t: t, schema: schema.New()}
 	m.world = must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	m.purses = must.Get(world.Register[purse](m.world, "purse"))

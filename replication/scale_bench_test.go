@@ -35,6 +35,7 @@ type manyViewers struct {
 // newManyViewers spreads entities over a square. On average, nearby entities are within a
 // viewer's enter radius.
 func newManyViewers(t testing.TB, entities, viewers, nearby int, c replication.Config) *manyViewers {
+	skipWithoutWorkers(t, c)
 	a := &manyViewers{t: t, rand: rand.New(rand.NewPCG(1, 2)), written: make([]uint32, viewers)}
 	// The square is larger than the circle by the ratio of the entities.
 	radius := c.WithDefaults().EnterRadius

@@ -33,6 +33,7 @@ type plateWorld struct {
 }
 
 func newPlateWorld(t *testing.T, n, viewers int, c replication.Config) *plateWorld {
+	skipWithoutWorkers(t, c)
 	m := &plateWorld{purseWorld: purseWorld{t: t, schema: schema.New()}}
 	m.world = must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	m.plates = register[plate](m.world, "plate")

@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -33,7 +34,17 @@ type link struct {
 	To bulk.Handle `net:"ref"`
 }
 
+// skipWithoutWorkers skips a test whose replicator has no workers if the race detector is on: this
+// package starts no other goroutines.
+func skipWithoutWorkers(t testing.TB, c replication.Config) {
+	t.Helper()
+	if c.Workers == 0 {
+		racetest.SkipUnchecked(t)
+	}
+}
+
 func newViewedWorld(t testing.TB, c replication.Config) *viewedWorld {
+	skipWithoutWorkers(t, c)
 	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1}))
 	s := &viewedWorld{t: t, world: w}
 	s.link = must.Get(world.Register[link](w, "link"))

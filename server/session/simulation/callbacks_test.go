@@ -126,10 +126,10 @@ func (c *simClient) allowed(h bulk.Handle) (near, far bool) {
 	s := c.sim
 	rule := s.rules()[s.ruled[c.liveSession()]]
 	slot := h.Index()
-	if s.script.has("veil") && s.veil.Presence().Has(slot) {
+	if s.operates["veil"] && s.veil.Presence().Has(slot) {
 		return false, false
 	}
-	far = s.script.has("light") && s.beacon.Presence().Has(slot)
+	far = s.operates["light"] && s.beacon.Presence().Has(slot)
 	for _, set := range rule.Only {
 		if !set.Has(slot) {
 			return false, false

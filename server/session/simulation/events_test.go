@@ -197,7 +197,7 @@ func (c *simClient) tell(which, kind int) {
 // clientEvents returns the client's functions, which check arriving events.
 func (c *simClient) clientEvents() *client.Events {
 	var events client.Events
-	if c.sim.script.hasEvents() {
+	if c.sim.hasEvents {
 		client.OnEvent(&events, c.sim.events.shout, c.heardShout)
 		client.OnEvent(&events, c.sim.events.spark, c.heardSpark)
 	}
@@ -302,7 +302,7 @@ func (c *simClient) unheard() int {
 // destroy destroys an entity, in scripts with events for a cause.
 func (s *sim) destroy(h bulk.Handle, cause uint8) {
 	l := s.lives[h]
-	if l == nil || !s.script.hasEvents() {
+	if l == nil || !s.hasEvents {
 		s.world.Destroy(h)
 	} else if s.world.DestroyBecause(h, cause) {
 		l.cause = cause

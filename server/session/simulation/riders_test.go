@@ -24,7 +24,7 @@ const (
 )
 
 func (s *sim) grace() int {
-	if s.script.has("travel") {
+	if s.operates["travel"] {
 		return longGraceTicks
 	}
 	return graceTicks

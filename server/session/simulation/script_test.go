@@ -271,6 +271,17 @@ func (s *script) has(do string) bool {
 	return slices.ContainsFunc(s.ops, func(o op) bool { return o.do == do || strings.HasSuffix(o.do, ":"+do) })
 }
 
+// operations returns all operations for which has is true.
+func (s *script) operations() map[string]bool {
+	names := map[string]bool{}
+	for i := range s.ops {
+		for name, inner := s.ops[i].do, true; inner; _, name, inner = strings.Cut(name, ":") {
+			names[name] = true
+		}
+	}
+	return names
+}
+
 // retiring reports whether the slots of s are near their last generation (H4).
 func (s *script) retiring() bool { return s.first < 0 }
 

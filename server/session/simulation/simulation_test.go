@@ -98,6 +98,10 @@ type sim struct {
 	script *script
 	rng    *rand.Rand // source of initial positions, connections and forged handles
 	tick   int
+
+	operates  map[string]bool // operations for which script.has is true
+	hasEvents bool            // as script.hasEvents
+
 	schema *schema.Schema
 	rows   *rowschema.Layout // layout of schema
 	values []uint32          // scratch
@@ -206,7 +210,7 @@ func newSim(s *script) *sim {
 		lives: map[bulk.Handle]*life{}, tenants: map[uint32][]*life{}, over: map[*session.Session]bool{},
 		ownerships: map[*session.Session]*ownership{}, waiting: map[string][]op{},
 		ruled: map[*session.Session]int{}, kicked: map[*session.Session]bool{}, stalls: map[*session.Session]*stall{},
-		exactOracle: newExactOracle(s),
+		exactOracle: newExactOracle(s), operates: s.operations(), hasEvents: s.hasEvents(),
 	}
 }
 
