@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/world"
@@ -130,6 +131,7 @@ func (r *ridingTraders) audit(g *absentViewer, seed uint64) {
 }
 
 func TestAbsences(t *testing.T) {
+	racetest.SkipSequential(t)
 	seeds := uint64(100)
 	if testing.Short() || invariants.Audits {
 		seeds = 5

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -127,6 +128,7 @@ func TestAcknowledgeModel(t *testing.T) {
 // TestRowCacheFull: when the cache is full, rows are still coded, and stored rows stay
 // unchanged.
 func TestRowCacheFull(t *testing.T) {
+	racetest.SkipSequential(t)
 	const slots = maxCachedRows + 500
 	rep, _, all := newRocks(t, slots, Config{})
 	bits := func(c *rowCache, chunk rowcodec.Chunk) []byte {

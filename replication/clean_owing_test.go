@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -29,6 +30,7 @@ func newExactStorm(t testing.TB) *Replicator {
 // motion changed, and these rows are not quantised unless the body falls asleep.
 // CheckInvariants and TestOwedRows test that it examines all owed rows (R6, R13).
 func TestMotionIsNotExamined(t *testing.T) {
+	racetest.SkipSequential(t)
 	r := newExactStorm(t)
 	require.True(t, r.AddViewer(0).Simulate())
 	moved, examined, quantised := 0, 0, 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -217,6 +218,7 @@ func TestInterestModel(t *testing.T) {
 // TestInterestOfWalkingViewer: a viewer that walks through a crowd of mostly still entities
 // rarely makes a full query. It has every near entity in view in every snapshot.
 func TestInterestOfWalkingViewer(t *testing.T) {
+	racetest.SkipSequential(t)
 	seeds := uint64(30)
 	if testing.Short() {
 		seeds = 4

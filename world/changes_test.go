@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -123,6 +124,7 @@ func TestClosedChangeReader(t *testing.T) {
 // TestChangeReadersAgainstModel reads several readers at random intervals. Each must report
 // the changes that a reader read after every operation has reported since.
 func TestChangeReadersAgainstModel(t *testing.T) {
+	racetest.SkipSequential(t)
 	for seed := range uint64(4) {
 		s := newScene(t, seed, 150, 1, 4)
 		r := rand.New(rand.NewPCG(seed, 11))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -295,6 +296,7 @@ func heap(t testing.TB, cfg world.Config, count int) *world.World {
 }
 
 func TestHeapSleeps(t *testing.T) {
+	racetest.SkipSequential(t)
 	w := heap(t, world.Config{Seed: 3, CellMetres: 2}, 150)
 	stepUntilAsleep(t, w, 2000)
 	require.NoError(t, w.CheckInvariants())

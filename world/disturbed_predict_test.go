@@ -11,6 +11,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/world"
 	physics "github.com/worldd/worldd/world/motion"
@@ -145,6 +146,7 @@ var predictTicks = flag.Int("predict.ticks", 400, "ticks of TestPredictTheStorm"
 // A predictor of every body of the storm, corrected only by disturbances, never differs in
 // a bit.
 func TestPredictTheStorm(t *testing.T) {
+	racetest.SkipSequential(t)
 	ticks := *predictTicks
 	if testing.Short() {
 		ticks = 40

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // swingingWorld has a wind that swings with a period of two seconds, a gust, noise that moves, a
@@ -23,6 +24,7 @@ func swingingWorld(t *testing.T, hz int) *World {
 // TestEffectsAreExactForAYear: a wind has the phase that integer arithmetic gives, and a
 // path the position, at every age and tick rate, before and after a restart from an image.
 func TestEffectsAreExactForAYear(t *testing.T) {
+	racetest.SkipSequential(t)
 	swing := must.Get(field.Compile("everywhere\noutput.x += 10 * sin(time / 2)\noutput.z += sin(position.y / 100 - time / 2)\n"))
 	still := must.Get(field.Compile("box (-1, -1, -1) (1, 1, 1)\noutput.x += 1\n"))
 	const year = 365 * 24 * 3600

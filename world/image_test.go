@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -155,6 +156,7 @@ func (c *commands) give(s *scene) {
 // A world that is restored repeatedly, into another world or itself, continues exactly like
 // a world that is never restored: same hashes, same handles, same bytes.
 func TestRestoredWorldContinues(t *testing.T) {
+	racetest.SkipSequential(t)
 	seeds, after := uint64(3), 1000 // ticks
 	if testing.Short() {
 		seeds, after = 1, 100
@@ -359,6 +361,7 @@ func TestImageInAStepPanics(t *testing.T) {
 // The golden scenes, saved and restored on the way, reach the same rest: piles in contact,
 // with each Compaction.
 func TestRestoredGoldenScenes(t *testing.T) {
+	racetest.SkipSequential(t)
 	for i, scene := range golden {
 		mode := world.Compaction(i)
 		w := scene.build(t, world.Config{Compaction: mode})
@@ -380,6 +383,7 @@ type bulky [8192]uint64
 
 // Whatever is copied ahead and changes later, the image equals an image copied at once.
 func TestPreparedImageIsTheSame(t *testing.T) {
+	racetest.SkipSequential(t)
 	s := newScene(t, 7, 250, 2, 2)
 	large := must.Get(world.Register[bulky](s.World, "bulky"))
 	r, programs := rand.New(rand.NewPCG(4, 1)), []*field.Program{compile(t, gust), compile(t, blast)}

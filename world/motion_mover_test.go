@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -208,6 +209,7 @@ func (d *randomMoves) move(bodies []world.MovingBody, spawn world.KindID) {
 
 // Whatever a mover does, the state does not depend on Compaction (W11).
 func TestMoverInEveryCompaction(t *testing.T) {
+	racetest.SkipSequential(t)
 	for seed := range uint64(20) {
 		var want []uint64
 		for _, mode := range []world.Compaction{world.Exchange, world.Stable, world.InPlace} {

@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
 
@@ -102,6 +103,7 @@ func record(t testing.TB, s *scene, ticks int, every uint64) ([]byte, map[uint64
 }
 
 func TestReplayOfTenMinutes(t *testing.T) {
+	racetest.SkipSequential(t)
 	ticks := 10 * 60 * 60
 	if testing.Short() || invariants.Enabled {
 		ticks /= 20
@@ -365,6 +367,7 @@ func replayToEnd(r *world.Replay) (err error) {
 // A recording is described without its program. A truncated one was not closed, and a changed one is
 // damaged.
 func TestReadImageInfoOfRecording(t *testing.T) {
+	racetest.SkipSequential(t)
 	s := watched(t, 7, 3, 2, 1)
 	s.SetProgram(world.Program{Name: "shop", Version: "v1.2"})
 	steps(s.World, 20)

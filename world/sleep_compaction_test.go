@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 var compactions = []Compaction{Exchange, Stable, InPlace}
@@ -67,6 +69,7 @@ func (n *naive) flush(mode Compaction, requested []bool) {
 
 // All columns move alike: each holds a number derived from the slot.
 func TestFlushAgainstNaive(t *testing.T) {
+	racetest.SkipSequential(t)
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, mode := range compactions {
 		for range 60 {

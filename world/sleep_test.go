@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // sleepers returns a world of n bodies in the air. The first bodies, awake of them, are
@@ -74,6 +75,7 @@ func TestFlushShiftsTheBoundary(t *testing.T) {
 }
 
 func TestFlushIsAFunctionOfTheSets(t *testing.T) {
+	racetest.SkipSequential(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
 		n := 1 + r.IntN(300)
@@ -126,6 +128,7 @@ func TestStateHashIgnoresRowOrder(t *testing.T) {
 }
 
 func TestRemovalKeepsAwakeState(t *testing.T) {
+	racetest.SkipSequential(t)
 	for _, mode := range compactions {
 		removeAll(t, compacted(t, mode, 300, 120))
 	}

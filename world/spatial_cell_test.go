@@ -6,11 +6,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/racetest"
 )
 
 // Cells against sorted lists: both runs of a cell ascend after any sequence of insertions
 // and removals.
 func TestCellsAgainstSortedLists(t *testing.T) {
+	racetest.SkipSequential(t)
 	r := rand.New(rand.NewPCG(4, 5))
 	g := newGrid(Config{HalfExtent: Vec3{X: 4, Y: 4, Z: 4}, CellMetres: 4})
 	want := make([][]uint32, len(g.cells))
