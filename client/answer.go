@@ -58,9 +58,9 @@ type receipt struct {
 func (s *Session) receipt() receipt {
 	r := s.replica
 	if r == nil {
-		return receipt{stream: len(s.out) > 0}
+		return receipt{stream: len(s.stream.out) > 0}
 	}
-	return receipt{applied: true, acks: r.timeline.acks, held: len(r.held) > 0, stream: len(s.out) > 0}
+	return receipt{applied: true, acks: r.timeline.acks, held: len(r.held) > 0, stream: len(s.stream.out) > 0}
 }
 
 // InputDue reports whether to send Input at now. datagrams is the number that arrived since the
@@ -68,6 +68,12 @@ func (s *Session) receipt() receipt {
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
 	return s.uplink.inputDue(&s.time, s.receipt(), datagrams, now, now-s.uplink.sentAt)
 }
+
+// setCaller tells how the caller spends the time until the next update.
+func (u *uplink) setCaller(c caller) { u.caller = c }
+
+// forgetInputs forgets the inputs of another session or room.
+func (u *uplink) forgetInputs() { u.inputs = inputs{} }
 
 // noteSnapshot notes that a snapshot has arrived that is to be answered.
 func (u *uplink) noteSnapshot(now time.Duration) {

@@ -121,7 +121,7 @@ func (r *Replica) publishRow(d *decodedRow, tick uint32, values []uint32) {
 	tick -= d.exact.Back
 	before := e.states.bytes()
 	state := e.states.addState(tick, t.blendFrom(tick, e), values, t.span)
-	r.entities.size += e.states.bytes() - before
+	r.entities.addBytes(e.states.bytes() - before)
 	if state < 0 || tick <= e.states.tick {
 		r.stats.RowsLate++
 		return
@@ -177,14 +177,14 @@ func (r *Replica) continueFrom(structure uint32, held []heldDatagram) {
 }
 
 // resumeAt continues over another connection, whose snapshots are interval ticks apart.
-func (r *Replica) resumeAt(interval uint32) { r.timeline.interval = interval }
+func (r *Replica) resumeAt(interval uint32) { r.timeline.setInterval(interval) }
 
 // keepStates makes the replica keep states of the last ticks for Component.At.
-func (r *Replica) keepStates(ticks uint32) { r.timeline.span = ticks }
+func (r *Replica) keepStates(ticks uint32) { r.timeline.keepStates(ticks) }
 
 // showUntil notes the tick of the newest render, and delivers the events that waited for it.
 func (r *Replica) showUntil(tick uint32) {
-	r.timeline.shown = tick
+	r.timeline.showUntil(tick)
 	r.events.deliverRendered(tick)
 }
 

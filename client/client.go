@@ -152,7 +152,7 @@ func (c *Client) Update() error {
 			c.panicked = &CallbackPanic{Callback: panickedCallback()}
 		}
 	}()
-	c.session.uplink.caller = c.caller
+	c.session.uplink.setCaller(c.caller)
 	c.caller = callerRenders
 	err := c.receiveAndSend()
 	returned = true
@@ -311,7 +311,7 @@ func (c *Client) Close() error {
 	if c.link == nil {
 		return nil
 	}
-	c.session.sendBye(wire.CodeOf(why))
+	c.session.stream.sendMessage(wire.Bye{Code: wire.CodeOf(why)})
 	return c.link.Close(wire.CodeOf(why), c.session.TakeStream())
 }
 

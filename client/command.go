@@ -133,7 +133,7 @@ func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer refle
 	f := s.commands.addCommand(&m, answer)
 	f.await = s.hooks.await
 	s.provisional.noteCommand(&m, s.commands.number)
-	s.sendMessage(m)
+	s.stream.sendMessage(m)
 	return f, nil
 }
 
@@ -169,6 +169,9 @@ type commands struct {
 	report     func(Result)
 	stats      SessionStats // of commands alone
 }
+
+// countFrom continues the numbers of the session's commands after the last that the server has.
+func (c *commands) countFrom(received uint32) { c.number = received }
 
 // addCommand adds a command that is being sent, and gives it an ID.
 func (c *commands) addCommand(m *wire.Command, answer reflect.Type) *Future {

@@ -58,6 +58,12 @@ func (x *entities) bytes() int {
 	return n
 }
 
+// addBytes counts memory that an entity's states have allocated.
+func (x *entities) addBytes(n int) { x.size += n }
+
+// computeBodies makes the replica, which is empty, compute bodies.
+func (x *entities) computeBodies(b *bodies.Bodies) { x.layout, x.bodies = x.layout.withBodies(b), b }
+
 // destroyHandle makes h and every earlier generation of its slot Stale, even if no record named
 // h before: a reference to it may still arrive.
 func (x *entities) destroyHandle(c *cell, h bulk.Handle, cause uint8) {

@@ -30,7 +30,7 @@ type Applier struct{ *Replica }
 // codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
 	return &Applier{newReplica(replicaOptions{
-		layout: newLayout(c, c.Schema()), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.replicaLimits(), observer: o,
+		layout: newLayout(c, c.Schema(), nil), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.replicaLimits(), observer: o,
 	})}
 }
 

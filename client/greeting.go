@@ -20,6 +20,9 @@ func (g *greeting) nextHello(c *SessionConfig) wire.Hello {
 	return wire.Hello{Protocol: wire.Version, Schema: g.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: g.room}
 }
 
+// noteSent notes the Hello of the connection.
+func (g *greeting) noteSent(h wire.Hello) { g.sent = h }
+
 // welcomeKind is the effect of a Welcome on a session.
 type welcomeKind uint8
 

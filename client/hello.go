@@ -6,8 +6,8 @@ import "github.com/worldd/worldd/replication/wire"
 // the first use: a callback may call Reconnect in the middle of a message, and Hello tells all of
 // what was applied.
 func (s *Session) useConnection() {
-	if s.connection == opened {
-		s.connection = connecting
+	if s.stream.state == opened {
+		s.stream.enterState(connecting)
 		s.sendHello()
 	}
 }
@@ -26,8 +26,8 @@ func (s *Session) sendHello() {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
 		}
 	}
-	s.greeting.sent = h
-	s.sendMessage(h)
+	s.greeting.noteSent(h)
+	s.stream.sendMessage(h)
 }
 
 // Lost tells the session that its connection ended, and why. The replica stays unchanged, and
@@ -35,10 +35,10 @@ func (s *Session) sendHello() {
 // After wire.NoRoom and wire.RoomClosed the next Hello names the room of the config. Commands
 // without an answer end in ErrUnanswered (C5). Nothing is sent or received before Reconnect.
 func (s *Session) Lost(why error) {
-	if s.prediction != nil && s.connection.isJoined() { // before Welcome the session has sent no inputs
-		s.prediction.Pause()
+	if s.stream.isJoined() { // before Welcome the session has sent no inputs
+		s.prediction.pause()
 	}
-	s.connection = lost
+	s.stream.enterState(lost)
 	s.commands.endAll()
 	s.greeting.noteLost(why, s.config.Room)
 	if wire.CodeOf(why) == wire.EpochMismatch {
@@ -64,6 +64,5 @@ func (s *Session) forgetServer() {
 // If the Welcome has another epoch, all entities are destroyed first, as after
 // wire.EpochMismatch.
 func (s *Session) Reconnect() {
-	s.frames = wire.FrameReader{}
-	s.out, s.err, s.connection = nil, nil, opened
+	s.stream.restart()
 }

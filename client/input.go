@@ -181,7 +181,7 @@ func (in *inputs) addInput(t *timing, data []byte, now time.Duration, applied ui
 // Input returns the datagram to send at now: the newest inputs, and the acknowledgement of what
 // was applied. It is valid until the next call. It is nil before the connection's Welcome.
 func (s *Session) Input(now time.Duration) []byte {
-	if !s.connection.isJoined() {
+	if !s.stream.isJoined() {
 		return nil
 	}
 	return s.uplink.nextInput(&s.time, now, s.replica)

@@ -32,29 +32,38 @@ type layout struct {
 }
 
 // newLayout returns the layout of the rows that c reads, for a caller that declares some of its
-// components. declared may be nil.
-func newLayout(c *rowcodec.Codec, declared *schema.Schema) *layout {
+// components. declared may be nil; changes are what the server lacks of it.
+func newLayout(c *rowcodec.Codec, declared *schema.Schema, changes []string) *layout {
 	s := c.Schema()
-	l := &layout{
-		codec: c, schema: s, rows: c.Layout(), messages: rowschema.NewMessages(s), values: s.Values(), hash: s.Hash(), declared: declared,
-		textFields: s.TextFields(), textMask: c.Layout().TextMask(), body: -1,
-	}
+	var specs []schema.Component
 	for i := range s.Components() {
-		l.specs = append(l.specs, s.Component(i))
+		specs = append(specs, s.Component(i))
 	}
-	if n, ok := s.ByName(schema.BodyComponent); ok && l.specs[n].Type == reflect.TypeFor[schema.Body]() && isWhole(l.specs[n].Binding) {
-		l.body = n
+	body := -1
+	if n, ok := s.ByName(schema.BodyComponent); ok && specs[n].Type == reflect.TypeFor[schema.Body]() && isWhole(specs[n].Binding) {
+		body = n
 	}
+	var numbers []int
 	if declared != nil {
 		for i := range declared.Components() {
 			n, served := s.ByName(declared.Component(i).Name)
 			if !served {
 				n = -1
 			}
-			l.numbers = append(l.numbers, n)
+			numbers = append(numbers, n)
 		}
 	}
-	return l
+	return &layout{
+		codec: c, schema: s, rows: c.Layout(), messages: rowschema.NewMessages(s), values: s.Values(), hash: s.Hash(), declared: declared,
+		changes: changes, specs: specs, numbers: numbers, body: body, textFields: s.TextFields(), textMask: c.Layout().TextMask(),
+	}
+}
+
+// withBodies returns the layout for a replica that computes bodies.
+func (l *layout) withBodies(b *bodies.Bodies) *layout {
+	own := *l
+	own.bodies = b
+	return &own
 }
 
 // readLayout returns the layout of a schema text that the server sent, after checking its hash, for
@@ -83,9 +92,7 @@ func readLayout(text string, hash uint64, c *SessionConfig) (*layout, error) {
 	if n, ok := s.ByName(schema.BodyComponent); ok && s.Component(n).Type == nil {
 		_, _ = s.Bind(bodyForm) // fails if the server's body has fields that Body cannot read
 	}
-	l := newLayout(rowcodec.New(s, c.Tables), c.Schema)
-	l.changes = changes
-	return l, nil
+	return newLayout(rowcodec.New(s, c.Tables), c.Schema, changes), nil
 }
 
 // isWhole reports whether the server's component has all declared fields.

@@ -87,7 +87,7 @@ func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State,
 	s := of.ownSession()
 	declared := s.declared.Input()
 	switch {
-	case s.prediction != nil:
+	case s.prediction.core != nil:
 		return nil, errors.New("client: the session has a Prediction already")
 	case declared == nil || declared.Type != reflect.TypeFor[Input]():
 		return nil, fmt.Errorf("client: the schema does not declare the input %v: add it with schema.DefineInput", reflect.TypeFor[Input]())
@@ -111,7 +111,8 @@ func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State,
 			return nil, err
 		}
 	}
-	p.core, s.prediction = core, core
+	p.core = core
+	s.prediction.attachCore(core)
 	core.SyncWithServer()
 	return p, nil
 }

@@ -50,9 +50,36 @@ func (s predictedSession) OtherKnownUntil(of predict.Entity) uint32 {
 // Ticks implements predict.Session.
 func (s predictedSession) Ticks(t time.Duration) float64 { return s.time.clock.ticksIn(t) }
 
-func (s *Session) syncPrediction() {
-	if s.prediction != nil {
-		s.prediction.SyncWithServer()
+// prediction is a session's Prediction, if it has one.
+type prediction struct{ core *predict.Core }
+
+func (p *prediction) attachCore(c *predict.Core) { p.core = c }
+
+// syncWithServer compares the prediction with the newest state of the server.
+func (p *prediction) syncWithServer() {
+	if p.core != nil {
+		p.core.SyncWithServer()
+	}
+}
+
+// addInput records the input of a tick, and predicts the tick.
+func (p *prediction) addInput(tick uint32, m *rowschema.Message, body *rowschema.Payload) {
+	if p.core != nil {
+		p.core.AddInput(tick, m, body)
+	}
+}
+
+// pause freezes the predicted state: the connection is lost.
+func (p *prediction) pause() {
+	if p.core != nil {
+		p.core.Pause()
+	}
+}
+
+// renew drops everything at the start of a session.
+func (p *prediction) renew(tickHz int) {
+	if p.core != nil {
+		p.core.Renew(tickHz)
 	}
 }
 

@@ -108,7 +108,7 @@ func (c *Client) beginAttempt(delay time.Duration, token []byte) {
 	c.past = c.past.plusLink(old)
 	why, last := wire.Timeout, []byte(nil) // OK would end the session
 	if c.session.keepsDiverging() {
-		c.session.sendBye(wire.OK)
+		c.session.stream.sendMessage(wire.Bye{Code: wire.OK})
 		why, last = wire.OK, c.session.TakeStream()
 	}
 	if config.Simulation != nil {

@@ -102,11 +102,10 @@ func newReplica(o replicaOptions) *Replica {
 
 // simulateBodies makes r, which is empty, compute bodies.
 func (r *Replica) simulateBodies(tickHz int) error {
-	own := *r.entities.layout
 	b, err := bodies.New(bodies.Config{
-		Schema: own.schema, TickHz: tickHz, Replica: simulatedReplica{r}, Budget: r.budget, Stats: bodies.Stats(r.stats.Motion),
+		Schema: r.Schema(), TickHz: tickHz, Replica: simulatedReplica{r}, Budget: r.budget, Stats: bodies.Stats(r.stats.Motion),
 	})
-	own.bodies, r.entities.layout, r.entities.bodies = b, &own, b
+	r.entities.computeBodies(b)
 	return err
 }
 

@@ -1,6 +1,10 @@
 package client
 
-import "time"
+import (
+	"time"
+
+	"github.com/worldd/worldd/client/internal/bodies"
+)
 
 const (
 	// resyncEvery bounds how often computed bodies cause a Resync.
@@ -30,12 +34,22 @@ const (
 
 func (r *resyncs) gaveUp() bool { return r.computing == computesNot }
 
-// mayResyncBodies reports whether computed bodies may cause a Resync at now.
-func (r *resyncs) mayResyncBodies(now time.Duration) bool { return now >= r.next }
+// isDueForFaults reports whether to ask for all states because there were faulty datagrams, so
+// many in all.
+func (r *resyncs) isDueForFaults(faults uint64) bool {
+	due := faults > r.faults
+	r.faults = max(r.faults, faults)
+	return due
+}
 
-// noteBodiesResync counts a Resync for computed bodies. If there were too many and mayGiveUp is
-// set, the session gives up computing.
-func (r *resyncs) noteBodiesResync(now time.Duration, mayGiveUp bool) {
+// isDueForBodies reports whether to ask for all states because the computed bodies b differ
+// from the server's, or could not be computed in time. After too many times the session gives up
+// computing if mayGiveUp is set.
+func (r *resyncs) isDueForBodies(b *bodies.Bodies, now time.Duration, mayGiveUp bool) bool {
+	if now < r.next || !b.NeedResync() {
+		return false
+	}
+	b.NoteResync()
 	if now-r.next > resyncsWithin-resyncEvery {
 		r.count = 0
 	}
@@ -44,4 +58,5 @@ func (r *resyncs) noteBodiesResync(now time.Duration, mayGiveUp bool) {
 		r.computing = computesNot
 	}
 	r.next = now + resyncEvery
+	return true
 }

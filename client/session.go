@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/client/internal/predict"
 	"github.com/worldd/worldd/client/internal/work"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
@@ -71,16 +70,13 @@ type Session struct {
 	declared *schema.Schema      // config.Schema, or an empty one
 	messages *rowschema.Messages // of declared
 
-	connection connectionState
-	frames     wire.FrameReader
-	out        []byte // stream bytes not taken yet
-	err        error
-	greeting   greeting
+	stream   stream
+	greeting greeting
 
 	welcome    *wire.Welcome
 	replica    *Replica
 	controlled bulk.Handle
-	prediction *predict.Core // of Predict
+	prediction prediction // of Predict
 
 	time        timing
 	uplink      uplink
@@ -100,24 +96,6 @@ type hooks struct {
 	// mayBegin reports that the next Hello may begin a session though config.Token is used.
 	mayBegin bool
 }
-
-// connectionState is the progress of a session's connection.
-type connectionState uint8
-
-const (
-	opened     connectionState = iota // not used yet, and without a Hello
-	connecting                        // Hello was sent
-	joined                            // Welcome has arrived
-	welcomed                          // a Welcome is being applied: the server would attribute messages to the old room
-	dismissed                         // Goodbye has arrived: only datagrams that arrived with it are still applied
-	lost                              // nothing is sent or received before Reconnect
-)
-
-// isUsed reports whether bytes are sent and received over the connection.
-func (c connectionState) isUsed() bool { return c != opened && c != lost }
-
-// isJoined reports whether the connection has had its Welcome.
-func (c connectionState) isJoined() bool { return c == joined || c == dismissed }
 
 // RTT is the newest round trip of a datagram: the time from sending an Input to the arrival of
 // the snapshot that echoes it, minus the time that the server held it.
@@ -153,24 +131,19 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if c.Tables == nil {
 		c.Tables = rowcodec.DefaultTables()
 	}
-	s := &Session{config: c, declared: c.Schema, greeting: greeting{room: c.Room}}
+	s := &Session{config: c, declared: c.Schema, greeting: greeting{room: c.Room}, commands: commands{report: c.Result}}
 	if s.declared == nil {
 		s.declared = schema.New()
 	}
 	s.messages = rowschema.NewMessages(s.declared)
-	s.commands.report = c.Result
 	return s, nil
 }
-
-func (s *Session) sendMessage(m wire.Message) { s.out = wire.AppendMessage(s.out, m) }
 
 // TakeStream returns the bytes to write to the stream, nil if there are none. The
 // caller owns them.
 func (s *Session) TakeStream() []byte {
 	s.useConnection()
-	out := s.out
-	s.out = nil
-	return out
+	return s.stream.takeOut()
 }
 
 // ReceiveStream applies bytes of the stream, in pieces of any size. An error ends the
@@ -179,33 +152,20 @@ func (s *Session) TakeStream() []byte {
 func (s *Session) ReceiveStream(p []byte) error {
 	err := s.receiveStream(p)
 	if err == nil {
-		s.syncPrediction()
+		s.prediction.syncWithServer()
 	}
 	return err
 }
 
 func (s *Session) receiveStream(p []byte) error {
 	s.useConnection()
-	if s.err != nil || !s.connection.isUsed() {
-		return s.err
+	err := s.stream.receive(p, func(kind byte, body []byte) error {
+		return cmp.Or(s.receiveMessage(kind, body), s.budget.Check())
+	})
+	if err == nil && s.stream.isUsed() {
+		s.resyncFaults()
 	}
-	s.frames.Feed(p)
-	for {
-		kind, body, ok, err := s.frames.Next()
-		if err == nil && ok {
-			err = cmp.Or(s.receiveMessage(kind, body), s.budget.Check())
-		}
-		switch {
-		case !s.connection.isUsed(): // a callback has closed it
-			return nil
-		case err != nil:
-			s.err = err
-			return err
-		case !ok:
-			s.resyncFaults()
-			return nil
-		}
-	}
+	return err
 }
 
 // receiveArrivals applies what has arrived up to now, and returns the number of datagrams to
@@ -217,7 +177,7 @@ func (s *Session) receiveArrivals(in Arrivals, now time.Duration) (fresh int, er
 	if len(in.Stream) > 0 {
 		err = s.receiveStream(in.Stream)
 	}
-	for i := 0; i < len(in.Datagrams) && (err == nil || s.connection == dismissed); i++ {
+	for i := 0; i < len(in.Datagrams) && (err == nil || s.stream.state == dismissed); i++ {
 		outcome, wrong := s.receiveDatagram(in.Datagrams[i].Bytes, in.Datagrams[i].At)
 		if wrong != nil {
 			err = cmp.Or(err, wrong)
@@ -227,12 +187,12 @@ func (s *Session) receiveArrivals(in Arrivals, now time.Duration) (fresh int, er
 			fresh++
 		}
 	}
-	s.syncPrediction()
+	s.prediction.syncWithServer()
 	return fresh, err
 }
 
 func (s *Session) receiveMessage(kind byte, body []byte) error {
-	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.connection.isJoined() {
+	if kind != wire.TypeWelcome && kind != wire.TypeRefused && !s.stream.isJoined() {
 		return protocolError("message type %d before Welcome", kind)
 	}
 	switch kind {
@@ -264,7 +224,7 @@ func (s *Session) receiveMessage(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		s.connection = dismissed
+		s.stream.enterState(dismissed)
 		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	}
 	return protocolError("message type %d, which servers do not send", kind)
@@ -289,25 +249,25 @@ func (s *Session) serverMessages() *rowschema.Messages {
 // ReceiveDatagram applies a datagram that arrived at now, a time since any fixed origin. Bytes
 // that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if !s.connection.isJoined() {
+	if !s.stream.isJoined() {
 		return Unreadable, nil // overtook the Welcome; the server will send it again
 	}
 	s.budget.Pay(now)
 	outcome, err := s.receiveDatagram(d, now)
 	if err == nil {
-		s.syncPrediction()
+		s.prediction.syncWithServer()
 	}
 	return outcome, err
 }
 
 func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) {
-	if !s.connection.isJoined() {
+	if !s.stream.isJoined() {
 		return Unreadable, nil
 	}
 	copies := s.replica.stats.Duplicates
 	h, outcome, err := s.replica.applyState(d)
 	switch {
-	case !s.connection.isJoined(): // a callback has closed it
+	case !s.stream.isJoined(): // a callback has closed it
 		return outcome, nil
 	case err != nil || s.replica.stats.Duplicates != copies: // a copy is not answered, and says nothing about the link
 		return outcome, err
@@ -327,22 +287,18 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 
 // resyncFaults requests a full resync after a datagram with a wrong fold.
 func (s *Session) resyncFaults() {
-	if s.replica != nil && s.replica.stats.Faults > s.resyncs.faults {
-		s.resyncs.faults = s.replica.stats.Faults
-		s.sendMessage(wire.Resync{})
+	if s.replica != nil && s.resyncs.isDueForFaults(s.replica.stats.Faults) {
+		s.stream.sendMessage(wire.Resync{})
 	}
 }
 
 // resyncBodies requests a full resync if computed bodies differ from the server's, or could not be
 // computed in time.
 func (s *Session) resyncBodies(now time.Duration) {
-	b := s.replica.entities.bodies
-	if b == nil || !s.resyncs.mayResyncBodies(now) || !b.NeedResync() {
-		return
+	b, mayGiveUp := s.replica.entities.bodies, len(s.config.Token) == 0 || s.hooks.mayBegin
+	if b != nil && s.resyncs.isDueForBodies(b, now, mayGiveUp) {
+		s.stream.sendMessage(wire.Resync{})
 	}
-	b.NoteResync()
-	s.resyncs.noteBodiesResync(now, len(s.config.Token) == 0 || s.hooks.mayBegin)
-	s.sendMessage(wire.Resync{})
 }
 
 // stampAt returns now as a stamp. It is never 0, which means none.
@@ -353,11 +309,8 @@ func (s *Session) keepsDiverging() bool {
 	return s.resyncs.gaveUp() && s.welcome != nil && s.welcome.Simulate == 1
 }
 
-// sendBye tells the server that the client leaves, and why.
-func (s *Session) sendBye(why wire.Code) { s.sendMessage(wire.Bye{Code: why}) }
-
 // Joined reports whether this connection has received its Welcome.
-func (s *Session) Joined() bool { return s.connection.isJoined() && s.err == nil }
+func (s *Session) Joined() bool { return s.stream.isJoined() && s.stream.err == nil }
 
 // Welcome returns the newest Welcome, and false before the first.
 func (s *Session) Welcome() (wire.Welcome, bool) {

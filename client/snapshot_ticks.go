@@ -11,6 +11,9 @@ type snapshotTicks struct {
 	empty    uint32 // number of the first snapshot of tick if it was empty, otherwise 0
 }
 
+// setInterval changes the ticks between two snapshots.
+func (s *snapshotTicks) setInterval(ticks uint32) { s.interval = ticks }
+
 // addDatagram notes a datagram, and reports whether it is the first of a newer tick.
 func (s *snapshotTicks) addDatagram(h wire.StateHeader) (newer bool) {
 	if h.Tick <= s.tick {

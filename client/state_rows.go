@@ -267,7 +267,9 @@ func (x *stateRows) checkGrowth() error {
 	for i := range x.rows {
 		d := &x.rows[i]
 		if d.exact.Form != wire.Ordinary && !b.Computes(d.entity.index) {
-			x.memory.left -= b.BytesOfNew()
+			if err := x.memory.chargeBytes(b.BytesOfNew()); err != nil {
+				return err
+			}
 		}
 		if err := x.memory.chargeBytes(d.entity.states.nextGrowth(values)); err != nil {
 			return err

@@ -17,6 +17,12 @@ type timeline struct {
 	shown    uint32     // tick of the newest Render
 }
 
+// keepStates keeps states of the last ticks from now on.
+func (t *timeline) keepStates(ticks uint32) { t.span = ticks }
+
+// showUntil notes the tick of the newest Render.
+func (t *timeline) showUntil(tick uint32) { t.shown = tick }
+
 // addApplied notes a datagram that is being applied, and reports whether it is the first of a
 // newer tick.
 func (t *timeline) addApplied(h wire.StateHeader) (newer bool) {

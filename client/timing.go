@@ -25,12 +25,13 @@ func (t *timing) restartAt(m *wire.Welcome) {
 
 // resumeAt continues over another connection, whose snapshot rate may differ.
 func (t *timing) resumeAt(m *wire.Welcome) {
-	t.renderer.resumed = true
+	t.renderer.resumeShowing()
 	t.setRate(m)
 }
 
 func (t *timing) setRate(m *wire.Welcome) {
-	t.snapshotHz, t.arrived.interval = int(m.SnapshotHz), intervalOf(m)
+	t.snapshotHz = int(m.SnapshotHz)
+	t.arrived.setInterval(intervalOf(m))
 }
 
 // echo is a snapshot's report on the newest Input that the server has received. Times are the
@@ -84,8 +85,7 @@ func (s *Session) Render(now time.Duration) Moment {
 	if t.renderer.delay.count == 0 {
 		return Moment{}
 	}
-	t.renderer.advanceTo(now, &t.clock)
-	tick := t.shownTick()
+	tick := t.showAt(now)
 	r.showUntil(uint32(tick))
 	return Moment{
 		Tick: tick,
@@ -94,6 +94,12 @@ func (s *Session) Render(now time.Duration) Moment {
 			Now: now, InputTick: s.uplink.inputTick(t, now),
 		},
 	}
+}
+
+// showAt moves the shown moment to now, and returns its tick.
+func (t *timing) showAt(now time.Duration) float64 {
+	t.renderer.advanceTo(now, &t.clock)
+	return t.shownTick()
 }
 
 // viewTick is one tick in the unit of view moments.
@@ -152,6 +158,9 @@ type renderer struct {
 	shown   time.Duration // server time of the newest render
 	updated time.Duration
 }
+
+// resumeShowing notes that the session resumes: the next snapshot's delay says nothing about the link.
+func (r *renderer) resumeShowing() { r.resumed = true }
 
 // addSnapshot records the arrival of the first snapshot of a tick, and the delay that a render
 // needed to have this state in time: the server's time minus the tick of the snapshot before.

@@ -155,9 +155,7 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
 	tick = s.uplink.addInput(&s.time, s.typed.bytes, now, s.replica.appliedInput())
 	s.provisional.noteInput(s.typed.provisional, tick)
-	if s.prediction != nil {
-		s.prediction.AddInput(tick, m, &s.typed.body)
-	}
+	s.prediction.addInput(tick, m, &s.typed.body)
 	return tick, nil
 }
 

@@ -24,7 +24,7 @@ func (s *Session) receiveWelcome(body []byte) error {
 		applied = s.replica.applied
 	}
 	kind, l := sessionMoves, (*layout)(nil)
-	if s.connection.isJoined() {
+	if s.stream.isJoined() {
 		s.budget.Spend(roomTime + schemaTime*len(m.SchemaText))
 		l, err = s.greeting.readMove(&m, s.welcome, applied, &s.config)
 	} else if l, err = s.greeting.readFirst(&m, s.welcome, &s.config); err == nil {
@@ -41,30 +41,31 @@ func (s *Session) receiveWelcome(body []byte) error {
 // server would attribute what they send to the old room. If a callback closes the connection, the
 // next one asks for the session that m has begun.
 func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) error {
-	live := s.connection.isJoined()
+	live := s.stream.isJoined()
 	var overtook []heldDatagram // arrived before the Welcome
 	if live {
 		overtook = s.replica.heldSince(m.Structure)
 	}
-	s.connection = welcomed
+	s.stream.enterState(welcomed)
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forgetWorld()
 	}
 	s.greeting.adoptWelcome(m, l)
-	s.commands.number, m.SchemaText = m.Commands, "" // the layout has the text
+	s.commands.countFrom(m.Commands)
+	m.SchemaText = "" // the layout has the text
 	if kind == sessionResumes {
 		s.resumeSession(m)
 	} else if err := s.beginSession(m, l, overtook); err != nil {
 		return err
 	}
 	s.commands.endAll() // of the previous room; a lost connection has none
-	if s.connection != welcomed {
+	if s.stream.state != welcomed {
 		return nil
 	}
 	if live {
-		s.sendMessage(wire.Arrived{})
+		s.stream.sendMessage(wire.Arrived{})
 	}
-	s.connection = joined
+	s.stream.enterState(joined)
 	if s.hooks.welcomed != nil {
 		s.hooks.welcomed(kind)
 	}
@@ -116,7 +117,7 @@ func (s *Session) forgetWorld() {
 	s.provisional.forgetAll()
 	l := s.greeting.layout
 	if l == nil {
-		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil)
+		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil, nil)
 	}
 	s.welcome, s.config.Epoch = nil, 0
 	none := &wire.Welcome{}
@@ -140,10 +141,8 @@ func (s *Session) newReplica(l *layout, m *wire.Welcome) *Replica {
 func (s *Session) showReplica(r *Replica, m *wire.Welcome) {
 	s.replica, s.controlled = r, 0
 	s.time.restartAt(m)
-	s.uplink.inputs = inputs{}
-	if s.prediction != nil {
-		s.prediction.Renew(s.time.clock.hz)
-	}
+	s.uplink.forgetInputs()
+	s.prediction.renew(s.time.clock.hz)
 }
 
 // intervalOf returns the ticks between two snapshots, 0 for an unknown world.

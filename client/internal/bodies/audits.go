@@ -21,6 +21,9 @@ type audits struct {
 	covered  []Audited // scratch
 }
 
+// noteResync notes that the server was asked for all states.
+func (a *audits) noteResync() { a.diverged = false }
+
 // checkAudit compares the audit of a complete snapshot with the computed bodies (P4).
 func (a *audits) checkAudit(s *snapshot) {
 	a.audited = a.audited[:0]

@@ -176,7 +176,10 @@ func (b *Bodies) BytesOfNew() int { return b.tracks.bytesOfNew() }
 func (b *Bodies) NeedResync() bool { return b.overrun || b.audits.diverged }
 
 // NoteResync notes that the client has asked the server for all states.
-func (b *Bodies) NoteResync() { b.overrun, b.audits.diverged = false, false }
+func (b *Bodies) NoteResync() {
+	b.overrun = false
+	b.audits.noteResync()
+}
 
 // AddEntity makes room for an ordinary entity with the next index.
 func (b *Bodies) AddEntity() { b.tracks.addIndex() }

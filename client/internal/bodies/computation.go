@@ -22,14 +22,11 @@ type computation struct {
 
 // newComputation returns the computation of the bodies in x, which is still empty.
 func newComputation(p motion.Params, x *tracks, f *effects, budget *work.Budget, stats *Stats) *computation {
-	c := &computation{tracks: x, effects: f, maxBehind: uint32(p.TickHz), budget: budget, stats: stats, past: motion.NewSim(motion.New(p), 0)}
-	c.writeLate = func(number uint32, s motion.State) {
-		if t := x.numbered[number]; t.state == trackLate && uint64(t.at) < c.past.Now() {
-			x.takeList(t)
-			t.recordState(uint32(c.past.Now()), s)
-		}
+	past := motion.NewSim(motion.New(p), 0)
+	return &computation{
+		tracks: x, effects: f, maxBehind: uint32(p.TickHz), budget: budget, stats: stats, past: past,
+		writeLate: func(number uint32, s motion.State) { x.recordLate(number, past.Now(), s) },
 	}
-	return c
 }
 
 // setKind sets the constants of a kind of bodies.

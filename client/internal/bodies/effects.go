@@ -225,6 +225,18 @@ func (f *effects) countDue() (versions int) {
 	return versions
 }
 
+// takeLate marks the versions of a slot as applied whose ticks are computed already, and reports
+// whether there were any.
+func (f *effects) takeLate(slot, now uint32) (late bool) {
+	versions := f.slots[slot].versions
+	for i := range versions {
+		if v := &versions[i]; !v.applied && v.from <= now {
+			v.applied, late = true, true
+		}
+	}
+	return late
+}
+
 // dropSettled removes a slot from f.due once computed ticks include all its versions.
 func (f *effects) dropSettled() {
 	f.due = slices.DeleteFunc(f.due, func(slot uint32) bool {

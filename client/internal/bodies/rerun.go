@@ -25,13 +25,7 @@ func (c *computation) catchUpLate() bool {
 // replaceLate installs the effects whose records arrived after their ticks had been computed.
 func (c *computation) replaceLate() {
 	for _, slot := range c.effects.due {
-		e, late := &c.effects.slots[slot], false
-		for i := range e.versions {
-			if v := &e.versions[i]; !v.applied && v.from <= c.tracks.now {
-				v.applied, late = true, true
-			}
-		}
-		if late {
+		if c.effects.takeLate(slot, c.tracks.now) {
 			c.reinstallEffect(slot)
 		}
 	}

@@ -135,6 +135,15 @@ func (x *tracks) startFromGiven(t *track) {
 	}
 }
 
+// recordLate records the state after tick of a body that is being computed from an earlier given
+// state.
+func (x *tracks) recordLate(number uint32, tick uint64, s motion.State) {
+	if t := x.numbered[number]; t.state == trackLate && uint64(t.at) < tick {
+		x.takeList(t)
+		t.recordState(uint32(tick), s)
+	}
+}
+
 // placeWaiting puts the bodies whose given state is of the current tick into sim.
 func (x *tracks) placeWaiting() {
 	if len(x.waiting) == 0 {

@@ -292,7 +292,7 @@ func (p *Core) listSubjects() {
 func (c *Companion) drawMember(m Moment) bool {
 	e := c.of.session.Entity(c.handle)
 	if !c.blend.on && e != nil {
-		c.blend.on, c.blend.tick, c.blend.at = true, c.of.drawnTick(m), m.Now
+		c.blend.noteDrawn(c.of.drawnTick(m), m.Now)
 		c.writeShown(e, m, older)
 		c.interpolateAt(c.blend.tick)
 		c.addOffset()
@@ -309,12 +309,11 @@ func (c *Companion) drawLeaving(m Moment) bool {
 	}
 	c.writeShown(e, m, scratch)
 	if c.dropped {
-		c.dropped, c.left, c.blend.at = false, m.Now, m.Now
-		clear(c.blend.offset)
+		c.dropped, c.left = false, m.Now
+		c.blend.beginAt(m.Now)
 		c.addOffset()
 	}
 	c.blend.fadeOffset(m.Now)
-	c.blend.at = m.Now
 	c.moveByOffset()
 	c.writeTexts(scratch)
 	return true

@@ -20,6 +20,15 @@ type blend struct {
 	at     time.Duration // when tick was drawn
 }
 
+// noteDrawn notes that tick was drawn at now.
+func (b *blend) noteDrawn(tick float64, now time.Duration) { b.on, b.tick, b.at = true, tick, now }
+
+// beginAt begins a new offset at now.
+func (b *blend) beginAt(now time.Duration) {
+	b.at = now
+	clear(b.offset)
+}
+
 func (b *blend) resetOffset() {
 	b.on = false
 	clear(b.offset)
@@ -43,7 +52,7 @@ func (s *subject) drawToScratch(m Moment) bool {
 			s.addOffset()
 		}
 	}
-	b.on, b.tick, b.at = true, tick, m.Now
+	b.noteDrawn(tick, m.Now)
 	s.interpolateAt(tick)
 	s.moveByOffset()
 	s.writeTexts(scratch)
@@ -61,6 +70,7 @@ func (p *Core) drawnTick(m Moment) float64 {
 // fadeOffset shrinks the offset by the time until now, and returns that time.
 func (b *blend) fadeOffset(now time.Duration) (passed time.Duration) {
 	passed = max(now-b.at, 0)
+	b.at = now
 	share := math.Exp2(-float64(passed) / float64(blendHalfLife))
 	for i := range b.offset {
 		b.offset[i] *= share

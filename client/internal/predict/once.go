@@ -85,6 +85,16 @@ func (e *reportedEffects) dropTick(tick uint32) {
 	e.endTick(tick)
 }
 
+// popUndone removes and returns the oldest effect to undo.
+func (e *reportedEffects) popUndone() (u effect, ok bool) {
+	if len(e.undone) == 0 {
+		return u, false
+	}
+	u = e.undone[0]
+	e.undone = append(e.undone[:0], e.undone[1:]...)
+	return u, true
+}
+
 // undoUnapplied drops the effects of ticks not after tick that are not predicted again, if the
 // server has not applied their inputs.
 func (p *Core) undoUnapplied(tick uint32) {
@@ -101,9 +111,11 @@ func (p *Core) Once(tick uint32, key uint64) bool {
 
 // deliverUndone calls the game's Undo for the dropped effects.
 func (p *Core) deliverUndone() {
-	for len(p.effects.undone) > 0 {
-		u := p.effects.undone[0]
-		p.effects.undone = append(p.effects.undone[:0], p.effects.undone[1:]...)
+	for {
+		u, ok := p.effects.popUndone()
+		if !ok {
+			return
+		}
 		p.stats.Undone++
 		if p.config.Undo != nil {
 			p.config.Undo(u.tick, u.key)

@@ -43,7 +43,6 @@ func newSubject(p *Core, states Ring) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	s := subject{of: p, states: states, parts: parts}
 	numbers := 0
 	for i := range parts {
 		c := &parts[i]
@@ -57,8 +56,8 @@ func newSubject(p *Core, states Ring) (subject, error) {
 		}
 		numbers += c.count
 	}
-	s.blend.offset, s.blend.way = make([]float64, numbers), make([]float64, numbers)
-	return s, nil
+	offsets := blend{offset: make([]float64, numbers), way: make([]float64, numbers)}
+	return subject{of: p, states: states, parts: parts, blend: offsets}, nil
 }
 
 // partsOf returns the components in t, the type of a state.
