@@ -11,6 +11,7 @@ import { State } from '../src/motion/columns.ts'
 import { MsgpackReader } from '../src/msgpack.ts'
 import type { Message, Payload } from '../src/schema.ts'
 import { Session } from '../src/session.ts'
+import type { SessionConfig } from '../src/session_config.ts'
 import { simulation } from '../src/simulation.ts'
 import type { Tables } from '../src/tables.ts'
 import { bitsOf } from './hex.ts'
@@ -56,7 +57,7 @@ export class Player {
   private heard: unknown[] = []
   private results: unknown[] = []
 
-  constructor(tables: Tables, handles: string[], base64: Base64, simulate = false) {
+  constructor(tables: Tables, handles: string[], base64: Base64, simulate = false, more: Partial<SessionConfig> = {}) {
     this.events.any = (tick, kind, p) => this.heard.push({ tick, event: kind.name, ...this.contents(p) })
     this.handles = handles.map((h) => parseHandle(h)!)
     this.base64 = base64
@@ -65,6 +66,7 @@ export class Player {
       events: this.events,
       result: (r) => this.result(r),
       ...(simulate && { simulation }),
+      ...more,
     })
   }
 
