@@ -30,7 +30,7 @@ func forge(b, prefix []byte) (n int) {
 
 // Bytes of a file never become pointers: a value of a recording may hold any bytes.
 func TestReplayIgnoresForgedHeaders(t *testing.T) {
-	steps, head := recordedSteps(t), newHead(t)
+	steps, head := recordedSteps(t), newRecordingHead(t)
 	prefix := binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, 77)
 	w := fuzzWorld(t, true)
 	value := append(bytes.Clone(prefix), make([]byte, unsafe.Sizeof(fuzzed{})-8)...)

@@ -13,10 +13,10 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// tape reads commands from fuzzed bytes; past their end it reads zeros.
-type tape struct{ b []byte }
+// fuzzedBytes reads commands from fuzzed bytes; past their end it reads zeros.
+type fuzzedBytes struct{ b []byte }
 
-func (t *tape) byte() byte {
+func (t *fuzzedBytes) byte() byte {
 	if len(t.b) == 0 {
 		return 0
 	}
@@ -25,22 +25,24 @@ func (t *tape) byte() byte {
 	return c
 }
 
-func (t *tape) uint32() uint32 {
+func (t *fuzzedBytes) uint32() uint32 {
 	return binary.LittleEndian.Uint32([]byte{t.byte(), t.byte(), t.byte(), t.byte()})
 }
 
 // number is mostly small, but can be any float.
-func (t *tape) number() float32 {
+func (t *fuzzedBytes) number() float32 {
 	if c := t.byte(); c != 0xff {
 		return float32(int8(c)) / 2
 	}
 	return math.Float32frombits(t.uint32())
 }
 
-func (t *tape) vec() world.Vec3 { return world.Vec3{X: t.number(), Y: t.number(), Z: t.number()} }
+func (t *fuzzedBytes) vec() world.Vec3 {
+	return world.Vec3{X: t.number(), Y: t.number(), Z: t.number()}
+}
 
 // handle mostly has a low slot and generation, and is sometimes forged.
-func (t *tape) handle() bulk.Handle {
+func (t *fuzzedBytes) handle() bulk.Handle {
 	if c := t.byte(); c != 0xff {
 		return bulk.NewHandle(uint32(c&15), uint32(c>>4)|1)
 	}
@@ -58,7 +60,7 @@ func FuzzWorld(f *testing.F) {
 		w, _, _, _ := newWorld(t, world.Config{MaxEntities: 40, HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 3.0 / 60})
 		hp := must.Get(world.Register[health](w, "health"))
 		require.NoError(t, world.SetDefault(w, 0, hp, health{Max: 5}))
-		in := &tape{b}
+		in := &fuzzedBytes{b}
 		for len(in.b) > 0 {
 			command(w, hp, programs, in)
 			require.NoError(t, w.CheckInvariants())
@@ -66,7 +68,7 @@ func FuzzWorld(f *testing.F) {
 	})
 }
 
-func command(w *world.World, hp *world.Component[health], programs []*field.Program, in *tape) {
+func command(w *world.World, hp *world.Component[health], programs []*field.Program, in *fuzzedBytes) {
 	switch in.byte() % 16 {
 	case 0, 1:
 		_, _ = w.SpawnFor(world.KindID(in.byte()%4), in.vec(), in.vec(), uint32(in.byte()))

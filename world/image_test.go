@@ -147,7 +147,7 @@ func (c *commands) give(s *scene) {
 	for i := range b {
 		b[i] = byte(c.r.Uint32())
 	}
-	in := tape{b[:]}
+	in := fuzzedBytes{b[:]}
 	for range 6 {
 		command(s.World, s.health, c.programs, &in)
 	}

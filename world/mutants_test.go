@@ -28,7 +28,7 @@ func TestMutants(t *testing.T) {
 	var file bytes.Buffer
 	_, err := img.WriteTo(&file)
 	require.NoError(t, err)
-	steps, head := recordedSteps(t), newHead(t)
+	steps, head := recordedSteps(t), newRecordingHead(t)
 	contents := [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}
 	old, images := formatContents(t), [][]byte{file.Bytes()}
 	for _, name := range formatFiles {

@@ -13,26 +13,26 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// head is a valid beginning of a recording, up to its first step record, and the checksum of
+// recordingHead is a valid beginning of a recording, up to its first step record, and the checksum of
 // the parts that the image does not protect.
-type head struct {
+type recordingHead struct {
 	file []byte
 	tick uint64
 	sum  xxhash.Digest
 }
 
-func newHead(t testing.TB) *head {
+func newRecordingHead(t testing.TB) *recordingHead {
 	w := fuzzWorld(t, true)
 	var img Image
 	w.TakeImage(&img)
 	var file bytes.Buffer
 	recorder := must.Get(w.Record(&file, &img, 1))
-	return &head{file.Bytes(), img.tick, recorder.sum}
+	return &recordingHead{file.Bytes(), img.tick, recorder.sum}
 }
 
 // encode wraps untrusted step contents in step records with correct checksums, behind the
 // head.
-func (h *head) encode(steps [][]byte) []byte {
+func (h *recordingHead) encode(steps [][]byte) []byte {
 	file, sum := bytes.Clone(h.file), h.sum
 	for i, step := range steps {
 		step = append(binary.LittleEndian.AppendUint64(nil, h.tick+uint64(i)+1), step...)
@@ -76,7 +76,7 @@ func (f writerFunc) Write(b []byte) (int, error) {
 // FuzzReplay replays two steps with correct checksums. The world stays valid for any
 // contents.
 func FuzzReplay(f *testing.F) {
-	steps, head := recordedSteps(f), newHead(f)
+	steps, head := recordedSteps(f), newRecordingHead(f)
 	f.Add(steps[0], steps[1])
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		w := fuzzWorld(t, false)

@@ -282,7 +282,7 @@ func FuzzPast(f *testing.F) {
 		}
 		w, _, _, _ := newWorld(t, world.Config{MaxEntities: 40, HalfExtent: world.Vec3{X: 40, Y: 30, Z: 24}, RestSeconds: 3.0 / 60, HistoryTicks: 5, Bounds: world.BoundsDestroy})
 		hp := must.Get(world.Register[health](w, "health"))
-		in := &tape{b}
+		in := &fuzzedBytes{b}
 		for len(in.b) > 0 {
 			if in.b[0]%16 != 14 {
 				command(w, hp, programs, in)

@@ -32,7 +32,8 @@ var (
 	hornEvent    = schema.DefineEvent[horn](paradeSchema, "horn")
 )
 
-func parade() (server.Config, func(*rig.Rig)) {
+// newParadeGame returns a game whose players walk and blow a horn.
+func newParadeGame() (server.Config, func(*rig.Rig)) {
 	w := noError(world.New(world.Config{Seed: 1}))
 	player := noError(w.AddKind(world.Kind{Name: "player", Body: &world.BodyDef{Kinematic: true}}))
 	var host interface{ Broadcast(event any) error } // a *server.Room, or the core of a rig
@@ -47,7 +48,7 @@ func parade() (server.Config, func(*rig.Rig)) {
 }
 
 func Example() {
-	config, attach := parade()
+	config, attach := newParadeGame()
 	r := noError(rig.New(1, rig.Config{Server: config, Link: rig.Link{Delay: 40 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.1}}))
 	attach(r)
 	var events client.Events
@@ -79,7 +80,7 @@ func Example() {
 // necessary actions. The text can be kept, and played again by Replay.
 func ExampleSearch() {
 	err := rig.Search(10, 300, func(seed uint64) (*rig.Run, error) {
-		config, attach := parade()
+		config, attach := newParadeGame()
 		r, err := rig.New(seed, rig.Config{Server: config})
 		if err != nil {
 			return nil, err

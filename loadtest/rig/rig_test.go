@@ -20,7 +20,7 @@ import (
 var rough = rig.Link{Delay: 30 * time.Millisecond, Jitter: 40 * time.Millisecond, Loss: 0.1, Duplicate: 0.1, Reorder: 0.2}
 
 func newPlayersRig(t testing.TB, seed uint64, link rig.Link, change ...func(*server.Config)) *rig.Rig {
-	config, attach := parade()
+	config, attach := newParadeGame()
 	for _, f := range change {
 		f(&config)
 	}
@@ -65,7 +65,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 func TestCutAndHeal(t *testing.T) {
 	var states []client.State
 	r := newPlayersRig(t, 1, rig.Link{Delay: 20 * time.Millisecond})
-	config, _ := parade()
+	config, _ := newParadeGame()
 	c := must.Get(r.Dial(client.Config{Schema: config.Schema, State: func(s client.StateChange) { states = append(states, s.State) }}))
 	entity := c.Controlled()
 	c.SetLink(rig.Link{Loss: 1})
@@ -111,7 +111,7 @@ func TestFrameErrors(t *testing.T) {
 // A client can be closed while it has no connection, and asks for a token before each new one.
 func TestCloseWhileReconnecting(t *testing.T) {
 	r := newPlayersRig(t, 1, rig.Link{})
-	config, _ := parade()
+	config, _ := newParadeGame()
 	tokens := 0
 	c := must.Get(r.Dial(client.Config{Schema: config.Schema, FreshToken: func(context.Context) ([]byte, error) {
 		tokens++
@@ -163,7 +163,7 @@ func TestNoWaitingInFrames(t *testing.T) {
 // A failing script shrinks to the necessary actions, and its text fails again.
 func TestSearchShrinks(t *testing.T) {
 	start := func(seed uint64) (*rig.Run, error) {
-		config, attach := parade()
+		config, attach := newParadeGame()
 		r, err := rig.New(seed, rig.Config{Server: config, Link: rough})
 		if err != nil {
 			return nil, err
@@ -209,7 +209,7 @@ func TestSearchPasses(t *testing.T) {
 	}
 	heard := 0
 	require.NoError(t, rig.Search(seeds, 300, func(seed uint64) (*rig.Run, error) {
-		config, attach := parade()
+		config, attach := newParadeGame()
 		r, err := rig.New(seed, rig.Config{Server: config, Link: rig.RandomLink(int(seed))})
 		if err != nil {
 			return nil, err
