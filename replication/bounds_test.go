@@ -22,7 +22,7 @@ func (s *viewedWorld) crowd(n int) []bulk.Handle {
 		all = append(all, s.spawn(float32(i%128)/8-8, float32(i/128)/8-8))
 	}
 	structure := uint32(0)
-	for s.viewer.InterestSize() <= n {
+	for s.viewer.Stats().Interest <= n {
 		structure += uint32(len(records(s.t, s.snapshot())))
 		s.acknowledge(structure)
 	}
@@ -77,7 +77,7 @@ func TestUnacknowledgedEntersStop(t *testing.T) {
 		sent += len(s.snapshot().Stream)
 	}
 	require.Less(t, sent, 64<<10)
-	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.InterestSize())}))
+	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Structure: uint32(s.viewer.Stats().Interest)}))
 	require.NotEmpty(t, records(t, s.snapshot()), "enters continue once the client acknowledges")
 }
 
@@ -94,7 +94,7 @@ func TestInfiniteRadii(t *testing.T) {
 	s.snapshot()
 	s.spawn(-500, 500)
 	s.snapshot()
-	require.Equal(t, 102, s.viewer.InterestSize())
+	require.Equal(t, 102, s.viewer.Stats().Interest)
 }
 
 // TestSpawnedAfterTheFrame: an entity spawned after the capture, by a game that reacts

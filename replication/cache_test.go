@@ -204,7 +204,7 @@ func TestSharedDatagram(t *testing.T) {
 		rep.Capture()
 		for _, v := range viewers {
 			v.Snapshot()
-			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Structure: v.outbox.structure.written}))
+			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Structure: v.outbox.structure.written}))
 		}
 	}
 	for _, h := range all {

@@ -30,7 +30,7 @@ func (v *Viewer) CheckInvariants() error {
 
 // checkWords audits the members and their rows. computed is nil unless the client simulates.
 func (m *members) checkWords(f *frame, in *interest, computed *clean) error {
-	if m.uncompacted || len(m.indexes)+len(m.free) != len(m.rows) {
+	if m.freed != 0 || len(m.indexes)+len(m.free) != len(m.rows) {
 		return fmt.Errorf("R1: %d rows, of which %d belong to members and %d are free", len(m.rows), len(m.indexes), len(m.free))
 	}
 	n := 0

@@ -102,6 +102,6 @@ func (c *cleanCrowd) tick(b *testing.B) {
 		u := w.Snapshot()
 		c.snapshots = append(c.snapshots, since())
 		w.written += countRecords(b, u.Stream)
-		w.acks = append(w.acks, wire.Ack{Seen: true, Newest: w.Seq(), Mask: 1<<64 - 1, Structure: w.written})
+		w.acks = append(w.acks, wire.Ack{Seen: true, Newest: w.Numbers().Seq, Mask: 1<<64 - 1, Structure: w.written})
 	}
 }

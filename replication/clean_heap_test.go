@@ -56,7 +56,7 @@ func (o *watchedWorld) tick() {
 	}
 	u := o.viewer.Snapshot()
 	o.written += countRecords(o.t, u.Stream)
-	o.ack = wire.Ack{Seen: true, Newest: o.viewer.Seq(), Mask: 1<<64 - 1, Structure: o.written}
+	o.ack = wire.Ack{Seen: true, Newest: o.viewer.Numbers().Seq, Mask: 1<<64 - 1, Structure: o.written}
 	o.bytes += len(u.Stream)
 	for _, d := range u.Datagrams {
 		o.bytes += len(d)

@@ -131,7 +131,7 @@ func (m *stormWorld) send(lose int, check func(w *walker, h wire.StateHeader)) {
 			for _, d := range u.Datagrams {
 				w.trace = append(w.trace, d...)
 			}
-			w.acks = append(w.acks, wire.Ack{Seen: true, Newest: w.Seq(), Mask: 1<<64 - 1, Structure: w.written})
+			w.acks = append(w.acks, wire.Ack{Seen: true, Newest: w.Numbers().Seq, Mask: 1<<64 - 1, Structure: w.written})
 			continue
 		}
 		require.NoError(m.t, w.client.stream(u.Stream))
@@ -327,7 +327,7 @@ func TestCleanAllocations(t *testing.T) {
 		m.rep.Capture()
 		for i, w := range m.viewers {
 			u := w.Snapshot()
-			acks[i] = wire.Ack{Seen: true, Newest: w.Seq(), Mask: 1<<64 - 1, Structure: acks[i].Structure + countRecords(t, u.Stream)}
+			acks[i] = wire.Ack{Seen: true, Newest: w.Numbers().Seq, Mask: 1<<64 - 1, Structure: acks[i].Structure + countRecords(t, u.Stream)}
 			require.NoError(t, w.Acknowledge(acks[i]))
 		}
 	}

@@ -90,8 +90,8 @@ func (c *crowdedWorld) step() {
 			continue
 		}
 		c.due = append(c.due, i)
-		if late := uint32(2 * (1 + i%5) / c.period); v.Seq() > late {
-			require.NoError(c.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late, Mask: 1<<64 - 1, Structure: c.written[i]}))
+		if late := uint32(2 * (1 + i%5) / c.period); v.Numbers().Seq > late {
+			require.NoError(c.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq - late, Mask: 1<<64 - 1, Structure: c.written[i]}))
 		}
 	}
 }

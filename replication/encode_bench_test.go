@@ -79,8 +79,8 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 		step()
 		for i, v := range r.viewers {
 			v.Snapshot()
-			if v.Seq() > late(i) {
-				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
+			if v.Numbers().Seq > late(i) {
+				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 	for b.Loop() {
 		step()
 		for i, v := range r.viewers {
-			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq() - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
+			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 			ws.packer.beginFrame(r.changes.captures)
 			v.outbox.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
 			v.updateInterest(ws)

@@ -111,7 +111,7 @@ func (v *Viewer) writeEnter(w *workspace, e *enterRequest) int {
 	slot := e.handle.Index()
 	r.frame.refreshRow(r.world.Slots(), slot)
 	t := &r.frame.tenants[slot]
-	row := r.frame.currentRow(t, v.Owns(e.handle))
+	row := r.frame.currentRow(t, v.interest.owns(e.handle))
 	r.frame.rows.References(row, func(h bulk.Handle) { v.knowledge.noteSent(w, m, &v.outbox, h) })
 	texts := w.enterTexts(r.frame.rows, t, row.Owned)
 	w.stats.countEnterTexts(len(texts))

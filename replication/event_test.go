@@ -256,7 +256,7 @@ func TestFloodOfReliableEvents(t *testing.T) {
 		sent += uint32(len(got))
 		s.acknowledge(sent)
 	}
-	require.Positive(t, s.viewer.Budget())
+	require.Positive(t, s.viewer.Stats().Budget)
 	require.Greater(t, flood(), accepted/2)
 
 	// A message that is full before the next snapshot has the tick of its events.

@@ -280,7 +280,7 @@ func (s *scene) audit(seed uint64, tick int, u replication.Update) {
 		}
 	}
 	require.NoError(s.t, s.viewer.CheckInvariants(), "seed %d tick %d", seed, tick)
-	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: 1<<64 - 1, Structure: s.written}))
+	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Numbers().Seq, Mask: 1<<64 - 1, Structure: s.written}))
 	got := map[bulk.Handle]bool{}
 	for h := range s.viewer.InterestSet() {
 		got[h] = true

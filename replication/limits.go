@@ -97,8 +97,8 @@ const (
 	minDatagramBytes = 64
 	// burstSnapshots bounds the unused budget that accumulates, in budgets of one snapshot.
 	burstSnapshots = 2
-	// lastUsableNumber is the number of a structure record or of a datagram after which a
-	// viewer is Exhausted. The rest of the range is many times larger than the records of
+	// lastUsableNumber is the number of a structure record or of a datagram after which
+	// Numbers are Exhausted. The rest of the range is many times larger than the records of
 	// one snapshot.
 	lastUsableNumber = math.MaxUint32 - 1<<26
 	// maxDeaths is the number of destroyed handles that are remembered for viewers without

@@ -12,10 +12,10 @@ import (
 // each. Slots map to row indexes, grouped by words for comparison with other sets. The map
 // takes 24 bytes per word with a member and 4 per member, whatever the size of the world.
 type members struct {
-	words       []memberWord // words with a member, ascending
-	indexes     []uint32     // row indexes of the members, ascending by slot
-	anyActive   bool         // some word may have active members
-	uncompacted bool         // some members have freed rows: removeFreed removes them
+	words     []memberWord // words with a member, ascending
+	indexes   []uint32     // row indexes of the members, ascending by slot
+	anyActive bool         // some word may have active members
+	freed     int          // number of members with freed rows: removeFreed removes them
 
 	// By row index. An entity keeps its row index while it is a member.
 	rows       []viewerRow
@@ -142,7 +142,8 @@ func (m *members) freeRow(rowIndex *uint32) {
 		m.textRows[*rowIndex] = textRow{}
 	}
 	m.free = append(m.free, *rowIndex)
-	*rowIndex, m.uncompacted = noRow, true
+	*rowIndex = noRow
+	m.freed++
 }
 
 // markSent records that a datagram of a tick holds these rows.
@@ -302,20 +303,13 @@ func (w *memberWord) rowAt(slot uint32) int {
 }
 
 // countMembers returns the number of members, without members that have freed rows.
-func (m *members) countMembers() (n int) {
-	for _, rowIndex := range m.indexes {
-		if rowIndex != noRow {
-			n++
-		}
-	}
-	return n
-}
+func (m *members) countMembers() int { return len(m.indexes) - m.freed }
 
 // removeFreed removes the members whose rows were freed.
 func (m *members) removeFreed() {
-	if m.uncompacted {
+	if m.freed > 0 {
 		m.compactRows()
-		m.uncompacted = false
+		m.freed = 0
 	}
 }
 

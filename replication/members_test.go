@@ -35,7 +35,8 @@ func TestMembersModel(t *testing.T) {
 			requireMembers(t, &m, model, spread)
 			for slot := range model {
 				if r.UintN(3) == 0 {
-					*m.rowRef(slot), m.uncompacted = noRow, true
+					*m.rowRef(slot) = noRow
+					m.freed++
 					_, ok := m.findRow(slot)
 					require.False(t, ok, "a freed row is not found")
 					delete(model, slot)

@@ -48,7 +48,7 @@ func (c *idleViewer) rows() []int {
 // If nothing is new, four snapshots a second are sent, and their numbers have no gap.
 func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 	c := newIdleViewer(t)
-	first, tick, sent := c.viewer.Seq(), c.rep.Tick(), 0
+	first, tick, sent := c.viewer.Numbers().Seq, c.rep.Tick(), 0
 	before := c.rep.Stats().Omitted
 	for c.rep.Tick() < tick+10*60 {
 		if n := len(c.rows()); n > 0 {
@@ -56,7 +56,7 @@ func TestSnapshotsWithoutNewsAreOmitted(t *testing.T) {
 			c.acknowledge(c.applied)
 		}
 	}
-	require.EqualValues(t, sent, c.viewer.Seq()-first)
+	require.EqualValues(t, sent, c.viewer.Numbers().Seq-first)
 	require.InDelta(t, 40, sent, 1)
 	require.EqualValues(t, 200-sent, c.rep.Stats().Omitted-before)
 }

@@ -60,7 +60,7 @@ func (h *ownedWorld) step(t testing.TB) {
 	h.rep.Capture()
 	h.viewer.Snapshot()
 	v := h.viewer
-	require.NoError(t, v.Acknowledge(wire.Ack{Seen: v.Seq() > 0, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.outbox.structure.sent}))
+	require.NoError(t, v.Acknowledge(wire.Ack{Seen: v.Numbers().Seq > 0, Newest: v.Numbers().Seq, Mask: ^uint64(0), Structure: v.outbox.structure.sent}))
 }
 
 // TestOwnedModel compares ownership with a map, in a world whose slots change tenants in
@@ -100,7 +100,7 @@ func TestOwnedModel(t *testing.T) {
 			h.step(t)
 			require.NoError(t, h.viewer.CheckInvariants())
 			for _, e := range all {
-				require.Equal(t, model[e], h.viewer.Owns(e), "%v", e)
+				require.Equal(t, model[e], h.viewer.interest.owns(e), "%v", e)
 			}
 			seen := map[bulk.Handle]bool{}
 			for e := range h.viewer.InterestSet() {
@@ -130,7 +130,7 @@ func (h *ownedWorld) give(t testing.TB, n int) []bulk.Handle {
 		h.viewer.Own(e)
 		all = append(all, e)
 	}
-	for h.viewer.InterestSize() < n {
+	for h.viewer.Stats().Interest < n {
 		h.step(t)
 	}
 	for range 2 * wire.MaxStates { // until buffers have their final size
@@ -206,7 +206,7 @@ func BenchmarkOwned(b *testing.B) {
 				began = time.Now()
 				v.Snapshot()
 				snapshot += time.Since(began)
-				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: ^uint64(0), Structure: v.outbox.structure.sent}))
+				require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: ^uint64(0), Structure: v.outbox.structure.sent}))
 			}
 			require.Equal(b, 2*b.N*len(changed), found)
 			per := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(b.N) }

@@ -294,9 +294,9 @@ func TestOwnedEntersAtOnce(t *testing.T) {
 		}
 		all = append(all, s.spawn(x, 0))
 	}
-	for s.viewer.InterestSize() < 65 {
+	for s.viewer.Stats().Interest < 65 {
 		s.snapshot()
-		s.acknowledge(uint32(s.viewer.InterestSize()))
+		s.acknowledge(uint32(s.viewer.Stats().Interest))
 	}
 	for range 100 { // until all sleep
 		require.Empty(t, records(t, s.snapshot()))
@@ -307,7 +307,7 @@ func TestOwnedEntersAtOnce(t *testing.T) {
 		s.viewer.Own(h)
 		require.Len(t, records(t, s.snapshot()), 1)
 		require.Equal(t, wire.Live, s.viewer.Resolve(h))
-		require.Equal(t, 65+i+1, s.viewer.InterestSize())
+		require.Equal(t, 65+i+1, s.viewer.Stats().Interest)
 	}
 }
 

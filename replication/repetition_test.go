@@ -150,7 +150,7 @@ func TestCopiesUnderLoss(t *testing.T) {
 		w.snapshots, w.copies = 0, 0
 		w.play(60)
 		require.Greater(t, w.copies, w.snapshots*3/4, "seed %d", seed)
-		require.InDelta(t, 0.05, w.viewer.Loss(), 0.045)
+		require.InDelta(t, 0.05, w.viewer.Stats().Loss, 0.045)
 		stats := w.viewer.Stats()
 		require.Greater(t, stats.Copies, uint64(w.copies))
 		require.Equal(t, stats.Copies, w.rep.Stats().Copies)
@@ -159,7 +159,7 @@ func TestCopiesUnderLoss(t *testing.T) {
 		w.copies = 0
 		w.play(60)
 		require.Zero(t, w.copies, "seed %d", seed)
-		require.Less(t, w.viewer.Loss(), 0.01)
+		require.Less(t, w.viewer.Stats().Loss, 0.01)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestNoCopiesWithoutLoss(t *testing.T) {
 						w.step()
 					}
 					require.Zero(t, w.copies)
-					require.Less(t, w.viewer.Loss(), 0.01)
+					require.Less(t, w.viewer.Stats().Loss, 0.01)
 				})
 			}
 		}
@@ -220,7 +220,7 @@ func TestResumeForgetsLoss(t *testing.T) {
 	}
 	_, ok := w.viewer.Resume(w.structure)
 	require.True(t, ok)
-	require.Zero(t, w.viewer.Loss())
+	require.Zero(t, w.viewer.Stats().Loss)
 	w.toHost, w.loss, w.copies = nil, 0, 0
 	w.play(60)
 	require.Zero(t, w.copies)

@@ -117,7 +117,7 @@ func (a *manyViewers) records(stream []byte) (n uint32) {
 // acknowledge makes every client apply everything that it was sent.
 func (a *manyViewers) acknowledge() {
 	for i, v := range a.viewers {
-		require.NoError(a.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[i]}))
+		require.NoError(a.t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: a.written[i]}))
 	}
 }
 
@@ -136,7 +136,7 @@ func (a *manyViewers) settle() {
 
 func (a *manyViewers) interest() (n int) {
 	for _, v := range a.viewers {
-		n += v.InterestSize()
+		n += v.Stats().Interest
 	}
 	return n
 }

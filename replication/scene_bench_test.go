@@ -169,7 +169,7 @@ func (s *sceneBench) run(b *testing.B, sparks, births int) {
 	}
 	known := 0
 	for _, v := range s.rep.viewers {
-		known += v.InterestSize()
+		known += v.Stats().Interest
 	}
 	n := float64(b.N * len(s.rep.viewers))
 	b.ReportMetric(whole, "all-ms")

@@ -56,7 +56,7 @@ func TestMostUrgentFirst(t *testing.T) {
 		r.AfterStep()
 		r.Capture()
 		u := v.Snapshot()
-		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
+		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 		p := &r.workspaces[0].packer
 		chosen, order := &p.selection, p.ranking.to
 		if v.datagrams.overflow == 0 || len(p.waiting) < v.datagrams.overflow || len(u.Datagrams) < 2 {
@@ -104,7 +104,7 @@ func newDrifting(t *testing.T, entities, budget int) (v *Viewer, _ []world.Entit
 		r.AfterStep()
 		r.Capture()
 		u := v.Snapshot()
-		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
+		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
 		return u
 	}
 }

@@ -25,7 +25,7 @@ func TestCrowdJoins(t *testing.T) {
 		moving = append(moving, s.spawn(float32(i)/4, 1))
 	}
 	structure := uint32(0)
-	for s.viewer.InterestSize() <= movers {
+	for s.viewer.Stats().Interest <= movers {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
@@ -36,7 +36,7 @@ func TestCrowdJoins(t *testing.T) {
 	if testing.Short() {
 		limit = 60
 	}
-	for ; s.viewer.InterestSize() <= movers+crowdedWorld && snapshots < limit; snapshots++ {
+	for ; s.viewer.Stats().Interest <= movers+crowdedWorld && snapshots < limit; snapshots++ {
 		for i, h := range moving {
 			s.world.SetVelocity(h, world.Vec3{X: float32(1 - (snapshots+i)%2*2)})
 		}
@@ -53,7 +53,7 @@ func TestCrowdJoins(t *testing.T) {
 	}
 	require.LessOrEqual(t, total, budget/20*(snapshots+2), "budget")
 	if !testing.Short() {
-		require.Equal(t, movers+crowdedWorld+1, s.viewer.InterestSize(), "all have entered")
+		require.Equal(t, movers+crowdedWorld+1, s.viewer.Stats().Interest, "all have entered")
 	}
 }
 
@@ -69,7 +69,7 @@ func TestBudgetIsSpent(t *testing.T) {
 				moving = append(moving, s.spawn(float32(i%50), float32(i/50)))
 			}
 			structure := uint32(0)
-			for s.viewer.InterestSize() <= len(moving) {
+			for s.viewer.Stats().Interest <= len(moving) {
 				structure += uint32(len(records(t, s.snapshot())))
 				s.acknowledge(structure)
 			}
@@ -104,7 +104,7 @@ func TestFlapDoesNotStarve(t *testing.T) {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
-	require.Equal(t, 9, s.viewer.InterestSize())
+	require.Equal(t, 9, s.viewer.Stats().Interest)
 	for i := range 20 {
 		far = append(far, s.spawn(49, float32(i)/8))
 	}
@@ -172,7 +172,7 @@ func TestFocusFirst(t *testing.T) {
 		u := s.snapshot()
 		structure += uint32(len(records(t, u)))
 		s.acknowledge(structure)
-		if s.viewer.InterestSize() == 301 {
+		if s.viewer.Stats().Interest == 301 {
 			full++
 		}
 		if full > 1 { // the entity entered in an earlier one

@@ -116,8 +116,12 @@ func addShares(sum *[wire.MaxComponents]uint64, shares *rowschema.Shares, compon
 	}
 }
 
-// ViewerStats holds the counters of one viewer.
+// ViewerStats holds the counters of one viewer, and its present state.
 type ViewerStats struct {
+	Interest int     // entities in the interest set
+	Budget   int     // bytes that may be sent now; negative after a burst of structure
+	Loss     float64 // estimated share of datagrams, 0 to 1, that the link loses or delivers too late to be applied
+
 	Snapshots      uint64 // State datagrams
 	Rows           uint64 // rows in State datagrams
 	RowsLost       uint64 // rows of lost datagrams that became eligible again

@@ -1,6 +1,7 @@
 package replication_test
 
 import (
+	"slices"
 	"math/rand/v2"
 	"testing"
 
@@ -75,7 +76,9 @@ func TestBitsByComponent(t *testing.T) {
 	require.Greater(t, coded+8*snapshots, 8*datagrams, "all but the last bits of each datagram are accounted for")
 	require.Positive(t, got.EnterRowBits[0])
 	require.Less(t, got.EnterRowBits[0]+got.EnterRowBits[1], 8*stream)
+	require.Positive(t, s.viewer.Stats().Budget)
 	require.Equal(t, replication.ViewerStats{
+		Interest: len(slices.Collect(s.viewer.InterestSet())), Budget: s.viewer.Stats().Budget,
 		Snapshots: snapshots, Rows: rows, RowsLost: got.RowsLost, StructureBytes: stream, StateBytes: datagrams,
 	}, s.viewer.Stats())
 }
@@ -97,7 +100,7 @@ func TestBitsByComponentOfManyViewers(t *testing.T) {
 			if v != s.viewer {
 				v.Snapshot()
 			}
-			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: 2}))
+			require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: 2}))
 			sum.StateBytes += v.Stats().StateBytes
 			sum.StructureBytes += v.Stats().StructureBytes
 			sum.Rows += v.Stats().Rows

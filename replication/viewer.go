@@ -43,12 +43,12 @@ func (v *Viewer) SetFocus(h bulk.Handle) {
 	if !v.replicator.frame.issued(h) {
 		h = 0
 	}
-	before, owned := v.interest.focus, v.Owns(h)
+	before, owned := v.interest.focus, v.interest.owns(h)
 	v.interest.setFocus(h)
 	if h == before {
 		return
 	}
-	if !v.Owns(before) {
+	if !v.interest.owns(before) {
 		v.members.reenterMember(before)
 	}
 	if !owned {
@@ -84,7 +84,7 @@ func (v *Viewer) Own(h bulk.Handle) {
 	if v.replicator.world.Status(h) != bulk.Live || v.interest.owned.has(h) {
 		return
 	}
-	owned := v.Owns(h) // true if h is the focus, which may change later
+	owned := v.interest.owns(h) // true if h is the focus, which may change later
 	v.interest.addOwned(h)
 	if !owned {
 		v.members.reenterMember(h)
@@ -93,15 +93,12 @@ func (v *Viewer) Own(h bulk.Handle) {
 
 // Disown undoes Own. The focus stays owned.
 func (v *Viewer) Disown(h bulk.Handle) {
-	owned := v.Owns(h)
+	owned := v.interest.owns(h)
 	v.interest.removeOwned(h)
-	if owned && !v.Owns(h) {
+	if owned && !v.interest.owns(h) {
 		v.members.reenterMember(h)
 	}
 }
-
-// Owns reports whether h is the viewer's focus or was added by Own.
-func (v *Viewer) Owns(h bulk.Handle) bool { return v.interest.owns(h) }
 
 // Simulate makes the viewer one whose client computes clean bodies. Call it before the
 // first snapshot. It returns false and changes nothing if no body can be clean: no kind of
@@ -165,26 +162,6 @@ func (v *Viewer) StructureUnacked() bool {
 	return v.outbox.structure.applied != v.outbox.structure.written
 }
 
-// Loss returns the estimated share of datagrams, 0 to 1, that the link loses or delivers
-// too late to be applied.
-func (v *Viewer) Loss() float64 { return v.delivery.lossShare() }
-
-// Budget returns the number of bytes that may be sent now. It is negative after a burst of
-// structure.
-func (v *Viewer) Budget() int { return v.outbox.tokens }
-
-// Seq returns the sequence number of the newest State datagram.
-func (v *Viewer) Seq() uint32 { return v.delivery.newestSeq() }
-
-// Exhausted reports whether the viewer's 32-bit record or datagram numbers are nearly used
-// up: its client must then start another session.
-func (v *Viewer) Exhausted() bool {
-	return max(v.outbox.structure.written, v.delivery.newestSeq()) > lastUsableNumber
-}
-
-// InterestSize returns the number of entities in the interest set.
-func (v *Viewer) InterestSize() int { return v.members.countMembers() }
-
 // InterestSet returns the live handles of the interest set, in no particular order.
 func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
 	return func(yield func(bulk.Handle) bool) {
@@ -199,8 +176,12 @@ func (v *Viewer) InterestSet() iter.Seq[bulk.Handle] {
 	}
 }
 
-// Stats returns the viewer's counters since it was added.
-func (v *Viewer) Stats() ViewerStats { return v.stats }
+// Stats returns the viewer's counters since it was added, and its present state.
+func (v *Viewer) Stats() ViewerStats {
+	s := v.stats
+	s.Interest, s.Budget, s.Loss = v.members.countMembers(), v.outbox.tokens, v.delivery.lossShare()
+	return s
+}
 
 // Numbers are the newest record and datagram numbers of a session. They continue when the
 // session moves to another room.
@@ -208,6 +189,10 @@ type Numbers struct {
 	Structure uint32 // number of the newest structure record
 	Seq       uint32 // number of the newest State datagram
 }
+
+// Exhausted reports whether the 32-bit numbers are nearly used up: the client must then
+// start another session.
+func (n Numbers) Exhausted() bool { return max(n.Structure, n.Seq) > lastUsableNumber }
 
 // Numbers returns the newest numbers that the viewer has used.
 func (v *Viewer) Numbers() Numbers {

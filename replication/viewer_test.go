@@ -81,7 +81,7 @@ func (s *viewedWorld) snapshot() replication.Update {
 
 // acknowledge makes the client apply everything so far.
 func (s *viewedWorld) acknowledge(structure uint32) {
-	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: 1<<64 - 1, Structure: structure}))
+	require.NoError(s.t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Numbers().Seq, Mask: 1<<64 - 1, Structure: structure}))
 }
 
 // records reads the structure records of an update.
@@ -185,13 +185,13 @@ func TestInterestSetBetweenSnapshots(t *testing.T) {
 	s := newViewedWorld(t, replication.Config{})
 	first := s.spawn(3, 0)
 	s.snapshot()
-	require.Equal(t, 2, s.viewer.InterestSize())
+	require.Equal(t, 2, s.viewer.Stats().Interest)
 	s.world.Destroy(first)
 	s.world.Step()
 	second := s.spawn(3, 0)
 	require.Equal(t, first.Index(), second.Index())
 	s.viewer.NoteSent(second)
-	require.Equal(t, 1, s.viewer.InterestSize())
+	require.Equal(t, 1, s.viewer.Stats().Interest)
 	require.Equal(t, []bulk.Handle{s.focus}, slices.Collect(s.viewer.InterestSet()))
 	s.snapshot()
 	require.ElementsMatch(t, []bulk.Handle{s.focus, second}, slices.Collect(s.viewer.InterestSet()))
@@ -223,21 +223,21 @@ func TestLossResendsLatest(t *testing.T) {
 	s.acknowledge(2)
 	s.world.SetVelocity(moving, world.Vec3{X: 1})
 	require.Equal(t, 1, rows(s.snapshot()))
-	lost := s.viewer.Seq()
+	lost := s.viewer.Numbers().Seq
 	s.world.SetVelocity(moving, world.Vec3{})
 	s.snapshot()
-	lastSent := s.viewer.Seq()
+	lastSent := s.viewer.Numbers().Seq
 	for range 3 {
 		require.Zero(t, rows(s.snapshot()))
 	}
 	// All snapshots arrive except the two that held the row.
 	mask := uint64(0)
 	for i := range uint32(63) {
-		if seq := s.viewer.Seq() - 1 - i; seq != lost && seq != lastSent && seq < s.viewer.Seq() && seq > 0 {
+		if seq := s.viewer.Numbers().Seq - 1 - i; seq != lost && seq != lastSent && seq < s.viewer.Numbers().Seq && seq > 0 {
 			mask |= 1 << i
 		}
 	}
-	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Seq(), Mask: mask, Structure: 2}))
+	require.NoError(t, s.viewer.Acknowledge(wire.Ack{Seen: true, Newest: s.viewer.Numbers().Seq, Mask: mask, Structure: 2}))
 	require.Equal(t, 1, rows(s.snapshot()), "H6: not applied, so sent again")
 }
 
@@ -338,7 +338,7 @@ func TestNoStarvation(t *testing.T) {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
-	require.Equal(t, 301, s.viewer.InterestSize())
+	require.Equal(t, 301, s.viewer.Stats().Interest)
 	for _, h := range crowd {
 		s.world.SetVelocity(h, world.Vec3{X: 0.5})
 	}
@@ -446,7 +446,7 @@ func TestSnapshotAllocatesNothing(t *testing.T) {
 		structure += uint32(len(records(t, s.snapshot())))
 		s.acknowledge(structure)
 	}
-	require.Equal(t, 201, s.viewer.InterestSize())
+	require.Equal(t, 201, s.viewer.Stats().Interest)
 	allocs := testing.AllocsPerRun(50, func() {
 		s.snapshot()
 		s.acknowledge(structure)

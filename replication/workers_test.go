@@ -52,7 +52,7 @@ func TestWorkers(t *testing.T) {
 				}
 				a.written[n] += a.records(u.Stream)
 				if n%4 != tick%4 {
-					require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[n]}))
+					require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: a.written[n]}))
 				}
 			}
 		}
@@ -91,7 +91,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 			}
 		}
 		for i, v := range a.viewers {
-			if v.Acknowledge(wire.Ack{Seen: true, Newest: v.Seq(), Mask: 1<<64 - 1, Structure: a.written[i]}) != nil {
+			if v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: a.written[i]}) != nil {
 				t.Error("not acknowledged")
 			}
 		}

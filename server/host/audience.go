@@ -143,7 +143,7 @@ func (w *watcher) encodeSnapshot(tick uint64, sent *traffic) error {
 			}
 		}
 	}
-	w.acks = append(w.acks, lateAck{tick + w.lateTicks, wire.Ack{Seen: true, Newest: w.viewer.Seq(), Mask: 1<<64 - 1, Structure: w.structure}})
+	w.acks = append(w.acks, lateAck{tick + w.lateTicks, wire.Ack{Seen: true, Newest: w.viewer.Numbers().Seq, Mask: 1<<64 - 1, Structure: w.structure}})
 	return nil
 }
 

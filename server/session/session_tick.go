@@ -35,7 +35,7 @@ func (s *Session) receiveMessages() {
 		s.endWithGoodbye(s.kicked)
 	case s.hasExpired():
 		s.endWithGoodbye(&wire.Error{Code: wire.SessionExpired})
-	case !s.isOver() && s.viewer.Exhausted():
+	case !s.isOver() && s.viewer.Numbers().Exhausted():
 		s.endWithGoodbye(&wire.Error{Code: wire.Spent})
 	case s.silentTicks > silenceSeconds*hz:
 		s.loseConnection(&wire.Error{Code: wire.Timeout, Detail: "no datagrams"})

@@ -98,7 +98,7 @@ type Info struct {
 	Age, Silent float64
 	Interest    int     // entities in its interest set
 	Budget      int     // bytes that may be sent now; negative after a burst of structure
-	Loss        float64 // see replication.Viewer.Loss
+	Loss        float64 // see replication.ViewerStats.Loss
 	// Conn is the current connection; nil: away.
 	Conn Conn
 }
@@ -115,9 +115,10 @@ func (c *Core) Infos(after uint64, limit int) []Info {
 		if len(all) == limit {
 			break
 		}
+		viewer := s.viewer.Stats()
 		info := Info{
 			ID: s.id, Name: s.name, User: s.user, Joined: true, Away: s.peer == nil,
-			Entity: s.entity, Interest: s.viewer.InterestSize(), Budget: s.viewer.Budget(), Loss: s.viewer.Loss(),
+			Entity: s.entity, Interest: viewer.Interest, Budget: viewer.Budget, Loss: viewer.Loss,
 			Age: float64(c.world.Tick()-s.startTick) / hz, Silent: float64(s.silentTicks) / hz,
 		}
 		if s.peer != nil {
