@@ -35,7 +35,7 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 			case p.maskSince > row.enterTick:
 				w.requests = append(w.requests, enterRequest{m.handles[rowIndex], row.enterTick, rowIndex})
 			case p.version <= row.ackedTick:
-				word.active &^= rest & -rest // dormant
+				m.makeDormant(word, rest&-rest)
 				m.resetPriority(row, rowIndex)
 			case row.flags&inFlight != 0 && row.sentTick >= p.version && h.tick-row.sentTick <= resend:
 			default:
@@ -45,7 +45,7 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 		}
 		left |= word.active
 	}
-	m.anyActive = left != 0
+	m.noteActive(left != 0)
 	w.packer.setWaiting(waiting, rowIndexes)
 	return len(waiting) > 0
 }
@@ -57,7 +57,7 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 	present, resend := r.frame.summaries, resendAfter*r.interval
 	h, packer := r.newHorizon(), &w.packer
-	m.anyActive = false
+	left := uint64(0)
 	for i := range m.words {
 		word := &m.words[i]
 		for rest := word.active; rest != 0; rest &= rest - 1 {
@@ -78,7 +78,7 @@ func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 			case p.maskSince > row.enterTick:
 				w.requests = append(w.requests, enterRequest{m.handles[rowIndex], row.enterTick, rowIndex})
 			case version <= row.ackedTick:
-				word.active &^= rest & -rest // dormant
+				m.makeDormant(word, rest&-rest)
 				m.resetPriority(row, rowIndex)
 			case !required && row.flags&inFlight != 0 && row.sentTick >= version && h.tick-row.sentTick <= resend:
 			default:
@@ -89,7 +89,8 @@ func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 				}
 			}
 		}
-		m.anyActive = m.anyActive || word.active != 0
+		left |= word.active
 	}
+	m.noteActive(left != 0)
 	return len(packer.waiting) > 0
 }

@@ -14,5 +14,5 @@ func TestOnlyPartsWriteTheirFields(t *testing.T) {
 	names, foreign, err := viewer.Check()
 	require.NoError(t, err)
 	require.Empty(t, foreign)
-	require.Subset(t, names, []string{"interest", "boundary", "ownedSet", "members", "knowledge", "outbox", "structure", "eventQueue", "datagrams", "delivery", "sentLog", "simulation"})
+	require.Subset(t, names, []string{"interest", "boundary", "ownedSet", "members", "memberSlots", "memberRows", "knowledge", "outbox", "structure", "eventQueue", "datagrams", "delivery", "sentLog", "simulation"})
 }

@@ -49,31 +49,23 @@ func (s *simulation) isOutdated(tick, maxBack uint32) bool {
 // restartEffects makes the next snapshot send all effects again.
 func (s *simulation) restartEffects() { s.restart = true }
 
-// effectWriter writes the records of effects to one client.
-type effectWriter struct {
-	*simulation
-	w   *workspace
-	out *outbox
-	log *effectLog
-}
-
 // sendEffects writes records of the effects that began, changed, ended or left since the
 // last snapshot.
-func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *interest) {
+func (s *simulation) sendEffects(w *workspace, out *outbox, in *interest) {
+	r := w.replicator
 	l, tick := &r.clean.effects, w.frame.tick
-	writer := effectWriter{s, w, out, l}
 	since := s.tick
 	if s.restart {
-		writer.forgetAll()
+		s.forgetAll(w, out)
 		since, s.restart, s.from = tick, false, tick
 	}
 	sendRadius := r.config.LeaveRadius + l.sendMargin(tick-since)
 	everywhere := in.seesBeyondRadius(r)
-	writer.writeChangesAndEnds(since)
+	s.writeChangesAndEnds(w, out, since)
 	for i := range l.past {
 		if e := &l.past[i]; (!s.wasSent(e.id) || s.effects[e.id.Index()].left) && e.end > since+1 && e.first < e.end &&
 			(everywhere || l.reachesCircle(e, in.center, sendRadius, since, tick)) {
-			writer.writePast(e, since)
+			s.writePast(w, out, e, since)
 		}
 	}
 	for i := range l.live {
@@ -84,9 +76,9 @@ func (s *simulation) sendEffects(w *workspace, out *outbox, r *Replicator, in *i
 		known := s.knowsEffect(e.id)
 		switch {
 		case !known && (everywhere || l.reachesCircle(e, in.center, sendRadius, since, tick)):
-			writer.writeEffect(e, since)
+			s.writeEffect(w, out, e, since)
 		case known && !everywhere && !l.reachesCircle(e, in.center, sendRadius+forgetGap, since, tick):
-			writer.forgetEffect(e.id)
+			s.forgetEffect(w, out, e.id)
 		}
 	}
 	s.tick, s.since = tick, since
@@ -103,54 +95,55 @@ func (s *simulation) wasSent(id bulk.Handle) bool {
 }
 
 // ticksBack returns Back for a record that applies from the tick first on.
-func (x *effectWriter) ticksBack(first uint32) uint32 {
-	return min(x.w.frame.tick+1-first, x.log.maxBack+1)
+func (w *workspace) ticksBack(first uint32) uint32 {
+	return min(w.frame.tick+1-first, w.replicator.clean.effects.maxBack+1)
 }
 
 // writeChangesAndEnds writes the changes and early ends of the effects that the client
 // knows.
-func (x *effectWriter) writeChangesAndEnds(since uint32) {
-	changes := x.log.changesSince(since)
+func (s *simulation) writeChangesAndEnds(w *workspace, out *outbox, since uint32) {
+	l := &w.replicator.clean.effects
+	changes := l.changesSince(since)
 	for i := range changes {
-		if c := &changes[i]; x.knowsEffect(c.id) {
-			x.writeChange(c)
+		if c := &changes[i]; s.knowsEffect(c.id) {
+			s.writeChange(w, out, c)
 		}
 	}
-	for i := range x.log.past {
-		e := &x.log.past[i]
-		if !x.knowsEffect(e.id) {
+	for i := range l.past {
+		e := &l.past[i]
+		if !s.knowsEffect(e.id) {
 			continue
 		}
-		sent := &x.effects[e.id.Index()]
+		sent := &s.effects[e.id.Index()]
 		if e.endedEarly() {
 			sent.first = max(sent.first, e.end)
-			x.writeEnd(wire.EffectEnded{Effect: e.id, Back: x.ticksBack(sent.first)})
+			s.writeEnd(w, out, wire.EffectEnded{Effect: e.id, Back: w.ticksBack(sent.first)})
 		}
 		sent.known = false
 	}
 }
 
 // writeEnd writes the end of an effect.
-func (x *effectWriter) writeEnd(record wire.EffectEnded) {
-	x.w.extension = record.Append(x.w.extension[:0])
-	x.out.writeExtension(x.w)
+func (s *simulation) writeEnd(w *workspace, out *outbox, record wire.EffectEnded) {
+	w.extension = record.Append(w.extension[:0])
+	out.writeExtension(w)
 }
 
 // writeChange writes a change of an effect that the client knows.
-func (x *effectWriter) writeChange(c *effectChange) {
-	sent := &x.effects[c.id.Index()]
+func (s *simulation) writeChange(w *workspace, out *outbox, c *effectChange) {
+	sent := &s.effects[c.id.Index()]
 	sent.first = max(sent.first, c.after.since)
-	change := wire.EffectChanged{Effect: c.id, Back: x.ticksBack(sent.first), HasPath: c.path, HasParams: c.params, Path: wirePath(&c.after.path), Params: c.after.params}
-	x.w.extension = change.Append(x.w.extension[:0])
-	x.out.writeExtension(x.w)
+	change := wire.EffectChanged{Effect: c.id, Back: w.ticksBack(sent.first), HasPath: c.path, HasParams: c.params, Path: wirePath(&c.after.path), Params: c.after.params}
+	w.extension = change.Append(w.extension[:0])
+	out.writeExtension(w)
 }
 
 // writePast writes an effect that has ended and that the client did not know.
-func (x *effectWriter) writePast(e *loggedEffect, since uint32) {
-	x.writeEffect(e, since)
-	sent := &x.effects[e.id.Index()]
+func (s *simulation) writePast(w *workspace, out *outbox, e *loggedEffect, since uint32) {
+	s.writeEffect(w, out, e, since)
+	sent := &s.effects[e.id.Index()]
 	if e.endedEarly() {
-		x.writeEnd(wire.EffectEnded{Effect: e.id, Back: x.ticksBack(max(sent.first, e.end))})
+		s.writeEnd(w, out, wire.EffectEnded{Effect: e.id, Back: w.ticksBack(max(sent.first, e.end))})
 	}
 	sent.known = false
 }
@@ -158,64 +151,65 @@ func (x *effectWriter) writePast(e *loggedEffect, since uint32) {
 // writeEffect writes an effect and its changes from the tick since on. The tick since is
 // included: the client computes which bodies wake when the effect moves from since to the
 // next tick.
-func (x *effectWriter) writeEffect(e *loggedEffect, since uint32) {
-	form := x.log.formAt(e, since)
-	number := x.writeProgram(e.program)
+func (s *simulation) writeEffect(w *workspace, out *outbox, e *loggedEffect, since uint32) {
+	l := &w.replicator.clean.effects
+	form := l.formAt(e, since)
+	number := s.writeProgram(w, out, e.program)
 	slot := int(e.id.Index())
-	if n := slot + 1 - len(x.effects); n > 0 {
-		x.effects = append(x.effects, make([]sentEffect, n)...)
+	if n := slot + 1 - len(s.effects); n > 0 {
+		s.effects = append(s.effects, make([]sentEffect, n)...)
 	}
-	sent := &x.effects[slot]
+	sent := &s.effects[slot]
 	first := max(e.first, form.since, since)
 	if sent.id == e.id {
 		first = max(first, sent.first) // the client forgot the effect
 	}
 	if first > e.first {
-		x.from = max(x.from, first)
+		s.from = max(s.from, first)
 	}
 	added := wire.EffectAdded{
-		Effect: e.id, Program: number, Mode: e.mode, Layers: e.layers, Back: x.ticksBack(first), Age: first - e.born,
+		Effect: e.id, Program: number, Mode: e.mode, Layers: e.layers, Back: w.ticksBack(first), Age: first - e.born,
 		Path: wirePath(&form.path), Params: form.params,
 	}
 	if e.last != 0 {
 		added.Life = e.last - first + 1
 	}
-	x.w.extension = added.Append(x.w.extension[:0])
-	x.out.writeExtension(x.w)
+	w.extension = added.Append(w.extension[:0])
+	out.writeExtension(w)
 	*sent = sentEffect{id: e.id, last: e.last, first: first, known: true}
-	changes := x.log.changesSince(since)
+	changes := l.changesSince(since)
 	for i := range changes {
 		if c := &changes[i]; c.id == e.id {
-			x.writeChange(c)
+			s.writeChange(w, out, c)
 		}
 	}
 }
 
 // writeProgram writes a program unless the client has it, and returns its number.
-func (x *effectWriter) writeProgram(index uint16) uint8 {
-	if x.programs[index] == 0 && x.sent < wire.MaxPrograms-1 {
-		x.sent++
-		x.programs[index] = uint8(x.sent)
-		x.w.extension = wire.Program{Number: uint8(x.sent - 1), Code: x.log.programs[index].code}.Append(x.w.extension[:0])
-		x.out.writeExtension(x.w)
+func (s *simulation) writeProgram(w *workspace, out *outbox, index uint16) uint8 {
+	if s.programs[index] == 0 && s.sent < wire.MaxPrograms-1 {
+		s.sent++
+		s.programs[index] = uint8(s.sent)
+		w.extension = wire.Program{Number: uint8(s.sent - 1), Code: w.replicator.clean.effects.programs[index].code}.Append(w.extension[:0])
+		out.writeExtension(w)
 	}
-	return x.programs[index] - 1
+	return s.programs[index] - 1
 }
 
 // forgetEffect tells the client to forget an effect: it receives no further records about
 // it.
-func (x *effectWriter) forgetEffect(id bulk.Handle) {
-	sent := &x.effects[id.Index()]
-	sent.first, sent.known, sent.left = max(sent.first, x.w.frame.tick), false, true
-	x.writeEnd(wire.EffectEnded{Effect: id, Back: x.ticksBack(sent.first), Left: true})
+func (s *simulation) forgetEffect(w *workspace, out *outbox, id bulk.Handle) {
+	sent := &s.effects[id.Index()]
+	sent.first, sent.known, sent.left = max(sent.first, w.frame.tick), false, true
+	s.writeEnd(w, out, wire.EffectEnded{Effect: id, Back: w.ticksBack(sent.first), Left: true})
 }
 
 // forgetAll tells the client to forget every effect that it knows as acting.
-func (x *effectWriter) forgetAll() {
-	for i := range x.effects {
-		e := &x.effects[i]
-		if e.known && (e.last == 0 || e.last >= x.w.frame.tick) {
-			x.forgetEffect(e.id)
+func (s *simulation) forgetAll(w *workspace, out *outbox) {
+	for i := range s.effects {
+		e := &s.effects[i]
+		if e.known && (e.last == 0 || e.last >= w.frame.tick) {
+			s.forgetEffect(w, out, e.id)
 		}
 		e.known = false
 	}

@@ -57,7 +57,7 @@ func (v *Viewer) collectRows(w *workspace) bool {
 	if v.simulation == nil {
 		return v.members.collectWaiting(w, v.replicator, &v.interest)
 	}
-	v.simulation.sendEffects(w, &v.outbox, v.replicator, &v.interest)
+	v.simulation.sendEffects(w, &v.outbox, &v.interest)
 	return v.members.collectOwed(w, v.replicator, &v.interest)
 }
 

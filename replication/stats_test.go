@@ -1,8 +1,8 @@
 package replication_test
 
 import (
-	"slices"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"

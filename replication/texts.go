@@ -56,12 +56,21 @@ type textRow struct {
 	queued bool   // the member's handle is in outbox.textQueue
 }
 
+// enterTextQueue records that a member's row is in the queue of changed texts, and reports
+// whether it was not.
+func (m *memberRows) enterTextQueue(rowIndex uint32) bool {
+	row := &m.textRows[rowIndex]
+	entered := !row.queued
+	row.queued = true
+	return entered
+}
+
 // leaveTextQueue records that a member's row is no longer in the queue of changed texts.
-func (m *members) leaveTextQueue(rowIndex uint32) { m.textRows[rowIndex].queued = false }
+func (m *memberRows) leaveTextQueue(rowIndex uint32) { m.textRows[rowIndex].queued = false }
 
 // noteTextsWritten records that a member's texts were written in a tick, and blocks further texts
 // for pause ticks.
-func (m *members) noteTextsWritten(rowIndex, tick, pause uint32) {
+func (m *memberRows) noteTextsWritten(rowIndex, tick, pause uint32) {
 	m.leaveTextQueue(rowIndex)
 	row := &m.textRows[rowIndex]
 	row.sent, row.due = tick, tick+pause
@@ -77,8 +86,7 @@ func (m *members) queueTexts(queue []bulk.Handle, changed *bulk.Bitset) []bulk.H
 		w := &m.words[i]
 		for rest := intersectSet(w.mask, changed, w.number); rest != 0; rest &= rest - 1 {
 			rowIndex := m.indexes[w.rowAt(w.number<<6|uint32(bits.TrailingZeros64(rest)))]
-			if row := &m.textRows[rowIndex]; !row.queued {
-				row.queued = true
+			if m.enterTextQueue(rowIndex) {
 				queue = append(queue, m.handles[rowIndex])
 			}
 		}
