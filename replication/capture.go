@@ -8,13 +8,6 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// captureChanges are the sets of slots that one capture fills.
-type captureChanges struct {
-	owing    *bulk.Bitset // slots whose newest state simulating viewers may be owed
-	replaced *bulk.Bitset // slots with a new tenant
-	retexted *bulk.Bitset // slots with a changed text
-}
-
 // prefetchBatch is the number of rows that are prefetched together before they are written.
 const prefetchBatch = 16
 
@@ -23,11 +16,10 @@ const prefetchBatch = 16
 // the last snapshot, because snapshots read exact states from it.
 func (r *Replicator) Capture() {
 	f, slots := r.frame, r.world.Slots()
-	changed, live := r.changes.closeSet(), r.reader.Next()
-	changed.SetOr(changed.View(), live)
-	to := captureChanges{owing: r.owing.closeSet(), replaced: r.replaced.closeSet(), retexted: r.retexted.closeSet()}
+	to, live := r.changes.beginCapture(), r.reader.Next()
+	to.changed.SetOr(to.changed.View(), live)
 	f.beginTick(r.Tick(), int(slots.Len()))
-	r.dirty = f.selectDirty(r.dirty, live, r.reader.Written(), r.allSimulate())
+	r.dirty = f.selectDirty(r.dirty, live, r.reader.Written(), r.clean.servesAll(len(r.viewers)))
 	for run := range slices.Chunk(r.dirty, prefetchBatch) {
 		for _, slot := range run {
 			r.prefetchSum += r.grid.prefetchBody(slot)
@@ -39,7 +31,7 @@ func (r *Replicator) Capture() {
 			if !f.stale.hasSlot(slot) {
 				f.captureSlot(r.world, slot, &to)
 			} else {
-				f.tenants[slot].position, _, _ = slots.Body(slot)
+				f.moveStale(slots, slot)
 			}
 			r.placeTenant(slot)
 		}
@@ -68,6 +60,9 @@ func (f *frame) captureSlot(w *world.World, slot uint32, to *captureChanges) {
 		p.handle, p.maskSince = h, f.tick
 		t.texts = nil
 		t.kind, _ = w.KindOf(h)
+		if int(t.kind) >= len(f.kinds) {
+			f.kinds = w.Kinds() // kinds are only ever added
+		}
 		f.forgetStates(t)
 		to.replaced.Set(slot)
 	}
@@ -143,10 +138,8 @@ func (f *frame) noteOwing(slot uint32, h *history, owner bool, owing *bulk.Bitse
 		if s.exact {
 			return
 		}
-	case owner:
-		s.owner = f.tick
 	default:
-		s.changed = f.tick
+		f.clean.recordChange(slot, f.tick, owner)
 	}
 	owing.Set(slot)
 }
@@ -154,9 +147,6 @@ func (f *frame) noteOwing(slot uint32, h *history, owner bool, owing *bulk.Bitse
 // placeTenant updates the grid from the tenant of a slot.
 func (r *Replicator) placeTenant(slot uint32) {
 	t := &r.frame.tenants[slot]
-	if int(t.kind) >= len(r.kinds) {
-		r.kinds = r.world.Kinds() // kinds are only ever added
-	}
 	if t.hasBody {
 		r.bodiless.Clear(slot)
 		r.grid.putBody(slot, t.position)

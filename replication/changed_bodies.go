@@ -21,17 +21,6 @@ type changedBodies struct {
 // maxBlocks bounds the number of blocks: a build visits every block.
 const maxBlocks = 1 << 13
 
-// changedBodies returns the bodies of the slots in changed: the slots that changed since a
-// capture.
-func (r *Replicator) changedBodies(changed *bulk.Bitset, capture uint64) *changedBodies {
-	b := &r.changedBy[r.changes.captures-capture]
-	if b.capture != r.changes.captures {
-		b.capture = r.changes.captures
-		b.sortByBlock(&r.grid, changed)
-	}
-	return b
-}
-
 // sortByBlock sorts the bodies of slots by block with a counting sort.
 func (b *changedBodies) sortByBlock(g *grid, slots *bulk.Bitset) {
 	for b.shift = 0; (g.columns>>b.shift+1)*g.rows > maxBlocks; b.shift++ {

@@ -64,22 +64,24 @@ type cleanSlot struct {
 
 // newClean returns the shared state for a schema, or nil if its clients cannot simulate:
 // the schema lacks the body component or the motion of the world.
-func newClean(w *world.World, s *schema.Schema) *clean {
+func newClean(w *world.World, s *schema.Schema, tickBase uint64) *clean {
 	body, ok := s.ByName(schema.BodyComponent)
 	if _, moves := s.Motion(); !ok || !moves {
 		return nil
 	}
-	c := &clean{body: body, first: s.Component(body).Offset}
-	c.setRate(w.TickHz())
-	c.end = c.first + s.Component(body).Values
-	stepper := w.Motion()
-	c.effects.stepper, c.effects.maxBack = &stepper, wire.MaxBack(w.TickHz())
-	return c
+	component, hz, stepper := s.Component(body), w.TickHz(), w.Motion()
+	return &clean{
+		settledTicks: settledTicksAt(hz), disturbedWithin: disturbedWithinAt(hz),
+		body: body, first: component.Offset, end: component.Offset + component.Values,
+		effects: effectLog{stepper: &stepper, maxBack: wire.MaxBack(hz), base: tickBase},
+	}
 }
 
-func (c *clean) setRate(tickHz int) {
-	c.settledTicks = uint16(max(tickHz/settledShare, minSettledTicks))
-	c.disturbedWithin = uint32(max(tickHz/disturbedShare, minDisturbedWithin))
+// settledTicksAt and disturbedWithinAt return clean's limits for a tick rate.
+func settledTicksAt(tickHz int) uint16 { return uint16(max(tickHz/settledShare, minSettledTicks)) }
+
+func disturbedWithinAt(tickHz int) uint32 {
+	return uint32(max(tickHz/disturbedShare, minDisturbedWithin))
 }
 
 // addViewer counts a viewer that simulates.
@@ -87,6 +89,10 @@ func (c *clean) addViewer() { c.viewers++ }
 
 // removeViewer uncounts a viewer that simulates.
 func (c *clean) removeViewer() { c.viewers-- }
+
+// servesAll reports whether viewers exist and the clients of all viewers simulate. c may be
+// nil.
+func (c *clean) servesAll(viewers int) bool { return c != nil && c.viewers > 0 && c.viewers == viewers }
 
 // anyExact reports whether the world has a kind whose bodies may be exact.
 func (c *clean) anyExact() bool {
@@ -137,28 +143,33 @@ func (s *cleanSlot) oldestValidTick(p *slotSummary, owned bool) uint32 {
 // that acknowledged the state of tick acked: the body is exact, or was exact at acked.
 func (s *cleanSlot) isRequired(acked uint32) bool { return s.exact || acked < s.switched }
 
+// recordChange records that a value other than of the body changed in the row of the entity
+// in a slot: in the owners' row, or in the row of everyone else.
+func (c *clean) recordChange(slot, tick uint32, ownerRow bool) {
+	if ownerRow {
+		c.slots[slot].owner = tick
+	} else {
+		c.slots[slot].changed = tick
+	}
+}
+
 // otherValuesDiffer reports whether two states of a row differ in more than the body.
 func (c *clean) otherValuesDiffer(values, before []uint32) bool {
 	return !slices.Equal(values[:c.first], before[:c.first]) || !slices.Equal(values[c.end:], before[c.end:])
 }
 
-// stepClean records the disturbances and effects of a step.
-func (r *Replicator) stepClean() {
-	c, tick := r.clean, r.Tick()
-	if c.viewers == 0 {
-		return
-	}
-	c.addKinds(r.world, r.frame.schema)
-	c.touched = r.world.Slots().AppendDisturbed(c.touched[:0])
+// recordStep records the disturbances and effects of a step. It returns the slots whose rows
+// viewers may be owed even if the rows do not change, valid until the next call.
+func (c *clean) recordStep(w *world.World, s *schema.Schema, tick uint32) (touched []uint32) {
+	c.addKinds(w, s)
+	c.touched = w.Slots().AppendDisturbed(c.touched[:0])
 	for _, slot := range c.touched {
-		c.recordDisturbance(r.world, slot, tick)
+		c.recordDisturbance(w, slot, tick)
 	}
-	c.effects.observeEffects(r.world, tick, r.config.TickBase)
-	r.disturbByWithheld(tick)
-	c.settleBodies(r.world, tick)
-	for _, slot := range c.touched { // also slots whose rows do not change
-		r.owing.openSet().Set(slot)
-	}
+	c.effects.observeEffects(w, tick)
+	c.disturbByWithheld(w, tick)
+	c.settleBodies(w, tick)
+	return c.touched
 }
 
 // recordDisturbance records a disturbance of the body in a slot.
@@ -210,16 +221,15 @@ func (c *clean) settleBodies(w *world.World, tick uint32) {
 }
 
 // beginClean makes every body of an exact kind exact, for the first viewer that simulates.
-func (r *Replicator) beginClean() {
-	c, w := r.clean, r.world
-	c.addKinds(w, r.frame.schema)
+func (c *clean) beginClean(w *world.World, s *schema.Schema, tick uint32) {
+	c.addKinds(w, s)
 	clear(c.slots)
 	c.ordinary.Reset()
 	c.effects.forgetEffects()
 	for slot := range w.Slots().Len() {
-		c.recordDisturbance(w, slot, r.Tick())
+		c.recordDisturbance(w, slot, tick)
 	}
-	c.effects.observeEffects(w, r.Tick(), r.config.TickBase)
+	c.effects.observeEffects(w, tick)
 }
 
 // exactPart is the exact part of a row, the same for all clients that simulate.

@@ -35,14 +35,14 @@ func TestMotionIsNotExamined(t *testing.T) {
 	require.True(t, r.AddViewer(0).Simulate())
 	moved, examined, quantised := 0, 0, 0
 	for tick := range 120 {
-		capture := r.changes.captures
+		capture := r.changes.captures()
 		r.world.Step()
 		r.AfterStep()
 		r.Capture()
 		if tick == 0 {
 			continue // everything is new
 		}
-		changed, owing := r.changes.changedSince(capture), r.owing.changedSince(capture)
+		changed, owing := r.changes.changed.changedSince(capture), r.changes.owing.changedSince(capture)
 		for slot := range changed.All() {
 			if r.frame.summaries[slot].handle != 0 && r.world.Slots().Disturbed(slot) < r.world.Tick() {
 				require.False(t, owing.Has(slot), "slot %d at tick %d", slot, tick)

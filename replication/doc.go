@@ -26,9 +26,10 @@
 // knowledge holds the other handles that the client was sent. Part outbox holds records,
 // events and the budget. Parts datagrams and delivery make datagrams and track them. Part
 // simulation serves clients that compute bodies. The methods of Viewer coordinate the parts
-// and write none of their fields. A part receives other parts as arguments: it may read
-// their fields, and changes them by calling their methods. A workspace is one goroutine's
-// scratch memory, also passed as an argument.
+// and write none of their fields. A Replicator is composed in the same way: of the frame, the
+// grid, the slots that changed, the deaths, and the clean bodies. A part receives other parts
+// as arguments: it may read their fields, and changes them by calling their methods. A
+// workspace is one goroutine's scratch memory, also passed as an argument.
 //
 // Invariants, cited in code and tests:
 //

@@ -25,7 +25,7 @@ type effectLog struct {
 	withheld []motion.Reach // areas of effects that clients do not receive although the world does not hide them
 	stepper  *motion.Stepper
 	maxBack  uint32 // wire.MaxBack for the world's tick rate
-	base     uint64
+	base     uint64 // Config.TickBase
 }
 
 // loggedEffect is an effect as it is now, or was when it ended.
@@ -73,12 +73,11 @@ const (
 )
 
 func (l *effectLog) forgetEffects() {
-	*l = effectLog{stepper: l.stepper, maxBack: l.maxBack, programs: l.programs}
+	*l = effectLog{stepper: l.stepper, maxBack: l.maxBack, base: l.base, programs: l.programs}
 }
 
 // observeEffects updates the log from the world's effects after a step.
-func (l *effectLog) observeEffects(w *world.World, tick uint32, base uint64) {
-	l.base = base
+func (l *effectLog) observeEffects(w *world.World, tick uint32) {
 	l.forgetOld(tick)
 	l.withheld = l.withheld[:0]
 	l.states = w.Slots().AppendActedEffects(l.states[:0])
@@ -325,8 +324,7 @@ func distanceOutside(x, low, high float32) float32 { return max(low-x, x-high, 0
 // disturbByWithheld disturbs the bodies that a withheld effect may have moved or woken in
 // the last tick (P3). An effect is withheld if it follows an entity or its program has no
 // number.
-func (r *Replicator) disturbByWithheld(tick uint32) {
-	c := r.clean
+func (c *clean) disturbByWithheld(w *world.World, tick uint32) {
 	for i := range c.effects.withheld {
 		e := &c.effects.withheld[i]
 		for slot := range c.slots {
@@ -334,15 +332,15 @@ func (r *Replicator) disturbByWithheld(tick uint32) {
 			if !s.exact || s.moved == tick {
 				continue
 			}
-			state, ok := r.world.Slots().Exact(uint32(slot))
-			if !ok || !state.Awake && !r.world.Slots().WasAwake(uint32(slot)) || r.world.Slots().Handle(uint32(slot)) != s.handle {
+			state, ok := w.Slots().Exact(uint32(slot))
+			if !ok || !state.Awake && !w.Slots().WasAwake(uint32(slot)) || w.Slots().Handle(uint32(slot)) != s.handle {
 				continue
 			}
-			kind, _ := r.world.KindOf(s.handle)
+			kind, _ := w.KindOf(s.handle)
 			k := &c.kinds[kind].Kind
 			if k.Feels(e.Layers) && mayHaveReached(e, c.effects.stepper, k, &state) {
 				s.moved = tick
-				c.recordDisturbance(r.world, uint32(slot), tick)
+				c.recordDisturbance(w, uint32(slot), tick)
 				c.touched = append(c.touched, uint32(slot))
 			}
 		}

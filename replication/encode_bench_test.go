@@ -73,7 +73,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 		r.Capture()
 		tick++
 	}
-	ws := r.workspaces[0]
+	ws := r.workers.workspaces[0]
 	late := func(i int) uint32 { return uint32(2 + i%ages) }
 	for range 60 {
 		step()
@@ -104,7 +104,7 @@ func benchmarkEncode(b *testing.B, hidden float32) {
 		step()
 		for i, v := range r.viewers {
 			require.NoError(b, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq - late(i), Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
-			ws.packer.beginFrame(r.changes.captures)
+			ws.packer.beginFrame(r.changes.captures())
 			v.outbox.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
 			v.updateInterest(ws)
 			v.delivery.advanceBaselines(&v.members)

@@ -21,6 +21,7 @@ type frame struct {
 	issued        func(bulk.Handle) bool // reports whether the world ever issued a handle
 	summaries     []slotSummary          // by slot
 	tenants       []tenant               // by slot
+	kinds         []world.Kind
 	rings         ringPool
 	idleTicks     uint32 // ticks without a change after which a row forgets its past states
 	reclaimCursor int    // slot that reclaimIdle examined last
@@ -68,12 +69,23 @@ func (t *tenant) historyFor(owned bool) *history {
 	return &t.history
 }
 
-func newFrame(c *rowcodec.Codec, bound []int) *frame {
+func newFrame(w *world.World, c *rowcodec.Codec, bound []int, computed *clean) *frame {
 	s := c.Schema()
 	return &frame{
 		schema: s, rows: c.Layout(), events: rowschema.NewMessages(s).Events, codec: c, bindings: bound, scratch: rowschema.Row{Values: make([]uint32, s.Values())},
 		textFields: textFields{fields: s.TextFields(), mask: c.Layout().TextMask()},
+		issued:     func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued },
+		idleTicks:  uint32(max(idleSeconds*w.TickHz(), minIdleTicks)),
+		clean:      computed,
 	}
+}
+
+// kindPriority returns the priority of a kind that is in the frame.
+func (f *frame) kindPriority(k world.KindID) float32 {
+	if p := f.kinds[k].Priority; p > 0 {
+		return p
+	}
+	return 1
 }
 
 // vacateSlot empties the slot of a destroyed entity.
@@ -103,56 +115,4 @@ func (f *frame) tenantOf(h bulk.Handle) *tenant {
 		return &f.tenants[slot]
 	}
 	return nil
-}
-
-// keptCaptures bounds the captures between two snapshots of a viewer that examines changed
-// rows only. A viewer with rarer snapshots, fewer than 2 a second at 60 ticks a second or
-// 32 at 1,000, examines all its rows. Memory: four sets per kept capture, one bit per slot
-// each.
-const keptCaptures = 32
-
-// changeLog remembers which slots changed in each of the last captures. A viewer gets the
-// changes since its own last snapshot, and does not examine dormant rows.
-type changeLog struct {
-	captures uint64                    // number of captures made
-	sets     [keptCaptures]bulk.Bitset // by capture; the entry after the newest collects changes for the next
-	unions   [keptCaptures]bulk.Bitset // by captures back
-	unionAt  [keptCaptures]uint64      // capture at which each union was computed
-	counts   [keptCaptures]int         // sizes of the unions
-}
-
-// openSet returns the set that collects changes for the next capture.
-func (c *changeLog) openSet() *bulk.Bitset { return &c.sets[c.captures%keptCaptures] }
-
-// closeSet closes the open set and returns it.
-func (c *changeLog) closeSet() *bulk.Bitset {
-	closed := c.openSet()
-	c.captures++
-	c.openSet().Reset()
-	return closed
-}
-
-// changedSince returns the slots that changed after a capture, or nil if any slot may have
-// changed.
-func (c *changeLog) changedSince(capture uint64) *bulk.Bitset {
-	back := c.captures - capture
-	if back >= keptCaptures {
-		return nil
-	}
-	union := &c.unions[back]
-	if c.unionAt[back] != c.captures {
-		c.unionAt[back] = c.captures
-		union.Reset()
-		for n := range back {
-			union.SetOr(union.View(), c.sets[(capture+n)%keptCaptures].View())
-		}
-		c.counts[back] = union.Count()
-	}
-	return union
-}
-
-// isSmall reports whether at most 1/share of all slots changed after a capture.
-// changedSince must have returned a set for it.
-func (c *changeLog) isSmall(capture uint64, share, slots int) bool {
-	return c.counts[c.captures-capture]*share <= slots
 }

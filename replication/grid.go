@@ -60,10 +60,11 @@ const (
 
 func newGrid(half world.Vec3, enterRadius float32) grid {
 	edge := max(enterRadius/cellsPerRadius, 2*max(half.X, half.Z)/maxCellsPerAxis)
-	g := grid{halfX: half.X, halfZ: half.Z, cellsPerMetre: 1 / edge, cellSize: edge, capture: 1}
-	g.columns, g.rows = int32(2*half.X/edge)+1, int32(2*half.Z/edge)+1
-	g.cells = make([]cell, int(g.columns)*int(g.rows))
-	return g
+	columns, rows := int32(2*half.X/edge)+1, int32(2*half.Z/edge)+1
+	return grid{
+		halfX: half.X, halfZ: half.Z, cellsPerMetre: 1 / edge, cellSize: edge, capture: 1,
+		columns: columns, rows: rows, cells: make([]cell, int(columns)*int(rows)),
+	}
 }
 
 // cellIndex returns the cell of a coordinate along one axis. Coordinates outside the world

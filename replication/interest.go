@@ -81,18 +81,17 @@ func (in *interest) beginQuery(r *Replicator, simulates bool) (q interestQuery) 
 	if t := r.frame.tenantOf(in.viewEntity()); t != nil && t.hasBody {
 		at = t.position
 	}
-	q.changed, q.replaced = r.changes.changedSince(since), r.replaced.changedSince(since)
+	q.changed, q.replaced, q.owing = r.changes.changedSince(since)
 	in.owned.dropDead(r.world, q.replaced)
-	q.owing = q.changed
-	if simulates {
-		q.owing = r.owing.changedSince(since)
+	if !simulates {
+		q.owing = q.changed
 	}
-	few := r.fewChanged(q.changed, since)
+	few := r.changes.areFew(q.changed, since, len(r.frame.summaries))
 	q.incremental = q.changed != nil && in.canUpdateIncrementally(&r.config) && in.boundary.coversCentre(at, few)
 	if !q.incremental {
 		in.boundary.beginQuery(at, in.boundaryMargin(&r.config, at, few))
 	}
-	in.center, in.fullQuery, in.lastCapture = at, false, r.changes.captures
+	in.center, in.fullQuery, in.lastCapture = at, false, r.changes.captures()
 	return q
 }
 
@@ -116,16 +115,10 @@ func (in *interest) collectCandidates(r *Replicator, s *candidates, q *interestQ
 			s.addWithin(&r.grid, in.center, radius, since)
 		}
 	default:
-		s.addChangedWithin(&r.grid, r.changedBodies(q.changed, since), in.center, radius+2*margin)
+		s.addChangedWithin(&r.grid, r.changes.bodiesSince(&r.grid, q.changed, since), in.center, radius+2*margin)
 		in.addCrossing(r, s)
 	}
 	in.applyRules(r, s)
-}
-
-// fewChanged reports whether changed, the slots that changed since a capture, are few
-// enough for boundaries with a margin.
-func (r *Replicator) fewChanged(changed *bulk.Bitset, capture uint64) bool {
-	return changed != nil && r.changes.isSmall(capture, fewChangedDivisor, len(r.frame.summaries))
 }
 
 // canUpdateIncrementally reports whether only changed entities can enter or leave while

@@ -28,7 +28,7 @@ func (k *knowledge) takeCause(h bulk.Handle) uint8 {
 
 // takeDeaths returns the deaths since the last call.
 func (k *knowledge) takeDeaths(r *Replicator) []death {
-	deaths := r.deaths[k.deathsSeen-r.deathsDropped:]
+	deaths := r.deaths.deathsSince(k.deathsSeen)
 	k.deathsSeen += uint64(len(deaths))
 	return deaths
 }

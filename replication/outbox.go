@@ -94,7 +94,7 @@ func (o *outbox) sendTexts(w *workspace, r *Replicator, m *members, in *interest
 	if f.textFields.mask == 0 {
 		return
 	}
-	o.textQueue = m.queueTexts(o.textQueue, r.retexted.changedSince(since))
+	o.textQueue = m.queueTexts(o.textQueue, r.changes.retextedSince(since))
 	if len(o.textQueue) == 0 {
 		return
 	}

@@ -13,7 +13,7 @@ const requiredWeight = 16
 // priorityGain returns the growth of a row's priority per snapshot that it waits: its
 // kind's priority, halved at a quarter of the enter radius.
 func (in *interest) priorityGain(r *Replicator, t *tenant) float32 {
-	base := r.kindPriority(t.kind)
+	base := r.frame.kindPriority(t.kind)
 	if !t.hasBody {
 		return base
 	}

@@ -21,8 +21,6 @@ func TestTimesFollowTheTickRate(t *testing.T) {
 		w := must.Get(world.New(world.Config{TickHz: c.hz}))
 		r := must.Get(New(w, schema.NewWithBody(), Config{SnapshotHz: 10}))
 		require.Equal(t, c.idle, r.frame.idleTicks)
-		bodies := clean{}
-		bodies.setRate(c.hz)
-		require.Equal(t, []uint32{uint32(c.settled), c.within}, []uint32{uint32(bodies.settledTicks), bodies.disturbedWithin})
+		require.Equal(t, []uint32{uint32(c.settled), c.within}, []uint32{uint32(settledTicksAt(c.hz)), disturbedWithinAt(c.hz)})
 	}
 }

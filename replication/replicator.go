@@ -21,7 +21,6 @@ type Replicator struct {
 	frame   *frame
 	viewers []*Viewer
 	frames  uint64 // number of frames captured
-	kinds   []world.Kind
 	floor   uint32 // the world's first generation
 	ceiling uint32 // the world's last generation
 	// interval is the minimum number of ticks between two snapshots of a viewer.
@@ -30,32 +29,15 @@ type Replicator struct {
 	maxEventTicks uint32
 	// bodiless holds the slots of entities without a body. They have no position and
 	// are relevant to every viewer.
-	bodiless bulk.Bitset
-	grid     grid
-	changes  changeLog
-	replaced changeLog // slots that have another tenant or none
-	retexted changeLog // slots with changed text fields
-	// changedBy holds the changed bodies, by captures back.
-	changedBy [keptCaptures]changedBodies
-	// owing holds the slots whose rows a simulating viewer may be owed.
-	owing changeLog
-	// deaths are the deaths that some viewer has not recorded yet. deathsDropped counts
-	// earlier deaths.
-	deaths        []death
-	deathsDropped uint64
-	causes        int               // number of deaths with a cause
-	clean         *clean            // nil if clients cannot simulate (newClean)
-	event         rowschema.Payload // scratch
-	dirty         []uint32          // scratch of Capture: the slots to read
-	prefetchSum   uint32            // keeps the compiler from dropping Capture's prefetches
-	workspaces    []*workspace      // by worker
-	workers       workerPool
-}
-
-// death is the end of an entity, with the game's cause or 0.
-type death struct {
-	handle bulk.Handle
-	cause  uint8
+	bodiless    bulk.Bitset
+	grid        grid
+	changes     slotChanges
+	deaths      deathLog
+	clean       *clean            // nil if clients cannot simulate (newClean)
+	event       rowschema.Payload // scratch
+	dirty       []uint32          // scratch of Capture: the slots to read
+	prefetchSum uint32            // keeps the compiler from dropping Capture's prefetches
+	workers     workerPool
 }
 
 // New makes a Replicator of a world; Close it after use. A restored world needs a new
@@ -73,20 +55,16 @@ func New(w *world.World, s *schema.Schema, c Config) (*Replicator, error) {
 	if err := rowcodec.CheckRows(s); err != nil {
 		return nil, fmt.Errorf("replication: %w", err)
 	}
-	f := newFrame(rowcodec.New(s, c.Tables), bound)
-	f.idleTicks = uint32(max(idleSeconds*w.TickHz(), minIdleTicks))
-	f.issued = func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued }
+	clean := newClean(w, s, c.TickBase)
 	r := &Replicator{
-		world: w, reader: w.NewChangeReader(), config: c, frame: f, floor: w.Config().FirstGeneration, ceiling: w.Config().LastGeneration,
+		world: w, reader: w.NewChangeReader(), config: c, clean: clean,
+		frame: newFrame(w, rowcodec.New(s, c.Tables), bound, clean),
+		floor: w.Config().FirstGeneration, ceiling: w.Config().LastGeneration,
 		interval:      uint32(w.TickHz() / c.SnapshotHz),
 		maxEventTicks: uint32(maxEventAge.Nanoseconds() * int64(w.TickHz()) / 1e9),
 		grid:          newGrid(w.Config().HalfExtent, c.EnterRadius),
 	}
-	r.clean = newClean(w, s)
-	f.clean = r.clean
-	for range c.Workers {
-		r.workspaces = append(r.workspaces, newWorkspace(r))
-	}
+	r.workers.addWorkspaces(r)
 	return r, nil
 }
 
@@ -128,43 +106,25 @@ func (r *Replicator) AfterStep() {
 		r.frame.vacateSlot(h)
 		r.bodiless.Clear(slot)
 		r.grid.removeBody(slot)
-		r.changes.openSet().Set(slot)
-		r.replaced.openSet().Set(slot)
-		r.deaths = append(r.deaths, death{h, cause})
-		if cause != 0 {
-			r.causes++
-		}
+		r.changes.vacateSlot(slot)
+		r.deaths.addDeath(death{h, cause})
 	}
 	r.dropSeenDeaths()
-	if r.clean != nil {
-		r.stepClean()
+	if r.clean != nil && r.clean.viewers > 0 {
+		r.changes.noteOwing(r.clean.recordStep(r.world, r.frame.schema, r.Tick()))
 	}
 }
 
 // dropSeenDeaths drops the deaths that every viewer has recorded.
 func (r *Replicator) dropSeenDeaths() {
-	seen := r.deathsDropped + uint64(len(r.deaths))
+	seen := r.deaths.count()
 	for _, v := range r.viewers {
-		if len(r.deaths) > maxDeaths {
+		if len(r.deaths.deaths) > maxDeaths {
 			v.knowledge.recordDeaths(r.ownWorkspace(), &v.members, &v.outbox)
 		}
 		seen = min(seen, v.knowledge.deathsSeen)
 	}
-	for _, d := range r.deaths[:seen-r.deathsDropped] {
-		if d.cause != 0 {
-			r.causes--
-		}
-	}
-	r.deaths = slices.Delete(r.deaths, 0, int(seen-r.deathsDropped))
-	r.deathsDropped = seen
-}
-
-// kindPriority returns the priority of a kind that is in the frame.
-func (r *Replicator) kindPriority(k world.KindID) float32 {
-	if p := r.kinds[k].Priority; p > 0 {
-		return p
-	}
-	return 1
+	r.deaths.dropSeen(seen)
 }
 
 // canIssue reports whether the world can ever issue h. If not, h is Stale to every client.
@@ -185,7 +145,7 @@ func (r *Replicator) RemoveViewer(v *Viewer) {
 // Stats returns the counters since the start.
 func (r *Replicator) Stats() Stats {
 	s := Stats{Frames: r.frames}
-	for _, w := range r.workspaces {
+	for _, w := range r.workers.workspaces {
 		s.addCounters(&w.stats)
 	}
 	return s

@@ -115,8 +115,8 @@ func (s *sceneBench) frame() {
 	var interest, collect, enters, encode time.Duration
 	for _, v := range r.viewers {
 		start := time.Now()
-		w := r.workspaces[0]
-		w.packer.beginFrame(r.changes.captures)
+		w := r.workers.workspaces[0]
+		w.packer.beginFrame(r.changes.captures())
 		w.packer.beginSnapshot(false)
 		v.outbox.refillTokens(r.config.BudgetBytesPerSecond / r.config.SnapshotHz)
 		since := v.interest.lastCapture

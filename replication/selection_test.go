@@ -57,7 +57,7 @@ func TestMostUrgentFirst(t *testing.T) {
 		r.Capture()
 		u := v.Snapshot()
 		require.NoError(t, v.Acknowledge(wire.Ack{Seen: true, Newest: v.Numbers().Seq, Mask: 1<<64 - 1, Structure: v.outbox.structure.written}))
-		p := &r.workspaces[0].packer
+		p := &r.workers.workspaces[0].packer
 		chosen, order := &p.selection, p.ranking.to
 		if v.datagrams.overflow == 0 || len(p.waiting) < v.datagrams.overflow || len(u.Datagrams) < 2 {
 			continue
@@ -151,7 +151,7 @@ func TestByPriorityAfterAWrongGuess(t *testing.T) {
 		v.datagrams.rowBits = 1
 		snapshot()
 		require.Zero(t, v.datagrams.rowBits)
-		require.Greater(t, len(v.replicator.workspaces[0].packer.waiting), 256)
+		require.Greater(t, len(v.replicator.workers.workspaces[0].packer.waiting), 256)
 		snapshot()
 		waiting := 0
 		for i := range v.members.rows {

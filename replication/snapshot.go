@@ -16,7 +16,7 @@ func (v *Viewer) Snapshot() Update { return v.makeSnapshot(v.replicator.ownWorks
 
 func (v *Viewer) makeSnapshot(w *workspace) Update {
 	r, o, s := v.replicator, &v.outbox, v.simulation
-	w.packer.beginFrame(r.changes.captures)
+	w.packer.beginFrame(r.changes.captures())
 	w.packer.beginSnapshot(s != nil)
 	budget := r.config.BudgetBytesPerSecond / r.config.SnapshotHz
 	o.refillTokens(budget)

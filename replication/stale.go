@@ -44,8 +44,16 @@ func (f *frame) selectDirty(dirty []uint32, changed, written bulk.BitsetView, de
 			s.slots.Clear(slot)
 		}
 	}
-	s.any = s.slots.Any()
+	s.endSelection()
 	return dirty
+}
+
+// endSelection fixes whether any slot is stale until the next capture.
+func (s *staleRows) endSelection() { s.any = s.slots.Any() }
+
+// moveStale moves the tenant of a stale slot to the present position of its body.
+func (f *frame) moveStale(slots world.SlotView, slot uint32) {
+	f.tenants[slot].position, _, _ = slots.Body(slot)
 }
 
 // mayBeStale reports whether a row that only motion changed may become stale. A slot with
@@ -71,9 +79,4 @@ func (f *frame) refreshRow(slots world.SlotView, slot uint32) {
 		f.quantiseSlot(slots, slot, position, velocity, hasBody)
 		f.pushState(&f.summaries[slot], &f.tenants[slot].history)
 	}
-}
-
-// allSimulate reports whether viewers exist and the clients of all viewers simulate.
-func (r *Replicator) allSimulate() bool {
-	return r.clean != nil && r.clean.viewers > 0 && r.clean.viewers == len(r.viewers)
 }

@@ -10,7 +10,7 @@ import (
 // members.
 func (k *knowledge) recordDeaths(w *workspace, m *members, out *outbox) {
 	deaths := k.takeDeaths(w.replicator)
-	if k.hidden.size == 0 && w.replicator.causes == 0 {
+	if k.hidden.size == 0 && w.replicator.deaths.causes == 0 {
 		return
 	}
 	for _, d := range deaths {

@@ -28,8 +28,8 @@ type Viewer struct {
 func (r *Replicator) AddViewer(focus bulk.Handle) *Viewer {
 	v := &Viewer{
 		replicator: r,
-		interest:   newInterest(focus, r.changes.captures),
-		knowledge:  knowledge{deathsSeen: r.deathsDropped + uint64(len(r.deaths))},
+		interest:   newInterest(focus, r.changes.captures()),
+		knowledge:  knowledge{deathsSeen: r.deaths.count()},
 		datagrams:  newDatagrams(),
 	}
 	r.viewers = append(r.viewers, v)
@@ -113,7 +113,7 @@ func (v *Viewer) Simulate() bool {
 		return false
 	}
 	if r.clean.viewers == 0 {
-		r.beginClean()
+		r.clean.beginClean(r.world, r.frame.schema, r.Tick())
 	}
 	r.clean.addViewer()
 	v.simulation = &simulation{restart: true}

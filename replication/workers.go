@@ -11,16 +11,24 @@ import (
 // workerPool makes snapshots in parallel. It has one goroutine fewer than there are
 // workspaces, because the caller works too. The goroutines live until Close.
 type workerPool struct {
-	start   []chan struct{}
-	done    sync.WaitGroup
-	count   int // workers in this call, the caller included
-	viewers []*Viewer
-	updates []Update
+	workspaces []*workspace // by worker
+	start      []chan struct{}
+	done       sync.WaitGroup
+	count      int // workers in this call, the caller included
+	viewers    []*Viewer
+	updates    []Update
 }
 
 // viewersPerWorker is the number of viewers that justifies waking a goroutine: 50 µs of
 // work or more, against a cost of 5 µs.
 const viewersPerWorker = 8
+
+// addWorkspaces makes the workspaces of r's workers.
+func (p *workerPool) addWorkspaces(r *Replicator) {
+	for range r.config.Workers {
+		p.workspaces = append(p.workspaces, newWorkspace(r))
+	}
+}
 
 // Snapshots makes the snapshots of viewers, each listed once, on Config.Workers goroutines,
 // and returns their updates in the same order. An update does not depend on the goroutine
@@ -28,62 +36,71 @@ const viewersPerWorker = 8
 // the next call.
 func (r *Replicator) Snapshots(viewers []*Viewer) []Update {
 	p := &r.workers
-	p.viewers, p.updates = viewers, append(p.updates[:0], make([]Update, len(viewers))...)
-	p.count = max(1, min(len(r.workspaces), len(viewers)/viewersPerWorker))
+	p.beginSnapshots(viewers)
 	if p.count > 1 {
-		for _, v := range viewers { // compute shared sets in advance: workers only read them
-			if changed := r.changes.changedSince(v.interest.lastCapture); r.fewChanged(changed, v.interest.lastCapture) {
-				r.changedBodies(changed, v.interest.lastCapture)
-			}
-			r.replaced.changedSince(v.interest.lastCapture)
-			r.retexted.changedSince(v.interest.lastCapture)
-			r.owing.changedSince(v.interest.lastCapture)
+		for _, v := range viewers {
+			r.changes.shareSince(v.interest.lastCapture, &r.grid, len(r.frame.summaries))
 		}
-		if p.start == nil {
-			r.startWorkers()
-		}
+	}
+	return p.makeSnapshots()
+}
+
+// beginSnapshots prepares for the snapshots of viewers.
+func (p *workerPool) beginSnapshots(viewers []*Viewer) {
+	p.viewers, p.updates = viewers, append(p.updates[:0], make([]Update, len(viewers))...)
+	p.count = max(1, min(len(p.workspaces), len(viewers)/viewersPerWorker))
+}
+
+// makeSnapshots makes the snapshots, valid until the next call.
+func (p *workerPool) makeSnapshots() []Update {
+	if p.count > 1 && p.start == nil {
+		p.startWorkers()
 	}
 	p.done.Add(p.count - 1)
 	for i := range p.count - 1 {
 		p.start[i] <- struct{}{}
 	}
-	r.snapshotShare(0)
+	p.makeShare(0)
 	p.done.Wait()
 	return p.updates
 }
 
-func (r *Replicator) startWorkers() {
-	r.workers.start = make([]chan struct{}, len(r.workspaces)-1)
-	for i := range r.workers.start {
+func (p *workerPool) startWorkers() {
+	p.start = make([]chan struct{}, len(p.workspaces)-1)
+	for i := range p.start {
 		start := make(chan struct{})
-		r.workers.start[i] = start
+		p.start[i] = start
 		go func() {
 			for range start {
-				r.snapshotShare(i + 1)
-				r.workers.done.Done()
+				p.makeShare(i + 1)
+				p.done.Done()
 			}
 		}()
 	}
 }
 
-// snapshotShare makes the snapshots of one worker's share. Shares are contiguous. They, and
-// so the counters, depend on the number of workers only.
-func (r *Replicator) snapshotShare(worker int) {
-	p := &r.workers
+// makeShare makes the snapshots of one worker's share. Shares are contiguous. They, and so
+// the counters, depend on the number of workers only.
+func (p *workerPool) makeShare(worker int) {
 	from, to := worker*len(p.viewers)/p.count, (worker+1)*len(p.viewers)/p.count
 	for i := from; i < to; i++ {
-		p.updates[i] = p.viewers[i].makeSnapshot(r.workspaces[worker])
+		p.updates[i] = p.viewers[i].makeSnapshot(p.workspaces[worker])
 	}
+}
+
+// endWorkers ends the goroutines.
+func (p *workerPool) endWorkers() {
+	for _, start := range p.start {
+		close(start)
+	}
+	p.start = nil
 }
 
 // Close ends the worker goroutines, and stops tracking the world's changes. The Replicator
 // must not be used afterwards.
 func (r *Replicator) Close() {
 	r.reader.Close()
-	for _, start := range r.workers.start {
-		close(start)
-	}
-	r.workers.start = nil
+	r.workers.endWorkers()
 }
 
 // workspace holds the scratch memory of one goroutine that makes snapshots, and its caches
@@ -111,7 +128,7 @@ func newWorkspace(r *Replicator) *workspace {
 
 // ownWorkspace returns the workspace of the goroutine that owns the world. Calls between
 // snapshots use its counters.
-func (r *Replicator) ownWorkspace() *workspace { return r.workspaces[0] }
+func (r *Replicator) ownWorkspace() *workspace { return r.workers.workspaces[0] }
 
 // fullRow codes a row for an Enter record, followed by its exact part in form. packer.parts
 // holds the exact state. The result is valid until the next call.
