@@ -14,6 +14,8 @@ func TestOnlyPartsWriteTheirFields(t *testing.T) {
 	names, foreign, err := parts.Check()
 	require.NoError(t, err)
 	require.Empty(t, foreign)
-	require.Subset(t, names, []string{"interest", "boundary", "ownedSet", "members", "memberSlots", "memberRows", "knowledge", "outbox", "structure", "eventQueue", "datagrams", "delivery", "sentLog", "simulation",
-		"slotChanges", "changeLog", "deathLog", "grid", "frame", "staleRows", "clean", "effectLog"})
+	require.Subset(t, names, []string{
+		"interest", "boundary", "ownedSet", "members", "memberSlots", "memberRows", "knowledge", "outbox", "structure", "eventQueue", "datagrams", "delivery", "sentLog", "simulation",
+		"slotChanges", "changeLog", "deathLog", "grid", "frame", "staleRows", "clean", "effectLog",
+	})
 }

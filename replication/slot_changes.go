@@ -59,7 +59,8 @@ func (c *slotChanges) changedSince(capture uint64) (changed, replaced, owing *bu
 	return c.changed.changedSince(capture), c.replaced.changedSince(capture), c.owing.changedSince(capture)
 }
 
-// retextedSince returns the slots whose text fields changed after a capture, or nil if those of any slot may have.
+// retextedSince returns the slots whose text fields changed after a capture, or nil if any
+// slot may be among them.
 func (c *slotChanges) retextedSince(capture uint64) *bulk.Bitset {
 	return c.retexted.changedSince(capture)
 }

@@ -61,10 +61,11 @@ type partsOf struct {
 	parts    map[*types.Named]bool
 	mutators map[types.Object]bool         // methods that write fields of their receiver
 	aliases  map[types.Object]*types.Named // local variables that point into a field of a part
+	roots    map[types.Object]types.Object // the variables through which aliases were reached
 }
 
 func (c Parts) partsOf(fset *token.FileSet, files []*ast.File) (*partsOf, error) {
-	p := &partsOf{offered: c.Offered, fset: fset, files: files, parts: map[*types.Named]bool{}, mutators: map[types.Object]bool{}, aliases: map[types.Object]*types.Named{}, info: types.Info{
+	p := &partsOf{offered: c.Offered, fset: fset, files: files, parts: map[*types.Named]bool{}, mutators: map[types.Object]bool{}, aliases: map[types.Object]*types.Named{}, roots: map[types.Object]types.Object{}, info: types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}}
 	config := types.Config{Error: func(error) {}} // imports stay unknown: parts are of this package
@@ -118,7 +119,8 @@ func (p *partsOf) addMutators() (found bool) {
 			return
 		}
 		p.eachWrite(fn, func(to ast.Expr, _ bool) {
-			if root, ok := rootOf(to).(*ast.Ident); ok && root != to && p.info.Uses[root] == receiver {
+			root, ok := rootOf(to).(*ast.Ident)
+			if ok && root != to && (p.info.Uses[root] == receiver || p.roots[p.info.Uses[root]] == receiver) {
 				p.mutators[p.info.Defs[fn.Name]], found = true, true
 			}
 		})
@@ -152,10 +154,8 @@ func (p *partsOf) eachWrite(fn *ast.FuncDecl, do func(to ast.Expr, call bool)) {
 			for i, to := range n.Lhs {
 				if n.Tok != token.DEFINE {
 					do(to, false)
-				} else if from, ok := n.Rhs[min(i, len(n.Rhs)-1)].(*ast.UnaryExpr); ok && from.Op == token.AND {
-					if part := p.partWritten(from.X); part != nil {
-						p.aliases[p.info.Defs[to.(*ast.Ident)]] = part
-					}
+				} else if from := p.pointedTo(n.Rhs[min(i, len(n.Rhs)-1)]); from != nil {
+					p.addAlias(p.info.Defs[to.(*ast.Ident)], from)
 				}
 			}
 		case *ast.CallExpr:
@@ -165,6 +165,42 @@ func (p *partsOf) eachWrite(fn *ast.FuncDecl, do func(to ast.Expr, call bool)) {
 		}
 		return true
 	})
+}
+
+// pointedTo returns what e points to: the operand of &, or e itself if it is a call of a part's
+// method that returns a pointer. Otherwise it returns nil.
+func (p *partsOf) pointedTo(e ast.Expr) ast.Expr {
+	if and, ok := e.(*ast.UnaryExpr); ok && and.Op == token.AND {
+		return and.X
+	}
+	if call, ok := e.(*ast.CallExpr); ok && p.partCalled(call) != nil {
+		if _, pointer := p.info.TypeOf(e).(*types.Pointer); pointer {
+			return e
+		}
+	}
+	return nil
+}
+
+// partCalled returns the part of which a method is called, or nil.
+func (p *partsOf) partCalled(call *ast.CallExpr) *types.Named {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || p.info.Selections[method] == nil {
+		return nil
+	}
+	if named := namedOf(p.info.Selections[method].Recv()); p.parts[named] {
+		return named
+	}
+	return nil
+}
+
+// addAlias records that a variable points into from.
+func (p *partsOf) addAlias(variable types.Object, from ast.Expr) {
+	if part := p.partWritten(from); part != nil {
+		p.aliases[variable] = part
+	}
+	if root, ok := rootOf(from).(*ast.Ident); ok {
+		p.roots[variable] = p.info.Uses[root]
+	}
 }
 
 // foreignWrites returns where a part's field is written outside of the part's methods.
@@ -197,9 +233,13 @@ func (p *partsOf) partWritten(e ast.Expr) *types.Named {
 			return p.aliases[p.info.Uses[x]]
 		case *ast.SelectorExpr:
 			if s := p.info.Selections[x]; s != nil && s.Kind() == types.FieldVal {
-				if named := namedOf(s.Recv()); p.parts[named] {
+				if named := holderOf(s); p.parts[named] {
 					return named
 				}
+			}
+		case *ast.CallExpr:
+			if part := p.partCalled(x); part != nil {
+				return part
 			}
 		}
 		inner := innerOf(e)
@@ -210,7 +250,17 @@ func (p *partsOf) partWritten(e ast.Expr) *types.Named {
 	}
 }
 
-// rootOf returns what is left of e without selectors and indexes.
+// holderOf returns the named type that declares the selected field, which may be embedded in the
+// operand's.
+func holderOf(s *types.Selection) *types.Named {
+	named := namedOf(s.Recv())
+	for _, i := range s.Index()[:len(s.Index())-1] {
+		named = namedOf(named.Underlying().(*types.Struct).Field(i).Type())
+	}
+	return named
+}
+
+// rootOf returns what is left of e without selectors, indexes and method calls.
 func rootOf(e ast.Expr) ast.Expr {
 	for inner := innerOf(e); inner != nil; inner = innerOf(e) {
 		e = inner
@@ -218,9 +268,14 @@ func rootOf(e ast.Expr) ast.Expr {
 	return e
 }
 
-// innerOf returns the operand of a selector, an index, a slice, a pointer or parentheses, or nil.
+// innerOf returns the operand of a selector, an index, a slice, a pointer, parentheses or a
+// method call, or nil.
 func innerOf(e ast.Expr) ast.Expr {
 	switch x := e.(type) {
+	case *ast.CallExpr:
+		if method, ok := x.Fun.(*ast.SelectorExpr); ok {
+			return method.X
+		}
 	case *ast.SelectorExpr:
 		return x.X
 	case *ast.IndexExpr:

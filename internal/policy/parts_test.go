@@ -22,7 +22,7 @@ func TestPartsOfAFolder(t *testing.T) {
 func TestForeignWritesOfASample(t *testing.T) {
 	fset := token.NewFileSet()
 	f := must.Get(parser.ParseFile(fset, "sample.go", `package p
-		type Viewer struct { part part; pointer *pointer; set set; resync bool }
+		type Viewer struct { part part; pointer *pointer; set set; tracker tracker; resync bool }
 		type part struct { inner inner; list []int; n int; plain struct{ n int } }
 		type inner struct { n int }
 		type pointer struct { n int }
@@ -54,6 +54,29 @@ func TestForeignWritesOfASample(t *testing.T) {
 			v.set.m()
 			s.m()
 			_ = e.get()
+		}
+		type log struct { entries [3]entry; embedded }
+		type entry struct { n int }
+		type embedded struct { n int }
+		func (e *embedded) set() { e.n = 1 }
+		func (l *log) at(i int) *entry { return &l.entries[i] }
+		func (l *log) add() { e := l.at(0); e.n++ }
+		func (l *log) addFirst() { l.at(0).n++ }
+		type tracker struct { log log; plain struct{ n int } }
+		func (t *tracker) m() {
+			t.log.add()
+			t.log.addFirst()
+			t.log.at(0).n = 1 // of log
+			e := t.log.at(0)
+			e.n = 1 // of log
+			t.log.set()
+			t.log.n = 1 // of embedded
+		}
+		func (v *Viewer) o() {
+			v.tracker.m()
+			v.tracker.log.add() // of tracker
+			v.tracker.log.addFirst() // of tracker
+			v.tracker.log.set() // of tracker
 		}
 		func free(v *Viewer, p part) {
 			v.part.n = 1 // of part

@@ -161,7 +161,8 @@ func (s *Session) handOver() {
 	s.callHook(HookLeave, c.config.Hooks.Leave)
 	c.requests.releaseTraveller(t)
 	s.closeViewer()
-	s.peer, t.value = nil, s.value
+	s.peer = nil
+	t.SetValue(s.value)
 	if s.kicked != nil { // Leave kicked it, or panicked
 		c.turnAway(t, s.kicked)
 		return

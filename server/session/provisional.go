@@ -48,7 +48,7 @@ func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
 	if !s.viewer.Bind(p.index, entity) {
 		return ErrNotNew
 	}
-	p.bound = true
+	s.provisionals.markBound(p)
 	s.core.stats.ProvisionalsBound++
 	return nil
 }
@@ -90,6 +90,9 @@ func (p *provisionals) findUnbound(h bulk.Handle) *provisional {
 	}
 	return nil
 }
+
+// markBound records that the game has bound a provisional handle.
+func (p *provisionals) markBound(h *provisional) { h.bound = true }
 
 // unbound returns the handles that have no entity yet, in the client's order.
 func (p *provisionals) unbound() iter.Seq[bulk.Handle] {

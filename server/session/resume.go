@@ -140,7 +140,8 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	} else {
 		s.core.schedule.moveToBack(s, s.core.world.Tick()) // time spent away gives no precedence
 	}
-	s.state, s.peer, s.address, p.session, s.silentTicks = stateActive, p, p.address, s, 0
+	s.state, s.peer, p.session, s.silentTicks = stateActive, p, s, 0
+	s.setAddress(p.address)
 	s.travel.awaitArrivals(0)
 	s.progress.restartCounters()
 	s.core.stats.Resumed++

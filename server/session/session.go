@@ -48,6 +48,9 @@ type identity struct {
 	abilities wire.Abilities
 }
 
+// setAddress records the address of a new connection.
+func (i *identity) setAddress(address string) { i.address = address }
+
 // ID returns the session's id, unique within a run.
 func (i *identity) ID() uint64 { return i.id }
 
