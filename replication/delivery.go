@@ -14,6 +14,7 @@ type delivery struct {
 	repeats   repetition
 	delays    ackDelays
 	before    uint32 // number of the newest datagram in earlier rooms
+	link      uint32 // number of the newest datagram over earlier connections
 	ackedTick uint32 // tick of the newest acknowledged datagram; 0: none
 	lostTick  uint32 // tick of the newest lost datagram; 0: none
 }
@@ -25,9 +26,10 @@ func (d *delivery) continueFrom(newest uint32) {
 	d.before = newest
 }
 
-// forgetLink resets the estimates of a link after its client reconnected.
+// forgetLink resets the estimates of a link after its client reconnected. Earlier datagrams
+// say nothing about the new link: it lost none of them, and their delays include the outage.
 func (d *delivery) forgetLink() {
-	d.repeats, d.delays, d.lostTick = repetition{}, ackDelays{}, 0
+	d.repeats, d.delays, d.lostTick, d.link = repetition{}, ackDelays{}, 0, d.sent.newest
 }
 
 // lossShare returns the estimated share of datagrams that the link loses.
@@ -78,7 +80,9 @@ func (d *delivery) acknowledgeDatagrams(a wire.Ack, tick, pause uint32, m *membe
 	}
 	back := d.sent.newest - a.Newest
 	if d.sent.isPending(back) {
-		d.delays.addDelay(tick + 1 - d.sent.datagramAt(back).tick) // counted to the next frame
+		if a.Newest > d.link {
+			d.delays.addDelay(tick + 1 - d.sent.datagramAt(back).tick) // counted to the next frame
+		}
 		d.repeats.noteProgress(tick, pause)
 	}
 	acked := (a.Mask<<1 | 1) << back
@@ -107,7 +111,9 @@ func (d *delivery) advanceBaselines(m *members) {
 // their number.
 func (d *delivery) loseDatagram(back uint32, m *members) (lost int) {
 	s := d.sent.loseDatagram(back)
-	d.lostTick = max(d.lostTick, s.tick)
+	if d.sent.newest-back > d.link {
+		d.lostTick = max(d.lostTick, s.tick)
+	}
 	return m.loseRows(d.sent.rowsOf(s), s.tick)
 }
 
