@@ -88,7 +88,7 @@ func (u *uplink) nextInput(t *timing, now time.Duration, r *Replica) []byte {
 	u.sentAt = now
 	list := u.takeNewest(t, now, stamp, u.caller == callerSleeps, r.timeline.input) // holds may have made it wait: no part of lead
 	u.acked, u.owes = r.timeline.acks, false
-	m := wire.Input{Stamp: stamp, Ack: r.Ack(), Inputs: list}
+	m := wire.Input{Stamp: stamp, Ack: r.acknowledgement(), Inputs: list}
 	u.datagram = m.Append(u.datagram[:0])
 	return u.datagram
 }

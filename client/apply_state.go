@@ -83,7 +83,7 @@ func (r *Replica) applyRows(h wire.StateHeader, datagram []byte) (Outcome, error
 	if err := rows.decodeRows(); err != nil {
 		return Unreadable, err
 	}
-	r.memory.beginMessage(r.Bytes())
+	r.memory.beginMessage(r.bytes())
 	if err := rows.checkGrowth(); err != nil {
 		return Unreadable, err
 	}

@@ -22,7 +22,7 @@ func (r *Replica) applyStructure(body []byte) error {
 		return protocolError("structure of a tick beyond 2^32")
 	}
 	tick := r.structureTick + message.Ticks
-	r.memory.beginMessage(r.Bytes())
+	r.memory.beginMessage(r.bytes())
 	rows, err := r.check.checkMessage(message, tick)
 	if err != nil {
 		return err

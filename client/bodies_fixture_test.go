@@ -378,7 +378,7 @@ func (o *oracle) enter(body []byte, slot uint32, h bulk.Handle, tick uint64) []b
 
 // acknowledge applies the client's acknowledgement of some ticks ago.
 func (o *oracle) acknowledge() {
-	o.acks = append(o.acks, o.session.Replica().Ack())
+	o.acks = append(o.acks, o.session.Replica().Stats().Ack)
 	if len(o.acks) < 3 {
 		return
 	}

@@ -313,7 +313,7 @@ func TestExactRowsAreThere(t *testing.T) {
 		_, err := m.session.ReceiveDatagram(w.Bytes(), 0)
 		if !exact {
 			require.NoError(t, err)
-			require.Equal(t, uint32(1), m.session.Replica().Ack().Newest)
+			require.Equal(t, uint32(1), m.session.Replica().Stats().Ack.Newest)
 			continue
 		}
 		require.Equal(t, wire.BadMessage, wire.CodeOf(err))
@@ -400,7 +400,7 @@ func TestEffectsAreCounted(t *testing.T) {
 		e := wire.EffectAdded{Effect: bulk.NewHandle(i, 1), Age: 1}
 		if err := m.send(10, e.Append(nil)); err != nil {
 			require.Equal(t, wire.TooMuch, wire.CodeOf(err))
-			require.Less(t, m.session.Replica().Bytes(), 2<<20)
+			require.Less(t, m.session.Replica().Stats().Bytes, 2<<20)
 			return
 		}
 	}
@@ -416,14 +416,14 @@ func TestReplacedProgramsAreCounted(t *testing.T) {
 		require.NoError(t, m.send(tick, program, e.Append(nil)))
 	}
 	one(10, 0)
-	first := m.session.Replica().Bytes()
+	first := m.session.Replica().Stats().Bytes
 	one(12, 1)
-	grown := m.session.Replica().Bytes() - first
+	grown := m.session.Replica().Stats().Bytes - first
 	require.Greater(t, grown, 4<<10, "the first program is still there")
 	m.snapshot(20)
 	m.snapshot(2000)
 	one(2001, 2)
-	require.Less(t, m.session.Replica().Bytes(), first+grown)
+	require.Less(t, m.session.Replica().Stats().Bytes, first+grown)
 }
 
 // A record about computed ticks does not change them, but bodies with equally old given states

@@ -1,26 +1,23 @@
 package client
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 )
 
-// CallbackPanic ends a client after a callback has panicked or called runtime.Goexit during
+// ErrCallback ends a client after a callback has panicked or called runtime.Goexit during
 // Update: arrived data may be half applied. The caller of Update has recovered from the panic.
-type CallbackPanic struct {
-	// Callback is the name of the function, like main.(*game).onEnter. It is empty if the panic
-	// began in this package.
-	Callback string
-}
+// The error's text names the callback, like main.(*game).onEnter.
+var ErrCallback = errors.New("client: the client has ended, dial again")
 
-// Error names the callback.
-func (e *CallbackPanic) Error() string {
-	callback := e.Callback
-	if callback == "" {
-		callback = "package client"
-	}
-	return fmt.Sprintf("client: %s panicked during an earlier Update, which left the replica half updated: the client has ended, dial again", callback)
+// callbackError returns ErrCallback with the name of the callback, empty if the panic began in
+// this package.
+func callbackError(callback string) error {
+	return fmt.Errorf("%w: %s panicked during an earlier Update, which left the replica half updated",
+		ErrCallback, cmp.Or(callback, "package client"))
 }
 
 // panickedCallback returns the name of the function that this package called and that panicked.

@@ -52,9 +52,9 @@ func TestUpdateAfterACallbackPanicked(t *testing.T) {
 		}()
 		require.Equal(t, goexit, <-done == nil, "the panic reaches the caller")
 		for range 2 {
-			var broken *client.CallbackPanic
-			require.ErrorAs(t, c.Update(), &broken)
-			require.ErrorContains(t, broken, "client_test.(*brokenGame).onState panicked")
+			err := c.Update()
+			require.ErrorIs(t, err, client.ErrCallback)
+			require.ErrorContains(t, err, "client_test.(*brokenGame).onState panicked")
 		}
 		require.Equal(t, []client.State{client.Joined, client.Reconnecting, client.Ended}, g.states)
 		require.Equal(t, client.Ended, c.State())

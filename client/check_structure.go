@@ -124,7 +124,7 @@ func (k *structureCheck) checkRecord(record wire.Record) error {
 	c.generation, c.stale = h.Generation(), record.Op == wire.OpDestroy
 	k.setLive(c, record.Op == wire.OpEnter)
 	if k.planned > k.maxEntities {
-		return &LimitError{"MaxEntities", k.maxEntities}
+		return limitError("MaxEntities", k.maxEntities)
 	}
 	return nil
 }

@@ -50,9 +50,9 @@ type Client struct {
 	past    Traffic     // of earlier connections
 	err     error
 
-	caller   caller // callerSleeps: Wait was called since the last Update
-	updating bool   // a callback may be running
-	panicked *CallbackPanic
+	caller   caller   // callerSleeps: Wait was called since the last Update
+	updating bool     // a callback may be running
+	panicked error    // ErrCallback with the name of the callback
 	in       Arrivals // buffers of the last Update, for reuse
 }
 
@@ -135,7 +135,7 @@ func (c *Client) Wait(ctx context.Context) error {
 // Update applies everything that has arrived, runs the callbacks, acknowledges snapshots with
 // an input, and sends queued commands. It does not block. A lost connection is no error: State
 // is Reconnecting, and Update makes a new connection. An error is final: a *wire.Error says why
-// the server ended the session, a *CallbackPanic that an earlier Update was interrupted. After
+// the server ended the session, ErrCallback that an earlier Update was interrupted. After
 // it only Resolve and Close are useful.
 func (c *Client) Update() error {
 	switch {
@@ -149,7 +149,7 @@ func (c *Client) Update() error {
 	defer func() {
 		c.updating = false
 		if !returned && c.panicked == nil {
-			c.panicked = &CallbackPanic{Callback: panickedCallback()}
+			c.panicked = callbackError(panickedCallback())
 		}
 	}()
 	c.session.uplink.setCaller(c.caller)
@@ -258,9 +258,6 @@ func (c *Client) Welcome() wire.Welcome {
 	w.Secret = nil
 	return w
 }
-
-// RTT returns the newest measured round trip. Stats().Clock.RTT is steadier.
-func (c *Client) RTT() RTT { return c.session.time.rtt }
 
 // SetRawInput is SetInput with bytes, for a schema that declares no input.
 func (c *Client) SetRawInput(data []byte) (tick uint32, err error) {

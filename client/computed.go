@@ -31,6 +31,9 @@ func (r simulatedReplica) IndexOf(h bulk.Handle) (index uint32, inView bool) {
 	return e.index, true
 }
 
+// Structure implements bodies.Replica.
+func (r simulatedReplica) Structure() uint32 { return r.applied }
+
 // WillBeInView implements bodies.Replica.
 func (r simulatedReplica) WillBeInView(h bulk.Handle) bool {
 	return r.check.willBeInView(h)

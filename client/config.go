@@ -94,8 +94,8 @@ type Config struct {
 	Room string
 
 	// MaxEntities bounds the entities in view, and MaxBytes the replica's memory
-	// (Replica.Bytes, at least 1 MiB). A server that exceeds either ends the session
-	// with a *LimitError. 0 is 65,536 entities and 256 MiB.
+	// (ReplicaStats.Bytes, at least 1 MiB). A server that exceeds either ends the session
+	// with ErrLimit. 0 is 65,536 entities and 256 MiB.
 	MaxEntities int
 	MaxBytes    int
 	// Simulate lets the client compute the motion of bodies that only effects, gravity and the

@@ -148,7 +148,7 @@ func TestEventsAtOnce(t *testing.T) {
 		"boom 1 of 1v1 (pending) at 100", "boom 2 of 1v1 (live) at 100", "boom 3 of 2v1 (pending) at 100",
 		"boom 4 of none (stale) at 100", "boom 5 of 1v1 (stale) at 100",
 	}, p.take())
-	require.EqualValues(t, 8, p.session.Replica().Structure())
+	require.EqualValues(t, 8, p.session.Replica().Stats().Ack.Structure)
 	require.EqualValues(t, 6, p.session.Stats().Replica.Events)
 }
 
@@ -209,7 +209,7 @@ func TestEventsThatAreProtocolErrors(t *testing.T) {
 		require.ErrorAs(t, send(p), &e, name)
 		require.Equal(t, wire.BadMessage, e.Code, name)
 		require.Empty(t, p.take(), "%s: nothing of it is applied", name)
-		require.Zero(t, p.session.Replica().Structure(), name)
+		require.Zero(t, p.session.Replica().Stats().Ack.Structure, name)
 	}
 }
 

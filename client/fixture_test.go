@@ -40,7 +40,7 @@ func structureOf(s *client.Session, resumed uint8) uint32 {
 	if resumed == 0 {
 		return 0
 	}
-	return s.Replica().Structure()
+	return s.Replica().Stats().Ack.Structure
 }
 
 func newReplicaServer(t testing.TB, floor, maxSlots uint32) *replicaServer {

@@ -105,8 +105,8 @@ func (in *inputs) earliestArrival(c *clock, now time.Duration) time.Duration {
 }
 
 // SetRawInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
-// for schemas that declare no input; see client.SetInput. It returns the input's tick; a
-// snapshot's AppliedInput reaches it once the server has applied the input. The input carries
+// for schemas that declare no input; see client.SetInput. It returns the input's tick;
+// ReplicaStats.AppliedInput reaches it once the server has applied the input. The input carries
 // the moment of the newest Render.
 //
 // The client makes an input for the tick at which the server will receive it, and repeats it in
@@ -123,7 +123,7 @@ func (s *Session) SetRawInput(data []byte, now time.Duration) (tick uint32, err 
 	return s.uplink.addInput(&s.time, data, now, s.replica.appliedInput()), nil
 }
 
-// appliedInput returns AppliedInput, 0 if r is nil.
+// appliedInput returns the tick of the newest input that the server had applied, 0 if r is nil.
 func (r *Replica) appliedInput() uint32 {
 	if r == nil {
 		return 0

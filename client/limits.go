@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -36,26 +37,20 @@ func (c SessionConfig) checkLimits() (errs []error) {
 	return errs
 }
 
-// LimitError ends a session whose server sent more than Config lets the client keep. Either the
+// ErrLimit ends a session whose server sent more than Config lets the client keep. Either the
 // server is at fault or the limit is too low for its game. The Client does not reconnect,
-// because the limit would be exceeded again. It unwraps to a *wire.Error with code
-// wire.TooMuch.
-type LimitError struct {
-	Limit string // the field of Config: "MaxEntities" or "MaxBytes"
-	Max   int    // its value
+// because the limit would be exceeded again. The error wraps a *wire.Error too, with code
+// wire.TooMuch and as Detail the field of Config: "MaxEntities" or "MaxBytes".
+var ErrLimit = errors.New("client: the server sent more than the client may keep")
+
+// limitError returns ErrLimit for a field of Config and its value.
+func limitError(field string, most int) error {
+	return fmt.Errorf("%w: %s is %d: it is broken or hostile, or the limit is too low for this game: %w",
+		ErrLimit, field, most, &wire.Error{Code: wire.TooMuch, Detail: field})
 }
 
-// Error says who may be at fault and what to do.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("client: the server sent more than the client may keep (%s is %d): it is broken or hostile, or the limit is too low for this game", e.Limit, e.Max)
-}
-
-// Unwrap returns a *wire.Error with the code that the server receives.
-func (e *LimitError) Unwrap() error { return &wire.Error{Code: wire.TooMuch, Detail: e.Limit} }
-
-// Bytes returns the replica's memory in bytes, as Config.MaxBytes bounds it: cells,
-// entities with their states, datagrams that wait for structure, and scratch.
-func (r *Replica) Bytes() int {
+// bytes returns the replica's memory; see ReplicaStats.Bytes.
+func (r *Replica) bytes() int {
 	return r.entities.bytes() + len(r.held)*wire.MaxDatagram + r.rows.bytes() + r.check.bytes()
 }
 
@@ -74,7 +69,7 @@ func (m *memory) beginMessage(used int) { m.left = m.max - used }
 func (m *memory) chargeBytes(bytes int) error {
 	m.left -= bytes
 	if m.left < 0 {
-		return &LimitError{"MaxBytes", m.max}
+		return limitError("MaxBytes", m.max)
 	}
 	return nil
 }

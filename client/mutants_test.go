@@ -291,7 +291,7 @@ func plausible(r *client.Applier, d []byte, ahead int, wrong uint16) ([]byte, bo
 	if err != nil {
 		return d, false
 	}
-	h.Seq, h.Structure = r.Ack().Newest+1+uint32(ahead), r.Structure()
+	h.Seq, h.Structure = r.Stats().Ack.Newest+1+uint32(ahead), r.Stats().Ack.Structure
 	rows := d[len(d)-bits.Left()/8:]
 	coding := wire.ReadRowCoding(&bits, h.Tick)
 	var fold uint64
@@ -325,7 +325,7 @@ func TestMutantStructure(t *testing.T) {
 				body = s.Of(p.steps[at].body)
 			}
 			if s.IntN(8) > 0 {
-				body = renumbered(body, r.Structure()+1)
+				body = renumbered(body, r.Stats().Ack.Structure+1)
 			}
 			err := r.ApplyStructure(body)
 			now := r.Digest()

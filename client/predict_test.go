@@ -211,9 +211,9 @@ func TestOlderSnapshotIsIgnored(t *testing.T) {
 	f.serve()
 	f.state.Position[2] = 0
 	f.snapshot()
-	want, stats, applied := f.predicted(), f.play.Stats(), f.session.Replica().AppliedInput()
+	want, stats, applied := f.predicted(), f.play.Stats(), f.session.Replica().Stats().AppliedInput
 	f.deliver(late)
-	require.Equal(t, applied, f.session.Replica().AppliedInput())
+	require.Equal(t, applied, f.session.Replica().Stats().AppliedInput)
 	require.Equal(t, want, f.predicted())
 	require.Equal(t, stats, f.play.Stats())
 }

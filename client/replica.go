@@ -55,8 +55,18 @@ type Replica struct {
 	stats       ReplicaStats
 }
 
-// ReplicaStats counts what the replica received, to tell a bad link from a fault.
+// ReplicaStats says what the replica has applied, and counts what it received, to tell a bad
+// link from a fault.
 type ReplicaStats struct {
+	AppliedInput  uint32 // tick of the newest input that the server had applied at Tick, 0 if none: see SetInput
+	StructureTick uint32 // all events, texts and deaths up to this tick are applied; less than Tick while the stream waits for a lost packet
+	// SnapshotStructure is the highest structure number of the snapshots applied. Everything
+	// that the server had sent when it made that snapshot is applied. Ack.Structure, the number
+	// of structure records applied, may be higher by records for the next snapshot.
+	SnapshotStructure uint32
+	Ack               wire.Ack // of what was applied (H6), for tests that check the protocol
+	Bytes             int      // memory of cells, entities with their states, waiting datagrams and scratch; Config.MaxBytes bounds it
+
 	Snapshots  uint64 // State datagrams applied
 	Frames     uint64 // State datagrams applied that were the first of their tick
 	Duplicates uint64 // dropped: applied before, or too old to tell
@@ -163,33 +173,17 @@ func (r *Replica) Schema() *schema.Schema { return r.entities.layout.schema }
 // Tick returns the tick of the newest snapshot applied.
 func (r *Replica) Tick() uint32 { return r.timeline.tick }
 
-// AppliedInput returns the tick of the newest input that the server had applied at Tick,
-// 0 if none: see SetInput.
-func (r *Replica) AppliedInput() uint32 { return r.timeline.input }
-
-// StructureTick returns the tick of the newest Structure message applied: the replica has all
-// events, texts and deaths up to that tick. Tick is higher while the stream waits for a lost
-// packet.
-func (r *Replica) StructureTick() uint32 { return r.structureTick }
-
-// Structure returns the number of structure records applied. Structure, SnapshotStructure
-// and Ack are for tests and load tests that check the protocol.
-func (r *Replica) Structure() uint32 { return r.applied }
-
-// SnapshotStructure returns the highest structure number of the snapshots applied. Everything
-// that the server had sent when it made that snapshot is applied. Structure may be higher, by
-// records for the next snapshot.
-func (r *Replica) SnapshotStructure() uint32 { return r.timeline.proven }
-
-// Ack returns the acknowledgement of what was applied (H6).
-func (r *Replica) Ack() wire.Ack {
+// acknowledgement returns the acknowledgement of what was applied (H6).
+func (r *Replica) acknowledgement() wire.Ack {
 	acks := &r.timeline.acks
 	return wire.Ack{Seen: acks.newest != 0, Newest: acks.newest, Mask: acks.mask, Structure: r.applied}
 }
 
-// Stats returns the counters since the start.
+// Stats returns what was applied, and the counters since the start.
 func (r *Replica) Stats() ReplicaStats {
 	n := r.stats
+	n.AppliedInput, n.StructureTick, n.SnapshotStructure = r.timeline.input, r.structureTick, r.timeline.proven
+	n.Ack, n.Bytes = r.acknowledgement(), r.bytes()
 	if b := r.entities.bodies; b != nil {
 		n.Motion = MotionStats(b.Stats())
 	}

@@ -112,10 +112,10 @@ func TestStateOvertakesStructure(t *testing.T) {
 	p := newReplicaServer(t, 1, 100)
 	body := p.structure(p.enter(h(5, 1), 7))
 	p.apply(client.Held, p.state(1, 1, update{h: h(5, 1), age: entered, now: 8, base: 7}))
-	require.False(t, p.replica.Ack().Seen, "H6: received is not applied")
+	require.False(t, p.replica.Stats().Ack.Seen, "H6: received is not applied")
 	require.NoError(t, p.replica.ApplyStructure(body))
 	require.Equal(t, 8, p.points(h(5, 1)))
-	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Ack())
+	require.Equal(t, wire.Ack{Seen: true, Newest: 1, Structure: 1}, p.replica.Stats().Ack)
 }
 
 // SnapshotStructure is the highest structure number of applied snapshots, in any order of
@@ -123,19 +123,19 @@ func TestStateOvertakesStructure(t *testing.T) {
 func TestSnapshotStructure(t *testing.T) {
 	p := newReplicaServer(t, 1, 100)
 	p.send(p.enter(h(5, 1), 7))
-	require.Zero(t, p.replica.SnapshotStructure())
+	require.Zero(t, p.replica.Stats().SnapshotStructure)
 	p.apply(client.Applied, p.state(1, 1))
 	first, second := p.structure(p.enter(h(6, 1), 8)), p.structure(destroy(h(5, 1)))
 	newest := p.state(4, 3)
 	require.NoError(t, p.replica.ApplyStructure(first))
 	p.apply(client.Applied, p.state(2, 1))
 	p.apply(client.Held, newest)
-	require.EqualValues(t, 2, p.replica.Structure())
-	require.EqualValues(t, 1, p.replica.SnapshotStructure(), "the applied snapshot was older")
+	require.EqualValues(t, 2, p.replica.Stats().Ack.Structure)
+	require.EqualValues(t, 1, p.replica.Stats().SnapshotStructure, "the applied snapshot was older")
 	require.NoError(t, p.replica.ApplyStructure(second))
-	require.EqualValues(t, 3, p.replica.SnapshotStructure())
+	require.EqualValues(t, 3, p.replica.Stats().SnapshotStructure)
 	p.apply(client.Applied, p.state(3, 1))
-	require.EqualValues(t, 3, p.replica.SnapshotStructure())
+	require.EqualValues(t, 3, p.replica.Stats().SnapshotStructure)
 }
 
 // Held datagrams are applied in order of their sequence numbers, each as soon as its
@@ -148,7 +148,7 @@ func TestHeldGoOldestFirst(t *testing.T) {
 	p.apply(client.Held, p.state(2, 2, update{h: h(5, 1), age: entered, now: 9, base: 7}))
 	p.apply(client.Held, p.state(1, 2, update{h: h(5, 1), age: entered, now: 8, base: 7}))
 	require.NoError(t, p.replica.ApplyStructure(first))
-	require.EqualValues(t, 2, p.replica.Ack().Newest)
+	require.EqualValues(t, 2, p.replica.Stats().Ack.Newest)
 	require.NoError(t, p.replica.ApplyStructure(second))
 	p.wantHeard("enter 5v1", "enter 6v1", "update 5v1", "update 5v1", "enter 7v1", "update 7v1")
 }
@@ -190,7 +190,7 @@ func TestTheLowestHeldIsDropped(t *testing.T) {
 		p.apply(client.Held, p.state(seq, 1))
 	}
 	require.NoError(t, p.replica.ApplyStructure(body))
-	require.Equal(t, wire.Ack{Seen: true, Newest: 17, Mask: 1<<15 - 1, Structure: 1}, p.replica.Ack())
+	require.Equal(t, wire.Ack{Seen: true, Newest: 17, Mask: 1<<15 - 1, Structure: 1}, p.replica.Stats().Ack)
 }
 
 // A held datagram does not wait for the structure of an older one.
@@ -199,9 +199,9 @@ func TestHeldWaitForTheirOwnStructure(t *testing.T) {
 	p.apply(client.Held, p.state(1, 2))
 	p.apply(client.Held, p.state(2, 1))
 	p.send(p.enter(h(5, 1), 7))
-	require.EqualValues(t, 2, p.replica.Ack().Newest)
+	require.EqualValues(t, 2, p.replica.Stats().Ack.Newest)
 	p.send(leave(h(5, 1)))
-	require.EqualValues(t, 1, p.replica.Ack().Mask)
+	require.EqualValues(t, 1, p.replica.Stats().Ack.Mask)
 }
 
 // The schema declares neither text fields nor events.
@@ -212,7 +212,7 @@ func TestUndeclaredTextsAndEvents(t *testing.T) {
 	require.Equal(t, wire.BadMessage, wire.CodeOf(p.replica.ApplyStructure(p.structure(texts))))
 	_, err := p.replica.ApplyState(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 9, Events: wire.AppendEvent(nil, wire.Event{Number: 1})}))
 	require.Equal(t, wire.BadMessage, wire.CodeOf(err))
-	require.False(t, p.replica.Ack().Seen)
+	require.False(t, p.replica.Stats().Ack.Seen)
 }
 
 // Frames counts ticks: several datagrams may have one tick, and some arrive after newer
@@ -239,7 +239,7 @@ func TestRowOfAnEarlierTenant(t *testing.T) {
 	p.apply(client.Unreadable, late)
 	require.Equal(t, 9, p.points(h(5, 3)), "H1: not applied to the later tenant")
 	require.Equal(t, 1, p.points(h(6, 1)), "C1: nothing is applied")
-	require.Equal(t, wire.Ack{Structure: 4}, p.replica.Ack(), "H6: not acknowledged: sent again")
+	require.Equal(t, wire.Ack{Structure: 4}, p.replica.Stats().Ack, "H6: not acknowledged: sent again")
 	p.apply(client.Applied, p.state(2, 4, update{h: h(5, 3), age: entered, now: 100, base: 9}, update{h: h(6, 1), age: entered, now: 2, base: 1}))
 	require.Equal(t, 100, p.points(h(5, 3)))
 	require.Equal(t, 2, p.points(h(6, 1)))
@@ -263,7 +263,7 @@ func TestFoldProvesIdentity(t *testing.T) {
 	d := p.state(1, 1, update{h: h(5, 3), age: entered, now: 8, base: 7})
 	p.apply(client.Faulty, d)
 	require.Equal(t, 7, p.points(h(5, 1)), "C1: nothing is applied")
-	require.False(t, p.replica.Ack().Seen)
+	require.False(t, p.replica.Stats().Ack.Seen)
 	require.EqualValues(t, 1, p.replica.Stats().Faults)
 }
 
@@ -313,14 +313,14 @@ func TestAckWindow(t *testing.T) {
 	for _, seq := range []uint32{1, 2, 5, 3, 70} {
 		p.apply(client.Applied, p.state(seq, 0))
 	}
-	require.EqualValues(t, 70, p.replica.Ack().Newest)
-	require.EqualValues(t, 0, p.replica.Ack().Mask, "all others are more than 64 back")
+	require.EqualValues(t, 70, p.replica.Stats().Ack.Newest)
+	require.EqualValues(t, 0, p.replica.Stats().Ack.Mask, "all others are more than 64 back")
 	p.apply(client.Applied, p.state(6, 0))
-	require.EqualValues(t, uint64(1)<<63, p.replica.Ack().Mask)
+	require.EqualValues(t, uint64(1)<<63, p.replica.Stats().Ack.Mask)
 	p.apply(client.Duplicate, p.state(5, 0))
 	p.apply(client.Duplicate, p.state(6, 0))
 	p.apply(client.Applied, p.state(71, 0))
-	require.EqualValues(t, 1, p.replica.Ack().Mask)
+	require.EqualValues(t, 1, p.replica.Stats().Ack.Mask)
 }
 
 func TestServerFaultsAreErrors(t *testing.T) {
@@ -391,7 +391,7 @@ func FuzzReplica(f *testing.F) {
 				d := p.state(seq+1, p.number-min(p.number, uint32(a%4)), update{h: target, age: uint32(b % 32), now: uint32(a)})
 				_, _ = p.replica.ApplyState(p.bend(script, d))
 			}
-			p.number = p.replica.Structure()
+			p.number = p.replica.Stats().Ack.Structure
 			for slot := range uint32(16) {
 				for g := uint32(1); g < 8; g += 2 {
 					verdict := p.replica.Resolve(h(slot, g))

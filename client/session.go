@@ -97,13 +97,6 @@ type hooks struct {
 	mayBegin bool
 }
 
-// RTT is the newest round trip of a datagram: the time from sending an Input to the arrival of
-// the snapshot that echoes it, minus the time that the server held it.
-type RTT struct {
-	Newest time.Duration
-	Count  uint64 // round trips measured so far
-}
-
 // SessionStats counts what a session sent and received.
 type SessionStats struct {
 	Commands   uint64 // sent
@@ -114,6 +107,10 @@ type SessionStats struct {
 	Delay time.Duration
 	// Lead is the time between making an input and its tick.
 	Lead time.Duration
+	// RoundTrip is the newest round trip: the time from sending an Input to the arrival of the
+	// snapshot that echoes it, minus the time that the server held it. Clock.RTT is steadier.
+	RoundTrip  time.Duration
+	RoundTrips uint64 // measured so far
 	// Ordinary is set once computed bodies have differed from the server's for too long: the
 	// next session, or already this one, receives them as rows. See ErrDiverged.
 	Ordinary bool
@@ -341,6 +338,7 @@ func (s *Session) Controlled() bulk.Handle { return s.controlled }
 // stats returns the session's counters since NewSession.
 func (s *Session) stats() SessionStats {
 	n := s.commands.stats
+	n.RoundTrip, n.RoundTrips = s.time.roundTrip, s.time.roundTrips
 	n.Delay, n.Lead, n.Ordinary = s.time.renderer.delay.value, s.uplink.lead.value, s.resyncs.gaveUp()
 	if s.replica != nil {
 		n.Replica = s.replica.Stats()

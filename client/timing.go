@@ -12,14 +12,15 @@ import (
 type timing struct {
 	clock      clock
 	renderer   renderer
-	rtt        RTT
+	roundTrip  time.Duration // the newest
+	roundTrips uint64
 	arrived    snapshotTicks
 	snapshotHz int // as the Welcome says; 0: unknown
 }
 
 // restartAt forgets what was measured in another session or room, except round trips.
 func (t *timing) restartAt(m *wire.Welcome) {
-	*t = timing{rtt: t.rtt, clock: clock{hz: int(m.TickHz)}}
+	*t = timing{roundTrip: t.roundTrip, roundTrips: t.roundTrips, clock: clock{hz: int(m.TickHz)}}
 	t.setRate(m)
 }
 
@@ -49,9 +50,9 @@ func (t *timing) measureTrip(h wire.StateHeader, now time.Duration) echo {
 		return echo{}
 	}
 	hold := time.Duration(h.Hold) * stampUnit
-	t.rtt.Newest = max(time.Duration(stampAt(now)-h.Echo)*stampUnit-hold, 0)
-	t.rtt.Count++
-	t.clock.addTrip(now, t.rtt.Newest)
+	t.roundTrip = max(time.Duration(stampAt(now)-h.Echo)*stampUnit-hold, 0)
+	t.roundTrips++
+	t.clock.addTrip(now, t.roundTrip)
 	sent := t.clock.timeOf(h.Tick)
 	return echo{h.Echo, sent - hold, sent}
 }

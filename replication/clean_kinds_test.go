@@ -30,7 +30,7 @@ func TestAddedKinds(t *testing.T) {
 					require.NoError(t, err)
 				}
 				c.compare()
-				require.NoError(t, v.Acknowledge(c.Ack()))
+				require.NoError(t, v.Acknowledge(c.Stats().Ack))
 			}
 		}
 	}

@@ -35,6 +35,11 @@ func newSDKClient(t testing.TB, r *replication.Replicator, w *world.World) *sdkC
 	return c
 }
 
+// Structure and Ack make it a mischiefClient.
+func (c *sdkClient) Structure() uint32 { return c.Ack().Structure }
+
+func (c *sdkClient) Ack() wire.Ack { return c.Stats().Ack }
+
 // stream applies structure.
 func (c *sdkClient) stream(b []byte) {
 	var frames wire.FrameReader
@@ -116,7 +121,7 @@ func TestSDKComputesTheStorm(t *testing.T) {
 			clients[i].stream(u.Stream)
 			clients[i].datagrams(m.rand, u.Datagrams)
 			clients[i].compare()
-			w.acks = append(w.acks, clients[i].Ack())
+			w.acks = append(w.acks, clients[i].Stats().Ack)
 		}
 	}
 	for _, c := range clients {

@@ -182,7 +182,7 @@ func (c *ridingWorld) receive(e *end) {
 			e.applied++
 		}
 		e.number++
-		e.acks[e.number] = e.replica.Ack()
+		e.acks[e.number] = e.replica.Stats().Ack
 		e.up.Send(c.now, []byte{e.number})
 	}
 }

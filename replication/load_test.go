@@ -81,7 +81,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 				outcome := must.Get(replica.ApplyState(d))
 				require.Equal(t, client.Applied, outcome)
 			}
-			require.NoError(t, v.Acknowledge(replica.Ack()))
+			require.NoError(t, v.Acknowledge(replica.Stats().Ack))
 		}
 		if budget == 1<<20 {
 			require.Positive(t, several, "all would have fitted into one datagram")

@@ -99,7 +99,7 @@ func (m *purseWorld) step(arrives func() bool) {
 				require.Contains(m.t, []client.Outcome{client.Applied, client.Duplicate}, outcome, "or a copy")
 			}
 		}
-		require.NoError(m.t, v.Acknowledge(v.replica.Ack()))
+		require.NoError(m.t, v.Acknowledge(v.replica.Stats().Ack))
 	}
 }
 

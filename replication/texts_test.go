@@ -248,7 +248,7 @@ func TestTextsResume(t *testing.T) {
 	m := newPlateWorld(t, 2, 1, replication.Config{})
 	v := m.viewers[0]
 	m.step(always)
-	applied := v.replica.Structure()
+	applied := v.replica.Stats().Ack.Structure
 	for _, name := range []string{"one", "two"} {
 		for range 20 {
 			m.world.Step()

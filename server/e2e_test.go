@@ -181,8 +181,8 @@ func TestVisit(t *testing.T) {
 	answer, answered := ok.Poll()
 	require.True(t, answered, "already executed")
 	require.NoError(t, answer.Err)
-	h.until(c, "round trips are measured", func() bool { return c.RTT().Count > 3 })
-	require.Less(t, c.RTT().Newest, time.Since(began))
+	h.until(c, "round trips are measured", func() bool { return c.Stats().RoundTrips > 3 })
+	require.Less(t, c.Stats().RoundTrip, time.Since(began))
 	require.NotZero(t, c.Stats().BytesReceived)
 
 	other := h.dial()

@@ -50,7 +50,7 @@ func TestWebVisit(t *testing.T) {
 	answer, answered := ok.Poll()
 	require.True(t, answered)
 	require.NoError(t, answer.Err)
-	h.until(c, "round trips are measured", func() bool { return c.RTT().Count > 3 })
+	h.until(c, "round trips are measured", func() bool { return c.Stats().RoundTrips > 3 })
 
 	h.until(c, "the report, up to a second old, counts both", func() bool {
 		h.stay(raw)

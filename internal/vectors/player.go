@@ -77,7 +77,7 @@ func (p *Player) Play(s Step) Expect {
 	if r == nil {
 		return e
 	}
-	ack := r.Ack()
+	ack := r.Stats().Ack
 	e.Structure, e.Newest, e.Mask, e.Faults = ack.Structure, ack.Newest, fmt.Sprintf("%016x", ack.Mask), r.Stats().Faults
 	for _, h := range p.handles {
 		if v := p.session.Resolve(h).String(); v != p.verdicts[h] {

@@ -16,7 +16,7 @@ type account struct {
 	begun      time.Time
 	firstSeq   uint32 // 0 before the first snapshot
 	highestSeq uint32
-	rttSeen    uint64
+	tripsSeen  uint64
 	latencies  []int64 // µs, since the last publish
 }
 
@@ -61,18 +61,18 @@ func (a *account) closeVisit(o outcome) outcome {
 func (a *account) countUnanswered() { a.past.outages.unanswered++ }
 
 // endVisit prepares for the next visit, whose Dial makes another client.
-func (a *account) endVisit() { a.rttSeen, a.firstSeq, a.highestSeq = 0, 0, 0 }
+func (a *account) endVisit() { a.tripsSeen, a.firstSeq, a.highestSeq = 0, 0, 0 }
 
 // playing reports whether a snapshot has arrived since the Dial or the last lost connection.
 func (a *account) playing() bool { return a.firstSeq != 0 }
 
 // measureSnapshot records the newest round trip and the sequence numbers.
 func (a *account) measureSnapshot() {
-	if rtt := a.client.RTT(); rtt.Count != a.rttSeen {
-		a.rttSeen = rtt.Count
-		a.latencies = append(a.latencies, (rtt.Newest / 2).Microseconds())
+	if s := a.client.Stats(); s.RoundTrips != a.tripsSeen {
+		a.tripsSeen = s.RoundTrips
+		a.latencies = append(a.latencies, (s.RoundTrip / 2).Microseconds())
 	}
-	newest := a.client.Replica().Ack().Newest
+	newest := a.client.Replica().Stats().Ack.Newest
 	if newest == 0 {
 		return // a move has followed the snapshot
 	}

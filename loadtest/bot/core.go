@@ -101,7 +101,7 @@ func (c *core) avatarView() (view, bool) {
 	s := c.client.Stats()
 	_, _, exact := e.Exact()
 	return view{
-		tick: r.Tick(), applied: r.AppliedInput(), velocity: body.Velocity,
+		tick: r.Tick(), applied: r.Stats().AppliedInput, velocity: body.Velocity,
 		moment: s.Clock.Tick - s.Delay.Seconds()*s.Clock.TickHz, hz: s.Clock.TickHz,
 		exact: exact,
 	}, true

@@ -101,7 +101,7 @@ func (w *witness) enter(e *client.Entity) {
 // snapshot.
 func (w *witness) record() {
 	r := w.client.Replica()
-	if r.Structure() != r.SnapshotStructure() || r.Tick()%2 != 0 || len(w.Views) > 0 && r.Tick() <= w.Views[len(w.Views)-1].Tick {
+	if r.Stats().Ack.Structure != r.Stats().SnapshotStructure || r.Tick()%2 != 0 || len(w.Views) > 0 && r.Tick() <= w.Views[len(w.Views)-1].Tick {
 		return
 	}
 	v := view{Tick: r.Tick()}

@@ -148,7 +148,7 @@ func (c *combat) checkPrediction() {
 		c.compared, c.corrected = 0, 0
 	}
 	r := c.client.Replica()
-	c.steady = now.Confirmed == r.Tick() && max(c.changed, c.recalled) <= r.AppliedInput()
+	c.steady = now.Confirmed == r.Tick() && max(c.changed, c.recalled) <= r.Stats().AppliedInput
 }
 
 // noteInput records the tick of a new input. After a stall the server's time goes back. It then

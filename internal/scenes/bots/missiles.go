@@ -50,7 +50,7 @@ func (c *combat) checkLaunch(missiles []missile, code wire.Code) {
 			c.Count(provisionalsRejected, 1)
 		} else {
 			c.Count(provisionalsBound, 1)
-			w.end = c.client.Replica().StructureTick() + uint32(w.life) + c.hearing.patience // its Answer came with the Result
+			w.end = c.client.Replica().Stats().StructureTick + uint32(w.life) + c.hearing.patience // its Answer came with the Result
 			c.Learn(w.real)
 		}
 		c.answered = append(c.answered, w)

@@ -201,7 +201,7 @@ func (m *mind) act(f *bot.Frame) error {
 func (m *mind) check(f *bot.Frame) error {
 	r := m.client.Replica()
 	m.hearing.settleFlashes(r.Stats().Snapshots, r.Tick())
-	m.hearing.settleTick(r.Tick(), r.StructureTick())
+	m.hearing.settleTick(r.Tick(), r.Stats().StructureTick)
 	if f.Fresh {
 		m.hearing.endOutage()
 	}

@@ -243,7 +243,7 @@ func (c *simClient) datagram(d []byte) {
 	h := must.Get(wire.ParseStateHeader(d, &r))
 	n := c.datagrams[h.Seq]
 	replica := c.session.Replica()
-	due := c.session.Joined() && h.Seq > replica.Ack().Newest && h.Structure == replica.Structure() && !n.spoilt && !c.misled
+	due := c.session.Joined() && h.Seq > replica.Stats().Ack.Newest && h.Structure == replica.Stats().Ack.Structure && !n.spoilt && !c.misled
 	if n.spoilt {
 		c.spoilt++
 	}
@@ -334,8 +334,8 @@ func (c *simClient) sendAck(a wire.Ack) {
 
 // rewind repeats an old acknowledgement, which must change nothing.
 func (c *simClient) rewind(back uint32) {
-	if r := c.session.Replica(); r != nil && c.conn.closed == wire.OK && !c.conn.cut && c.session.Joined() && !c.renewing && r.Ack().Newest > 0 {
-		ack := r.Ack()
+	if r := c.session.Replica(); r != nil && c.conn.closed == wire.OK && !c.conn.cut && c.session.Joined() && !c.renewing && r.Stats().Ack.Newest > 0 {
+		ack := r.Stats().Ack
 		ack.Newest -= back % ack.Newest
 		ack.Mask = 0
 		ack.Structure -= back % (ack.Structure + 1)

@@ -146,7 +146,7 @@ func (c *simClient) reconnect() {
 	c.noteLinks(s.links)
 	c.session.Reconnect()
 	if r := c.session.Replica(); r != nil {
-		c.conn.from = r.Structure()
+		c.conn.from = r.Stats().Ack.Structure
 	}
 	if joined {
 		c.secrets = append(c.secrets, bytes.Clone(w.Secret))
@@ -251,7 +251,7 @@ func (c *simClient) steal(which int) {
 		secret = c.spent[nth(which, len(c.spent))]
 	}
 	hello := stage.Hello(s.core.Config().Schema)
-	hello.Epoch, hello.Session, hello.Secret, hello.Structure = s.epoch, w.Session, secret, c.session.Replica().Structure()
+	hello.Epoch, hello.Session, hello.Secret, hello.Structure = s.epoch, w.Session, secret, c.session.Replica().Stats().Ack.Structure
 	t := &stage.Conn{Forget: true}
 	peer := s.core.Open(context.Background(), "", t)
 	t.Peer = peer

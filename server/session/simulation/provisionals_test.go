@@ -246,7 +246,7 @@ func (c *simClient) judgeProvisionals() {
 		if r := c.session.Replica(); r != nil && (r.Resolve(x.handle) != v || (r.Entity(x.handle) != nil) != (v == wire.Live)) {
 			s.fail("H7", "client %d: its replica calls %v %v, its session %v", c.number, x.handle, r.Resolve(x.handle), v)
 		}
-		if r := c.session.Replica(); end == open && x.tick != 0 && r.AppliedInput() >= x.tick {
+		if r := c.session.Replica(); end == open && x.tick != 0 && r.Stats().AppliedInput >= x.tick {
 			s.fail("H7", "client %d calls %v provisional, and its input %d was applied", c.number, x.handle, x.tick)
 		}
 		if x.end == open {
