@@ -111,12 +111,12 @@ func (p *Pool[T]) checkCounts() error {
 
 // checkTags audits B10.
 func (p *Pool[T]) checkTags() error {
-	for name, set := range p.Tags {
-		if err := set.CheckInvariants(); err != nil {
-			return fmt.Errorf("tag %q: %w", name, err)
+	for _, t := range p.tags {
+		if err := t.set.CheckInvariants(); err != nil {
+			return fmt.Errorf("tag %q: %w", t.name, err)
 		}
-		for w, stray := range AndNot(set.View(), p.live.View()) {
-			return fmt.Errorf("bulk: B10: tag %q is set on slot %d, which is not live", name, w<<wordShift+uint32(bits.TrailingZeros64(stray)))
+		for w, stray := range AndNot(t.set.View(), p.live.View()) {
+			return fmt.Errorf("bulk: B10: tag %q is set on slot %d, which is not live", t.name, w<<wordShift+uint32(bits.TrailingZeros64(stray)))
 		}
 	}
 	return nil

@@ -1,9 +1,6 @@
 package bulk
 
-import (
-	"fmt"
-	"unsafe"
-)
+import "unsafe"
 
 // Stats is a pool's contents and cost.
 type Stats struct {
@@ -18,21 +15,9 @@ type Stats struct {
 	AddressBytes uint64
 	// LiveWords is the number of words with a live slot, which loops over words visit.
 	LiveWords int
-}
-
-// Fragmentation is the share of holes among the slots in LiveWords: 0 if every word is
-// full or empty, near 1 if each holds a single tenant.
-func (s Stats) Fragmentation() float64 {
-	if s.LiveWords == 0 {
-		return 0
-	}
-	return 1 - float64(s.Live)/float64(s.LiveWords*wordLen)
-}
-
-// String returns a one-line summary.
-func (s Stats) String() string {
-	return fmt.Sprintf("%d live, %d holes, %d retired, %d slots, %d bytes, %.0f %% fragmented",
-		s.Live, s.Holes, s.Retired, s.Slots, s.Bytes, 100*s.Fragmentation())
+	// Fragmentation is the share of holes among the slots in LiveWords: 0 if every word is
+	// full or empty, near 1 if each holds a single tenant.
+	Fragmentation float64
 }
 
 // Stats computes the pool's statistics from the words of Live, without visiting slots.
@@ -54,6 +39,9 @@ func (p *Pool[T]) Stats() Stats {
 	}
 	for _, t := range p.tags {
 		s.Bytes += t.set.bytes()
+	}
+	if s.LiveWords != 0 {
+		s.Fragmentation = 1 - float64(s.Live)/float64(s.LiveWords*wordLen)
 	}
 	return s
 }

@@ -22,15 +22,6 @@ func (p *Pool[T]) Tag(name string) *Bitset {
 	return t.set
 }
 
-// Tags yields the names and sets made by Tag, in order of creation.
-func (p *Pool[T]) Tags(yield func(string, *Bitset) bool) {
-	for _, t := range p.tags {
-		if !yield(t.name, t.set) {
-			return
-		}
-	}
-}
-
 func (p *Pool[T]) untag(i uint32) {
 	for _, t := range p.tags {
 		t.set.Clear(i)

@@ -332,11 +332,6 @@ func TestTags(t *testing.T) {
 		}
 	}
 	require.Equal(t, 200/2-200/6-1-1, n)
-	var names []string
-	for name := range p.Tags {
-		names = append(names, name)
-	}
-	require.Equal(t, []string{"bullet", "frozen"}, names)
 	require.NoError(t, p.CheckInvariants())
 	require.NoError(t, p.Close())
 }

@@ -60,7 +60,7 @@ func TestTokens(t *testing.T) {
 			enough()
 		}
 	}))
-	require.True(t, report.OK(), "%+v", report)
+	require.True(t, report.Passed(), "%+v", report)
 	s.end(syscall.SIGTERM)
 }
 

@@ -35,7 +35,7 @@ func TestBotsFindNoConfusion(t *testing.T) {
 					enough()
 				}
 			}))
-			require.True(t, report.OK(), "%+v", report)
+			require.True(t, report.Passed(), "%+v", report)
 			require.Equal(t, 5, report.Connected)
 			require.Empty(t, report.Confusions)
 			require.Empty(t, report.Failures)
@@ -87,7 +87,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	}))
 	require.True(t, report.Interrupted)
-	require.True(t, report.OK(), "%+v", report)
+	require.True(t, report.Passed(), "%+v", report)
 }
 
 // TestLinkIsReplaced: a cut link is no failure; sessions resume, and remembered handles
@@ -115,7 +115,7 @@ func TestServerIsFull(t *testing.T) {
 			cancel()
 		}
 	}))
-	require.False(t, report.OK())
+	require.False(t, report.Passed())
 	require.Equal(t, 4, report.Connected)
 	require.Equal(t, 2, report.Failed)
 	require.Len(t, report.Failures, 2)

@@ -68,7 +68,7 @@ func TestFaultIsReported(t *testing.T) {
 			}))
 			require.NotZero(t, report.Handles.Confusions)
 			require.NotEmpty(t, report.Confusions)
-			require.False(t, report.OK())
+			require.False(t, report.Passed())
 			require.True(t, slices.ContainsFunc(report.Confusions, func(found bot.Confusion) bool {
 				invariant, _, _ := strings.Cut(found.What, ":")
 				return slices.Contains(strings.Fields(c.broken), invariant)

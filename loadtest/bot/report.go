@@ -158,10 +158,6 @@ type Failure struct {
 // String returns a one-line summary.
 func (f Failure) String() string { return fmt.Sprintf("bot %d: %s", f.Bot, f.Why) }
 
-// OK reports whether every bot connected, none failed, no handle was confused, and no audit of
-// computed bodies failed.
-func (r *Report) OK() bool { return r.Passed(nil) }
-
 // Progress is the state of a run, once per second.
 type Progress struct {
 	ElapsedS  float64 `json:"elapsed_s"`

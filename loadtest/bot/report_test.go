@@ -62,7 +62,7 @@ func TestReportKeys(t *testing.T) {
 
 func TestReportOK(t *testing.T) {
 	good := Report{Bots: 5, Connected: 5, Motion: &Motion{Audits: 9}}
-	require.True(t, good.OK())
+	require.True(t, good.Passed())
 	for name, spoil := range map[string]func(*Report){
 		"one did not connect": func(r *Report) { r.Connected = 4 },
 		"one failed":          func(r *Report) { r.Failed = 1 },
@@ -71,7 +71,7 @@ func TestReportOK(t *testing.T) {
 	} {
 		bad := good
 		spoil(&bad)
-		require.False(t, bad.OK(), name)
+		require.False(t, bad.Passed(), name)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestBotsAreMovedAsTheyJoin(t *testing.T) {
 			enough()
 		}
 	}))
-	require.True(t, report.OK(), "%+v", report)
+	require.True(t, report.Passed(), "%+v", report)
 	require.Equal(t, 8, report.Connected)
 	require.EqualValues(t, 8, report.Joins.Count)
 }

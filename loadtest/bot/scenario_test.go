@@ -30,7 +30,7 @@ func play(t *testing.T, c bot.Config, over func(*hosted, *bot.Progress) bool) *b
 			end()
 		}
 	}))
-	require.True(t, report.OK(), "%+v", report)
+	require.True(t, report.Passed(), "%+v", report)
 	require.True(t, report.Interrupted)
 	require.Equal(t, c.Scenario, report.Scenario)
 	require.NotZero(t, report.Net.SnapshotsReceived)

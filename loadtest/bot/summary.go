@@ -127,7 +127,7 @@ func (r *Report) writeGame(line func(name, format string, args ...any)) {
 }
 
 func (r *Report) writeChecks(b *strings.Builder, color bool, thresholds []Threshold) {
-	for _, c := range r.Checks(thresholds) {
+	for _, c := range r.Checks(thresholds...) {
 		mark, on, off := "✓", "\x1b[32m", "\x1b[0m"
 		if !c.Passed {
 			mark, on = "✗", "\x1b[31m"

@@ -131,13 +131,13 @@ type Check struct {
 }
 
 // Passed reports whether a run meets all Checks.
-func (r *Report) Passed(thresholds []Threshold) bool {
-	return !slices.ContainsFunc(r.Checks(thresholds), func(c Check) bool { return !c.Passed })
+func (r *Report) Passed(thresholds ...Threshold) bool {
+	return !slices.ContainsFunc(r.Checks(thresholds...), func(c Check) bool { return !c.Passed })
 }
 
-// Checks returns every run's requirements (see OK), then its thresholds. If bots simulate, the
-// requirements include prediction_faults being 0.
-func (r *Report) Checks(thresholds []Threshold) []Check {
+// Checks returns the requirements of every run, then the thresholds: every bot connected, none
+// failed, no handle was confused, and no audit of computed bodies failed.
+func (r *Report) Checks(thresholds ...Threshold) []Check {
 	h := r.Handles
 	all := []Check{
 		{r.Connected == r.Bots, "every bot connected", fmt.Sprintf("%s of %s", groupDigits(r.Connected), groupDigits(r.Bots))},

@@ -231,7 +231,7 @@ func (f *Flags) Run(ctx context.Context, program string, stdout, stderr io.Write
 	case report.Interrupted && len(f.thresholds) > 0:
 		fmt.Fprintf(stderr, "%s: interrupted: --fail could not be evaluated\n", f.program)
 		return exitError
-	case !report.Passed(f.thresholds):
+	case !report.Passed(f.thresholds...):
 		return exitError
 	}
 	return exitOK

@@ -35,7 +35,7 @@ func Write(w io.Writer, r *bot.Report, about About) error {
 	if err != nil {
 		return fmt.Errorf("page: broken template: %w", err)
 	}
-	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds), Figures: figures(r), Charts: charts(r)})
+	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds...), Figures: figures(r), Charts: charts(r)})
 }
 
 // File is the file of a page. A nil File writes nothing.
@@ -94,7 +94,7 @@ type view struct {
 }
 
 // Passed reports whether the run passed.
-func (v view) Passed() bool { return v.Report.Passed(v.About.Thresholds) }
+func (v view) Passed() bool { return v.Report.Passed(v.About.Thresholds...) }
 
 // Began formats the start of the run.
 func (v view) Began() string { return v.About.Began.Format("2006-01-02 15:04:05 MST") }

@@ -174,7 +174,7 @@ func (c *demoCommand) writeResult(report *bot.Report, talk, stdout io.Writer) er
 			return err
 		}
 	}
-	if !report.OK() {
+	if !report.Passed() {
 		return ErrFailed
 	}
 	return nil
