@@ -162,8 +162,8 @@ client              133
 field                42
 loadtest/bot         53
 loadtest/rig         28
-replication/schema  92
-server               65
+replication/schema  90
+server               66
 server/host          16
 server/token         12
 world               172

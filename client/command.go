@@ -29,11 +29,18 @@ var (
 
 // A LackError is the error of Do and Ask for a command that the server does not have: its game
 // is of another version.
-type LackError struct{ Command string }
+type LackError struct {
+	Command string
+	Older   string // which side is older, in a sentence; empty if the versions do not tell
+}
 
-// Error names the command.
+// Error names the command, and the side that is older.
 func (e *LackError) Error() string {
-	return fmt.Sprintf("client: the server lacks command %q: its game is of another version", e.Command)
+	text := fmt.Sprintf("client: the server lacks command %q", e.Command)
+	if e.Older != "" {
+		text += ": " + e.Older
+	}
+	return text
 }
 
 // Result is the answer to a command.

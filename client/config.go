@@ -66,6 +66,13 @@ type Config struct {
 	Schema *schema.Schema
 	// StrictSchema makes the client leave with a *schema.BindError if SchemaChanges is not empty.
 	StrictSchema bool
+	// Version is the version of the game that the client is built for, like 1.10.0
+	// (wire.CompareVersions). A server whose game requires a newer client refuses with
+	// wire.ClientTooOld, and its own text for the player.
+	Version string
+	// MinServer is the oldest version of the server's game that the client accepts. An older
+	// server, or one without a version, refuses with wire.ClientTooNew. Empty accepts any.
+	MinServer string
 	// Tables code rows and must equal the server's; nil is DefaultTables. ParseTables reads a
 	// file that worldd train wrote.
 	Tables *Tables
@@ -134,7 +141,7 @@ type Config struct {
 // sessionConfig returns the fields of c that a Session needs.
 func (c Config) sessionConfig() SessionConfig {
 	return SessionConfig{
-		Schema: c.Schema, StrictSchema: c.StrictSchema, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
+		Schema: c.Schema, StrictSchema: c.StrictSchema, Version: c.Version, MinServer: c.MinServer, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
 		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Simulate: c.Simulate, Observer: c.Observer, Events: c.Events, Result: c.Result,
 	}
 }

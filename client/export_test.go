@@ -175,9 +175,6 @@ const (
 
 func SizeOfState(s *schema.Schema) int { return stateBytes(s.Values()) }
 
-// AsksAgain reports whether a Client reconnects after why to ask for another schema.
-func (s *Session) AsksAgain(why error) bool { return s.greeting.asksAgain(why, s.config.Room) }
-
 // Recorrect makes p believe that the server has corrected its confirmed tick.
 func Recorrect[State any](p *Prediction[State]) { p.core.Recorrect() }
 

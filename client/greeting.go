@@ -10,14 +10,14 @@ import (
 // asked for.
 type greeting struct {
 	sent   wire.Hello // on this connection
-	schema uint64     // hash that the next Hello names; 0 asks for the text
+	schema uint64     // hash that the next Hello names: of layout, or 0
 	room   string     // that the next Hello names
 	layout *layout    // of the newest Welcome; nil before the first
 }
 
 // nextHello returns the Hello of a connection, without the fields that resume a session.
 func (g *greeting) nextHello(c *SessionConfig) wire.Hello {
-	return wire.Hello{Protocol: wire.Version, Schema: g.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: g.room}
+	return wire.Hello{Protocol: wire.Version, Schema: g.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: g.room, Version: c.Version, MinServer: c.MinServer}
 }
 
 // noteSent notes the Hello of the connection.
@@ -33,7 +33,7 @@ const (
 )
 
 // readFirst checks that the first Welcome of a connection is from the expected server. It
-// returns the layout of the schema that m names; m contains its text if Hello asked for it.
+// returns the layout of the schema that m names; m contains its text unless Hello named it.
 func (g *greeting) readFirst(m, was *wire.Welcome, c *SessionConfig) (*layout, error) {
 	tables, named := c.Tables.Version(), g.sent.Schema
 	switch {
@@ -43,16 +43,14 @@ func (g *greeting) readFirst(m, was *wire.Welcome, c *SessionConfig) (*layout, e
 		return nil, &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, tables)}
 	case was == nil && c.Epoch != 0 && m.Epoch != c.Epoch:
 		return nil, &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, c.Epoch)}
-	case named == 0 && m.SchemaText == "":
-		return nil, protocolError("no schema text, which Hello asked for")
-	case named != 0 && m.SchemaText != "":
-		return nil, protocolError("a schema text of %d bytes, which Hello did not ask for", len(m.SchemaText))
-	case named != 0 && m.Schema != named:
-		return nil, protocolError("schema %016x, Hello said %016x", m.Schema, named)
-	case named != 0:
+	case wire.CompareVersions(m.Version, c.MinServer) < 0:
+		return nil, &wire.Error{Code: wire.ClientTooNew, Detail: fmt.Sprintf("the server's game is %q, the client needs %q", m.Version, c.MinServer)}
+	case (m.SchemaText == "") != (named != 0 && m.Schema == named):
+		return nil, protocolError("schema %016x with a text of %d bytes, Hello said %016x", m.Schema, len(m.SchemaText), named)
+	case m.SchemaText == "":
 		return g.layout, nil
 	}
-	l, err := readLayout(m.SchemaText, m.Schema, c)
+	l, err := readLayout(m, c)
 	if err == nil && g.layout != nil && g.layout.hash == l.hash {
 		l = g.layout // keep the replica's layout if the session resumes
 	}
@@ -77,7 +75,7 @@ func (g *greeting) readMove(m, was *wire.Welcome, applied uint32, c *SessionConf
 	if m.SchemaText == "" {
 		return g.layout, nil
 	}
-	return readLayout(m.SchemaText, m.Schema, c)
+	return readLayout(m, c)
 }
 
 // kindOf returns the effect of the first Welcome of a connection on the session. It returns an
@@ -108,24 +106,11 @@ func (g *greeting) adoptWelcome(m *wire.Welcome, l *layout) {
 	g.layout, g.schema, g.room = l, l.hash, m.Room
 }
 
-// noteRefused makes the next Hello ask for the schema text if the server refused this Hello's
-// schema.
-func (g *greeting) noteRefused(code wire.Code) {
-	if code == wire.SchemaMismatch && g.sent.Schema != 0 {
-		g.schema = 0
-	}
-}
-
-// asksAgain reports whether the next Hello asks for another schema or room than the refused
-// one: the server's schema may have changed, and the room where the session was may be gone.
+// asksAgain reports whether the next Hello asks for another room than the refused one: the room
+// where the session was may be gone.
 func (g *greeting) asksAgain(why error, configured string) bool {
-	switch wire.CodeOf(why) {
-	case wire.SchemaMismatch:
-		return g.sent.Schema != 0 && g.schema == 0
-	case wire.NoRoom, wire.RoomClosed:
-		return g.room != configured
-	}
-	return false
+	code := wire.CodeOf(why)
+	return (code == wire.NoRoom || code == wire.RoomClosed) && g.room != configured
 }
 
 // noteLost makes the next Hello name the room of the config if why says that the session's room
@@ -135,7 +120,3 @@ func (g *greeting) noteLost(why error, configured string) {
 		g.room = configured
 	}
 }
-
-// forgetServer makes the next Hello ask for the schema text and name a room: another server
-// knows neither.
-func (g *greeting) forgetServer(room string) { g.schema, g.room = 0, room }

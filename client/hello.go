@@ -46,11 +46,10 @@ func (s *Session) Lost(why error) {
 	}
 }
 
-// forgetServer makes the next Hello begin a new session and ask for the schema. Another server
-// does not know this session, must not learn its secret, and may have another schema: naming
-// the wrong one would be refused, and cost the token.
+// forgetServer makes the next Hello begin a new session in the room of the config. Another server
+// knows neither session nor room, and must not learn the secret.
 func (s *Session) forgetServer() {
-	s.greeting.forgetServer(s.config.Room)
+	s.greeting.room = s.config.Room
 	if s.welcome != nil {
 		w := *s.welcome
 		w.Secret = nil

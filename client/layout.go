@@ -66,15 +66,15 @@ func (l *layout) withBodies(b *bodies.Bodies) *layout {
 	return &own
 }
 
-// readLayout returns the layout of a schema text that the server sent, after checking its hash, for
-// the declarations in c.
-func readLayout(text string, hash uint64, c *SessionConfig) (*layout, error) {
-	s, err := schema.Parse(text)
+// readLayout returns the layout of the schema text in m, after checking its hash, for the
+// declarations in c.
+func readLayout(m *wire.Welcome, c *SessionConfig) (*layout, error) {
+	s, err := schema.Parse(m.SchemaText)
 	if err != nil {
 		return nil, wire.Malformed(err)
 	}
-	if got := s.Hash(); got != hash {
-		return nil, protocolError("the schema text has hash %016x, Welcome says %016x", got, hash)
+	if got := s.Hash(); got != m.Schema {
+		return nil, protocolError("the schema text has hash %016x, Welcome says %016x", got, m.Schema)
 	}
 	if err := rowcodec.CheckRows(s); err != nil {
 		return nil, wire.Malformed(err)
@@ -86,13 +86,24 @@ func readLayout(text string, hash uint64, c *SessionConfig) (*layout, error) {
 			err = &schema.BindError{Changes: changes}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", &wire.Error{Code: wire.SchemaMismatch}, err)
+			return nil, fmt.Errorf("%w: %w", &wire.Error{Code: wire.SchemaMismatch, Detail: olderSide(m.Version, c.Version)}, err)
 		}
 	}
 	if n, ok := s.ByName(schema.BodyComponent); ok && s.Component(n).Type == nil {
 		_, _ = s.Bind(bodyForm) // fails if the server's body has fields that Body cannot read
 	}
 	return newLayout(rowcodec.New(s, c.Tables), c.Schema, changes), nil
+}
+
+// olderSide says which side has the older game.
+func olderSide(server, client string) string {
+	switch order := wire.CompareVersions(client, server); {
+	case server == "" || client == "" || order == 0:
+		return ""
+	case order < 0:
+		return fmt.Sprintf("the server's game is %s, this client's %s: update the client", server, client)
+	}
+	return fmt.Sprintf("the server's game is %s, this client's %s: update the server", server, client)
 }
 
 // isWhole reports whether the server's component has all declared fields.
@@ -106,6 +117,14 @@ func isWhole(b *schema.Binding) bool {
 		}
 	}
 	return len(b.DeclaredTexts) == 0
+}
+
+// serverVersion returns the version of the server's game, empty if unknown.
+func (s *Session) serverVersion() string {
+	if s.welcome == nil {
+		return ""
+	}
+	return s.welcome.Version
 }
 
 // SchemaChanges lists in lines where the server's schema lacks something that Config.Schema

@@ -323,7 +323,7 @@ func TestHostileSchemaTexts(t *testing.T) {
 		change func(*wire.Welcome)
 		want   string
 	}{
-		"none although asked": {func(w *wire.Welcome) { w.SchemaText = "" }, "no schema text"},
+		"none although asked": {func(w *wire.Welcome) { w.SchemaText = "" }, "with a text of 0 bytes"},
 		"another hash":        {func(w *wire.Welcome) { w.Schema++ }, "has hash"},
 		"hash 0":              {func(w *wire.Welcome) { w.Schema = 0 }, "has hash"},
 		"no schema":           {text("hello\n"), "another version"},
@@ -380,6 +380,7 @@ func TestResumeKeepsTheSchema(t *testing.T) {
 
 	for name, change := range map[string]func(*wire.Welcome){
 		"text unasked":   func(w *wire.Welcome) { w.SchemaText = servedSchema(t).Text() },
+		"no text":        func(w *wire.Welcome) { w.Schema, w.Resumed, w.Structure = w.Schema+1, 0, 0 },
 		"another schema": func(w *wire.Welcome) { w.Schema++ },
 	} {
 		s := join()
@@ -388,50 +389,62 @@ func TestResumeKeepsTheSchema(t *testing.T) {
 	}
 }
 
-// A server that was restarted with another schema refuses the hash. The client then asks for
-// its text.
+// A server that was restarted with another schema sends its text, although Hello named the hash of
+// the one before. A session that resumes keeps its schema.
 func TestRestartWithAnotherSchema(t *testing.T) {
-	declared := declare(t, component[health]("health"))
+	declared := declare(t, component[health]("health"), component[hit]("mana"))
 	s := newHandServer(t, servedSchema(t), declared)
 	require.NoError(t, s.answer(asIs))
+	require.Equal(t, []string{`component "mana": the server lacks it`}, s.session.SchemaChanges())
 	s.enter(1, h(3, 1), 9, 1, 500, 0, 0)
 	s.lose()
-	require.NotZero(t, s.hello().Schema)
-	refused := wire.AppendMessage(nil, wire.Refused{Code: wire.SchemaMismatch})
-	err := s.session.ReceiveStream(refused)
-	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err))
-	require.True(t, s.session.AsksAgain(err))
-
-	s.session.Lost(err)
 	require.Equal(t, wire.Live, s.session.Resolve(h(3, 1)), "as while away")
-	s.session.Reconnect()
-	s.schema = declare(t, component[friend]("friend"), component[health]("health"))
+	s.schema = declare(t, component[hit]("mana"), component[friend]("friend"), component[health]("health"))
 	s.welcome.Epoch++
-	require.NoError(t, s.answer(asIs))
+	require.NoError(t, s.answer(func(w *wire.Welcome) { w.SchemaText = s.schema.Text() }))
+	require.Empty(t, s.session.SchemaChanges())
 	require.Equal(t, 0, s.session.Replica().Len())
-	s.enter(1, h(3, 3), 0, 0, 77)
+	s.enter(1, h(3, 3), 4, 0, 0, 77)
 	got, ok := reader[health](t, declared, "health", s.session.Replica().Entity(h(3, 3)))()
 	require.True(t, ok)
 	require.Equal(t, health{77}, got)
 	s.lose()
 	require.Equal(t, s.schema.Hash(), s.hello().Schema)
 
-	// A resumed session keeps its schema.
 	s = newHandServer(t, servedSchema(t), declared)
 	require.NoError(t, s.answer(asIs))
 	s.lose()
-	s.hello()
-	s.session.Lost(s.session.ReceiveStream(refused))
-	s.session.Reconnect()
 	s.schema, s.welcome.Resumed = declare(t, component[health]("health")), 1
-	require.Equal(t, wire.BadMessage, wire.CodeOf(s.answer(asIs)))
+	require.Equal(t, wire.BadMessage, wire.CodeOf(s.answer(func(w *wire.Welcome) { w.SchemaText = s.schema.Text() })))
+}
 
-	// A client does not ask a server again that refused to send the schema.
-	s = newHandServer(t, servedSchema(t), declared)
-	require.Zero(t, s.hello().Schema)
-	err = s.session.ReceiveStream(refused)
+// The newer side decides. Versions say in errors which side is older.
+func TestVersions(t *testing.T) {
+	s := newHandServer(t, servedSchema(t), nil)
+	declared := schema.New()
+	flying := schema.DefineCommand[hit](declared, "fly")
+	s.session = must.Get(client.NewSession(client.SessionConfig{Schema: declared, Version: "1.10", MinServer: "1.2"}))
+	require.NoError(t, s.answer(func(w *wire.Welcome) { w.Version = "1.9" }))
+	lacks := &client.LackError{}
+	_, err := client.Do(s.session, flying, 0, hit{})
+	require.ErrorAs(t, err, &lacks)
+	require.Equal(t, &client.LackError{Command: "fly", Older: "the server's game is 1.9, this client's 1.10: update the server"}, lacks)
+	s.lose()
+	hello := s.hello()
+	require.Equal(t, []string{"1.10", "1.2"}, []string{hello.Version, hello.MinServer})
+
+	for version, code := range map[string]wire.Code{"1.1.9": wire.ClientTooNew, "": wire.ClientTooNew, "1..2": wire.BadMessage, "1.2": wire.OK} {
+		s = newHandServer(t, servedSchema(t), nil)
+		s.session = must.Get(client.NewSession(client.SessionConfig{MinServer: "1.2"}))
+		require.Equal(t, code, wire.CodeOf(s.answer(func(w *wire.Welcome) { w.Version = version })), version)
+	}
+	truth := declare(t, component[struct{ Plates bool }]("armour"))
+	s.session = must.Get(client.NewSession(client.SessionConfig{Schema: truth, Version: "1.1"}))
+	err = s.answer(func(w *wire.Welcome) { w.Version = "1.2" })
 	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err))
-	require.False(t, s.session.AsksAgain(err))
+	require.ErrorContains(t, err, "update the client")
+	_, err = client.NewSession(client.SessionConfig{Version: "latest"})
+	require.ErrorContains(t, err, "version")
 }
 
 // Reading any schema of a server allocates at most 16 MiB.

@@ -21,6 +21,8 @@ import (
 type SessionConfig struct {
 	Schema       *schema.Schema
 	StrictSchema bool
+	Version      string
+	MinServer    string
 	Tables       *Tables
 	Epoch        uint64
 	Token        []byte
@@ -54,6 +56,11 @@ func (c SessionConfig) checkConfig() error {
 	}
 	if len(c.Room) > wire.MaxRoom || !utf8.ValidString(c.Room) {
 		errs = append(errs, fmt.Errorf("client: Room %q: want at most %d bytes of UTF-8", c.Room, wire.MaxRoom))
+	}
+	for _, version := range []string{c.Version, c.MinServer} {
+		if err := wire.CheckVersion(version); err != nil {
+			errs = append(errs, fmt.Errorf("client: %w", err))
+		}
 	}
 	if len(c.Token) > wire.MaxToken {
 		errs = append(errs, fmt.Errorf("client: Token has %d bytes, at most %d", len(c.Token), wire.MaxToken))
@@ -200,7 +207,6 @@ func (s *Session) receiveMessage(kind byte, body []byte) error {
 		if err != nil {
 			return err
 		}
-		s.greeting.noteRefused(m.Code)
 		return &wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	case wire.TypeStructure:
 		return s.replica.applyStructure(body)

@@ -94,7 +94,7 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	}
 	n, ok := s.serverSchema().CommandByName(command.Name)
 	if !ok {
-		return nil, &LackError{Command: command.Name}
+		return nil, &LackError{command.Name, olderSide(s.serverVersion(), s.config.Version)}
 	}
 	var body rowschema.Payload
 	message := s.serverMessages().Args[n]

@@ -90,6 +90,9 @@ type Config struct {
 	// ends only the session for which the function was called, with Internal; Stats.Panics
 	// counts it, and its stack is logged. See Hooks.
 	PanicEnds bool
+	// Versions say which version of the game the server runs, and which clients may join. A client
+	// of another version is refused before its token is used and before its room is made.
+	Versions Versions
 	// Random is the source of the epoch and of resume secrets. nil uses the system's.
 	Random io.Reader
 
@@ -152,7 +155,7 @@ func (c Config) sessionConfig() session.Config {
 
 // roomSession returns the configuration of a Core for a room, whose tokens its Router checks.
 func (c Config) roomSession(w WorldConfig, room string) session.Config {
-	return session.Config{WorldConfig: session.WorldConfig(w), Room: room, PanicEnds: c.PanicEnds, Random: c.random()}
+	return session.Config{WorldConfig: session.WorldConfig(w), Room: room, PanicEnds: c.PanicEnds, Versions: c.Versions, Random: c.random()}
 }
 
 // random returns Random, or the system's source.
@@ -251,5 +254,5 @@ func (c Config) validateRooms() error {
 	if c.OneSessionPerUser && c.Admit == nil {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
 	}
-	return errors.Join(append(errs, c.Rooms.Validate())...)
+	return errors.Join(append(errs, c.Versions.Validate(), c.Rooms.Validate())...)
 }

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -211,33 +209,6 @@ func TestRefusalsAreTyped(t *testing.T) {
 	changed := &schema.BindError{}
 	require.ErrorAs(t, err, &changed)
 	require.Equal(t, []string{`component "link": the server lacks it`}, changed.Changes)
-}
-
-// A refusal has space for the digits of all components, but not for their names.
-func TestRefusalOutlinesAllComponents(t *testing.T) {
-	var s *schema.Schema
-	h := newFixtureWith(t, func(c *server.Config) {
-		s = c.Schema
-		for s.Components() < wire.MaxComponents {
-			name := fmt.Sprintf("a_component_with_a_longer_name_%d", s.Components())
-			must.Get(world.Register[link](c.World, name))
-			schema.Define[link](s, name)
-			require.NoError(t, s.Err())
-		}
-	})
-	_, stream := h.raw()
-	must.Get(stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version, Schema: 1})))
-	answer := must.Get(io.ReadAll(stream))
-	var frames wire.FrameReader
-	frames.Feed(answer)
-	kind, body, _, err := frames.Next()
-	require.NoError(t, err)
-	require.Equal(t, byte(wire.TypeRefused), kind)
-	m := must.Get(wire.Parse[wire.Refused](body))
-	require.Equal(t, wire.SchemaMismatch, m.Code)
-	digits := regexp.MustCompile(` [0-9a-f]{4}\b`).FindAllString(s.Outline(), -1)
-	require.Len(t, digits, wire.MaxComponents)
-	require.Contains(t, m.Text, "server has components"+strings.Join(digits, "")+" ")
 }
 
 type link struct {

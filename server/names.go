@@ -30,6 +30,8 @@ type (
 	Session = session.Session
 	// Stats counts sessions, inputs and commands (Report). session.Hook indexes its Panics.
 	Stats = session.Stats
+	// Versions say which clients may join (Config.Versions).
+	Versions = session.Versions
 )
 
 // Register adds a component that the schema defines to a world: see world.Register. Entities

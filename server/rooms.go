@@ -123,7 +123,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.reserveDescriptors()
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
-		Admit: c.boundedAdmit(), Random: c.random(), OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds,
+		Admit: c.boundedAdmit(), Random: c.random(), OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds, Versions: c.Versions,
 		Join: func(ctx context.Context, name, address string, a Admission) (*session.Core, error) {
 			now, err := m.joinRoom(ctx, name, address, a.Room != "" && a.Room == name)
 			if err != nil {

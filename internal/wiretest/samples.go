@@ -287,7 +287,7 @@ func Samples() []Sample {
 	}
 	header.Fold = wire.Fold16(fold)
 	return []Sample{
-		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë", Room: "arena 7", Abilities: wire.Simulates}, wire.Parse[wire.Hello]),
+		ofMessage("hello", wire.Hello{Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 7, Session: 300, Secret: []byte("0123456789abcdef"), Structure: 9, Token: []byte("token"), Name: "Zoë", Room: "arena 7", Abilities: wire.Simulates, Version: "v1.10.0-rc1", MinServer: "1.9"}, wire.Parse[wire.Hello]),
 		ofMessage("command", wire.Command{ID: 70_000, Name: "push", Target: bulk.NewHandle(17, 3), Args: []byte{0x92, 0x01, 0xc3}, FirstProvisional: 40, Provisionals: 2, View: 1234<<8 | 77}, wire.Parse[wire.Command]),
 		ofMessage("bye", wire.Bye{Code: wire.OK, Text: "quit"}, wire.Parse[wire.Bye]),
 		ofMessage("pad", wire.Pad{}, wire.Parse[wire.Pad]),
@@ -296,7 +296,7 @@ func Samples() []Sample {
 		ofMessage("welcome", wire.Welcome{
 			Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, GenerationCeiling: 1<<20 - 1, TickHz: 60, SnapshotHz: 20,
 			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000, Resumed: 1, Secret: []byte("fedcba9876543210"),
-			Room: "arena 7", Simulate: 1, Commands: 12, Structure: 9, SchemaText: "worldd schema 2\ninput raw\n",
+			Room: "arena 7", Simulate: 1, Commands: 12, Structure: 9, Version: "2.0.1", SchemaText: "worldd schema 2\ninput raw\n",
 		}, wire.Parse[wire.Welcome]),
 		ofMessage("refused", wire.Refused{Code: wire.ProtocolVersion, Text: "too old", Want: "protocol 1", Token: []byte{}}, wire.Parse[wire.Refused]),
 		ofMessage("moved", wire.Refused{Code: wire.Moved, Address: "eu.example.org:7777", Token: []byte("token")}, wire.Parse[wire.Refused]),

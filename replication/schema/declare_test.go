@@ -274,18 +274,3 @@ func TestDeclaredHash(t *testing.T) {
 		seen[s.Hash()] = i
 	}
 }
-
-func TestDeclaredOutline(t *testing.T) {
-	s := declared(t)
-	world(t, s)
-	require.Regexp(t, `^body [0-9a-f]{4}, kinds [0-9a-f]{4}, motion [0-9a-f]{4}, input [0-9a-f]{4}, command buy [0-9a-f]{4}, command wave [0-9a-f]{4}, command eval [0-9a-f]{4}, event hit [0-9a-f]{4}, event sound [0-9a-f]{4}$`, s.Outline())
-	whole := len(s.Outline())
-	require.Equal(t, s.Outline(), s.OutlineWithin(whole))
-	require.Regexp(t, `^body [0-9a-f]{4}, kinds [0-9a-f]{4}, motion [0-9a-f]{4}, input [0-9a-f]{4}, commands [0-9a-f]{4}, events [0-9a-f]{4}$`, s.OutlineWithin(whole-1))
-	require.Regexp(t, `^[0-9a-f]{4} kinds [0-9a-f]{4} motion [0-9a-f]{4} input [0-9a-f]{4} commands [0-9a-f]{4} events [0-9a-f]{4}$`, s.OutlineWithin(70))
-	for i := range wire.MaxComponents - 1 {
-		schema.Define[rowtest.Empty](s, strings.Repeat("x", i+1))
-		require.NoError(t, s.Err())
-	}
-	require.Len(t, s.OutlineWithin(wire.MaxText), 219)
-}

@@ -119,7 +119,6 @@ func TestParsedBehavesTheSame(t *testing.T) {
 		require.NoError(t, err, s.Text())
 		require.Equal(t, s.Text(), parsed.Text())
 		require.Equal(t, s.Hash(), parsed.Hash())
-		require.Equal(t, s.Outline(), parsed.Outline())
 		requireSameRows(t, r, s, parsed)
 		requireSameMessages(t, r, s, parsed)
 		bind(t, parsed, s)

@@ -352,33 +352,6 @@ func TestSchemaHashCoversEverything(t *testing.T) {
 	require.Equal(t, uint64(0xc79d244a13559f6b), rowtest.SampleSchema().Hash(), rowtest.SampleSchema().Text())
 }
 
-// The outlines of two different schemas show which component differs.
-func TestSchemaOutline(t *testing.T) {
-	type health struct {
-		Points int16 `net:"bits=10"`
-	}
-	type wider struct {
-		Points int16 `net:"bits=12"`
-	}
-	outline := func(add ...func(*schema.Schema) error) []string {
-		s := schema.New()
-		for _, add := range add {
-			require.NoError(t, add(s))
-		}
-		return strings.Split(s.Outline(), ", ")
-	}
-	body := func(s *schema.Schema) error { schema.Define[schema.Body](s, "body"); return s.Err() }
-	narrow := func(s *schema.Schema) error { schema.Define[health](s, "health"); return s.Err() }
-	wide := func(s *schema.Schema) error { schema.Define[wider](s, "health"); return s.Err() }
-	a, b := outline(body, narrow), outline(body, wide)
-	require.Len(t, a, 2)
-	require.Equal(t, a[0], b[0])
-	require.NotEqual(t, a[1], b[1])
-	require.Regexp(t, "^health [0-9a-f]{4}$", b[1])
-	require.Equal(t, []string{a[1], a[0]}, outline(narrow, body), "in their order")
-	require.Empty(t, schema.New().Outline())
-}
-
 type quantities struct {
 	A float32 `net:"range=-512..512,step=1/512"`
 	B float32 `net:"range=-1..1,step=1/127"`

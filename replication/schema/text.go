@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"math"
-	"strings"
 )
 
 // Hash identifies the schema: names, order, fields, kinds and quantisation. It
@@ -158,70 +157,6 @@ func (e *Event) appendText(b []byte) []byte {
 	}
 	return e.Message.appendText(append(b, '\n'))
 }
-
-// Outline lists what the schema declares in order, each with four hexadecimal digits that
-// hash its lines of Text: "body 36c2, health 9e01, kinds 77aa, input 4f10, command buy
-// 02d3, event hit c0de". If two hashes differ and only one text is available, comparing
-// outlines shows which items differ. All kinds share one group of digits.
-func (s *Schema) Outline() string {
-	parts := s.outlineComponents(true)
-	parts = append(parts, s.outlineWorld()...)
-	for i := range s.commands {
-		parts = append(parts, "command "+s.commands[i].Name+digits(s.commands[i].appendText(nil)))
-	}
-	for i := range s.events {
-		parts = append(parts, "event "+s.events[i].Name+digits(s.events[i].appendText(nil)))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// OutlineWithin returns Outline, or a shorter form if Outline exceeds bytes. The shorter
-// form has one group of digits for all commands and one for all events. If it is still too
-// long, it also omits component names and commas: then the largest schema takes 219 bytes.
-func (s *Schema) OutlineWithin(bytes int) string {
-	if text := s.Outline(); len(text) <= bytes {
-		return text
-	}
-	grouped := s.outlineWorld()
-	if len(s.commands) > 0 {
-		grouped = append(grouped, "commands"+digits(s.appendCommands(nil)))
-	}
-	if len(s.events) > 0 {
-		grouped = append(grouped, "events"+digits(s.appendEvents(nil)))
-	}
-	if text := strings.Join(append(s.outlineComponents(true), grouped...), ", "); len(text) <= bytes {
-		return text
-	}
-	return strings.Join(append(s.outlineComponents(false), grouped...), " ")
-}
-
-func (s *Schema) outlineComponents(named bool) (parts []string) {
-	for i := range s.components {
-		part := digits(s.appendComponent(nil, i))
-		if named {
-			part = s.components[i].Name + part
-		}
-		parts = append(parts, strings.TrimSpace(part))
-	}
-	return parts
-}
-
-// outlineWorld outlines kinds, motion and input, if declared.
-func (s *Schema) outlineWorld() (parts []string) {
-	if len(s.kinds) > 0 {
-		parts = append(parts, "kinds"+digits(s.appendKinds(nil)))
-	}
-	if s.motion != nil {
-		parts = append(parts, "motion"+digits(s.motion.appendText(nil)))
-	}
-	if s.input != nil {
-		parts = append(parts, "input"+digits(appendInput(nil, s.input)))
-	}
-	return parts
-}
-
-// digits returns a space and four digits that hash lines.
-func digits(lines []byte) string { return fmt.Sprintf(" %04x", uint16(fnv(string(lines)))) }
 
 func (f *Field) appendText(b []byte) []byte {
 	b = fmt.Appendf(b, "%s %v", f.Path, f.Type)

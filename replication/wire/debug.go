@@ -14,14 +14,14 @@ func (m Hello) String() string {
 	if len(m.Secret) > 0 {
 		resume = fmt.Sprintf("session %d from structure %d, ", m.Session, m.Structure)
 	}
-	return fmt.Sprintf("Hello{protocol %d, schema %016x, tables %08x, epoch %016x, %stoken of %d bytes, name %q, room %q, abilities %b}",
-		m.Protocol, m.Schema, m.Tables, m.Epoch, resume, len(m.Token), m.Name, m.Room, m.Abilities)
+	return fmt.Sprintf("Hello{protocol %d, schema %016x, tables %08x, epoch %016x, %stoken of %d bytes, name %q, room %q, abilities %b, version %q, minimum server %q}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, resume, len(m.Token), m.Name, m.Room, m.Abilities, m.Version, m.MinServer)
 }
 
 // String shows all but the secret.
 func (m Welcome) String() string {
-	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generations %d to %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d, resumed %d, room %q, simulate %d, %d commands, structure %d, schema text of %d bytes}",
-		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.GenerationCeiling, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick, m.Resumed, m.Room, m.Simulate, m.Commands, m.Structure, len(m.SchemaText))
+	return fmt.Sprintf("Welcome{protocol %d, schema %016x, tables %08x, epoch %016x, generations %d to %d, %d ticks/s, %d snapshots/s, max slots %d, session %d, tick %d, resumed %d, room %q, simulate %d, %d commands, structure %d, version %q, schema text of %d bytes}",
+		m.Protocol, m.Schema, m.Tables, m.Epoch, m.GenerationFloor, m.GenerationCeiling, m.TickHz, m.SnapshotHz, m.MaxSlots, m.Session, m.Tick, m.Resumed, m.Room, m.Simulate, m.Commands, m.Structure, m.Version, len(m.SchemaText))
 }
 
 // String shows all but the token.

@@ -42,6 +42,8 @@ const (
 	Moved             Code = 23
 	NoRoom            Code = 24
 	RoomClosed        Code = 25
+	ClientTooOld      Code = 26
+	ClientTooNew      Code = 27
 
 	StaleHandle    Code = 32
 	HiddenHandle   Code = 33
@@ -112,6 +114,8 @@ var codes = [...]CodeInfo{
 	{Moved, "moved", Nobody, false, "the session continues on another server: connect to the address given, with the token given"},
 	{NoRoom, "no-room", Client, false, "no room has this name: check the spelling, or name none"},
 	{RoomClosed, "room-closed", Nobody, false, "the operator has closed this room: join another one"},
+	{ClientTooOld, "client-too-old", Client, false, "the server needs a newer version of the game: update this client"},
+	{ClientTooNew, "client-too-new", Server, false, "the game needs a newer server: join another one, or wait for its update"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: drop the handle"},
 	{HiddenHandle, "hidden-handle", Nobody, true, "the target is not in view"},
 	{UnknownHandle, "unknown-handle", Client, true, "the target was not sent to this client"},

@@ -1,11 +1,14 @@
 package wire
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Hello is the client's first message.
 type Hello struct {
 	Protocol uint16 // Version
-	Schema   uint64 // Schema.Hash; 0 asks for the schema's text
+	Schema   uint64 // hash of a schema that the client has; 0: none
 	Tables   uint32 // Tables.Version
 	Epoch    uint64 // world of the client's handles; 0: any
 	// Session and Secret, from the newest Welcome, ask to resume a session whose connection
@@ -19,6 +22,8 @@ type Hello struct {
 	Name      string // for logs and other players
 	Room      string // room to join; empty: the token's room, or the server's only one
 	Abilities Abilities
+	Version   string // version of the client's game; empty: unknown
+	MinServer string // oldest version of the server's game that the client accepts; empty: any
 }
 
 // Abilities is a set of things that a client can do.
@@ -31,6 +36,7 @@ var helloElements = []element{
 	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
 	number("session", math.MaxUint64), binaryOf("secret", SecretBytes), number("structure", math.MaxUint32),
 	binaryOf("token", MaxToken), text("name", MaxName), text("room", MaxRoom), number("abilities", uint64(Simulates)),
+	text("version", MaxVersion), text("minimum server", MaxVersion),
 }
 
 func (Hello) messageType() byte { return TypeHello }
@@ -52,6 +58,9 @@ func (m *Hello) parse(body []byte) error {
 	}
 	if err := checkSecret(m.Secret); err != nil {
 		return err
+	}
+	if err := cmp.Or(CheckVersion(m.Version), CheckVersion(m.MinServer)); err != nil {
+		return Malformed(err)
 	}
 	if len(m.Secret) == 0 && (m.Session != 0 || m.Structure != 0) {
 		return bad("session %d and structure record %d without a secret", m.Session, m.Structure)
@@ -79,7 +88,8 @@ type Welcome struct {
 	Simulate          uint8  // 1: the session sends exact states and effects, for a client that simulates
 	Commands          uint32 // number of the session's commands that the server has received; later ones are lost
 	Structure         uint32 // number of the newest structure record before this world's
-	SchemaText        string // Schema.Text, if Hello's Schema was 0
+	Version           string // version of the server's game; empty: unknown
+	SchemaText        string // Schema.Text, unless Hello named the hash Schema
 }
 
 var welcomeElements = []element{
@@ -87,7 +97,7 @@ var welcomeElements = []element{
 	number("generation floor", math.MaxUint32), number("generation ceiling", math.MaxUint32), number("tick rate", math.MaxUint16), number("snapshot rate", math.MaxUint16),
 	number("max slots", MaxSlots), number("session", math.MaxUint64), number("tick", math.MaxUint32),
 	number("resumed", 1), binaryOf("secret", SecretBytes), text("room", MaxRoom), number("simulate", 1),
-	number("commands", math.MaxUint32), number("structure", math.MaxUint32), text("schema text", MaxSchemaText),
+	number("commands", math.MaxUint32), number("structure", math.MaxUint32), text("version", MaxVersion), text("schema text", MaxSchemaText),
 }
 
 func (Welcome) messageType() byte { return TypeWelcome }
@@ -104,6 +114,9 @@ func (m *Welcome) parse(body []byte) error {
 	}
 	if err := checkSecret(m.Secret); err != nil {
 		return err
+	}
+	if err := CheckVersion(m.Version); err != nil {
+		return Malformed(err)
 	}
 	if m.TickHz == 0 || m.SnapshotHz == 0 || m.SnapshotHz > m.TickHz {
 		return bad("%d ticks and %d snapshots per second, want at least 1, and no more snapshots than ticks", m.TickHz, m.SnapshotHz)

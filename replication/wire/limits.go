@@ -100,6 +100,9 @@ const (
 	MaxRoom    = 64
 	MaxAddress = 256
 
+	// MaxVersion bounds the version of a game in Hello and Welcome, in bytes.
+	MaxVersion = 32
+
 	// MaxSchemaText bounds the canonical text of a schema, which Welcome carries whole.
 	MaxSchemaText = 48 << 10
 

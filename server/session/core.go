@@ -44,6 +44,7 @@ type Config struct {
 	Admit             Admit
 	OneSessionPerUser bool
 	PanicEnds         bool
+	Versions          Versions
 	Random            io.Reader // required without a Router
 }
 
@@ -79,7 +80,7 @@ type Core struct {
 // Validate reports every error in c, except a schema that does not fit the world and a
 // missing Random: NewCore reports these.
 func (c Config) Validate() error {
-	errs := []error{c.WorldConfig.Validate()}
+	errs := []error{c.WorldConfig.Validate(), c.Versions.Validate()}
 	if c.Router != nil && c.Admit != nil {
 		errs = append(errs, errors.New("server: Admit with a Router, which checks the tokens of all rooms: set RouterConfig.Admit"))
 	}
@@ -225,7 +226,7 @@ func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn
 	if c.config.Router != nil {
 		admit = c.config.Router.config.Admit
 	}
-	p := newPeer(ctx, id, address, conn, admit)
+	p := newPeer(ctx, id, address, conn, gate{admit, c.config.Versions})
 	if !c.deliverPeer(p) {
 		p.sendRefused(&wire.Error{Code: wire.Draining}, "")
 	}

@@ -51,7 +51,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 	c.stats.Joined++
 	s.rotateSecret()
 	c.config.Router.endOthers(s)
-	s.sendWelcome(h.Schema == 0, 0, 0)
+	s.sendWelcome(h.Schema, 0, 0)
 }
 
 // callGameJoin makes the viewer and calls Hooks.Join. The viewer's numbers continue from
@@ -81,11 +81,11 @@ func (s *Session) registerSession() {
 	s.core.roster.addSession(s)
 }
 
-// sendWelcome sends Welcome and the controlled entity. asked tells whether the client asked
-// for the schema's text.
-func (s *Session) sendWelcome(asked bool, resumed uint8, structure uint32) {
+// sendWelcome sends Welcome and the controlled entity. known is the hash of a schema that the
+// client has.
+func (s *Session) sendWelcome(known uint64, resumed uint8, structure uint32) {
 	c, text, simulate := s.core, "", uint8(0)
-	if asked {
+	if known != c.schemaHash {
 		text = c.schemaText
 	}
 	if s.viewer.Simulates() {
@@ -96,7 +96,8 @@ func (s *Session) sendWelcome(asked bool, resumed uint8, structure uint32) {
 		GenerationFloor: c.world.Config().FirstGeneration, GenerationCeiling: c.world.Config().LastGeneration,
 		TickHz: uint16(c.world.TickHz()), SnapshotHz: uint16(c.replicator.Config().SnapshotHz),
 		MaxSlots: uint32(c.world.Config().MaxEntities), Session: s.id, Tick: c.replicator.Tick(),
-		Resumed: resumed, Secret: s.secrets.newest, Room: c.config.Room, Simulate: simulate, Commands: s.handled, Structure: structure, SchemaText: text,
+		Resumed: resumed, Secret: s.secrets.newest, Room: c.config.Room, Simulate: simulate, Commands: s.handled, Structure: structure,
+		Version: c.config.Versions.Game, SchemaText: text,
 	})
 	if s.entity != 0 || resumed == 1 { // a resuming client may have missed the change to 0
 		s.sendControl()
@@ -128,12 +129,9 @@ func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
 // refusal, and the value that the server wants.
 func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	tables := uint64(c.replicator.Config().Tables.Version())
-	switch own := c.schemaHash; {
+	switch {
 	case h.Protocol != wire.Version:
 		return refusalOfDifference(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
-	case h.Schema != 0 && h.Schema != own: // the detail names components, which a developer can compare
-		const text = "server has components "
-		return &wire.Error{Code: wire.SchemaMismatch, Detail: text + c.config.Schema.OutlineWithin(wire.MaxText-len(text))}, fmt.Sprintf("schema %016x", own)
 	case uint64(h.Tables) != tables:
 		return refusalOfDifference(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
@@ -141,7 +139,7 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	case h.Room != "" && h.Room != c.config.Room && c.config.Router == nil:
 		return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("client asks for room %q, server has %q", h.Room, c.config.Room)}, ""
 	}
-	return nil, ""
+	return c.config.Versions.checkClient(&h)
 }
 
 // tokenResult returns the Admission of the Hello's token, or the reason to refuse the

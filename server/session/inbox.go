@@ -34,9 +34,15 @@ type inbox struct {
 	fault    *wire.Error
 }
 
+// gate decides which Hellos get further than the inbox.
+type gate struct {
+	admit    Admit // nil: tokens are not checked
+	versions Versions
+}
+
 // queueMessage parses one message and queues it for the tick. It also checks a Hello's
 // token, with mu released: verifying a signature is too slow for the tick.
-func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit Admit) error {
+func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, g *gate) error {
 	if !in.greeted && kind != wire.TypeHello {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
 	}
@@ -50,8 +56,8 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, admit
 			return err
 		}
 		in.greeted = true
-		if admit != nil {
-			in.checkToken(ctx, hello.Token, admit)
+		if refusal, _ := g.versions.checkClient(&hello); refusal == nil && g.admit != nil { // a refusal spends no token
+			in.checkToken(ctx, hello.Token, g.admit)
 		}
 		in.hello = &hello
 	case wire.TypeCommand:

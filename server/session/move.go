@@ -271,7 +271,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		return nil
 	}
 	s.travel.awaitArrivals(t.arrivals + 1)
-	s.sendWelcome(t.schema != c.schemaHash, 0, s.travel.fence)
+	s.sendWelcome(t.schema, 0, s.travel.fence)
 	return nil
 }
 

@@ -33,7 +33,7 @@ type Conn interface {
 type Peer struct {
 	core    *Core   // nil until the Router has found a room
 	router  *Router // nil: opened by Core.Open
-	admit   Admit
+	gate    gate
 	id      uint64
 	ctx     context.Context // ends with the connection
 	address string          // client's network: groups connections when the server is full
@@ -52,8 +52,8 @@ type Peer struct {
 	spare []wire.Input // the inbox's other input buffer
 }
 
-func newPeer(ctx context.Context, id uint64, address string, conn Conn, admit Admit) *Peer {
-	return &Peer{admit: admit, id: id, ctx: ctx, address: address, conn: conn, inbox: inbox{frames: wire.FrameReader{Max: wire.MaxClientMessage}}}
+func newPeer(ctx context.Context, id uint64, address string, conn Conn, g gate) *Peer {
+	return &Peer{gate: g, id: id, ctx: ctx, address: address, conn: conn, inbox: inbox{frames: wire.FrameReader{Max: wire.MaxClientMessage}}}
 }
 
 // ID returns the connection's id, unique within a run. A session that begins over this
@@ -98,7 +98,7 @@ func (p *Peer) ReceiveStream(b []byte) error {
 func (p *Peer) queueMessage(kind byte, body []byte) error {
 	in := &p.inbox
 	hello := !in.greeted
-	if err := in.queueMessage(p.ctx, kind, body, p.admit); err != nil || !hello || p.router == nil {
+	if err := in.queueMessage(p.ctx, kind, body, &p.gate); err != nil || !hello || p.router == nil {
 		return err
 	}
 	h := in.hello

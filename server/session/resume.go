@@ -146,7 +146,7 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	s.progress.restartCounters()
 	s.core.stats.Resumed++
 	s.rotateSecret(secret(h.Secret))
-	s.sendWelcome(h.Schema == 0, resumed, from)
+	s.sendWelcome(h.Schema, resumed, from)
 	if !s.isOver() {
 		s.sendStream(missed) // precedes any Result, which may depend on it
 	}

@@ -37,6 +37,8 @@ type RouterConfig struct {
 	OneSessionPerUser bool
 	// PanicEnds is Config.PanicEnds, for Admit.
 	PanicEnds bool
+	// Versions refuses clients before Admit and Join are called. The Cores of all rooms have the same.
+	Versions Versions
 }
 
 // Router assigns new connections to rooms. Each room is a Core with this Router in its
@@ -74,7 +76,7 @@ type placement struct {
 
 // NewRouter returns a Router without rooms.
 func NewRouter(c RouterConfig) (*Router, error) {
-	var errs []error
+	errs := []error{c.Versions.Validate()}
 	if c.Join == nil {
 		errs = append(errs, errors.New("server: Join is nil: want a function that returns rooms"))
 	}
@@ -113,7 +115,7 @@ func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 
 // OpenReserved opens a connection like Open, with an id from Reserve.
 func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
-	p := newPeer(ctx, id, address, conn, r.config.Admit)
+	p := newPeer(ctx, id, address, conn, gate{r.config.Admit, r.config.Versions})
 	p.router = r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,6 +196,10 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	}
 	if h.Protocol != wire.Version {
 		why, want := refusalOfDifference(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
+		r.refusePeer(p, why, want)
+		return
+	}
+	if why, want := r.config.Versions.checkClient(h); why != nil {
 		r.refusePeer(p, why, want)
 		return
 	}

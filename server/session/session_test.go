@@ -20,13 +20,11 @@ func TestHandshakeRefusals(t *testing.T) {
 	good := newTestServer(t).hello()
 	wants := map[wire.Code]string{
 		wire.ProtocolVersion: fmt.Sprintf("protocol %x", wire.Version),
-		wire.SchemaMismatch:  fmt.Sprintf("schema %016x", good.Schema),
 		wire.TablesMismatch:  fmt.Sprintf("tables %08x", good.Tables), // the form that worldd train prints
 		wire.EpochMismatch:   fmt.Sprintf("epoch %016x", testEpoch),
 	}
 	for code, change := range map[wire.Code]func(*wire.Hello){
 		wire.ProtocolVersion: func(h *wire.Hello) { h.Protocol++ },
-		wire.SchemaMismatch:  func(h *wire.Hello) { h.Schema++ },
 		wire.TablesMismatch:  func(h *wire.Hello) { h.Tables++ },
 		wire.EpochMismatch:   func(h *wire.Hello) { h.Epoch++ },
 		wire.NoRoom:          func(h *wire.Hello) { h.Room = "cellar" },
@@ -41,10 +39,12 @@ func TestHandshakeRefusals(t *testing.T) {
 	}
 	d := newTestServer(t)
 	w := d.dial(func(h *wire.Hello) { h.Epoch = 0 }).wantWelcome("epoch 0 is any")
-	require.Empty(t, w.SchemaText, "it was not asked for")
-	w = d.dial(func(h *wire.Hello) { h.Epoch, h.Schema = 0, 0 }).wantWelcome("schema 0 asks for the text")
-	require.Equal(t, d.core.Config().Schema.Text(), w.SchemaText)
-	require.Equal(t, good.Schema, w.Schema)
+	require.Empty(t, w.SchemaText, "the client has it")
+	for _, known := range []uint64{0, good.Schema + 1} {
+		w = newTestServer(t).dial(func(h *wire.Hello) { h.Epoch, h.Schema = 0, known }).wantWelcome("the client has another schema, or none")
+		require.Equal(t, d.core.Config().Schema.Text(), w.SchemaText)
+		require.Equal(t, good.Schema, w.Schema)
+	}
 }
 
 func TestServerFull(t *testing.T) {

@@ -55,7 +55,9 @@ type Core struct {
 	window  uint32
 	failed  *StepError
 
-	subjects subjects
+	subjects   subjects // the controlled entity, then its companions
+	groups     []*Group
+	judgements judgements // scratch
 
 	phase     phase
 	confirmed uint32 // newest tick whose state the server has sent
@@ -107,7 +109,7 @@ func New(c Config) (*Core, error) {
 		return nil, err
 	}
 	p.subject = s
-	p.subjects = subjects{session: c.Session, controlled: &p.subject, all: []*subject{&p.subject}}
+	p.subjects = subjects{&p.subject}
 	p.resizeRings(cmp.Or(c.TickHz, defaultTickHz))
 	return p, nil
 }
@@ -193,7 +195,7 @@ func (p *Core) SyncWithServer() {
 	}
 	p.dropGone()
 	if e != nil {
-		switch tick := p.subjects.knownTick(e); {
+		switch tick := p.knownTick(e); {
 		case tick > math.MaxUint32-2*p.window: // no further tick can be predicted
 			p.stopPredicting()
 		case p.phase == stopped:
@@ -228,7 +230,7 @@ func (p *Core) stopPredicting() {
 		p.truncateAfter(p.confirmed)
 		p.phase = stopped
 		p.blend.resetOffset()
-		p.subjects.dropCompanions()
+		p.dropCompanions()
 	}
 }
 
@@ -238,7 +240,7 @@ func (p *Core) Renew(tickHz int) {
 	p.handle = 0
 	p.inputs.dropAll()
 	p.effects.forgetAll()
-	p.subjects.forgetEntities()
+	clear(p.judgements[:cap(p.judgements)]) // their entities
 	if tickHz > 0 {
 		p.resizeRings(tickHz)
 	}
@@ -256,8 +258,13 @@ func (p *Core) resizeRings(tickHz int) {
 	p.inputs.resizeSlots(slots)
 	p.effects.resizeSlots(slots)
 	p.resizeStates(slots)
-	companions := p.subjects.resizeSpare(slots) // all companions are spare now
-	p.config.Budget.Spend(slotTime * slots * (companions + 1))
+	for _, g := range p.groups {
+		for _, c := range g.spare { // all companions are spare now
+			c.resizeStates(slots)
+		}
+		p.config.Budget.Spend(slotTime * slots * len(g.spare))
+	}
+	p.config.Budget.Spend(slotTime * slots)
 }
 
 func (p *Core) slotOf(tick uint32) int { return ringSlot + int(tick%p.window) }

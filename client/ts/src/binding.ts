@@ -8,7 +8,7 @@ import { type Field, noText, type Text, type TextField } from './fields.ts'
 import type { CommandKind, Component, Form, Schema } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
 import { assign, find, type Parts, partsOf, restoreField, Shape, type Struct, type Value } from './values.ts'
-import { compareVersions } from './version.ts'
+import { compareVersions, isVersion } from './version.ts'
 
 /** Facts about declarations that their schema text lacks. Items are named as in changes: 'component "purse"'. */
 export interface DeclarationOptions {
@@ -73,7 +73,7 @@ function describe(m: Misfit): string {
 
 /** Says which side is newer, if the versions tell. */
 function ageOf({ client, server }: Versions): string {
-  if (client === '' || server === '') return ''
+  if (!isVersion(client) || !isVersion(server)) return ''
   const order = compareVersions(server, client)
   if (order === 0) return ''
   const [age, side] = order > 0 ? ['newer', 'client'] : ['older', 'server']

@@ -54,6 +54,8 @@ const table: Record<number, readonly [name: string, fault: Fault, retry: boolean
   ],
   24: ['no-room', 'client', false, 'no room has this name: check the spelling, or name none'],
   25: ['room-closed', 'nobody', false, 'the operator has closed this room: join another one'],
+  26: ['client-too-old', 'client', false, 'the server needs a newer version of the game: update this client'],
+  27: ['client-too-new', 'server', false, 'the game needs a newer server: join another one, or wait for its update'],
   32: ['stale-handle', 'nobody', false, 'the target is destroyed: drop the handle'],
   33: ['hidden-handle', 'nobody', true, 'the target is not in view'],
   34: ['unknown-handle', 'client', true, 'the target was not sent to this client'],

@@ -76,7 +76,6 @@ export class Handshake {
   #epoch: bigint
   #token: Uint8Array
   #room: string
-  #outdated = false // the server's schema is no longer layout's
 
   // Of this connection's Hello.
   #named = 0n // schema; 0 asks for the text
@@ -88,12 +87,13 @@ export class Handshake {
     this.#epoch = config.epoch ?? 0n
     this.#token = config.token ?? noBytes
     this.#room = config.room ?? ''
+    this.layout = config.schema && new Layout(config.schema.schema)
   }
 
   /** Returns the Hello of a connection. */
   hello(resumption: Resumption | undefined, simulates: boolean): Uint8Array {
-    const { tables, name } = this.#config
-    this.#named = this.layout && !this.#outdated ? this.layout.schema.hash : 0n
+    const { tables, name = '', version = '', minServer = '' } = this.#config
+    this.#named = this.layout?.schema.hash ?? 0n
     this.#resumes = resumption !== undefined
     this.#simulates = simulates
     return encodeHello({
@@ -102,9 +102,11 @@ export class Handshake {
       epoch: this.#epoch,
       ...(resumption ?? noResumption),
       token: this.#token,
-      name: name ?? '',
+      name,
       room: this.#room,
       abilities: simulates ? 1 : 0,
+      version,
+      minServer,
     })
   }
 
@@ -145,22 +147,20 @@ export class Handshake {
   layoutOf(m: Welcome, moves: boolean): Layout {
     const { layout } = this
     const known = moves ? (layout?.schema.hash ?? 0n) : this.#named
-    if (m.schema === known || (!moves && known !== 0n)) {
+    if (layout && m.schema === known) {
       if (m.schemaText !== '') fail('a schema text, which the client has')
-      if (m.schema !== known || !layout) fail('another schema than in Hello')
       return layout
     }
     const schema = parseSchema(m.schemaText)
     if (schema.hash !== m.schema) fail('a schema text with another hash')
     if (layout?.schema.hash === schema.hash) return layout
-    const { schema: declared, strictSchema } = this.#config
-    return new Layout(schema, declared?.bind(schema, { client: '', server: '' }, strictSchema))
+    const { schema: declared, version = '', strictSchema } = this.#config
+    return new Layout(schema, declared?.bind(schema, { client: version, server: m.version }, strictSchema))
   }
 
   /** Adopts the layout and the room of a Welcome that passed the check. From now on Hello joins any world. */
   adoptWelcome(layout: Layout, room: string): void {
     this.layout = layout
-    this.#outdated = false
     this.#room = room
     this.#epoch = 0n
   }
@@ -172,15 +172,9 @@ export class Handshake {
     return this.layout
   }
 
-  /** Makes the next Hello ask for the schema and the room of the config: another server knows neither. */
+  /** Makes the next Hello ask for the room of the config: another server may lack the present one. */
   forgetServer(): void {
-    this.#outdated = true
     this.#room = this.#config.room ?? ''
-  }
-
-  /** Notes why the server refused this connection's Hello, or ended the connection. */
-  noteEnd(why: WireError): void {
-    if (why.code === Code.schemaMismatch && this.#named !== 0n) this.#outdated = true
   }
 
   /** Makes the next Hello name the room of the config if the session's room is gone or closed. */
@@ -188,10 +182,8 @@ export class Handshake {
     if (isRoomGone(why)) this.#room = this.#config.room ?? ''
   }
 
-  /** Reports whether the next Hello asks for another schema or room than the refused one. */
+  /** Reports whether the next Hello asks for another room than the refused one. */
   asksAgain(why: WireError): boolean {
-    return isRoomGone(why)
-      ? this.#room !== (this.#config.room ?? '')
-      : why.code === Code.schemaMismatch && this.#outdated
+    return isRoomGone(why) && this.#room !== (this.#config.room ?? '')
   }
 }

@@ -5,6 +5,7 @@ import { Code, fail, WireError } from './codes.ts'
 import type { Handle } from './handles.ts'
 import * as limit from './limits.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
+import { isVersion } from './version.ts'
 
 /** Types of stream messages. */
 export const Type = {
@@ -36,11 +37,13 @@ export interface Hello {
   name: string
   room: string
   abilities: number
+  version: string
+  minServer: string
 }
 
 export function encodeHello(m: Hello): Uint8Array {
   const w = new MsgpackWriter()
-  w.array(11)
+  w.array(13)
   w.uint(limit.version)
   w.u64(m.schema)
   w.uint(m.tables)
@@ -52,6 +55,8 @@ export function encodeHello(m: Hello): Uint8Array {
   w.str(m.name)
   w.str(m.room)
   w.uint(m.abilities)
+  w.str(m.version)
+  w.str(m.minServer)
   return w.take()
 }
 
@@ -105,12 +110,14 @@ export interface Welcome {
   simulate: boolean
   commands: number
   structure: number
+  /** The version of the server's game, '' if it has none: show it by printable. */
+  version: string
   schemaText: string
 }
 
 export function parseWelcome(b: Uint8Array): Welcome {
   const r = new MsgpackReader(b)
-  r.array(18)
+  r.array(19)
   const m: Welcome = {
     protocol: r.uint('protocol', u16),
     schema: r.u64('schema'),
@@ -129,9 +136,11 @@ export function parseWelcome(b: Uint8Array): Welcome {
     simulate: r.uint('simulate', 1) === 1,
     commands: r.uint('commands', u32),
     structure: r.uint('structure', u32),
+    version: r.str('version', limit.maxVersion),
     schemaText: r.str('schema_text', limit.maxSchemaText),
   }
   r.expectEnd()
+  if (m.version !== '' && !isVersion(m.version)) fail('a version of another form')
   if (m.secret.length !== 0 && m.secret.length !== 16) fail(`a secret of ${m.secret.length} bytes`)
   if (m.snapshotHz < 1 || m.snapshotHz > m.tickHz) fail(`${m.snapshotHz} snapshots in ${m.tickHz} ticks a second`)
   if (m.generationCeiling < m.generationFloor) fail(`generations ${m.generationFloor} to ${m.generationCeiling}`)

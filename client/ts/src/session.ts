@@ -112,7 +112,7 @@ export class Session {
     return this.#stream.isJoined && !this.#stream.hasFailed
   }
 
-  /** The server's schema, undefined before the first Welcome. */
+  /** The server's schema, before the first Welcome SessionConfig.schema or undefined. */
   get schema(): Schema | undefined {
     return this.#handshake.layout?.schema
   }
@@ -191,7 +191,6 @@ export class Session {
       case Type.refused:
       case Type.goodbye: {
         const end = messages.parseEnd(type, body)
-        this.#handshake.noteEnd(end)
         if (type === Type.goodbye) this.#stream.enter('dismissed')
         throw end
       }
@@ -297,7 +296,7 @@ export class Session {
     this.#prediction?.restart(m.tickHz)
   }
 
-  /** Reports whether the next Hello asks for another schema or room than the refused one. */
+  /** Reports whether the next Hello asks for another room than the refused one. */
   asksAgain(why: WireError): boolean {
     return this.#handshake.asksAgain(why)
   }
@@ -312,7 +311,7 @@ export class Session {
     if (why.code === Code.epochMismatch) this.#forgetWorld()
   }
 
-  /** Makes the next Hello begin a new session and ask for the schema text: another server knows neither. */
+  /** Makes the next Hello begin a new session in the room of the config: another server may lack both. */
   forgetServer(): void {
     this.#handshake.forgetServer()
     if (this.welcome) this.#welcome = { ...this.welcome, secret: noBytes }

@@ -9,6 +9,7 @@ import type { Limits } from './memory.ts'
 import type { Observer } from './observer.ts'
 import type { Simulation } from './simulation.ts'
 import type { Tables } from './tables.ts'
+import { isVersion } from './version.ts'
 
 /** The configuration of a Session. */
 export interface SessionConfig {
@@ -20,6 +21,10 @@ export interface SessionConfig {
   readonly schema?: Declaration
   /** Refuses a server whose schema differs in anything that the game declares. */
   readonly strictSchema?: boolean
+  /** The version of the game, such as 1.10.0. A server may refuse older ones. */
+  readonly version?: string
+  /** The oldest server that the game can use. An older one refuses the client. */
+  readonly minServer?: string
   readonly token?: Uint8Array
   readonly name?: string
   readonly room?: string
@@ -55,6 +60,8 @@ const minMaxBytes = 2 ** 20
 export function checkConfig(c: SessionConfig): void {
   checkLimit('maxEntities', c.maxEntities, 1, defaultMaxEntities)
   checkLimit('maxBytes', c.maxBytes, minMaxBytes, defaultMaxBytes)
+  checkVersion('version', c.version)
+  checkVersion('minServer', c.minServer)
   checkText('name', c.name, limit.maxName)
   checkText('room', c.room, limit.maxRoom)
   const token = c.token?.length ?? 0
@@ -72,6 +79,10 @@ function checkLimit(what: string, n: number | undefined, least: number, otherwis
       `${what} is ${n}: in the client's config, give a whole number of at least ${least}, or undefined for ${otherwise}`,
     )
   }
+}
+
+function checkVersion(what: string, version: string | undefined): void {
+  if (version && !isVersion(version)) throw new RangeError(`${what} is ${version}: want a version such as 1.10.0`)
 }
 
 /** Throws a RangeError if a text is too long for the wire. */

@@ -1,9 +1,8 @@
 // Versions of a game: PROTOCOL.md, section 4.
 
-const form = /^v?\d{1,9}(\.\d{1,9}){0,3}([-+][0-9A-Za-z.+-]*)?$/
+import { maxVersion } from './limits.ts'
 
-/** The most bytes of a version. */
-const maxVersion = 32
+const form = /^v?\d{1,9}(\.\d{1,9}){0,3}([-+][0-9A-Za-z.+-]*)?$/
 
 /** Reports whether s is a version such as 1.10.0 or v2-rc1. */
 export function isVersion(s: string): boolean {

@@ -4,6 +4,7 @@ import { Client, type Config } from '../src/client.ts'
 import { WireError } from '../src/codes.ts'
 import { newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
+import { hashOf } from '../src/schema_parser.ts'
 import { NotJoinedError } from '../src/session_errors.ts'
 import { simulation } from '../src/simulation.ts'
 import { schemaText } from './generated/simulation.ts'
@@ -120,7 +121,10 @@ test('a client follows its session to another server, whose secret it does not l
   await s.dialled(2)
   assert.equal(s.urls[1], 'https://other.example:7778/worldd')
   const hello = s.link.hello()
-  assert.deepEqual([hello.session, hello.secret.length, hello.schema, [...hello.token]], [0n, 0, 0n, [2]])
+  assert.deepEqual(
+    [hello.session, hello.secret.length, hello.schema, [...hello.token]],
+    [0n, 0, hashOf(server.schemaText), [2]],
+  )
   for (const address of ['evil.example/path:1', 'user@evil.example:1', 'no port', 'a:123456']) {
     const t = await new Stage().join()
     t.link.deliver(server.end(Type.goodbye, 23, address))

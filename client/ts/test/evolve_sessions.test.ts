@@ -1,7 +1,7 @@
 // Sessions whose server has another schema than the game was built with.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import { declareSchema, SchemaError } from '../src/binding.ts'
 import { BitReader } from '../src/bits.ts'
 import { Client } from '../src/client.ts'
@@ -81,7 +81,7 @@ function sent(s: Session): { type: number; body: Uint8Array }[] {
 /** Returns the schema that a session's Hello names. */
 function named(s: Session): bigint {
   const r = new MsgpackReader(sent(s)[0]!.body)
-  r.array(11)
+  r.array(13)
   r.uint('protocol', 100)
   return r.u64('schema')
 }
@@ -96,11 +96,21 @@ function argsOf(body: Uint8Array): Uint8Array {
   return r.bin('args', 1024)
 }
 
-test('an equal schema needs no binding', async () => {
+test('an equal schema needs no text and no binding', async () => {
   const s = await newSession()
-  s.receiveStream(server.welcome({ text: newer }))
+  assert.equal(named(s), hashOf(newer))
+  s.receiveStream(server.welcome({ schema: hashOf(newer), text: '' }))
+  assert.equal(s.schema, declaration.schema)
   assert.equal(s.replica!.layout.binding, undefined)
   assert.deepEqual(s.schemaChanges, [])
+})
+
+test('a Welcome has the text of another schema than in Hello, and of no other', async () => {
+  for (const o of [{ text: newer }, { text: '' }, { schema: 5n }, { text: server.schemaText, schema: 5n }]) {
+    const s = await newSession()
+    s.takeStream()
+    assert.throws(() => s.receiveStream(server.welcome(o)), { code: 1 })
+  }
 })
 
 test('components, events, commands and inputs of an older server', async () => {
@@ -182,7 +192,7 @@ test('a strict session refuses an older server', async () => {
     (e) => e instanceof SchemaError && e.changes.length === changes.length,
   )
   const same = await newSession({ strictSchema: true })
-  same.receiveStream(server.welcome({ text: newer }))
+  same.receiveStream(server.welcome({ schema: hashOf(newer), text: '' }))
   assert.ok(same.joined)
 })
 
@@ -206,4 +216,70 @@ test('a client that reconnects names the schema of its server', async () => {
   assert.equal(named(s), hashOf(server.schemaText))
   s.receiveStream(server.welcome({ text: '', resumed: true }))
   assert.deepEqual(s.schemaChanges, changes)
+})
+
+test('a server that was replaced by a newer one sends its schema', async () => {
+  const s = await newSession()
+  s.receiveStream(server.welcome())
+  s.lost(new Error('gone'))
+  s.reconnect()
+  s.takeStream()
+  s.receiveStream(server.welcome({ epoch: 8, schema: hashOf(newer), text: newer }))
+  assert.deepEqual(s.schemaChanges, [])
+  assert.ok(s.joined)
+})
+
+test('Hello has the versions, and errors say which side is newer', async () => {
+  const stage = new Stage()
+  const connecting = Client.connect(stage.config({ schema: declaration, version: '1.10', minServer: 'v1.2-rc' }))
+  await stage.dialled(1)
+  const { schema, version, minServer } = stage.link.hello()
+  assert.deepEqual([schema, version, minServer], [hashOf(newer), '1.10', 'v1.2-rc'])
+  stage.link.deliver(server.welcome({ version: '1.9' }))
+  const client = await connecting
+  assert.equal(client.welcome!.version, '1.9')
+  assert.throws(
+    () => client.do('sell'),
+    /server lacks command "sell": the server is older \(1\.9, this client 1\.10\): update the server/,
+  )
+  client.close()
+  for (const bad of [{ version: '1..2' }, { minServer: 'newest' }, { version: `1-${'x'.repeat(31)}` }])
+    await assert.rejects(Client.connect(stage.config(bad)), RangeError)
+})
+
+test("a client of another version gets the game's text, and does not connect again", async () => {
+  for (const [code, name, type] of [
+    [26, 'client-too-old', Type.refused],
+    [27, 'client-too-new', Type.refused],
+    [26, 'client-too-old', Type.goodbye],
+  ] as const) {
+    const stage = new Stage()
+    let connecting: Promise<Client>
+    if (type === Type.refused) {
+      connecting = Client.connect(stage.config())
+      await stage.dialled(1)
+      stage.link.deliver(server.end(type, code))
+    } else {
+      await stage.join()
+      await stage.lose()
+      stage.link.deliver(server.end(Type.refused, code))
+      connecting = new Promise((_, reject) => {
+        try {
+          stage.client.update()
+        } catch (e) {
+          reject(e)
+        }
+      })
+    }
+    const links = stage.links.length
+    await assert.rejects(connecting, (e) => {
+      assert.ok(e instanceof WireError)
+      assert.deepEqual([e.code, e.codeName, e.retry, e.detail], [code, name, false, 'why'])
+      return true
+    })
+    mock.timers.tick(60_000)
+    assert.equal(stage.links.length, links)
+    assert.equal(stage.states.at(-1)!.state, 'ended')
+    assert.equal((stage.states.at(-1)!.error as WireError).detail, 'why')
+  }
 })

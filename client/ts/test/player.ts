@@ -244,7 +244,7 @@ export class Player {
     const frames = new FrameReader()
     frames.feed(this.session.takeStream())
     const r = new MsgpackReader(frames.next()!)
-    r.array(11)
+    r.array(13)
     for (let i = 0; i < 4; i++) r.u64('')
     return {
       session: r.u64('session'),

@@ -42,6 +42,7 @@ export interface WelcomeOptions {
   simulate?: boolean
   room?: string
   protocol?: number
+  version?: string
 }
 
 export const tablesVersion = 0x1a382045
@@ -55,7 +56,7 @@ export function frame(type: number, body: Uint8Array): Uint8Array {
 
 export function welcome(o: WelcomeOptions = {}): Uint8Array {
   const w = new MsgpackWriter()
-  w.array(18)
+  w.array(19)
   w.uint(o.protocol ?? version)
   w.u64(o.schema ?? hashOf(o.text || schemaText))
   w.uint(o.tables ?? tablesVersion)
@@ -73,6 +74,7 @@ export function welcome(o: WelcomeOptions = {}): Uint8Array {
   w.uint(o.simulate ? 1 : 0)
   w.uint(o.commands ?? 0)
   w.uint(o.structure ?? 0)
+  w.str(o.version ?? '')
   w.str(o.text ?? schemaText)
   return frame(Type.welcome, w.take())
 }
@@ -174,6 +176,8 @@ export interface HelloSeen {
   token: Uint8Array
   room: string
   abilities: number
+  version: string
+  minServer: string
 }
 
 /** A connection whose peer is the test. */
@@ -230,7 +234,7 @@ export class Link implements Connection {
     const m = this.next()
     if (m?.type !== Type.hello) throw new Error('no Hello')
     const r = new MsgpackReader(m.body)
-    r.array(11)
+    r.array(13)
     r.uint('protocol', version)
     const schema = r.u64('schema')
     r.uint('tables', 2 ** 32)
@@ -243,7 +247,13 @@ export class Link implements Connection {
       token: r.bin('token', 2048),
     }
     r.str('name', 64)
-    return { ...seen, room: r.str('room', 64), abilities: r.uint('abilities', 1) }
+    return {
+      ...seen,
+      room: r.str('room', 64),
+      abilities: r.uint('abilities', 1),
+      version: r.str('version', 32),
+      minServer: r.str('minServer', 32),
+    }
   }
 }
 

@@ -257,6 +257,9 @@ func (c *pageClient) end(m map[string]any) {
 	panic(pageEnd(cmp.Or(c.page.codes[code], fmt.Sprintf("code-%d", code))))
 }
 
+// pageVersionForm is the form of a version in section 4, or the empty text.
+var pageVersionForm = regexp.MustCompile(`^(v?[0-9]{1,9}(\.[0-9]{1,9}){0,3}([-+][0-9A-Za-z.+-]*)?)?$`)
+
 // welcome handles Welcome, sections 4 and 4.1.
 func (c *pageClient) welcome(m map[string]any) {
 	number := func(name string) uint64 { return m[name].(uint64) }
@@ -268,14 +271,15 @@ func (c *pageClient) welcome(m map[string]any) {
 		number("max_slots") > 1<<24 && c.keeps(maxSlotsBound),
 		number("generation_ceiling") < number("generation_floor") && c.keeps(ceilingNotBelowFloor),
 		number("simulate") != 0 && c.keeps(simulateOnlyIfAble),
+		!pageVersionForm.MatchString(m["version"].(string)) && c.keeps(versionChecked),
 		m["schema_text"] != "" && number("schema") != fnv1a(m["schema_text"].(string)) && c.keeps(schemaTextChecked):
 		c.breach()
 	case c.joined:
 		c.move(m)
 		return
-	case m["schema_text"] != "" && !c.asks && c.keeps(schemaTextOnlyIfAsked),
+	case m["schema_text"] != "" && !c.asks && number("schema") == c.hash && c.keeps(schemaTextOnlyIfAsked),
 		m["schema_text"] == "" && c.asks && c.keeps(schemaTextChecked),
-		!c.asks && number("schema") != c.hash && c.keeps(schemaChecked),
+		m["schema_text"] == "" && !c.asks && number("schema") != c.hash && c.keeps(schemaChecked),
 		number("structure") != c.structureOf(m) && !c.movedTo(m) && c.keeps(welcomeStructure):
 		c.breach()
 	case number("protocol") != pageVersion && c.keeps(protocolChecked):
@@ -283,12 +287,27 @@ func (c *pageClient) welcome(m map[string]any) {
 	case number("tables") != c.page.version && c.keeps(tablesChecked):
 		panic(pageEnd("tables-mismatch"))
 	}
+	if c.keeps(schemaTextRead) {
+		c.readText(m["schema_text"].(string))
+	}
 	if number("resumed") == 1 && c.keeps(resumedRead) {
 		c.resume(m)
 	} else {
 		c.begin(m)
 	}
 	c.joined, c.asks = true, false
+}
+
+// readText makes a schema text that is not empty the server's schema.
+func (c *pageClient) readText(text string) {
+	if text == "" {
+		return
+	}
+	served, err := readSchema(text, mutation{})
+	if err != nil {
+		c.breach()
+	}
+	c.schema, c.served, c.hash = served.components, served, fnv1a(text)
 }
 
 // structureOf returns the required structure number of a Welcome.
@@ -312,7 +331,7 @@ func (c *pageClient) resume(m map[string]any) {
 	if s.welcome["session"] != m["session"] && c.keeps(resumedSessionIsSame) {
 		c.breach()
 	}
-	for _, name := range []string{"epoch", "generation_floor", "generation_ceiling", "max_slots", "tick_hz"} {
+	for _, name := range []string{"epoch", "generation_floor", "generation_ceiling", "max_slots", "tick_hz", "schema"} {
 		if s.welcome[name] != m[name] && c.keeps(resumedWorldIsSame) {
 			c.breach()
 		}

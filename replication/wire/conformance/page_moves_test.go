@@ -18,12 +18,8 @@ func (c *pageClient) move(m map[string]any) {
 		text != "" && number("schema") == c.hash && c.keeps(moveTextOnce):
 		c.breach()
 	}
-	if text != "" && c.keeps(moveTextRead) {
-		served, err := readSchema(text, mutation{})
-		if err != nil {
-			c.breach()
-		}
-		c.schema, c.served, c.hash = served.components, served, fnv1a(text)
+	if c.keeps(moveTextRead) {
+		c.readText(text)
 	}
 	s := &pageSession{welcome: m, secret: m["secret"].(string), cells: map[uint32]pageCell{}, applied: map[uint64]bool{}}
 	s.structure, s.fence = number("structure"), number("structure")

@@ -41,6 +41,8 @@ const (
 	welcomeStructure
 	simulateOnlyIfAble
 	schemaTextOnlyIfAsked
+	schemaTextRead
+	versionChecked
 	schemaTextChecked
 	movedHasAddress
 	onlyMovedHasAddress
@@ -450,7 +452,9 @@ var rules = [...]struct{ section, text string }{
 	snapshotsAtMostTicks:      {"4", "snapshot_hz is at most tick_hz"},
 	maxSlotsBound:             {"4", "max_slots is at most 2^24"},
 	simulateOnlyIfAble:        {"4", "simulate is 0"},
-	schemaTextOnlyIfAsked:     {"4", "schema_text is empty unless Hello asked for it"},
+	schemaTextOnlyIfAsked:     {"4", "schema_text is empty if schema is the hash in Hello"},
+	versionChecked:            {"4", "Welcome's version has the form of a version"},
+	schemaTextRead:            {"4", "another schema on a later connection brings its text, which holds"},
 	schemaTextChecked:         {"4", "the hash of schema_text is schema"},
 	movedHasAddress:           {"4", "moved comes with an address"},
 	onlyMovedHasAddress:       {"4", "no other code comes with an address or a token"},

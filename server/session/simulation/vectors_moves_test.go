@@ -77,6 +77,8 @@ func (k *moveMaker) lawful() {
 	require.NoError(k.t, other.Err())
 	there := provisionalMaker{t: k.t, schema: other}
 	k.add(wire.OK, "another schema", "the room has another schema, and brings its text", from(k.to(2, func(w *wire.Welcome) { w.Schema, w.SchemaText = other.Hash(), other.Text() }), stream(structureAt(3, 7, record(there.enter(moved(9))))))...)
+	k.add(wire.OK, "restarted with another schema", "the server was restarted with another schema, and brings its text although Hello named the hash of the one before",
+		from(vectors.Step{Lost: true}, k.to(0, func(w *wire.Welcome) { w.Schema, w.SchemaText = other.Hash(), other.Text() }), stream(structureAt(1, 7, record(there.enter(moved(9))))))...)
 	k.add(wire.OK, "resumed in the room", "the connection breaks after the move, and the session resumes",
 		from(k.to(2, same), next, vectors.Step{Lost: true}, k.to(3, func(w *wire.Welcome) { w.Resumed = 1 }), stream(structureAt(4, 3, record(k.enter(moved(provisionalSlot))))))...)
 }

@@ -128,6 +128,9 @@ func (k *hostileMaker) welcomes() {
 		{wire.BadMessage, "ceiling below the floor", "a world without generations", func(w *wire.Welcome) { w.GenerationCeiling = w.GenerationFloor - 1 }},
 		{wire.BadMessage, "structure of a new session", "structure records before the first", func(w *wire.Welcome) { w.Structure = 1 }},
 		{wire.BadMessage, "simulate", "a session for a client that simulates", func(w *wire.Welcome) { w.Simulate = 1 }},
+		{wire.BadMessage, "no version", "the version has a number without digits", func(w *wire.Welcome) { w.Version = "1..2" }},
+		{wire.BadMessage, "version of five numbers", "the version has five numbers", func(w *wire.Welcome) { w.Version = "1.2.3.4.5" }},
+		{wire.BadMessage, "version with a space", "the version has a space behind its numbers", func(w *wire.Welcome) { w.Version = "v1.2-rc 1" }},
 		{wire.BadMessage, "no schema text", "the schema's text is missing, although the first Hello asks for it", func(w *wire.Welcome) { w.SchemaText = "" }},
 		{wire.BadMessage, "short secret", "a secret of 8 bytes", func(w *wire.Welcome) { w.Secret = w.Secret[:8] }},
 	} {

@@ -613,6 +613,7 @@ func (k *hostileMaker) resumed() {
 	ends("goes on unasked", "the first Welcome goes on with a session", stream(welcome(func(next *wire.Welcome) { next.SchemaText = w.SchemaText })))
 	ends("schema text unasked", "the second Hello named the hash, and Welcome has a text", with(stream(welcome(func(next *wire.Welcome) { next.SchemaText = w.SchemaText })))...)
 	ends("goes on with another schema", "the second Hello named the hash, and Welcome has another", with(stream(welcome(func(next *wire.Welcome) { next.Schema++ })))...)
+	ends("no text of another schema", "the second Hello named the hash, and a new session has another schema without its text", with(stream(welcome(func(next *wire.Welcome) { next.Resumed, next.Session, next.Schema = 0, next.Session+1, next.Schema+1 })))...)
 	none := wire.AppendMessage(nil, func() wire.Welcome { m := w; m.Secret = nil; return m }())
 	ends("goes on without a secret", "a session without a secret cannot be asked for, and goes on", stream(none, control), lost, stream(resumes))
 }
