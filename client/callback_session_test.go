@@ -207,7 +207,7 @@ func TestCallbackEndsWorldDuringMessage(t *testing.T) {
 		}
 		require.Equal(t, entered, calls)
 		calls = nil
-		outcome, err := h.session.ReceiveDatagram(wholeRows(s, 2, 8, walker, second), time.Second)
+		outcome, err := h.session.ReceiveDatagram(wholeRows(s, 1, 2, 8, walker, second), time.Second)
 		require.NoError(t, err)
 		require.Equal(t, client.Applied, outcome)
 		require.Len(t, calls, 3, calls)
@@ -251,13 +251,13 @@ func TestCallbackEndsWorldAfterText(t *testing.T) {
 }
 
 // wholeRows returns a datagram with a row of one value for each entity, by ascending slots.
-func wholeRows(s *schema.Schema, structure, value uint32, of ...bulk.Handle) []byte {
+func wholeRows(s *schema.Schema, seq, structure, value uint32, of ...bulk.Handle) []byte {
 	var fold uint64
 	for _, h := range of {
 		fold = wire.Fold(fold, h)
 	}
 	var w bitio.Writer
-	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 100, Structure: structure, Fold: wire.Fold16(fold), Rows: len(of)}))
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: seq, Tick: 100 + seq, Structure: structure, Fold: wire.Fold16(fold), Rows: len(of)}))
 	wire.AppendRowCoding(&w, wire.RowCoding{})
 	next := uint32(0)
 	for _, h := range of {
