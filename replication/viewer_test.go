@@ -477,3 +477,22 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	b.ReportMetric(float64(rowsSent)/float64(b.N), "rows/op")
 }
+
+// R10: an Enter tells the client that earlier tenants of the slot are dead. The verdict stays
+// when the entity leaves.
+func TestEarlierTenantStaysStale(t *testing.T) {
+	s := newViewedWorld(t, replication.Config{EnterRadius: 10, LeaveRadius: 20})
+	unseen := s.spawn(90, 0)
+	s.snapshot()
+	s.world.Destroy(unseen)
+	s.snapshot()
+	next := s.spawn(5, 0)
+	require.Equal(t, unseen.Index(), next.Index())
+	require.Equal(t, wire.Pending, s.viewer.Resolve(unseen))
+	s.snapshot()
+	require.Equal(t, wire.Stale, s.viewer.Resolve(unseen))
+	s.world.SetPosition(next, world.Vec3{X: 80})
+	s.snapshot()
+	require.Equal(t, wire.Hidden, s.viewer.Resolve(next))
+	require.Equal(t, wire.Stale, s.viewer.Resolve(unseen))
+}
