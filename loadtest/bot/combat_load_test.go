@@ -26,11 +26,11 @@ func (s *botWorld) requireNoConfusion() {
 // TestCombatOnALoadedMachine: server and bots stall now and then. After a stall some
 // predictions are wrong, since the server's time goes back, but no answer is wrong.
 func TestCombatOnALoadedMachine(t *testing.T) {
+	racetest.SkipUnchecked(t)
 	corrected := uint64(0)
 	for name, link := range map[string]rig.Link{"near": {}, "rough": {Delay: 30 * time.Millisecond, Jitter: 60 * time.Millisecond, Loss: 0.03}} {
 		for _, lag := range []int64{150, 900} {
 			t.Run(name, func(t *testing.T) {
-				racetest.SkipSequential(t)
 				s := newLoadedBotWorld(t, "calm", link, rig.Load{Stall: 600 * time.Millisecond, Every: 900 * time.Millisecond, Snapshots: 1})
 				random := rand.New(rand.NewPCG(1, 2))
 				s.join(6, bot.Config{Seed: 5, Scenario: bots.Combat, AreaMetres: 15}, func(b *bot.Bot) func(time.Time) error {
