@@ -120,7 +120,7 @@ func (b *bot) clientConfig() (client.Config, error) {
 	room, _ := b.config.RoomOf(b.number) // Validate has checked it
 	own := b.behavior
 	c := client.Config{
-		Schema: own.Schema, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: own.Events, Result: b.checkResult,
+		Schema: own.Schema, Version: b.config.Player.Version, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: own.Events, Result: b.checkResult,
 		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Simulate: !b.config.Ordinary, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, FreshToken: b.config.freshToken(name),
 		State: func(s client.StateChange) {

@@ -15,6 +15,8 @@ type Player struct {
 	// New returns the behavior of a bot for one visit, before it dials. nil: bots join, and
 	// probe the handles that they receive.
 	New func(Seat) (Behavior, error)
+	// Version is the bots' version of the game: see client.Config.
+	Version string
 	// Scenarios are further ones, of this game alone.
 	Scenarios []Scenario
 	// Metrics are what the behaviors count and sample.

@@ -37,6 +37,9 @@ type Definition struct {
 	Admit             server.Admit
 	OneSessionPerUser bool
 	PanicEnds         bool
+	// Versions say which clients may join; see server.Versions. Default of Versions.Game: Version, if
+	// clients can compare it. The bots of the program are clients of this version.
+	Versions server.Versions
 	// Commands are additional commands: pointers to structs for kong, whose commands implement
 	// Command.
 	Commands []any
@@ -150,8 +153,12 @@ func (c *complaints) addIf(wrong bool, format string, args ...any) {
 	}
 }
 
-// botPlayer returns the game of bots, with its default.
-func (d *Definition) botPlayer() *bot.Player { return cmp.Or(d.Bots, &bot.Player{}) }
+// botPlayer returns the game of bots, with its defaults.
+func (d *Definition) botPlayer() *bot.Player {
+	player := *cmp.Or(d.Bots, &bot.Player{})
+	player.Version = cmp.Or(player.Version, d.versions().Game)
+	return &player
+}
 
 // variables is the prefix of the program's environment variables.
 func (d *Definition) variables() string {

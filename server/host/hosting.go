@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
 
@@ -25,5 +26,14 @@ func (p *program) hostInstance(g *Instance) *hosting {
 
 // serverConfig returns the Definition's settings for the process.
 func (d *Definition) serverConfig() server.Config {
-	return server.Config{Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name}
+	return server.Config{Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name, Versions: d.versions()}
+}
+
+// versions returns Versions with its default.
+func (d *Definition) versions() server.Versions {
+	v := d.Versions
+	if v.Game == "" && wire.CheckVersion(d.Version) == nil {
+		v.Game = d.Version
+	}
+	return v
 }

@@ -23,7 +23,7 @@ type schemaCommand struct {
 func (c *schemaCommand) run(ctx context.Context, p *program) error {
 	of := func(name string) (*schema.Schema, error) { return p.schemaOfWorld(name, c.Room) }
 	if address.CheckDial("udp", c.Of) == nil {
-		of = func(addr string) (*schema.Schema, error) { return c.schemaOfServer(ctx, addr, p.Name) }
+		of = func(addr string) (*schema.Schema, error) { return c.schemaOfServer(ctx, addr, p) }
 	}
 	s, err := of(c.Of)
 	if err != nil {
@@ -50,8 +50,8 @@ func (p *program) schemaOfWorld(name, room string) (*schema.Schema, error) {
 	return g.CompleteSchema()
 }
 
-func (c *schemaCommand) schemaOfServer(ctx context.Context, addr, program string) (*schema.Schema, error) {
-	joined, err := c.dialServer(ctx, addr, program+" schema", nil, nil)
+func (c *schemaCommand) schemaOfServer(ctx context.Context, addr string, p *program) (*schema.Schema, error) {
+	joined, err := c.dialServer(ctx, p, addr, p.Name+" schema", nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
@@ -57,6 +58,7 @@ type serveCommand struct {
 
 	TokenSpent string `type:"path" placeholder:"FILE" help:"Store used tokens in this file, so that none is valid again after a restart. FILE.lock excludes other servers (needs --token-keys)."`
 
+	MinClient         string `placeholder:"VERSION" help:"Refuse clients of older versions of the game, and ask their players to update."`
 	OneSessionPerUser bool   `help:"A user's new session ends that user's old one (needs --token-keys)."`
 	Bans              string `type:"path" placeholder:"FILE" help:"File of banned users, one per line; reloaded at SIGHUP (needs --token-keys)."`
 
@@ -92,6 +94,8 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--image-keep needs --image FILE, where the world is saved")
 	case len(c.ImageGeneration) > 0 && c.Image == "":
 		return errors.New("--image-generation needs --image FILE, whose generations it means")
+	case wire.CheckVersion(c.MinClient) != nil:
+		return fmt.Errorf("--min-client: %w", wire.CheckVersion(c.MinClient))
 	case c.ImageStrict && c.Image == "":
 		return errors.New("--image-strict needs --image FILE, which it may refuse")
 	case c.anyGiven() && c.Admin == "":
@@ -245,6 +249,7 @@ func (c *serveCommand) hostConfigured(p *program, tables *replication.Tables, lo
 		return nil, err
 	}
 	h.config.MaxSessionsPerAddress = c.MaxSessionsPerAddress
+	h.config.Versions.MinClient = cmp.Or(c.MinClient, h.config.Versions.MinClient)
 	h.config.OneSessionPerUser = h.config.OneSessionPerUser || c.OneSessionPerUser
 	return h, nil
 }

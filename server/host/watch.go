@@ -48,7 +48,7 @@ func (c *watchCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	joined, err := c.dialServer(ctx, c.Addr, p.Name+" watch", game, &events)
+	joined, err := c.dialServer(ctx, p, c.Addr, p.Name+" watch", game, &events)
 	if err != nil {
 		return err
 	}

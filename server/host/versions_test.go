@@ -1,0 +1,54 @@
+package host
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/programtest"
+)
+
+// A server refuses clients before --min-client, with its text for their players. A program's bots and
+// tools are clients of its version.
+func TestMinClient(t *testing.T) {
+	of := func(version string) Definition {
+		d := tag()
+		d.Version, d.Versions.TooOld = version, "fetch the new tag from our site"
+		return d
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	up := make(chan struct{})
+	out := &programtest.Screen{Words: "anybody may join", Seen: func() { close(up) }}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Run(ctx, of("1.10.0"), []string{"serve", "--listen=127.0.0.1:0", "--min-client=1.9"}, Streams{strings.NewReader(""), out, &programtest.Screen{}})
+	}()
+	defer func() {
+		stop()
+		require.Equal(t, exitOK, <-ended)
+	}()
+	<-up
+	found := regexp.MustCompile(`on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
+	require.NotNil(t, found, out.String())
+	load := func(d Definition) (int, string) {
+		status, out, errs := playOf(t, d, "loadtest", "--addr="+found[1], "--fingerprint="+found[2], "--bots=2", "--duration=1s")
+		return status, out + errs
+	}
+	status, text := load(of("1.9.2"))
+	require.Equal(t, exitOK, status, text)
+	status, text = load(of("1.8.7"))
+	require.Equal(t, exitError, status, text)
+	require.Contains(t, text, "client-too-old: fetch the new tag from our site")
+	status, text = load(tag())
+	require.Equal(t, exitError, status, text)
+	status, text, errs := playOf(t, of("1.9.2"), "schema", found[1], "--fingerprint="+found[2])
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, "kind ball")
+
+	status, _, errs = playOf(t, tag(), "serve", "--min-client=new")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, `--min-client: version "new"`)
+}
