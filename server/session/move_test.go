@@ -380,6 +380,22 @@ func TestDrainAfterForward(t *testing.T) {
 	require.Equal(t, []any{"two", conn.Welcome().Session}, []any{again.Welcome().Room, again.Welcome().Session})
 }
 
+// A Join that drains its room ends the session that has arrived, after Join and Leave.
+func TestDrainInJoinOfAMove(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
+	two, left := h.rooms["two"], 0
+	join := two.config.Hooks.Join
+	two.config.Hooks.Join = func(s *Session) (world.Entity, error) {
+		two.Drain()
+		return join(s)
+	}
+	two.config.Hooks.Leave = func(*Session) { left++ }
+	require.NoError(t, h.session(conn).Move("two"))
+	h.tick(2)
+	require.Equal(t, []any{wire.Draining, []wire.Code{wire.Draining}, 1, 0}, []any{conn.Ended.Code, conn.Closed, left, two.Active()})
+}
+
 // The end of an Admission stays the same in another room.
 func TestMoveKeepsAdmission(t *testing.T) {
 	h := newMovingRooms(t, func(c *RouterConfig) {
@@ -413,6 +429,85 @@ func TestMoveKickedByLeave(t *testing.T) {
 		require.Zero(t, h.rooms["one"].Len()+h.rooms["two"].Len())
 		require.Zero(t, h.rooms["one"].Stats().MovedOut)
 	}
+}
+
+// A kick, the end of a room and its failure reach sessions that wait for a tick of their next
+// room, and connected ones; the Router forgets them.
+func TestEndBetweenRooms(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(h *testRooms, id uint64)
+		want wire.Code
+	}{
+		"kicked": {func(h *testRooms, id uint64) {
+			require.True(t, h.router.Kick(id, "out"))
+			h.rooms["two"].Tick()
+		}, wire.Kicked},
+		"closed":    {func(h *testRooms, _ uint64) { h.rooms["two"].Close() }, wire.Draining},
+		"abandoned": {func(h *testRooms, _ uint64) { h.rooms["two"].Abandon(&wire.Error{Code: wire.Internal}) }, wire.Internal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newMovingRooms(t, func(*RouterConfig) {})
+			conn := h.join("one")
+			require.NoError(t, h.session(conn).Move("two"))
+			h.rooms["one"].Tick()
+			require.Empty(t, conn.Closed)
+			c.end(h, conn.peer.ID())
+			require.Equal(t, []wire.Code{c.want}, conn.Closed)
+			require.Equal(t, c.want, conn.Ended.Code)
+			require.Empty(t, h.router.sessions)
+		})
+	}
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	h.join("one")
+	h.rooms["one"].Abandon(&wire.Error{Code: wire.Internal})
+	require.Empty(t, h.router.sessions, "they would keep the room's world reachable")
+}
+
+// Sessions from other rooms and Hellos share a tick's bound.
+func TestArrivalsShareTheBoundOfHellos(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	one, two := h.rooms["one"], h.rooms["two"]
+	most := (joinsPerSecond + two.world.TickHz() - 1) / two.world.TickHz()
+	const moving = 5
+	require.Greater(t, most, moving)
+	for range moving {
+		h.join("one")
+	}
+	for s := range one.Sessions() {
+		require.NoError(t, s.Move("two"))
+	}
+	one.Tick()
+	for range most {
+		h.dial(toRoom("two"))
+	}
+	two.Tick()
+	require.Equal(t, []uint64{moving, uint64(most - moving)}, []uint64{two.Stats().MovedIn, two.Stats().Joined})
+}
+
+// Shutdown refuses a client whose Hello arrives while it sends Goodbyes.
+func TestHelloDuringShutdown(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
+	var late *roomClient
+	conn.OnMessage = func(kind byte, _ []byte) {
+		if kind == wire.TypeGoodbye {
+			late = h.dial(toRoom("one"))
+		}
+	}
+	h.rooms["one"].Shutdown()
+	require.Equal(t, []any{wire.Draining, wire.Draining}, []any{conn.Ended.Code, late.Ended.Code})
+	require.Zero(t, h.rooms["one"].Len())
+}
+
+// A Moved without an address is the game's mistake: the client would not know where to go.
+func TestMovedNowhere(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	h.rooms["one"].config.Hooks.Join = func(*Session) (world.Entity, error) {
+		return 0, &wire.Error{Code: wire.Moved}
+	}
+	conn := h.dial(toRoom("one"))
+	h.tick(1)
+	require.Equal(t, wire.Internal, conn.Ended.Code)
 }
 
 // The Router's secrets are not changed in place, because connections may read them at the

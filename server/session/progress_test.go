@@ -32,6 +32,25 @@ func TestStuckStreamBreaksItsConnection(t *testing.T) {
 	require.Zero(t, d.left)
 }
 
+// If neither snapshots nor structure progress, the client does not read: its session ends, and
+// does not become away after 8 s.
+func TestNothingNewIsTheClientsFault(t *testing.T) {
+	d := newTestServer(t)
+	x := d.dial()
+	ack := func() wire.Ack { return wire.Ack{Seen: x.Newest > 0, Newest: x.Newest, Structure: x.Records} }
+	for range 60 {
+		x.input(ack())
+	}
+	last := ack()
+	d.spawn(1)
+	for tick := 0; len(x.Closed) == 0; tick++ {
+		require.Less(t, tick, 16*60)
+		x.input(last)
+	}
+	require.Equal(t, []wire.Code{wire.TooSlow}, x.Closed)
+	require.Equal(t, 1, d.left)
+}
+
 // A session ends after 15 s if its client sends datagrams without new acknowledgements of
 // snapshots or of structure. A client that keeps up stays, even if there is no structure to
 // receive.
