@@ -13,7 +13,7 @@ import (
 func TestOnlyPartsWriteTheirFields(t *testing.T) {
 	for dir, want := range map[string]struct{ roots, parts []string }{
 		".":                {[]string{"Session", "Replica", "Client"}, []string{"stream", "greeting", "timing", "uplink", "commands", "provisionals", "resyncs", "entities", "timeline", "silence"}},
-		"internal/predict": {[]string{"Core", "Group"}, []string{"subject", "blend", "inputRing", "reportedEffects"}},
+		"internal/predict": {[]string{"Core", "Group"}, []string{"subject", "subjects", "blend", "inputRing", "reportedEffects"}},
 		"internal/bodies":  {[]string{"Bodies"}, []string{"tracks", "effects", "computation", "audits"}},
 	} {
 		parts, complaints, err := policy.Parts{Dir: dir, Roots: want.roots, Offered: []string{"cells"}}.Check()

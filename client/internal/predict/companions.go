@@ -50,7 +50,7 @@ func (p *Core) AddGroup(newRing func() (states Ring, number int)) (*Group, error
 			g.secret = g.secret || f.Owner
 		}
 	}
-	p.groups = append(p.groups, g)
+	p.subjects.addGroup(g)
 	return g, nil
 }
 
@@ -171,7 +171,7 @@ func (g *Group) SetMembers(handles []bulk.Handle) {
 		}
 	}
 	g.members, g.next = g.next, g.members
-	p.listSubjects()
+	p.subjects.listAll()
 	p.predictAgain()
 	p.deliverUndone()
 }
@@ -223,67 +223,9 @@ func (g *Group) letGo(c *Companion) {
 
 // dropGone drops the companions that have died, left view, or lost a component.
 func (p *Core) dropGone() {
-	dropped := false
-	for _, g := range p.groups {
-		gone := func(c *Companion) bool {
-			if g.entityOf(c) != nil {
-				return false
-			}
-			g.spare = append(g.spare, c)
-			return true
-		}
-		before := len(g.members)
-		g.members, g.leaving = slices.DeleteFunc(g.members, gone), slices.DeleteFunc(g.leaving, gone)
-		dropped = dropped || len(g.members) < before
-	}
-	if dropped {
-		p.listSubjects()
-	}
-	if dropped && p.phase == running {
+	if p.subjects.dropGone() && p.phase == running {
 		p.subjects.keepDrawn()
 		p.predictAgain()
-	}
-}
-
-// dropCompanions empties all groups.
-func (p *Core) dropCompanions() {
-	for _, g := range p.groups {
-		g.spare = append(append(g.spare, g.members...), g.leaving...)
-		g.members, g.leaving = g.members[:0], g.leaving[:0]
-	}
-	p.listSubjects()
-}
-
-// subjects are the entities that are predicted together.
-type subjects []*subject
-
-func (l subjects) copyStates(to, from int) {
-	for _, s := range l {
-		s.states.copyValue(to, from)
-	}
-}
-
-// keepDrawn keeps the drawn states, before a correction.
-func (l subjects) keepDrawn() {
-	for _, s := range l {
-		s.keepDrawn()
-	}
-}
-
-// blendFromDrawn blends from the drawn states to the corrected ones.
-func (l subjects) blendFromDrawn() {
-	for _, s := range l {
-		s.blendFromDrawn()
-	}
-}
-
-// listSubjects lists the controlled entity and all members of groups in subjects.
-func (p *Core) listSubjects() {
-	p.subjects = append(p.subjects[:0], &p.subject)
-	for _, g := range p.groups {
-		for _, c := range g.members {
-			p.subjects = append(p.subjects, &c.subject)
-		}
 	}
 }
 

@@ -55,9 +55,7 @@ type Core struct {
 	window  uint32
 	failed  *StepError
 
-	subjects   subjects // the controlled entity, then its companions
-	groups     []*Group
-	judgements judgements // scratch
+	subjects subjects
 
 	phase     phase
 	confirmed uint32 // newest tick whose state the server has sent
@@ -109,7 +107,7 @@ func New(c Config) (*Core, error) {
 		return nil, err
 	}
 	p.subject = s
-	p.subjects = subjects{&p.subject}
+	p.subjects = subjects{session: c.Session, controlled: &p.subject, all: []*subject{&p.subject}}
 	p.resizeRings(cmp.Or(c.TickHz, defaultTickHz))
 	return p, nil
 }
@@ -195,7 +193,7 @@ func (p *Core) SyncWithServer() {
 	}
 	p.dropGone()
 	if e != nil {
-		switch tick := p.knownTick(e); {
+		switch tick := p.subjects.knownTick(e); {
 		case tick > math.MaxUint32-2*p.window: // no further tick can be predicted
 			p.stopPredicting()
 		case p.phase == stopped:
@@ -230,7 +228,7 @@ func (p *Core) stopPredicting() {
 		p.truncateAfter(p.confirmed)
 		p.phase = stopped
 		p.blend.resetOffset()
-		p.dropCompanions()
+		p.subjects.dropCompanions()
 	}
 }
 
@@ -240,7 +238,7 @@ func (p *Core) Renew(tickHz int) {
 	p.handle = 0
 	p.inputs.dropAll()
 	p.effects.forgetAll()
-	clear(p.judgements[:cap(p.judgements)]) // their entities
+	p.subjects.forgetEntities()
 	if tickHz > 0 {
 		p.resizeRings(tickHz)
 	}
@@ -258,13 +256,8 @@ func (p *Core) resizeRings(tickHz int) {
 	p.inputs.resizeSlots(slots)
 	p.effects.resizeSlots(slots)
 	p.resizeStates(slots)
-	for _, g := range p.groups {
-		for _, c := range g.spare { // all companions are spare now
-			c.resizeStates(slots)
-		}
-		p.config.Budget.Spend(slotTime * slots * len(g.spare))
-	}
-	p.config.Budget.Spend(slotTime * slots)
+	companions := p.subjects.resizeSpare(slots) // all companions are spare now
+	p.config.Budget.Spend(slotTime * slots * (companions + 1))
 }
 
 func (p *Core) slotOf(tick uint32) int { return ringSlot + int(tick%p.window) }

@@ -6,17 +6,6 @@ type judgement struct {
 	entity Entity
 }
 
-// knownTick returns the newest tick at which the server state of any subject is known.
-func (p *Core) knownTick(e Entity) uint32 {
-	tick := p.session.KnownUntil(e)
-	for _, g := range p.groups {
-		for _, c := range g.members {
-			tick = max(tick, p.session.OtherKnownUntil(g.entityOf(c)))
-		}
-	}
-	return tick
-}
-
 type judgements []judgement
 
 // matchStates reports whether the predicted states in a slot quantise to the server's, to
@@ -41,42 +30,13 @@ func (l judgements) equalStates(slot int) bool {
 	return true
 }
 
-// judgeAt returns the subjects whose server state is known at tick. The others keep their
-// predictions until their states arrive.
-func (p *Core) judgeAt(e Entity, tick uint32) judgements {
-	p.judgements = p.judgements[:0]
-	if p.session.KnownUntil(e) >= tick {
-		p.judgements = append(p.judgements, judgement{&p.subject, e})
-	}
-	for _, g := range p.groups {
-		for _, c := range g.members {
-			if e := g.entityOf(c); p.session.OtherKnownUntil(e) >= tick {
-				c.compared = tick
-				p.judgements = append(p.judgements, judgement{&c.subject, e})
-			}
-		}
-	}
-	return p.judgements
-}
-
-// judgeAll returns all subjects.
-func (p *Core) judgeAll(e Entity) judgements {
-	p.judgements = append(p.judgements[:0], judgement{&p.subject, e})
-	for _, g := range p.groups {
-		for _, c := range g.members {
-			p.judgements = append(p.judgements, judgement{&c.subject, g.entityOf(c)})
-		}
-	}
-	return p.judgements
-}
-
 // confirmTick compares the server's state at tick with the predicted one, and corrects the
 // prediction if they differ (C7).
 func (p *Core) confirmTick(e Entity, tick uint32) {
 	if p.phase != paused && tick > p.newest && tick-p.confirmed < p.window {
 		p.predictTicks(p.newest+1, tick) // the game makes no inputs, and the server repeats the last one
 	}
-	judged := p.judgeAt(e, tick)
+	judged := p.subjects.judgeAt(e, tick)
 	known := tick <= p.newest && p.phase == running
 	agreed := known && judged.matchStates(p.slotOf(tick))
 	if agreed && judged.equalStates(p.slotOf(tick)) {
@@ -93,7 +53,7 @@ func (p *Core) confirmTick(e Entity, tick uint32) {
 	case !known:
 		p.undoUnapplied(tick)
 		p.subjects.copyStates(p.slotOf(tick), p.slotOf(p.newest))
-		judged = p.judgeAll(e)
+		judged = p.subjects.judgeAll(e)
 	case agreed:
 		p.stats.Agreed++
 	case p.explainByInputs(judged, tick):
@@ -139,7 +99,7 @@ func (p *Core) reviseUntil(last uint32) {
 	if p.phase == paused {
 		return
 	}
-	for _, g := range p.groups {
+	for _, g := range p.subjects.groups {
 		for i := 0; i < len(g.members); i++ { // a panic in a step empties the group
 			c := g.members[i]
 			e := g.entityOf(c)
