@@ -14,7 +14,7 @@ import { assign, find, partsOf, restoreField, type Struct, type Value } from '..
 import { compareVersions, isVersion } from '../src/version.ts'
 import * as versions from './generated/versions.ts'
 import { randomOf } from './random.ts'
-import { base64, bytes, exists, lines } from './vectors.ts'
+import { base64, bytes, lines } from './vectors.ts'
 
 type Json = boolean | number | string | readonly number[]
 type Values = Readonly<Record<string, Json>>
@@ -32,7 +32,6 @@ interface Case {
   sent?: { item: string; values: Values; bytes?: string; lacks?: boolean }[]
 }
 
-const utf8 = new TextEncoder()
 const unknown = { client: '', server: '' }
 
 /** Returns the form of an item, undefined if the schema lacks it. */
@@ -140,191 +139,19 @@ function play(c: Case): void {
 
 const head = 'worldd schema 2\n'
 
-const cases: Case[] = [
-  {
-    about: 'nothing differs',
-    server: `${head}component purse\nCoins int 20\ninput raw\n`,
-    declared: `${head}component purse\nCoins int 20\ninput raw\n`,
-    received: [{ item: 'component "purse"', words: [5], values: { Coins: 5 } }],
-  },
-  {
-    about: 'fields added, dropped, renamed, reordered and changed',
-    server: `${head}component purse\nGold int 20\nDebt bool\nAim.Pitch float 32\nWeight uint 16\nName string 24\ninput raw\n`,
-    declared: `${head}component purse\nWeight uint 8\nCopper int 20 owner\nFee uint 64\nAim.Pitch float 64\nQ quat 9\nTag bytes 4\ninput raw\n`,
-    was: { 'component "purse"': { Copper: ['Silver', 'Gold'], Tag: ['Name'], Weight: ['Debt'] } },
-    defaults: { 'component "purse"': { Fee: '7' } },
-    changes: [
-      'component "purse": field changed: server "Weight uint 16", client "Weight uint 8"',
-      'component "purse": field renamed Gold to Copper',
-      'component "purse": field changed: server "Gold int 20", client "Copper int 20 owner"',
-      'component "purse": field added Fee',
-      'component "purse": field changed: server "Aim.Pitch float 32", client "Aim.Pitch float 64"',
-      'component "purse": field added Q',
-      'component "purse": field renamed Name to Tag',
-      'component "purse": field changed: server "Name string 24", client "Tag bytes 4"',
-      'component "purse": field dropped Debt',
-      'component "purse": fields reordered',
-    ],
-    received: [
-      {
-        item: 'component "purse"',
-        words: [2 ** 20 - 3, 1, 0x3f800000, 300],
-        texts: [base64(utf8.encode('Grüße'))],
-        values: { Weight: 255, Copper: -3, Fee: '7', 'Aim.Pitch': 1, Q: [0, 0, 0, 1], Tag: base64(utf8.encode('Grü')) },
-      },
-    ],
-  },
-  {
-    about: 'items that only one side has',
-    server: `${head}component name\nN string 5\nkind crate\ninput raw\ncommand go\nX int 4\ncommand say raw\nevent hit\nA uint 3\n`,
-    declared: `${head}component mana\nN uint 5\nkind lift\nkind crate\ninput\nX int 5\ncommand buy\nN uint 4\ncommand go\nX int 4\nanswer\nOk bool\ncommand say raw\ncommand yell raw\nevent hit unreliable\nA uint 3\nevent miss\n`,
-    changes: [
-      'component "mana": the server lacks it',
-      'input: the server lacks it',
-      'command "buy": the server lacks it',
-      'answer of command "go": the server lacks it',
-      'command "yell": the server lacks it',
-      'event "hit": the server sends it reliably',
-      'event "miss": the server lacks it',
-      'kind "lift": the server lacks it',
-    ],
-    sent: [
-      { item: 'command "buy"', values: { N: 1 }, lacks: true },
-      { item: 'input', values: { X: 1 }, lacks: true },
-      { item: 'command "go"', values: { X: -9 }, bytes: 'CA==' },
-    ],
-  },
-  {
-    about: 'values that another field does not hold',
-    server: `${head}input\nBig uint 64\nSmall int 4\nState enum 3\nYaw angle 8\nAt range bff0000000000000 3f60000000000000 1024\nOnly range 4000000000000000 3ff0000000000000 100\nName string 5\n`,
-    declared: `${head}input\nBig int 64\nSmall int 64\nState int 8\nYaw float 64\nAt float 32\nName bytes 24\n`,
-    changes: [
-      'input: field changed: server "Big uint 64", client "Big int 64"',
-      'input: field changed: server "Small int 4", client "Small int 64"',
-      'input: field changed: server "State enum 3", client "State int 8"',
-      'input: field changed: server "Yaw angle 8", client "Yaw float 64"',
-      'input: field changed: server "At range bff0000000000000 3f60000000000000 1024", client "At float 32"',
-      'input: field changed: server "Name string 5", client "Name bytes 24"',
-      'input: field dropped Only',
-    ],
-    received: [
-      {
-        item: 'input',
-        words: [0xffffffff, 0xffffffff, 8, 2, 64, 1024, 3],
-        texts: [base64(utf8.encode('Ada'))],
-        values: {
-          Big: `${2n ** 63n - 1n}`,
-          Small: '-8',
-          State: 2,
-          Yaw: Math.PI / 2,
-          At: 1,
-          Name: base64(utf8.encode('Ada')),
-        },
-      },
-    ],
-    sent: [
-      {
-        item: 'input',
-        values: {
-          Big: '-1',
-          Small: '100',
-          State: 9,
-          Yaw: Math.PI,
-          At: 5,
-          Name: base64(Uint8Array.of(97, 0xff, 0xfe, 0xc3, 0xa9)),
-        },
-        bytes: base64(Uint8Array.from([0, 0, 0, 0, 0, 0, 0, 0, 0x27, 0x20, 0x00, 0x01, 4, 97, 0xef, 0xbf, 0xbd])),
-      },
-    ],
-  },
-  {
-    about: 'all misfits at once',
-    server: `${head}component purse\nCoins bool\nOwner ref\nName string 5\ninput raw\ncommand buy raw\ncommand go\nX int 4\n`,
-    declared: `${head}component purse\nCoins int 20\nOwner uint 64\nName uint 3\ninput raw\ncommand buy\nX int 4\ncommand go raw\n`,
-    misfits: [
-      { item: 'component "purse"', declared: 'Coins int 20', received: 'Coins bool' },
-      { item: 'component "purse"', declared: 'Owner uint 64', received: 'Owner ref' },
-      { item: 'component "purse"', declared: 'Name uint 3', received: 'Name string 5' },
-      { item: 'command "buy"', declared: 'command buy', received: 'command buy raw' },
-      { item: 'command "go"', declared: 'command go raw', received: 'command go' },
-    ],
-  },
-  {
-    about: 'a former path that is declared is never taken',
-    server: `${head}component purse\nA uint 8\nB uint 8\ninput raw\n`,
-    declared: `${head}component purse\nC uint 8\nD uint 8\nB uint 8\ninput raw\n`,
-    was: { 'component "purse"': { C: ['B', 'A'], D: ['B', 'A'] } },
-    changes: ['component "purse": field renamed A to C', 'component "purse": field added D'],
-    received: [{ item: 'component "purse"', words: [1, 2], values: { C: 1, D: 0, B: 2 } }],
-  },
-  {
-    about: 'elements of arrays',
-    server: `${head}component cells\nC[0].X uint 4\nC[1].X uint 4\nC[2].X uint 4\ninput raw\n`.replace(
-      /\[(\d)\]\.X/g,
-      '[$1]',
-    ),
-    declared: `${head}component cells\nC[0] uint 4\nC[1] uint 4\nD[0] uint 4\nD[1] uint 4\ninput raw\n`,
-    defaults: { 'component "cells"': { 'D[1]': 3 } },
-    changes: [
-      'component "cells": field added D[0]',
-      'component "cells": field added D[1]',
-      'component "cells": field dropped C[2]',
-    ],
-    received: [{ item: 'component "cells"', words: [1, 2, 3], values: { 'C[0]': 1, 'C[1]': 2, 'D[0]': 0, 'D[1]': 3 } }],
-  },
-  {
-    about: 'another parent',
-    server: `${head}component seat\nAt[0] range c090000000000000 3f70000000000000 524288 linear\nAt[1] range c090000000000000 3f70000000000000 524288 linear\nAt[2] range c090000000000000 3f70000000000000 524288 linear\nOn ref\nparent At[0] On\ninput raw\n`,
-    declared: `${head}component seat\nAt[0] range c090000000000000 3f70000000000000 524288 linear\nAt[1] range c090000000000000 3f70000000000000 524288 linear\nAt[2] range c090000000000000 3f70000000000000 524288 linear\nOn ref\ninput raw\n`,
-    changes: ['component "seat": parent changed: server "parent At[0] On", client none'],
-  },
-]
+const cases = lines<Case>('binding.jsonl')
 
-test('schemas that differ', () => {
+test('binding.jsonl', () => {
+  assert.ok(cases.length > 5)
   for (const c of cases) play(c)
 })
 
-test('binding.jsonl', { skip: !exists('binding.jsonl') }, () => {
-  const all = lines<Case>('binding.jsonl')
-  assert.ok(all.length > 10)
-  for (const c of all) play(c)
-})
-
-test('versions', () => {
-  const valid = ['1', 'v1.2.3.4', '1.10.0-rc.1', '0.0+x', '999999999', 'v2-', '1.2']
-  for (const v of valid) assert.ok(isVersion(v), v)
-  const invalid = [
-    '',
-    'v',
-    '1.',
-    '.1',
-    '1..2',
-    '1.2.3.4.5',
-    '1234567890',
-    '1 ',
-    '1_2',
-    'a1',
-    `1-${'x'.repeat(31)}`,
-    '1-é',
-    '1\n',
-  ]
-  for (const v of invalid) assert.ok(!isVersion(v), v)
-  const orders: [string, string, number][] = [
-    ['1.10.0', '1.9', 1],
-    ['v1', '1.0.0-rc1', 0],
-    ['1.9', 'v1.9.0.1', -1],
-    ['2', '1.999999999.9', 1],
-  ]
-  for (const [a, b, order] of orders) {
-    assert.equal(Math.sign(compareVersions(a, b)), order, `${a} ${b}`)
-    assert.equal(Math.sign(compareVersions(b, a)), -order || 0, `${b} ${a}`)
-  }
-})
-
-test('versions.jsonl', { skip: !exists('versions.jsonl') }, () => {
+test('versions.jsonl', () => {
   for (const c of lines<{ a: string; b?: string; order?: number; valid?: boolean }>('versions.jsonl')) {
     assert.equal(isVersion(c.a), c.valid ?? true, c.a)
-    if (c.b !== undefined) assert.equal(Math.sign(compareVersions(c.a, c.b)), c.order, `${c.a} ${c.b}`)
+    if (c.b === undefined) continue
+    assert.equal(Math.sign(compareVersions(c.a, c.b)), c.order, `${c.a} ${c.b}`)
+    assert.equal(Math.sign(compareVersions(c.b, c.a)), -c.order! || 0, `${c.b} ${c.a}`)
   }
 })
 
@@ -432,15 +259,14 @@ test('declared paths name the fields of the server', () => {
 test('hostile schema texts end in a WireError, or bind', () => {
   const next = randomOf(40)
   const random = (n: number): number => Math.floor(next() * n)
-  const all = [...cases, ...(exists('binding.jsonl') ? lines<Case>('binding.jsonl') : [])]
   let bound = 0
   let refused = 0
   for (let round = 0; round < 5000; round++) {
-    const c = all[random(all.length)]!
+    const c = cases[random(cases.length)]!
     const rows = c.server.split('\n')
     for (let n = random(3); n >= 0; n--) {
       const at = 1 + random(rows.length - 1)
-      const other = all[random(all.length)]!.server.split('\n')
+      const other = cases[random(cases.length)]!.server.split('\n')
       if (random(3) === 0) rows.splice(at, 1)
       else if (random(2) === 0) rows.splice(at, 0, other[1 + random(other.length - 1)]!)
       else rows[at] = rows[at]!.replace(/\w+/, () => ['__proto__', 'constructor', 'X[0]', 'X', '0', 'A.B'][random(6)]!)

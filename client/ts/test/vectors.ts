@@ -1,6 +1,6 @@
 // Reads the conformance vectors of replication/wire/testdata/vectors.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = globalThis.process?.env.WORLDD_ROOT ?? '../..'
@@ -13,11 +13,6 @@ const directory = 'replication/wire/testdata/vectors'
 
 export function readVector(name: string): Uint8Array {
   return readFile(`${directory}/${name}`)
-}
-
-/** Reports whether there is a vector of this name. */
-export function exists(name: string): boolean {
-  return existsSync(join(root, directory, name))
 }
 
 /** Returns the objects of a .jsonl file. */
