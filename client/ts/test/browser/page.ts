@@ -19,6 +19,7 @@ const loads = [
   () => import('../motion.test.ts'),
   () => import('../motion_bodies.test.ts'),
   () => import('../bodies_sessions.test.ts'),
+  () => import('../evolve.test.ts'),
 ]
 for (const load of loads) await load()
 

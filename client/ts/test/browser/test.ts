@@ -48,12 +48,18 @@ export default {
     const [a, b] = [text(got), text(want)]
     check(a === b, `${why}: got ${a.slice(0, 2000)}, want ${b.slice(0, 2000)}`)
   },
+  match: (got: string, want: RegExp): void => check(want.test(got), `got ${got}, want ${want}`),
   throws: (f: () => void, want: unknown, why = ''): void => {
     let thrown: unknown
     try {
       f()
     } catch (e) {
       thrown = e
+    }
+    if (typeof want === 'function') {
+      const isClass = want.prototype instanceof Error
+      check(isClass ? thrown instanceof want : want(thrown), `${why}: threw ${thrown}`)
+      return
     }
     const pattern = want instanceof RegExp ? want : undefined
     const fields = want instanceof RegExp || want === undefined ? {} : (want as Record<string, unknown>)
