@@ -21,6 +21,8 @@ const words: Record<number, string> = {
   22: 'The time of your token is over.',
   [noRoom]: 'There is no room of this name.',
   [roomClosed]: 'The operator has closed this room.',
+  26: 'The server has a newer version of the game than this page.',
+  27: 'The server has an older version of the game than this page.',
 }
 
 /** Returns the meaning of an error. */

@@ -21,10 +21,13 @@ test('errors have words for players', () => {
     [22, /time/],
     [24, /no room/],
     [25, /closed/],
+    [26, /newer version/],
+    [27, /older version/],
   ] as const) {
     assert.match(said(new WireError(code)), words)
   }
   assert.equal(said(new WireError(13, 'be kind')), 'The operator has ended your session. (be kind)')
+  assert.match(said(new WireError(26, 'Get 2.0 from the store')), /\(Get 2\.0 from the store\)$/)
   assert.match(said(new WireError(14)), /\[code 14\]/)
   assert.match(said(new Error('gone')), /gone/)
   assert.ok(wantsToken(new WireError(8)) && !wantsToken(new WireError(6)) && !wantsToken(new Error()))
