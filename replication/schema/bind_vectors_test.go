@@ -34,7 +34,7 @@ func componentName(item string) (name string) {
 	return name
 }
 
-// Changes and misfits are those of binding.jsonl, which foreign clients read.
+// Bind finds the changes and misfits of binding.jsonl, which foreign clients read.
 func TestBindingVectors(t *testing.T) {
 	f := must.Get(os.Open("../wire/testdata/vectors/binding.jsonl"))
 	defer func() { require.NoError(t, f.Close()) }()
