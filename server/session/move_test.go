@@ -459,8 +459,34 @@ func TestEndBetweenRooms(t *testing.T) {
 	}
 	h := newMovingRooms(t, func(*RouterConfig) {})
 	h.join("one")
+	late := h.dial(toRoom("one"))
 	h.rooms["one"].Abandon(&wire.Error{Code: wire.Internal})
 	require.Empty(t, h.router.sessions, "they would keep the room's world reachable")
+	require.Equal(t, wire.Internal, late.Ended.Code, "no tick has seen it")
+}
+
+// A kick that arrives while a session is handed over reaches it in the next room.
+func TestKickDuringLeave(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	h.rooms["one"].config.Hooks.Leave = func(s *Session) { h.router.Kick(s.ID(), "out") }
+	conn := h.join("one")
+	require.NoError(t, h.session(conn).Move("two"))
+	h.rooms["one"].Tick()
+	h.rooms["two"].Tick()
+	require.Equal(t, []any{wire.Kicked, []wire.Code{wire.Kicked}}, []any{conn.Ended.Code, conn.Closed})
+	require.Zero(t, h.rooms["two"].Stats().MovedIn)
+}
+
+// Time spent away gives a session no precedence for snapshots.
+func TestResumeJoinsTheBackOfTheSchedule(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	first, second := h.join("one"), h.join("one")
+	first.peer.Gone()
+	h.tick(20) // the second session receives snapshots meanwhile
+	require.Less(t, h.session(first).turn.order, h.session(second).turn.order)
+	h.dial(resume(first.Welcome(), 0))
+	h.rooms["one"].Receive()
+	require.Greater(t, h.session(first).turn.order, h.session(second).turn.order)
 }
 
 // Sessions from other rooms and Hellos share a tick's bound.

@@ -329,3 +329,20 @@ func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
 	require.Len(t, h.rooms["one"].requests.kicks, 1)
 	require.Empty(t, h.rooms["two"].requests.kicks)
 }
+
+// A connection that waited too long for its token stays refused when the token is accepted.
+func TestRouterRefusesLateToken(t *testing.T) {
+	var h *testRooms
+	h = newTestRooms(t, func(c *RouterConfig) {
+		c.Admit = func(context.Context, []byte) (Admission, error) {
+			h.router.ExpireHellos(time.Unix(1, 0))
+			h.router.ExpireHellos(time.Unix(1, 0).Add(HelloTimeout + time.Second))
+			return Admission{}, nil
+		}
+	})
+	h.add("one")
+	conn := h.dial(toRoom("one"))
+	require.Empty(t, h.joins)
+	h.tick(1)
+	require.Equal(t, []wire.Code{wire.Timeout}, conn.Closed)
+}
