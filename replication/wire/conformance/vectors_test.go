@@ -93,8 +93,8 @@ func (e vectorEntity) equal(o vectorEntity) bool {
 func readVectors(t testing.TB) (cases []vectorCase) {
 	files := must.Get(filepath.Glob(vectorsAt + "/*.jsonl"))
 	for _, file := range files {
-		if name := filepath.Base(file); name == rowsFile || name == exactVectors || name == schemaVectors {
-			continue // no sessions: see TestRowVectors, TestExactVectors and TestSchemaVectors
+		if slices.Contains([]string{rowsFile, exactVectors, schemaVectors, "binding.jsonl", "versions.jsonl"}, filepath.Base(file)) {
+			continue // no sessions: each has a test of its own
 		}
 		text := must.Get(os.ReadFile(file))
 		for line := range bytes.Lines(text) {

@@ -83,7 +83,7 @@ func catch(t *testing.T, name string) string {
 func catchByVectors(t *testing.T) string {
 	files := must.Get(filepath.Glob(vectorsAt + "/*.jsonl"))
 	files = slices.DeleteFunc(files, func(file string) bool {
-		return slices.Contains([]string{"rows.jsonl", "exact.jsonl", "schemas.jsonl"}, filepath.Base(file)) // no sessions
+		return slices.Contains([]string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl"}, filepath.Base(file)) // no sessions
 	})
 	schemas := vectorSchemas(t)
 	for _, file := range files {
