@@ -99,3 +99,9 @@ func (c *cell) verdictOn(h bulk.Handle) wire.Verdict {
 	}
 	return c.state
 }
+
+// setPlan notes the index of slot in the plan of a message.
+func (c *cells) setPlan(slot uint32, i int) { c.cellAt(slot).plan = uint16(i) }
+
+// setStale makes the tenants of slot stale, of all generations up to g.
+func (c *cells) setStale(slot, g uint32) { *c.cellAt(slot) = cell{generation: g, state: wire.Stale} }

@@ -157,7 +157,7 @@ func (k *structureCheck) planOf(slot uint32) *plannedCell {
 	i := int(c.plan)
 	if i >= len(k.plan) || k.plan[i].slot != slot {
 		i = len(k.plan)
-		c.plan = uint16(i)
+		k.entities.cells.setPlan(slot, i)
 		k.plan = append(k.plan, plannedCell{slot: slot, generation: c.generation, stale: c.state == wire.Stale, live: c.state == wire.Live})
 		if c.state == wire.Live {
 			k.plan[i].mask, k.plan[i].owned = c.entity.mask, c.entity.states.owned

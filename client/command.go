@@ -137,8 +137,7 @@ func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer refle
 		m.Target = entity
 	}
 	m.View = s.time.commandView()
-	f := s.commands.addCommand(&m, answer)
-	f.await = s.hooks.await
+	f := s.commands.addCommand(&m, answer, s.hooks.await)
 	s.provisional.noteCommand(&m, s.commands.number)
 	s.stream.sendMessage(m)
 	return f, nil
@@ -181,14 +180,14 @@ type commands struct {
 func (c *commands) countFrom(received uint32) { c.number = received }
 
 // addCommand adds a command that is being sent, and gives it an ID.
-func (c *commands) addCommand(m *wire.Command, answer reflect.Type) *Future {
+func (c *commands) addCommand(m *wire.Command, answer reflect.Type, await func(context.Context) error) *Future {
 	c.newest++
 	c.number++
 	c.stats.Commands++
 	m.ID = c.newest
 	f := &Future{
 		name: m.Name, answer: answer, provisional: m.FirstProvisional, count: m.Provisionals,
-		result: Result{ID: m.ID, Target: m.Target},
+		result: Result{ID: m.ID, Target: m.Target}, await: await,
 	}
 	c.unanswered = append(c.unanswered, f)
 	return f

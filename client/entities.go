@@ -178,7 +178,7 @@ func (x *entities) inheritStale(before *entities) {
 			g = max(g, 2) - 2 // the previous tenant: generations of tenants are odd
 		}
 		if g > 0 {
-			*x.cells.cellAt(slot) = cell{generation: g, state: wire.Stale}
+			x.cells.setStale(slot, g)
 		}
 	}
 }

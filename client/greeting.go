@@ -113,10 +113,13 @@ func (g *greeting) asksAgain(why error, configured string) bool {
 	return (code == wire.NoRoom || code == wire.RoomClosed) && g.room != configured
 }
 
+// nameRoom makes the next Hello name a room.
+func (g *greeting) nameRoom(room string) { g.room = room }
+
 // noteLost makes the next Hello name the room of the config if why says that the session's room
 // is gone or closed.
 func (g *greeting) noteLost(why error, configured string) {
 	if code := wire.CodeOf(why); code == wire.NoRoom || code == wire.RoomClosed {
-		g.room = configured
+		g.nameRoom(configured)
 	}
 }

@@ -49,7 +49,7 @@ func (s *Session) Lost(why error) {
 // forgetServer makes the next Hello begin a new session in the room of the config. Another server
 // knows neither session nor room, and must not learn the secret.
 func (s *Session) forgetServer() {
-	s.greeting.room = s.config.Room
+	s.greeting.nameRoom(s.config.Room)
 	if s.welcome != nil {
 		w := *s.welcome
 		w.Secret = nil

@@ -238,8 +238,7 @@ func (b *Bodies) giveExactState(e Received, s motion.State) {
 		b.tracks.setTrack(e.Index, t)
 	}
 	if enters {
-		t.handle, t.kind = e.Handle, motion.KindID(e.Kind)
-		b.tracks.restartTrack(t, e.Tick, s)
+		b.tracks.beginTrack(t, e, s)
 	}
 	b.tracks.giveState(t, e.Tick, s)
 }

@@ -98,9 +98,10 @@ func (x *tracks) removeTrack(t *track) {
 	t.state = trackComputed
 }
 
-// restartTrack replaces all states of a track by one.
-func (x *tracks) restartTrack(t *track, tick uint32, s motion.State) {
-	t.restartAt(tick, s)
+// beginTrack makes t the track of e, with s as its only state.
+func (x *tracks) beginTrack(t *track, e Received, s motion.State) {
+	t.handle, t.kind = e.Handle, motion.KindID(e.Kind)
+	t.restartAt(e.Tick, s)
 	t.synced = x.now
 	x.sim.Drop(t.number)
 }

@@ -192,12 +192,12 @@ func (g *Group) prepareMember(h bulk.Handle) *Companion {
 	}
 	last := len(g.spare) - 1
 	c := g.spare[last]
-	c.handle = e.Handle()
+	c.setHandle(e.Handle())
 	if g.entityOf(c) == nil {
 		return nil
 	}
 	g.spare = g.spare[:last]
-	c.blend.resetOffset()
+	c.forgetDrawn()
 	slot := g.of.slotOf(g.of.confirmed)
 	c.startFrom(e, slot)
 	c.compared = g.of.session.OtherKnownUntil(e)
@@ -234,10 +234,7 @@ func (p *Core) dropGone() {
 func (c *Companion) drawMember(m Moment) bool {
 	e := c.of.session.Entity(c.handle)
 	if !c.blend.on && e != nil {
-		c.blend.noteDrawn(c.of.drawnTick(m), m.Now)
-		c.writeShown(e, m, older)
-		c.interpolateAt(c.blend.tick)
-		c.addOffset()
+		c.blendFromShown(e, m)
 	}
 	return c.drawToScratch(m)
 }
@@ -252,11 +249,9 @@ func (c *Companion) drawLeaving(m Moment) bool {
 	c.writeShown(e, m, scratch)
 	if c.dropped {
 		c.dropped, c.left = false, m.Now
-		c.blend.beginAt(m.Now)
-		c.addOffset()
+		c.beginOffset(m.Now)
 	}
-	c.blend.fadeOffset(m.Now)
-	c.moveByOffset()
+	c.moveByFading(m.Now)
 	c.writeTexts(scratch)
 	return true
 }

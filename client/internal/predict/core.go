@@ -188,7 +188,7 @@ func (p *Core) SyncWithServer() {
 		p.stopPredicting()
 	}
 	if h := p.session.Controlled(); h != p.handle {
-		p.handle = h
+		p.setHandle(h)
 		p.effects.forgetAll()
 	}
 	p.dropGone()
@@ -227,7 +227,7 @@ func (p *Core) stopPredicting() {
 	if p.phase != stopped {
 		p.truncateAfter(p.confirmed)
 		p.phase = stopped
-		p.blend.resetOffset()
+		p.forgetDrawn()
 		p.subjects.dropCompanions()
 	}
 }
@@ -235,7 +235,7 @@ func (p *Core) stopPredicting() {
 // Renew drops everything at the start of a new session. A tickHz of 0 is unknown.
 func (p *Core) Renew(tickHz int) {
 	p.stopPredicting()
-	p.handle = 0
+	p.setHandle(0)
 	p.inputs.dropAll()
 	p.effects.forgetAll()
 	p.subjects.forgetEntities()

@@ -106,6 +106,29 @@ func (s *subject) interpolateAt(tick float64) {
 	}
 }
 
+// forgetDrawn ends the blending.
+func (s *subject) forgetDrawn() { s.blend.resetOffset() }
+
+// beginOffset makes the difference between the older slot and the scratch slot the offset.
+func (s *subject) beginOffset(now time.Duration) {
+	s.blend.beginAt(now)
+	s.addOffset()
+}
+
+// moveByFading shrinks the offset by the time until now, and moves the scratch slot by it.
+func (s *subject) moveByFading(now time.Duration) {
+	s.blend.fadeOffset(now)
+	s.moveByOffset()
+}
+
+// blendFromShown adds the difference between what Component.At returns of e and the predicted state to the offset.
+func (s *subject) blendFromShown(e Entity, m Moment) {
+	s.blend.noteDrawn(s.of.drawnTick(m), m.Now)
+	s.writeShown(e, m, older)
+	s.interpolateAt(s.blend.tick)
+	s.addOffset()
+}
+
 // keepDrawn copies the drawn state to the older slot, before a correction.
 func (s *subject) keepDrawn() {
 	s.interpolateAt(s.blend.tick)

@@ -99,6 +99,9 @@ func componentOf(s *schema.Schema, t reflect.Type) (int, error) {
 	return found, nil
 }
 
+// setHandle makes h the predicted entity; 0: none.
+func (s *subject) setHandle(h bulk.Handle) { s.handle = h }
+
 // resizeStates makes new slots, all zero.
 func (s *subject) resizeStates(slots int) {
 	s.states.resize(slots)
