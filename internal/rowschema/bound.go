@@ -186,24 +186,37 @@ type memberOf struct {
 	text         *textField // nil: the member has no pointers
 }
 
-// newInitials returns the initial values of a struct of type t, nil if there are none.
+// newInitials returns the initial values of a struct of type t, nil if all are zero. A rotation that
+// is zero becomes the identity.
 func newInitials(t reflect.Type, by *schema.Binding) *initials {
-	if by == nil || by.Default == nil {
+	if by == nil {
 		return nil
 	}
 	s := &initials{of: reflect.New(t)}
-	s.of.Elem().Set(reflect.ValueOf(by.Default))
+	if by.Default != nil {
+		s.of.Elem().Set(reflect.ValueOf(by.Default))
+	}
 	for i := range by.Declared {
-		if !slices.Contains(by.Fields, i) {
-			at, offset := locate(t, by.Declared[i].Path)
-			s.fields = append(s.fields, memberOf{offset, at.Size(), nil})
+		f := &by.Declared[i]
+		isRotation := f.Type == schema.TypeRotation
+		if slices.Contains(by.Fields, i) || by.Default == nil && !isRotation {
+			continue
+		}
+		of, offset := locate(t, f.Path)
+		s.fields = append(s.fields, memberOf{offset, of.Size(), nil})
+		member := reflect.NewAt(of, unsafe.Add(s.of.UnsafePointer(), offset)).Elem()
+		if isRotation && member.IsZero() {
+			member.Index(3).SetFloat(1)
 		}
 	}
 	for i := range by.DeclaredTexts {
-		if !slices.Contains(by.Texts, i) {
+		if by.Default != nil && !slices.Contains(by.Texts, i) {
 			f := newTexts(t, by.DeclaredTexts[i:i+1], nil)
 			s.fields = append(s.fields, memberOf{text: &f[0]})
 		}
+	}
+	if len(s.fields) == 0 {
+		return nil
 	}
 	return s
 }

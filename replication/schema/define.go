@@ -94,8 +94,8 @@ func DefineInput[T any](s *Schema) DefinedInput[T] {
 
 // DefineKind declares that the server's world has a kind of this name, with any body or
 // none. The declaration is not part of Text: the server adds all kinds of its world to the
-// text that it sends. A server whose world lacks the kind does not start, and Bind returns
-// an error.
+// text that it sends. A server whose world lacks the kind does not start, and Bind lists
+// a kind that the peer lacks as a change.
 func DefineKind(s *Schema, name string) DefinedKind {
 	err := checkName("kind", name)
 	switch {
