@@ -441,6 +441,7 @@ func TestWebCertificate(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	var info struct {
 		Game    string
+		Version string
 		Port    int
 		Path    string
 		Hashes  []string `json:"certificate_hashes"`
@@ -454,10 +455,12 @@ func TestWebCertificate(t *testing.T) {
 	require.True(t, info.Allowed, "loopback")
 	h = newFixtureWith(t, func(c *server.Config) {
 		c.Web, c.GameName = &server.WebConfig{Origins: []string{"https://game.example"}}, "tag"
+		c.Versions = server.Versions{Game: "1.3", MinClient: "1.2"}
 	})
 	_, body = h.operate(http.MethodGet, "/web")
 	require.NoError(t, json.Unmarshal([]byte(body), &info))
 	require.Equal(t, "tag", info.Game)
+	require.Equal(t, "1.3", info.Version, "the live page joins whatever MinClient is")
 	require.False(t, info.Allowed)
 
 	h = newFixtureWith(t, func(c *server.Config) {

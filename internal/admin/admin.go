@@ -49,9 +49,11 @@ type Config struct {
 	// Listen is the TCP address, as "host:port".
 	Listen string
 	// Game is the name of the game on the live page. Default: worldd.
-	Game   string
-	Access Access
-	Log    *zap.Logger
+	Game string
+	// Version is the version of the game, for pages that play; empty: none.
+	Version string
+	Access  Access
+	Log     *zap.Logger
 
 	Schema  *schema.Schema // of the world; nil if the server has Kinds
 	Quic    *quicserve.Listener
@@ -289,7 +291,7 @@ func (p pages) web(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(webInfo{
-		Game: cmp.Or(p.Game, "worldd"), Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes, OriginAllowed: p.Quic.AllowsOrigin(scheme + "://" + r.Host),
+		Game: cmp.Or(p.Game, "worldd"), Version: p.Version, Port: p.Quic.Addr().Port, Path: quicserve.WebPath, CertificateHashes: hashes, OriginAllowed: p.Quic.AllowsOrigin(scheme + "://" + r.Host),
 	}) // fails only if the operator has disconnected
 }
 
@@ -308,8 +310,10 @@ func writeJSON(w http.ResponseWriter, value any) {
 // webInfo is the JSON of /web.
 type webInfo struct {
 	Game string `json:"game"`
-	Port int    `json:"port"` // UDP
-	Path string `json:"path"`
+	// Version is the game's, which a page of this server plays.
+	Version string `json:"version"`
+	Port    int    `json:"port"` // UDP
+	Path    string `json:"path"`
 	// CertificateHashes are the SHA-256 in hex of the current and the next certificate;
 	// empty if pages dial by name.
 	CertificateHashes []string `json:"certificate_hashes"`

@@ -18,6 +18,7 @@ import { lacksRoom, notAllowed, obstacle, said, wantsToken } from './words.ts'
 /** The answer of GET /web. */
 interface Web {
   readonly game: string
+  readonly version: string
   readonly port: number
   readonly path: string
   readonly certificate_hashes: readonly string[]
@@ -122,6 +123,7 @@ class Session {
       dial,
       token: new TextEncoder().encode(token),
       name: 'you',
+      version: info.version,
       room: rooms.wanted,
       simulation,
       state: (s) => session?.changed(s),
