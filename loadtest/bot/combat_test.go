@@ -34,7 +34,7 @@ func TestCombat(t *testing.T) {
 		"rough": {Delay: 75 * time.Millisecond, Jitter: 20 * time.Millisecond, Loss: 0.05},
 	} {
 		t.Run(name, func(t *testing.T) {
-			racetest.SkipSequential(t)
+			racetest.SkipUnchecked(t)
 			s, sum := fightOn(t, "calm", link, 20*time.Second)
 			for _, b := range s.bots {
 				require.Empty(t, b.Confusions())

@@ -52,7 +52,7 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 		{150 * time.Millisecond, true},
 	} {
 		t.Run(fmt.Sprintf("%v/ordinary=%v", c.delay, c.ordinary), func(t *testing.T) {
-			racetest.SkipSequential(t)
+			racetest.SkipUnchecked(t)
 			delay := c.delay
 			s := newBotWorld(t, "calm", rig.Link{Delay: delay})
 			var pictures []*picture
