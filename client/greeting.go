@@ -10,7 +10,7 @@ import (
 // asked for.
 type greeting struct {
 	sent   wire.Hello // on this connection
-	schema uint64     // hash that the next Hello names: of layout, or 0
+	schema uint64     // hash of layout's schema, which the next Hello names; 0: none known
 	room   string     // that the next Hello names
 	layout *layout    // of the newest Welcome; nil before the first
 }
@@ -106,8 +106,8 @@ func (g *greeting) adoptWelcome(m *wire.Welcome, l *layout) {
 	g.layout, g.schema, g.room = l, l.hash, m.Room
 }
 
-// asksAgain reports whether the next Hello asks for another room than the refused one: the room
-// where the session was may be gone.
+// asksAgain reports whether to ask for the configured room: the refused Hello named another one,
+// which may be gone.
 func (g *greeting) asksAgain(why error, configured string) bool {
 	code := wire.CodeOf(why)
 	return (code == wire.NoRoom || code == wire.RoomClosed) && g.room != configured

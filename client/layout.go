@@ -32,7 +32,8 @@ type layout struct {
 }
 
 // newLayout returns the layout of the rows that c reads, for a caller that declares some of its
-// components. declared may be nil; changes are what the server lacks of it.
+// components. declared may be nil; changes lists what the server's
+// schema lacks of it, or has in another form.
 func newLayout(c *rowcodec.Codec, declared *schema.Schema, changes []string) *layout {
 	s := c.Schema()
 	var specs []schema.Component

@@ -8,8 +8,8 @@ import (
 	"github.com/worldd/worldd/internal/policy"
 )
 
-// The parts of sessions, replicas and clients write their own fields: what a line of code may
-// change is said by its receiver.
+// Only the methods of a part write its fields: the receiver of a method tells which fields it may
+// change.
 func TestOnlyPartsWriteTheirFields(t *testing.T) {
 	for dir, want := range map[string]struct{ roots, parts []string }{
 		".":                {[]string{"Session", "Replica", "Client"}, []string{"stream", "greeting", "timing", "uplink", "commands", "provisionals", "resyncs", "entities", "timeline", "silence"}},

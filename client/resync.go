@@ -34,8 +34,8 @@ const (
 
 func (r *resyncs) gaveUp() bool { return r.computing == computesNot }
 
-// isDueForFaults reports whether to ask for all states because there were faulty datagrams, so
-// many in all.
+// isDueForFaults reports whether to ask for all states because of new faulty datagrams. faults is
+// the number of all so far.
 func (r *resyncs) isDueForFaults(faults uint64) bool {
 	due := faults > r.faults
 	r.faults = max(r.faults, faults)

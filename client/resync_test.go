@@ -27,8 +27,8 @@ func sentTypes(t *testing.T, s *client.Session) (types []byte) {
 	}
 }
 
-// A datagram whose fold is wrong makes the client ask for all states again, once for each, also
-// if the datagram waited for its structure.
+// Each datagram with a wrong fold makes the client ask for all states once, even if the datagram had
+// to wait for structure records.
 func TestFaultyDatagramsCauseResyncs(t *testing.T) {
 	s := schema.New()
 	schema.Define[health](s, "health")

@@ -418,7 +418,7 @@ func TestRestartWithAnotherSchema(t *testing.T) {
 	require.Equal(t, wire.BadMessage, wire.CodeOf(s.answer(func(w *wire.Welcome) { w.SchemaText = s.schema.Text() })))
 }
 
-// The newer side decides. Versions say in errors which side is older.
+// The newer side decides whether it accepts the older one. Versions say in errors which side is older.
 func TestVersions(t *testing.T) {
 	s := newHandServer(t, servedSchema(t), nil)
 	declared := schema.New()

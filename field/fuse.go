@@ -171,7 +171,7 @@ func (f *fuser) areAdjacent(first int, c []ref) bool {
 	return true
 }
 
-// isCopied reports whether the copies from the i-th on are these constants.
+// isCopied reports whether copies i, i+1, ... of the bound program copy the constants c, in order.
 func (f *fuser) isCopied(i int, c []ref) bool {
 	copies := f.bound.copies[i:]
 	if len(copies) < len(c) {

@@ -30,17 +30,17 @@ func (l *deathLog) addDeath(d death) {
 // count returns the number of deaths so far, dropped ones included.
 func (l *deathLog) count() uint64 { return l.dropped + uint64(len(l.deaths)) }
 
-// deathsSince returns the deaths after the first seen deaths.
-func (l *deathLog) deathsSince(seen uint64) []death { return l.deaths[seen-l.dropped:] }
+// deathsSince returns the deaths after the first n.
+func (l *deathLog) deathsSince(n uint64) []death { return l.deaths[n-l.dropped:] }
 
-// dropSeen drops all but the deaths after the first seen deaths.
-func (l *deathLog) dropSeen(seen uint64) {
-	n := int(seen - l.dropped)
-	for _, d := range l.deaths[:n] {
+// dropFirst drops the first n deaths of the world.
+func (l *deathLog) dropFirst(n uint64) {
+	stale := int(n - l.dropped)
+	for _, d := range l.deaths[:stale] {
 		if d.cause != 0 {
 			l.causes--
 		}
 	}
-	l.deaths = slices.Delete(l.deaths, 0, n)
-	l.dropped = seen
+	l.deaths = slices.Delete(l.deaths, 0, stale)
+	l.dropped = n
 }

@@ -18,7 +18,7 @@ func TestDeathLog(t *testing.T) {
 	causes := []int{2, 2, 1, 0, 0}
 	for seen := range uint64(5) {
 		require.Equal(t, all[seen:], l.deathsSince(seen))
-		l.dropSeen(seen)
+		l.dropFirst(seen)
 		require.Equal(t, all[seen:], l.deathsSince(seen))
 		require.EqualValues(t, 4, l.count())
 		require.Equal(t, causes[seen], l.causes)

@@ -9,9 +9,9 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Losses and delays of one connection say nothing about the next, whether they were known
-// when the client resumed or not: an acknowledgement is overdue only after the delay of most
-// datagrams, until the new link loses one.
+// Losses and delays on one connection do not affect the next, even if they become known only after
+// the client has resumed. Until the new link loses a datagram, an acknowledgement is overdue only
+// after the delay of most datagrams.
 func TestDatagramsOfFormerLinks(t *testing.T) {
 	const tick, hz = 1000, 60
 	for _, late := range []bool{false, true} {

@@ -22,7 +22,7 @@ type effectLog struct {
 	changes  []effectChange  // oldest first
 	programs []loggedProgram // by number, in the order in which they were seen
 	states   []world.EffectState
-	withheld []motion.Reach // areas of effects that clients do not receive although the world does not hide them
+	withheld []motion.Reach // areas of effects that clients do not receive although the game has not hidden them (EffectDef.Hidden)
 	stepper  *motion.Stepper
 	maxBack  uint32 // wire.MaxBack for the world's tick rate
 	base     uint64 // Config.TickBase

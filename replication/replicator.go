@@ -124,7 +124,7 @@ func (r *Replicator) dropSeenDeaths() {
 		}
 		seen = min(seen, v.knowledge.deathsSeen)
 	}
-	r.deaths.dropSeen(seen)
+	r.deaths.dropFirst(seen)
 }
 
 // canIssue reports whether the world can ever issue h. If not, h is Stale to every client.

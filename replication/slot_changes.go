@@ -42,8 +42,8 @@ func (c *slotChanges) beginCapture() captureChanges {
 	return captureChanges{c.changed.closeSet(), c.owing.closeSet(), c.replaced.closeSet(), c.retexted.closeSet()}
 }
 
-// shareSince computes what viewers whose last snapshot was of a capture read, so that
-// workers only read it.
+// shareSince computes the changes since a capture, for the viewers whose last snapshot was of that
+// capture. The workers only read the result.
 func (c *slotChanges) shareSince(capture uint64, g *grid, slots int) {
 	changed, _, _ := c.changedSince(capture)
 	c.retextedSince(capture)

@@ -233,8 +233,8 @@ func (c RoomsConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// sessionConfig returns the configuration of the room's Core, without its Router. The error lists the
-// mistakes of New.
+// sessionConfig returns the configuration of the room's Core, without its Router. The error lists what
+// is invalid in the result of RoomKind.New.
 func (g *RoomGame) sessionConfig(process Config, kind RoomKind, q RoomRequest) (session.Config, error) {
 	if g == nil {
 		return session.Config{}, errors.New("neither a game nor an error was returned by RoomKind.New")

@@ -313,7 +313,7 @@ func (m *rooms) reserveImage(r *Room) (ids map[string]bool, operator bool) {
 	return ids, r.by == byOperator
 }
 
-// cancelImage stops counting the image of r.
+// cancelImage no longer counts an image for r.
 func (m *rooms) cancelImage(r *Room) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

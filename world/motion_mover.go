@@ -14,15 +14,15 @@ type MovingBody struct {
 	Velocity Vec3 // after the forces
 }
 
-// SetMover makes move, instead of the world's own motion, move the awake bodies in all later
-// steps: the hook for an external physics engine. nil restores the world's motion. The error is
+// SetMover replaces the world's own motion: in all later steps, move moves the awake bodies. It is
+// the hook for an external physics engine. nil restores the world's motion. The error is
 // ErrValue for a call inside a step.
 //
 // The world calls move once per step, after forces and gravity have changed velocities (a negative
 // Config.Gravity leaves gravity to the engine). move writes the new positions and velocities into
 // bodies, which are in ascending order of slots and valid during the call. It is responsible for
-// ground, bounds, friction and contacts. The world then moves each body that move has written,
-// within the bounds and at most at MaxSpeed. A body with a number that is not finite is stopped
+// ground, bounds, friction and contacts. The world then applies the state of each body
+// that move changed, limited to the bounds and to MaxSpeed. A body with a number that is not finite is stopped
 // where it is and Quarantined.
 //
 // The world still puts slow bodies to sleep, each body alone even if it touches others,
@@ -48,7 +48,7 @@ type mover struct {
 	move   func(*World, []MovingBody)
 	slots  []uint32     // awake bodies
 	before []MovingBody // their states ahead of the call
-	bodies []MovingBody // as move leaves them
+	bodies []MovingBody // their states after the call
 }
 
 // runMover lets the mover move the awake bodies.

@@ -38,7 +38,7 @@ func newRecordingReader(from io.Reader) (*recordingReader, error) {
 	return r, nil
 }
 
-// readHead reads a piece of the file before the step records, whose sums cover it.
+// readHead fills b from the part before the step records, and adds it to their checksum.
 func (r *recordingReader) readHead(b []byte, where string) error {
 	if _, err := io.ReadFull(r.from, b); err != nil {
 		return readError(err, where)

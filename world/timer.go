@@ -7,7 +7,7 @@ import (
 
 // Timer calls a function of the game in a later tick. A pending call is a component of its
 // entity: images, recordings and StateHash include it, and it ends with the entity. An
-// entity has at most one pending call of each Timer. A call that repeats calls After again.
+// entity has at most one pending call of each Timer. To repeat, the function calls After again.
 //
 //	respawn, err := world.NewTimer(w, "respawn", func(player world.Entity, at Spawn) { ... })
 //	respawn.After(player, 3*uint32(w.TickHz()), Spawn{Team: 2})

@@ -21,7 +21,7 @@ type build struct {
 // part adds something to a game.
 type part func(*game)
 
-// values are values by the name of their component, event or command, or "input". nil is no value.
+// values maps the name of a component, event or command, or "input", to its value; nil: none.
 type values map[string]any
 
 // game is a world of a build with its rules, and what its clients define.
@@ -29,7 +29,7 @@ type game struct {
 	*world.World
 	schema *schema.Schema
 	hooks  session.Hooks
-	own    values                                           // of its players, and what it sends
+	own    values                                           // of the players' components, and of sent messages
 	give   []func(world.Entity)                             // give an entity the components
 	read   map[string]func(world.Entity) any                // by component
 	see    map[string]func(*client.Entity) any              // by component, or kind
@@ -187,7 +187,7 @@ func event[T any](name string, value T) part {
 	}
 }
 
-// kindOf defines a kind in the schema. The client's own entity is of this kind, or not.
+// kindOf defines a kind in the schema. own says whether the client's own entity is of this kind.
 func kindOf(name string, own bool) part {
 	return func(g *game) {
 		defined := schema.DefineKind(g.schema, name)

@@ -25,7 +25,7 @@ import (
 // outcome is the effect of a change on a file or a client of another build.
 type outcome struct {
 	word   string
-	values values   // that are not the own ones of the build that reads them; nil: it has none
+	values values   // that differ from what the reading build sets; a nil value: it has none
 	says   []string // in the list of changes, or in the error
 }
 
@@ -122,7 +122,7 @@ func (g *game) wanted(differ values) values {
 	return want
 }
 
-// imageOf restores an image of v1 in v2. Players live as long as they were to.
+// imageOf restores an image of v1 in v2. Players keep their remaining lifetime.
 func (r *row) imageOf(t *testing.T) {
 	v1, v2 := r.v1.start("v1"), r.v2.start("v2")
 	v1.populate()
@@ -137,7 +137,7 @@ func (r *row) imageOf(t *testing.T) {
 	v2.requireSeconds(t, v1.lives, 8)
 }
 
-// requireSeconds fails unless players live for as long from now on.
+// requireSeconds fails unless the players die after this many seconds from now.
 func (g *game) requireSeconds(t *testing.T, lives []life, seconds float64) {
 	players := func() (n int) {
 		for _, was := range lives {
@@ -186,7 +186,7 @@ func (r *row) recordingOf(t *testing.T) {
 	v2.requireLife(t, v1.lives, r.image.values)
 }
 
-// rollbackOf restores an image of v2 in v1. If v2 can, it has begun with an image of v1.
+// rollbackOf restores an image of v2 in v1. v2 first restores an image of v1, unless it refuses that image.
 func (r *row) rollbackOf(t *testing.T) {
 	first, v2, v1 := r.v1.start("v1"), r.v2.start("v2"), r.v1.start("v1")
 	first.populate()

@@ -26,7 +26,7 @@ const (
 )
 
 // drawArrows draws directions on a grid: the projection of each vector onto the plane, or the
-// sign of its component through the plane where that dominates.
+// sign of its component through the plane where this component dominates.
 func (p *panel) drawArrows(c canvas, program *field.Program, s scale) {
 	columns := p.rect.Dx()/arrowSpacing | 1 // odd: one is in the middle
 	rows := p.rect.Dy()/arrowSpacing | 1

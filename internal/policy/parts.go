@@ -18,8 +18,8 @@ import (
 type Parts struct {
 	Dir   string   // of the package
 	Roots []string // names of types
-	// Offered are the parts of a part whose methods anything may call: the outer one holds them
-	// beside other fields, and adds nothing to what they do.
+	// Offered names parts whose methods any function may call: the part that contains them would
+	// only forward the calls.
 	Offered []string
 }
 

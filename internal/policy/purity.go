@@ -11,7 +11,7 @@ import (
 )
 
 // wallClock lists the methods of time.Time that read the wall clock, which may be set while the
-// program runs. Everything else in time compares results of time.Now by the monotonic clock.
+// program runs. Everything else in package time compares results of time.Now by the monotonic clock.
 var wallClock = []string{"UTC", "Local", "Unix", "UnixMilli", "UnixMicro", "UnixNano", "GobEncode", "MarshalBinary", "MarshalJSON", "MarshalText"}
 
 // checkPure finds clocks, global randomness and sockets in pure packages, under any import

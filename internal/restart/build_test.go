@@ -19,7 +19,7 @@ import (
 // root is the folder of the module.
 const root = "../.."
 
-// games are the programs of games.
+// games are the tested programs, by name.
 var games = map[string]game{
 	"worldd": {"cmd/worldd", "newWorld", nil},
 	"arena": {"server/host/examples/arena", "newArena", []edit{

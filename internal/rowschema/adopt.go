@@ -22,7 +22,7 @@ func (c *Component) Near(in []uint32, v any) bool {
 		}
 		var now, scratch [2]uint32
 		quantise(c.fields[i:i+1], f.Index, p, now[:])
-		want := f.canRepresent(in[f.Index-c.offset:][:f.Values()], &scratch)
+		want := f.nearestInStruct(in[f.Index-c.offset:][:f.Values()], &scratch)
 		same := now[0] == want[0] && (len(want) == 1 || now[1] == want[1])
 		if off := f.stepsTo(want[0], now[0]); !same && off != 1 && off != -1 {
 			return false
@@ -42,7 +42,7 @@ func (c *Component) Equals(in []uint32, v any, scratch []uint32) bool {
 		f := &c.fields[i]
 		at := f.Index - c.offset
 		var nearest [2]uint32
-		want := f.canRepresent(in[at:][:f.Values()], &nearest)
+		want := f.nearestInStruct(in[at:][:f.Values()], &nearest)
 		if f.memory != memNone && !slices.Equal(want, scratch[at:][:f.Values()]) {
 			return false
 		}
@@ -89,7 +89,7 @@ func (c *Component) Adopt(in []uint32, v any) {
 		}
 		var now, scratch [2]uint32
 		quantise(alone, f.Index, p, now[:])
-		want := f.canRepresent(in[f.Index-c.offset:][:f.Values()], &scratch)
+		want := f.nearestInStruct(in[f.Index-c.offset:][:f.Values()], &scratch)
 		if now[0] == want[0] && (len(want) == 1 || now[1] == want[1]) {
 			continue
 		}

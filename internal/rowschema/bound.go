@@ -9,17 +9,17 @@ import (
 	"github.com/worldd/worldd/replication/schema"
 )
 
-// bindFields returns the fields of an item, in the order of the server's schema, for a struct of
-// type t that declares them as by says.
-func bindFields(t reflect.Type, fields []schema.Field, by *schema.Binding) []field {
+// bindFields returns the fields of an item in the order of the server's schema, mapped by binding to
+// a struct of type t.
+func bindFields(t reflect.Type, fields []schema.Field, binding *schema.Binding) []field {
 	all := make([]field, len(fields))
 	for i, f := range fields {
-		if by.Fields[i] < 0 {
+		if binding.Fields[i] < 0 {
 			all[i] = newField(f)
 			all[i].memory = memNone
 			continue
 		}
-		own := &by.Declared[by.Fields[i]]
+		own := &binding.Declared[binding.Fields[i]]
 		all[i] = newFieldIn(t, f, own.Path)
 		all[i].convertTo(own)
 	}
@@ -161,9 +161,9 @@ func clampSigned(v, low int64, high uint64) uint64 {
 	return min(uint64(v), high)
 }
 
-// canRepresent returns the value nearest to want, of the server, that the struct can have. It uses
-// scratch.
-func (f *field) canRepresent(want []uint32, scratch *[2]uint32) []uint32 {
+// nearestInStruct returns want, a value of the server, as the struct can hold it. The result may be
+// in scratch.
+func (f *field) nearestInStruct(want []uint32, scratch *[2]uint32) []uint32 {
 	switch f.memory {
 	case memNarrow, memWide, memInteger:
 		var memory uint64
@@ -174,7 +174,7 @@ func (f *field) canRepresent(want []uint32, scratch *[2]uint32) []uint32 {
 	return want
 }
 
-// initials are the values of the fields of a struct that the server lacks.
+// initials holds the defaults of the fields of a struct that the server's schema lacks.
 type initials struct {
 	of     reflect.Value // a struct with these values
 	fields []memberOf
@@ -188,18 +188,18 @@ type memberOf struct {
 
 // newInitials returns the initial values of a struct of type t, nil if all are zero. A rotation that
 // is zero becomes the identity.
-func newInitials(t reflect.Type, by *schema.Binding) *initials {
-	if by == nil {
+func newInitials(t reflect.Type, binding *schema.Binding) *initials {
+	if binding == nil {
 		return nil
 	}
 	s := &initials{of: reflect.New(t)}
-	if by.Default != nil {
-		s.of.Elem().Set(reflect.ValueOf(by.Default))
+	if binding.Default != nil {
+		s.of.Elem().Set(reflect.ValueOf(binding.Default))
 	}
-	for i := range by.Declared {
-		f := &by.Declared[i]
+	for i := range binding.Declared {
+		f := &binding.Declared[i]
 		isRotation := f.Type == schema.TypeRotation
-		if slices.Contains(by.Fields, i) || by.Default == nil && !isRotation {
+		if slices.Contains(binding.Fields, i) || binding.Default == nil && !isRotation {
 			continue
 		}
 		of, offset := locate(t, f.Path)
@@ -209,9 +209,9 @@ func newInitials(t reflect.Type, by *schema.Binding) *initials {
 			member.Index(3).SetFloat(1)
 		}
 	}
-	for i := range by.DeclaredTexts {
-		if by.Default != nil && !slices.Contains(by.Texts, i) {
-			f := newTexts(t, by.DeclaredTexts[i:i+1], nil)
+	for i := range binding.DeclaredTexts {
+		if binding.Default != nil && !slices.Contains(binding.Texts, i) {
+			f := newTexts(t, binding.DeclaredTexts[i:i+1], nil)
 			s.fields = append(s.fields, memberOf{text: &f[0]})
 		}
 	}
@@ -221,8 +221,8 @@ func newInitials(t reflect.Type, by *schema.Binding) *initials {
 	return s
 }
 
-// Initialise sets the fields of the struct at v, a pointer to the component's type, that the server
-// lacks to the caller's defaults.
+// Initialise sets the fields that the server lacks to the caller's defaults. v points to a struct of
+// the component's type.
 func (c *Component) Initialise(v any) {
 	if c.initials != nil {
 		c.initials.copyTo(c.structAt(v))

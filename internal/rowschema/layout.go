@@ -173,10 +173,10 @@ const (
 	memInteger // an integer that the struct declares in another form than the server
 )
 
-// newFields returns fields of the struct type t, bound as by says; t is nil if there is none.
-func newFields(t reflect.Type, fields []schema.Field, by *schema.Binding) []field {
-	if t != nil && by != nil {
-		return bindFields(t, fields, by)
+// newFields returns fields of the struct type t, mapped by binding; t is nil if there is no struct.
+func newFields(t reflect.Type, fields []schema.Field, binding *schema.Binding) []field {
+	if t != nil && binding != nil {
+		return bindFields(t, fields, binding)
 	}
 	all := make([]field, len(fields))
 	for i, f := range fields {
@@ -209,19 +209,19 @@ func newFieldIn(t reflect.Type, f schema.Field, path string) field {
 	return c
 }
 
-// newTexts returns text fields of the struct type t, bound as by says; t is nil if there is none.
-func newTexts(t reflect.Type, fields []schema.TextField, by *schema.Binding) []textField {
+// newTexts returns text fields of the struct type t, mapped by binding; t is nil if there is no struct.
+func newTexts(t reflect.Type, fields []schema.TextField, binding *schema.Binding) []textField {
 	all := make([]textField, len(fields))
 	for i, f := range fields {
 		own := f
 		switch {
 		case t == nil:
-		case by == nil:
+		case binding == nil:
 			_, all[i].offset = locate(t, f.Path)
-		case by.Texts[i] < 0:
+		case binding.Texts[i] < 0:
 			own = schema.TextField{}
 		default:
-			own = by.DeclaredTexts[by.Texts[i]]
+			own = binding.DeclaredTexts[binding.Texts[i]]
 			_, all[i].offset = locate(t, own.Path)
 		}
 		all[i].TextField, all[i].own = f, own

@@ -37,8 +37,8 @@ func (e *BindError) Error() string {
 	return b.String()
 }
 
-// A Binding says which fields of a declared item, which a program has a type for, and of the
-// peer's item of the same name are the same fields.
+// A Binding pairs the fields of a declared item, for which the program has a Go type, with the
+// fields of the peer's item of the same name.
 type Binding struct {
 	// Fields has for each field of the peer's item its index in Declared, or -1 if it is not
 	// declared. Texts has indices in DeclaredTexts.

@@ -63,7 +63,7 @@ func isSameText(a, b TextField) bool {
 	return a == b
 }
 
-// family is a set of field types whose values can become each other's.
+// family is a set of field types whose values convert into each other.
 type family uint8
 
 const (
@@ -106,7 +106,7 @@ func pairFields(peer, own *form) []int {
 			delete(byPath, own.path(i))
 		}
 	}
-	for i := range pairs { // former paths name what no declared field has as its path
+	for i := range pairs { // a former path finds only fields that no present path has found
 		for _, was := range own.was[own.path(i)] {
 			if to, found := byPath[was]; found && pairs[i] < 0 {
 				pairs[i] = to

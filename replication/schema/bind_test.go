@@ -151,8 +151,8 @@ input: field changed: server "Y int 8", client "North uint 5"`: func(s *schema.S
 	}
 }
 
-// The fields of a position that the declaration names after another handle are bound; the parent
-// line is the server's.
+// The fields of a position are bound even if the declaration has another parent handle, or none; the
+// difference is listed.
 func TestBindParent(t *testing.T) {
 	type seat struct {
 		At      [3]float32  `net:"range=-8..8,step=1/16,predict=linear,parent=On"`

@@ -38,7 +38,7 @@ export const schemaText = %s
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
 export const schemaHash = 0x%016xn
 
-/** schema makes servers of other versions understood: see Config.schema. */
+/** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText%s)
 %s`, generator, m.importLine(), "`"+text+"`", s.Hash(), s.tsOptions(), m.body.String())
 }

@@ -195,7 +195,7 @@ func (s *Store) Close() error {
 
 // hasImage reports whether any generation exists.
 func (s *Store) hasImage() bool {
-	for n := range s.keep + 1 { // an interrupted save leaves one more
+	for n := range s.keep + 1 { // an interrupted save leaves one generation more
 		if fileExists(s.generationPath(n)) {
 			return true
 		}

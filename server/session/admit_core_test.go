@@ -111,7 +111,8 @@ func TestJoinsAreSpread(t *testing.T) {
 	}
 }
 
-// A connection with a fault takes no Hello beyond those that a tick answers: it is refused at once.
+// Once a tick has answered its maximum of Hellos, the Hello of a connection with a fault is dropped, and
+// the connection is refused at once.
 func TestFaultsDoNotPassHeldHellos(t *testing.T) {
 	joins := 0
 	d := newTestServerWith(t, func(c *session.Config) {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A run has at least half of the protocol's ticks, whatever its first tick.
+// A run has at least half of the protocol's tick numbers left, whatever its first tick.
 func TestTickBase(t *testing.T) {
 	for tick, base := range map[uint64]uint64{0: 0, 1<<31 - 1: 0, 1 << 31: 1 << 31, 1<<32 + 5: 1 << 32, 1 << 60: 1 << 60} {
 		require.Equal(t, base, tickBase(tick))

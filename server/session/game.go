@@ -18,7 +18,7 @@ import (
 //     After a panic in Join the client is refused and Leave is not called: an entity that
 //     Join spawned stays until the game destroys it.
 //   - A panic raised by package world, replication, field or bulk ends the process,
-//     whoever called it: a change may be half done. So do a panic in a system or Mover,
+//     also if a hook called the package: a change may be half done. So do a panic in a system or Mover,
 //     which belongs to no session, and fatal errors of the runtime such as concurrent map
 //     writes. The image is then the last one saved, at most ImageConfig.Every old.
 //   - runtime.Goexit, which testing.T's FailNow calls, is not a panic: it ends the

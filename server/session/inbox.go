@@ -153,7 +153,7 @@ func (in *inbox) setFault(err error) error {
 	return fault
 }
 
-// fail records a fault of the client, unless there is one.
+// fail records the client's first fault. Later faults are ignored.
 func (in *inbox) fail(fault *wire.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -190,8 +190,9 @@ func (in *inbox) setHello(h *wire.Hello) {
 }
 
 // takeHello returns the Hello and the client's fault, if there are any. A Hello whose
-// connection has ended is dropped: its client does not wait for the answer. If full, it stays
-// for a later tick, and held is true. With a fault it does not wait, and is dropped.
+// connection has ended is dropped: its client does not wait for the answer. full means that
+// the tick takes no more Hellos: the Hello then stays for a later tick and held is true, or is dropped
+// if the client has a fault.
 func (in *inbox) takeHello(ended, full bool) (hello *wire.Hello, fault *wire.Error, held bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

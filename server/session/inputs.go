@@ -79,8 +79,8 @@ func (q *inputs) queueDatagrams(datagrams []wire.Input, fence, next uint32, stat
 }
 
 // takeInput returns the input to apply to the step next: the one stored for it, or else the
-// newest late one. ok is false if there is none, or the step already had one: a session that
-// resumes applies its inputs twice in a tick.
+// newest late one. ok is false if there is none, or if the step already had its input. In the tick in
+// which a session resumes, applyInputs runs twice.
 func (q *inputs) takeInput(next uint32, late lateInputs, stats *Stats) (in wire.TickInput, ok bool) {
 	missed := uint64(bits.OnesCount64(late.seen))
 	had := q.step == next

@@ -105,8 +105,8 @@ func (p *provisionals) unbound() iter.Seq[bulk.Handle] {
 	}
 }
 
-// endCommand forgets the handles of a command, and returns how many are bound. Their Answers
-// precede the Result, which rejects the others.
+// endCommand forgets the provisional handles of a command, and returns how many the game bound. The
+// Answers for bound handles precede the Result, which rejects the rest.
 func (p *provisionals) endCommand() (bound int) {
 	for _, x := range p.named {
 		if x.bound {

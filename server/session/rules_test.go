@@ -122,7 +122,7 @@ func (g *teamClient) left(h bulk.Handle, why wire.Reason) {
 	g.reasons[h] = why
 }
 
-// step is one tick of the server and its clients.
+// step runs one tick of the server and its clients.
 func (c *teamServer) step() {
 	for _, g := range c.clients {
 		g.Now += 1000 / 60

@@ -8,8 +8,9 @@ import (
 )
 
 // Versions say which version of the game a server runs, and which clients may join. A version is
-// a text like 1.10.0 (wire.CompareVersions); empty is none. The newer side decides: a server
-// refuses clients before MinClient, and each client says which servers it accepts.
+// a text like 1.10.0 (wire.CompareVersions); empty is none. The newer side decides
+// whether it accepts the older one: a server refuses clients before MinClient, and each client says
+// which servers it accepts.
 type Versions struct {
 	Game      string // of the server's game; clients read it in Welcome.Version
 	MinClient string // the oldest client that may join, by Config.Version of the client; empty: any

@@ -10,8 +10,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// The newer side decides: servers refuse clients before MinClient, and clients name the oldest
-// server that they accept. The texts are the game's.
+// The newer side decides whether it accepts the older one: servers refuse clients before MinClient,
+// and clients name the oldest server that they accept. The game supplies the texts of refusals.
 func TestClientsOfOtherVersions(t *testing.T) {
 	v := Versions{Game: "1.9", MinClient: "1.4", TooOld: "Get the update in the store.", TooNew: "This server awaits its update."}
 	for _, c := range []struct {

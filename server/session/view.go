@@ -69,7 +69,7 @@ func viewOf(in *wire.TickInput) view {
 	return view{claimed: uint64(in.Tick-in.Back)*viewTick + uint64(in.Fraction)}
 }
 
-// countOnce reports whether this is its first call for the moment.
+// countOnce reports whether this is its first call for the present view moment.
 func (v *view) countOnce() bool {
 	was := v.counted
 	v.counted = true

@@ -109,7 +109,7 @@ func (s *subject) interpolateAt(tick float64) {
 // forgetDrawn ends the blending.
 func (s *subject) forgetDrawn() { s.blend.resetOffset() }
 
-// beginOffset makes the difference between the older slot and the scratch slot the offset.
+// beginOffset sets the offset to the difference between the older slot and the scratch slot.
 func (s *subject) beginOffset(now time.Duration) {
 	s.blend.beginAt(now)
 	s.addOffset()

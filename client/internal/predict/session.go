@@ -37,8 +37,8 @@ type Entity interface {
 	Owned() bool
 	// Layout returns the layout of the server's rows.
 	Layout() *rowschema.Layout
-	// ComponentOf returns the number of a component of the caller's schema, Absent if the entity
-	// lacks it, and Unserved if the server's schema does.
+	// ComponentOf returns the server's number of the component that has number declared in the
+	// caller's schema: Absent if the entity lacks it, Unserved if the server's schema lacks it.
 	ComponentOf(declared int) int
 	// Newest returns the newest values of a component, received or computed. They are valid
 	// until the next call.
@@ -51,7 +51,7 @@ type Entity interface {
 	WriteAt(component int, m Moment, body *bodies.Fields, to any)
 }
 
-// Results of Entity.ComponentOf that are no numbers.
+// Results of Entity.ComponentOf other than a number.
 const (
 	Absent   = -1
 	Unserved = -2

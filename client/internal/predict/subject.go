@@ -125,8 +125,8 @@ func (p *part) componentIn(state any) any {
 // pointerAt returns the component in the state of a slot.
 func (p *part) pointerAt(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
 
-// bindTo finds the components of e, and returns false if it lacks one, or the server all. Those
-// that the server lacks are predicted alone.
+// bindTo finds the components of e. It returns false if e lacks one, or if the server's schema lacks
+// all. A component that the server's schema lacks is predicted without corrections.
 func (s *subject) bindTo(e Entity) bool {
 	served := false
 	for i := range s.parts {

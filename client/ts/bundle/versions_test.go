@@ -18,8 +18,8 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// oldGame is a game of which the page's version is newer. Inputs and commands are seen in the purse,
-// the answer and the event.
+// oldGame is the server's game, in an older version than the page's. The purse shows the received
+// input; the answer and the event show the command.
 func oldGame(t *testing.T) server.WorldConfig {
 	type purse struct {
 		Debt bool
@@ -57,7 +57,7 @@ func oldGame(t *testing.T) server.WorldConfig {
 	}}
 }
 
-// newerThanOldGame is the schema of a page.
+// newerThanOldGame is the schema of a page that was built with a newer version.
 const newerThanOldGame = `worldd schema 2
 component mana
 Points uint 8
@@ -79,7 +79,7 @@ Loud bool
 Serial uint 16
 `
 
-// unlikeOldGame is a schema that does not fit.
+// unlikeOldGame is a schema whose field types do not convert to oldGame's.
 const unlikeOldGame = `worldd schema 2
 component purse
 Gold string 8

@@ -253,7 +253,7 @@ class Binder implements Binding {
     if ([...links.keys()].some((f, i) => f !== inOrder[i])) this.#note(item, 'fields reordered')
   }
 
-  /** Gives a form of the server the shape of the game's structs. Returns the game's field of each of the server's. */
+  /** Gives a form of the server the shape of the game's structs. Returns the bound fields, from the server's field to the game's. */
   #bindFields(item: string, to: Form, own: readonly AnyField[], all: readonly AnyField[]): Map<AnyField, AnyField> {
     const sources = this.#sourcesOf(item, own, all)
     const links = new Map<AnyField, AnyField>()
@@ -278,7 +278,7 @@ class Binder implements Binding {
     return links
   }
 
-  /** Returns the server's field for each of the game's: with its path, or a former one. */
+  /** Returns for each field of the game the server's field with the same path or a former one, or undefined. */
   #sourcesOf(item: string, own: readonly AnyField[], all: readonly AnyField[]): (AnyField | undefined)[] {
     const was = this.#options.was?.[item]
     const free = new Map(all.map((f) => [f.path, f]))

@@ -10,7 +10,7 @@ const lossy = new TextDecoder('utf-8', { ignoreBOM: true })
 const replacement = '\ufffd'
 const maxFloat32 = (2 - 2 ** -23) * 2 ** 127
 
-/** The fields between whose kinds values convert. */
+/** A set of field kinds whose values convert into each other. */
 export type Family = 'bool' | 'integer' | 'float' | 'ref' | 'quat' | 'text'
 
 /** Returns the family of a field. */
@@ -67,12 +67,12 @@ function saturate64(to: Field): Convert {
   }
 }
 
-/** Rounds to a float32, but no finite number to an infinite one. */
+/** Rounds to float32. Finite numbers saturate, and do not become infinite. */
 function single(v: number): number {
   return Number.isFinite(v) ? Math.fround(Math.min(Math.max(v, -maxFloat32), maxFloat32)) : v
 }
 
-/** Returns the conversion to texts of a field: cut to its bytes, between two characters of a string. */
+/** Returns the conversion to values of a text field: longer texts are cut to the field's maximum of bytes, strings between two characters. */
 export function textConverterTo(to: TextField): Convert<Text> {
   return (v) => {
     if (to.bytes) return (typeof v === 'string' ? encodeText(v) : v).slice(0, to.max)

@@ -14,7 +14,7 @@ export interface Declaration {
   readonly schema: Schema
   /**
    * @internal Gives the items of a server's schema the structs of the declaration. Returns undefined if
-   * the schemas are equal. Throws a SchemaError if a field cannot be converted, or if strict for any difference.
+   * the schemas are equal. Throws a SchemaError if a field cannot be converted; if strict, for any difference.
    */
   bind(server: Schema, versions: Versions, strict: boolean | undefined): Binding | undefined
 }

@@ -190,7 +190,7 @@ export class Entities {
     this.#stats.texts++
   }
 
-  // The end of a session: section 4.1.
+  // The end of a session: PROTOCOL.md, section 4.1.
 
   /** Takes all entities out of view. */
   leaveAll(): void {

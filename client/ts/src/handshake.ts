@@ -182,7 +182,7 @@ export class Handshake {
     if (isRoomGone(why)) this.#room = this.#config.room ?? ''
   }
 
-  /** Reports whether the next Hello asks for another room than the refused one. */
+  /** Reports whether to ask for the configured room: the refused Hello named another one, which may be gone. */
   asksAgain(why: WireError): boolean {
     return isRoomGone(why) && this.#room !== (this.#config.room ?? '')
   }

@@ -23,7 +23,7 @@ export class ResyncPolicy {
     return this.#gaveUp
   }
 
-  /** Reports whether to ask for all states because there were faulty datagrams, so many in all. */
+  /** Reports whether to ask for all states because of new faulty datagrams. faults is the number of all so far. */
   isDueForFaults(faults: number): boolean {
     const due = faults !== this.#faults
     this.#faults = faults

@@ -112,7 +112,7 @@ export class Session {
     return this.#stream.isJoined && !this.#stream.hasFailed
   }
 
-  /** The server's schema, before the first Welcome SessionConfig.schema or undefined. */
+  /** The server's schema. Before the first Welcome it is SessionConfig.schema, or undefined. */
   get schema(): Schema | undefined {
     return this.#handshake.layout?.schema
   }
@@ -122,7 +122,7 @@ export class Session {
     return this.#config.schema?.schema ?? this.schema
   }
 
-  /** How the server's schema differs from SessionConfig.schema, one line each. They hold the server's words. */
+  /** How the server's schema differs from SessionConfig.schema, one line each. The lines contain text from the server: show them by printable. */
   get schemaChanges(): readonly string[] {
     return this.#handshake.layout?.binding?.changes ?? []
   }
@@ -296,7 +296,7 @@ export class Session {
     this.#prediction?.restart(m.tickHz)
   }
 
-  /** Reports whether the next Hello asks for another room than the refused one. */
+  /** Reports whether to ask for the configured room: the refused Hello named another one, which may be gone. */
   asksAgain(why: WireError): boolean {
     return this.#handshake.asksAgain(why)
   }

@@ -225,12 +225,12 @@ export class Shape {
     this.#textParts = texts.map((f) => partsOf(f.path))
   }
 
-  /** Returns the field with a path in structs, undefined without one. */
+  /** Returns the field that has this path in the game's structs, or undefined. */
   fieldAt(path: string): Field | undefined {
     return this.fields.find((f) => f.path === path)
   }
 
-  /** Reports whether structs hold field i exactly, or hold it at all. */
+  /** Reports whether the structs have field i. With exactly, they also represent all its values. */
   holds(_i: number, _exactly: boolean): boolean {
     return true
   }

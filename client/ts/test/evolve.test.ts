@@ -49,14 +49,14 @@ function formOf(s: Schema, item: string): Form | undefined {
   return s.commands.find((c) => c.name === name)?.answer
 }
 
-/** Returns the game's value of a vector's. */
+/** Converts a value in a vector's JSON to the game's value of field f. */
 function gameValueOf(f: Field | TextField, v: Json): Value | Text {
   if (!('kind' in f)) return f.bytes ? bytes(String(v)) : String(v)
   if (f.kind === 'ref') return v === 'none' ? none : parseHandle(String(v))!
   return typeof v === 'string' ? BigInt(v) : (v as Value)
 }
 
-/** Returns a vector's value of the game's. */
+/** Converts the game's value of field f to a vector's JSON. */
 function jsonOf(v: unknown, f: Field | TextField): Json {
   if (v instanceof Uint8Array) return base64(v)
   if (typeof v === 'bigint')

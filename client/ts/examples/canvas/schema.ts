@@ -78,7 +78,7 @@ Tick uint 16
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
 export const schemaHash = 0xfb7e3fd76d36456fn
 
-/** schema makes servers of other versions understood: see Config.schema. */
+/** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText)
 
 export const kinds = ['crate', 'spark', 'avatar'] as const

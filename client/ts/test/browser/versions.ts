@@ -15,7 +15,7 @@ interface Options {
 const o: Options = await (await fetch('/versions.json')).json()
 const link = { url: o.url, certificateHashes: o.hashes, giveUp: 0 }
 
-/** Returns the error of a client that a server does not suit. */
+/** Returns the error with which a client of this schema fails to connect. */
 async function refusal(text: string, strictSchema: boolean): Promise<unknown> {
   try {
     const c = await Client.connect({ ...link, schema: declareSchema(text), strictSchema })

@@ -59,7 +59,7 @@ event 名前 unreliable
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
 export const schemaHash = 0xb2b4970b7335d769n
 
-/** schema makes servers of other versions understood: see Config.schema. */
+/** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText)
 
 export const kinds = ["it's"] as const

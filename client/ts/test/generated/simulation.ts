@@ -28,7 +28,7 @@ command poke raw
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
 export const schemaHash = 0xea7874c03e55f9acn
 
-/** schema makes servers of other versions understood: see Config.schema. */
+/** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText)
 
 export const kinds = ['crate', 'ghost'] as const

@@ -107,7 +107,7 @@ Serial uint 8
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
 export const schemaHash = 0x559371f86e76927en
 
-/** schema makes servers of other versions understood: see Config.schema. */
+/** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText)
 
 export const kinds = [] as const

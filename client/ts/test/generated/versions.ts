@@ -32,7 +32,7 @@ Loud bool
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
 export const schemaHash = 0x63f9086927713e63n
 
-/** schema makes servers of other versions understood: see Config.schema. */
+/** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText, {
   was: {
     "component \"\\\"purse\\\"\"": { Copper: ['Gold', 'Silver'], 'Aims[0].Pitch': ['Looks[0].Pitch', 'Aims[0].Tilt', 'Looks[0].Tilt'], 'Aims[0].Turn': ['Looks[0].Turn'], 'Aims[1].Pitch': ['Looks[1].Pitch', 'Aims[1].Tilt', 'Looks[1].Tilt'], 'Aims[1].Turn': ['Looks[1].Turn'], Note: ['Text'] },
