@@ -55,11 +55,7 @@ func (e *Entity) Format() string {
 		values = slices.Clone(values)
 		copy(values[b.Offset():], e.newestValues(b.Component()))
 	}
-	var texts []string
-	if rows.TextMask() != 0 {
-		texts = *textsOf(e)
-	}
-	return rows.Format(rowschema.Row{Mask: e.mask, Owned: e.states.owned, Values: values}, texts)
+	return rows.Format(rowschema.Row{Mask: e.mask, Owned: e.states.owned, Values: values}, e.texts())
 }
 
 // Tick returns the server's tick of the newest state received. Exact returns the tick of a

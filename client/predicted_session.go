@@ -106,7 +106,7 @@ func (e predictedEntity) Newest(component int) []uint32 { return e.newestValues(
 
 // WriteTexts implements predict.Entity.
 func (e predictedEntity) WriteTexts(component int, to any) {
-	e.layout.rows.Component(component).SetTexts(e.Owned(), *textsOf(e.Entity), to)
+	e.layout.rows.Component(component).SetTexts(e.Owned(), e.texts(), to)
 }
 
 // WriteAt implements predict.Entity.

@@ -216,6 +216,30 @@ func reader[T any](t testing.TB, declared *schema.Schema, name string, e *client
 	}
 }
 
+// An entity of a server without text fields has no memory for texts: tests with checks of pointers see
+// reads behind it.
+func TestTextsThatTheServerLacks(t *testing.T) {
+	type badgeV1 struct{ Level uint8 }
+	type badge struct {
+		Level uint8
+		Name  string `net:"max=8"`
+	}
+	served, declared := schema.New(), schema.New()
+	schema.Define[badgeV1](served, "badge")
+	badges := schema.Define[badge](declared, "badge").WithDefault(badge{Name: "none"})
+	s := newHandServer(t, served, declared)
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1), 9)
+	e := s.session.Replica().Entity(h(3, 1))
+	got, ok := client.Of(badges).Get(e)
+	require.True(t, ok)
+	require.Equal(t, badge{9, "none"}, got)
+	got, ok = client.Of(badges).At(e, client.Moment{Tick: 1})
+	require.True(t, ok)
+	require.Equal(t, badge{9, "none"}, got)
+	require.Equal(t, "badge{Level=9}", e.Format())
+}
+
 // A component of a schema other than the session's is found by name and type.
 func TestComponentOfAnotherSchema(t *testing.T) {
 	s := newHandServer(t, servedSchema(t), declare(t, component[health]("health")))

@@ -21,6 +21,14 @@ const (
 // textsOf returns the texts of e. The schema must have text fields.
 func textsOf(e *Entity) *[]string { return &(*textEntity)(unsafe.Pointer(e)).texts }
 
+// texts returns the texts of e, nil if the server's schema has no text fields.
+func (e *Entity) texts() []string {
+	if len(e.layout.textFields) == 0 {
+		return nil
+	}
+	return *textsOf(e)
+}
+
 // textBytes returns the memory of texts: their headers, and their bytes as the allocator rounds
 // them up.
 func textBytes(texts []string) int {
@@ -91,6 +99,6 @@ func (x *entities) dropTexts(e *Entity) {
 // setTexts sets the text fields of v, component n of e, to the newest values.
 func (c *Component[T]) setTexts(e *Entity, n int, v *T) {
 	if c.texts {
-		e.layout.rows.Component(n).SetTexts(e.states.owned, *textsOf(e), v)
+		e.layout.rows.Component(n).SetTexts(e.states.owned, e.texts(), v)
 	}
 }
