@@ -89,7 +89,8 @@ func (c *Component) Adopt(in []uint32, v any) {
 		}
 		var now, scratch [2]uint32
 		quantise(alone, f.Index, p, now[:])
-		want := f.nearestInStruct(in[f.Index-c.offset:][:f.Values()], &scratch)
+		from := in[f.Index-c.offset:][:f.Values()]
+		want := f.nearestInStruct(from, &scratch)
 		if now[0] == want[0] && (len(want) == 1 || now[1] == want[1]) {
 			continue
 		}
@@ -100,6 +101,6 @@ func (c *Component) Adopt(in []uint32, v any) {
 				continue
 			}
 		}
-		restore(alone, f.Index, true, want, p)
+		restore(alone, f.Index, true, from, p)
 	}
 }

@@ -33,15 +33,28 @@ func (f *field) convertTo(own *schema.Field) {
 		if f.Type != own.Type || f.Bits != own.Bits || f.Max != own.Max {
 			f.own, f.top, f.memory = f.memory, own.Max, memInteger
 		}
-	case schema.TypeFloat, schema.TypeRange:
-		exceeds := f.Kind == schema.KindRaw64 || max(math.Abs(f.Low), math.Abs(f.value(f.Max))) > math.MaxFloat32
+	case schema.TypeFloat, schema.TypeRange, schema.TypeAngle:
 		switch {
-		case f.memory == memFloat32 && exceeds:
+		case f.memory == memFloat32 && !f.fitsFloat32():
 			f.memory = memNarrow
 		case f.memory == memFloat64 && f.Kind == schema.KindRaw32:
 			f.memory = memWide
 		}
 	}
+}
+
+// fitsFloat32 reports whether a float32 resolves all numbers of f: each, restored, quantises to
+// itself.
+func (f *field) fitsFloat32() bool {
+	const digits = 24 // of a float32, in bits
+	switch {
+	case f.angle:
+		return f.Bits <= digits-2
+	case f.ranged:
+		far := max(math.Abs(f.Low), math.Abs(f.value(f.Max)))
+		return far <= math.MaxFloat32 && f.Step >= math.Ldexp(far, 1-digits)
+	}
+	return f.Kind == schema.KindRaw32
 }
 
 // quantiseBound quantises a field that the struct lacks, as 0, or has in another form.
@@ -63,6 +76,8 @@ func (f *field) quantiseFloat(x float64, to []uint32) {
 	switch {
 	case f.ranged:
 		to[0] = f.number(x)
+	case f.angle:
+		to[0] = f.turn(x)
 	case f.Kind == schema.KindRaw64:
 		putUint64(to, math.Float64bits(x))
 	default:
@@ -89,11 +104,13 @@ func (f *field) restoreBound(at unsafe.Pointer, from []uint32) {
 	}
 }
 
-// float returns the number of a field that is no angle.
+// float returns the number of a float field.
 func (f *field) float(from []uint32) float64 {
 	switch {
 	case f.ranged:
 		return f.value(from[0])
+	case f.angle:
+		return f.radians(from[0])
 	case f.Kind == schema.KindRaw64:
 		return math.Float64frombits(getUint64(from))
 	}

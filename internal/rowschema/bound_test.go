@@ -168,6 +168,50 @@ func TestBoundStatesAgree(t *testing.T) {
 	}
 }
 
+// A float32 holds the nearest of numbers that the server's range or angle tells apart, and a
+// prediction with it agrees with the server.
+func TestBoundFinerThanFloat32(t *testing.T) {
+	type served struct {
+		X   float64 `net:"range=-65536..65536,step=1/16384"`
+		Yaw float64 `net:"angle,bits=32"`
+	}
+	type declared struct {
+		X   float32 `net:"range=-512..512,step=1/64"`
+		Yaw float32 `net:"angle,bits=12"`
+	}
+	s, own := schema.New(), schema.New()
+	schema.Define[served](s, "c")
+	schema.Define[declared](own, "c")
+	bound := must.Get(schema.Parse(s.Text()))
+	must.Get(bound.Bind(own))
+	server, client := rowschema.New(s).Component(0), rowschema.New(bound).Component(0)
+	values, scratch := make([]uint32, s.Values()), make([]uint32, s.Values())
+	check := func(in served, out declared) {
+		t.Helper()
+		server.Quantise(&in, values)
+		server.Restore(values, &in)
+		client.Adopt(values, &out)
+		require.True(t, client.Near(values, &out), "%v as %v", in, out)
+		require.True(t, client.Equals(values, &out, scratch), "%v as %v", in, out)
+		require.InDelta(t, in.X, out.X, 1.0/256)
+		require.InDelta(t, 0, math.Remainder(in.Yaw-float64(out.Yaw), 2*math.Pi), 1e-6)
+	}
+	check(served{-65536, -math.Pi}, declared{})
+	check(served{50000.0123, math.Pi - 1e-9}, declared{})
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		in := served{131072*r.Float64() - 65536, 7 * r.Float64()}
+		check(in, declared{})
+		check(in, declared{float32(in.X), float32(in.Yaw)})
+	}
+	out := declared{X: 50000, Yaw: 2}
+	client.Quantise(&out, values)
+	out.X++
+	require.False(t, client.Near(values, &out))
+	out = declared{X: 50000, Yaw: 2.001}
+	require.False(t, client.Near(values, &out))
+}
+
 // Messages are bound as components are.
 func TestBoundMessages(t *testing.T) {
 	type v1 struct {

@@ -164,7 +164,7 @@ const (
 	memUint32
 	memUint64
 	memFloat32
-	memNarrow // a float32 for numbers that may exceed it
+	memNarrow // a float32 for numbers that exceed it, or are finer
 	memFloat64
 	memWide // a float64 for numbers of 32 bits
 	memHandle
