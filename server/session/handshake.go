@@ -136,10 +136,15 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 		return refusalOfDifference(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
 		return refusalOfDifference(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)
-	case h.Room != "" && h.Room != c.config.Room && c.config.Router == nil:
+	}
+	refusal, want = c.config.Versions.checkClient(&h)
+	if refusal != nil {
+		return refusal, want
+	}
+	if h.Room != "" && h.Room != c.config.Room && c.config.Router == nil {
 		return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("client asks for room %q, server has %q", h.Room, c.config.Room)}, ""
 	}
-	return c.config.Versions.checkClient(&h)
+	return nil, ""
 }
 
 // tokenResult returns the Admission of the Hello's token, or the reason to refuse the

@@ -72,7 +72,7 @@ func TestVersionsPrecedeTokensAndRooms(t *testing.T) {
 	core, _ := newRoomOf(t, 4, Hooks{})
 	core.config.Admit, core.config.Versions = admit, Versions{MinClient: "1.2"}
 	refused, _ := core.openConn("")
-	hello := wire.Hello{Protocol: wire.Version, Tables: core.replicator.Config().Tables.Version(), Version: "1.1"}
+	hello := wire.Hello{Protocol: wire.Version, Tables: core.replicator.Config().Tables.Version(), Version: "1.1", Room: "another"}
 	require.NoError(t, refused.ReceiveStream(wire.AppendMessage(nil, hello)))
 	core.Tick()
 	require.Equal(t, map[wire.Code]uint64{wire.ClientTooOld: 1}, core.Stats().Closed)
