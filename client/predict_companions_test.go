@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -388,6 +389,55 @@ func TestCoPredictedIsBounded(t *testing.T) {
 	var unknown client.CoPredicted[lever]
 	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&unknown}})
 	require.ErrorContains(t, err, "client_test.lever is no component of the schema")
+}
+
+// secretBall is a ball that only its owner receives whole.
+type secretBall struct {
+	Position [3]float32 `net:"range=-256..256,step=1/256"`
+	Velocity [3]float32 `net:"range=-32..32,step=1/256"`
+	Touched  uint8      `net:"owner"`
+}
+
+// The server's schema decides which fields only owners receive. An entity with such fields is
+// co-predicted by its owner, and by clients that do not read them.
+func TestCoPredictsWhatItReceives(t *testing.T) {
+	type plainBall struct {
+		Position [3]float32 `net:"range=-256..256,step=1/256"`
+	}
+	plain, secret := schemaWithBall[ball](t), schemaWithBall[secretBall](t)
+	require.True(t, coPredicts[secretBall](t, plain, false), "everyone receives it")
+	require.False(t, coPredicts[ball](t, secret, false))
+	require.False(t, coPredicts[secretBall](t, secret, false))
+	require.True(t, coPredicts[ball](t, secret, true))
+	require.True(t, coPredicts[plainBall](t, secret, false))
+}
+
+func schemaWithBall[Ball any](t testing.TB) *schema.Schema {
+	s := schema.New()
+	schema.Define[friend](s, "friend")
+	schema.Define[runner](s, "runner")
+	schema.Define[Ball](s, "ball")
+	schema.DefineInput[lever](s)
+	require.NoError(t, s.Err())
+	return s
+}
+
+// coPredicts reports whether a client with the type Ball can co-predict a ball of the server.
+func coPredicts[Ball any](t testing.TB, served *schema.Schema, owned bool) bool {
+	var balls client.CoPredicted[Ball]
+	f := newPredictionServer(t, client.PredictConfig{})
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: schemaWithBall[Ball](t)}))
+	_, err := client.Predict(session, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&balls}})
+	require.NoError(t, err)
+	f.serveTo(session, served)
+	var w bitio.Writer
+	rowschema.New(served).AppendFull(&w, rowschema.Row{Mask: 4, Owned: owned, Values: make([]uint32, served.Values())})
+	f.record(wire.Record{Op: wire.OpEnter, Handle: ballHandle, Owned: owned, Row: w.Bytes()})
+	f.snapshot()
+	f.input(still)
+	balls.Set(ballHandle)
+	_, ok := balls.State(ballHandle)
+	return ok
 }
 
 // After its first Set, a co-predicted entity costs no allocations.

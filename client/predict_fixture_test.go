@@ -58,15 +58,7 @@ func (r *runner) step(in lever) {
 
 func newRunner() runner { return runner{Facing: [4]float32{3: 1}} }
 
-func runnerSchema(t testing.TB) *schema.Schema {
-	s := schema.New()
-	schema.Define[friend](s, "friend")
-	schema.Define[runner](s, "runner")
-	schema.Define[ball](s, "ball")
-	schema.DefineInput[lever](s)
-	require.NoError(t, s.Err())
-	return s
-}
+func runnerSchema(t testing.TB) *schema.Schema { return schemaWithBall[ball](t) }
 
 // predictionServer plays the server to a session by hand. A tick, a frame and a snapshot's time are
 // the same here, so inputs are for the tick predictionLead after the newest snapshot's.
@@ -114,6 +106,13 @@ func newPredictionServer(t testing.TB, config client.PredictConfig) *predictionS
 	}
 	f.join()
 	return f
+}
+
+// serveTo joins session, of a client with other declarations, to a server of the schema served.
+func (f *predictionServer) serveTo(session *client.Session, served *schema.Schema) {
+	f.session, f.schema, f.codec = session, served, rowcodec.New(served, rowcodec.DefaultTables())
+	f.welcome.Schema, f.welcome.SchemaText = served.Hash(), served.Text()
+	f.join()
 }
 
 // join begins the session and shows it its player.

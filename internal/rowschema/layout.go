@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -38,6 +39,7 @@ type Component struct {
 	parent    int // index in fields of the handle that a parent= tag names, or -1
 	load      int // see Layout.Load
 	initials  *initials
+	secret    bool // the struct has a field that only owners receive
 }
 
 // New compiles s, which must be complete: the layout does not include later definitions and
@@ -61,6 +63,7 @@ func New(s *schema.Schema) *Layout {
 		if spec.Type != nil {
 			c.pointer = reflect.PointerTo(spec.Type)
 		}
+		c.secret = slices.ContainsFunc(c.fields, func(f field) bool { return f.Owner && f.memory != memNone })
 		c.load = loadOf(c.fields, c.parent >= 0)
 		l.addComponent(c)
 	}
@@ -121,6 +124,9 @@ func (c *Component) In(row []uint32) []uint32 { return row[c.offset : c.offset+c
 
 // TextFields returns the numbers of the component's text fields: from first to before end.
 func (c *Component) TextFields() (first, end int) { return c.firstText, c.firstText + len(c.texts) }
+
+// IsSecret reports whether the struct has a field that only owners receive.
+func (c *Component) IsSecret() bool { return c.secret }
 
 // structAt returns the address of the component's struct that v points to.
 func (c *Component) structAt(v any) unsafe.Pointer {

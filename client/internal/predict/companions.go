@@ -14,7 +14,6 @@ const MaxCompanions = 16
 type Group struct {
 	of      *Core
 	newRing func() (states Ring, number int)
-	secret  bool         // a component has owner-only fields
 	members []*Companion // in the order of SetMembers
 	leaving []*Companion // recently dropped by SetMembers, oldest first
 	spare   []*Companion
@@ -45,11 +44,6 @@ func (p *Core) AddGroup(newRing func() (states Ring, number int)) (*Group, error
 		return nil, err
 	}
 	g.spare = append(g.spare, first)
-	for _, c := range first.parts {
-		for _, f := range p.layout.Schema().Fields(c.number) {
-			g.secret = g.secret || f.Owner
-		}
-	}
 	p.subjects.addGroup(g)
 	return g, nil
 }
@@ -113,7 +107,7 @@ func (g *Group) Draw(h bulk.Handle, m Moment) (s Slot, ok bool) {
 // entityOf returns the entity of a companion if it can be predicted.
 func (g *Group) entityOf(c *Companion) Entity {
 	e := g.of.session.Entity(c.handle)
-	if e == nil || g.secret && !e.Owned() || e.Handle() == g.of.handle || !c.bindTo(e) {
+	if e == nil || e.Handle() == g.of.handle || !c.bindTo(e) {
 		return nil
 	}
 	return e

@@ -125,14 +125,15 @@ func (p *part) componentIn(state any) any {
 // pointerAt returns the component in the state of a slot.
 func (p *part) pointerAt(slot int) unsafe.Pointer { return reflect.ValueOf(p.at[slot]).UnsafePointer() }
 
-// bindTo finds the components of e. It returns false if e lacks one, or if the server's schema lacks
-// all. A component that the server's schema lacks is predicted without corrections.
+// bindTo finds the components of e. It returns false if e lacks one or the client receives only a
+// part of it, or if the server's schema lacks all. A component that the server's schema lacks is
+// predicted without corrections.
 func (s *subject) bindTo(e Entity) bool {
 	served := false
 	for i := range s.parts {
 		c := &s.parts[i]
 		c.server = e.ComponentOf(c.number)
-		if c.server == Absent {
+		if c.server == Absent || c.server >= 0 && !e.Owned() && e.Layout().Component(c.server).IsSecret() {
 			return false
 		}
 		served = served || c.server != Unserved
