@@ -76,8 +76,9 @@ type Component[T any] struct {
 	jumps  func(from, to T, ticks uint32) bool // nil: no jumps
 }
 
-// Body reads the positions and motions of entities. Config.Schema need not declare it. If
-// Config.Schema declares the component with another struct, Body reads nothing.
+// Body reads the positions and motions of entities. Config.Schema need not declare it. Body reads
+// nothing if Config.Schema declares the component with another struct, or if the server's has no
+// Position.
 var Body = Component[schema.Body]{schema: bodyForm, body: bodies.OwnFields}
 
 // bodyForm is a schema of the body alone.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/worldd/worldd/client/internal/bodies"
 	"github.com/worldd/worldd/internal/rowcodec"
@@ -41,7 +42,7 @@ func newLayout(c *rowcodec.Codec, declared *schema.Schema, changes []string) *la
 		specs = append(specs, s.Component(i))
 	}
 	body := -1
-	if n, ok := s.ByName(schema.BodyComponent); ok && specs[n].Type == reflect.TypeFor[schema.Body]() && isWhole(specs[n].Binding) {
+	if n, ok := s.ByName(schema.BodyComponent); ok && specs[n].Type == reflect.TypeFor[schema.Body]() && hasPosition(specs[n].Binding) {
 		body = n
 	}
 	var numbers []int
@@ -107,17 +108,18 @@ func olderSide(server, client string) string {
 	return fmt.Sprintf("the server's game is %s, this client's %s: update the server", server, client)
 }
 
-// isWhole reports whether the server's component has all declared fields.
-func isWhole(b *schema.Binding) bool {
+// hasPosition reports whether the server's body has a position. Without one it is no body that Body
+// reads; all else may be missing.
+func hasPosition(b *schema.Binding) bool {
 	if b == nil {
 		return true
 	}
 	for i := range b.Declared {
-		if !slices.Contains(b.Fields, i) {
+		if strings.HasPrefix(b.Declared[i].Path, "Position[") && !slices.Contains(b.Fields, i) {
 			return false
 		}
 	}
-	return len(b.DeclaredTexts) == 0
+	return true
 }
 
 // serverVersion returns the version of the server's game, empty if unknown.

@@ -256,7 +256,7 @@ func TestComponentOfAnotherSchema(t *testing.T) {
 	}
 }
 
-// A client reads the body even without declarations, unless the server's body has other fields.
+// A client reads the body even without declarations, unless the server's body has no position.
 // Is compares kinds, of which the server may lack some.
 func TestBodyAndKinds(t *testing.T) {
 	s := newHandServer(t, declare(t, component[schema.Body](schema.BodyComponent), kind("crate"), kind("lift")), nil)
@@ -273,6 +273,16 @@ func TestBodyAndKinds(t *testing.T) {
 	require.False(t, (*client.Entity)(nil).Is(lift))
 	_, ok = client.Body.Get(nil)
 	require.False(t, ok)
+
+	type still struct {
+		Position [3]float32 `net:"range=-1024..1024,step=1/256"`
+	}
+	s = newHandServer(t, declare(t, component[still](schema.BodyComponent), kind("crate")), nil)
+	require.NoError(t, s.answer(asIs))
+	s.enter(1, h(3, 1), 262144+256, 0, 0)
+	body, ok = client.Body.Get(s.session.Replica().Entity(h(3, 1)))
+	require.True(t, ok, "what the server lacks is zero")
+	require.Equal(t, schema.Body{Position: [3]float32{1, -1024, -1024}}, body)
 
 	s = newHandServer(t, declare(t, component[health](schema.BodyComponent), kind("crate")), defined)
 	require.NoError(t, s.answer(asIs))
