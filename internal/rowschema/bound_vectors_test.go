@@ -74,6 +74,9 @@ var bindingTypes = map[string]func(*schema.Schema){
 		}
 		schema.Define[cells](s, "cells").WithDefault(cells{D: [2]uint8{1: 3}})
 	},
+	"a rotation that the client lacks is the identity": func(s *schema.Schema) {
+		schema.DefineInput[struct{ X int8 }](s)
+	},
 }
 
 // bindingCase is a line of binding.jsonl: see the README of the vectors.

@@ -79,10 +79,15 @@ export function restoreField(f: Field, values: Uint32Array, at: number): Value {
   return f.n === 64 && f.kind !== 'float' ? bigintOf(f, values, at) : numberOf(f, values, at)
 }
 
-/** Writes a value to out, from at on. Numbers are clamped; NaN and undefined become 0. */
+const identity: Quaternion = [0, 0, 0, 1]
+
+/**
+ * Writes a value to out, from at on. Numbers are clamped; NaN and undefined become 0, an
+ * undefined rotation the identity.
+ */
 export function quantise(f: Field, v: unknown, out: Uint32Array, at: number): void {
   out.fill(0, at, at + f.values)
-  if (v === undefined || v === null) v = f.kind === 'range' ? 0 : undefined
+  if (v === undefined || v === null) v = f.kind === 'range' ? 0 : f.kind === 'quat' ? identity : undefined
   if (v === undefined) return
   if (f.kind === 'ref') quantiseHandle(v as bigint, out, at)
   else if (f.kind === 'quat') out[at] = smallestThree(f, v as ArrayLike<number>)
@@ -134,7 +139,7 @@ function quantiseHandle(h: bigint, out: Uint32Array, at: number): void {
 function smallestThree(f: Field, q: ArrayLike<number>): number {
   let largest = 0
   for (let i = 1; i < 4; i++) if (Math.abs(q[i]!) > Math.abs(q[largest]!)) largest = i
-  if (!(Math.abs(q[largest]!) > 0)) return smallestThree(f, [0, 0, 0, 1])
+  if (!(Math.abs(q[largest]!) > 0)) return smallestThree(f, identity)
   const N = 2 ** f.n - 1
   const sign = q[largest]! < 0 ? -1 : 1
   let packed = largest
