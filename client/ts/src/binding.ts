@@ -122,6 +122,11 @@ class BoundShape extends Shape {
     return l !== undefined && (l.exact || !exactly)
   }
 
+  override nearest(i: number, v: unknown): unknown {
+    const l = this.#links[i]
+    return l?.write(l.read(v))
+  }
+
   override make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
     const root = super.make(value, text)
     for (const a of this.#added) assign(root, a.parts, a.make())

@@ -37,7 +37,8 @@ function boundsOf(f: Field): readonly [least: bigint, most: bigint] {
 
 /** Reports whether field `to` holds every value of `from`, a field of the same family. */
 export function isLossless(from: Field, to: Field): boolean {
-  if (familyOf(from) !== 'integer') return from.kind !== 'float' || to.kind !== 'float' || from.n <= to.n
+  const isSingle = (f: Field): boolean => f.kind === 'float' && f.n === 32
+  if (familyOf(from) !== 'integer') return !isSingle(to) || isSingle(from)
   const [least, most] = boundsOf(to)
   const [lowest, highest] = boundsOf(from)
   return lowest >= least && highest <= most

@@ -91,6 +91,13 @@ export class Part {
     return false
   }
 
+  /** Returns the newest value of field i as a struct can hold it, and makes #want its values. */
+  #holdNewest(i: number, f: Field, computed: boolean): unknown {
+    const v = this.#shape.nearest(i, computed ? coordinate(exact, f) : restoreField(f, this.#want, f.index))
+    if (!this.#shape.holds(i, true)) quantise(f, v, this.#want, f.index)
+    return v
+  }
+
   #isSame(f: Field): boolean {
     for (let i = f.index; i < f.index + f.values; i++) if (this.#got[i] !== this.#want[i]) return false
     return true
@@ -101,14 +108,15 @@ export class Part {
     const computed = this.#readNewest(e, bodies)
     let equal = true
     for (const [i, f] of this.component.fields.entries()) {
-      if (!this.#shape.holds(i, true)) continue
+      if (!this.#shape.holds(i, false)) continue
+      const want = this.#holdNewest(i, f, computed)
       const v = this.#shape.value(s, i)
       quantise(f, v, this.#got, f.index)
       if (!this.#isSame(f)) {
         if (Math.abs(stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)) !== 1) return 'none'
         equal = false
       }
-      if (computed && v !== coordinate(exact, f)) equal = false
+      if (computed && v !== want) equal = false
     }
     return equal ? 'exact' : 'near'
   }
@@ -121,8 +129,10 @@ export class Part {
   adoptFrom(s: Struct, e: Entity, bodies: Bodies | undefined): void {
     const computed = this.#readNewest(e, bodies)
     for (const [i, f] of this.component.fields.entries()) {
+      if (!this.#shape.holds(i, false)) continue
+      const want = this.#holdNewest(i, f, computed)
       if (computed) {
-        this.#shape.set(s, i, coordinate(exact, f))
+        this.#shape.set(s, i, want)
         continue
       }
       quantise(f, this.#shape.value(s, i), this.#got, f.index)
@@ -130,14 +140,11 @@ export class Part {
       const off = stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)
       if (Math.abs(off) === 1) {
         const step = f.kind === 'angle' ? (2 * Math.PI) / 2 ** f.n : f.step
-        const v = numberOf(f, this.#want, f.index) - off * step * nearEdge
-        quantise(f, v, this.#got, f.index)
-        if (this.#isSame(f)) {
-          this.#shape.set(s, i, v)
-          continue
-        }
+        this.#shape.set(s, i, numberOf(f, this.#want, f.index) - off * step * nearEdge)
+        quantise(f, this.#shape.value(s, i), this.#got, f.index)
+        if (this.#isSame(f)) continue
       }
-      this.#shape.set(s, i, restoreField(f, this.#want, f.index))
+      this.#shape.set(s, i, want)
     }
   }
 

@@ -240,6 +240,11 @@ export class Shape {
     return true
   }
 
+  /** Returns a value of field i as the structs can hold it. */
+  nearest(_i: number, v: unknown): unknown {
+    return v
+  }
+
   /** Returns a struct with the results of value and text for each field number. */
   make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
     const root: Struct = Object.create(null)

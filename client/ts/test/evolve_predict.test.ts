@@ -4,9 +4,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Avatar, steer } from '../page/steering.ts'
 import { declareSchema } from '../src/binding.ts'
+import { type Entity, Layout } from '../src/entity.ts'
 import { predict } from '../src/predict.ts'
+import { Part } from '../src/predict_parts.ts'
+import { parseSchema } from '../src/schema_parser.ts'
 import { Session } from '../src/session.ts'
 import { defaultTables } from '../src/tables.ts'
+import { quantise, type Struct } from '../src/values.ts'
 import * as server from './server.ts'
 import { motion, schemaText, Track, zigzag } from './track.ts'
 
@@ -63,5 +67,37 @@ test('a prediction without its component or the input predicts nothing', async (
     late.receiveStream(server.welcome({ text }))
     assert.equal(predict(late, ['body'], () => assert.fail('no step')).draw(), undefined)
     assert.throws(() => predict(new Session({ tables, schema: declareSchema(schemaText) }), ['soul'], () => {}))
+  }
+})
+
+test('fields that the game holds less exactly than the server are corrected, once', () => {
+  const part = (fields: string, own: string): Part => {
+    const served = parseSchema(`worldd schema 2\ncomponent gauge\n${fields}input raw\n`)
+    const binding = declareSchema(`worldd schema 2\ncomponent gauge\n${own}input raw\n`).bind(
+      served,
+      { client: '', server: '' },
+      false,
+    )
+    return new Part(new Layout(served, binding), served.components[0]!)
+  }
+  // A range of 2^31 steps and a turn of as many: finer than a float 32.
+  const fine = 'A range bff0000000000000 3e10000000000000 2147483648\nP angle 31\n'
+  for (const [fields, own, predicted, newest, held] of [
+    ['A uint 16\nP float 64\n', 'A uint 8\nP float 32\n', [20, 5], [30, 900], [30, 900]],
+    ['A uint 16\nP float 64\n', 'A uint 8\nP float 32\n', [20, 5], [300, 0.1], [255, Math.fround(0.1)]],
+    ['A int 64\nP float 64\n', 'A int 8\nP float 32\n', [20n, 5], [-300n, 1e99], [-128, (2 - 2 ** -23) * 2 ** 127]],
+    [fine, 'A float 32\nP float 32\n', [0, 0], [0.9000000001, 1.2345678901], undefined],
+    [fine, 'A float 32\nP float 32\n', [0.9, 1.2345679], [0.9000000001, 1.2345678901], undefined],
+  ] as const) {
+    const p = part(fields, own)
+    const e = {
+      copyValues: (to: Uint32Array) => p.component.fields.forEach((f, i) => quantise(f, newest[i], to, f.index)),
+    } as Entity
+    const s: Struct = { A: predicted[0], P: predicted[1] }
+    if (predicted[0] !== 0.9) assert.equal(p.compareWith(s, e, undefined), 'none', fields)
+    p.adoptFrom(s, e, undefined)
+    assert.equal(p.compareWith(s, e, undefined), 'exact', fields)
+    if (held) assert.deepEqual([s['A'], s['P']], held)
+    else assert.ok(Math.abs(s['A'] - newest[0]) < 1e-7 && Math.abs(s['P'] - newest[1]) < 1e-6, `${s['A']} ${s['P']}`)
   }
 })
