@@ -1,6 +1,6 @@
 // The engine of a prediction: which ticks it predicts, compares and predicts again.
 
-import type { Entity } from './entity.ts'
+import type { Entity, Layout } from './entity.ts'
 import { guard } from './guard.ts'
 import { type Handle, none } from './handles.ts'
 import { State } from './motion/columns.ts'
@@ -37,7 +37,8 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   readonly #snap: number
   readonly #undo: PredictConfig['undo']
   #tickHz = 0
-  #parts: Part[] = [] // empty: the schema lacks a component
+  #parts: Part[] = []
+  #served: Part[] = [] // those with a component that the server has; empty: nothing is predicted
 
   #handle: Handle = none // the predicted entity
   #running = false // something is predicted
@@ -156,16 +157,32 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#handle = none
     this.#effects.forgetAll()
     this.#parts = []
+    this.#served = []
     const layout = this.#session.replica?.layout
-    const parts = layout && this.#components.flatMap((name) => layout.component(name) ?? [])
     const input = layout?.schema.input
-    if (layout && parts?.length === this.#components.length && input) {
-      this.#parts = parts.map((c) => new Part(layout, c))
+    if (layout && input) {
+      this.#makeParts(layout)
       this.#zero = zeroOf(input.shape) as I
       this.#held = this.#zero
     }
-    if (this.#parts.length > 0) this.#resizeRings(windowOf(tickHz))
+    if (this.#served.length > 0) this.#resizeRings(windowOf(tickHz))
     this.#deliverUndone()
+  }
+
+  /** Makes the parts of a state. A component that only the game declares is predicted without corrections. */
+  #makeParts(layout: Layout): void {
+    const declared = this.#session.declared?.components
+    for (const name of this.#components) {
+      const served = layout.component(name)
+      const c = served ?? declared?.find((x) => x.name === name)
+      if (!c) {
+        this.#served = []
+        return
+      }
+      const part = new Part(layout, c)
+      this.#parts.push(part)
+      if (served) this.#served.push(part)
+    }
   }
 
   /** Makes rings of window ticks. Nothing may be predicted. */
@@ -201,9 +218,9 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   /** Returns the controlled entity if it can be predicted. */
   #predictable(): Entity | undefined {
     const { replica, controlled } = this.#session
-    if (this.#failed || this.#parts.length === 0) return undefined
+    if (this.#failed || this.#served.length === 0) return undefined
     const e = replica?.entity(controlled)
-    return e?.owned && this.#parts.every((p) => (e.mask >>> p.component.index) & 1) ? e : undefined
+    return e?.owned && this.#served.every((p) => (e.mask >>> p.component.index) & 1) ? e : undefined
   }
 
   /**
@@ -373,12 +390,12 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   #adoptState(e: Entity, tick: number): void {
-    for (const p of this.#parts) p.adoptFrom(this.at(tick)[p.component.name], e, this.#replica.bodies)
+    for (const p of this.#served) p.adoptFrom(this.at(tick)[p.component.name], e, this.#replica.bodies)
   }
 
   #compareState(e: Entity, tick: number): Agreement {
     let found: Agreement = 'exact'
-    for (const p of this.#parts) {
+    for (const p of this.#served) {
       const part = p.compareWith(this.at(tick)[p.component.name], e, this.#replica.bodies)
       if (part === 'none') return part
       if (part === 'near') found = part
@@ -389,7 +406,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   /** Sets the texts in s to the newest, and returns s. */
   #withTexts(s: S): S {
     const e = this.#predictable()
-    if (e) for (const p of this.#parts) p.setTexts(s[p.component.name], e)
+    if (e) for (const p of this.#served) p.setTexts(s[p.component.name], e)
     return s
   }
 

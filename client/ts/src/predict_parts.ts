@@ -52,13 +52,15 @@ export class Part {
   readonly offset: Float64Array
   readonly #way: Float64Array
 
+  /** @param c - a component of the layout, or one that only the game declares: no entity has it */
   constructor(layout: Layout, c: Component) {
     this.component = c
     this.#shape = c.shape
     this.#body = c.index === layout.body
     this.#text = layout.schema.texts.indexOf(c.texts[0]!)
-    this.#want = new Uint32Array(layout.schema.values)
-    this.#got = new Uint32Array(layout.schema.values)
+    const values = Math.max(layout.schema.values, ...c.fields.map((f) => f.index + f.values))
+    this.#want = new Uint32Array(values)
+    this.#got = new Uint32Array(values)
     let first = 0
     for (let i = 0; i < c.fields.length; i++) {
       const f = c.fields[i]!

@@ -52,6 +52,33 @@ test('a prediction of an older server keeps its agreement', async () => {
   k.client.close()
 })
 
+test('a component that the server lacks is predicted alone', async () => {
+  const own = declareSchema(schemaText.replace('kind avatar', 'component mood\nJoy uint 8\nAim quat 9\nkind avatar'))
+  type Mood = { Joy: number; Aim: number[] }
+  const k = await new Track(60).join(
+    {},
+    { schema: own },
+    (_tick, s, in_) => {
+      const mood = (s as unknown as { mood: Mood }).mood
+      assert.equal(mood.Aim.length, 4)
+      mood.Joy++
+      steer(motion, s.body, in_)
+    },
+    ['body', 'mood'],
+  )
+  k.run(3000)
+  k.input = zigzag
+  k.run(5000)
+  assert.equal(k.play.stats.corrected, 0)
+  assert.ok(k.play.stats.agreed > 80)
+  const state = k.play.draw() as unknown as { body: Avatar; mood: Mood }
+  assert.ok(state.mood.Joy > 250, `${state.mood.Joy}`)
+  k.truth.Position[0]! += 1
+  k.run(1000)
+  assert.equal(k.play.stats.corrected, 1)
+  k.client.close()
+})
+
 test('a prediction without its component or the input predicts nothing', async () => {
   const tables = await defaultTables()
   for (const text of [

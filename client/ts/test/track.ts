@@ -83,6 +83,7 @@ export class Track {
     config: PredictConfig = {},
     more: Partial<Config> = {},
     step: Step<State, Stick> = (_tick, s, in_) => steer(motion, s.body, in_),
+    components: readonly string[] = ['body'],
   ): Promise<this> {
     const connecting = Client.connect({
       ...more,
@@ -97,7 +98,7 @@ export class Track {
     this.client = await connecting
     this.play = predict<State, Stick>(
       this.client,
-      ['body'],
+      components,
       (tick, s, in_) => {
         this.stepped.push(tick)
         this.inside(tick)
