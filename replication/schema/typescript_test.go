@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -138,4 +139,27 @@ func TestTypeScript(t *testing.T) {
 			require.Equal(t, string(want), s.TypeScript("worldd schema --lang ts"))
 		})
 	}
+}
+
+type team uint8
+
+func (team) String() string { return "red" }
+
+// The literals of defaults do not depend on the String methods of their types.
+func TestTypeScriptDefaultsOfNamedTypes(t *testing.T) {
+	type shift struct {
+		Team  team
+		Long  time.Duration
+		Part  float32
+		Huge  float64
+		Turn  [4]float32 `net:"quat,bits=9"`
+		Teams [2]team
+	}
+	s := New()
+	Define[shift](s, "shift").WithDefault(shift{
+		Team: 2, Long: time.Minute, Part: 0.1, Huge: math.Inf(1), Turn: [4]float32{0.1, 0, 0, 1}, Teams: [2]team{1: 3},
+	})
+	require.NoError(t, s.Err())
+	require.Contains(t, s.TypeScript("worldd"),
+		`{ Team: 2, Long: 60000000000n, Part: 0.10000000149011612, Huge: Infinity, Turn: [0.10000000149011612, 0, 0, 1], 'Teams[1]': 3 }`)
 }

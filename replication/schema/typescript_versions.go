@@ -118,14 +118,32 @@ func (f *form) tsValue(i int, v reflect.Value) string {
 	case reflect.Array: // a quaternion
 		return "[" + tsElements(v) + "]"
 	}
-	literal := fmt.Sprint(v) // NaN is a name in both languages
+	literal := tsNumber(v)
 	if t := f.fields[i].Type; f.fields[i].Kind == KindRaw64 && t != TypeFloat {
 		literal += "n"
 	}
-	return strings.Replace(literal, "Inf", "Infinity", 1)
+	return literal
+}
+
+// tsNumber returns the literal of a number or a bool, whatever its type prints. A float32 is the
+// double that it stands for, to which clients restore it.
+func tsNumber(v reflect.Value) string {
+	switch {
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10)
+	case v.CanFloat(): // NaN is a name in both languages
+		return strings.TrimPrefix(strings.Replace(strconv.FormatFloat(v.Float(), 'g', -1, 64), "Inf", "Infinity", 1), "+")
+	}
+	return strconv.FormatBool(v.Bool())
 }
 
 // tsElements returns the numbers in a list, separated by commas.
 func tsElements(v reflect.Value) string {
-	return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ", ")
+	all := make([]string, v.Len())
+	for i := range all {
+		all[i] = tsNumber(v.Index(i))
+	}
+	return strings.Join(all, ", ")
 }
