@@ -202,6 +202,8 @@ class Binder implements Binding {
     if (declared.input) this.#bindForm('input', declared.input, server.input)
     const commands = byName(server.commands)
     for (const c of declared.commands) this.#bindCommand(c, commands.get(c.name))
+    const answered = byName(declared.commands.filter((c) => c.answer))
+    for (const c of server.commands) if (c.answer) c.answer.delivered = answered.has(c.name)
     const events = byName(server.events)
     for (const e of declared.events) {
       const item = `event ${JSON.stringify(e.name)}`

@@ -133,7 +133,8 @@ export class Commands {
     }
     const c = this.#unanswered.find((x) => x.id === m.id)
     const form = c?.kind?.answer
-    const payload = c && code === Code.ok ? this.#readAnswer(form, m.answer) : undefined
+    const read = c && code === Code.ok ? this.#readAnswer(form, m.answer) : undefined
+    const payload = form?.delivered ? read : undefined
     if (c) {
       this.#unanswered = this.#unanswered.filter((x) => x !== c)
       this.#provisionals.resultReceived(c.provisional, c.provisionals)

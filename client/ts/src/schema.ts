@@ -34,6 +34,8 @@ export interface Component extends Form {
 
 /** The form of an event, of arguments, of an answer or of an input. */
 export class Message extends Form {
+  /** @internal Whether games receive it: a game with declarations receives no answer that these lack. */
+  delivered = true
   /** The number of uint32 values of all fields. */
   readonly values: number
   constructor(fields: readonly Field[], texts: readonly TextField[]) {

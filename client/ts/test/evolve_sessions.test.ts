@@ -160,6 +160,18 @@ test('components, events, commands and inputs of an older server', async () => {
   assert.deepEqual(server.inputsOf(s.input(0)!).ticks, [tick])
 })
 
+test('an answer that the game does not declare is checked, and does not reach it', async () => {
+  for (const declared of [newer.replace('answer\nLeft int 32\nTax int 8\n', ''), 'worldd schema 2\ninput raw\n']) {
+    const s = await newSession({ schema: declareSchema(declared) })
+    s.receiveStream(server.welcome())
+    const results = [s.do('buy', { Count: 1, Note: '' }), s.do('buy', { Count: 1, Note: '' })]
+    s.receiveStream(server.result(1, 0, Uint8Array.of(7, 0, 0)))
+    const { code, answer, payload } = await results[0]!.result
+    assert.deepEqual({ code, answer, payload }, { code: 0, answer: undefined, payload: undefined })
+    assert.throws(() => s.receiveStream(server.result(2, 0, Uint8Array.of(7))), { code: 1 })
+  }
+})
+
 test('nothing is sent to a server without the input', async () => {
   const s = await newSession()
   s.receiveStream(server.welcome({ text: 'worldd schema 2\ninput raw\n' }))
