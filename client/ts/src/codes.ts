@@ -84,6 +84,7 @@ export const Code = {
   moved: 23,
   noRoom: 24,
   roomClosed: 25,
+  clientTooNew: 27,
   staleHandle: 32,
   unknownHandle: 34,
   unknownCommand: 35,

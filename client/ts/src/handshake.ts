@@ -6,6 +6,7 @@ import * as limit from './limits.ts'
 import { encodeHello, type Welcome } from './messages.ts'
 import { parseSchema } from './schema_parser.ts'
 import type { SessionConfig } from './session_config.ts'
+import { compareVersions } from './version.ts'
 
 const noBytes = new Uint8Array(0)
 
@@ -124,9 +125,12 @@ export class Handshake {
     this.#token = token
   }
 
-  /** Checks that a Welcome grants what this connection's Hello asked for. */
-  check(m: Welcome): void {
-    const { tables } = this.#config
+  /**
+   * Checks that a Welcome grants what this connection's Hello asked for.
+   * @param moves - the Welcome is not the first of its connection
+   */
+  check(m: Welcome, moves: boolean): void {
+    const { tables, minServer = '' } = this.#config
     if (m.protocol !== limit.version)
       throw new WireError(Code.protocolVersion, `the server speaks version ${m.protocol}, the client ${limit.version}`)
     if (m.tables !== tables.version)
@@ -135,6 +139,8 @@ export class Handshake {
         `the server has tables ${m.tables.toString(16)}, the client ${tables.version.toString(16)}`,
       )
     if (this.#epoch !== 0n && m.epoch !== this.#epoch) throw new WireError(Code.epochMismatch)
+    if (!moves && compareVersions(m.version, minServer) < 0)
+      throw new WireError(Code.clientTooNew, `the server's game is "${m.version}", the client needs "${minServer}"`)
     if (m.maxSlots > limit.maxSlots) fail(`a world of ${m.maxSlots} slots`)
     if (m.simulate && !this.#simulates) fail('simulate, which the client did not ask for')
   }

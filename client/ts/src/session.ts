@@ -216,7 +216,7 @@ export class Session {
       this.#budget.spend(cost.room + cost.schema * m.schemaText.length)
       checkMove(this.welcome, m)
     }
-    this.#handshake.check(m)
+    this.#handshake.check(m, this.#stream.isJoined)
     this.#applyWelcome(m, this.#handshake.layoutOf(m, this.#stream.isJoined))
   }
 

@@ -259,6 +259,25 @@ test('Hello has the versions, and errors say which side is newer', async () => {
     await assert.rejects(Client.connect(stage.config(bad)), RangeError)
 })
 
+test('a client refuses a server before minServer', async () => {
+  for (const [version, refused] of [
+    ['1.1.9', true],
+    ['', true],
+    ['1.2', false],
+    ['1.10', false],
+  ] as const) {
+    const stage = new Stage()
+    const connecting = Client.connect(stage.config({ minServer: '1.2' }))
+    await stage.dialled(1)
+    stage.link.deliver(server.welcome({ version }))
+    if (refused) {
+      await assert.rejects(connecting, { code: 27, codeName: 'client-too-new' })
+      assert.equal(stage.link.closed, 27)
+    } else (await connecting).close()
+    assert.equal(stage.links.length, 1)
+  }
+})
+
 test("a client of another version gets the game's text, and does not connect again", async () => {
   for (const [code, name, type] of [
     [26, 'client-too-old', Type.refused],
