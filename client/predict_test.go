@@ -535,6 +535,35 @@ func TestPredictComponents(t *testing.T) {
 	require.InDelta(t, got.Runner.Position[0], drawn.Runner.Position[0], 0.11)
 }
 
+// A component that the server lacks is predicted from its default.
+func TestPredictsUnservedFromItsDefault(t *testing.T) {
+	type stamina struct {
+		Left  uint8
+		Label string `net:"max=8"`
+	}
+	type tired struct {
+		Runner  runner
+		Stamina stamina
+	}
+	own := runnerSchema(t)
+	schema.Define[stamina](own, "stamina").WithDefault(stamina{100, "fresh"})
+	require.NoError(t, own.Err())
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: own}))
+	play := must.Get(client.Predict(session, func(_ uint32, s *tired, in lever) {
+		s.Runner.step(in)
+		s.Stamina.Left--
+	}, client.PredictConfig{}))
+	f := newPredictionServer(t, client.PredictConfig{})
+	f.serveTo(session, f.schema)
+	for range 5 {
+		f.frames1(right)
+	}
+	got, ok := play.State()
+	require.True(t, ok)
+	steps := play.Stats().Predicted - f.entered
+	require.Equal(t, stamina{uint8(100 - steps), "fresh"}, got.Stamina)
+}
+
 func TestPredictErrors(t *testing.T) {
 	type unknown struct{ A int32 }
 	s := runnerSchema(t)

@@ -238,6 +238,19 @@ func newInitials(t reflect.Type, binding *schema.Binding) *initials {
 	return s
 }
 
+// NewUnserved returns component i of s, the caller's schema, as bound to a server that lacks all its
+// fields.
+func NewUnserved(s *schema.Schema, i int) *Component {
+	spec := s.Component(i)
+	lacking := &schema.Binding{Declared: s.Fields(i), Default: spec.Default}
+	for _, f := range s.TextFields() {
+		if f.Component == i {
+			lacking.DeclaredTexts = append(lacking.DeclaredTexts, f)
+		}
+	}
+	return &Component{name: spec.Name, pointer: reflect.PointerTo(spec.Type), initials: newInitials(spec.Type, lacking)}
+}
+
 // Initialise sets the fields that the server lacks to the caller's defaults. v points to a struct of
 // the component's type.
 func (c *Component) Initialise(v any) {

@@ -17,7 +17,7 @@ type form struct {
 
 func (s *Schema) formOf(i int) form {
 	c := &s.components[i]
-	f := form{s.fields[c.first:c.last], s.texts[c.text:c.texts], "", c.was, c.absent}
+	f := form{s.fields[c.first:c.last], s.texts[c.text:c.texts], "", c.was, c.Default}
 	if c.Parent >= 0 {
 		f.parent = firstLine(appendParent(nil, c, f.fields))
 	}

@@ -128,7 +128,7 @@ func (s *Schema) DefinedKinds() []string { return slices.Clone(s.definedKinds) }
 // components that a client reads; without it they are zero. It returns c.
 func (c DefinedComponent[T]) WithDefault(v T) DefinedComponent[T] {
 	if i, ok := c.schema.ByName(c.name); ok && c.schema.components[i].Type == reflect.TypeFor[T]() {
-		c.schema.components[i].absent = v
+		c.schema.components[i].Default = v
 	}
 	return c
 }

@@ -74,6 +74,7 @@ type Component struct {
 	// Anchored is the index of the position's first field.
 	Parent, Anchored int
 	Binding          *Binding // of the fields to the members of Type; nil: they are the same
+	Default          any      // the struct given to WithDefault; nil: none
 }
 
 type component struct {
@@ -81,7 +82,6 @@ type component struct {
 	first, last int                 // its fields are Schema.fields[first:last]
 	text, texts int                 // its text fields are Schema.texts[text:texts]
 	was         map[string][]string // former paths of its fields, by path
-	absent      any                 // see Binding.Default
 }
 
 // Kind is the wire format of a field.

@@ -27,6 +27,7 @@ type subject struct {
 type part struct {
 	number int                  // in the caller's schema
 	of     *rowschema.Component // of the caller's schema
+	lacked *rowschema.Component // of, for a server that lacks it
 	field  int                  // field of the state; -1: the state is the component itself
 	at     []any                // pointers to the component, by slot of a state
 	texts  bool
@@ -47,7 +48,7 @@ func newSubject(p *Core, states Ring) (subject, error) {
 	for i := range parts {
 		c := &parts[i]
 		component := p.layout.Schema().Component(c.number)
-		c.of = p.layout.Component(c.number)
+		c.of, c.lacked = p.layout.Component(c.number), rowschema.NewUnserved(p.layout.Schema(), c.number)
 		first, end := c.of.TextFields()
 		c.texts, c.spans, c.first = first < end, c.of.Spans(), numbers
 		c.body = bodies.FieldsOf(component.Name, component.Type)
@@ -148,6 +149,7 @@ func (s *subject) startFrom(e Entity, slot int) {
 	for i := range s.parts {
 		c := &s.parts[i]
 		if c.server < 0 {
+			c.lacked.Initialise(c.at[slot])
 			continue
 		}
 		e.Layout().Component(c.server).Initialise(c.at[slot])
