@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -44,11 +45,15 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
 		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,
 	}
-	session := must.Get(client.NewSession(client.SessionConfig{Schema: s}))
 	greeting := wire.AppendMessage(nil, welcome)
-	var err error
-	require.Less(t, allocatedBy(func() { err = session.ReceiveStream(greeting) }), uint64(64<<10), "a Welcome")
-	require.NoError(t, err)
+	least := uint64(math.MaxUint64) // connections of earlier tests allocate while they end
+	for range 5 {
+		session := must.Get(client.NewSession(client.SessionConfig{Schema: s}))
+		var err error
+		least = min(least, allocatedBy(func() { err = session.ReceiveStream(greeting) }))
+		require.NoError(t, err)
+	}
+	require.Less(t, least, uint64(64<<10), "a Welcome")
 	for _, apart := range []uint32{1, 16, 64, 1024, 4096, 1 << 20} {
 		n := int(min(wire.MaxSlots/apart, 20_000))
 		of := func(i uint32) bulk.Handle { return h((i+1)*apart-1, 1) }
@@ -65,6 +70,7 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 			{"destroys unheard of", func(i uint32) wire.Record { return destroy(h(of(i).Index()-apart/2, 3)) }},
 		} {
 			all, bytes := p.messages(n, c.of)
+			var err error
 			took := allocatedBy(func() {
 				for _, m := range all {
 					err = p.replica.ApplyStructure(m)
