@@ -3,7 +3,6 @@ package client_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,10 +48,7 @@ func TestConformance(t *testing.T) {
 	require.NoError(t, riders.Err())
 	schemas := must.Get(vectors.Schemas())
 	schemas = append(schemas, s, riders)
-	files := must.Get(filepath.Glob("../replication/wire/testdata/vectors/*.jsonl"))
-	files = slices.DeleteFunc(files, func(file string) bool {
-		return slices.Contains([]string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl"}, filepath.Base(file)) // no sessions
-	})
+	files := must.Get(vectors.SessionFiles("../replication/wire/testdata/vectors"))
 	require.NotEmpty(t, files)
 	outcomes, codes := map[string]int{}, map[string]int{}
 	for _, file := range files {

@@ -76,7 +76,7 @@ func boundComponent(t testing.TB) (server, client *rowschema.Component, values, 
 	return rowschema.New(s).Component(0), rowschema.New(bound).Component(0), s.Values(), len(s.TextFields())
 }
 
-// readBound returns what a client of the declared version reads of a state of the server.
+// readBound returns the struct of a client of the declared version for a state of the server.
 func readBound(t testing.TB, in served) (out declared) {
 	server, client, n, m := boundComponent(t)
 	values, texts := make([]uint32, n), make([]string, m)
@@ -130,7 +130,7 @@ func TestBoundQuantise(t *testing.T) {
 	server.Restore(values, &out)
 	server.SetTexts(true, texts, &out)
 	require.InDelta(t, 1, out.Facing[3], 0.01)
-	require.Equal(t, out.Facing, out.Lost, "the identity, as of four zeros")
+	require.Equal(t, out.Facing, out.Lost, "the identity, as for a zero quaternion")
 	out.Facing, out.Lost = [4]float32{}, [4]float32{}
 	require.Equal(t, served{
 		Gone: 2, Wide: -3, Narrow: 15, Signed: 200, State: 2, X: 512, Far: 0.5, Near: math.MaxFloat32, Yaw: -math.Pi,

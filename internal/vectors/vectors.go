@@ -13,6 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/replication/schema"
@@ -123,6 +125,14 @@ func Append(b []byte, cases []Case) ([]byte, error) {
 		b = append(append(b, text...), '\n')
 	}
 	return b, nil
+}
+
+// SessionFiles returns the files of a folder of vectors that hold sessions. The others have forms of
+// their own.
+func SessionFiles(dir string) ([]string, error) {
+	others := []string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl"}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(others, filepath.Base(file)) }), err
 }
 
 // Read reads all cases of a file.

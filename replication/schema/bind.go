@@ -164,7 +164,8 @@ func (b *binder) bindCommands() {
 		default:
 			b.bindMessage(c.Args, own.Args, item)
 		}
-		switch answer := "answer of " + item; {
+		answer := "answer of " + item
+		switch {
 		case own.Answer == nil:
 		case c.Answer == nil:
 			b.noteLack(answer)

@@ -40,7 +40,7 @@ const (
 	predictionError = "prediction_error"
 )
 
-// metrics returns what bots of these worlds measure.
+// metrics returns the bots' metrics of events and names.
 func metrics() (all []bot.Metric) {
 	for _, name := range []string{reliableEvents, unreliableEvents, names, renames, causes} {
 		all = append(all, bot.Metric{Name: name})

@@ -13,11 +13,11 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Combat is a scenario of these worlds: each bot roams, predicts its avatar, shoots at others as it
+// Combat is a scenario in which each bot roams, predicts its avatar, shoots at others as it
 // draws them, and launches missiles that it names ahead. It checks every answer, also by what it drew.
 const Combat bot.Scenario = "combat"
 
-// Player returns the player of the worlds of scenes.
+// Player returns the bots that play the worlds of package scenes.
 func Player() *bot.Player {
 	return &bot.Player{New: newBehavior, Scenarios: []bot.Scenario{Combat}, Metrics: metrics(), Flood: flood}
 }

@@ -81,10 +81,7 @@ func catch(t *testing.T, name string) string {
 
 // catchByVectors returns the first conformance vector that the fault breaks.
 func catchByVectors(t *testing.T) string {
-	files := must.Get(filepath.Glob(vectorsAt + "/*.jsonl"))
-	files = slices.DeleteFunc(files, func(file string) bool {
-		return slices.Contains([]string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl"}, filepath.Base(file)) // no sessions
-	})
+	files := must.Get(vectors.SessionFiles(vectorsAt))
 	schemas := vectorSchemas(t)
 	for _, file := range files {
 		f := must.Get(os.Open(file))
