@@ -230,9 +230,10 @@ func (w *provisionals) forgetAll() {
 
 // replaceAnswered replaces each answered handle in a body by its entity's, and returns the
 // indexes of the unanswered ones, ascending. may reports whether the body may hold a handle.
+// Handles in fields that the server lacks are among them: they end as if it had rejected them.
 func (w *provisionals) replaceAnswered(m *rowschema.Message, body *rowschema.Payload, indexes []uint32, may func(index uint32, x *provisional) bool) ([]uint32, error) {
 	var err error
-	m.MapReferences(body, func(h bulk.Handle) bulk.Handle {
+	replace := func(h bulk.Handle) bulk.Handle {
 		if h.Valid() {
 			return h
 		}
@@ -249,7 +250,11 @@ func (w *provisionals) replaceAnswered(m *rowschema.Message, body *rowschema.Pay
 			indexes = append(indexes, index)
 		}
 		return h
-	})
+	}
+	m.MapReferences(body, replace)
+	for _, h := range body.Lacked {
+		replace(h)
+	}
 	slices.Sort(indexes)
 	return indexes, err
 }
@@ -312,6 +317,13 @@ func (w *provisionals) noteInput(indexes []uint32, tick uint32) {
 		}
 		x.tick = max(x.tick, tick)
 		w.nextInput = max(w.nextInput, index+1)
+	}
+}
+
+// rejectEach rejects the unanswered handles of an input that is not sent.
+func (w *provisionals) rejectEach(indexes []uint32) {
+	for _, index := range indexes {
+		w.setAnswer(index, 0)
 	}
 }
 

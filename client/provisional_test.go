@@ -43,12 +43,17 @@ func newProvisionalServer(t testing.TB) *provisionalServer {
 	schema.DefineCommand[volley](s, "volley")
 	schema.DefineInput[trigger](s)
 	require.NoError(t, s.Err())
-	g := &provisionalServer{t: t, schema: s}
+	return newProvisionalServerOf(t, s, s)
+}
+
+// newProvisionalServerOf returns a server of the schema served, and a client that declares another.
+func newProvisionalServerOf(t testing.TB, served, declared *schema.Schema) *provisionalServer {
+	g := &provisionalServer{t: t, schema: served}
 	var err error
-	g.Session = must.Get(client.NewSession(client.SessionConfig{Schema: s}))
+	g.Session = must.Get(client.NewSession(client.SessionConfig{Schema: declared}))
 	_, err = g.Provisional()
 	require.ErrorIs(t, err, client.ErrNotJoined)
-	g.welcome(func(w *wire.Welcome) { w.SchemaText = s.Text() })
+	g.welcome(func(w *wire.Welcome) { w.SchemaText = served.Text() })
 	return g
 }
 
@@ -418,4 +423,72 @@ func TestInputsWithReferencesAllocateNothing(t *testing.T) {
 		push()
 	}
 	require.Zero(t, testing.AllocsPerRun(100, push))
+}
+
+// The server lacks a handle of a command: the command names the handle that the field holds, and
+// the Result rejects it.
+func TestProvisionalThatTheServerLacks(t *testing.T) {
+	type broadside struct {
+		First  bulk.Handle    `net:"ref"`
+		Spare  [2]bulk.Handle `net:"ref"`
+		Second bulk.Handle    `net:"ref"`
+	}
+	served, declared := schema.New(), schema.New()
+	schema.DefineCommand[volley](served, "volley")
+	schema.DefineCommand[broadside](declared, "volley")
+	g := newProvisionalServerOf(t, served, declared)
+	a, b, c, d := g.take(), g.take(), g.take(), g.take()
+	f := must.Get(g.DoValue(0, broadside{a, [2]bulk.Handle{b, rocket}, c}))
+	sent := takeCommand(t, g.Session)
+	require.Equal(t, []uint32{a.Index(), 3}, []uint32{sent.FirstProvisional, uint32(sent.Provisionals)})
+	var args volley
+	require.NoError(t, rowschema.NewMessage(served.Command(0).Args).ReadValue(sent.Args, &args))
+	require.Equal(t, volley{a, c}, args)
+	_, err := g.DoValue(0, broadside{Spare: [2]bulk.Handle{b}})
+	require.ErrorContains(t, err, "another command or input")
+	require.NoError(t, g.structure(granted(a, rocket)))
+	g.want("no Result", wire.Provisional, b, c)
+	g.answer(f, wire.OK)
+	g.want("granted", wire.Pending, a)
+	g.want("its Result came", wire.Stale, b, c)
+
+	f = must.Get(g.DoValue(0, &broadside{Spare: [2]bulk.Handle{b, d}}))
+	g.want("the only one", wire.Provisional, d)
+	g.answer(f, wire.CommandRefused)
+	g.want("its Result came", wire.Stale, d)
+}
+
+// The server lacks a handle of the input: the handle ends with the last input that holds it.
+func TestProvisionalInputThatTheServerLacks(t *testing.T) {
+	served, declared := schema.New(), schema.New()
+	schema.DefineInput[struct {
+		At bulk.Handle `net:"ref"`
+	}](served)
+	schema.DefineInput[trigger](declared)
+	g := newProvisionalServerOf(t, served, declared)
+	a, b := g.take(), g.take()
+	first := must.Get(g.SetInputValue(trigger{Missile: b, At: a}, 0))
+	g.Input(0)
+	last := must.Get(g.SetInputValue(&trigger{Missile: b}, 0))
+	g.snapshot(200, first)
+	g.want("a later input repeats it", wire.Provisional, b)
+	g.want("not bound", wire.Stale, a)
+	g.snapshot(201, last)
+	g.want("the last input with it is applied", wire.Stale, b)
+}
+
+// A server without an input receives none: its provisional handles end at once.
+func TestProvisionalInputOfServerWithout(t *testing.T) {
+	declared := schema.New()
+	schema.DefineInput[trigger](declared)
+	g := newProvisionalServerOf(t, schema.New(), declared)
+	a, b := g.take(), g.take()
+	tick := must.Get(g.SetInputValue(trigger{Missile: a, At: rocket}, 0))
+	require.Zero(t, tick)
+	g.want("not sent", wire.Stale, a)
+	g.want("not named", wire.Provisional, b)
+	_, err := g.SetInputValue(trigger{Missile: b + 1}, 0)
+	require.ErrorContains(t, err, "no handle of this client")
+	_, err = g.SetInputValue(volley{}, 0)
+	require.ErrorContains(t, err, "want a client_test.trigger")
 }

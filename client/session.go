@@ -140,6 +140,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 		s.declared = schema.New()
 	}
 	s.messages = rowschema.NewMessages(s.declared)
+	s.typed.unserved = rowschema.NewUnservedMessage(s.declared.Input())
 	return s, nil
 }
 

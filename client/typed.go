@@ -22,7 +22,8 @@ func (c *Client) ownSession() *Session  { return c.session }
 // Do asks the server to execute a command once; a Client sends it with the next Update. target
 // is zero for a command without one. On an error nothing was sent: the error is ErrNotJoined,
 // ErrTooManyCommands, a *LackError, or says what the schema lacks. The server may declare args in
-// another form (Config.Schema): fields that it lacks are not sent, and values saturate.
+// another form (Config.Schema): fields that it lacks are not sent, and values saturate. A
+// provisional handle in such a field is rejected when the Result arrives.
 func Do[Args any](to Endpoint, _ schema.DefinedCommand[Args], target bulk.Handle, args Args) (*Future, error) {
 	return to.ownSession().doTyped(target, args, nil)
 }
@@ -137,20 +138,26 @@ func (f *Future) readAnswer(b []byte, served *rowschema.Messages) (any, error) {
 
 // SetInputValue is SetRawInput with an input of the type that the schema declares by
 // schema.DefineInput, a struct or a pointer to one. A pointer saves an allocation; the input is
-// copied. If the server's schema has no input, nothing is sent, and tick is 0.
+// copied. If the server's schema has no input, nothing is sent, tick is 0, and the provisional
+// handles in the input are rejected.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
 	if s.declared.Input() == nil {
 		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.DefineInput, or use SetRawInput", input)
 	}
 	m := s.serverMessages().Input
-	if m == nil {
-		return 0, nil
+	served := m != nil
+	if !served {
+		m = s.typed.unserved
 	}
 	if err := m.Quantise(input, &s.typed.body); err != nil {
 		return 0, err
 	}
 	if s.typed.provisional, err = s.provisional.forInput(m, &s.typed.body, s.typed.provisional); err != nil {
 		return 0, err
+	}
+	if !served {
+		s.provisional.rejectEach(s.typed.provisional)
+		return 0, nil
 	}
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
 	tick = s.uplink.addInput(&s.time, s.typed.bytes, now, s.replica.appliedInput())
@@ -170,7 +177,8 @@ func (c *Client) SetInputValue(input any) (tick uint32, err error) {
 
 // typedInput holds buffers for encoding inputs.
 type typedInput struct {
-	held        any // a pointer to the newest input of SetInput
+	held        any                // a pointer to the newest input of SetInput
+	unserved    *rowschema.Message // the input, for servers without one; nil: the caller declares none
 	body        rowschema.Payload
 	bytes       []byte
 	provisional []uint32

@@ -26,6 +26,17 @@ func bindFields(t reflect.Type, fields []schema.Field, binding *schema.Binding) 
 	return all
 }
 
+// lackedHandles returns the offsets in a struct of type t of the handles that the server lacks.
+func lackedHandles(t reflect.Type, binding *schema.Binding) (offsets []uintptr) {
+	for i := range binding.Declared {
+		if f := &binding.Declared[i]; t != nil && f.Type == schema.TypeHandle && !slices.Contains(binding.Fields, i) {
+			_, offset := locate(t, f.Path)
+			offsets = append(offsets, offset)
+		}
+	}
+	return offsets
+}
+
 // convertTo sets the memory of f, a field of the server, for a struct that declares it as own.
 func (f *field) convertTo(own *schema.Field) {
 	switch f.Type {

@@ -26,6 +26,7 @@ type Message struct {
 	texts      []textField
 	values     int // of all fields
 	initials   *initials
+	lacked     []uintptr // offsets in the struct of the handles that the server lacks
 }
 
 // NewMessage compiles m, or returns nil for nil.
@@ -38,7 +39,19 @@ func NewMessage(m *schema.Message) *Message {
 	for i := range c.fields {
 		c.values += c.fields[i].Values()
 	}
+	if m.FromClient() && m.Binding != nil {
+		c.lacked = lackedHandles(m.Type, m.Binding)
+	}
 	return c
+}
+
+// NewUnservedMessage returns m, a message that the caller declares and sends, as bound to a server
+// that lacks all its fields. It returns nil for nil.
+func NewUnservedMessage(m *schema.Message) *Message {
+	if m == nil {
+		return nil
+	}
+	return &Message{of: m.Type, fromClient: true, lacked: lackedHandles(m.Type, &schema.Binding{Declared: m.Fields()})}
 }
 
 // Type returns the message's struct type, nil if the schema has none.
@@ -79,6 +92,8 @@ func (m *Messages) AnswerTo(command string) *Message {
 type Payload struct {
 	Values []uint32 // of its fields, in order
 	Texts  []string // of its text fields, in order
+	// Lacked are the provisional handles of the struct in fields that the server lacks.
+	Lacked []bulk.Handle
 }
 
 // Quantise sets body to the values of v, a struct of the message's type or a pointer to
@@ -95,6 +110,11 @@ func (m *Message) Quantise(v any, body *Payload) error {
 			if h := *(*bulk.Handle)(unsafe.Add(p, f.offset)); isProvisional(h) {
 				body.Values[f.Index], body.Values[f.Index+1] = h.Index(), h.Generation()
 			}
+		}
+	}
+	for _, offset := range m.lacked {
+		if h := *(*bulk.Handle)(unsafe.Add(p, offset)); isProvisional(h) {
+			body.Lacked = append(body.Lacked, h)
 		}
 	}
 	for i := range m.texts {
@@ -149,6 +169,7 @@ func (m *Message) reset(body *Payload) {
 	body.Texts = slices.Grow(body.Texts[:0], len(m.texts))[:len(m.texts)]
 	clear(body.Values)
 	clear(body.Texts)
+	body.Lacked = body.Lacked[:0]
 }
 
 // Append appends body: all fields in full as one bit string, padded to a byte, then each
