@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	physics "github.com/worldd/worldd/world/motion"
 )
@@ -220,6 +222,35 @@ func TestFloodEndsTheSession(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A schema of a few bytes makes a client compare all that it declares: a Move to it costs at least
+// 300 ns for each declared field.
+func TestMoveCostsTheDeclaredSchema(t *testing.T) {
+	const components, fields = 32, 60
+	served, declared := schema.New(), schema.New()
+	for i := range components {
+		var all []reflect.StructField
+		for j := range fields {
+			all = append(all, reflect.StructField{Name: fmt.Sprintf("F%d", j), Type: reflect.TypeFor[bool]()})
+		}
+		schema.DefineType(served, fmt.Sprint("c", i), reflect.StructOf(all[:1]))
+		schema.DefineType(declared, fmt.Sprint("c", i), reflect.StructOf(all))
+	}
+	require.NoError(t, declared.Err())
+	h := newHandServer(t, schema.New(), declared)
+	require.NoError(t, h.answer(asIs))
+	h.schema = served
+	h.welcome.SchemaText = served.Text()
+	require.NoError(t, h.session.ReceiveStream(h.move()))
+	require.Len(t, h.session.SchemaChanges(), components*(fields-1))
+	require.GreaterOrEqual(t, client.Debt(h.session), 300*components*fields*time.Nanosecond)
+
+	before := client.Debt(h.session)
+	w, _ := h.session.Welcome()
+	w.Secret, w.Resumed, w.Epoch, w.Structure = make([]byte, 16), 0, 9, structureOf(h.session, 1)+1
+	require.NoError(t, h.session.ReceiveStream(wire.AppendMessage(nil, w)))
+	require.Less(t, client.Debt(h.session)-before, 100*time.Microsecond, "the same schema is bound already")
 }
 
 // Bodies that enter and leave before a snapshot leave nothing behind.

@@ -72,10 +72,11 @@ func (c SessionConfig) checkConfig() error {
 // bytes come out. It is for simulations and bots that move the bytes themselves; games use
 // Client. It belongs to one goroutine.
 type Session struct {
-	config   SessionConfig
-	hooks    hooks
-	declared *schema.Schema      // config.Schema, or an empty one
-	messages *rowschema.Messages // of declared
+	config        SessionConfig
+	hooks         hooks
+	declared      *schema.Schema      // config.Schema, or an empty one
+	declaredBytes int                 // of its text
+	messages      *rowschema.Messages // of declared
 
 	stream   stream
 	greeting greeting
@@ -139,6 +140,7 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if s.declared == nil {
 		s.declared = schema.New()
 	}
+	s.declaredBytes = len(s.declared.Text())
 	s.messages = rowschema.NewMessages(s.declared)
 	s.typed.unserved = rowschema.NewUnservedMessage(s.declared.Input())
 	return s, nil

@@ -25,7 +25,10 @@ func (s *Session) receiveWelcome(body []byte) error {
 	}
 	kind, l := sessionMoves, (*layout)(nil)
 	if s.stream.isJoined() {
-		s.budget.Spend(roomTime + schemaTime*len(m.SchemaText))
+		s.budget.Spend(roomTime)
+		if m.SchemaText != "" {
+			s.budget.Spend(schemaTime * (len(m.SchemaText) + s.declaredBytes))
+		}
 		l, err = s.greeting.readMove(&m, s.welcome, applied, &s.config)
 	} else if l, err = s.greeting.readFirst(&m, s.welcome, &s.config); err == nil {
 		kind, err = s.greeting.kindOf(&m, s.welcome, applied)
