@@ -65,7 +65,7 @@ world/motion        field internal/columns
 world               bulk field internal/columns world/motion xxhash zstd
 replication/wire    bulk msgpack internal/bitio internal/printable
 replication/wire/conformance
-replication/schema  bulk internal/bitio internal/spelling replication/wire
+replication/schema  bulk internal/bitio internal/printable internal/spelling replication/wire
 replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema internal/rowschema
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema internal/rowschema
@@ -84,7 +84,7 @@ loadtest/page       internal/atomicfile loadtest/bot
 loadtest/command    client internal/address internal/atomicfile internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
+server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
 server/imagefile    internal/atomicfile internal/regularfile world flock

@@ -3,7 +3,10 @@ package schema
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+
+	"github.com/worldd/worldd/internal/printable"
 )
 
 // A Misfit is a declaration that cannot be bound to the peer's item of the same name: values of
@@ -21,20 +24,22 @@ type BindError struct {
 	Changes []string // that a strict client refuses: see Schema.Bind
 }
 
-// Error returns all misfits or changes in one line.
+// maxShown is how many misfits or changes an error's text has.
+const maxShown = 16
+
+// Error returns the first 16 misfits or changes in one line.
 func (e *BindError) Error() string {
-	if len(e.Misfits) == 0 {
-		return "schema: declarations differ from the peer's: " + strings.Join(e.Changes, "; ")
-	}
-	var b strings.Builder
-	b.WriteString("schema: declarations do not fit the peer's, whose values are of another type: ")
-	for i, m := range e.Misfits {
-		if i > 0 {
-			b.WriteString("; ")
+	text, lines := "schema: declarations differ from the peer's: ", slices.Clone(e.Changes)
+	if len(e.Misfits) > 0 {
+		text, lines = "schema: declarations do not fit the peer's, whose values are of another type: ", nil
+		for _, m := range e.Misfits {
+			lines = append(lines, fmt.Sprintf("%s: %q is declared here, and the peer has %q", m.Item, m.Declared, m.Received))
 		}
-		fmt.Fprintf(&b, "%s: %q is declared here, and the peer has %q", m.Item, m.Declared, m.Received)
 	}
-	return b.String()
+	if more := len(lines) - maxShown; more > 0 {
+		lines = append(lines[:maxShown], fmt.Sprintf("and %d more", more))
+	}
+	return text + strings.Join(lines, "; ")
 }
 
 // A Binding pairs the fields of a declared item, for which the program has a Go type, with the
@@ -102,7 +107,7 @@ type typeOf struct {
 }
 
 func (b *binder) noteChange(item, format string, args ...any) {
-	b.changes = append(b.changes, item+": "+fmt.Sprintf(format, args...))
+	b.changes = append(b.changes, printable.Text(item+": "+fmt.Sprintf(format, args...)))
 }
 
 func (b *binder) noteLack(item string) { b.noteChange(item, "the server lacks it") }

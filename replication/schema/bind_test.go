@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,44 @@ func TestBindMisfits(t *testing.T) {
 		require.Nil(t, s.Component(i).Type, "nothing is bound after an error")
 	}
 	require.Nil(t, s.Input().Type)
+}
+
+// A long list is cut in the error's text, not in the error. Names of the peer are printable in it.
+func TestBindErrorIsShort(t *testing.T) {
+	type wide struct{ A, B, C, D, E, F, G, H, I, J [2]bool }
+	type deep struct{ A, B, C, D, E, F, G, H, I, J [2]int8 }
+	s, own := schema.New(), schema.New()
+	schema.Define[wide](s, "wide")
+	schema.Define[deep](own, "wide")
+	_, err := s.Bind(own)
+	fault := &schema.BindError{}
+	require.ErrorAs(t, err, &fault)
+	require.Len(t, fault.Misfits, 20)
+	require.Equal(t, 16, strings.Count(err.Error(), "is declared here"))
+	require.ErrorContains(t, err, `"H[1] bool"; and 4 more`)
+
+	fault = &schema.BindError{Changes: slices.Repeat([]string{"input: fields reordered"}, 17)}
+	require.True(t, strings.HasSuffix(fault.Error(), "reordered; and 1 more"), fault)
+	require.Len(t, fault.Changes, 17)
+	require.False(t, strings.Contains((&schema.BindError{Changes: fault.Changes[:16]}).Error(), "more"))
+}
+
+// A peer's names may hold marks that change the direction of text. Changes and errors escape them.
+func TestBindIsPrintable(t *testing.T) {
+	s, own := schema.New(), schema.New()
+	schema.Define[struct{ Gold, Silver, Iron int8 }](s, "purse")
+	schema.Define[struct {
+		Copper int8 `was:"G\u202eld"`
+	}](own, "purse")
+	require.NoError(t, own.Err())
+	peer := must.Get(schema.Parse(strings.NewReplacer("Gold", "G\u202eld", "Iron", "\u2066Iron").Replace(s.Text())))
+	changes, err := peer.Bind(own)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		`component "purse": field renamed G\u202eld to Copper`,
+		`component "purse": field dropped Silver`,
+		`component "purse": field dropped \u2066Iron`,
+	}, changes)
 }
 
 // A field binds to a former path only if the peer has it, no declared field has this path, and no

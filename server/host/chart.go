@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -134,8 +135,8 @@ func (c *chart) statusLine() string {
 		c.of.State(), c.of.Replica().Tick(), c.of.Stats().Clock.RTT.Milliseconds())
 }
 
-// clipText returns the part of a text that fits into a line.
+// clipText returns the part of a text that fits into a line, made printable.
 func clipText(text string, columns int) string {
-	r := []rune(text)
+	r := []rune(printable.Text(text))
 	return string(r[:min(len(r), columns)])
 }

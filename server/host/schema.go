@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
+	"strings"
 
 	"github.com/worldd/worldd/internal/address"
+	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -58,19 +60,39 @@ func (c *schemaCommand) schemaOfServer(ctx context.Context, addr string, p *prog
 	return joined.Replica().Schema(), joined.Close()
 }
 
+// printSchema writes s, which may be a foreign server's. On a terminal it is made printable.
 func printSchema(out io.Writer, s *schema.Schema, lang, program string) error {
-	switch lang {
-	case "text":
-		_, err := io.WriteString(out, s.Text())
-		return err
-	case "ts":
-		_, err := io.WriteString(out, s.TypeScript(program+" schema --lang ts"))
-		return err
-	}
-	text, err := json.MarshalIndent(s, "", "  ")
+	text, err := writeSchema(s, lang, program)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s\n", text)
+	if commandline.IsTerminal(out) {
+		text = printableLines(text)
+	}
+	_, err = io.WriteString(out, text)
 	return err
+}
+
+func writeSchema(s *schema.Schema, lang, program string) (string, error) {
+	switch lang {
+	case "text":
+		return s.Text(), nil
+	case "ts":
+		return s.TypeScript(program + " schema --lang ts"), nil
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	return string(text) + "\n", err
+}
+
+// printableLines makes each line of a text printable.
+func printableLines(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		body, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(printable.Text(body))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/replication/schema"
 )
 
@@ -114,7 +115,7 @@ func (l *eventLines) addEvent(tick uint32, name, fields string) {
 	if len(l.lines) == maxEventLines {
 		l.lines = l.lines[1:]
 	}
-	l.lines = append(l.lines, fmt.Sprintf("  %d  %s{%s}\n", tick, name, fields))
+	l.lines = append(l.lines, fmt.Sprintf("  %d  %s{%s}\n", tick, printable.Text(name), printable.Text(fields)))
 }
 
 // newestLine returns the newest event as a line without a line end.
@@ -148,13 +149,13 @@ func (c *watchCommand) drawPicture(joined *client.Client) string {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		all := kinds[kind]
 		slices.SortFunc(all, func(a, b *client.Entity) int { return cmp.Compare(a.Handle(), b.Handle()) })
-		fmt.Fprintf(&b, "%s  %d\n", all[0].KindName(), len(all))
+		fmt.Fprintf(&b, "%s  %d\n", printable.Text(all[0].KindName()), len(all))
 		for _, e := range all[:min(len(all), c.Rows)] {
 			mine := " "
 			if e.Handle() == joined.Controlled() {
 				mine = "*"
 			}
-			fmt.Fprintf(&b, " %s%v  %s\n", mine, e.Handle(), e.Format())
+			fmt.Fprintf(&b, " %s%v  %s\n", mine, e.Handle(), printable.Text(e.Format()))
 		}
 	}
 	return b.String()
