@@ -166,7 +166,7 @@ func (p *parser) component() {
 	name := p.words[1]
 	p.check(p.schema.checkComponent(name))
 	p.next()
-	b := block{rows: true, value: p.schema.values}
+	b := block{rows: true, value: p.schema.values, paths: paths{}}
 	b.readFields(p)
 	parent, anchored := -1, 0
 	if p.is("parent") {
@@ -184,6 +184,7 @@ type block struct {
 	value  int  // of the next field
 	fields []Field
 	texts  []TextField
+	paths  paths
 }
 
 // readFields reads the lines of fields other than texts.
@@ -254,6 +255,8 @@ func (b *block) admit(p *parser) bool {
 		p.fail("the path is there twice")
 	case len(b.fields)+len(b.texts) == wire.MaxFieldsPerComponent:
 		p.fail("one more than %d fields", wire.MaxFieldsPerComponent)
+	case !b.paths.add(path):
+		p.fail("want names with dots between, each followed by indices in brackets from 0; no path is part of another")
 	}
 	return p.err == nil
 }
@@ -404,17 +407,13 @@ func markVectors(fields []Field) {
 // above 0 must follow X[n-1] and have the same kind.
 func (b *block) continues(f Field) bool {
 	open := strings.LastIndexByte(f.Path, '[')
-	if open < 0 || !strings.HasSuffix(f.Path, "]") {
+	if open < 0 || !strings.HasSuffix(f.Path, "]") || strings.HasSuffix(f.Path, "[0]") {
 		return true
 	}
-	digits := f.Path[open+1 : len(f.Path)-1]
-	if digits == "0" || strings.Trim(digits, "0123456789") != "" || digits == "" {
-		return true
-	}
-	n, err := strconv.ParseUint(digits, 10, 16)
+	n, err := strconv.Atoi(f.Path[open+1 : len(f.Path)-1])
 	before := fmt.Sprintf("%s[%d]", f.Path[:open], n-1)
 	last := len(b.fields) - 1
-	return err == nil && digits[0] != '0' && last >= 0 && b.fields[last].Path == before && hasSameForm(b.fields[last], f)
+	return err == nil && last >= 0 && b.fields[last].Path == before && hasSameForm(b.fields[last], f)
 }
 
 func (p *parser) kind() {
@@ -493,7 +492,7 @@ func (p *parser) motion() {
 
 // message reads the lines of a message's fields. head is the line that began it.
 func (p *parser) message(name string, r role, number int, head string) *Message {
-	b := block{}
+	b := block{paths: paths{}}
 	b.readFields(p)
 	b.readTexts(p)
 	m := &Message{role: r, fields: b.fields, texts: b.texts}

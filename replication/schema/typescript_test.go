@@ -17,8 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the modules in client/ts/test/generated")
 
-// oddNames has names that are not identifiers, names that collide, and paths that
-// contradict each other.
+// oddNames has names that are not identifiers, and names that collide.
 const oddNames = `worldd schema 2
 component late-chime
 constructor uint 3
@@ -43,15 +42,12 @@ Legs[3].At[0] float 32
 Legs[3].At[1] float 32
 Legs[4].At[0] float 32
 Legs[4].At[1] float 32
-A uint 1
-A.B uint 1
-C.B uint 1
-C uint 1
-M[0] bool
-M.X bool
+0.1 uint 1
+0.B uint 1
+constructors[0].__proto__ bool
 5 string 3
-L[1] string 3 owner
-. bytes 2
+L[0] string 3 owner
+L[1] string 2
 component late_chime
 Text string 3
 component 7
@@ -60,6 +56,8 @@ component */` + "`${x}\\`" + `
 component handle
 To ref
 component record
+component array
+At bool
 component Late-Chime2
 component ` + "\u2028\"'" + `
 kind it's

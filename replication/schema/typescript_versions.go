@@ -98,11 +98,11 @@ func (f *form) tsDefaults() []string {
 // valueAt returns the part of a struct that a path names.
 func valueAt(v reflect.Value, path string) reflect.Value {
 	for _, part := range tsPathParts(path) {
-		if v.Kind() != reflect.Array {
+		if !isIndex(part) {
 			v = v.FieldByName(part)
 			continue
 		}
-		i, _ := strconv.Atoi(part) // paths name elements of their arrays
+		i, _ := strconv.Atoi(strings.Trim(part, "[]")) // paths name elements of their arrays
 		v = v.Index(i)
 	}
 	return v

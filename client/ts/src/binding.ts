@@ -5,9 +5,10 @@ import { Code, WireError } from './codes.ts'
 import { type Convert, converterTo, familyOf, isLossless, textConverterTo } from './convert.ts'
 import type { Binding, Declaration, Versions } from './declaration.ts'
 import { type Field, noText, type Text, type TextField } from './fields.ts'
+import { type Parts, partsOf } from './paths.ts'
 import type { CommandKind, Component, Form, Schema } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
-import { assign, find, type Parts, partsOf, restoreField, Shape, type Struct, type Value } from './values.ts'
+import { assign, find, restoreField, Shape, type Struct, type Value } from './values.ts'
 import { compareVersions, isVersion } from './version.ts'
 
 /** Facts about declarations that their schema text lacks. Items are named as in changes: 'component "purse"'. */

@@ -4,6 +4,7 @@ import { encodeText } from './bits.ts'
 import { Code, WireError } from './codes.ts'
 import { Field, isVector, type Kind, type TextField } from './fields.ts'
 import * as limit from './limits.ts'
+import { Paths } from './paths.ts'
 import {
   type Body,
   type CommandKind,
@@ -187,7 +188,7 @@ class Parser {
   /** Reads the fields of a component, or of a message if component is -1. */
   #fields(component: number): Fields {
     const all: Fields = { fields: [], texts: [], parent: '', holder: 0 }
-    const paths = new Set<string>()
+    const paths = new Paths()
     let value = component < 0 ? 0 : this.#values
     for (; this.#words.length > 0; this.#next()) {
       const path = this.#words[0]!
@@ -196,8 +197,7 @@ class Parser {
         continue
       }
       if (keywords.includes(path)) break
-      this.#must(isWord(path) && length(path) <= limit.maxPath && !paths.has(path), 'a path of this form, or twice')
-      paths.add(path)
+      this.#must(isWord(path) && length(path) <= limit.maxPath && paths.add(path), 'a path of this form, or twice')
       if (this.#words[1] === 'string' || this.#words[1] === 'bytes') all.texts.push(this.#textField(component))
       else {
         this.#must(all.texts.length === 0 && all.parent === '', 'fields precede parent and texts')
@@ -216,11 +216,11 @@ class Parser {
 
   /** Checks that an element of an array has the form of the one before. */
   #follows(before: Field[], f: Field): void {
-    const m = /^(.*)\[(\d+)\]$/.exec(f.path)
+    const m = /^(.*)\[(\d+)\]$/s.exec(f.path)
     if (m === null || m[2] === '0') return
     const last = before.at(-1)
     this.#must(
-      m[2]![0] !== '0' && last !== undefined && last.path === `${m[1]}[${BigInt(m[2]!) - 1n}]` && last.form === f.form,
+      last?.path === `${m[1]}[${Number(m[2]) - 1}]` && last.form === f.form,
       'an element does not follow the one before, or is not like it',
     )
   }

@@ -3,6 +3,7 @@
 import { type Field, noText, type Text, type TextField } from './fields.ts'
 import { generationOf, type Handle, indexOf, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
+import { type Parts, partsOf } from './paths.ts'
 
 /** The value of a field for a game. Handles and 64-bit integers are bigint, a quat is x, y, z, w. */
 export type Value = number | boolean | Handle | bigint | Quaternion
@@ -202,17 +203,6 @@ export function blendQuaternion(
   return q
 }
 
-/** The parts of a path: names and indices. */
-export type Parts = readonly (string | number)[]
-
-/** Returns the parts of a path. */
-export function partsOf(path: string): Parts {
-  return path
-    .split(/[.[\]]+/)
-    .filter((s) => s !== '')
-    .map((s) => (/^\d+$/.test(s) ? Number(s) : s))
-}
-
 /**
  * Converts between fields and structs. The paths of a hostile schema become only own
  * properties of objects without prototypes.
@@ -311,12 +301,13 @@ function define(of: Struct, part: string | number, value: unknown): void {
   Object.defineProperty(of, part, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Returns a value in a struct, undefined if it lacks one. */
+/** Returns a value in a struct, undefined if it lacks one. Functions, and what every object inherits, are no values. */
 export function find(root: unknown, parts: Parts): unknown {
   let at = root as Struct | null | undefined
   for (const part of parts) {
     if (at === undefined || at === null) return undefined
-    at = at[part]
+    at = Object.hasOwn(at, part) || !(part in Object.prototype) ? at[part] : undefined
+    if (typeof at === 'function') return undefined
   }
   return at
 }

@@ -349,6 +349,9 @@ const (
 	schemaPathNotEmpty
 	schemaPathPrintable
 	schemaPathUnique
+	schemaPathForm
+	schemaPathTree
+	schemaPathElements
 	schemaElementsFollow
 	schemaElementsAlike
 	schemaMessageTextPlain
@@ -741,6 +744,9 @@ var rules = [...]struct{ section, text string }{
 	schemaPathNotEmpty:      {"5", "a path has a byte"},
 	schemaPathPrintable:     {"5", "a path has no control characters"},
 	schemaPathUnique:        {"5", "a path is unique among its fields"},
+	schemaPathForm:          {"5", "a path is of names, indices and dots"},
+	schemaPathTree:          {"5", "no path is part of another, and no part is both a struct and an array"},
+	schemaPathElements:      {"5", "the elements of an array begin in order, from 0"},
 	schemaElementsFollow:    {"5", "elements of an array follow each other from 0"},
 	schemaElementsAlike:     {"5", "elements of an array are alike"},
 	schemaMessageTextPlain:  {"5", "in messages text fields have no attributes"},

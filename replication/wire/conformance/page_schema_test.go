@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,7 +233,7 @@ func longestOf(fields []pageField) (n int) {
 // fields reads the fields of a component or a message.
 func (r *schemaReader) fields(name string, rows bool) (c pageComponent, texts []pageText) {
 	c.name = name
-	paths, parents := map[string]bool{}, 0
+	paths, parents := pagePaths{}, 0
 	for len(r.lines) > 0 {
 		w := r.words()
 		if rows && w[0] == "parent" && (parents == 0 || !r.keeps(schemaParentOnce)) {
@@ -265,12 +266,34 @@ func (r *schemaReader) fields(name string, rows bool) (c pageComponent, texts []
 	return c, texts
 }
 
-func (r *schemaReader) path(path string, taken map[string]bool) {
+// pagePaths has the form of each part of a block's paths: '.' a struct, '[' an array, ' ' a field.
+type pagePaths map[string]rune
+
+var pagePath = regexp.MustCompile(`^[^][.]+(\[(0|[1-9][0-9]*)\])*(\.[^][.]+(\[(0|[1-9][0-9]*)\])*)*$`)
+
+func (r *schemaReader) path(path string, taken pagePaths) {
 	r.must(len(path) <= 256, schemaPathBound)
 	r.must(path != "", schemaPathNotEmpty)
 	r.printable(path, schemaPathPrintable, schemaPathPrintable)
-	r.must(!taken[path], schemaPathUnique)
-	taken[path] = true
+	form, known := taken[path]
+	r.must(!known || form != ' ', schemaPathUnique)
+	r.must(pagePath.MatchString(path) || path == "", schemaPathForm)
+	for at, c := range path + " " {
+		if c != '.' && c != '[' && c != ' ' {
+			continue
+		}
+		before := path[:at]
+		form, known := taken[before]
+		r.must(!known || form == c || !r.keeps(schemaPathUnique), schemaPathTree)
+		taken[before] = c
+		open := strings.LastIndexByte(before, '[')
+		if !strings.HasSuffix(before, "]") || known || open < 0 {
+			continue
+		}
+		n, _ := strconv.Atoi(before[open+1 : at-1])
+		_, begun := taken[fmt.Sprintf("%s[%d]", before[:open], n-1)]
+		r.must(n == 0 || begun, schemaPathElements)
+	}
 }
 
 // element checks that an array element follows its predecessor and has the same form.

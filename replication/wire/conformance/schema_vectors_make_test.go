@@ -120,15 +120,36 @@ func (m *schemaMaker) paths() {
 	m.bad("a path that begins other lines", fields("event bool"))
 	m.good("a path that begins like them", fields("events bool"))
 	m.bad("a path without a kind", fields("a"))
-	m.good("arrays", fields("a[0] bool", "a[1] bool", "b.c[0][0] uint 4 always", "b.c[0][1] uint 4 always", "d[0] ref", "d[0].x bool"))
+	m.good("arrays", fields("a[0] bool", "a[1] bool", "b.c[0][0] uint 4 always", "b.c[0][1] uint 4 always", "d[0].x bool", "d[1].x bool", "d[0].t string 4", "d[1].t string 4"))
 	m.bad("an array that begins with 1", fields("a[1] bool"))
 	m.bad("an array with a gap", fields("a[0] bool", "a[2] bool"))
 	m.bad("an array with a large gap", fields("a[0] bool", "a[70000] bool"))
 	m.bad("a field within an array", fields("a[0] bool", "b bool", "a[1] bool"))
 	m.bad("elements of two kinds", fields("a[0] uint 4", "a[1] uint 5"))
 	m.bad("elements with other attributes", fields("a[0] uint 4", "a[1] uint 4 always"))
-	m.good("brackets that count nothing", fields("a[x] bool", "b[] bool", "c] bool"))
-	m.good("texts with brackets follow nothing", fields("a[1] string 4"))
+	for _, path := range []string{".", "a.", ".a", "a..b", "a[x]", "a[]", "a]", "a[0", "[0]", "a[0]b", "a[00]", "a[0].", "a[0][", "a[18446744073709551616]"} {
+		m.bad("the path "+path, fields(path+" bool"))
+	}
+	m.good("a path of names that are no words", fields("__proto__ bool", "constructor.length bool", "0.1 bool", "a-b bool", "\u2028 bool"))
+	for _, two := range [][2]string{
+		{"a", "a.b"},
+		{"a", "a[0]"},
+		{"a.b", "a"},
+		{"a[0]", "a"},
+		{"a[0]", "a.b"},
+		{"a.b", "a[0]"},
+		{"a[0]", "a[0].b"},
+		{"a[0]", "a[0][0]"},
+	} {
+		m.bad(fmt.Sprintf("the paths %s and %s", two[0], two[1]), fields(two[0]+" bool", two[1]+" bool"))
+	}
+	m.bad("a text within a field", fields("a quat 5", "a.length string 4"))
+	m.good("the same paths in two components", world("component c\na bool\ncomponent d\na.b bool\n", rawEnd))
+	m.bad("structs that begin with 1", fields("a[1].b bool"))
+	m.bad("structs with a gap", fields("a[0].b bool", "a[2].b bool"))
+	m.bad("a struct with the largest index", fields("a[4294967294].b bool"))
+	m.good("elements that are texts", fields("a[0] string 4", "b bytes 4", "a[1] string 4"))
+	m.bad("an array of texts that begins with 1", fields("a[1] string 4"))
 }
 
 func (m *schemaMaker) kinds() {

@@ -27,15 +27,12 @@ Legs[3].At[0] float 32
 Legs[3].At[1] float 32
 Legs[4].At[0] float 32
 Legs[4].At[1] float 32
-A uint 1
-A.B uint 1
-C.B uint 1
-C uint 1
-M[0] bool
-M.X bool
+0.1 uint 1
+0.B uint 1
+constructors[0].__proto__ bool
 5 string 3
-L[1] string 3 owner
-. bytes 2
+L[0] string 3 owner
+L[1] string 2
 component late_chime
 Text string 3
 component 7
@@ -44,8 +41,10 @@ component */\`\${x}\\\`
 component handle
 To ref
 component record
+component array
+At bool
 component Late-Chime2
-component  "'
+component \u2028"'
 kind it's
 input raw
 command delete
@@ -57,7 +56,7 @@ event 名前 unreliable
 `
 
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
-export const schemaHash = 0xb2b4970b7335d769n
+export const schemaHash = 0xa26a7bd20d80f6a8n
 
 /** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText)
@@ -78,13 +77,12 @@ export interface LateChime {
   /** 0..4 */
   Cells: number[]
   Legs: Array<{ At: [number, number] }>
-  A: unknown
-  C: unknown
-  M: unknown
+  /** 0..1 */
+  '0': { '1': number; B: number }
+  constructors: [{ ['__proto__']: boolean }]
   /** at most 3 bytes */
   '5': string
-  /** at most 3 bytes, only for owners */
-  L: unknown[]
+  L: [string, string]
 }
 
 export interface LateChime2 {
@@ -104,6 +102,10 @@ export interface Handle2 {
 
 export type Record2 = Record<string, never>
 
+export interface Array2 {
+  At: boolean
+}
+
 export type LateChime22 = Record<string, never>
 
 export type Component = Record<string, never>
@@ -116,6 +118,7 @@ export const components = {
   "*/`${x}\\`": component<X>("*/`${x}\\`"),
   handle: component<Handle2>('handle'),
   record: component<Record2>('record'),
+  array: component<Array2>('array'),
   'Late-Chime2': component<LateChime22>('Late-Chime2'),
   "\u2028\"'": component<Component>("\u2028\"'"),
 }
