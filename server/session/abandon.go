@@ -11,6 +11,7 @@ func (c *Core) Panicking() uint64 { return c.panics.session }
 func (c *Core) Abandon(why *wire.Error) {
 	opened, travellers := c.requests.close()
 	peers := append(c.peers, opened...)
+	c.output.discardHeld() // the frame that they belong to is lost
 	for _, t := range travellers {
 		c.turnAway(t, why)
 	}

@@ -49,13 +49,25 @@ func TestTickWithReferencesAllocatesNothing(t *testing.T) {
 	}))
 }
 
-func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input) {
+// Held output costs no allocations.
+func TestTickWithHeldOutputAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("the audits allocate")
+	}
+	input := session.OnRawInput(func(*session.Session, uint64, []byte) {})
+	requireNoAllocations(t, schema.NewWithBody(), input, func(c *session.Config) { c.HoldOutput = true })
+}
+
+func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input, changes ...func(*session.Config)) {
 	var w stage.Crates
 	d := newTestServerIn(t, world.Config{Seed: 3}, func(c *session.Config) {
 		c.Schema, c.MaxSessions, c.Replication = s, 30, replication.Config{EnterRadius: 200, LeaveRadius: 210}
 		c.Hooks = session.Hooks{
 			Join:  func(s *session.Session) (world.Entity, error) { return w.Put(float32(s.ID()), -20), nil },
 			Input: input,
+		}
+		for _, change := range changes {
+			change(c)
 		}
 	})
 	w = stage.Crates{World: d.world, Crate: d.crate}
@@ -82,6 +94,7 @@ func requireNoAllocations(t *testing.T, s *schema.Schema, input session.Input) {
 			w.SetVelocity(movers[(tick*7+i*13)%200], world.Vec3{X: float32(tick%9) - 4, Z: float32(i%5) - 2})
 		}
 		d.core.Tick()
+		d.core.Release(d.world.Tick() - 1)
 	}
 	for range 900 {
 		play()

@@ -46,6 +46,9 @@ type Config struct {
 	PanicEnds         bool
 	Versions          Versions
 	Random            io.Reader // required without a Router
+	// HoldOutput holds what sessions are sent until Core.Release says that its frame is durable. The
+	// output of Receive belongs to the frame of the Step that follows, as the output of Send does.
+	HoldOutput bool
 }
 
 // Core is the server without sockets, goroutines or a clock: sessions, commands and inputs,
@@ -66,6 +69,7 @@ type Core struct {
 	viewAge    int // ticks
 	hellosLeft int // number of Hellos that this tick may still answer
 	schedule   snapshotSchedule
+	output     *outputGate // nil: output leaves at once
 	commands   map[string]commandFunc
 	input      inputFunc       // nil: inputs are dropped
 	banned     map[string]bool // banned users
@@ -161,6 +165,9 @@ func NewCore(c Config) (*Core, error) {
 		requests:   requests{limits: limits{c.MaxSessions, c.Replication.BudgetBytesPerSecond}, ending: wire.Error{Code: wire.Draining}},
 	}
 	core.commands, core.input = c.Hooks.bindHooks(c.Schema)
+	if c.HoldOutput {
+		core.output = &outputGate{}
+	}
 	if c.Admit != nil && !c.PanicEnds {
 		core.config.Admit = containAdmit(c.Admit, core.panics.noteAdmitPanic)
 	}
@@ -248,6 +255,7 @@ func (c *Core) Tick() {
 // commands of each session by ascending id, then the Hellos of new connections.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
+	c.output.beginFrame(c.world.Tick() + 1)
 	if c.TicksLeft() == 0 {
 		c.Drain()
 	}
@@ -360,8 +368,9 @@ func (c *Core) Shutdown() {
 
 // Close refuses connections and sessions that arrived after the last Tick or arrive later,
 // with Draining. It stops the worker goroutines (Config.Replication.Workers). Call it after
-// the last Tick.
+// the last Tick. Output that Release has not let leave is discarded.
 func (c *Core) Close() {
+	c.output.discardHeld()
 	late, travellers := c.requests.close()
 	for _, p := range late {
 		p.refuseHello(c.requests.endReason(), "")

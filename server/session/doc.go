@@ -33,7 +33,7 @@
 //
 // Core, Session and Peer coordinate parts that own their fields (parts_test.go). A Core has the
 // requests of other goroutines, the roster of sessions and connections, the schedule of
-// snapshots, and the record of panics. A Session has its identity, sight, inputs, provisionals,
+// snapshots, the gate of held output, and the record of panics. A Session has its identity, sight, inputs, provisionals,
 // progress, secrets and travel. A Peer has its inbox.
 //
 // STATE.md specifies the states of connections and sessions, and their guarantees.
@@ -60,4 +60,6 @@
 //	S8 A snapshot leaves before the next one is encoded, unless its connection ends.
 //	   A Result follows the structure that its verdict rests on.
 //	S9 Only Core.Step steps the world: World.Step in a hook panics.
+//	S10 With Config.HoldOutput, what a frame sends leaves after Core.Release of that frame, in the
+//	   order of sending.
 package session

@@ -250,7 +250,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		return why
 	}
 	if t.peer != nil {
-		t.peer.core = c
+		t.peer.enterRoom(c)
 	}
 	s.progress = progress{newest: t.numbers.Seq, structure: s.travel.fence}
 	s.registerSession()

@@ -17,20 +17,33 @@ import (
 // Rooms tick on separate goroutines and send each other all their sessions, while clients
 // join, answer, lose their connections and resume. This is for the race detector.
 func TestMovesInParallel(t *testing.T) {
-	h := newMovingRooms(t, func(c *RouterConfig) {
+	t.Run("", func(t *testing.T) { testMovesInParallel(t, false) })
+	t.Run("held", func(t *testing.T) { testMovesInParallel(t, true) })
+}
+
+// testMovesInParallel releases held output on goroutines of its own.
+func testMovesInParallel(t *testing.T, held bool) {
+	h := newMovingRoomsWith(t, func(c *RouterConfig) {
 		join, mu := c.Join, sync.Mutex{}
 		c.Join = func(ctx context.Context, room, address string, a Admission) (*Core, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			return join(ctx, room, address, a)
 		}
-	})
+	}, func(c *Config) { c.HoldOutput = held })
 	stop := make(chan struct{})
 	var rooms, clients sync.WaitGroup
 	var resumed atomic.Int64
 	for name, c := range h.rooms {
 		other := map[string]string{"one": "two", "two": "one"}[name]
+		frames := make(chan uint64, 2)
 		rooms.Go(func() {
+			for tick := range frames {
+				c.Release(tick)
+			}
+		})
+		rooms.Go(func() {
+			defer close(frames)
 			for tick := 0; ; tick++ {
 				select {
 				case <-stop:
@@ -42,7 +55,10 @@ func TestMovesInParallel(t *testing.T) {
 						_ = s.Move(other)
 					}
 				}
-				c.Tick()
+				c.Receive()
+				c.Step()
+				frames <- c.World().Tick()
+				c.Send(func() bool { return false })
 				h.router.ExpireHellos(time.Unix(1, 0))
 				runtime.Gosched()
 			}

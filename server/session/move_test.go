@@ -16,6 +16,11 @@ import (
 
 // newMovingRooms returns rooms whose sessions can move, with rooms "one" and "two".
 func newMovingRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
+	return newMovingRoomsWith(t, change, func(*Config) {})
+}
+
+// newMovingRoomsWith is newMovingRooms with changes of each room.
+func newMovingRoomsWith(t *testing.T, change func(*RouterConfig), changeRoom func(*Config)) *testRooms {
 	var h *testRooms
 	h = newTestRooms(t, func(c *RouterConfig) {
 		c.Move = func(room string, _ *Session) (*Core, error) {
@@ -31,6 +36,7 @@ func newMovingRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
 			h.joins = append(h.joins, "touched in "+s.Room())
 			return nil
 		})}
+		changeRoom(c)
 	}
 	h.add("one")
 	h.add("two")

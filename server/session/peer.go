@@ -139,6 +139,18 @@ func (p *Peer) Bye() wire.Bye {
 	return p.inbox.bye
 }
 
+// enterRoom makes c the room of the connection.
+func (p *Peer) enterRoom(c *Core) {
+	p.core = c
+	held, ok := p.conn.(*heldConn)
+	switch {
+	case ok:
+		held.enterGate(c.output)
+	case c.output != nil:
+		p.conn = &heldConn{conn: p.conn, gate: c.output}
+	}
+}
+
 // receiveHello processes one tick of a connection without a session.
 func (p *Peer) receiveHello() {
 	if p.closed {

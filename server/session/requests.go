@@ -45,7 +45,7 @@ func (r *requests) addPeer(c *Core, p *Peer) bool {
 	if r.closed {
 		return false
 	}
-	p.core = c
+	p.enterRoom(c)
 	r.opened = append(r.opened, p)
 	return true
 }
