@@ -7,11 +7,12 @@ import type { Entity, Moment } from './entity.ts'
 import type { EventHandler } from './events.ts'
 import { guard } from './guard.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
+import { Metronome } from './metronome.ts'
 import type { Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
 import { Session } from './session.ts'
 import type { SessionConfig } from './session_config.ts'
-import { DivergedError, requireJoined } from './session_errors.ts'
+import { DivergedError, ReceiveError, requireJoined } from './session_errors.ts'
 import { defaultTables, type Tables } from './tables.ts'
 import type { Struct } from './values.ts'
 
@@ -21,7 +22,7 @@ export type State = 'connecting' | 'joined' | 'reconnecting' | 'ended'
 /** The state that a client has entered. */
 export interface StateChange {
   readonly state: State
-  /** Why the connection was lost or the client ended: a WireError if the server said so, a DivergedError if the client replaces its session. */
+  /** Why the connection was lost or the client ended: a WireError if the server said or caused it, a DivergedError if the client replaces its session. */
   readonly error?: unknown
   /** Whether the client resumed its session: all is as before. Otherwise, after reconnecting, the session is new. */
   readonly resumed: boolean
@@ -65,8 +66,6 @@ const joinTimeout = 5000
 /** How long a server may be silent, and how much of the time between two checks counts as silence, in ms. */
 const lostAfter = 4000
 const maxCheckGap = 1000
-/** How often the client updates while the page is hidden, in ms. */
-const beat = 50
 
 const now = (): number => performance.now()
 
@@ -183,7 +182,7 @@ export class Client {
     try {
       this.#datagrams += session.receive(arrivals, t)
     } catch (e) {
-      ended = e
+      ended = e instanceof WireError ? e : new ReceiveError(e)
     }
     if (this.#hasEnded) return // a callback closed the client
     ended ??= arrivals.error
@@ -450,51 +449,5 @@ export class Client {
   /** Returns the handle of the entity that a provisional handle stands for. */
   real(h: Handle): Handle {
     return this.session.real(h)
-  }
-}
-
-/**
- * Calls a function every 50 ms while the page is hidden. Browsers then stop frames, and slow a
- * page's timers to once a second or less, but not a worker's timers.
- */
-class Metronome {
-  readonly #f: () => void
-  #worker: Worker | undefined
-  #timer: ReturnType<typeof setInterval> | undefined
-
-  constructor(f: () => void) {
-    this.#f = f
-  }
-
-  start(): void {
-    if (this.#worker || this.#timer !== undefined) return
-    const hidden = (): void => {
-      if (typeof document === 'undefined' || document.hidden) this.#f()
-    }
-    try {
-      const url = URL.createObjectURL(
-        new Blob([`setInterval(() => postMessage(0), ${beat})`], { type: 'text/javascript' }),
-      )
-      this.#worker = new Worker(url)
-      URL.revokeObjectURL(url)
-      this.#worker.onmessage = hidden
-      this.#worker.onerror = () => this.#useTimer(hidden)
-    } catch {
-      this.#useTimer(hidden)
-    }
-  }
-
-  /** Uses a timer if the page's policy forbids the worker. */
-  #useTimer(f: () => void): void {
-    this.#worker?.terminate()
-    this.#worker = undefined
-    this.#timer ??= setInterval(f, beat)
-  }
-
-  stop(): void {
-    this.#worker?.terminate()
-    clearInterval(this.#timer)
-    this.#worker = undefined
-    this.#timer = undefined
   }
 }

@@ -43,7 +43,7 @@ export {
 export { parseSchema } from './schema_parser.ts'
 export { Session } from './session.ts'
 export type { SessionConfig } from './session_config.ts'
-export { DivergedError, NotJoinedError } from './session_errors.ts'
+export { DivergedError, NotJoinedError, ReceiveError } from './session_errors.ts'
 export { type Simulation, simulation } from './simulation.ts'
 export type { Reason } from './structure.ts'
 export { defaultTables, Tables } from './tables.ts'

@@ -1,4 +1,6 @@
-// Why a session refuses a call or is replaced.
+// Why a session refuses a call, ends or is replaced.
+
+import { Code, WireError } from './codes.ts'
 
 /** The call needs a session, and there is none at present. */
 export class NotJoinedError extends Error {
@@ -23,5 +25,18 @@ export class DivergedError extends Error {
   constructor() {
     super("computed bodies kept differing from the server's, or took too long: the next session receives them as rows")
     this.name = 'DivergedError'
+  }
+}
+
+/**
+ * Reports that the client threw cause while it applied what the server sent. It is a bug of this
+ * package, or the game's step function left a state that is none. Another session may throw
+ * too: the client ends.
+ */
+export class ReceiveError extends WireError {
+  constructor(cause: unknown) {
+    super(Code.badMessage, `the client threw ${cause}`)
+    this.name = 'ReceiveError'
+    this.cause = cause
   }
 }

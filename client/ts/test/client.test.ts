@@ -5,7 +5,7 @@ import { WireError } from '../src/codes.ts'
 import { newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'
 import { hashOf } from '../src/schema_parser.ts'
-import { NotJoinedError } from '../src/session_errors.ts'
+import { NotJoinedError, ReceiveError } from '../src/session_errors.ts'
 import { simulation } from '../src/simulation.ts'
 import { schemaText } from './generated/simulation.ts'
 import * as server from './server.ts'
@@ -405,5 +405,42 @@ test('a stream that takes no more loses its connection, in the next update', asy
     assert.equal(s.client.state, 'reconnecting', how)
     if (asked) assert.equal((await asked).codeName, 'unanswered')
     s.client.close()
+  }
+})
+
+test('an exception that the server causes ends the client, and does not connect again', async () => {
+  const cause = new TypeError('of this package')
+  const broken = () => {
+    throw cause
+  }
+  for (const during of ['Welcome', 'update', 'Welcome of another session'] as const) {
+    const stage = new Stage()
+    const config = {
+      simulation: { ...simulation, readExtension: broken, ...(during !== 'update' && { newBodies: broken }) },
+    }
+    if (during === 'Welcome') {
+      const connecting = Client.connect(stage.config(config))
+      await stage.dialled(1)
+      stage.link.deliver(server.welcome(simulated))
+      await assert.rejects(connecting, ReceiveError)
+    } else {
+      await stage.join(config, during === 'update' ? simulated : {})
+      if (during === 'update') {
+        stage.link.deliver(server.structure(1, Uint8Array.of(7)))
+        assert.throws(() => stage.client.update(), ReceiveError)
+      } else {
+        await stage.lose()
+        stage.link.deliver(server.welcome({ ...simulated, session: 2, epoch: 9 }))
+      }
+    }
+    const { state, error } = stage.states.at(-1)!
+    assert.equal(state, 'ended', during)
+    assert.ok(error instanceof ReceiveError && error.code === 1 && error.cause === cause)
+    assert.match(error.message, /the client threw TypeError: of this package/)
+    const links = stage.links.length
+    assert.equal(stage.link.closed, 1)
+    mock.timers.tick(120_000)
+    for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(stage.links.length, links)
   }
 })
