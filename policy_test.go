@@ -40,6 +40,7 @@ internal/fault/overlay internal/fault
 internal/cpu        x/sys
 internal/columns    bulk internal/cpu x/sys
 internal/spelling
+internal/fieldtag   internal/spelling
 internal/atomicfile natefinch
 internal/regularfile
 internal/vectors    bulk client replication/wire replication/schema world/motion internal/rowschema
@@ -62,10 +63,10 @@ internal/bench/field/fastmath C internal/bench/field/fused
 bulk                internal/cpu x/sys
 field               internal/cpu internal/spelling x/sys
 world/motion        field internal/columns
-world               bulk field internal/columns world/motion xxhash zstd
+world               bulk field internal/columns internal/fieldtag world/motion xxhash zstd
 replication/wire    bulk msgpack internal/bitio internal/printable
 replication/wire/conformance
-replication/schema  bulk internal/bitio internal/printable internal/spelling replication/wire
+replication/schema  bulk internal/bitio internal/fieldtag internal/printable replication/wire
 replication         bulk world world/motion field replication/wire internal/bitio internal/rowcodec replication/schema internal/rowschema
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema internal/rowschema

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"unsafe"
+
+	"github.com/worldd/worldd/internal/fieldtag"
 )
 
 // layout lists the numbers of a component type by offset. Hashes read values number by
@@ -34,6 +36,9 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 			f := t.Field(i)
 			if f.Name == "_" && f.Type.Size() != 0 && !holdsPointers(f.Type) {
 				continue // explicit padding
+			}
+			if _, err := formerNames(f); err != nil {
+				return fmt.Errorf("%s.%s: %w", path, f.Name, err)
 			}
 			if err := l.walk(f.Type, offset+f.Offset, path+"."+f.Name); err != nil {
 				return err
@@ -67,6 +72,19 @@ func (l *layout) walk(t reflect.Type, offset uintptr, path string) error {
 		return nil
 	}
 	return fmt.Errorf("%s is a %s, which refers to other memory; use numbers, booleans, strings, []byte, arrays and structs of these, and bulk.Handle for references to entities", path, t)
+}
+
+// formerNames returns the names in the tag was:"A,B" of a struct field.
+func formerNames(f reflect.StructField) ([]string, error) {
+	text, tagged, err := fieldtag.Was.Lookup(f.Tag)
+	if err != nil || !tagged {
+		return nil, err
+	}
+	names := fieldtag.FormerNames(text)
+	if names == nil {
+		return nil, fmt.Errorf("tag `was:%q`: want former names of the field, separated by commas", text)
+	}
+	return names, nil
 }
 
 func numbers(k reflect.Kind, offset uintptr) []number {

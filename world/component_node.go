@@ -51,10 +51,7 @@ func nodeOf(t reflect.Type) *node {
 				n.padded = true
 				continue
 			}
-			var was []string
-			if tag := f.Tag.Get("was"); tag != "" {
-				was = strings.Split(tag, ",")
-			}
+			was, _ := formerNames(f) // Register has checked the tag
 			n.fields = append(n.fields, member{f.Name, was, f.Offset, nodeOf(f.Type)})
 		}
 	case n.kind == reflect.Array:

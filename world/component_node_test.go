@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 )
 
 type oddTypes struct {
@@ -101,4 +102,25 @@ func FuzzParseShape(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A tag that was meant to name former fields, and does not, is an error: an image would lose the
+// field's values.
+func TestFormerNamesAreChecked(t *testing.T) {
+	type renamed struct {
+		Gold int32 `Was:"Coins"`
+	}
+	w := must.Get(New(Config{HalfExtent: Vec3{X: 1, Y: 1, Z: 1}}))
+	_, err := Register[struct{ Purses [2]renamed }](w, "purse")
+	require.ErrorContains(t, err, `.Purses[0].Gold: tag `)
+	require.ErrorContains(t, err, `the key "Was" is not read: want was`)
+	for tag, want := range map[reflect.StructTag]string{
+		`was:Coins`:           `want was:"..."`, // go vet rejects it in source
+		`was:"Coins, Pieces"`: "separated by commas",
+		`was:""`:              "separated by commas",
+		`was:"A" was:"B"`:     "twice",
+	} {
+		_, err := layoutOf(reflect.StructOf([]reflect.StructField{{Name: "Gold", Type: reflect.TypeFor[int32](), Tag: tag}}))
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/worldd/worldd/internal/fieldtag"
 )
 
 // maxFormer bounds the former paths of a field, which nested structs multiply.
@@ -11,7 +13,10 @@ const maxFormer = 16
 
 // noteFormer records the names in the tag was:"A,B" of a struct field.
 func (p *planner) noteFormer(f reflect.StructField, path string) error {
-	text, tagged := f.Tag.Lookup("was")
+	text, tagged, err := fieldtag.Was.Lookup(f.Tag)
+	if err != nil {
+		return p.complain(path, f.Type, "%v", err)
+	}
 	if !tagged {
 		return nil
 	}

@@ -141,6 +141,12 @@ func TestSchemaTagErrors(t *testing.T) {
 		{tagged(`ent:"-"`), []string{`key "ent"`}},
 		{tagged(`net:"always" Net:"owner"`), []string{`key "Net"`}},
 		{tagged(`net:"owner`), []string{"double quotes"}},
+		{tagged(`net:"always" net:"owner"`), []string{"key net is there twice"}},
+		{tagged(`net:"always" net: "owner"`), []string{"double quotes"}},
+		{tagged(`was:Old`), []string{"field I", `want was:"..."`}},
+		{tagged(`net:"owner" was:Old`), []string{"field I", `want was:"..."`}},
+		{tagged(`Was:"Old"`), []string{`key "Was"`, "want was"}},
+		{tagged(`was:"Old, Older"`), []string{"former names"}},
 		{struct{ A [65]uint8 }{}, []string{"field A[64]", "64 fields"}},
 		{struct {
 			Q [4]float32 `net:"quat"`

@@ -5,12 +5,11 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/internal/spelling"
+	"github.com/worldd/worldd/internal/fieldtag"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -210,21 +209,17 @@ func (p *planner) structure(t reflect.Type, path string, outer tag) error {
 		f := t.Field(i)
 		inner := outer
 		fieldPath := path + f.Name
-		text, tagged := f.Tag.Lookup("net")
+		text, tagged, err := net.Lookup(f.Tag)
+		if err != nil {
+			return p.complain(fieldPath, f.Type, "%v", err)
+		}
 		if !f.IsExported() {
 			if tagged {
 				return p.complain(fieldPath, f.Type, "has a net tag and is not exported: export it or remove the tag")
 			}
 			continue
 		}
-		if !tagged && slipped(f.Tag) {
-			return p.complain(fieldPath, f.Type, "tag `%s`: Go cannot read it: want net:\"...\", without a space and in double quotes", f.Tag)
-		}
-		if key := misspelled(f.Tag); key != "" {
-			return p.complain(fieldPath, f.Type, "tag `%s`: the key %q is not read: want net", f.Tag, key)
-		}
 		if tagged {
-			var err error
 			if inner, err = parseTag(text); err != nil {
 				return p.complain(fieldPath, f.Type, "tag `net:%q`: %v", text, err)
 			}
@@ -245,50 +240,9 @@ func (p *planner) structure(t reflect.Type, path string, outer tag) error {
 	return nil
 }
 
-// slipped reports whether a tag mentions net in a form that Go cannot parse, such as
-// net:owner. Without this check, the field would have no tag, and everyone would receive a
-// field meant for owners only.
-func slipped(tag reflect.StructTag) bool {
-	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
-		_, value, _ := strings.Cut(rest, ":")
-		quoted, err := strconv.QuotedPrefix(value)
-		if err != nil || quoted[0] != '"' || strings.ContainsAny(rest[:len(rest)-len(value)], " ,;\"") {
-			return strings.Contains(rest, "net")
-		}
-		rest = value[len(quoted):]
-	}
-	return false
-}
-
-// misspelled returns a key of tag that was meant to be net, such as Net or nte, or "". If
-// it were ignored, everyone would receive a field meant for owners only. A similar key may
-// belong to another package: it counts as misspelled only if its value is a net tag.
-func misspelled(tag reflect.StructTag) string {
-	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
-		key, value, _ := strings.Cut(rest, ":")
-		quoted, err := strconv.QuotedPrefix(value)
-		if err != nil {
-			return ""
-		}
-		rest = value[len(quoted):]
-		if key == "net" {
-			continue
-		}
-		text, _ := strconv.Unquote(quoted)
-		if strings.EqualFold(key, "net") || isLikeNet(strings.ToLower(key)) && isTagText(text) {
-			return key
-		}
-	}
-	return ""
-}
-
-// isLikeNet reports whether key differs from net by one character or by the order of
-// characters.
-func isLikeNet(key string) bool {
-	sorted := []byte(key)
-	slices.Sort(sorted)
-	return string(sorted) == "ent" || spelling.Nearest("net", []string{key}) != ""
-}
+// net is the key of the tags of this package. If a misspelled one were ignored, everyone would
+// receive a field meant for owners only.
+var net = fieldtag.Key{Name: "net", IsValue: isTagText}
 
 // isTagText reports whether text is a valid net tag with at least one option.
 func isTagText(text string) bool {
