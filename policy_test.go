@@ -163,7 +163,7 @@ client              133
 field                42
 loadtest/bot         53
 loadtest/rig         28
-replication/schema  90
+replication/schema   74
 server               66
 server/host          16
 server/token         12

@@ -94,7 +94,7 @@ func (c *crowd) enter(message []byte, n int) []byte {
 		}
 		id := identity{Value: uint64(e.h), Mark: uint16(slot)}
 		rowschema.New(c.schema).Component(0).Quantise(&e.body, e.values)
-		rowschema.New(c.schema).Component(1).Quantise(&id, e.values[c.schema.Component(1).Offset:])
+		rowschema.New(c.schema).Component(1).Quantise(&id, e.values[c.schema.Components()[1].Offset:])
 		e.sent = []sentState{{c.tick, slices.Clone(e.values)}}
 		w.Reset(nil)
 		rowschema.New(c.schema).AppendFull(&w, rowschema.Row{Mask: 3, Values: e.values})

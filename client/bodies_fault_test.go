@@ -57,7 +57,7 @@ func TestAuditFindsFaults(t *testing.T) {
 			schema.Define[schema.Body](o.sent, schema.BodyComponent)
 			require.NoError(t, o.sent.Err())
 			for i := range o.schema.Kinds() {
-				k := o.schema.EntityKind(i)
+				k := o.schema.Kinds()[i]
 				if k.Body != nil {
 					body := *k.Body
 					body.Coupling = math.Float32frombits(math.Float32bits(body.Coupling) + 1)
@@ -115,7 +115,7 @@ func schemaWith(t *testing.T, from *schema.Schema, m schema.Motion) *schema.Sche
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	for i := range from.Kinds() {
-		require.NoError(t, s.AddKind(from.EntityKind(i)))
+		require.NoError(t, s.AddKind(from.Kinds()[i]))
 	}
 	require.NoError(t, s.SetMotion(m))
 	return s

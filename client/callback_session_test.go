@@ -160,7 +160,7 @@ func TestCallbackEndsWorldDuringSnapshot(t *testing.T) {
 	h.session, err = client.NewSession(client.SessionConfig{Schema: s, Events: events})
 	require.NoError(t, err)
 	require.NoError(t, h.answer(asIs))
-	body, err := rowschema.NewMessage(s.Event(0).Message).AppendValue(nil, hit{})
+	body, err := rowschema.NewMessage(s.Events()[0].Message).AppendValue(nil, hit{})
 	require.NoError(t, err)
 	header := wire.StateHeader{Seq: 1, Tick: 100, Echo: 1, Events: wire.AppendEvent(nil, wire.Event{Body: body})}
 	outcome, err := h.session.ReceiveDatagram(wire.AppendStateHeader(nil, header), time.Second)

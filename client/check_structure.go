@@ -220,13 +220,13 @@ func (k *structureCheck) checkText(record wire.Record, c *plannedCell) error {
 		return protocolError("%v of text field %d, and the schema has %d", record.Op, record.Number, len(k.entities.layout.textFields))
 	}
 	f := &k.entities.layout.textFields[record.Number]
-	if err := f.Check(string(record.Data)); err != nil {
+	if err := rowschema.CheckText(f, string(record.Data)); err != nil {
 		return err
 	}
 	if !c.live || record.Handle.Generation() != c.generation {
 		return nil
 	}
-	if c.mask>>f.Component&1 == 0 || !f.SentTo(c.owned) {
+	if c.mask>>f.Component&1 == 0 || f.Owner && !c.owned {
 		return protocolError("%v of %s of %v, which does not have it or does not show it to this client", record.Op, f.Path, record.Handle)
 	}
 	return k.memory.chargeBytes(heapBytes(len(record.Data)))

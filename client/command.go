@@ -107,7 +107,7 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 		}
 	}
 	served := s.serverSchema()
-	if i, ok := served.CommandByName(name); ok && served.Command(i).Args != nil {
+	if i, ok := served.CommandByName(name); ok && served.Commands()[i].Args != nil {
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use client.Do", name)
 	}
 	indexes, err := s.provisional.indexesOf(provisional)

@@ -36,8 +36,8 @@ func (e *Entity) Kind() uint32 { return uint32(e.kind) }
 // KindName returns the name of the entity's kind, or "kind N" if the schema lacks it because
 // the game added the kind after its start.
 func (e *Entity) KindName() string {
-	if s := e.layout.schema; int(e.kind) < s.Kinds() {
-		return s.KindName(int(e.kind))
+	if s := e.layout.schema; int(e.kind) < len(s.Kinds()) {
+		return s.Kinds()[int(e.kind)].Name
 	}
 	return fmt.Sprintf("kind %d", e.kind)
 }
@@ -101,12 +101,11 @@ func ComponentOf[T any](s *schema.Schema, name string) (Component[T], error) {
 	if !ok {
 		return Component[T]{}, fmt.Errorf("client: the schema has no component %q: add it with schema.Define", name)
 	}
-	spec := s.Component(n)
+	spec := s.Components()[n]
 	if want, got := spec.Type, reflect.TypeFor[T](); want != got {
 		return Component[T]{}, fmt.Errorf("client: component %q is a %v, not a %v", name, want, got)
 	}
-	texts := slices.ContainsFunc(s.TextFields(), func(f schema.TextField) bool { return f.Component == n })
-	return Component[T]{schema: s, number: n, texts: texts, body: bodies.FieldsOf(name, spec.Type)}, nil
+	return Component[T]{schema: s, number: n, texts: len(spec.TextFields) > 0, body: bodies.FieldsOf(name, spec.Type)}, nil
 }
 
 // Get returns the newest state of the component of e. It returns false if e lacks the component

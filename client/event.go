@@ -110,10 +110,10 @@ type eventQueue struct {
 
 // checkEvent checks an event of a record, or if unreliable of a datagram, against the schema.
 func (q *eventQueue) checkEvent(number uint32, unreliable bool, body []byte) error {
-	if number >= uint32(q.schema.Events()) {
-		return protocolError("event %d of a schema that has %d", number, q.schema.Events())
+	if number >= uint32(len(q.schema.Events())) {
+		return protocolError("event %d of a schema that has %d", number, len(q.schema.Events()))
 	}
-	declared := q.schema.Event(int(number))
+	declared := &q.schema.Events()[number]
 	if declared.Unreliable != unreliable {
 		return protocolError("event %q, declared as unreliable: %v, arrives as unreliable: %v", declared.Name, declared.Unreliable, unreliable)
 	}
@@ -143,7 +143,7 @@ func (q *eventQueue) receiveEvents(h wire.StateHeader) {
 // receiveEvent delivers an event that was checked.
 func (q *eventQueue) receiveEvent(number, tick uint32, body []byte) {
 	q.stats.Events++
-	declared := q.schema.Event(int(number))
+	declared := &q.schema.Events()[number]
 	m := q.bodies[number]
 	if q.events != nil {
 		for _, f := range q.events.untyped {

@@ -84,7 +84,7 @@ func (p *eventServer) take() []string {
 }
 
 func (p *eventServer) body(event int, v any) []byte {
-	b := must.Get(rowschema.NewMessage(p.schema.Event(event).Message).AppendValue(nil, v))
+	b := must.Get(rowschema.NewMessage(p.schema.Events()[event].Message).AppendValue(nil, v))
 	return b
 }
 

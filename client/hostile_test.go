@@ -174,7 +174,7 @@ func searchHostile(b *testing.B, s *schema.Schema) {
 
 func newHostileTarget(b *testing.B, s *schema.Schema) *hostileTarget {
 	const tick = 1000
-	mask := uint32(1<<min(s.Components(), 2) - 1)
+	mask := uint32(1<<min(len(s.Components()), 2) - 1)
 	rows := min(wire.MaxRows, wire.MaxLoad/rowschema.New(s).Load(mask))
 	random := rand.New(rand.NewPCG(1, 2))
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
@@ -185,7 +185,7 @@ func newHostileTarget(b *testing.B, s *schema.Schema) *hostileTarget {
 		var r bitio.Reader
 		for {
 			w.Reset(nil)
-			w.Write(uint64(mask), uint(s.Components()))
+			w.Write(uint64(mask), uint(len(s.Components())))
 			for range wire.MaxEnterBytes {
 				w.Write(random.Uint64()&0xff, 8)
 			}

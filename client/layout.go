@@ -37,18 +37,14 @@ type layout struct {
 // schema lacks of it, or has in another form.
 func newLayout(c *rowcodec.Codec, declared *schema.Schema, changes []string) *layout {
 	s := c.Schema()
-	var specs []schema.Component
-	for i := range s.Components() {
-		specs = append(specs, s.Component(i))
-	}
-	body := -1
+	specs, body := s.Components(), -1
 	if n, ok := s.ByName(schema.BodyComponent); ok && specs[n].Type == reflect.TypeFor[schema.Body]() && hasPosition(specs[n].Binding) {
 		body = n
 	}
 	var numbers []int
 	if declared != nil {
-		for i := range declared.Components() {
-			n, served := s.ByName(declared.Component(i).Name)
+		for _, c := range declared.Components() {
+			n, served := s.ByName(c.Name)
 			if !served {
 				n = -1
 			}
@@ -57,7 +53,7 @@ func newLayout(c *rowcodec.Codec, declared *schema.Schema, changes []string) *la
 	}
 	return &layout{
 		codec: c, schema: s, rows: c.Layout(), messages: rowschema.NewMessages(s), values: s.Values(), hash: s.Hash(), declared: declared,
-		changes: changes, specs: specs, numbers: numbers, body: body, textFields: s.TextFields(), textMask: c.Layout().TextMask(),
+		changes: changes, specs: specs, numbers: numbers, body: body, textFields: c.Layout().TextFields(), textMask: c.Layout().TextMask(),
 	}
 }
 
@@ -91,7 +87,7 @@ func readLayout(m *wire.Welcome, c *SessionConfig) (*layout, error) {
 			return nil, fmt.Errorf("%w: %w", &wire.Error{Code: wire.SchemaMismatch, Detail: olderSide(m.Version, c.Version)}, err)
 		}
 	}
-	if n, ok := s.ByName(schema.BodyComponent); ok && s.Component(n).Type == nil {
+	if n, ok := s.ByName(schema.BodyComponent); ok && s.Components()[n].Type == nil {
 		_, _ = s.Bind(bodyForm) // fails if the server's body has fields that Body cannot read
 	}
 	return newLayout(rowcodec.New(s, c.Tables), c.Schema, changes), nil
@@ -151,7 +147,7 @@ func (l *layout) numberOf(s *schema.Schema, number int) int {
 	case bodyForm:
 		return l.body
 	}
-	c := s.Component(number)
+	c := s.Components()[number]
 	if n, ok := l.schema.ByName(c.Name); ok && l.specs[n].Type == c.Type {
 		return n
 	}

@@ -81,7 +81,7 @@ func newBallServer(t testing.TB) *ballServer {
 
 func (p *ballServer) ballRow() rowschema.Row {
 	row := rowschema.Row{Mask: 4, Values: make([]uint32, p.schema.Values())}
-	rowschema.New(p.schema).Component(2).Quantise(&p.ball, row.Values[p.schema.Component(2).Offset:])
+	rowschema.New(p.schema).Component(2).Quantise(&p.ball, row.Values[p.schema.Components()[2].Offset:])
 	return row
 }
 

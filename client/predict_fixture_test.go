@@ -149,7 +149,7 @@ func (f *predictionServer) record(r wire.Record) {
 
 func (f *predictionServer) row() rowschema.Row {
 	row := rowschema.Row{Mask: f.mask, Owned: f.owned, Values: make([]uint32, f.schema.Values())}
-	rowschema.New(f.schema).Component(1).Quantise(&f.state, row.Values[f.schema.Component(1).Offset:])
+	rowschema.New(f.schema).Component(1).Quantise(&f.state, row.Values[f.schema.Components()[1].Offset:])
 	return row
 }
 

@@ -169,7 +169,7 @@ func TestProvisionalOfCommand(t *testing.T) {
 
 	_, sent = g.launch(a, b)
 	var args volley
-	require.NoError(t, rowschema.NewMessage(g.schema.Command(0).Args).ReadValue(sent.Args, &args))
+	require.NoError(t, rowschema.NewMessage(g.schema.Commands()[0].Args).ReadValue(sent.Args, &args))
 	require.Equal(t, volley{First: rocket}, args, "answered handles are sent as what they stand for")
 	require.Zero(t, sent.Provisionals)
 	_, err := g.DoValue(a, volley{})
@@ -442,7 +442,7 @@ func TestProvisionalThatTheServerLacks(t *testing.T) {
 	sent := takeCommand(t, g.Session)
 	require.Equal(t, []uint32{a.Index(), 3}, []uint32{sent.FirstProvisional, uint32(sent.Provisionals)})
 	var args volley
-	require.NoError(t, rowschema.NewMessage(served.Command(0).Args).ReadValue(sent.Args, &args))
+	require.NoError(t, rowschema.NewMessage(served.Commands()[0].Args).ReadValue(sent.Args, &args))
 	require.Equal(t, volley{a, c}, args)
 	_, err := g.DoValue(0, broadside{Spare: [2]bulk.Handle{b}})
 	require.ErrorContains(t, err, "another command or input")

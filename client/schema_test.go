@@ -110,7 +110,7 @@ func (s *handServer) lose() {
 // enter sends an Enter with all components of the server's schema as record number.
 func (s *handServer) enter(number uint32, h bulk.Handle, values ...uint32) {
 	var w bitio.Writer
-	rowschema.New(s.schema).AppendFull(&w, rowschema.Row{Mask: 1<<s.schema.Components() - 1, Values: values})
+	rowschema.New(s.schema).AppendFull(&w, rowschema.Row{Mask: 1<<len(s.schema.Components()) - 1, Values: values})
 	b := wire.AppendStructureHeader(nil, number, 1)
 	b = wire.AppendRecord(b, wire.Record{Op: wire.OpEnter, Handle: h, Kind: 1, Row: w.Bytes()})
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b)))

@@ -86,7 +86,7 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	if !ok {
 		return nil, fmt.Errorf("client: the schema declares no command with arguments %v: add it with schema.DefineCommand", t)
 	}
-	command, declared := s.declared.Command(i), reflect.Type(nil)
+	command, declared := s.declared.Commands()[i], reflect.Type(nil)
 	if command.Answer != nil {
 		declared = command.Answer.Type
 	}

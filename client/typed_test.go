@@ -82,7 +82,7 @@ func TestDo(t *testing.T) {
 		require.Zero(t, sent.View, "nothing was shown")
 		require.Zero(t, sent.Provisionals)
 		var got eat
-		require.NoError(t, rowschema.NewMessage(s.Command(0).Args).ReadValue(sent.Args, &got))
+		require.NoError(t, rowschema.NewMessage(s.Commands()[0].Args).ReadValue(sent.Args, &got))
 		require.Equal(t, args, got)
 	}
 	for _, v := range []any{nil, 5, pedals{}, weighed{}, "eat", (*eat)(nil)} {
@@ -116,7 +116,7 @@ func TestAsk(t *testing.T) {
 	}
 	_, _, done := queries[0].Poll()
 	require.False(t, done)
-	answer := must.Get(rowschema.NewMessage(s.Command(1).Answer).AppendValue(nil, weighed{70.5}))
+	answer := must.Get(rowschema.NewMessage(s.Commands()[1].Answer).AppendValue(nil, weighed{70.5}))
 	require.NoError(t, session.ReceiveStream(result(wire.Result{ID: 1, Verdict: wire.Live, Answer: answer})))
 	got, r, done := queries[0].Poll()
 	require.True(t, done)
@@ -148,7 +148,7 @@ func TestAnswersAreAsTheServerDeclares(t *testing.T) {
 	schema.DefineCommand[eat](declared, "eat")
 	schema.DefineCommand[weigh](declared, "weigh")
 	require.NoError(t, declared.Err())
-	answer := must.Get(rowschema.NewMessage(served.Command(1).Answer).AppendValue(nil, weighed{70.5}))
+	answer := must.Get(rowschema.NewMessage(served.Commands()[1].Answer).AppendValue(nil, weighed{70.5}))
 	for _, c := range []struct {
 		name   string
 		send   func(*client.Session) (*client.Future, error)

@@ -30,10 +30,9 @@ func bindComponents(w *world.World, s *schema.Schema) ([]int, error) {
 	for _, info := range w.Components() {
 		byName[info.Name] = info
 	}
-	bound := make([]int, s.Components())
+	bound := make([]int, len(s.Components()))
 	var errs []error
-	for i := range bound {
-		spec := s.Component(i)
+	for i, spec := range s.Components() {
 		if spec.Name == schema.BodyComponent {
 			errs = append(errs, checkBodyRange(w, s, i))
 			bound[i] = worldBody
@@ -57,7 +56,7 @@ func bindComponents(w *world.World, s *schema.Schema) ([]int, error) {
 // are read as schema.Body whatever the component's type, and quantising would clamp a
 // position outside the range of its field tags.
 func checkBodyRange(w *world.World, s *schema.Schema, i int) error {
-	spec := s.Component(i)
+	spec := &s.Components()[i]
 	if spec.Type != reflect.TypeFor[schema.Body]() {
 		return fmt.Errorf("%w: component %q is %v in the schema, want schema.Body: the name is reserved for the world's bodies", ErrSchema, spec.Name, spec.Type)
 	}

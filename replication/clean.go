@@ -69,7 +69,7 @@ func newClean(w *world.World, s *schema.Schema, tickBase uint64) *clean {
 	if _, moves := s.Motion(); !ok || !moves {
 		return nil
 	}
-	component, hz, stepper := s.Component(body), w.TickHz(), w.Motion()
+	component, hz, stepper := s.Components()[body], w.TickHz(), w.Motion()
 	return &clean{
 		settledTicks: settledTicksAt(hz), disturbedWithin: disturbedWithinAt(hz),
 		body: body, first: component.Offset, end: component.Offset + component.Values,
@@ -107,11 +107,11 @@ func (c *clean) addKinds(w *world.World, s *schema.Schema) {
 	}
 	stepper, kinds := w.Motion(), w.Kinds()
 	for i := len(c.kinds); i < len(kinds); i++ {
-		k := exactKind{exact: kinds[i].Exact && kinds[i].Body != nil, added: i >= s.Kinds(), Kind: stepper.Kinds[i]}
+		k := exactKind{exact: kinds[i].Exact && kinds[i].Body != nil, added: i >= len(s.Kinds()), Kind: stepper.Kinds[i]}
 		if k.added {
 			k.exact = k.exact && schema.New().AddKind(schema.EntityKind{Name: "added", Body: kindBody(&k.Kind)}) == nil
 		} else {
-			declared := s.EntityKind(i)
+			declared := s.Kinds()[i]
 			k.exact = k.exact && declared.Body != nil && declared.Name == kinds[i].Name
 		}
 		c.kinds = append(c.kinds, k)

@@ -70,7 +70,7 @@ type simAction struct {
 
 func newSimClient(r *replication.Replicator, w *world.World) *simClient {
 	stepper := w.Motion()
-	stepper.Kinds = stepper.Kinds[:r.Schema().Kinds()]
+	stepper.Kinds = stepper.Kinds[:len(r.Schema().Kinds())]
 	return &simClient{
 		kinds: map[uint32]bool{}, maxBack: wire.MaxBack(w.TickHz()),
 		codec: rowcodec.New(r.Schema(), r.Config().Tables), sim: motion.NewSim(stepper, w.Tick()), members: map[uint32]*simMember{},
@@ -163,12 +163,12 @@ func (c *simClient) receive(m *simMember, bits *bitio.Reader, e wire.Exact, tick
 		return nil
 	}
 	s := c.codec.Schema()
-	if int(m.kind) >= s.Kinds() && !c.kinds[m.kind] {
+	if int(m.kind) >= len(s.Kinds()) && !c.kinds[m.kind] {
 		return fmt.Errorf("%v is exact, and of the unknown kind %d", m.handle, m.kind)
 	}
 	i, _ := s.ByName(schema.BodyComponent)
 	body := schema.Body{}
-	c.codec.Layout().Component(i).Restore(values[s.Component(i).Offset:][:s.Component(i).Values], &body)
+	c.codec.Layout().Component(i).Restore(values[s.Components()[i].Offset:][:s.Components()[i].Values], &body)
 	grid := wire.Grid{body.Position[0], body.Position[1], body.Position[2], body.Velocity[0], body.Velocity[1], body.Velocity[2]}
 	constants, _ := s.Motion()
 	exact := wire.ReadBody(bits, e.Form, &grid, constants.RestTicks)
@@ -200,7 +200,7 @@ func (c *simClient) extension(r wire.Record) error {
 		c.programs[p.Number] = program
 	case wire.ExtendKind:
 		k := r.KindAdded()
-		if c.kinds[k.Kind] || int(k.Kind) < c.codec.Schema().Kinds() {
+		if c.kinds[k.Kind] || int(k.Kind) < len(c.codec.Schema().Kinds()) {
 			return fmt.Errorf("kind %d is added, which is known", k.Kind)
 		}
 		c.kinds[k.Kind] = true

@@ -85,7 +85,7 @@ func (e *encoder) packRows(f *frame, keys []codingKey, chunks []rowcodec.Chunk, 
 	}
 	w := &e.writer
 	p.rows = uint32(len(keys))
-	fold, components := uint64(0), f.schema.Components()
+	fold, components := uint64(0), len(f.schema.Components())
 	for i, k := range keys {
 		fold = wire.Fold(fold, f.summaries[k.slot()].handle)
 		from.AddShares(&p.shares, chunks[i], components)

@@ -30,7 +30,7 @@ func (r *Replicator) NewEvent(event any) (*Event, error) {
 	if !ok {
 		return nil, fmt.Errorf("replication: the schema has no event of type %v: declare it with schema.DefineEvent or schema.DefineUnreliableEvent", t)
 	}
-	declared := r.frame.schema.Event(number)
+	declared := &r.frame.schema.Events()[number]
 	message := r.frame.events[number]
 	body := &r.event
 	if err := message.Quantise(event, body); err != nil {

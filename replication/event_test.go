@@ -41,7 +41,7 @@ func (s *viewedWorld) sparks(u replication.Update) (all []spark, ages []uint32) 
 		for e := range h.StateEvents() {
 			var got spark
 			require.Equal(s.t, uint32(1), e.Number)
-			require.NoError(s.t, rowschema.NewMessage(s.schema.Event(1).Message).ReadValue(e.Body, &got))
+			require.NoError(s.t, rowschema.NewMessage(s.schema.Events()[1].Message).ReadValue(e.Body, &got))
 			all, ages = append(all, got), append(ages, e.Age)
 		}
 	}
@@ -55,7 +55,7 @@ func (s *viewedWorld) booms(u replication.Update) (all []boom, ops []string) {
 		if r.Op == wire.OpEvent {
 			var got boom
 			require.Zero(s.t, r.Number)
-			require.NoError(s.t, rowschema.NewMessage(s.schema.Event(0).Message).ReadValue(r.Data, &got))
+			require.NoError(s.t, rowschema.NewMessage(s.schema.Events()[0].Message).ReadValue(r.Data, &got))
 			all = append(all, got)
 		}
 	}

@@ -73,7 +73,7 @@ func newFrame(w *world.World, c *rowcodec.Codec, bound []int, computed *clean) *
 	s := c.Schema()
 	return &frame{
 		schema: s, rows: c.Layout(), events: rowschema.NewMessages(s).Events, codec: c, bindings: bound, scratch: rowschema.Row{Values: make([]uint32, s.Values())},
-		textFields: textFields{fields: s.TextFields(), mask: c.Layout().TextMask()},
+		textFields: textFields{fields: c.Layout().TextFields(), mask: c.Layout().TextMask()},
 		issued:     func(h bulk.Handle) bool { return w.Status(h) != bulk.Unissued },
 		idleTicks:  uint32(max(idleSeconds*w.TickHz(), minIdleTicks)),
 		clean:      computed,

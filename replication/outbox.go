@@ -126,7 +126,7 @@ func (o *outbox) sendTexts(w *workspace, r *Replicator, m *members, in *interest
 func (o *outbox) writeTexts(w *workspace, h bulk.Handle, row *textRow, owned bool) (n int) {
 	t := w.frame.tenants[h.Index()].texts
 	for i, tick := range t.changed {
-		if tick > row.sent && w.frame.textFields.fields[i].SentTo(owned) {
+		if tick > row.sent && w.frame.textFields.isSentTo(i, owned) {
 			n += o.writeRecord(w, wire.Record{Op: wire.OpText, Handle: h, Number: uint32(i), Data: w.bytesOf(t.values[i])})
 		}
 	}

@@ -221,7 +221,7 @@ func (s *simulation) sendKind(w *workspace, out *outbox, c *clean, kind world.Ki
 	if int(kind) >= len(c.kinds) || !c.kinds[kind].added || !c.kinds[kind].exact {
 		return
 	}
-	i := int(kind) - w.frame.schema.Kinds()
+	i := int(kind) - len(w.frame.schema.Kinds())
 	if n := i + 1 - len(s.kinds); n > 0 {
 		s.kinds = append(s.kinds, make([]bool, n)...)
 	}

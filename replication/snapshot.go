@@ -210,7 +210,7 @@ func (v *Viewer) sendDatagram(w *workspace, rows *packed, keys []codingKey, rowI
 	size := d.addDatagram(&h, rows)
 	o.billBytes(size)
 	v.delivery.closeDatagram(&h, size, o.structure.sent)
-	v.stats.countDatagram(&w.stats, rows, size, f.schema.Components())
+	v.stats.countDatagram(&w.stats, rows, size, len(f.schema.Components()))
 }
 
 // repeatDatagrams appends copies of the snapshot's datagrams that should be sent twice.

@@ -15,6 +15,9 @@ type textFields struct {
 	mask   uint32 // bitmap of the components with text fields
 }
 
+// isSentTo reports whether field i is sent to a receiver that owns the entity, or to one that does not.
+func (t *textFields) isSentTo(i int, owner bool) bool { return owner || !t.fields[i].Owner }
+
 // tenantTexts are the text fields of a tenant, shared by all viewers. The schema's field
 // number indexes both lists.
 type tenantTexts struct {
@@ -104,7 +107,7 @@ func (f *frame) owesText(h bulk.Handle, row *textRow, enterTick uint32, owned bo
 		return false
 	}
 	for i, tick := range t.texts.changed {
-		if tick > row.sent && f.textFields.fields[i].SentTo(owned) {
+		if tick > row.sent && f.textFields.isSentTo(i, owned) {
 			return true
 		}
 	}

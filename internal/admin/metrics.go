@@ -238,8 +238,8 @@ func collectCoded(s *schema.Schema, r replication.Stats, counter countFunc) {
 		counter(bits/8, "worldd_bytes_total", bytesHelp, "dir", "coded", "component", component)
 	}
 	state, structure := 8*r.StateBytes, 8*r.StructureBytes
-	for i := range s.Components() {
-		coded(r.StateRowBits[i]+r.EnterRowBits[i], s.Component(i).Name)
+	for i, c := range s.Components() {
+		coded(r.StateRowBits[i]+r.EnterRowBits[i], c.Name)
 		state -= r.StateRowBits[i]
 		structure -= r.EnterRowBits[i]
 	}

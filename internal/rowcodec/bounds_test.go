@@ -36,7 +36,7 @@ func TestLoadOfRowsFits(t *testing.T) {
 		err = rowcodec.CheckRows(s)
 	}
 	require.ErrorContains(t, err, "rows could take")
-	fit := s.Components() - 1
+	fit := len(s.Components()) - 1
 	require.Greater(t, fit, 10)
 	require.Less(t, rowschema.New(s).Load(1<<fit-1), wire.MaxLoad/4)
 	s = schema.New()
@@ -100,7 +100,7 @@ func TestCheckRowsWithABody(t *testing.T) {
 	x := math.Float32frombits(1<<32 - 1)
 	far := wire.BodyState{Position: [3]float32{x, x, x}, Velocity: [3]float32{x, x, x}, Rest: 1<<32 - 1, Awake: true}
 	var w bitio.Writer
-	rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: 1<<s.Components() - 1, Values: make([]uint32, s.Values())})
+	rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: 1<<len(s.Components()) - 1, Values: make([]uint32, s.Values())})
 	wire.AppendBody(&w, wire.Raw, &far, &wire.Grid{})
 	require.LessOrEqual(t, len(w.Bytes()), wire.MaxEnterBytes)
 }

@@ -58,7 +58,7 @@ func TestChunksEqualDirectEncoding(t *testing.T) {
 	var chunks rowcodec.Chunks
 	var made []rowcodec.Chunk
 	var direct, copied bitio.Writer
-	want := make([]uint64, s.Components())
+	want := make([]uint64, len(s.Components()))
 	for range 200 {
 		rows := rowtest.States(s, r, 3)
 		past := rowtest.RandomPast(c, r, rows, rowtest.States(s, r, 3))

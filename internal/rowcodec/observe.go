@@ -63,7 +63,7 @@ func (c *Codec) appendObserved(w *bitio.Writer, p *part, values []uint32, past *
 	if p.needsPrediction() {
 		o.reportMotion(p, values, past, f)
 	}
-	name, from := c.layout.Schema().Component(p.component).Name, w.Bits()
+	name, from := c.layout.Schema().Components()[p.component].Name, w.Bits()
 	written := c.appendHeads(w, p, values, past, f)&^p.headOnly | p.always
 	o.reportCost(name, "", w.Bits()-from)
 	for i := range p.units {

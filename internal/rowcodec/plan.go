@@ -68,15 +68,15 @@ const narrowBits = 4
 
 // planPart plans component i, for owners or for other receivers.
 func planPart(s *schema.Schema, i int, owner bool) part {
-	c, fields := s.Component(i), s.Fields(i)
+	c := &s.Components()[i]
 	p := part{component: i, position: -1, rotation: -1, flag: -1}
-	for j := 0; j < len(fields); {
-		f := &fields[j]
-		if !f.SentTo(owner) {
+	for j := 0; j < len(c.Fields); {
+		f := &c.Fields[j]
+		if f.Owner && !owner {
 			j++
 			continue
 		}
-		u := unit{fields: fields[j : j+1], radix: 2, index: f.Index, values: 1, lane: laneNumber, bits: f.Bits, max: f.Max, ranged: f.Type == schema.TypeRange}
+		u := unit{fields: c.Fields[j : j+1], radix: 2, index: f.Index, values: 1, lane: laneNumber, bits: f.Bits, max: f.Max, ranged: f.Type == schema.TypeRange}
 		if f.Linear {
 			u.lane = laneLinear
 		}
@@ -95,7 +95,7 @@ func planPart(s *schema.Schema, i int, owner bool) part {
 				p.rotation, p.turning = len(p.units), f.Linear
 			}
 		case f.Vector:
-			u.kind, u.values, u.fields = unitVector, 3, fields[j:j+3]
+			u.kind, u.values, u.fields = unitVector, 3, c.Fields[j:j+3]
 			if f.Linear && p.position < 0 && (c.Parent < 0 || j == c.Anchored) {
 				u.kind, u.radix = unitPosition, 1+1<<headSigns
 				p.position, p.linear = len(p.units), true
@@ -199,7 +199,7 @@ func CheckRows(s *schema.Schema) error {
 	for i := range s.Components() {
 		bits += longestPart(s, i)
 		if bits > wire.MaxRowBytes*8 {
-			c := s.Component(i)
+			c := &s.Components()[i]
 			return fmt.Errorf("schema: component %q (%v): rows could take %d bits with it, at most %d are allowed: quantise its fields (range, bits) or exclude some (-)",
 				c.Name, c.Type, bits, wire.MaxRowBytes*8)
 		}

@@ -28,7 +28,7 @@ func (c *Component) Blend(owner bool, from, to []uint32, ratio float64, v any) {
 	c.restore(owner, near, p)
 	for i := range c.fields {
 		f := &c.fields[i]
-		if at := f.Index - c.offset; f.moves(ratio) && f.SentTo(owner) && (from[at] != to[at] || f.Kind == schema.KindRaw64) {
+		if at := f.Index - c.offset; f.moves(ratio) && f.isSentTo(owner) && (from[at] != to[at] || f.Kind == schema.KindRaw64) {
 			f.blend(from[at:], to[at:], ratio, unsafe.Add(p, f.offset))
 		}
 	}

@@ -97,7 +97,7 @@ func TestBlendEndsAndUnits(t *testing.T) {
 	for seed := range 50 {
 		from, to := rowtest.SampleRow(s, seed), rowtest.SampleRow(s, seed+1)
 		for i := range s.Components() {
-			spec := s.Component(i)
+			spec := s.Components()[i]
 			a, b := from.Values[spec.Offset:spec.Offset+spec.Values], to.Values[spec.Offset:spec.Offset+spec.Values]
 			for ratio, want := range map[float64][]uint32{-1: a, 0: a, 1: b} {
 				memory := reflect.New(spec.Type).Interface()

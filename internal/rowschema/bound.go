@@ -252,13 +252,8 @@ func newInitials(t reflect.Type, binding *schema.Binding) *initials {
 // NewUnserved returns component i of s, the caller's schema, as bound to a server that lacks all its
 // fields.
 func NewUnserved(s *schema.Schema, i int) *Component {
-	spec := s.Component(i)
-	lacking := &schema.Binding{Declared: s.Fields(i), Default: spec.Default}
-	for _, f := range s.TextFields() {
-		if f.Component == i {
-			lacking.DeclaredTexts = append(lacking.DeclaredTexts, f)
-		}
-	}
+	spec := s.Components()[i]
+	lacking := &schema.Binding{Declared: spec.Fields, DeclaredTexts: spec.TextFields, Default: spec.Default}
 	return &Component{name: spec.Name, pointer: reflect.PointerTo(spec.Type), initials: newInitials(spec.Type, lacking)}
 }
 

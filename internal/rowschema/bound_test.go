@@ -72,8 +72,8 @@ func boundComponent(t testing.TB) (server, client *rowschema.Component, values, 
 	bound := must.Get(schema.Parse(s.Text()))
 	_, err := bound.Bind(own)
 	require.NoError(t, err)
-	require.Equal(t, reflect.TypeFor[declared](), bound.Component(0).Type)
-	return rowschema.New(s).Component(0), rowschema.New(bound).Component(0), s.Values(), len(s.TextFields())
+	require.Equal(t, reflect.TypeFor[declared](), bound.Components()[0].Type)
+	return rowschema.New(s).Component(0), rowschema.New(bound).Component(0), s.Values(), len(rowschema.New(s).TextFields())
 }
 
 // readBound returns the struct of a client of the declared version for a state of the server.

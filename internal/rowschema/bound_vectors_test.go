@@ -155,7 +155,7 @@ func (c *bindingCase) test(t *testing.T, server *schema.Schema) {
 		}
 		message := server.Input()
 		if i, ok := server.CommandByName(strings.Trim(strings.TrimPrefix(m.Item, "command "), `"`)); ok {
-			message = server.Command(i).Args
+			message = server.Commands()[i].Args
 		}
 		require.Equal(t, m.Bytes, must.Get(rowschema.NewMessage(message).AppendValue(nil, value.Interface())), m.Item)
 	}
@@ -168,11 +168,11 @@ func typeOfItem(s *schema.Schema, item string) reflect.Type {
 	switch i, found := s.CommandByName(name); {
 	case kind == "component":
 		number, _ := s.ByName(name)
-		return s.Component(number).Type
+		return s.Components()[number].Type
 	case kind == "input" && s.Input() != nil:
 		return s.Input().Type
 	case kind == "command" && found:
-		return s.Command(i).Args.Type
+		return s.Commands()[i].Args.Type
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (l *Layout) Format(row Row, texts []string) string {
 		b.WriteByte('{')
 		gap := ""
 		for j := range c.fields {
-			if !c.fields[j].SentTo(row.Owned) {
+			if !c.fields[j].isSentTo(row.Owned) {
 				continue
 			}
 			b.WriteString(gap)
@@ -46,12 +46,12 @@ func (l *Layout) Format(row Row, texts []string) string {
 // nil.
 func (c *Component) formatTexts(b *strings.Builder, owned bool, texts []string, gap string) {
 	for i := range c.texts {
-		if f := &c.texts[i]; texts != nil && f.SentTo(owned) {
+		if f := &c.texts[i]; texts != nil && f.isSentTo(owned) {
 			b.WriteString(gap)
 			gap = " "
 			b.WriteString(f.Path)
 			b.WriteByte('=')
-			b.WriteString(f.Format(texts[c.firstText+i]))
+			b.WriteString(f.format(texts[c.firstText+i]))
 		}
 	}
 }

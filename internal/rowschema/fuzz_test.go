@@ -35,7 +35,7 @@ func FuzzBind(f *testing.F) {
 		}
 		require.Equal(t, text, s.Text())
 		c := rowschema.New(s).Component(i)
-		spec := s.Component(i)
+		spec := s.Components()[i]
 		values := make([]uint32, spec.Values)
 		guarded := [3]declared{0: {Private: 1}, 2: {Private: 2}}
 		for range 2 {

@@ -46,20 +46,13 @@ type Component struct {
 // types.
 func New(s *schema.Schema) *Layout {
 	l := &Layout{schema: s, values: s.Values()}
-	all := s.TextFields()
-	for i := range s.Components() {
-		spec := s.Component(i)
-		first := len(l.texts)
-		end := first
-		for end < len(all) && all[end].Component == i {
-			end++
-		}
-		l.texts = append(l.texts, newTexts(spec.Type, all[first:end], spec.Binding)...)
+	for _, spec := range s.Components() {
 		c := Component{
 			name: spec.Name, offset: spec.Offset, values: spec.Values, parent: spec.Parent,
-			fields: newFields(spec.Type, s.Fields(i), spec.Binding), texts: newTexts(spec.Type, all[first:end], spec.Binding), firstText: first,
+			fields: newFields(spec.Type, spec.Fields, spec.Binding), texts: newTexts(spec.Type, spec.TextFields, spec.Binding), firstText: len(l.texts),
 			initials: newInitials(spec.Type, spec.Binding),
 		}
+		l.texts = append(l.texts, c.texts...)
 		if spec.Type != nil {
 			c.pointer = reflect.PointerTo(spec.Type)
 		}
@@ -115,6 +108,15 @@ func (l *Layout) OwnedMask() uint32 { return l.owned }
 
 // TextMask returns a bitmap of the components with text fields.
 func (l *Layout) TextMask() uint32 { return l.texted }
+
+// TextFields returns the text fields of all components, by number.
+func (l *Layout) TextFields() []schema.TextField {
+	all := make([]schema.TextField, len(l.texts))
+	for i := range l.texts {
+		all[i] = l.texts[i].TextField
+	}
+	return all
+}
 
 // mask has a bit for each component.
 func (l *Layout) mask() uint32 { return uint32(1<<len(l.components) - 1) }
@@ -322,3 +324,6 @@ func memoryOf(k reflect.Kind) memory {
 }
 
 func (f *field) signed() bool { return f.Type == schema.TypeInt }
+
+// isSentTo reports whether the field is sent to a receiver that owns the entity, or to one that does not.
+func (f *field) isSentTo(owner bool) bool { return owner || !f.Owner }

@@ -34,7 +34,7 @@ func NewMessage(m *schema.Message) *Message {
 	if m == nil {
 		return nil
 	}
-	c := &Message{of: m.Type, fromClient: m.FromClient(), fields: newFields(m.Type, m.Fields(), m.Binding), texts: newTexts(m.Type, m.TextFields(), m.Binding)}
+	c := &Message{of: m.Type, fromClient: m.FromClient(), fields: newFields(m.Type, m.Fields, m.Binding), texts: newTexts(m.Type, m.TextFields, m.Binding)}
 	c.initials = newInitials(m.Type, m.Binding)
 	for i := range c.fields {
 		c.values += c.fields[i].Values()
@@ -51,7 +51,7 @@ func NewUnservedMessage(m *schema.Message) *Message {
 	if m == nil {
 		return nil
 	}
-	return &Message{of: m.Type, fromClient: true, lacked: lackedHandles(m.Type, &schema.Binding{Declared: m.Fields()})}
+	return &Message{of: m.Type, fromClient: true, lacked: lackedHandles(m.Type, &schema.Binding{Declared: m.Fields})}
 }
 
 // Type returns the message's struct type, nil if the schema has none.
@@ -69,12 +69,11 @@ type Messages struct {
 // NewMessages compiles the messages of s, which must be complete.
 func NewMessages(s *schema.Schema) *Messages {
 	m := &Messages{schema: s, Input: NewMessage(s.Input())}
-	for i := range s.Commands() {
-		c := s.Command(i)
+	for _, c := range s.Commands() {
 		m.Args, m.Answers = append(m.Args, NewMessage(c.Args)), append(m.Answers, NewMessage(c.Answer))
 	}
-	for i := range s.Events() {
-		m.Events = append(m.Events, NewMessage(s.Event(i).Message))
+	for _, e := range s.Events() {
+		m.Events = append(m.Events, NewMessage(e.Message))
 	}
 	return m
 }
@@ -290,7 +289,7 @@ func (m *Message) View(body *Payload) iter.Seq2[string, string] {
 			}
 		}
 		for i := range m.texts {
-			if !yield(m.texts[i].Path, m.texts[i].Format(body.Texts[i])) {
+			if !yield(m.texts[i].Path, m.texts[i].format(body.Texts[i])) {
 				return
 			}
 		}

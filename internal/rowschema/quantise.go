@@ -155,7 +155,7 @@ func (c *Component) restore(owner bool, in []uint32, p unsafe.Pointer) {
 func restore(fields []field, base int, owner bool, in []uint32, p unsafe.Pointer) {
 	for i := range fields {
 		f := &fields[i]
-		if !f.SentTo(owner) {
+		if !f.isSentTo(owner) {
 			continue
 		}
 		at := unsafe.Add(p, f.offset)

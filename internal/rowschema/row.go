@@ -61,7 +61,7 @@ func (l *Layout) AppendFields(w *bitio.Writer, row Row) (shares Shares) {
 		c := &l.components[i]
 		from := w.Bits()
 		for j := range c.fields {
-			if c.fields[j].SentTo(row.Owned) {
+			if c.fields[j].isSentTo(row.Owned) {
 				AppendField(w, &c.fields[j].Field, row.Values)
 			}
 		}
@@ -115,7 +115,7 @@ func (l *Layout) ReadFields(r *bitio.Reader, row *Row) {
 		}
 		c := &l.components[i]
 		for j := range c.fields {
-			if c.fields[j].SentTo(row.Owned) {
+			if c.fields[j].isSentTo(row.Owned) {
 				ReadField(r, &c.fields[j].Field, row.Values)
 			}
 		}

@@ -1,6 +1,11 @@
 package rowschema
 
 import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/worldd/worldd/internal/bitio"
@@ -17,7 +22,7 @@ type textField struct {
 }
 
 // get returns the value of the field in the struct at p in the form that is sent
-// (schema.TextField.Fit). It copies a []byte.
+// (fitText). It copies a []byte.
 func (f *textField) get(p unsafe.Pointer) string {
 	at := unsafe.Add(p, f.offset)
 	switch {
@@ -29,16 +34,42 @@ func (f *textField) get(p unsafe.Pointer) string {
 		b := *(*[]byte)(at)
 		return string(b[:min(len(b), f.Max)])
 	}
-	return f.Fit(string(*(*[]byte)(at)))
+	return fitText(&f.TextField, string(*(*[]byte)(at)))
 }
 
-// fitText returns text in the form of f: at most f.Max bytes, and valid UTF-8 unless f is a
-// []byte.
+// fitText returns text in the form that f is sent: at most f.Max bytes. A string is cut off between
+// two characters, and has U+FFFD in place of each run of invalid UTF-8.
 func fitText(f *schema.TextField, text string) string {
-	if f.Bytes {
-		return text[:min(len(text), f.Max)]
+	most := f.Max
+	if !f.Bytes {
+		text = strings.ToValidUTF8(text, string(utf8.RuneError))
+		for most < len(text) && !utf8.RuneStart(text[most]) {
+			most--
+		}
 	}
-	return f.Fit(text)
+	return text[:min(len(text), most)]
+}
+
+// CheckText returns an error if text is too long for f, or is not UTF-8 although f is a string.
+func CheckText(f *schema.TextField, text string) error {
+	if len(text) > f.Max {
+		return wire.Malformed(fmt.Errorf("%s has %d bytes, at most %d are allowed", f.Path, len(text), f.Max))
+	}
+	if !f.Bytes && !utf8.ValidString(text) {
+		return wire.Malformed(fmt.Errorf("%s is not UTF-8", f.Path))
+	}
+	return nil
+}
+
+// isSentTo reports whether the field is sent to a receiver that owns the entity, or to one that does not.
+func (f *textField) isSentTo(owner bool) bool { return owner || !f.Owner }
+
+// format shows a value: quoted, or of a []byte in hexadecimal.
+func (f *textField) format(text string) string {
+	if f.Bytes {
+		return hex.EncodeToString([]byte(text))
+	}
+	return strconv.Quote(text)
 }
 
 // holds reports whether get would return text. It does not allocate unless the struct's
@@ -78,7 +109,7 @@ func (f *textField) set(p unsafe.Pointer, text string) {
 // append appends a value with its length.
 func (f *textField) append(b []byte, text string) []byte {
 	if invariants.Enabled {
-		err := f.Check(text)
+		err := CheckText(&f.TextField, text)
 		invariants.Checkf(err == nil, "%v", err)
 	}
 	return append(bitio.AppendUvarint(b, uint32(len(text))), text...)
@@ -88,7 +119,7 @@ func (f *textField) append(b []byte, text string) []byte {
 func (f *textField) read(c *bitio.Cursor) string {
 	n := c.Uvarint(uint32(f.Max), f.Path)
 	text := string(c.Bytes(int(n), f.Path))
-	if err := f.Check(text); err != nil {
+	if err := CheckText(&f.TextField, text); err != nil {
 		c.FailWith(err)
 		return ""
 	}
@@ -97,7 +128,7 @@ func (f *textField) read(c *bitio.Cursor) string {
 
 // UpdateTexts copies the component's text fields from the struct that v points to into
 // texts, which has one element for each text field of the schema. They have the form that
-// is sent (schema.TextField.Fit). v must be a *T for the component's type T; UpdateTexts
+// is sent (fitText). v must be a *T for the component's type T; UpdateTexts
 // and SetTexts panic otherwise.
 //
 // It returns a bitmap of the component's text fields that have changed, and allocates
@@ -120,7 +151,7 @@ func (c *Component) UpdateTexts(v any, texts []string) (changed uint64) {
 func (c *Component) SetTexts(owner bool, texts []string, v any) {
 	p := c.structAt(v)
 	for i := range c.texts {
-		if !c.texts[i].SentTo(owner) {
+		if !c.texts[i].isSentTo(owner) {
 			continue
 		}
 		value := ""
@@ -136,7 +167,7 @@ func (c *Component) SetTexts(owner bool, texts []string, v any) {
 // the schema.
 func (l *Layout) AppendTexts(b []byte, mask uint32, owner bool, texts []string) []byte {
 	for i := range l.texts {
-		if f := &l.texts[i]; mask>>f.Component&1 != 0 && f.SentTo(owner) {
+		if f := &l.texts[i]; mask>>f.Component&1 != 0 && f.isSentTo(owner) {
 			b = f.append(b, texts[i])
 		}
 	}
@@ -149,7 +180,7 @@ func (l *Layout) ReadTexts(b []byte, mask uint32, owner bool, texts []string) er
 	clear(texts)
 	c := bitio.NewCursor(b)
 	for i := range l.texts {
-		if f := &l.texts[i]; mask>>f.Component&1 != 0 && f.SentTo(owner) {
+		if f := &l.texts[i]; mask>>f.Component&1 != 0 && f.isSentTo(owner) {
 			texts[i] = f.read(&c)
 		}
 	}

@@ -137,12 +137,12 @@ func randomise(v reflect.Value, r *rand.Rand, keep float64) {
 // States returns n rows with the same mask, each derived from the last, either all for an owner
 // or all for another receiver.
 func States(s *schema.Schema, r *rand.Rand, n int) []rowschema.Row {
-	mask, owned := r.Uint32N(1<<s.Components()), r.IntN(2) == 0
+	mask, owned := r.Uint32N(1<<len(s.Components())), r.IntN(2) == 0
 	rows := make([]rowschema.Row, n)
 	layout := rowschema.New(s)
-	values := make([]reflect.Value, s.Components())
+	values := make([]reflect.Value, len(s.Components()))
 	for i := range values {
-		values[i] = reflect.New(s.Component(i).Type)
+		values[i] = reflect.New(s.Components()[i].Type)
 	}
 	for j := range rows {
 		rows[j] = NewRow(s, mask)
@@ -153,7 +153,7 @@ func States(s *schema.Schema, r *rand.Rand, n int) []rowschema.Row {
 				keep = 0
 			}
 			randomise(v.Elem(), r, keep)
-			if spec := s.Component(i); mask>>i&1 != 0 {
+			if spec := s.Components()[i]; mask>>i&1 != 0 {
 				layout.Component(i).Quantise(v.Interface(), rows[j].Values[spec.Offset:spec.Offset+spec.Values])
 			}
 		}
@@ -240,7 +240,7 @@ func Set[T any](s *schema.Schema, row *rowschema.Row, name string, v T) {
 	if !ok {
 		panic("no component " + name)
 	}
-	c := s.Component(i)
+	c := s.Components()[i]
 	row.Mask |= 1 << i
 	rowschema.New(s).Component(i).Quantise(&v, row.Values[c.Offset:c.Offset+c.Values])
 }

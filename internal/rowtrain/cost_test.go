@@ -27,7 +27,7 @@ func TestPricerEqualsCodec(t *testing.T) {
 		}
 		var plain, told bitio.Writer
 		shares := c.Append(&plain, rows[2], past)
-		bits, byComponent := 0, make([]uint64, s.Components())
+		bits, byComponent := 0, make([]uint64, len(s.Components()))
 		pricer := rowtrain.NewPricer(c, func(component, field string, n int) {
 			i, known := s.ByName(component)
 			require.True(t, known, component)

@@ -23,7 +23,7 @@ func thrown(t testing.TB, s *schema.Schema, seed uint64) (rows []rowtrain.Sample
 		Facing   [4]float32 `net:"quat,bits=9,predict=linear"`
 		Lit      bool
 	}
-	if s.Components() == 0 {
+	if len(s.Components()) == 0 {
 		schema.Define[throw](s, "throw")
 		require.NoError(t, s.Err())
 	}

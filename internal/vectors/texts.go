@@ -113,7 +113,7 @@ func TextsSchema() (*schema.Schema, error) {
 	schema.DefineCommand[order](declared, "go")
 	schema.DefineEvent[chime](declared, "chime")
 	schema.DefineUnreliableEvent[flash](declared, "flash")
-	early, first := declared.Text(), declared.Events()
+	early, first := declared.Text(), len(declared.Events())
 	schema.DefineEvent[lateChime](declared, "late-chime")
 	schema.DefineUnreliableEvent[lateFlash](declared, "late-flash")
 	if err := declared.Err(); err != nil {
@@ -188,7 +188,7 @@ func hear[T any](p *Player, e *client.Events) {
 		return
 	}
 	client.OnEvent(e, schema.DefinedEvent[T]{}, func(tick uint32, event T) {
-		heard := Event{Tick: tick, Name: p.declared.Event(i).Name}
+		heard := Event{Tick: tick, Name: p.declared.Events()[i].Name}
 		heard.Words, heard.Texts = contents(p.messages.Events[i], event)
 		p.heard = append(p.heard, heard)
 	})

@@ -38,7 +38,7 @@ func State(s *schema.Schema) (d []byte, tenants map[uint32]Tenant, rows []rowsch
 		older, base, row := rowtest.SampleRow(s, i), rowtest.SampleRow(s, i+1), rowtest.SampleRow(s, i*i+3)
 		if i == 2 { // body alone; only its height changes
 			base.Mask, row.Mask = 1, 1
-			clear(base.Values[s.Component(0).Values:])
+			clear(base.Values[s.Components()[0].Values:])
 			copy(row.Values, base.Values)
 			row.Values[1] += 5
 		}

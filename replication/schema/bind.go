@@ -135,7 +135,7 @@ func (b *binder) bindComponents() {
 			continue
 		}
 		c := &b.peer.components[n]
-		by := b.bindFields(b.peer.formOf(n), b.declared.formOf(i), item)
+		by := b.bindFields(c.form(), own.form(), item)
 		if own.Type != nil {
 			b.types = append(b.types, typeOf{&c.Type, &c.Binding, own.Type, by})
 		}
@@ -184,7 +184,7 @@ func (b *binder) bindEvents() {
 	for i := range b.declared.events {
 		own := &b.declared.events[i]
 		item := fmt.Sprintf("event %q", own.Name)
-		n, found := b.peer.EventByName(own.Name)
+		n, found := b.peer.eventByName(own.Name)
 		if !found {
 			b.noteLack(item)
 			continue

@@ -15,16 +15,15 @@ type form struct {
 	absent any                 // see Binding.Default
 }
 
-func (s *Schema) formOf(i int) form {
-	c := &s.components[i]
-	f := form{s.fields[c.first:c.last], s.texts[c.text:c.texts], "", c.was, c.Default}
+func (c *Component) form() form {
+	f := form{c.Fields, c.TextFields, "", c.was, c.Default}
 	if c.Parent >= 0 {
-		f.parent = firstLine(appendParent(nil, c, f.fields))
+		f.parent = firstLine(c.appendParent(nil))
 	}
 	return f
 }
 
-func (m *Message) form() form { return form{m.fields, m.texts, "", m.was, m.absent} }
+func (m *Message) form() form { return form{m.Fields, m.TextFields, "", m.was, m.absent} }
 
 func (f *form) len() int { return len(f.fields) + len(f.texts) }
 

@@ -42,23 +42,23 @@ func TestBindByName(t *testing.T) {
 
 	for _, name := range []string{"c3", "c4"} {
 		i, _ := s.ByName(name)
-		require.Equal(t, server.Component(i), s.Component(i))
+		require.Equal(t, server.Components()[i], s.Components()[i])
 	}
-	require.Nil(t, s.Component(0).Type)
+	require.Nil(t, s.Components()[0].Type)
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
 	i, ok := s.EventOf(reflect.TypeFor[struct{ Volume float32 }]())
 	require.True(t, ok)
 	require.Equal(t, 1, i)
-	require.Nil(t, s.Event(0).Message.Type)
+	require.Nil(t, s.Events()[0].Message.Type)
 	at, _ := s.CommandByName("buy")
-	require.Equal(t, reflect.TypeFor[buy](), s.Command(at).Args.Type)
-	require.Nil(t, s.Command(at).Answer.Type)
+	require.Equal(t, reflect.TypeFor[buy](), s.Commands()[at].Args.Type)
+	require.Nil(t, s.Commands()[at].Answer.Type)
 
 	in := profile{Level: 5, Name: "Ada", Secret: []byte{1}}
 	in.Slots[1].Label, in.Slots[1].Count = "x", 3
 	component, _ := s.ByName("c3")
-	c := s.Component(component)
-	values, texts := make([]uint32, c.Values), make([]string, len(s.TextFields()))
+	c := s.Components()[component]
+	values, texts := make([]uint32, c.Values), make([]string, len(rowschema.New(s).TextFields()))
 	rowschema.New(server).Component(component).Quantise(&in, values)
 	rowschema.New(server).Component(component).UpdateTexts(&in, texts)
 	var out profile
@@ -66,27 +66,27 @@ func TestBindByName(t *testing.T) {
 	rowschema.New(s).Component(component).SetTexts(true, texts, &out)
 	require.Equal(t, in, out)
 
-	b := must.Get(rowschema.NewMessage(server.Event(0).Message).AppendValue(nil, hits[1]))
+	b := must.Get(rowschema.NewMessage(server.Events()[0].Message).AppendValue(nil, hits[1]))
 	var got hit
-	require.ErrorContains(t, rowschema.NewMessage(s.Event(0).Message).ReadValue(b, &got), "no Go type is bound")
+	require.ErrorContains(t, rowschema.NewMessage(s.Events()[0].Message).ReadValue(b, &got), "no Go type is bound")
 	var payload rowschema.Payload
-	require.NoError(t, rowschema.NewMessage(s.Event(0).Message).Parse(b, &payload))
-	require.Equal(t, `Damage=31 At[0]=-64 At[1]=0.5 At[2]=64 By=17v3 To=16777215v4294967295 Frozen=true Verb="verbrannt" Raw=01ff`, rowschema.NewMessage(s.Event(0).Message).Format(&payload))
+	require.NoError(t, rowschema.NewMessage(s.Events()[0].Message).Parse(b, &payload))
+	require.Equal(t, `Damage=31 At[0]=-64 At[1]=0.5 At[2]=64 By=17v3 To=16777215v4294967295 Frozen=true Verb="verbrannt" Raw=01ff`, rowschema.NewMessage(s.Events()[0].Message).Format(&payload))
 	all := schema.New()
 	schema.DefineEvent[hit](all, "hit")
 	require.NoError(t, all.Err())
 	bind(t, s, all)
-	require.NoError(t, rowschema.NewMessage(s.Event(0).Message).ReadValue(b, &got))
+	require.NoError(t, rowschema.NewMessage(s.Events()[0].Message).ReadValue(b, &got))
 	require.Equal(t, hits[1], got)
 	bind(t, s, schema.New())
 	untyped := must.Get(schema.Parse(own.Text()))
 	bind(t, s, untyped)
 	require.Equal(t, reflect.TypeFor[stick](), s.Input().Type)
-	require.Equal(t, server.Component(component), s.Component(component))
+	require.Equal(t, server.Components()[component], s.Components()[component])
 	out = profile{}
 	rowschema.New(s).Component(component).Restore(values, &out)
 	require.Equal(t, int16(5), out.Level)
-	require.Equal(t, reflect.TypeFor[hit](), s.Event(0).Message.Type)
+	require.Equal(t, reflect.TypeFor[hit](), s.Events()[0].Message.Type)
 }
 
 // Every difference of a declared item is listed, in the order of declaration. Items that only the
@@ -224,7 +224,7 @@ func TestBindMisfits(t *testing.T) {
 		require.ErrorContains(t, err, m.Received)
 	}
 	for i := range s.Components() {
-		require.Nil(t, s.Component(i).Type, "nothing is bound after an error")
+		require.Nil(t, s.Components()[i].Type, "nothing is bound after an error")
 	}
 	require.Nil(t, s.Input().Type)
 }

@@ -51,7 +51,7 @@ func TestBindingVectors(t *testing.T) {
 			server, declared := must.Get(Parse(c.Server)), must.Get(Parse(c.Declared))
 			setFormer(t, declared, c.Was)
 			for i := range declared.Kinds() {
-				declared.definedKinds = append(declared.definedKinds, declared.KindName(i))
+				declared.definedKinds = append(declared.definedKinds, declared.Kinds()[i].Name)
 			}
 			changes, err := server.Bind(declared)
 			if c.Misfits == nil {

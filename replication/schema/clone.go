@@ -9,7 +9,7 @@ import (
 // the other.
 func (s *Schema) Clone() *Schema {
 	c := *s
-	c.components, c.fields, c.texts = slices.Clone(s.components), slices.Clone(s.fields), slices.Clone(s.texts)
+	c.components = slices.Clone(s.components)
 	c.byName = maps.Clone(s.byName)
 	c.kinds, c.commands, c.events = slices.Clone(s.kinds), slices.Clone(s.commands), slices.Clone(s.events)
 	c.definedKinds, c.mistakes = slices.Clone(s.definedKinds), slices.Clone(s.mistakes)
@@ -30,6 +30,5 @@ func (m *Message) clone() *Message {
 		return nil
 	}
 	c := *m
-	c.fields, c.texts = slices.Clone(m.fields), slices.Clone(m.texts)
 	return &c
 }

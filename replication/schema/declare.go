@@ -264,21 +264,8 @@ func checkConstant(x float32) error {
 	return nil
 }
 
-// Kinds returns the number of kinds.
-func (s *Schema) Kinds() int { return len(s.kinds) }
-
-// EntityKind returns a copy of kind i, counted from 0.
-func (s *Schema) EntityKind(i int) EntityKind {
-	k := s.kinds[i]
-	if k.Body != nil {
-		body := *k.Body
-		k.Body = &body
-	}
-	return k
-}
-
-// KindName returns the name of kind i. Unlike EntityKind it does not allocate.
-func (s *Schema) KindName(i int) string { return s.kinds[i].Name }
+// Kinds returns the kinds of entities by their numbers. The slice is the schema's: do not change it.
+func (s *Schema) Kinds() []EntityKind { return s.kinds }
 
 // Motion returns the constants given to SetMotion.
 func (s *Schema) Motion() (m Motion, ok bool) {
@@ -291,11 +278,9 @@ func (s *Schema) Motion() (m Motion, ok bool) {
 // Input returns the type of inputs, or nil if they are raw bytes.
 func (s *Schema) Input() *Message { return s.input }
 
-// Commands returns the number of commands.
-func (s *Schema) Commands() int { return len(s.commands) }
-
-// Command returns command i, counted from 0 in the order of adding.
-func (s *Schema) Command(i int) Command { return s.commands[i] }
+// Commands returns the commands in the order of their definition, which numbers them from 0. The
+// slice is the schema's: do not change it.
+func (s *Schema) Commands() []Command { return s.commands }
 
 // CommandByName returns the number of the command with this name.
 func (s *Schema) CommandByName(name string) (int, bool) {
@@ -307,14 +292,12 @@ func (s *Schema) CommandOf(args reflect.Type) (int, bool) {
 	return indexOf(s.commands, func(c *Command) bool { return c.Args != nil && c.Args.Type != nil && c.Args.Type == args })
 }
 
-// Events returns the number of events.
-func (s *Schema) Events() int { return len(s.events) }
+// Events returns the events in the order of their definition, which numbers them from 0. The slice
+// is the schema's: do not change it.
+func (s *Schema) Events() []Event { return s.events }
 
-// Event returns event i, counted from 0 in the order of adding.
-func (s *Schema) Event(i int) Event { return s.events[i] }
-
-// EventByName returns the number of the event with this name.
-func (s *Schema) EventByName(name string) (int, bool) {
+// eventByName returns the number of the event with this name.
+func (s *Schema) eventByName(name string) (int, bool) {
 	return indexOf(s.events, func(e *Event) bool { return e.Name == name })
 }
 

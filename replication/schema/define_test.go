@@ -61,7 +61,7 @@ Hue uint 8
 	require.NoError(t, same.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{Radius: 1}}))
 	parsed := must.Get(schema.Parse(same.Text()))
 	bind(t, parsed, s)
-	require.Equal(t, "crate", parsed.KindName(0))
+	require.Equal(t, "crate", parsed.Kinds()[0].Name)
 
 	copied := s.Clone()
 	schema.DefineKind(copied, "lift")

@@ -11,3 +11,9 @@ func AddEventType(s *Schema, name string, t reflect.Type, unreliable bool) error
 func AddCommandType(s *Schema, name string, args, answer reflect.Type) error {
 	return s.addCommandType(name, args, answer)
 }
+
+// MaxBytes returns the limit of a body's size that checkLength judges.
+func MaxBytes(m *Message) int { return m.longest() }
+
+// EventByName returns the number of the event with this name.
+func EventByName(s *Schema, name string) (int, bool) { return s.eventByName(name) }

@@ -29,7 +29,7 @@ import (
 func (s *Schema) MarshalJSON() ([]byte, error) {
 	o := jsonSchema{Hash: fmt.Sprintf("%016x", s.Hash()), Components: []jsonComponent{}, Kinds: []jsonKind{}, Commands: []jsonCommand{}, Events: []jsonEvent{}}
 	for i := range s.components {
-		o.Components = append(o.Components, s.jsonComponent(i))
+		o.Components = append(o.Components, s.components[i].json())
 	}
 	for i := range s.kinds {
 		o.Kinds = append(o.Kinds, jsonKind{s.kinds[i].Name, (*jsonBody)(s.kinds[i].Body)})
@@ -44,7 +44,7 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	}
 	for i := range s.events {
 		e := &s.events[i]
-		o.Events = append(o.Events, jsonEvent{e.Name, e.Unreliable, jsonFields(e.Message.fields, e.Message.texts)})
+		o.Events = append(o.Events, jsonEvent{e.Name, e.Unreliable, jsonFields(e.Message.Fields, e.Message.TextFields)})
 	}
 	return json.Marshal(o)
 }
@@ -126,12 +126,10 @@ type jsonField struct {
 	Owner  bool     `json:"owner,omitempty"`
 }
 
-func (s *Schema) jsonComponent(i int) jsonComponent {
-	c := &s.components[i]
-	fields := s.fields[c.first:c.last]
-	o := jsonComponent{Name: c.Name, Fields: jsonFields(fields, s.texts[c.text:c.texts])}
+func (c *Component) json() jsonComponent {
+	o := jsonComponent{Name: c.Name, Fields: jsonFields(c.Fields, c.TextFields)}
 	if c.Parent >= 0 {
-		o.Parent = &jsonParent{fields[c.Anchored].Path, fields[c.Parent].Path}
+		o.Parent = &jsonParent{c.Fields[c.Anchored].Path, c.Fields[c.Parent].Path}
 	}
 	return o
 }
@@ -141,7 +139,7 @@ func jsonOf(m *Message) *jsonMessage {
 	if m == nil {
 		return nil
 	}
-	return &jsonMessage{jsonFields(m.fields, m.texts)}
+	return &jsonMessage{jsonFields(m.Fields, m.TextFields)}
 }
 
 func jsonFields(fields []Field, texts []TextField) []jsonField {

@@ -96,9 +96,9 @@ func TestClone(t *testing.T) {
 	parsed := must.Get(schema.Parse(text))
 	bound := parsed.Clone()
 	bind(t, bound, everything(t))
-	require.NotNil(t, bound.Component(0).Type)
-	require.NotNil(t, bound.Event(0).Message.Type)
-	require.Nil(t, parsed.Component(0).Type)
-	require.Nil(t, parsed.Event(0).Message.Type)
+	require.NotNil(t, bound.Components()[0].Type)
+	require.NotNil(t, bound.Events()[0].Message.Type)
+	require.Nil(t, parsed.Components()[0].Type)
+	require.Nil(t, parsed.Events()[0].Message.Type)
 	require.Nil(t, parsed.Input().Type)
 }

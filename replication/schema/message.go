@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -14,13 +13,12 @@ import (
 // In arguments and inputs, which clients send, a handle may be provisional: its generation
 // is even and at least 2. In all other messages such a handle becomes null or is an error.
 type Message struct {
-	Type    reflect.Type // nil in a parsed schema until Bind
-	Binding *Binding     // of the fields to the members of Type; nil: they are the same
+	Type       reflect.Type // nil in a parsed schema until Bind
+	Fields     []Field
+	TextFields []TextField
+	Binding    *Binding // of the fields to the members of Type; nil: they are the same
 
 	role   role
-	fields []Field
-	texts  []TextField
-	most   int                 // maximum size in bytes
 	was    map[string][]string // former paths of its fields, by path
 	absent any                 // see Binding.Default
 }
@@ -56,27 +54,32 @@ func planMessage(name string, r role, t reflect.Type) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.fields, m.texts, m.was = p.fields, p.texts, was
-	if err := m.measure(); err != nil {
+	m.Fields, m.TextFields, m.was = p.fields, p.texts, was
+	if err := m.checkLength(); err != nil {
 		return nil, fmt.Errorf("schema: %s: %w", name, err)
 	}
 	return m, nil
 }
 
-// measure sets m.most, or returns an error if it exceeds the limit.
-func (m *Message) measure() error {
-	bits := 0
-	for i := range m.fields {
-		bits += m.fields[i].longest()
-	}
-	m.most = (bits + 7) / 8
-	for i := range m.texts {
-		m.most += m.texts[i].longest()
-	}
-	if limit := m.role.limit(); m.most > limit {
-		return fmt.Errorf("may take %d bytes, at most %d are allowed: quantise its fields or lower max", m.most, limit)
+// checkLength returns an error if the longest body exceeds the limit.
+func (m *Message) checkLength() error {
+	if most, limit := m.longest(), m.role.limit(); most > limit {
+		return fmt.Errorf("may take %d bytes, at most %d are allowed: quantise its fields or lower max", most, limit)
 	}
 	return nil
+}
+
+// longest returns the maximum size of a body, in bytes.
+func (m *Message) longest() int {
+	bits := 0
+	for i := range m.Fields {
+		bits += m.Fields[i].longest()
+	}
+	most := (bits + 7) / 8
+	for i := range m.TextFields {
+		most += m.TextFields[i].longest()
+	}
+	return most
 }
 
 // longest returns the maximum size of the field in full, in bits.
@@ -92,25 +95,16 @@ func (f *Field) longest() int {
 	}
 }
 
-// Fields returns the fields other than texts. The caller owns the slice.
-func (m *Message) Fields() []Field { return slices.Clone(m.fields) }
-
-// TextFields returns the text fields. The caller owns the slice.
-func (m *Message) TextFields() []TextField { return slices.Clone(m.texts) }
-
-// MaxBytes returns the maximum size of a body.
-func (m *Message) MaxBytes() int { return m.most }
-
 // FromClient reports whether clients send the message: its handles may be provisional.
 func (m *Message) FromClient() bool { return m.role != fromServer }
 
 // appendText appends the lines of the message's fields.
 func (m *Message) appendText(b []byte) []byte {
-	for i := range m.fields {
-		b = m.fields[i].appendText(b)
+	for i := range m.Fields {
+		b = m.Fields[i].appendText(b)
 	}
-	for i := range m.texts {
-		b = m.texts[i].appendText(b)
+	for i := range m.TextFields {
+		b = m.TextFields[i].appendText(b)
 	}
 	return b
 }

@@ -65,14 +65,14 @@ func TestMessageRoundTrip(t *testing.T) {
 	s := declared(t)
 	i, ok := s.EventOf(reflect.TypeFor[hit]())
 	require.True(t, ok)
-	m := rowschema.NewMessage(s.Event(i).Message)
+	m := rowschema.NewMessage(s.Events()[i].Message)
 	require.Equal(t, reflect.TypeFor[hit](), m.Type())
 	var payload rowschema.Payload
 	for _, in := range hits {
 		b := must.Get(m.AppendValue([]byte("before"), in))
 		again := must.Get(m.AppendValue(nil, &in))
 		require.Equal(t, "before"+string(again), string(b), "a pointer does as well")
-		require.LessOrEqual(t, len(again), s.Event(i).Message.MaxBytes())
+		require.LessOrEqual(t, len(again), schema.MaxBytes(s.Events()[i].Message))
 		out := hit{local: 5}
 		require.NoError(t, m.ReadValue(again, &out))
 		require.Equal(t, 5, out.local)
@@ -86,8 +86,8 @@ func TestMessageRoundTrip(t *testing.T) {
 // Golden bytes: PROTOCOL.md, section 5.
 func TestMessageGolden(t *testing.T) {
 	s := declared(t)
-	i, _ := s.EventByName("hit")
-	b := must.Get(rowschema.NewMessage(s.Event(i).Message).AppendValue(nil, hit{Damage: 21, By: bulk.NewHandle(5, 3), Verb: "hi", Raw: []byte{9}, Frozen: true}))
+	i, _ := schema.EventByName(s, "hit")
+	b := must.Get(rowschema.NewMessage(s.Events()[i].Message).AppendValue(nil, hit{Damage: 21, By: bulk.NewHandle(5, 3), Verb: "hi", Raw: []byte{9}, Frozen: true}))
 	// 10101 | 3 times 4096 in 14 bits | 1 00 0101 00 0011 | 0 | 1, each from its lowest bit
 	bits := "10101" + strings.Repeat("00000000000010", 3) + "1" + "00" + "1010" + "00" + "1100" + "0" + "1"
 	require.Len(t, bits, 62)
@@ -98,9 +98,9 @@ func TestMessageGolden(t *testing.T) {
 	require.Equal(t, append(want, 2, 'h', 'i', 1, 9), b)
 	empty, ok := s.CommandByName("wave")
 	require.True(t, ok)
-	b = must.Get(rowschema.NewMessage(s.Command(empty).Args).AppendValue(nil, struct{}{}))
+	b = must.Get(rowschema.NewMessage(s.Commands()[empty].Args).AppendValue(nil, struct{}{}))
 	require.Empty(t, b)
-	require.NoError(t, rowschema.NewMessage(s.Command(empty).Args).Parse(nil, &rowschema.Payload{}))
+	require.NoError(t, rowschema.NewMessage(s.Commands()[empty].Args).Parse(nil, &rowschema.Payload{}))
 }
 
 func TestMessageHandles(t *testing.T) {
@@ -108,7 +108,7 @@ func TestMessageHandles(t *testing.T) {
 	made := bulk.NewHandle(wire.MaxSlots+9, 2)
 	issued := bulk.NewHandle(7, 5)
 	at, _ := s.CommandByName("buy")
-	args, answer := s.Command(at).Args, s.Command(at).Answer
+	args, answer := s.Commands()[at].Args, s.Commands()[at].Answer
 
 	b := must.Get(rowschema.NewMessage(args).AppendValue(nil, buy{Made: made}))
 	var got buy
@@ -132,7 +132,7 @@ func TestMessageHandles(t *testing.T) {
 	schema.DefineEvent[one](s, "e")
 	schema.DefineCommand[one](s, "c")
 	require.NoError(t, s.Err())
-	event, command := rowschema.NewMessage(s.Event(0).Message), rowschema.NewMessage(s.Command(0).Args)
+	event, command := rowschema.NewMessage(s.Events()[0].Message), rowschema.NewMessage(s.Commands()[0].Args)
 	for _, c := range []struct {
 		h                  bulk.Handle
 		byServer, byClient bool
@@ -171,7 +171,7 @@ func TestMessageHandlesAtTheirLongest(t *testing.T) {
 	s := schema.New()
 	schema.DefineCommand[eight](s, "c")
 	require.NoError(t, s.Err())
-	m := rowschema.NewMessage(s.Command(0).Args)
+	m := rowschema.NewMessage(s.Commands()[0].Args)
 	var v eight
 	for i := range v.H {
 		v.H[i] = bulk.NewHandle(1<<32-1, 1<<32-2)
@@ -179,7 +179,7 @@ func TestMessageHandlesAtTheirLongest(t *testing.T) {
 	var payload rowschema.Payload
 	require.NoError(t, m.Quantise(&v, &payload))
 	longest := m.Append(nil, &payload)
-	require.Len(t, longest, s.Command(0).Args.MaxBytes())
+	require.Len(t, longest, schema.MaxBytes(s.Commands()[0].Args))
 	require.NoError(t, m.Parse(longest, &payload))
 	none := m.Append(nil, &rowschema.Payload{Values: make([]uint32, 16)})
 	require.NoError(t, m.Parse(none, &payload))
@@ -203,7 +203,7 @@ func TestMessageAllocates(t *testing.T) {
 
 func TestMessageReferences(t *testing.T) {
 	s := declared(t)
-	m := rowschema.NewMessage(s.Event(0).Message)
+	m := rowschema.NewMessage(s.Events()[0].Message)
 	var payload rowschema.Payload
 	require.NoError(t, m.Quantise(&hits[1], &payload))
 	var all []bulk.Handle
@@ -217,7 +217,7 @@ func TestMessageReferences(t *testing.T) {
 }
 
 func TestMessageFormat(t *testing.T) {
-	m := rowschema.NewMessage(declared(t).Event(0).Message)
+	m := rowschema.NewMessage(declared(t).Events()[0].Message)
 	var payload rowschema.Payload
 	require.NoError(t, m.Quantise(hit{Damage: 3, By: bulk.NewHandle(17, 3), Verb: "a b", Raw: []byte{255}}, &payload))
 	require.Equal(t, `Damage=3 At[0]=0 At[1]=0 At[2]=0 By=17v3 To=none Frozen=false Verb="a b" Raw=ff`, m.Format(&payload))
@@ -229,7 +229,7 @@ func TestMessageFormat(t *testing.T) {
 }
 
 func TestMessageOfAnotherType(t *testing.T) {
-	m := rowschema.NewMessage(declared(t).Event(0).Message)
+	m := rowschema.NewMessage(declared(t).Events()[0].Message)
 	for _, v := range []any{nil, 5, stick{}, &stick{}, (*hit)(nil), new(*hit)} {
 		_, err := m.AppendValue(nil, v)
 		require.ErrorContains(t, err, "want a schema_test.hit", "%T", v)
@@ -241,7 +241,7 @@ func TestMessageOfAnotherType(t *testing.T) {
 // A message that is cut anywhere or has any bit flipped is refused, or read as a message
 // with the same bytes.
 func TestMessageReadsAnything(t *testing.T) {
-	m := rowschema.NewMessage(declared(t).Event(0).Message)
+	m := rowschema.NewMessage(declared(t).Events()[0].Message)
 	b := must.Get(m.AppendValue(nil, hits[1]))
 	var payload rowschema.Payload
 	for n := range b {
@@ -269,8 +269,8 @@ func FuzzMessage(f *testing.F) {
 	all := rowschema.NewMessages(s)
 	messages := []*rowschema.Message{all.Events[0], all.Events[1], all.Input, all.Args[at], all.Answers[at]}
 	var longest []int
-	for _, m := range []*schema.Message{s.Event(0).Message, s.Event(1).Message, s.Input(), s.Command(at).Args, s.Command(at).Answer} {
-		longest = append(longest, m.MaxBytes())
+	for _, m := range []*schema.Message{s.Events()[0].Message, s.Events()[1].Message, s.Input(), s.Commands()[at].Args, s.Commands()[at].Answer} {
+		longest = append(longest, schema.MaxBytes(m))
 	}
 	for _, v := range hits {
 		b := must.Get(messages[0].AppendValue(nil, v))

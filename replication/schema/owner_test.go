@@ -40,7 +40,7 @@ func TestOwnerFields(t *testing.T) {
 	require.NotEqual(t, open.Hash(), s.Hash())
 
 	row := rowtest.NewRow(s, 2)
-	spec := s.Component(1)
+	spec := s.Components()[1]
 	in := purse{Coins: -3, Rank: 4, Heat: 2, Friend: bulk.NewHandle(9, 1)}
 	rowschema.New(s).Component(1).Quantise(&in, row.Values[spec.Offset:])
 	var named []bulk.Handle

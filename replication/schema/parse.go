@@ -144,6 +144,17 @@ func shorten(line string) string {
 	return truncate(strings.ToValidUTF8(line[:2*wire.MaxName], string(utf8.RuneError)), 2*wire.MaxName) + "..."
 }
 
+// truncate cuts valid UTF-8 off at a rune boundary.
+func truncate(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
 // canonical checks that the current line is written as in Text.
 func (p *parser) canonical(line []byte) {
 	if want := strings.TrimSuffix(string(line), "\n"); p.err == nil && p.line != want {
@@ -495,8 +506,8 @@ func (p *parser) message(name string, r role, number int, head string) *Message 
 	b := block{paths: paths{}}
 	b.readFields(p)
 	b.readTexts(p)
-	m := &Message{role: r, fields: b.fields, texts: b.texts}
-	if err := m.measure(); err != nil {
+	m := &Message{role: r, Fields: b.fields, TextFields: b.texts}
+	if err := m.checkLength(); err != nil {
 		p.failAt(number, head, "%s %v", name, err)
 	}
 	return m

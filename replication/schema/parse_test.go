@@ -26,7 +26,7 @@ import (
 func everything(t testing.TB) *schema.Schema {
 	s := declared(t)
 	world(t, s)
-	first := s.Components()
+	first := len(s.Components())
 	schema.Define[rowtest.Everything](s, fmt.Sprint("c", first))
 	schema.Define[rowtest.Cube](s, fmt.Sprint("c", first+1))
 	schema.Define[profile](s, fmt.Sprint("c", first+2))
@@ -131,9 +131,9 @@ func requireSameRows(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 	t.Helper()
 	require.Equal(t, s.Values(), parsed.Values())
 	for i := range s.Components() {
-		want := s.Component(i)
+		want := s.Components()[i]
 		want.Type = nil
-		require.Equal(t, want, parsed.Component(i))
+		require.Equal(t, want, parsed.Components()[i])
 		j, ok := parsed.ByName(want.Name)
 		require.True(t, ok)
 		require.Equal(t, i, j)
@@ -163,8 +163,8 @@ func requireSameRows(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 		require.Equal(t, wantPart, part)
 		require.Equal(t, wantParent, parent)
 
-		texts := make([]string, len(s.TextFields()))
-		for i, f := range s.TextFields() {
+		texts := make([]string, len(rowschema.New(s).TextFields()))
+		for i, f := range rowschema.New(s).TextFields() {
 			texts[i] = strings.Repeat("x", r.IntN(f.Max+1))
 		}
 		require.Equal(t, rows.AppendTexts(nil, row.Mask, row.Owned, texts), parsedRows.AppendTexts(nil, row.Mask, row.Owned, texts))
@@ -182,8 +182,8 @@ func requireSameMessages(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 			return
 		}
 		require.Nil(t, b.Type)
-		require.Equal(t, a.MaxBytes(), b.MaxBytes())
-		bytes := make([]byte, a.MaxBytes())
+		require.Equal(t, schema.MaxBytes(a), schema.MaxBytes(b))
+		bytes := make([]byte, schema.MaxBytes(a))
 		of, parsedOf := rowschema.NewMessage(a), rowschema.NewMessage(b)
 		var payload, again rowschema.Payload
 		for range 20 {
@@ -202,13 +202,13 @@ func requireSameMessages(t *testing.T, r *rand.Rand, s, parsed *schema.Schema) {
 	}
 	same(s.Input(), parsed.Input())
 	for i := range s.Commands() {
-		require.Equal(t, s.Command(i).Name, parsed.Command(i).Name)
-		same(s.Command(i).Args, parsed.Command(i).Args)
-		same(s.Command(i).Answer, parsed.Command(i).Answer)
+		require.Equal(t, s.Commands()[i].Name, parsed.Commands()[i].Name)
+		same(s.Commands()[i].Args, parsed.Commands()[i].Args)
+		same(s.Commands()[i].Answer, parsed.Commands()[i].Answer)
 	}
 	for i := range s.Events() {
-		require.Equal(t, s.Event(i).Name, parsed.Event(i).Name)
-		same(s.Event(i).Message, parsed.Event(i).Message)
+		require.Equal(t, s.Events()[i].Name, parsed.Events()[i].Name)
+		same(s.Events()[i].Message, parsed.Events()[i].Message)
 	}
 }
 
@@ -544,22 +544,22 @@ func requireParsed(t *testing.T, text string) bool {
 		return false
 	}
 	require.Equal(t, text, s.Text())
-	require.LessOrEqual(t, s.Components(), wire.MaxComponents)
+	require.LessOrEqual(t, len(s.Components()), wire.MaxComponents)
 	require.NotZero(t, s.Hash())
-	row := rowtest.NewRow(s, uint32(1<<s.Components()-1))
+	row := rowtest.NewRow(s, uint32(1<<len(s.Components())-1))
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
 	row.Owned = true
 	require.NoError(t, rowtest.CheckRoundTrip(s, row))
-	_ = rowschema.New(s).Format(row, make([]string, len(s.TextFields())))
+	_ = rowschema.New(s).Format(row, make([]string, len(rowschema.New(s).TextFields())))
 	again := must.Get(schema.Parse(text))
 	bind(t, again, s)
-	texts := make([]string, len(s.TextFields()))
+	texts := make([]string, len(rowschema.New(s).TextFields()))
 	b := rowschema.New(s).AppendTexts(nil, row.Mask, true, texts)
 	require.NoError(t, rowschema.New(s).ReadTexts(b, row.Mask, true, texts))
 	var payload rowschema.Payload
 	for i := range s.Events() {
-		m := s.Event(i).Message
-		if zero := make([]byte, m.MaxBytes()); rowschema.NewMessage(m).Parse(zero, &payload) == nil {
+		m := s.Events()[i].Message
+		if zero := make([]byte, schema.MaxBytes(m)); rowschema.NewMessage(m).Parse(zero, &payload) == nil {
 			require.Equal(t, string(zero), string(rowschema.NewMessage(m).Append(nil, &payload)))
 			_ = rowschema.NewMessage(m).Format(&payload)
 		}
@@ -574,7 +574,7 @@ func TestParsedFormat(t *testing.T) {
 	i, _ := s.ByName("c3")
 	row := rowtest.NewRow(parsed, 1<<i)
 	in := profile{Level: -7}
-	at := s.Component(i)
+	at := s.Components()[i]
 	rowschema.New(s).Component(i).Quantise(&in, row.Values[at.Offset:])
 	require.Equal(t, "c3{Level=-7 Slots[0].Count=0 Slots[1].Count=0}", rowschema.New(parsed).Format(row, nil))
 }

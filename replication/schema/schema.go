@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -56,32 +55,27 @@ import (
 //
 //	Plates uint8 `net:"bits=6" was:"Shields"` // several names are separated by commas
 type Schema struct {
-	components []component
-	fields     []Field // of all components, in order
+	components []Component
 	byName     map[string]int
 	values     int
-	texts      []TextField // of all components, in order
 	declarations
 }
 
 // Component describes one component of a Schema.
 type Component struct {
-	Name   string
-	Type   reflect.Type
-	Values int // number of its quantised values
-	Offset int // index of its first value in a row
+	Name       string
+	Type       reflect.Type // nil in a parsed schema until Bind
+	Fields     []Field      // in their order in a row
+	TextFields []TextField
+	Values     int // number of its quantised values
+	Offset     int // index of its first value in a row
 	// Parent is the index in Fields of the handle that a parent= tag names, or -1.
 	// Anchored is the index of the position's first field.
 	Parent, Anchored int
 	Binding          *Binding // of the fields to the members of Type; nil: they are the same
 	Default          any      // the struct given to WithDefault; nil: none
-}
 
-type component struct {
-	Component
-	first, last int                 // its fields are Schema.fields[first:last]
-	text, texts int                 // its text fields are Schema.texts[text:texts]
-	was         map[string][]string // former paths of its fields, by path
+	was map[string][]string // former paths of its fields, by path
 }
 
 // Kind is the wire format of a field.
@@ -192,42 +186,29 @@ type plan struct {
 
 // addComponent adds a checked component, unless the schema would become too large.
 func (s *Schema) addComponent(name string, t reflect.Type, p plan) error {
-	number, first, text := len(s.components), len(s.fields), len(s.texts)
-	c := component{
-		Component: Component{
-			Name: name, Type: t, Values: p.values - s.values, Offset: s.values, Parent: p.parent, Anchored: p.anchored,
-		},
-		first: first, last: first + len(p.fields), text: text, texts: text + len(p.texts), was: p.was,
+	c := Component{
+		Name: name, Type: t, Fields: p.fields, TextFields: p.texts, Values: p.values - s.values, Offset: s.values,
+		Parent: p.parent, Anchored: p.anchored, was: p.was,
 	}
-	textBytes, err := s.longestTexts(name, p.texts)
+	for i := range c.TextFields {
+		c.TextFields[i].Component = len(s.components)
+	}
+	textBytes, err := s.longestTexts(name, c.TextFields)
 	if err != nil {
 		return err
 	}
-	if err := s.admitText("component", name, appendComponent(nil, &c, p.fields, p.texts)); err != nil {
+	if err := s.admitText("component", name, c.appendText(nil)); err != nil {
 		return err
 	}
-	s.fields = append(s.fields, p.fields...)
-	for i := range p.texts {
-		p.texts[i].Component = number
-	}
-	s.texts = append(s.texts, p.texts...)
-	s.byName[name] = number
+	s.byName[name] = len(s.components)
 	s.components = append(s.components, c)
 	s.values, s.textBytes = p.values, textBytes
 	return nil
 }
 
-// Components returns the number of components.
-func (s *Schema) Components() int { return len(s.components) }
-
-// Component returns component i, counted from 0 in the order of their definition.
-func (s *Schema) Component(i int) Component { return s.components[i].Component }
-
-// Fields returns the fields of component i, in their order in a row. The caller owns
-// the slice.
-func (s *Schema) Fields(i int) []Field {
-	return slices.Clone(s.fields[s.components[i].first:s.components[i].last])
-}
+// Components returns the components in the order of their definition, which numbers them from 0.
+// The slice is the schema's: do not change it.
+func (s *Schema) Components() []Component { return s.components }
 
 // ByName returns the number of the component with this name.
 func (s *Schema) ByName(name string) (int, bool) {
@@ -245,10 +226,6 @@ func (f *Field) Values() int {
 	}
 	return 1
 }
-
-// SentTo reports whether the field is sent to a receiver that owns the entity, or to one
-// that does not.
-func (f *Field) SentTo(owner bool) bool { return owner || !f.Owner }
 
 // BodyComponent is the schema name of Body. The server fills it from the world's
 // bodies, and every other component from the world component of the same name.

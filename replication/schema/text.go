@@ -32,34 +32,27 @@ func (s *Schema) Text() string {
 	b := make([]byte, 0, s.textSize())
 	b = append(b, header...)
 	for i := range s.components {
-		b = s.appendComponent(b, i)
+		b = s.components[i].appendText(b)
 	}
 	return string(s.appendDeclarations(b))
 }
 
-// appendComponent appends the lines of component i.
-func (s *Schema) appendComponent(b []byte, i int) []byte {
-	c := &s.components[i]
-	return appendComponent(b, c, s.fields[c.first:c.last], s.texts[c.text:c.texts])
-}
-
-// appendComponent appends the lines of a component.
-func appendComponent(b []byte, c *component, fields []Field, texts []TextField) []byte {
+func (c *Component) appendText(b []byte) []byte {
 	b = fmt.Appendf(b, "component %s\n", c.Name)
-	for i := range fields {
-		b = fields[i].appendText(b)
+	for i := range c.Fields {
+		b = c.Fields[i].appendText(b)
 	}
 	if c.Parent >= 0 {
-		b = appendParent(b, c, fields)
+		b = c.appendParent(b)
 	}
-	for i := range texts {
-		b = texts[i].appendText(b)
+	for i := range c.TextFields {
+		b = c.TextFields[i].appendText(b)
 	}
 	return b
 }
 
-func appendParent(b []byte, c *component, fields []Field) []byte {
-	return fmt.Appendf(b, "parent %s %s\n", fields[c.Anchored].Path, fields[c.Parent].Path)
+func (c *Component) appendParent(b []byte) []byte {
+	return fmt.Appendf(b, "parent %s %s\n", c.Fields[c.Anchored].Path, c.Fields[c.Parent].Path)
 }
 
 // textSize returns the length of Text.

@@ -1,13 +1,8 @@
 package schema
 
 import (
-	"encoding/hex"
 	"fmt"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/replication/wire"
@@ -22,50 +17,6 @@ type TextField struct {
 	Max       int    // bytes
 	Bytes     bool   // any bytes, else UTF-8
 	Owner     bool   // sent only to receivers that own the entity
-}
-
-// TextFields returns the text fields of all components. The caller owns the slice.
-func (s *Schema) TextFields() []TextField { return slices.Clone(s.texts) }
-
-// SentTo reports whether the field is sent to a receiver that owns the entity, or to one
-// that does not.
-func (f *TextField) SentTo(owner bool) bool { return owner || !f.Owner }
-
-// Fit returns the form of a string that is sent: at most Max bytes, cut off between two
-// characters, with U+FFFD in place of each run of invalid UTF-8.
-func (f *TextField) Fit(text string) string {
-	return truncate(strings.ToValidUTF8(text, string(utf8.RuneError)), f.Max)
-}
-
-// truncate cuts valid UTF-8 off at a rune boundary.
-func truncate(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
-}
-
-// Format shows a value: quoted, or of a []byte in hexadecimal.
-func (f *TextField) Format(text string) string {
-	if f.Bytes {
-		return hex.EncodeToString([]byte(text))
-	}
-	return strconv.Quote(text)
-}
-
-// Check returns an error if text is too long for the field, or is not UTF-8 although the
-// field is a string.
-func (f *TextField) Check(text string) error {
-	if len(text) > f.Max {
-		return wire.Malformed(fmt.Errorf("%s has %d bytes, at most %d are allowed", f.Path, len(text), f.Max))
-	}
-	if !f.Bytes && !utf8.ValidString(text) {
-		return wire.Malformed(fmt.Errorf("%s is not UTF-8", f.Path))
-	}
-	return nil
 }
 
 // longest returns the maximum size of the field with its length, in bytes.

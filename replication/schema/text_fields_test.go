@@ -55,7 +55,7 @@ input raw
 `), s.Text())
 	require.Equal(t, 3, s.Values(), "texts are not part of a row")
 	require.Zero(t, rowschema.New(s).OwnedMask(), "so a row is the same for everybody")
-	fields := s.TextFields()
+	fields := rowschema.New(s).TextFields()
 	require.Len(t, fields, 5)
 	for i, want := range []schema.TextField{
 		{Component: 1, Path: "Name", Max: 8},
@@ -121,7 +121,7 @@ func TestTextsRoundTrip(t *testing.T) {
 
 func TestTextIsCutAndRepaired(t *testing.T) {
 	s := profileSchema(t)
-	fields, texts := s.TextFields(), make([]string, 5)
+	fields, texts := rowschema.New(s).TextFields(), make([]string, 5)
 	name := func(p *profile) string {
 		rowschema.New(s).Component(1).UpdateTexts(p, texts)
 		return texts[0]
@@ -143,7 +143,7 @@ func TestTextIsCutAndRepaired(t *testing.T) {
 		p := profile{Name: in}
 		got := name(&p)
 		require.Equal(t, want, got, "%q", in)
-		require.NoError(t, fields[0].Check(got))
+		require.NoError(t, rowschema.CheckText(&fields[0], got))
 	}
 	p := profile{Secret: []byte("\xff\xff\xff\xff")}
 	rowschema.New(s).Component(1).UpdateTexts(&p, texts)
@@ -152,7 +152,7 @@ func TestTextIsCutAndRepaired(t *testing.T) {
 		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "in"))
 		p := profile{Name: in}
 		got := name(&p)
-		require.NoError(t, fields[0].Check(got))
+		require.NoError(t, rowschema.CheckText(&fields[0], got))
 		require.True(t, strings.HasPrefix(strings.ToValidUTF8(in, "\ufffd"), got))
 	})
 }
@@ -186,9 +186,11 @@ func TestReadTextsRefuses(t *testing.T) {
 }
 
 func TestTextFormat(t *testing.T) {
-	fields := profileSchema(t).TextFields()
-	require.Equal(t, `"a\"b\n"`, fields[0].Format("a\"b\n"))
-	require.Equal(t, "00ff", fields[3].Format("\x00\xff"))
+	s := profileSchema(t)
+	row := rowschema.Row{Mask: 2, Owned: true, Values: make([]uint32, s.Values())}
+	got := rowschema.New(s).Format(row, []string{"a\"b\n", "", "", "\x00\xff", ""})
+	require.Contains(t, got, `Name="a\"b\n"`)
+	require.Contains(t, got, "Secret=00ff")
 }
 
 func TestUpdateTexts(t *testing.T) {

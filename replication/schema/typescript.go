@@ -74,7 +74,7 @@ func (m *tsModule) components(s *Schema) {
 	var accessors strings.Builder
 	for i := range s.components {
 		c := &s.components[i]
-		name := m.declare(c.Name, "Component", "", jsonFields(s.fields[c.first:c.last], s.texts[c.text:c.texts]))
+		name := m.declare(c.Name, "Component", "", jsonFields(c.Fields, c.TextFields))
 		m.imports["component"] = true
 		fmt.Fprintf(&accessors, "  %s: component<%s>(%s),\n", tsKey(c.Name), name, tsString(c.Name))
 	}
@@ -85,7 +85,7 @@ func (m *tsModule) input(input *Message) {
 	m.imports["inputs"] = true
 	name := "Uint8Array"
 	if input != nil {
-		name = m.declare("input", "", "", jsonFields(input.fields, input.texts))
+		name = m.declare("input", "", "", jsonFields(input.Fields, input.TextFields))
 	}
 	m.printf("\nexport const input = inputs<%s>()\n", name)
 }
@@ -106,18 +106,18 @@ func (m *tsModule) command(c *Command) string {
 		return "rawCommand"
 	}
 	m.imports["command"] = true
-	args := m.declare(c.Name, "Command", "Args", jsonFields(c.Args.fields, c.Args.texts))
+	args := m.declare(c.Name, "Command", "Args", jsonFields(c.Args.Fields, c.Args.TextFields))
 	if c.Answer == nil {
 		return fmt.Sprintf("command<%s>", args)
 	}
-	return fmt.Sprintf("command<%s, %s>", args, m.declare(c.Name, "Command", "Answer", jsonFields(c.Answer.fields, c.Answer.texts)))
+	return fmt.Sprintf("command<%s, %s>", args, m.declare(c.Name, "Command", "Answer", jsonFields(c.Answer.Fields, c.Answer.TextFields)))
 }
 
 func (m *tsModule) events(all []Event) {
 	var accessors strings.Builder
 	for i := range all {
 		e := &all[i]
-		name := m.declare(e.Name, "Event", "Event", jsonFields(e.Message.fields, e.Message.texts))
+		name := m.declare(e.Name, "Event", "Event", jsonFields(e.Message.Fields, e.Message.TextFields))
 		m.imports["event"] = true
 		fmt.Fprintf(&accessors, "  %s: event<%s>(%s),\n", tsKey(e.Name), name, tsString(e.Name))
 	}

@@ -22,7 +22,7 @@ func (s *Schema) tsForms() []tsForm {
 		}
 	}
 	for i := range s.components {
-		all = append(all, tsForm{"component " + jsonString(s.components[i].Name), s.formOf(i)})
+		all = append(all, tsForm{"component " + jsonString(s.components[i].Name), s.components[i].form()})
 	}
 	add(s.input, "input", "")
 	for i := range s.commands {

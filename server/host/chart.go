@@ -31,10 +31,10 @@ func newChart(of *client.Client) *chart {
 
 // kindSymbols gives each kind a character of its name, each a different one if possible.
 func kindSymbols(s *schema.Schema) []byte {
-	symbols := make([]byte, s.Kinds())
-	for kind := range symbols {
+	symbols := make([]byte, len(s.Kinds()))
+	for kind, k := range s.Kinds() {
 		symbols[kind] = unknownSymbol
-		name := s.KindName(kind)
+		name := k.Name
 		for _, symbol := range []byte(name + strings.ToUpper(name)) {
 			if symbol > ownSymbol && symbol < 0x7f && !slices.Contains(symbols, symbol) {
 				symbols[kind] = symbol
@@ -114,7 +114,7 @@ func (c *chart) legendLines() string {
 	}
 	for kind, n := range counts {
 		if n > 0 {
-			text += fmt.Sprintf("  %c %s %d", c.symbols[kind], c.of.Replica().Schema().KindName(kind), n)
+			text += fmt.Sprintf("  %c %s %d", c.symbols[kind], c.of.Replica().Schema().Kinds()[kind].Name, n)
 		}
 	}
 	return text

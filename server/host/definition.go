@@ -281,7 +281,7 @@ func (g *Instance) describeWorld() string {
 	s := g.World.Stats()
 	text := fmt.Sprintf("%s, %d Hz, %s", g.Title, g.World.TickHz(), countOf(s.Entities, "entity", "entities"))
 	if complete, err := g.CompleteSchema(); err == nil {
-		text += fmt.Sprintf(", %s", countOf(complete.Kinds(), "kind", "kinds"))
+		text += fmt.Sprintf(", %s", countOf(len(complete.Kinds()), "kind", "kinds"))
 	}
 	return text + ", " + countOf(len(g.Hooks.Commands), "command", "commands")
 }

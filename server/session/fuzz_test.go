@@ -49,7 +49,7 @@ func FuzzTyped(f *testing.F) {
 		c.send(wire.Command{ID: 1, Name: "toss", Args: args})
 		i, _ := d.core.Config().Schema.CommandByName("toss")
 		var want toss
-		if r := c.result(); rowschema.NewMessage(d.core.Config().Schema.Command(i).Args).ReadValue(args, &want) == nil && (want.At == 0 || want.At.Valid()) {
+		if r := c.result(); rowschema.NewMessage(d.core.Config().Schema.Commands()[i].Args).ReadValue(args, &want) == nil && (want.At == 0 || want.At.Valid()) {
 			require.Equal(t, wire.OK, r.Code)
 			require.Equal(t, []toss{want}, d.tossed)
 		} else {

@@ -170,8 +170,7 @@ func (g Hooks) checkCommands(declared *schema.Schema) error {
 			errs = append(errs, fmt.Errorf("server: command %q takes %v, and the schema does not declare it: pass the schema that it was defined in", f.name, f.args))
 		}
 	}
-	for i := range declared.Commands() {
-		c := declared.Command(i)
+	for _, c := range declared.Commands() {
 		at := g.commandIndex(c.Name)
 		if at < 0 {
 			errs = append(errs, fmt.Errorf("server: the schema declares command %q, and Hooks.Commands has no function for it", c.Name))
@@ -236,7 +235,7 @@ func (g Hooks) bindHooks(declared *schema.Schema) (map[string]commandFunc, input
 	for _, f := range g.Commands {
 		var c schema.Command
 		if i, ok := declared.CommandByName(f.name); ok {
-			c = declared.Command(i)
+			c = declared.Commands()[i]
 		}
 		commands[f.name] = f.bind(rowschema.NewMessage(c.Args), rowschema.NewMessage(c.Answer))
 	}

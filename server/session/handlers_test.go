@@ -103,10 +103,10 @@ func (d *typedServer) encode(v any) []byte {
 	switch v.(type) {
 	case toss:
 		i, _ := s.CommandByName("toss")
-		m = s.Command(i).Args
+		m = s.Commands()[i].Args
 	case find:
 		i, _ := s.CommandByName("find")
-		m = s.Command(i).Args
+		m = s.Commands()[i].Args
 	}
 	b, err := rowschema.NewMessage(m).AppendValue(nil, v)
 	require.NoError(d.t, err)
@@ -147,7 +147,7 @@ func TestAnswers(t *testing.T) {
 		var got found
 		if r.Code == wire.OK {
 			i, _ := d.core.Config().Schema.CommandByName("find")
-			require.NoError(t, rowschema.NewMessage(d.core.Config().Schema.Command(i).Answer).ReadValue(r.Answer, &got))
+			require.NoError(t, rowschema.NewMessage(d.core.Config().Schema.Commands()[i].Answer).ReadValue(r.Answer, &got))
 		}
 		return got, r
 	}

@@ -50,7 +50,7 @@ func newProvisionalServer(t testing.TB) *provisionalServer {
 
 func (d *provisionalServer) args(v launch) []byte {
 	i, _ := d.core.Config().Schema.CommandByName("launch")
-	b, err := rowschema.NewMessage(d.core.Config().Schema.Command(i).Args).AppendValue(nil, v)
+	b, err := rowschema.NewMessage(d.core.Config().Schema.Commands()[i].Args).AppendValue(nil, v)
 	require.NoError(d.t, err)
 	return b
 }

@@ -15,7 +15,7 @@ import (
 // commands. An error says which name to change or remove. c.World and c.Schema are
 // required.
 func (c WorldConfig) CompleteSchema() (*schema.Schema, error) {
-	if _, moves := c.Schema.Motion(); moves || c.Schema.Kinds() > 0 {
+	if _, moves := c.Schema.Motion(); moves || len(c.Schema.Kinds()) > 0 {
 		return nil, fmt.Errorf("server: Schema declares kinds or motion, which the server takes from World: pass a schema without them")
 	}
 	s := c.Schema.Clone()

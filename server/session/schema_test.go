@@ -44,12 +44,12 @@ func TestSchemaIsCompleted(t *testing.T) {
 	served := core.Config().Schema
 	got := must.Get(schema.Parse(served.Text()))
 	require.Equal(t, served.Hash(), got.Hash())
-	require.Equal(t, 3, got.Kinds())
-	require.Equal(t, schema.EntityKind{Name: "mark"}, got.EntityKind(0))
+	require.Equal(t, 3, len(got.Kinds()))
+	require.Equal(t, schema.EntityKind{Name: "mark"}, got.Kinds()[0])
 	require.Equal(t, schema.EntityKind{Name: "crate", Body: &schema.KindBody{
 		InvMass: 0.25, Coupling: 0.5, Radius: 0.5, Friction: 0.75, Restitution: 0.25, Layers: 6,
-	}}, got.EntityKind(1))
-	require.Zero(t, got.EntityKind(2).Body.InvMass)
+	}}, got.Kinds()[1])
+	require.Zero(t, got.Kinds()[2].Body.InvMass)
 	m, ok := got.Motion()
 	require.True(t, ok)
 	require.Equal(t, schema.Motion{
@@ -58,7 +58,7 @@ func TestSchemaIsCompleted(t *testing.T) {
 	}, m)
 	var names []string
 	for i := range got.Commands() {
-		names = append(names, fmt.Sprint(got.Command(i).Name, got.Command(i).Args == nil))
+		names = append(names, fmt.Sprint(got.Commands()[i].Name, got.Commands()[i].Args == nil))
 	}
 	require.Equal(t, []string{"buyfalse", "eattrue", "wavetrue"}, names)
 

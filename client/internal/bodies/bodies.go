@@ -112,14 +112,14 @@ func New(c Config) (*Bodies, error) {
 	}
 	maxBack := wire.MaxBack(c.TickHz)
 	b := &Bodies{
-		replica: c.Replica, form: newRowForm(s, form), restTicks: m.RestTicks, kinds: map[uint32]motion.Kind{}, declared: uint32(s.Kinds()),
+		replica: c.Replica, form: newRowForm(s, form), restTicks: m.RestTicks, kinds: map[uint32]motion.Kind{}, declared: uint32(len(s.Kinds())),
 		tracks: newTracks(p, maxBack+1), effects: effects{maxBack: maxBack}, budget: c.Budget, stats: c.Stats,
 	}
 	b.computation = newComputation(p, &b.tracks, &b.effects, c.Budget, &b.stats)
 	b.audits = audits{replica: c.Replica, tracks: &b.tracks, budget: c.Budget, stats: &b.stats}
-	for i := range s.Kinds() {
-		if k := s.EntityKind(i).Body; k != nil {
-			b.addKind(uint32(i), *k)
+	for i, k := range s.Kinds() {
+		if k.Body != nil {
+			b.addKind(uint32(i), *k.Body)
 		}
 	}
 	return b, nil

@@ -19,7 +19,7 @@ type rowForm struct {
 // newRowForm returns the form of the rows of s. form is a schema with the component body alone.
 func newRowForm(s, form *schema.Schema) rowForm {
 	n, _ := s.ByName(schema.BodyComponent)
-	return rowForm{component: n, offset: s.Component(n).Offset, alone: rowschema.New(form).Component(0)}
+	return rowForm{component: n, offset: s.Components()[n].Offset, alone: rowschema.New(form).Component(0)}
 }
 
 // gridOf returns the numbers that the quantised body in a row stands for.

@@ -47,7 +47,7 @@ func newSubject(p *Core, states Ring) (subject, error) {
 	numbers := 0
 	for i := range parts {
 		c := &parts[i]
-		component := p.layout.Schema().Component(c.number)
+		component := p.layout.Schema().Components()[c.number]
 		c.of, c.lacked = p.layout.Component(c.number), rowschema.NewUnserved(p.layout.Schema(), c.number)
 		first, end := c.of.TextFields()
 		c.texts, c.spans, c.first = first < end, c.of.Spans(), numbers
@@ -89,10 +89,10 @@ func partsOf(s *schema.Schema, t reflect.Type) ([]part, error) {
 // componentOf returns the number of the component with Go type t, -1 if there is none.
 func componentOf(s *schema.Schema, t reflect.Type) (int, error) {
 	found := -1
-	for i := range s.Components() {
-		if c := s.Component(i); c.Type == t {
+	for i, c := range s.Components() {
+		if c.Type == t {
 			if found >= 0 {
-				return -1, fmt.Errorf("client: components %q and %q are both a %v: declare a type of its own for the predicted one", s.Component(found).Name, c.Name, t)
+				return -1, fmt.Errorf("client: components %q and %q are both a %v: declare a type of its own for the predicted one", s.Components()[found].Name, c.Name, t)
 			}
 			found = i
 		}

@@ -234,6 +234,6 @@ func flood(rng *rand.Rand) (name string, args []byte) {
 		return messages.PokeCommand, pokeArgs(rng.Uint64())
 	}
 	i, _ := messages.Schema.CommandByName(messages.RenameCommand.Name())
-	args, _ = rowschema.NewMessage(messages.Schema.Command(i).Args).AppendValue(nil, messages.Rename{Name: "attacker"}) // of the declared type
+	args, _ = rowschema.NewMessage(messages.Schema.Commands()[i].Args).AppendValue(nil, messages.Rename{Name: "attacker"}) // of the declared type
 	return messages.RenameCommand.Name(), args
 }

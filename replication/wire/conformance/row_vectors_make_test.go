@@ -179,7 +179,7 @@ func rowSchemas(t testing.TB) map[string]*schema.Schema {
 
 // component adds T under the name of its type.
 func component[T any](s *schema.Schema) error {
-	schema.Define[T](s, fmt.Sprintf("c%d", s.Components()))
+	schema.Define[T](s, fmt.Sprintf("c%d", len(s.Components())))
 	return s.Err()
 }
 

@@ -266,7 +266,7 @@ func (c *simClient) noteEvents(h wire.StateHeader) {
 	s := c.sim
 	for e := range h.StateEvents() {
 		var spark Spark
-		declared := s.schema.Event(int(e.Number))
+		declared := s.schema.Events()[int(e.Number)]
 		s.must(rowschema.NewMessage(declared.Message).ReadValue(e.Body, &spark))
 		if !declared.Unreliable || e.Age > 60 {
 			s.fail("R11", "client %d is sent event %d of %d ticks before", c.number, e.Number, e.Age)
@@ -282,7 +282,7 @@ func (c *simClient) noteEvents(h wire.StateHeader) {
 func (c *simClient) noteNewborn(r wire.Record) {
 	s := c.sim
 	var shout Shout
-	s.must(rowschema.NewMessage(s.schema.Event(int(r.Number)).Message).ReadValue(r.Data, &shout))
+	s.must(rowschema.NewMessage(s.schema.Events()[int(r.Number)].Message).ReadValue(r.Data, &shout))
 	if l := s.lives[shout.Who]; l != nil {
 		c.noteSentHandle(l)
 		c.ofServer(l).sent = true

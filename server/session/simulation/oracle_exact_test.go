@@ -141,7 +141,7 @@ func (s *sim) noteUntold() {
 func (s *sim) withoutBody(values []uint32) []uint32 {
 	values = slices.Clone(values)
 	n, _ := s.schema.ByName(schema.BodyComponent)
-	spec := s.schema.Component(n)
+	spec := s.schema.Components()[n]
 	clear(values[spec.Offset : spec.Offset+spec.Values])
 	return values
 }
@@ -154,7 +154,7 @@ func (c *simClient) computed(e *client.Entity, values []uint32) []uint32 {
 	}
 	s := c.sim
 	n, _ := s.schema.ByName(schema.BodyComponent)
-	spec := s.schema.Component(n)
+	spec := s.schema.Components()[n]
 	copy(values[spec.Offset:spec.Offset+spec.Values], e.AppendValues(nil)[spec.Offset:])
 	return values
 }
@@ -268,7 +268,7 @@ func (s *sim) spawnedValues(h bulk.Handle, tick uint32) state {
 	body, _ := s.lives[h].motion.at(tick)
 	p, v := body.Position, body.Velocity
 	n, _ := s.schema.ByName(schema.BodyComponent)
-	spec := s.schema.Component(n)
+	spec := s.schema.Components()[n]
 	s.rows.Component(n).Quantise(&schema.Body{Position: p.Array(), Velocity: v.Array()}, values[spec.Offset:spec.Offset+spec.Values])
 	return state{tick, values}
 }

@@ -514,7 +514,7 @@ func (s *sim) quantised(h bulk.Handle) []uint32 {
 	clear(values)
 	put := func(name string, v any) {
 		n, _ := s.schema.ByName(name)
-		spec := s.schema.Component(n)
+		spec := s.schema.Components()[n]
 		s.rows.Component(n).Quantise(v, values[spec.Offset:spec.Offset+spec.Values])
 	}
 	if p, v, ok := s.world.Slots().Body(h.Index()); ok {

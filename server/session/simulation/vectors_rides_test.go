@@ -52,7 +52,7 @@ func (k *riders) row(slot int, tick uint32) rowschema.Row {
 		return row
 	}
 	n, _ := k.schema.ByName("ride")
-	values := row.Values[k.schema.Component(n).Offset:]
+	values := row.Values[k.schema.Components()[n].Offset:]
 	d := tick - ridersTick
 	values[0], values[1], values[2] = 1000+100*uint32(slot)+37*d, 4000-11*d+d*d, 2000+uint32(slot)*d*5
 	values[3], values[4] = k.mounts[slot].Index(), k.mounts[slot].Generation()

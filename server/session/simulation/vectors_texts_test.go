@@ -123,12 +123,12 @@ func structureOf(first, ticks uint32, records ...[]byte) vectors.Step {
 
 // chime returns the body of a reliable event.
 func (k *textMaker) chime(serial uint32, who bulk.Handle, texts ...string) []byte {
-	return rowschema.NewMessage(k.schema.Event(chimeEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{serial, who.Index(), who.Generation()}, Texts: append(texts, "", "")[:2]})
+	return rowschema.NewMessage(k.schema.Events()[chimeEvent].Message).Append(nil, &rowschema.Payload{Values: []uint32{serial, who.Index(), who.Generation()}, Texts: append(texts, "", "")[:2]})
 }
 
 // flash returns the body of an unreliable event.
 func (k *textMaker) flash(x uint32, text string) []byte {
-	return rowschema.NewMessage(k.schema.Event(flashEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{x, 2, 3}, Texts: []string{text}})
+	return rowschema.NewMessage(k.schema.Events()[flashEvent].Message).Append(nil, &rowschema.Payload{Values: []uint32{x, 2, 3}, Texts: []string{text}})
 }
 
 // said returns an event of a datagram.
@@ -289,7 +289,7 @@ func (k *textMaker) wrongBodies() {
 	bad("ref to an even tenant", "a server sends no provisional handles", referring(0, 2, 1, 4, 0, 2, 2, 4))
 	bad("ref beyond all slots", "a ref of the slot 2^24", referring(3, 2, 1<<24, 32, 0, 2, 1, 4))
 	bad("long ref", "an index that takes 8 bits for 4", referring(1, 2, 1, 8, 0, 2, 1, 4))
-	over := rowschema.NewMessage(k.schema.Event(flashEvent).Message).Append(nil, &rowschema.Payload{Values: []uint32{8192, 0, 0}, Texts: []string{""}})
+	over := rowschema.NewMessage(k.schema.Events()[flashEvent].Message).Append(nil, &rowschema.Payload{Values: []uint32{8192, 0, 0}, Texts: []string{""}})
 	var w bitio.Writer
 	for _, x := range []uint64{8193, 0, 0} {
 		w.Write(x, 14)
@@ -389,7 +389,7 @@ func (k *textMaker) answers() {
 	result := func(id uint32, code wire.Code, answer []byte) vectors.Step {
 		return stream(wire.AppendMessage(nil, wire.Result{ID: id, Code: code, Verdict: wire.Live, Answer: answer}))
 	}
-	m := k.schema.Command(0).Answer
+	m := k.schema.Commands()[0].Answer
 	reply := func(words string) []byte {
 		return rowschema.NewMessage(m).Append(nil, &rowschema.Payload{Values: []uint32{1, hostileFloor, 1024}, Texts: []string{words}})
 	}
