@@ -83,7 +83,7 @@ func (w *World) SetPosition(e Entity, to Vec3) bool {
 	w.volumes.markDisplaced(e.Index())
 	w.requestGroupWake(row)
 	w.dirty.Set(e.Index())
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.vectorOp(opPosition, e, to)
 	}
 	return true
@@ -108,7 +108,7 @@ func (w *World) SetVelocity(e Entity, v Vec3) bool {
 		w.requestGroupWake(row)
 	}
 	w.dirty.Set(e.Index())
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.vectorOp(opVelocity, e, v)
 	}
 	return true

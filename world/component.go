@@ -229,7 +229,7 @@ func (c *Component[T]) Remove(e Entity) bool {
 	}
 	c.clear(wordOf(e.Index()))
 	c.w.dirty.Set(e.Index())
-	if r := c.w.recording(); r != nil {
+	for _, r := range c.w.recording() {
 		r.unset(c.id, e)
 	}
 	return true

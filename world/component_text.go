@@ -150,24 +150,3 @@ func (e *imageEncoder) text(component, text string) {
 	}
 	e.blob([]byte(text))
 }
-
-// texts records the texts of a component's value.
-func (r *Recorder) texts(s *shape, p unsafe.Pointer) {
-	for _, f := range s.textFields {
-		text := f.get(p)
-		if len(text) > MaxTextBytes {
-			r.fail(fmt.Errorf("%w: a text of %d bytes was set; a recording holds at most %d", ErrValue, len(text), MaxTextBytes))
-			return
-		}
-		r.u32(uint32(len(text)))
-		r.step = append(r.step, text...)
-	}
-}
-
-// takeTexts reads the texts that Recorder.texts wrote.
-func (r *Replay) takeTexts(s *shape) (texts []string) {
-	for range s.textFields {
-		texts = append(texts, string(r.take(int(min(r.u32(), MaxTextBytes)))))
-	}
-	return texts
-}

@@ -48,7 +48,7 @@ func (w *World) DeferSpawn(k KindID, at, velocity Vec3, lifeTicks uint32) (Entit
 	}
 	d.changes = append(d.changes, deferredChange{e, deferredSpawning, uint32(len(d.spawns))})
 	d.spawns = append(d.spawns, deferredSpawn{at, velocity, lifeTicks})
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.spawn(opDeferSpawn, e, k, at, velocity, lifeTicks)
 	}
 	return e, nil
@@ -86,8 +86,8 @@ func (w *World) ApplyDeferred() {
 	if len(d.changes) == 0 {
 		return
 	}
-	r := w.recording()
-	if r != nil {
+	recording := w.recording()
+	for _, r := range recording {
 		r.op(opApplyDeferred)
 	}
 	for i := 0; i < len(d.changes); {
@@ -103,7 +103,7 @@ func (w *World) ApplyDeferred() {
 			c.setDeferred(slot, change.value)
 		} else if c.present().Has(slot) {
 			c.clear(wordOf(slot))
-			if r != nil {
+			for _, r := range recording {
 				r.unset(c.info().ID, change.entity)
 			}
 		}

@@ -119,7 +119,7 @@ func (w *World) AddEffect(d EffectDef) (EffectID, error) {
 	w.effects.set(id.Index(), d.Program, params)
 	w.noteChange(id, e)
 	w.wakeEffect(e)
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.addEffect(id, &d, params)
 	}
 	return id, nil
@@ -169,7 +169,7 @@ func (w *World) MoveEffect(id EffectID, to Vec3) bool {
 	if e == nil || !motion.Finite(to) {
 		return false
 	}
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.vectorOp(opMoveEffect, id, to)
 	}
 	w.noteChange(id, e)
@@ -226,7 +226,7 @@ func (w *World) SetEffectParams(id EffectID, params []field.Vec4) bool {
 	copy(own, params)
 	e.Reach.Set(w.effects.programs[id.Index()], own)
 	w.wakeEffect(e)
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.effectParams(id, params)
 	}
 	return true
@@ -239,7 +239,7 @@ func (w *World) RemoveEffect(id EffectID) bool {
 	if e == nil {
 		return false
 	}
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.handleOp(opRemoveEffect, id)
 	}
 	w.noteChange(id, e)

@@ -33,7 +33,7 @@ func (w *World) SpawnFor(k KindID, at, velocity Vec3, lifeTicks uint32) (Entity,
 	}
 	w.counts.spawned++
 	w.events.spawned.add(e)
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.spawn(opSpawn, e, k, at, velocity, lifeTicks)
 	}
 	return e, nil
@@ -115,12 +115,12 @@ func (w *World) DestroyBecause(e Entity, cause uint8) bool {
 		w.doomed.Set(e.Index())
 	}
 	w.causes[e.Index()] = cause
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		if cause == 0 {
 			r.handleOp(opDestroy, e)
 		} else {
 			r.handleOp(opDestroyBecause, e)
-			r.step = append(r.step, cause)
+			r.op(cause)
 		}
 	}
 	return true

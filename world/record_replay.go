@@ -1,18 +1,11 @@
 package world
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"unsafe"
-
-	"github.com/worldd/worldd/bulk"
-	"github.com/worldd/worldd/field"
 )
 
 // ErrRecording: the bytes are not a recording, are damaged, or were written by another
@@ -53,16 +46,13 @@ type recordedPart struct {
 
 // Replay repeats a recording in a world.
 type Replay struct {
-	w        *World
-	reader   *recordingReader
-	image    *Image
-	mapping  imageMapping
-	rest     []byte // unread part of the step record
-	programs []*field.Program
-	parts    []recordedPart
-	wanted   []uint64
-	hashes   []uint64
-	checked  uint64
+	w       *World
+	reader  *recordingReader
+	image   *Image
+	calls   callDecoder
+	parts   []recordedPart
+	hashes  []uint64
+	checked uint64
 }
 
 // Replay restores the image at the beginning of a recording, as Restore does; Next then
@@ -79,7 +69,7 @@ func (w *World) Replay(from io.Reader) (*Replay, error) {
 		return nil, err
 	}
 	reader.tick = img.tick
-	r := &Replay{w: w, reader: reader, image: img, mapping: mapping}
+	r := &Replay{w: w, reader: reader, image: img, calls: callDecoder{w: w, setup: img, mapping: mapping}}
 	if err := r.findParts(); err != nil {
 		return nil, err
 	}
@@ -90,16 +80,16 @@ func (w *World) Replay(from io.Reader) (*Replay, error) {
 // number its components differently.
 func (r *Replay) findParts() error {
 	own := r.w.hashParts()
-	names, err := r.reader.readParts(len(own) + len(r.mapping.columns))
+	names, err := r.reader.readParts(len(own) + len(r.calls.mapping.columns))
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		part := recordedPart{name, slices.Index(own, name)}
-		if name == partEntities && r.mapping.reordered {
+		if name == partEntities && r.calls.mapping.reordered {
 			part.own = -1
 		}
-		for _, c := range r.mapping.columns {
+		for _, c := range r.calls.mapping.columns {
 			if name == partComponent+c.name {
 				part.own = r.partOf(c, own)
 			}
@@ -109,6 +99,7 @@ func (r *Replay) findParts() error {
 		}
 		r.parts = append(r.parts, part)
 	}
+	r.calls.parts = len(r.parts)
 	return nil
 }
 
@@ -135,12 +126,14 @@ func (r *Replay) Next() error {
 	if err != nil {
 		return err
 	}
-	r.rest, r.wanted = step, r.wanted[:0]
-	if err := r.apply(); err != nil {
-		return err
+	switch differs, complete := r.calls.apply(step); {
+	case !complete:
+		return fmt.Errorf("%w: the step after tick %d is incomplete", ErrRecording, r.w.tick)
+	case differs != "":
+		return r.divergence(r.w.tick+1, []string{differs + " before it"})
 	}
 	r.w.Step()
-	if len(r.wanted) == 0 {
+	if len(r.calls.wanted) == 0 {
 		return nil
 	}
 	r.checked++
@@ -149,12 +142,12 @@ func (r *Replay) Next() error {
 	same := len(r.image.changes) == 0 && len(r.parts) == len(r.hashes)
 	for i, part := range r.parts {
 		same = same && part.own == i
-		if part.own >= 0 && r.hashes[part.own] != r.wanted[i] && part.name != partState {
+		if part.own >= 0 && r.hashes[part.own] != r.calls.wanted[i] && part.name != partState {
 			differ = append(differ, part.name)
 		}
 	}
 	// A world with additional components has a different StateHash.
-	if len(differ) == 0 && same && r.hashes[0] != r.wanted[0] {
+	if len(differ) == 0 && same && r.hashes[0] != r.calls.wanted[0] {
 		differ = []string{partState}
 	}
 	if len(differ) > 0 {
@@ -166,190 +159,3 @@ func (r *Replay) Next() error {
 func (r *Replay) divergence(tick uint64, parts []string) error {
 	return &DivergenceError{tick, parts, len(r.image.changes) > 0, r.image.program, r.w.program}
 }
-
-// apply repeats the calls of a step record.
-func (r *Replay) apply() error {
-	for len(r.rest) > 0 {
-		code := r.byte()
-		if !r.applyOp(code) {
-			return r.divergence(r.w.tick+1, []string{opNames[code] + " before it"})
-		}
-		if r.rest == nil {
-			return fmt.Errorf("%w: the step after tick %d is incomplete", ErrRecording, r.w.tick)
-		}
-	}
-	return nil
-}
-
-var opNames = [...]string{
-	opSpawn: "Spawn", opDeferSpawn: "DeferSpawn", opApplyDeferred: "ApplyDeferred", opDestroy: "Destroy", opPosition: "SetPosition", opVelocity: "SetVelocity", opWake: "Wake",
-	opSleep: "Sleep", opSet: "Set", opUnset: "Remove", opAddEffect: "AddEffect", opMoveEffect: "MoveEffect",
-	opEffectParams: "SetEffectParams", opRemoveEffect: "RemoveEffect", opRandom: "Rand", opHashes: "",
-	opDestroyBecause: "DestroyBecause",
-}
-
-// applyOp repeats one call. It returns false if the outcome differs: only successful
-// calls are recorded.
-func (r *Replay) applyOp(code byte) bool {
-	w := r.w
-	switch code {
-	case opSpawn, opDeferSpawn:
-		return r.spawn(code)
-	case opApplyDeferred:
-		w.ApplyDeferred()
-		return true
-	case opDestroy:
-		return w.Destroy(r.handle())
-	case opDestroyBecause:
-		return w.DestroyBecause(r.handle(), r.byte())
-	case opPosition:
-		return w.SetPosition(r.handle(), r.vec())
-	case opVelocity:
-		return w.SetVelocity(r.handle(), r.vec())
-	case opWake:
-		return w.Wake(r.handle())
-	case opSleep:
-		return w.Sleep(r.handle())
-	case opSet, opUnset:
-		return r.component(code)
-	case opAddEffect:
-		return r.addEffect()
-	case opMoveEffect:
-		return w.MoveEffect(r.handle(), r.vec())
-	case opEffectParams:
-		return r.effectParams()
-	case opRemoveEffect:
-		return w.RemoveEffect(r.handle())
-	case opRandom:
-		state := r.take(int(r.byte()))
-		return new(rand.PCG).UnmarshalBinary(state) == nil && w.pcg.UnmarshalBinary(state) == nil
-	case opHashes:
-		for range r.parts {
-			r.wanted = append(r.wanted, r.u64())
-		}
-		return true
-	}
-	r.rest = nil
-	return true
-}
-
-func (r *Replay) spawn(code byte) bool {
-	k, at, velocity, life, want := r.u16(), r.vec(), r.vec(), r.u32(), r.handle()
-	if int(k) >= len(r.mapping.kinds) || r.mapping.kinds[k] < 0 {
-		return false
-	}
-	spawn := r.w.SpawnFor
-	if code == opDeferSpawn {
-		spawn = r.w.DeferSpawn
-	}
-	e, err := spawn(KindID(r.mapping.kinds[k]), at, velocity, life)
-	return err == nil && e == want
-}
-
-func (r *Replay) component(code byte) bool {
-	number, e := r.u16(), r.handle()
-	if int(number) >= len(r.mapping.columns) {
-		return false
-	}
-	source := r.mapping.columns[number]
-	var recorded values
-	if code == opSet {
-		recorded = values{r.take(int(source.shape.size)), r.takeTexts(&source.shape)}
-	}
-	live := r.w.pool.Get(e) != nil
-	if source.column < 0 || !live {
-		return live || source.column < 0
-	}
-	c := r.w.components[source.column]
-	if code == opUnset {
-		if c.present().Has(e.Index()) { // if not, a later opSet has the value
-			c.clear(wordOf(e.Index()))
-		}
-		return true
-	}
-	return source.shape.isValid(recorded.bytes) && r.set(source, c, e.Index(), recorded)
-}
-
-// set sets a recorded value.
-func (r *Replay) set(source *columnSource, c column, slot uint32, v values) bool {
-	source.shape.convert(v.bytes)
-	own := &source.shape
-	if source.conversion != nil {
-		own = &r.image.components[source.into].shape
-		from := v
-		v = values{make([]byte, own.size), make([]string, len(own.textFields))}
-		defaultOf := func(int) unsafe.Pointer { return r.w.defaultOf(r.w.pool.At(slot).kind, source.column) }
-		if source.convertTo(v, from, 1, defaultOf) != nil {
-			return false
-		}
-	}
-	for _, f := range own.textFields {
-		f.set(c.at(slot), "") // before the raw copy, which the garbage collector does not see
-	}
-	copy(valueOf(c, slot), v.bytes)
-	for i, f := range own.textFields {
-		f.set(c.at(slot), v.texts[i])
-	}
-	c.present().Set(slot)
-	c.changed().add(wordOf(slot))
-	r.w.dirty.Set(slot)
-	return true
-}
-
-func (r *Replay) addEffect() bool {
-	number := r.u32()
-	if int(number) == len(r.programs) {
-		p, err := field.Load(r.take(int(min(r.u32(), field.MaxBinaryBytes))))
-		if err != nil {
-			return false
-		}
-		r.programs = append(r.programs, p)
-	}
-	if int(number) >= len(r.programs) {
-		return false
-	}
-	d := EffectDef{
-		Program: r.programs[number], Mode: EffectMode(r.byte()), Center: r.vec(),
-		Layers: Layers(r.u32()), Velocity: r.vec(),
-		Orbit:  EffectOrbit{AxisU: r.vec(), AxisV: r.vec(), Phase: r.u32(), Rate: r.u32()},
-		Follow: r.handle(), LifeTicks: r.u32(), Hidden: r.byte() != 0,
-	}
-	for range d.Program.Params() {
-		d.Params = append(d.Params, r.vec4())
-	}
-	want := r.handle()
-	id, err := r.w.AddEffect(d)
-	return err == nil && id == want
-}
-
-func (r *Replay) effectParams() bool {
-	id := r.handle()
-	if r.w.effects.pool.Get(id) == nil {
-		return false
-	}
-	var params []field.Vec4
-	for range r.w.effects.params[id.Index()] {
-		params = append(params, r.vec4())
-	}
-	return r.w.SetEffectParams(id, params)
-}
-
-// take reads from the step record. Past its end it returns zeros and sets rest to nil.
-func (r *Replay) take(n int) []byte {
-	if r.rest == nil || n > len(r.rest) {
-		r.rest = nil
-		return make([]byte, n)
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *Replay) byte() byte          { return r.take(1)[0] }
-func (r *Replay) u16() uint16         { return binary.LittleEndian.Uint16(r.take(2)) }
-func (r *Replay) u32() uint32         { return binary.LittleEndian.Uint32(r.take(4)) }
-func (r *Replay) u64() uint64         { return binary.LittleEndian.Uint64(r.take(8)) }
-func (r *Replay) f32() float32        { return math.Float32frombits(r.u32()) }
-func (r *Replay) handle() bulk.Handle { return bulk.Handle(r.u64()) }
-func (r *Replay) vec() Vec3           { return Vec3{X: r.f32(), Y: r.f32(), Z: r.f32()} }
-func (r *Replay) vec4() field.Vec4    { return field.Vec4{r.f32(), r.f32(), r.f32(), r.f32()} }

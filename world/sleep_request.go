@@ -7,7 +7,7 @@ func (w *World) Wake(e Entity) bool {
 	if ok {
 		w.disturbRow(row)
 		w.requestWake(row)
-		if r := w.recording(); r != nil {
+		for _, r := range w.recording() {
 			r.handleOp(opWake, e)
 		}
 	}
@@ -24,7 +24,7 @@ func (w *World) Sleep(e Entity) bool {
 	}
 	w.disturbRow(row)
 	w.requestSleep(row)
-	if r := w.recording(); r != nil {
+	for _, r := range w.recording() {
 		r.handleOp(opSleep, e)
 	}
 	return true

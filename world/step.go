@@ -47,8 +47,11 @@ func (w *World) step() {
 	if w.running {
 		panic("world: Step was called by a system of the same step")
 	}
-	if w.recorder != nil {
-		w.recorder.beforeStep()
+	if len(w.encoders) > 0 {
+		w.ApplyDeferred()
+	}
+	for _, c := range w.encoders {
+		c.encodeWrites()
 	}
 	w.running = true
 	w.effects.forgetEnded(w.tick)

@@ -85,7 +85,8 @@ type World struct {
 	history    history
 	preparing  *Image // destination of PrepareImage
 
-	recorder *Recorder // nil: not recording
+	encoders []*callEncoder // of the recorder
+	recorder *Recorder      // nil: not recording
 }
 
 // entity is the pool's record of a slot.
