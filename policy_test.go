@@ -167,7 +167,7 @@ replication/schema   74
 server               66
 server/host          16
 server/token         12
-world               172
+world               192
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

@@ -115,19 +115,25 @@ func (w *World) hashEffects(h hash) hash {
 	pool := w.effects.pool
 	live := pool.Live()
 	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
-		e := pool.At(slot)
-		h = h.add(uint64(pool.HandleAt(slot))).add(e.born).add(e.expires)
-		h = h.add(uint64(e.mode) | uint64(e.Layers)<<8).vec(e.Center).add(w.effects.programs[slot].Hash())
-		if e.follows != 0 {
-			h = h.add(uint64(e.follows)).vec(e.path.Center)
-		}
-		if p := &e.path; p.Form == motion.Linear || p.Form == motion.Orbit {
-			h = h.add(uint64(p.Form)).vec(p.Center).vec(p.Velocity).vec(p.AxisU).vec(p.AxisV).add(uint64(p.Phase) | uint64(p.Rate)<<32)
-		}
-		for _, p := range w.effects.params[slot] {
-			for _, x := range p {
-				h = h.float(x)
-			}
+		h = w.hashEffect(h, slot)
+	}
+	return h
+}
+
+func (w *World) hashEffect(h hash, slot uint32) hash {
+	pool := w.effects.pool
+	e := pool.At(slot)
+	h = h.add(uint64(pool.HandleAt(slot))).add(e.born).add(e.expires)
+	h = h.add(uint64(e.mode) | uint64(e.Layers)<<8).vec(e.Center).add(w.effects.programs[slot].Hash())
+	if e.follows != 0 {
+		h = h.add(uint64(e.follows)).vec(e.path.Center)
+	}
+	if p := &e.path; p.Form == motion.Linear || p.Form == motion.Orbit {
+		h = h.add(uint64(p.Form)).vec(p.Center).vec(p.Velocity).vec(p.AxisU).vec(p.AxisV).add(uint64(p.Phase) | uint64(p.Rate)<<32)
+	}
+	for _, p := range w.effects.params[slot] {
+		for _, x := range p {
+			h = h.float(x)
 		}
 	}
 	return h

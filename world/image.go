@@ -169,6 +169,9 @@ func (w *World) TakeImage(img *Image) {
 	w.takeVolumes(&img.volumes)
 	img.spawned.copyFrom(&w.events.spawned)
 	img.destroyed.copyFrom(&w.events.destroyed)
+	if w.journal != nil {
+		w.journal.noteImage()
+	}
 }
 
 // appendKinds appends the kinds of the world, with Bodies that are shared and never change.

@@ -131,7 +131,7 @@ func (r *Recorder) afterStep() {
 			r.calls.u64(h)
 		}
 	}
-	r.calls.noteStep()
+	r.calls.noteState()
 	r.write()
 }
 

@@ -31,6 +31,7 @@ const (
 	opRandom
 	opHashes
 	opDestroyBecause
+	opForgetPrograms // the next program has number 0 again
 )
 
 // callEncoder encodes the calls that change a world between two steps, for a recording or a journal. Writes
@@ -105,6 +106,12 @@ func (w *World) noteSetupChange() {
 	}
 }
 
+// forgetPrograms numbers effect programs from 0 again, for a replay that begins here.
+func (c *callEncoder) forgetPrograms() {
+	clear(c.programs)
+	c.op(opForgetPrograms)
+}
+
 // fail ends the encoder early.
 func (c *callEncoder) fail(err error) {
 	c.err = err
@@ -131,8 +138,8 @@ func (c *callEncoder) encodeWrites() {
 	}
 }
 
-// noteStep notes the state that a replay of the step has.
-func (c *callEncoder) noteStep() { c.random, _ = c.w.pcg.AppendBinary(c.random[:0]) }
+// noteState notes the state of the random generator that a replay has from here on.
+func (c *callEncoder) noteState() { c.random, _ = c.w.pcg.AppendBinary(c.random[:0]) }
 
 func (c *callEncoder) op(code byte)    { c.bytes = append(c.bytes, code) }
 func (c *callEncoder) u16(v uint16)    { c.bytes = binary.LittleEndian.AppendUint16(c.bytes, v) }

@@ -41,7 +41,7 @@ var opNames = [...]string{
 	opSpawn: "Spawn", opDeferSpawn: "DeferSpawn", opApplyDeferred: "ApplyDeferred", opDestroy: "Destroy", opPosition: "SetPosition", opVelocity: "SetVelocity", opWake: "Wake",
 	opSleep: "Sleep", opSet: "Set", opUnset: "Remove", opAddEffect: "AddEffect", opMoveEffect: "MoveEffect",
 	opEffectParams: "SetEffectParams", opRemoveEffect: "RemoveEffect", opRandom: "Rand", opHashes: "",
-	opDestroyBecause: "DestroyBecause",
+	opDestroyBecause: "DestroyBecause", opForgetPrograms: "",
 }
 
 // applyOp repeats one call. It returns false if the outcome differs.
@@ -78,6 +78,9 @@ func (d *callDecoder) applyOp(code byte) bool {
 	case opRandom:
 		state := d.take(int(d.byte()))
 		return new(rand.PCG).UnmarshalBinary(state) == nil && w.pcg.UnmarshalBinary(state) == nil
+	case opForgetPrograms:
+		d.programs = nil
+		return true
 	case opHashes:
 		for range d.parts {
 			d.wanted = append(d.wanted, d.u64())

@@ -47,6 +47,9 @@ func (w *World) step() {
 	if w.running {
 		panic("world: Step was called by a system of the same step")
 	}
+	if w.journal != nil {
+		w.journal.checkCommitted()
+	}
 	if len(w.encoders) > 0 {
 		w.ApplyDeferred()
 	}
@@ -93,6 +96,9 @@ func (w *World) step() {
 	w.markTouched()
 	if w.recorder != nil {
 		w.recorder.afterStep()
+	}
+	if w.journal != nil {
+		w.journal.seal()
 	}
 	if invariants.Audits {
 		invariants.Check(w.CheckInvariants())

@@ -85,8 +85,9 @@ type World struct {
 	history    history
 	preparing  *Image // destination of PrepareImage
 
-	encoders []*callEncoder // of the recorder
+	encoders []*callEncoder // of the recorder and the journal
 	recorder *Recorder      // nil: not recording
+	journal  *Journal       // nil: no journal
 }
 
 // entity is the pool's record of a slot.

@@ -1,0 +1,107 @@
+package world
+
+// A frame holds hashes of a window of slots that moves with each tick: their cost does not grow with the world, and a state
+// that differs is found within as many ticks as the world has windows.
+const (
+	windowSlots   = 1024
+	windowEffects = 64
+
+	journalHashes = 5
+)
+
+// partComponents is the part of a frame's hashes that recordings split by component.
+const partComponents = "components"
+
+// windowParts names the parts of windowHashes.
+var windowParts = [journalHashes]string{partClock, partEntities, partBodies, partComponents, partEffects}
+
+// windowHashes returns hashes of the clock, the counters and one window of the state.
+func (w *World) windowHashes() (all [journalHashes]uint32) {
+	slots := w.pool.Slots()
+	first := windowOf(w.tick, slots, windowSlots)
+	end := min(first+windowSlots, slots)
+	for i, h := range [journalHashes]hash{
+		w.hashClock(), w.hashTenantsIn(first, end), w.hashBodiesIn(first, end), w.hashComponentsIn(first, end), w.hashEffectsIn(),
+	} {
+		all[i] = uint32(h ^ h>>32)
+	}
+	return all
+}
+
+// windowOf returns the first slot of a tick's window.
+func windowOf(tick uint64, slots, size uint32) uint32 {
+	windows := uint64(max((slots+size-1)/size, 1))
+	return uint32(tick%windows) * size
+}
+
+// hashClock hashes the tick, the random generator and all counters.
+func (w *World) hashClock() hash {
+	h := hash(w.mark()).add(uint64(w.pool.Len()) | uint64(w.pool.Slots())<<32).add(uint64(w.pool.Retired()))
+	return h.add(uint64(w.bodies.len()) | uint64(w.bodies.awakeAfterFlush())<<32).add(uint64(w.effects.pool.Len()))
+}
+
+func (w *World) hashTenantsIn(first, end uint32) (h hash) {
+	live := w.pool.Live()
+	for slot := first; slot < end; slot++ {
+		own := hash(slot).add(uint64(w.generations[slot]))
+		if live.Has(slot) {
+			record, doomed := w.pool.At(slot), uint64(0)
+			if w.doomed.Has(slot) {
+				doomed = 1 | uint64(w.causes[slot])<<1
+			}
+			own = own.add(uint64(record.kind) | doomed<<16).add(record.expires)
+		}
+		h = h*31 + own
+	}
+	return h
+}
+
+func (w *World) hashBodiesIn(first, end uint32) (h hash) {
+	b := &w.bodies
+	for slot := first; slot < end; slot++ {
+		if w.rowOf[slot] == noRow {
+			continue
+		}
+		row, awake := int(w.rowOf[slot]), uint64(0)
+		if b.willBeAwake(row) {
+			awake = 1
+		}
+		own := hash(slot).vec(b.Position(row)).vec(b.Velocity(row))
+		h = h*31 + own.add(uint64(b.Rest[row])|awake<<32)
+	}
+	return h
+}
+
+func (w *World) hashComponentsIn(first, end uint32) (h hash) {
+	for id, c := range w.components {
+		if c.info().Local {
+			continue
+		}
+		present := c.present()
+		for slot, ok := present.Next(first); ok && slot < end; slot, ok = present.Next(slot + 1) {
+			h = h*31 + c.hash(hash(slot).add(uint64(id)), slot)
+		}
+	}
+	return h
+}
+
+// hashEffectsIn hashes a window of effects, and the members of a window of volumes.
+func (w *World) hashEffectsIn() (h hash) {
+	pool := w.effects.pool
+	from := windowOf(w.tick, pool.Slots(), windowEffects)
+	live := pool.Live()
+	for slot, ok := live.Next(from); ok && slot < from+windowEffects; slot, ok = live.Next(slot + 1) {
+		h = h*31 + w.hashEffect(hash(slot), slot)
+	}
+	first := windowOf(w.tick, w.pool.Slots(), windowSlots)
+	known := &w.volumes.known
+	for slot, ok := known.Next(first); ok && slot < first+windowSlots; slot, ok = known.Next(slot + 1) {
+		members := &w.volumes.triggers[slot].members
+		for word := range members.WordCount() {
+			if mask := members.Word(word); mask != 0 {
+				h = h.add(uint64(slot)<<32 | uint64(word)).add(mask)
+			}
+		}
+	}
+	return h
+}
