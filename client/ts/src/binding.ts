@@ -5,10 +5,11 @@ import { Code, WireError } from './codes.ts'
 import { type Convert, converterTo, familyOf, isLossless, textConverterTo } from './convert.ts'
 import type { Binding, Declaration, Versions } from './declaration.ts'
 import { type Field, noText, type Text, type TextField } from './fields.ts'
+import { type Handle, isProvisional } from './handles.ts'
 import { type Parts, partsOf } from './paths.ts'
-import type { CommandKind, Component, Form, Schema } from './schema.ts'
+import { type CommandKind, type Component, type Form, Message, type Schema } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
-import { assign, find, restoreField, Shape, type Struct, type Value } from './values.ts'
+import { assign, find, type Payload, restoreField, Shape, type Struct, type Value } from './values.ts'
 import { compareVersions, isVersion } from './version.ts'
 
 /** Facts about declarations that their schema text lacks. Items are named as in changes: 'component "purse"'. */
@@ -93,6 +94,7 @@ interface Link<T> {
 /** A field of the game that the server lacks. */
 interface Added {
   readonly parts: Parts
+  readonly isHandle: boolean
   readonly make: () => unknown
 }
 
@@ -126,6 +128,12 @@ class BoundShape extends Shape {
   override nearest(i: number, v: unknown): unknown {
     const l = this.#links[i]
     return l?.write(l.read(v))
+  }
+
+  override quantise(from: Struct, values: number): Payload {
+    const p = super.quantise(from, values)
+    const handles = this.#added.filter((a) => a.isHandle).map((a) => find(from, a.parts))
+    return { ...p, lacked: handles.filter((h): h is Handle => typeof h === 'bigint' && isProvisional(h)) }
   }
 
   override make(value: (i: number) => unknown, text: (i: number) => Text): Struct {
@@ -173,7 +181,7 @@ const lineOf = (f: AnyField): string => `${f.path} ${wordsOf(f)}`
 class Binder implements Binding {
   readonly changes: string[] = []
   readonly misfits: Misfit[] = []
-  lacksInput = false
+  unservedInput: Message | undefined
   readonly #declared: Schema
   readonly #server: Schema
   readonly #options: DeclarationOptions
@@ -199,8 +207,7 @@ class Binder implements Binding {
     const components = byName(server.components)
     for (const c of declared.components)
       this.#bindForm(`component ${JSON.stringify(c.name)}`, c, components.get(c.name), parentLineOf)
-    this.lacksInput = declared.input !== undefined && server.input === undefined
-    if (declared.input) this.#bindForm('input', declared.input, server.input)
+    if (declared.input) this.#bindInput(declared.input, server.input)
     const commands = byName(server.commands)
     for (const c of declared.commands) this.#bindCommand(c, commands.get(c.name))
     const answered = byName(declared.commands.filter((c) => c.answer))
@@ -223,6 +230,19 @@ class Binder implements Binding {
 
   #noteLack(item: string): void {
     this.#note(item, 'the server lacks it')
+  }
+
+  #bindInput(declared: Message, to: Message | undefined): void {
+    this.#bindForm('input', declared, to)
+    if (to) return
+    const m = new Message([], [])
+    m.shape = new BoundShape(
+      m,
+      [],
+      [],
+      declared.fields.map((d) => addedOf(d, undefined)),
+    )
+    this.unservedInput = m
   }
 
   #bindCommand(c: CommandKind, to: CommandKind | undefined): void {
@@ -274,7 +294,7 @@ class Binder implements Binding {
         continue
       }
       this.#note(item, `field added ${d.path}`)
-      added.push({ parts: partsOf(d.path), make: makerOf(d, this.#options.defaults?.[item]?.[d.path]) })
+      added.push(addedOf(d, this.#options.defaults?.[item]?.[d.path]))
     }
     for (const f of all) if (!links.has(f)) this.#note(item, `field dropped ${f.path}`)
     to.shape = new BoundShape(
@@ -334,6 +354,10 @@ function linkOf(f: Field, d: AnyField | undefined): Link<unknown> | undefined {
 function textLinkOf(f: TextField, d: AnyField | undefined): Link<Text> | undefined {
   if (!d || !isText(d)) return undefined
   return { path: d.path, parts: partsOf(d.path), exact: true, read: textConverterTo(d), write: textConverterTo(f) }
+}
+
+function addedOf(d: AnyField, value: Value | Text | undefined): Added {
+  return { parts: partsOf(d.path), isHandle: !isText(d) && d.kind === 'ref', make: makerOf(d, value) }
 }
 
 const zeros = new Uint32Array(2)

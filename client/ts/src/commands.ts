@@ -8,8 +8,8 @@ import * as limit from './limits.ts'
 import { encodeCommand, parseResult } from './messages.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
 import { checkConsecutive, type Provisionals } from './provisionals.ts'
-import type { CommandKind, Message, Payload } from './schema.ts'
-import type { Struct } from './values.ts'
+import type { CommandKind, Message } from './schema.ts'
+import type { Payload, Struct } from './values.ts'
 
 /** The server's answer to a command. */
 export interface Result {

@@ -1,7 +1,7 @@
 // The declarations of a game, and how a server's schema differs from them. Games that declare nothing
 // do not bundle binding.ts, which implements these interfaces.
 
-import type { Schema } from './schema.ts'
+import type { Message, Schema } from './schema.ts'
 
 /** The versions of the game, '' where unknown. */
 export interface Versions {
@@ -25,6 +25,6 @@ export interface Binding {
   readonly changes: readonly string[]
   /** @internal Throws a WireError if the game declares the command and the server lacks it. */
   checkCommand(name: string): void
-  /** @internal Whether the game declares the input and the server lacks it. */
-  readonly lacksInput: boolean
+  /** @internal The input, without fields, if the game declares it and the server lacks it. */
+  readonly unservedInput: Message | undefined
 }

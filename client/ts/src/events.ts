@@ -4,8 +4,8 @@ import { BitReader } from './bits.ts'
 import { fail } from './codes.ts'
 import { guard } from './guard.ts'
 import type { ReplicaStats } from './observer.ts'
-import type { EventKind, Payload } from './schema.ts'
-import type { Struct } from './values.ts'
+import type { EventKind } from './schema.ts'
+import type { Payload, Struct } from './values.ts'
 
 /** A game's function for the events of a name. */
 export type EventHandler = (tick: number, event: Struct) => void

@@ -37,7 +37,6 @@ export {
   type KindOfEntity,
   Message,
   type Motion,
-  type Payload,
   type Schema,
 } from './schema.ts'
 export { parseSchema } from './schema_parser.ts'
@@ -60,4 +59,4 @@ export {
   rawCommand,
   type TypedResult,
 } from './typed.ts'
-export type { Quaternion, Struct, Value } from './values.ts'
+export type { Payload, Quaternion, Struct, Value } from './values.ts'

@@ -11,7 +11,8 @@ import {
   type Verdict,
 } from './handles.ts'
 import * as limit from './limits.ts'
-import type { Message, Payload } from './schema.ts'
+import type { Message } from './schema.ts'
+import type { Payload } from './values.ts'
 
 const maxOpen = 256 // unanswered ones, unused ones included
 const maxKept = 4096 // newest ones that are remembered
@@ -143,7 +144,12 @@ export class Provisionals {
 
   /** Rejects the handles of a command whose Result arrived: its Answers would have preceded it. */
   resultReceived(first: number, n: number): void {
-    for (let i = first; i < first + n; i++) {
+    this.rejectEach(Array.from({ length: n }, (_, i) => first + i))
+  }
+
+  /** Rejects the unanswered ones of some handles. */
+  rejectEach(indexes: readonly number[]): void {
+    for (const i of indexes) {
       const x = this.#list.get(i)
       if (x && isOpen(x)) this.#finish(x, none)
     }
@@ -171,26 +177,31 @@ export class Provisionals {
 
   /**
    * Replaces the answered handles in a message by their entities, and returns the indexes of
-   * the unanswered ones, ascending.
+   * the unanswered ones, ascending. Handles in fields that the server lacks are among them:
+   * they end as if it had rejected them.
    */
   replaceAnswered(m: Message, p: Payload, use: 'input' | 'command'): number[] {
     const indexes = new Set<number>()
+    const isAnswered = (index: number, generation: number): boolean => {
+      if (generation !== provisionalGeneration || index >= this.#next)
+        throw new RangeError(`${index}v${generation} is no handle of this client`)
+      const x = this.#list.get(index)
+      if (!x || !isOpen(x)) return true
+      if (!this.#mayName(index, x, use))
+        throw new RangeError(`${index}v2 belongs to another command or input, or to an older one than the last`)
+      indexes.add(index)
+      return false
+    }
     for (const f of m.fields) {
       if (f.kind !== 'ref') continue
       const index = p.values[f.index]!
       const generation = p.values[f.index + 1]!
-      if (generation % 2 === 1 || generation === 0) continue
-      if (generation !== provisionalGeneration || index >= this.#next)
-        throw new RangeError(`${index}v${generation} is no handle of this client`)
-      const x = this.#list.get(index)
-      if (!x || !isOpen(x)) {
-        const real = this.entityOf(index)
-        p.values[f.index] = indexOf(real)
-        p.values[f.index + 1] = generationOf(real)
-      } else if (!this.#mayName(index, x, use)) {
-        throw new RangeError(`${index}v2 belongs to another command or input, or to an older one than the last`)
-      } else indexes.add(index)
+      if (generation % 2 === 1 || generation === 0 || !isAnswered(index, generation)) continue
+      const real = this.entityOf(index)
+      p.values[f.index] = indexOf(real)
+      p.values[f.index + 1] = generationOf(real)
     }
+    for (const h of p.lacked ?? []) isAnswered(indexOf(h), generationOf(h))
     return [...indexes].sort((a, b) => a - b)
   }
 

@@ -1,8 +1,8 @@
 // The contents of a schema: PROTOCOL.md, section 5.
 
 import { type BitReader, BitWriter, ByteReader, ByteWriter, encodeText } from './bits.ts'
-import { type Field, noText, readText, type Text, type TextField } from './fields.ts'
-import { Shape } from './values.ts'
+import { type Field, noText, readText, type TextField } from './fields.ts'
+import { type Payload, Shape } from './values.ts'
 
 /** The fields of a component or a message. */
 export class Form {
@@ -69,12 +69,6 @@ export class Message extends Form {
     })
     return c.take()
   }
-}
-
-/** A quantised message. */
-export interface Payload {
-  values: Uint32Array
-  texts: Text[]
 }
 
 /** The constants of a kind's bodies. */

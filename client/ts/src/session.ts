@@ -16,15 +16,14 @@ import type { Predictor } from './predictor.ts'
 import { Provisionals } from './provisionals.ts'
 import { type Outcome, Replica } from './replica.ts'
 import { ResyncPolicy } from './resync.ts'
-import type { CommandKind, Message, Payload, Schema } from './schema.ts'
+import type { CommandKind, Message, Schema } from './schema.ts'
 import { checkConfig, checkText, limitsOf, type SessionConfig, type SessionHooks } from './session_config.ts'
 import { NotJoinedError } from './session_errors.ts'
 import { SessionStream } from './session_stream.ts'
 import { checkBodies } from './simulation.ts'
-import { Timing } from './timing.ts'
-import type { Struct } from './values.ts'
+import { type Rendered, Timing } from './timing.ts'
+import type { Payload, Struct } from './values.ts'
 
-const maxExtrapolate = 0.25 // seconds
 const noBytes = new Uint8Array(0)
 
 /** A session over any connection: bytes and times go in, bytes come out. Times are in ms since any fixed origin. */
@@ -34,7 +33,6 @@ export class Session {
   #replica: Replica | undefined
   #controlled: Handle = none
   #prediction: Predictor | undefined
-  #rendered = { at: 0, inputTick: 0 }
 
   readonly #config: SessionConfig
   readonly #hooks: SessionHooks
@@ -96,9 +94,9 @@ export class Session {
     return this.#controlled
   }
 
-  /** @internal The time of the newest render, and the fractional tick of an input made then; 0: unknown. */
-  get rendered(): { readonly at: number; readonly inputTick: number } {
-    return this.#rendered
+  /** @internal The newest render. */
+  get rendered(): Rendered {
+    return this.#timing.rendered
   }
 
   /** @internal Sets the session's only prediction. */
@@ -383,14 +381,11 @@ export class Session {
   /** Returns the moment to show at now. From the first call on, the replica keeps states for it. */
   render(now: number): Moment {
     const r = this.replica
-    const timing = this.#timing
     if (!r) return { tick: 0, newest: 0, maxExtrapolate: 0 }
-    r.keepStates(timing.span)
-    this.#rendered = { at: now, inputTick: timing.inputs.inputTick(now) }
-    const tick = timing.advance(now)
-    if (tick === undefined) return { tick: 0, newest: 0, maxExtrapolate: 0 }
-    r.setShown(Math.floor(tick))
-    return { tick, newest: r.tick, maxExtrapolate: maxExtrapolate * timing.clock.hz }
+    r.keepStates(this.#timing.span)
+    const m = this.#timing.render(now, r.tick)
+    if (m.tick > 0) r.setShown(Math.floor(m.tick))
+    return m
   }
 
   /** Describes the connection: times in ms. */
@@ -407,11 +402,16 @@ export class Session {
 
   /** Sets what the player holds down from now on, and returns the input's tick. */
   setInput(input: Struct | Uint8Array, now: number): number {
-    const m = this.schema?.input
-    if (m && !(input instanceof Uint8Array)) return this.setPayload(m.shape.quantise(input, m.values), now)
-    if (this.#handshake.layout?.binding?.lacksInput) return 0
-    if (m || !(input instanceof Uint8Array))
+    const unserved = this.#handshake.layout?.binding?.unservedInput
+    const m = this.schema?.input ?? unserved
+    if (m === undefined ? !(input instanceof Uint8Array) : input instanceof Uint8Array)
       throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
+    if (m) {
+      const p = m.shape.quantise(input, m.values)
+      if (m !== unserved) return this.setPayload(p, now)
+      this.#provisionals.rejectEach(this.#provisionals.replaceAnswered(m, p, 'input'))
+      return 0
+    }
     if (input.length > limit.maxInputBytes)
       throw new RangeError(`an input of ${input.length} bytes, at most ${limit.maxInputBytes}`)
     return this.#timing.inputs.push(input.slice(), now, this.replica?.input ?? 0)

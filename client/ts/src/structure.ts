@@ -6,8 +6,8 @@ import type { Text } from './fields.ts'
 import * as limit from './limits.ts'
 import type { State } from './motion/columns.ts'
 import type { Extension } from './motion/extension.ts'
-import type { Payload } from './schema.ts'
 import type { Simulation } from './simulation.ts'
+import type { Payload } from './values.ts'
 
 /** The kind of a record. */
 export const Op = { enter: 1, leave: 2, destroy: 3, text: 4, event: 5, answer: 6, extension: 7 } as const

@@ -2,9 +2,18 @@
 // inputs.
 
 import { Clock, maxDelay, Renderer } from './clock.ts'
+import type { Moment } from './entity.ts'
 import { Inputs, stampAt } from './inputs.ts'
 import { SnapshotTicks } from './snapshot_ticks.ts'
 import type { StateHeader } from './state.ts'
+
+const maxExtrapolate = 0.25 // seconds
+
+/** When a render was, and the fractional tick of an input made then; 0: unknown. */
+export interface Rendered {
+  readonly at: number
+  readonly inputTick: number
+}
 
 /** Measures snapshots, and tells which moment to render and for which tick to make an input. Times are in ms. */
 export class Timing {
@@ -13,6 +22,7 @@ export class Timing {
   readonly #renderer = new Renderer()
   readonly #arrived: SnapshotTicks
   #rtt: number
+  #rendered: Rendered = { at: 0, inputTick: 0 }
 
   /** @param rtt - the newest round trip known */
   constructor(tickHz: number, snapshotHz: number, rtt: number) {
@@ -60,11 +70,17 @@ export class Timing {
     return Math.ceil(this.clock.ticks(maxDelay))
   }
 
-  /** Returns the tick to render at now, with fractions; undefined before the second snapshot. */
-  advance(now: number): number | undefined {
-    if (this.#renderer.delay.count === 0) return undefined
+  /** The newest render. */
+  get rendered(): Rendered {
+    return this.#rendered
+  }
+
+  /** Returns the moment to render at now. Its tick is 0 before the second snapshot. */
+  render(now: number, newest: number): Moment {
+    this.#rendered = { at: now, inputTick: this.inputs.inputTick(now) }
+    if (this.#renderer.delay.count === 0) return { tick: 0, newest: 0, maxExtrapolate: 0 }
     this.#renderer.advance(now, this.clock)
-    return this.inputs.shownTick
+    return { tick: this.inputs.shownTick, newest, maxExtrapolate: maxExtrapolate * this.clock.hz }
   }
 
   /** Describes the connection. */

@@ -15,6 +15,14 @@ export interface Struct {
   [name: string]: any
 }
 
+/** A quantised message. */
+export interface Payload {
+  values: Uint32Array
+  texts: Text[]
+  /** @internal The provisional handles in fields of the game's struct that the server lacks. */
+  lacked?: readonly Handle[]
+}
+
 const words = new Uint32Array(2)
 const single = new Float32Array(words.buffer)
 const double = new Float64Array(words.buffer)
@@ -263,7 +271,7 @@ export class Shape {
   }
 
   /** Returns the struct of a quantised message. */
-  restore(p: { values: Uint32Array; texts: Text[] }): Struct {
+  restore(p: Payload): Struct {
     return this.make(
       (i) => restoreField(this.fields[i]!, p.values, this.fields[i]!.index),
       (i) => p.texts[i]!,
@@ -271,7 +279,7 @@ export class Shape {
   }
 
   /** Returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
-  quantise(from: Struct, values: number): { values: Uint32Array; texts: Text[] } {
+  quantise(from: Struct, values: number): Payload {
     const out = new Uint32Array(values)
     this.fields.forEach((f, i) => quantise(f, this.value(from, i), out, f.index))
     const texts = this.texts.map((f, i) => this.text(from, i) ?? noText(f))

@@ -128,7 +128,7 @@ function play(c: Case): void {
     const form = formOf(server, s.item) as Message | undefined
     if (s.lacks) {
       assert.equal(form, undefined)
-      if (s.item === 'input') assert.ok(binding!.lacksInput)
+      if (s.item === 'input') assert.ok(binding!.unservedInput)
       else assert.throws(() => binding!.checkCommand(JSON.parse(s.item.slice('command '.length))), { code: 35 })
       continue
     }

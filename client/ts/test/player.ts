@@ -9,11 +9,12 @@ import { formatHandle, type Handle, indexOf, isProvisional, newHandle, parseHand
 import { FrameReader, Type } from '../src/messages.ts'
 import { State } from '../src/motion/columns.ts'
 import { MsgpackReader } from '../src/msgpack.ts'
-import type { Message, Payload } from '../src/schema.ts'
+import type { Message } from '../src/schema.ts'
 import { Session } from '../src/session.ts'
 import type { SessionConfig } from '../src/session_config.ts'
 import { simulation } from '../src/simulation.ts'
 import type { Tables } from '../src/tables.ts'
+import type { Payload } from '../src/values.ts'
 import { bitsOf } from './hex.ts'
 
 export interface Step {

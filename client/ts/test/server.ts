@@ -148,8 +148,8 @@ export function result(id: number, code: number, answer = new Uint8Array(0)): Ui
   return frame(Type.result, w.take())
 }
 
-/** Returns a State datagram without rows. With an audit it is complete. */
-export function snapshot(seq: number, tick: number, structure: number, audit?: number): Uint8Array {
+/** Returns a State datagram without rows. With an audit it is complete. input is the newest input applied, 0: none. */
+export function snapshot(seq: number, tick: number, structure: number, audit?: number, input = 0): Uint8Array {
   const w = new ByteWriter()
   w.u8(64)
   w.u32(0)
@@ -158,7 +158,7 @@ export function snapshot(seq: number, tick: number, structure: number, audit?: n
   w.u32(seq)
   w.u32(tick)
   w.u32(structure)
-  w.uvarint(0)
+  w.uvarint(input === 0 ? 0 : tick + 1 - input)
   w.u8(audit === undefined ? 0 : 6)
   w.u8(0)
   w.u8(0)
