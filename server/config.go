@@ -184,8 +184,9 @@ func (c Config) boundedAdmit() Admit {
 // source there.
 func (c Config) NewCore() (*session.Core, error) { return session.NewCore(c.sessionConfig()) }
 
-// NewRoom returns the core of one of several rooms, for simulations; servers use Config.Rooms. r assigns connections to the rooms, and
-// RouterConfig.Admit checks their tokens in place of Admit.
+// NewRoom returns the core of one of several rooms, for simulations; servers use Config.Rooms. r
+// assigns connections to the rooms, and RouterConfig.Admit checks their tokens in place of Admit.
+// All rooms have RouterConfig.Versions: Config.Versions is empty, or equal.
 func (c Config) NewRoom(r *session.Router) (*session.Core, error) {
 	s := c.roomSession(c.WorldConfig, c.Room)
 	s.Router, s.OneSessionPerUser = r, c.OneSessionPerUser

@@ -20,7 +20,7 @@ func (r *Rig) makeRooms() error {
 	}
 	var err error
 	r.router, err = session.NewRouter(session.RouterConfig{
-		Admit: c.Server.Admit, Random: c.Server.Random, OneSessionPerUser: c.Server.OneSessionPerUser, PanicEnds: true,
+		Admit: c.Server.Admit, Random: c.Server.Random, OneSessionPerUser: c.Server.OneSessionPerUser, PanicEnds: true, Versions: c.Server.Versions,
 		Join: func(_ context.Context, name, _ string, _ session.Admission) (*session.Core, error) {
 			if name == "" {
 				return r.core, nil

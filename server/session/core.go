@@ -88,6 +88,9 @@ func (c Config) Validate() error {
 	if c.Router != nil && c.Admit != nil {
 		errs = append(errs, errors.New("server: Admit with a Router, which checks the tokens of all rooms: set RouterConfig.Admit"))
 	}
+	if c.Router != nil && c.Versions != (Versions{}) && c.Versions != c.Router.config.Versions {
+		errs = append(errs, errors.New("server: Versions differ from the Router's, which checks the clients of all rooms: set RouterConfig.Versions alone"))
+	}
 	if c.OneSessionPerUser && c.Admit == nil && (c.Router == nil || c.Router.config.Admit == nil) {
 		errs = append(errs, errors.New("server: OneSessionPerUser without Admit: no session would have a user"))
 	}
@@ -124,8 +127,11 @@ func NewCore(c Config) (*Core, error) {
 	if err := errors.Join(c.Validate(), c.checkWorld()); err != nil {
 		return nil, err
 	}
-	if c.Random == nil && c.Router != nil {
-		c.Random = (*routerRandom)(c.Router)
+	if c.Router != nil {
+		c.Versions = c.Router.config.Versions
+		if c.Random == nil {
+			c.Random = (*routerRandom)(c.Router)
+		}
 	}
 	if c.Random == nil {
 		return nil, errors.New("server: Random is nil: want a source of secrets, or a seeded one in a simulation")

@@ -37,7 +37,8 @@ type RouterConfig struct {
 	OneSessionPerUser bool
 	// PanicEnds is Config.PanicEnds, for Admit.
 	PanicEnds bool
-	// Versions refuses clients before Admit and Join are called. The Cores of all rooms have the same.
+	// Versions refuses clients before Admit and Join are called. The Cores of all rooms have the
+	// same: Config.Versions is empty, or equal.
 	Versions Versions
 }
 

@@ -56,7 +56,6 @@ func TestVersionsPrecedeTokensAndRooms(t *testing.T) {
 	h := newTestRooms(t, func(c *RouterConfig) {
 		c.Admit, c.Versions = admit, Versions{Game: "1.3", MinClient: "1.2"}
 	})
-	h.change = func(c *Config) { c.Versions = Versions{Game: "1.3", MinClient: "1.2"} }
 	h.add("one")
 	c := h.dial(toRoom("one"), old)
 	h.tick(1)
@@ -80,4 +79,23 @@ func TestVersionsPrecedeTokensAndRooms(t *testing.T) {
 
 	_, err := NewRouter(RouterConfig{Versions: Versions{Game: "x"}})
 	require.ErrorContains(t, err, "Versions")
+}
+
+// All rooms of a Router have its versions. A Core that names others is an error: a client would be
+// refused by one, and welcomed with the version of the other.
+func TestVersionsOfRooms(t *testing.T) {
+	all := Versions{Game: "1.3", MinClient: "1.2"}
+	h := newTestRooms(t, func(c *RouterConfig) { c.Versions = all })
+	require.Equal(t, all, h.add("one").Config().Versions)
+	h.change = func(c *Config) { c.Versions = all }
+	two := h.add("two")
+	require.Equal(t, all, two.Config().Versions)
+	for _, other := range []Versions{{Game: "1.3"}, {Game: "1.4", MinClient: "1.2"}, {Game: "1.3", MinClient: "1.2", TooOld: "x"}} {
+		c := Config{Router: h.router, Versions: other, WorldConfig: two.Config().WorldConfig}
+		require.ErrorContains(t, c.Validate(), "set RouterConfig.Versions")
+	}
+
+	none := newTestRooms(t, func(*RouterConfig) {})
+	c := Config{Router: none.router, Versions: all, WorldConfig: two.Config().WorldConfig}
+	require.ErrorContains(t, c.Validate(), "set RouterConfig.Versions")
 }
