@@ -19,6 +19,7 @@ import (
 // A session with a valid token has its user. Other clients receive the reason of the refusal,
 // and no hook of the game is called for them.
 func TestAdmit(t *testing.T) {
+	t.Parallel()
 	secret, public := token.NewKeys()
 	issuer := must.Get(token.NewIssuer(secret))
 	verifier, err := token.NewVerifier("here", public)
@@ -80,6 +81,7 @@ func TestAdmit(t *testing.T) {
 // Admit's context is cancelled when the client leaves, the server ends, or Admit takes too
 // long.
 func TestAdmitEnds(t *testing.T) {
+	t.Parallel()
 	dial := func(ctx context.Context, h *fixture) chan error {
 		dialed := make(chan error, 1)
 		go func() {

@@ -164,6 +164,7 @@ func (h *fixture) ends(c *client.Client) error {
 }
 
 func TestVisit(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	began := time.Now()
 	c := must.Get(client.Dial(h.ctx, h.config()))
@@ -306,6 +307,7 @@ func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
 }
 
 func TestGarbageEndsItsSenderAlone(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	good := h.dial()
 	conn, stream := h.raw()
@@ -402,6 +404,7 @@ func TestServeOnce(t *testing.T) {
 }
 
 func TestNobodyThere(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := client.Dial(ctx, client.Config{
@@ -449,6 +452,7 @@ func TestLastHashIsThatOfTheRecording(t *testing.T) {
 }
 
 func TestAdmin(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, func(c *server.Config) {
 		require.NoError(t, c.World.AddSystem(world.After, "idle", func(*world.World) {}))
 	})

@@ -64,6 +64,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 
 // Reports are read while sessions begin and end.
 func TestReportWhileSessionsEnd(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	stop := make(chan struct{})
 	var g sync.WaitGroup
@@ -95,6 +96,7 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 
 // A silent connection is closed after the handshake, and counted.
 func TestMuteStranger(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	conn, _ := h.raw() // the server sees a stream with its first byte
 	h.wantClosed(conn, wire.Timeout)
@@ -115,6 +117,7 @@ func TestOneStream(t *testing.T) {
 
 // Silent connections, and clients that do not call Update, do not delay the end for long.
 func TestDrainOfAbsentGuests(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	var guests []*client.Client
 	for range 8 {
@@ -146,6 +149,7 @@ func TestLongReason(t *testing.T) {
 
 // Wait does not block on a connection that has ended.
 func TestWaitAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	c := h.dial()
 	h.stop()

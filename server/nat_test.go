@@ -74,6 +74,7 @@ func (n *nat) rebind() {
 // A client whose NAT gives it another port continues over the same connection: the server
 // validates the new path. Datagrams on the new path begin again at QUIC's least size.
 func TestNATRebinds(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	n := newNAT(t, h.server.Addr())
 	var states []client.State
@@ -101,6 +102,7 @@ func TestNATRebinds(t *testing.T) {
 // does not notice. The client reconnects, begins with small packets, and resumes its session,
 // whichever direction has much to send.
 func TestPathShrinks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("waits for both sides' patience")
 	}

@@ -123,6 +123,7 @@ func TestIndexOfTheOperator(t *testing.T) {
 // POST /drain ends sessions and refuses new ones, and the world continues to tick. Pages and
 // links of other sites cannot send it.
 func TestOperatorDrains(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	c := h.dial()
 	request := must.Get(http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil))
@@ -186,6 +187,7 @@ func TestProfileOfTheEnd(t *testing.T) {
 
 // A recording is made on request, covers one session, and ends by itself.
 func TestQlogOnDemand(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	h := newFixtureWith(t, func(c *server.Config) { c.QlogDir = folder })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

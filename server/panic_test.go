@@ -20,6 +20,7 @@ import (
 
 // A panic of the game is logged with its stack, and counted in the metrics.
 func TestPanicIsReported(t *testing.T) {
+	t.Parallel()
 	core, logged := observer.New(zapcore.ErrorLevel)
 	h := newFixtureWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)

@@ -69,6 +69,7 @@ func TestFloodIsClosed(t *testing.T) {
 
 // A stream beyond its rate is read later, without loss.
 func TestStreamIsHeld(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	asked, answered := 0, 0
 	config := h.config()
@@ -97,6 +98,7 @@ func (h *fixture) refused(code wire.Code) {
 }
 
 func TestSetLimits(t *testing.T) {
+	t.Parallel()
 	h := newFixtureWith(t, func(c *server.Config) { c.MaxSessions = 3 })
 	first, second := h.dial(), h.dial()
 	for name, bad := range map[string]server.Limits{

@@ -134,6 +134,7 @@ func (m moved) ReadFrom(p []byte) (int, net.Addr, error) {
 
 // The client of a killed server is reset by its successor, without a timeout.
 func TestKilledServerIsNoticed(t *testing.T) {
+	t.Parallel()
 	kept := must.Get(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
 	key := must.Get(server.StatelessResetKeyOf(kept))
 	open := func() *fixture {
@@ -159,6 +160,7 @@ func TestKilledServerIsNoticed(t *testing.T) {
 // A cut connection is replaced: the session and its entity stay, and entities that died
 // meanwhile are Stale (H3).
 func TestConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	v := h.dialMobile(func(c *client.Config) { c.GiveUp = 0 }) // a minute
 	other := h.dial()
@@ -197,6 +199,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 // A client joins a server that restarted with another world by itself, and discards its old
 // state.
 func TestWorldIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	v := h.dialMobile(func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true })
 	h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
@@ -218,6 +221,7 @@ func TestWorldIsReplaced(t *testing.T) {
 // A client of a server that restarted with another schema asks for that schema, and reads the
 // items that both have.
 func TestSchemaIsReplaced(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	declared := schema.NewWithBody()
 	body := must.Get(client.ComponentOf[schema.Body](declared, schema.BodyComponent))
@@ -250,6 +254,7 @@ func TestSchemaIsReplaced(t *testing.T) {
 
 // A server redirects a client to another server, both at the handshake and during a session.
 func TestMoved(t *testing.T) {
+	t.Parallel()
 	tokens := make(chan string, 8)
 	admit := func(_ context.Context, token []byte) (server.Admission, error) {
 		tokens <- string(token)
@@ -321,6 +326,7 @@ func TestRooms(t *testing.T) {
 
 // If tokens are valid once, a client that joins another session needs another token.
 func TestFreshToken(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	spent := map[string]bool{}
 	admit := func(_ context.Context, token []byte) (server.Admission, error) {
@@ -366,6 +372,7 @@ func TestFreshToken(t *testing.T) {
 
 // A client gives up an unreachable server.
 func TestClientGivesUp(t *testing.T) {
+	t.Parallel()
 	h := newFixture(t)
 	v := h.dialMobile(func(c *client.Config) { c.GiveUp = time.Millisecond })
 	h.shut()

@@ -105,6 +105,7 @@ func TestStoppedAtOnce(t *testing.T) {
 
 // Clients reach the rooms that they name over one port. An operator sees and ends the rooms.
 func TestHouse(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, func(*server.RoomsConfig) {})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	a, b, c := h.dialRoom(""), h.dialRoom("match/1"), h.dialRoom("match/1")

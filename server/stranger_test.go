@@ -44,6 +44,7 @@ func TestGenerationFloor(t *testing.T) {
 
 // A game's refusal keeps its code. An error without a code is final, unless the world is full.
 func TestJoinSaysWhy(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		why    error
 		code   wire.Code
@@ -87,6 +88,7 @@ func TestClientKeepsNoMore(t *testing.T) {
 
 // A client's Bye is logged as the client's.
 func TestLogSaysWhoEnded(t *testing.T) {
+	t.Parallel()
 	h, logs := newLoggedFixture(t, func(*server.Config) {})
 	polite, staying := h.dial(), h.dial()
 	h.until(polite, "knows itself", func() bool { return polite.Controlled() != 0 })

@@ -49,15 +49,20 @@ func (h *fixture) webOptions(leave string) webOptions {
 	}
 }
 
-// webSite serves testdata/web.html with options. Each set of options needs its own site: the
-// server reads the options concurrently.
-func webSite(t *testing.T, options webOptions) *browsertest.Site {
+// webSite serves testdata/web.html, which makes a visit with each of the options.
+func webSite(t *testing.T, visits <-chan webOptions) *browsertest.Site {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(webPage)
 	})
-	mux.HandleFunc("GET /options", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(options) })
+	mux.HandleFunc("GET /options", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case options := <-visits:
+			_ = json.NewEncoder(w).Encode(options)
+		case <-r.Context().Done(): // the page is closed
+		}
+	})
 	return browsertest.NewSite(t, mux)
 }
 
@@ -84,49 +89,54 @@ func unhex(t *testing.T, text string) []byte {
 // A page in a real browser joins by certificate hash, receives Welcome and snapshots, sends an
 // Input, and leaves in each of the ways that a page has.
 func TestBrowserVisits(t *testing.T) {
+	t.Parallel()
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		core, logs := observer.New(zapcore.InfoLevel)
 		h := newFixtureWith(t, func(c *server.Config) {
 			c.Web, c.Log, c.Grace = &server.WebConfig{}, zap.New(core), time.Hour
 		})
-		for _, leave := range []string{"bye", "close", "navigate"} {
-			t.Run(leave, func(t *testing.T) {
-				logs.TakeAll()
-				page := b.Open(t, webSite(t, h.webOptions(leave)), "/")
-				r := next(t, page)
-				require.Empty(t, r.Refused)
-				var frames wire.FrameReader
-				frames.Feed(unhex(t, r.Frame))
-				kind, body, whole, err := frames.Next()
-				require.NoError(t, err)
-				require.True(t, whole)
-				require.Equal(t, byte(wire.TypeWelcome), kind)
-				welcome := must.Get(wire.Parse[wire.Welcome](body))
-				require.EqualValues(t, testEpoch, welcome.Epoch)
-				first := must.Get(wire.ParseStateHeader(unhex(t, r.Snapshot), new(bitio.Reader)))
-				echo := must.Get(wire.ParseStateHeader(unhex(t, r.Echo), new(bitio.Reader)))
-				require.Greater(t, echo.Tick, first.Tick)
-				require.EqualValues(t, 77, echo.Echo)
-				if leave != "navigate" {
-					t.Log("the page saw:", next(t, page).Closed)
-				}
-				require.Eventually(t, func() bool {
-					return logs.FilterMessage("ended").Len() > 0 && logs.FilterMessage("left").Len()+logs.FilterMessage("away").Len() > 0
-				}, patience, time.Millisecond)
-				require.Zero(t, logs.FilterMessage("away").Len(), "it left: nobody will resume")
-				require.Equal(t, "client", logs.FilterMessage("ended").All()[0].ContextMap()["by"])
-			})
+		visits := make(chan webOptions, 1)
+		page := b.Open(t, webSite(t, visits), "/")
+		for _, leave := range []string{"bye", "close", "navigate"} { // the last ends the page
+			logs.TakeAll()
+			visits <- h.webOptions(leave)
+			r := next(t, page)
+			require.Empty(t, r.Refused, leave)
+			var frames wire.FrameReader
+			frames.Feed(unhex(t, r.Frame))
+			kind, body, whole, err := frames.Next()
+			require.NoError(t, err)
+			require.True(t, whole)
+			require.Equal(t, byte(wire.TypeWelcome), kind)
+			welcome := must.Get(wire.Parse[wire.Welcome](body))
+			require.EqualValues(t, testEpoch, welcome.Epoch)
+			first := must.Get(wire.ParseStateHeader(unhex(t, r.Snapshot), new(bitio.Reader)))
+			echo := must.Get(wire.ParseStateHeader(unhex(t, r.Echo), new(bitio.Reader)))
+			require.Greater(t, echo.Tick, first.Tick, leave)
+			require.EqualValues(t, 77, echo.Echo)
+			if leave != "navigate" {
+				t.Log("the page saw:", next(t, page).Closed)
+			}
+			require.Eventually(t, func() bool {
+				return logs.FilterMessage("ended").Len() > 0 && logs.FilterMessage("left").Len()+logs.FilterMessage("away").Len() > 0
+			}, patience, time.Millisecond)
+			require.Zero(t, logs.FilterMessage("away").Len(), "it left: nobody will resume: %s", leave)
+			require.Equal(t, "client", logs.FilterMessage("ended").All()[0].ContextMap()["by"], leave)
 		}
 	})
 }
 
 // A page of an origin that is not allowed, and a page with another hash, do not get a session.
 func TestBrowserIsRefused(t *testing.T) {
+	t.Parallel()
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		h := newFixtureWith(t, func(c *server.Config) {
 			c.Web = &server.WebConfig{Origins: []string{"https://game.example"}}
 		})
-		r := next(t, b.Open(t, webSite(t, h.webOptions("")), "/"))
+		visits := make(chan webOptions, 1)
+		page := b.Open(t, webSite(t, visits), "/")
+		visits <- h.webOptions("")
+		r := next(t, page)
 		require.NotEmpty(t, r.Refused)
 		require.EqualValues(t, 1, h.server.Report().Traffic.WebOrigins)
 		t.Log("origin:", r.Refused)
@@ -134,7 +144,8 @@ func TestBrowserIsRefused(t *testing.T) {
 		h = webFixture(t)
 		options := h.webOptions("")
 		options.Hashes = []string{h.server.Fingerprint()} // of raw clients
-		r = next(t, b.Open(t, webSite(t, options), "/"))
+		visits <- options
+		r = next(t, page)
 		require.NotEmpty(t, r.Refused)
 		t.Log("hash:", r.Refused)
 	})

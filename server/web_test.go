@@ -36,6 +36,7 @@ func webFixture(t testing.TB) *fixture {
 // A WebTransport session and a raw one see each other. Commands are answered, a broken
 // connection resumes with the same handles, and the server says goodbye.
 func TestWebVisit(t *testing.T) {
+	t.Parallel()
 	h, logs := newLoggedFixture(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 	raw, network := h.dial(), h.webNetwork()
 	c := network.dial(patience)
@@ -235,6 +236,7 @@ func (h *fixture) goodbye(stream io.Reader) wire.Code {
 
 // Further streams end their session with bad-message, over both transports.
 func TestWebSurplusStreams(t *testing.T) {
+	t.Parallel()
 	h := webFixture(t)
 	good := h.dial()
 	_, session, _, err := h.webSession(nil)
@@ -400,6 +402,7 @@ func TestWebFortySessions(t *testing.T) {
 
 // A connection without a session, or a session without a stream, is closed in time.
 func TestWebWithoutSession(t *testing.T) {
+	t.Parallel()
 	h := webFixture(t)
 	silent := h.h3()
 	without, _, _, err := h.webSession(nil)

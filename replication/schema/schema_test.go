@@ -373,41 +373,41 @@ type quantities struct {
 	L bulk.Handle `net:"ref"`
 }
 
-func quantise(s *schema.Schema, v quantities) []uint32 {
-	out := make([]uint32, s.Values())
-	rowschema.New(s).Component(0).Quantise(&v, out)
+func quantise(l *rowschema.Layout, v quantities) []uint32 {
+	out := make([]uint32, l.Values())
+	l.Component(0).Quantise(&v, out)
 	return out
 }
 
-func restore(s *schema.Schema, values []uint32) quantities {
+func restore(l *rowschema.Layout, values []uint32) quantities {
 	var v quantities
-	rowschema.New(s).Component(0).Restore(values, &v)
+	l.Component(0).Restore(values, &v)
 	return v
 }
 
-func quantitiesSchema(t testing.TB) *schema.Schema {
+func quantitiesLayout(t testing.TB) *rowschema.Layout {
 	s := schema.New()
 	schema.Define[quantities](s, "q")
 	require.NoError(t, s.Err())
-	return s
+	return rowschema.New(s)
 }
 
 func TestQuantiseEdges(t *testing.T) {
-	s := quantitiesSchema(t)
+	l := quantitiesLayout(t)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	low := restore(s, quantise(s, quantities{A: -inf, B: -2, C: math.Inf(-1), D: 0, E: -100, G: math.MinInt64, L: bulk.NewHandle(7, 2)}))
+	low := restore(l, quantise(l, quantities{A: -inf, B: -2, C: math.Inf(-1), D: 0, E: -100, G: math.MinInt64, L: bulk.NewHandle(7, 2)}))
 	require.Equal(t, quantities{A: -512, B: -1, C: 0, D: 5, E: -16, G: math.MinInt32}, low)
-	high := restore(s, quantise(s, quantities{A: inf, B: 2, C: 1e300, D: 10, E: 100, F: 1 << 20, G: math.MaxInt64, L: bulk.NewHandle(wire.MaxSlots, 3)}))
+	high := restore(l, quantise(l, quantities{A: inf, B: 2, C: 1e300, D: 10, E: 100, F: 1 << 20, G: math.MaxInt64, L: bulk.NewHandle(wire.MaxSlots, 3)}))
 	require.Equal(t, quantities{A: 512, B: 1, C: 1e6, D: 9, E: 15, F: 127, G: math.MaxInt32}, high)
-	none := restore(s, quantise(s, quantities{A: nan, B: nan, C: math.NaN(), D: nan}))
+	none := restore(l, quantise(l, quantities{A: nan, B: nan, C: math.NaN(), D: nan}))
 	require.Equal(t, quantities{D: 5}, none, "NaN quantises as 0")
-	half := restore(s, quantise(s, quantities{A: 0.5 / 512, D: 5.05, C: 0.0005}))
+	half := restore(l, quantise(l, quantities{A: 0.5 / 512, D: 5.05, C: 0.0005}))
 	require.Equal(t, float32(1.0/512), half.A, "halves are rounded up")
 	require.Equal(t, 0.001, half.C)
-	half = restore(s, quantise(s, quantities{A: -0.5 / 512}))
+	half = restore(l, quantise(l, quantities{A: -0.5 / 512}))
 	require.Equal(t, float32(0), half.A, "halves are rounded up below zero")
 	exact := quantities{E: -7, F: 99, G: -5, H: nan, I: -128, J: 1<<63 + 5, K: true, L: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), D: 5}
-	back := restore(s, quantise(s, exact))
+	back := restore(l, quantise(l, exact))
 	require.Equal(t, math.Float32bits(nan), math.Float32bits(back.H))
 	exact.H, back.H = 0, 0
 	require.Equal(t, exact, back)
@@ -441,14 +441,14 @@ func TestQuantiseEqualsQuotient(t *testing.T) {
 
 // The values are the same on every machine.
 func TestQuantiseGolden(t *testing.T) {
-	s := quantitiesSchema(t)
+	l := quantitiesLayout(t)
 	require.Equal(t, []uint32{313344, 169, 123456789, 13, 29, 77, 4294967293, 0x3fc00000, 254, 5, 1, 1, 17, 3},
-		quantise(s, quantities{100, 1.0 / 3, 123456.7891, 6.25, -3, 77, -3, 1.5, -2, 1<<32 + 5, true, bulk.NewHandle(17, 3)}))
+		quantise(l, quantities{100, 1.0 / 3, 123456.7891, 6.25, -3, 77, -3, 1.5, -2, 1<<32 + 5, true, bulk.NewHandle(17, 3)}))
 }
 
 // Q1: restored values quantise to the same numbers.
 func TestRestoredQuantisesToSame(t *testing.T) {
-	s := quantitiesSchema(t)
+	l := quantitiesLayout(t)
 	rapid.Check(t, func(t *rapid.T) {
 		f32 := rapid.Float32()
 		v := quantities{
@@ -457,22 +457,22 @@ func TestRestoredQuantisesToSame(t *testing.T) {
 			H: f32.Draw(t, "H"), I: rapid.Int8().Draw(t, "I"), J: rapid.Uint64().Draw(t, "J"), K: rapid.Bool().Draw(t, "K"),
 			L: bulk.Handle(rapid.Uint64().Draw(t, "L")),
 		}
-		once := quantise(s, v)
-		require.Equal(t, once, quantise(s, restore(s, once)))
+		once := quantise(l, v)
+		require.Equal(t, once, quantise(l, restore(l, once)))
 	})
 	// Every number of the ranged fields.
-	values := make([]uint32, s.Values())
+	values := make([]uint32, l.Values())
 	for i, largest := range map[int]uint32{0: 1024 * 512, 1: 254, 3: 40} {
 		for q := range largest + 1 {
 			values[i] = q
-			if got := quantise(s, restore(s, values)); got[i] != q {
+			if got := quantise(l, restore(l, values)); got[i] != q {
 				t.Fatalf("value %d: %d becomes %d", i, q, got[i])
 			}
 		}
 	}
 	for q := uint32(0); q < 1e9; q += 999_983 {
 		values[2] = q
-		require.Equal(t, q, quantise(s, restore(s, values))[2])
+		require.Equal(t, q, quantise(l, restore(l, values))[2])
 	}
 }
 
@@ -580,9 +580,9 @@ func TestTurnsAreAccurate(t *testing.T) {
 
 // Only a pointer to the component's type reaches its memory.
 func TestStructsOfOtherTypes(t *testing.T) {
-	s := quantitiesSchema(t)
-	component := rowschema.New(s).Component(0)
-	values := make([]uint32, s.Values())
+	l := quantitiesLayout(t)
+	component := l.Component(0)
+	values := make([]uint32, l.Values())
 	for _, v := range []any{nil, quantities{}, new(schema.Body), new(any), (*quantities)(nil)} {
 		require.Panics(t, func() { component.Quantise(v, values) }, "%T", v)
 		require.Panics(t, func() { component.Restore(values, v) }, "%T", v)

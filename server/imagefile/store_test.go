@@ -134,6 +134,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 			for before := range keep + 2 { // complete saves before the crash
 				for steps := range keep + 4 {
 					t.Run(fmt.Sprintf("keep %d, links %v, saved %d, steps %d", keep, links, before, steps), func(t *testing.T) {
+						t.Parallel() // it waits for the disk
 						w, img := newWorld(t), &world.Image{}
 						path := filepath.Join(t.TempDir(), "w")
 						s := open(t, path, keep)

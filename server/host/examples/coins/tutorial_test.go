@@ -70,7 +70,7 @@ func build(t *testing.T, source, dir, program string) {
 	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, dir, "main.go"): file}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(overlay, text, 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", overlay, "-o", program, "./"+dir).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./"+dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
