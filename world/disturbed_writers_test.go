@@ -46,7 +46,8 @@ var writers = map[string]string{
 	"World.moveBlock":                  "motion, or C6",
 	"World.replaceRow":                 "none: a row moves",
 	"Replay.Next":                      "none of its own: steps",
-	"Replay.applyOp":                   "none of its own: calls",
+	"JournalReplay.Apply":              "none of its own: steps",
+	"callDecoder.applyOp":              "none of its own: calls",
 	"bodies.truncate":                  "none: rows of no body",
 }
 
