@@ -80,12 +80,13 @@ client/internal/bodies bulk field client/internal/work internal/bitio replicatio
 client/internal/predict bulk client/internal/bodies client/internal/work replication/schema world/motion internal/rowschema
 client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema internal/rowschema
 loadtest/rig        client internal/simtest replication/wire server server/session
-loadtest/bot        bulk client internal/recent replication/wire server/token internal/spelling hdrhistogram quic-go zap replication/schema internal/rowschema
-loadtest/page       internal/atomicfile loadtest/bot
-loadtest/command    client internal/address internal/atomicfile internal/commandline internal/regularfile loadtest/bot loadtest/page replication/wire server/token hdrhistogram kong prommodel promtext zap
+loadtest/bot        bulk client replication/schema replication/wire
+internal/botrun     bulk client internal/recent internal/rowschema internal/spelling loadtest/bot replication/schema replication/wire server/token hdrhistogram quic-go zap
+loadtest/page       internal/atomicfile internal/botrun
+loadtest/command    client internal/address internal/atomicfile internal/botrun internal/commandline internal/regularfile loadtest/bot loadtest/page server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client internal/address internal/atomicfile internal/bitio internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
+server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
 server/imagefile    internal/atomicfile internal/regularfile world flock
@@ -150,7 +151,7 @@ var banned = map[string][]string{
 // the files that are to: names of files, and whether certificates and tokens are
 // good, which is other machines' time too (server/token).
 var (
-	onTime     = []string{"internal/admin", "internal/quicserve", "server", "client", "loadtest/command", "loadtest/bot", "server/host", "cmd/worldd"}
+	onTime     = []string{"internal/admin", "internal/quicserve", "server", "client", "loadtest/command", "internal/botrun", "server/host", "cmd/worldd"}
 	wallClocks = []string{"internal/quicserve/qlog.go"}
 )
 
@@ -161,7 +162,7 @@ const surface = `
 bulk                 66
 client              133
 field                42
-loadtest/bot         53
+loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
 server               66
@@ -192,7 +193,7 @@ trailing-too  , too(?:[.;,:)]|$)
 
 // quotations are texts that wording and the length of sentences do not judge.
 var quotations = []string{
-	"loadtest/bot/summary.go: anew",          // golden output
+	"internal/botrun/summary.go: anew",       // golden output
 	"replication/README.md: goes on",         // the names of vectors
 	"server/host/inspect.go: rows coded",     // a table of figures
 	"bulk/RATIONALE.md: 100,000 structs, ns", // the same

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/programtest"
-	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // TestDemoJSON runs the whole demo with its child until all bots are in, and decodes
@@ -33,7 +33,7 @@ func TestDemoJSON(t *testing.T) {
 	out, err := stdout.String(), stderr.String()
 	require.Equal(t, exitOK, status, "%s%s", err, out)
 	require.Equal(t, 1, strings.Count(out, "\n"), "one line and nothing else: %s", out)
-	var report bot.Report
+	var report botrun.Report
 	decoder := json.NewDecoder(strings.NewReader(out))
 	decoder.DisallowUnknownFields()
 	require.NoError(t, decoder.Decode(&report))

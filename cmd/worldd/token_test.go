@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server/token"
 )
 
@@ -46,16 +46,16 @@ func TestTokens(t *testing.T) {
 	require.NotContains(t, strings.Join(s.said, "\n"), "anybody may join")
 	secret := must.Get(os.ReadFile(key))
 	issuer := must.Get(token.NewIssuer(string(secret)))
-	c := bot.Config{Addr: s.addr, Fingerprint: s.fingerprint, Bots: 2, Duration: time.Minute}
-	_, err := bot.Run(t.Context(), c, nil)
+	c := botrun.Config{Addr: s.addr, Fingerprint: s.fingerprint, Bots: 2, Duration: time.Minute}
+	_, err := botrun.Run(t.Context(), c, nil)
 	require.ErrorContains(t, err, "unauthorized")
 	c.Issuer, c.Audience = issuer, "elsewhere"
-	_, err = bot.Run(t.Context(), c, nil)
+	_, err = botrun.Run(t.Context(), c, nil)
 	require.ErrorContains(t, err, "another server")
 	c.Audience = "here"
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
-	report := must.Get(bot.Run(ctx, c, func(p *bot.Progress) {
+	report := must.Get(botrun.Run(ctx, c, func(p *botrun.Progress) {
 		if p.Connected == c.Bots {
 			enough()
 		}

@@ -6,7 +6,7 @@
 // command. In the copies every fault is a variable that a test sets:
 //
 //	go run ./internal/fault/overlay /tmp/faults
-//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./loadtest/bot ./client
+//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./internal/botrun ./client
 //
 // The table in replication/README.md says what each fault breaks and what catches it. The tests
 // of package client catch faults of the client's prediction (Predict...), and faults of

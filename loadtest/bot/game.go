@@ -26,50 +26,36 @@ type Player struct {
 	Flood func(*rand.Rand) (name string, args []byte)
 }
 
-// Seat is a bot's place in a run. Its methods belong to the goroutine of its Behavior.
+// Seat is a bot's place in a run. Its functions belong to the goroutine of its Behavior.
 type Seat struct {
 	Number     int
 	Name       string     // its user name
-	Rand       *rand.Rand // for all its choices, which repeat with the same Config.Seed
+	Rand       *rand.Rand // for all its choices, which repeat with the same seed of the run
 	Scenario   Scenario
 	AreaMetres float64 // how far it roams from the centre
 
-	core *core
+	Recorder
 }
 
-// Count adds n to a counter among Player.Metrics, if the scenario has it.
-func (s Seat) Count(name string, n uint64) {
-	if _, ok := s.core.counts[name]; ok {
-		s.core.counts[name] += n
-	}
+// Recorder has what a bot remembers of the server and reports of the game. A test of a Behavior may
+// bring its own.
+type Recorder interface {
+	// Count adds n to a counter among Player.Metrics, if the scenario has it.
+	Count(name string, n uint64)
+	// Sample records a value of a metric with a unit among Player.Metrics.
+	Sample(name string, value float64)
+	// Recall returns what the server has said about h: its identity, or 0, and the verdict that
+	// Resolve must give. sure is false if the bot may have forgotten h.
+	Recall(h bulk.Handle) (identity uint64, verdict wire.Verdict, sure bool)
+	// Learn records that a reliable event or an answer of the game named h: the server must know
+	// from then on that the client does (H3). 0 names nothing.
+	Learn(h bulk.Handle)
+	// Report reports a confusion about h, or about none if h is 0: something contradicts what the
+	// bot was told, and the run fails. seen is the identity that came with it, or 0.
+	Report(h bulk.Handle, seen uint64, format string, args ...any)
 }
 
-// Sample records a value of a metric with a unit among Player.Metrics.
-func (s Seat) Sample(name string, value float64) {
-	s.core.samples[name] = append(s.core.samples[name], value)
-}
-
-// Recall returns what the server has said about h: its identity, or 0, and the verdict that
-// Resolve must give. sure is false if the bot may have forgotten h.
-func (s Seat) Recall(h bulk.Handle) (identity uint64, verdict wire.Verdict, sure bool) {
-	fate, sure := s.core.oracle.fateOf(h)
-	if m := s.core.oracle.find(h); m != nil {
-		identity = m.identity
-	}
-	return identity, fate.verdictOf(), sure
-}
-
-// Learn records that a reliable event or an answer of the game named h: the server must know
-// from then on that the client does (H3). 0 names nothing.
-func (s Seat) Learn(h bulk.Handle) { s.core.oracle.learnHandle(h) }
-
-// Report reports a confusion about h, or about none if h is 0: something contradicts what the
-// bot was told, and the run fails. seen is the identity that came with it, or 0.
-func (s Seat) Report(h bulk.Handle, seen uint64, format string, args ...any) {
-	s.core.oracle.reportConfusion(h, seen, format, args...)
-}
-
-// Behavior has the functions of one bot. They run on one goroutine, and nil ones do nothing. Input, Poke and Act are called from Joined on, also before the first snapshot, but
+// Behavior has the functions of one  They run on one goroutine, and nil ones do nothing. Input, Poke and Act are called from Joined on, also before the first snapshot, but
 // not in the scenario Idle.
 type Behavior struct {
 	// Schema, Events and State are fields of client.Config.

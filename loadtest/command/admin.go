@@ -18,8 +18,8 @@ import (
 
 	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/regularfile"
-	"github.com/worldd/worldd/loadtest/bot"
 )
 
 const (
@@ -90,7 +90,7 @@ func (a *admin) getPath(ctx context.Context, path string) (io.ReadCloser, error)
 }
 
 // serverNow fetches the server's metrics and tick durations.
-func (a *admin) serverNow(ctx context.Context) (*bot.ServerNow, error) {
+func (a *admin) serverNow(ctx context.Context) (*botrun.ServerNow, error) {
 	families, err := a.getMetrics(ctx)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (a *admin) serverNow(ctx context.Context) (*bot.ServerNow, error) {
 	for _, m := range families["worldd_tick_overruns_total"].GetMetric() {
 		late += uint64(m.GetCounter().GetValue()) // of each kind of rooms
 	}
-	now := &bot.ServerNow{TickMeanMs: a.ticks.addTotal(durations, late, asked)}
+	now := &botrun.ServerNow{TickMeanMs: a.ticks.addTotal(durations, late, asked)}
 	if t := a.ticks.newReport(); t != nil {
 		now.TickP99Ms = t.P99Ms
 	}
@@ -150,7 +150,7 @@ func (a *admin) tickDurations(ctx context.Context) (*hdrhistogram.Histogram, err
 }
 
 // serverNowWithin is serverNow with a timeout.
-func (a *admin) serverNowWithin(ctx context.Context, limit time.Duration) (*bot.ServerNow, error) {
+func (a *admin) serverNowWithin(ctx context.Context, limit time.Duration) (*botrun.ServerNow, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return a.serverNow(ctx)

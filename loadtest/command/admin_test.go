@@ -12,8 +12,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // operator serves an admin port that reports the given tick durations.
@@ -56,7 +56,7 @@ func TestAdminNow(t *testing.T) {
 	a := operator(t, took, &late)
 	began := time.Now()
 	now := must.Get(a.serverNow(t.Context()))
-	require.Equal(t, bot.ServerNow{Awake: 12, Asleep: 34}, *now, "there is nothing to compare with")
+	require.Equal(t, botrun.ServerNow{Awake: 12, Asleep: 34}, *now, "there is nothing to compare with")
 	require.Nil(t, a.ticks.newReport())
 
 	require.NoError(t, took.RecordValues(2000, 58))

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
@@ -72,7 +73,7 @@ type Flags struct {
 	Player *bot.Player `kong:"-"`
 
 	program    string // for messages
-	thresholds []bot.Threshold
+	thresholds []botrun.Threshold
 	admin      *admin
 	issuer     *token.Issuer
 	tables     *client.Tables
@@ -97,7 +98,7 @@ func (f *Flags) Validate() error {
 	}
 	f.thresholds = nil // kong validates embedded flags twice
 	for _, text := range f.Fail {
-		t, err := bot.ParseThreshold(text, f.Player.Metrics...)
+		t, err := botrun.ParseThreshold(text, f.Player.Metrics...)
 		if err == nil {
 			err = f.checkMetric(t)
 		}
@@ -133,9 +134,9 @@ func (f *Flags) Validate() error {
 
 // checkMetric returns an error if the run does not measure t's metric: such a threshold would
 // always be crossed.
-func (f *Flags) checkMetric(t bot.Threshold) error {
+func (f *Flags) checkMetric(t botrun.Threshold) error {
 	v := 0.0
-	in := func(r bot.Report) bool {
+	in := func(r botrun.Report) bool {
 		_, measured := t.Crossed(&r)
 		return measured != nil
 	}
@@ -146,16 +147,16 @@ func (f *Flags) checkMetric(t bot.Threshold) error {
 	}
 	lacks := ""
 	switch {
-	case in(bot.Report{}), f.countsInGame(t), f.Simulate && in(bot.Report{Motion: &bot.Motion{}}):
-	case f.Admin == "" && in(bot.Report{Tick: &bot.Tick{}, Cost: &bot.Cost{}}):
+	case in(botrun.Report{}), f.countsInGame(t), f.Simulate && in(botrun.Report{Motion: &botrun.Motion{}}):
+	case f.Admin == "" && in(botrun.Report{Tick: &botrun.Tick{}, Cost: &botrun.Cost{}}):
 		lacks = "needs --admin: only the server measures it"
-	case in(bot.Report{Motion: &bot.Motion{}}):
+	case in(botrun.Report{Motion: &botrun.Motion{}}):
 		lacks = "needs --simulate"
-	case f.Scenario != bot.JoinStorm && in(bot.Report{Storm: &bot.Storm{DeliveredRatio: &v, AllInS: &v}}):
+	case f.Scenario != bot.JoinStorm && in(botrun.Report{Storm: &botrun.Storm{DeliveredRatio: &v, AllInS: &v}}):
 		lacks = "needs --scenario join-storm"
-	case f.Scenario != bot.Hostile && in(bot.Report{Attacks: &bot.Attacks{}}):
+	case f.Scenario != bot.Hostile && in(botrun.Report{Attacks: &botrun.Attacks{}}):
 		lacks = "needs --scenario hostile"
-	case in(bot.Report{World: &bot.World{}}):
+	case in(botrun.Report{World: &botrun.World{}}):
 		lacks = "only worldd demo measures it"
 	}
 	if lacks != "" {
@@ -165,15 +166,15 @@ func (f *Flags) checkMetric(t bot.Threshold) error {
 }
 
 // countsInGame reports whether t is about a metric of the game.
-func (f *Flags) countsInGame(t bot.Threshold) bool {
+func (f *Flags) countsInGame(t botrun.Threshold) bool {
 	return slices.ContainsFunc(f.Player.Metrics, func(m bot.Metric) bool { return slices.Contains(m.Names(), t.Metric) })
 }
 
-func (f *Flags) botConfig() bot.Config {
-	return bot.Config{
+func (f *Flags) botConfig() botrun.Config {
+	return botrun.Config{
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
-		Link: bot.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
+		Link: botrun.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
 		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Player: f.Player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
@@ -238,8 +239,8 @@ func (f *Flags) Run(ctx context.Context, program string, stdout, stderr io.Write
 }
 
 // playBots runs the bots and samples the server if --admin is given.
-func (f *Flags) playBots(ctx context.Context, stderr io.Writer) (*bot.Report, error) {
-	live := bot.NewLive(stderr, f.admin != nil)
+func (f *Flags) playBots(ctx context.Context, stderr io.Writer) (*botrun.Report, error) {
+	live := botrun.NewLive(stderr, f.admin != nil)
 	if f.admin != nil {
 		if _, err := f.admin.serverNowWithin(ctx, firstAnswer); err != nil { // fail before the run
 			return nil, err
@@ -251,7 +252,7 @@ func (f *Flags) playBots(ctx context.Context, stderr io.Writer) (*bot.Report, er
 	defer stopProfiling()
 	profiled := f.startProfiles(profiling)
 	var plateau meters // at its start
-	report, err := bot.Run(ctx, f.botConfig(), func(p *bot.Progress) {
+	report, err := botrun.Run(ctx, f.botConfig(), func(p *botrun.Progress) {
 		if f.admin != nil {
 			p.Server, _ = f.admin.serverNowWithin(ctx, sampleAnswer) // a missing answer leaves a gap in the plot
 			if plateau.asked.IsZero() && p.ElapsedS >= f.botConfig().RampEnd().Seconds() {
@@ -294,7 +295,7 @@ func (f *Flags) startProfiles(ctx context.Context) func() error {
 }
 
 // writeReport prints the result. With --json, the summary goes to standard error.
-func (f *Flags) writeReport(report *bot.Report, stdout, stderr io.Writer) error {
+func (f *Flags) writeReport(report *botrun.Report, stdout, stderr io.Writer) error {
 	summary := stdout
 	if f.JSON {
 		summary = stderr

@@ -5,7 +5,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/internal/botrun"
 )
 
 // meters are the server's counters of resources and work at one moment.
@@ -50,14 +50,14 @@ func hasLabel(m *dto.Metric, name, value string) bool {
 
 // costOf returns the server's cost between two moments. It is nil if either is missing, if
 // nothing was sent, or without process metrics.
-func costOf(from, to meters) *bot.Cost {
+func costOf(from, to meters) *botrun.Cost {
 	snapshots := to.snapshots - from.snapshots
 	seconds := to.asked.Sub(from.asked).Seconds()
 	if from.asked.IsZero() || snapshots <= 0 || seconds <= 0 || to.cpuSeconds == 0 {
 		return nil
 	}
 	cpu := to.cpuSeconds - from.cpuSeconds
-	return &bot.Cost{
+	return &botrun.Cost{
 		Snapshots: uint64(snapshots), CPUMicrosPerSnapshot: 1e6 * cpu / snapshots, Cores: cpu / seconds,
 		PacketsPerSnapshot: (to.packetsBoth - from.packetsBoth) / snapshots,
 		BytesPerSnapshot:   (to.stateBytes - from.stateBytes) / snapshots,

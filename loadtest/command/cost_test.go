@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/loadtest/bot"
 )
 
 func TestCost(t *testing.T) {
@@ -52,7 +52,7 @@ worldd_bytes_total{dir="out",component="stream"} 8000
 worldd_packets_total{dir="in"} 100010
 worldd_packets_total{dir="out"} 200020
 `)
-	require.Equal(t, &bot.Cost{
+	require.Equal(t, &botrun.Cost{
 		Snapshots: 100_000, CPUMicrosPerSnapshot: 50, Cores: 0.5, PacketsPerSnapshot: 3, BytesPerSnapshot: 900, ResidentBytes: 6000,
 	}, costOf(from, to))
 	require.Nil(t, costOf(to, to), "nothing was sent")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/internal/botrun"
 )
 
 // maxHistogramBytes bounds an answer with a histogram, which usually has a few hundred bytes.
@@ -44,12 +44,12 @@ func (t *ticks) addTotal(total *hdrhistogram.Histogram, late uint64, asked time.
 }
 
 // newReport returns the results, or nil without a completed tick.
-func (t *ticks) newReport() *bot.Tick {
+func (t *ticks) newReport() *botrun.Tick {
 	if t.run == nil || t.run.TotalCount() == 0 {
 		return nil
 	}
 	ms := func(us int64) float64 { return float64(us) / 1000 }
-	return &bot.Tick{
+	return &botrun.Tick{
 		RateHz: int(math.Round(float64(t.run.TotalCount()) / t.last.Sub(t.first).Seconds())), Count: uint64(t.run.TotalCount()), Late: t.late,
 		P50Ms: ms(t.run.ValueAtQuantile(50)), P99Ms: ms(t.run.ValueAtQuantile(99)), MaxMs: ms(t.run.Max()),
 	}

@@ -2,6 +2,6 @@
 // time, and failures. The page is self-contained, so it opens without a network, from a
 // mail or a CI's artifacts. Its names serve package command, and may change in any release.
 //
-//	bot.Report ──► charts (series of points, gaps where nothing was measured) ──► SVG ──┐
+//	botrun.Report ► charts (series of points, gaps where nothing was measured) ──► SVG ──┐
 //	           └─► figures, thresholds, failures ──────────────────────────────────────┴──► template ──► one file
 package page

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/atomicfile"
-	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/internal/botrun"
 )
 
 //go:embed page.html
@@ -24,13 +24,13 @@ var source string
 // About holds data that a page shows besides the report.
 type About struct {
 	Addr       string
-	Link       bot.Link
+	Link       botrun.Link
 	Began      time.Time
-	Thresholds []bot.Threshold
+	Thresholds []botrun.Threshold
 }
 
 // Write writes the page of a report.
-func Write(w io.Writer, r *bot.Report, about About) error {
+func Write(w io.Writer, r *botrun.Report, about About) error {
 	t, err := template.New("page").Parse(source)
 	if err != nil {
 		return fmt.Errorf("page: broken template: %w", err)
@@ -62,7 +62,7 @@ func Create(name string) (*File, error) {
 }
 
 // Finish writes a report's page. If it fails, an existing file keeps its content.
-func (f *File) Finish(r *bot.Report, about About) error {
+func (f *File) Finish(r *botrun.Report, about About) error {
 	if f == nil {
 		return nil
 	}
@@ -86,9 +86,9 @@ func (f *File) Discard() {
 
 // view is the template's data.
 type view struct {
-	Report  *bot.Report
+	Report  *botrun.Report
 	About   About
-	Checks  []bot.Check
+	Checks  []botrun.Check
 	Figures []figure
 	Charts  []chart
 }
@@ -102,7 +102,7 @@ func (v view) Began() string { return v.About.Began.Format("2006-01-02 15:04:05 
 // figure is one of the headline numbers.
 type figure struct{ Name, Value string }
 
-func figures(r *bot.Report) []figure {
+func figures(r *botrun.Report) []figure {
 	var all []figure
 	add := func(name string, v *float64, format string) {
 		if v != nil {
@@ -136,7 +136,7 @@ func figures(r *bot.Report) []figure {
 }
 
 // largestCounters returns the names of the game's largest counters, as many as a chart has colours.
-func largestCounters(r *bot.Report) []string {
+func largestCounters(r *botrun.Report) []string {
 	if len(r.Series) == 0 {
 		return nil
 	}
@@ -148,7 +148,7 @@ func largestCounters(r *bot.Report) []string {
 }
 
 // charts returns the plots of a run, leaving out unmeasured quantities.
-func charts(r *bot.Report) []chart {
+func charts(r *botrun.Report) []chart {
 	over := func(name string, of func(i int) float64) line {
 		l := line{Name: name}
 		for i, p := range r.Series {
@@ -157,10 +157,10 @@ func charts(r *bot.Report) []chart {
 		}
 		return l
 	}
-	ms := func(of func(bot.Latency) *float64) func(int) float64 {
+	ms := func(of func(botrun.Latency) *float64) func(int) float64 {
 		return func(i int) float64 { return orGap(of(r.Series[i].Net.Latency)) }
 	}
-	server := func(of func(*bot.ServerNow) float64) func(int) float64 {
+	server := func(of func(*botrun.ServerNow) float64) func(int) float64 {
 		return func(i int) float64 {
 			if s := r.Series[i].Server; s != nil {
 				return of(s)
@@ -168,7 +168,7 @@ func charts(r *bot.Report) []chart {
 			return math.NaN()
 		}
 	}
-	rate := func(of func(bot.Progress) float64) func(int) float64 {
+	rate := func(of func(botrun.Progress) float64) func(int) float64 {
 		return func(i int) float64 {
 			if i == 0 {
 				return math.NaN()
@@ -179,16 +179,16 @@ func charts(r *bot.Report) []chart {
 	}
 	counted := chart{Title: "Counted by bots", Unit: "a second"}
 	for _, name := range largestCounters(r) {
-		counted.Lines = append(counted.Lines, over(name, rate(func(p bot.Progress) float64 { return p.Game[name] })))
+		counted.Lines = append(counted.Lines, over(name, rate(func(p botrun.Progress) float64 { return p.Game[name] })))
 	}
 	all := []chart{
 		{"Tick", "ms", []line{
-			over("mean of the second", server(func(s *bot.ServerNow) float64 { return s.TickMeanMs })),
-			over("p99 so far", server(func(s *bot.ServerNow) float64 { return s.TickP99Ms })),
+			over("mean of the second", server(func(s *botrun.ServerNow) float64 { return s.TickMeanMs })),
+			over("p99 so far", server(func(s *botrun.ServerNow) float64 { return s.TickP99Ms })),
 		}},
 		{"Latency", "ms", []line{
-			over("p50", ms(func(l bot.Latency) *float64 { return l.P50Ms })),
-			over("p99", ms(func(l bot.Latency) *float64 { return l.P99Ms })),
+			over("p50", ms(func(l botrun.Latency) *float64 { return l.P50Ms })),
+			over("p99", ms(func(l botrun.Latency) *float64 { return l.P99Ms })),
 		}},
 		{"Download a client", "kB/s", []line{over("stream and datagrams", func(i int) float64 { return r.Series[i].Net.BytesPerClientS / 1000 })}},
 		{"Snapshots delivered", "%", []line{over("of those expected", func(i int) float64 { return 100 * orGap(r.Series[i].Net.DeliveredRatio) })}},
@@ -197,15 +197,15 @@ func charts(r *bot.Report) []chart {
 			over("failed", func(i int) float64 { return float64(r.Series[i].Failed) }),
 		}},
 		{"Verdicts", "a second", []line{
-			over("live", rate(func(p bot.Progress) float64 { return float64(p.Handles.Live) })),
-			over("hidden", rate(func(p bot.Progress) float64 { return float64(p.Handles.Hidden) })),
-			over("pending", rate(func(p bot.Progress) float64 { return float64(p.Handles.Pending) })),
-			over("stale", rate(func(p bot.Progress) float64 { return float64(p.Handles.Stale) })),
+			over("live", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Live) })),
+			over("hidden", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Hidden) })),
+			over("pending", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Pending) })),
+			over("stale", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Stale) })),
 		}},
 		counted,
 		{"Entities", "", []line{
-			over("awake", server(func(s *bot.ServerNow) float64 { return float64(s.Awake) })),
-			over("asleep", server(func(s *bot.ServerNow) float64 { return float64(s.Asleep) })),
+			over("awake", server(func(s *botrun.ServerNow) float64 { return float64(s.Awake) })),
+			over("asleep", server(func(s *botrun.ServerNow) float64 { return float64(s.Asleep) })),
 		}},
 	}
 	shown := all[:0]

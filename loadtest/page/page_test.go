@@ -13,26 +13,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // sample is a report of n seconds that contains a hostile name.
-func sample(n int) *bot.Report {
-	r := &bot.Report{Scenario: bot.Roam, Bots: 3, Connected: 3, DurationS: float64(n), Failures: []bot.Failure{{Bot: 1, Why: "<script>alert(1)</script>"}}}
+func sample(n int) *botrun.Report {
+	r := &botrun.Report{Scenario: bot.Roam, Bots: 3, Connected: 3, DurationS: float64(n), Failures: []botrun.Failure{{Bot: 1, Why: "<script>alert(1)</script>"}}}
 	for i := range n {
 		p50, p99, ratio := 1+float64(i%3), 5+float64(i%5), 0.999
-		r.Series = append(r.Series, bot.Progress{
+		r.Series = append(r.Series, botrun.Progress{
 			ElapsedS: float64(i + 1), Bots: 3, Connected: min(i, 3),
-			Net:     bot.Net{BytesPerClientS: 35_000, DeliveredRatio: &ratio, Latency: bot.Latency{P50Ms: &p50, P99Ms: &p99}},
-			Handles: bot.Handles{Live: uint64(100 * i), Stale: uint64(10 * i)},
+			Net:     botrun.Net{BytesPerClientS: 35_000, DeliveredRatio: &ratio, Latency: botrun.Latency{P50Ms: &p50, P99Ms: &p99}},
+			Handles: botrun.Handles{Live: uint64(100 * i), Stale: uint64(10 * i)},
 			Game:    map[string]float64{"names": 3, "shots": float64(30 * i)},
 		})
 	}
 	return r
 }
 
-func render(t *testing.T, r *bot.Report, about About) string {
+func render(t *testing.T, r *botrun.Report, about About) string {
 	var b bytes.Buffer
 	require.NoError(t, Write(&b, r, about))
 	return b.String()
@@ -42,9 +43,9 @@ func render(t *testing.T, r *bot.Report, about About) string {
 func TestPageSaysTheLink(t *testing.T) {
 	const words = "packets each way"
 	require.NotContains(t, render(t, sample(10), About{}), words)
-	bad := bot.Link{Loss: 0.05, Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Reorder: 0.001, CutAt: time.Second, CutFor: 2 * time.Second}
+	bad := botrun.Link{Loss: 0.05, Delay: 50 * time.Millisecond, Jitter: 10 * time.Millisecond, Reorder: 0.001, CutAt: time.Second, CutFor: 2 * time.Second}
 	require.Contains(t, render(t, sample(10), About{Link: bad}), words+": 5 % lost, 50ms to 60ms later, 0.1 % overtaken, cut after 1s for 2s")
-	late := bot.Link{Delay: time.Second}
+	late := botrun.Link{Delay: time.Second}
 	require.Contains(t, render(t, sample(10), About{Link: late}), words+": 1s later,")
 }
 
@@ -62,15 +63,15 @@ func TestChecks(t *testing.T) {
 	ratio := 0.5
 	r := sample(3)
 	r.Net.DeliveredRatio = &ratio
-	limit := must.Get(bot.ParseThreshold("delivered_ratio<0.9"))
-	missing := must.Get(bot.ParseThreshold("tick_p99_ms>8"))
-	html := render(t, r, About{Thresholds: []bot.Threshold{limit, missing}})
+	limit := must.Get(botrun.ParseThreshold("delivered_ratio<0.9"))
+	missing := must.Get(botrun.ParseThreshold("tick_p99_ms>8"))
+	html := render(t, r, About{Thresholds: []botrun.Threshold{limit, missing}})
 	require.Contains(t, html, ">failed<")
 	require.Contains(t, html, "delivered_ratio&lt;0.9")
 	require.Contains(t, html, "not measured")
 
 	ratio = 0.89996
-	require.Contains(t, render(t, r, About{Thresholds: []bot.Threshold{limit}}), ">0.89996<", "0.9 is not below 0.9")
+	require.Contains(t, render(t, r, About{Thresholds: []botrun.Threshold{limit}}), ">0.89996<", "0.9 is not below 0.9")
 }
 
 // TestPageOfHalfARun: the page agrees with the exit status about an interrupted run.
@@ -78,8 +79,8 @@ func TestPageOfHalfARun(t *testing.T) {
 	r := sample(3)
 	r.Interrupted = true
 	require.Contains(t, render(t, r, About{}), ">passed<")
-	limit := must.Get(bot.ParseThreshold("confusions>1e9"))
-	html := render(t, r, About{Thresholds: []bot.Threshold{limit}})
+	limit := must.Get(botrun.ParseThreshold("confusions>1e9"))
+	html := render(t, r, About{Thresholds: []botrun.Threshold{limit}})
 	require.Contains(t, html, ">failed<")
 	require.Contains(t, html, "run to its end")
 }
@@ -89,7 +90,7 @@ func TestPageOfHalfARun(t *testing.T) {
 func TestPageSaysWhatWasLost(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "outages")
-	r.Outages = bot.Outages{Lost: 20, Resumed: 17, Anew: 2, NewWorlds: 1, Unanswered: 260}
+	r.Outages = botrun.Outages{Lost: 20, Resumed: 17, Anew: 2, NewWorlds: 1, Unanswered: 260}
 	require.Contains(t, render(t, r, About{}), "20 connections lost: 17 sessions resumed, 2 anew, 1 in another run of the world; 260 commands without an answer")
 }
 
@@ -105,9 +106,9 @@ func TestPageShowsTheGame(t *testing.T) {
 
 // TestLargestCounters: as many as a chart has colours.
 func TestLargestCounters(t *testing.T) {
-	r := &bot.Report{Series: []bot.Progress{{Game: map[string]float64{"a": 1, "b": 7, "c": 7, "d": 3, "e": 0, "f": 9}}}}
+	r := &botrun.Report{Series: []botrun.Progress{{Game: map[string]float64{"a": 1, "b": 7, "c": 7, "d": 3, "e": 0, "f": 9}}}}
 	require.Equal(t, []string{"f", "b", "c", "d", "a"}, largestCounters(r))
-	require.Empty(t, largestCounters(&bot.Report{}))
+	require.Empty(t, largestCounters(&botrun.Report{}))
 }
 
 // TestPageShowsInputLatency: the page shows the input latency next to half of the round trip.
@@ -115,13 +116,13 @@ func TestPageShowsInputLatency(t *testing.T) {
 	r := sample(3)
 	require.NotContains(t, render(t, r, About{}), "input to drawn")
 	p50, p90, p99, most := 71.0, 80.0, 91.0, 140.0
-	r.Input = bot.InputLatency{P50Ms: &p50, P90Ms: &p90, P99Ms: &p99, MaxMs: &most}
+	r.Input = botrun.InputLatency{P50Ms: &p50, P90Ms: &p90, P99Ms: &p99, MaxMs: &most}
 	require.Contains(t, render(t, r, About{}), "<b>71 / 91 / 140 ms</b><span>input to drawn p50 / p99 / max</span>")
 }
 
 // TestChartsOfWhatWasMeasured: unmeasured quantities have no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
-	names := func(r *bot.Report) (titles []string) {
+	names := func(r *botrun.Report) (titles []string) {
 		for _, c := range charts(r) {
 			titles = append(titles, c.Title)
 		}
@@ -129,10 +130,10 @@ func TestChartsOfWhatWasMeasured(t *testing.T) {
 	}
 	r := sample(5)
 	require.Equal(t, []string{"Latency", "Download a client", "Snapshots delivered", "Bots", "Verdicts", "Counted by bots"}, names(r))
-	r.Series[2].Server = &bot.ServerNow{TickMeanMs: 1}
+	r.Series[2].Server = &botrun.ServerNow{TickMeanMs: 1}
 	require.Contains(t, names(r), "Tick")
-	require.Empty(t, names(&bot.Report{}))
-	require.Contains(t, render(t, &bot.Report{}, About{}), "Load test")
+	require.Empty(t, names(&botrun.Report{}))
+	require.Contains(t, render(t, &botrun.Report{}, About{}), "Load test")
 }
 
 // TestSVG: the drawing is XML, stays within its box, and gaps split lines.

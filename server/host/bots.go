@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/loadtest/bot"
 )
 
@@ -28,22 +29,22 @@ type botsCommand struct {
 
 // childLine is one line from the child: progress, and finally a result or an error.
 type childLine struct {
-	Progress *bot.Progress `json:"progress,omitempty"`
-	Result   *childResult  `json:"result,omitempty"`
-	Error    string        `json:"error,omitempty"`
+	Progress *botrun.Progress `json:"progress,omitempty"`
+	Result   *childResult     `json:"result,omitempty"`
+	Error    string           `json:"error,omitempty"`
 }
 
-// childResult is a bot.Report with the fields that its own JSON omits.
+// childResult is a botrun.Report with the fields that its own JSON omits.
 type childResult struct {
-	Report     *bot.Report     `json:"report"`
-	Forgotten  uint64          `json:"forgotten"`
-	Confusions []bot.Confusion `json:"confusions"`
-	Failures   []bot.Failure   `json:"failures"`
+	Report     *botrun.Report   `json:"report"`
+	Forgotten  uint64           `json:"forgotten"`
+	Confusions []bot.Confusion  `json:"confusions"`
+	Failures   []botrun.Failure `json:"failures"`
 
-	Divergences []bot.Divergence `json:"divergences"`
+	Divergences []botrun.Divergence `json:"divergences"`
 }
 
-func (r *childResult) newReport() *bot.Report {
+func (r *childResult) newReport() *botrun.Report {
 	r.Report.Forgotten = r.Forgotten
 	r.Report.Confusions, r.Report.Failures, r.Report.Divergences = r.Confusions, r.Failures, r.Divergences
 	return r.Report
@@ -66,9 +67,9 @@ func (c *botsCommand) run(ctx context.Context, p *program) error {
 		cancel()
 	}()
 	out := json.NewEncoder(p.out)
-	report, err := bot.Run(ctx, bot.Config{
+	report, err := botrun.Run(ctx, botrun.Config{
 		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Player: p.botPlayer(),
-	}, func(p *bot.Progress) { _ = out.Encode(childLine{Progress: p}) }) // if the parent has ended, nobody needs progress
+	}, func(p *botrun.Progress) { _ = out.Encode(childLine{Progress: p}) }) // if the parent has ended, nobody needs progress
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})
 	}
@@ -84,7 +85,7 @@ func flag(name string, value any) string { return fmt.Sprintf("--%s=%v", name, v
 
 // runChild runs the bots in a child process of this executable until they are done. If
 // ctx ends, they stop early but still report.
-func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress func(bot.Progress)) (*bot.Report, error) {
+func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress func(botrun.Progress)) (*botrun.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find this executable to run the bots: %w", err)
@@ -119,7 +120,7 @@ func runChild(ctx context.Context, c *botsCommand, stderr io.Writer, progress fu
 	return report, err
 }
 
-func readChild(out io.Reader, progress func(bot.Progress)) (report *bot.Report, err error) {
+func readChild(out io.Reader, progress func(botrun.Progress)) (report *botrun.Report, err error) {
 	lines := json.NewDecoder(out)
 	for {
 		var line childLine

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/commandline"
-	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/session"
@@ -72,7 +72,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	began := time.Now()
 	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, hosted.title, countOf(c.Bots, "bot", "bots"), c.Duration, s.Addr())
 	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
-	report, err := c.playBots(ctx, s, hosted, p.err, bot.NewLive(talk, true))
+	report, err := c.playBots(ctx, s, hosted, p.err, botrun.NewLive(talk, true))
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *demoCommand) checkFits(p *program, o Options) error {
 	}
 	bots, limits := map[string]int{}, map[string]int{} // by room, by kind
 	for n := range c.Bots {
-		name, err := bot.Config{Room: c.roomName()}.RoomOf(n)
+		name, err := botrun.Config{Room: c.roomName()}.RoomOf(n)
 		if err != nil {
 			return usageError("--room: %w", err)
 		}
@@ -137,7 +137,7 @@ func (c *demoCommand) checkFits(p *program, o Options) error {
 }
 
 // playBots runs the server while the bots play and merges both reports.
-func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting, stderr io.Writer, live *bot.Live) (*bot.Report, error) {
+func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting, stderr io.Writer, live *botrun.Live) (*botrun.Report, error) {
 	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, even after Ctrl-C
 	defer stop()
 	served := make(chan error, 1)
@@ -146,8 +146,8 @@ func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting
 		Addr: s.Addr().String(), Fingerprint: s.Fingerprint(), Bots: c.Bots, Duration: c.Duration, Seed: Options{Seed: c.Seed}.SeedOr(h.seed), Area: h.areaMetres, Room: c.roomName(),
 	}
 	before := s.Report()
-	var series []bot.Progress
-	report, err := runChild(ctx, child, stderr, func(p bot.Progress) {
+	var series []botrun.Progress
+	report, err := runChild(ctx, child, stderr, func(p botrun.Progress) {
 		now := s.Report()
 		p.Server = serverNow(before, now)
 		before = now
@@ -164,7 +164,7 @@ func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting
 }
 
 // writeResult prints the result and returns ErrFailed if it is bad.
-func (c *demoCommand) writeResult(report *bot.Report, talk, stdout io.Writer) error {
+func (c *demoCommand) writeResult(report *botrun.Report, talk, stdout io.Writer) error {
 	fmt.Fprintln(talk)
 	if err := report.WriteSummary(talk, commandline.IsTerminal(talk)); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/internal/botrun"
 )
 
 // TestReadChild: the demo handles any output of the child.
@@ -26,7 +26,7 @@ func TestReadChild(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := 0
-			report, err := readChild(strings.NewReader(c.lines), func(bot.Progress) { n++ })
+			report, err := readChild(strings.NewReader(c.lines), func(botrun.Progress) { n++ })
 			require.Equal(t, c.progress, n)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
@@ -46,7 +46,7 @@ func TestReadChild(t *testing.T) {
 
 // Confused handles that the game itself has found fail the demo.
 func TestDemoOfConfusions(t *testing.T) {
-	report := &bot.Report{}
+	report := &botrun.Report{}
 	report.Handles.Confusions = 1
 	var out bytes.Buffer
 	require.ErrorIs(t, (&demoCommand{JSON: true}).writeResult(report, &out, &out), ErrFailed)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/programtest"
-	"github.com/worldd/worldd/loadtest/bot"
 )
 
 // The demo plays a game with its own bots, in a child process.
@@ -20,7 +20,7 @@ func TestDemo(t *testing.T) {
 	status, out, errs := play(t, "demo", "--bots=3", "--duration=3s", "--json")
 	require.Equal(t, exitOK, status, "%s%s", errs, out)
 	require.Contains(t, errs, "tag demo: game tag, 3 bots for 3s over QUIC on ")
-	var report bot.Report
+	var report botrun.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &report))
 	require.Equal(t, 3, report.Connected)
 	require.NotZero(t, report.Handles.Probes)

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/regularfile"
-	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -378,16 +378,16 @@ func meanDuration(s world.SystemStats) time.Duration {
 	return s.Total / time.Duration(max(s.Runs, 1))
 }
 
-// tickOf and worldOf return the server's part of a bot.Report.
-func tickOf(r server.Report) *bot.Tick {
+// tickOf and worldOf return the server's part of a botrun.Report.
+func tickOf(r server.Report) *botrun.Tick {
 	t := r.Tick
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	return &bot.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
+	return &botrun.Tick{RateHz: t.RateHz, Count: t.Count, P50Ms: ms(t.P50), P99Ms: ms(t.P99), MaxMs: ms(t.Max), Late: t.Late}
 }
 
 // serverNow returns the server's state, compared with an earlier report.
-func serverNow(before, now server.Report) *bot.ServerNow {
-	s := &bot.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
+func serverNow(before, now server.Report) *botrun.ServerNow {
+	s := &botrun.ServerNow{TickP99Ms: tickOf(now).P99Ms, Awake: now.World.Awake, Asleep: now.World.Asleep}
 	if n := now.Tick.Count - before.Tick.Count; n > 0 {
 		spent := func(r server.Report) time.Duration {
 			return r.Tick.Receive + r.Tick.Step + r.Tick.Replicate + r.Tick.Between
@@ -397,9 +397,9 @@ func serverNow(before, now server.Report) *bot.ServerNow {
 	return s
 }
 
-func worldOf(r server.Report) *bot.World {
+func worldOf(r server.Report) *botrun.World {
 	w := r.World
-	return &bot.World{
+	return &botrun.World{
 		Entities: w.Entities, Awake: w.Awake, Asleep: w.Asleep,
 		Spawned: w.Spawned, Destroyed: w.Destroyed, Reused: w.Reused, StateHash: fmt.Sprintf("%016x", r.StateHash),
 	}

@@ -59,12 +59,12 @@ func (a *asker) renameIfDue(now time.Time) error {
 		return nil
 	}
 	if a.nextRename.IsZero() {
-		a.nextRename = now.Add(time.Duration(a.place.Rand.Int64N(int64(firstRename))))
+		a.nextRename = now.Add(time.Duration(a.Rand.Int64N(int64(firstRename))))
 		return nil
 	}
 	a.nextRename = a.pauseFrom(now, renameSeconds*time.Second)
 	h := &a.hearing
-	name := sealedName(a.place.Number, h.renamed+1, identity)
+	name := sealedName(a.Number, h.renamed+1, identity)
 	asked, err := client.Ask(a.client, messages.RenameCommand, 0, messages.Rename{Name: name})
 	if err != nil {
 		return err

@@ -181,7 +181,7 @@ func (c *combat) launchIfDue(now time.Time) error {
 	}
 	c.nextLaunch = c.pauseFrom(now, launchEvery)
 	l := messages.Launch{
-		Aim: float32(2 * math.Pi * c.place.Rand.Float64()), Serial: c.serial,
+		Aim: float32(2 * math.Pi * c.Rand.Float64()), Serial: c.serial,
 		LeftLife: c.drawLife(), RightLife: c.drawLife(),
 	}
 	var err error
@@ -205,13 +205,13 @@ func (c *combat) launchIfDue(now time.Time) error {
 // drawLife draws a missile's life in ticks. One missile in four is not made, and one dies
 // before it can enter.
 func (c *combat) drawLife() uint8 {
-	switch c.place.Rand.IntN(4) {
+	switch c.Rand.IntN(4) {
 	case 0:
 		return 0
 	case 1:
 		return 1
 	}
-	return uint8(20 + c.place.Rand.IntN(200))
+	return uint8(20 + c.Rand.IntN(200))
 }
 
 // takeResult handles the result of a shot, a launch or a request for the rules, and returns

@@ -6,12 +6,13 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/recent"
 	"github.com/worldd/worldd/internal/scenes/messages"
+	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // hearing is a bot's memory of events and names.
 type hearing struct {
-	seat
+	bot.Recorder
 	names    map[bulk.Handle]*nameMemory // of avatars that the server showed
 	awaited  []bulk.Handle               // avatars whose announced name has not arrived yet
 	broken   map[bulk.Handle]bool        // by an event, and not destroyed yet
@@ -54,9 +55,9 @@ type flash struct {
 	snapshots    uint64
 }
 
-func newHearing(s seat) hearing {
+func newHearing(r bot.Recorder) hearing {
 	return hearing{
-		seat: s, names: map[bulk.Handle]*nameMemory{}, broken: map[bulk.Handle]bool{},
+		Recorder: r, names: map[bulk.Handle]*nameMemory{}, broken: map[bulk.Handle]bool{},
 		poked: recent.NewSet[bulk.Handle](pokedHandles), flashes: recent.NewSet[uint32](flashSerials),
 	}
 }
@@ -64,7 +65,7 @@ func newHearing(s seat) hearing {
 // changeWorld forgets all but what the connection is like: another room or run of the world counts
 // from 1.
 func (o *hearing) changeWorld() {
-	next := newHearing(o.seat)
+	next := newHearing(o.Recorder)
 	next.patience, next.lost = o.patience, o.lost
 	*o = next
 }

@@ -22,19 +22,9 @@ func Player() *bot.Player {
 	return &bot.Player{New: newBehavior, Scenarios: []bot.Scenario{Combat}, Metrics: metrics(), Flood: flood}
 }
 
-// seat is the part of bot.Seat that a mind uses: the oracle of handles, and the report.
-type seat interface {
-	Recall(h bulk.Handle) (identity uint64, verdict wire.Verdict, sure bool)
-	Learn(h bulk.Handle)
-	Report(h bulk.Handle, seen uint64, format string, args ...any)
-	Count(name string, n uint64)
-	Sample(name string, value float64)
-}
-
 // mind plays one visit of a bot. Its goroutine owns it.
 type mind struct {
-	seat
-	place   bot.Seat
+	bot.Seat
 	client  *client.Client // nil until Dial has returned
 	events  client.Events
 	pilot   pilot
@@ -44,7 +34,7 @@ type mind struct {
 }
 
 func newBehavior(s bot.Seat) (bot.Behavior, error) {
-	m := newMind(s, s)
+	m := newMind(s)
 	b := bot.Behavior{
 		Schema: messages.Schema, Events: &m.events, State: m.changeState, Result: m.takeResult, Identity: identityOf,
 		Observer: client.Observer{
@@ -63,10 +53,10 @@ func newBehavior(s bot.Seat) (bot.Behavior, error) {
 	return b, nil
 }
 
-func newMind(s seat, place bot.Seat) *mind {
-	m := &mind{seat: s, place: place}
-	m.pilot = pilot{rng: place.Rand, area: place.AreaMetres, curve: turnPerStep(place.Scenario)}
-	m.hearing = newHearing(s)
+func newMind(s bot.Seat) *mind {
+	m := &mind{Seat: s}
+	m.pilot = pilot{rng: s.Rand, area: s.AreaMetres, curve: turnPerStep(s.Scenario)}
+	m.hearing = newHearing(s.Recorder)
 	m.asker = asker{mind: m, renaming: map[uint32]string{}}
 	m.combat = newCombat(m)
 	m.hearEvents()
@@ -163,9 +153,9 @@ func (m *mind) noteDestroyed(h bulk.Handle, cause uint8) {
 // steer returns the stick that the scenario has the bot hold.
 func (m *mind) steer(f *bot.Frame) any {
 	switch {
-	case m.place.Scenario == Combat:
+	case m.Scenario == Combat:
 		return m.combat.steer(f)
-	case m.place.Scenario == bot.Restless || f.Fresh:
+	case m.Scenario == bot.Restless || f.Fresh:
 		m.combat.stick = m.nextStick()
 		return &m.combat.stick
 	}
@@ -189,7 +179,7 @@ func (m *mind) nextStick() steering.Stick {
 
 // act sends the commands that are due.
 func (m *mind) act(f *bot.Frame) error {
-	if m.place.Scenario == Combat {
+	if m.Scenario == Combat {
 		if err := m.combat.act(f); err != nil {
 			return err
 		}
@@ -225,7 +215,7 @@ func (m *mind) takeResult(r client.Result) {
 
 // pauseFrom returns the end of a pause that lasts half to one and a half of mean.
 func (m *mind) pauseFrom(now time.Time, mean time.Duration) time.Time {
-	return now.Add(time.Duration((0.5 + m.place.Rand.Float64()) * float64(mean)))
+	return now.Add(time.Duration((0.5 + m.Rand.Float64()) * float64(mean)))
 }
 
 // flood returns a rename or a poke, for attackers.

@@ -34,7 +34,7 @@ func (s *sightings) ticksAround(moment float64) (before, after uint32) {
 
 // noteSighting records that a state of an avatar has arrived.
 func (c *combat) noteSighting(e *client.Entity) {
-	if c.place.Scenario != Combat {
+	if c.Scenario != Combat {
 		return
 	}
 	s := c.avatars[e.Handle()]
