@@ -2,9 +2,9 @@
 // PROTOCOL.md, section 5.
 
 import { Code, WireError } from './codes.ts'
-import { type Convert, converterTo, familyOf, isLossless, textConverterTo } from './convert.ts'
+import { type Convert, converterTo, familyOf, isLossless } from './convert.ts'
 import type { Binding, Declaration, Versions } from './declaration.ts'
-import { type Field, noText, type Text, type TextField } from './fields.ts'
+import { type Field, fitText, noText, type Text, type TextField } from './fields.ts'
 import { type Handle, isProvisional } from './handles.ts'
 import { type Parts, partsOf } from './paths.ts'
 import { type CommandKind, type Component, type Form, Message, type Schema } from './schema.ts'
@@ -83,12 +83,18 @@ function ageOf({ client, server }: Versions): string {
 }
 
 /** A field of the server in the game's structs. */
-interface Link<T> {
+interface Link {
   readonly parts: Parts
   readonly path: string
   readonly exact: boolean // the game's field holds every value of the server's
-  readonly read: Convert<T> // to the game's value
-  readonly write: Convert<T> // to a value that the server's field holds
+  readonly read: Convert // to the game's value
+  readonly write: Convert // to a value that the server's field holds
+}
+
+/** A text field of the server in the game's structs. */
+interface TextLink {
+  readonly parts: Parts
+  readonly field: TextField // as the game declares it
 }
 
 /** A field of the game that the server lacks. */
@@ -100,14 +106,14 @@ interface Added {
 
 /** Converts between a server's fields and the structs of a game that declares others. */
 class BoundShape extends Shape {
-  readonly #links: readonly (Link<unknown> | undefined)[] // by field of the server
-  readonly #textLinks: readonly (Link<Text> | undefined)[]
+  readonly #links: readonly (Link | undefined)[] // by field of the server
+  readonly #textLinks: readonly (TextLink | undefined)[]
   readonly #added: readonly Added[]
 
   constructor(
     form: Form,
-    links: readonly (Link<unknown> | undefined)[],
-    textLinks: readonly (Link<Text> | undefined)[],
+    links: readonly (Link | undefined)[],
+    textLinks: readonly (TextLink | undefined)[],
     added: readonly Added[],
   ) {
     super(form.fields, form.texts)
@@ -149,8 +155,7 @@ class BoundShape extends Shape {
 
   override text(root: Struct, i: number): Text | undefined {
     const l = this.#textLinks[i]
-    const v = l && (find(root, l.parts) as Text | undefined)
-    return v === undefined ? v : l?.write(v)
+    return l && (find(root, l.parts) as Text | undefined)
   }
 
   override set(root: Struct, i: number, v: unknown): void {
@@ -160,7 +165,7 @@ class BoundShape extends Shape {
 
   override setText(root: Struct, i: number, v: Text): void {
     const l = this.#textLinks[i]
-    if (l) assign(root, l.parts, l.read(v))
+    if (l) assign(root, l.parts, fitText(l.field, v))
   }
 }
 
@@ -300,7 +305,7 @@ class Binder implements Binding {
     to.shape = new BoundShape(
       to,
       to.fields.map((f) => linkOf(f, links.get(f))),
-      to.texts.map((f) => textLinkOf(f, links.get(f))),
+      to.texts.map((f) => textLinkOf(links.get(f))),
       added,
     )
     return links
@@ -340,7 +345,7 @@ function parentLineOf(c: Component): string {
   return c.parent && JSON.stringify(`parent ${c.parent} ${c.fields.find((f) => f.index === c.holder)?.path}`)
 }
 
-function linkOf(f: Field, d: AnyField | undefined): Link<unknown> | undefined {
+function linkOf(f: Field, d: AnyField | undefined): Link | undefined {
   if (!d || isText(d)) return undefined // a text is a misfit
   return {
     path: d.path,
@@ -351,9 +356,8 @@ function linkOf(f: Field, d: AnyField | undefined): Link<unknown> | undefined {
   }
 }
 
-function textLinkOf(f: TextField, d: AnyField | undefined): Link<Text> | undefined {
-  if (!d || !isText(d)) return undefined
-  return { path: d.path, parts: partsOf(d.path), exact: true, read: textConverterTo(d), write: textConverterTo(f) }
+function textLinkOf(d: AnyField | undefined): TextLink | undefined {
+  return d && isText(d) ? { parts: partsOf(d.path), field: d } : undefined
 }
 
 function addedOf(d: AnyField, value: Value | Text | undefined): Added {

@@ -1,6 +1,6 @@
 // The fields of components and messages: PROTOCOL.md, section 5.
 
-import { type BitReader, type BitWriter, decodeText } from './bits.ts'
+import { type BitReader, type BitWriter, decodeText, encodeText } from './bits.ts'
 import { fail } from './codes.ts'
 import * as limit from './limits.ts'
 
@@ -102,6 +102,37 @@ export type Text = string | Uint8Array
 export function readText(f: TextField, b: Uint8Array): Text {
   if (b.length > f.max) fail(`${f.path} has ${b.length} bytes, at most ${f.max}`)
   return f.bytes ? b.slice() : decodeText(b)
+}
+
+/**
+ * Returns a text as the field holds it: at most max bytes. A string is cut between two characters,
+ * and has one U+FFFD for each run of invalid UTF-8.
+ */
+export function fitText(f: TextField, v: Text): Text {
+  if (typeof v !== 'string' && !(v instanceof Uint8Array)) throw new TypeError(`${f.path}: want a string or bytes`)
+  const s = f.bytes || typeof v === 'string' ? v : decodeLossy(v)
+  const b = typeof s === 'string' ? encodeText(s) : s
+  if (f.bytes) return b.slice(0, f.max)
+  if (b.length <= f.max) return s
+  let n = f.max
+  while (n > 0 && (b[n]! & 0xc0) === 0x80) n--
+  return lossy.decode(b.subarray(0, n))
+}
+
+const lossy = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** Decodes UTF-8. Each run of invalid bytes becomes one U+FFFD, as in Go. */
+function decodeLossy(b: Uint8Array): string {
+  let s = ''
+  let from = 0
+  for (let at = 0; at <= b.length; at++) {
+    // U+FFFD itself is valid, and ends a run.
+    const is = b[at] === 0xef && b[at + 1] === 0xbf && b[at + 2] === 0xbd
+    if (!is && at < b.length) continue
+    s += lossy.decode(b.subarray(from, at)).replace(/\ufffd+/g, '\ufffd') + (is ? '\ufffd' : '')
+    from = at + 3
+  }
+  return s
 }
 
 /** Returns the value of a text field that was not sent. */

@@ -1,6 +1,6 @@
 // Conversion of fields between their uint32 values and a game's values: PROTOCOL.md, section 5.
 
-import { type Field, noText, type Text, type TextField } from './fields.ts'
+import { type Field, fitText, noText, type Text, type TextField } from './fields.ts'
 import { generationOf, type Handle, indexOf, newHandle } from './handles.ts'
 import * as limit from './limits.ts'
 import { type Parts, partsOf } from './paths.ts'
@@ -101,10 +101,23 @@ export function quantise(f: Field, v: unknown, out: Uint32Array, at: number): vo
   if (f.kind === 'ref') quantiseHandle(v as bigint, out, at)
   else if (f.kind === 'quat') out[at] = smallestThree(f, v as ArrayLike<number>)
   else if (f.values === 2 && f.kind !== 'float') {
-    const b = BigInt.asUintN(64, BigInt(v as bigint))
+    const b = saturate64(f, v)
     out[at] = Number(b & 0xffffffffn)
-    out[at + 1] = Number(b >> 32n)
+    out[at + 1] = Number((b >> 32n) & 0xffffffffn)
   } else quantiseNumber(f, Number(v), out, at)
+}
+
+const most63 = 2n ** 63n - 1n
+const most64 = 2n ** 64n - 1n
+
+/** Returns the integer of 64 bits that is nearest to a value, 0 for NaN. */
+export function saturate64(f: Field, v: unknown): bigint {
+  const least = f.kind === 'int' ? ~most63 : 0n
+  const most = f.kind === 'int' ? most63 : most64
+  const x = typeof v === 'bigint' ? v : Number(v)
+  if (x <= least) return least
+  if (x >= most) return most
+  return typeof x === 'bigint' ? x : BigInt(Math.trunc(x) || 0)
 }
 
 function quantiseNumber(f: Field, v: number, out: Uint32Array, at: number): void {
@@ -278,11 +291,11 @@ export class Shape {
     )
   }
 
-  /** Returns the values and texts of a struct. Fields that it lacks are 0 or empty. */
+  /** Returns the values and texts of a struct, as the fields hold them. Fields that it lacks are 0 or empty. */
   quantise(from: Struct, values: number): Payload {
     const out = new Uint32Array(values)
     this.fields.forEach((f, i) => quantise(f, this.value(from, i), out, f.index))
-    const texts = this.texts.map((f, i) => this.text(from, i) ?? noText(f))
+    const texts = this.texts.map((f, i) => fitText(f, this.text(from, i) ?? noText(f)))
     return { values: out, texts }
   }
 }

@@ -179,6 +179,51 @@ test('nothing is sent to a server without the input', async () => {
   assert.deepEqual(server.inputsOf(s.input(0)!).ticks, [])
 })
 
+test('texts are cut and missing ones empty, whether the server has the declared schema or another', async () => {
+  const text = (last: string): string => `worldd schema 2\ninput raw\ncommand say\n${last}T string 4\nB bytes 2\n`
+  for (const declared of [undefined, declareSchema(text('')), declareSchema(text('N uint 8\n'))]) {
+    const s = new Session({ tables: await defaultTables(), ...(declared && { schema: declared }) })
+    const equal = declared?.schema.text === text('')
+    s.receiveStream(server.welcome({ text: equal ? '' : text(''), schema: hashOf(text('')) }))
+    sent(s)
+    for (const [args, want] of [
+      [{ T: 'abcdé', B: Uint8Array.of(1, 2, 3) }, '\x04abcd\x02\x01\x02'],
+      [{ T: 'abcé' }, '\x03abc\x00'],
+      [{ T: null, B: null }, '\x00\x00'],
+      [{ T: Uint8Array.of(0x41, 0xff, 0xfe), B: 'é€' }, '\x04A\ufffd\x02é'],
+      [{ T: 'a\ud800' }, '\x04a\ufffd\x00'],
+    ] as const) {
+      s.do('say', args)
+      assert.equal(Buffer.from(argsOf(sent(s)[0]!.body)).toString(), want)
+    }
+    assert.throws(() => s.do('say', { T: 5 }), TypeError)
+    assert.deepEqual(sent(s), [])
+  }
+})
+
+test('integers saturate, whether the server has the declared schema or another', async () => {
+  const text = (last: string): string => `worldd schema 2\ninput raw\ncommand pay\n${last}U uint 64\nI int 64\n`
+  for (const declared of [undefined, declareSchema(text('N uint 8\n'))]) {
+    const s = new Session({ tables: await defaultTables(), ...(declared && { schema: declared }) })
+    s.receiveStream(server.welcome({ text: text('') }))
+    for (const [v, u, i] of [
+      [1.5, 1n, 1n],
+      [-1, 0n, -1n],
+      [-1n, 0n, -1n],
+      [NaN, 0n, 0n],
+      [null, 0n, 0n],
+      [Infinity, 2n ** 64n - 1n, 2n ** 63n - 1n],
+      [2n ** 70n, 2n ** 64n - 1n, 2n ** 63n - 1n],
+      [-(2n ** 70n), 0n, -(2n ** 63n)],
+    ] as const) {
+      sent(s)
+      s.do('pay', { U: v, I: v })
+      const b = Buffer.from(argsOf(sent(s)[0]!.body))
+      assert.deepEqual([b.readBigUInt64LE(0), b.readBigInt64LE(8)], [u, i], `${v}`)
+    }
+  }
+})
+
 test('what does not fit ends the client, with all lines', async () => {
   const text = server.schemaText.replace('Coins int 20', 'Coins bool').replace('Serial uint 8', 'Serial ref')
   const stage = new Stage()
