@@ -10,7 +10,7 @@ import (
 
 // The file format of a segment of a journal, all little-endian:
 //
-//	magic "wjnl" | version u32 | length u32 | head | sum u64
+//	magic "wjnl" | version u32 | length u32 | check u32 | head | sum u64
 //	frames x { length u32 | check u32 | sum u64 | body }
 //
 //	head  flags u32 | run u64 | tick u64 | mark u64 | chain u64 | setup | calls | notes
@@ -21,11 +21,12 @@ import (
 // of an image, with chunks and sums of its own.
 //
 // The head's sum is xxhash64 of everything before it. A frame's sum is xxhash64 of the sum before it and the
-// body. The check is the lower half of xxhash64 of the sum before it and the length: a reader
-// distinguishes a frame that was not written completely from a changed length.
+// body. A check protects the length before it: a reader distinguishes a frame that was not written completely from a changed
+// length. It is the lower half of xxhash64 of the length, and of the sum before or the magic and version.
 const (
 	journalMagic     = "wjnl"
 	journalVersion   = 1
+	headHeaderBytes  = 16
 	frameHeaderBytes = 16
 	bodyHeaderBytes  = 12 + 4*journalHashes
 	callsAt          = frameHeaderBytes + bodyHeaderBytes // in a frame
@@ -135,8 +136,7 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 		flags = journalDurable
 	}
 	b := binary.LittleEndian.AppendUint32(append(j.head[:0], journalMagic...), journalVersion)
-	b = append(b, 0, 0, 0, 0)
-	from := len(b)
+	b = append(b, make([]byte, headHeaderBytes-8)...)
 	b = binary.LittleEndian.AppendUint32(b, flags)
 	for _, v := range []uint64{j.config.Run, j.w.tick, j.imageMark, j.sum} {
 		b = binary.LittleEndian.AppendUint64(b, v)
@@ -144,7 +144,8 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 	for _, part := range [][]byte{j.setup, j.calls.bytes[callsAt:j.imageEnd], notes} {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...)
 	}
-	binary.LittleEndian.PutUint32(b[from-4:], uint32(len(b)-from))
+	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)-headHeaderBytes))
+	binary.LittleEndian.PutUint32(b[12:], uint32(xxhash.Sum64(b[:12])))
 	j.sum = xxhash.Sum64(b)
 	j.head = binary.LittleEndian.AppendUint64(b, j.sum)
 	j.calls.bytes = append(j.calls.bytes[:callsAt], j.calls.bytes[j.imageEnd:]...)

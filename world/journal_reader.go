@@ -104,15 +104,17 @@ func (r *JournalReader) fill(b []byte, n uint32) ([]byte, error) {
 
 func (r *JournalReader) readHead() error {
 	const what = "the head of the segment"
-	b, err := r.fill(nil, 12)
+	b, err := r.fill(nil, headHeaderBytes)
 	if err != nil {
 		return r.readError(err, what)
 	}
-	if string(b[:4]) != journalMagic {
-		return r.end("not a segment: it does not begin with %q", journalMagic)
-	}
 	version, length := binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
-	if length > maxHeadBytes {
+	switch {
+	case uint32(xxhash.Sum64(b[:12])) != binary.LittleEndian.Uint32(b[12:]):
+		return r.checkZeros(b)
+	case string(b[:4]) != journalMagic:
+		return r.end("not a segment: it does not begin with %q", journalMagic)
+	case length > maxHeadBytes:
 		return r.end("%s has %d bytes; at most %d", what, length, maxHeadBytes)
 	}
 	b, err = r.fill(b, length+sumBytes)
@@ -127,7 +129,7 @@ func (r *JournalReader) readHead() error {
 	if version != journalVersion {
 		return fmt.Errorf("%w: a segment of version %d; this program reads %d", ErrImageVersion, version, journalVersion)
 	}
-	if !r.head.decode(b[12:sumAt]) {
+	if !r.head.decode(b[headHeaderBytes:sumAt]) {
 		return r.end("%s has other contents than its length", what)
 	}
 	r.tick, r.offset = r.head.Tick, int64(len(b))
@@ -193,7 +195,7 @@ func (r *JournalReader) readFrame() (f JournalFrame, err error) {
 // checkZeros returns the error for a header that is not the next frame's. A file that was extended, but not written,
 // before a crash ends with zeros.
 func (r *JournalReader) checkZeros(header []byte) error {
-	wrong := r.end("wrong checksum of the next frame's length")
+	wrong := r.end("wrong checksum of the length of the head or the next frame")
 	var buf [4096]byte
 	for rest := header; ; {
 		for _, b := range rest {
@@ -203,7 +205,7 @@ func (r *JournalReader) checkZeros(header []byte) error {
 		}
 		n, err := r.from.Read(buf[:])
 		if n == 0 && err != nil {
-			return r.readError(err, "the next frame")
+			return r.readError(err, "the head or the next frame")
 		}
 		rest = buf[:n]
 	}
