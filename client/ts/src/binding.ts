@@ -4,7 +4,7 @@
 import { Code, WireError } from './codes.ts'
 import { type Convert, converterTo, familyOf, isLossless } from './convert.ts'
 import type { Binding, Declaration, Versions } from './declaration.ts'
-import { type Field, fitText, noText, type Text, type TextField } from './fields.ts'
+import { Field, fitText, noText, type Text, type TextField } from './fields.ts'
 import { type Handle, isProvisional } from './handles.ts'
 import { type Parts, partsOf } from './paths.ts'
 import { type CommandKind, type Component, type Form, Message, type Schema } from './schema.ts'
@@ -115,8 +115,10 @@ class BoundShape extends Shape {
     links: readonly (Link | undefined)[],
     textLinks: readonly (TextLink | undefined)[],
     added: readonly Added[],
+    ordered: readonly Field[] = [],
   ) {
     super(form.fields, form.texts)
+    this.ordered = ordered
     this.#links = links
     this.#textLinks = textLinks
     this.#added = added
@@ -291,15 +293,19 @@ class Binder implements Binding {
     const sources = this.#sourcesOf(item, own, all)
     const links = new Map<AnyField, AnyField>()
     const added: Added[] = []
+    const ordered: Field[] = []
     for (const [i, d] of own.entries()) {
       const f = sources[i]
       if (f) {
         links.set(f, d)
+        if (!isText(f)) ordered.push(f)
         this.#compareFields(item, d, f)
         continue
       }
       this.#note(item, `field added ${d.path}`)
-      added.push(addedOf(d, this.#options.defaults?.[item]?.[d.path]))
+      const a = addedOf(d, this.#options.defaults?.[item]?.[d.path])
+      added.push(a)
+      if (!isText(d)) ordered.push(constantOf(d, Number(a.make()) || 0))
     }
     for (const f of all) if (!links.has(f)) this.#note(item, `field dropped ${f.path}`)
     to.shape = new BoundShape(
@@ -307,6 +313,7 @@ class Binder implements Binding {
       to.fields.map((f) => linkOf(f, links.get(f))),
       to.texts.map((f) => textLinkOf(links.get(f))),
       added,
+      ordered,
     )
     return links
   }
@@ -347,13 +354,11 @@ function parentLineOf(c: Component): string {
 
 function linkOf(f: Field, d: AnyField | undefined): Link | undefined {
   if (!d || isText(d)) return undefined // a text is a misfit
-  return {
-    path: d.path,
-    parts: partsOf(d.path),
-    exact: familyOf(d) === familyOf(f) && isLossless(f, d),
-    read: converterTo(d),
-    write: converterTo(f),
-  }
+  const exact = familyOf(d) === familyOf(f) && isLossless(f, d)
+  const read = converterTo(d)
+  f.declared = d.path
+  f.convert = exact ? undefined : (v) => Number(read(v))
+  return { path: d.path, parts: partsOf(d.path), exact, read, write: converterTo(f) }
 }
 
 function textLinkOf(d: AnyField | undefined): TextLink | undefined {
@@ -362,6 +367,13 @@ function textLinkOf(d: AnyField | undefined): TextLink | undefined {
 
 function addedOf(d: AnyField, value: Value | Text | undefined): Added {
   return { parts: partsOf(d.path), isHandle: !isText(d) && d.kind === 'ref', make: makerOf(d, value) }
+}
+
+/** Returns a field in place of one that the server lacks, whose number is always the same. */
+function constantOf(d: Field, n: number): Field {
+  const f = new Field(d.path, 'uint', '')
+  f.convert = () => n
+  return f
 }
 
 const zeros = new Uint32Array(2)

@@ -2,7 +2,7 @@
 
 import type { Binding } from './declaration.ts'
 import type { Field, Text } from './fields.ts'
-import { type Handle, newHandle } from './handles.ts'
+import { type Handle, newHandle, none } from './handles.ts'
 import * as limit from './limits.ts'
 import type { Bodies } from './motion/bodies.ts'
 import { State } from './motion/columns.ts'
@@ -27,6 +27,7 @@ export class Layout {
   /** The number of the component body, -1 without one. */
   readonly body: number
   readonly #components = new Map<string, Component>()
+  readonly #alike = new WeakMap<Field, { readonly field: Field | undefined }>()
 
   constructor(schema: Schema, binding?: Binding) {
     this.schema = schema
@@ -37,6 +38,18 @@ export class Layout {
 
   component(name: string): Component | undefined {
     return this.#components.get(name)
+  }
+
+  /** Returns the field that a field of another room's schema names, undefined if this schema has none of its kind. */
+  fieldLike(f: Field): Field | undefined {
+    let g = this.#alike.get(f)
+    if (!g) {
+      const found = this.component(f.item)?.field(f.declared)
+      const isNumber = (x: Field): boolean => x.kind !== 'quat' && x.kind !== 'ref'
+      g = { field: found && (found.kind === f.kind || (isNumber(found) && isNumber(f))) ? found : undefined }
+      this.#alike.set(f, g)
+    }
+    return g.field
   }
 }
 
@@ -150,11 +163,18 @@ export class Entity {
     )
   }
 
+  /** Returns the field of the entity's schema that f names. Games keep fields over moves to rooms of other schemas. */
+  #fieldOf(f: Field): Field | undefined {
+    return this.layout.schema.components[f.component]?.fields[f.number] === f ? f : this.layout.fieldLike(f)
+  }
+
   /** Returns the newest value of a field without allocating, 0 if the entity lacks it. */
-  number(f: Field): number {
+  number(field: Field): number {
+    const f = this.#fieldOf(field)
+    if (!f) return 0
     const s = this.#computed(f.component)
-    if (s) return coordinate(s, f)
-    return numberOf(f, this.#list, this.valuesAt(this.#newest) + f.index)
+    const v = s ? coordinate(s, f) : numberOf(f, this.#list, this.valuesAt(this.#newest) + f.index)
+    return f.convert ? f.convert(v) : v
   }
 
   /**
@@ -162,33 +182,53 @@ export class Entity {
    * change linearly, angles along the shorter arc; all other fields change when the second
    * state is reached. If snapshots stop, linear fields are extrapolated for a quarter second.
    */
-  numberAt(f: Field, m: Moment): number {
-    const s = this.#computedAt(f.component, m)
-    if (s) return coordinate(s, f)
-    this.#findStates(m)
-    return blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
-  }
-
-  /** Writes n fields at a moment, from f on, to out from index i on. A position has 3 fields. */
-  vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
-    const fields = this.layout.schema.components[f.component]!.fields
-    const first = fields.indexOf(f)
+  numberAt(field: Field, m: Moment): number {
+    const f = this.#fieldOf(field)
+    if (!f) return 0
     const s = this.#computedAt(f.component, m)
     if (!s) this.#findStates(m)
+    return this.#blended(f, s)
+  }
+
+  /** Returns a field of the computed state s, or between the states that findStates found. */
+  #blended(f: Field, s: State | undefined): number {
+    const v = s ? coordinate(s, f) : blend(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio)
+    return f.convert ? f.convert(v) : v
+  }
+
+  /** Writes n fields at a moment, from f on in the order of get, to out from index i on. A position has 3 fields. */
+  vectorAt(f: Field, n: number, m: Moment, out: Float32Array | number[], i = 0): void {
+    const from = this.#fieldOf(f)
+    if (!from) {
+      for (let k = 0; k < n; k++) out[i + k] = 0
+      return
+    }
+    const c = this.layout.schema.components[from.component]!
+    const s = this.#computedAt(from.component, m)
+    if (!s) this.#findStates(m)
+    const first = c.shape.ordered.indexOf(from)
     for (let k = 0; k < n; k++) {
-      const g = fields[first + k]!
-      out[i + k] = s ? coordinate(s, g) : blend(g, this.#list, this.#from + g.index, this.#to + g.index, this.#ratio)
+      const g = first < 0 ? c.fields[from.number + k] : c.shape.ordered[first + k]
+      out[i + k] = g ? this.#blended(g, s) : 0
     }
   }
 
   /** Writes a quat at a moment to q, and returns it. */
-  quaternionAt(f: Field, m: Moment, q: Quaternion): Quaternion {
+  quaternionAt(field: Field, m: Moment, q: Quaternion): Quaternion {
+    const f = this.#fieldOf(field)
+    if (!f) {
+      q[0] = q[1] = q[2] = 0
+      q[3] = 1
+      return q
+    }
     this.#findStates(m)
     return blendQuaternion(f, this.#list, this.#from + f.index, this.#to + f.index, this.#ratio, q)
   }
 
   /** Returns the handle in a ref field, in the newest state. */
-  reference(f: Field): Handle {
+  reference(field: Field): Handle {
+    const f = this.#fieldOf(field)
+    if (!f) return none
     const at = this.valuesAt(this.#newest) + f.index
     return newHandle(this.#list[at]!, this.#list[at + 1]!)
   }

@@ -29,9 +29,17 @@ export class Field {
   /** The field's component, -1 in a message; offset is the index of its first value. */
   component = -1
   offset = 0
+  /** @internal The number of the field in its component, and the component's name. */
+  number = 0
+  item = ''
+  /** @internal The path in the game's structs. */
+  declared: string
+  /** @internal Converts a number to one that the game's field holds; undefined if it holds all. */
+  convert: ((v: number) => number) | undefined
 
   constructor(path: string, kind: Kind, form: string) {
     this.path = path
+    this.declared = path
     this.kind = kind
     this.form = form
   }

@@ -179,6 +179,7 @@ class Parser {
     this.#must(index < limit.maxComponents, 'too many components')
     const { fields, texts, parent, holder } = this.#fields(index)
     const c: Component = Object.assign(new Form(fields, texts), { name, index, parent, holder })
+    for (const f of fields) f.item = name
     allTexts.push(...texts)
     this.#must(sumOf(allTexts, longest) <= limit.maxTexts, 'the texts of an entity may exceed the limit')
     this.#rowBits += longestPart(c) + (name === 'body' ? 396 : 0)
@@ -203,6 +204,7 @@ class Parser {
         this.#must(all.texts.length === 0 && all.parent === '', 'fields precede parent and texts')
         const f = this.#field(component)
         this.#follows(all.fields, f)
+        f.number = all.fields.length
         f.index = value
         f.offset = component < 0 ? 0 : this.#values
         value += f.values

@@ -233,10 +233,13 @@ export class Shape {
   readonly #textParts: readonly Parts[]
   readonly fields: readonly Field[]
   readonly texts: readonly TextField[]
+  /** The fields in the order of the structs. */
+  ordered: readonly Field[]
 
   constructor(fields: readonly Field[], texts: readonly TextField[]) {
     this.fields = fields
     this.texts = texts
+    this.ordered = fields
     this.#parts = fields.map((f) => partsOf(f.path))
     this.#textParts = texts.map((f) => partsOf(f.path))
   }
