@@ -92,7 +92,7 @@ func (a *attacker) openSession(ctx context.Context, window uint64) (*quic.Conn, 
 		var ticket []byte // attackers may have accounts
 		if ticket, err = a.config.newTicket("attacker"); err == nil {
 			_, err = stream.Write(wire.AppendMessage(nil, wire.Hello{
-				Protocol: wire.Version, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker",
+				Protocol: wire.Version, Tables: a.config.Tables.Version(), Token: ticket, Name: "attacker", Version: a.config.Player.Version,
 			}))
 		}
 	}

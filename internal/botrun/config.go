@@ -96,7 +96,7 @@ func (c Config) Validate() error {
 	_, unknown := c.RoomOf(0)
 	_, unissued := c.newTicket(nameOf(0))
 	return errors.Join(append(wrong, validateScenario(c.Scenario, c.Player.Scenarios), validateMetrics(c.Player), c.Link.validate(), unissued, unknown,
-		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New()}.Validate())...)
+		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New(), Version: c.Player.Version}.Validate())...)
 }
 
 // faults collects the errors of a configuration.

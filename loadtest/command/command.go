@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,6 +69,8 @@ type Flags struct {
 	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with status 1 if this comes true. May be repeated."`
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON        bool          `name:"json" help:"Print exactly one JSON object on standard output."`
+
+	ClientVersion string `default:"${clientVersion}" placeholder:"VERSION" help:"Version of the game that bots join with, for servers that refuse older clients (this program's)."`
 
 	// Player plays the game. Programs set it before they parse a command line.
 	Player *bot.Player `kong:"-"`
@@ -171,22 +174,24 @@ func (f *Flags) countsInGame(t botrun.Threshold) bool {
 }
 
 func (f *Flags) botConfig() botrun.Config {
+	player := *f.Player
+	player.Version = cmp.Or(f.ClientVersion, player.Version)
 	return botrun.Config{
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
 		Link: botrun.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
-		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Player: f.Player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
+		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Player: &player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
 
 // Vars returns the variables of the tags of Flags: which program is the server's, and the scenarios
-// of its game.
+// and the version of its game.
 func Vars(server string, player *bot.Player) kong.Vars {
 	further := ""
 	for _, s := range player.Scenarios {
 		further += ", " + string(s)
 	}
-	return kong.Vars{"serverProgram": server, "gameScenarios": further}
+	return kong.Vars{"serverProgram": server, "gameScenarios": further, "clientVersion": player.Version}
 }
 
 // Main runs a command line of the program loadtest with bots of player, and returns the exit status.

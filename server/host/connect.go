@@ -20,12 +20,14 @@ type connectFlags struct {
 	TokenFile   string `type:"path" placeholder:"FILE" help:"Connect token, as printed by ${name} token issue."`
 	Room        string `placeholder:"NAME" help:"Room to join; the server's only one if not given."`
 	Tables      string `type:"path" placeholder:"FILE" help:"The server's coding tables, as written by ${name} train."`
+
+	ClientVersion string `default:"${clientVersion}" placeholder:"VERSION" help:"Version of the game to join with, for servers that refuse older clients (this program's)."`
 }
 
 // dialServer joins a server as a client that declares game. If game is nil the client reads the
 // server's schema.
 func (f *connectFlags) dialServer(ctx context.Context, p *program, addr, name string, game *schema.Schema, events *client.Events) (*client.Client, error) {
-	c := client.Config{Addr: addr, Name: name, Schema: game, Version: p.versions().Game, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
+	c := client.Config{Addr: addr, Name: name, Schema: game, Version: f.ClientVersion, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
 	var err error
 	if c.Tables, err = loadTables(f.Tables); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/loadtest/bot"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/world"
 )
@@ -22,8 +23,8 @@ type Definition struct {
 	// Name is the program's name, of lower-case letters, digits and hyphens. Its environment
 	// variables begin with it: "my-game" reads MY_GAME_LISTEN and so on.
 	Name string
-	// Version names the game's version, for people: images and recordings have it. Default: the version of
-	// the program's module.
+	// Version is the game's version, like 1.10.0 (see server.Versions). Images, recordings, and the
+	// Welcomes of clients have it. Default: the version of the program's module, if it has one.
 	Version string
 	// About describes the program in a sentence, for its help.
 	About string
@@ -37,8 +38,9 @@ type Definition struct {
 	Admit             server.Admit
 	OneSessionPerUser bool
 	PanicEnds         bool
-	// Versions say which clients may join; see server.Versions. Default of Versions.Game: Version, if
-	// clients can compare it. The bots of the program are clients of this version.
+	// Versions say which clients may join; see server.Versions. Default of Versions.Game: Version.
+	// If it is set, Version is for people, and may be any text. The program's bots and its commands
+	// schema and watch are clients of this version.
 	Versions server.Versions
 	// Commands are additional commands: pointers to structs for kong, whose commands implement
 	// Command.
@@ -134,6 +136,13 @@ func (d *Definition) Validate() error {
 		wrong.addIf(w.Default == "", "Worlds.Default is missing: the world that is served if none is named")
 		wrong.addIf(w.Help == "", "Worlds.Help is missing: what can be named")
 	}
+	if d.Versions.Game == "" {
+		err := wire.CheckVersion(d.Version)
+		wrong.addIf(err != nil, "Version: %v; any text is possible if Versions.Game is set", err)
+	}
+	if err := d.Versions.Validate(); err != nil {
+		wrong = append(wrong, err)
+	}
 	for topic := range d.Topics {
 		wrong.addIf(!names.MatchString(topic), "the name %q in Topics: want lower-case letters, digits and hyphens", topic)
 	}
@@ -219,7 +228,7 @@ func (d *Definition) buildInstance(o Options) (*Instance, error) {
 		return nil, usageError("%w", err)
 	}
 	g.Title = cmp.Or(g.Title, "game "+d.Name)
-	g.World.SetProgram(world.Program{Name: d.Name, Version: cmp.Or(d.Version, buildVersion())})
+	g.World.SetProgram(world.Program{Name: d.Name, Version: d.version()})
 	g.AreaMetres = cmp.Or(g.AreaMetres, defaultArea)
 	if g.TakeImage == nil {
 		g.TakeImage = func(img *world.Image) error {

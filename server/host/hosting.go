@@ -1,6 +1,8 @@
 package host
 
 import (
+	"cmp"
+
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -29,11 +31,14 @@ func (d *Definition) serverConfig() server.Config {
 	return server.Config{Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name, Versions: d.versions()}
 }
 
+// version returns Version with its default.
+func (d *Definition) version() string { return cmp.Or(d.Version, buildVersion()) }
+
 // versions returns Versions with its default.
 func (d *Definition) versions() server.Versions {
 	v := d.Versions
-	if v.Game == "" && wire.CheckVersion(d.Version) == nil {
-		v.Game = d.Version
+	if v.Game == "" && wire.CheckVersion(d.version()) == nil { // a module's may be too long
+		v.Game = d.version()
 	}
 	return v
 }

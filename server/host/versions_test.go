@@ -33,8 +33,8 @@ func TestMinClient(t *testing.T) {
 	<-up
 	found := regexp.MustCompile(`on (\S+), fingerprint (\S+)`).FindStringSubmatch(out.String())
 	require.NotNil(t, found, out.String())
-	load := func(d Definition) (int, string) {
-		status, out, errs := playOf(t, d, "loadtest", "--addr="+found[1], "--fingerprint="+found[2], "--bots=2", "--duration=1s")
+	load := func(d Definition, flags ...string) (int, string) {
+		status, out, errs := playOf(t, d, append([]string{"loadtest", "--addr=" + found[1], "--fingerprint=" + found[2], "--bots=2", "--duration=1s"}, flags...)...)
 		return status, out + errs
 	}
 	status, text := load(of("1.9.2"))
@@ -42,13 +42,47 @@ func TestMinClient(t *testing.T) {
 	status, text = load(of("1.8.7"))
 	require.Equal(t, exitError, status, text)
 	require.Contains(t, text, "client-too-old: fetch the new tag from our site")
+	status, text = load(of("1.8.7"), "--client-version=v1.9")
+	require.Equal(t, exitOK, status, text)
 	status, text = load(tag())
 	require.Equal(t, exitError, status, text)
+	require.Contains(t, text, "client-too-old")
+	status, text = load(tag(), "--client-version=now")
+	require.Equal(t, exitUsage, status, text)
+	require.Contains(t, text, `client: version "now"`)
 	status, text, errs := playOf(t, of("1.9.2"), "schema", found[1], "--fingerprint="+found[2])
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, "kind ball")
+	for _, tool := range []string{"schema", "watch"} {
+		status, _, errs = playOf(t, of("1.8.7"), tool, found[1], "--fingerprint="+found[2])
+		require.Equal(t, exitError, status, tool)
+		require.Contains(t, errs, "client-too-old: fetch the new tag from our site")
+	}
+	status, text, errs = playOf(t, of("1.8.7"), "schema", found[1], "--fingerprint="+found[2], "--client-version=2")
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, text, "kind ball")
 
 	status, _, errs = playOf(t, tag(), "serve", "--min-client=new")
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, `--min-client: version "new"`)
+}
+
+// A program whose version cannot be compared does not start: its server would have none. Without a
+// version it has its module's.
+func TestProgramVersion(t *testing.T) {
+	d := tag()
+	require.Equal(t, buildVersion(), d.versions().Game)
+	require.NotEmpty(t, d.versions().Game)
+	d.Version = "1.10.0"
+	require.Equal(t, "1.10.0", d.versions().Game)
+
+	d.Version = "autumn"
+	status, _, errs := playOf(t, d, "version")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, `definition: Version: version "autumn": want 1 to 4 numbers`)
+	d.Versions.Game = "1.11" // then Version is for people
+	require.NoError(t, d.Validate())
+	require.Equal(t, "1.11", d.versions().Game)
+	d.Versions.MinClient = "spring"
+	require.ErrorContains(t, d.Validate(), `version "spring"`)
 }
