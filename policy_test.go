@@ -42,6 +42,8 @@ internal/columns    bulk internal/cpu x/sys
 internal/spelling
 internal/fieldtag   internal/spelling
 internal/atomicfile natefinch
+internal/disk       internal/atomicfile internal/regularfile
+internal/disktest   internal/disk
 internal/regularfile
 internal/vectors    bulk client replication/wire replication/schema world/motion internal/rowschema
 internal/scenes/steering replication/schema
@@ -89,7 +91,7 @@ cmd/worldd          field internal/atomicfile internal/effectfile internal/regul
 server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/page replication replication/schema replication/wire server server/imagefile server/session server/token world kong systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
-server/imagefile    internal/atomicfile internal/regularfile world flock
+server/imagefile    internal/atomicfile internal/disk internal/regularfile world flock
 `
 
 // modules: the third parties by the names used above, and the version for those

@@ -1,5 +1,5 @@
 // Package imagefile stores the image of a world on disk, in generations, for one process
-// at a time. Its API is for packages server and host, and may change in any release. The files
+// at a time, and beside it the journal: the frames of all ticks since the image. Its API is for packages server and host, and may change in any release. The files
 // do not change without a line in CHANGELOG.md.
 //
 // The files of the image FILE:
@@ -12,9 +12,19 @@
 //	FILE.damaged, FILE.old-1.damaged, ...   generations that failed their checksums
 //	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load
 //	FILE.kept-<8 hex>                       the last image of another version of the program, of which this one drops a part
+//	FILE.journal-<run>-<tick>               a segment of the journal: its run and the tick at which it begins, 16 hex digits each
+//	FILE.journal-<run>-<tick>.lossy         a segment after which ticks are missing
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that
-// FILE resolves to, under its name. Close removes FILE.lock and FILE.run if there is no image.
+// FILE resolves to, under its name. Close removes FILE.lock, FILE.run and the segments if there is no image.
+//
+// A journal writes one segment at a time. The next begins whenever an image is taken, at its tick:
+//
+//	image 0        image 600       image 1200 (being saved)
+//	|              |               |
+//	[ 0: 1 ... 600 ][ 600: ... 1200 ][ 1200: ... 1234
+//
+// So the ticks up to 1234 follow from any of the three images.
 //
 // Invariants, cited in code and tests:
 //
@@ -36,4 +46,10 @@
 //	   it continues (H5).
 //	G8 An image of which the program drops components or fields stays, outside of the rotation, as
 //	   FILE.kept-<8 hex>: one for each setup (Image.Setup).
+//	G9 A segment has its name only once its head is durable, and begins only once all of the segment
+//	   before it is: only the last segment of a run may have a torn end.
+//	G10 A write or sync that failed is never repeated on the same segment: its contents are unknown
+//	   from then on. Frames are written again from the next image.
+//	G11 With JournalAlways, output of a tick leaves once its frame is durable, or once it is durable that
+//	   ticks are missing (.lossy). If neither is possible, it never leaves.
 package imagefile

@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/disk"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
 )
@@ -43,7 +44,8 @@ var (
 
 // Store is an open image. Its methods must not be called concurrently.
 type Store struct {
-	path     string // links resolved
+	path     string    // links resolved
+	disk     disk.Disk // of journals
 	keep     int
 	lock     *flock.Flock
 	unlocked error
@@ -55,10 +57,12 @@ type Store struct {
 	loaded bool
 	setup  uint64 // Image.Setup of the loaded image
 	aside  []step // renames of generations that leave the rotation (G4)
+
+	replayed *chain // by Recover; nil: none
 }
 
 // reserved matches names that a Store derives from its path.
-var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp)$`)
+var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(\.lossy)?)$`)
 
 // Open locks the image at path. The file need not exist, but its directory must. keep is
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
@@ -75,13 +79,13 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	if reserved.MatchString(filepath.Base(target)) {
-		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .damaged, .skipped, .kept-X, .old-N or .tmp): choose another name", target)
+		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .damaged, .skipped, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		_, err := regularfile.Open(target)
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
-	s := &Store{path: target, keep: keep, lock: flock.New(target + ".lock")}
+	s := &Store{path: target, disk: disk.OS{}, keep: keep, lock: flock.New(target + ".lock")}
 	if err := s.lockFile(); err != nil {
 		return nil, err
 	}
@@ -182,6 +186,10 @@ func (s *Store) Close() error {
 	empty := s.unlocked == nil && !s.hasImage()
 	if empty {
 		_ = os.Remove(s.runPath())
+		segments, _ := s.Segments() // which no image needs
+		for _, segment := range segments {
+			_ = s.disk.Remove(segment.Path)
+		}
 	}
 	if empty && runtime.GOOS != "windows" {
 		_ = os.Remove(s.lock.Path()) // still locked: Open notices the removal

@@ -1,0 +1,175 @@
+package disktest
+
+import (
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/disk"
+)
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// The simulated disk and the operating system do the same without faults.
+func TestSameAsOS(t *testing.T) {
+	for name, d := range map[string]disk.Disk{"os": disk.OS{}, "simulated": New()} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+			file, err := d.Create(a)
+			require.NoError(t, err)
+			_, err = d.Create(a)
+			require.ErrorIs(t, err, fs.ErrExist)
+			write := func(text string) {
+				n, err := file.Write([]byte(text))
+				require.NoError(t, err)
+				require.Equal(t, len(text), n)
+			}
+			write("one ")
+			require.NoError(t, file.Sync())
+			require.NoError(t, file.Close())
+			file, err = d.Append(a)
+			require.NoError(t, err)
+			write("two")
+			require.NoError(t, file.Sync())
+			require.NoError(t, file.Close())
+			other, err := d.Create(b)
+			require.NoError(t, err)
+			require.NoError(t, other.Close())
+			require.NoError(t, d.Rename(a, b))
+			require.NoError(t, d.SyncDir(b))
+			all, err := d.List(dir)
+			require.NoError(t, err)
+			require.Equal(t, []disk.Entry{{Name: "b", Bytes: 7}}, all)
+			from, err := d.Open(b)
+			require.NoError(t, err)
+			data, err := io.ReadAll(from)
+			require.NoError(t, err)
+			require.NoError(t, from.Close())
+			require.Equal(t, "one two", string(data))
+			require.NoError(t, d.Remove(b))
+			_, err = d.Append(b)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			_, err = d.Open(b)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			require.ErrorIs(t, d.Remove(b), fs.ErrNotExist)
+			require.ErrorIs(t, d.Rename(b, a), fs.ErrNotExist)
+		})
+	}
+	_, err := disk.OS{}.Open(t.TempDir())
+	require.Error(t, err, "a folder")
+	_, err = disk.OS{}.List(filepath.Join(t.TempDir(), "missing"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// written returns a disk with a durable file, and more bytes and names that are not.
+func written(t *testing.T) *Disk {
+	d := New()
+	d.Put("/old", []byte("durable "))
+	file, err := d.Append("/old")
+	require.NoError(t, err)
+	for _, b := range []string{"a", "b"} {
+		_, err = file.Write([]byte(strings.Repeat(b, 2*sector)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, d.Rename("/old", "/new"))
+	_, err = d.Create("/more")
+	require.NoError(t, err)
+	return d
+}
+
+func TestPowerLoss(t *testing.T) {
+	d := written(t)
+	require.Equal(t, d.Names(), d.Kill().Names())
+	require.Equal(t, []string{"/more", "/new"}, d.Names())
+	all := string(d.Data("/new"))
+	after := d.PowerLoss(Drop, seeded(0))
+	require.Equal(t, []string{"/old"}, after.Names())
+	require.Equal(t, "durable ", string(after.Data("/old")))
+	after = d.PowerLoss(Keep, seeded(0))
+	require.Equal(t, d.Names(), after.Names())
+	require.Equal(t, all, string(after.Data("/new")))
+	require.Equal(t, "durable ", string(d.Kill().PowerLoss(Drop, seeded(0)).Data("/old")), "the cache survives a kill alone")
+
+	lengths, names, gaps := map[int]bool{}, map[string]bool{}, 0
+	for seed := range uint64(200) {
+		torn := d.PowerLoss(Torn, seeded(seed))
+		names[strings.Join(torn.Names(), " ")] = true
+		for _, path := range torn.Names() {
+			data := string(torn.Data(path))
+			require.True(t, strings.HasPrefix(all, data), "a prefix")
+			lengths[len(data)] = true
+		}
+		mixed := d.PowerLoss(Reorder, seeded(seed))
+		names[strings.Join(mixed.Names(), " ")] = true
+		for _, path := range mixed.Names() {
+			data := mixed.Data(path)
+			for i, c := range data {
+				require.Contains(t, []byte{0, all[i]}, c)
+			}
+			if slices.Contains(data, 0) {
+				gaps++
+			}
+		}
+	}
+	require.Greater(t, len(lengths), 50)
+	require.Greater(t, gaps, 50)
+	require.Equal(t, map[string]bool{"/old": true, "/new": true, "/more /new": true, "/more /old": true}, names)
+}
+
+// A failed sync loses the bytes, although a later sync succeeds.
+func TestFailedSync(t *testing.T) {
+	d := New()
+	d.Put("/f", []byte("durable "))
+	file, err := d.Append("/f")
+	require.NoError(t, err)
+	_, err = file.Write([]byte("lost "))
+	require.NoError(t, err)
+	d.SetFail(func(Op, string) error { return syscall.EIO })
+	require.ErrorIs(t, file.Sync(), syscall.EIO)
+	n, err := file.Write([]byte("half"))
+	require.ErrorIs(t, err, syscall.EIO)
+	require.Equal(t, 2, n)
+	d.SetFail(nil)
+	require.NoError(t, file.Sync())
+	require.Equal(t, "durable lost ha", string(d.Data("/f")))
+	require.Equal(t, "durable \x00\x00\x00\x00\x00ha", string(d.PowerLoss(Keep, seeded(0)).Data("/f")))
+}
+
+func TestCrashAndCapacity(t *testing.T) {
+	d := New()
+	d.Put("/f", []byte("12345678"))
+	d.SetCapacity(10)
+	file, err := d.Append("/f")
+	require.NoError(t, err)
+	n, err := file.Write([]byte("9abc"))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Equal(t, 2, n)
+	d.SetCapacity(0)
+	d.CrashAt(d.Ops())
+	n, err = file.Write([]byte("wxyz"))
+	require.ErrorIs(t, err, ErrCrashed)
+	require.Equal(t, 2, n, "the write at which it dies")
+	for _, do := range []func() error{
+		func() error { _, err := file.Write([]byte("more")); return err },
+		file.Sync,
+		func() error { return d.Rename("/f", "/g") },
+		func() error { return d.SyncDir("/f") },
+		func() error { _, err := d.Create("/h"); return err },
+		func() error { _, err := d.Open("/f"); return err },
+		func() error { _, err := d.List("/"); return err },
+	} {
+		require.ErrorIs(t, do(), ErrCrashed)
+	}
+	require.Equal(t, "123456789awx", string(d.Kill().Data("/f")))
+	d.Flip("/f", 1)
+	require.Equal(t, byte('1'^2), d.Data("/f")[0])
+}

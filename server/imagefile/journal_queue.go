@@ -1,0 +1,114 @@
+package imagefile
+
+import (
+	"sync"
+	"time"
+)
+
+// maxQueuedBytes bounds what waits for the disk.
+const maxQueuedBytes = 64 << 20
+
+// keptBytes bounds the memory of an empty queue after the disk has been slow.
+const keptBytes = 1 << 20
+
+// entryKind says what an entry asks of the writer.
+type entryKind uint8
+
+const (
+	entryFrames  entryKind = iota // append the bytes to the segment
+	entrySegment                  // begin a segment with the bytes
+	entryLost                     // the frames up to tick did not fit into the queue
+)
+
+// entry is frames in succession, or the head of a segment.
+type entry struct {
+	kind   entryKind
+	run    uint64
+	tick   uint64 // of the last frame, or at the head
+	end    int    // of its bytes in batch.data
+	queued time.Time
+}
+
+// batch is entries in order.
+type batch struct {
+	entries []entry
+	data    []byte
+}
+
+// oldest returns when the oldest frame was queued, or the zero time.
+func (b *batch) oldest() time.Time {
+	for i := range b.entries {
+		if b.entries[i].kind == entryFrames {
+			return b.entries[i].queued
+		}
+	}
+	return time.Time{}
+}
+
+// journalQueue holds entries from the tick's goroutine until the writer takes them. Its memory is
+// bounded, and no caller waits.
+type journalQueue struct {
+	limit int
+
+	mu           sync.Mutex
+	waiting      batch
+	closed       bool
+	segmentBytes int64 // handed over since the newest head
+}
+
+// push copies an entry to the queue. If its bytes do not fit, it becomes entryLost.
+func (q *journalQueue) push(e entry, b []byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	if e.kind == entrySegment {
+		q.segmentBytes = 0
+	}
+	q.segmentBytes += int64(len(b))
+	last := len(q.waiting.entries) - 1
+	lost := last >= 0 && q.waiting.entries[last].kind == entryLost
+	if len(q.waiting.data)+len(b) > q.limit || lost && e.kind == entryFrames {
+		e.kind, b = entryLost, nil
+	}
+	q.waiting.data = append(q.waiting.data, b...)
+	e.end = len(q.waiting.data)
+	if last >= 0 && e.kind != entrySegment && q.waiting.entries[last].kind == e.kind {
+		q.waiting.entries[last].tick, q.waiting.entries[last].end = e.tick, e.end
+		return
+	}
+	q.waiting.entries = append(q.waiting.entries, e)
+}
+
+// take exchanges what waits for the memory of done, a batch that is written.
+func (q *journalQueue) take(done batch) (taken batch, closed bool) {
+	if cap(done.data) > keptBytes {
+		done.data = nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	taken, q.waiting = q.waiting, batch{done.entries[:0], done.data[:0]}
+	return taken, q.closed
+}
+
+// close refuses further entries.
+func (q *journalQueue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+}
+
+// oldest returns when the oldest frame that waits was queued, or the zero time.
+func (q *journalQueue) oldest() time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting.oldest()
+}
+
+// newestSegmentBytes returns the size of the newest segment once all is written.
+func (q *journalQueue) newestSegmentBytes() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.segmentBytes
+}

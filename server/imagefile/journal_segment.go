@@ -1,0 +1,61 @@
+package imagefile
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// lossySuffix marks a segment after which output has left that no segment holds (G11).
+	lossySuffix = ".lossy"
+	// maxSegments bounds the segments of an image. Pruning leaves far fewer.
+	maxSegments = 10_000
+)
+
+// Segment is one file of the journal: the ticks from one image to the next.
+type Segment struct {
+	Path  string
+	Run   uint64 // that wrote it
+	Tick  uint64 // of the world at its head
+	Lossy bool   // ticks are missing after it
+	Bytes int64
+}
+
+var segmentName = regexp.MustCompile(`^\.journal-([0-9a-f]{16})-([0-9a-f]{16})(\.lossy)?$`)
+
+// segmentPath is the path of a segment that is not lossy.
+func segmentPath(image string, run, tick uint64) string {
+	return fmt.Sprintf("%s.journal-%016x-%016x", image, run, tick)
+}
+
+// Segments returns the segments of the journal, by run and tick.
+func (s *Store) Segments() ([]Segment, error) {
+	folder, own := filepath.Split(s.path)
+	files, err := s.disk.List(folder)
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	var all []Segment
+	for _, f := range files {
+		rest, ours := strings.CutPrefix(f.Name, own)
+		parts := segmentName.FindStringSubmatch(rest)
+		if !ours || parts == nil {
+			continue
+		}
+		run, _ := strconv.ParseUint(parts[1], 16, 64) // the expression matches numbers alone
+		tick, _ := strconv.ParseUint(parts[2], 16, 64)
+		all = append(all, Segment{Path: filepath.Join(folder, f.Name), Run: run, Tick: tick, Lossy: parts[3] != "", Bytes: f.Bytes})
+	}
+	if len(all) > maxSegments {
+		return nil, fmt.Errorf("imagefile: %s has %d segments of a journal: more than %d", s.path, len(all), maxSegments)
+	}
+	slices.SortFunc(all, func(a, b Segment) int {
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Tick, b.Tick), cmp.Compare(a.Path, b.Path))
+	})
+	return all, nil
+}

@@ -1,0 +1,152 @@
+package imagefile
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/worldd/worldd/internal/disktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// everysec syncs once for each second, and not for each frame.
+func TestJournalEverySecond(t *testing.T) {
+	d := disktest.New()
+	durable, seconds := make(chan uint64, 100), make(chan time.Time)
+	s := &Store{path: simulatedImage, disk: d, keep: 3}
+	j, err := s.OpenJournal(JournalConfig{Mode: JournalEverySecond, Durable: func(tick uint64) { durable <- tick }, Seconds: seconds})
+	require.NoError(t, err)
+	j.BeginSegment(7, 0, piece(0, 40))
+	j.ImageSaved(0)
+	for second := range uint64(3) {
+		for n := range uint64(20) {
+			tick := second*20 + n + 1
+			j.Append(tick, piece(tick, frameSize(tick)))
+		}
+		seconds <- time.Time{} // the writer is not writing: it may have written any part
+		seconds <- time.Time{}
+		synced := max(<-durable, <-durable)
+		require.LessOrEqual(t, synced, second*20+20)
+		require.LessOrEqual(t, j.Stats().Syncs, 2*(second+1))
+	}
+	require.NoError(t, j.Close())
+	require.Equal(t, uint64(60), <-durable, "Close syncs the rest")
+	require.Equal(t, JournalRunning, j.Stats().State)
+	d.Put(simulatedImage, piece(0, 1))
+	require.Equal(t, uint64(60), recoverDisk(t, d.PowerLoss(disktest.Drop, rand.New(rand.NewPCG(0, 0))), 7).tick)
+	j.Append(61, nil) // does nothing
+	require.NoError(t, j.Close())
+}
+
+// Close waits for a sync and writes what was queued behind it.
+func TestJournalCloseDuringSync(t *testing.T) {
+	d := disktest.New()
+	s := &Store{path: simulatedImage, disk: d, keep: 3}
+	syncing, proceed := make(chan bool), make(chan bool)
+	released := uint64(0)
+	j, err := s.OpenJournal(JournalConfig{Mode: JournalAlways, Durable: func(tick uint64) { released = tick }})
+	require.NoError(t, err)
+	d.SetFail(func(op disktest.Op, path string) error {
+		if op == disktest.Sync && !strings.HasSuffix(path, ".tmp") { // not of the head
+			syncing <- true
+			<-proceed
+		}
+		return nil
+	})
+	j.BeginSegment(7, 0, piece(0, 40))
+	j.Append(1, piece(1, 10))
+	<-syncing
+	j.Append(2, piece(2, 10))
+	j.Append(3, piece(3, 10))
+	require.Positive(t, j.Stats().Oldest)
+	closed := make(chan error)
+	go func() { closed <- j.Close() }()
+	for !j.queueClosed() {
+		j.Append(4, piece(4, 10)) // what comes before Close is written
+	}
+	proceed <- true
+	<-syncing // the group of all frames that waited
+	select {
+	case <-closed:
+		t.Error("closed before the last sync")
+	default:
+	}
+	proceed <- true
+	require.NoError(t, <-closed)
+	require.GreaterOrEqual(t, released, uint64(3))
+	require.Zero(t, j.Stats().Oldest)
+}
+
+func TestJournalConfig(t *testing.T) {
+	s := &Store{path: simulatedImage, disk: disktest.New(), keep: 3}
+	_, err := s.OpenJournal(JournalConfig{})
+	require.ErrorContains(t, err, "always or everysec")
+	_, err = s.OpenJournal(JournalConfig{Mode: JournalAlways, MaxBytes: -1})
+	require.ErrorContains(t, err, "1 GiB")
+	for _, name := range modeNames {
+		var m JournalMode
+		require.NoError(t, m.UnmarshalText([]byte(name)))
+		text, err := m.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, name, string(text))
+	}
+	var m JournalMode
+	require.ErrorContains(t, m.UnmarshalText([]byte("sometimes")), `"sometimes": want always, everysec or off`)
+}
+
+// Five processes write the journal of one image to real files, and leave nothing if the image goes.
+func TestJournalRealFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "w")
+	for run := range uint64(5) {
+		s := open(t, path, 3)
+		j, err := s.OpenJournal(JournalConfig{Mode: JournalAlways})
+		require.NoError(t, err)
+		tick := run * 10
+		j.BeginSegment(run, tick, piece(tick, 10))
+		for range 10 {
+			tick++
+			j.Append(tick, piece(tick, 3000))
+		}
+		require.NoError(t, j.Close())
+		require.Equal(t, tick, j.Stats().Durable)
+		require.Equal(t, JournalBegun, j.Stats().State, "its image was not saved")
+		segments, err := s.Segments()
+		require.NoError(t, err)
+		require.Len(t, segments, 1)
+		require.Equal(t, Segment{Path: segmentPath(path, run, run*10), Run: run, Tick: run * 10, Bytes: 10*3016 + 26}, segments[0])
+		info, err := os.Stat(segments[0].Path)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode(), "it has the secrets of sessions")
+		require.NoError(t, s.Close())
+		require.Empty(t, files(t, dir), "there is no image")
+	}
+}
+
+// A folder that is gone suspends the journal.
+func TestJournalWithoutFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	s := open(t, filepath.Join(dir, "w"), 3)
+	failed := make(chan error, 1)
+	j, err := s.OpenJournal(JournalConfig{Mode: JournalAlways, Failed: func(err error) { failed <- err }})
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(dir))
+	j.BeginSegment(1, 0, piece(0, 10))
+	require.ErrorIs(t, <-failed, syscall.ENOENT)
+	require.ErrorIs(t, j.Close(), syscall.ENOENT)
+}
+
+func (j *Journal) queueClosed() bool {
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return j.queue.closed
+}

@@ -1,0 +1,337 @@
+package imagefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/worldd/worldd/internal/disk"
+)
+
+// JournalState says how much a crash would lose.
+type JournalState uint8
+
+// States of a journal.
+const (
+	// JournalSuspended: nothing is written until the next segment. A crash loses what came after the
+	// newest durable tick.
+	JournalSuspended JournalState = iota
+	// JournalBegun: frames are written, but a crash loses them until the image at which the segment began
+	// is saved.
+	JournalBegun
+	// JournalRunning: a crash loses nothing up to the newest durable tick.
+	JournalRunning
+	// JournalBroken: output of JournalAlways can leave no more, since a crash would deny it. End the server.
+	JournalBroken
+)
+
+func (s JournalState) String() string {
+	return [...]string{"suspended", "begun", "running", "broken"}[s]
+}
+
+var (
+	// ErrJournalBroken reports a journal of JournalAlways that failed, and could not record that it did.
+	ErrJournalBroken = errors.New("imagefile: the journal is broken: end the server")
+	// ErrJournalSlow reports a disk that does not keep up.
+	ErrJournalSlow = errors.New("the disk is too slow: 64 MiB wait for it")
+	// ErrJournalFull reports a segment that grew to twice JournalConfig.MaxBytes, since no image was saved.
+	ErrJournalFull = errors.New("the segment is too long, since no image was saved")
+)
+
+// segmentWriter writes segments. All methods but status and imageSaved are for one goroutine.
+//
+// The chain is the segments from a saved image up to the one being written, without a missing tick. Its
+// end is the file to mark if ticks will be missing.
+type segmentWriter struct {
+	disk    disk.Disk
+	image   string // path
+	config  JournalConfig
+	former  *chain // that recovery has replayed; nil: none, or continued
+	file    disk.File
+	end     string // path of the chain's last segment; empty: there is none, or it is marked
+	bytes   int64  // of file
+	tick    uint64 // newest frame handed over
+	pending bool   // file has bytes that are not synced
+	pended  time.Time
+
+	mu      sync.Mutex
+	stats   JournalStats
+	begun   bool   // a segment is being written
+	broken  bool   // see JournalBroken
+	chained bool   // the chain begins at an image that was saved before this process
+	anchor  uint64 // otherwise: tick of the image at which the chain begins
+	saved   uint64 // newest image saved by this process
+	known   bool   // saved is set
+}
+
+// chain is the segments that recovery has replayed, and where they end.
+type chain struct {
+	run, tick uint64
+	paths     []string
+}
+
+// process writes a batch. With JournalAlways, or while it is suspended, all its ticks are then released.
+func (w *segmentWriter) process(b *batch) {
+	from := 0
+	for i := range b.entries {
+		e := &b.entries[i]
+		data := b.data[from:e.end]
+		from = e.end
+		switch e.kind {
+		case entrySegment:
+			w.beginSegment(e, data)
+		case entryFrames:
+			w.writeFrames(e, data)
+		case entryLost:
+			w.tick = e.tick
+			w.fail(ErrJournalSlow)
+		}
+	}
+	if w.config.Mode == JournalAlways || w.file == nil {
+		w.commit()
+	}
+}
+
+// beginSegment ends the segment being written and creates the next.
+func (w *segmentWriter) beginSegment(e *entry, head []byte) {
+	if w.broken {
+		return
+	}
+	if w.file != nil {
+		w.finishSegment()
+	}
+	continues := w.begun && w.tick == e.tick
+	if w.former != nil && w.former.run == e.run && w.former.tick == e.tick {
+		continues = w.syncFormer()
+	}
+	w.former, w.tick = nil, e.tick
+	if w.broken {
+		return
+	}
+	if err := w.create(segmentPath(w.image, e.run, e.tick), head); err != nil {
+		w.fail(err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bytes = int64(len(head))
+	w.stats.Bytes += uint64(len(head))
+	if !continues {
+		w.chained, w.anchor = false, e.tick
+	}
+	w.begun = true
+}
+
+// finishSegment makes the segment durable before another follows it (G9).
+func (w *segmentWriter) finishSegment() {
+	if err := w.syncFile(); err != nil {
+		w.fail(err)
+		return
+	}
+	_ = w.file.Close() // all is durable
+	w.file = nil
+}
+
+// syncFormer makes the segments that were replayed durable, which a killed process may not have
+// done. It reports whether the next segment may follow them.
+func (w *segmentWriter) syncFormer() bool {
+	w.end = w.former.paths[len(w.former.paths)-1]
+	for _, path := range w.former.paths {
+		file, err := w.disk.Append(path)
+		if err == nil {
+			err = errors.Join(file.Sync(), file.Close())
+		}
+		if err != nil {
+			w.fail(err)
+			return false
+		}
+	}
+	w.mu.Lock()
+	w.chained = true
+	w.mu.Unlock()
+	return true
+}
+
+// create makes a segment with a head, and opens it. It has its name only once the head is durable (G9). A
+// segment of the same name, which has no frame, is replaced.
+func (w *segmentWriter) create(path string, head []byte) error {
+	temporary := fmt.Sprintf("%s.worldd-%016x.tmp", w.image, rand.Uint64()) // as package atomicfile does: Sweep removes it
+	file, err := w.disk.Create(temporary)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(head)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = w.disk.Rename(temporary, path)
+	}
+	if err != nil {
+		_ = w.disk.Remove(temporary) // otherwise Sweep does
+		_ = w.disk.Remove(path)      // a failed rename may have been done
+		return err
+	}
+	w.end = path
+	if err := w.disk.SyncDir(path); err != nil {
+		return err
+	}
+	w.file, err = w.disk.Append(path)
+	return err
+}
+
+// writeFrames appends frames to the segment.
+func (w *segmentWriter) writeFrames(e *entry, data []byte) {
+	w.tick = e.tick
+	if w.file == nil {
+		return
+	}
+	if !w.pending {
+		w.setPended(e.queued)
+	}
+	w.pending = true
+	n, err := w.file.Write(data)
+	w.bytes += int64(n)
+	w.mu.Lock()
+	w.stats.Bytes += uint64(n)
+	w.mu.Unlock()
+	switch {
+	case err != nil:
+		w.fail(err)
+	case w.bytes > 2*w.config.MaxBytes:
+		w.fail(ErrJournalFull)
+	}
+}
+
+// finish makes the last frames durable.
+func (w *segmentWriter) finish() {
+	w.commit()
+	if w.file != nil {
+		_ = w.file.Close() // all is durable
+	}
+}
+
+func (w *segmentWriter) setPended(t time.Time) {
+	w.mu.Lock()
+	w.pended = t
+	w.mu.Unlock()
+}
+
+// commit makes the frames durable, and releases their ticks.
+func (w *segmentWriter) commit() {
+	if w.file != nil {
+		if err := w.syncFile(); err != nil {
+			w.fail(err)
+		}
+	}
+	if !w.broken && w.config.Durable != nil {
+		w.config.Durable(w.tick)
+	}
+}
+
+// syncFile syncs the segment if it has new bytes.
+func (w *segmentWriter) syncFile() error {
+	if !w.pending {
+		return nil
+	}
+	began := w.config.Now()
+	err := w.file.Sync()
+	took := w.config.Now().Sub(began)
+	if err == nil {
+		w.pending = false
+	}
+	w.mu.Lock()
+	w.stats.Syncs++
+	w.stats.SlowestSync = max(w.stats.SlowestSync, took)
+	if err == nil {
+		w.stats.Durable, w.pended = w.tick, time.Time{}
+	}
+	w.mu.Unlock()
+	if w.config.Synced != nil {
+		w.config.Synced(took)
+	}
+	return err
+}
+
+// fail suspends the journal. The segment is given up: after a failed write or sync its contents are
+// unknown (G10). Before any tick is released, the chain is marked.
+func (w *segmentWriter) fail(err error) {
+	if w.broken {
+		return
+	}
+	if w.file != nil {
+		_ = w.file.Close() // given up
+	}
+	w.file, w.pending = nil, false
+	broken := false
+	err = fmt.Errorf("imagefile: the journal of %s is suspended until the next image: %w", w.image, err)
+	if marking := w.markChain(); marking != nil && w.config.Mode == JournalAlways {
+		broken = true
+		err = fmt.Errorf("%w: %s cannot be marked as incomplete: %w; before: %w", ErrJournalBroken, w.end, marking, err)
+	}
+	w.mu.Lock()
+	again := w.stats.Failure != nil && !w.begun && !broken && errors.Is(err, ErrJournalSlow)
+	w.begun, w.broken, w.pended = false, broken, time.Time{}
+	w.stats.Failure = err
+	w.mu.Unlock()
+	if !again && w.config.Failed != nil {
+		w.config.Failed(err)
+	}
+}
+
+// markChain makes durable that ticks are missing after the chain (G11).
+func (w *segmentWriter) markChain() error {
+	if w.end == "" {
+		return nil
+	}
+	err := w.disk.Rename(w.end, w.end+lossySuffix)
+	if errors.Is(err, fs.ErrNotExist) { // no image needed it, and it was removed
+		err = nil
+	}
+	if err == nil {
+		err = w.disk.SyncDir(w.end)
+	}
+	if err == nil {
+		w.end = ""
+	}
+	return err
+}
+
+// imageSaved records the newest saved image.
+func (w *segmentWriter) imageSaved(tick uint64) {
+	w.mu.Lock()
+	w.saved, w.known = tick, true
+	w.mu.Unlock()
+}
+
+// status returns the statistics; waiting is when the oldest frame in the queue was queued.
+func (w *segmentWriter) status(waiting time.Time) JournalStats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.stats
+	switch {
+	case w.broken:
+		s.State = JournalBroken
+	case !w.begun:
+		s.State = JournalSuspended
+	case w.chained || w.known && w.saved >= w.anchor:
+		s.State = JournalRunning
+	default:
+		s.State = JournalBegun
+	}
+	if s.State == JournalRunning {
+		s.Failure = nil
+	}
+	oldest := w.pended
+	if oldest.IsZero() {
+		oldest = waiting
+	}
+	if !oldest.IsZero() {
+		s.Oldest = w.config.Now().Sub(oldest)
+	}
+	return s
+}
