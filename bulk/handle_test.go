@@ -48,8 +48,7 @@ func TestParseHandleRefuses(t *testing.T) {
 		"0v0", "4294967296v1", "1v4294967296", "none ", "None", "1_7v3", "0x11v3", "17v3\x00",
 		"00000000000000000000000000000000000017v3", "١v3",
 	} {
-		_, err := bulk.ParseHandle(text)
-		require.ErrorIs(t, err, bulk.ErrHandle, "%q", text)
+		require.ErrorIs(t, must.Fail(bulk.ParseHandle(text)), bulk.ErrHandle, "%q", text)
 		h := bulk.NewHandle(1, 1)
 		require.ErrorIs(t, h.UnmarshalText([]byte(text)), bulk.ErrHandle)
 		require.Equal(t, bulk.NewHandle(1, 1), h, "left alone")

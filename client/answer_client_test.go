@@ -62,8 +62,7 @@ func TestAnswersFollowUpdate(t *testing.T) {
 		require.NoError(t, c.Update())
 		inUpdate = d.sent - before
 		if sets {
-			_, err := c.SetRawInput([]byte("w"))
-			require.NoError(t, err)
+			must.Get(c.SetRawInput([]byte("w")))
 		}
 		if waits {
 			require.NoError(t, c.Wait(context.Background()))

@@ -24,15 +24,13 @@ func faulty(t *testing.T, fault func(*oracle)) (*randomChanges, *oracle) {
 		c.bodies = append(c.bodies, e)
 	}
 	for i := range 5 { // all overlap, so that their order counts
-		_, err := c.AddEffect(world.EffectDef{Program: c.programs[2], Params: []field.Vec4{{float32(300*i) - 555.5}}})
-		require.NoError(t, err)
+		must.Get(c.AddEffect(world.EffectDef{Program: c.programs[2], Params: []field.Vec4{{float32(300*i) - 555.5}}}))
 	}
 	for _, program := range []int{0, 1, 1, 0} {
-		_, err := c.AddEffect(world.EffectDef{
+		must.Get(c.AddEffect(world.EffectDef{
 			Program: c.programs[program], Mode: world.Acceleration, Center: world.Vec3{Y: 2},
 			Orbit: world.EffectOrbit{AxisU: c.vec(5), AxisV: c.vec(5), Rate: 1 << 26},
-		})
-		require.NoError(t, err)
+		}))
 	}
 	for range 5 {
 		c.Step()

@@ -533,8 +533,7 @@ func (o *oracle) deliver() {
 	}
 	slices.SortStableFunc(o.datagrams, func(a, b oracleBytes) int { return cmp.Compare(a.due, b.due) })
 	for len(o.datagrams) > 0 && o.datagrams[0].due <= now {
-		_, err := o.session.ReceiveDatagram(o.datagrams[0].bytes, time.Duration(now)*time.Second/60)
-		require.NoError(o.t, err)
+		must.Get(o.session.ReceiveDatagram(o.datagrams[0].bytes, time.Duration(now)*time.Second/60))
 		o.compare()
 		o.tapped(o.datagrams[0].bytes, true)
 		o.datagrams = o.datagrams[1:]

@@ -72,8 +72,7 @@ func TestCallbackDuringWelcome(t *testing.T) {
 				}
 				on = false
 				require.False(t, h.session.Joined())
-				_, err := h.session.DoRaw("poke", 0, nil)
-				require.ErrorIs(t, err, client.ErrNotJoined)
+				require.ErrorIs(t, must.Fail(h.session.DoRaw("poke", 0, nil)), client.ErrNotJoined)
 				if !reconnects {
 					require.Empty(t, h.session.TakeStream())
 					h.session.Reconnect()
@@ -160,11 +159,9 @@ func TestCallbackEndsWorldDuringSnapshot(t *testing.T) {
 	h.session, err = client.NewSession(client.SessionConfig{Schema: s, Events: events})
 	require.NoError(t, err)
 	require.NoError(t, h.answer(asIs))
-	body, err := rowschema.NewMessage(s.Events()[0].Message).AppendValue(nil, hit{})
-	require.NoError(t, err)
+	body := must.Get(rowschema.NewMessage(s.Events()[0].Message).AppendValue(nil, hit{}))
 	header := wire.StateHeader{Seq: 1, Tick: 100, Echo: 1, Events: wire.AppendEvent(nil, wire.Event{Body: body})}
-	outcome, err := h.session.ReceiveDatagram(wire.AppendStateHeader(nil, header), time.Second)
-	require.NoError(t, err)
+	outcome := must.Get(h.session.ReceiveDatagram(wire.AppendStateHeader(nil, header), time.Second))
 	require.Equal(t, client.Applied, outcome)
 	require.Zero(t, h.session.Clock(time.Second).Tick)
 	require.Zero(t, h.session.Replica().Tick())
@@ -207,8 +204,7 @@ func TestCallbackEndsWorldDuringMessage(t *testing.T) {
 		}
 		require.Equal(t, entered, calls)
 		calls = nil
-		outcome, err := h.session.ReceiveDatagram(wholeRows(s, 1, 2, 8, walker, second), time.Second)
-		require.NoError(t, err)
+		outcome := must.Get(h.session.ReceiveDatagram(wholeRows(s, 1, 2, 8, walker, second), time.Second))
 		require.Equal(t, client.Applied, outcome)
 		require.Len(t, calls, 3, calls)
 		require.Equal(t, "update "+walker.String(), calls[0])

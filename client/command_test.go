@@ -26,20 +26,18 @@ func TestFutures(t *testing.T) {
 		require.Equal(t, i+1, f.ID())
 		all = append(all, f)
 	}
-	_, err := s.DoRaw("eat", walker, nil)
-	require.ErrorIs(t, err, client.ErrTooManyCommands)
+	require.ErrorIs(t, must.Fail(s.DoRaw("eat", walker, nil)), client.ErrTooManyCommands)
 
 	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1 << 20, Verdict: wire.Live})), "answers no command of ours")
 	_, done := all[0].Poll()
 	require.False(t, done)
-	_, err = all[0].Wait(context.Background())
-	require.ErrorContains(t, err, "Poll")
+	require.ErrorContains(t, must.Fail(all[0].Wait(context.Background())), "Poll")
 	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 1, Verdict: wire.Live})))
 	require.NoError(t, s.ReceiveStream(result(wire.Result{ID: 2, Code: wire.CommandRefused, Verdict: wire.Live, Text: "not hungry"})))
 	r := must.Get(all[0].Wait(context.Background()))
 	require.Equal(t, client.Result{ID: 1, Target: walker, Verdict: wire.Live}, r)
 
-	_, err = all[1].Wait(context.Background())
+	_, err := all[1].Wait(context.Background())
 	var refused *client.Rejection
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, client.Rejection{Code: wire.CommandRefused, Command: "eat", Target: walker, Verdict: wire.Live, Text: "not hungry"}, *refused)
@@ -49,11 +47,9 @@ func TestFutures(t *testing.T) {
 	require.False(t, done)
 	s.Lost(errors.New("the cat"))
 	for _, f := range all[2:] {
-		_, err := f.Wait(context.Background())
-		require.ErrorIs(t, err, client.ErrUnanswered)
+		require.ErrorIs(t, must.Fail(f.Wait(context.Background())), client.ErrUnanswered)
 	}
-	_, err = s.DoRaw("eat", walker, nil)
-	require.ErrorIs(t, err, client.ErrNotJoined)
+	require.ErrorIs(t, must.Fail(s.DoRaw("eat", walker, nil)), client.ErrNotJoined)
 	stats := s.Stats()
 	require.EqualValues(t, []uint64{256, 1, 254}, []uint64{stats.Commands, stats.Rejected, stats.Unanswered})
 }

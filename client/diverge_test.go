@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -14,8 +15,7 @@ import (
 func (m *exactServer) fail(tick uint32, at time.Duration) {
 	m.seq++
 	d := wire.AppendStateHeader(nil, wire.StateHeader{Seq: m.seq, Tick: tick, Structure: m.number, Complete: true, Audited: true, Audit: 1})
-	_, err := m.session.ReceiveDatagram(d, at)
-	require.NoError(m.t, err)
+	must.Get(m.session.ReceiveDatagram(d, at))
 }
 
 // reconnect returns the Hello after a lost connection.

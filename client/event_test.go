@@ -84,8 +84,7 @@ func (p *eventServer) take() []string {
 }
 
 func (p *eventServer) body(event int, v any) []byte {
-	b := must.Get(rowschema.NewMessage(p.schema.Events()[event].Message).AppendValue(nil, v))
-	return b
+	return must.Get(rowschema.NewMessage(p.schema.Events()[event].Message).AppendValue(nil, v))
 }
 
 func (p *eventServer) boom(who bulk.Handle, size uint8) wire.Record {
@@ -226,13 +225,11 @@ func TestEventsRendered(t *testing.T) {
 	}
 	at := func(tick float64) time.Duration { return time.Duration(tick * float64(time.Second) / 60) }
 	for tick := uint32(100); tick <= 130; tick += 2 {
-		_, err := p.state(tick, 0)
-		require.NoError(t, err)
+		must.Get(p.state(tick, 0))
 		p.session.Render(at(float64(tick)))
 	}
 	require.NoError(t, p.structure(131, p.boom(0, 1)))
-	_, err := p.state(131, 1, p.spark(2, 0), p.spark(3, 1))
-	require.NoError(t, err)
+	must.Get(p.state(131, 1, p.spark(2, 0), p.spark(3, 1)))
 	require.NoError(t, p.structure(0, p.boom(0, 4)))
 	require.Empty(t, shown())
 	var got []string
@@ -248,11 +245,9 @@ func TestEventsRendered(t *testing.T) {
 
 	// Without renders, functions of rendered events are called a second late, or at once if too many wait.
 	require.NoError(t, p.structure(20, p.boom(0, 5))) // tick 151
-	_, err = p.state(151+59, 2)
-	require.NoError(t, err)
+	must.Get(p.state(151+59, 2))
 	require.Empty(t, shown())
-	_, err = p.state(151+60, 2)
-	require.NoError(t, err)
+	must.Get(p.state(151+60, 2))
 	require.Equal(t, []string{"shown boom 5 at 151"}, shown())
 	for i := range 300 {
 		require.NoError(t, p.structure(uint32(i/299), p.boom(0, 6)))
@@ -272,9 +267,7 @@ func TestEventsOfAnotherSchema(t *testing.T) {
 	silence := schema.DefineEvent[silent](s, "silent")
 	var events client.Events
 	client.OnEvent(&events, silence, func(uint32, silent) {})
-	_, err := client.NewSession(client.SessionConfig{Schema: s, Events: &events})
-	require.NoError(t, err)
+	must.Get(client.NewSession(client.SessionConfig{Schema: s, Events: &events}))
 	client.OnEventRendered(&events, schema.DefineEvent[boom](schema.New(), "boom"), func(uint32, boom) {})
-	_, err = client.NewSession(client.SessionConfig{Schema: s, Events: &events})
-	require.ErrorContains(t, err, "client_test.boom")
+	require.ErrorContains(t, must.Fail(client.NewSession(client.SessionConfig{Schema: s, Events: &events})), "client_test.boom")
 }

@@ -274,6 +274,5 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 	require.Less(t, most, uint32(wire.MaxRows))
 	outcome := must.Get(read(most))
 	require.Equal(t, client.Applied, outcome)
-	_, err := read(most + 1)
-	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+	require.ErrorIs(t, must.Fail(read(most+1)), &wire.Error{Code: wire.BadMessage})
 }

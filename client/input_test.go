@@ -17,8 +17,7 @@ import (
 
 // setInput sets an input that must be accepted, and returns its tick.
 func setInput(s *client.Session, data []byte, now time.Duration) uint32 {
-	tick := must.Get(s.SetRawInput(data, now))
-	return tick
+	return must.Get(s.SetRawInput(data, now))
 }
 
 // An input has its tick, and the moment that was shown.
@@ -26,8 +25,7 @@ func TestInputView(t *testing.T) {
 	s := newLinkedServer(t, 21, near, near)
 	read := func() wire.TickInput {
 		var in wire.Input
-		err := in.Parse(s.session.Input(s.time()))
-		require.NoError(t, err)
+		require.NoError(t, in.Parse(s.session.Input(s.time())))
 		return in.Inputs[0]
 	}
 	require.EqualValues(t, 1, setInput(s.session, []byte("a"), s.time()))
@@ -233,8 +231,7 @@ func TestInputTicks(t *testing.T) {
 	s := newLinkedServer(t, 21, near, near)
 	sent := func() (ticks []uint32, words []string) {
 		var in wire.Input
-		err := in.Parse(s.session.Input(s.time()))
-		require.NoError(t, err)
+		require.NoError(t, in.Parse(s.session.Input(s.time())))
 		for _, i := range in.Inputs {
 			ticks, words = append(ticks, i.Tick), append(words, string(i.Data))
 		}
@@ -272,8 +269,7 @@ func TestInputTicks(t *testing.T) {
 	set("i")
 	_, words = sent()
 	require.Equal(t, []string{"i", "h", "g", "e"}, words, "at least four")
-	_, err := s.session.SetRawInput(make([]byte, wire.MaxInputBytes+1), 0)
-	require.ErrorContains(t, err, "65 bytes")
+	require.ErrorContains(t, must.Fail(s.session.SetRawInput(make([]byte, wire.MaxInputBytes+1), 0)), "65 bytes")
 	setInput(s.session, make([]byte, wire.MaxInputBytes), 0)
 }
 
@@ -295,8 +291,7 @@ func TestAppliedInputsAreNotRepeated(t *testing.T) {
 	for i, tick := range ticks {
 		s.seq++
 		h := wire.StateHeader{Seq: s.seq, Tick: tick, InputAge: 1, Structure: 1}
-		_, err := s.session.ReceiveDatagram(wire.AppendStateHeader(nil, h), s.time())
-		require.NoError(t, err)
+		must.Get(s.session.ReceiveDatagram(wire.AppendStateHeader(nil, h), s.time()))
 		require.Equal(t, 3-i, sent())
 	}
 }
@@ -378,8 +373,7 @@ func TestOvertakenStructureIsAnswered(t *testing.T) {
 	s.enter(2, h(1, 1))
 	require.True(t, s.session.Answers(0, s.time(), 0))
 	var in wire.Input
-	err := in.Parse(s.session.Input(s.time()))
-	require.NoError(t, err)
+	require.NoError(t, in.Parse(s.session.Input(s.time())))
 	require.Equal(t, seq, in.Ack.Newest)
 	require.Equal(t, uint32(2), in.Ack.Structure)
 	require.False(t, s.session.Answers(0, s.time(), 0))
@@ -402,12 +396,10 @@ func TestAcknowledgementPrecedesCommand(t *testing.T) {
 		require.NotNil(t, g.Input(0))
 		g.snapshot(tick, 0)
 		require.False(t, g.InputDue(1, 0))
-		_, err := g.DoValue(0, volley{})
-		require.NoError(t, err)
+		must.Get(g.DoValue(0, volley{}))
 		require.True(t, g.InputDue(1, 0))
 		var in wire.Input
-		err = in.Parse(g.Input(0))
-		require.NoError(t, err)
+		require.NoError(t, in.Parse(g.Input(0)))
 		require.Equal(t, g.seq, in.Ack.Newest)
 		require.False(t, g.InputDue(1, 0), "once")
 		g.TakeStream()

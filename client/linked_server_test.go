@@ -147,8 +147,7 @@ func (s *linkedServer) play(d time.Duration) {
 		}
 		for _, d := range s.up.Receive(s.now) {
 			var in wire.Input
-			err := in.Parse(d)
-			require.NoError(s.t, err)
+			require.NoError(s.t, in.Parse(d))
 			s.echo, s.heard = in.Stamp, s.now
 			s.arrived(in, s.tick)
 		}
@@ -157,8 +156,7 @@ func (s *linkedServer) play(d time.Duration) {
 			arrivals = s.down.Receive(s.now)
 		}
 		for _, d := range arrivals {
-			_, err := s.session.ReceiveDatagram(d, s.time())
-			require.NoError(s.t, err)
+			must.Get(s.session.ReceiveDatagram(d, s.time()))
 		}
 		if !s.sleeps {
 			s.answer(len(arrivals))

@@ -72,8 +72,7 @@ func (*recorder) HasUnsent() bool { return false }
 func (c *recorder) SendSnapshot(ds [][]byte) {
 	for _, d := range ds {
 		c.tape.steps = append(c.tape.steps, sent{wire.TypeState, append([]byte(nil), d...)})
-		_, err := c.session.ReceiveDatagram(d, c.now)
-		require.NoError(c.t, err)
+		must.Get(c.session.ReceiveDatagram(d, c.now))
 	}
 }
 
@@ -127,8 +126,7 @@ func record(t testing.TB) *tape {
 			require.NoError(t, c.peer.ReceiveStream(p))
 		}
 		if d := c.session.Input(c.now); d != nil && tick%5 != 4 { // some are lost
-			_, err := c.peer.ReceiveDatagram(d)
-			require.NoError(t, err)
+			must.Get(c.peer.ReceiveDatagram(d))
 		}
 		for range 8 {
 			h := all[random.IntN(len(all))]
@@ -148,8 +146,7 @@ func record(t testing.TB) *tape {
 			spawn()
 		}
 		if tick%20 == 10 {
-			_, err := c.session.DoRaw("poke", 0, nil)
-			require.NoError(t, err)
+			must.Get(c.session.DoRaw("poke", 0, nil))
 		}
 		core.Tick()
 	}

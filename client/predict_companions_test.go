@@ -381,10 +381,9 @@ func TestCoPredictedIsBounded(t *testing.T) {
 	}
 	p.input(right)
 	require.Equal(t, client.MaxCoPredicted, count)
-	_, err := client.Predict(p.session, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
-	require.Error(t, err)
+	must.Fail(client.Predict(p.session, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}}))
 	other := must.Get(client.NewSession(client.SessionConfig{Schema: p.schema}))
-	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
+	_, err := client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&p.balls}})
 	require.ErrorContains(t, err, "in use by another Prediction")
 	var unknown client.CoPredicted[lever]
 	_, err = client.Predict(other, func(uint32, *runner, lever) {}, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&unknown}})
@@ -427,8 +426,7 @@ func coPredicts[Ball any](t testing.TB, served *schema.Schema, owned bool) bool 
 	var balls client.CoPredicted[Ball]
 	f := newPredictionServer(t, client.PredictConfig{})
 	session := must.Get(client.NewSession(client.SessionConfig{Schema: schemaWithBall[Ball](t)}))
-	_, err := client.Predict(session, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&balls}})
-	require.NoError(t, err)
+	must.Get(client.Predict(session, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&balls}}))
 	f.serveTo(session, served)
 	var w bitio.Writer
 	rowschema.New(served).AppendFull(&w, rowschema.Row{Mask: 4, Owned: owned, Values: make([]uint32, served.Values())})
@@ -448,8 +446,7 @@ func TestCoPredictedAllocatesNothing(t *testing.T) {
 	p.frames(20, right)
 	frame := func() {
 		p.now += time.Second / stepHz
-		_, err := p.session.SetInputValue(&p.held, p.now)
-		require.NoError(t, err)
+		must.Get(p.session.SetInputValue(&p.held, p.now))
 		p.balls.Set(ballHandle)
 		m := p.session.Render(p.now)
 		p.play.At(m)

@@ -114,8 +114,7 @@ func (g *provisionalServer) snapshot(tick, input uint32) {
 }
 
 func (g *provisionalServer) take() bulk.Handle {
-	h := must.Get(g.Provisional())
-	return h
+	return must.Get(g.Provisional())
 }
 
 func (g *provisionalServer) launch(first, second bulk.Handle) (*client.Future, wire.Command) {
@@ -172,11 +171,9 @@ func TestProvisionalOfCommand(t *testing.T) {
 	require.NoError(t, rowschema.NewMessage(g.schema.Commands()[0].Args).ReadValue(sent.Args, &args))
 	require.Equal(t, volley{First: rocket}, args, "answered handles are sent as what they stand for")
 	require.Zero(t, sent.Provisionals)
-	_, err := g.DoValue(a, volley{})
-	require.NoError(t, err)
+	must.Get(g.DoValue(a, volley{}))
 	require.Equal(t, rocket, takeCommand(t, g.Session).Target)
-	_, err = g.DoValue(b, volley{})
-	require.ErrorContains(t, err, "is stale")
+	require.ErrorContains(t, must.Fail(g.DoValue(b, volley{})), "is stale")
 
 	require.NoError(t, g.structure(leave(rocket)))
 	g.want("left", wire.Hidden, a)
@@ -334,29 +331,22 @@ func TestProvisionalMisuse(t *testing.T) {
 	a, b, c, d := g.take(), g.take(), g.take(), g.take()
 	do := func(want string, first, second bulk.Handle) {
 		t.Helper()
-		_, err := g.DoValue(0, volley{first, second})
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, must.Fail(g.DoValue(0, volley{first, second})), want)
 	}
 	do("no handle of this client", d+1, 0)
 	do("no handle of this client", bulk.NewHandle(a.Index(), 4), 0)
 	do("one right after the other", a, c)
-	_, err := g.DoRaw("wave", 0, nil, a, c)
-	require.ErrorContains(t, err, "one right after the other")
-	_, err = g.DoRaw("wave", 0, nil, rocket)
-	require.ErrorContains(t, err, "take a handle by Provisional")
-	_, err = g.DoValue(a, volley{})
-	require.ErrorContains(t, err, "is provisional")
+	require.ErrorContains(t, must.Fail(g.DoRaw("wave", 0, nil, a, c)), "one right after the other")
+	require.ErrorContains(t, must.Fail(g.DoRaw("wave", 0, nil, rocket)), "take a handle by Provisional")
+	require.ErrorContains(t, must.Fail(g.DoValue(a, volley{})), "is provisional")
 	g.launch(b, b)
 	do("another command or input", b, 0)
 	do("older one", a, 0)
-	_, err = g.SetInputValue(trigger{Missile: b}, 0)
-	require.ErrorContains(t, err, "another command or input")
+	require.ErrorContains(t, must.Fail(g.SetInputValue(trigger{Missile: b}, 0)), "another command or input")
 	g.fire(d)
 	do("another command or input", d, 0)
-	_, err = g.SetInputValue(trigger{Missile: a}, 0)
-	require.ErrorContains(t, err, "older one")
-	_, err = g.DoRaw("wave", 0, nil, d)
-	require.ErrorContains(t, err, "take a handle by Provisional")
+	require.ErrorContains(t, must.Fail(g.SetInputValue(trigger{Missile: a}, 0)), "older one")
+	require.ErrorContains(t, must.Fail(g.DoRaw("wave", 0, nil, d)), "take a handle by Provisional")
 	f := must.Get(g.DoRaw("wave", 0, nil, c))
 	sent := takeCommand(t, g.Session)
 	require.Equal(t, []uint32{c.Index(), 1}, []uint32{sent.FirstProvisional, uint32(sent.Provisionals)})
@@ -364,7 +354,7 @@ func TestProvisionalMisuse(t *testing.T) {
 	g.want("refused", wire.Stale, c)
 	g.want("not touched", wire.Provisional, a, b, d)
 	g.Lost(errors.New("the cat"))
-	_, err = g.DoValue(0, volley{g.take(), 0})
+	_, err := g.DoValue(0, volley{g.take(), 0})
 	require.ErrorIs(t, err, client.ErrNotJoined)
 }
 
@@ -396,8 +386,7 @@ func TestProvisionalIsBounded(t *testing.T) {
 	for range 256 - 2 {
 		g.fire(g.take())
 	}
-	_, err := g.Provisional()
-	require.ErrorIs(t, err, client.ErrTooManyProvisional)
+	require.ErrorIs(t, must.Fail(g.Provisional()), client.ErrTooManyProvisional)
 	g.answer(f, wire.OK)
 	idle, spare := g.take(), g.take()
 	for range 300 { // a game may give up before it uses a handle, for example without a connection
@@ -415,8 +404,7 @@ func TestInputsWithReferencesAllocateNothing(t *testing.T) {
 	now := time.Duration(0)
 	push := func() {
 		now += 16 * time.Millisecond
-		_, err := g.SetInputValue(&in, now)
-		require.NoError(t, err)
+		must.Get(g.SetInputValue(&in, now))
 		g.Input(now)
 	}
 	for range 100 {
@@ -444,8 +432,7 @@ func TestProvisionalThatTheServerLacks(t *testing.T) {
 	var args volley
 	require.NoError(t, rowschema.NewMessage(served.Commands()[0].Args).ReadValue(sent.Args, &args))
 	require.Equal(t, volley{a, c}, args)
-	_, err := g.DoValue(0, broadside{Spare: [2]bulk.Handle{b}})
-	require.ErrorContains(t, err, "another command or input")
+	require.ErrorContains(t, must.Fail(g.DoValue(0, broadside{Spare: [2]bulk.Handle{b}})), "another command or input")
 	require.NoError(t, g.structure(granted(a, rocket)))
 	g.want("no Result", wire.Provisional, b, c)
 	g.answer(f, wire.OK)
@@ -487,8 +474,6 @@ func TestProvisionalInputOfServerWithout(t *testing.T) {
 	require.Zero(t, tick)
 	g.want("not sent", wire.Stale, a)
 	g.want("not named", wire.Provisional, b)
-	_, err := g.SetInputValue(trigger{Missile: b + 1}, 0)
-	require.ErrorContains(t, err, "no handle of this client")
-	_, err = g.SetInputValue(volley{}, 0)
-	require.ErrorContains(t, err, "want a client_test.trigger")
+	require.ErrorContains(t, must.Fail(g.SetInputValue(trigger{Missile: b + 1}, 0)), "no handle of this client")
+	require.ErrorContains(t, must.Fail(g.SetInputValue(volley{}, 0)), "want a client_test.trigger")
 }

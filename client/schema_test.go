@@ -85,8 +85,7 @@ func (s *handServer) hello() wire.Hello {
 	kind, body, _, err := frames.Next()
 	require.NoError(s.t, err)
 	require.Equal(s.t, byte(wire.TypeHello), kind)
-	h := must.Get(wire.Parse[wire.Hello](body))
-	return h
+	return must.Get(wire.Parse[wire.Hello](body))
 }
 
 // answer reads the Hello and sends the Welcome that the Hello asks for, as change modifies it.
@@ -313,8 +312,7 @@ func TestOf(t *testing.T) {
 	wrong := schema.Define[func()](own, "wrong")
 	_, ok = client.Of(wrong).Get(e)
 	require.False(t, ok)
-	_, err := client.NewSession(client.SessionConfig{Schema: own})
-	require.ErrorContains(t, err, `component "wrong"`)
+	require.ErrorContains(t, must.Fail(client.NewSession(client.SessionConfig{Schema: own})), `component "wrong"`)
 }
 
 // A kind that the game added after the server's start has no name.
@@ -460,8 +458,7 @@ func TestVersions(t *testing.T) {
 	s.session = must.Get(client.NewSession(client.SessionConfig{Schema: declared, Version: "1.10", MinServer: "1.2"}))
 	require.NoError(t, s.answer(func(w *wire.Welcome) { w.Version = "1.9" }))
 	lacks := &client.LackError{}
-	_, err := client.Do(s.session, flying, 0, hit{})
-	require.ErrorAs(t, err, &lacks)
+	require.ErrorAs(t, must.Fail(client.Do(s.session, flying, 0, hit{})), &lacks)
 	require.Equal(t, &client.LackError{Command: "fly", Older: "the server's game is 1.9, this client's 1.10: update the server"}, lacks)
 	s.lose()
 	hello := s.hello()
@@ -474,11 +471,10 @@ func TestVersions(t *testing.T) {
 	}
 	truth := declare(t, component[struct{ Plates bool }]("armour"))
 	s.session = must.Get(client.NewSession(client.SessionConfig{Schema: truth, Version: "1.1"}))
-	err = s.answer(func(w *wire.Welcome) { w.Version = "1.2" })
+	err := s.answer(func(w *wire.Welcome) { w.Version = "1.2" })
 	require.Equal(t, wire.SchemaMismatch, wire.CodeOf(err))
 	require.ErrorContains(t, err, "update the client")
-	_, err = client.NewSession(client.SessionConfig{Version: "latest"})
-	require.ErrorContains(t, err, "version")
+	require.ErrorContains(t, must.Fail(client.NewSession(client.SessionConfig{Version: "latest"})), "version")
 }
 
 // Reading any schema of a server allocates at most 16 MiB.

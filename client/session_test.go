@@ -22,8 +22,7 @@ import (
 func TestCommandIsCheckedHere(t *testing.T) {
 	s := must.Get(client.NewSession(client.SessionConfig{Schema: schema.New()}))
 	require.NotEmpty(t, s.TakeStream(), "the Hello")
-	_, err := s.DoRaw("eat", 0, nil)
-	require.ErrorIs(t, err, client.ErrNotJoined)
+	require.ErrorIs(t, must.Fail(s.DoRaw("eat", 0, nil)), client.ErrNotJoined)
 	rowSchema := schema.New()
 	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,

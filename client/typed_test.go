@@ -59,8 +59,7 @@ func takeCommand(t testing.TB, s *client.Session) wire.Command {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, byte(wire.TypeCommand), kind)
-	c := must.Get(wire.Parse[wire.Command](body))
-	return c
+	return must.Get(wire.Parse[wire.Command](body))
 }
 
 func TestDo(t *testing.T) {
@@ -74,8 +73,7 @@ func TestDo(t *testing.T) {
 		func() (*client.Future, error) { return session.DoValue(walker, args) },
 		func() (*client.Future, error) { return session.DoValue(walker, &args) },
 	} {
-		_, err := do()
-		require.NoError(t, err)
+		must.Get(do())
 		sent := takeCommand(t, session)
 		require.Equal(t, "eat", sent.Name)
 		require.Equal(t, walker, sent.Target)
@@ -86,15 +84,12 @@ func TestDo(t *testing.T) {
 		require.Equal(t, args, got)
 	}
 	for _, v := range []any{nil, 5, pedals{}, weighed{}, "eat", (*eat)(nil)} {
-		_, err := session.DoValue(0, v)
-		require.Error(t, err, "%T", v)
+		require.Error(t, must.Fail(session.DoValue(0, v)), "%T", v)
 	}
-	_, err := session.DoRaw("eat", 0, nil)
-	require.ErrorContains(t, err, "use client.Do")
+	require.ErrorContains(t, must.Fail(session.DoRaw("eat", 0, nil)), "use client.Do")
 	require.Empty(t, session.TakeStream())
 	session.Lost(errors.New("the cat"))
-	_, err = session.DoValue(0, args)
-	require.ErrorIs(t, err, client.ErrNotJoined)
+	require.ErrorIs(t, must.Fail(session.DoValue(0, args)), client.ErrNotJoined)
 }
 
 func TestAsk(t *testing.T) {
@@ -103,8 +98,7 @@ func TestAsk(t *testing.T) {
 	other := schema.New()
 	_, err := client.Ask(session, schema.DefineQuery[weigh, weigh](other, "weigh"), 0, weigh{})
 	require.ErrorContains(t, err, `command "weigh" without answer client_test.weigh`)
-	_, err = client.Ask(session, schema.DefineQuery[eat, weighed](other, "eat"), 0, eat{})
-	require.ErrorContains(t, err, `command "eat" without answer`)
+	require.ErrorContains(t, must.Fail(client.Ask(session, schema.DefineQuery[eat, weighed](other, "eat"), 0, eat{})), `command "eat" without answer`)
 	require.Empty(t, session.TakeStream())
 
 	weighing := schema.DefineQuery[weigh, weighed](schema.New(), "weigh")
@@ -136,8 +130,7 @@ func TestAsk(t *testing.T) {
 	require.Equal(t, wire.BadMessage, wire.CodeOf(err))
 	session.Lost(err)
 	for _, q := range queries[2:] {
-		_, err := q.Wait(context.Background())
-		require.ErrorIs(t, err, client.ErrUnanswered)
+		require.ErrorIs(t, must.Fail(q.Wait(context.Background())), client.ErrUnanswered)
 	}
 }
 
@@ -185,22 +178,20 @@ func TestTypedInput(t *testing.T) {
 		require.EqualValues(t, i+1, tick)
 	}
 	var datagram wire.Input
-	err := datagram.Parse(session.Input(time.Second))
-	require.NoError(t, err)
+	require.NoError(t, datagram.Parse(session.Input(time.Second)))
 	require.Len(t, datagram.Inputs, 2)
 	for _, input := range datagram.Inputs {
 		var got pedals
 		require.NoError(t, rowschema.NewMessage(s.Input()).ReadValue(input.Data, &got))
 		require.Equal(t, in, got)
 	}
-	_, err = session.SetRawInput([]byte{1, 250}, time.Second)
+	_, err := session.SetRawInput([]byte{1, 250}, time.Second)
 	require.ErrorContains(t, err, "use client.SetInput")
 	for _, v := range []any{nil, weigh{}, []byte{1}} {
 		_, err = session.SetInputValue(v, time.Second)
 		require.Error(t, err)
 	}
-	_, err = joinedSession(t, schema.New()).SetInputValue(in, time.Second)
-	require.ErrorContains(t, err, "declares no input")
+	require.ErrorContains(t, must.Fail(joinedSession(t, schema.New()).SetInputValue(in, time.Second)), "declares no input")
 	allocated := testing.AllocsPerRun(100, func() {
 		_, _ = session.SetInputValue(&in, time.Second)
 	})
@@ -213,7 +204,6 @@ func TestCommandTellsTheView(t *testing.T) {
 	s.play(time.Second)
 	s.session.TakeStream()
 	shown := s.session.Render(s.time()).Tick
-	_, err := s.session.DoRaw("eat", walker, nil)
-	require.NoError(t, err)
+	must.Get(s.session.DoRaw("eat", walker, nil))
 	require.InDelta(t, shown*256, float64(takeCommand(t, s.session).View), 1)
 }

@@ -167,8 +167,7 @@ func TestFusionsThatWait(t *testing.T) {
 	for _, k := range kernelsHere() {
 		f := newFuser(p, &bound{kernels: k}, false)
 		f.fuse()
-		_, err := bindFused(f)
-		require.ErrorIs(t, err, errCycle)
+		require.ErrorIs(t, must.Fail(bindFused(f)), errCycle)
 		require.NotContains(t, codeFor(t, p, k, false), handlerScaleVV)
 	}
 	requirePaths(t, p, rand.New(rand.NewPCG(6, 6)), 100)

@@ -17,8 +17,7 @@ func TestNanosecondsPerPoint(t *testing.T) {
 		for i := range n {
 			text += fmt.Sprintf("let a%d = sin(a%d + position.y)\n", i+1, i)
 		}
-		p := must.Get(Compile(fmt.Sprintf("%soutput.y += a%d\n", text, n)))
-		return p
+		return must.Get(Compile(fmt.Sprintf("%soutput.y += a%d\n", text, n)))
 	}
 	for k := range cpu.Best() + 1 {
 		short, long := steps(10), steps(200)

@@ -23,8 +23,7 @@ func numbered(format string, n int) string {
 
 func compile(t testing.TB, text string) *field.Program {
 	t.Helper()
-	p := must.Get(field.Compile(text))
-	return p
+	return must.Get(field.Compile(text))
 }
 
 // at evaluates a program at one point, on an output of zero.

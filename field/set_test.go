@@ -331,8 +331,7 @@ c = cross (0,1,0), n
 c = mul c, k
 output = add output, c`
 	}
-	p := must.Get(Compile(fmt.Sprintf("box (-%[1]v,-%[1]v,-%[1]v) (%[1]v,%[1]v,%[1]v)"+body, radius, radius*radius, -1/radius)))
-	return p
+	return must.Get(Compile(fmt.Sprintf("box (-%[1]v,-%[1]v,-%[1]v) (%[1]v,%[1]v,%[1]v)"+body, radius, radius*radius, -1/radius)))
 }
 
 // inOrder sorts points by cells of 200/64 m along a Morton curve: the 18 interleaved

@@ -89,16 +89,12 @@ func TestVerify(t *testing.T) {
 // TestLoadCut: programs truncated anywhere, or with an extra byte, are rejected.
 func TestLoadCut(t *testing.T) {
 	b := small().encode()
-	_, err := Load(b)
-	require.NoError(t, err)
+	must.Get(Load(b))
 	for n := range b {
-		_, err := Load(b[:n])
-		require.Error(t, err, "%d bytes", n)
+		require.Error(t, must.Fail(Load(b[:n])), "%d bytes", n)
 	}
-	_, err = Load(append(b, 0))
-	require.ErrorContains(t, err, "1 bytes of trailing data")
-	_, err = Load(make([]byte, MaxBinaryBytes+1))
-	require.ErrorContains(t, err, "are allowed")
+	require.ErrorContains(t, must.Fail(Load(append(b, 0))), "1 bytes of trailing data")
+	require.ErrorContains(t, must.Fail(Load(make([]byte, MaxBinaryBytes+1))), "are allowed")
 }
 
 func TestLoadHeader(t *testing.T) {
@@ -118,8 +114,7 @@ func TestLoadHeader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := small().encode()
 			b[c.at] = c.value
-			_, err := Load(b)
-			require.ErrorContains(t, err, c.reason)
+			require.ErrorContains(t, must.Fail(Load(b)), c.reason)
 		})
 	}
 }
@@ -174,14 +169,11 @@ func TestPortableForm2(t *testing.T) {
 
 	old := strings.Replace(strings.Replace(string(b), "d\x02", "d\x01", 1), "p\x00", "p", 1)
 	old = strings.Replace(old, "q\x03"+strings.Repeat("\x00\x00\x00\x40", 4)+"\x00\x00\x80\xbf\x00\x00\x00\x40", "q"+strings.Repeat("\x00\x00\x00\x40", 4), 1)
-	_, err := Load([]byte(old))
-	require.ErrorContains(t, err, "the header says version 1, but the program needs version 2", "operations of version 2")
+	require.ErrorContains(t, must.Fail(Load([]byte(old))), "the header says version 1, but the program needs version 2", "operations of version 2")
 	newer := strings.Replace(strings.Replace(string(small().encode()), "d\x01", "d\x02", 1), "p", "p\x00", 1)
-	_, err = Load([]byte(newer))
-	require.ErrorContains(t, err, "the header says version 2, but the program needs version 1", "nothing of version 2")
+	require.ErrorContains(t, must.Fail(Load([]byte(newer))), "the header says version 2, but the program needs version 1", "nothing of version 2")
 	b[len("wfld")+10+len("e")+2] = 4
-	_, err = Load(b)
-	require.ErrorContains(t, err, "unknown kind 0x4 of a parameter")
+	require.ErrorContains(t, must.Fail(Load(b)), "unknown kind 0x4 of a parameter")
 }
 
 // TestVerifyParams: parameters that no text could declare are rejected.

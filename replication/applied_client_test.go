@@ -8,6 +8,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -22,8 +23,7 @@ type appliedClient struct {
 // newAppliedClient returns the client of a viewer of r, after its Welcome.
 func newAppliedClient(t testing.TB, r *replication.Replicator, tickHz int, c client.SessionConfig) *appliedClient {
 	c.Schema, c.Tables = r.Schema(), r.Config().Tables
-	s, err := client.NewSession(c)
-	require.NoError(t, err)
+	s := must.Get(client.NewSession(c))
 	welcome := wire.Welcome{
 		Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: 1, Session: 1,
 		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: uint16(tickHz), SnapshotHz: uint16(tickHz), MaxSlots: wire.MaxSlots, SchemaText: c.Schema.Text(),

@@ -71,8 +71,7 @@ func newHeap(t testing.TB, exact bool) *watchedWorld {
 	r := rand.New(rand.NewPCG(3, 3))
 	for i := range 400 {
 		at := world.Vec3{X: float32(r.IntN(1024)-512) / 128, Y: 4 + float32(i)/8, Z: float32(r.IntN(1024)-512) / 128}
-		_, err := w.Spawn(rock, at, world.Vec3{})
-		require.NoError(t, err)
+		must.Get(w.Spawn(rock, at, world.Vec3{}))
 	}
 	h := must.Get(w.Spawn(spoon, world.Vec3{X: 3, Y: 1}, world.Vec3{}))
 	o := watch(t, w, exact)
@@ -90,8 +89,7 @@ func newBirds(t testing.TB, exact bool) *watchedWorld {
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 20_000 {
 		at := world.Vec3{X: float32(r.IntN(900) - 450), Y: float32(50 + r.IntN(100)), Z: float32(r.IntN(900) - 450)}
-		_, err := w.Spawn(bird, at, world.Vec3{X: float32(r.IntN(40) - 20), Y: float32(r.IntN(3) - 1), Z: float32(r.IntN(40) - 20)})
-		require.NoError(t, err)
+		must.Get(w.Spawn(bird, at, world.Vec3{X: float32(r.IntN(40) - 20), Y: float32(r.IntN(3) - 1), Z: float32(r.IntN(40) - 20)}))
 	}
 	return watch(t, w, exact)
 }

@@ -22,8 +22,7 @@ func newExactStorm(t testing.TB) *Replicator {
 	schema.Define[schema.Body](s, schema.BodyComponent)
 	require.NoError(t, s.Err())
 	require.NoError(t, DeclareWorld(s, scene.World))
-	r := must.Get(New(scene.World, s, Config{}))
-	return r
+	return must.Get(New(scene.World, s, Config{}))
 }
 
 // A snapshot of a viewer that simulates does not examine the rows of exact bodies that only

@@ -133,8 +133,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 		"at a focus out of view": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {
 			switch tick {
 			case 0:
-				spectated, err := m.world.Spawn(m.kinds[0], world.Vec3{X: -near.X, Y: 3, Z: -near.Z}, world.Vec3{})
-				require.NoError(m.t, err)
+				spectated := must.Get(m.world.Spawn(m.kinds[0], world.Vec3{X: -near.X, Y: 3, Z: -near.Z}, world.Vec3{}))
 				m.viewers[0].SetViewpoint(spectated)
 			case 3 * ticks:
 				m.world.MoveEffect(*id, near)
@@ -147,8 +146,7 @@ func TestEffectsBetweenSnapshots(t *testing.T) {
 			case 1:
 				m.world.MoveEffect(*id, at)
 			case 3 * ticks:
-				_, err := m.world.Spawn(m.kinds[0], at, world.Vec3{X: -100 * side})
-				require.NoError(m.t, err)
+				must.Get(m.world.Spawn(m.kinds[0], at, world.Vec3{X: -100 * side}))
 			}
 		},
 		"back for its end": func(m *disturbedWorld, near world.Vec3, tick int, id *world.EffectID) {

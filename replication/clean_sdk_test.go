@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -69,13 +70,11 @@ func (c *sdkClient) datagrams(r *rand.Rand, all [][]byte) {
 			late = append(late, d)
 			fallthrough
 		default:
-			_, err := c.ApplyState(d)
-			require.NoError(c.t, err)
+			must.Get(c.ApplyState(d))
 		}
 	}
 	for _, d := range late {
-		_, err := c.ApplyState(d)
-		require.NoError(c.t, err)
+		must.Get(c.ApplyState(d))
 	}
 }
 

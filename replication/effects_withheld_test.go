@@ -43,8 +43,7 @@ func newHiddenEffects(t *testing.T, c world.Config) *hiddenEffects {
 }
 
 func (h *hiddenEffects) spawn(kind world.KindID, at world.Vec3) bulk.Handle {
-	e := must.Get(h.world.Spawn(kind, at, world.Vec3{}))
-	return e
+	return must.Get(h.world.Spawn(kind, at, world.Vec3{}))
 }
 
 func (h *hiddenEffects) step(n int) {
@@ -63,8 +62,7 @@ func (h *hiddenEffects) disturbed(e bulk.Handle) bool {
 // gust adds an effect that follows leader.
 func (h *hiddenEffects) gust(leader bulk.Handle, lifeTicks uint32) {
 	p := must.Get(field.Compile("effect gust\nbox (-5,-5,-5) (5,5,5)\noutput = add output, (0.01,0,0,0)\n"))
-	_, err := h.world.AddEffect(world.EffectDef{Program: p, Mode: world.Acceleration, Follow: leader, LifeTicks: lifeTicks})
-	require.NoError(h.t, err)
+	must.Get(h.world.AddEffect(world.EffectDef{Program: p, Mode: world.Acceleration, Follow: leader, LifeTicks: lifeTicks}))
 }
 
 // An effect that follows an entity acts at the entity's new position even in its last step.
@@ -90,8 +88,7 @@ func TestFollowingEffectEndsWhereItsLeaderWasPut(t *testing.T) {
 func TestFollowingEffectAboveTheGround(t *testing.T) {
 	h := newHiddenEffects(t, world.Config{TickHz: 10})
 	leader := h.spawn(h.leaf, world.Vec3{X: 4, Y: 12})
-	falling, err := h.world.Spawn(h.leaf, world.Vec3{Y: 17}, world.Vec3{Y: -100})
-	require.NoError(t, err)
+	falling := must.Get(h.world.Spawn(h.leaf, world.Vec3{Y: 17}, world.Vec3{Y: -100}))
 	h.step(1)
 	h.gust(leader, 2)
 	before, _ := h.world.Velocity(falling)

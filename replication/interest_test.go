@@ -72,8 +72,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 }
 
 func register[T any](w *world.World, name string) *world.Component[T] {
-	c := must.Get(world.Register[T](w, name))
-	return c
+	return must.Get(world.Register[T](w, name))
 }
 
 func (s *scene) anywhere() world.Vec3 {

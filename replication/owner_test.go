@@ -64,8 +64,7 @@ func newPurseWorld(t testing.TB, n, viewers int) *purseWorld {
 }
 
 func (m *purseWorld) spawn(x float32) bulk.Handle {
-	h := must.Get(m.world.Spawn(m.trader, world.Vec3{X: x, Y: 1}, world.Vec3{}))
-	return h
+	return must.Get(m.world.Spawn(m.trader, world.Vec3{X: x, Y: 1}, world.Vec3{}))
 }
 
 // step makes a snapshot for every viewer. Datagrams arrive if arrives returns true.

@@ -60,8 +60,7 @@ func newManyViewers(t testing.TB, entities, viewers, nearby int, c replication.C
 }
 
 func (a *manyViewers) spawn() bulk.Handle {
-	h := must.Get(a.world.Spawn(a.crate, world.Vec3{X: a.anywhere(), Y: 1 + 4*a.rand.Float32(), Z: a.anywhere()}, world.Vec3{}))
-	return h
+	return must.Get(a.world.Spawn(a.crate, world.Vec3{X: a.anywhere(), Y: 1 + 4*a.rand.Float32(), Z: a.anywhere()}, world.Vec3{}))
 }
 
 func (a *manyViewers) anywhere() float32 { return (2*a.rand.Float32() - 1) * a.half }

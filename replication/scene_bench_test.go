@@ -62,8 +62,7 @@ func newScene(tb testing.TB, half float32, resting, walking, viewers int, c Conf
 
 func (s *sceneBench) spawn() bulk.Handle {
 	anywhere := func() float32 { return (2*s.rand.Float32() - 1) * s.half * 0.99 }
-	h := must.Get(s.world.Spawn(s.kind, world.Vec3{X: anywhere(), Y: 2 * s.rand.Float32(), Z: anywhere()}, world.Vec3{}))
-	return h
+	return must.Get(s.world.Spawn(s.kind, world.Vec3{X: anywhere(), Y: 2 * s.rand.Float32(), Z: anywhere()}, world.Vec3{}))
 }
 
 // step turns every walker, moves the avatars in circles, and replaces the oldest sparks by

@@ -163,8 +163,7 @@ func TestFocusFirst(t *testing.T) {
 	s := newViewedWorld(t, replication.Config{BudgetBytesPerSecond: 12_000, EnterRadius: 100})
 	urgent := must.Get(s.world.AddKind(world.Kind{Name: "urgent", Priority: 100, Body: &world.BodyDef{Kinematic: true}}))
 	for i := range 300 {
-		_, err := s.world.Spawn(urgent, world.Vec3{X: float32(i % 20), Z: float32(i / 20)}, world.Vec3{X: 0.5})
-		require.NoError(t, err)
+		must.Get(s.world.Spawn(urgent, world.Vec3{X: float32(i % 20), Z: float32(i / 20)}, world.Vec3{X: 0.5}))
 	}
 	s.world.SetVelocity(s.focus, world.Vec3{X: 0.5})
 	structure, full := uint32(0), 0

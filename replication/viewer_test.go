@@ -63,8 +63,7 @@ func newViewedWorld(t testing.TB, c replication.Config) *viewedWorld {
 }
 
 func (s *viewedWorld) spawn(x, z float32) bulk.Handle {
-	h := must.Get(s.world.Spawn(s.crate, world.Vec3{X: x, Y: 1, Z: z}, world.Vec3{}))
-	return h
+	return must.Get(s.world.Spawn(s.crate, world.Vec3{X: x, Y: 1, Z: z}, world.Vec3{}))
 }
 
 // snapshot steps to the next tick with a snapshot and returns it.
@@ -387,8 +386,7 @@ func TestConfigReportsEverything(t *testing.T) {
 
 func TestSchemaMustFit(t *testing.T) {
 	w := must.Get(world.New(world.Config{}))
-	_, err := world.Register[link](w, "link")
-	require.NoError(t, err)
+	must.Get(world.Register[link](w, "link"))
 	for name, add := range map[string]func(*schema.Schema) error{
 		"not registered": func(s *schema.Schema) error { schema.Define[link](s, "nobody"); return s.Err() },
 		"other type":     func(s *schema.Schema) error { schema.Define[schema.Body](s, "link"); return s.Err() },
@@ -396,8 +394,7 @@ func TestSchemaMustFit(t *testing.T) {
 	} {
 		s := schema.New()
 		require.NoError(t, add(s))
-		_, err := replication.New(w, s, replication.Config{})
-		require.ErrorIs(t, err, replication.ErrSchema, name)
+		require.ErrorIs(t, must.Fail(replication.New(w, s, replication.Config{})), replication.ErrSchema, name)
 	}
 }
 
@@ -406,8 +403,7 @@ func TestRowsMustFit(t *testing.T) {
 	w := must.Get(world.New(world.Config{}))
 	s := schema.New()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		_, err := world.Register[long](w, name)
-		require.NoError(t, err)
+		must.Get(world.Register[long](w, name))
 		schema.Define[long](s, name)
 		require.NoError(t, s.Err())
 	}

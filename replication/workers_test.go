@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication"
@@ -129,8 +130,7 @@ func TestWorkersForClientsThatSimulate(t *testing.T) {
 				require.NoError(t, w.client.stream(u.Stream))
 				for _, d := range u.Datagrams {
 					w.trace = append(w.trace, d...)
-					_, err := w.client.datagram(d)
-					require.NoError(t, err)
+					must.Get(w.client.datagram(d))
 				}
 				require.NoError(t, w.Acknowledge(w.client.ack()))
 			}

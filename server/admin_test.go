@@ -41,8 +41,7 @@ func (h *fixture) status(c *http.Client, scheme string, r request) int {
 		for name, value := range r.header {
 			request.Header.Set(name, value)
 		}
-		response, err := c.Do(request)
-		require.NoError(h.t, err)
+		response := must.Get(c.Do(request))
 		require.NoError(h.t, response.Body.Close())
 		if response.StatusCode != http.StatusServiceUnavailable { // retry if the world was too slow to answer
 			return response.StatusCode

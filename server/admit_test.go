@@ -22,8 +22,7 @@ func TestAdmit(t *testing.T) {
 	t.Parallel()
 	secret, public := token.NewKeys()
 	issuer := must.Get(token.NewIssuer(secret))
-	verifier, err := token.NewVerifier("here", public)
-	require.NoError(t, err)
+	verifier := must.Get(token.NewVerifier("here", public))
 	users := make(chan string, 10)
 	h := newFixtureWith(t, func(c *server.Config) {
 		c.Admit = func(_ context.Context, text []byte) (server.Admission, error) {
@@ -49,8 +48,7 @@ func TestAdmit(t *testing.T) {
 		return err
 	}
 	issue := func(audience string, at time.Time) []byte {
-		text, err := issuer.Issue(token.Claims{User: "alice"}, audience, at, time.Minute)
-		require.NoError(t, err)
+		text := must.Get(issuer.Issue(token.Claims{User: "alice"}, audience, at, time.Minute))
 		return []byte(text)
 	}
 	good := issue("here", time.Now())

@@ -64,8 +64,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 				require.Equal(t, ended, v.change().Err)
 			}
 			require.Equal(t, ended, v.Update())
-			_, err := v.DoRaw("poke", 0, nil)
-			require.ErrorIs(t, err, client.ErrNotJoined)
+			require.ErrorIs(t, must.Fail(v.DoRaw("poke", 0, nil)), client.ErrNotJoined)
 		})
 	}
 }

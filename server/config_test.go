@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -59,11 +60,10 @@ func setNonZero(v reflect.Value, n int) {
 // Admit's context ends after 5 s, and the client learns that its token is not at fault.
 func TestAdmitTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core, err := session.NewCore(Config{WorldConfig: WorldConfig{World: stage.NewCrates(world.Config{}).World, Schema: schema.NewWithBody()}, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
+		core := must.Get(session.NewCore(Config{WorldConfig: WorldConfig{World: stage.NewCrates(world.Config{}).World, Schema: schema.NewWithBody()}, Admit: func(ctx context.Context, _ []byte) (Admission, error) {
 			<-ctx.Done()
 			return Admission{}, ctx.Err()
-		}}.sessionConfig())
-		require.NoError(t, err)
+		}}.sessionConfig()))
 		conn := &stage.Conn{}
 		conn.Peer = core.Open(t.Context(), "", conn)
 		began := time.Now()

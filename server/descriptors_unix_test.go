@@ -101,13 +101,11 @@ func TestRoomsUseUpDescriptors(t *testing.T) {
 
 // savedTickOf returns the tick of an image of the test's rooms.
 func savedTickOf(t *testing.T, h *testRooms, path string) uint64 {
-	g, err := h.game(RoomRequest{Name: "match/reader", Generations: generationsOf(0)})
-	require.NoError(t, err)
+	g := must.Get(h.game(RoomRequest{Name: "match/reader", Generations: generationsOf(0)}))
 	defer g.World.Close()
 	file := must.Get(os.Open(path))
 	defer file.Close()
-	img, err := g.World.ReadImage(file)
-	require.NoError(t, err)
+	img := must.Get(g.World.ReadImage(file))
 	return img.Tick()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 )
@@ -36,9 +37,8 @@ func TestDrainRefusesConnections(t *testing.T) {
 		slow <- err
 	}()
 	<-asked
-	mute, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
-		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})
-	require.NoError(t, err)
+	mute := must.Get(quic.DialAddr(h.ctx, h.server.Addr().String(),
+		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true}))
 	h.stop()
 	h.wantClosed(mute, wire.Draining)
 	for range 3 {

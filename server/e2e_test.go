@@ -189,8 +189,7 @@ func TestVisit(t *testing.T) {
 	late := must.Get(c.DoRaw("poke", me, nil))
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close(), "Close is idempotent")
-	_, err = late.Wait(h.ctx)
-	require.ErrorIs(t, err, client.ErrUnanswered)
+	require.ErrorIs(t, must.Fail(late.Wait(h.ctx)), client.ErrUnanswered)
 	h.until(other, "H3: and its end", func() bool { return other.Resolve(me) == wire.Stale })
 	require.Error(t, c.Update())
 }
@@ -221,16 +220,14 @@ func TestCertificateMustFit(t *testing.T) {
 	config := h.config()
 	other := map[bool]string{false: "0", true: "1"}[config.Fingerprint[0] == '0']
 	config.Fingerprint = other + config.Fingerprint[1:]
-	_, err := client.Dial(h.ctx, config)
-	require.ErrorContains(t, err, "another fingerprint")
+	require.ErrorContains(t, must.Fail(client.Dial(h.ctx, config)), "another fingerprint")
 	config.Fingerprint = ""
-	_, err = client.Dial(h.ctx, config)
-	require.ErrorContains(t, err, "pin the fingerprint", "never silently unverified")
+	require.ErrorContains(t, must.Fail(client.Dial(h.ctx, config)), "pin the fingerprint", "never silently unverified")
 	config.InsecureDev = true
 	c := must.Get(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
 	config.Fingerprint = "xyz"
-	_, err = client.Dial(h.ctx, config)
+	_, err := client.Dial(h.ctx, config)
 	require.ErrorContains(t, err, "64 hex digits")
 	require.ErrorContains(t, err, "exclude each other", "all errors at once")
 }
@@ -246,8 +243,7 @@ func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 	require.NoError(t, c.Close())
 	config.InsecureDev = false
 	config.Fingerprint = strings.Repeat("0", len(pin))
-	_, err := client.Dial(h.ctx, config)
-	require.ErrorContains(t, err, "another fingerprint")
+	require.ErrorContains(t, must.Fail(client.Dial(h.ctx, config)), "another fingerprint")
 	config.Fingerprint = pin
 	c = must.Get(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
@@ -255,9 +251,8 @@ func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 
 // raw returns a connection whose client does not follow the protocol.
 func (h *fixture) raw() (*quic.Conn, *quic.Stream) {
-	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
-		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true})
-	require.NoError(h.t, err)
+	conn := must.Get(quic.DialAddr(h.ctx, h.server.Addr().String(),
+		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true}))
 	h.t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
 	stream := must.Get(conn.OpenStreamSync(h.ctx))
 	return conn, stream
@@ -293,15 +288,13 @@ func TestLateStreamTakesNothing(t *testing.T) {
 func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
 	frames := wire.FrameReader{}
 	for buf := make([]byte, 4<<10); ; {
-		n, err := stream.Read(buf)
-		require.NoError(h.t, err)
+		n := must.Get(stream.Read(buf))
 		frames.Feed(buf[:n])
 		kind, body, ok, err := frames.Next()
 		require.NoError(h.t, err)
 		if ok {
 			require.EqualValues(h.t, wire.TypeWelcome, kind)
-			w := must.Get(wire.Parse[wire.Welcome](body))
-			return w
+			return must.Get(wire.Parse[wire.Welcome](body))
 		}
 	}
 }
@@ -340,11 +333,9 @@ func TestPortInUse(t *testing.T) {
 	h := newFixture(t)
 	w := must.Get(world.New(world.Config{}))
 	config := server.Config{Listen: h.server.Addr().String(), WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}}
-	_, err := server.Listen(config)
-	require.ErrorContains(t, err, "cannot listen on "+h.server.Addr().String())
+	require.ErrorContains(t, must.Fail(server.Listen(config)), "cannot listen on "+h.server.Addr().String())
 	config.Listen, config.AdminListen = "127.0.0.1:0", h.server.AdminAddr().String()
-	_, err = server.Listen(config)
-	require.ErrorContains(t, err, "admin address")
+	require.ErrorContains(t, must.Fail(server.Listen(config)), "admin address")
 }
 
 func TestConfigComplainsOfEverything(t *testing.T) {
@@ -488,8 +479,7 @@ func TestAdmin(t *testing.T) {
 	}
 	code, body = get("/ticks")
 	require.Equal(t, http.StatusOK, code)
-	took, err := hdrhistogram.Decode([]byte(body))
-	require.NoError(t, err)
+	took := must.Get(hdrhistogram.Decode([]byte(body)))
 	require.GreaterOrEqual(t, took.TotalCount(), int64(90))
 	code, _ = get("/debug/pprof/")
 	require.Equal(t, http.StatusOK, code)

@@ -186,8 +186,7 @@ func TestPadBesideDatagrams(t *testing.T) {
 	var frames wire.FrameReader
 	buf := make([]byte, 1<<10)
 	for pads := 0; pads < 3; {
-		n, err := stream.Read(buf)
-		require.NoError(t, err)
+		n := must.Get(stream.Read(buf))
 		frames.Feed(buf[:n])
 		for {
 			kind, _, ok, err := frames.Next()

@@ -32,8 +32,7 @@ func savingLoop(t *testing.T, change func(*ImageConfig)) (*loop, string, *observ
 }
 
 func openStore(t *testing.T, path string) *imagefile.Store {
-	store, err := imagefile.Open(path, 0)
-	require.NoError(t, err)
+	store := must.Get(imagefile.Open(path, 0))
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	return store
 }
@@ -41,8 +40,7 @@ func openStore(t *testing.T, path string) *imagefile.Store {
 func savedTick(t *testing.T, path string) uint64 {
 	w := must.Get(world.New(world.Config{TickHz: 50}))
 	data := must.Get(os.ReadFile(path))
-	img, err := w.ReadImage(bytes.NewReader(data))
-	require.NoError(t, err)
+	img := must.Get(w.ReadImage(bytes.NewReader(data)))
 	return img.Tick()
 }
 
@@ -191,11 +189,9 @@ func TestStartOnAFullDisk(t *testing.T) {
 // files are not.
 func TestBeginSweeps(t *testing.T) {
 	l, path, seen := savingLoop(t, func(*ImageConfig) {})
-	killed, err := atomicfile.Create(path, 0o600)
-	require.NoError(t, err)
+	killed := must.Get(atomicfile.Create(path, 0o600))
 	require.NoError(t, killed.Seal())
-	writing, err := atomicfile.Create(path+"1", 0o600)
-	require.NoError(t, err)
+	writing := must.Get(atomicfile.Create(path+"1", 0o600))
 	defer writing.Discard()
 	foreign := filepath.Join(filepath.Dir(path), ".world.image987")
 	require.NoError(t, os.WriteFile(foreign, nil, 0o600))

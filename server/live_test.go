@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server"
 )
 
@@ -17,8 +18,7 @@ func TestLivePolicy(t *testing.T) {
 		h := newFixtureWith(t, func(c *server.Config) { c.Web = web })
 		t.Cleanup(http.DefaultClient.CloseIdleConnections)
 		for path, kind := range map[string]string{"/live": "text/html", "/live.js": "text/javascript", "/live.css": "text/css"} {
-			response, err := http.Get("http://" + h.server.AdminAddr().String() + path)
-			require.NoError(t, err)
+			response := must.Get(http.Get("http://" + h.server.AdminAddr().String() + path))
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusOK, response.StatusCode, path)
 			require.True(t, strings.HasPrefix(response.Header.Get("Content-Type"), kind), path)

@@ -36,8 +36,7 @@ func (h *fixture) operate(method, path string) (code int, body string) {
 func (h *fixture) ask(method, path string) (code int, body string) {
 	h.t.Helper()
 	request := must.Get(http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil))
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(h.t, err)
+	response := must.Get(http.DefaultClient.Do(request))
 	defer response.Body.Close()
 	text := must.Get(io.ReadAll(response.Body))
 	return response.StatusCode, strings.TrimSpace(string(text))
@@ -128,8 +127,7 @@ func TestOperatorDrains(t *testing.T) {
 	c := h.dial()
 	request := must.Get(http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil))
 	request.Header.Set("Origin", "https://elsewhere.example")
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
+	response := must.Get(http.DefaultClient.Do(request))
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusForbidden, response.StatusCode)
 	code, _ := h.operate(http.MethodGet, "/drain")
@@ -155,8 +153,7 @@ func TestOperatorIsNoPage(t *testing.T) {
 	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.example"} {
 		request := must.Get(http.NewRequestWithContext(h.ctx, http.MethodPost, path, nil))
 		request.Header.Set(header, value)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
+		response := must.Get(http.DefaultClient.Do(request))
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, http.StatusForbidden, response.StatusCode, header)
 	}
@@ -193,8 +190,7 @@ func TestQlogOnDemand(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	files := func() []string {
-		found := must.Get(filepath.Glob(filepath.Join(folder, "*")))
-		return found
+		return must.Get(filepath.Glob(filepath.Join(folder, "*")))
 	}
 	require.Empty(t, files(), "nothing without a request")
 	id := h.rows("")[0].ID
@@ -214,8 +210,7 @@ func TestQlogOnDemand(t *testing.T) {
 	code, body := h.operate(http.MethodPost, path+"?seconds=1")
 	require.Equal(t, http.StatusConflict, code, body)
 	recorded := func() []byte {
-		text := must.Get(os.ReadFile(first))
-		return text
+		return must.Get(os.ReadFile(first))
 	}
 	var text, before []byte
 	for !bytes.HasSuffix(text, []byte("}\n")) || !bytes.Equal(text, before) { // the end is written concurrently, in parts

@@ -176,8 +176,7 @@ func TestConnectionIsReplaced(t *testing.T) {
 	h.until(v.Client, "the silence is noticed", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Timeout, wire.CodeOf(v.change().Err))
 	require.Equal(t, []client.Result{{ID: asked.ID(), Target: me, Err: client.ErrUnanswered}}, v.results)
-	_, err := v.DoRaw("poke", me, nil)
-	require.ErrorIs(t, err, client.ErrNotJoined)
+	require.ErrorIs(t, must.Fail(v.DoRaw("poke", me, nil)), client.ErrNotJoined)
 	require.Equal(t, wire.Live, v.Resolve(me), "handles are resolved while away")
 	require.NoError(t, other.Close())
 

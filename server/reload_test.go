@@ -25,8 +25,7 @@ func TestSetCertificate(t *testing.T) {
 	require.NoError(t, h.server.SetCertificate(next))
 	require.NotEqual(t, before.Fingerprint, h.server.Fingerprint())
 	second := h.dial() // with the new fingerprint
-	_, err := client.Dial(h.ctx, before)
-	require.ErrorContains(t, err, "fingerprint")
+	require.ErrorContains(t, must.Fail(client.Dial(h.ctx, before)), "fingerprint")
 	at := first.Replica().Tick()
 	h.until(first, "it goes on", func() bool {
 		h.stay(second)

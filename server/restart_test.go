@@ -165,8 +165,7 @@ func TestRoomKilledBeforeItsFirstSave(t *testing.T) {
 	for process := range 4 {
 		var left map[string]string
 		inBubble(t, images, func(h *testRooms) {
-			_, err := h.joinRoom(context.Background(), "match/a", "", false)
-			require.NoError(t, err)
+			must.Get(h.joinRoom(context.Background(), "match/a", "", false))
 			if process%2 == 0 {
 				h.mustVisit("match/a")
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -119,8 +120,7 @@ func (h *testRooms) worlds() (n int) {
 // the room stays. The client that waited for the room's place is refused.
 func TestEvictionIsGivenUp(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *testRooms) {
-		now, err := h.joinRoom(context.Background(), "match/a", "", false)
-		require.NoError(t, err)
+		now := must.Get(h.joinRoom(context.Background(), "match/a", "", false))
 		time.Sleep(evictableAfter + time.Second)
 		code := make(chan wire.Code)
 		go func() { code <- h.joinFrom("", "match/b") }()

@@ -28,8 +28,7 @@ func storeRooms(t *testing.T, dir string, ago map[string]time.Duration) {
 
 // storedRooms returns the ids of the images of the kind match.
 func storedRooms(t *testing.T, dir string) (ids []string) {
-	all, err := RoomImages{Dir: dir}.storedImages("match")
-	require.NoError(t, err)
+	all := must.Get(RoomImages{Dir: dir}.storedImages("match"))
 	for _, img := range all {
 		ids = append(ids, img.id)
 	}
@@ -81,8 +80,7 @@ func TestImageOfAnOpenRoomStays(t *testing.T) {
 		other := newTestRooms(t, images)
 		for _, of := range []*testRooms{h, other} {
 			of.images.mu.Lock()
-			stored, err := of.images.allImages()
-			require.NoError(t, err)
+			stored := must.Get(of.images.allImages())
 			require.False(t, of.images.pruneImages(stored, 10*day, "a test", func(n int, _ int64) bool { return n == 0 }))
 			of.images.mu.Unlock()
 			require.Equal(t, []string{"a"}, storedRooms(t, dir))

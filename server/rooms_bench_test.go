@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/world"
 )
@@ -40,8 +41,7 @@ func benchmarkRooms(b *testing.B, rooms, clients int, between func()) {
 	var all []table
 	for i := range rooms {
 		r := &Room{name: fmt.Sprint("match/", i), kind: "match", id: fmt.Sprint(i), by: byOperator}
-		made, err := h.lifeOf(r).buildRun(context.Background())
-		require.NoError(b, err)
+		made := must.Get(h.lifeOf(r).buildRun(context.Background()))
 		defer made.core.Close()
 		t := table{run: made}
 		for range clients {

@@ -45,8 +45,7 @@ func TestBanWhileARoomIsMade(t *testing.T) {
 		})
 	}, func(made *testRooms) {
 		h = made
-		banned, err := h.visitAs("match/1", "ann")
-		require.NoError(t, err)
+		banned := must.Get(h.visitAs("match/1", "ann"))
 		other := h.mustVisit("match/1")
 		time.Sleep(time.Second)
 		require.Equal(t, []wire.Code{wire.Banned, wire.OK}, []wire.Code{banned.code(), other.code()})
@@ -118,8 +117,7 @@ func TestEndedAfterFailures(t *testing.T) {
 		c.Kinds["match"] = k
 	}, func(h *testRooms) {
 		for _, name := range []string{"match/refused", "match/wrong", "match/1"} {
-			_, err := h.visit(name)
-			require.Error(t, err)
+			must.Fail(h.visit(name))
 		}
 	})
 	require.Equal(t, []int{2, 2}, []int{made, ended})
@@ -171,23 +169,21 @@ func TestCreateAFailedRoom(t *testing.T) {
 	}, func(h *testRooms) {
 		ctx := context.Background()
 		h.failing("match/1", errors.New("no luck"))
-		_, err := h.visit("match/1")
-		require.Error(t, err)
+		must.Fail(h.visit("match/1"))
 		require.ErrorContains(t, h.createRoom(ctx, "match/1"), "no luck")
 		h.failing("match/1", nil)
 		require.NoError(t, h.createRoom(ctx, "match/1"))
 		require.Equal(t, 3, h.times()["match/1"])
 		g := h.mustVisit("match/1")
 
-		_, err = h.visit("match/2")
+		_, err := h.visit("match/2")
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "one image at most")
 		require.NoError(t, h.createRoom(ctx, "match/2"), "but for the operator")
 
 		h.in("match/1", func(*world.World) { panic("always") })
 		time.Sleep(10 * time.Second)
 		require.Equal(t, wire.Internal, g.code())
-		_, err = h.visit("match/1")
-		require.Error(t, err, "it has panicked too often")
+		require.Error(t, must.Fail(h.visit("match/1")), "it has panicked too often")
 		h.in("match/1", nil)
 		require.NoError(t, h.createRoom(ctx, "match/1"))
 		require.Equal(t, wire.OK, h.mustVisit("match/1").code())
@@ -222,8 +218,7 @@ func TestGoexitWithPanicEnds(t *testing.T) {
 		require.Equal(t, []string{"lobby", "match/2"}, h.names())
 		require.Positive(t, h.report().Active)
 
-		_, err := h.visit("exit")
-		require.ErrorContains(t, err, "the room cannot be made")
+		require.ErrorContains(t, must.Fail(h.visit("exit")), "the room cannot be made")
 		taken := 0
 		for _, b := range h.ranges.blocks {
 			if b.taken {
@@ -282,8 +277,7 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		c.Kinds["match"] = k
 	}, func(h *testRooms) {
 		for _, name := range []string{"match/x", "match/y"} {
-			_, err := h.joinRoom(context.Background(), name, "", false)
-			require.NoError(t, err)
+			must.Get(h.joinRoom(context.Background(), name, "", false))
 		}
 		_, err := h.joinRoom(context.Background(), "match/z", "", false)
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "they could be saved yet")
@@ -294,8 +288,7 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		g.leave()
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"a.image", "a.image.lock", "a.image.run"}, files())
-		_, err = h.joinRoom(context.Background(), "match/a", "", false)
-		require.NoError(t, err)
+		must.Get(h.joinRoom(context.Background(), "match/a", "", false))
 		require.NoError(t, h.createRoom(context.Background(), "match/o"))
 		require.Contains(t, files(), "o.image", "the operator's are saved at once")
 		_, err = h.joinRoom(context.Background(), "match/z", "", false)

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -119,9 +120,7 @@ func (h *testRooms) visitAs(room, user string) (*roomClient, error) {
 }
 
 func (h *testRooms) mustVisit(room string) *roomClient {
-	g, err := h.visit(room)
-	require.NoError(h.t, err)
-	return g
+	return must.Get(h.visit(room))
 }
 
 func (c *roomClient) leave() {
@@ -226,9 +225,8 @@ func TestRoomsAreBounded(t *testing.T) {
 			return wire.CodeOf(err)
 		}
 		require.Equal(t, wire.NoRoom, code("duel/1"), "its token must name it")
-		_, err := h.joinRoom(context.Background(), "duel/1", "", true)
-		require.NoError(t, err)
-		_, err = h.joinRoom(context.Background(), "duel/2", "", true)
+		must.Get(h.joinRoom(context.Background(), "duel/1", "", true))
+		_, err := h.joinRoom(context.Background(), "duel/2", "", true)
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		require.Equal(t, wire.OK, code("duel/1"), "it exists")
 		_, err = h.joinRoom(context.Background(), "arena", "", true)
@@ -647,13 +645,11 @@ func TestContradictionsOfRooms(t *testing.T) {
 func TestContradictionsOfNew(t *testing.T) {
 	h := newTestRooms(t, asIs)
 	q := RoomRequest{Name: "match/1", Kind: "match", ID: "1", Generations: generationsOf(3)}
-	g, err := h.game(q)
-	require.NoError(t, err)
-	_, err = g.sessionConfig(h.process, RoomKind{}, q)
-	require.NoError(t, err)
+	g := must.Get(h.game(q))
+	must.Get(g.sessionConfig(h.process, RoomKind{}, q))
 	q.Generations = generationsOf(4)
 	g.CommandBurst, g.MaxViewAge = -1, -1
-	_, err = g.sessionConfig(h.process, RoomKind{}, q)
+	_, err := g.sessionConfig(h.process, RoomKind{}, q)
 	for _, text := range []string{"a command burst of -1", "views of at most -1ns", "pass RoomRequest.Generations (4194305 to 5242879) to world.Config"} {
 		require.ErrorContains(t, err, text)
 	}
@@ -662,9 +658,7 @@ func TestContradictionsOfNew(t *testing.T) {
 func TestRanges(t *testing.T) {
 	var r ranges
 	take := func(least int) int {
-		b, err := r.takeBlock(least)
-		require.NoError(t, err)
-		return b
+		return must.Get(r.takeBlock(least))
 	}
 	require.Equal(t, []int{0, 1, 7, 2}, []int{take(0), take(0), take(7), take(0)})
 	r.releaseBlock(1)
@@ -673,8 +667,7 @@ func TestRanges(t *testing.T) {
 		take(0)
 	}
 	require.Equal(t, 1, take(0))
-	_, err := r.takeBlock(0)
-	require.ErrorIs(t, err, errNoRange)
+	require.ErrorIs(t, must.Fail(r.takeBlock(0)), errNoRange)
 	for _, b := range []int{9, 4, 2000} {
 		r.releaseBlock(b)
 	}

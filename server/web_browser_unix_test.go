@@ -38,8 +38,7 @@ type webOptions struct {
 
 // options returns the options for a page that visits h.
 func (h *fixture) webOptions(leave string) webOptions {
-	hashes, err := h.server.WebCertificates()
-	require.NoError(h.t, err)
+	hashes := must.Get(h.server.WebCertificates())
 	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Name: "page"}
 	input := wire.Input{Stamp: 77}
 	return webOptions{
@@ -81,9 +80,7 @@ func next(t *testing.T, page *browsertest.Page) (r pageReport) {
 }
 
 func unhex(t *testing.T, text string) []byte {
-	b, err := hex.DecodeString(text)
-	require.NoError(t, err)
-	return b
+	return must.Get(hex.DecodeString(text))
 }
 
 // A page in a real browser joins by certificate hash, receives Welcome and snapshots, sends an

@@ -47,18 +47,13 @@ func (h *fixture) dialH3(accepted []string) (*quic.Conn, error) {
 
 // h3 opens a QUIC connection for HTTP/3.
 func (h *fixture) h3() *quic.Conn {
-	hashes, err := h.server.WebCertificates()
-	require.NoError(h.t, err)
-	conn, err := h.dialH3(hashes)
-	require.NoError(h.t, err)
-	return conn
+	hashes := must.Get(h.server.WebCertificates())
+	return must.Get(h.dialH3(hashes))
 }
 
 // webtransport serves a QUIC connection for sessions.
 func (h *fixture) webtransport(conn *quic.Conn) *webtransport.ClientConn {
-	c, err := (&webtransport.Transport{}).NewClientConn(conn)
-	require.NoError(h.t, err)
-	return c
+	return must.Get((&webtransport.Transport{}).NewClientConn(conn))
 }
 
 // webSession opens a WebTransport session.

@@ -130,8 +130,7 @@ func TestWebLeave(t *testing.T) {
 func (h *fixture) join(session *webtransport.Session) *webtransport.Stream {
 	stream := must.Get(session.OpenStreamSync(h.ctx))
 	h.hello(stream)
-	_, err := session.ReceiveDatagram(h.ctx)
-	require.NoError(h.t, err)
+	must.Get(session.ReceiveDatagram(h.ctx))
 	return stream
 }
 
@@ -177,8 +176,7 @@ func TestWebForeignRequests(t *testing.T) {
 	c := h.webtransport(conn)
 	ask := func(method, path string) int {
 		request := must.Get(http.NewRequestWithContext(h.ctx, method, "https://"+h.server.Addr().String()+path, nil))
-		response, err := c.RoundTrip(request)
-		require.NoError(t, err)
+		response := must.Get(c.RoundTrip(request))
 		require.NoError(t, response.Body.Close())
 		return response.StatusCode
 	}
@@ -242,10 +240,8 @@ func TestWebSurplusStreams(t *testing.T) {
 	_, session, _, err := h.webSession(nil)
 	require.NoError(t, err)
 	stream := h.join(session)
-	surplus, err := session.OpenUniStream()
-	require.NoError(t, err)
-	_, err = surplus.Write([]byte("surplus"))
-	require.NoError(t, err)
+	surplus := must.Get(session.OpenUniStream())
+	must.Get(surplus.Write([]byte("surplus")))
 	require.Equal(t, wire.BadMessage, h.goodbye(stream))
 
 	for _, open := range []func(*quic.Conn) (io.Writer, error){
@@ -254,12 +250,9 @@ func TestWebSurplusStreams(t *testing.T) {
 	} {
 		conn, stream := h.raw()
 		h.hello(stream)
-		_, err := conn.ReceiveDatagram(h.ctx)
-		require.NoError(t, err)
-		surplus, err := open(conn)
-		require.NoError(t, err)
-		_, err = surplus.Write([]byte("surplus"))
-		require.NoError(t, err)
+		must.Get(conn.ReceiveDatagram(h.ctx))
+		surplus := must.Get(open(conn))
+		must.Get(surplus.Write([]byte("surplus")))
 		require.Equal(t, wire.BadMessage, h.goodbye(stream))
 		h.wantClosed(conn, wire.BadMessage)
 	}
@@ -299,13 +292,11 @@ func (h *fixture) h3Session() h3Session {
 	const draft = 0x2c7cf000 // SETTINGS_WT_ENABLED
 	conn := h.h3()
 	c := (&http3.Transport{EnableDatagrams: true, AdditionalSettings: map[uint64]uint64{draft: 1}}).NewClientConn(conn)
-	request, err := c.OpenRequestStream(h.ctx)
-	require.NoError(h.t, err)
+	request := must.Get(c.OpenRequestStream(h.ctx))
 	connect := must.Get(http.NewRequestWithContext(h.ctx, http.MethodConnect, webURL(h.server), nil))
 	connect.Proto = "webtransport"
 	require.NoError(h.t, request.SendRequestHeader(connect))
-	response, err := request.ReadResponse()
-	require.NoError(h.t, err)
+	response := must.Get(request.ReadResponse())
 	require.Equal(h.t, http.StatusOK, response.StatusCode)
 	return h3Session{conn, request}
 }
@@ -327,11 +318,10 @@ func TestWebCapsules(t *testing.T) {
 	h := webFixture(t)
 	good := h.dial()
 	s := h.h3Session()
-	_, err := s.request.Write(capsule(0x1234567, "unknown"))
-	require.NoError(t, err)
+	must.Get(s.request.Write(capsule(0x1234567, "unknown")))
 	stream := s.stream(h, uint64(s.request.StreamID()))
 	h.hello(stream)
-	_, err = s.request.ReceiveDatagram(h.ctx)
+	_, err := s.request.ReceiveDatagram(h.ctx)
 	require.NoError(t, err, "the session lives")
 	_, err = s.request.Write(capsule(0x2843, "\x00")) // WT_CLOSE_SESSION without a code
 	require.NoError(t, err)
@@ -339,8 +329,7 @@ func TestWebCapsules(t *testing.T) {
 
 	s = h.h3Session()
 	h.hello(s.stream(h, uint64(s.request.StreamID())))
-	_, err = s.request.ReceiveDatagram(h.ctx)
-	require.NoError(t, err)
+	must.Get(s.request.ReceiveDatagram(h.ctx))
 	_, err = s.request.Write(capsule(0x190b4d3f, "\xff")) // WT_MAX_STREAMS, cut
 	require.NoError(t, err)
 	h.wantClosed(s.conn, wire.OK)
@@ -359,8 +348,7 @@ func TestWebFlood(t *testing.T) {
 	s := h.h3Session()
 	stream := s.stream(h, uint64(s.request.StreamID()))
 	h.hello(stream)
-	_, err := s.request.ReceiveDatagram(h.ctx)
-	require.NoError(t, err)
+	must.Get(s.request.ReceiveDatagram(h.ctx))
 	go func() {
 		unknown := capsule(0x1234567, strings.Repeat("x", 16<<10))
 		for err := error(nil); err == nil; {
@@ -379,8 +367,7 @@ func TestWebFortySessions(t *testing.T) {
 		c.Web, c.MaxSessionsPerAddress = &server.WebConfig{}, allowed
 	})
 	raw := h.dial()
-	hashes, err := h.server.WebCertificates()
-	require.NoError(t, err)
+	hashes := must.Get(h.server.WebCertificates())
 	opened := 1
 	for range 40 {
 		conn, err := h.dialH3(hashes)
@@ -433,8 +420,7 @@ func TestWebCertificate(t *testing.T) {
 		return hex.EncodeToString(sum[:])
 	}
 	h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Certificate = &server.WebConfig{}, kept })
-	hashes, err := h.server.WebCertificates()
-	require.NoError(t, err)
+	hashes := must.Get(h.server.WebCertificates())
 	require.Len(t, hashes, 2)
 	require.NotEqual(t, hashes[0], hashes[1])
 	require.Equal(t, hashes[0], shown(h, "h3"))
@@ -470,10 +456,9 @@ func TestWebCertificate(t *testing.T) {
 		c.Web, c.Certificate = &server.WebConfig{ByName: true}, kept
 	})
 	require.Equal(t, h.server.Fingerprint(), shown(h, "h3"))
-	hashes, err = h.server.WebCertificates()
-	require.NoError(t, err)
+	hashes = must.Get(h.server.WebCertificates())
 	require.Empty(t, hashes)
-	_, err = server.Listen(server.Config{Listen: "127.0.0.1:0", Web: &server.WebConfig{ByName: true, Origins: []string{"*"}}})
+	_, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Web: &server.WebConfig{ByName: true, Origins: []string{"*"}}})
 	require.ErrorContains(t, err, "Web.ByName needs a Certificate")
 	require.ErrorContains(t, err, `web origin "*"`)
 }
@@ -481,8 +466,7 @@ func TestWebCertificate(t *testing.T) {
 // Without Web, HTTP/3 is refused by the handshake, and there is nothing to publish.
 func TestWebIsOff(t *testing.T) {
 	h := newFixture(t)
-	_, err := h.dialH3(nil)
-	require.ErrorContains(t, err, "no application protocol")
+	require.ErrorContains(t, must.Fail(h.dialH3(nil)), "no application protocol")
 	code, _ := h.operate(http.MethodGet, "/web")
 	require.Equal(t, http.StatusNotFound, code)
 	_, metrics := h.operate(http.MethodGet, "/metrics")

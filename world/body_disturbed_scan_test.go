@@ -32,8 +32,7 @@ func TestAppendDisturbedFindsAll(t *testing.T) {
 	}
 	require.NoError(t, w.AddSystem(After, "disturb", func(*World) { disturb() }))
 	for range 9000 {
-		_, err := w.SpawnFor(ball, Vec3{Y: 0.5}, Vec3{}, 0)
-		require.NoError(t, err)
+		must.Get(w.SpawnFor(ball, Vec3{Y: 0.5}, Vec3{}, 0))
 	}
 	check()
 	var img Image

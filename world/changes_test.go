@@ -64,8 +64,7 @@ func TestChangeReaderStartsWithLiveSlots(t *testing.T) {
 		spawn(t, w, ghost, world.Vec3{})
 	}
 	first.Next()
-	_, err := w.DeferSpawn(ghost, world.Vec3{}, world.Vec3{}, 0)
-	require.NoError(t, err)
+	must.Get(w.DeferSpawn(ghost, world.Vec3{}, world.Vec3{}, 0))
 	late := w.NewChangeReader()
 	require.Equal(t, []uint32{0, 1, 2}, slotsOf(late.Next()), "a reserved entity has nothing to read")
 	w.ApplyDeferred()

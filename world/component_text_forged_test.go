@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // forge overwrites the zeros in place of text headers in every value of b that begins with
@@ -39,8 +41,7 @@ func TestReplayIgnoresForgedHeaders(t *testing.T) {
 	set = append(binary.LittleEndian.AppendUint64(set, uint64(w.Slots().Handle(1))), value...)
 	set = append(set, 2, 0, 0, 0, 'h', 'i', 1, 0, 0, 0, 'b')
 	replayed := fuzzWorld(t, false)
-	replay, err := replayed.Replay(bytes.NewReader(head.encode([][]byte{append(set, steps[1][:0]...)})))
-	require.NoError(t, err)
+	replay := must.Get(replayed.Replay(bytes.NewReader(head.encode([][]byte{append(set, steps[1][:0]...)}))))
 	require.NoError(t, replay.Next())
 	runtime.GC()
 	got := replayed.components[0].value(1).(*fuzzed)

@@ -169,8 +169,7 @@ func TestImpactWakesTheSleeper(t *testing.T) {
 	kind := rock(t, w)
 	a := spawn(t, w, kind, world.Vec3{Y: 0.5})
 	stepUntilAsleep(t, w, 100)
-	_, err := w.Spawn(kind, world.Vec3{X: -3, Y: 0.5}, world.Vec3{X: 8})
-	require.NoError(t, err)
+	must.Get(w.Spawn(kind, world.Vec3{X: -3, Y: 0.5}, world.Vec3{X: 8}))
 	for !w.Awake(a) {
 		w.Step()
 		require.Less(t, w.Tick(), uint64(200))
@@ -192,8 +191,7 @@ func TestNeighbourOfAHitSleeperStaysAwake(t *testing.T) {
 	w, _, _, _ := newWorld(t, world.Config{Gravity: -1})
 	sleeper, awake := neighbours(t, w)
 	kind, _ := w.KindOf(sleeper)
-	_, err := w.Spawn(kind, world.Vec3{X: -1 - 0.1*29.5, Y: 50}, world.Vec3{X: 6})
-	require.NoError(t, err)
+	must.Get(w.Spawn(kind, world.Vec3{X: -1 - 0.1*29.5, Y: 50}, world.Vec3{X: 6}))
 	steps(w, 29)
 	require.False(t, w.Awake(sleeper))
 	w.Step() // the sleeper is hit while its neighbour has rested long enough

@@ -33,8 +33,7 @@ func TestDestroyBecause(t *testing.T) {
 	w := must.Get(world.New(world.Config{Seed: 1}))
 	kind := addKind(t, w, world.Kind{Name: "thing"})
 	spawn := func(life uint32) bulk.Handle {
-		e := must.Get(w.SpawnFor(kind, world.Vec3{}, world.Vec3{}, life))
-		return e
+		return must.Get(w.SpawnFor(kind, world.Vec3{}, world.Vec3{}, life))
 	}
 	plain, burnt, twice, expired, inSystem := spawn(0), spawn(0), spawn(0), spawn(1), spawn(0)
 	require.NoError(t, w.AddSystem(world.After, "burn", func(w *world.World) { w.DestroyBecause(inSystem, 5) }))

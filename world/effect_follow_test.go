@@ -133,12 +133,10 @@ func TestEffectFollows(t *testing.T) {
 func TestEffectFollowRefusals(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	def := world.EffectDef{Program: compile(t, blast), Follow: spawn(t, w, ghost, world.Vec3{})}
-	_, err := w.AddEffect(def)
-	require.ErrorIs(t, err, world.ErrValue)
+	require.ErrorIs(t, must.Fail(w.AddEffect(def)), world.ErrValue)
 	def.Follow = spawn(t, w, crate, world.Vec3{})
 	w.Destroy(def.Follow)
 	w.Step()
-	_, err = w.AddEffect(def)
-	require.ErrorContains(t, err, bulk.Stale.String())
+	require.ErrorContains(t, must.Fail(w.AddEffect(def)), bulk.Stale.String())
 	require.Zero(t, w.Stats().Effects)
 }

@@ -74,8 +74,7 @@ func TestPathsMoveEffects(t *testing.T) {
 
 		var saved bytes.Buffer
 		a.TakeImage(&img)
-		_, err := img.WriteTo(&saved)
-		require.NoError(t, err)
+		must.Get(img.WriteTo(&saved))
 		restored := windyWorld(t)
 		require.NoError(t, restored.Restore(read(t, restored, saved.Bytes())))
 		steps(a, 30)

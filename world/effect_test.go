@@ -15,8 +15,7 @@ import (
 
 func addEffect(t testing.TB, w *world.World, d world.EffectDef) world.EffectID {
 	t.Helper()
-	id := must.Get(w.AddEffect(d))
-	return id
+	return must.Get(w.AddEffect(d))
 }
 
 func TestEffectRefusals(t *testing.T) {
@@ -53,8 +52,7 @@ func TestEffectRefusals(t *testing.T) {
 	for range 4096 {
 		addEffect(t, w, world.EffectDef{Program: wind})
 	}
-	_, err := w.AddEffect(world.EffectDef{Program: wind})
-	require.ErrorIs(t, err, world.ErrFull)
+	require.ErrorIs(t, must.Fail(w.AddEffect(world.EffectDef{Program: wind})), world.ErrFull)
 	require.NoError(t, w.CheckInvariants())
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -50,8 +51,7 @@ func bouncing(t testing.TB, cfg world.Config) *world.World {
 	r := w.Rand()
 	for range 100 {
 		at := world.Vec3{X: spread(r, 7), Y: 8 + spread(r, 7), Z: spread(r, 7)}
-		_, err := w.Spawn(ball, at, world.Vec3{X: spread(r, 20), Y: spread(r, 20), Z: spread(r, 20)})
-		require.NoError(t, err)
+		must.Get(w.Spawn(ball, at, world.Vec3{X: spread(r, 20), Y: spread(r, 20), Z: spread(r, 20)}))
 	}
 	return w
 }

@@ -53,8 +53,7 @@ func millionBy(b *testing.B, awake, workers int) *world.World {
 
 func millionSetup(b *testing.B, n, workers int) *world.World {
 	w := must.Get(world.New(world.Config{Workers: workers, MaxEntities: n + 1000, HalfExtent: world.Vec3{X: 2048, Y: 64, Z: 2048}, RestSeconds: 1000}))
-	_, err := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Restitution: 1}})
-	require.NoError(b, err)
+	must.Get(w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5, Restitution: 1}}))
 	return w
 }
 
@@ -135,10 +134,8 @@ func BenchmarkWriteImageMillion(b *testing.B) {
 			file := must.Get(os.Create(filepath.Join(b.TempDir(), "world.image")))
 			defer file.Close()
 			for b.Loop() {
-				_, err := file.Seek(0, io.SeekStart)
-				require.NoError(b, err)
-				_, err = img.WriteTo(file)
-				require.NoError(b, err)
+				must.Get(file.Seek(0, io.SeekStart))
+				must.Get(img.WriteTo(file))
 				require.NoError(b, file.Sync())
 			}
 		})
@@ -151,8 +148,7 @@ func BenchmarkRestoreMillion(b *testing.B) {
 		file := written(b, w)
 		b.Run(c.name+"/read", func(b *testing.B) {
 			for b.Loop() {
-				_, err := w.ReadImage(bytes.NewReader(file))
-				require.NoError(b, err)
+				must.Get(w.ReadImage(bytes.NewReader(file)))
 			}
 		})
 		img := read(b, w, file)
@@ -187,8 +183,7 @@ func BenchmarkMigrateMillion(b *testing.B) {
 	}
 	build := func(c world.Config, register func(w *world.World)) *world.World {
 		c.MaxEntities = 1 << 20
-		w, err := world.New(c)
-		require.NoError(b, err)
+		w := must.Get(world.New(c))
 		addKind(b, w, world.Kind{Name: "crate", Body: &world.BodyDef{}})
 		register(w)
 		return w
@@ -220,8 +215,7 @@ func BenchmarkMigrateMillion(b *testing.B) {
 		restore := func(name string, file []byte) {
 			b.Run(c.name+"/"+name, func(b *testing.B) {
 				for b.Loop() {
-					img, err := c.world.ReadImage(bytes.NewReader(file))
-					require.NoError(b, err)
+					img := must.Get(c.world.ReadImage(bytes.NewReader(file)))
 					require.NoError(b, c.world.Restore(img))
 				}
 			})

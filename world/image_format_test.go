@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -23,14 +24,11 @@ func TestImagesOfAllFormats(t *testing.T) {
 	for format := range uint32(4) {
 		format++
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
-			file, err := os.ReadFile(fmt.Sprintf("testdata/format%d.image", format))
-			require.NoError(t, err)
-			info, err := world.ReadImageInfo(bytes.NewReader(file))
-			require.NoError(t, err)
+			file := must.Get(os.ReadFile(fmt.Sprintf("testdata/format%d.image", format)))
+			info := must.Get(world.ReadImageInfo(bytes.NewReader(file)))
 			require.Equal(t, []any{format, uint64(60), 21, 1, world.Program{}}, []any{info.Format, info.Tick, info.Entities, info.Effects, info.Program})
 
-			w, err := world.New(world.Config{})
-			require.NoError(t, err)
+			w := must.Get(world.New(world.Config{}))
 			addKind(t, w, world.Kind{Name: "ghost"})
 			addKind(t, w, world.Kind{Name: "stone", Body: &world.BodyDef{Mass: 2, Radius: 0.5, Solid: true}})
 			c := register[purse](t, w, "purse")

@@ -30,18 +30,14 @@ func evolvedFuzzWorld(t testing.TB) *World {
 		Title  string
 		Flag   bool
 	}
-	w, err := New(Config{MaxEntities: 300, HalfExtent: Vec3{X: 10, Y: 20, Z: 20}, TickHz: 90, Compaction: InPlace})
-	require.NoError(t, err)
+	w := must.Get(New(Config{MaxEntities: 300, HalfExtent: Vec3{X: 10, Y: 20, Z: 20}, TickHz: 90, Compaction: InPlace}))
 	for _, k := range []Kind{{Name: "spirit", Was: []string{"ghost"}}, {Name: "stone", Body: &BodyDef{Mass: 2}}, {Name: "lift", Body: &BodyDef{}}} {
-		_, err := w.AddKind(k)
-		require.NoError(t, err)
+		must.Get(w.AddKind(k))
 	}
-	c, err := Register[fuzzed](w, "evolved")
-	require.NoError(t, err)
+	c := must.Get(Register[fuzzed](w, "evolved"))
 	require.NoError(t, c.Was("fuzzed"))
 	require.NoError(t, SetDefault(w, 1, c, fuzzed{Rank: [3]uint16{1, 2, 3}, Title: "stone"}))
-	_, err = Register[Volume](w, "zone")
-	require.NoError(t, err)
+	must.Get(Register[Volume](w, "zone"))
 	return w
 }
 
@@ -49,8 +45,7 @@ func evolvedFuzzWorld(t testing.TB) *World {
 func emptyWorldOf[T any](t testing.TB) (*World, *Component[T], *Component[Volume]) {
 	w := must.Get(New(Config{MaxEntities: 200, HalfExtent: Vec3{X: 20, Y: 20, Z: 20}, RestSeconds: 5.0 / 60}))
 	for _, k := range []Kind{{Name: "stone", Body: &BodyDef{Radius: 0.5}}, {Name: "lift", Body: &BodyDef{Kinematic: true}}, {Name: "ghost"}} {
-		_, err := w.AddKind(k)
-		require.NoError(t, err)
+		must.Get(w.AddKind(k))
 	}
 	return w, must.Get(Register[T](w, "fuzzed")), must.Get(Register[Volume](w, "zone"))
 }
@@ -65,8 +60,7 @@ func laterFuzzWorld(t testing.TB) *World {
 	var img Image
 	fuzzWorld(t, true).TakeImage(&img)
 	var file bytes.Buffer
-	_, err := img.WriteTo(&file)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&file))
 	w, c, _ := emptyWorldOf[later](t)
 	require.NoError(t, SetDefault(w, 0, c, later{Rank: [2]uint16{1, 2}, Title: "stone"}))
 	require.NoError(t, w.Restore(must.Get(w.ReadImage(&file))))
@@ -80,8 +74,7 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 		return w
 	}
 	p := must.Get(field.Compile("effect gust\nparam wind = (6,0,2,0)\neverywhere\noutput = add output, wind\n"))
-	_, err := w.AddEffect(EffectDef{Program: p, Mode: Acceleration, LifeTicks: 9})
-	require.NoError(t, err)
+	must.Get(w.AddEffect(EffectDef{Program: p, Mode: Acceleration, LifeTicks: 9}))
 	for i := range uint32(20) {
 		e := must.Get(w.SpawnFor(KindID(i%3), Vec3{X: float32(i) - 10, Y: 1, Z: 2}, Vec3{X: 1, Y: 2, Z: 3}, i%5*20))
 		if i%4 == 0 {
@@ -93,15 +86,13 @@ func fuzzWorld(t testing.TB, inhabited bool) *World {
 	}
 	zones.Set(w.Slots().Handle(2), Volume{Half: Vec3{X: 9, Y: 9, Z: 9}})
 	zones.Set(w.Slots().Handle(3), Volume{Radius: 5, Layers: 1})
-	_, err = w.AddEffect(EffectDef{Program: p, Follow: w.Slots().Handle(3), Layers: 2})
-	require.NoError(t, err)
+	must.Get(w.AddEffect(EffectDef{Program: p, Follow: w.Slots().Handle(3), Layers: 2}))
 	for range 3 {
 		w.Step()
 	}
 	w.SetPosition(w.Slots().Handle(4), Vec3{X: 1, Y: 1, Z: 1})
 	w.Sleep(w.Slots().Handle(1))
-	_, err = w.Spawn(0, Vec3{}, Vec3{X: 1, Y: 1, Z: 1})
-	require.NoError(t, err)
+	must.Get(w.Spawn(0, Vec3{}, Vec3{X: 1, Y: 1, Z: 1}))
 	return w
 }
 
@@ -111,8 +102,7 @@ func unpacked(t testing.TB, w *World) []byte {
 	w.TakeImage(&img)
 	img.Extra = []byte("x")
 	var file bytes.Buffer
-	_, err := img.WriteTo(&file)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&file))
 	return unpackedFile(t, file.Bytes())
 }
 
@@ -164,8 +154,7 @@ func FuzzReadImage(f *testing.F) {
 	var img Image
 	fuzzWorld(f, true).TakeImage(&img)
 	var file bytes.Buffer
-	_, err := img.WriteTo(&file)
-	require.NoError(f, err)
+	must.Get(img.WriteTo(&file))
 	f.Add(file.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w := fuzzWorld(t, false)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -107,8 +108,7 @@ func TestImageOfAnotherWorld(t *testing.T) {
 			require.ErrorIs(t, err, world.ErrImageWorld)
 			require.ErrorContains(t, err, c.want)
 			// it cannot be restored after another world has read it either
-			img, err = w.ReadImage(bytes.NewReader(file))
-			require.NoError(t, err)
+			img = must.Get(w.ReadImage(bytes.NewReader(file)))
 			require.ErrorIs(t, c.world.Restore(img), world.ErrImageWorld)
 			require.ErrorIs(t, c.world.RestoreRun(img), world.ErrImageWorld)
 			require.Equal(t, before, c.world.StateHash())
@@ -156,8 +156,7 @@ func TestImageWithTooMuchExtra(t *testing.T) {
 	require.Zero(t, n, "nothing is written")
 	img.Extra = []byte("weather")
 	var b bytes.Buffer
-	_, err = img.WriteTo(&b)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&b))
 	again := read(t, s.World, b.Bytes())
 	require.Equal(t, "weather", string(again.Extra))
 	require.NoError(t, s.Restore(again))
@@ -168,10 +167,9 @@ func TestImageWithTooMuchExtra(t *testing.T) {
 // keeps the first kind of file, and replaces the second kind by an older image.
 func TestImageOfANewerProgram(t *testing.T) {
 	setup := func(more int) *world.World {
-		w, err := world.New(world.Config{})
-		require.NoError(t, err)
+		w := must.Get(world.New(world.Config{}))
 		addKind(t, w, world.Kind{Name: "rock", Body: &world.BodyDef{}})
-		_, err = world.Register[int16](w, "health")
+		_, err := world.Register[int16](w, "health")
 		require.NoError(t, err)
 		for i := range more {
 			k := addKind(t, w, world.Kind{Name: "kind" + strconv.Itoa(i)})
@@ -190,18 +188,16 @@ func TestImageOfANewerProgram(t *testing.T) {
 	img.Extra = make([]byte, 3<<20)
 	rand.NewChaCha8([32]byte{}).Read(img.Extra)
 	var b bytes.Buffer
-	_, err := img.WriteTo(&b)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&b))
 	file := b.Bytes()
 
-	_, err = w.ReadImage(bytes.NewReader(file))
+	_, err := w.ReadImage(bytes.NewReader(file))
 	require.ErrorIs(t, err, world.ErrImageWorld)
 	require.NotErrorIs(t, err, world.ErrImage)
 	require.ErrorContains(t, err, `1 entities are of kind "kind0", which the world lacks; `)
 	require.ErrorContains(t, err, `; and 1 more differences`)
 	var recording bytes.Buffer
-	_, err = newer.Record(&recording, &img, 1)
-	require.NoError(t, err)
+	must.Get(newer.Record(&recording, &img, 1))
 	_, err = w.Replay(&recording)
 	require.ErrorIs(t, err, world.ErrImageWorld, "the image of a recording")
 	for _, at := range []int{len(file) - 1, len(file) / 2, 9} { // 9 is in its setup
@@ -232,8 +228,7 @@ func TestImageOfANewerProgram(t *testing.T) {
 // generations into the world's range, if the range is above them.
 func TestImageOfHigherGenerations(t *testing.T) {
 	setup := func(first, last uint32) *world.World {
-		w, err := world.New(world.Config{FirstGeneration: first, LastGeneration: last})
-		require.NoError(t, err)
+		w := must.Get(world.New(world.Config{FirstGeneration: first, LastGeneration: last}))
 		addKind(t, w, world.Kind{Name: "ghost"})
 		spawn(t, w, 0, world.Vec3{})
 		return w

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -30,8 +31,7 @@ var rockKind, playerKind, ghostKind = world.Kind{Name: "rock", Body: &world.Body
 
 // build makes the world of a version of the game. T is the type of its purse.
 func build[T any](t testing.TB, c world.Config, kinds ...world.Kind) (*world.World, *world.Component[T]) {
-	w, err := world.New(c)
-	require.NoError(t, err)
+	w := must.Get(world.New(c))
 	if len(kinds) == 0 {
 		kinds = []world.Kind{rockKind, playerKind, ghostKind}
 	}
@@ -49,8 +49,7 @@ func populate(t testing.TB, w *world.World, c *world.Component[purse]) {
 	steps(w, 60)
 	require.False(t, w.Awake(w.Slots().Handle(3)))
 	for i := range int32(4) {
-		e, err := w.SpawnFor(1, world.Vec3{X: float32(i), Y: 5, Z: 9}, world.Vec3{X: 1}, 600)
-		require.NoError(t, err)
+		e := must.Get(w.SpawnFor(1, world.Vec3{X: float32(i), Y: 5, Z: 9}, world.Vec3{X: 1}, 600))
 		c.Set(e, purseOf(i, e))
 	}
 	spawn(t, w, 2, world.Vec3{})
@@ -80,8 +79,7 @@ func evolve(t testing.TB, w *world.World, file []byte) (changes []string) {
 	require.NoError(t, w.RestoreRun(img))
 	require.NoError(t, w.CheckInvariants())
 	var saved bytes.Buffer
-	_, err := img.WriteTo(&saved)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&saved))
 	require.Empty(t, read(t, w, saved.Bytes()).Changes(), "written again, it is an image of this version")
 	return changes
 }
@@ -166,8 +164,7 @@ func TestImageOfRenames(t *testing.T) {
 		Note  string
 		Seals [2]seal
 	}
-	w, err := world.New(world.Config{})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{}))
 	for _, k := range []world.Kind{ghostKind, {Name: "hero", Was: []string{"player"}, Body: playerKind.Body}, rockKind} {
 		addKind(t, w, k)
 	}
@@ -182,8 +179,7 @@ func TestImageOfRenames(t *testing.T) {
 		kind, _ := w.KindOf(v.Owner)
 		require.Equal(t, "hero", w.Kinds()[kind].Name)
 	}
-	_, err = world.Register[int8](w, "bag")
-	require.ErrorIs(t, err, world.ErrName, "the name is that of the wallet")
+	require.ErrorIs(t, must.Fail(world.Register[int8](w, "bag")), world.ErrName, "the name is that of the wallet")
 	require.ErrorIs(t, register[int8](t, w, "other").Was("wallet"), world.ErrName)
 }
 
@@ -299,17 +295,14 @@ func TestImageOfAnotherTickRate(t *testing.T) {
 	set := func(hz int) (*world.World, *world.Timer[int32], *[]uint64) {
 		w, _ := build[purse](t, world.Config{TickHz: hz})
 		var calls []uint64
-		timer, err := world.NewTimer(w, "bell", func(world.Entity, int32) { calls = append(calls, w.Tick()) })
-		require.NoError(t, err)
+		timer := must.Get(world.NewTimer(w, "bell", func(world.Entity, int32) { calls = append(calls, w.Tick()) }))
 		return w, timer, &calls
 	}
 	w, timer, _ := set(60)
 	orbit := world.EffectOrbit{AxisU: world.Vec3{X: 10}, AxisV: world.Vec3{Z: 10}, Rate: 1 << 24}
 	steps(w, 100)
-	linear, err := w.AddEffect(world.EffectDef{Program: moving, Velocity: world.Vec3{X: 3}, LifeTicks: 120})
-	require.NoError(t, err)
-	circle, err := w.AddEffect(world.EffectDef{Program: moving, Orbit: orbit})
-	require.NoError(t, err)
+	linear := must.Get(w.AddEffect(world.EffectDef{Program: moving, Velocity: world.Vec3{X: 3}, LifeTicks: 120}))
+	circle := must.Get(w.AddEffect(world.EffectDef{Program: moving, Orbit: orbit}))
 	require.True(t, timer.After(spawn(t, w, 2, world.Vec3{}), 90, 1))
 	steps(w, 60)
 	place := func(w *world.World, id world.EffectID) world.Vec3 {
@@ -337,8 +330,7 @@ func TestReplayInAnotherVersion(t *testing.T) {
 	var img world.Image
 	w.TakeImage(&img)
 	var file bytes.Buffer
-	r, err := w.Record(&file, &img, 1)
-	require.NoError(t, err)
+	r := must.Get(w.Record(&file, &img, 1))
 	for i := range int32(30) {
 		e := spawn(t, w, world.KindID(i%2), world.Vec3{X: float32(i), Y: 2})
 		c.Set(e, purseOf(i, e))
@@ -387,8 +379,7 @@ func TestReadImageInfo(t *testing.T) {
 	populate(t, w, c)
 	w.SetProgram(world.Program{Name: "shop", Version: "v1.2"})
 	file := written(t, w)
-	info, err := world.ReadImageInfo(bytes.NewReader(file))
-	require.NoError(t, err)
+	info := must.Get(world.ReadImageInfo(bytes.NewReader(file)))
 	require.Equal(t, world.Program{Name: "shop", Version: "v1.2"}, info.Program)
 	require.Equal(t, []any{uint32(5), uint64(61), 20, float32(3), 15, 15, 0}, []any{info.Format, info.Tick, info.Config.TickHz, info.Config.Gravity, info.Entities, info.Slots, info.Effects})
 	require.Equal(t, []int{10, 4, 1}, []int{info.Kinds[0].Entities, info.Kinds[1].Entities, info.Kinds[2].Entities})
@@ -404,7 +395,7 @@ func TestReadImageInfo(t *testing.T) {
 	}
 	require.Equal(t, []string{"setup", "entities", "bodies", "components", "effects", "volumes", "events and extra"}, names)
 
-	_, err = world.ReadImageInfo(bytes.NewReader(append(file, 0)))
+	_, err := world.ReadImageInfo(bytes.NewReader(append(file, 0)))
 	require.ErrorIs(t, err, world.ErrImage)
 	for at := range file {
 		wrong := bytes.Clone(file)

@@ -82,10 +82,8 @@ func TestPreparedRowsAreTheSame(t *testing.T) {
 			w.TakeImage(&img)
 			w.TakeImage(&whole)
 			var a, b bytes.Buffer
-			_, err := img.WriteTo(&a)
-			require.NoError(t, err)
-			_, err = whole.WriteTo(&b)
-			require.NoError(t, err)
+			must.Get(img.WriteTo(&a))
+			must.Get(whole.WriteTo(&b))
 			require.True(t, bytes.Equal(a.Bytes(), b.Bytes()), "%v, round %d", mode, round)
 		}
 	}

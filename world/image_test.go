@@ -28,8 +28,7 @@ func written(t testing.TB, w *world.World) []byte {
 
 func read(t testing.TB, w *world.World, file []byte) *world.Image {
 	t.Helper()
-	img := must.Get(w.ReadImage(bytes.NewReader(file)))
-	return img
+	return must.Get(w.ReadImage(bytes.NewReader(file)))
 }
 
 // zone changes volumes and effects that follow.
@@ -82,8 +81,7 @@ func watched(t testing.TB, seed uint64, crates, blasts, sparksPerTick int) *scen
 		e := w.Slots().Handle(uint32(w.Tick()) % w.Slots().Len())
 		if _, placed := w.Position(e); placed && w.Tick()%5 == 0 {
 			def := world.EffectDef{Program: wind, Params: []field.Vec4{{1, 0, 3}}, Follow: e, Layers: 1, LifeTicks: 12}
-			_, err := w.AddEffect(def)
-			require.NoError(t, err)
+			must.Get(w.AddEffect(def))
 		}
 	}))
 	changed := must.Get(s.NewQuery(world.QueryDef{Changed: []world.Term{s.health}}))
@@ -319,8 +317,7 @@ func TestRestoreRun(t *testing.T) {
 
 	// another restart, from an image of the new run
 	third := newScene(t, 7, 5, 1, 2)
-	_, err := world.Register[mixed](third.World, "refs")
-	require.NoError(t, err)
+	must.Get(world.Register[mixed](third.World, "refs"))
 	require.NoError(t, third.RestoreRun(read(t, third.World, written(t, again.World))))
 	require.Greater(t, third.Config().FirstGeneration, first)
 	require.Equal(t, bulk.Stale, third.Status(bulk.NewHandle(0, first)))
@@ -416,10 +413,8 @@ func TestPreparedImageIsTheSame(t *testing.T) {
 		s.TakeImage(&img)
 		s.TakeImage(&whole)
 		var a, b bytes.Buffer
-		_, err := img.WriteTo(&a)
-		require.NoError(t, err)
-		_, err = whole.WriteTo(&b)
-		require.NoError(t, err)
+		must.Get(img.WriteTo(&a))
+		must.Get(whole.WriteTo(&b))
 		require.True(t, bytes.Equal(a.Bytes(), b.Bytes()))
 	}
 	require.Greater(t, calls, 12*3)
@@ -435,8 +430,7 @@ func TestRestoreDropsPendingChanges(t *testing.T) {
 	var img world.Image
 	w.TakeImage(&img)
 	hash := w.StateHash()
-	_, err := w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 5)
-	require.NoError(t, err)
+	must.Get(w.DeferSpawn(crate, world.Vec3{}, world.Vec3{}, 5))
 	points.DeferSet(kept, 7)
 	note.DeferSet(kept, new(int))
 	require.NoError(t, w.Restore(&img))

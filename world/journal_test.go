@@ -71,8 +71,7 @@ func (j *journaled) begin(t testing.TB) {
 	image := written(t, j.World)
 	j.remember()
 	j.outside.change(j.scene)
-	head, err := j.journal.BeginSegment([]byte("base"))
-	require.NoError(t, err)
+	head := must.Get(j.journal.BeginSegment([]byte("base")))
 	j.segments = append(j.segments, segment{j.Tick(), image, bytes.Clone(head), []int{len(head)}})
 }
 
@@ -80,8 +79,7 @@ func (j *journaled) begin(t testing.TB) {
 func (j *journaled) step(t testing.TB) {
 	j.outside.changeSome(j.scene)
 	j.Step()
-	frame, err := j.journal.Commit([]byte{byte(j.Tick())})
-	require.NoError(t, err)
+	frame := must.Get(j.journal.Commit([]byte{byte(j.Tick())}))
 	last := &j.segments[len(j.segments)-1]
 	last.file = append(last.file, frame...)
 	last.ends = append(last.ends, len(last.file))

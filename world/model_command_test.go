@@ -186,8 +186,7 @@ func (p *pair) addEffect(t *rapid.T) {
 		leader, b := p.body(t)
 		def.Center, def.Follow = vec(t, "offset", 3), leader
 		if b == nil {
-			_, err := p.w.AddEffect(def)
-			require.ErrorIs(t, err, world.ErrValue)
+			require.ErrorIs(t, must.Fail(p.w.AddEffect(def)), world.ErrValue)
 			return
 		}
 		e.center = b.at.Add(def.Center)

@@ -38,8 +38,7 @@ output = add output, push
 
 func compile(t testing.TB, source string) *field.Program {
 	t.Helper()
-	p := must.Get(field.Compile(source))
-	return p
+	return must.Get(field.Compile(source))
 }
 
 // interpreted is an effect with too many live values and constants for the scratch memory of

@@ -29,8 +29,7 @@ type fiveComponents struct {
 
 func register[T any](tb testing.TB, w *world.World, name string) *world.Component[T] {
 	tb.Helper()
-	c := must.Get(world.Register[T](w, name))
-	return c
+	return must.Get(world.Register[T](w, name))
 }
 
 func newFive(tb testing.TB, maxEntities int, body *world.BodyDef) fiveComponents {

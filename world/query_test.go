@@ -15,8 +15,7 @@ import (
 
 func newQuery(t testing.TB, w *world.World, d world.QueryDef) *world.Query {
 	t.Helper()
-	q := must.Get(w.NewQuery(d))
-	return q
+	return must.Get(w.NewQuery(d))
 }
 
 func terms(list ...world.Term) []world.Term { return list }
@@ -321,8 +320,7 @@ func TestQueryOfAnotherWorld(t *testing.T) {
 		{With: []world.Term{nil}},
 		{With: terms((*world.Component[int])(nil))}, // Register's result on error
 	} {
-		_, err := w.NewQuery(d)
-		require.ErrorIs(t, err, world.ErrUnknown)
+		require.ErrorIs(t, must.Fail(w.NewQuery(d)), world.ErrUnknown)
 	}
 }
 

@@ -133,8 +133,7 @@ func TestReplayFromTheMiddle(t *testing.T) {
 	file, _ := record(t, s, 200, 7)
 	again := watched(t, 7, 5, 2, 1)
 	addKind(t, again.World, world.Kind{Name: "stranger"})
-	_, err := world.Register[int64](again.World, "strange")
-	require.NoError(t, err)
+	must.Get(world.Register[int64](again.World, "strange"))
 	replay := must.Get(again.Replay(bytes.NewReader(file)))
 	require.Equal(t, "extra", string(replay.Image().Extra))
 	require.Equal(t, uint64(300), replay.Image().Tick())
@@ -224,17 +223,14 @@ func TestRecordingEndsOnError(t *testing.T) {
 			s.TakeImage(&img)
 			disk := &failingWriter{1 << 20}
 			rec := must.Get(s.Record(disk, &img, 1))
-			_, err := s.Record(io.Discard, &img, 1)
-			require.ErrorIs(t, err, world.ErrValue, "one at a time")
+			require.ErrorIs(t, must.Fail(s.Record(io.Discard, &img, 1)), world.ErrValue, "one at a time")
 			s.Step()
 			c.spoil(s, disk)
 			steps(s.World, 100)
 			require.ErrorContains(t, rec.Close(), c.want)
-			_, err = s.Record(io.Discard, &img, 1)
-			require.ErrorContains(t, err, "taken at tick 0", "the image is old")
+			require.ErrorContains(t, must.Fail(s.Record(io.Discard, &img, 1)), "taken at tick 0", "the image is old")
 			s.TakeImage(&img)
-			_, err = s.Record(io.Discard, &img, 1)
-			require.NoError(t, err)
+			must.Get(s.Record(io.Discard, &img, 1))
 		})
 	}
 }
@@ -262,8 +258,7 @@ func TestRecordingEndsAtLimit(t *testing.T) {
 		require.Less(t, again.Tick(), s.Tick())
 		require.Equal(t, limit == 1, again.Tick() == 0)
 		s.TakeImage(&img)
-		_, err = s.Record(io.Discard, &img, 1)
-		require.NoError(t, err)
+		must.Get(s.Record(io.Discard, &img, 1))
 	}
 }
 
@@ -298,8 +293,7 @@ func TestWarmRecordedStepAllocatesNothing(t *testing.T) {
 	s := newScene(t, 7, 50, 1, 1)
 	var img world.Image
 	s.TakeImage(&img)
-	_, err := s.Record(io.Discard, &img, 1)
-	require.NoError(t, err)
+	must.Get(s.Record(io.Discard, &img, 1))
 	step := func() {
 		e := s.Slots().Handle(3)
 		s.health.Set(e, health{Current: 5})
@@ -372,8 +366,7 @@ func TestReadImageInfoOfRecording(t *testing.T) {
 	s.SetProgram(world.Program{Name: "shop", Version: "v1.2"})
 	steps(s.World, 20)
 	file, _ := record(t, s, 4, 2)
-	info, err := world.ReadImageInfo(bytes.NewReader(file))
-	require.NoError(t, err)
+	info := must.Get(world.ReadImageInfo(bytes.NewReader(file)))
 	require.Equal(t, world.Program{Name: "shop", Version: "v1.2"}, info.Program)
 	require.EqualValues(t, 20, info.Tick)
 	require.Equal(t, world.RecordingInfo{Format: 4, Every: 2, Last: 24, Closed: true}, *info.Recording)
@@ -396,6 +389,5 @@ func TestReadImageInfoOfRecording(t *testing.T) {
 		require.True(t, errors.Is(err, world.ErrRecording) || isImageError(err), "%d bytes: %v", at, err)
 		require.Equal(t, len(file), end, "%d bytes: fewer bytes are described", at)
 	}
-	_, err = world.ReadImageInfo(bytes.NewReader(append(file, 0)))
-	require.ErrorIs(t, err, world.ErrRecording)
+	require.ErrorIs(t, must.Fail(world.ReadImageInfo(bytes.NewReader(append(file, 0)))), world.ErrRecording)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
 )
@@ -100,8 +101,7 @@ func timeWorld(t testing.TB, cfg world.Config) *world.World {
 	if cfg.HalfExtent == (world.Vec3{}) {
 		cfg.HalfExtent = world.Vec3{X: 100, Y: 100, Z: 100}
 	}
-	w, err := world.New(cfg)
-	require.NoError(t, err)
+	w := must.Get(world.New(cfg))
 	for _, k := range []world.Kind{
 		{Name: "ball", Body: &world.BodyDef{Mass: 1, Drag: 2, Radius: 0.3, Friction: 0.3, Layers: 1}},
 		{Name: "stone", Body: &world.BodyDef{Mass: 5, Radius: 0.3, Friction: 0.6, Layers: 2}},
@@ -129,12 +129,10 @@ func TestNothingSleepsInTheAir(t *testing.T) {
 				w := timeWorld(t, world.Config{TickHz: hz, Gravity: gravity, HalfExtent: world.Vec3{X: 100, Y: 200, Z: 100}})
 				up := world.Vec3{Y: min(3, 2*gravity)}
 				for kind := range kindSolid {
-					_, err := w.Spawn(kind, world.Vec3{X: 10 * float32(kind), Y: 20}, up)
-					require.NoError(t, err)
+					must.Get(w.Spawn(kind, world.Vec3{X: 10 * float32(kind), Y: 20}, up))
 				}
 				for i := range 3 {
-					_, err := w.Spawn(kindSolid, world.Vec3{X: -40 + float32(i), Y: 20}, up)
-					require.NoError(t, err)
+					must.Get(w.Spawn(kindSolid, world.Vec3{X: -40 + float32(i), Y: 20}, up))
 				}
 				for range 8 * hz {
 					w.Step()
@@ -286,8 +284,7 @@ func sleepyWorld(t *testing.T, seed uint64) (w *world.World, bodies []world.Enti
 	number := func(scale float32) float32 { return float32((2*r.Float32() - 1) * scale) }
 	for range 24 {
 		at := world.Vec3{X: number(30), Y: 3 + number(3), Z: number(30)}
-		e, err := w.Spawn(world.KindID(r.IntN(int(kindSolid))), at, world.Vec3{X: number(0.2), Y: number(0.2), Z: number(0.2)})
-		require.NoError(t, err)
+		e := must.Get(w.Spawn(world.KindID(r.IntN(int(kindSolid))), at, world.Vec3{X: number(0.2), Y: number(0.2), Z: number(0.2)}))
 		bodies = append(bodies, e)
 	}
 	for range 5 {
@@ -318,11 +315,9 @@ const image3 = "d2ltZwMAAAAUAwAA/wAAACi1L/1AABQCpQcA8sshKIALQQFgh0gDwpFcGtHkAHZz
 // A world that was saved by version 3 is restored, although its RestTicks differ. Sleepers
 // wake where effects change with time, and nowhere else.
 func TestImageOfVersion3(t *testing.T) {
-	w, err := world.New(world.Config{TickHz: 20})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{TickHz: 20}))
 	addKind(t, w, world.Kind{Name: "ball", Body: &world.BodyDef{Drag: 2, Friction: 0.5}})
-	file, err := base64.StdEncoding.DecodeString(image3)
-	require.NoError(t, err)
+	file := must.Get(base64.StdEncoding.DecodeString(image3))
 	require.NoError(t, w.Restore(read(t, w, file)))
 	awake := func() (list [4]bool) {
 		for slot := range uint32(4) {
@@ -337,8 +332,7 @@ func TestImageOfVersion3(t *testing.T) {
 	steps(w, 100)
 	require.Equal(t, [4]bool{true, false, true, false}, awake())
 
-	other, err := world.New(world.Config{TickHz: 20, RestSeconds: 1})
-	require.NoError(t, err)
+	other := must.Get(world.New(world.Config{TickHz: 20, RestSeconds: 1}))
 	addKind(t, other, world.Kind{Name: "ball", Body: &world.BodyDef{Drag: 2, Friction: 0.5}})
 	require.NoError(t, other.Restore(read(t, other, file)))
 	require.Equal(t, "settings: RestSeconds was 0.5 and is now 1", read(t, other, written(t, w)).Changes()[0].String())

@@ -23,8 +23,7 @@ func compacted(t testing.TB, mode Compaction, n, awake int) *World {
 	w := must.Get(New(Config{Gravity: -1, MaxEntities: n, Compaction: mode}))
 	k := must.Get(w.AddKind(Kind{Name: "body", Body: &BodyDef{}}))
 	for i := range n {
-		_, err := w.Spawn(k, Vec3{X: float32(i%1000) - 500, Y: 1, Z: float32(i/1000) - 50}, Vec3{})
-		require.NoError(t, err)
+		must.Get(w.Spawn(k, Vec3{X: float32(i%1000) - 500, Y: 1, Z: float32(i/1000) - 50}, Vec3{}))
 	}
 	for i := awake; i < n; i++ {
 		w.bodies.requestSleep(i)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/invariants"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -123,8 +124,7 @@ func TestSoak(t *testing.T) {
 		}
 		s.TakeImage(&img)
 		file.Reset()
-		_, err := img.WriteTo(&file)
-		require.NoError(t, err)
+		must.Get(img.WriteTo(&file))
 		used = append(used, memory())
 		stats := s.Stats()
 		t.Logf("%v: %d KiB; %d entities, %d awake, %d effects, %d slots, %d retired; %d spawned, %d destroyed, %d renewed, %d crossings; hash %016x",

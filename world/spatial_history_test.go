@@ -137,8 +137,7 @@ func TestWithoutHistory(t *testing.T) {
 	require.Equal(t, now, at)
 	_, ok = w.PositionAt(e, world.Moment{Tick: 2})
 	require.False(t, ok)
-	_, err := world.New(world.Config{HistoryTicks: -1})
-	require.ErrorContains(t, err, "HistoryTicks")
+	require.ErrorContains(t, must.Fail(world.New(world.Config{HistoryTicks: -1})), "HistoryTicks")
 }
 
 func TestWarmHistoryAllocatesNothing(t *testing.T) {
@@ -163,8 +162,7 @@ func BenchmarkHistory(b *testing.B) {
 			kind := addKind(b, w, world.Kind{Name: "bird", Body: &world.BodyDef{}})
 			r := w.Rand()
 			for range 10_000 {
-				_, err := w.Spawn(kind, world.Vec3{X: spread(r, 500), Y: 100, Z: spread(r, 500)}, world.Vec3{X: spread(r, 1) + 2})
-				require.NoError(b, err)
+				must.Get(w.Spawn(kind, world.Vec3{X: spread(r, 500), Y: 100, Z: spread(r, 500)}, world.Vec3{X: spread(r, 1) + 2}))
 			}
 			steps(w, 70)
 			b.ReportAllocs()

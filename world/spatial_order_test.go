@@ -38,8 +38,7 @@ func swarm(t testing.TB, cfg Config, bodies, effects int, text string) *World {
 	}
 	program := must.Get(field.Compile(text))
 	for range effects {
-		_, err := w.AddEffect(EffectDef{Program: program, Center: somewhere(120), Mode: Acceleration})
-		require.NoError(t, err)
+		must.Get(w.AddEffect(EffectDef{Program: program, Center: somewhere(120), Mode: Acceleration}))
 	}
 	return w
 }

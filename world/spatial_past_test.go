@@ -323,8 +323,7 @@ func BenchmarkWithinAt(b *testing.B) {
 	kind := addKind(b, w, world.Kind{Name: "bird", Body: &world.BodyDef{Radius: 0.5}})
 	r := w.Rand()
 	for range 10_000 {
-		_, err := w.Spawn(kind, world.Vec3{X: spread(r, 500), Y: 100, Z: spread(r, 500)}, world.Vec3{X: spread(r, 1) + 2})
-		require.NoError(b, err)
+		must.Get(w.Spawn(kind, world.Vec3{X: spread(r, 500), Y: 100, Z: spread(r, 500)}, world.Vec3{X: spread(r, 1) + 2}))
 	}
 	steps(w, 70)
 	var list []world.Hit

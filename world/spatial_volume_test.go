@@ -232,9 +232,8 @@ func TestVolumeWithInvalidSize(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	volumes := register[world.Volume](t, w, "volume")
-	_, err := world.Register[world.Volume](w, "another")
-	require.ErrorIs(t, err, world.ErrType)
-	_, err = world.RegisterLocal[world.Volume](w, "note")
+	require.ErrorIs(t, must.Fail(world.Register[world.Volume](w, "another")), world.ErrType)
+	_, err := world.RegisterLocal[world.Volume](w, "note")
 	require.NoError(t, err, "a local Volume is not a trigger")
 	e := spawn(t, w, crate, world.Vec3{Y: 1})
 	for name, v := range map[string]world.Volume{

@@ -195,12 +195,9 @@ func TestTimerModel(t *testing.T) {
 
 func TestTimerErrors(t *testing.T) {
 	c := newTimedWorld(t)
-	_, err := world.NewTimer(c.World, "bell", func(world.Entity, int) {})
-	require.ErrorContains(t, err, `component "bell" is already registered`)
-	_, err = world.NewTimer[int](c.World, "nothing", nil)
-	require.ErrorIs(t, err, world.ErrValue)
-	_, err = world.NewTimer(c.World, "pointer", func(world.Entity, *int) {})
-	require.ErrorIs(t, err, world.ErrType)
+	require.ErrorContains(t, must.Fail(world.NewTimer(c.World, "bell", func(world.Entity, int) {})), `component "bell" is already registered`)
+	require.ErrorIs(t, must.Fail(world.NewTimer[int](c.World, "nothing", nil)), world.ErrValue)
+	require.ErrorIs(t, must.Fail(world.NewTimer(c.World, "pointer", func(world.Entity, *int) {})), world.ErrType)
 }
 
 func TestTimersAllocateNothing(t *testing.T) {

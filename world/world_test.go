@@ -27,14 +27,12 @@ func newWorld(t testing.TB, cfg world.Config) (w *world.World, crate, ghost, lif
 
 func addKind(t testing.TB, w *world.World, k world.Kind) world.KindID {
 	t.Helper()
-	id := must.Get(w.AddKind(k))
-	return id
+	return must.Get(w.AddKind(k))
 }
 
 func spawn(t testing.TB, w *world.World, k world.KindID, at world.Vec3) world.Entity {
 	t.Helper()
-	e := must.Get(w.Spawn(k, at, world.Vec3{}))
-	return e
+	return must.Get(w.Spawn(k, at, world.Vec3{}))
 }
 
 func steps(w *world.World, n int) {
@@ -57,17 +55,14 @@ func TestConfigReportsEveryComplaint(t *testing.T) {
 	require.ErrorContains(t, world.Config{CellMetres: 0.02}.Validate(), "raise CellMetres")
 	require.NoError(t, world.Config{}.Validate())
 	require.NoError(t, world.Config{Gravity: -1}.Validate())
-	_, err = world.New(world.Config{TickHz: 5000})
-	require.ErrorContains(t, err, "TickHz")
+	require.ErrorContains(t, must.Fail(world.New(world.Config{TickHz: 5000})), "TickHz")
 }
 
 func TestKindRefusals(t *testing.T) {
 	w, crate, _, _ := newWorld(t, world.Config{})
-	_, err := w.AddKind(world.Kind{Name: "crate"})
-	require.ErrorIs(t, err, world.ErrName)
-	_, err = w.AddKind(world.Kind{})
-	require.ErrorIs(t, err, world.ErrName)
-	_, err = w.AddKind(world.Kind{Name: "x", Priority: float32(math.Inf(1))})
+	require.ErrorIs(t, must.Fail(w.AddKind(world.Kind{Name: "crate"})), world.ErrName)
+	require.ErrorIs(t, must.Fail(w.AddKind(world.Kind{})), world.ErrName)
+	_, err := w.AddKind(world.Kind{Name: "x", Priority: float32(math.Inf(1))})
 	require.ErrorIs(t, err, world.ErrValue)
 	for field, body := range map[string]world.BodyDef{
 		"Mass": {Mass: -1}, "Drag": {Drag: float32(math.NaN())}, "Radius": {Radius: 1000},
@@ -87,8 +82,7 @@ func TestSpawnAndDestroy(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 2})
 	a := spawn(t, w, crate, world.Vec3{Y: 3})
 	b := spawn(t, w, ghost, world.Vec3{Y: 3})
-	_, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
-	require.ErrorIs(t, err, world.ErrFull)
+	require.ErrorIs(t, must.Fail(w.Spawn(crate, world.Vec3{}, world.Vec3{})), world.ErrFull)
 
 	k, ok := w.KindOf(b)
 	require.True(t, ok)
@@ -117,13 +111,10 @@ func TestSpawnRefusals(t *testing.T) {
 	w, crate, ghost, _ := newWorld(t, world.Config{})
 	nan := world.Vec3{X: float32(math.NaN())}
 	inf := world.Vec3{Z: float32(math.Inf(-1))}
-	_, err := w.Spawn(99, world.Vec3{}, world.Vec3{})
-	require.ErrorIs(t, err, world.ErrUnknown)
-	_, err = w.Spawn(crate, nan, world.Vec3{})
-	require.ErrorIs(t, err, world.ErrValue)
-	_, err = w.Spawn(crate, world.Vec3{}, inf)
-	require.ErrorIs(t, err, world.ErrValue)
-	_, err = w.Spawn(ghost, nan, inf)
+	require.ErrorIs(t, must.Fail(w.Spawn(99, world.Vec3{}, world.Vec3{})), world.ErrUnknown)
+	require.ErrorIs(t, must.Fail(w.Spawn(crate, nan, world.Vec3{})), world.ErrValue)
+	require.ErrorIs(t, must.Fail(w.Spawn(crate, world.Vec3{}, inf)), world.ErrValue)
+	_, err := w.Spawn(ghost, nan, inf)
 	require.NoError(t, err, "a ghost has no position")
 	e := spawn(t, w, crate, world.Vec3{})
 	require.False(t, w.SetPosition(e, nan))
@@ -218,8 +209,7 @@ func TestFirstGenerationAndRetirement(t *testing.T) {
 	require.Equal(t, bulk.Stale, w.Status(bulk.NewHandle(0, 1)), "H5: handles of an earlier run")
 	w.Destroy(e)
 	w.Step()
-	_, err := w.Spawn(crate, world.Vec3{}, world.Vec3{})
-	require.ErrorIs(t, err, world.ErrFull, "H4: a spent slot is retired")
+	require.ErrorIs(t, must.Fail(w.Spawn(crate, world.Vec3{}, world.Vec3{})), world.ErrFull, "H4: a spent slot is retired")
 	require.Equal(t, 1, w.Stats().Retired)
 	require.NoError(t, w.CheckInvariants())
 }

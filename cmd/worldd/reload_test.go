@@ -116,8 +116,7 @@ func TestReloadOfKeys(t *testing.T) {
 	}
 	require.NoError(t, dial("old"))
 
-	_, err := server.KeptCertificate(in("next.pem"))
-	require.NoError(t, err)
+	must.Get(server.KeptCertificate(in("next.pem")))
 	require.NoError(t, os.Rename(in("next.pem"), in("identity.pem")))
 	write("keys.pub", keys("new"))
 	write("token", "fedcba9876543210")

@@ -27,8 +27,7 @@ func recording(t *testing.T, name string, system func(*world.World)) []byte {
 	rec := must.Get(scene.World.Record(&b, &before, 1))
 	for range 90 {
 		if scene.World.Tick() == 30 {
-			_, err := scene.Join()
-			require.NoError(t, err)
+			must.Get(scene.Join())
 		}
 		scene.World.Step()
 	}

@@ -183,8 +183,7 @@ func TestServeRefusesABrokenImage(t *testing.T) {
 	require.Equal(t, exitError, status)
 	require.Contains(t, err, "cannot restore")
 	require.Contains(t, err, "move it and its older copies ("+path+"*) away to start a new world")
-	now, readErr := os.ReadFile(path)
-	require.NoError(t, readErr)
+	now := must.Get(os.ReadFile(path))
 	require.Equal(t, broken, now)
 
 	status, _, err = worldd(t, "serve", "--listen=127.0.0.1:0", "--image", filepath.Join(path, "x"))
@@ -256,8 +255,7 @@ func TestServeRefusesAnImageOfAnotherVersion(t *testing.T) {
 	var img world.Image
 	require.NoError(t, scene.TakeImage(&img))
 	var b bytes.Buffer
-	_, err := img.WriteTo(&b)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&b))
 	b.Bytes()[len("wimg")]++ // the version's lowest byte
 	path := filepath.Join(t.TempDir(), "calm.image")
 	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // pipes is a listener of in-process connections, which follow the bubble's clock.
@@ -63,8 +65,7 @@ func TestIdleAdminConnectionsEnd(t *testing.T) {
 					ended <- time.Since(began)
 				}()
 				if said != "" {
-					_, err := io.WriteString(here, said)
-					require.NoError(t, err)
+					must.Get(io.WriteString(here, said))
 				}
 				require.LessOrEqual(t, <-ended, answerTimeout+idleTimeout) // by the bubble's clock
 			})

@@ -51,10 +51,8 @@ func TestImpaired(t *testing.T) {
 	bad, good := pair(t, link)
 	to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: bad.LocalAddr().(*net.UDPAddr).Port}
 	for range packets {
-		_, err := bad.WriteTo([]byte{1}, good.LocalAddr())
-		require.NoError(t, err)
-		_, err = good.WriteTo([]byte{2}, to)
-		require.NoError(t, err)
+		must.Get(bad.WriteTo([]byte{1}, good.LocalAddr()))
+		must.Get(good.WriteTo([]byte{2}, to))
 	}
 	for way, c := range map[uint64]net.PacketConn{1: good, 2: bad} {
 		left := 0

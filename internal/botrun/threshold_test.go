@@ -38,8 +38,7 @@ func TestThresholds(t *testing.T) {
 		"latency_p99>5":        "did you mean latency_p99_ms?",
 		"entirely_different<1": "want one of",
 	} {
-		_, err := ParseThreshold(text)
-		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, must.Fail(ParseThreshold(text)), want, text)
 	}
 }
 

@@ -131,8 +131,7 @@ func TestLayouts(t *testing.T) {
 	} {
 		require.ErrorIs(t, bad(), bulk.ErrOptions)
 	}
-	_, err := columns.NewGroup[struct{}](3, columns.AoSoA)
-	require.NoError(t, err)
+	must.Get(columns.NewGroup[struct{}](3, columns.AoSoA))
 }
 
 func TestWarmTableDoesNotAllocate(t *testing.T) {

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestIsTerminal(t *testing.T) {
 	require.False(t, IsTerminal(&bytes.Buffer{}))
-	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	require.NoError(t, err)
+	f := must.Get(os.Create(filepath.Join(t.TempDir(), "out")))
 	defer f.Close()
 	require.False(t, IsTerminal(f))
 }

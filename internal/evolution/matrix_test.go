@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -256,8 +257,7 @@ func TestMatrix(t *testing.T) {
 
 // TestPage: the table of EVOLVING.md has the changes of the matrix, with the same outcomes, and no others.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../EVOLVING.md")
-	require.NoError(t, err)
+	page := must.Get(os.ReadFile("../../EVOLVING.md"))
 	var listed, tested [][]string
 	_, table, found := strings.Cut(string(page), "|---|---|---|---|---|---|---|\n")
 	require.True(t, found, "EVOLVING.md has a table of seven columns")

@@ -28,11 +28,9 @@ func TestFaultsApply(t *testing.T) {
 	}
 	sources := must.Get(Apply("../.."))
 	for file, text := range sources {
-		_, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
-		require.NoError(t, err)
+		must.Get(parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution))
 	}
-	_, err := parser.ParseFile(token.NewFileSet(), "injected.go", injected(faults), parser.SkipObjectResolution)
-	require.NoError(t, err)
+	must.Get(parser.ParseFile(token.NewFileSet(), "injected.go", injected(faults), parser.SkipObjectResolution))
 }
 
 func TestMistakesAreNamed(t *testing.T) {
@@ -46,10 +44,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		require.EqualError(t, err, want)
 	}
 	h := hunk{file: "a.go", before: []string{"x"}, after: []string{"y"}}
-	_, err := h.apply("package a\nx\nz\nx\n")
-	require.ErrorContains(t, err, "a.go has 2 places")
-	_, err = h.apply("package a\nxx\n")
-	require.ErrorContains(t, err, "a.go has 0 places", "whole lines only")
+	require.ErrorContains(t, must.Fail(h.apply("package a\nx\nz\nx\n")), "a.go has 2 places")
+	require.ErrorContains(t, must.Fail(h.apply("package a\nxx\n")), "a.go has 0 places", "whole lines only")
 }
 
 func TestOverlay(t *testing.T) {

@@ -18,3 +18,8 @@ func TestDo(t *testing.T) {
 	require.NotPanics(t, func() { must.Do(nil) })
 	require.PanicsWithValue(t, io.EOF, func() { must.Do(io.EOF) })
 }
+
+func TestFail(t *testing.T) {
+	require.Equal(t, io.EOF, must.Fail(3, io.EOF))
+	require.Panics(t, func() { must.Fail(3, nil) })
+}

@@ -37,21 +37,17 @@ func TestStatelessResetKey(t *testing.T) {
 	}
 	require.Equal(t, keyOf(path), keyOf(path))
 	require.NotEqual(t, keyOf(path), keyOf(path+"2"))
-	_, err := StatelessResetKeyOf(&tls.Certificate{PrivateKey: "in a safe"})
-	require.Error(t, err)
+	must.Fail(StatelessResetKeyOf(&tls.Certificate{PrivateKey: "in a safe"}))
 }
 
 // An invalid file is not overwritten: it may be another key.
 func TestInvalidKeptCertificate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "identity.pem")
 	require.NoError(t, os.WriteFile(path, []byte("my diary"), 0o600))
-	_, err := KeptCertificate(path)
-	require.ErrorContains(t, err, path)
+	require.ErrorContains(t, must.Fail(KeptCertificate(path)), path)
 	text := must.Get(os.ReadFile(path))
 	require.Equal(t, "my diary", string(text))
 
-	_, err = KeptCertificate(filepath.Join(path, "nowhere", "identity.pem"))
-	require.Error(t, err)
-	_, err = KeptCertificate(filepath.Join(t.TempDir(), "nowhere", "identity.pem"))
-	require.ErrorContains(t, err, "cannot keep a certificate")
+	must.Fail(KeptCertificate(filepath.Join(path, "nowhere", "identity.pem")))
+	require.ErrorContains(t, must.Fail(KeptCertificate(filepath.Join(t.TempDir(), "nowhere", "identity.pem"))), "cannot keep a certificate")
 }

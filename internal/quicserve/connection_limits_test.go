@@ -74,8 +74,7 @@ func TestConnectionLimitsCountsAddresses(t *testing.T) {
 				require.True(t, h.limits.allowConnection(v.ctx, time.Now()))
 				connected = append(connected, v)
 			}
-			_, err := h.begin(c.ips[1], true)
-			require.ErrorIs(t, err, errAddressFull)
+			require.ErrorIs(t, must.Fail(h.begin(c.ips[1], true)), errAddressFull)
 			other := must.Get(h.begin(c.other, true))
 			require.True(t, h.limits.allowConnection(other.ctx, time.Now()))
 			connected[0].end()
@@ -92,8 +91,7 @@ func TestConnectionLimitsCountsAddresses(t *testing.T) {
 func TestConnectionLimitsIgnoresUnprovenAddresses(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1})
 	for range 50 {
-		_, err := h.begin("192.0.2.1", false)
-		require.NoError(t, err)
+		must.Get(h.begin("192.0.2.1", false))
 	}
 	victim := must.Get(h.begin("192.0.2.1", true))
 	require.True(t, h.limits.allowConnection(victim.ctx, time.Now()))
@@ -140,15 +138,13 @@ func TestConnectionLimitsBoundsHandshakesUnderWay(t *testing.T) {
 		v := must.Get(h.begin("127.0.0.1", true))
 		under = append(under, v)
 	}
-	_, err := h.begin("127.0.0.1", true)
-	require.ErrorIs(t, err, errTooManyHandshakes)
+	require.ErrorIs(t, must.Fail(h.begin("127.0.0.1", true)), errTooManyHandshakes)
 	for _, v := range under {
 		v.end()
 	}
 	h.settle(0, 0)
 	require.False(t, h.limits.requireRetry(udp("192.0.2.1")))
-	_, err = h.begin("127.0.0.1", true)
-	require.NoError(t, err)
+	must.Get(h.begin("127.0.0.1", true))
 	require.EqualValues(t, 1, h.count.handshakesCrowded.Load())
 }
 

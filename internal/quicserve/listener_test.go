@@ -19,8 +19,7 @@ func newListener(address string) *Listener {
 	w := must.Get(world.New(world.Config{}))
 	core := must.Get(session.NewCore(session.Config{WorldConfig: session.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}, Random: rand.NewChaCha8([32]byte{1})}))
 	ignore := func(float64) {}
-	l := must.Get(Listen(Config{Listen: address, Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()}))
-	return l
+	return must.Get(Listen(Config{Listen: address, Opener: core, Draining: core.Draining, Observers: Observers{SnapshotAge: ignore, Unsent: ignore}, Log: zap.NewNop()}))
 }
 
 // 0.0.0.0 is IPv4 only; [::] and an empty host are both families.

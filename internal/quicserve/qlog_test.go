@@ -61,32 +61,27 @@ func TestQlogsAreBounded(t *testing.T) {
 	var traces []*trace
 	for i := range maxQlogs {
 		traces = append(traces, &trace{})
-		_, err := q.record(traces[i], uint64(i), time.Hour)
-		require.NoError(t, err)
+		must.Get(q.record(traces[i], uint64(i), time.Hour))
 		traces[i].RecordEvent(qlog.DatagramDropped{})
 	}
-	_, err := q.record(&trace{}, 100, time.Hour)
-	require.ErrorIs(t, err, ErrTooManyQlogs)
+	require.ErrorIs(t, must.Fail(q.record(&trace{}, 100, time.Hour)), ErrTooManyQlogs)
 	for _, one := range traces {
 		require.NoError(t, one.Close())
 	}
 	for i := range maxQlogFiles - maxQlogs {
 		last := &trace{}
-		_, err := q.record(last, uint64(1000+i), time.Hour)
-		require.NoError(t, err)
+		must.Get(q.record(last, uint64(1000+i), time.Hour))
 		last.stop()
 		last.RecordEvent(qlog.DatagramDropped{}) // discarded
 		last.stop()
 	}
-	_, err = q.record(&trace{}, 5000, time.Hour)
-	require.ErrorIs(t, err, ErrTooManyQlogs)
+	require.ErrorIs(t, must.Fail(q.record(&trace{}, 5000, time.Hour)), ErrTooManyQlogs)
 	files := must.Get(os.ReadDir(q.folder))
 	require.Len(t, files, maxQlogFiles)
 	require.Zero(t, q.running.Load())
 
 	// A recording whose file cannot be created frees its slot.
 	q.folder = filepath.Join(q.folder, "missing")
-	_, err = q.record(&trace{}, 1, time.Hour)
-	require.Error(t, err)
+	must.Fail(q.record(&trace{}, 1, time.Hour))
 	require.Zero(t, q.running.Load())
 }

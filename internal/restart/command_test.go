@@ -57,18 +57,15 @@ func isPage(t *testing.T, content string) {
 
 func isProfile(t *testing.T, content string) {
 	r := must.Get(gzip.NewReader(strings.NewReader(content)))
-	_, err := io.Copy(io.Discard, r)
-	require.NoError(t, err)
+	must.Get(io.Copy(io.Discard, r))
 }
 
 func isTables(t *testing.T, content string) {
-	_, err := client.ParseTables([]byte(content))
-	require.NoError(t, err)
+	must.Get(client.ParseTables([]byte(content)))
 }
 
 func isImage(t *testing.T, content string) {
-	info, err := world.ReadImageInfo(strings.NewReader(content))
-	require.NoError(t, err)
+	info := must.Get(world.ReadImageInfo(strings.NewReader(content)))
 	require.Positive(t, info.Entities)
 }
 
@@ -78,8 +75,7 @@ func isEffect(t *testing.T, content string) {
 }
 
 func isKey(t *testing.T, content string) {
-	_, err := token.NewIssuer(strings.TrimSpace(content))
-	require.NoError(t, err)
+	must.Get(token.NewIssuer(strings.TrimSpace(content)))
 }
 
 // testCommands: a command that is killed leaves each file unchanged or complete. A command with
@@ -93,8 +89,7 @@ func testCommands(t *testing.T, built programs) {
 		tests[row.command] = func(t *testing.T) {
 			c := &commandRuns{T: t, command: row, built: built, dir: t.TempDir(), addresses: strings.NewReplacer("ADDRESS", addr, "ADMIN", admin)}
 			for _, name := range stormFiles {
-				data, err := os.ReadFile(filepath.Join(inputs, name))
-				require.NoError(t, err)
+				data := must.Get(os.ReadFile(filepath.Join(inputs, name)))
 				require.NoError(t, os.WriteFile(filepath.Join(c.dir, name), data, 0o600))
 			}
 			c.refuse(2, "no-such-option", "--no-such-option")

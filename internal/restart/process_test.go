@@ -127,6 +127,5 @@ func (p *process) awaitStop() bool {
 
 // number parses the only group of a match.
 func number(found []string) uint64 {
-	n := must.Get(strconv.ParseUint(found[1], 10, 64))
-	return n
+	return must.Get(strconv.ParseUint(found[1], 10, 64))
 }

@@ -192,11 +192,9 @@ func TestParseTablesRejectsCutFiles(t *testing.T) {
 	require.Equal(t, rowcodec.DefaultTables().Version(), read.Version())
 	refused := &wire.Error{Code: wire.BadMessage}
 	for n := 0; n < len(whole); n += 1 + n/50 {
-		_, err := rowcodec.ParseTables(whole[:n])
-		require.ErrorIs(t, err, refused, "cut to %d bytes", n)
+		require.ErrorIs(t, must.Fail(rowcodec.ParseTables(whole[:n])), refused, "cut to %d bytes", n)
 	}
-	_, err := rowcodec.ParseTables(append(whole, 0))
-	require.ErrorIs(t, err, refused)
+	require.ErrorIs(t, must.Fail(rowcodec.ParseTables(append(whole, 0))), refused)
 }
 
 // Tables with any bit flipped are either rejected or differ and round-trip.

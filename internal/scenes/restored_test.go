@@ -41,8 +41,7 @@ players: {kind: ball, region: {min: [0, 5, 0], max: [0, 5, 0]}}
 func buildText(t *testing.T, text string) *Scene {
 	t.Helper()
 	f := must.Get(Parse("meadow.yaml", []byte(text)))
-	s := must.Get(Build(f))
-	return s
+	return must.Get(Build(f))
 }
 
 // imageOf returns the bytes of an image, with a changed Extra.

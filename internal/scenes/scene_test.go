@@ -17,8 +17,7 @@ import (
 func build(tb testing.TB, name string) *Scene {
 	tb.Helper()
 	f := must.Get(Named(name))
-	s := must.Get(Build(f))
-	return s
+	return must.Get(Build(f))
 }
 
 func run(s *Scene, ticks int) {
@@ -205,11 +204,9 @@ func TestPlayersAreLimited(t *testing.T) {
 		e := must.Get(s.Join())
 		last = e
 	}
-	_, err := s.Join()
-	require.ErrorIs(t, err, ErrPlayers)
+	require.ErrorIs(t, must.Fail(s.Join()), ErrPlayers)
 	require.True(t, s.Leave(last))
-	_, err = s.Join()
-	require.NoError(t, err)
+	must.Get(s.Join())
 }
 
 func TestPoke(t *testing.T) {

@@ -75,8 +75,7 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 	var img world.Image
 	require.NoError(t, s.TakeImage(&img))
 	var file bytes.Buffer
-	_, err := img.WriteTo(&file)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&file))
 
 	again := build(t, "storm")
 	loaded := must.Get(again.World.ReadImage(&file))

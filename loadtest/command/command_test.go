@@ -252,8 +252,7 @@ func TestAgainstServe(t *testing.T) {
 
 	require.NoError(t, serve.Process.Signal(os.Interrupt))
 	rest := new(strings.Builder)
-	_, err = lines.WriteTo(rest)
-	require.NoError(t, err)
+	must.Get(lines.WriteTo(rest))
 	require.NoError(t, serve.Wait(), "%s", log.String())
 	require.Contains(t, rest.String(), "7 joined")
 }

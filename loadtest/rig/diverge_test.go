@@ -40,8 +40,7 @@ func TestDivergenceEndsSimulating(t *testing.T) {
 	}}))
 	t.Cleanup(r.Close)
 	for i := range wire.AuditTurns { // each audit covers a part of the slots
-		_, err := w.Spawn(kind, world.Vec3{X: float32(i), Y: 100}, world.Vec3{X: 20, Z: 5})
-		require.NoError(t, err)
+		must.Get(w.Spawn(kind, world.Vec3{X: float32(i), Y: 100}, world.Vec3{X: 20, Z: 5}))
 	}
 	coupling := reflect.ValueOf(w).Elem().FieldByName("motion").FieldByName("Kinds").Index(int(kind)).FieldByName("Coupling")
 	*(*float32)(coupling.Addr().UnsafePointer()) *= 1.01 // differs from what the clients received; exported functions cannot do that

@@ -31,8 +31,7 @@ func newPlayersRig(t testing.TB, seed uint64, link rig.Link, change ...func(*ser
 }
 
 func join(r *rig.Rig, name string) *rig.Client {
-	c := must.Get(r.Join(name))
-	return c
+	return must.Get(r.Join(name))
 }
 
 // The same seed gives the same bytes at the same times, another seed gives others.
@@ -104,8 +103,7 @@ func TestFrameErrors(t *testing.T) {
 	require.Equal(t, wire.Kicked, wire.CodeOf(c.Err()))
 	require.NoError(t, r.Step())
 
-	_, err := newPlayersRig(t, 1, rig.Link{Loss: 1}).Join("bob")
-	require.ErrorContains(t, err, "the link loses everything")
+	require.ErrorContains(t, must.Fail(newPlayersRig(t, 1, rig.Link{Loss: 1}).Join("bob")), "the link loses everything")
 }
 
 // A client can be closed while it has no connection, and asks for a token before each new one.
@@ -189,8 +187,7 @@ func TestSearchShrinks(t *testing.T) {
 	require.ErrorContains(t, err, "boom")
 	_, text, found := strings.Cut(err.Error(), "does:\n")
 	require.True(t, found)
-	s, parseErr := rig.ParseScript(text)
-	require.NoError(t, parseErr)
+	s := must.Get(rig.ParseScript(text))
 	var did []string
 	for _, a := range s.Actions {
 		did = append(did, a.Do)
@@ -234,8 +231,7 @@ func TestParseScript(t *testing.T) {
 	got := must.Get(rig.ParseScript(s.String()))
 	require.Equal(t, s, got)
 	for _, bad := range []string{"", "seed=1", "seed=1 ticks=2\n@1 join", "seed=1 ticks=2\njoin 1 2 3"} {
-		_, err := rig.ParseScript(bad)
-		require.Error(t, err, "%q", bad)
+		require.Error(t, must.Fail(rig.ParseScript(bad)), "%q", bad)
 	}
 	require.ErrorContains(t, rig.Replay("seed=1 ticks=9\n@0 join 0 0\n@1 dance 0 0", func(uint64) (*rig.Run, error) {
 		return &rig.Run{Rig: newPlayersRig(t, 1, rig.Link{})}, nil

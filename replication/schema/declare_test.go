@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowtest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -129,8 +130,7 @@ func TestDeclaredRefuses(t *testing.T) {
 		s := declared(t)
 		world(t, s)
 		before := s.Text()
-		err := add(s)
-		require.ErrorContains(t, err, want, name)
+		require.ErrorContains(t, add(s), want, name)
 		require.Equal(t, before, s.Text(), name)
 		schema.DefineEvent[rowtest.Empty](s, "more")
 		_, added := schema.EventByName(s, "more")
@@ -209,8 +209,7 @@ func TestDeclaredLimits(t *testing.T) {
 		schema.DefineInput[stick](s)
 		require.Equal(t, full, s.Text())
 	}), "at most 49152")
-	_, err := schema.Parse(s.Text())
-	require.NoError(t, err)
+	must.Get(schema.Parse(s.Text()))
 
 	// All texts of an entity, with lengths of 2 bytes, take exactly 8 KiB.
 	s = schema.New()
@@ -231,10 +230,8 @@ func TestDeclaredLimits(t *testing.T) {
 	schema.Define[rest1](s, "rest")
 	require.NoError(t, s.Err())
 	require.ErrorContains(t, mistake(s, func(s *schema.Schema) { schema.Define[sign](s, "sign") }), "at most 8192")
-	_, err = schema.Parse(s.Text())
-	require.NoError(t, err)
-	_, err = schema.Parse(strings.Replace(s.Text(), "input raw", "component sign\nText string 6\ninput raw", 1))
-	require.ErrorContains(t, err, "at most 8192")
+	must.Get(schema.Parse(s.Text()))
+	require.ErrorContains(t, must.Fail(schema.Parse(strings.Replace(s.Text(), "input raw", "component sign\nText string 6\ninput raw", 1))), "at most 8192")
 }
 
 // Every declaration changes the hash.

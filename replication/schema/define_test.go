@@ -55,8 +55,7 @@ Hue uint 8
 	same := must.Get(schema.Parse(s.Text()))
 
 	// Kinds are compared by name. Their bodies may differ.
-	changes, err := same.Compare(s)
-	require.NoError(t, err)
+	changes := must.Get(same.Compare(s))
 	require.Equal(t, []string{`kind "crate": the server lacks it`}, changes)
 	require.NoError(t, same.AddKind(schema.EntityKind{Name: "crate", Body: &schema.KindBody{Radius: 1}}))
 	parsed := must.Get(schema.Parse(same.Text()))

@@ -45,8 +45,7 @@ func TestMessageCutAtEveryByte(t *testing.T) {
 func TestMessageTrailingByte(t *testing.T) {
 	for _, m := range wiretest.Samples() {
 		for _, extra := range []byte{0, 1, 0xff} {
-			_, err := m.Parse(append(bytes.Clone(m.Bytes), extra))
-			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%s with %#x", m.Name, extra)
+			require.ErrorIs(t, must.Fail(m.Parse(append(bytes.Clone(m.Bytes), extra))), &wire.Error{Code: wire.BadMessage}, "%s with %#x", m.Name, extra)
 		}
 	}
 }
@@ -92,8 +91,7 @@ func TestMessageEmptyFields(t *testing.T) {
 	command := must.Get(wire.Parse[wire.Command](wire.Command{Name: "x"}.Append(nil)))
 	require.Empty(t, command.Args)
 	require.Equal(t, bulk.Handle(0), command.Target)
-	_, err := wire.Parse[wire.Command](wire.Command{}.Append(nil))
-	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+	require.ErrorIs(t, must.Fail(wire.Parse[wire.Command](wire.Command{}.Append(nil))), &wire.Error{Code: wire.BadMessage})
 }
 
 func TestMessageTextIsTruncated(t *testing.T) {
@@ -139,8 +137,7 @@ func TestMessageAnyUnsignedForm(t *testing.T) {
 		"nested":        {0x92, 2, 0x91, 2},
 		"claimed array": {0xdd, 0xff, 0xff, 0xff, 0xff},
 	} {
-		_, err := wire.Parse[wire.Bye](body)
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+		require.ErrorIs(t, must.Fail(wire.Parse[wire.Bye](body)), &wire.Error{Code: wire.BadMessage}, name)
 	}
 }
 
@@ -160,8 +157,7 @@ func TestStructureRejects(t *testing.T) {
 		"row too long":          append(append(bytes.Clone(head), 1, 0, 1, 1, 0, 0x81, 0x09), make([]byte, 1153)...),
 		"numbers run out":       append(wire.AppendStructureHeader(nil, 1<<32-1, 0), 3, 1, 1, 1, 3, 1, 2, 1),
 	} {
-		_, err := wire.ParseStructure(body)
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+		require.ErrorIs(t, must.Fail(wire.ParseStructure(body)), &wire.Error{Code: wire.BadMessage}, name)
 	}
 }
 
@@ -177,22 +173,18 @@ func TestInputRejects(t *testing.T) {
 		"five inputs":      func(d []byte) { d[22] = 5 },
 	} {
 		d := good.Append(nil)
-		err := new(wire.Input).Parse(d)
-		require.NoError(t, err)
+		require.NoError(t, new(wire.Input).Parse(d))
 		change(d)
-		err = new(wire.Input).Parse(d)
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+		require.ErrorIs(t, new(wire.Input).Parse(d), &wire.Error{Code: wire.BadMessage}, name)
 	}
-	err := new(wire.Input).Parse(make([]byte, wire.InputBytes+1))
-	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+	require.ErrorIs(t, new(wire.Input).Parse(make([]byte, wire.InputBytes+1)), &wire.Error{Code: wire.BadMessage})
 }
 
 func TestStateRejects(t *testing.T) {
 	rejected := &wire.Error{Code: wire.BadMessage}
 	var r bitio.Reader
 	good := wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 5})
-	_, err := wire.ParseStateHeader(good, &r)
-	require.NoError(t, err)
+	must.Get(wire.ParseStateHeader(good, &r))
 	for name, d := range map[string][]byte{
 		"seq 0":            append(append(bytes.Clone(good[:7]), 0, 0, 0, 0), good[11:]...),
 		"tick 0":           append(append(bytes.Clone(good[:11]), 0, 0, 0, 0), good[15:]...),
@@ -201,8 +193,7 @@ func TestStateRejects(t *testing.T) {
 		"another datagram": append([]byte{wire.TypeInput}, good[1:]...),
 		"too long":         append(bytes.Clone(good), make([]byte, wire.MaxDatagram)...),
 	} {
-		_, err := wire.ParseStateHeader(d, &r)
-		require.ErrorIs(t, err, rejected, name)
+		require.ErrorIs(t, must.Fail(wire.ParseStateHeader(d, &r)), rejected, name)
 		require.Zero(t, r.Left(), "a rejected datagram has no rows")
 	}
 }
@@ -341,8 +332,7 @@ func TestWelcomeRejects(t *testing.T) {
 		"no snapshots":              {TickHz: 60},
 		"more snapshots than ticks": {TickHz: 20, SnapshotHz: 60},
 	} {
-		_, err := wire.Parse[wire.Welcome](m.Append(nil))
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+		require.ErrorIs(t, must.Fail(wire.Parse[wire.Welcome](m.Append(nil))), &wire.Error{Code: wire.BadMessage}, name)
 	}
 }
 
@@ -354,15 +344,12 @@ func TestSecretLength(t *testing.T) {
 		"session":   {Protocol: wire.Version, Session: 1},
 		"structure": {Protocol: wire.Version, Structure: 1},
 	} {
-		_, err := wire.Parse[wire.Hello](m.Append(nil))
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, name)
+		require.ErrorIs(t, must.Fail(wire.Parse[wire.Hello](m.Append(nil))), &wire.Error{Code: wire.BadMessage}, name)
 	}
-	_, err := wire.Parse[wire.Hello](wire.Hello{Protocol: wire.Version, Session: 1, Secret: whole, Structure: 7}.Append(nil))
-	require.NoError(t, err)
-	_, err = wire.Parse[wire.Welcome](wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: whole[1:]}.Append(nil))
+	must.Get(wire.Parse[wire.Hello](wire.Hello{Protocol: wire.Version, Session: 1, Secret: whole, Structure: 7}.Append(nil)))
+	_, err := wire.Parse[wire.Welcome](wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: whole[1:]}.Append(nil))
 	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
-	_, err = wire.Parse[wire.Welcome](wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: whole}.Append(nil))
-	require.NoError(t, err)
+	must.Get(wire.Parse[wire.Welcome](wire.Welcome{TickHz: 1, SnapshotHz: 1, Secret: whole}.Append(nil)))
 }
 
 // Every version begins a Hello with its number, so that servers recognise other versions.
@@ -373,8 +360,7 @@ func TestHelloOfAnotherVersion(t *testing.T) {
 		require.Equal(t, wire.Hello{Protocol: h.Protocol}, h)
 	}
 	for _, body := range [][]byte{{}, {0x90}, {0x9b, 5}, {3}, {0x99, 0xa1, '3'}, {0x99, 0xce, 0, 1, 0, 0}} {
-		_, err := wire.Parse[wire.Hello](body)
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%x", body)
+		require.ErrorIs(t, must.Fail(wire.Parse[wire.Hello](body)), &wire.Error{Code: wire.BadMessage}, "%x", body)
 	}
 }
 
@@ -389,17 +375,15 @@ func TestRefusedOfALaterVersion(t *testing.T) {
 // A refusal has an address if and only if its code is Moved.
 func TestMovedHasAnAddress(t *testing.T) {
 	for _, m := range []wire.Refused{{Code: wire.Moved}, {Code: wire.Banned, Address: "a:1"}, {Code: wire.Banned, Token: []byte{1}}, {Code: wire.Moved, Token: []byte{1}}} {
-		_, err := wire.Parse[wire.Refused](m.Append(nil))
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%v", m)
-		_, err = wire.Parse[wire.Goodbye](wire.Goodbye{Code: m.Code, Address: m.Address, Token: m.Token}.Append(nil))
+		require.ErrorIs(t, must.Fail(wire.Parse[wire.Refused](m.Append(nil))), &wire.Error{Code: wire.BadMessage}, "%v", m)
+		_, err := wire.Parse[wire.Goodbye](wire.Goodbye{Code: m.Code, Address: m.Address, Token: m.Token}.Append(nil))
 		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%v", m)
 	}
 }
 
 func TestCommandProvisionals(t *testing.T) {
 	rejected := func(body []byte) {
-		_, err := wire.Parse[wire.Command](body)
-		require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "%x", body)
+		require.ErrorIs(t, must.Fail(wire.Parse[wire.Command](body)), &wire.Error{Code: wire.BadMessage}, "%x", body)
 	}
 	for _, m := range []wire.Command{{FirstProvisional: 1}, {FirstProvisional: 1<<32 - 1, Provisionals: 1}} {
 		m.Name = "x"
@@ -415,8 +399,7 @@ func TestCommandProvisionals(t *testing.T) {
 }
 
 func TestResultAnswersOnlyIfExecuted(t *testing.T) {
-	_, err := wire.Parse[wire.Result](wire.Result{Code: wire.CommandRefused, Answer: []byte{1}}.Append(nil))
-	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+	require.ErrorIs(t, must.Fail(wire.Parse[wire.Result](wire.Result{Code: wire.CommandRefused, Answer: []byte{1}}.Append(nil))), &wire.Error{Code: wire.BadMessage})
 }
 
 func TestStateStamp(t *testing.T) {
@@ -441,6 +424,5 @@ func TestDescribeHidesSecrets(t *testing.T) {
 // An Answer with the detail created must name an entity.
 func TestAnswerCreatedNothing(t *testing.T) {
 	body := append(wire.AppendStructureHeader(nil, 1, 0), byte(wire.OpAnswer)|1<<3, 9, 0, 0)
-	_, err := wire.ParseStructure(body)
-	require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage})
+	require.ErrorIs(t, must.Fail(wire.ParseStructure(body)), &wire.Error{Code: wire.BadMessage})
 }

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
 )
 
 // Versions have the order of versions.jsonl, which foreign clients read.
 func TestVersionVectors(t *testing.T) {
-	f, err := os.Open("testdata/vectors/versions.jsonl")
-	require.NoError(t, err)
+	f := must.Get(os.Open("testdata/vectors/versions.jsonl"))
 	defer func() { require.NoError(t, f.Close()) }()
 	read := 0
 	for lines := bufio.NewScanner(f); lines.Scan(); read++ {

@@ -317,8 +317,7 @@ func TestRestoredAvatars(t *testing.T) {
 	d := tag()
 	before := must.Get(d.buildInstance(Options{}))
 	runner := must.Get(before.World.AddKind(world.Kind{Name: "runner", Body: &world.BodyDef{Kinematic: true}}))
-	_, err := before.World.Spawn(runner, world.Vec3{}, world.Vec3{X: 1})
-	require.NoError(t, err)
+	must.Get(before.World.Spawn(runner, world.Vec3{}, world.Vec3{X: 1}))
 	require.Equal(t, 9, before.World.Stats().Entities)
 	var img world.Image
 	require.NoError(t, before.TakeImage(&img))
@@ -382,8 +381,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		schema.DefineKind(g.Schema, "bat")
 		return g, err
 	}
-	_, err := d.buildInstance(Options{})
-	require.ErrorContains(t, err, `the schema defines kind "bat", and World has none of that name`)
+	require.ErrorContains(t, must.Fail(d.buildInstance(Options{})), `the schema defines kind "bat", and World has none of that name`)
 	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
 		g.Schema = g.Schema.Clone()
@@ -391,7 +389,7 @@ func TestDefinitionsAreChecked(t *testing.T) {
 		schema.DefineKind(g.Schema, "big bat")
 		return g, err
 	}
-	_, err = d.buildInstance(Options{})
+	_, err := d.buildInstance(Options{})
 	require.ErrorContains(t, err, `component "it" is added twice`)
 	require.ErrorContains(t, err, `"big bat"`)
 }
@@ -406,8 +404,7 @@ func TestRecordings(t *testing.T) {
 	rec := must.Get(g.recordWorld(file, 0))
 	for range 200 {
 		if g.World.Tick() == 30 {
-			_, err := g.Hooks.Join(nil)
-			require.NoError(t, err)
+			must.Get(g.Hooks.Join(nil))
 		}
 		g.World.Step()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -15,18 +16,15 @@ import (
 func saveTag(t *testing.T, path string) {
 	d := tag()
 	d.Version = "v7"
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	for range 30 {
 		g.World.Step()
 	}
 	var img world.Image
 	require.NoError(t, g.TakeImage(&img))
 	img.Extra = []byte("of the game")
-	file, err := os.Create(path)
-	require.NoError(t, err)
-	_, err = img.WriteTo(file)
-	require.NoError(t, err)
+	file := must.Get(os.Create(path))
+	must.Get(img.WriteTo(file))
 	require.NoError(t, file.Close())
 }
 
@@ -34,8 +32,7 @@ func TestImageCommands(t *testing.T) {
 	dir := t.TempDir()
 	path, other, out := filepath.Join(dir, "a.image"), filepath.Join(dir, "b.image"), filepath.Join(dir, "c.image")
 	saveTag(t, path)
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
+	data := must.Get(os.ReadFile(path))
 	require.NoError(t, os.WriteFile(other, data[:len(data)-9], 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("w"), 0o600))
 	newer := tag()
@@ -94,18 +91,15 @@ func TestImageCommands(t *testing.T) {
 func TestImageInfoOfRecording(t *testing.T) {
 	d := tag()
 	d.Version = "v7"
-	g, err := d.buildInstance(Options{})
-	require.NoError(t, err)
+	g := must.Get(d.buildInstance(Options{}))
 	for range 30 {
 		g.World.Step()
 	}
 	var img world.Image
 	require.NoError(t, g.TakeImage(&img))
 	path := filepath.Join(t.TempDir(), "a.recording")
-	file, err := os.Create(path)
-	require.NoError(t, err)
-	recorder, err := g.World.Record(file, &img, 5)
-	require.NoError(t, err)
+	file := must.Get(os.Create(path))
+	recorder := must.Get(g.World.Record(file, &img, 5))
 	for range 60 {
 		g.World.Step()
 	}

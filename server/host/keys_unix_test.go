@@ -25,8 +25,7 @@ func TestReadableSecretKeys(t *testing.T) {
 	logs, seen := observer.New(zap.WarnLevel)
 	kept, owned := serveCommand{Identity: identity}, serveCommand{Cert: identity, Key: identity}
 	for _, c := range []*serveCommand{&kept, &owned} {
-		_, err := c.loadCertificate(zap.New(logs))
-		require.NoError(t, err)
+		must.Get(c.loadCertificate(zap.New(logs)))
 	}
 	require.Zero(t, seen.Len(), "as worldd makes them")
 	_, _, errs = play(t, issue...)

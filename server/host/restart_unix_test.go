@@ -132,8 +132,7 @@ func (s *serverProcess) restored() uint64 {
 		found = restoredTick.FindStringSubmatch(s.output())
 		return found != nil
 	})
-	tick := must.Get(strconv.ParseUint(found[1]+found[2], 10, 64))
-	return tick
+	return must.Get(strconv.ParseUint(found[1]+found[2], 10, 64))
 }
 
 // end ends the process by a signal, and returns its exit status.

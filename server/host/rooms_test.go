@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server"
@@ -202,8 +203,7 @@ func TestDemoBeyondTheRoom(t *testing.T) {
 	}
 	c := demoCommand{Bots: 1200}
 	c.Plugins = append(c.Plugins, &roomFlag{Room: "room/{n/3}"})
-	g, err := c.hostDemo(&program{Definition: d})
-	require.NoError(t, err)
+	g := must.Get(c.hostDemo(&program{Definition: d}))
 	require.Equal(t, 1200, g.config.Rooms.MaxSessions)
 	d.Rooms.Default = ""
 	status, out := runInn(t.Context(), d, "demo")
@@ -289,8 +289,7 @@ func TestHangupReloadsRooms(t *testing.T) {
 	}
 	rooms, _ := (&program{Definition: d}).hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	rooms.config.Listen = "127.0.0.1:0"
-	s, err := server.Listen(rooms.config)
-	require.NoError(t, err)
+	s := must.Get(server.Listen(rooms.config))
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { assert.NoError(t, s.Serve(ctx)) })

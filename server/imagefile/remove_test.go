@@ -23,8 +23,7 @@ func TestRemove(t *testing.T) {
 	for _, name := range []string{"a.image.damaged", "a.image.old-1.damaged", "a.image.old", "a.image2", "a.image.old-1.image", "b.image", "b.image.old-1"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	_, err := Open(path, 3)
-	require.ErrorIs(t, err, ErrInUse)
+	require.ErrorIs(t, must.Fail(Open(path, 3)), ErrInUse)
 	require.NoError(t, s.Remove())
 	require.NoError(t, s.Close())
 	require.Equal(t, []string{"a.image.old", "a.image.old-1.image", "a.image2", "b.image", "b.image.old-1"}, files(t, dir), "files of others")

@@ -20,8 +20,7 @@ func launch(t *testing.T, path string, more ...string) (*Store, *world.World, Lo
 	t.Helper()
 	s, w := open(t, path, 3), newWorld(t)
 	for _, name := range more {
-		_, err := world.Register[int32](w, name)
-		require.NoError(t, err)
+		must.Get(world.Register[int32](w, name))
 	}
 	found := must.Get(s.Load(w))
 	if found.Image != nil {
@@ -139,21 +138,17 @@ func TestRollbackKeepsTheNewerImage(t *testing.T) {
 	// run starts a program with one entity, which has these components, saves the world and ends.
 	run := func(components ...string) (saved string) {
 		s, w := open(t, path, 3), newWorld(t)
-		ghost, err := w.AddKind(world.Kind{Name: "ghost"})
-		require.NoError(t, err)
+		ghost := must.Get(w.AddKind(world.Kind{Name: "ghost"}))
 		var points []*world.Component[int32]
 		for _, name := range components {
-			c, err := world.Register[int32](w, name)
-			require.NoError(t, err)
+			c := must.Get(world.Register[int32](w, name))
 			points = append(points, c)
 		}
-		found, err := s.Load(w)
-		require.NoError(t, err)
+		found := must.Get(s.Load(w))
 		if found.Image != nil {
 			require.NoError(t, w.RestoreRun(found.Image))
 		} else {
-			_, err := w.Spawn(ghost, world.Vec3{}, world.Vec3{})
-			require.NoError(t, err)
+			must.Get(w.Spawn(ghost, world.Vec3{}, world.Vec3{}))
 		}
 		for _, c := range points {
 			c.Set(w.Slots().Handle(0), 5)
@@ -183,8 +178,7 @@ func ticksOf(t *testing.T, s *Store, more string) (all []uint64) {
 	t.Helper()
 	for n := 0; fileExists(s.generationPath(n)); n++ {
 		w := newWorld(t)
-		_, err := world.Register[int32](w, more)
-		require.NoError(t, err)
+		must.Get(world.Register[int32](w, more))
 		var found Loaded
 		require.NoError(t, found.readFile(w, s.generationPath(n)))
 		all = append(all, found.Image.Tick())
@@ -231,8 +225,7 @@ func TestLoadGeneration(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(path+".skipped"))
 	damage(t, s.generationPath(1))
-	_, err = s.LoadGeneration(newWorld(t), 1)
-	require.ErrorIs(t, err, world.ErrImage, "no other is taken instead")
+	require.ErrorIs(t, must.Fail(s.LoadGeneration(newWorld(t), 1)), world.ErrImage, "no other is taken instead")
 }
 
 // G7: after restoring any generation or backup, no run issues handles of an earlier run.
@@ -247,8 +240,7 @@ func TestRunsHaveTheirOwnHandles(t *testing.T) {
 	}
 	ghosts := func() *world.World {
 		w := newWorld(t)
-		_, err := w.AddKind(world.Kind{Name: "ghost"})
-		require.NoError(t, err)
+		must.Get(w.AddKind(world.Kind{Name: "ghost"}))
 		return w
 	}
 	s, w := open(t, path, 3), ghosts()
@@ -274,8 +266,7 @@ func TestRunsHaveTheirOwnHandles(t *testing.T) {
 		begin(run, s, w)
 	}
 	require.NoError(t, os.WriteFile(path+".run", []byte("many"), 0o600))
-	_, err := Open(path, 3)
-	require.ErrorContains(t, err, "w.run holds no generation of handles: remove it")
+	require.ErrorContains(t, must.Fail(Open(path, 3)), "w.run holds no generation of handles: remove it")
 	require.NoError(t, os.WriteFile(path+".run", nil, 0o600))
 	stop(t, open(t, path, 3))
 }

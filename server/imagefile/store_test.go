@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
 func newWorld(t *testing.T) *world.World {
-	w, err := world.New(world.Config{TickHz: 50, MaxEntities: 64})
-	require.NoError(t, err)
+	w := must.Get(world.New(world.Config{TickHz: 50, MaxEntities: 64}))
 	t.Cleanup(w.Close)
 	return w
 }
@@ -35,8 +35,7 @@ func next(w *world.World, img *world.Image) uint64 {
 
 func open(t *testing.T, path string, keep int) *Store {
 	t.Helper()
-	s, err := Open(path, keep)
-	require.NoError(t, err)
+	s := must.Get(Open(path, keep))
 	require.NoError(t, s.Unlocked())
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -44,9 +43,7 @@ func open(t *testing.T, path string, keep int) *Store {
 
 func load(t *testing.T, s *Store) Loaded {
 	t.Helper()
-	found, err := s.Load(newWorld(t))
-	require.NoError(t, err)
-	return found
+	return must.Get(s.Load(newWorld(t)))
 }
 
 // ticks returns the ticks of the existing generations from 0 on.
@@ -62,15 +59,13 @@ func ticks(t *testing.T, s *Store) (all []uint64) {
 
 func damage(t *testing.T, path string) {
 	t.Helper()
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := must.Get(os.Stat(path))
 	require.NoError(t, os.Truncate(path, info.Size()-1))
 }
 
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	entries := must.Get(os.ReadDir(dir))
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -102,10 +97,8 @@ func TestSaveKeepsGenerations(t *testing.T) {
 // false, it behaves as on a file system without hard links.
 func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) (more bool) {
 	t.Helper()
-	file, err := atomicfile.Create(s.path, 0o600)
-	require.NoError(t, err)
-	_, err = img.WriteTo(file)
-	require.NoError(t, err)
+	file := must.Get(atomicfile.Create(s.path, 0o600))
+	must.Get(img.WriteTo(file))
 	require.NoError(t, file.Seal())
 	all := s.rotationSteps(file.Name(), true)
 	for _, step := range all[:min(steps, len(all))] {
@@ -165,8 +158,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 							require.NotNil(t, found.Image)
 							require.Less(t, found.Image.Tick(), last)
 						}
-						left, err := s.Sweep()
-						require.NoError(t, err)
+						left := must.Get(s.Sweep())
 						require.True(t, crashed || len(left) == 0)
 						last = next(w, img)
 						was := valid(t, s)
@@ -196,8 +188,7 @@ func TestLoadSkipsDamage(t *testing.T) {
 	require.Equal(t, uint64(2), found.Image.Tick())
 	require.Equal(t, 2, found.Generation)
 	require.Equal(t, s.generationPath(2), found.Path)
-	info, err := os.Stat(s.generationPath(2))
-	require.NoError(t, err)
+	info := must.Get(os.Stat(s.generationPath(2)))
 	require.Equal(t, info.ModTime(), found.Saved)
 	require.Len(t, found.Damaged, 2)
 	for n, why := range found.Damaged {
@@ -245,23 +236,18 @@ func TestLoadOfAnotherWorld(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "w"), 3)
 	next(w, img)
 	require.NoError(t, s.Save(img, 0))
-	other, err := world.New(world.Config{})
-	require.NoError(t, err)
+	other := must.Get(world.New(world.Config{}))
 	defer other.Close()
-	ghost, err := other.AddKind(world.Kind{Name: "ghost"})
-	require.NoError(t, err)
-	_, err = other.Spawn(ghost, world.Vec3{}, world.Vec3{})
-	require.NoError(t, err)
+	ghost := must.Get(other.AddKind(world.Kind{Name: "ghost"}))
+	must.Get(other.Spawn(ghost, world.Vec3{}, world.Vec3{}))
 	next(other, img)
 	require.NoError(t, s.Save(img, 0))
-	_, err = s.Load(w)
-	require.ErrorIs(t, err, world.ErrImageWorld)
+	require.ErrorIs(t, must.Fail(s.Load(w)), world.ErrImageWorld)
 	require.Equal(t, []string{"w", "w.lock", "w.old-1", "w.run"}, files(t, filepath.Dir(s.Path())))
 
 	require.NoError(t, os.Remove(s.Path()))
 	require.NoError(t, os.Mkdir(s.Path(), 0o700))
-	_, err = s.Load(w)
-	require.ErrorContains(t, err, "not a regular file: it is a directory")
+	require.ErrorContains(t, must.Fail(s.Load(w)), "not a regular file: it is a directory")
 }
 
 // A failed save keeps the existing image.
@@ -282,20 +268,17 @@ func TestOpenLocks(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "w"), filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink("w", link)) // dangling
-	s, err := Open(link, 0)
-	require.NoError(t, err)
+	s := must.Get(Open(link, 0))
 	require.Equal(t, "w", filepath.Base(s.Path()))
 	for _, name := range []string{path, link} {
-		_, err := Open(name, 0)
-		require.ErrorIs(t, err, ErrInUse)
+		require.ErrorIs(t, must.Fail(Open(name, 0)), ErrInUse)
 	}
 	open(t, path+"1", 0)
 	img := &world.Image{}
 	next(newWorld(t), img)
 	require.NoError(t, s.Save(img, 0))
 	require.NoError(t, s.Close())
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
+	info := must.Get(os.Lstat(link))
 	require.Equal(t, os.ModeSymlink, info.Mode().Type(), "the link stays")
 	require.NotNil(t, load(t, open(t, path, 0)).Image)
 }
@@ -304,23 +287,18 @@ func TestOpenLocks(t *testing.T) {
 func TestOpenRefusesNames(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "w"), 2)
-	pending, err := atomicfile.Create(s.path, 0o600)
-	require.NoError(t, err)
+	pending := must.Get(atomicfile.Create(s.path, 0o600))
 	defer pending.Discard()
 	for _, path := range []string{s.path + ".lock", s.path + ".damaged", s.generationPath(1), s.generationPath(MaxKeep), pending.Name()} {
-		_, err := Open(path, 0)
-		require.ErrorContains(t, err, "choose another name")
+		require.ErrorContains(t, must.Fail(Open(path, 0)), "choose another name")
 	}
 	for _, name := range []string{"w.1", "w.old", "lock", "w.tmp", "w.lock.image"} {
 		open(t, filepath.Join(dir, name), 0)
 	}
-	_, err = Open(filepath.Join(dir, "nowhere", "w"), 0)
-	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = Open(os.DevNull, 0)
-	require.ErrorContains(t, err, "not a regular file")
+	require.ErrorIs(t, must.Fail(Open(filepath.Join(dir, "nowhere", "w"), 0)), os.ErrNotExist)
+	require.ErrorContains(t, must.Fail(Open(os.DevNull, 0)), "not a regular file")
 	for _, keep := range []int{-1, MaxKeep + 1} {
-		_, err := Open(filepath.Join(dir, "x"), keep)
-		require.ErrorContains(t, err, "want 1 to 100")
+		require.ErrorContains(t, must.Fail(Open(filepath.Join(dir, "x"), keep)), "want 1 to 100")
 	}
 	require.NotContains(t, strings.Join(files(t, dir), " "), "x")
 }
@@ -328,17 +306,14 @@ func TestOpenRefusesNames(t *testing.T) {
 // Without the lock another process may be writing the temporary files.
 func TestSweepUnderTheLockOnly(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "w"), 2)
-	pending, err := atomicfile.Create(s.path, 0o600)
-	require.NoError(t, err)
+	pending := must.Get(atomicfile.Create(s.path, 0o600))
 	require.NoError(t, pending.Seal())
 	s.unlocked = os.ErrInvalid
-	left, err := s.Sweep()
-	require.NoError(t, err)
+	left := must.Get(s.Sweep())
 	require.Empty(t, left)
 	require.FileExists(t, pending.Name())
 	s.unlocked = nil
-	left, err = s.Sweep()
-	require.NoError(t, err)
+	left = must.Get(s.Sweep())
 	require.Equal(t, []string{pending.Name()}, left)
 	require.NoFileExists(t, pending.Name())
 }
@@ -346,15 +321,13 @@ func TestSweepUnderTheLockOnly(t *testing.T) {
 // If there is no image, Close leaves no file behind. CheckWritable never leaves one.
 func TestStoreWithoutImage(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Open(filepath.Join(dir, "w"), 0)
-	require.NoError(t, err)
+	s := must.Get(Open(filepath.Join(dir, "w"), 0))
 	require.NoError(t, s.CheckWritable())
 	require.Equal(t, []string{"w.lock"}, files(t, dir))
 	require.NoError(t, s.Close())
 	require.Empty(t, files(t, dir))
 
-	s, err = Open(filepath.Join(dir, "w"), 2)
-	require.NoError(t, err)
+	s = must.Get(Open(filepath.Join(dir, "w"), 2))
 	w, img := newWorld(t), &world.Image{}
 	for range 2 {
 		next(w, img)

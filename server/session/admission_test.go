@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -144,6 +145,5 @@ func TestOneSessionPerUserWhenFull(t *testing.T) {
 	require.Equal(t, wire.ServerFull, d.refusedAs("eve"))
 	d.enter(withToken("bob"))
 	require.Equal(t, 2, d.core.Active())
-	_, err := session.NewCore(session.Config{OneSessionPerUser: true})
-	require.ErrorContains(t, err, "OneSessionPerUser without Admit")
+	require.ErrorContains(t, must.Fail(session.NewCore(session.Config{OneSessionPerUser: true})), "OneSessionPerUser without Admit")
 }

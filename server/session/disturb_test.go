@@ -81,10 +81,8 @@ func newGoodClient(t testing.TB, core *session.Core) *goodClient {
 // play plays the client's part of a tick, before the server's.
 func (c *goodClient) play(t testing.TB) {
 	c.Now += 16
-	_, err := c.Receive()
-	require.NoError(t, err)
-	_, err = c.Client.SetRawInput(nil, c.Time())
-	require.NoError(t, err)
+	must.Get(c.Receive())
+	must.Get(c.Client.SetRawInput(nil, c.Time()))
 	c.Answer()
 	require.NoError(t, c.Serve())
 }

@@ -95,8 +95,7 @@ func (d *eventServer) play(ticks int) {
 		d.tick()
 		for _, c := range d.clients {
 			if !c.cut {
-				_, err := c.Receive()
-				require.NoError(d.t, err)
+				must.Get(c.Receive())
 			}
 		}
 	}

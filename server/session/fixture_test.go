@@ -229,8 +229,7 @@ func (c *testClient) wantNothing() {
 
 func (c *testClient) wantWelcome(why string) wire.Welcome {
 	c.d.t.Helper()
-	w := must.Get(wire.Parse[wire.Welcome](c.want(why, wire.TypeWelcome)))
-	return w
+	return must.Get(wire.Parse[wire.Welcome](c.want(why, wire.TypeWelcome)))
 }
 
 func (c *testClient) wantRefused(why string, code wire.Code) wire.Refused {
@@ -257,8 +256,7 @@ func (c *testClient) wantControl(why string, h bulk.Handle) {
 
 func (c *testClient) result() wire.Result {
 	c.d.t.Helper()
-	r := must.Get(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
-	return r
+	return must.Get(wire.Parse[wire.Result](c.want("an answer", wire.TypeResult)))
 }
 
 func (c *testClient) wantResult(why string, id uint32, code wire.Code, verdict wire.Verdict) {

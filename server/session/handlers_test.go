@@ -108,9 +108,7 @@ func (d *typedServer) encode(v any) []byte {
 		i, _ := s.CommandByName("find")
 		m = s.Commands()[i].Args
 	}
-	b, err := rowschema.NewMessage(m).AppendValue(nil, v)
-	require.NoError(d.t, err)
-	return b
+	return must.Get(rowschema.NewMessage(m).AppendValue(nil, v))
 }
 
 func TestTypedCommands(t *testing.T) {
@@ -223,8 +221,7 @@ func TestViewIsChecked(t *testing.T) {
 		d.seen = ""
 		in.Data = d.encode(stick{})
 		m := wire.Input{Stamp: 1, Inputs: []wire.TickInput{in}}
-		_, err := c.peer.ReceiveDatagram(m.Append(nil))
-		require.NoError(t, err)
+		must.Get(c.peer.ReceiveDatagram(m.Append(nil)))
 		d.core.Tick()
 		return d.seen
 	}
@@ -235,8 +232,7 @@ func TestViewIsChecked(t *testing.T) {
 	}
 	acked := d.world.Tick()
 	ack := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: uint32(c.Datagrams)}}
-	_, err := c.peer.ReceiveDatagram(ack.Append(nil))
-	require.NoError(t, err)
+	must.Get(c.peer.ReceiveDatagram(ack.Append(nil)))
 	d.core.Tick()
 	require.Equal(t, fmt.Sprint(d.world.Tick(), " ", 0, false), command(0), "none is claimed")
 	require.Equal(t, fmt.Sprint(acked-1, " ", 0.5, true), command((acked-1)*256+128))
@@ -253,8 +249,7 @@ func TestViewIsChecked(t *testing.T) {
 	require.Equal(t, fmt.Sprint(acked, " ", 0, true), input(wire.TickInput{Tick: next, Back: 1, Fraction: 255}))
 	early := next + 4
 	m := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: early, Back: early - uint32(acked) + 1, Fraction: 128, Data: d.encode(stick{})}}}
-	_, err = c.peer.ReceiveDatagram(m.Append(nil))
-	require.NoError(t, err)
+	must.Get(c.peer.ReceiveDatagram(m.Append(nil)))
 	for d.seen = ""; d.seen == ""; {
 		d.core.Tick()
 	}
@@ -284,8 +279,7 @@ func TestViewAndHistory(t *testing.T) {
 			d.core.Tick()
 		}
 		ack := wire.Input{Stamp: 1, Ack: wire.Ack{Seen: true, Newest: uint32(c.Datagrams)}}
-		_, err := c.peer.ReceiveDatagram(ack.Append(nil))
-		require.NoError(t, err)
+		must.Get(c.peer.ReceiveDatagram(ack.Append(nil)))
 		d.core.Tick()
 		want := fmt.Sprint(d.world.Tick()-age, " ", 0, true)
 		c.send(wire.Command{ID: 1, Name: "toss", Args: d.encode(toss{}), View: 1})

@@ -166,8 +166,7 @@ func TestInputsUnderAnyOrder(t *testing.T) {
 			}
 			if len(moves) > 0 {
 				var tick, data uint32
-				_, err := fmt.Sscanf(moves[0], "%d:%d", &tick, &data)
-				require.NoError(t, err)
+				must.Get(fmt.Sscanf(moves[0], "%d:%d", &tick, &data))
 				require.Equal(t, tick, data)
 				require.Greater(t, tick, last)
 				require.LessOrEqual(t, tick, n)

@@ -118,8 +118,7 @@ func shootout(t testing.TB, seed uint64, age time.Duration, links simtest.Condit
 	if claim != nil {
 		x.OnInput = func(d []byte) []byte {
 			var in wire.Input
-			err := in.Parse(d)
-			require.NoError(t, err)
+			require.NoError(t, in.Parse(d))
 			for i := range in.Inputs {
 				claim(&in.Inputs[i])
 			}

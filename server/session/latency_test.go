@@ -94,8 +94,7 @@ type ackReader struct {
 
 func (p ackReader) ReceiveDatagram(d []byte) (uint32, error) {
 	var in wire.Input
-	err := in.Parse(d)
-	require.NoError(p.x.t, err)
+	require.NoError(p.x.t, in.Parse(d))
 	p.x.acked = max(p.x.acked, p.x.ticks[in.Ack.Newest])
 	return p.Peer.ReceiveDatagram(d)
 }
@@ -116,8 +115,7 @@ func (x *drawingClient) play(d time.Duration) {
 		if uint64((x.Now-x.tickAt)*hz/linkHz) > x.world.Tick() {
 			x.core.Tick()
 		}
-		arrived, err := x.Receive()
-		require.NoError(x.t, err)
+		arrived := must.Get(x.Receive())
 		x.arrived += arrived
 		if x.Now >= x.nextAt {
 			x.nextAt += x.frame
@@ -143,8 +141,7 @@ func (x *drawingClient) sendDue() {
 
 // input sets the player's input and sends it if it is due.
 func (x *drawingClient) input(data []byte) {
-	_, err := x.Client.SetRawInput(data, x.Time())
-	require.NoError(x.t, err)
+	must.Get(x.Client.SetRawInput(data, x.Time()))
 	x.sendDue()
 }
 

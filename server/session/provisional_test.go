@@ -50,18 +50,14 @@ func newProvisionalServer(t testing.TB) *provisionalServer {
 
 func (d *provisionalServer) args(v launch) []byte {
 	i, _ := d.core.Config().Schema.CommandByName("launch")
-	b, err := rowschema.NewMessage(d.core.Config().Schema.Commands()[i].Args).AppendValue(nil, v)
-	require.NoError(d.t, err)
-	return b
+	return must.Get(rowschema.NewMessage(d.core.Config().Schema.Commands()[i].Args).AppendValue(nil, v))
 }
 
 // push sends an input for the next tick.
 func (d *provisionalServer) push(c *testClient, in fire) {
-	data, err := rowschema.NewMessage(d.core.Config().Schema.Input()).AppendValue(nil, in)
-	require.NoError(d.t, err)
+	data := must.Get(rowschema.NewMessage(d.core.Config().Schema.Input()).AppendValue(nil, in))
 	m := wire.Input{Stamp: 1, Inputs: []wire.TickInput{{Tick: uint32(d.world.Tick()) + 1, Data: data}}}
-	_, err = c.peer.ReceiveDatagram(m.Append(nil))
-	require.NoError(d.t, err)
+	must.Get(c.peer.ReceiveDatagram(m.Append(nil)))
 	d.tick()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
 )
 
@@ -77,8 +78,7 @@ func TestVersionsPrecedeTokensAndRooms(t *testing.T) {
 	require.Equal(t, map[wire.Code]uint64{wire.ClientTooOld: 1}, core.Stats().Closed)
 	require.Equal(t, 1, admitted, "the token is not used")
 
-	_, err := NewRouter(RouterConfig{Versions: Versions{Game: "x"}})
-	require.ErrorContains(t, err, "Versions")
+	require.ErrorContains(t, must.Fail(NewRouter(RouterConfig{Versions: Versions{Game: "x"}})), "Versions")
 }
 
 // All rooms of a Router have its versions. A Core that names others is an error: a client would be

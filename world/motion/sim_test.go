@@ -11,8 +11,7 @@ import (
 
 // lift accelerates everything upwards.
 func lift() *field.Program {
-	p := must.Get(field.Compile("effect lift\nparam force = (0,30,0,0)\neverywhere\noutput = add output, force\n"))
-	return p
+	return must.Get(field.Compile("effect lift\nparam force = (0,30,0,0)\neverywhere\noutput = add output, force\n"))
 }
 
 // An effect acts until its Last. It never acts if Last has passed when it is set.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/messages"
@@ -40,18 +41,13 @@ func TestNames(t *testing.T) {
 
 // TestRename: players without an avatar, other targets and bad names are refused.
 func TestRename(t *testing.T) {
-	file, err := scenes.Named("calm")
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("calm"))
+	scene := must.Get(scenes.Build(file))
 	g, s := New(scene), &server.Session{}
-	_, err = g.rename(s, 0, messages.Rename{Name: "ada"})
-	require.ErrorContains(t, err, "no avatar")
-	_, err = g.join(s)
-	require.NoError(t, err)
-	_, err = g.rename(s, scene.World.Slots().Handle(0), messages.Rename{Name: "ada"})
-	require.ErrorContains(t, err, "themselves")
-	_, err = g.rename(s, 0, messages.Rename{Name: " ada"})
+	require.ErrorContains(t, must.Fail(g.rename(s, 0, messages.Rename{Name: "ada"})), "no avatar")
+	must.Get(g.join(s))
+	require.ErrorContains(t, must.Fail(g.rename(s, scene.World.Slots().Handle(0), messages.Rename{Name: "ada"})), "themselves")
+	_, err := g.rename(s, 0, messages.Rename{Name: " ada"})
 	var refused *server.Rejection
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, wire.BadArguments, refused.Code)
@@ -60,12 +56,9 @@ func TestRename(t *testing.T) {
 // TestMissilesLeaveRoom: launches are refused before they take the room of players and
 // emitters (S3), and succeed again when missiles have ended.
 func TestMissilesLeaveRoom(t *testing.T) {
-	file, err := scenes.Named("calm")
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
-	avatar, err := scene.Join()
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("calm"))
+	scene := must.Get(scenes.Build(file))
+	avatar := must.Get(scene.Join())
 	launch := func() error {
 		_, err := scene.Launch(world.Vec3{Y: 1}, world.Vec3{}, 2, MissileName(maxSerial*2+1, scene.Identity(avatar)))
 		return err
@@ -77,8 +70,7 @@ func TestMissilesLeaveRoom(t *testing.T) {
 	require.ErrorIs(t, launch(), scenes.ErrMissiles)
 	require.Equal(t, 256-64-50, made)
 	for range file.Limits.MaxPlayers - 1 {
-		_, err := scene.Join()
-		require.NoError(t, err)
+		must.Get(scene.Join())
 	}
 	for range 3 {
 		scene.World.Step()
@@ -88,16 +80,12 @@ func TestMissilesLeaveRoom(t *testing.T) {
 
 // TestCombatRefusals: commands of sessions without an avatar, of bad serials, and too many.
 func TestCombatRefusals(t *testing.T) {
-	file, err := scenes.Named("calm")
-	require.NoError(t, err)
-	scene, err := scenes.Build(file)
-	require.NoError(t, err)
+	file := must.Get(scenes.Named("calm"))
+	scene := must.Get(scenes.Build(file))
 	g, s := New(scene), &server.Session{}
-	_, err = g.shoot(s, 0, messages.Shoot{})
-	require.ErrorIs(t, err, errNoAvatar)
+	require.ErrorIs(t, must.Fail(g.shoot(s, 0, messages.Shoot{})), errNoAvatar)
 	require.ErrorIs(t, g.launch(s, 0, messages.Launch{}), errNoAvatar)
-	about, err := g.describe(s, 0, messages.Describe{})
-	require.NoError(t, err)
+	about := must.Get(g.describe(s, 0, messages.Describe{}))
 	require.Equal(t, messages.Rules{Speed: 6, HalfX: 64, HalfZ: 64, Radius: 0.9, Range: shotRange, ViewTicks: 24}, about)
 	require.False(t, validName(MissileName(1, 2)), "no player has the name of a missile")
 	require.LessOrEqual(t, len(MissileName(2*maxSerial+1, 1<<63)), messages.MaxNameText)
@@ -111,8 +99,7 @@ func TestCombatRefusals(t *testing.T) {
 // TestInputSize: the typed input has the size of the raw one before it.
 func TestInputSize(t *testing.T) {
 	for _, stick := range []steering.Stick{{}, {X: -128, Z: 127}} {
-		b, err := rowschema.NewMessage(messages.Schema.Input()).AppendValue(nil, stick)
-		require.NoError(t, err)
+		b := must.Get(rowschema.NewMessage(messages.Schema.Input()).AppendValue(nil, stick))
 		require.Len(t, b, 2)
 	}
 }

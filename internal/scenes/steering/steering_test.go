@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/schema"
@@ -35,12 +36,9 @@ func TestCourse(t *testing.T) {
 // edges.
 func TestStepIsTheWorlds(t *testing.T) {
 	for _, name := range scenes.Names() {
-		file, err := scenes.Named(name)
-		require.NoError(t, err)
-		scene, err := scenes.Build(file)
-		require.NoError(t, err)
-		avatar, err := scene.Join()
-		require.NoError(t, err)
+		file := must.Get(scenes.Named(name))
+		scene := must.Get(scenes.Build(file))
+		avatar := must.Get(scene.Join())
 		m := steering.Motion{TickHz: float32(file.TickHz), Speed: file.Players.Speed, HalfX: file.Bounds[0], HalfZ: file.Bounds[2]}
 		scene.World.SetPosition(avatar, world.Vec3{X: m.HalfX - 3, Y: 0.9, Z: 2 - m.HalfZ})
 		at, _ := scene.World.Position(avatar)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes/steering"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -38,7 +39,6 @@ func TestSteps(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile("testdata/steps.txt", out.Bytes(), 0o644))
 	}
-	want, err := os.ReadFile("testdata/steps.txt")
-	require.NoError(t, err)
+	want := must.Get(os.ReadFile("testdata/steps.txt"))
 	require.Equal(t, string(want), out.String())
 }

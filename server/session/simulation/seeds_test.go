@@ -97,8 +97,7 @@ func TestScriptsThatFailed(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			racetest.SkipSequential(t)
 			text := must.Get(os.ReadFile(file))
-			s, err := parseScript(string(text))
-			require.NoError(t, err)
+			s := must.Get(parseScript(string(text)))
 			requireRun(t, s)
 		})
 	}
@@ -189,8 +188,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 func TestScriptText(t *testing.T) {
 	for seed := range uint64(3) {
 		s := generate(seed+1, 3)
-		again, err := parseScript(s.String())
-		require.NoError(t, err)
+		again := must.Get(parseScript(s.String()))
 		require.Equal(t, s.String(), again.String())
 		a, _ := s.run()
 		b, _ := again.run()
@@ -201,7 +199,6 @@ func TestScriptText(t *testing.T) {
 		generate(1, 3).String() + "@900 dance 1", generate(1, 3).String() + "@900 join 1", generate(1, 3).String() + "@1 join",
 		generate(1, 3).String() + "join", generate(1, 3).String() + "@900 kill x",
 	} {
-		_, err := parseScript(wrong)
-		require.Error(t, err, "%.80s", wrong)
+		require.Error(t, must.Fail(parseScript(wrong)), "%.80s", wrong)
 	}
 }

@@ -40,8 +40,7 @@ func (u *unseen) begin(s *sim) {
 }
 
 func (u *unseen) spawn(s *sim, i int) bulk.Handle {
-	h := must.Get(s.world.Spawn(s.crate, world.Vec3{X: unseenAt, Y: 0.5, Z: float32(4 * i)}, world.Vec3{}))
-	return h
+	return must.Get(s.world.Spawn(s.crate, world.Vec3{X: unseenAt, Y: 0.5, Z: float32(4 * i)}, world.Vec3{}))
 }
 
 // step destroys some of the entities if churn is set. Each client sends a command on one of

@@ -9,6 +9,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/field"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
@@ -48,8 +49,7 @@ type bodyRow struct {
 }
 
 func newBodyMaker(t *testing.T, tickHz uint16) *bodyMaker {
-	s, err := vectors.BodiesSchema(tickHz)
-	require.NoError(t, err)
+	s := must.Get(vectors.BodiesSchema(tickHz))
 	return &bodyMaker{t: t, tickHz: tickHz, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables())}
 }
 
@@ -150,10 +150,8 @@ func (s *bodySession) enter(slot, kind uint32, b wire.BodyState, back uint32) []
 
 // program returns a Program record of a text.
 func (k *bodyMaker) program(number uint8, text string) []byte {
-	p, err := field.Compile(text)
-	require.NoError(k.t, err)
-	code, err := p.MarshalBinary()
-	require.NoError(k.t, err)
+	p := must.Get(field.Compile(text))
+	code := must.Get(p.MarshalBinary())
 	return wire.Program{Number: number, Code: code}.Append(nil)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -44,8 +45,7 @@ func (k *moveMaker) add(code wire.Code, name, about string, steps ...vectors.Ste
 }
 
 func moveCases(t *testing.T) []vectors.Case {
-	s, err := vectors.ProvisionalSchema()
-	require.NoError(t, err)
+	s := must.Get(vectors.ProvisionalSchema())
 	k := &moveMaker{provisionalMaker{t: t, schema: s}}
 	k.lawful()
 	k.wrong()

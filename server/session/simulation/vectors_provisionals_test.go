@@ -7,6 +7,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
@@ -99,8 +100,7 @@ func snapshotOf(seq, tick, structure, input uint32) vectors.Step {
 }
 
 func provisionalCases(t *testing.T) []vectors.Case {
-	s, err := vectors.ProvisionalSchema()
-	require.NoError(t, err)
+	s := must.Get(vectors.ProvisionalSchema())
 	k := &provisionalMaker{t: t, schema: s}
 	k.ofCommands()
 	k.ofInputs()

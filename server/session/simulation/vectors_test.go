@@ -45,10 +45,8 @@ func TestVectors(t *testing.T) {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
 	for file, cases := range files {
-		text, err := vectors.Append(nil, cases)
-		require.NoError(t, err)
-		again, err := vectors.Read(bytes.NewReader(text))
-		require.NoError(t, err)
+		text := must.Get(vectors.Append(nil, cases))
+		again := must.Get(vectors.Read(bytes.NewReader(text)))
 		for i := range again {
 			require.NoError(t, again[i].Check(vectorSchemas(t)...))
 		}
@@ -62,8 +60,7 @@ func TestVectors(t *testing.T) {
 
 // vectorSchemas returns the schemas of the cases.
 func vectorSchemas(t testing.TB) []*schema.Schema {
-	all, err := vectors.Schemas()
-	require.NoError(t, err)
+	all := must.Get(vectors.Schemas())
 	return append(all, simulationSchema(t), riderSchema())
 }
 
@@ -212,8 +209,7 @@ func playedBy(t *testing.T, declared, served *schema.Schema, name, about string,
 
 // playedAs returns c with steps and their expected results.
 func playedAs(t *testing.T, declared *schema.Schema, c vectors.Case, steps []vectors.Step) vectors.Case {
-	p, err := vectors.NewPlayer(declared, c.Handles, c.Simulate)
-	require.NoError(t, err)
+	p := must.Get(vectors.NewPlayer(declared, c.Handles, c.Simulate))
 	for _, s := range steps {
 		if s.Provisional != nil {
 			w := *s.Provisional // Play sets the tick of its input

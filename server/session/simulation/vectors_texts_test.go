@@ -12,6 +12,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
@@ -34,8 +35,7 @@ const (
 )
 
 func textCases(t *testing.T) []vectors.Case {
-	s, err := vectors.TextsSchema()
-	require.NoError(t, err)
+	s := must.Get(vectors.TextsSchema())
 	k := &textMaker{provisionalMaker{t: t, schema: s}, rowcodec.New(s, rowcodec.DefaultTables())}
 	k.enterTexts()
 	k.wrongEnters()
@@ -439,8 +439,7 @@ func recordedTalk(t *testing.T) vectors.Case {
 	for _, l := range x.order {
 		handles = append(handles, l.handle)
 	}
-	declared, err := vectors.TalkSchema()
-	require.NoError(t, err)
+	declared := must.Get(vectors.TalkSchema())
 	c := playedBy(t, declared, x.core.Config().Schema, "simulation-texts", "what a client received while texts changed and events were sent", handles, x.recording.steps)
 	heard, named := map[string]int{}, 0
 	for _, s := range c.Steps {
