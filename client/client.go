@@ -27,8 +27,23 @@ const (
 // Stats describes a Client's connections and session.
 type Stats struct {
 	Traffic
-	SessionStats
-	Clock Clock // at the time of the call
+	Commands   uint64 // sent
+	Rejected   uint64
+	Unanswered uint64 // the connection broke before the answer
+	// Delay is the target lag of Render behind the server's time: half a round trip, a snapshot
+	// interval, and the link's variation.
+	Delay time.Duration
+	// Lead is the time between making an input and its tick.
+	Lead time.Duration
+	// RoundTrip is the newest round trip: the time from sending an Input to the arrival of the
+	// snapshot that echoes it, minus the time that the server held it. Clock.RTT is steadier.
+	RoundTrip  time.Duration
+	RoundTrips uint64 // measured so far
+	// Ordinary is set once computed bodies have differed from the server's for too long: the
+	// next session, or already this one, receives them as rows. See ErrDiverged.
+	Ordinary bool
+	Replica  ReplicaStats // snapshots by outcome
+	Clock    Clock        // at the time of the call
 }
 
 // Client is a connection to a server and the replica that it feeds. It replaces a
@@ -286,7 +301,9 @@ func (c *Client) Render() Moment { return c.session.Render(c.now()) }
 
 // Stats returns what the client measured and counted since Dial.
 func (c *Client) Stats() Stats {
-	return Stats{Traffic: c.past.plusLink(c.link), SessionStats: c.session.stats(), Clock: c.session.time.clock.estimateAt(c.now())}
+	s := c.session.stats()
+	s.Traffic, s.Clock = c.past.plusLink(c.link), c.session.time.clock.estimateAt(c.now())
+	return s
 }
 
 // Close sends a Bye and ends the connection; afterwards none of its goroutines runs. It may be

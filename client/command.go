@@ -173,7 +173,9 @@ type commands struct {
 	number     uint32    // number in the session of the newest command, without lost ones
 	unanswered []*Future // in sending order
 	report     func(Result)
-	stats      SessionStats // of commands alone
+	sent       uint64 // all since NewSession; also rejected and lost
+	rejected   uint64
+	lost       uint64 // without an answer
 }
 
 // countFrom continues the numbers of the session's commands after the last that the server has.
@@ -183,7 +185,7 @@ func (c *commands) countFrom(received uint32) { c.number = received }
 func (c *commands) addCommand(m *wire.Command, answer reflect.Type, await func(context.Context) error) *Future {
 	c.newest++
 	c.number++
-	c.stats.Commands++
+	c.sent++
 	m.ID = c.newest
 	f := &Future{
 		name: m.Name, answer: answer, provisional: m.FirstProvisional, count: m.Provisionals,
@@ -225,7 +227,7 @@ func resultOf(m *wire.Result, f *Future) Result {
 // finishCommand delivers the result of a command; f may be nil.
 func (c *commands) finishCommand(f *Future, r Result) {
 	if _, rejected := errors.AsType[*Rejection](r.Err); rejected {
-		c.stats.Rejected++
+		c.rejected++
 	}
 	if f != nil {
 		f.result, f.done = r, true
@@ -241,7 +243,7 @@ func (c *commands) endAll() {
 	ended := c.unanswered
 	c.unanswered = nil
 	for _, f := range ended {
-		c.stats.Unanswered++
+		c.lost++
 		f.result, f.done = Result{ID: f.result.ID, Target: f.result.Target, Err: ErrUnanswered}, true
 	}
 	for _, f := range ended {

@@ -28,9 +28,6 @@ type Tables = rowcodec.Tables
 // wire.BadMessage: the file is damaged, or of another version.
 func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(file) }
 
-// DefaultTables returns the tables that are part of this version of the protocol.
-func DefaultTables() *Tables { return rowcodec.DefaultTables() }
-
 // Config configures Dial. Addr is required; other zero fields take their defaults.
 type Config struct {
 	// Addr is the server's UDP address, "host:port".
@@ -73,8 +70,8 @@ type Config struct {
 	// MinServer is the oldest version of the server's game that the client accepts. An older
 	// server, or one without a version, refuses with wire.ClientTooNew. Empty accepts any.
 	MinServer string
-	// Tables code rows and must equal the server's; nil is DefaultTables. ParseTables reads a
-	// file that worldd train wrote.
+	// Tables code rows and must equal the server's. The protocol's version has default tables: nil selects them.
+	// ParseTables reads a file that worldd train wrote.
 	Tables *Tables
 	// Epoch is the Welcome.Epoch with which the caller's handles were issued. 0 joins any run
 	// of the world, and is for callers without handles. A server that runs another world

@@ -54,7 +54,7 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 func (c Config) Session() SessionConfig { return c.sessionConfig() }
 
 // Stats returns the session's counters since NewSession.
-func (s *Session) Stats() SessionStats { return s.stats() }
+func (s *Session) Stats() Stats { return s.stats() }
 
 // Clock returns the estimate of the server's time at now.
 func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimateAt(now) }

@@ -105,26 +105,6 @@ type hooks struct {
 	mayBegin bool
 }
 
-// SessionStats counts what a session sent and received.
-type SessionStats struct {
-	Commands   uint64 // sent
-	Rejected   uint64
-	Unanswered uint64 // the connection broke before the answer
-	// Delay is the target lag of Render behind the server's time: half a round trip, a snapshot
-	// interval, and the link's variation.
-	Delay time.Duration
-	// Lead is the time between making an input and its tick.
-	Lead time.Duration
-	// RoundTrip is the newest round trip: the time from sending an Input to the arrival of the
-	// snapshot that echoes it, minus the time that the server held it. Clock.RTT is steadier.
-	RoundTrip  time.Duration
-	RoundTrips uint64 // measured so far
-	// Ordinary is set once computed bodies have differed from the server's for too long: the
-	// next session, or already this one, receives them as rows. See ErrDiverged.
-	Ordinary bool
-	Replica  ReplicaStats // snapshots by outcome
-}
-
 // stampUnit is the unit of the time stamps that the server echoes.
 const stampUnit = 100 * time.Microsecond
 
@@ -345,10 +325,12 @@ func (s *Session) Resolve(h bulk.Handle) wire.Verdict {
 func (s *Session) Controlled() bulk.Handle { return s.controlled }
 
 // stats returns the session's counters since NewSession.
-func (s *Session) stats() SessionStats {
-	n := s.commands.stats
-	n.RoundTrip, n.RoundTrips = s.time.roundTrip, s.time.roundTrips
-	n.Delay, n.Lead, n.Ordinary = s.time.renderer.delay.value, s.uplink.lead.value, s.resyncs.gaveUp()
+func (s *Session) stats() Stats {
+	n := Stats{
+		Commands: s.commands.sent, Rejected: s.commands.rejected, Unanswered: s.commands.lost,
+		Delay: s.time.renderer.delay.value, Lead: s.uplink.lead.value,
+		RoundTrip: s.time.roundTrip, RoundTrips: s.time.roundTrips, Ordinary: s.resyncs.gaveUp(),
+	}
 	if s.replica != nil {
 		n.Replica = s.replica.Stats()
 	}

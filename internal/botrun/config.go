@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/server/token"
@@ -75,7 +76,7 @@ func (c Config) withDefaults() Config {
 		c.Player = &bot.Player{}
 	}
 	if c.Tables == nil {
-		c.Tables = client.DefaultTables()
+		c.Tables = rowcodec.DefaultTables()
 	}
 	c.Log = cmp.Or(c.Log, zap.NewNop())
 	return c

@@ -19,10 +19,10 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/botrun"
+	"github.com/worldd/worldd/internal/botrun/page"
 	"github.com/worldd/worldd/internal/commandline"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/loadtest/bot"
-	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/server/token"
 )
 

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/worldd/worldd/internal/botrun"
+	"github.com/worldd/worldd/internal/botrun/page"
 	"github.com/worldd/worldd/internal/commandline"
-	"github.com/worldd/worldd/loadtest/page"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/session"
 )
