@@ -27,9 +27,10 @@ func (g *greeting) noteSent(h wire.Hello) { g.sent = h }
 type welcomeKind uint8
 
 const (
-	sessionBegins  welcomeKind = iota
-	sessionResumes             // over another connection
-	sessionMoves               // to another room: by a second Welcome on a connection, or while the connection was broken
+	sessionBegins   welcomeKind = iota
+	sessionResumes              // over another connection
+	sessionMoves                // to another room: by a second Welcome on a connection, or while the connection was broken
+	sessionRestored             // in the same run, with an empty view: after a crash, or after moves that ended in the same room
 )
 
 // readFirst checks that the first Welcome of a connection is from the expected server. It
@@ -84,6 +85,9 @@ func (g *greeting) kindOf(m, was *wire.Welcome, applied uint32) (welcomeKind, er
 	if m.Resumed == 0 {
 		switch {
 		case was != nil && len(g.sent.Secret) > 0 && was.Session == m.Session && m.Structure > applied:
+			if was.Epoch == m.Epoch {
+				return sessionRestored, nil
+			}
 			return sessionMoves, nil // the connection broke before the Welcome of the move arrived
 		case m.Structure != 0:
 			return 0, protocolError("a Welcome after structure record %d, want 0", m.Structure)

@@ -58,8 +58,8 @@ func (s *Session) forgetServer() {
 }
 
 // Reconnect begins again on another connection, after Lost: TakeStream returns a new Hello.
-// Welcome.Resumed says whether the session resumes or a new one begins. In a new session of the
-// same run Stale handles stay Stale, and all others are Pending until the session shows them.
+// Welcome.Resumed says whether the session resumes or a new one begins, perhaps of the same number. In a
+// new session of the same run Stale handles stay Stale, and all others are Pending until the session shows them.
 // If the Welcome has another epoch, all entities are destroyed first, as after
 // wire.EpochMismatch.
 func (s *Session) Reconnect() {

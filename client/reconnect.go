@@ -42,10 +42,14 @@ type StateChange struct {
 	// server said so.
 	Err error
 	// Resumed is set if the client reconnected to its session: entities, handles and the
-	// controlled entity are as before. Joined after Reconnecting without Resumed begins a new
-	// session: all entities have left, Stale handles stay Stale, and all others are Pending
-	// until the session shows them.
+	// controlled entity are as before. Joined after Reconnecting without Resumed, Restored and Moved
+	// begins a new session: all entities have left, Stale handles stay Stale, and all others are
+	// Pending until the session shows them.
 	Resumed bool
+	// Restored is set if the client reconnected to its session, and the server does not know what the
+	// client has in view: it has come back after a crash. The player and its entities are as before;
+	// for the client's entities and handles a new session has begun.
+	Restored bool
 	// NewWorld is set if the client reconnected to another run of the world. Forget
 	// all handles: the same handle may name another entity.
 	NewWorld bool
@@ -257,7 +261,7 @@ func (c *Client) reportWelcome(kind welcomeKind) {
 		c.outage.joinedAt = c.now()
 	}
 	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1), zap.String("room", w.Room))
-	c.changeState(StateChange{State: Joined, Resumed: w.Resumed == 1, Moved: kind == sessionMoves, NewWorld: reconnected && kind != sessionMoves && w.Epoch != c.outage.epoch})
+	c.changeState(StateChange{State: Joined, Resumed: w.Resumed == 1, Restored: kind == sessionRestored, Moved: kind == sessionMoves, NewWorld: reconnected && kind != sessionMoves && w.Epoch != c.outage.epoch})
 }
 
 func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }

@@ -14,6 +14,7 @@ import (
 type ownedSet struct {
 	generations map[uint32]uint32 // by slot
 	slots       slotSet           // the same slots
+	changes     uint64            // calls of add and remove that changed the set
 }
 
 func (o *ownedSet) has(h bulk.Handle) bool {
@@ -28,13 +29,25 @@ func (o *ownedSet) add(h bulk.Handle) {
 	}
 	o.generations[h.Index()] = h.Generation()
 	o.slots.set(h.Index())
+	o.changes++
 }
 
 func (o *ownedSet) remove(h bulk.Handle) {
 	if o.has(h) {
 		delete(o.generations, h.Index())
 		o.slots.clear(h.Index())
+		o.changes++
 	}
+}
+
+// appendHandles appends the entities, in ascending order of slots.
+func (o *ownedSet) appendHandles(b []bulk.Handle) []bulk.Handle {
+	for word, mask := range o.slots.words() {
+		for slot := range bulk.Bits(word<<6, mask) {
+			b = append(b, bulk.NewHandle(slot, o.generations[slot]))
+		}
+	}
+	return b
 }
 
 // dropDead drops the destroyed entities. replaced holds the slots that have had another

@@ -100,6 +100,13 @@ func (v *Viewer) Disown(h bulk.Handle) {
 	}
 }
 
+// AppendOwned appends the entities for which Own was called, without those that a snapshot has found dead, in
+// ascending order of slots.
+func (v *Viewer) AppendOwned(b []bulk.Handle) []bulk.Handle { return v.interest.owned.appendHandles(b) }
+
+// OwnedChanges returns the number of changes of AppendOwned's result.
+func (v *Viewer) OwnedChanges() uint64 { return v.interest.owned.changes }
+
 // Simulate makes the viewer one whose client computes clean bodies. Call it before the
 // first snapshot. It returns false and changes nothing if no body can be clean: no kind of
 // the world is exact, or the schema lacks schema.BodyComponent, the kinds or the motion.

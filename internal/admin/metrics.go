@@ -99,6 +99,7 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	counter(r.Sessions.Lost, "worldd_connections_lost_total", "Connections that broke and whose sessions waited for a reconnect.")
 	counter(r.Sessions.Joined, "worldd_sessions_joined_total", "Sessions that began.")
 	counter(r.Sessions.Resumed, "worldd_sessions_resumed_total", "Reconnects of clients to their session.")
+	counter(r.Sessions.Restored, "worldd_sessions_restored_total", "Sessions that continue after a crash of the server.")
 	counter(r.Sessions.PredictionFaults, "worldd_prediction_faults_total", "Resyncs requested by clients that simulate: an audit of computed bodies failed, or they could not be computed in time.")
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Full resyncs that clients requested because their state was wrong.")
 	for hook, n := range r.Sessions.Panics {

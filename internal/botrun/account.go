@@ -138,7 +138,7 @@ func (a *account) endOutage(now time.Time) {
 // countRejoin counts the session in which the client continues after an outage.
 func (a *account) countRejoin(s client.StateChange) {
 	switch sum := &a.past.outages; {
-	case s.Resumed:
+	case s.Resumed, s.Restored:
 		sum.resumed++
 	case s.Moved:
 	case s.NewWorld:

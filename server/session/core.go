@@ -70,6 +70,7 @@ type Core struct {
 	hellosLeft int // number of Hellos that this tick may still answer
 	schedule   snapshotSchedule
 	output     *outputGate // nil: output leaves at once
+	notes      noteLog
 	commands   map[string]commandFunc
 	input      inputFunc       // nil: inputs are dropped
 	banned     map[string]bool // banned users

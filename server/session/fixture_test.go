@@ -28,7 +28,8 @@ type testServer struct {
 	poked []bulk.Handle
 	moved []string
 	left  int
-	busy  bool // ticks have no time for snapshots
+	busy  bool           // ticks have no time for snapshots
+	notes *session.Notes // if not nil, receives the note of each tick
 }
 
 const testEpoch = 77
@@ -98,6 +99,9 @@ func (d *testServer) spawn(x float32) bulk.Handle {
 func (d *testServer) tick() {
 	d.core.Receive()
 	d.core.Step()
+	if d.notes != nil {
+		require.NoError(d.t, d.notes.Add(d.core.AppendNotes(nil, false)))
+	}
 	d.core.Send(func() bool { return d.busy })
 }
 

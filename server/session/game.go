@@ -40,6 +40,17 @@ type Hooks struct {
 	Away func(s *Session)
 	// Back reports that the client of an away session has reconnected.
 	Back func(s *Session)
+	// SaveSession appends to b what RestoreSession needs to continue the session after a crash: the
+	// game's own state of it, such as Session.Value, in at most MaxSessionValue bytes. It is called
+	// after each tick that a journal records, and must only read. The identity of the session, its
+	// entity, viewpoint and owned entities are saved without it. Both hooks are set, or neither: then
+	// a crash ends the sessions, and their entities stay until the game destroys them.
+	SaveSession func(s *Session, b []byte) []byte
+	// RestoreSession is called instead of Join for a session that continues after a crash, in the
+	// world as it was after the last durable tick. Entity, viewpoint and owned entities are set; filters
+	// are not. saved was returned by SaveSession for that tick. Away follows, unless it was called
+	// before the crash; then Back or Leave. After an error the session ends with Leave.
+	RestoreSession func(s *Session, saved []byte) error
 	// Input receives a client's input, at most one per tick and in tick order. An early
 	// input waits for its tick; a late one is applied at once, or dropped if a newer input
 	// exists. Inputs suit held keys and sticks; one-time actions are commands. tick is the

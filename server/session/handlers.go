@@ -140,6 +140,9 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input {
 // a nil function, and names that no client can send. declared may be nil.
 func (g Hooks) validateHooks(declared *schema.Schema) error {
 	var errs []error
+	if (g.SaveSession == nil) != (g.RestoreSession == nil) {
+		errs = append(errs, errors.New("server: one of Hooks.SaveSession and RestoreSession is set: sessions survive a crash only with both"))
+	}
 	for i, f := range g.Commands {
 		if f.bind == nil {
 			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", f.name))

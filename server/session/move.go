@@ -43,6 +43,7 @@ type travel struct {
 	next     *nextRoom // room to which the session moves at the end of the receive phase, or nil
 	fence    uint32    // structure number of the Welcome to this room; 0: the session began here
 	arrivals int       // Welcomes to other rooms that the client has not answered yet
+	moves    uint64    // number of moves so far
 	visited  []visit
 }
 
@@ -64,6 +65,7 @@ type traveller struct {
 	schema   uint64   // schema hash of the newest Welcome
 	numbers  replication.Numbers
 	arrivals int
+	moves    uint64
 	visited  []visit
 	kicked   *wire.Error
 }
@@ -179,7 +181,7 @@ func (s *Session) packTraveller() *traveller {
 	c := s.core
 	t := &traveller{
 		identity: s.identity, peer: s.peer,
-		schema: c.schemaHash, arrivals: s.travel.arrivals, visited: s.travel.visited,
+		schema: c.schemaHash, arrivals: s.travel.arrivals, moves: s.travel.moves, visited: s.travel.visited,
 		secrets:  s.secrets.allSecrets(), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
@@ -239,7 +241,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	}
 	s := newSession(c, t.identity)
 	s.peer, s.endTick = t.peer, math.MaxUint64
-	s.travel = travel{fence: t.numbers.Structure + 1, visited: t.visited} // the Welcome counts as a record
+	s.travel = travel{fence: t.numbers.Structure + 1, moves: t.moves + 1, visited: t.visited} // the Welcome counts as a record
 	limitTokens(s.commands, t.commands, c.now)
 	limitTokens(s.resyncs.limiter, t.resyncs, c.now)
 	if t.left > 0 {
@@ -259,7 +261,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 		s.rotateSecret(t.secrets...)
 	} else { // the client receives no secret before it resumes
 		last := len(t.secrets) - 1
-		s.secrets = secrets{t.secrets[last], t.secrets[:last]}
+		s.secrets = secrets{newest: t.secrets[last], former: t.secrets[:last]}
 		c.config.Router.recordPlacement(s)
 	}
 	if c.Draining() { // Join has drained the server

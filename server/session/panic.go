@@ -20,6 +20,8 @@ const (
 	HookLeave
 	HookAway
 	HookBack
+	HookSave
+	HookRestore
 	HookInput
 	HookCommand
 	HookAdmit
@@ -28,7 +30,7 @@ const (
 
 // String returns the hook's name in logs and metrics.
 func (h Hook) String() string {
-	return [hooks]string{"join", "leave", "away", "back", "input", "command", "admit"}[h]
+	return [hooks]string{"join", "leave", "away", "back", "save", "restore", "input", "command", "admit"}[h]
 }
 
 // HookPanic is a contained panic of the game.

@@ -78,6 +78,11 @@ type provisional struct {
 	bound bool
 }
 
+// continueFrom sets the lowest indexes that are new.
+func (p *provisionals) continueFrom(inCommand uint32, inInput uint64) {
+	p.nextInCommand, p.nextInInput = inCommand, inInput
+}
+
 // findUnbound returns the entry of h, or nil if h is not named or was bound.
 func (p *provisionals) findUnbound(h bulk.Handle) *provisional {
 	if !wire.IsProvisional(h) {

@@ -24,6 +24,23 @@ const maxFormer = 16
 type secrets struct {
 	newest secret   // secret of the newest Welcome
 	former []secret // secrets of earlier Welcomes, until the client confirms the newest
+	// crashed holds the secrets of Welcomes before a crash, until the client confirms a later one. A
+	// client that presents one lacks the Welcome of the restored session.
+	crashed []secret
+}
+
+// restoredSecrets returns the secrets of a session that a crash interrupted. all ends with the newest.
+func restoredSecrets(all []secret) secrets {
+	if len(all) == 0 {
+		return secrets{}
+	}
+	last := len(all) - 1
+	return secrets{newest: all[last], former: all[:last:last], crashed: all}
+}
+
+// precedeCrash reports whether shown is the secret of a Welcome before a crash.
+func (s secrets) precedeCrash(shown []byte) bool {
+	return slices.ContainsFunc(s.crashed, func(x secret) bool { return x.equals(shown) })
 }
 
 // matchAny reports whether shown is one of the secrets.
@@ -41,7 +58,7 @@ func (s *secrets) confirmNewest() bool {
 	if s.former == nil {
 		return false
 	}
-	s.former = nil
+	s.former, s.crashed = nil, nil
 	return true
 }
 
@@ -73,7 +90,7 @@ func (c *Core) newSecret() secret {
 // rotateSecret creates the secret of the next Welcome. The secrets in valid stay valid
 // until the client confirms the new one, because a Welcome may be lost with its connection.
 func (s *Session) rotateSecret(valid ...secret) {
-	s.secrets = secrets{s.core.newSecret(), limitFormer(valid)}
+	s.secrets = secrets{s.core.newSecret(), limitFormer(valid), s.secrets.crashed}
 	s.core.config.Router.recordPlacement(s)
 }
 
@@ -126,8 +143,12 @@ func (c *Core) findResumable(h wire.Hello) *Session {
 // kept, it ends the session and returns false.
 func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	resumed, from := uint8(1), h.Structure
-	if from < s.travel.fence { // the client lacks the Welcome to this room, and begins with it
+	switch {
+	case from < s.travel.fence: // the client lacks the Welcome to this room or after a crash, and begins with it
 		resumed, from = 0, s.travel.fence
+	case s.secrets.precedeCrash(h.Secret):
+		s.endWithGoodbye(&wire.Error{Code: wire.Spent, Detail: "the client has structure that a crash undid"})
+		return false
 	}
 	missed, ok := s.viewer.Resume(from)
 	if !ok {

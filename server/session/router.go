@@ -73,6 +73,7 @@ type placement struct {
 	user    string
 	secrets secrets
 	begun   bool // it has ended the other sessions of its user
+	moves   uint64
 }
 
 // NewRouter returns a Router without rooms.
@@ -305,7 +306,25 @@ func (r *Router) recordPlacement(s *Session) {
 		p = &placement{}
 		r.sessions[s.id] = p
 	}
-	*p = placement{s.core, s.user, s.secrets, p.begun}
+	*p = placement{s.core, s.user, s.secrets, p.begun, s.travel.moves}
+}
+
+// restorePlacement records a restored session. A crash may have caught the session between two rooms,
+// both of which restore it: the room to which it moved last keeps it. ok is false in the other room.
+func (r *Router) restorePlacement(s *Session) (ok bool) {
+	if r == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.sessions[s.id]; p != nil {
+		if p.moves >= s.travel.moves {
+			return false
+		}
+		p.core.requests.endLater(s.id, &wire.Error{Code: wire.Replaced})
+	}
+	r.sessions[s.id] = &placement{s.core, s.user, s.secrets, true, s.travel.moves}
+	return true
 }
 
 // endOthers ends the other sessions of the user of s. s has begun and is recorded. If two

@@ -36,6 +36,7 @@ type Session struct {
 	travel  travel
 	turn    turn
 	secrets secrets
+	noted   noted
 }
 
 // identity holds the fields that a session keeps in every room.

@@ -16,6 +16,7 @@ type sight struct {
 	replicator *replication.Replicator
 	world      *world.World
 	viewer     *replication.Viewer // exists from Join to Leave
+	viewpoint  world.Entity        // of SetViewpoint; 0: the controlled entity
 }
 
 // openViewer makes the viewer, whose numbers continue from numbers. simulates reports whether the
@@ -48,7 +49,8 @@ func (s *sight) issuedOrZero(h world.Entity) world.Entity {
 // entity.
 func (s *sight) SetViewpoint(h world.Entity) {
 	if s.viewer != nil {
-		s.viewer.SetViewpoint(s.issuedOrZero(h))
+		s.viewpoint = s.issuedOrZero(h)
+		s.viewer.SetViewpoint(s.viewpoint)
 	}
 }
 

@@ -15,6 +15,7 @@ type Stats struct {
 	Joined           uint64
 	Lost             uint64 // connections that broke and left their sessions away
 	Resumed          uint64
+	Restored         uint64 // sessions that continue after a crash, at the start
 	MovedIn          uint64 // sessions that came from other rooms
 	MovedOut         uint64 // sessions that went to other rooms
 	Ended            uint64 // ended sessions, and ended connections without a session

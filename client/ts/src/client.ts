@@ -11,7 +11,7 @@ import { Metronome } from './metronome.ts'
 import type { Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
 import { Session } from './session.ts'
-import type { SessionConfig } from './session_config.ts'
+import type { SessionConfig, WelcomeKind } from './session_config.ts'
 import { DivergedError, ReceiveError, requireJoined } from './session_errors.ts'
 import { defaultTables, type Tables } from './tables.ts'
 import type { Struct } from './values.ts'
@@ -24,8 +24,14 @@ export interface StateChange {
   readonly state: State
   /** Why the connection was lost or the client ended: a WireError if the server said or caused it, a DivergedError if the client replaces its session. */
   readonly error?: unknown
-  /** Whether the client resumed its session: all is as before. Otherwise, after reconnecting, the session is new. */
+  /** Whether the client resumed its session: all is as before. Otherwise, after reconnecting, the session is new, restored or moved. */
   readonly resumed: boolean
+  /**
+   * Whether the client reconnected to its session, and the server does not know what the client has in
+   * view: it has come back after a crash. The player and its entities are as before; for the client's
+   * entities and handles a new session has begun.
+   */
+  readonly restored: boolean
   /**
    * Whether the server has moved the session to another room, welcome.room. Replica, schema
    * and clocks are the new room's, and every earlier handle is stale. The state was joined
@@ -100,7 +106,7 @@ export class Client {
     this.#url = config.url
     this.session = new Session(
       { ...config, tables },
-      { welcomed: (moved) => this.#handleWelcome(moved), freshToken: config.freshToken !== undefined },
+      { welcomed: (kind) => this.#handleWelcome(kind), freshToken: config.freshToken !== undefined },
     )
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
@@ -231,15 +237,16 @@ export class Client {
 
   // Reconnecting.
 
-  #handleWelcome(moved: boolean): void {
+  #handleWelcome(kind: WelcomeKind): void {
     const w = requireJoined(this.session.welcome)
     const reconnected = this.#stateNow === 'reconnecting'
     if (this.#stateNow !== 'joined') this.#joinedAt = now()
     this.#metronome.start()
     this.#enterState('joined', {
-      resumed: w.resumed,
-      moved,
-      newWorld: reconnected && !moved && w.epoch !== this.#epoch,
+      resumed: kind === 'resumes',
+      restored: kind === 'restored',
+      moved: kind === 'moves',
+      newWorld: reconnected && kind !== 'moves' && w.epoch !== this.#epoch,
     })
     this.#joining?.resolve()
   }
@@ -252,7 +259,7 @@ export class Client {
   #enterState(state: State, change: Partial<StateChange>): void {
     this.#stateNow = state
     const f = this.#config.state
-    if (f) guard(() => f({ state, resumed: false, moved: false, newWorld: false, ...change }))
+    if (f) guard(() => f({ state, resumed: false, restored: false, moved: false, newWorld: false, ...change }))
   }
 
   #handleLoss(why: unknown): void {

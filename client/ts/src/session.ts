@@ -224,13 +224,15 @@ export class Session {
     if (m.resumed) checkResumed(was, m)
     const moves = this.#stream.isJoined
     const own = this.replica?.structure ?? 0
-    // The session may also have moved while the connection was broken, even there and back.
+    // The session may also have moved while the connection was broken, even there and back, or a crash has
+    // cost the server what it knew of this client.
     const moved = moves || (!m.resumed && this.#handshake.resumes && m.session === was?.session && m.structure > own)
     const want = moves ? own + 1 : moved ? m.structure : m.resumed ? own : 0
     if (m.structure !== want) fail(`a Welcome of structure record ${m.structure}, want ${want}`)
     const before = this.replica
+    const sameRun = was?.epoch === m.epoch
     this.#stream.enter('welcomed') // the server would attribute what callbacks send to the old room
-    if (was && was.epoch !== m.epoch) this.#forgetWorld()
+    if (was && !sameRun) this.#forgetWorld()
     this.#handshake.adoptWelcome(layout, m.room)
     this.#commands.countFrom(m.commands)
     const welcome = { ...m, schemaText: '' } // the layout has it
@@ -246,7 +248,7 @@ export class Session {
       if (this.replica !== shown) return // a callback has ended the world
       if (m.simulate) checkBodies(layout.schema, m.tickHz)
       const replica = this.#newReplica(layout, m)
-      if (before && was?.epoch === m.epoch) replica.inheritStale(before)
+      if (before && sameRun) replica.inheritStale(before)
       if (moved) replica.continueFrom(m.structure, moves ? before : undefined)
       this.#welcome = welcome
       this.#showReplica(replica, m)
@@ -256,7 +258,7 @@ export class Session {
     if (this.#stream.state !== 'welcomed') return
     if (moves) this.#stream.send(messages.Type.arrived, noBytes)
     this.#stream.enter('joined')
-    guard(() => this.#hooks.welcomed?.(moved))
+    guard(() => this.#hooks.welcomed?.(m.resumed ? 'resumes' : moved ? (sameRun ? 'restored' : 'moves') : 'begins'))
     if (moves) this.replica?.applyDue()
   }
 

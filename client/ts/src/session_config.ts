@@ -43,10 +43,13 @@ export interface SessionConfig {
   readonly result?: (r: Result) => void
 }
 
+/** The effect of a Welcome on a session. Restored: it continues in the same run with an empty view, after a crash or after moves that ended in the same room. */
+export type WelcomeKind = 'begins' | 'resumes' | 'moves' | 'restored'
+
 /** The functions and facts that a client adds to its session. */
 export interface SessionHooks {
-  /** Called for each Welcome, before later messages. moved: the session moves to another room. */
-  readonly welcomed?: (moved: boolean) => void
+  /** Called for each Welcome, before later messages. */
+  readonly welcomed?: (kind: WelcomeKind) => void
   /** Whether the next Hello may begin a session though its token is used. */
   readonly freshToken?: boolean
 }

@@ -6,7 +6,7 @@ import { newHandle } from '../src/handles.ts'
 import { version } from '../src/limits.ts'
 import { FrameReader, Type } from '../src/messages.ts'
 import { Session } from '../src/session.ts'
-import type { SessionConfig, SessionHooks } from '../src/session_config.ts'
+import type { SessionConfig, SessionHooks, WelcomeKind } from '../src/session_config.ts'
 import { simulation } from '../src/simulation.ts'
 import { defaultTables } from '../src/tables.ts'
 import { schemaText as simulated } from './generated/simulation.ts'
@@ -173,7 +173,7 @@ test('a session that moved and came back while its client was away begins again'
   s.client.update()
   await s.lose()
   s.link.deliver(server.welcome({ ...first, text: '', structure: 9 }))
-  assert.deepEqual(s.states.at(-1), { state: 'joined', resumed: false, moved: true, newWorld: false })
+  assert.deepEqual(s.states.at(-1), { state: 'joined', resumed: false, restored: true, moved: false, newWorld: false })
   assert.deepEqual([s.client.resolve(newHandle(5, 3)), s.client.resolve(newHandle(6, 5))], ['pending', 'stale'])
   s.link.deliver(server.structure(10, server.enter(5, 3)))
   s.client.update()
@@ -187,7 +187,7 @@ test('nothing that callbacks send at a move is of the old room', async () => {
     assert.throws(() => s.do('buy', { Count: 1 }), { name: 'NotJoinedError' })
     refused++
   }
-  const hooks = { welcomed: (moved: boolean) => void (moved && s.do('buy', { Count: 2 })) }
+  const hooks = { welcomed: (kind: WelcomeKind) => void (kind === 'moves' && s.do('buy', { Count: 2 })) }
   const s: Session = await join({ observer: { destroy: refuses }, result: refuses }, {}, hooks)
   s.do('buy', { Count: 1 })
   s.takeStream()

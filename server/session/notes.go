@@ -1,0 +1,277 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/world"
+)
+
+// A note says how the sessions of a Core have changed since the note before, in opaque bytes that a journal
+// keeps with each frame of the world. Notes collects the notes of a run that has ended, for
+// Core.RestoreSessions.
+//
+//	note:     version u8 | flags u8 | newest id | session ...     flag 1: later sessions are all there are
+//	session:  id | parts u8 | identity | play | value             no parts: the session has ended
+//	identity: name, user, address, abilities u8, start, end, secrets (the newest last), moves, visits
+//	play:     away u8, entity u64, viewpoint u64, handled, provisional counters, structure, owned handles
+//
+// Numbers are uvarints, texts and lists follow their length.
+const noteVersion = 1
+
+// The parts of a session in a note.
+const (
+	noteIdentity = 1 << iota
+	notePlay
+	noteValue
+)
+
+// MaxSessionValue bounds the bytes that Hooks.SaveSession returns.
+const MaxSessionValue = 64 << 10
+
+// structureStep bounds the structure records that a client receives between two notes: a note says a number
+// above all of them, so that it does not change with each record. A client that claims to have more
+// begins a new session.
+const structureStep = 1 << 22
+
+// noteLog records the contents of a Core's notes so far.
+type noteLog struct {
+	ids    []uint64 // sessions that have not ended, ascending
+	lastID uint64
+	value  []byte         // scratch
+	owned  []world.Entity // scratch
+}
+
+// noted is a session as the newest notes describe it.
+type noted struct {
+	identity notedIdentity
+	play     notedPlay
+	value    []byte
+	begun    bool // some note holds the session
+}
+
+// notedIdentity tells whether the identity of a session has changed.
+type notedIdentity struct {
+	address string
+	secret  *byte // of the newest
+	former  int
+}
+
+// notedPlay tells whether the play of a session has changed.
+type notedPlay struct {
+	away              bool
+	entity, viewpoint world.Entity
+	handled           uint32
+	nextInCommand     uint32
+	nextInInput       uint64
+	structure         uint32
+	owned             uint64
+}
+
+// AppendNotes appends the note of the present tick, or nothing if no session has changed since the last
+// call. With all it describes all sessions, as the first note of a journal does, and later notes stay as
+// they would have been. Call it after Step and before Send, on the goroutine that calls Tick.
+//
+// It calls Hooks.SaveSession. Without this hook notes hold no sessions: their clients begin new ones
+// after a crash.
+func (c *Core) AppendNotes(b []byte, all bool) []byte {
+	before, lastID := len(b), c.newestID()
+	b = append(b, noteVersion, flagOf(all))
+	b = binary.AppendUvarint(b, lastID)
+	header := len(b)
+	if c.config.Hooks.SaveSession != nil {
+		for _, s := range c.sessions {
+			if !s.isOver() {
+				b = s.appendNote(b, all)
+			}
+		}
+	}
+	if all {
+		return b
+	}
+	b = c.notes.appendEnded(b, &c.roster)
+	if len(b) == header && lastID == c.notes.lastID {
+		return b[:before]
+	}
+	c.notes.noteNewest(lastID)
+	return b
+}
+
+func flagOf(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// newestID returns the id of the newest connection, in all rooms.
+func (c *Core) newestID() uint64 {
+	if r := c.config.Router; r != nil {
+		return r.lastID.Load()
+	}
+	return c.lastID.Load()
+}
+
+// noteNewest records that a note says the id of the newest connection.
+func (l *noteLog) noteNewest(id uint64) { l.lastID = id }
+
+// addNoted records that a note holds session id.
+func (l *noteLog) addNoted(id uint64) {
+	if i, found := slices.BinarySearch(l.ids, id); !found {
+		l.ids = slices.Insert(l.ids, i, id)
+	}
+}
+
+// continueFrom continues the notes of a run that was restored.
+func (l *noteLog) continueFrom(n *Notes) { l.ids, l.lastID = n.ascending(), n.lastID }
+
+// appendEnded appends the ends of the noted sessions that r no longer has.
+func (l *noteLog) appendEnded(b []byte, r *roster) []byte {
+	kept := l.ids[:0]
+	for _, id := range l.ids {
+		if s := r.Session(id); s != nil && !s.isOver() {
+			kept = append(kept, id)
+			continue
+		}
+		b = binary.AppendUvarint(b, id)
+		b = append(b, 0)
+	}
+	l.ids = kept
+	return b
+}
+
+// appendNote appends what has changed of s, or with all everything. A session whose SaveSession fails
+// ends, and the notes keep what they said before.
+func (s *Session) appendNote(b []byte, all bool) []byte {
+	log := &s.core.notes
+	if !s.saveValue() {
+		return b
+	}
+	identity, play := s.identityToNote(), s.playToNote()
+	parts := byte(0)
+	if all || !s.noted.begun || identity != s.noted.identity {
+		parts |= noteIdentity
+	}
+	if all || !s.noted.begun || play != s.noted.play {
+		parts |= notePlay
+	}
+	if all || !s.noted.begun || string(log.value) != string(s.noted.value) {
+		parts |= noteValue
+	}
+	if parts == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(b, s.id)
+	b = append(b, parts)
+	if parts&noteIdentity != 0 {
+		b = s.appendIdentity(b)
+	}
+	if parts&notePlay != 0 {
+		b = s.appendPlay(b, &play)
+	}
+	if parts&noteValue != 0 {
+		b = appendText(b, log.value)
+	}
+	if !all {
+		if !s.noted.begun {
+			log.addNoted(s.id)
+		}
+		s.noted.record(identity, play, log.value)
+	}
+	return b
+}
+
+// record records what a note says.
+func (n *noted) record(identity notedIdentity, play notedPlay, value []byte) {
+	*n = noted{identity, play, append(n.value[:0], value...), true}
+}
+
+// saveValue puts the game's value of s into the log's scratch, and returns false if the session must end:
+// SaveSession has panicked or returned too much.
+func (s *Session) saveValue() (ok bool) {
+	defer s.containPanic(HookSave)
+	saved := s.core.config.Hooks.SaveSession(s, s.core.notes.value[:0])
+	if len(saved) > MaxSessionValue {
+		panic(fmt.Sprintf("SaveSession returned %d bytes, at most %d are allowed", len(saved), MaxSessionValue))
+	}
+	s.core.notes.setValue(saved)
+	return true
+}
+
+func (l *noteLog) setValue(saved []byte) { l.value = saved }
+
+func (s *Session) identityToNote() notedIdentity {
+	n := notedIdentity{address: s.address, former: len(s.secrets.former)}
+	if len(s.secrets.newest) > 0 {
+		n.secret = &s.secrets.newest[0] // every secret has memory of its own
+	}
+	return n
+}
+
+func (s *Session) playToNote() notedPlay {
+	return notedPlay{
+		away: s.state == stateAway, entity: s.entity, viewpoint: s.viewpoint, handled: s.handled,
+		nextInCommand: s.provisionals.nextInCommand, nextInInput: s.provisionals.nextInInput,
+		structure: structureAbove(s.viewer.Numbers().Structure), owned: s.viewer.OwnedChanges(),
+	}
+}
+
+// structureAbove returns a number above the number of each record that leaves before the next note.
+func structureAbove(written uint32) uint32 {
+	return uint32(min((uint64(written)/structureStep+2)*structureStep, 1<<32-1))
+}
+
+func (s *Session) appendIdentity(b []byte) []byte {
+	b = appendText(b, s.name)
+	b = appendText(b, s.user)
+	b = appendText(b, s.address)
+	b = append(b, byte(s.abilities))
+	b = binary.AppendUvarint(b, s.startTick)
+	b = binary.AppendUvarint(b, s.endTick)
+	if len(s.secrets.newest) == 0 {
+		b = append(b, 0)
+	} else {
+		b = append(b, byte(len(s.secrets.former)+1))
+		for _, x := range s.secrets.former {
+			b = append(b, x...)
+		}
+		b = append(b, s.secrets.newest...)
+	}
+	b = binary.AppendUvarint(b, s.travel.moves)
+	b = binary.AppendUvarint(b, uint64(len(s.travel.visited)))
+	for _, v := range s.travel.visited {
+		b = binary.AppendUvarint(b, uint64(v.first))
+		b = binary.AppendUvarint(b, uint64(v.last))
+		b = binary.LittleEndian.AppendUint64(b, v.epoch)
+	}
+	return b
+}
+
+func (s *Session) appendPlay(b []byte, play *notedPlay) []byte {
+	log := &s.core.notes
+	log.listOwned(s.viewer.AppendOwned)
+	b = append(b, flagOf(play.away))
+	b = binary.LittleEndian.AppendUint64(b, uint64(play.entity))
+	b = binary.LittleEndian.AppendUint64(b, uint64(play.viewpoint))
+	b = binary.AppendUvarint(b, uint64(play.handled))
+	b = binary.AppendUvarint(b, uint64(play.nextInCommand))
+	b = binary.AppendUvarint(b, play.nextInInput)
+	b = binary.AppendUvarint(b, uint64(play.structure))
+	b = binary.AppendUvarint(b, uint64(len(log.owned)))
+	for _, h := range log.owned {
+		b = binary.LittleEndian.AppendUint64(b, uint64(h))
+	}
+	return b
+}
+
+// listOwned fills the scratch list of owned entities.
+func (l *noteLog) listOwned(appendOwned func([]bulk.Handle) []bulk.Handle) {
+	l.owned = appendOwned(l.owned[:0])
+}
+
+func appendText[T string | []byte](b []byte, text T) []byte {
+	b = binary.AppendUvarint(b, uint64(len(text)))
+	return append(b, text...)
+}

@@ -1,0 +1,189 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// Notes collects the notes of a run, in the order in which Core.AppendNotes made them. The zero value
+// is a run without sessions.
+type Notes struct {
+	sessions map[uint64]*notedSession
+	lastID   uint64
+}
+
+// notedSession is a session as the notes describe it.
+type notedSession struct {
+	identity
+	startTick, endTick uint64
+	secrets            []secret // newest last
+	moves              uint64
+	visited            []visit
+	play               notedPlay
+	owned              []world.Entity
+	saved              []byte
+}
+
+// ErrNoteVersion is the error of a note that a newer server has written: start that version, or begin a
+// new run.
+var ErrNoteVersion = errors.New("server: the journal's sessions were written by a newer version of worldd")
+
+// errNote is the error of a note that no server has written.
+var errNote = errors.New("server: malformed note of sessions")
+
+// Add applies the next note. An empty note changes nothing. After an error, which is ErrNoteVersion or
+// says that the note is malformed, n must not be used.
+func (n *Notes) Add(note []byte) error {
+	if len(note) == 0 {
+		return nil
+	}
+	r := noteReader{rest: note}
+	version, all := r.byte(), r.byte()
+	switch {
+	case version > noteVersion:
+		return fmt.Errorf("%w: version %d, this is %d", ErrNoteVersion, version, noteVersion)
+	case version != noteVersion || all > 1:
+		return errNote
+	case all == 1:
+		clear(n.sessions)
+	}
+	n.lastID = r.uvarint()
+	if n.sessions == nil {
+		n.sessions = map[uint64]*notedSession{}
+	}
+	for len(r.rest) > 0 && !r.failed {
+		n.addSession(&r)
+	}
+	if r.failed {
+		return errNote
+	}
+	return nil
+}
+
+// Sessions returns the number of sessions that have not ended.
+func (n *Notes) Sessions() int { return len(n.sessions) }
+
+// ascending returns the ids of the sessions.
+func (n *Notes) ascending() []uint64 { return slices.Sorted(maps.Keys(n.sessions)) }
+
+// addSession applies what a note says of one session.
+func (n *Notes) addSession(r *noteReader) {
+	id, parts := r.uvarint(), r.byte()
+	s := n.sessions[id]
+	switch {
+	case parts > noteIdentity|notePlay|noteValue, id == 0, s == nil && parts != noteIdentity|notePlay|noteValue:
+		r.failed = true
+		return
+	case parts == 0:
+		delete(n.sessions, id)
+		return
+	case s == nil:
+		s = &notedSession{}
+		n.sessions[id] = s
+	}
+	if parts&noteIdentity != 0 {
+		s.readIdentity(r, id)
+	}
+	if parts&notePlay != 0 {
+		s.readPlay(r)
+	}
+	if parts&noteValue != 0 {
+		s.saved = slices.Clone(r.text(MaxSessionValue))
+	}
+}
+
+func (s *notedSession) readIdentity(r *noteReader, id uint64) {
+	s.identity = identity{id: id, name: string(r.text(wire.MaxName)), user: string(r.anyText()), address: string(r.anyText()), abilities: wire.Abilities(r.byte())}
+	s.startTick, s.endTick = r.uvarint(), r.uvarint()
+	s.secrets, s.visited = nil, nil
+	count := r.byte()
+	if count > maxFormer+1 {
+		r.failed = true
+	}
+	for range count {
+		s.secrets = append(s.secrets, slices.Clone(r.bytes(wire.SecretBytes)))
+	}
+	s.moves = r.uvarint()
+	for range r.count(1 + 1 + 8) {
+		s.visited = append(s.visited, visit{uint32(r.uvarint()), uint32(r.uvarint()), r.uint64()})
+	}
+}
+
+func (s *notedSession) readPlay(r *noteReader) {
+	s.play = notedPlay{
+		away: r.byte() == 1, entity: world.Entity(r.uint64()), viewpoint: world.Entity(r.uint64()), handled: uint32(r.uvarint()),
+		nextInCommand: uint32(r.uvarint()), nextInInput: r.uvarint(), structure: uint32(r.uvarint()),
+	}
+	s.owned = nil
+	for range r.count(8) {
+		s.owned = append(s.owned, world.Entity(r.uint64()))
+	}
+}
+
+// noteReader reads a note. After a failure it returns zero values.
+type noteReader struct {
+	rest   []byte
+	failed bool
+}
+
+// bytes returns the next n bytes, which the note keeps.
+func (r *noteReader) bytes(n int) []byte {
+	if r.failed || n > len(r.rest) {
+		r.failed = true
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+func (r *noteReader) byte() byte {
+	if b := r.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *noteReader) uint64() uint64 {
+	if b := r.bytes(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (r *noteReader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	r.failed = r.failed || n <= 0
+	if r.failed {
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+// count returns the length of a list whose elements have at least the given number of bytes.
+func (r *noteReader) count(least int) int {
+	n := r.uvarint()
+	if n > uint64(len(r.rest)/least) {
+		r.failed = true
+		return 0
+	}
+	return int(n)
+}
+
+// text returns a text of at most limit bytes.
+func (r *noteReader) text(limit int) []byte {
+	b := r.anyText()
+	if len(b) > limit {
+		r.failed = true
+	}
+	return b
+}
+
+func (r *noteReader) anyText() []byte { return r.bytes(r.count(1)) }

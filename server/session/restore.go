@@ -1,0 +1,89 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/worldd/worldd/replication"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// RestoreSessions restores the sessions that the notes hold, before the first Tick. World must be in the
+// state of the last note's frame, with the Epoch and Replication.TickBase of the run. Each session is then
+// away, for a grace period that begins now: its client finds its entities by their handles as before,
+// and is sent its view again.
+//
+// err joins the reasons for sessions that could not be restored: RestoreSession is not set, or has
+// failed, after which the session has ended with Leave. Sessions without a secret, and sessions that a
+// later-restored room has received by a move, end too, without an error.
+func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
+	c.skipIDs(n.lastID)
+	if c.config.Hooks.RestoreSession == nil && n.Sessions() > 0 {
+		return 0, fmt.Errorf("server: the journal holds %d sessions, and Hooks.RestoreSession is not set: their clients begin new ones", n.Sessions())
+	}
+	c.notes.continueFrom(n)
+	var errs []error
+	for _, id := range n.ascending() {
+		s, err := c.restoreSession(n.sessions[id])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("server: session %d: RestoreSession: %w", id, err))
+		}
+		if !s.isOver() {
+			restored++
+		}
+	}
+	c.stats.Restored += uint64(restored)
+	return restored, errors.Join(errs...)
+}
+
+// skipIDs makes later connections have ids above id.
+func (c *Core) skipIDs(id uint64) {
+	last := &c.lastID
+	if c.config.Router != nil {
+		last = &c.config.Router.lastID
+	}
+	for {
+		now := last.Load()
+		if now >= id || last.CompareAndSwap(now, id) {
+			return
+		}
+	}
+}
+
+// restoreSession restores a session, which may end at once. The error is RestoreSession's.
+func (c *Core) restoreSession(n *notedSession) (*Session, error) {
+	s := newSession(c, n.identity)
+	s.startTick, s.endTick, s.handled = min(n.startTick, c.world.Tick()), n.endTick, n.play.handled
+	s.provisionals.continueFrom(n.play.nextInCommand, n.play.nextInInput)
+	s.travel = travel{fence: n.play.structure, moves: n.moves, visited: n.visited}
+	s.progress = progress{structure: s.travel.fence}
+	s.secrets = restoredSecrets(n.secrets)
+	s.openViewer(replication.Numbers{Structure: s.travel.fence}, s.abilities&wire.Simulates != 0)
+	s.entity = s.issuedOrZero(n.play.entity)
+	s.SetViewpoint(n.play.viewpoint)
+	for _, h := range n.owned {
+		s.Own(h)
+	}
+	s.registerSession()
+	placed := c.config.Router.restorePlacement(s)
+	err := s.callRestore(n.saved)
+	switch {
+	case s.isOver(): // the hook has drained the server
+	case err != nil:
+		s.endSilently(errHookPanicked)
+	case !placed:
+		s.endSilently(&wire.Error{Code: wire.Replaced})
+	case len(s.secrets.newest) == 0:
+		s.endSilently(&wire.Error{Code: wire.Timeout, Detail: "no client can resume it"})
+	case !n.play.away:
+		s.callHook(HookAway, c.config.Hooks.Away)
+	}
+	return s, err
+}
+
+// callRestore calls Hooks.RestoreSession. After a panic it returns an error.
+func (s *Session) callRestore(saved []byte) (err error) {
+	defer s.containPanic(HookRestore)
+	err = errHookPanicked // unless RestoreSession returns
+	return s.core.config.Hooks.RestoreSession(s, saved)
+}
