@@ -320,7 +320,7 @@ func tsString(s string) string {
 	return "'" + s + "'"
 }
 
-// jsonString returns s quoted as JSON.stringify does.
+// jsonString returns s as JSON, which is a literal of TypeScript too. It escapes separators of lines.
 func jsonString(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

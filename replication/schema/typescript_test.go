@@ -111,6 +111,7 @@ func describeVersions(t *testing.T) *Schema {
 	DefineQuery[aim, aim](s, "aim")
 	DefineInput[aim](s)
 	DefineEvent[chime](s, "chime").WithDefault(chime{true})
+	Define[chime](s, "\u2028'\\\"")
 	require.NoError(t, s.Err())
 	return s
 }

@@ -22,18 +22,23 @@ func (s *Schema) tsForms() []tsForm {
 		}
 	}
 	for i := range s.components {
-		all = append(all, tsForm{"component " + jsonString(s.components[i].Name), s.components[i].form()})
+		all = append(all, tsForm{"component " + quoteName(s.components[i].Name), s.components[i].form()})
 	}
 	add(s.input, "input", "")
 	for i := range s.commands {
 		c := &s.commands[i]
-		add(c.Args, "command ", jsonString(c.Name))
-		add(c.Answer, "answer of command ", jsonString(c.Name))
+		add(c.Args, "command ", quoteName(c.Name))
+		add(c.Answer, "answer of command ", quoteName(c.Name))
 	}
 	for i := range s.events {
-		add(s.events[i].Message, "event ", jsonString(s.events[i].Name))
+		add(s.events[i].Message, "event ", quoteName(s.events[i].Name))
 	}
 	return all
+}
+
+// quoteName quotes a name as JSON.stringify does: without escapes other than for quotes and backslashes.
+func quoteName(name string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 
 // tsOptions returns the second argument of declareSchema: former paths and defaults, which Text

@@ -7,6 +7,7 @@ import type { Binding, Declaration, Versions } from './declaration.ts'
 import { Field, fitText, noText, type Text, type TextField } from './fields.ts'
 import { type Handle, isProvisional } from './handles.ts'
 import { type Parts, partsOf } from './paths.ts'
+import { printable } from './printable.ts'
 import { type CommandKind, type Component, type Form, Message, type Schema } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
 import { assign, find, type Payload, restoreField, Shape, type Struct, type Value } from './values.ts'
@@ -29,7 +30,7 @@ export function declareSchema(text: string, options: DeclarationOptions = {}): D
   return {
     schema,
     bind: (server, versions, strict) => {
-      if (server.hash === schema.hash) return undefined
+      if (server.text === schema.text) return undefined
       const b = new Binder(schema, server, options, versions)
       b.bindAll()
       if (b.misfits.length > 0 || (strict && b.changes.length > 0))
@@ -232,7 +233,7 @@ class Binder implements Binding {
   }
 
   #note(item: string, what: string): void {
-    this.changes.push(`${item}: ${what}`)
+    this.changes.push(printable(`${item}: ${what}`))
   }
 
   #noteLack(item: string): void {
@@ -303,7 +304,7 @@ class Binder implements Binding {
         continue
       }
       this.#note(item, `field added ${d.path}`)
-      const a = addedOf(d, this.#options.defaults?.[item]?.[d.path])
+      const a = addedOf(d, ownOf(this.#options.defaults?.[item], d.path))
       added.push(a)
       if (!isText(d)) ordered.push(constantOf(d, Number(a.make()) || 0))
     }
@@ -330,7 +331,7 @@ class Binder implements Binding {
     const sources = own.map((f) => take(f.path))
     if (was === undefined) return sources
     return sources.map((f, i) => {
-      const former = was[own[i]!.path]?.find((path) => free.has(path))
+      const former = ownOf(was, own[i]!.path)?.find((path) => free.has(path))
       return f ?? (former === undefined ? undefined : take(former))
     })
   }
@@ -341,6 +342,11 @@ class Binder implements Binding {
     else if (wordsOf(d) !== wordsOf(f))
       this.#note(item, `field changed: server ${JSON.stringify(lineOf(f))}, client ${JSON.stringify(lineOf(d))}`)
   }
+}
+
+/** Returns a property of a game's record, not what every object inherits: paths may be named constructor. */
+function ownOf<T>(of: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return of && Object.hasOwn(of, name) ? of[name] : undefined
 }
 
 function byName<T extends { readonly name: string }>(all: readonly T[]): Map<string, T> {

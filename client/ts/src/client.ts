@@ -378,7 +378,7 @@ export class Client {
     return requireJoined(this.session.schema)
   }
 
-  /** How the server's schema differs from Config.schema, one line each: show it by printable. */
+  /** How the server's schema differs from Config.schema, one printable line each. */
   get schemaChanges(): readonly string[] {
     return this.session.schemaChanges
   }

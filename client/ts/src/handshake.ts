@@ -159,7 +159,7 @@ export class Handshake {
     }
     const schema = parseSchema(m.schemaText)
     if (schema.hash !== m.schema) fail('a schema text with another hash')
-    if (layout?.schema.hash === schema.hash) return layout
+    if (layout?.schema.text === schema.text) return layout
     const { schema: declared, version = '', strictSchema } = this.#config
     return new Layout(schema, declared?.bind(schema, { client: version, server: m.version }, strictSchema))
   }

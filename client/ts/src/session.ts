@@ -120,7 +120,7 @@ export class Session {
     return this.#config.schema?.schema ?? this.schema
   }
 
-  /** How the server's schema differs from SessionConfig.schema, one line each. The lines contain text from the server: show them by printable. */
+  /** How the server's schema differs from SessionConfig.schema, one printable line each. */
   get schemaChanges(): readonly string[] {
     return this.#handshake.layout?.binding?.changes ?? []
   }

@@ -235,6 +235,56 @@ test('a generated module has former paths and defaults', () => {
   )
 })
 
+test('names of a generated module are those of the schema', () => {
+  const name = '\u2028\'\\"'
+  const server = parseSchema(`${head}component ${name}\nIt's bool\ninput raw\n`)
+  const { changes } = versions.schema.bind(server, unknown, false)!
+  assert.ok(changes.includes(`component "\\u2028'\\\\\\"": field renamed It's to Loud`), changes.join('\n'))
+})
+
+test('former paths and defaults are own properties of the options', () => {
+  const fields = 'constructor uint 8\ntoString uint 8\n__proto__ quat 9\nvalueOf string 5\n'
+  const declaration = declareSchema(`${head}component constructor\n${fields}input raw\n`, {
+    was: { 'component "constructor"': { toString: ['Name'] } },
+    defaults: { 'component "constructor"': { ['__proto__']: [1, 0, 0, 0] } },
+  })
+  const server = parseSchema(`${head}component constructor\nName uint 8\ninput raw\n`)
+  const binding = declaration.bind(server, unknown, false)!
+  assert.deepEqual(binding.changes, [
+    'component "constructor": field added constructor',
+    'component "constructor": field renamed Name to toString',
+    'component "constructor": field added __proto__',
+    'component "constructor": field added valueOf',
+  ])
+  const struct = server.components[0]!.shape.make(
+    () => 4,
+    () => '',
+  )
+  assert.deepEqual(Object.entries(struct), [
+    ['toString', 4],
+    ['constructor', 0],
+    ['__proto__', [1, 0, 0, 0]],
+    ['valueOf', ''],
+  ])
+})
+
+test('schemas with the same hash are compared by their text', () => {
+  const declaration = declareSchema(`${head}component purse\nCoins uint 8\ninput raw\n`)
+  const server = { ...parseSchema(`${head}component purse\nGold uint 8\ninput raw\n`), hash: declaration.schema.hash }
+  assert.deepEqual(declaration.bind(server, unknown, false)?.changes, [
+    'component "purse": field added Coins',
+    'component "purse": field dropped Gold',
+  ])
+})
+
+test('changes are printable', () => {
+  const declaration = declareSchema(`${head}component purse\ninput raw\n`)
+  const server = parseSchema(`${head}component purse\nA\u202eb\u2066 uint 8\ninput raw\n`)
+  assert.deepEqual(declaration.bind(server, unknown, false)!.changes, [
+    'component "purse": field dropped A\\u202eb\\u2066',
+  ])
+})
+
 test('arrays of defaults are copied', () => {
   const { server } = bind(cases[1]!)
   const purse = server.components[0]!

@@ -16,6 +16,8 @@ Half float 64
 Debt bool
 Note string 16
 Seal bytes 4
+component \u2028'\\"
+Loud bool
 input
 Pitch range bff0000000000000 3f80204081020408 254
 Turn quat 9
@@ -30,12 +32,13 @@ Loud bool
 `
 
 /** schemaHash is the hash of schemaText: a client's schema.hash. */
-export const schemaHash = 0x63f9086927713e63n
+export const schemaHash = 0x1bad648fff4b485fn
 
 /** schema is for Config.schema: with it the client understands servers of other versions of the game. */
 export const schema = /* @__PURE__ */ declareSchema(schemaText, {
   was: {
     "component \"\\\"purse\\\"\"": { Copper: ['Gold', 'Silver'], 'Aims[0].Pitch': ['Looks[0].Pitch', 'Aims[0].Tilt', 'Looks[0].Tilt'], 'Aims[0].Turn': ['Looks[0].Turn'], 'Aims[1].Pitch': ['Looks[1].Pitch', 'Aims[1].Tilt', 'Looks[1].Tilt'], 'Aims[1].Turn': ['Looks[1].Turn'], Note: ['Text'] },
+    "component \"\u2028'\\\\\\\"\"": { Loud: ["It's"] },
     'input': { Pitch: ['Tilt'] },
     'command "aim"': { Pitch: ['Tilt'] },
     'answer of command "aim"': { Pitch: ['Tilt'] },
@@ -65,8 +68,13 @@ export interface Purse {
   Seal: Uint8Array
 }
 
+export interface Component {
+  Loud: boolean
+}
+
 export const components = {
   '"purse"': component<Purse>('"purse"'),
+  "\u2028'\\\"": component<Component>("\u2028'\\\""),
 }
 
 export interface Input {
