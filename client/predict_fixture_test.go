@@ -77,6 +77,7 @@ type predictionServer struct {
 	seq     uint32
 	number  uint32 // of structure records
 	state   runner // of the server
+	served  any    // the state in the type of the server's schema; nil: state
 	inputs  map[uint32]lever
 	applied uint32
 	mask    uint32 // components of the player
@@ -148,8 +149,11 @@ func (f *predictionServer) record(r wire.Record) {
 }
 
 func (f *predictionServer) row() rowschema.Row {
-	row := rowschema.Row{Mask: f.mask, Owned: f.owned, Values: make([]uint32, f.schema.Values())}
-	rowschema.New(f.schema).Component(1).Quantise(&f.state, row.Values[f.schema.Components()[1].Offset:])
+	row, state := rowschema.Row{Mask: f.mask, Owned: f.owned, Values: make([]uint32, f.schema.Values())}, f.served
+	if state == nil {
+		state = &f.state
+	}
+	rowschema.New(f.schema).Component(1).Quantise(state, row.Values[f.schema.Components()[1].Offset:])
 	return row
 }
 

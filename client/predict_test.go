@@ -564,6 +564,58 @@ func TestPredictsUnservedFromItsDefault(t *testing.T) {
 	require.Equal(t, stamina{uint8(100 - steps), "fresh"}, got.Stamina)
 }
 
+// A server whose numbers are finer than the client's float32 agrees with its prediction to the
+// precision of float32: a million metres from the centre, 1/16 m.
+func TestPredictsAtThePrecisionOfFloat32(t *testing.T) {
+	type ranged struct {
+		Position [3]float64 `net:"range=-1048576..1048576,step=1/1024"`
+	}
+	type whole struct{ Position [3]float64 }
+	t.Run("range", func(t *testing.T) {
+		testFarPrediction(t, func(s *schema.Schema) error { schema.Define[ranged](s, "runner"); return s.Err() },
+			func(at [3]float64) any { return &ranged{at} })
+	})
+	t.Run("float64", func(t *testing.T) {
+		testFarPrediction(t, func(s *schema.Schema) error { schema.Define[whole](s, "runner"); return s.Err() },
+			func(at [3]float64) any { return &whole{at} })
+	})
+}
+
+func testFarPrediction(t *testing.T, define func(*schema.Schema) error, stateAt func([3]float64) any) {
+	served := schema.New()
+	schema.Define[ball](served, "ball")
+	require.NoError(t, define(served))
+	schema.DefineInput[lever](served)
+	f := newPredictionServer(t, client.PredictConfig{})
+	session := must.Get(client.NewSession(client.SessionConfig{Schema: runnerSchema(t)}))
+	f.play = must.Get(client.Predict(session, func(tick uint32, r *runner, in lever) { f.step(tick, r, in) }, client.PredictConfig{}))
+	at := [3]float64{1e6 + 0.03, 0, -1e6 - 0.01}
+	f.served = stateAt(at)
+	f.serveTo(session, served)
+	move := func(x float64) {
+		f.input(lever{X: 1, Z: -0.5})
+		f.serve()
+		in := f.inputs[f.applied]
+		at[0] += float64(in.X)*runnerSpeed/stepHz + x
+		at[2] += float64(in.Z) * runnerSpeed / stepHz
+		f.served = stateAt(at)
+		f.drawn()
+	}
+	for tick := range 300 {
+		move(0)
+		if tick%3 == 0 { // 20 snapshots a second
+			f.snapshot()
+		}
+	}
+	stats := f.play.Stats()
+	require.Greater(t, stats.Agreed, uint64(90))
+	require.Zero(t, stats.Corrected)
+
+	move(1) // a push that the client does not know
+	f.snapshot()
+	require.EqualValues(t, 1, f.play.Stats().Corrected)
+}
+
 func TestPredictErrors(t *testing.T) {
 	type unknown struct{ A int32 }
 	s := runnerSchema(t)

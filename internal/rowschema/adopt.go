@@ -12,7 +12,7 @@ const nearEdge = 0.5 - 1.0/1024
 
 // Near reports whether the struct at v, a pointer to the component's type, quantises to in.
 // Ranged floats and angles may be one step off, because two close numbers may lie on both
-// sides of an edge between steps.
+// sides of an edge between steps. If only one side has float32, its rounding is allowed for.
 func (c *Component) Near(in []uint32, v any) bool {
 	p := c.structAt(v)
 	for i := range c.fields {
@@ -24,11 +24,31 @@ func (c *Component) Near(in []uint32, v any) bool {
 		quantise(c.fields[i:i+1], f.Index, p, now[:])
 		want := f.nearestInStruct(in[f.Index-c.offset:][:f.Values()], &scratch)
 		same := now[0] == want[0] && (len(want) == 1 || now[1] == want[1])
-		if off := f.stepsTo(want[0], now[0]); !same && off != 1 && off != -1 {
+		if off := f.stepsTo(want[0], now[0]); !same && off != 1 && off != -1 && !f.isRoundedAlike(unsafe.Add(p, f.offset), want) {
 			return false
 		}
 	}
 	return true
+}
+
+// roundings is how many steps of float32 two results of a computation may differ by if one side
+// rounds to float32: half a step at the beginning and in each tick, until the next snapshot.
+const roundings = 4
+
+// isRoundedAlike reports whether a float that one side holds as float32, and the other more finely,
+// is want but for the rounding.
+func (f *field) isRoundedAlike(at unsafe.Pointer, want []uint32) bool {
+	if f.memory != memNarrow && f.memory != memWide {
+		return false
+	}
+	x, y := float64(narrow(f.load(at))), float64(narrow(f.float(want)))
+	off := x - y
+	if f.angle {
+		off = math.Remainder(off, 2*math.Pi)
+	}
+	largest := float32(max(math.Abs(x), math.Abs(y)))
+	step := float64(largest - math.Nextafter32(largest, 0))
+	return math.Abs(off) <= roundings*step && !math.IsInf(off, 0)
 }
 
 // Equals reports whether the struct at v, a pointer to the component's type, quantises to in, as

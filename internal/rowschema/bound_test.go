@@ -211,6 +211,55 @@ func TestBoundFinerThanFloat32(t *testing.T) {
 	require.False(t, client.Near(values, &out))
 }
 
+// Near allows for the rounding of the coarser side, at any distance from zero, and for no more.
+func TestBoundNearAtThePrecisionOfFloat32(t *testing.T) {
+	type fine struct {
+		Ranged float64 `net:"range=-1048576..1048576,step=1/1024"`
+		Yaw    float64 `net:"angle,bits=32"`
+		Whole  float64
+		Single float32
+	}
+	type coarse struct {
+		Ranged float32
+		Yaw    float32 `net:"angle,bits=12"`
+		Whole  float32
+		Single float64
+	}
+	s, own := schema.New(), schema.New()
+	schema.Define[fine](s, "c")
+	schema.Define[coarse](own, "c")
+	bound := must.Get(schema.Parse(s.Text()))
+	must.Get(bound.Bind(own))
+	server, client := rowschema.New(s).Component(0), rowschema.New(bound).Component(0)
+	values := make([]uint32, s.Values())
+	is := func(want bool, in fine, out coarse) {
+		t.Helper()
+		server.Quantise(&in, values)
+		require.Equal(t, want, client.Near(values, &out), "%v as %v", in, out)
+	}
+	for _, x := range []float64{1e6, -1e6, 1 << 20, 1000, 1, 0.01} {
+		in := fine{Ranged: x, Whole: x, Single: float32(x)}
+		last := float32(x)
+		ulp := math.Abs(x) / (1 << 23)
+		is(true, in, coarse{last, 0, last, x})
+		is(true, in, coarse{last, 0, last, x * (1 - 1.0/(1<<23))})
+		is(true, in, coarse{last, 0, last * (1 - 1.0/(1<<23)), x})
+		is(true, in, coarse{float32(x - ulp), 0, last, x})
+		is(false, in, coarse{float32(x - max(8*ulp, 1.0/256)), 0, last, x})
+		is(false, in, coarse{last, 0, float32(x - 8*ulp), x})
+		is(false, in, coarse{last, 0, last, x - 8*ulp})
+	}
+	huge := fine{Whole: math.MaxFloat32, Single: math.MaxFloat32}
+	is(true, huge, coarse{Whole: math.MaxFloat32, Single: 1e300})
+	is(false, huge, coarse{Whole: 1, Single: math.MaxFloat32})
+	is(false, huge, coarse{Whole: float32(math.Inf(1)), Single: math.MaxFloat32})
+	is(false, huge, coarse{Whole: float32(math.NaN()), Single: math.MaxFloat32})
+	is(false, fine{Whole: 1}, coarse{Whole: -1})
+	is(true, fine{Yaw: math.Pi - 1e-7}, coarse{Yaw: -math.Pi})
+	is(false, fine{Yaw: math.Pi - 1e-3}, coarse{Yaw: -math.Pi})
+	is(false, fine{Yaw: 1}, coarse{Yaw: -1})
+}
+
 // Messages are bound as components are.
 func TestBoundMessages(t *testing.T) {
 	type v1 struct {
