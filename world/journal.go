@@ -131,26 +131,34 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 	if j.calls.err != nil {
 		return nil, j.calls.err
 	}
+	head := JournalHead{
+		Run: j.config.Run, Tick: j.w.tick, Mark: j.imageMark, Durable: j.config.Durable, Notes: notes,
+		chain: j.sum, setup: j.setup, calls: j.calls.bytes[callsAt:j.imageEnd],
+	}
+	j.head, j.sum = head.append(j.head[:0])
+	j.calls.bytes = append(j.calls.bytes[:callsAt], j.calls.bytes[j.imageEnd:]...)
+	j.state, j.imageEnd = journalStepping, 0
+	return j.head, nil
+}
+
+// append appends the head as the beginning of a segment, and returns its sum.
+func (h *JournalHead) append(b []byte) ([]byte, uint64) {
 	flags := uint32(0)
-	if j.config.Durable {
+	if h.Durable {
 		flags = journalDurable
 	}
-	b := binary.LittleEndian.AppendUint32(append(j.head[:0], journalMagic...), journalVersion)
-	b = append(b, make([]byte, headHeaderBytes-8)...)
-	b = binary.LittleEndian.AppendUint32(b, flags)
-	for _, v := range []uint64{j.config.Run, j.w.tick, j.imageMark, j.sum} {
+	b = binary.LittleEndian.AppendUint32(append(b, journalMagic...), journalVersion)
+	b = binary.LittleEndian.AppendUint32(append(b, make([]byte, headHeaderBytes-8)...), flags)
+	for _, v := range []uint64{h.Run, h.Tick, h.Mark, h.chain} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	for _, part := range [][]byte{j.setup, j.calls.bytes[callsAt:j.imageEnd], notes} {
+	for _, part := range [][]byte{h.setup, h.calls, h.Notes} {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...)
 	}
 	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)-headHeaderBytes))
 	binary.LittleEndian.PutUint32(b[12:], uint32(xxhash.Sum64(b[:12])))
-	j.sum = xxhash.Sum64(b)
-	j.head = binary.LittleEndian.AppendUint64(b, j.sum)
-	j.calls.bytes = append(j.calls.bytes[:callsAt], j.calls.bytes[j.imageEnd:]...)
-	j.state, j.imageEnd = journalStepping, 0
-	return j.head, nil
+	sum := xxhash.Sum64(b)
+	return binary.LittleEndian.AppendUint64(b, sum), sum
 }
 
 // noteImage separates the calls that an image of the present state contains from those that follow.

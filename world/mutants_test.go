@@ -28,6 +28,7 @@ func TestMutants(t *testing.T) {
 	var file bytes.Buffer
 	must.Get(img.WriteTo(&file))
 	steps, head := recordedSteps(t), newRecordingHead(t)
+	journal, calls := newFuzzedJournal(t)
 	contents := [][]byte{unpacked(t, fuzzWorld(t, true)), unpacked(t, fuzzWorld(t, false))}
 	old, images := formatContents(t), [][]byte{file.Bytes()}
 	for _, name := range formatFiles {
@@ -48,6 +49,10 @@ func TestMutants(t *testing.T) {
 		{"steps of another version", steps, evolvedFuzzWorld, func(w *World, b []byte) error { return replayed(w, head.encode([][]byte{b, steps[1]})) }, false},
 		{"recording", [][]byte{head.encode(steps)}, emptyFuzzWorld, replayed, true},
 		{"recording for a description", [][]byte{head.encode(steps)}, emptyFuzzWorld, describeRecording, true},
+		{"calls of a journal", calls, emptyFuzzWorld, func(w *World, b []byte) error { return journal.repeat(w, b, calls[1], nil) }, false},
+		{"calls of a journal of another version", calls, evolvedFuzzWorld, func(w *World, b []byte) error { return journal.repeat(w, b, calls[1], nil) }, false},
+		{"calls of a head", [][]byte{calls[1]}, emptyFuzzWorld, func(w *World, b []byte) error { return journal.repeat(w, calls[0], nil, b) }, false},
+		{"segment", [][]byte{journal.segment(calls[0], calls[1])}, emptyFuzzWorld, func(w *World, b []byte) error { return journal.repeatFiles(w, b) }, true},
 		{"contents of a later version", [][]byte{unpacked(t, laterFuzzWorld(t))}, emptyFuzzWorld, restoreContents, false},
 		{"contents of format 1", old[:1], emptyFormatWorld, restoreFormat(1), false},
 		{"contents of format 2", old[1:2], emptyFormatWorld, restoreFormat(2), false},
@@ -72,7 +77,7 @@ func TestMutants(t *testing.T) {
 				case err == nil, errors.As(err, &d):
 					taken++
 				default:
-					named := []error{ErrImage, ErrImageVersion, ErrImageWorld, ErrRecording}
+					named := []error{ErrImage, ErrImageVersion, ErrImageWorld, ErrRecording, ErrJournalEnd}
 					require.True(t, slices.ContainsFunc(named, func(e error) bool { return errors.Is(err, e) }), "mutant %d: %v: %x", number, err, b)
 				}
 			}

@@ -52,18 +52,23 @@ func recordedSteps(t testing.TB) (steps [][]byte) {
 	rec := must.Get(w.Record(io.Discard, &img, 2))
 	keep := writerFunc(func(b []byte) { steps = append(steps, bytes.Clone(b[stepHeaderBytes+8:])) })
 	rec.to = keep
+	makeFuzzedSteps(w, w.Step)
+	return steps
+}
+
+// makeFuzzedSteps makes two steps, with changes of each kind before them.
+func makeFuzzedSteps(w *World, step func()) {
 	_, _ = w.SpawnFor(0, Vec3{X: 1, Y: 2, Z: 3}, Vec3{}, 7)
 	e := w.Slots().Handle(1)
 	w.SetPosition(e, Vec3{X: 3, Y: 2, Z: 1})
 	w.Sleep(e)
 	w.components[0].(*Component[fuzzed]).Set(e, fuzzed{Label: "barrel", Bag: []byte{3}})
-	w.Step()
+	step()
 	id := must.Get(w.AddEffect(EffectDef{Program: w.effects.programs[0], Mode: Wind}))
 	w.MoveEffect(id, Vec3{X: 1, Y: 1, Z: 1})
 	w.Rand().Uint64()
 	w.Destroy(e)
-	w.Step()
-	return steps
+	step()
 }
 
 type writerFunc func([]byte)
