@@ -146,6 +146,7 @@ func TestRecoverAfterCrash(t *testing.T) {
 			if again.Tick()%interval == 0 {
 				if again.Tick() != tick {
 					outside.change(again)
+					written(t, again.World)
 				}
 				outside.change(again)
 			}
