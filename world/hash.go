@@ -88,7 +88,7 @@ func (w *World) hashVolumes(h hash) hash {
 	return h
 }
 
-// hashEntity adds an entity and its body, two 32-bit numbers at a time.
+// hashEntity adds an entity and its body.
 func (w *World) hashEntity(h hash, slot uint32) hash {
 	record := w.pool.At(slot)
 	var doomed, awake uint64
@@ -104,11 +104,14 @@ func (w *World) hashEntity(h hash, slot uint32) hash {
 	if b.willBeAwake(row) {
 		awake = 1
 	}
-	at, v := b.Position(row), b.Velocity(row)
+	return hashBody(h, b.Position(row), b.Velocity(row)).add(uint64(b.Rest[row]) | awake<<32)
+}
+
+// hashBody adds a position and a velocity, two numbers at a time.
+func hashBody(h hash, at, v Vec3) hash {
 	h = h.add(float32Bits(at.X) | float32Bits(at.Y)<<32)
 	h = h.add(float32Bits(at.Z) | float32Bits(v.X)<<32)
-	h = h.add(float32Bits(v.Y) | float32Bits(v.Z)<<32)
-	return h.add(uint64(b.Rest[row]) | awake<<32)
+	return h.add(float32Bits(v.Y) | float32Bits(v.Z)<<32)
 }
 
 func (w *World) hashEffects(h hash) hash {

@@ -43,15 +43,15 @@ func (w *World) hashClock() hash {
 func (w *World) hashTenantsIn(first, end uint32) (h hash) {
 	live := w.pool.Live()
 	for slot := first; slot < end; slot++ {
-		own := hash(slot).add(uint64(w.generations[slot]))
+		own, state := hash(slot), uint64(w.generations[slot])
 		if live.Has(slot) {
 			record, doomed := w.pool.At(slot), uint64(0)
 			if w.doomed.Has(slot) {
 				doomed = 1 | uint64(w.causes[slot])<<1
 			}
-			own = own.add(uint64(record.kind) | doomed<<16).add(record.expires)
+			own, state = own.add(record.expires), state|uint64(record.kind)<<32|doomed<<48
 		}
-		h = h*31 + own
+		h = h*31 + own.add(state)
 	}
 	return h
 }
@@ -66,8 +66,7 @@ func (w *World) hashBodiesIn(first, end uint32) (h hash) {
 		if b.willBeAwake(row) {
 			awake = 1
 		}
-		own := hash(slot).vec(b.Position(row)).vec(b.Velocity(row))
-		h = h*31 + own.add(uint64(b.Rest[row])|awake<<32)
+		h = h*31 + hashBody(hash(slot), b.Position(row), b.Velocity(row)).add(uint64(b.Rest[row])|awake<<32)
 	}
 	return h
 }
