@@ -16,9 +16,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// scene is a stage with a plain model of the entities that the viewer must see. Its
+// modelledView is a world and its viewer, with a plain model of the entities that the viewer must see. Its
 // entities move, die, lose their bodies and fall under rules.
-type scene struct {
+type modelledView struct {
 	*viewedWorld
 	rand    *rand.Rand
 	crowd   []bulk.Handle
@@ -42,10 +42,10 @@ type (
 	team   struct{}
 )
 
-const sceneEnter, sceneLeave = 40, 50
+const modelEnter, modelLeave = 40, 50
 
-func newScene(t *testing.T, seed uint64) *scene {
-	s := &scene{
+func newModelledView(t *testing.T, seed uint64) *modelledView {
+	s := &modelledView{
 		viewedWorld: &viewedWorld{t: t}, rand: rand.New(rand.NewPCG(seed, 5)),
 		owned: map[bulk.Handle]bool{}, shown: map[bulk.Handle]bool{},
 	}
@@ -57,7 +57,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 	rowSchema := schema.New()
 	schema.Define[schema.Body](rowSchema, schema.BodyComponent)
 	require.NoError(t, rowSchema.Err())
-	c := replication.Config{SnapshotHz: 60, EnterRadius: sceneEnter, LeaveRadius: sceneLeave, BudgetBytesPerSecond: 60_000_000}
+	c := replication.Config{SnapshotHz: 60, EnterRadius: modelEnter, LeaveRadius: modelLeave, BudgetBytesPerSecond: 60_000_000}
 	s.ruled, s.lit, s.hasty = seed%3 == 0, seed%3 < 2, seed%4 < 2
 	if s.ruled {
 		c.Private = s.private.Presence()
@@ -75,12 +75,12 @@ func register[T any](w *world.World, name string) *world.Component[T] {
 	return must.Get(world.Register[T](w, name))
 }
 
-func (s *scene) anywhere() world.Vec3 {
+func (s *modelledView) anywhere() world.Vec3 {
 	return world.Vec3{X: (2*s.rand.Float32() - 1) * 99, Y: s.rand.Float32() * 59, Z: (2*s.rand.Float32() - 1) * 99}
 }
 
 // change changes the world or the rules at random.
-func (s *scene) change() {
+func (s *modelledView) change() {
 	pick := func() bulk.Handle {
 		if len(s.crowd) == 0 {
 			return s.focus
@@ -154,7 +154,7 @@ func flip(set *bulk.Bitset, h bulk.Handle) {
 }
 
 // expected reports whether the viewer must see h now, and whether a rule hides h.
-func (s *scene) expected(h bulk.Handle, was bool) (show, forbidden bool) {
+func (s *modelledView) expected(h bulk.Handle, was bool) (show, forbidden bool) {
 	has := func(set bulk.BitsetView) bool { return set.Has(h.Index()) }
 	if s.world.Status(h) != bulk.Live {
 		return false, false
@@ -175,9 +175,9 @@ func (s *scene) expected(h bulk.Handle, was bool) (show, forbidden bool) {
 	}
 	d := at.Sub(s.center)
 	if was {
-		return d.Dot(d) <= sceneLeave*sceneLeave, false
+		return d.Dot(d) <= modelLeave*modelLeave, false
 	}
-	return d.Dot(d) <= sceneEnter*sceneEnter, false
+	return d.Dot(d) <= modelEnter*modelEnter, false
 }
 
 // TestInterestModel compares the interest set and the records with the model.
@@ -187,7 +187,7 @@ func TestInterestModel(t *testing.T) {
 		seeds = 5
 	}
 	for seed := range seeds {
-		s := newScene(t, seed)
+		s := newModelledView(t, seed)
 		for tick := range 250 {
 			changes := s.rand.IntN(6)
 			if !s.hasty {
@@ -223,7 +223,7 @@ func TestInterestOfWalkingViewer(t *testing.T) {
 		seeds = 4
 	}
 	for seed := range seeds {
-		s := newScene(t, 3*seed+2) // no rules
+		s := newModelledView(t, 3*seed+2) // no rules
 		for range 400 {
 			h := must.Get(s.world.Spawn(s.crate, s.anywhere(), world.Vec3{}))
 			s.crowd = append(s.crowd, h)
@@ -258,7 +258,7 @@ func TestInterestOfWalkingViewer(t *testing.T) {
 }
 
 // audit applies the records of a snapshot and compares the result with the model.
-func (s *scene) audit(seed uint64, tick int, u replication.Update) {
+func (s *modelledView) audit(seed uint64, tick int, u replication.Update) {
 	if at, ok := s.world.Position(s.focus); ok {
 		s.center = at
 	}

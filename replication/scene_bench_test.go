@@ -17,9 +17,9 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// sceneBench is a world of walkers, with the time that each part of a tick takes. It has no
+// benchWorld is a world of walkers, with the time that each part of a tick takes. It has no
 // sockets: clients acknowledge each snapshot before the next.
-type sceneBench struct {
+type benchWorld struct {
 	tb      testing.TB
 	world   *world.World
 	rep     *Replicator
@@ -37,11 +37,11 @@ type sceneBench struct {
 	capture, acks, interest, collect, enters, encode []float64 // ms a tick
 }
 
-// newScene makes a square world with resting and walking entities. Each viewer's focus is a
+// newBenchWorld makes a square world with resting and walking entities. Each viewer's focus is a
 // walking one.
-func newScene(tb testing.TB, half float32, resting, walking, viewers int, c Config) *sceneBench {
+func newBenchWorld(tb testing.TB, half float32, resting, walking, viewers int, c Config) *benchWorld {
 	w := must.Get(world.New(world.Config{Seed: 1, Gravity: -1, TickHz: 20, MaxEntities: 1 << 16, HalfExtent: world.Vec3{X: half, Y: 64, Z: half}}))
-	s := &sceneBench{tb: tb, world: w, half: half, turnEvery: 1, evicted: make([]byte, 4<<20), rand: rand.New(rand.NewPCG(1, 5))}
+	s := &benchWorld{tb: tb, world: w, half: half, turnEvery: 1, evicted: make([]byte, 4<<20), rand: rand.New(rand.NewPCG(1, 5))}
 	s.kind = must.Get(w.AddKind(world.Kind{Name: "walker", Body: &world.BodyDef{Mass: 1, Radius: 0.5, Kinematic: true}}))
 	sch := schema.New()
 	schema.Define[schema.Body](sch, schema.BodyComponent)
@@ -60,14 +60,14 @@ func newScene(tb testing.TB, half float32, resting, walking, viewers int, c Conf
 	return s
 }
 
-func (s *sceneBench) spawn() bulk.Handle {
+func (s *benchWorld) spawn() bulk.Handle {
 	anywhere := func() float32 { return (2*s.rand.Float32() - 1) * s.half * 0.99 }
 	return must.Get(s.world.Spawn(s.kind, world.Vec3{X: anywhere(), Y: 2 * s.rand.Float32(), Z: anywhere()}, world.Vec3{}))
 }
 
 // step turns every walker, moves the avatars in circles, and replaces the oldest sparks by
 // the births of a tick.
-func (s *sceneBench) step(sparks, births int) {
+func (s *benchWorld) step(sparks, births int) {
 	s.tick++
 	for i, h := range s.walkers {
 		if (s.tick+i)%s.turnEvery != 0 {
@@ -98,7 +98,7 @@ func (s *sceneBench) step(sparks, births int) {
 }
 
 // frame makes a frame and the snapshots of all viewers, and times the parts.
-func (s *sceneBench) frame() {
+func (s *benchWorld) frame() {
 	r := s.rep
 	began := time.Now()
 	r.AfterStep()
@@ -140,9 +140,9 @@ func (s *sceneBench) frame() {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// run settles the scene and reports the time of each part of a tick, as the lowest eighth:
+// run settles the world and reports the time of each part of a tick, as the lowest eighth:
 // on a shared machine, higher times include other work.
-func (s *sceneBench) run(b *testing.B, sparks, births int) {
+func (s *benchWorld) run(b *testing.B, sparks, births int) {
 	for range 100 {
 		s.step(sparks, births)
 		s.frame()
@@ -184,7 +184,7 @@ func (s *sceneBench) run(b *testing.B, sparks, births int) {
 func BenchmarkScene(b *testing.B) {
 	for _, viewers := range []int{50, 200} {
 		b.Run(fmt.Sprintf("viewers=%d", viewers), func(b *testing.B) {
-			s := newScene(b, 256, 9_000, 700, viewers, Config{SnapshotHz: 20, EnterRadius: 40, LeaveRadius: 48})
+			s := newBenchWorld(b, 256, 9_000, 700, viewers, Config{SnapshotHz: 20, EnterRadius: 40, LeaveRadius: 48})
 			s.run(b, 300-viewers/2, 15)
 		})
 	}
@@ -193,7 +193,7 @@ func BenchmarkScene(b *testing.B) {
 // BenchmarkHerd measures 200 viewers in a world of 1,200 moving entities. Each viewer knows
 // about 460 entities.
 func BenchmarkHerd(b *testing.B) {
-	s := newScene(b, 60, 0, 1_000, 200, Config{SnapshotHz: 20})
+	s := newBenchWorld(b, 60, 0, 1_000, 200, Config{SnapshotHz: 20})
 	s.turnEvery = 40
 	s.run(b, 0, 0)
 }

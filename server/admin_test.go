@@ -33,7 +33,7 @@ type request struct {
 }
 
 // status sends a request and returns the response's status.
-func (h *fixture) status(c *http.Client, scheme string, r request) int {
+func (h *testServer) status(c *http.Client, scheme string, r request) int {
 	h.t.Helper()
 	for {
 		request := must.Get(http.NewRequestWithContext(h.ctx, r.method, scheme+"://"+h.server.AdminAddr().String()+r.path, nil))
@@ -51,7 +51,7 @@ func (h *fixture) status(c *http.Client, scheme string, r request) int {
 
 // A page of another site whose name was rebound to loopback is refused, even for profiles.
 func TestAdminRefusesForeignHosts(t *testing.T) {
-	h := newFixtureWith(t, func(c *server.Config) { c.AdminAccess.Hosts = []string{"Ops.example"} })
+	h := newTestServerWith(t, func(c *server.Config) { c.AdminAccess.Hosts = []string{"Ops.example"} })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	kick := fmt.Sprintf("/sessions/%d/kick", h.rows("")[0].ID)
@@ -76,7 +76,7 @@ func TestAdminRefusesForeignHosts(t *testing.T) {
 
 // With a token configured, requests without it are refused, except probes.
 func TestAdminToken(t *testing.T) {
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken
 	})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -119,7 +119,7 @@ func TestAdminClientCertificates(t *testing.T) {
 	ca := newCertificate(t, "ca", nil)
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.Leaf)
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.AdminListen = "0.0.0.0:0"
 		c.AdminAccess = server.AdminAccess{Certificate: newCertificate(t, "ops.example", ca), ClientCAs: pool, Token: adminToken}
 	})
@@ -183,7 +183,7 @@ func TestAdminAccessIsChecked(t *testing.T) {
 
 // Profiles are bounded in number and duration.
 func TestAdminProfilesAreBounded(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	for _, path := range []string{"/debug/pprof/profile?seconds=601", "/debug/pprof/trace?seconds=1e9", "/debug/pprof/heap?seconds=NaN"} {
 		code, _ := h.ask(http.MethodGet, path)
 		require.Equal(t, http.StatusBadRequest, code, path)
@@ -220,7 +220,7 @@ func TestAdminProfilesAreBounded(t *testing.T) {
 
 // An excessive request body is not read.
 func TestAdminBodyIsBounded(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	response, err := http.Post(fmt.Sprintf("http://%v/sessions/1/kick", h.server.AdminAddr()),
 		"application/x-www-form-urlencoded", bytes.NewReader(append([]byte("reason="), bytes.Repeat([]byte("x"), 1<<20)...)))
 	if err == nil { // otherwise the connection was closed while sending

@@ -24,7 +24,7 @@ func TestAdmit(t *testing.T) {
 	issuer := must.Get(token.NewIssuer(secret))
 	verifier := must.Get(token.NewVerifier("here", public))
 	users := make(chan string, 10)
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.Admit = func(_ context.Context, text []byte) (server.Admission, error) {
 			if string(text) == "closed" {
 				return server.Admission{}, &wire.Error{Code: wire.Draining}
@@ -80,7 +80,7 @@ func TestAdmit(t *testing.T) {
 // long.
 func TestAdmitEnds(t *testing.T) {
 	t.Parallel()
-	dial := func(ctx context.Context, h *fixture) chan error {
+	dial := func(ctx context.Context, h *testServer) chan error {
 		dialed := make(chan error, 1)
 		go func() {
 			_, err := client.Dial(ctx, h.config())
@@ -98,7 +98,7 @@ func TestAdmitEnds(t *testing.T) {
 	}
 	asked, ended := make(chan struct{}), make(chan error, 1)
 	t.Run("with its client", func(t *testing.T) {
-		h := newFixtureWith(t, func(c *server.Config) { asking(c, asked, ended) })
+		h := newTestServerWith(t, func(c *server.Config) { asking(c, asked, ended) })
 		ctx, leave := context.WithCancel(h.ctx)
 		dialed := dial(ctx, h)
 		<-asked
@@ -107,7 +107,7 @@ func TestAdmitEnds(t *testing.T) {
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
 	t.Run("with the server", func(t *testing.T) {
-		h := newFixtureWith(t, func(c *server.Config) { asking(c, asked, ended) })
+		h := newTestServerWith(t, func(c *server.Config) { asking(c, asked, ended) })
 		dialed := dial(h.ctx, h)
 		<-asked
 		h.stop()

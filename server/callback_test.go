@@ -17,7 +17,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 	for _, where := range []string{"enter", "destroy", "result", "lost", "unanswered", "ended"} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			h := newFixture(t)
+			h := newTestServer(t)
 			var v *mobileClient
 			closed := false
 			closing := func(here string) {
@@ -70,7 +70,7 @@ func TestCloseFromWithinACallback(t *testing.T) {
 }
 
 // stirUntilEnded causes every event for which a client has a callback, until the client ends.
-func (h *fixture) stirUntilEnded(v *mobileClient) error {
+func (h *testServer) stirUntilEnded(v *mobileClient) error {
 	for range 8 {
 		must.Get(v.DoRaw("poke", 0, nil))
 	}

@@ -19,7 +19,7 @@ import (
 // A draining server closes new connections, and connections without a Hello, with Draining.
 func TestDrainRefusesConnections(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.DrainTimeout = patience
 		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
 			if string(token) == "slow" { // delays the end
@@ -58,7 +58,7 @@ func TestDrainRefusesConnections(t *testing.T) {
 // After DrainTimeout the addresses are free, even if something delays the end.
 func TestDrainTimeout(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.DrainTimeout = 50 * time.Millisecond
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			close(asked)

@@ -47,8 +47,8 @@ const patience = 3 * time.Minute
 
 const testEpoch = 77
 
-// fixture is a server on loopback with a few crates in its world.
-type fixture struct {
+// testServer is a server on loopback with a few crates in its world.
+type testServer struct {
 	t      testing.TB
 	server *server.Server
 	stop   context.CancelFunc
@@ -56,9 +56,9 @@ type fixture struct {
 	ctx    context.Context
 }
 
-func newFixture(t testing.TB) *fixture { return newFixtureWith(t, func(*server.Config) {}) }
+func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, func(*server.Config) {}) }
 
-func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
+func newTestServerWith(t testing.TB, change func(*server.Config)) *testServer {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	w := stage.NewCrates(world.Config{Seed: 1})
@@ -78,7 +78,7 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	}
 	change(&sc)
 	s := must.Get(server.Listen(sc))
-	h := &fixture{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
+	h := &testServer{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
 	run, stop := context.WithCancel(ctx)
 	h.stop = stop
 	go func() { h.ended <- s.Serve(run) }()
@@ -87,16 +87,16 @@ func newFixtureWith(t testing.TB, change func(*server.Config)) *fixture {
 	return h
 }
 
-// newLoggedFixture returns a fixture and its log.
-func newLoggedFixture(t testing.TB, change func(*server.Config)) (*fixture, *observer.ObservedLogs) {
+// newLoggedTestServer returns a server and its log.
+func newLoggedTestServer(t testing.TB, change func(*server.Config)) (*testServer, *observer.ObservedLogs) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	return newFixtureWith(t, func(c *server.Config) {
+	return newTestServerWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
 		change(c)
 	}), logs
 }
 
-func (h *fixture) close() {
+func (h *testServer) close() {
 	h.stop()
 	select {
 	case err := <-h.ended:
@@ -123,21 +123,21 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func (h *fixture) config() client.Config {
+func (h *testServer) config() client.Config {
 	return client.Config{
 		Addr: h.server.Addr().String(), Fingerprint: h.server.Fingerprint(), GiveUp: -1,
 		Schema: schema.NewWithBody(), Name: "guest",
 	}
 }
 
-func (h *fixture) dial() *client.Client {
+func (h *testServer) dial() *client.Client {
 	c := must.Get(client.Dial(h.ctx, h.config()))
 	h.t.Cleanup(func() { require.NoError(h.t, c.Close()) })
 	return c
 }
 
 // stay keeps clients from timing out while the test waits for others.
-func (h *fixture) stay(all ...*client.Client) {
+func (h *testServer) stay(all ...*client.Client) {
 	h.t.Helper()
 	for _, c := range all {
 		require.NoError(h.t, c.Update())
@@ -145,7 +145,7 @@ func (h *fixture) stay(all ...*client.Client) {
 }
 
 // until updates c until done.
-func (h *fixture) until(c *client.Client, why string, done func() bool) {
+func (h *testServer) until(c *client.Client, why string, done func() bool) {
 	h.t.Helper()
 	for !done() {
 		require.NoError(h.t, c.Wait(h.ctx), why)
@@ -154,7 +154,7 @@ func (h *fixture) until(c *client.Client, why string, done func() bool) {
 }
 
 // ends updates c until its connection ends, and returns the connection's error.
-func (h *fixture) ends(c *client.Client) error {
+func (h *testServer) ends(c *client.Client) error {
 	for {
 		if err := c.Update(); err != nil {
 			return err
@@ -165,7 +165,7 @@ func (h *fixture) ends(c *client.Client) error {
 
 func TestVisit(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	began := time.Now()
 	c := must.Get(client.Dial(h.ctx, h.config()))
 	h.until(c, "sees all crates and itself", func() bool { return c.Replica().Len() == 6 })
@@ -195,7 +195,7 @@ func TestVisit(t *testing.T) {
 }
 
 func TestRefusalsAreTyped(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	config := h.config()
 	config.Epoch = testEpoch + 1
 	_, err := client.Dial(h.ctx, config)
@@ -216,7 +216,7 @@ type link struct {
 }
 
 func TestCertificateMustFit(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	config := h.config()
 	other := map[bool]string{false: "0", true: "1"}[config.Fingerprint[0] == '0']
 	config.Fingerprint = other + config.Fingerprint[1:]
@@ -234,7 +234,7 @@ func TestCertificateMustFit(t *testing.T) {
 
 // A pin is also checked on a resumed TLS session: the session may have begun without a pin.
 func TestPinHoldsForAResumedTLSSession(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	config := h.config()
 	pin := config.Fingerprint
 	config.TLS = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(1)}
@@ -250,7 +250,7 @@ func TestPinHoldsForAResumedTLSSession(t *testing.T) {
 }
 
 // raw returns a connection whose client does not follow the protocol.
-func (h *fixture) raw() (*quic.Conn, *quic.Stream) {
+func (h *testServer) raw() (*quic.Conn, *quic.Stream) {
 	conn := must.Get(quic.DialAddr(h.ctx, h.server.Addr().String(),
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}}, &quic.Config{EnableDatagrams: true}))
 	h.t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
@@ -258,7 +258,7 @@ func (h *fixture) raw() (*quic.Conn, *quic.Stream) {
 	return conn, stream
 }
 
-func (h *fixture) wantClosed(conn *quic.Conn, code wire.Code) {
+func (h *testServer) wantClosed(conn *quic.Conn, code wire.Code) {
 	h.t.Helper()
 	select {
 	case <-conn.Context().Done():
@@ -272,7 +272,7 @@ func (h *fixture) wantClosed(conn *quic.Conn, code wire.Code) {
 
 // An older connection whose stream opens late does not take the session from a newer one.
 func TestLateStreamTakesNothing(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	older, late := h.raw() // the server sees a stream with its first byte
 	newer, stream := h.raw()
 	hello := stage.Hello(nil)
@@ -285,7 +285,7 @@ func TestLateStreamTakesNothing(t *testing.T) {
 }
 
 // readWelcome reads the first message of a stream.
-func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
+func (h *testServer) readWelcome(stream *quic.Stream) wire.Welcome {
 	frames := wire.FrameReader{}
 	for buf := make([]byte, 4<<10); ; {
 		n := must.Get(stream.Read(buf))
@@ -301,7 +301,7 @@ func (h *fixture) readWelcome(stream *quic.Stream) wire.Welcome {
 
 func TestGarbageEndsItsSenderAlone(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	good := h.dial()
 	conn, stream := h.raw()
 	must.Get(stream.Write([]byte{5, 99, 1, 2, 3, 4}))
@@ -320,7 +320,7 @@ func TestGarbageEndsItsSenderAlone(t *testing.T) {
 }
 
 func TestDrainSaysGoodbye(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	c := h.dial()
 	h.stop()
 	err := h.ends(c)
@@ -330,7 +330,7 @@ func TestDrainSaysGoodbye(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	w := must.Get(world.New(world.Config{}))
 	config := server.Config{Listen: h.server.Addr().String(), WorldConfig: server.WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1}}
 	require.ErrorContains(t, must.Fail(server.Listen(config)), "cannot listen on "+h.server.Addr().String())
@@ -417,7 +417,7 @@ func TestNobodyThere(t *testing.T) {
 func TestLastHashIsThatOfTheRecording(t *testing.T) {
 	var file bytes.Buffer
 	var recorder *world.Recorder
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		var img world.Image
 		c.World.TakeImage(&img)
 		var err error
@@ -444,7 +444,7 @@ func TestLastHashIsThatOfTheRecording(t *testing.T) {
 
 func TestAdmin(t *testing.T) {
 	t.Parallel()
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		require.NoError(t, c.World.AddSystem(world.After, "idle", func(*world.World) {}))
 	})
 	c := h.dial()

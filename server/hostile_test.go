@@ -25,7 +25,7 @@ import (
 // A client that reads nothing blocks its sender in a write. It is closed soon after its queue
 // fills.
 func TestWhoNeverReadsIsClosed(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	good := h.dial()
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(),
 		&tls.Config{InsecureSkipVerify: true, NextProtos: []string{wire.ALPN}},
@@ -65,7 +65,7 @@ func TestWhoNeverReadsIsClosed(t *testing.T) {
 // Reports are read while sessions begin and end.
 func TestReportWhileSessionsEnd(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	stop := make(chan struct{})
 	var g sync.WaitGroup
 	g.Go(func() {
@@ -97,7 +97,7 @@ func TestReportWhileSessionsEnd(t *testing.T) {
 // A silent connection is closed after the handshake, and counted.
 func TestMuteStranger(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	conn, _ := h.raw() // the server sees a stream with its first byte
 	h.wantClosed(conn, wire.Timeout)
 	traffic := h.server.Report().Traffic
@@ -106,7 +106,7 @@ func TestMuteStranger(t *testing.T) {
 
 // A client can open one stream only.
 func TestOneStream(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	conn, stream := h.raw()
 	must.Get(stream.Write([]byte{1}))
 	_, err := conn.OpenStream()
@@ -118,7 +118,7 @@ func TestOneStream(t *testing.T) {
 // Silent connections, and clients that do not call Update, do not delay the end for long.
 func TestDrainOfAbsentGuests(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	var guests []*client.Client
 	for range 8 {
 		guests = append(guests, h.dial())
@@ -139,7 +139,7 @@ func TestDrainOfAbsentGuests(t *testing.T) {
 
 // A close frame with a long reason is sent.
 func TestLongReason(t *testing.T) {
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.Hooks.Join = func(*server.Session) (world.Entity, error) { return 0, errors.New(strings.Repeat("no ", 2000)) }
 	})
 	conn, stream := h.raw()
@@ -150,7 +150,7 @@ func TestLongReason(t *testing.T) {
 // Wait does not block on a connection that has ended.
 func TestWaitAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	c := h.dial()
 	h.stop()
 	require.Error(t, h.ends(c))
@@ -162,7 +162,7 @@ func TestWaitAfterTheEnd(t *testing.T) {
 
 // Close closes all file descriptors.
 func TestCloseLeavesNoSocket(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	count := func() int {
 		files, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -180,7 +180,7 @@ func TestCloseLeavesNoSocket(t *testing.T) {
 
 // Datagrams are sent with stream data, which saves packets.
 func TestPadBesideDatagrams(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	_, stream := h.raw()
 	h.hello(stream)
 	var frames wire.FrameReader

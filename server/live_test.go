@@ -15,7 +15,7 @@ import (
 // The live page may connect to its port and to the game's, and to nothing else.
 func TestLivePolicy(t *testing.T) {
 	for _, web := range []*server.WebConfig{nil, {}} {
-		h := newFixtureWith(t, func(c *server.Config) { c.Web = web })
+		h := newTestServerWith(t, func(c *server.Config) { c.Web = web })
 		t.Cleanup(http.DefaultClient.CloseIdleConnections)
 		for path, kind := range map[string]string{"/live": "text/html", "/live.js": "text/javascript", "/live.css": "text/css"} {
 			response := must.Get(http.Get("http://" + h.server.AdminAddr().String() + path))

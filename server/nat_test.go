@@ -75,7 +75,7 @@ func (n *nat) rebind() {
 // validates the new path. Datagrams on the new path begin again at QUIC's least size.
 func TestNATRebinds(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	n := newNAT(t, h.server.Addr())
 	var states []client.State
 	config := h.config()
@@ -111,7 +111,7 @@ func TestPathShrinks(t *testing.T) {
 		crowd int // that enters then
 		args  []byte
 	}{"to the client": {300, nil}, "to the client, one packet": {30, nil}, "to the server": {0, long}} {
-		h := newFixtureWith(t, func(sc *server.Config) {
+		h := newTestServerWith(t, func(sc *server.Config) {
 			sc.Hooks.Commands = []server.Command{server.OnRawCommand("poke", func(*server.Session, world.Entity, []byte) error {
 				for i := range c.crowd {
 					_, err := sc.World.Spawn(0, world.Vec3{X: float32(i%20) - 10, Y: 0.5, Z: float32(i/20) - 7}, world.Vec3{})

@@ -23,7 +23,7 @@ import (
 
 // operate sends a request to the admin port, and retries if the world was too slow to
 // answer.
-func (h *fixture) operate(method, path string) (code int, body string) {
+func (h *testServer) operate(method, path string) (code int, body string) {
 	h.t.Helper()
 	for {
 		code, body = h.ask(method, path)
@@ -33,7 +33,7 @@ func (h *fixture) operate(method, path string) (code int, body string) {
 	}
 }
 
-func (h *fixture) ask(method, path string) (code int, body string) {
+func (h *testServer) ask(method, path string) (code int, body string) {
 	h.t.Helper()
 	request := must.Get(http.NewRequestWithContext(h.ctx, method, "http://"+h.server.AdminAddr().String()+path, nil))
 	response := must.Get(http.DefaultClient.Do(request))
@@ -55,7 +55,7 @@ type row struct {
 	PacketsReceived uint64  `json:"packets_received"`
 }
 
-func (h *fixture) rows(query string) (rows []row) {
+func (h *testServer) rows(query string) (rows []row) {
 	h.t.Helper()
 	code, body := h.operate(http.MethodGet, "/sessions"+query)
 	require.Equal(h.t, http.StatusOK, code, body)
@@ -64,7 +64,7 @@ func (h *fixture) rows(query string) (rows []row) {
 }
 
 func TestSessionsOfTheOperator(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	require.NotNil(t, h.rows(""), "[], not null")
 	require.Empty(t, h.rows(""))
 	first, second := h.dial(), h.dial()
@@ -99,7 +99,7 @@ func TestSessionsOfTheOperator(t *testing.T) {
 
 // The root page lists the other pages.
 func TestIndexOfTheOperator(t *testing.T) {
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	code, text := h.operate(http.MethodGet, "/")
 	require.Equal(t, http.StatusOK, code)
@@ -123,7 +123,7 @@ func TestIndexOfTheOperator(t *testing.T) {
 // links of other sites cannot send it.
 func TestOperatorDrains(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	c := h.dial()
 	request := must.Get(http.NewRequestWithContext(h.ctx, http.MethodPost, fmt.Sprintf("http://%v/drain", h.server.AdminAddr()), nil))
 	request.Header.Set("Origin", "https://elsewhere.example")
@@ -147,7 +147,7 @@ func TestOperatorDrains(t *testing.T) {
 
 // Cross-origin requests of the operator's browser are refused.
 func TestOperatorIsNoPage(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	c := h.dial()
 	path := fmt.Sprintf("http://%v/sessions/%d/kick", h.server.AdminAddr(), h.rows("")[0].ID)
 	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://elsewhere.example"} {
@@ -163,7 +163,7 @@ func TestOperatorIsNoPage(t *testing.T) {
 
 // The server's end cuts a running profile short. The profile is still returned.
 func TestProfileOfTheEnd(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	profile, failed := []byte{}, make(chan error)
 	go func() {
 		response, err := http.Get(fmt.Sprintf("http://%v/debug/pprof/profile?seconds=600", h.server.AdminAddr()))
@@ -186,7 +186,7 @@ func TestProfileOfTheEnd(t *testing.T) {
 func TestQlogOnDemand(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	h := newFixtureWith(t, func(c *server.Config) { c.QlogDir = folder })
+	h := newTestServerWith(t, func(c *server.Config) { c.QlogDir = folder })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	c := h.dial()
 	files := func() []string {
@@ -252,7 +252,7 @@ func packetsSent(t *testing.T, text []byte) (n int) {
 }
 
 func TestQlogIsOff(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	h.dial()
 	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/qlog", h.rows("")[0].ID))
 	require.Equal(t, http.StatusNotFound, code)
@@ -262,7 +262,7 @@ func TestQlogIsOff(t *testing.T) {
 // A missing folder does not prevent the start.
 func TestQlogFolderIsMissing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "missing")
-	h := newFixtureWith(t, func(c *server.Config) { c.QlogDir = folder })
+	h := newTestServerWith(t, func(c *server.Config) { c.QlogDir = folder })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	h.dial()
 	code, body := h.operate(http.MethodPost, fmt.Sprintf("/sessions/%d/qlog", h.rows("")[0].ID))
@@ -274,7 +274,7 @@ func TestQlogFolderIsMissing(t *testing.T) {
 // printable, and decodes to the name.
 func TestSessionsArePrintable(t *testing.T) {
 	const forged = "\x1b]0;root\x07\u202e\u009b"
-	h := newFixture(t)
+	h := newTestServer(t)
 	config := h.config()
 	config.Name = forged
 	c := must.Get(client.Dial(h.ctx, config))

@@ -22,7 +22,7 @@ import (
 func TestPanicIsReported(t *testing.T) {
 	t.Parallel()
 	core, logged := observer.New(zapcore.ErrorLevel)
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
 		c.Hooks.Commands = append(c.Hooks.Commands, server.OnRawCommand("break", func(*server.Session, world.Entity, []byte) error { return breakDown(nil) }))
 		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {

@@ -16,7 +16,7 @@ import (
 
 // A flood of datagrams is dropped, and then its connection is closed; others stay.
 func TestFloodIsClosed(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	good := h.dial()
 	conn, stream := h.raw()
 	h.hello(stream)
@@ -70,7 +70,7 @@ func TestFloodIsClosed(t *testing.T) {
 // A stream beyond its rate is read later, without loss.
 func TestStreamIsHeld(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	asked, answered := 0, 0
 	config := h.config()
 	config.Result = func(client.Result) { answered++ }
@@ -91,7 +91,7 @@ func TestStreamIsHeld(t *testing.T) {
 }
 
 // refused dials and expects a refusal with code.
-func (h *fixture) refused(code wire.Code) {
+func (h *testServer) refused(code wire.Code) {
 	h.t.Helper()
 	_, err := client.Dial(h.ctx, h.config())
 	require.Equal(h.t, code, wire.CodeOf(err), "%v", err)
@@ -99,7 +99,7 @@ func (h *fixture) refused(code wire.Code) {
 
 func TestSetLimits(t *testing.T) {
 	t.Parallel()
-	h := newFixtureWith(t, func(c *server.Config) { c.MaxSessions = 3 })
+	h := newTestServerWith(t, func(c *server.Config) { c.MaxSessions = 3 })
 	first, second := h.dial(), h.dial()
 	for name, bad := range map[string]server.Limits{
 		"sessions":    {MaxSessions: -1},

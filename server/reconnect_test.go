@@ -73,14 +73,14 @@ type mobileClient struct {
 	gone    map[bulk.Handle]bool
 }
 
-func (h *fixture) dialMobile(change func(*client.Config)) *mobileClient {
+func (h *testServer) dialMobile(change func(*client.Config)) *mobileClient {
 	v := h.dialMobileOpen(change)
 	h.t.Cleanup(func() { require.NoError(h.t, v.Close()) })
 	return v
 }
 
 // dialMobileOpen is dialMobile for clients that the test itself closes.
-func (h *fixture) dialMobileOpen(change func(*client.Config)) *mobileClient {
+func (h *testServer) dialMobileOpen(change func(*client.Config)) *mobileClient {
 	v := &mobileClient{gone: map[bulk.Handle]bool{}, route: &route{called: h.server.Addr()}}
 	config := h.config()
 	config.GiveUp = patience
@@ -100,7 +100,7 @@ func (h *fixture) dialMobileOpen(change func(*client.Config)) *mobileClient {
 }
 
 // shut ends the server and waits for it.
-func (h *fixture) shut() {
+func (h *testServer) shut() {
 	h.stop()
 	h.ended <- <-h.ended
 }
@@ -137,8 +137,8 @@ func TestKilledServerIsNoticed(t *testing.T) {
 	t.Parallel()
 	kept := must.Get(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
 	key := must.Get(server.StatelessResetKeyOf(kept))
-	open := func() *fixture {
-		return newFixtureWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = kept, key })
+	open := func() *testServer {
+		return newTestServerWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = kept, key })
 	}
 	h := open()
 	var now atomic.Pointer[net.UDPAddr]
@@ -161,7 +161,7 @@ func TestKilledServerIsNoticed(t *testing.T) {
 // meanwhile are Stale (H3).
 func TestConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	v := h.dialMobile(func(c *client.Config) { c.GiveUp = 0 }) // a minute
 	other := h.dial()
 	h.until(other, "knows itself", func() bool { return other.Controlled() != 0 })
@@ -199,12 +199,12 @@ func TestConnectionIsReplaced(t *testing.T) {
 // state.
 func TestWorldIsReplaced(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	v := h.dialMobile(func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true })
 	h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 	me := v.Controlled()
 	h.shut()
-	next := newFixtureWith(t, func(c *server.Config) { c.Epoch = testEpoch + 1 })
+	next := newTestServerWith(t, func(c *server.Config) { c.Epoch = testEpoch + 1 })
 	v.route.leadTo(next.server)
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })
 	require.Equal(t, wire.Draining, wire.CodeOf(v.change().Err))
@@ -221,7 +221,7 @@ func TestWorldIsReplaced(t *testing.T) {
 // items that both have.
 func TestSchemaIsReplaced(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	declared := schema.NewWithBody()
 	body := must.Get(client.ComponentOf[schema.Body](declared, schema.BodyComponent))
 	v := h.dialMobile(func(c *client.Config) { c.Fingerprint, c.InsecureDev, c.Schema = "", true, declared })
@@ -231,7 +231,7 @@ func TestSchemaIsReplaced(t *testing.T) {
 	before := v.Welcome()
 	require.Empty(t, before.SchemaText, "the replica has the schema")
 	h.shut()
-	next := newFixtureWith(t, func(c *server.Config) {
+	next := newTestServerWith(t, func(c *server.Config) {
 		c.Epoch, c.Schema = testEpoch+1, schema.New()
 		must.Get(world.Register[link](c.World, "link"))
 		schema.Define[link](c.Schema, "link")
@@ -260,15 +260,15 @@ func TestMoved(t *testing.T) {
 		return server.Admission{User: "ann"}, nil
 	}
 	open := func(c *client.Config) { c.Fingerprint, c.InsecureDev = "", true }
-	last := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit, c.Room = testEpoch+2, admit, "arena" })
-	second := newFixtureWith(t, func(c *server.Config) {
+	last := newTestServerWith(t, func(c *server.Config) { c.Epoch, c.Admit, c.Room = testEpoch+2, admit, "arena" })
+	second := newTestServerWith(t, func(c *server.Config) {
 		c.Epoch = testEpoch + 1
 		c.Hooks.Commands = append(c.Hooks.Commands, server.OnRawCommand("travel", func(s *server.Session, _ world.Entity, _ []byte) error {
 			require.Error(t, s.Redirect("", nil))
 			return s.Redirect(last.server.Addr().String(), []byte("to the arena"))
 		}))
 	})
-	first := newFixtureWith(t, func(c *server.Config) {
+	first := newTestServerWith(t, func(c *server.Config) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			moved := must.Get(wire.MovedTo(second.server.Addr().String(), nil))
 			return server.Admission{}, moved
@@ -293,7 +293,7 @@ func TestMoved(t *testing.T) {
 
 	// A client that two servers redirect to each other gives up after a few moves.
 	addresses := make(chan string, 1)
-	loop := newFixtureWith(t, func(c *server.Config) {
+	loop := newTestServerWith(t, func(c *server.Config) {
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			own := <-addresses
 			addresses <- own
@@ -311,7 +311,7 @@ func TestMoved(t *testing.T) {
 
 // A client that names a room is admitted to no other room.
 func TestRooms(t *testing.T) {
-	h := newFixtureWith(t, func(c *server.Config) { c.Room = "arena" })
+	h := newTestServerWith(t, func(c *server.Config) { c.Room = "arena" })
 	config := h.config()
 	config.Room = "arena"
 	c := must.Get(client.Dial(h.ctx, config))
@@ -338,7 +338,7 @@ func TestFreshToken(t *testing.T) {
 		return server.Admission{User: "ann"}, nil
 	}
 	for _, fresh := range []bool{true, false} {
-		h := newFixtureWith(t, func(c *server.Config) { c.Admit = admit })
+		h := newTestServerWith(t, func(c *server.Config) { c.Admit = admit })
 		issued := 0
 		issue := func() []byte {
 			issued++
@@ -358,7 +358,7 @@ func TestFreshToken(t *testing.T) {
 		})
 		h.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
 		h.shut()
-		next := newFixtureWith(t, func(c *server.Config) { c.Epoch, c.Admit = testEpoch+1, admit })
+		next := newTestServerWith(t, func(c *server.Config) { c.Epoch, c.Admit = testEpoch+1, admit })
 		v.route.leadTo(next.server)
 		if !fresh {
 			require.Equal(t, wire.Unauthorized, wire.CodeOf(h.ends(v.Client)))
@@ -372,7 +372,7 @@ func TestFreshToken(t *testing.T) {
 // A client gives up an unreachable server.
 func TestClientGivesUp(t *testing.T) {
 	t.Parallel()
-	h := newFixture(t)
+	h := newTestServer(t)
 	v := h.dialMobile(func(c *client.Config) { c.GiveUp = time.Millisecond })
 	h.shut()
 	err := h.ends(v.Client)
@@ -383,7 +383,7 @@ func TestClientGivesUp(t *testing.T) {
 
 // A kicked client receives the reason, and does not reconnect.
 func TestKickedStaysAway(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	v := h.dialMobile(func(*client.Config) {})
 	w := v.Welcome()
 	h.server.Kick(w.Session, "no cheating")
@@ -396,7 +396,7 @@ func TestKickedStaysAway(t *testing.T) {
 
 // The operator kicks by the ID in /sessions.
 func TestOperatorKicks(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	v := h.dialMobile(func(*client.Config) {})
 	id := h.rows("")[0].ID
 	for path, want := range map[string]int{
@@ -415,7 +415,7 @@ func TestOperatorKicks(t *testing.T) {
 
 // A client closed while it reconnects leaves no goroutine (goleak).
 func TestCloseWhileReconnecting(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	v := h.dialMobile(func(*client.Config) {})
 	h.shut()
 	h.until(v.Client, "is lost", func() bool { return v.State() == client.Reconnecting })

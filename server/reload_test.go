@@ -15,7 +15,7 @@ import (
 
 // A new certificate applies to new handshakes; existing connections stay.
 func TestSetCertificate(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	next := must.Get(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
 	first, before := h.dial(), h.config()
 	for _, bad := range []*tls.Certificate{nil, {}, {Certificate: next.Certificate}} {
@@ -34,7 +34,7 @@ func TestSetCertificate(t *testing.T) {
 }
 
 func TestSetAdminAccess(t *testing.T) {
-	h := newFixtureWith(t, func(c *server.Config) { c.AdminAccess.Token = adminToken })
+	h := newTestServerWith(t, func(c *server.Config) { c.AdminAccess.Token = adminToken })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	status := func(token string) int {
 		return h.status(http.DefaultClient, "http", request{http.MethodGet, "/metrics", "", map[string]string{"Authorization": "Bearer " + token}})
@@ -48,8 +48,8 @@ func TestSetAdminAccess(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status(adminToken))
 	require.Equal(t, http.StatusOK, status("another-of-16-bytes"))
 
-	h = newFixtureWith(t, func(c *server.Config) { c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken })
+	h = newTestServerWith(t, func(c *server.Config) { c.AdminListen, c.AdminAccess.Token = "0.0.0.0:0", adminToken })
 	require.ErrorIs(t, h.server.SetAdminAccess(server.AdminAccess{}), server.ErrAdminExposed)
-	h = newFixtureWith(t, func(c *server.Config) { c.AdminListen = "" })
+	h = newTestServerWith(t, func(c *server.Config) { c.AdminListen = "" })
 	require.Error(t, h.server.SetAdminAccess(server.AdminAccess{Token: adminToken}))
 }

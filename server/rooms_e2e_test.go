@@ -21,13 +21,13 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// house makes rooms for tests of a whole server.
-type house struct {
+// roomMaker makes rooms for tests of a whole server.
+type roomMaker struct {
 	t     testing.TB
 	panic atomic.Pointer[string] // the room that panics in its next step
 }
 
-func (b *house) game(q server.RoomRequest) (*server.RoomGame, error) {
+func (b *roomMaker) game(q server.RoomRequest) (*server.RoomGame, error) {
 	w, err := world.New(world.Config{MaxEntities: 64, FirstGeneration: q.Generations.First, LastGeneration: q.Generations.Last})
 	if err != nil {
 		return nil, err
@@ -59,19 +59,19 @@ func (b *house) game(q server.RoomRequest) (*server.RoomGame, error) {
 	}}, err
 }
 
-func newHouse(t testing.TB, change func(*server.RoomsConfig)) *fixture {
-	b := &house{t: t}
+func newRoomServer(t testing.TB, change func(*server.RoomsConfig)) *testServer {
+	b := &roomMaker{t: t}
 	rooms := &server.RoomsConfig{
 		Kinds:   map[string]server.RoomKind{"hall": {New: b.game, Pinned: true}, "match": {New: b.game, MaxRooms: 3, IdleAfter: -1}},
 		Default: "hall",
 	}
 	change(rooms)
-	return newFixtureWith(t, func(c *server.Config) {
+	return newTestServerWith(t, func(c *server.Config) {
 		*c = server.Config{Listen: c.Listen, AdminListen: c.AdminListen, Rooms: rooms}
 	})
 }
 
-func (h *fixture) dialRoom(room string) *client.Client {
+func (h *testServer) dialRoom(room string) *client.Client {
 	config := h.config()
 	config.Room = room
 	c := must.Get(client.Dial(h.ctx, config))
@@ -85,7 +85,7 @@ type shownRoom struct {
 	Players                  int
 }
 
-func (h *fixture) shown() (rooms []shownRoom) {
+func (h *testServer) shown() (rooms []shownRoom) {
 	code, text := h.operate(http.MethodGet, "/rooms")
 	require.Equal(h.t, http.StatusOK, code)
 	require.NoError(h.t, json.Unmarshal([]byte(text), &rooms))
@@ -94,7 +94,7 @@ func (h *fixture) shown() (rooms []shownRoom) {
 
 // A server that is stopped before its pinned rooms are ready ends without an error.
 func TestStoppedAtOnce(t *testing.T) {
-	b := &house{t: t}
+	b := &roomMaker{t: t}
 	s := must.Get(server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
 		Kinds: map[string]server.RoomKind{"hall": {New: b.game, Pinned: true}}, Default: "hall",
 	}}))
@@ -104,9 +104,9 @@ func TestStoppedAtOnce(t *testing.T) {
 }
 
 // Clients reach the rooms that they name over one port. An operator sees and ends the rooms.
-func TestHouse(t *testing.T) {
+func TestClientsReachRooms(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(*server.RoomsConfig) {})
+	h := newRoomServer(t, func(*server.RoomsConfig) {})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	a, b, c := h.dialRoom(""), h.dialRoom("match/1"), h.dialRoom("match/1")
 	require.Equal(t, []string{"hall", "match/1", "match/1"}, []string{a.Welcome().Room, b.Welcome().Room, c.Welcome().Room})
@@ -181,7 +181,7 @@ func TestHouse(t *testing.T) {
 // which has another epoch.
 func TestClientOfARoomThatPanics(t *testing.T) {
 	dir := t.TempDir()
-	h := newHouse(t, func(c *server.RoomsConfig) { c.Images.Dir = dir })
+	h := newRoomServer(t, func(c *server.RoomsConfig) { c.Images.Dir = dir })
 	other := h.dialRoom("hall")
 	v := h.dialMobile(func(c *client.Config) { c.Room = "match/1" })
 	h.stay(other)
@@ -200,7 +200,7 @@ func TestClientOfARoomThatPanics(t *testing.T) {
 
 // The game moves sessions to rooms over the same connection. The rooms are made for them.
 func TestMoveBetweenRooms(t *testing.T) {
-	h := newHouse(t, func(c *server.RoomsConfig) {
+	h := newRoomServer(t, func(c *server.RoomsConfig) {
 		k := c.Kinds["match"]
 		k.Create = server.ForGame
 		c.Kinds["match"] = k

@@ -37,7 +37,7 @@ func TestGenerationFloor(t *testing.T) {
 				World: w, Schema: schema.NewWithBody(), Epoch: testEpoch,
 			},
 		}
-		h := newFixtureWith(t, func(theirs *server.Config) { *theirs = config })
+		h := newTestServerWith(t, func(theirs *server.Config) { *theirs = config })
 		require.Equal(t, first, h.dial().Welcome().GenerationFloor)
 	}
 }
@@ -55,7 +55,7 @@ func TestJoinSaysWhy(t *testing.T) {
 		{fmt.Errorf("inn: %w", &wire.Error{Code: wire.Unauthorized, Detail: "no ring"}), wire.Unauthorized, "no ring"},
 		{&wire.Error{Detail: "ok is no refusal"}, wire.JoinRefused, "ok is no refusal"},
 	} {
-		h := newFixtureWith(t, func(s *server.Config) {
+		h := newTestServerWith(t, func(s *server.Config) {
 			s.Hooks.Join = func(*server.Session) (world.Entity, error) { return 0, c.why }
 		})
 		_, err := client.Dial(h.ctx, h.config())
@@ -67,7 +67,7 @@ func TestJoinSaysWhy(t *testing.T) {
 // A client that receives more than its limit ends for good, and the log names the server as at
 // fault.
 func TestClientKeepsNoMore(t *testing.T) {
-	h, logs := newLoggedFixture(t, func(*server.Config) {})
+	h, logs := newLoggedTestServer(t, func(*server.Config) {})
 	config := h.config()
 	config.GiveUp, config.MaxEntities = 0, 5 // there are five crates, and the client's own entity
 	c, err := client.Dial(h.ctx, config)
@@ -89,7 +89,7 @@ func TestClientKeepsNoMore(t *testing.T) {
 // A client's Bye is logged as the client's.
 func TestLogSaysWhoEnded(t *testing.T) {
 	t.Parallel()
-	h, logs := newLoggedFixture(t, func(*server.Config) {})
+	h, logs := newLoggedTestServer(t, func(*server.Config) {})
 	polite, staying := h.dial(), h.dial()
 	h.until(polite, "knows itself", func() bool { return polite.Controlled() != 0 })
 	h.until(staying, "sees the first", func() bool { return staying.Resolve(polite.Controlled()) == wire.Live })
@@ -111,7 +111,7 @@ func TestLogSaysWhoEnded(t *testing.T) {
 // ended before.
 func TestLogSaysWhoLeft(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.Log, c.Grace = zap.New(core), 100*time.Millisecond
 		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
 			return server.Admission{User: string(token)}, nil
@@ -146,7 +146,7 @@ func TestLogSaysWhoLeft(t *testing.T) {
 // If the server violates the protocol and the client leaves, the log names the server as at
 // fault.
 func TestLogNamesServerViolations(t *testing.T) {
-	h, logs := newLoggedFixture(t, func(*server.Config) {})
+	h, logs := newLoggedTestServer(t, func(*server.Config) {})
 	hello := wire.AppendMessage(nil, wire.Hello{
 		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(),
 	})
@@ -172,7 +172,7 @@ func TestLogNamesServerViolations(t *testing.T) {
 // The reason of a refusal reaches the client and the log.
 func TestLogSaysWhy(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.Log = zap.New(core)
 		c.Admit = func(context.Context, []byte) (server.Admission, error) {
 			return server.Admission{}, errors.New("of another shard")
@@ -193,7 +193,7 @@ func TestLogSaysWhy(t *testing.T) {
 // A refused client reads the refusal on the stream and may close before the server. The log
 // still names the server.
 func TestLogSaysWhoRefused(t *testing.T) {
-	h, logs := newLoggedFixture(t, func(*server.Config) {})
+	h, logs := newLoggedTestServer(t, func(*server.Config) {})
 	conn, stream := h.raw()
 	must.Get(stream.Write(wire.AppendMessage(nil, wire.Hello{Protocol: wire.Version + 1})))
 	_, err := io.ReadAll(stream)
@@ -214,7 +214,7 @@ func TestLogSaysWhoRefused(t *testing.T) {
 
 // An attacker cannot fill the log, whether it sends garbage on the stream or in datagrams.
 func TestGarbageIsLoggedOnce(t *testing.T) {
-	h, logs := newLoggedFixture(t, func(*server.Config) {})
+	h, logs := newLoggedTestServer(t, func(*server.Config) {})
 	conn, stream := h.raw()
 	for range 20 { // until the server closes the connection
 		_, _ = stream.Write([]byte{2, 99, 1})

@@ -13,7 +13,7 @@ import (
 // A game that sends more commands than may be unanswered gets an error, and the command is not
 // sent. All sent commands are answered, and the session continues.
 func TestMoreThan256Commands(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	c := h.dial()
 	for round := range 3 {
 		var all []*client.Future

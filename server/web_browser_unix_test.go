@@ -37,7 +37,7 @@ type webOptions struct {
 }
 
 // options returns the options for a page that visits h.
-func (h *fixture) webOptions(leave string) webOptions {
+func (h *testServer) webOptions(leave string) webOptions {
 	hashes := must.Get(h.server.WebCertificates())
 	hello := wire.Hello{Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Name: "page"}
 	input := wire.Input{Stamp: 77}
@@ -89,7 +89,7 @@ func TestBrowserVisits(t *testing.T) {
 	t.Parallel()
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		core, logs := observer.New(zapcore.InfoLevel)
-		h := newFixtureWith(t, func(c *server.Config) {
+		h := newTestServerWith(t, func(c *server.Config) {
 			c.Web, c.Log, c.Grace = &server.WebConfig{}, zap.New(core), time.Hour
 		})
 		visits := make(chan webOptions, 1)
@@ -127,7 +127,7 @@ func TestBrowserVisits(t *testing.T) {
 func TestBrowserIsRefused(t *testing.T) {
 	t.Parallel()
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
-		h := newFixtureWith(t, func(c *server.Config) {
+		h := newTestServerWith(t, func(c *server.Config) {
 			c.Web = &server.WebConfig{Origins: []string{"https://game.example"}}
 		})
 		visits := make(chan webOptions, 1)
@@ -138,7 +138,7 @@ func TestBrowserIsRefused(t *testing.T) {
 		require.EqualValues(t, 1, h.server.Report().Traffic.WebOrigins)
 		t.Log("origin:", r.Refused)
 
-		h = webFixture(t)
+		h = newWebTestServer(t)
 		options := h.webOptions("")
 		options.Hashes = []string{h.server.Fingerprint()} // of raw clients
 		visits <- options

@@ -26,7 +26,7 @@ func webURL(s *server.Server) string { return "https://" + s.Addr().String() + s
 
 // dialH3 opens a QUIC connection for HTTP/3. The server must present a certificate whose hash
 // is in accepted.
-func (h *fixture) dialH3(accepted []string) (*quic.Conn, error) {
+func (h *testServer) dialH3(accepted []string) (*quic.Conn, error) {
 	conn, err := quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{
 		InsecureSkipVerify: true, NextProtos: []string{http3.NextProtoH3},
 		VerifyConnection: func(s tls.ConnectionState) error {
@@ -46,18 +46,18 @@ func (h *fixture) dialH3(accepted []string) (*quic.Conn, error) {
 }
 
 // h3 opens a QUIC connection for HTTP/3.
-func (h *fixture) h3() *quic.Conn {
+func (h *testServer) h3() *quic.Conn {
 	hashes := must.Get(h.server.WebCertificates())
 	return must.Get(h.dialH3(hashes))
 }
 
 // webtransport serves a QUIC connection for sessions.
-func (h *fixture) webtransport(conn *quic.Conn) *webtransport.ClientConn {
+func (h *testServer) webtransport(conn *quic.Conn) *webtransport.ClientConn {
 	return must.Get((&webtransport.Transport{}).NewClientConn(conn))
 }
 
 // webSession opens a WebTransport session.
-func (h *fixture) webSession(headers http.Header) (*quic.Conn, *webtransport.Session, *http.Response, error) {
+func (h *testServer) webSession(headers http.Header) (*quic.Conn, *webtransport.Session, *http.Response, error) {
 	conn := h.h3()
 	response, session, err := h.webtransport(conn).Dial(h.ctx, webURL(h.server), headers)
 	return conn, session, response, err
@@ -65,13 +65,13 @@ func (h *fixture) webSession(headers http.Header) (*quic.Conn, *webtransport.Ses
 
 // webNetwork connects clients by WebTransport, in real time.
 type webNetwork struct {
-	h       *fixture
+	h       *testServer
 	start   time.Time
 	arrived chan struct{}
 	conn    *webConn // the newest
 }
 
-func (h *fixture) webNetwork() *webNetwork {
+func (h *testServer) webNetwork() *webNetwork {
 	return &webNetwork{h: h, start: time.Now(), arrived: make(chan struct{}, 1)}
 }
 

@@ -29,15 +29,15 @@ import (
 	"github.com/worldd/worldd/server"
 )
 
-func webFixture(t testing.TB) *fixture {
-	return newFixtureWith(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
+func newWebTestServer(t testing.TB) *testServer {
+	return newTestServerWith(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 }
 
 // A WebTransport session and a raw one see each other. Commands are answered, a broken
 // connection resumes with the same handles, and the server says goodbye.
 func TestWebVisit(t *testing.T) {
 	t.Parallel()
-	h, logs := newLoggedFixture(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
+	h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 	raw, network := h.dial(), h.webNetwork()
 	c := network.dial(patience)
 	h.until(c, "sees all crates, the other and itself", func() bool { return c.Replica().Len() == 7 })
@@ -111,7 +111,7 @@ func TestWebLeave(t *testing.T) {
 		{"end of the stream", func(_ *quic.Conn, _ *webtransport.Session, stream *webtransport.Stream) error { return stream.Close() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h, logs := newLoggedFixture(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
+			h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
 			conn, session, _, err := h.webSession(nil)
 			require.NoError(t, err)
 			stream := h.join(session)
@@ -127,14 +127,14 @@ func TestWebLeave(t *testing.T) {
 }
 
 // join begins a session and returns its stream after the first snapshot.
-func (h *fixture) join(session *webtransport.Session) *webtransport.Stream {
+func (h *testServer) join(session *webtransport.Session) *webtransport.Stream {
 	stream := must.Get(session.OpenStreamSync(h.ctx))
 	h.hello(stream)
 	must.Get(session.ReceiveDatagram(h.ctx))
 	return stream
 }
 
-func (h *fixture) hello(stream io.Writer) {
+func (h *testServer) hello(stream io.Writer) {
 	must.Get(stream.Write(wire.AppendMessage(nil, stage.Hello(nil))))
 }
 
@@ -142,7 +142,7 @@ func (h *fixture) hello(stream io.Writer) {
 // send no origin.
 func TestWebOrigin(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.Web, c.Log = &server.WebConfig{Origins: []string{"https://game.example"}}, zap.New(core)
 	})
 	for origin, allowed := range map[string]bool{"https://game.example": true, "": true, "https://evil.example": false, "http://localhost": false, "null": false} {
@@ -170,7 +170,7 @@ func TestWebOrigin(t *testing.T) {
 // Requests that are not for a session are refused and counted. A connection with too many of
 // them is closed.
 func TestWebForeignRequests(t *testing.T) {
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	good := h.dial()
 	conn := h.h3()
 	c := h.webtransport(conn)
@@ -194,7 +194,7 @@ func TestWebForeignRequests(t *testing.T) {
 
 // One connection carries one session. A second attempt does not disturb the first session.
 func TestWebSecondSession(t *testing.T) {
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	conn := h.h3()
 	c := h.webtransport(conn)
 	_, first, err := c.Dial(h.ctx, webURL(h.server), nil)
@@ -207,7 +207,7 @@ func TestWebSecondSession(t *testing.T) {
 }
 
 // goodbye returns the code of the Goodbye or Refused on a stream.
-func (h *fixture) goodbye(stream io.Reader) wire.Code {
+func (h *testServer) goodbye(stream io.Reader) wire.Code {
 	var frames wire.FrameReader
 	buf := make([]byte, 4<<10)
 	for {
@@ -235,7 +235,7 @@ func (h *fixture) goodbye(stream io.Reader) wire.Code {
 // Further streams end their session with bad-message, over both transports.
 func TestWebSurplusStreams(t *testing.T) {
 	t.Parallel()
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	good := h.dial()
 	_, session, _, err := h.webSession(nil)
 	require.NoError(t, err)
@@ -262,7 +262,7 @@ func TestWebSurplusStreams(t *testing.T) {
 // A broken datagram ends its session: with a protocol code if it belongs to the session,
 // otherwise with an HTTP/3 code. Datagrams of other requests are dropped.
 func TestWebMalformedDatagrams(t *testing.T) {
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	good := h.dial()
 
 	conn, session, _, err := h.webSession(nil)
@@ -288,7 +288,7 @@ type h3Session struct {
 	request *http3.RequestStream // carries capsules
 }
 
-func (h *fixture) h3Session() h3Session {
+func (h *testServer) h3Session() h3Session {
 	const draft = 0x2c7cf000 // SETTINGS_WT_ENABLED
 	conn := h.h3()
 	c := (&http3.Transport{EnableDatagrams: true, AdditionalSettings: map[uint64]uint64{draft: 1}}).NewClientConn(conn)
@@ -302,7 +302,7 @@ func (h *fixture) h3Session() h3Session {
 }
 
 // stream opens a stream of the session with the given ID.
-func (s h3Session) stream(h *fixture, session uint64) *quic.Stream {
+func (s h3Session) stream(h *testServer, session uint64) *quic.Stream {
 	stream := must.Get(s.conn.OpenStreamSync(h.ctx))
 	must.Get(stream.Write(quicvarint.Append(quicvarint.Append(nil, 0x41), session)))
 	return stream
@@ -315,7 +315,7 @@ func capsule(kind uint64, value string) []byte {
 // Unknown capsules are ignored, and broken ones end the session. Bytes without a frame and
 // streams of impossible sessions end it too.
 func TestWebCapsules(t *testing.T) {
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	good := h.dial()
 	s := h.h3Session()
 	must.Get(s.request.Write(capsule(0x1234567, "unknown")))
@@ -343,7 +343,7 @@ func TestWebCapsules(t *testing.T) {
 // A flood on an HTTP/3 stream, which the protocol does not see, ends the session of a client
 // that sends nothing else.
 func TestWebFlood(t *testing.T) {
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	good := h.dial()
 	s := h.h3Session()
 	stream := s.stream(h, uint64(s.request.StreamID()))
@@ -363,7 +363,7 @@ func TestWebFlood(t *testing.T) {
 // The limit of sessions per address counts both transports.
 func TestWebFortySessions(t *testing.T) {
 	const allowed = 8
-	h := newFixtureWith(t, func(c *server.Config) {
+	h := newTestServerWith(t, func(c *server.Config) {
 		c.Web, c.MaxSessionsPerAddress = &server.WebConfig{}, allowed
 	})
 	raw := h.dial()
@@ -390,7 +390,7 @@ func TestWebFortySessions(t *testing.T) {
 // A connection without a session, or a session without a stream, is closed in time.
 func TestWebWithoutSession(t *testing.T) {
 	t.Parallel()
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	silent := h.h3()
 	without, _, _, err := h.webSession(nil)
 	require.NoError(t, err)
@@ -401,7 +401,7 @@ func TestWebWithoutSession(t *testing.T) {
 
 // A server that drains closes connections that have not begun a session.
 func TestWebDrains(t *testing.T) {
-	h := webFixture(t)
+	h := newWebTestServer(t)
 	silent := h.h3()
 	_, _, err := h.webtransport(silent).Dial(h.ctx, webURL(h.server)+"/other", nil)
 	require.Error(t, err) // the server has accepted the connection, and answers
@@ -413,13 +413,13 @@ func TestWebDrains(t *testing.T) {
 // ByName both receive the operator's.
 func TestWebCertificate(t *testing.T) {
 	kept := must.Get(server.KeptCertificate(filepath.Join(t.TempDir(), "identity.pem")))
-	shown := func(h *fixture, protocols ...string) string {
+	shown := func(h *testServer, protocols ...string) string {
 		conn := must.Get(quic.DialAddr(h.ctx, h.server.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: protocols}, &quic.Config{EnableDatagrams: true}))
 		t.Cleanup(func() { _ = conn.CloseWithError(0, "") })
 		sum := sha256.Sum256(conn.ConnectionState().TLS.PeerCertificates[0].Raw)
 		return hex.EncodeToString(sum[:])
 	}
-	h := newFixtureWith(t, func(c *server.Config) { c.Web, c.Certificate = &server.WebConfig{}, kept })
+	h := newTestServerWith(t, func(c *server.Config) { c.Web, c.Certificate = &server.WebConfig{}, kept })
 	hashes := must.Get(h.server.WebCertificates())
 	require.Len(t, hashes, 2)
 	require.NotEqual(t, hashes[0], hashes[1])
@@ -442,7 +442,7 @@ func TestWebCertificate(t *testing.T) {
 	require.Equal(t, "/worldd", info.Path)
 	require.Equal(t, hashes, info.Hashes)
 	require.True(t, info.Allowed, "loopback")
-	h = newFixtureWith(t, func(c *server.Config) {
+	h = newTestServerWith(t, func(c *server.Config) {
 		c.Web, c.GameName = &server.WebConfig{Origins: []string{"https://game.example"}}, "tag"
 		c.Versions = server.Versions{Game: "1.3", MinClient: "1.2"}
 	})
@@ -452,7 +452,7 @@ func TestWebCertificate(t *testing.T) {
 	require.Equal(t, "1.3", info.Version, "the live page joins whatever MinClient is")
 	require.False(t, info.Allowed)
 
-	h = newFixtureWith(t, func(c *server.Config) {
+	h = newTestServerWith(t, func(c *server.Config) {
 		c.Web, c.Certificate = &server.WebConfig{ByName: true}, kept
 	})
 	require.Equal(t, h.server.Fingerprint(), shown(h, "h3"))
@@ -465,7 +465,7 @@ func TestWebCertificate(t *testing.T) {
 
 // Without Web, HTTP/3 is refused by the handshake, and there is nothing to publish.
 func TestWebIsOff(t *testing.T) {
-	h := newFixture(t)
+	h := newTestServer(t)
 	require.ErrorContains(t, must.Fail(h.dialH3(nil)), "no application protocol")
 	code, _ := h.operate(http.MethodGet, "/web")
 	require.Equal(t, http.StatusNotFound, code)

@@ -15,7 +15,7 @@ import (
 )
 
 // Loops over entities, in every form.
-func (p *population) loops() map[string]func() iter.Seq[world.Entity] {
+func (p *modelledWorld) loops() map[string]func() iter.Seq[world.Entity] {
 	first := func(all iter.Seq2[world.Entity, world.Vec3]) iter.Seq[world.Entity] {
 		return func(yield func(world.Entity) bool) {
 			for e := range all {
@@ -60,7 +60,7 @@ func (p *population) loops() map[string]func() iter.Seq[world.Entity] {
 // and concurrent reads of the changes make no difference.
 func TestLoopsDoNotYieldWhatTheySpawn(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p := newPopulation(t)
+		p := newModelledWorld(t)
 		reader := p.w.NewChangeReader()
 		spawn := func() (world.Entity, error) {
 			e, err := p.w.Spawn(p.kinds[rapid.IntRange(0, 1).Draw(rt, "kind")], world.Vec3{X: float32(rapid.IntRange(-50, 50).Draw(rt, "x")), Y: 1}, world.Vec3{})
@@ -117,7 +117,7 @@ func TestLoopsDoNotYieldWhatTheySpawn(t *testing.T) {
 
 // A rule of a game as an example: each crate splits once.
 func TestSystemThatSpawnsInAll(t *testing.T) {
-	p := newPopulation(t)
+	p := newModelledWorld(t)
 	for i := range 3 {
 		e := must.Get(p.w.Spawn(p.kinds[0], world.Vec3{X: float32(i)}, world.Vec3{}))
 		p.a.Set(e, 1)

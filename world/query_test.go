@@ -20,20 +20,20 @@ func newQuery(t testing.TB, w *world.World, d world.QueryDef) *world.Query {
 
 func terms(list ...world.Term) []world.Term { return list }
 
-// population is a world with two components, and a map of each entity's components and
+// modelledWorld is a world with two components, and a map of each entity's components and
 // changes.
-type population struct {
+type modelledWorld struct {
 	w          *world.World
 	kinds      []world.KindID
 	a          *world.Component[int32]
 	b          *world.Component[float64]
-	model      map[world.Entity]*citizen
+	model      map[world.Entity]*modelledEntity
 	waiting    []func() // deferred changes
 	queries    map[string]*world.Query
-	conditions map[string]func(*citizen) bool
+	conditions map[string]func(*modelledEntity) bool
 }
 
-type citizen struct {
+type modelledEntity struct {
 	body                 bool
 	a                    *int32
 	b                    *float64
@@ -41,10 +41,10 @@ type citizen struct {
 	doomed, unborn       bool
 }
 
-func newPopulation(t *testing.T) *population {
+func newModelledWorld(t *testing.T) *modelledWorld {
 	w, crate, ghost, _ := newWorld(t, world.Config{MaxEntities: 300, RestSeconds: 2.0 / 60})
-	p := &population{
-		w: w, kinds: []world.KindID{crate, ghost}, model: map[world.Entity]*citizen{},
+	p := &modelledWorld{
+		w: w, kinds: []world.KindID{crate, ghost}, model: map[world.Entity]*modelledEntity{},
 		a: register[int32](t, w, "a"), b: register[float64](t, w, "b"),
 	}
 	require.NoError(t, world.SetDefault(w, ghost, p.a, 7))
@@ -57,20 +57,20 @@ func newPopulation(t *testing.T) *population {
 		"changed":   newQuery(t, w, world.QueryDef{Changed: terms(p.a)}),
 		"changed b": newQuery(t, w, world.QueryDef{Changed: terms(p.a), With: terms(p.b)}),
 	}
-	p.conditions = map[string]func(*citizen) bool{
-		"all":       func(*citizen) bool { return true },
-		"a":         func(c *citizen) bool { return c.a != nil },
-		"a and b":   func(c *citizen) bool { return c.a != nil && c.b != nil },
-		"a not b":   func(c *citizen) bool { return c.a != nil && c.b == nil },
-		"neither":   func(c *citizen) bool { return c.a == nil && c.b == nil },
-		"changed":   func(c *citizen) bool { return c.a != nil && c.changed },
-		"changed b": func(c *citizen) bool { return c.a != nil && c.b != nil && c.changed },
+	p.conditions = map[string]func(*modelledEntity) bool{
+		"all":       func(*modelledEntity) bool { return true },
+		"a":         func(c *modelledEntity) bool { return c.a != nil },
+		"a and b":   func(c *modelledEntity) bool { return c.a != nil && c.b != nil },
+		"a not b":   func(c *modelledEntity) bool { return c.a != nil && c.b == nil },
+		"neither":   func(c *modelledEntity) bool { return c.a == nil && c.b == nil },
+		"changed":   func(c *modelledEntity) bool { return c.a != nil && c.changed },
+		"changed b": func(c *modelledEntity) bool { return c.a != nil && c.b != nil && c.changed },
 	}
 	return p
 }
 
 // any draws an entity that is or was live.
-func (p *population) any(t *rapid.T) (world.Entity, *citizen) {
+func (p *modelledWorld) any(t *rapid.T) (world.Entity, *modelledEntity) {
 	if len(p.model) == 0 {
 		t.Skip("no entity")
 	}
@@ -79,21 +79,21 @@ func (p *population) any(t *rapid.T) (world.Entity, *citizen) {
 	return e, p.model[e]
 }
 
-func (c *citizen) setA(v int32) {
+func (c *modelledEntity) setA(v int32) {
 	c.a = &v
 	c.changedNext = true
 }
 
-func (c *citizen) born(ghost bool) {
+func (c *modelledEntity) born(ghost bool) {
 	c.unborn = false
 	if ghost {
 		c.setA(7)
 	}
 }
 
-func (p *population) spawn(t *rapid.T) {
+func (p *modelledWorld) spawn(t *rapid.T) {
 	kind := rapid.IntRange(0, 1).Draw(t, "kind")
-	c := &citizen{body: kind == 0}
+	c := &modelledEntity{body: kind == 0}
 	if rapid.Bool().Draw(t, "deferred") {
 		e := must.Get(p.w.DeferSpawn(p.kinds[kind], world.Vec3{Y: 1}, world.Vec3{}, 0))
 		c.unborn = true
@@ -106,13 +106,13 @@ func (p *population) spawn(t *rapid.T) {
 	p.model[e] = c
 }
 
-func (p *population) destroy(t *rapid.T) {
+func (p *modelledWorld) destroy(t *rapid.T) {
 	e, c := p.any(t)
 	require.Equal(t, !c.doomed, p.w.Destroy(e))
 	c.doomed = true
 }
 
-func (p *population) set(t *rapid.T) {
+func (p *modelledWorld) set(t *rapid.T) {
 	e, c := p.any(t)
 	v := rapid.Int32().Draw(t, "a")
 	switch rapid.IntRange(0, 4).Draw(t, "how") {
@@ -139,7 +139,7 @@ func (p *population) set(t *rapid.T) {
 	}
 }
 
-func (p *population) remove(t *rapid.T) {
+func (p *modelledWorld) remove(t *rapid.T) {
 	e, c := p.any(t)
 	switch rapid.IntRange(0, 2).Draw(t, "how") {
 	case 0:
@@ -154,19 +154,19 @@ func (p *population) remove(t *rapid.T) {
 	}
 }
 
-func (p *population) apply(*rapid.T) {
+func (p *modelledWorld) apply(*rapid.T) {
 	p.w.ApplyDeferred()
 	p.applied()
 }
 
-func (p *population) applied() {
+func (p *modelledWorld) applied() {
 	for _, f := range p.waiting {
 		f()
 	}
 	p.waiting = nil
 }
 
-func (p *population) step(*rapid.T) {
+func (p *modelledWorld) step(*rapid.T) {
 	p.w.Step()
 	p.applied()
 	for e, c := range p.model {
@@ -177,7 +177,7 @@ func (p *population) step(*rapid.T) {
 	}
 }
 
-func (p *population) compare(t *rapid.T) {
+func (p *modelledWorld) compare(t *rapid.T) {
 	require.NoError(t, p.w.CheckInvariants())
 	for name, q := range p.queries {
 		var want []world.Entity
@@ -204,7 +204,7 @@ func (p *population) compare(t *rapid.T) {
 
 func TestQueriesAgainstModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		p := newPopulation(t)
+		p := newModelledWorld(t)
 		r.Repeat(map[string]func(*rapid.T){
 			"spawn": p.spawn, "spawn2": p.spawn, "spawn3": p.spawn, "destroy": p.destroy, "set": p.set, "set2": p.set,
 			"remove": p.remove, "apply": p.apply, "step": p.step, "": p.compare,
