@@ -106,7 +106,7 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 			return nil, fmt.Errorf("client: arguments of command %q: want one msgpack value: %w", name, err)
 		}
 	}
-	served := s.serverSchema()
+	served := s.greeting.serverSchema()
 	if i, ok := served.CommandByName(name); ok && served.Commands()[i].Args != nil {
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use client.Do", name)
 	}
@@ -156,7 +156,7 @@ func (s *Session) receiveResult(body []byte) error {
 			m.Code = wire.StaleHandle
 		}
 	}
-	f, err := s.commands.takeAnswered(&m, s.serverMessages())
+	f, err := s.commands.takeAnswered(&m, s.greeting.serverMessages())
 	if err != nil {
 		return err
 	}

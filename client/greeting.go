@@ -3,16 +3,46 @@ package client
 import (
 	"fmt"
 
+	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // greeting makes the Hellos of a session, and checks that Welcomes grant no more than these
-// asked for.
+// asked for. It holds the schemas of both sides.
 type greeting struct {
 	sent   wire.Hello // on this connection
 	schema uint64     // hash of layout's schema, which the next Hello names; 0: none known
 	room   string     // that the next Hello names
 	layout *layout    // of the newest Welcome; nil before the first
+
+	declared         *schema.Schema // SessionConfig.Schema, or an empty one
+	declaredBytes    int            // of its text
+	declaredMessages *rowschema.Messages
+}
+
+func newGreeting(c *SessionConfig) greeting {
+	declared := c.Schema
+	if declared == nil {
+		declared = schema.New()
+	}
+	return greeting{room: c.Room, declared: declared, declaredBytes: len(declared.Text()), declaredMessages: rowschema.NewMessages(declared)}
+}
+
+// serverSchema returns the server's schema, or before the first Welcome the caller's.
+func (g *greeting) serverSchema() *schema.Schema {
+	if g.layout == nil {
+		return g.declared
+	}
+	return g.layout.schema
+}
+
+// serverMessages returns the messages of serverSchema.
+func (g *greeting) serverMessages() *rowschema.Messages {
+	if g.layout == nil {
+		return g.declaredMessages
+	}
+	return g.layout.messages
 }
 
 // nextHello returns the Hello of a connection, without the fields that resume a session.

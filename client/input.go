@@ -114,7 +114,7 @@ func (in *inputs) earliestArrival(c *clock, now time.Duration) time.Duration {
 // fifty, inputs are made early enough for the first repetition to be in time. Games call
 // SetRawInput once per render; of several inputs for one tick the last counts.
 func (s *Session) SetRawInput(data []byte, now time.Duration) (tick uint32, err error) {
-	if s.serverSchema().Input() != nil {
+	if s.greeting.serverSchema().Input() != nil {
 		return 0, errTypedInput
 	}
 	if len(data) > wire.MaxInputBytes {

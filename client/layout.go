@@ -118,14 +118,6 @@ func hasPosition(b *schema.Binding) bool {
 	return true
 }
 
-// serverVersion returns the version of the server's game, empty if unknown.
-func (s *Session) serverVersion() string {
-	if s.welcome == nil {
-		return ""
-	}
-	return s.welcome.Version
-}
-
 // SchemaChanges lists in lines where the server's schema lacks something that Config.Schema
 // declares, or has another form of it: see schema.Schema.Bind. It is empty before the first
 // Welcome, and if the server has all declared items exactly.

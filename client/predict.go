@@ -85,7 +85,7 @@ func (e *StepError) Unwrap() error {
 // The error says what the schema lacks.
 func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State, in Input), config PredictConfig) (*Prediction[State], error) {
 	s := of.ownSession()
-	declared := s.declared.Input()
+	declared := s.greeting.declared.Input()
 	switch {
 	case s.prediction.core != nil:
 		return nil, errors.New("client: the session has a Prediction already")
@@ -97,7 +97,7 @@ func Predict[State, Input any](of Endpoint, step func(tick uint32, state *State,
 	p := &Prediction[State]{}
 	var inputs []Input
 	core, err := predict.New(predict.Config{
-		Session: predictedSession{s}, Schema: s.declared, TickHz: s.time.clock.hz, Budget: &s.budget,
+		Session: predictedSession{s}, Schema: s.greeting.declared, TickHz: s.time.clock.hz, Budget: &s.budget,
 		Snap: cmp.Or(config.Snap, DefaultSnap), Undo: config.Undo,
 		States: predict.RingIn(&p.states), Inputs: predict.RingIn(&inputs),
 		Step:     func(tick uint32, state, in int) { step(tick, &p.states[state], inputs[in]) },

@@ -72,11 +72,8 @@ func (c SessionConfig) checkConfig() error {
 // bytes come out. It is for simulations and bots that move the bytes themselves; games use
 // Client. It belongs to one goroutine.
 type Session struct {
-	config        SessionConfig
-	hooks         hooks
-	declared      *schema.Schema      // config.Schema, or an empty one
-	declaredBytes int                 // of its text
-	messages      *rowschema.Messages // of declared
+	config SessionConfig
+	hooks  hooks
 
 	stream   stream
 	greeting greeting
@@ -116,13 +113,8 @@ func NewSession(c SessionConfig) (*Session, error) {
 	if c.Tables == nil {
 		c.Tables = rowcodec.DefaultTables()
 	}
-	s := &Session{config: c, declared: c.Schema, greeting: greeting{room: c.Room}, commands: commands{report: c.Result}}
-	if s.declared == nil {
-		s.declared = schema.New()
-	}
-	s.declaredBytes = len(s.declared.Text())
-	s.messages = rowschema.NewMessages(s.declared)
-	s.typed.unserved = rowschema.NewUnservedMessage(s.declared.Input())
+	s := &Session{config: c, greeting: newGreeting(&c), commands: commands{report: c.Result}}
+	s.typed.unserved = rowschema.NewUnservedMessage(s.greeting.declared.Input())
 	return s, nil
 }
 
@@ -149,8 +141,8 @@ func (s *Session) receiveStream(p []byte) error {
 	err := s.stream.receive(p, func(kind byte, body []byte) error {
 		return cmp.Or(s.receiveMessage(kind, body), s.budget.Check())
 	})
-	if err == nil && s.stream.isUsed() {
-		s.resyncFaults()
+	if err == nil && s.stream.isUsed() && s.replica != nil && s.resyncs.isDueForFaults(s.replica.stats.Faults) {
+		s.stream.sendMessage(wire.Resync{})
 	}
 	return err
 }
@@ -216,22 +208,6 @@ func (s *Session) receiveMessage(kind byte, body []byte) error {
 	return protocolError("message type %d, which servers do not send", kind)
 }
 
-// serverSchema returns the server's schema, or before the first Welcome the caller's.
-func (s *Session) serverSchema() *schema.Schema {
-	if l := s.greeting.layout; l != nil {
-		return l.schema
-	}
-	return s.declared
-}
-
-// serverMessages returns the messages of serverSchema.
-func (s *Session) serverMessages() *rowschema.Messages {
-	if l := s.greeting.layout; l != nil {
-		return l.messages
-	}
-	return s.messages
-}
-
 // ReceiveDatagram applies a datagram that arrived at now, a time since any fixed origin. Bytes
 // that are no State datagram are an error and change nothing.
 func (s *Session) ReceiveDatagram(d []byte, now time.Duration) (Outcome, error) {
@@ -263,28 +239,17 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 		s.time.measureSnapshot(h, now)
 	}
 	s.uplink.noteSnapshot(now)
-	s.resyncFaults()
-	s.resyncBodies(now)
+	if s.resyncs.isDueForFaults(s.replica.stats.Faults) {
+		s.stream.sendMessage(wire.Resync{})
+	}
+	mayGiveUp := len(s.config.Token) == 0 || s.hooks.mayBegin
+	if b := s.replica.entities.bodies; b != nil && s.resyncs.isDueForBodies(b, now, mayGiveUp) {
+		s.stream.sendMessage(wire.Resync{})
+	}
 	if second := uint32(s.time.clock.hz); s.replica.timeline.tick > second {
 		s.replica.events.deliverRendered(s.replica.timeline.tick - second)
 	}
 	return outcome, s.budget.Check()
-}
-
-// resyncFaults requests a full resync after a datagram with a wrong fold.
-func (s *Session) resyncFaults() {
-	if s.replica != nil && s.resyncs.isDueForFaults(s.replica.stats.Faults) {
-		s.stream.sendMessage(wire.Resync{})
-	}
-}
-
-// resyncBodies requests a full resync if computed bodies differ from the server's, or could not be
-// computed in time.
-func (s *Session) resyncBodies(now time.Duration) {
-	b, mayGiveUp := s.replica.entities.bodies, len(s.config.Token) == 0 || s.hooks.mayBegin
-	if b != nil && s.resyncs.isDueForBodies(b, now, mayGiveUp) {
-		s.stream.sendMessage(wire.Resync{})
-	}
 }
 
 // stampAt returns now as a stamp. It is never 0, which means none.

@@ -82,23 +82,24 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	i, ok := s.declared.CommandOf(t)
+	i, ok := s.greeting.declared.CommandOf(t)
 	if !ok {
 		return nil, fmt.Errorf("client: the schema declares no command with arguments %v: add it with schema.DefineCommand", t)
 	}
-	command, declared := s.declared.Commands()[i], reflect.Type(nil)
+	command, declared := s.greeting.declared.Commands()[i], reflect.Type(nil)
 	if command.Answer != nil {
 		declared = command.Answer.Type
 	}
 	if answer != nil && declared != answer {
 		return nil, fmt.Errorf("client: the schema declares command %q without answer %v: add it with schema.DefineQuery", command.Name, answer)
 	}
-	n, ok := s.serverSchema().CommandByName(command.Name)
+	n, ok := s.greeting.serverSchema().CommandByName(command.Name)
 	if !ok {
-		return nil, &LackError{command.Name, olderSide(s.serverVersion(), s.config.Version)}
+		welcome, _ := s.Welcome()
+		return nil, &LackError{command.Name, olderSide(welcome.Version, s.config.Version)}
 	}
 	var body rowschema.Payload
-	message := s.serverMessages().Args[n]
+	message := s.greeting.serverMessages().Args[n]
 	if err := message.Quantise(args, &body); err != nil {
 		return nil, err
 	}
@@ -141,10 +142,10 @@ func (f *Future) readAnswer(b []byte, served *rowschema.Messages) (any, error) {
 // copied. If the server's schema has no input, nothing is sent, tick is 0, and the provisional
 // handles in the input are rejected.
 func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err error) {
-	if s.declared.Input() == nil {
+	if s.greeting.declared.Input() == nil {
 		return 0, fmt.Errorf("client: the schema declares no input, got %T: add schema.DefineInput, or use SetRawInput", input)
 	}
-	m := s.serverMessages().Input
+	m := s.greeting.serverMessages().Input
 	served := m != nil
 	if !served {
 		m = s.typed.unserved

@@ -27,7 +27,7 @@ func (s *Session) receiveWelcome(body []byte) error {
 	if s.stream.isJoined() {
 		s.budget.Spend(roomTime)
 		if m.SchemaText != "" {
-			s.budget.Spend(schemaTime * (len(m.SchemaText) + s.declaredBytes))
+			s.budget.Spend(schemaTime * (len(m.SchemaText) + s.greeting.declaredBytes))
 		}
 		l, err = s.greeting.readMove(&m, s.welcome, applied, &s.config)
 	} else if l, err = s.greeting.readFirst(&m, s.welcome, &s.config); err == nil {
