@@ -25,6 +25,8 @@
 //   - volume: a sphere or box that reports the bodies crossing its surface.
 //   - image: the whole world between two steps, for saving and restoring.
 //   - recording: an image and every external call since.
+//   - journal: the external calls since an image, for the return of the same run after a crash.
+//   - segment: the part of a journal between two images: a head and a frame for each step.
 //   - run: the lifetime of one server's world; a restored world is a new run (H5).
 //   - doomed: destroyed, but live until the end of the step.
 //   - system: a function that runs in every step, before or after bodies move.
@@ -137,6 +139,27 @@
 // repeats the calls. A replay runs the systems again: they must derive all state from
 // the world and draw from World.Rand. If a system does not, DivergenceError
 // names the tick and the part of the state.
+//
+// # Journal
+//
+// A Journal encodes the same calls as a Recorder. The caller stores its segments beside the images, durably,
+// and after a crash repeats them in a world that has been restored from an image:
+//
+//	image 0            image 1                  crash
+//	|                  |                        |
+//	[head|frame|frame] [head|frame|frame|frame| torn
+//	 segment 0          segment 1
+//
+//	image 1 and segment 1, or image 0 and both segments: the same state
+//
+// A frame has the calls before one step, notes of the caller, and hashes of the clock and of a window of 1,024
+// slots that moves with each tick. Segments form a chain by their sums, also across processes (JournalConfig.Chain).
+//
+//	J2  Each step has one frame. A world that has been restored from an image and has repeated the frames since then has
+//	    the state of the run that wrote them, and continues as it would have: same hashes, same handles.
+//	    A world that differs is found within as many ticks as it has windows (DivergenceError).
+//	J3  JournalReader yields the frames before the first byte that is torn, missing, repeated, reordered or
+//	    changed. The error names the byte, and whether the end is torn. Nothing behind it is applied.
 //
 // # Invariants
 //
