@@ -105,7 +105,7 @@ func (in *inputs) earliestArrival(c *clock, now time.Duration) time.Duration {
 }
 
 // SetRawInput sets what the player holds down from now on: at most wire.MaxInputBytes. It is
-// for schemas that declare no input; see client.SetInput. It returns the input's tick;
+// for servers whose schema declares no input; see client.SetInput. It returns the input's tick;
 // ReplicaStats.AppliedInput reaches it once the server has applied the input. The input carries
 // the moment of the newest Render.
 //
@@ -115,6 +115,9 @@ func (in *inputs) earliestArrival(c *clock, now time.Duration) time.Duration {
 // SetRawInput once per render; of several inputs for one tick the last counts.
 func (s *Session) SetRawInput(data []byte, now time.Duration) (tick uint32, err error) {
 	if s.greeting.serverSchema().Input() != nil {
+		if s.greeting.declared.Input() == nil {
+			return 0, errUndeclaredInput
+		}
 		return 0, errTypedInput
 	}
 	if len(data) > wire.MaxInputBytes {

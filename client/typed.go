@@ -185,4 +185,7 @@ type typedInput struct {
 	provisional []uint32
 }
 
-var errTypedInput = errors.New("client: the schema declares the type of inputs: use client.SetInput")
+var (
+	errTypedInput      = errors.New("client: the schema declares the type of inputs: use client.SetInput")
+	errUndeclaredInput = errors.New("client: the server declares the type of inputs, and Config.Schema declares none: add schema.DefineInput, and use client.SetInput")
+)

@@ -198,6 +198,15 @@ func TestTypedInput(t *testing.T) {
 	require.Zero(t, allocated)
 }
 
+// A client that declares no input learns so when it sends bytes to a server that declares one.
+func TestRawInputToTypedServer(t *testing.T) {
+	h := newHandServer(t, servedSchema(t), declare(t, component[armour]("armour")))
+	require.NoError(t, h.answer(asIs))
+	require.Empty(t, h.session.SchemaChanges(), "what only the server has is no change")
+	_, err := h.session.SetRawInput([]byte{1}, time.Second)
+	require.ErrorContains(t, err, "the server declares the type of inputs, and Config.Schema declares none")
+}
+
 // A command has the moment that was shown when it was made.
 func TestCommandTellsTheView(t *testing.T) {
 	s := newLinkedServer(t, 1, near, near)
