@@ -288,9 +288,10 @@ func (c *Client) DoRaw(name string, target bulk.Handle, args []byte, provisional
 	return c.session.DoRaw(name, target, args, provisional...)
 }
 
-// SchemaChanges lists where the server's schema lacks something that Config.Schema declares, or
-// has another form of it; see Session.SchemaChanges.
-func (c *Client) SchemaChanges() []string { return c.session.SchemaChanges() }
+// SchemaChanges lists in lines where the server's schema lacks something that Config.Schema
+// declares, or has another form of it: see schema.Schema.Bind. It is empty if the server has all
+// declared items exactly.
+func (c *Client) SchemaChanges() []string { return c.session.greeting.schemaChanges() }
 
 // Controlled returns the entity that this session controls; see Session.Controlled.
 // It may still be zero when Dial returns.

@@ -53,6 +53,9 @@ func (a *Applier) ApplyState(datagram []byte) (Outcome, error) {
 // Session returns the config of the session that Dial makes.
 func (c Config) Session() SessionConfig { return c.sessionConfig() }
 
+// SchemaChanges returns what Client.SchemaChanges does.
+func (s *Session) SchemaChanges() []string { return s.greeting.schemaChanges() }
+
 // Stats returns the session's counters since NewSession.
 func (s *Session) Stats() Stats { return s.stats() }
 

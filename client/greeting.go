@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
@@ -43,6 +44,15 @@ func (g *greeting) serverMessages() *rowschema.Messages {
 		return g.declaredMessages
 	}
 	return g.layout.messages
+}
+
+// schemaChanges lists what the server's schema lacks of the caller's, or has in another form; nil
+// before the first Welcome.
+func (g *greeting) schemaChanges() []string {
+	if g.layout == nil {
+		return nil
+	}
+	return slices.Clone(g.layout.changes)
 }
 
 // nextHello returns the Hello of a connection, without the fields that resume a session.

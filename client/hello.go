@@ -22,7 +22,7 @@ func (s *Session) sendHello() {
 	}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0
-		if len(w.Secret) > 0 && !s.keepsDiverging() {
+		if len(w.Secret) > 0 && !s.resyncs.endsSession(w) {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
 		}
 	}

@@ -118,16 +118,6 @@ func hasPosition(b *schema.Binding) bool {
 	return true
 }
 
-// SchemaChanges lists in lines where the server's schema lacks something that Config.Schema
-// declares, or has another form of it: see schema.Schema.Bind. It is empty before the first
-// Welcome, and if the server has all declared items exactly.
-func (s *Session) SchemaChanges() []string {
-	if s.greeting.layout == nil {
-		return nil
-	}
-	return slices.Clone(s.greeting.layout.changes)
-}
-
 // numberOf returns the server's number for a component of s, or -1 if the server has none of
 // that name and type.
 func (l *layout) numberOf(s *schema.Schema, number int) int {

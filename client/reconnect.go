@@ -111,7 +111,7 @@ func (c *Client) beginAttempt(delay time.Duration, token []byte) {
 	c.link, c.outage.attempt = nil, a
 	c.past = c.past.plusLink(old)
 	why, last := wire.Timeout, []byte(nil) // OK would end the session
-	if c.session.keepsDiverging() {
+	if c.session.resyncs.endsSession(c.session.welcome) {
 		c.session.stream.sendMessage(wire.Bye{Code: wire.OK})
 		why, last = wire.OK, c.session.TakeStream()
 	}
@@ -222,7 +222,7 @@ var ErrDiverged = errors.New("client: computed bodies kept differing from the se
 
 // checkDivergence returns ErrDiverged if the session should be replaced.
 func (c *Client) checkDivergence() error {
-	if c.state == Joined && c.session.keepsDiverging() && c.config.GiveUp >= 0 {
+	if c.state == Joined && c.session.resyncs.endsSession(c.session.welcome) && c.config.GiveUp >= 0 {
 		return ErrDiverged
 	}
 	return nil

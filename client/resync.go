@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/client/internal/bodies"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 const (
@@ -33,6 +34,11 @@ const (
 )
 
 func (r *resyncs) gaveUp() bool { return r.computing == computesNot }
+
+// endsSession reports whether a session that w began computes bodies but should stop. w may be nil.
+func (r *resyncs) endsSession(w *wire.Welcome) bool {
+	return r.gaveUp() && w != nil && w.Simulate == 1
+}
 
 // isDueForFaults reports whether to ask for all states because of new faulty datagrams. faults is
 // the number of all so far.

@@ -115,7 +115,7 @@ func (s *handServer) enter(number uint32, h bulk.Handle, values ...uint32) {
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b)))
 }
 
-// A client works with any server. Session.SchemaChanges lists what differs from its declarations.
+// A client works with any server. Client.SchemaChanges lists what differs from its declarations.
 // It leaves only if a field has values of another type, and with StrictSchema for any change.
 func TestOlderAndNewerClients(t *testing.T) {
 	type truth struct {

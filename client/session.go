@@ -255,11 +255,6 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 // stampAt returns now as a stamp. It is never 0, which means none.
 func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
 
-// keepsDiverging reports whether the session computes bodies but should stop.
-func (s *Session) keepsDiverging() bool {
-	return s.resyncs.gaveUp() && s.welcome != nil && s.welcome.Simulate == 1
-}
-
 // Joined reports whether this connection has received its Welcome.
 func (s *Session) Joined() bool { return s.stream.isJoined() && s.stream.err == nil }
 
