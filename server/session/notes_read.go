@@ -77,11 +77,11 @@ func (n *Notes) addSession(r *noteReader) {
 	id, parts := r.uvarint(), r.byte()
 	s := n.sessions[id]
 	switch {
+	case parts == 0: // perhaps of a session that had ended when a note of everything was made
+		delete(n.sessions, id)
+		return
 	case parts > noteIdentity|notePlay|noteValue, id == 0, s == nil && parts != noteIdentity|notePlay|noteValue:
 		r.failed = true
-		return
-	case parts == 0:
-		delete(n.sessions, id)
 		return
 	case s == nil:
 		s = &notedSession{}

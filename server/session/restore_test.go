@@ -324,3 +324,19 @@ func TestNotesAllocateNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, note))
 	require.Greater(t, len(b), 30*9)
 }
+
+// A session may end between the note of its last tick and a note of everything, as a journal's next segment
+// begins with.
+func TestNotesOfEndedSession(t *testing.T) {
+	d := newSavingServer(t)
+	c, _ := d.enter()
+	d.core.Receive()
+	d.core.Step()
+	require.NoError(t, d.notes.Add(d.core.AppendNotes(nil, false)))
+	c.peer.Left()
+	d.core.Send(func() bool { return false })
+	require.NoError(t, d.notes.Add(d.core.AppendNotes(nil, true)))
+	require.Zero(t, d.notes.Sessions())
+	d.tick()
+	require.Zero(t, d.notes.Sessions())
+}

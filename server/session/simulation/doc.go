@@ -12,7 +12,7 @@
 // ticks, and all randomness follows from the seed, so a script does the same on every machine
 // with the same flags -viewers and -short.
 // Sessions that move between several rooms have a smaller simulation of their own
-// (rooms_test.go).
+// (rooms_test.go), and so have a server that crashes and its journal (crash_test.go).
 //
 // # The oracle
 //
