@@ -3,6 +3,8 @@ package world_test
 import (
 	"bytes"
 	"cmp"
+	"io"
+	"maps"
 	"slices"
 	"testing"
 
@@ -22,6 +24,12 @@ type pair struct {
 	programs []*field.Program
 	ever     []world.Entity
 	effects  []world.EffectID
+	renew    func() *pair   // returns a pair of the same setup
+	journal  *world.Journal // nil: none
+	image    []byte
+	segment  []byte                      // behind image
+	began    uint64                      // tick of image
+	places   map[world.Entity]world.Vec3 // positions in image
 }
 
 // The kinds of a pair, beginning with those that newWorld adds.
@@ -51,7 +59,8 @@ func newPair(t testing.TB, cfg world.Config) *pair {
 		require.Equal(t, kindIce+world.KindID(i), addKind(t, w, k))
 	}
 	return &pair{
-		w: w, zones: register[world.Volume](t, w, "zone"),
+		renew: func() *pair { return newPair(t, cfg) },
+		w:     w, zones: register[world.Volume](t, w, "zone"),
 		m: &model{
 			cfg: w.Config(), kinds: w.Kinds(),
 			entities: map[world.Entity]*modelEntity{}, effects: map[world.EffectID]*modelEffect{},
@@ -64,6 +73,9 @@ func newPair(t testing.TB, cfg world.Config) *pair {
 
 func (p *pair) step() {
 	p.w.Step()
+	if p.journal != nil {
+		p.segment = append(p.segment, must.Get(p.journal.Commit(nil))...)
+	}
 	p.m.step()
 }
 
@@ -137,9 +149,13 @@ func same[T any](t require.TestingT, want, got []T, what string, tick uint64) {
 	}
 }
 
-// image continues the world from its own image. That drops its history, and all events
+// restore continues the world from its own image. That drops its history, and all events
 // except Spawned and Destroyed.
-func (p *pair) image(t *rapid.T) {
+func (p *pair) restore(t *rapid.T) {
+	if p.journal != nil {
+		p.journal.Close()
+		p.journal = nil
+	}
 	var img world.Image
 	p.w.TakeImage(&img)
 	var file bytes.Buffer
@@ -154,6 +170,42 @@ func (p *pair) image(t *rapid.T) {
 	p.m.slept, p.m.woke, p.m.entered, p.m.left = nil, nil, nil, nil
 	clear(p.m.past)
 	p.m.remember()
+}
+
+// begin takes an image and begins a journal.
+func (p *pair) begin(t require.TestingT) {
+	var img world.Image
+	var file bytes.Buffer
+	p.w.TakeImage(&img)
+	_, err := img.WriteTo(&file)
+	require.NoError(t, err)
+	p.journal = must.Get(p.w.StartJournal(world.JournalConfig{}))
+	p.image, p.segment = file.Bytes(), bytes.Clone(must.Get(p.journal.BeginSegment(nil)))
+	p.began, p.places = p.m.tick, p.m.places()
+}
+
+// crash continues in a world that is recovered from the image and the journal. That drops the history before the image.
+// Without a journal it begins one.
+func (p *pair) crash(t *rapid.T) {
+	if p.journal == nil {
+		p.begin(t)
+		return
+	}
+	p.step()
+	lost, again := p.w, p.renew()
+	p.w, p.zones, p.journal = again.w, again.zones, nil
+	img := must.Get(p.w.ReadImage(bytes.NewReader(p.image)))
+	require.NoError(t, p.w.Restore(img))
+	replay, r := must.Get(p.w.ReplayJournal(img)), must.Get(world.NewJournalReader(bytes.NewReader(p.segment)))
+	require.NoError(t, replay.Follow(r))
+	frame, err := r.Next()
+	for ; err == nil; frame, err = r.Next() {
+		require.NoError(t, replay.Apply(frame))
+	}
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, lost.StateHash(), p.w.StateHash())
+	maps.DeleteFunc(p.m.past, func(tick uint64, _ map[world.Entity]world.Vec3) bool { return tick < p.began })
+	p.m.past[p.began] = p.places
 }
 
 // configs draws the settings that the model supports: the bounds and their rule, narrow
@@ -176,7 +228,7 @@ func TestAgainstModel(t *testing.T) {
 		r.Repeat(map[string]func(*rapid.T){
 			"spawn": p.spawn, "spawn some": p.spawnSome, "destroy": p.destroy, "set awake": p.setAwake, "put": p.put, "push": p.push,
 			"add effect": p.addEffect, "change effect": p.changeEffect, "volume": p.volume, "sleep all": p.sleepAll,
-			"step": p.someSteps, "steps": p.someSteps, "query": p.query, "image": p.image,
+			"step": p.someSteps, "steps": p.someSteps, "query": p.query, "image": p.restore, "crash": p.crash,
 			"": func(t *rapid.T) { p.compare(t) },
 		})
 	})

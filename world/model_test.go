@@ -28,14 +28,16 @@ type model struct {
 }
 
 // remember stores all positions at the end of the tick.
-func (m *model) remember() {
+func (m *model) remember() { m.past[m.tick] = m.places() }
+
+func (m *model) places() map[world.Entity]world.Vec3 {
 	places := map[world.Entity]world.Vec3{}
 	for e, b := range m.entities {
 		if b.def != nil {
 			places[e] = b.at
 		}
 	}
-	m.past[m.tick] = places
+	return places
 }
 
 type modelEntity struct {
