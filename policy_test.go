@@ -30,7 +30,7 @@ internal/must
 internal/mutate
 internal/recent
 internal/simtest
-internal/stage      client internal/bitio internal/must internal/rowcodec internal/simtest replication/schema replication/wire world
+internal/stage      bulk client internal/bitio internal/must internal/rowcodec internal/rowschema internal/simtest replication/schema replication/wire world
 internal/browsertest
 internal/programtest
 internal/restart

@@ -9,7 +9,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -49,10 +49,8 @@ func (d *dialServer) snapshot(seq uint32) {
 func TestAnswersFollowUpdate(t *testing.T) {
 	s := schema.NewWithBody()
 	d := &dialServer{}
-	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,
-	}
+	welcome := stage.Welcome(s)
+	welcome.TickHz = 20
 	d.in.Stream = wire.AppendMessage(nil, welcome)
 	c := must.Get(client.Dial(context.Background(), client.Config{Schema: s, Simulation: d}))
 	defer c.Close()

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -73,23 +74,18 @@ func (m *exactServer) hello() wire.Hello {
 }
 
 func (m *exactServer) welcome(resumed, simulate uint8) {
-	w := wire.Welcome{
-		Protocol: wire.Version, Schema: m.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: m.tickHz,
-		SnapshotHz: 20, MaxSlots: 1 << 16, Tick: 1, Simulate: simulate, Session: 7, Secret: make([]byte, 16), Resumed: resumed, Epoch: 3,
-	}
-	w.Structure = structureOf(m.session, resumed)
-	if _, again := m.session.Welcome(); !again {
-		w.SchemaText = m.schema.Text()
+	w := stage.Welcome(m.schema)
+	w.TickHz, w.MaxSlots, w.Tick = m.tickHz, 1<<16, 1
+	w.Simulate, w.Resumed, w.Structure = simulate, resumed, structureOf(m.session, resumed)
+	if _, again := m.session.Welcome(); again {
+		w.SchemaText = ""
 	}
 	require.NoError(m.t, m.session.ReceiveStream(wire.AppendMessage(nil, w)))
 }
 
 // send sends records in a message of a tick.
 func (m *exactServer) send(tick uint32, records ...[]byte) error {
-	body := wire.AppendStructureHeader(nil, m.number+1, tick-m.tick)
-	for _, r := range records {
-		body = append(body, r...)
-	}
+	body := append(stage.Structure(m.number+1, tick-m.tick), slices.Concat(records...)...)
 	m.number, m.tick = m.number+uint32(len(records)), tick
 	return m.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body))
 }
@@ -113,9 +109,7 @@ func (m *exactServer) enter(h bulk.Handle, kind uint32, s physics.State, back ui
 
 // ordinary returns an Enter without an exact state.
 func (m *exactServer) ordinary(h bulk.Handle) []byte {
-	var w bitio.Writer
-	rowschema.New(m.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())})
-	return wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
+	return wire.AppendRecord(nil, stage.Enter(m.schema, h, rowschema.Row{Mask: 1, Values: make([]uint32, m.schema.Values())}))
 }
 
 // row returns a snapshot of a tick with a row of an entity, whose state is back ticks old.

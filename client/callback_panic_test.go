@@ -9,7 +9,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -38,10 +38,7 @@ func TestUpdateAfterACallbackPanicked(t *testing.T) {
 	for _, goexit := range []bool{false, true} {
 		s := schema.NewWithBody()
 		d, g := &dialServer{}, &brokenGame{goexit: goexit}
-		d.in.Stream = wire.AppendMessage(nil, wire.Welcome{
-			Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-			GenerationFloor: 1, GenerationCeiling: 99, TickHz: 20, SnapshotHz: 20, MaxSlots: 10,
-		})
+		d.in.Stream = wire.AppendMessage(nil, stage.Welcome(s))
 		c := must.Get(client.Dial(context.Background(), client.Config{Schema: s, Simulation: d, State: g.onState}))
 		d.in.Err = errors.New("the link broke")
 		done := make(chan any)

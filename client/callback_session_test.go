@@ -102,11 +102,7 @@ func TestCallbackDuringStructure(t *testing.T) {
 		}
 	})
 	require.NoError(t, h.answer(asIs))
-	message := wire.AppendStructureHeader(nil, 1, 1)
-	for slot := range uint32(3) {
-		message = wire.AppendRecord(message, wire.Record{Op: wire.OpDestroy, Handle: bulk.NewHandle(slot, 1)})
-	}
-	require.NoError(t, h.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, message)))
+	h.send(1, destroy(bulk.NewHandle(0, 1)), destroy(bulk.NewHandle(1, 1)), destroy(bulk.NewHandle(2, 1)))
 	require.False(t, h.session.Joined())
 	require.EqualValues(t, 3, h.hello().Structure)
 }
@@ -189,13 +185,9 @@ func TestCallbackEndsWorldDuringMessage(t *testing.T) {
 			Destroy: func(of bulk.Handle, _ uint8) { note("destroy", of) },
 		}}))
 		require.NoError(t, h.answer(asIs))
-		message := wire.AppendStructureHeader(nil, 1, 1)
-		for _, e := range []bulk.Handle{walker, second} {
-			var w bitio.Writer
-			rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: 1, Values: []uint32{7}})
-			message = wire.AppendRecord(message, wire.Record{Op: wire.OpEnter, Handle: e, Kind: 1, Row: w.Bytes()})
+		for i, e := range []bulk.Handle{walker, second} {
+			h.enter(uint32(i)+1, e, 7)
 		}
-		require.NoError(t, h.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, message)))
 		entered := []string{"enter " + walker.String(), "enter " + second.String()}
 		if call == "enter" {
 			require.Equal(t, []string{entered[0], "destroy " + walker.String()}, calls)
@@ -230,17 +222,13 @@ func TestCallbackEndsWorldAfterText(t *testing.T) {
 			},
 		}}))
 		require.NoError(t, h.answer(asIs))
-		message := wire.AppendStructureHeader(nil, 1, 1)
 		first := []wire.Record{enterTexts(s, one, hasNote, false, "", "", "", "a"), textOf(one, 3, "aa"), last}
 		want := []string{"enter " + one.String(), "update " + one.String()}
 		if name == "before another" {
 			first = append([]wire.Record{enterTexts(s, two, hasNote, false, "", "", "", "b")}, first...)
 			want = append([]string{"enter " + two.String()}, want...)
 		}
-		for _, r := range first {
-			message = wire.AppendRecord(message, r)
-		}
-		require.NoError(t, h.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, message)), name)
+		h.send(1, first...)
 		require.Equal(t, want, calls, name)
 		require.Equal(t, wire.Stale, h.session.Resolve(one), name)
 	}

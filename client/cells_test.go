@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
-	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -41,10 +41,8 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 	s := schema.New()
 	schema.Define[health](s, "health")
 	require.NoError(t, s.Err())
-	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
-		TickHz: 65535, SnapshotHz: 65535, MaxSlots: wire.MaxSlots, Tick: 1,
-	}
+	welcome := stage.Welcome(s)
+	welcome.TickHz, welcome.SnapshotHz, welcome.MaxSlots, welcome.Tick = 65535, 65535, wire.MaxSlots, 1
 	greeting := wire.AppendMessage(nil, welcome)
 	least := uint64(math.MaxUint64) // connections of earlier tests allocate while they end
 	for range 5 {

@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -61,12 +61,10 @@ func newEventServer(t testing.TB) *eventServer {
 }
 
 func (p *eventServer) welcome(epoch, session uint64) {
-	welcome := wire.Welcome{
-		Protocol: wire.Version, Schema: p.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: epoch, Session: session,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 30, MaxSlots: 10,
-	}
-	if _, joined := p.session.Welcome(); !joined {
-		welcome.SchemaText = p.schema.Text() // later Hellos name it
+	welcome := stage.Welcome(p.schema)
+	welcome.Epoch, welcome.Session, welcome.SnapshotHz, welcome.MaxSlots = epoch, session, 30, 10
+	if _, joined := p.session.Welcome(); joined {
+		welcome.SchemaText = "" // later Hellos name it
 	}
 	require.NoError(p.t, p.session.ReceiveStream(wire.AppendMessage(nil, welcome)))
 	p.structures, p.seq = 0, 0
@@ -93,10 +91,7 @@ func (p *eventServer) boom(who bulk.Handle, size uint8) wire.Record {
 
 // structure sends a message ticks after the last one.
 func (p *eventServer) structure(ticks uint32, records ...wire.Record) error {
-	body := wire.AppendStructureHeader(nil, p.structures+1, ticks)
-	for _, r := range records {
-		body = wire.AppendRecord(body, r)
-	}
+	body := stage.Structure(p.structures+1, ticks, records...)
 	p.structures += uint32(len(records))
 	return p.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body))
 }

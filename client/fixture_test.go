@@ -11,6 +11,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -70,9 +71,9 @@ func newReplicaServer(t testing.TB, floor, maxSlots uint32) *replicaServer {
 func row(points uint32) rowschema.Row { return rowschema.Row{Mask: 1, Values: []uint32{points, 0, 0}} }
 
 func (p *replicaServer) enter(h bulk.Handle, points uint32) wire.Record {
-	var w bitio.Writer
-	rowschema.New(p.schema).AppendFull(&w, row(points))
-	return wire.Record{Op: wire.OpEnter, Handle: h, Kind: 3, Row: w.Bytes()}
+	r := stage.Enter(p.schema, h, row(points))
+	r.Kind = 3
+	return r
 }
 
 func leave(h bulk.Handle) wire.Record {
@@ -89,12 +90,8 @@ func (p *replicaServer) structure(records ...wire.Record) []byte {
 	if p.number == 0 {
 		ticks = enterTick
 	}
-	b := wire.AppendStructureHeader(nil, p.number+1, ticks)
-	for _, r := range records {
-		b = wire.AppendRecord(b, r)
-		p.number++
-	}
-	return b
+	p.number += uint32(len(records))
+	return stage.Structure(p.number+1-uint32(len(records)), ticks, records...)
 }
 
 func (p *replicaServer) send(records ...wire.Record) {

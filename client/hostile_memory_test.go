@@ -15,6 +15,7 @@ import (
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -44,10 +45,9 @@ func newMemoryFlooder(t testing.TB, limits client.SessionConfig) *memoryFlooder 
 func newMemoryFlooderOf(t testing.TB, limits client.SessionConfig) *memoryFlooder {
 	f := &memoryFlooder{codec: rowcodec.New(limits.Schema, rowcodec.DefaultTables())}
 	f.session = must.Get(client.NewSession(limits))
-	require.NoError(t, f.stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: limits.Schema.Hash(), SchemaText: limits.Schema.Text(), Tables: rowcodec.DefaultTables().Version(), GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
-		TickHz: 60, SnapshotHz: 60, MaxSlots: wire.MaxSlots, Tick: 1,
-	})))
+	w := stage.Welcome(limits.Schema)
+	w.SnapshotHz, w.MaxSlots, w.Tick = 60, wire.MaxSlots, 1
+	require.NoError(t, f.stream(wire.AppendMessage(nil, w)))
 	return f
 }
 
@@ -73,10 +73,7 @@ func (f *memoryFlooder) records(of func(bulk.Handle) wire.Record, first, apart, 
 }
 
 func (f *memoryFlooder) structure(records ...wire.Record) error {
-	body := wire.AppendStructureHeader(nil, f.number+1, floodTick)
-	for _, r := range records {
-		body = wire.AppendRecord(body, r)
-	}
+	body := stage.Structure(f.number+1, floodTick, records...)
 	f.number += uint32(len(records))
 	return f.stream(wire.AppendFrame(nil, wire.TypeStructure, body))
 }

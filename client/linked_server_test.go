@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -76,10 +77,8 @@ func newLinkedServerAt(t testing.TB, hz int64, seed uint64, down, up simtest.Con
 	s.body = must.Get(client.ComponentOf[schema.Body](s.schema, "body"))
 	s.session = must.Get(client.NewSession(client.SessionConfig{Schema: s.schema}))
 	s.motion = func(tick uint32) (schema.Body, bool) { return walk(tick), true }
-	s.welcome = wire.Welcome{
-		Protocol: wire.Version, Schema: s.schema.Hash(), SchemaText: s.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: uint16(hz), SnapshotHz: uint16(min(hz, linkedSnapshotHz)), MaxSlots: 10, Secret: make([]byte, wire.SecretBytes),
-	}
+	s.welcome = stage.Welcome(s.schema)
+	s.welcome.TickHz, s.welcome.SnapshotHz = uint16(hz), uint16(min(hz, linkedSnapshotHz))
 	s.join()
 	return s
 }
@@ -128,10 +127,7 @@ func (s *linkedServer) values(tick uint32) (rowschema.Row, bool) {
 // enter sends an Enter of h to the client.
 func (s *linkedServer) enter(number uint32, h bulk.Handle) {
 	row, _ := s.values(s.tick)
-	var w bitio.Writer
-	rowschema.New(s.schema).AppendFull(&w, row)
-	body := wire.AppendStructureHeader(nil, number, s.tick)
-	body = wire.AppendRecord(body, wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
+	body := stage.Structure(number, s.tick, stage.Enter(s.schema, h, row))
 	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body)))
 }
 

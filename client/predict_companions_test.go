@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -86,9 +87,7 @@ func (p *ballServer) ballRow() rowschema.Row {
 }
 
 func (p *ballServer) enterBall(h bulk.Handle) {
-	var w bitio.Writer
-	rowschema.New(p.schema).AppendFull(&w, p.ballRow())
-	p.record(wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()})
+	p.record(stage.Enter(p.schema, h, p.ballRow()))
 }
 
 // ballDatagram makes a datagram of the newest snapshot's tick with a row of the ball alone.
@@ -428,9 +427,7 @@ func coPredicts[Ball any](t testing.TB, served *schema.Schema, owned bool) bool 
 	session := must.Get(client.NewSession(client.SessionConfig{Schema: schemaWithBall[Ball](t)}))
 	must.Get(client.Predict(session, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{CoPredicted: []client.CoPredictedSet{&balls}}))
 	f.serveTo(session, served)
-	var w bitio.Writer
-	rowschema.New(served).AppendFull(&w, rowschema.Row{Mask: 4, Owned: owned, Values: make([]uint32, served.Values())})
-	f.record(wire.Record{Op: wire.OpEnter, Handle: ballHandle, Owned: owned, Row: w.Bytes()})
+	f.record(stage.Enter(served, ballHandle, rowschema.Row{Mask: 4, Owned: owned, Values: make([]uint32, served.Values())}))
 	f.snapshot()
 	f.input(still)
 	balls.Set(ballHandle)

@@ -9,10 +9,9 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -58,10 +57,8 @@ func newProvisionalServerOf(t testing.TB, served, declared *schema.Schema) *prov
 }
 
 func (g *provisionalServer) welcome(change func(*wire.Welcome)) {
-	w := wire.Welcome{
-		Protocol: wire.Version, Schema: g.schema.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1, GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
-		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 7, Tick: 100, Secret: make([]byte, wire.SecretBytes),
-	}
+	w := stage.Welcome(g.schema)
+	w.SchemaText, w.Tick = "", 100
 	change(&w)
 	w.Structure = structureOf(g.Session, w.Resumed)
 	require.NoError(g.t, g.ReceiveStream(wire.AppendMessage(nil, w)))
@@ -79,11 +76,7 @@ func (g *provisionalServer) reconnect(change func(*wire.Welcome)) {
 }
 
 func (g *provisionalServer) structure(records ...wire.Record) error {
-	b := wire.AppendStructureHeader(nil, g.records+1, 1)
-	for _, r := range records {
-		b = wire.AppendRecord(b, r)
-	}
-	err := g.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b))
+	err := g.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, stage.Structure(g.records+1, 1, records...)))
 	if err == nil {
 		g.records += uint32(len(records))
 	}
@@ -97,9 +90,7 @@ func granted(h, entity bulk.Handle) wire.Record {
 func refused(h bulk.Handle) wire.Record { return granted(h, 0) }
 
 func (g *provisionalServer) enter(h bulk.Handle) wire.Record {
-	var w bitio.Writer
-	rowschema.New(g.schema).AppendFull(&w, rowschema.Row{Mask: 1, Values: []uint32{5}})
-	return wire.Record{Op: wire.OpEnter, Handle: h, Row: w.Bytes()}
+	return stage.Enter(g.schema, h, rowschema.Row{Mask: 1, Values: []uint32{5}})
 }
 
 // snapshot delivers a snapshot of a tick, without rows.

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -327,11 +328,10 @@ func TestServerFaultsAreErrors(t *testing.T) {
 	p := newReplicaServer(t, 3, 100)
 	for name, body := range map[string][]byte{
 		"empty":          {},
-		"gap in numbers": append(wire.AppendStructureHeader(nil, 2, 1), wire.AppendRecord(nil, leave(h(1, 3)))...),
-		"slot too high":  append(wire.AppendStructureHeader(nil, 1, 1), wire.AppendRecord(nil, leave(h(100, 3)))...),
-		"below floor":    append(wire.AppendStructureHeader(nil, 1, 1), wire.AppendRecord(nil, destroy(h(1, 1)))...),
-		"row too long": append(wire.AppendStructureHeader(nil, 1, 1),
-			wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: h(1, 3), Row: []byte{1, 0, 0, 0, 0}})...),
+		"gap in numbers": stage.Structure(2, 1, leave(h(1, 3))),
+		"slot too high":  stage.Structure(1, 1, leave(h(100, 3))),
+		"below floor":    stage.Structure(1, 1, destroy(h(1, 1))),
+		"row too long":   stage.Structure(1, 1, wire.Record{Op: wire.OpEnter, Handle: h(1, 3), Row: []byte{1, 0, 0, 0, 0}}),
 	} {
 		q := newReplicaServer(t, 3, 100)
 		var e *wire.Error
@@ -431,7 +431,7 @@ func TestRowsWithoutValues(t *testing.T) {
 	codec := rowcodec.New(s, rowcodec.DefaultTables())
 	r := client.NewApplier(codec, 0, 64, client.Observer{})
 	one := h(1, 1)
-	require.NoError(t, r.ApplyStructure(wire.AppendRecord(wire.AppendStructureHeader(nil, 1, enterTick), wire.Record{Op: wire.OpEnter, Handle: one, Kind: 3, Row: []byte{1}})))
+	require.NoError(t, r.ApplyStructure(stage.Structure(1, enterTick, wire.Record{Op: wire.OpEnter, Handle: one, Kind: 3, Row: []byte{1}})))
 	for i, baseline := range []wire.Baseline{{}, {Age: 1}, {Age: 1, Gap: 1}} {
 		var w bitio.Writer
 		seq := uint32(i + 1)

@@ -10,10 +10,9 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -72,10 +71,9 @@ type handServer struct {
 
 func newHandServer(t testing.TB, served, declared *schema.Schema) *handServer {
 	session := must.Get(client.NewSession(client.SessionConfig{Schema: declared}))
-	return &handServer{t: t, schema: served, session: session, welcome: wire.Welcome{
-		Protocol: wire.Version, Tables: rowcodec.DefaultTables().Version(), Epoch: 7, GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration,
-		TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
-	}}
+	welcome := stage.Welcome(served)
+	welcome.Epoch, welcome.Session, welcome.SchemaText = 7, 5, ""
+	return &handServer{t: t, schema: served, session: session, welcome: welcome}
 }
 
 // hello reads the Hello that the session sent.
@@ -108,11 +106,15 @@ func (s *handServer) lose() {
 
 // enter sends an Enter with all components of the server's schema as record number.
 func (s *handServer) enter(number uint32, h bulk.Handle, values ...uint32) {
-	var w bitio.Writer
-	rowschema.New(s.schema).AppendFull(&w, rowschema.Row{Mask: 1<<len(s.schema.Components()) - 1, Values: values})
-	b := wire.AppendStructureHeader(nil, number, 1)
-	b = wire.AppendRecord(b, wire.Record{Op: wire.OpEnter, Handle: h, Kind: 1, Row: w.Bytes()})
-	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, b)))
+	r := stage.Enter(s.schema, h, rowschema.Row{Mask: 1<<len(s.schema.Components()) - 1, Values: values})
+	r.Kind = 1
+	s.send(number, r)
+}
+
+// send sends a message of tick 1, whose records begin with number.
+func (s *handServer) send(number uint32, records ...wire.Record) {
+	s.t.Helper()
+	require.NoError(s.t, s.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, stage.Structure(number, 1, records...))))
 }
 
 // A client works with any server. Client.SchemaChanges lists what differs from its declarations.

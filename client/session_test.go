@@ -12,8 +12,8 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -24,9 +24,7 @@ func TestCommandIsCheckedHere(t *testing.T) {
 	require.NotEmpty(t, s.TakeStream(), "the Hello")
 	require.ErrorIs(t, must.Fail(s.DoRaw("eat", 0, nil)), client.ErrNotJoined)
 	rowSchema := schema.New()
-	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
-	})))
+	require.NoError(t, s.ReceiveStream(wire.AppendMessage(nil, stage.Welcome(rowSchema))))
 	for name, c := range map[string]struct {
 		command string
 		args    []byte
@@ -57,10 +55,8 @@ func TestCommandIsCheckedHere(t *testing.T) {
 // error (PROTOCOL.md, section 4.1).
 func TestResumedSessionIsTheSame(t *testing.T) {
 	rowSchema := schema.New()
-	first := wire.Welcome{
-		Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20,
-		Epoch: 7, GenerationFloor: 3, GenerationCeiling: bulk.MaxGeneration, MaxSlots: 100, Session: 5, Secret: make([]byte, wire.SecretBytes),
-	}
+	first := stage.Welcome(rowSchema)
+	first.GenerationFloor = 3
 	for name, change := range map[string]func(*wire.Welcome){
 		"nothing": func(*wire.Welcome) {},
 		"session": func(m *wire.Welcome) { m.Session++ },
@@ -109,7 +105,8 @@ func TestWelcomeGrantsWhatWasAsked(t *testing.T) {
 	rowSchema := schema.New()
 	for simulate, code := range []wire.Code{wire.OK, wire.BadMessage} {
 		s := must.Get(client.NewSession(client.SessionConfig{Schema: rowSchema}))
-		m := wire.Welcome{Protocol: wire.Version, Schema: rowSchema.Hash(), SchemaText: rowSchema.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Simulate: uint8(simulate)}
+		m := stage.Welcome(rowSchema)
+		m.Simulate = uint8(simulate)
 		require.Equal(t, code, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))))
 	}
 }
@@ -139,7 +136,8 @@ func TestSimulatingNeedsMotion(t *testing.T) {
 			require.NoError(t, served.SetMotion(m))
 		}
 		s := must.Get(client.NewSession(client.SessionConfig{Simulate: true}))
-		m := wire.Welcome{Protocol: wire.Version, Schema: served.Hash(), SchemaText: served.Text(), Tables: rowcodec.DefaultTables().Version(), TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Simulate: 1}
+		m := stage.Welcome(served)
+		m.Simulate = 1
 		require.Equal(t, c.code, wire.CodeOf(s.ReceiveStream(wire.AppendMessage(nil, m))), name)
 	}
 }

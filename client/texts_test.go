@@ -11,11 +11,11 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
-	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -75,9 +75,9 @@ func (c *textServer) enter(h bulk.Handle, mask uint32, owned bool, texts ...stri
 }
 
 func enterTexts(s *schema.Schema, h bulk.Handle, mask uint32, owned bool, texts ...string) wire.Record {
-	var w bitio.Writer
-	rowschema.New(s).AppendFull(&w, rowschema.Row{Mask: mask, Owned: owned, Values: []uint32{5}})
-	return wire.Record{Op: wire.OpEnter, Handle: h, Owned: owned, Row: w.Bytes(), Data: rowschema.New(s).AppendTexts(nil, mask, owned, texts)}
+	r := stage.Enter(s, h, rowschema.Row{Mask: mask, Owned: owned, Values: []uint32{5}})
+	r.Data = rowschema.New(s).AppendTexts(nil, mask, owned, texts)
+	return r
 }
 
 func textOf(h bulk.Handle, number uint32, value string) wire.Record {
@@ -86,12 +86,8 @@ func textOf(h bulk.Handle, number uint32, value string) wire.Record {
 
 // try applies records, and reports the error. After an error nothing has changed.
 func (c *textServer) try(records ...wire.Record) error {
-	body := wire.AppendStructureHeader(nil, c.number+1, 0)
-	for _, r := range records {
-		body = wire.AppendRecord(body, r)
-	}
 	before, heard := c.replica.Digest(), len(c.heard)
-	err := c.replica.ApplyStructure(body)
+	err := c.replica.ApplyStructure(stage.Structure(c.number+1, 0, records...))
 	if err != nil {
 		require.Equal(c.t, before, c.replica.Digest())
 		require.Len(c.t, c.heard, heard)
@@ -333,11 +329,8 @@ func TestTextFlood(t *testing.T) {
 // FuzzTexts feeds a replica with arbitrary structure messages of entities with texts.
 func FuzzTexts(f *testing.F) {
 	s := textSchema(f)
-	body := wire.AppendStructureHeader(nil, 1, 0)
-	for _, r := range []wire.Record{enterTexts(s, h(1, 3), hasBadge|hasNote, true, "Ada", "key", "axe", "hi"), textOf(h(1, 3), 0, "Eve"), textOf(h(1, 3), 3, "")} {
-		body = wire.AppendRecord(body, r)
-	}
-	f.Add(body, wire.AppendRecord(wire.AppendStructureHeader(nil, 4, 0), textOf(h(1, 3), 1, "k")))
+	f.Add(stage.Structure(1, 0, enterTexts(s, h(1, 3), hasBadge|hasNote, true, "Ada", "key", "axe", "hi"), textOf(h(1, 3), 0, "Eve"), textOf(h(1, 3), 3, "")),
+		stage.Structure(4, 0, textOf(h(1, 3), 1, "k")))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		c := newTextServer(t)
 		for _, body := range [][]byte{first, second} {

@@ -11,8 +11,8 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
-	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -43,10 +43,7 @@ func dinner(t testing.TB) *schema.Schema {
 // joinedSession returns a session that has joined, without a server.
 func joinedSession(t testing.TB, s *schema.Schema) *client.Session {
 	session := must.Get(client.NewSession(client.SessionConfig{Schema: s}))
-	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 20, MaxSlots: 100, SchemaText: s.Text(),
-	})))
+	require.NoError(t, session.ReceiveStream(wire.AppendMessage(nil, stage.Welcome(s))))
 	session.TakeStream()
 	return session
 }

@@ -4,6 +4,7 @@
 //
 //	[Crates]  a world and its one kind; worlds with other kinds begin from it, too
 //	[Hello]   the Hello of a client that has the server's schema and tables
+//	[Welcome] what a server sends a client of its schema, as [Structure] and [Enter]: for tests of clients
 //	[Conn]    a session.Conn that keeps what it receives; the test writes what its client sends
 //	[Linked]  a session.Conn over links with loss and delay, and the client.Session behind them
 //
@@ -34,7 +35,7 @@
 //
 // # Imports
 //
-// The package imports world, client and the schema, and no server. Tests inside of package session use
+// The package imports world, client, bulk and the schema, and no server. Tests inside of package session use
 // it, since it knows a Peer only as an interface. Tests inside of packages world and client cannot;
 // their external tests (package client_test) can.
 package stage

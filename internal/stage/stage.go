@@ -3,8 +3,11 @@ package stage
 import (
 	"math/rand/v2"
 
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
+	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -38,4 +41,30 @@ func Hello(s *schema.Schema) wire.Hello {
 		h.Schema = s.Hash()
 	}
 	return h
+}
+
+// Welcome returns the Welcome of a server with schema s to a client that asks for its text, for tests that
+// play the server. Its session has 100 slots, and begins in the world's first tick.
+func Welcome(s *schema.Schema) wire.Welcome {
+	return wire.Welcome{
+		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
+		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 7, Secret: make([]byte, wire.SecretBytes),
+	}
+}
+
+// Structure returns the body of a Structure message, the first of whose records has a number. The message
+// is of the tick that many ticks after the last one.
+func Structure(number, ticks uint32, records ...wire.Record) []byte {
+	body := wire.AppendStructureHeader(nil, number, ticks)
+	for _, r := range records {
+		body = wire.AppendRecord(body, r)
+	}
+	return body
+}
+
+// Enter returns an Enter with a row, of a server with schema s.
+func Enter(s *schema.Schema, h bulk.Handle, row rowschema.Row) wire.Record {
+	var w bitio.Writer
+	rowschema.New(s).AppendFull(&w, row)
+	return wire.Record{Op: wire.OpEnter, Handle: h, Owned: row.Owned, Row: w.Bytes()}
 }
