@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/worldd/worldd/internal/commandline"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/regularfile"
 	loadtest "github.com/worldd/worldd/loadtest/command"
 )
@@ -62,9 +63,10 @@ type program struct {
 	out, err io.Writer
 }
 
-// printLine prints a line after the program's name.
+// printLine prints a line after the program's name, made printable: names in files may come from
+// anywhere.
 func (p *program) printLine(format string, args ...any) {
-	fmt.Fprintf(p.out, p.Name+": "+format+"\n", args...)
+	fmt.Fprintf(p.out, "%s: %s\n", p.Name, printable.Text(fmt.Sprintf(format, args...)))
 }
 
 // command is implemented by the commands of every program.

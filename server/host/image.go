@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
 )
@@ -92,7 +93,7 @@ func reportImage(path string) (*imageReport, error) {
 	info, err := world.ReadImageInfo(file)
 	if err != nil {
 		r.Error = err.Error()
-		return r, fmt.Errorf("%s: %w", path, err)
+		return r, fmt.Errorf("%s: %w", path, fileError{err})
 	}
 	c := info.Config
 	if i := info.Recording; i != nil {
@@ -117,12 +118,20 @@ func reportImage(path string) (*imageReport, error) {
 	return r, nil
 }
 
-// saver names the program that saved the image.
+// fileError is an error about the contents of a file, made printable: its names may come from
+// anywhere.
+type fileError struct{ error }
+
+func (e fileError) Error() string { return printableLines(e.error.Error()) }
+
+func (e fileError) Unwrap() error { return e.error }
+
+// saver names the program that saved the image, made printable.
 func (r *imageReport) saver() string {
 	if r.Program == "" {
 		return "a program that is not named"
 	}
-	return strings.TrimSpace(r.Program + " " + r.Version)
+	return printable.Text(strings.TrimSpace(r.Program + " " + r.Version))
 }
 
 // imageInfoCommand describes an image or a recording.
@@ -153,13 +162,13 @@ func (c *imageInfoCommand) run(_ context.Context, p *program) error {
 		if k.Body != nil {
 			body = fmt.Sprintf("mass %v kg, radius %v m", k.Body.Mass, k.Body.Radius)
 		}
-		fmt.Fprintf(t, "kind %s\t%d entities, %s\n", k.Name, k.Entities, body)
+		fmt.Fprintf(t, "kind %s\t%d entities, %s\n", printable.Text(k.Name), k.Entities, body)
 	}
 	for _, k := range r.Components {
-		fmt.Fprintf(t, "component %s\t%d entities, %d bytes: %s\n", k.Name, k.Entities, k.Bytes, k.Type)
+		fmt.Fprintf(t, "component %s\t%d entities, %d bytes: %s\n", printable.Text(k.Name), k.Entities, k.Bytes, printable.Text(k.Type))
 	}
 	for _, part := range r.Parts {
-		fmt.Fprintf(t, "part %s\t%d bytes before compression\n", part.Name, part.Bytes)
+		fmt.Fprintf(t, "part %s\t%d bytes before compression\n", printable.Text(part.Name), part.Bytes)
 	}
 	return t.Flush()
 }
@@ -213,7 +222,7 @@ func (c *imageListCommand) run(ctx context.Context, p *program) error {
 		}
 		what := fmt.Sprintf("%d\t%d\t%s", r.Tick, r.Entities, r.saver())
 		if r.Error != "" {
-			what = "\t\t" + r.Error
+			what = "\t\t" + printable.Text(r.Error)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", name, r.Saved.Format(time.DateTime), r.Bytes, what)
 	}
@@ -271,7 +280,7 @@ func (p *program) restoreFile(path string, flags *worldFlags) (*world.Image, *In
 		err = g.World.Restore(img)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fmt.Errorf("%s: %w", path, fileError{err})
 	}
 	return img, g, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -119,4 +120,36 @@ func TestImageInfoOfRecording(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(text), &report))
 	require.Equal(t, "tag", report.Program)
 	require.Equal(t, &recordingReport{Format: 4, LastTick: 90, Seconds: 2, Every: 5, Closed: true}, report.Recording)
+}
+
+// Names in a file forge nothing in a terminal.
+func TestImageIsPrintable(t *testing.T) {
+	const hostile, escaped = "x\x1b[2J\n\u202e\t", `x\u001b[2J\n\u202e\t`
+	w := must.Get(world.New(world.Config{HalfExtent: world.Vec3{X: 9, Y: 9, Z: 9}, TickHz: 30}))
+	w.SetProgram(world.Program{Name: hostile + "p", Version: "1"})
+	must.Get(w.AddKind(world.Kind{Name: hostile + "k"}))
+	must.Get(world.Register[int32](w, hostile+"c"))
+	must.Get(w.Spawn(0, world.Vec3{}, world.Vec3{}))
+	var img world.Image
+	w.TakeImage(&img)
+	path := filepath.Join(t.TempDir(), "a.image")
+	file := must.Get(os.Create(path))
+	must.Get(img.WriteTo(file))
+	require.NoError(t, file.Close())
+
+	for command, args := range map[string][]string{
+		"info": {"image", "info", path}, "list": {"image", "list", filepath.Dir(path)}, "verify": {"image", "verify", path}, "replay": {"replay", path},
+	} {
+		_, out, errs := playOf(t, tag(), args...)
+		require.NotContains(t, out+errs, "\x1b", command)
+		require.NotContains(t, out+errs, "\u202e", command)
+		if command != "replay" { // it is no recording
+			require.Contains(t, out+errs, `x\`, command)
+		}
+		if command == "info" {
+			for _, name := range []string{"saved by  *" + regexp.QuoteMeta(escaped+"p 1"), "kind " + regexp.QuoteMeta(escaped+"k"), "component " + regexp.QuoteMeta(escaped+"c")} {
+				require.Regexp(t, name, out)
+			}
+		}
+	}
 }

@@ -47,7 +47,7 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 		p.printLine("the recording was not closed: its server died or still runs; it is correct up to here")
 		return nil
 	}
-	return fmt.Errorf("%s: %w", c.File, err)
+	return fmt.Errorf("%s: %w", c.File, fileError{err})
 }
 
 // openReplay builds the world of a recording, ready to replay. The caller must call finish at
@@ -62,6 +62,7 @@ func (p *program) openReplay(name string, o Options) (g *Instance, replay *world
 	}
 	finish = func() { _ = recording.Close() } // only read: the error does not matter
 	if replay, err = g.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
+		err = fileError{err}
 		finish()
 		if errors.Is(err, world.ErrImageWorld) {
 			switch {

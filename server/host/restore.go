@@ -100,7 +100,7 @@ func (c *serveCommand) restoreWorld(g *Instance, store *imagefile.Store, p *prog
 		err = g.RestoreRun(found.Image)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot restore the image: %w", store.Explain(err))
+		return fmt.Errorf("cannot restore the image: %w", fileError{store.Explain(err)})
 	}
 	if found.Generation > 0 {
 		log.Error("restored an older image: everything since it was saved is lost",
