@@ -5,16 +5,49 @@ import * as limit from './limits.ts'
 
 /** States of a cell, with the numbers of verdicts. */
 export const live = 1
-export const hidden = 2
+const hidden = 2
 export const stale = 3
 
 const pageSize = 32
 
 /** The client's record of one slot: the newest generation that the server named, and its state. */
 export class Cell {
-  generation = 0
-  state = 0
-  entity: Entity | undefined
+  #generation = 0
+  #state = 0
+  #entity: Entity | undefined
+
+  get generation(): number {
+    return this.#generation
+  }
+
+  get state(): number {
+    return this.#state
+  }
+
+  /** The live entity. */
+  get entity(): Entity | undefined {
+    return this.#entity
+  }
+
+  /** Makes an entity the slot's live one. */
+  enter(e: Entity): void {
+    this.#generation = e.generation
+    this.#state = live
+    this.#entity = e
+  }
+
+  /** Takes the live entity out of view. */
+  hide(): void {
+    this.#state = hidden
+    this.#entity = undefined
+  }
+
+  /** Makes a generation and all before it stale. */
+  kill(generation: number): void {
+    this.#generation = generation
+    this.#state = stale
+    this.#entity = undefined
+  }
 }
 
 /** Estimated memory of a cell, and of an empty page. */

@@ -47,14 +47,10 @@ const maxTickGap = 2
 export class Clock {
   readonly hz: number
   readonly trips = new Least()
-  /** Arrival time minus tick time of the newest tick. */
-  behind = 0
-  /** The mean delay of snapshots beyond the fastest one. */
-  jitter = 0
-  /** The tick of the newest snapshot, 0 before the first. */
-  tick = 0
-  /** The mean server time between snapshots. */
-  interval = 0
+  #behind = 0
+  #jitter = 0
+  #tick = 0
+  #interval = 0
   #early = new Least()
   #offset = 0 // the caller's time minus the server's, at updated
   #updated = 0
@@ -62,6 +58,26 @@ export class Clock {
 
   constructor(hz: number) {
     this.hz = hz
+  }
+
+  /** Arrival time minus tick time of the newest tick. */
+  get behind(): number {
+    return this.#behind
+  }
+
+  /** The mean delay of snapshots beyond the fastest one. */
+  get jitter(): number {
+    return this.#jitter
+  }
+
+  /** The tick of the newest snapshot, 0 before the first. */
+  get tick(): number {
+    return this.#tick
+  }
+
+  /** The mean server time between snapshots. */
+  get interval(): number {
+    return this.#interval
   }
 
   timeOf(tick: number): number {
@@ -77,7 +93,7 @@ export class Clock {
    * room, and have overtaken the Welcome of the move.
    */
   isDistant(tick: number): boolean {
-    return this.tick !== 0 && Math.abs(tick - this.tick) > maxTickGap * this.hz
+    return this.#tick !== 0 && Math.abs(tick - this.#tick) > maxTickGap * this.hz
   }
 
   #offsetAt(now: number): number {
@@ -92,7 +108,7 @@ export class Clock {
 
   /** Returns the server's tick at now with fractions, 0 before the first snapshot. */
   serverTick(now: number): number {
-    return this.tick === 0 ? 0 : Math.max(this.ticks(this.serverTime(now)), 0)
+    return this.#tick === 0 ? 0 : Math.max(this.ticks(this.serverTime(now)), 0)
   }
 
   /**
@@ -101,20 +117,20 @@ export class Clock {
    */
   recordSnapshot(now: number, tick: number, before: number): void {
     const behind = now - this.timeOf(tick)
-    if (this.tick !== 0 && behind - this.#early.least > lostAbove) this.#early = new Least()
+    if (this.#tick !== 0 && behind - this.#early.least > lostAbove) this.#early = new Least()
     this.#early.add(now, behind)
-    this.jitter += (behind - this.#early.least - this.jitter) / jitterShare
+    this.#jitter += (behind - this.#early.least - this.#jitter) / jitterShare
     this.#offset = this.#offsetAt(now)
     this.#updated = now
     this.#wrong = this.#early.least - this.trips.least / 2 - this.#offset
-    if (this.tick === 0 || Math.abs(this.#wrong) > stepAbove) {
+    if (this.#tick === 0 || Math.abs(this.#wrong) > stepAbove) {
       this.#offset += this.#wrong
       this.#wrong = 0
     }
-    if (tick <= this.tick) return
-    if (this.tick !== 0) this.interval += (this.timeOf(tick - before) - this.interval) / intervalShare
-    this.behind = behind
-    this.tick = tick
+    if (tick <= this.#tick) return
+    if (this.#tick !== 0) this.#interval += (this.timeOf(tick - before) - this.#interval) / intervalShare
+    this.#behind = behind
+    this.#tick = tick
   }
 }
 
@@ -131,30 +147,40 @@ const allowanceFade = 2000
  * exceed it, or one of eight if there are few. It grows at once and shrinks smoothly.
  */
 export class Allowance {
-  value = 0
-  count = 0
+  #value = 0
+  #count = 0
   readonly #times = new Float64Array(allowanceSamples)
   readonly #samples = new Float64Array(allowanceSamples)
   readonly #sorted = new Float64Array(allowanceSamples)
   #updated = 0
 
+  get value(): number {
+    return this.#value
+  }
+
+  /** The number of delays added. */
+  get count(): number {
+    return this.#count
+  }
+
   add(now: number, delay: number): void {
-    const newest = this.count++ % allowanceSamples
+    const newest = this.#count++ % allowanceSamples
     this.#times[newest] = now
     this.#samples[newest] = delay
     const want = this.exceededDelay(now)
     const passed = Math.min(Math.max(now - this.#updated, 0), allowanceFade)
     this.#updated = now
-    this.value = this.count === 1 ? want : Math.max(want, this.value - ((this.value - want) * passed) / allowanceFade)
+    this.#value =
+      this.#count === 1 ? want : Math.max(want, this.#value - ((this.#value - want) * passed) / allowanceFade)
   }
 
   /** Returns the delay that only the allowed share of the newest samples exceeds. */
   exceededDelay(now: number): number {
-    const most = Math.min(this.count, allowanceSamples)
+    const most = Math.min(this.#count, allowanceSamples)
     this.#sorted.fill(Infinity)
     let n = 0
     for (; n < most; n++) {
-      const i = (this.count - 1 - n) % allowanceSamples
+      const i = (this.#count - 1 - n) % allowanceSamples
       if (n >= minOutlier && now - this.#times[i]! > allowanceSpan) break
       this.#sorted[n] = this.#samples[i]!
     }
@@ -172,14 +198,27 @@ const burstShare = 8
 
 /** Computes the moment to show. It lags by the snapshots' delay, and never goes back. */
 export class Renderer {
-  on = false
-  /** Whether no snapshot has arrived since the session resumed. */
-  resumed = false
-  /** The server time of the newest render. */
-  shown = 0
+  #on = false
+  #resumed = false // and no snapshot has arrived since
+  #shown = 0
   readonly delay = new Allowance()
   #updated = 0
   #arrived = 0 // when the newest snapshot arrived
+
+  /** Whether anything was rendered. */
+  get on(): boolean {
+    return this.#on
+  }
+
+  /** The server time of the newest render. */
+  get shown(): number {
+    return this.#shown
+  }
+
+  /** Notes that the session resumed: the next snapshot's delay says nothing. */
+  resume(): void {
+    this.#resumed = true
+  }
 
   /**
    * Records the arrival of the first snapshot of a tick. A render then needed the snapshot
@@ -188,9 +227,9 @@ export class Renderer {
   recordSnapshot(now: number, c: Clock, before: number): void {
     const together = now - this.#arrived < c.interval / burstShare
     this.#arrived = now
-    if (before !== 0 && !this.resumed && !together)
+    if (before !== 0 && !this.#resumed && !together)
       this.delay.add(now, Math.min(c.serverTime(now) - c.timeOf(before), maxDelay))
-    this.resumed = false
+    this.#resumed = false
   }
 
   /** Moves the moment to show to the time now. */
@@ -198,13 +237,13 @@ export class Renderer {
     const target = c.serverTime(now) - this.delay.value
     const passed = Math.max(now - this.#updated, 0)
     this.#updated = now
-    const ahead = this.shown + passed - target
-    if (!this.on) {
-      this.on = true
-      this.shown = target
+    const ahead = this.#shown + passed - target
+    if (!this.#on) {
+      this.#on = true
+      this.#shown = target
     } else if (ahead < -maxDelay)
-      this.shown = target // too far to catch up
+      this.#shown = target // too far to catch up
     else if (ahead <= maxDelay)
-      this.shown += passed - Math.min(Math.max(ahead, -passed / fastShare), passed / slowShare)
+      this.#shown += passed - Math.min(Math.max(ahead, -passed / fastShare), passed / slowShare)
   }
 }

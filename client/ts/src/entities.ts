@@ -1,7 +1,7 @@
 // The entities in view, and the state of every other handle: PROTOCOL.md, sections 11.1 and
 // 11.2.
 
-import { type Cell, Cells, hidden, live, stale } from './cells.ts'
+import { type Cell, Cells, live, stale } from './cells.ts'
 import { Entity, type Layout } from './entity.ts'
 import { readText, type Text } from './fields.ts'
 import { guard } from './guard.ts'
@@ -121,18 +121,13 @@ export class Entities {
       this.all.push(e)
       this.#entityBytes += bytesOfEntity
     }
-    e.kind = x.kind
-    e.mask = row.mask
-    e.owned = x.owned
-    e.texts = row.texts
-    e.entered = number
-    e.load = this.#loads.reduce((n, load, i) => n + ((row.mask >>> i) & 1) * load, 1 + this.#valuesLoad)
-    e.beginView(row.list, tick - x.back)
+    const { kind, owned } = x
+    const { mask, texts } = row
+    const load = this.#loads.reduce((n, load, i) => n + ((mask >>> i) & 1) * load, 1 + this.#valuesLoad)
+    e.beginView({ kind, mask, owned, texts, number, load }, row.list, tick - x.back)
     this.#bodies?.applyEnter({ slot: x.index, generation: x.generation }, x.kind, tick - x.back, row.body)
     this.#entityBytes += bytesOf(e)
-    c.generation = x.generation
-    c.state = live
-    c.entity = e
+    c.enter(e)
     this.#stats.enters++
     const entered = e
     if (this.#observer.enter) guard(() => this.#observer.enter?.(entered))
@@ -142,7 +137,6 @@ export class Entities {
   leave(e: Entity, why: Reason): void {
     const c = this.#cells.at(e.index)
     this.#remove(c, e)
-    c.state = hidden
     this.#stats.leaves++
     guard(() => this.#observer.leave?.(e.handle, why))
   }
@@ -152,8 +146,7 @@ export class Entities {
     const c = this.#cells.at(index)
     if (c.state === stale && generation === c.generation) return // repeated
     this.#replace(c, generation)
-    c.generation = generation
-    c.state = stale
+    c.kill(generation)
     this.#reportDestroyed(newHandle(index, generation), cause)
   }
 
@@ -162,7 +155,7 @@ export class Entities {
     const e = c.entity
     if (!e) return
     this.#remove(c, e)
-    c.state = stale // before the callback, which may call resolve
+    c.kill(c.generation) // before the callback, which may call resolve
     if (e.generation !== generation) this.#reportDestroyed(e.handle, 0)
   }
 
@@ -179,14 +172,14 @@ export class Entities {
       this.all[e.place] = last
       last.place = e.place
     }
-    c.entity = undefined
+    c.hide()
   }
 
   /** Sets a text of an entity. The bytes must have been checked. */
   setText(e: Entity, number: number, bytes: Uint8Array): void {
     const text = readText(this.#layout.schema.texts[number]!, bytes)
     this.#entityBytes += 2 * (text.length - e.texts[number]!.length)
-    e.texts[number] = text
+    e.setText(number, text)
     this.#stats.texts++
   }
 
@@ -208,9 +201,7 @@ export class Entities {
     for (const [slot, c] of before.#cells.known()) {
       const generation = c.state === stale ? c.generation : c.generation - 2
       if (generation < 1) continue
-      const own = this.#cells.at(slot)
-      own.generation = generation
-      own.state = stale
+      this.#cells.at(slot).kill(generation)
     }
   }
 }

@@ -53,6 +53,19 @@ export class Layout {
   }
 }
 
+/** The contents of an Enter. */
+export interface Entered {
+  readonly kind: number
+  readonly mask: number
+  readonly owned: boolean
+  readonly texts: Text[]
+  /** The number of the Enter. */
+  readonly number: number
+  readonly load: number
+}
+
+const nothing: Entered = { kind: 0, mask: 0, owned: false, texts: [], number: 0, load: 0 }
+
 /** The capacity after the first growth. Most entities sleep and never grow. */
 const roomToMove = 4
 
@@ -65,19 +78,9 @@ export class Entity {
   readonly index: number
   readonly generation: number
   readonly layout: Layout
-  /** The number of the entity's kind. */
-  kind = 0
-  /** One bit for each component, set if the entity has it. */
-  mask = 0
-  /** Whether this client owns the entity and receives its owner fields. */
-  owned = false
-  /** All text fields by number; empty if they were not sent. */
-  texts: Text[] = []
-  /** The tick of the current state. */
-  tick = 0
-  /** @internal */ entered = 0 // number of its Enter
-  /** @internal */ load = 0
   /** @internal */ place = 0 // in Replica.entities
+  #entered: Entered = nothing
+  #tick = 0
 
   // One list: the ticks of all states, the ticks from which they are blended in, then their
   // values.
@@ -99,6 +102,41 @@ export class Entity {
     this.generation = generation
     this.layout = layout
     this.#bodies = bodies
+  }
+
+  /** The number of the entity's kind. */
+  get kind(): number {
+    return this.#entered.kind
+  }
+
+  /** One bit for each component, set if the entity has it. */
+  get mask(): number {
+    return this.#entered.mask
+  }
+
+  /** Whether this client owns the entity and receives its owner fields. */
+  get owned(): boolean {
+    return this.#entered.owned
+  }
+
+  /** All text fields by number; empty if they were not sent. */
+  get texts(): readonly Text[] {
+    return this.#entered.texts
+  }
+
+  /** The tick of the current state. */
+  get tick(): number {
+    return this.#tick
+  }
+
+  /** @internal The number of its Enter. */
+  get entered(): number {
+    return this.#entered.number
+  }
+
+  /** @internal The load that it adds to a datagram. */
+  get load(): number {
+    return this.#entered.load
   }
 
   /** The name of the kind, or 'kind N' if the game added it after its start. */
@@ -292,13 +330,19 @@ export class Entity {
   }
 
   /** @internal Starts the entity's life in view with one state. list has 2 elements more than its values. */
-  beginView(list: Uint32Array, tick: number): void {
+  beginView(entered: Entered, list: Uint32Array, tick: number): void {
+    this.#entered = entered
     this.#list = list
     list[0] = tick
     list[1] = 0
-    this.tick = tick
+    this.#tick = tick
     this.#room = this.#count = 1
     this.#newest = this.#named = this.#floor = 0
+  }
+
+  /** @internal Sets a text field. */
+  setText(number: number, text: Text): void {
+    this.#entered.texts[number] = text
   }
 
   /** @internal The list of states. */
@@ -362,9 +406,9 @@ export class Entity {
     this.#list[this.#room + i] = blendFrom
     const to = this.valuesAt(i)
     for (let k = 0, n = this.layout.schema.values; k < n; k++) this.#list[to + k] = values[at + k]!
-    if (tick <= this.tick) return false
+    if (tick <= this.#tick) return false
     this.#newest = i
-    this.tick = tick
+    this.#tick = tick
     return true
   }
 

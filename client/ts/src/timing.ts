@@ -46,7 +46,7 @@ export class Timing {
   resume(snapshotHz: number): void {
     this.#arrived.setInterval(Math.floor(this.clock.hz / snapshotHz))
     this.inputs.forgetConnection(snapshotHz)
-    this.#renderer.resumed = true
+    this.#renderer.resume()
   }
 
   /** Measures a datagram that has just arrived by its header. */

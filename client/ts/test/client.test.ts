@@ -26,6 +26,8 @@ test('a client joins, and shows what it is sent', async () => {
   assert.deepEqual({ ...e.get('purse') }, { Coins: 5 })
   assert.deepEqual({ ...e.get('name') }, { Name: 'Ada' })
   assert.equal(e.kindName, 'crate')
+  for (const name of ['kind', 'mask', 'owned', 'texts', 'tick'])
+    assert.throws(() => Object.assign(e, { [name]: 9 }), TypeError, `${name} is for reading`)
   assert.equal(e.get('body'), undefined)
   assert.deepEqual(events, [[1, 200]])
   assert.equal(s.client.resolve(newHandle(5, 5)), 'pending')
