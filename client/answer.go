@@ -54,19 +54,18 @@ type receipt struct {
 	stream  bool      // stream bytes wait to be sent
 }
 
-// receipt returns what s has received.
-func (s *Session) receipt() receipt {
-	r := s.replica
+// receiptOf returns what a session has received, whose replica r is nil before the first Welcome.
+func receiptOf(r *Replica, s *stream) receipt {
 	if r == nil {
-		return receipt{stream: len(s.stream.out) > 0}
+		return receipt{stream: len(s.out) > 0}
 	}
-	return receipt{applied: true, acks: r.timeline.acks, held: len(r.held) > 0, stream: len(s.stream.out) > 0}
+	return receipt{applied: true, acks: r.timeline.acks, held: len(r.held) > 0, stream: len(s.out) > 0}
 }
 
 // InputDue reports whether to send Input at now. datagrams is the number that arrived since the
 // last Input and were not Duplicate.
 func (s *Session) InputDue(datagrams int, now time.Duration) bool {
-	return s.uplink.inputDue(&s.time, s.receipt(), datagrams, now, now-s.uplink.sentAt)
+	return s.uplink.inputDue(&s.time, receiptOf(s.replica, &s.stream), datagrams, now, now-s.uplink.sentAt)
 }
 
 // setCaller tells how the caller spends the time until the next update.

@@ -136,7 +136,7 @@ func (c *Client) Wait(ctx context.Context) error {
 		connected = a.done
 	}
 	now := c.now()
-	c.timer.Reset(c.session.uplink.inputWait(&c.session.time, c.session.receipt(), now, now-c.sent))
+	c.timer.Reset(c.session.uplink.inputWait(&c.session.time, receiptOf(c.session.replica, &c.session.stream), now, now-c.sent))
 	select {
 	case <-arrived:
 	case <-connected:
@@ -209,8 +209,8 @@ func (c *Client) receiveAndSend() error {
 	if err == nil && in.Err != nil {
 		err = explainClose(in.Err)
 	}
-	if err == nil {
-		err = c.checkDivergence()
+	if err == nil && c.state == Joined && c.session.resyncs.endsSession(c.session.welcome) && c.config.GiveUp >= 0 {
+		err = ErrDiverged // the next session receives rows
 	}
 	if err == nil {
 		err = c.link.SendStream(c.session.TakeStream())
@@ -234,7 +234,7 @@ func (c *Client) applyArrivals(in Arrivals) error {
 		return &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("nothing new arrived from the server for %v", lostAfter)}
 	}
 	s := c.session
-	if s.uplink.caller == callerRenders || s.uplink.isOverdue(&s.time, s.receipt(), now-c.sent) {
+	if s.uplink.caller == callerRenders || s.uplink.isOverdue(&s.time, receiptOf(s.replica, &s.stream), now-c.sent) {
 		c.sendInput(fresh, now)
 	}
 	return nil
@@ -242,7 +242,7 @@ func (c *Client) applyArrivals(in Arrivals) error {
 
 // sendInput sends an Input if one is due after the arrival of so many datagrams.
 func (c *Client) sendInput(datagrams int, now time.Duration) {
-	if c.link == nil || !c.session.uplink.inputDue(&c.session.time, c.session.receipt(), datagrams, now, now-c.sent) {
+	if c.link == nil || !c.session.uplink.inputDue(&c.session.time, receiptOf(c.session.replica, &c.session.stream), datagrams, now, now-c.sent) {
 		return
 	}
 	if d := c.session.Input(now); d != nil {

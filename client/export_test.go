@@ -65,7 +65,7 @@ func (s *Session) Clock(now time.Duration) Clock { return s.time.clock.estimateA
 // Answers reports whether a Client sends an Input after the arrival of datagrams datagrams,
 // given the age of the newest.
 func (s *Session) Answers(datagrams int, now, quiet time.Duration) bool {
-	return s.uplink.inputDue(&s.time, s.receipt(), datagrams, now, quiet)
+	return s.uplink.inputDue(&s.time, receiptOf(s.replica, &s.stream), datagrams, now, quiet)
 }
 
 // Sleeps sets whether s belongs to a Client that waits between updates.
@@ -79,7 +79,7 @@ func (s *Session) Sleeps(yes bool) {
 // InputWait returns how long Client.Wait sleeps if nothing arrives, given the age of the newest
 // Input.
 func (s *Session) InputWait(now, quiet time.Duration) time.Duration {
-	return s.uplink.inputWait(&s.time, s.receipt(), now, quiet)
+	return s.uplink.inputWait(&s.time, receiptOf(s.replica, &s.stream), now, quiet)
 }
 
 // Receive applies stream bytes and datagrams that have arrived until now, as an Update does.
@@ -94,7 +94,7 @@ func (s *Session) Receive(now time.Duration, stream []byte, datagrams ...[]byte)
 
 // Patience returns how long a Client waits for a snapshot before it sends an Input.
 func (s *Session) Patience() time.Duration {
-	return s.uplink.maxSilence(&s.time, s.receipt())
+	return s.uplink.maxSilence(&s.time, receiptOf(s.replica, &s.stream))
 }
 
 // HeldDatagrams returns how many datagrams wait for their structure; at most MaxHeld.

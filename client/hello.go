@@ -5,17 +5,15 @@ import "github.com/worldd/worldd/replication/wire"
 // useConnection queues the Hello of a connection that was not used yet. Reconnect leaves it to
 // the first use: a callback may call Reconnect in the middle of a message, and Hello tells all of
 // what was applied.
+//
+// The Hello joins, or resumes the previous session. A resuming Hello has epoch 0, which joins any
+// world: if the server can only begin a new session, that needs no second handshake. A session
+// whose computed bodies kept differing is not resumed.
 func (s *Session) useConnection() {
-	if s.stream.state == opened {
-		s.stream.enterState(connecting)
-		s.sendHello()
+	if s.stream.state != opened {
+		return
 	}
-}
-
-// sendHello queues a Hello that joins, or resumes the previous session. A resuming Hello has
-// epoch 0, which joins any world: if the server can only begin a new session, that needs no
-// second handshake. A session whose computed bodies kept differing is not resumed.
-func (s *Session) sendHello() {
+	s.stream.enterState(connecting)
 	h := s.greeting.nextHello(&s.config)
 	if s.config.Simulate && !s.resyncs.gaveUp() {
 		h.Abilities = wire.Simulates

@@ -220,14 +220,6 @@ func (c *Client) followMove(to *wire.Error) error {
 // FreshToken, the client keeps the session.
 var ErrDiverged = errors.New("client: computed bodies kept differing from the server's, or took too long: the next session receives them as rows")
 
-// checkDivergence returns ErrDiverged if the session should be replaced.
-func (c *Client) checkDivergence() error {
-	if c.state == Joined && c.session.resyncs.endsSession(c.session.welcome) && c.config.GiveUp >= 0 {
-		return ErrDiverged
-	}
-	return nil
-}
-
 // mayRetry reports whether another connection may succeed. The error's code decides; transport
 // errors have none and may be temporary.
 func mayRetry(why error) bool {
