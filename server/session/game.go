@@ -41,8 +41,8 @@ type Hooks struct {
 	// Back reports that the client of an away session has reconnected.
 	Back func(s *Session)
 	// SaveSession appends to b what RestoreSession needs to continue the session after a crash: the
-	// game's own state of it, such as Session.Value, in at most MaxSessionValue bytes. It is called
-	// after each tick that a journal records, and must only read. The identity of the session, its
+	// game's own state of it, such as Session.Value, in at most 64 KiB. It is called after each tick
+	// that a journal records, and must only read. The identity of the session, its
 	// entity, viewpoint and owned entities are saved without it. Both hooks are set, or neither: then
 	// a crash ends the sessions, and their entities stay until the game destroys them.
 	SaveSession func(s *Session, b []byte) []byte

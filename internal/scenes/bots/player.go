@@ -98,7 +98,7 @@ func (m *mind) changeState(s client.StateChange) {
 	case s.State == client.Joined && h.lost:
 		h.patience = nameSeconds * uint32(m.client.Welcome().TickHz)
 		if !s.Resumed {
-			m.endSession(s.Moved || s.NewWorld)
+			m.endSession(s.Moved || s.NewWorld || s.Restored)
 		}
 	case s.State == client.Joined && s.Moved:
 		h.patience = nameSeconds * uint32(m.client.Welcome().TickHz)
@@ -106,7 +106,8 @@ func (m *mind) changeState(s client.StateChange) {
 	}
 }
 
-// endSession forgets what belongs to a session. Another world counts its events from 1.
+// endSession forgets what belongs to a session. Another world counts its events from 1, and so does a server
+// that has come back after a crash.
 func (m *mind) endSession(anotherWorld bool) {
 	m.combat.forgetSession()
 	if anotherWorld {

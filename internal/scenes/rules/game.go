@@ -54,6 +54,12 @@ func (g *Game) Hooks() server.Hooks {
 	return server.Hooks{
 		Join:  g.join,
 		Leave: g.leave,
+		// A player's state outside the world counts what the client has received, which begins again.
+		SaveSession: func(_ *server.Session, b []byte) []byte { return b },
+		RestoreSession: func(s *server.Session, _ []byte) error {
+			g.players[s] = &player{}
+			return nil
+		},
 		Input: server.OnInput(messages.Stick, g.Steer),
 		Commands: []server.Command{
 			server.OnRawCommand(messages.PokeCommand, g.Poke),

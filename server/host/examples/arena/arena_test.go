@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -125,6 +127,41 @@ func TestRestoredArena(t *testing.T) {
 	}
 	require.Equal(t, b.round(), next.round())
 	require.Equal(t, 1, next.world.Stats().Entities)
+}
+
+// A crash does not cost the players their seats and ships. Ships of players who do not come back end with
+// their grace period.
+func TestArenaAfterCrash(t *testing.T) {
+	b, ann, _ := duel(t, rig.Link{})
+	b.endRoundIn(5)
+	var img world.Image
+	b.world.TakeImage(&img)
+	var notes session.Notes
+	require.NoError(t, notes.Add(b.Core().AppendNotes(nil, true)))
+	next, err := New(1, server.Generations{})
+	require.NoError(t, err)
+	require.NoError(t, next.world.Restore(&img))
+	core, err := session.NewCore(session.Config{WorldConfig: session.WorldConfig(next.Config()), Random: rand.NewChaCha8([32]byte{1})})
+	require.NoError(t, err)
+	defer core.Close()
+	next.Attach(core)
+	restored, err := core.RestoreSessions(&notes)
+	require.NoError(t, err)
+	require.Equal(t, 2, restored)
+	for range TickHz {
+		core.Tick()
+	}
+	s := core.Session(1)
+	require.Equal(t, []any{"ann", ann.client.Controlled(), true}, []any{s.Name(), s.Entity(), s.Away()})
+	require.Equal(t, "ann", next.seatAt(s.Entity()).Name)
+	for range TickHz * 10 {
+		core.Tick()
+	}
+	require.Zero(t, core.Len())
+	require.Equal(t, 1, next.world.Stats().Entities, "the clock")
+
+	require.Error(t, next.restoreSession(s, nil))
+	require.ErrorContains(t, next.restoreSession(s, binary.LittleEndian.AppendUint64(nil, uint64(seatOf(s)))), "the seat is gone")
 }
 
 func TestStickMovesTheShip(t *testing.T) {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -154,6 +156,11 @@ func (a *Arena) Config() server.WorldConfig {
 			Input: server.OnInput(Sticks, a.steer),
 			// The pilot has no connection. Without inputs the ship would fly on.
 			Away: func(s *server.Session) { a.world.SetVelocity(s.Entity(), world.Vec3{}) },
+			// All of a player's state but the seat's handle is in the world.
+			SaveSession: func(s *server.Session, b []byte) []byte {
+				return binary.LittleEndian.AppendUint64(b, uint64(seatOf(s)))
+			},
+			RestoreSession: a.restoreSession,
 			Commands: []server.Command{
 				server.OnCommand(PlayCommand, a.play), server.OnCommand(TalkCommand, a.relay),
 				server.OnQuery(ShootCommand, a.shoot), server.OnCommand(LaunchCommand, a.launch),
@@ -185,6 +192,18 @@ func (a *Arena) leave(s *server.Session) {
 	a.world.Destroy(s.Entity())
 	a.seat.Remove(seatOf(s)) // at once, so that the referee gives the seat no ship
 	a.world.Destroy(seatOf(s))
+}
+
+// restoreSession gives a player the seat back, in a world that has come back after a crash.
+func (a *Arena) restoreSession(s *server.Session, saved []byte) error {
+	if len(saved) != 8 {
+		return fmt.Errorf("a seat of %d bytes, want 8", len(saved))
+	}
+	s.SetValue(world.Entity(binary.LittleEndian.Uint64(saved)))
+	if !a.seat.Has(seatOf(s)) {
+		return errors.New("the seat is gone")
+	}
+	return nil
 }
 
 // seatOf returns the seat that join gave the client. No rule of the world reads it.
