@@ -3,11 +3,13 @@ package host
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // dialTimeout bounds the wait for a server's Welcome.
@@ -44,5 +46,9 @@ func (f *connectFlags) dialServer(ctx context.Context, p *program, addr, name st
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	return client.Dial(ctx, c)
+	joined, err := client.Dial(ctx, c)
+	if wire.CodeOf(err) == wire.ClientTooOld {
+		return nil, fmt.Errorf("%w; --client-version joins with another version", err)
+	}
+	return joined, err
 }

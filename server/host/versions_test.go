@@ -57,6 +57,7 @@ func TestMinClient(t *testing.T) {
 		status, _, errs = playOf(t, of("1.8.7"), tool, found[1], "--fingerprint="+found[2])
 		require.Equal(t, exitError, status, tool)
 		require.Contains(t, errs, "client-too-old: fetch the new tag from our site")
+		require.Contains(t, errs, "--client-version joins with another version")
 	}
 	status, text, errs = playOf(t, of("1.8.7"), "schema", found[1], "--fingerprint="+found[2], "--client-version=2")
 	require.Equal(t, exitOK, status, errs)
