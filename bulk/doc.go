@@ -1,6 +1,11 @@
 // Package bulk stores many values of one type in memory that never moves, and
 // names them by handles that are never reused.
 //
+// Rules of a game need two parts. A Handle names an entity, and is world.Entity. And, Or, AndNot and
+// Bits iterate the BitsetViews that package world returns, one bit for each slot.
+// Package world keeps entities in a Pool, whose PoolState its images hold. A program without a
+// world may keep pools of its own.
+//
 // # Terms
 //
 // A slot is a place for one value, and a hole is a free slot. A block is 4,096
