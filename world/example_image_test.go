@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/worldd/worldd/world"
 )
@@ -115,4 +116,61 @@ func ExampleDivergenceError() {
 		fmt.Println("after tick", diverged.Tick, "in", diverged.Parts)
 	}
 	// Output: after tick 1 in [bodies]
+}
+
+// A crashed world returns from an image and its journal.
+func ExampleWorld_StartJournal() {
+	game := func() (*world.World, world.KindID) {
+		w, _ := world.New(world.Config{})
+		crate, _ := w.AddKind(world.Kind{Name: "crate", Body: &world.BodyDef{Radius: 0.5}})
+		return w, crate
+	}
+	w, crate := game()
+	var img world.Image
+	w.TakeImage(&img) // a program writes it to a file
+	journal, err := w.StartJournal(world.JournalConfig{Run: 7})
+	if err != nil {
+		panic(err)
+	}
+	var file bytes.Buffer
+	head, _ := journal.BeginSegment(nil)
+	file.Write(head)
+	for tick := range 3 {
+		_, _ = w.Spawn(crate, world.Vec3{Y: 9}, world.Vec3{X: float32(tick)})
+		w.Step()
+		frame, err := journal.Commit(fmt.Appendf(nil, "score %d", tick))
+		if err != nil {
+			panic(err)
+		}
+		file.Write(frame)
+	}
+	file.Truncate(file.Len() - 5) // the crash
+
+	again, _ := game()
+	if err := again.Restore(&img); err != nil {
+		panic(err)
+	}
+	replay, err := again.ReplayJournal(&img)
+	if err != nil {
+		panic(err)
+	}
+	segment, err := world.NewJournalReader(&file)
+	if err == nil {
+		err = replay.Follow(segment)
+	}
+	for err == nil {
+		var frame world.JournalFrame
+		frame, err = segment.Next()
+		if err == nil {
+			err = replay.Apply(frame)
+			fmt.Printf("tick %d: %s\n", frame.Tick, frame.Notes)
+		}
+	}
+	fmt.Println("torn:", errors.Is(err, world.ErrJournalEnd) && errors.Is(err, io.ErrUnexpectedEOF))
+	fmt.Println(again.Stats().Entities, "entities at tick", again.Tick())
+	// Output:
+	// tick 1: score 0
+	// tick 2: score 1
+	// torn: true
+	// 2 entities at tick 2
 }

@@ -164,7 +164,6 @@ func (h *JournalHead) append(b []byte) ([]byte, uint64) {
 // noteImage separates the calls that an image of the present state contains from those that follow.
 func (j *Journal) noteImage() {
 	j.calls.encodeWrites()
-	j.calls.noteState()
 	j.calls.forgetPrograms()
 	j.imageMark, j.imageEnd = j.w.mark(), len(j.calls.bytes)
 }

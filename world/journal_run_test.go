@@ -34,6 +34,10 @@ func TestRunInManyProcesses(t *testing.T) {
 			next.outside, next.segments = j.outside, j.segments
 			j = next
 		}
+		program := outside.programs[process%2]
+		for _, s := range []*scene{j.scene, twin} { // as a game does when it starts
+			addEffect(t, s.World, world.EffectDef{Program: program, LifeTicks: 40})
+		}
 		j.begin(t)
 		outside.change(twin)
 		written(t, twin.World)

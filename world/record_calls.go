@@ -95,9 +95,9 @@ func (w *World) recording() []*callEncoder {
 	return w.encoders
 }
 
-// errSetup ends a recording when the world's setup changes: a replay cannot reproduce the
+// errSetup ends recordings and journals when the world's setup changes: a replay cannot reproduce the
 // change.
-var errSetup = errors.New("world: recording: the world's setup changed, or it was restored, while it was recorded")
+var errSetup = errors.New("world: the world's setup changed, or it was restored, while it had a recording or a journal")
 
 // noteSetupChange ends recordings and journals at a change that they cannot hold.
 func (w *World) noteSetupChange() {
@@ -247,7 +247,7 @@ func (c *callEncoder) texts(s *shape, p unsafe.Pointer) {
 	for _, f := range s.textFields {
 		text := f.get(p)
 		if len(text) > MaxTextBytes {
-			c.fail(fmt.Errorf("%w: a text of %d bytes was set; a recording holds at most %d", ErrValue, len(text), MaxTextBytes))
+			c.fail(fmt.Errorf("%w: a text of %d bytes was set; a recording or journal holds at most %d", ErrValue, len(text), MaxTextBytes))
 			return
 		}
 		c.u32(uint32(len(text)))
