@@ -170,7 +170,7 @@ replication/schema   74
 server               66
 server/host          16
 server/token         12
-world               192
+world               193
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -66,6 +67,26 @@ func ReadImageInfo(r io.Reader) (*ImageInfo, error) {
 		return nil, err
 	}
 	return info, nil
+}
+
+// ReadImageMark returns the tick and the Mark of an image. It reads the beginning alone, and checks its sums only.
+// It returns the errors of ReadImageInfo.
+func ReadImageMark(r io.Reader) (tick, mark uint64, err error) {
+	chunks, err := newChunkReader(bufio.NewReaderSize(r, chunkBytes))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer chunks.close()
+	if chunks.version > imageVersion {
+		return 0, 0, fmt.Errorf("%w: version %d; this program reads 1 to %d", ErrImageVersion, chunks.version, imageVersion)
+	}
+	d := newImageDecoder(chunks.version, chunks.read, &World{cfg: Config{MaxEntities: maxMaxEntities}})
+	d.setup()
+	d.img.entities.FirstGeneration = d.u32()
+	if d.err != nil {
+		return 0, 0, d.err
+	}
+	return d.img.tick, d.img.Mark(), nil
 }
 
 // readRecordingInfo reads a recording up to the end of r.

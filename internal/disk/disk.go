@@ -29,7 +29,7 @@ type Disk interface {
 	// Append opens an existing file for writing at its end.
 	Append(path string) (File, error)
 	// Open opens a regular file for reading.
-	Open(path string) (io.ReadCloser, error)
+	Open(path string) (fs.File, error)
 	// Rename renames a file, replacing an existing one.
 	Rename(from, to string) error
 	Remove(path string) error
@@ -78,7 +78,7 @@ func opened(f *os.File, err error) (File, error) {
 }
 
 // Open implements Disk.
-func (OS) Open(path string) (io.ReadCloser, error) {
+func (OS) Open(path string) (fs.File, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, err

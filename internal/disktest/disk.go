@@ -18,7 +18,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -26,6 +25,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/worldd/worldd/internal/disk"
 )
@@ -340,14 +340,15 @@ func (d *Disk) missing(op, path string) error {
 }
 
 // Open implements disk.Disk.
-func (d *Disk) Open(path string) (io.ReadCloser, error) {
+func (d *Disk) Open(path string) (fs.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	node := d.names[path]
 	if node == nil || d.crashed {
 		return nil, d.missing("open", path)
 	}
-	return io.NopCloser(bytes.NewReader(slices.Clone(node.cache))), nil
+	data := slices.Clone(node.cache)
+	return opened{bytes.NewReader(data), info{filepath.Base(path), int64(len(data))}}, nil
 }
 
 // Rename implements disk.Disk.
@@ -395,6 +396,28 @@ func (d *Disk) SyncDir(path string) error {
 	d.changes, d.durable = nil, maps.Clone(d.names)
 	return failure
 }
+
+// opened is a file that is open for reading.
+type opened struct {
+	*bytes.Reader
+	info info
+}
+
+func (o opened) Stat() (fs.FileInfo, error) { return o.info, nil }
+func (o opened) Close() error               { return nil }
+
+// info describes a file. It has no time.
+type info struct {
+	name string
+	size int64
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) Mode() fs.FileMode  { return 0o600 }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return false }
+func (i info) Sys() any           { return nil }
 
 // file is an open file.
 type file struct {

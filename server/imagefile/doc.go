@@ -24,7 +24,9 @@
 //	|              |               |
 //	[ 0: 1 ... 600 ][ 600: ... 1200 ][ 1200: ... 1234
 //
-// So the ticks up to 1234 follow from any of the three images.
+// So the ticks up to 1234 follow from any of the three images. Recover restores the newest one that is
+// whole, and repeats the segments from there. It cuts nothing: the next segment follows the last whole frame of
+// one with a torn end.
 //
 // Invariants, cited in code and tests:
 //
@@ -52,4 +54,7 @@
 //	   from then on. Frames are written again from the next image.
 //	G11 With JournalAlways, output of a tick leaves once its frame is durable, or once it is durable that
 //	   ticks are missing (.lossy). If neither is possible, it never leaves.
+//	G12 A segment is removed only if no image leads to it, apart from a bound on what older images keep.
+//	G13 Recover changes no file, and repeats no frame that follows a torn, missing or changed byte. It
+//	   names that byte. The run continues only if nothing is missing that was durable.
 package imagefile

@@ -46,8 +46,8 @@ type JournalConfig struct {
 	// MaxBytes is the length of a segment from which on Journal.WantsImage reports true. At twice that the
 	// journal is suspended. Default 1 GiB.
 	MaxBytes int64
-	// Durable reports that output up to a tick may leave: all frames up to it are durable, or the journal is
-	// suspended.
+	// Durable reports that output up to a tick may leave: all frames up to it are durable and follow from a saved
+	// image (JournalRunning), or the journal is suspended.
 	Durable func(tick uint64)
 	// Failed reports each failure: see JournalStats.Failure.
 	Failed func(error)
@@ -166,6 +166,23 @@ func (j *Journal) wakeWriter() {
 	}
 }
 
+// Suspend suspends the journal until the next BeginSegment, because of an error that is not the disk's.
+func (j *Journal) Suspend(err error) { j.push(entry{kind: entryFailed, err: err}, nil) }
+
+// ImageSaved reports that Save has saved the image of a tick, and removes segments that no image needs (G12).
+// It is for the goroutine that saves. The error says which segments remain.
+func (j *Journal) ImageSaved(tick uint64) error {
+	j.writer.imageSaved(tick)
+	j.wakeWriter()
+	return j.prune(tick)
+}
+
+// ImageFailed reports that the image of a tick was not saved. If output waits for it (JournalBegun), the journal
+// is suspended. It is for the goroutine that saves.
+func (j *Journal) ImageFailed(tick uint64, err error) {
+	j.push(entry{kind: entryImageFailed, tick: tick, err: err}, nil)
+}
+
 // WantsImage reports that the segment is long: an image now would begin the next.
 func (j *Journal) WantsImage() bool {
 	return j.queue.newestSegmentBytes() > j.writer.config.MaxBytes
@@ -183,6 +200,3 @@ func (j *Journal) Close() error {
 	<-j.done
 	return j.Stats().Failure
 }
-
-// ImageSaved reports that the image of a tick is saved. It is for the goroutine that saves.
-func (j *Journal) ImageSaved(tick uint64) { j.writer.imageSaved(tick) }

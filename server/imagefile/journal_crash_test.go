@@ -33,11 +33,18 @@ type process struct {
 	tick     uint64
 	released uint64 // output of ticks up to it has left
 	errs     []error
+
+	head, frame func() []byte            // at tick
+	image       func(tick uint64) []byte // of an earlier tick
+	rotates     bool                     // the newest image becomes an older one
 }
 
 // begin starts a process at a tick.
 func begin(t *testing.T, d *disktest.Disk, run, tick uint64, replayed *chain) *process {
 	p := &process{t: t, disk: d, run: run, tick: tick, store: &Store{path: simulatedImage, disk: d, keep: 3, replayed: replayed}}
+	p.head = func() []byte { return piece(p.tick, 40) }
+	p.frame = func() []byte { return piece(p.tick, frameSize(p.tick)) }
+	p.image = func(tick uint64) []byte { return piece(tick, 700) }
 	j, err := p.store.newJournal(JournalConfig{
 		Mode: JournalAlways, Now: func() time.Time { return time.Time{} },
 		Failed: func(err error) {
@@ -98,11 +105,11 @@ func (p *process) step(ticks int) {
 
 func (p *process) queueTick() {
 	p.tick++
-	p.journal.Append(p.tick, piece(p.tick, frameSize(p.tick)))
+	p.journal.Append(p.tick, p.frame())
 }
 
 func (p *process) beginSegment() {
-	p.journal.BeginSegment(p.run, p.tick, piece(p.tick, 40))
+	p.journal.BeginSegment(p.run, p.tick, p.head())
 	p.write()
 }
 
@@ -112,10 +119,13 @@ func (p *process) saveImage(tick uint64) {
 	_ = p.disk.Remove(temporary)
 	file, err := p.disk.Create(temporary)
 	if err == nil {
-		_, err = file.Write(piece(tick, 700))
+		_, err = file.Write(p.image(tick))
 	}
 	if err == nil {
 		err = file.Sync()
+	}
+	if err == nil && p.rotates && p.disk.Data(simulatedImage) != nil {
+		err = p.disk.Rename(simulatedImage, p.store.generationPath(1))
 	}
 	if err == nil {
 		err = p.disk.Rename(temporary, simulatedImage)
@@ -123,9 +133,12 @@ func (p *process) saveImage(tick uint64) {
 	if err == nil {
 		err = p.disk.SyncDir(simulatedImage)
 	}
-	if err == nil {
-		p.journal.ImageSaved(tick)
+	if err != nil {
+		p.journal.ImageFailed(tick, err)
+	} else {
+		_ = p.journal.ImageSaved(tick) // segments may remain
 	}
+	p.write()
 }
 
 // play is the life of a process: images, some of which take ticks to save, and ticks between them.
@@ -459,4 +472,48 @@ func TestSegments(t *testing.T) {
 		_, err := Open(t.TempDir()+"/"+own, 0)
 		require.ErrorContains(t, err, "choose another name")
 	}
+}
+
+// The output of a run waits for its first image, or for the news that it was not saved.
+func TestJournalWaitsForImage(t *testing.T) {
+	for _, saved := range []bool{true, false} {
+		p := begin(t, disktest.New(), 7, 0, nil)
+		p.beginSegment()
+		p.step(2)
+		require.Zero(t, p.released)
+		require.Equal(t, JournalBegun, p.journal.Stats().State)
+		require.Equal(t, uint64(2), p.journal.Stats().Durable)
+		if saved {
+			p.saveImage(0)
+			require.Equal(t, JournalRunning, p.journal.Stats().State)
+		} else {
+			p.journal.ImageFailed(0, syscall.ENOSPC)
+			p.write()
+			require.Equal(t, JournalSuspended, p.journal.Stats().State)
+			require.ErrorIs(t, errors.Join(p.errs...), syscall.ENOSPC)
+		}
+		require.Equal(t, uint64(2), p.released)
+		p.step(1)
+		p.journal.ImageFailed(3, syscall.ENOSPC)
+		p.step(1)
+		require.Equal(t, uint64(4), p.released)
+		require.Equal(t, saved, p.journal.Stats().State == JournalRunning, "an older image suffices")
+	}
+}
+
+// Suspend marks the segment like a failed write.
+func TestJournalSuspend(t *testing.T) {
+	p := begin(t, disktest.New(), 7, 0, nil)
+	p.beginSegment()
+	p.saveImage(0)
+	p.step(2)
+	p.journal.Suspend(errors.New("the frame is too long"))
+	p.write()
+	p.step(1)
+	require.Equal(t, uint64(3), p.released)
+	require.Len(t, p.errs, 1)
+	require.ErrorContains(t, p.errs[0], "/d/w is suspended until the next image: the frame is too long")
+	r := p.requireKept(p.disk.Kill(), "kill")
+	require.Equal(t, uint64(2), r.tick)
+	require.False(t, r.same)
 }

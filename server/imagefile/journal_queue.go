@@ -15,9 +15,10 @@ const keptBytes = 1 << 20
 type entryKind uint8
 
 const (
-	entryFrames  entryKind = iota // append the bytes to the segment
-	entrySegment                  // begin a segment with the bytes
-	entryLost                     // the frames up to tick did not fit into the queue
+	entryFrames      entryKind = iota // append the bytes to the segment
+	entrySegment                      // begin a segment with the bytes
+	entryFailed                       // frames up to tick are lost
+	entryImageFailed                  // the image of tick was not saved
 )
 
 // entry is frames in succession, or the head of a segment.
@@ -27,6 +28,7 @@ type entry struct {
 	tick   uint64 // of the last frame, or at the head
 	end    int    // of its bytes in batch.data
 	queued time.Time
+	err    error // of entryFailed and entryImageFailed
 }
 
 // batch is entries in order.
@@ -53,10 +55,11 @@ type journalQueue struct {
 	mu           sync.Mutex
 	waiting      batch
 	closed       bool
-	segmentBytes int64 // handed over since the newest head
+	run          uint64 // of the newest head
+	segmentBytes int64  // handed over since then
 }
 
-// push copies an entry to the queue. If its bytes do not fit, it becomes entryLost.
+// push copies an entry to the queue. If its bytes do not fit, they are lost.
 func (q *journalQueue) push(e entry, b []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,13 +67,13 @@ func (q *journalQueue) push(e entry, b []byte) {
 		return
 	}
 	if e.kind == entrySegment {
-		q.segmentBytes = 0
+		q.run, q.segmentBytes = e.run, 0
 	}
 	q.segmentBytes += int64(len(b))
 	last := len(q.waiting.entries) - 1
-	lost := last >= 0 && q.waiting.entries[last].kind == entryLost
+	lost := last >= 0 && q.waiting.entries[last].kind == entryFailed
 	if len(q.waiting.data)+len(b) > q.limit || lost && e.kind == entryFrames {
-		e.kind, b = entryLost, nil
+		e.kind, e.err, b = entryFailed, ErrJournalSlow, nil
 	}
 	q.waiting.data = append(q.waiting.data, b...)
 	e.end = len(q.waiting.data)
@@ -104,6 +107,13 @@ func (q *journalQueue) oldest() time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting.oldest()
+}
+
+// newestRun returns the run of the newest segment.
+func (q *journalQueue) newestRun() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.run
 }
 
 // newestSegmentBytes returns the size of the newest segment once all is written.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/worldd/worldd/internal/disk"
 )
 
 const (
@@ -34,9 +36,11 @@ func segmentPath(image string, run, tick uint64) string {
 }
 
 // Segments returns the segments of the journal, by run and tick.
-func (s *Store) Segments() ([]Segment, error) {
-	folder, own := filepath.Split(s.path)
-	files, err := s.disk.List(folder)
+func (s *Store) Segments() ([]Segment, error) { return listSegments(s.disk, s.path) }
+
+func listSegments(d disk.Disk, image string) ([]Segment, error) {
+	folder, own := filepath.Split(image)
+	files, err := d.List(folder)
 	if err != nil {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
@@ -52,7 +56,7 @@ func (s *Store) Segments() ([]Segment, error) {
 		all = append(all, Segment{Path: filepath.Join(folder, f.Name), Run: run, Tick: tick, Lossy: parts[3] != "", Bytes: f.Bytes})
 	}
 	if len(all) > maxSegments {
-		return nil, fmt.Errorf("imagefile: %s has %d segments of a journal: more than %d", s.path, len(all), maxSegments)
+		return nil, fmt.Errorf("imagefile: %s has %d segments of a journal: more than %d", image, len(all), maxSegments)
 	}
 	slices.SortFunc(all, func(a, b Segment) int {
 		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Tick, b.Tick), cmp.Compare(a.Path, b.Path))

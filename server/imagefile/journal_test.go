@@ -62,6 +62,7 @@ func TestJournalCloseDuringSync(t *testing.T) {
 		return nil
 	})
 	j.BeginSegment(7, 0, piece(0, 40))
+	require.NoError(t, j.ImageSaved(0))
 	j.Append(1, piece(1, 10))
 	<-syncing
 	j.Append(2, piece(2, 10))

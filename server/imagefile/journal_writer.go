@@ -20,7 +20,7 @@ const (
 	// newest durable tick.
 	JournalSuspended JournalState = iota
 	// JournalBegun: frames are written, but a crash loses them until the image at which the segment began
-	// is saved.
+	// is saved. Until then output waits.
 	JournalBegun
 	// JournalRunning: a crash loses nothing up to the newest durable tick.
 	JournalRunning
@@ -41,7 +41,7 @@ var (
 	ErrJournalFull = errors.New("the segment is too long, since no image was saved")
 )
 
-// segmentWriter writes segments. All methods but status and imageSaved are for one goroutine.
+// segmentWriter writes segments. All methods but state, status and imageSaved are for one goroutine.
 //
 // The chain is the segments from a saved image up to the one being written, without a missing tick. Its
 // end is the file to mark if ticks will be missing.
@@ -73,7 +73,7 @@ type chain struct {
 	paths     []string
 }
 
-// process writes a batch. With JournalAlways, or while it is suspended, all its ticks are then released.
+// process writes a batch. With JournalAlways, or while the journal is suspended, all its ticks are then released.
 func (w *segmentWriter) process(b *batch) {
 	from := 0
 	for i := range b.entries {
@@ -85,9 +85,13 @@ func (w *segmentWriter) process(b *batch) {
 			w.beginSegment(e, data)
 		case entryFrames:
 			w.writeFrames(e, data)
-		case entryLost:
-			w.tick = e.tick
-			w.fail(ErrJournalSlow)
+		case entryFailed:
+			w.tick = max(w.tick, e.tick)
+			w.fail(e.err)
+		case entryImageFailed:
+			if w.state() == JournalBegun && e.tick >= w.anchor {
+				w.fail(e.err)
+			}
 		}
 	}
 	if w.config.Mode == JournalAlways || w.file == nil {
@@ -111,7 +115,14 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 	if w.broken {
 		return
 	}
-	if err := w.create(segmentPath(w.image, e.run, e.tick), head); err != nil {
+	var err error
+	if !continues {
+		err = w.removeRivals(e.run, e.tick)
+	}
+	if err == nil {
+		err = w.create(segmentPath(w.image, e.run, e.tick), head)
+	}
+	if err != nil {
 		w.fail(err)
 		return
 	}
@@ -123,6 +134,21 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 		w.chained, w.anchor = false, e.tick
 	}
 	w.begun = true
+}
+
+// removeRivals removes the segments of other runs that begin at a tick. Images of runs that began as new worlds
+// may have equal marks, so that recovery could take a rival for the segment that follows the image.
+func (w *segmentWriter) removeRivals(run, tick uint64) error {
+	segments, err := listSegments(w.disk, w.image)
+	if err != nil {
+		return err
+	}
+	for _, s := range segments {
+		if s.Tick == tick && s.Run != run {
+			err = errors.Join(err, w.disk.Remove(s.Path))
+		}
+	}
+	return err
 }
 
 // finishSegment makes the segment durable before another follows it (G9).
@@ -228,9 +254,26 @@ func (w *segmentWriter) commit() {
 			w.fail(err)
 		}
 	}
-	if !w.broken && w.config.Durable != nil {
+	switch state := w.state(); {
+	case w.config.Durable == nil:
+	case state == JournalRunning, state == JournalSuspended:
 		w.config.Durable(w.tick)
 	}
+}
+
+// state returns the state. It may be called on any goroutine.
+func (w *segmentWriter) state() JournalState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.broken:
+		return JournalBroken
+	case !w.begun:
+		return JournalSuspended
+	case w.chained || w.known && w.saved >= w.anchor:
+		return JournalRunning
+	}
+	return JournalBegun
 }
 
 // syncFile syncs the segment if it has new bytes.
@@ -310,19 +353,11 @@ func (w *segmentWriter) imageSaved(tick uint64) {
 
 // status returns the statistics; waiting is when the oldest frame in the queue was queued.
 func (w *segmentWriter) status(waiting time.Time) JournalStats {
+	state := w.state()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.stats
-	switch {
-	case w.broken:
-		s.State = JournalBroken
-	case !w.begun:
-		s.State = JournalSuspended
-	case w.chained || w.known && w.saved >= w.anchor:
-		s.State = JournalRunning
-	default:
-		s.State = JournalBegun
-	}
+	s.State = state
 	if s.State == JournalRunning {
 		s.Failure = nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/worldd/worldd/internal/regularfile"
+	"github.com/worldd/worldd/internal/disk"
 	"github.com/worldd/worldd/world"
 )
 
@@ -58,10 +58,18 @@ func (s *Store) checkChanges(l *Loaded) error {
 // images but none is valid; world.ErrImageVersion or world.ErrImageWorld if the newest
 // valid one is not for w; otherwise it is one of the file system. No file is changed (G5).
 func (s *Store) Load(w *world.World) (Loaded, error) {
-	var found Loaded
-	var damaged []string
+	found, damaged, err := s.readNewest(w)
+	if err == nil && found.Image != nil {
+		found.Image.SkipGenerations(s.newest) // G7
+		s.continueFrom(&found, damaged, ".damaged")
+	}
+	return found, err
+}
+
+// readNewest reads the newest valid image, and returns the paths of newer ones that are damaged.
+func (s *Store) readNewest(w *world.World) (found Loaded, damaged []string, err error) {
 	for n := range s.keep + 1 { // an interrupted save leaves one more
-		err := found.readFile(w, s.generationPath(n))
+		err := found.readFile(s.disk, w, s.generationPath(n))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
@@ -70,19 +78,18 @@ func (s *Store) Load(w *world.World) (Loaded, error) {
 			damaged = append(damaged, found.Path)
 			continue
 		case err != nil:
-			return Loaded{}, errors.Join(append(found.Damaged, err)...)
+			return Loaded{}, nil, errors.Join(append(found.Damaged, err)...)
 		}
 		if err := s.checkChanges(&found); err != nil {
-			return Loaded{}, err
+			return Loaded{}, nil, err
 		}
 		found.Generation = n
-		s.continueFrom(&found, damaged, ".damaged")
-		return found, nil
+		return found, damaged, nil
 	}
 	if len(damaged) > 0 {
-		return Loaded{}, fmt.Errorf("%w: %w", ErrAllDamaged, errors.Join(found.Damaged...))
+		return Loaded{}, nil, fmt.Errorf("%w: %w", ErrAllDamaged, errors.Join(found.Damaged...))
 	}
-	return Loaded{}, nil
+	return Loaded{}, nil, nil
 }
 
 // LoadGeneration returns the image of generation n for w, and skips newer ones. It is for
@@ -104,13 +111,14 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 		}
 		found.Skipped = append(found.Skipped, path)
 	}
-	if err := found.readFile(w, s.generationPath(n)); err != nil {
+	if err := found.readFile(s.disk, w, s.generationPath(n)); err != nil {
 		return Loaded{}, err
 	}
 	if err := s.checkChanges(&found); err != nil {
 		return Loaded{}, err
 	}
 	found.Generation = n
+	found.Image.SkipGenerations(s.newest) // G7
 	s.continueFrom(&found, found.Skipped, ".skipped")
 	return found, nil
 }
@@ -119,7 +127,6 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 // aside have suffix.
 func (s *Store) continueFrom(l *Loaded, aside []string, suffix string) {
 	img := l.Image
-	img.SkipGenerations(s.newest) // G7
 	s.loaded, s.setup, s.aside = true, img.Setup(), nil
 	for _, path := range aside { // the newest is last: the next Load finds it after an interruption
 		s.aside = append([]step{{from: path, to: path + suffix}}, s.aside...)
@@ -130,9 +137,9 @@ func (s *Store) continueFrom(l *Loaded, aside []string, suffix string) {
 }
 
 // readFile reads one generation. A disk error is not damage: it may be temporary.
-func (l *Loaded) readFile(w *world.World, path string) error {
+func (l *Loaded) readFile(d disk.Disk, w *world.World, path string) error {
 	l.Path = path
-	file, err := regularfile.Open(path)
+	file, err := d.Open(path)
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}

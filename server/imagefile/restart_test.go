@@ -180,7 +180,7 @@ func ticksOf(t *testing.T, s *Store, more string) (all []uint64) {
 		w := newWorld(t)
 		must.Get(world.Register[int32](w, more))
 		var found Loaded
-		require.NoError(t, found.readFile(w, s.generationPath(n)))
+		require.NoError(t, found.readFile(s.disk, w, s.generationPath(n)))
 		all = append(all, found.Image.Tick())
 	}
 	return all

@@ -51,7 +51,7 @@ func ticks(t *testing.T, s *Store) (all []uint64) {
 	t.Helper()
 	for n := 0; fileExists(s.generationPath(n)); n++ {
 		var found Loaded
-		require.NoError(t, found.readFile(newWorld(t), s.generationPath(n)))
+		require.NoError(t, found.readFile(s.disk, newWorld(t), s.generationPath(n)))
 		all = append(all, found.Image.Tick())
 	}
 	return all
@@ -112,7 +112,7 @@ func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) 
 func valid(t *testing.T, s *Store) (n int) {
 	for g := range s.keep + 1 {
 		var found Loaded
-		if found.readFile(newWorld(t), s.generationPath(g)) == nil {
+		if found.readFile(s.disk, newWorld(t), s.generationPath(g)) == nil {
 			n++
 		}
 	}

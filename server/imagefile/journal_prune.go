@@ -1,0 +1,91 @@
+package imagefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/worldd/worldd/world"
+)
+
+const (
+	// maxKeptSegments and maxKeptBytes, in JournalConfig.MaxBytes, bound what older images keep, for
+	// example of a server that ends soon after each start.
+	maxKeptSegments = 1000
+	maxKeptBytes    = 8
+)
+
+// prune removes the segments that no image needs (G12), after the image of a tick was saved. Another process may
+// write them if the image is not locked.
+func (j *Journal) prune(saved uint64) error {
+	s := j.store
+	if s.unlocked != nil {
+		return nil
+	}
+	segments, err := s.Segments()
+	if err != nil {
+		return err
+	}
+	run := j.queue.newestRun()
+	needed, count, bytes := map[string]bool{}, 0, int64(0)
+	keep := func(run, from uint64) {
+		for _, segment := range segments {
+			if segment.Run == run && segment.Tick >= from && !needed[segment.Path] {
+				needed[segment.Path] = true
+				count, bytes = count+1, bytes+segment.Bytes
+			}
+		}
+	}
+	keep(run, saved) // generation 0
+	for n := 1; n <= s.keep && count < maxKeptSegments && bytes < maxKeptBytes*j.writer.config.MaxBytes; n++ {
+		first, found, err := s.firstSegment(s.generationPath(n), segments)
+		if err != nil {
+			return err
+		}
+		if found {
+			keep(first.Run, first.Tick)
+		}
+	}
+	for _, segment := range segments {
+		if needed[segment.Path] {
+			continue
+		}
+		if removing := s.disk.Remove(segment.Path); removing != nil && !errors.Is(removing, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("imagefile: %w", removing))
+		}
+	}
+	return err
+}
+
+// firstSegment returns the segment that begins with the image at path. An image that cannot be read needs none.
+func (s *Store) firstSegment(path string, segments []Segment) (first Segment, found bool, err error) {
+	file, err := s.disk.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return first, false, nil
+	}
+	if err != nil {
+		return first, false, fmt.Errorf("imagefile: %w", err)
+	}
+	defer file.Close()
+	tick, mark, err := world.ReadImageMark(file)
+	switch {
+	case errors.Is(err, world.ErrImage) || errors.Is(err, world.ErrImageVersion) || errors.Is(err, world.ErrImageWorld):
+		return first, false, nil
+	case err != nil:
+		return first, false, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, segment := range segments {
+		if segment.Tick != tick {
+			continue
+		}
+		reader, file, err := s.openSegment(segment)
+		if err != nil { // it does not show its image
+			continue
+		}
+		_ = file.Close() // only read
+		if reader.Head().Mark == mark {
+			return segment, true, nil
+		}
+	}
+	return first, false, nil
+}

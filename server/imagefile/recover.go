@@ -1,0 +1,312 @@
+package imagefile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/worldd/worldd/world"
+)
+
+// maxReplays bounds how often a journal is repeated that leads to other states each time.
+const maxReplays = 3
+
+// Recovery says how to recover a world. All functions may be nil.
+type Recovery struct {
+	// Restore restores the world from the image, whose run continues. Default world.World.Restore.
+	Restore func(*world.Image) error
+	// Note receives the notes of each head and each frame, before the frame is repeated. They are valid during
+	// the call. Its error ends Recover.
+	Note func(notes []byte) error
+	// Restart says that the notes so far are void: the journal is repeated from the image.
+	Restart func()
+}
+
+// Recovered is the result of Recover.
+type Recovered struct {
+	Loaded        // Image is nil: there is none, and the world is new
+	Run    uint64 // of the journal that was repeated; 0: none follows the image, and the world is unchanged
+	Tick   uint64 // of the world
+	Chain  uint64 // world.JournalConfig.Chain, to continue the run
+	Frames uint64 // repeated
+	// SameRun says that the journal was written with JournalAlways and lacks nothing, so that the run may
+	// continue: whatever left the old process is in the world.
+	SameRun bool
+	// Cut names the first byte of the journal that is not repeated, or the first segment. It is nil if there is
+	// none. A frame that was being written when the process died is a Cut too.
+	Cut error
+	// Diverged is the *world.DivergenceError of the first frame that did not lead to the state of the old
+	// process, or nil. The world is as before that frame.
+	Diverged error
+}
+
+// Recover restores the newest valid image, and repeats the journal that follows it. Without a journal it is Load,
+// and the world is unchanged. A journal that the program cannot read is an error like such an image. No
+// file is changed (G5, G13).
+func (s *Store) Recover(w *world.World, r Recovery) (Recovered, error) {
+	found := Recovered{}
+	var damaged []string
+	var err error
+	if found.Loaded, damaged, err = s.readNewest(w); err != nil || found.Image == nil {
+		return found, err
+	}
+	if err := s.repeatJournal(w, r, &found); err != nil {
+		return Recovered{}, err
+	}
+	if found.Run == 0 {
+		found.Image.SkipGenerations(s.newest) // G7
+	}
+	s.continueFrom(&found.Loaded, damaged, ".damaged")
+	return found, nil
+}
+
+// repeatJournal repeats the journal after the image in w. A divergence makes it begin again, and stop before.
+func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) error {
+	segments, err := s.Segments()
+	if err != nil {
+		return err
+	}
+	if r.Restore == nil {
+		r.Restore = w.Restore
+	}
+	until := uint64(math.MaxUint64)
+	var diverged error
+	for range maxReplays {
+		p := replay{store: s, world: w, recovery: &r, until: until, segments: segments, durable: true}
+		err := p.repeatAll(found.Image)
+		if divergence := (*world.DivergenceError)(nil); errors.As(err, &divergence) {
+			if diverged == nil {
+				diverged = err
+			}
+			until = min(divergence.Tick, until) - 1
+			if r.Restart != nil {
+				r.Restart()
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		found.Cut, found.Diverged = p.cut, diverged
+		if p.replay == nil {
+			return nil
+		}
+		found.Run, found.Tick, found.Chain, found.Frames = p.run, w.Tick(), p.replay.Sum(), p.frames
+		found.SameRun = p.durable && diverged == nil && len(p.replay.Changes()) == 0 && p.complete()
+		if found.SameRun {
+			s.replayed = &chain{run: p.run, tick: found.Tick, paths: p.paths}
+		}
+		return nil
+	}
+	found.Diverged = diverged // nothing after the image can be repeated
+	return nil
+}
+
+// replay is one repetition of a journal.
+type replay struct {
+	store    *Store
+	world    *world.World
+	recovery *Recovery
+	until    uint64    // tick after which it stops
+	segments []Segment // not yet followed
+
+	replay  *world.JournalReplay // nil: no segment follows the image
+	run     uint64
+	durable bool // of all segments followed, none of which is lossy
+	frames  uint64
+	paths   []string
+	torn    bool  // cut is a frame that was not completely written
+	cut     error // of the newest segment followed, or of one that should follow
+}
+
+// repeatAll restores the image and follows each segment.
+func (p *replay) repeatAll(img *world.Image) error {
+	reader, file, err := p.openFirst(img)
+	if err != nil || reader == nil {
+		return err
+	}
+	p.run = reader.Head().Run
+	if err = p.recovery.Restore(img); err == nil {
+		p.replay, err = p.world.ReplayJournal(img)
+	}
+	for err == nil && reader != nil {
+		if err = p.followSegment(reader); err != nil {
+			break
+		}
+		_ = file.Close() // only read
+		reader, file, err = p.openNext()
+	}
+	if file != nil {
+		_ = file.Close() // only read
+	}
+	return err
+}
+
+// openFirst opens the segment that begins with the image, if there is one.
+func (p *replay) openFirst(img *world.Image) (*world.JournalReader, io.Closer, error) {
+	for i, segment := range p.segments {
+		if segment.Tick != img.Tick() {
+			continue
+		}
+		reader, file, err := p.store.openSegment(segment)
+		if errors.Is(err, world.ErrJournalEnd) { // of this image, or of another run: it does not say
+			p.cut = err
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if reader.Head().Mark == img.Mark() {
+			p.useSegment(i)
+			return reader, file, nil
+		}
+		_ = file.Close() // only read
+	}
+	return nil, nil, nil
+}
+
+// openNext opens the segment that begins where the newest one ends, if there is one.
+func (p *replay) openNext() (*world.JournalReader, io.Closer, error) {
+	for i, segment := range p.segments {
+		if segment.Run != p.run || segment.Tick != p.world.Tick() || segment.Tick > p.until {
+			continue
+		}
+		reader, file, err := p.store.openSegment(segment)
+		if errors.Is(err, world.ErrJournalEnd) {
+			p.cut, p.torn = err, false
+			continue
+		}
+		if err == nil {
+			p.useSegment(i)
+		}
+		return reader, file, err
+	}
+	return nil, nil, nil
+}
+
+// useSegment moves a segment to the ones that are followed.
+func (p *replay) useSegment(i int) {
+	p.durable = p.durable && !p.segments[i].Lossy
+	p.paths = append(p.paths, p.segments[i].Path)
+	p.segments = slices.Delete(slices.Clone(p.segments), i, i+1)
+}
+
+// followSegment repeats the frames of a segment. One of another history is not followed.
+func (p *replay) followSegment(reader *world.JournalReader) error {
+	path := p.paths[len(p.paths)-1]
+	err := p.replay.Follow(reader)
+	if errors.Is(err, world.ErrValue) {
+		p.cut, p.torn, p.durable = fmt.Errorf("%s: %w", path, err), false, false
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	p.durable = p.durable && reader.Head().Durable
+	p.cut, p.torn = nil, false
+	if err := p.note(path, reader.Head().Notes); err != nil {
+		return err
+	}
+	for p.world.Tick() < p.until {
+		frame, err := reader.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, world.ErrJournalEnd):
+			p.cut, p.torn = fmt.Errorf("%s: %w", path, err), errors.Is(err, io.ErrUnexpectedEOF)
+			if !p.torn {
+				p.torn, err = p.store.endsUnwritten(path, reader.Offset())
+				return err
+			}
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := p.note(path, frame.Notes); err != nil {
+			return err
+		}
+		if err := p.replay.Apply(frame); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		p.frames++
+	}
+	return nil
+}
+
+func (p *replay) note(path string, notes []byte) error {
+	if p.recovery.Note == nil {
+		return nil
+	}
+	err := p.recovery.Note(notes)
+	if err != nil {
+		err = fmt.Errorf("%s: after tick %d: %w", path, p.world.Tick(), err)
+	}
+	return err
+}
+
+// complete reports whether the journal lacks nothing that was durable. A frame that was not completely written when
+// the process died was never durable.
+func (p *replay) complete() bool {
+	for _, segment := range p.segments {
+		if segment.Run == p.run && segment.Tick >= p.world.Tick() {
+			return false
+		}
+	}
+	return p.cut == nil || p.torn
+}
+
+// openSegment reads the head of a segment.
+func (s *Store) openSegment(segment Segment) (*world.JournalReader, io.Closer, error) {
+	file, err := s.disk.Open(segment.Path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("imagefile: %w", err)
+	}
+	reader, err := world.NewJournalReader(file)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", segment.Path, err), file.Close())
+	}
+	return reader, file, nil
+}
+
+const (
+	sectorBytes = 512 // that every medium writes as a whole
+	// leastZeros is the length from which on a part of a frame that is all zeros counts as unwritten.
+	leastZeros       = 16
+	frameHeaderBytes = 16 // as in world/journal.go
+)
+
+// endsUnwritten reports whether the bytes at an offset are the last frame of a segment, some sectors of which were
+// never written: the machine lost power during the write.
+func (s *Store) endsUnwritten(path string, offset int64) (bool, error) {
+	file, err := s.disk.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("imagefile: %w", err)
+	}
+	defer file.Close()
+	r := bufio.NewReader(file)
+	if _, err := io.CopyN(io.Discard, r, offset); err != nil {
+		return false, fmt.Errorf("imagefile: %s: %w", path, err)
+	}
+	length, rest, zeros := int64(-1), int64(0), false
+	for at := offset; ; {
+		chunk := make([]byte, sectorBytes-at%sectorBytes)
+		n, err := io.ReadFull(r, chunk)
+		chunk = chunk[:n]
+		if rest == 0 && n >= 4 {
+			length = frameHeaderBytes + int64(binary.LittleEndian.Uint32(chunk))
+		}
+		zeros = zeros || n >= leastZeros && len(bytes.Trim(chunk, "\x00")) == 0
+		at, rest = at+int64(n), rest+int64(n)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return zeros && rest == length, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("imagefile: %s: %w", path, err)
+		}
+	}
+}
