@@ -262,7 +262,7 @@ class Binder implements Binding {
     }
     const line = (x: CommandKind): string => `command ${x.name}${x.args ? '' : ' raw'}`
     if (!c.args || !to.args) {
-      if (c.args || to.args) this.misfits.push({ item, declared: line(c), received: line(to) })
+      if (c.args || to.args) this.misfits.push({ item: printable(item), declared: line(c), received: line(to) })
       return
     }
     this.#bindForm(item, c.args, to.args)
@@ -338,7 +338,8 @@ class Binder implements Binding {
 
   #compareFields(item: string, d: AnyField, f: AnyField): void {
     if (d.path !== f.path) this.#note(item, `field renamed ${f.path} to ${d.path}`)
-    if (familyOf(d) !== familyOf(f)) this.misfits.push({ item, declared: lineOf(d), received: lineOf(f) })
+    if (familyOf(d) !== familyOf(f))
+      this.misfits.push({ item: printable(item), declared: lineOf(d), received: lineOf(f) })
     else if (wordsOf(d) !== wordsOf(f))
       this.#note(item, `field changed: server ${JSON.stringify(lineOf(f))}, client ${JSON.stringify(lineOf(d))}`)
   }

@@ -4,8 +4,10 @@ import { Code, fail, WireError } from './codes.ts'
 import { Layout } from './entity.ts'
 import * as limit from './limits.ts'
 import { encodeHello, type Welcome } from './messages.ts'
+import type { Message } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
 import type { SessionConfig } from './session_config.ts'
+import type { Struct } from './values.ts'
 import { compareVersions } from './version.ts'
 
 const noBytes = new Uint8Array(0)
@@ -162,6 +164,19 @@ export class Handshake {
     if (layout?.schema.text === schema.text) return layout
     const { schema: declared, version = '', strictSchema } = this.#config
     return new Layout(schema, declared?.bind(schema, { client: version, server: m.version }, strictSchema))
+  }
+
+  /**
+   * Returns the declared form of inputs, undefined if they are raw. It throws a TypeError if input is not of
+   * this sort.
+   */
+  inputForm(input: Struct | Uint8Array): Message | undefined {
+    const m = this.layout?.schema.input ?? this.layout?.binding?.unservedInput
+    if (!m && !(input instanceof Uint8Array)) throw new TypeError('inputs are raw: want bytes')
+    if (!m || !(input instanceof Uint8Array)) return m
+    const own = this.#config.schema?.schema
+    const who = own && !own.input ? 'the server, not Config.schema,' : 'the schema'
+    throw new TypeError(`${who} declares the input: want an object`)
   }
 
   /** Adopts the layout and the room of a Welcome that passed the check. From now on Hello joins any world. */

@@ -404,13 +404,10 @@ export class Session {
 
   /** Sets what the player holds down from now on, and returns the input's tick. */
   setInput(input: Struct | Uint8Array, now: number): number {
-    const unserved = this.#handshake.layout?.binding?.unservedInput
-    const m = this.schema?.input ?? unserved
-    if (m === undefined ? !(input instanceof Uint8Array) : input instanceof Uint8Array)
-      throw new TypeError(m ? 'the schema declares the input: want an object' : 'inputs are raw: want bytes')
-    if (m) {
+    const m = this.#handshake.inputForm(input)
+    if (m && !(input instanceof Uint8Array)) {
       const p = m.shape.quantise(input, m.values)
-      if (m !== unserved) return this.setPayload(p, now)
+      if (m === this.schema?.input) return this.setPayload(p, now)
       this.#provisionals.rejectEach(this.#provisionals.replaceAnswered(m, p, 'input'))
       return 0
     }

@@ -283,6 +283,11 @@ test('changes are printable', () => {
   assert.deepEqual(declaration.bind(server, unknown, false)!.changes, [
     'component "purse": field dropped A\\u202eb\\u2066',
   ])
+  const other = declareSchema(`${head}component \u202e\nA uint 8\ninput raw\n`)
+  assert.throws(
+    () => other.bind(parseSchema(`${head}component \u202e\nA bool\ninput raw\n`), unknown, false),
+    (e) => e instanceof SchemaError && e.misfits[0]?.item === 'component "\\u202e"',
+  )
 })
 
 test('arrays of defaults are copied', () => {

@@ -224,6 +224,16 @@ test('integers saturate, whether the server has the declared schema or another',
   }
 })
 
+test('bytes for an input that the server alone declares say so', async () => {
+  const s = await newSession({ schema: declareSchema('worldd schema 2\ninput raw\n') })
+  s.receiveStream(server.welcome())
+  assert.deepEqual(s.schemaChanges, [], 'what only the server has is no change')
+  assert.throws(() => s.setInput(Uint8Array.of(1), 0), /the server, not Config.schema, declares the input/)
+  const own = await newSession()
+  own.receiveStream(server.welcome())
+  assert.throws(() => own.setInput(Uint8Array.of(1), 0), /the schema declares the input/)
+})
+
 test('what does not fit ends the client, with all lines', async () => {
   const text = server.schemaText.replace('Coins int 20', 'Coins bool').replace('Serial uint 8', 'Serial ref')
   const stage = new Stage()
