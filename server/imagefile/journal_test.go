@@ -86,6 +86,25 @@ func TestJournalCloseDuringSync(t *testing.T) {
 	require.Zero(t, j.Stats().Oldest)
 }
 
+// A warm tick allocates nothing to hand over its frame, and a burst does not keep its memory.
+func TestJournalQueueMemory(t *testing.T) {
+	q, frame, done := journalQueue{limit: maxQueuedBytes}, piece(1, 5000), batch{}
+	tick := func() {
+		q.push(entry{kind: entryFrames, tick: 1}, frame)
+		q.push(entry{kind: entryFrames, tick: 2}, frame)
+		done, _ = q.take(done)
+	}
+	tick()
+	tick()
+	require.Zero(t, testing.AllocsPerRun(100, tick))
+	require.Equal(t, 2*len(frame), len(done.data))
+	require.Len(t, done.entries, 1)
+	q.push(entry{kind: entryFrames, tick: 3}, make([]byte, 4*keptBytes))
+	done, _ = q.take(done)
+	done, _ = q.take(done)
+	require.Zero(t, cap(q.waiting.data))
+}
+
 func TestJournalConfig(t *testing.T) {
 	s := &Store{path: simulatedImage, disk: disktest.New(), keep: 3}
 	_, err := s.OpenJournal(JournalConfig{})

@@ -293,10 +293,10 @@ func (s *Store) endsUnwritten(path string, offset int64) (bool, error) {
 		return false, fmt.Errorf("imagefile: %s: %w", path, err)
 	}
 	length, rest, zeros := int64(-1), int64(0), false
-	for at := offset; ; {
-		chunk := make([]byte, sectorBytes-at%sectorBytes)
-		n, err := io.ReadFull(r, chunk)
-		chunk = chunk[:n]
+	var sector [sectorBytes]byte
+	for at := offset; length < 0 || rest <= length; {
+		n, err := io.ReadFull(r, sector[:sectorBytes-at%sectorBytes])
+		chunk := sector[:n]
 		if rest == 0 && n >= 4 {
 			length = frameHeaderBytes + int64(binary.LittleEndian.Uint32(chunk))
 		}
@@ -308,5 +308,9 @@ func (s *Store) endsUnwritten(path string, offset int64) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("imagefile: %s: %w", path, err)
 		}
+		if length < 0 {
+			break // its length is in two sectors
+		}
 	}
+	return false, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -404,4 +406,52 @@ func TestPruneSegments(t *testing.T) {
 	p.beginSegment()
 	p.saveImage(p.tick)
 	require.Len(t, must.Get(p.store.Segments()), 4, "another process may write them")
+}
+
+// Five processes on real files continue one run, although the end of the journal is torn in between.
+func TestRecoverRealFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	hashes := map[uint64]uint64{}
+	for start := range 5 {
+		w, s := newJournaledWorld(t), must.Get(Open(path, 2))
+		found, err := s.Recover(w.World, Recovery{})
+		require.NoError(t, err)
+		require.Equal(t, start > 0, found.SameRun, "start %d: %v", start, found.Cut)
+		if start > 0 {
+			require.Equal(t, start%2 == 0, found.Cut != nil)
+			require.Equal(t, hashes[w.Tick()], w.StateHash())
+		}
+		j := must.Get(s.OpenJournal(JournalConfig{Mode: JournalAlways}))
+		frames := must.Get(w.StartJournal(world.JournalConfig{Run: 7, Durable: true, Chain: found.Chain}))
+		beginSegment := func() (img world.Image) {
+			w.TakeImage(&img)
+			j.BeginSegment(7, w.Tick(), must.Get(frames.BeginSegment(nil)))
+			return img
+		}
+		step := func() {
+			w.change()
+			w.Step()
+			hashes[w.Tick()] = w.StateHash()
+			j.Append(w.Tick(), must.Get(frames.Commit(nil)))
+		}
+		img := beginSegment()
+		step()
+		if start != 3 { // as if the save had failed
+			require.NoError(t, s.Save(&img, 0))
+			require.NoError(t, j.ImageSaved(img.Tick()))
+		}
+		for range 20 {
+			step()
+		}
+		require.NoError(t, j.Close())
+		require.Equal(t, JournalRunning, j.Stats().State)
+		require.Equal(t, w.Tick(), j.Stats().Durable)
+		segments := must.Get(s.Segments())
+		require.LessOrEqual(t, len(segments), 3)
+		if start%2 == 1 {
+			newest := segments[len(segments)-1]
+			require.NoError(t, os.Truncate(newest.Path, newest.Bytes-3))
+		}
+		require.NoError(t, s.Close())
+	}
 }
