@@ -6,8 +6,9 @@ import "github.com/worldd/worldd/replication/wire"
 // 0. Only the goroutine that called Tick may call it.
 func (c *Core) Panicking() uint64 { return c.panics.session }
 
-// Abandon ends all sessions and connections with why, after a panic has ended Tick. It
-// touches neither the world nor the game. Later connections are refused.
+// Abandon ends all sessions and connections with why, after a panic has ended Tick, or after the last Tick of
+// a server whose journal brings the sessions back (RestoreSessions). It touches neither the world nor
+// the game, and discards output that Release has not let leave. Later connections are refused.
 func (c *Core) Abandon(why *wire.Error) {
 	opened, travellers := c.requests.close()
 	peers := append(c.peers, opened...)

@@ -39,6 +39,7 @@ func TestOutputWaitsForItsFrame(t *testing.T) {
 	c.Release(c.world.Tick())
 	require.Len(t, conn.Welcomes, 1)
 	require.Equal(t, 1, conn.Datagrams)
+	require.Same(t, conn, c.Infos(0, 1)[0].Conn, "for an operator's figures")
 
 	require.NoError(t, conn.Send(wire.Command{ID: 1, Name: "touch"}))
 	c.Tick()

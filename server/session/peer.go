@@ -151,6 +151,14 @@ func (p *Peer) enterRoom(c *Core) {
 	}
 }
 
+// transport returns the connection that Open was given.
+func (p *Peer) transport() Conn {
+	if held, ok := p.conn.(*heldConn); ok {
+		return held.conn
+	}
+	return p.conn
+}
+
 // receiveHello processes one tick of a connection without a session.
 func (p *Peer) receiveHello() {
 	if p.closed {

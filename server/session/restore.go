@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -42,11 +43,12 @@ func (c *Core) skipIDs(id uint64) {
 	if c.config.Router != nil {
 		last = &c.config.Router.lastID
 	}
-	for {
-		now := last.Load()
-		if now >= id || last.CompareAndSwap(now, id) {
-			return
-		}
+	skipIDs(last, id)
+}
+
+// skipIDs raises last to id.
+func skipIDs(last *atomic.Uint64, id uint64) {
+	for now := last.Load(); now < id && !last.CompareAndSwap(now, id); now = last.Load() {
 	}
 }
 

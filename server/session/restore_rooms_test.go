@@ -101,3 +101,28 @@ func TestRestoredUser(t *testing.T) {
 	h.tick(2)
 	require.Equal(t, []int{0, 1}, []int{h.rooms["one"].Len(), h.rooms["two"].Len()})
 }
+
+// A room that is restored late takes no session from a client that has already resumed it, and none whose id
+// another session has.
+func TestRestoredLate(t *testing.T) {
+	h := newSavingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
+	h.tick(5)
+	w, first := conn.Welcome(), h.saved("one")
+	require.NoError(t, h.session(conn).Move("two"))
+	h.tick(3)
+	second := h.saved("two")
+	h = h.restore(map[string]*Notes{"one": first, "two": {}})
+	conn = h.dial(resume(w, 1))
+	h.tick(1)
+	h.input(conn, conn.Welcome().Structure)
+	h.tick(1)
+	require.Zero(t, must.Get(h.rooms["two"].RestoreSessions(second)))
+	h.tick(2)
+	require.Equal(t, []int{1, 0}, []int{h.rooms["one"].Active(), h.rooms["two"].Len()})
+	require.Empty(t, conn.Closed)
+
+	h.router.SkipIDs(500)
+	h.router.SkipIDs(400)
+	require.EqualValues(t, 501, h.router.Reserve())
+}

@@ -3,6 +3,7 @@ package session_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -339,4 +340,21 @@ func TestNotesOfEndedSession(t *testing.T) {
 	require.Zero(t, d.notes.Sessions())
 	d.tick()
 	require.Zero(t, d.notes.Sessions())
+}
+
+// A server that stops abandons its sessions: the notes keep them, and their clients come back.
+func TestRestoredAfterStop(t *testing.T) {
+	d := newSavingServer(t, func(c *session.Config) { c.HoldOutput = true })
+	c := d.dial()
+	d.core.Release(d.world.Tick())
+	w := c.wantWelcome("joins")
+	d.tick()
+	d.core.Release(math.MaxUint64)
+	d.core.Abandon(&wire.Error{Code: wire.Draining})
+	c.wantGoodbye(wire.Draining)
+	require.Equal(t, 1, must.Get(d.crash()))
+	c = d.dial(withSecret(w))
+	d.core.Release(d.world.Tick())
+	require.Equal(t, w.Session, c.wantWelcome("continues").Session)
+	require.Equal(t, []string{"restore", "away", "back"}, d.hooks)
 }

@@ -110,6 +110,10 @@ func (r *Router) OnPanic(f func(HookPanic)) { r.onPanic = f }
 // Reserve returns the id of a connection whose stream is not open yet; see Core.Reserve.
 func (r *Router) Reserve() uint64 { return r.lastID.Add(1) }
 
+// SkipIDs makes later connections have ids above id. Call it before the first Open if rooms restore sessions
+// later: a session whose id is in use by then ends.
+func (r *Router) SkipIDs(id uint64) { skipIDs(&r.lastID, id) }
+
 // Open registers a new connection; see Core.Open.
 func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 	return r.OpenReserved(ctx, r.Reserve(), address, conn)
@@ -310,7 +314,8 @@ func (r *Router) recordPlacement(s *Session) {
 }
 
 // restorePlacement records a restored session. A crash may have caught the session between two rooms,
-// both of which restore it: the room to which it moved last keeps it. ok is false in the other room.
+// both of which restore it: the room to which it moved last keeps it, unless its client has already resumed
+// it in the other. ok is false if this room does not keep it.
 func (r *Router) restorePlacement(s *Session) (ok bool) {
 	if r == nil {
 		return true
@@ -318,7 +323,7 @@ func (r *Router) restorePlacement(s *Session) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.sessions[s.id]; p != nil {
-		if p.moves >= s.travel.moves {
+		if p.moves >= s.travel.moves || p.secrets.crashed == nil {
 			return false
 		}
 		p.core.requests.endLater(s.id, &wire.Error{Code: wire.Replaced})

@@ -123,14 +123,14 @@ func (c *Core) Infos(after uint64, limit int) []Info {
 			Age: float64(c.world.Tick()-s.startTick) / hz, Silent: float64(s.silentTicks) / hz,
 		}
 		if s.peer != nil {
-			info.Conn = s.peer.conn
+			info.Conn = s.peer.transport()
 		}
 		all = append(all, info)
 	}
 	joined := len(all)
 	for _, p := range c.peers {
 		if p.id > after && !p.closed && len(all) < joined+limit {
-			all = append(all, Info{ID: p.id, Age: float64(p.age) / hz, Conn: p.conn})
+			all = append(all, Info{ID: p.id, Age: float64(p.age) / hz, Conn: p.transport()})
 		}
 	}
 	slices.SortFunc(all, func(a, b Info) int { return cmp.Compare(a.ID, b.ID) })
