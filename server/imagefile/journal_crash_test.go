@@ -24,7 +24,7 @@ const simulatedImage = "/d/w"
 // process is a process that writes a journal to a simulated disk, without a world: a head and a frame
 // are their tick, bytes that follow from it, and a sum.
 type process struct {
-	t        *testing.T
+	t        testing.TB
 	disk     *disktest.Disk
 	store    *Store
 	journal  *Journal
@@ -40,7 +40,7 @@ type process struct {
 }
 
 // begin starts a process at a tick.
-func begin(t *testing.T, d *disktest.Disk, run, tick uint64, replayed *chain) *process {
+func begin(t testing.TB, d *disktest.Disk, run, tick uint64, replayed *chain) *process {
 	p := &process{t: t, disk: d, run: run, tick: tick, store: &Store{path: simulatedImage, disk: d, keep: 3, replayed: replayed}}
 	p.head = func() []byte { return piece(p.tick, 40) }
 	p.frame = func() []byte { return piece(p.tick, frameSize(p.tick)) }
@@ -165,7 +165,7 @@ type recovered struct {
 }
 
 // recover reads the disk as recovery does, and fails the test if anything is there that was never written.
-func recoverDisk(t *testing.T, d *disktest.Disk, run uint64) recovered {
+func recoverDisk(t testing.TB, d *disktest.Disk, run uint64) recovered {
 	data := d.Data(simulatedImage)
 	if data == nil {
 		return recovered{}
@@ -233,7 +233,9 @@ func (p *process) crashes(seed uint64, each func(after *disktest.Disk, why strin
 }
 
 // J1, G9, G10: whatever the moment and the kind of a crash, and of a second one after the recovery.
-func TestJournalCrashes(t *testing.T) {
+func TestJournalCrashes(t *testing.T) { playCrashes(t) }
+
+func playCrashes(t testing.TB) {
 	ops := func() int {
 		p := begin(t, disktest.New(), 7, 0, nil)
 		p.play()
@@ -272,7 +274,9 @@ func TestJournalCrashes(t *testing.T) {
 
 // G10, G11: an operation fails once. Output continues, and a crash at any later moment begins a new run, unless
 // an image has been saved since.
-func TestJournalFailures(t *testing.T) {
+func TestJournalFailures(t *testing.T) { playFailures(t) }
+
+func playFailures(t testing.TB) {
 	p := begin(t, disktest.New(), 7, 0, nil)
 	p.play()
 	ops := p.disk.Ops()
@@ -360,7 +364,9 @@ func TestJournalFullDisk(t *testing.T) {
 
 // Random lives: a process is killed or loses power at a random operation, some of which fail, and another
 // continues what it finds.
-func TestJournalLives(t *testing.T) {
+func TestJournalLives(t *testing.T) { playLives(t) }
+
+func playLives(t testing.TB) {
 	same, other := 0, 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -475,7 +481,9 @@ func TestSegments(t *testing.T) {
 }
 
 // The output of a run waits for its first image, or for the news that it was not saved.
-func TestJournalWaitsForImage(t *testing.T) {
+func TestJournalWaitsForImage(t *testing.T) { playWithoutImage(t) }
+
+func playWithoutImage(t testing.TB) {
 	for _, saved := range []bool{true, false} {
 		p := begin(t, disktest.New(), 7, 0, nil)
 		p.beginSegment()

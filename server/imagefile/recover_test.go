@@ -28,7 +28,7 @@ type journaledWorld struct {
 	hashes map[uint64]uint64       // of the run, by tick
 }
 
-func newJournaledWorld(t *testing.T) *journaledWorld {
+func newJournaledWorld(t testing.TB) *journaledWorld {
 	w := &journaledWorld{World: newWorld(t), seed: 5, drift: func(uint64) int64 { return 0 }, hashes: map[uint64]uint64{}}
 	w.ghost = must.Get(w.AddKind(world.Kind{Name: "ghost"}))
 	w.mana = must.Get(world.Register[int64](w.World, "mana"))
@@ -90,7 +90,7 @@ func (w *journaledWorld) attach(p *process, c world.JournalConfig) {
 
 // recoverWorld recovers a world from a disk, and checks that it is as it was at some tick, and has the notes from
 // the image to this tick.
-func recoverWorld(t *testing.T, d *disktest.Disk, hashes map[uint64]uint64, why string) (*journaledWorld, *Store, Recovered) {
+func recoverWorld(t testing.TB, d *disktest.Disk, hashes map[uint64]uint64, why string) (*journaledWorld, *Store, Recovered) {
 	t.Helper()
 	w, s := newJournaledWorld(t), &Store{path: simulatedImage, disk: d, keep: 3}
 	w.hashes = hashes
@@ -127,11 +127,11 @@ func recoverWorld(t *testing.T, d *disktest.Disk, hashes map[uint64]uint64, why 
 }
 
 // lived returns a process that has written the journal of a world without a fault.
-func lived(t *testing.T, c world.JournalConfig) (*process, *journaledWorld) {
+func lived(t testing.TB, c world.JournalConfig) (*process, *journaledWorld) {
 	return livedOn(t, disktest.New(), c, 5)
 }
 
-func livedOn(t *testing.T, d *disktest.Disk, c world.JournalConfig, seed uint64) (*process, *journaledWorld) {
+func livedOn(t testing.TB, d *disktest.Disk, c world.JournalConfig, seed uint64) (*process, *journaledWorld) {
 	w := newJournaledWorld(t)
 	w.seed = seed
 	p := begin(t, d, c.Run, 0, nil)
@@ -144,7 +144,9 @@ var always = world.JournalConfig{Run: 7, Durable: true}
 
 // J1, J2, G12, G13: whatever the moment and the kind of a crash, the same run returns with all that was released, and
 // again after a second crash.
-func TestRecoverAfterCrashes(t *testing.T) {
+func TestRecoverAfterCrashes(t *testing.T) { recoverCrashes(t) }
+
+func recoverCrashes(t testing.TB) {
 	clean, _ := lived(t, always)
 	ops := clean.disk.Ops()
 	recovered, other := 0, 0
@@ -184,7 +186,9 @@ func TestRecoverAfterCrashes(t *testing.T) {
 }
 
 // J3: a flipped bit is found wherever it is, and the run that lacks a durable tick does not continue.
-func TestRecoverAfterFlips(t *testing.T) {
+func TestRecoverAfterFlips(t *testing.T) { recoverFlips(t) }
+
+func recoverFlips(t testing.TB) {
 	p, w := lived(t, always)
 	segments := must.Get(p.store.Segments())
 	require.Len(t, segments, 2, "of the newest image and the one before")
@@ -206,7 +210,9 @@ func TestRecoverAfterFlips(t *testing.T) {
 }
 
 // A damaged newest image loses nothing; a missing segment ends the run.
-func TestRecoverFromOlderImage(t *testing.T) {
+func TestRecoverFromOlderImage(t *testing.T) { recoverOlder(t) }
+
+func recoverOlder(t testing.TB) {
 	p, w := lived(t, always)
 	d := p.disk.Kill()
 	d.Flip(simulatedImage, 500)
@@ -231,7 +237,9 @@ func TestRecoverFromOlderImage(t *testing.T) {
 }
 
 // Sectors of the last frame may be unwritten after a power loss. Anywhere else they are damage.
-func TestRecoverUnwrittenSectors(t *testing.T) {
+func TestRecoverUnwrittenSectors(t *testing.T) { recoverUnwritten(t) }
+
+func recoverUnwritten(t testing.TB) {
 	p, w := lived(t, always)
 	p.step(1)
 	for frameSize(p.tick) < 600 {
@@ -251,7 +259,9 @@ func TestRecoverUnwrittenSectors(t *testing.T) {
 }
 
 // A segment that nothing leads to shows that ticks are missing.
-func TestRecoverWithGap(t *testing.T) {
+func TestRecoverWithGap(t *testing.T) { recoverGap(t) }
+
+func recoverGap(t testing.TB) {
 	p, w := lived(t, always)
 	p.disk.Flip(simulatedImage, 500)
 	older := must.Get(p.store.Segments())[0]
@@ -272,7 +282,9 @@ func TestRecoverWithGap(t *testing.T) {
 }
 
 // Segments of another run at the same tick are not followed, whether the marks of their images differ or not.
-func TestRecoverIgnoresRivals(t *testing.T) {
+func TestRecoverIgnoresRivals(t *testing.T) { recoverBesideRivals(t) }
+
+func recoverBesideRivals(t testing.TB) {
 	rival, _ := livedOn(t, disktest.New(), world.JournalConfig{Run: 3, Durable: true}, 99)
 	p, w := lived(t, always)
 	newest := must.Get(p.store.Segments())[1]
@@ -294,6 +306,7 @@ func TestRecoverIgnoresRivals(t *testing.T) {
 	w = newJournaledWorld(t)
 	w.seed = 99
 	w.attach(p, always)
+	p.store.unlocked = errors.New("pruning comes too late")
 	p.beginSegment()
 	p.saveImage(0)
 	p.step(2)
@@ -331,7 +344,9 @@ func TestRecoverWithoutJournal(t *testing.T) {
 }
 
 // A system that differs is found, and the world is as before the tick at which it does.
-func TestRecoverDiverged(t *testing.T) {
+func TestRecoverDiverged(t *testing.T) { recoverDiverged(t) }
+
+func recoverDiverged(t testing.TB) {
 	p, w := lived(t, always)
 	first := must.Get(p.store.Segments())[1].Tick
 	for _, differs := range []uint64{first, first + 1, p.tick - 1} {
@@ -388,7 +403,9 @@ func TestRecoverErrors(t *testing.T) {
 }
 
 // G12: segments of images that exist remain, and their number is bounded by the images.
-func TestPruneSegments(t *testing.T) {
+func TestPruneSegments(t *testing.T) { pruneSegments(t) }
+
+func pruneSegments(t testing.TB) {
 	p, _ := lived(t, always)
 	for range 5 {
 		p.beginSegment()

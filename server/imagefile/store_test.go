@@ -20,7 +20,7 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-func newWorld(t *testing.T) *world.World {
+func newWorld(t testing.TB) *world.World {
 	w := must.Get(world.New(world.Config{TickHz: 50, MaxEntities: 64}))
 	t.Cleanup(w.Close)
 	return w

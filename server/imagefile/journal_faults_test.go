@@ -1,0 +1,57 @@
+//go:build faults
+
+package imagefile
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/fault"
+)
+
+// outcome is a test whose failures are expected.
+type outcome struct {
+	testing.TB
+	failed bool
+}
+
+func (o *outcome) Errorf(string, ...any) { o.failed = true }
+func (o *outcome) FailNow()              { runtime.Goexit() }
+
+// TestFaultDisk runs the tests on the simulated disk with every deliberate fault of a journal's files.
+func TestFaultDisk(t *testing.T) {
+	t.Cleanup(func() { fault.Inject("") })
+	faults, err := fault.All()
+	require.NoError(t, err)
+	n := 0
+	for _, f := range faults {
+		if !strings.HasPrefix(f.Name, "Disk") {
+			continue
+		}
+		n++
+		fault.Inject(f.Name)
+		o := &outcome{TB: t}
+		caught := -1
+		for i, play := range []func(testing.TB){
+			playCrashes, playLives, playWithoutImage, recoverOlder, recoverGap, recoverUnwritten, recoverBesideRivals, recoverDiverged, pruneSegments, playFailures, recoverFlips,
+		} {
+			if o.failed {
+				break
+			}
+			caught = i
+			done := make(chan bool)
+			go func() {
+				defer close(done)
+				play(o)
+			}()
+			<-done
+		}
+		fault.Inject("")
+		t.Logf("%-14s caught by check %d", f.Name, caught)
+		require.True(t, o.failed, "fault %s survives: %s", f.Name, f.Breaks)
+	}
+	require.Equal(t, 20, n)
+}
