@@ -58,20 +58,25 @@ function bigintOf(f: Field, values: Uint32Array, at: number): bigint {
   return f.kind === 'int' ? BigInt.asIntN(64, v) : v
 }
 
-/** Restores a quat into q. */
+/**
+ * Restores a quat into q. The largest component makes the length 1. If rounding would make it smaller
+ * than another one, it is the next float32 above that, so that quantising q gives the value again.
+ */
 export function quaternionOf(f: Field, value: number, q: Quaternion): Quaternion {
   const N = 2 ** f.n - 1
   const largest = value & 3
   let v = value >>> 2
   let rest = 1
+  let above = 0
   for (let i = 0; i < 4; i++) {
     if (i === largest) continue
     const x = ((2 * (v & N)) / N - 1) * Math.SQRT1_2
     v >>>= f.n
     rest -= x * x
+    above = Math.max(above, Math.abs(x))
     q[i] = x
   }
-  q[largest] = Math.sqrt(Math.max(rest, 0))
+  q[largest] = Math.max(Math.sqrt(Math.max(rest, 0)), Math.fround(above) + 2 ** -24)
   return q
 }
 
