@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/world"
@@ -138,7 +139,7 @@ func TestRecoverAfterCrash(t *testing.T) {
 		require.Equal(t, tick, again.Tick())
 		require.Equal(t, j.hashes[tick], again.StateHash(), "recovered after tick %d", tick)
 		require.NoError(t, again.CheckInvariants())
-		if testing.Short() && tick%8 != 0 {
+		if (testing.Short() || invariants.Enabled) && tick%8 != 0 {
 			continue
 		}
 		require.NoError(t, outside.pcg.UnmarshalBinary(j.random[tick]))
