@@ -120,7 +120,7 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 	if j.w.running || j.state == journalSealed {
 		panic("world: BeginSegment was called by a system, or before Commit of the last step")
 	}
-	if j.imageEnd == 0 && j.calls.err == nil {
+	if j.imageEnd == 0 {
 		j.w.ApplyDeferred()
 		j.w.markSpawned()
 		j.noteImage()
@@ -163,6 +163,9 @@ func (h *JournalHead) append(b []byte) ([]byte, uint64) {
 
 // noteImage separates the calls that an image of the present state contains from those that follow.
 func (j *Journal) noteImage() {
+	if j.calls.err != nil {
+		return
+	}
 	j.calls.encodeWrites()
 	j.calls.forgetPrograms()
 	j.imageMark, j.imageEnd = j.w.mark(), len(j.calls.bytes)

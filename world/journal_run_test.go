@@ -218,9 +218,12 @@ func TestJournalEndsOnError(t *testing.T) {
 		spoil func(*scene)
 		want  string
 	}{
-		"kind":      {func(s *scene) { addKind(t, s.World, world.Kind{Name: "new"}) }, "setup changed"},
-		"component": {func(s *scene) { _, _ = world.Register[int](s.World, "new") }, "setup changed"},
-		"system":    {func(s *scene) { _ = s.AddSystem(world.After, "new", func(*world.World) {}) }, "setup changed"},
+		"kind": {func(s *scene) { addKind(t, s.World, world.Kind{Name: "new"}) }, "setup changed"},
+		"component": {func(s *scene) {
+			c := must.Get(world.Register[int](s.World, "new"))
+			c.Set(s.Slots().Handle(0), 1)
+		}, "setup changed"},
+		"system": {func(s *scene) { _ = s.AddSystem(world.After, "new", func(*world.World) {}) }, "setup changed"},
 		"restored": {func(s *scene) {
 			var img world.Image
 			s.TakeImage(&img)
@@ -237,6 +240,7 @@ func TestJournalEndsOnError(t *testing.T) {
 			require.NoError(t, second(j.Commit(nil)))
 			c.spoil(s)
 			for range 3 {
+				written(t, s.World)
 				s.Step()
 				require.ErrorContains(t, second(j.Commit(nil)), c.want)
 			}
