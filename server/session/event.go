@@ -17,7 +17,7 @@ var ErrEventRefused = errors.New("server: event refused: the client has too much
 // one.
 //
 // A reliable event arrives once, in the order of sending and before the Enter and Destroy
-// of entities that spawn and die in the same tick. It outlasts a broken connection. An
+// of entities that spawn and die in the same tick. It outlasts a broken connection, but not a crash. An
 // unreliable event is lost with its packet, and dropped if no datagram has room for it
 // within a second or the session is away. A server that is short of time drops no other
 // events.

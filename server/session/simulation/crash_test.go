@@ -15,6 +15,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/simtest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -457,6 +458,7 @@ func (s *crashSim) simulate() error {
 // TestCrashes crashes a server with a journal at any point, over hundreds of seeds. Thousands:
 // -run Crashes -crashes 10000; one: -crash 17.
 func TestCrashes(t *testing.T) {
+	racetest.SkipSequential(t)
 	first, seeds := uint64(1), *crashSeeds
 	if testing.Short() {
 		seeds = min(seeds, 15)

@@ -29,6 +29,8 @@
 //	go test ./server/session/simulation -run HandlesNeverLie              # hundreds of seeds
 //	go test ./server/session/simulation -run HandlesNeverLie -seeds 10000 # thousands
 //	go test ./server/session/simulation -run HandlesNeverLie -seed 17     # one
+//	go test ./server/session/simulation -run Crashes -crashes 10000       # the server that crashes
+//	go test ./server/session/simulation -run Crashes -crash 17
 //
 // A seed that fails is shrunk by delta debugging (script.shrink) to the fewest operations,
 // viewers and ticks that break the same invariant, and printed as text. Put the text into
