@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/botrun"
 	"github.com/worldd/worldd/internal/fault"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/scenes/bots"
@@ -19,14 +20,14 @@ import (
 )
 
 // roughLink reorders and loses packets, so that snapshots arrive ahead of their structure.
-var roughLink = bot.Link{Loss: 0.05, Jitter: 20 * time.Millisecond, Reorder: 0.2}
+var roughLink = botrun.Link{Loss: 0.05, Jitter: 20 * time.Millisecond, Reorder: 0.2}
 
 // lateLink delays snapshots until some of their entities are gone: clients cannot read such
 // snapshots.
-var lateLink = bot.Link{Loss: 0.2, Jitter: 150 * time.Millisecond, Reorder: 0.3}
+var lateLink = botrun.Link{Loss: 0.2, Jitter: 150 * time.Millisecond, Reorder: 0.3}
 
 // cutLink breaks every connection once, for so long that sessions resume.
-var cutLink = bot.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second}
+var cutLink = botrun.Link{CutAt: 4 * time.Second, CutFor: 6 * time.Second}
 
 // TestFaultIsReported runs faulty clients and servers. The bots must notice each fault, by the
 // named invariants.
@@ -35,22 +36,22 @@ func TestFaultIsReported(t *testing.T) {
 		fault, world string
 		bots         int
 		scenario     bot.Scenario
-		link         bot.Link
+		link         botrun.Link
 		broken       string // invariants; a confusion must name one
 	}{
-		{"IgnoreGeneration", "calm", 3, bot.Roam, bot.Link{}, "B3 B4"},
-		{"IgnoreGeneration", "storm", 3, bot.Roam, bot.Link{}, "B1 B2 B3 B4"},
-		{"FormerTexts", "calm", 8, bot.Churn, bot.Link{}, "B7"},
-		{"LoseEvents", "storm", 6, bot.Roam, bot.Link{}, "B8 B10"},
-		{"EventBeforeEnter", "storm", 12, bot.Churn, bot.Link{}, "B8"},
+		{"IgnoreGeneration", "calm", 3, bot.Roam, botrun.Link{}, "B3 B4"},
+		{"IgnoreGeneration", "storm", 3, bot.Roam, botrun.Link{}, "B1 B2 B3 B4"},
+		{"FormerTexts", "calm", 8, bot.Churn, botrun.Link{}, "B7"},
+		{"LoseEvents", "storm", 6, bot.Roam, botrun.Link{}, "B8 B10"},
+		{"EventBeforeEnter", "storm", 12, bot.Churn, botrun.Link{}, "B8"},
 		{"EventAgain", "storm", 6, bot.Roam, cutLink, "B8"},
-		{"UntaughtEvent", "storm", 20, bot.Roam, bot.Link{}, "B5"},
-		{"RepeatEvents", "storm", 6, bot.Roam, bot.Link{}, "B9"},
+		{"UntaughtEvent", "storm", 20, bot.Roam, botrun.Link{}, "B5"},
+		{"RepeatEvents", "storm", 6, bot.Roam, botrun.Link{}, "B9"},
 		{"EventsOfHeld", "storm", 12, bot.Roam, roughLink, "B9"},
 		{"EventsOfUnread", "storm", 32, bot.Roam, lateLink, "B9"},
-		{"ForgetCause", "storm", 6, bot.Roam, bot.Link{}, "B10"},
-		{"WrongCause", "storm", 6, bot.Roam, bot.Link{}, "B10"},
-		{"FormerAnswer", "storm", 6, bot.Roam, bot.Link{}, "B11"},
+		{"ForgetCause", "storm", 6, bot.Roam, botrun.Link{}, "B10"},
+		{"WrongCause", "storm", 6, bot.Roam, botrun.Link{}, "B10"},
+		{"FormerAnswer", "storm", 6, bot.Roam, botrun.Link{}, "B11"},
 	} {
 		t.Run(fmt.Sprintf("%s/%s", c.fault, c.world), func(t *testing.T) {
 			fault.Inject(c.fault)
@@ -58,10 +59,10 @@ func TestFaultIsReported(t *testing.T) {
 			h := host(t, c.world)
 			ctx, enough := context.WithCancel(t.Context())
 			defer enough()
-			report := must.Get(bot.Run(ctx, bot.Config{
+			report := must.Get(botrun.Run(ctx, botrun.Config{
 				Addr: h.addr, Fingerprint: h.fingerprint, Bots: c.bots, Scenario: c.scenario, Link: c.link, Duration: patience, Player: bots.Player(),
 				Ordinary: c.fault == "EventsOfUnread", // clients that simulate receive too few rows to misread
-			}, func(p *bot.Progress) {
+			}, func(p *botrun.Progress) {
 				if p.Handles.Confusions > 0 {
 					enough()
 				}
