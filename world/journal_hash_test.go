@@ -1,0 +1,50 @@
+package world
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each change of the state changes the hash of its part, and of no other part.
+func TestWindowHashesSeeState(t *testing.T) {
+	base := func() (*World, uint32) {
+		w := fuzzWorld(t, true)
+		w.Step()
+		known, ok := w.volumes.known.Next(0)
+		require.True(t, ok)
+		return w, known
+	}
+	same, _ := base()
+	before := same.windowHashes()
+	for name, c := range map[string]struct {
+		change func(w *World, slot uint32)
+		part   string
+	}{
+		"draw":       {func(w *World, _ uint32) { w.Rand().Uint64() }, partClock},
+		"generation": {func(w *World, slot uint32) { w.generations[slot] += 2 }, partEntities},
+		"kind":       {func(w *World, slot uint32) { w.pool.At(slot).kind++ }, partEntities},
+		"lifetime":   {func(w *World, slot uint32) { w.pool.At(slot).expires++ }, partEntities},
+		"doomed":     {func(w *World, slot uint32) { w.doomed.Set(slot) }, partEntities},
+		"rest":       {func(w *World, _ uint32) { w.bodies.Rest[0]++ }, partBodies},
+		"position":   {func(w *World, _ uint32) { w.bodies.Pos.Z[0]++ }, partBodies},
+		"velocity":   {func(w *World, _ uint32) { w.bodies.Vel.X[0]++ }, partBodies},
+		"value": {func(w *World, _ uint32) {
+			c := w.components[0].(*Component[fuzzed])
+			slot, _ := c.presence.Next(0)
+			c.values.At(slot).Number++
+		}, partComponents},
+		"volume": {func(w *World, slot uint32) { w.components[1].present().Clear(slot) }, partComponents},
+		"member": {func(w *World, slot uint32) { w.volumes.triggers[slot].members.Set(100) }, partEffects},
+		"effect": {func(w *World, _ uint32) { w.effects.pool.At(0).Center.X++ }, partEffects},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, slot := base()
+			require.Equal(t, before, w.windowHashes())
+			c.change(w, slot)
+			for i, h := range w.windowHashes() {
+				require.Equal(t, windowParts[i] == c.part, h != before[i], windowParts[i])
+			}
+		})
+	}
+}
