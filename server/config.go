@@ -17,6 +17,7 @@ import (
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -249,7 +250,7 @@ func (c Config) validateRooms() error {
 	if c.Room != "" {
 		errs = append(errs, errors.New("server: Room and Rooms are both set: each room has its own name"))
 	}
-	if c.Image.Store != nil || c.Image.Every != 0 || c.Image.Take != nil {
+	if c.Image.Store != nil || c.Image.Every != 0 || c.Image.Extra != nil || c.Image.Journal != imagefile.JournalOff {
 		errs = append(errs, errors.New("server: Image and Rooms are both set: use Rooms.Images"))
 	}
 	if c.OneSessionPerUser && c.Admit == nil {

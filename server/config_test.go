@@ -19,10 +19,11 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// Config has every field of session.Config except the Router, and sessionConfig passes on each.
+// Config has every field of session.Config except the Router and HoldOutput, which follows from Image, and
+// sessionConfig passes on each.
 func TestConfigSession(t *testing.T) {
 	var c Config
-	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[session.Config]()), func(f reflect.StructField) bool { return f.Name == "Router" })
+	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[session.Config]()), func(f reflect.StructField) bool { return f.Name == "Router" || f.Name == "HoldOutput" })
 	for i, f := range fields {
 		own := reflect.ValueOf(&c).Elem().FieldByName(f.Name)
 		require.True(t, own.IsValid(), f.Name)

@@ -32,9 +32,17 @@ type ImageConfig struct {
 	// handles, which cover hours. Older images are at least half of Every apart, so
 	// that restarts in quick succession do not displace them.
 	Every time.Duration
-	// Take takes the image on the goroutine that owns the world. Its Extra is the game's state
-	// outside the world. Default World.TakeImage.
-	Take func(*world.Image) error
+	// Journal says whether the ticks between two saves are written too, and when they are on the disk: see
+	// imagefile.JournalMode. Without it a crash loses them. With JournalAlways what a client was told survives
+	// a crash, at the cost of a sync for each tick before its output leaves; with JournalEverySecond a crash of the
+	// process or the machine loses at most about a second.
+	Journal imagefile.JournalMode
+	// Extra appends the game's state outside the world, the Image.Extra of images, at most
+	// world.MaxExtraBytes. It is called for each image, and with a journal after each tick: the journal gets
+	// what has changed. nil: the game has none.
+	Extra func(b []byte) []byte
+
+	restored *restoredRun // set by Config.Restore; nil: a new run
 }
 
 const (
@@ -48,8 +56,8 @@ func (c ImageConfig) validate() error {
 	switch {
 	case c.Every < 0 || c.Every > maxImageEvery:
 		return fmt.Errorf("server: image interval %v: want at most %v, or 0 for %v", c.Every, maxImageEvery, defaultImageEvery)
-	case c.Store == nil && (c.Every != 0 || c.Take != nil):
-		return errors.New("server: Image.Every or Image.Take is set without a Store")
+	case c.Store == nil && (c.Every != 0 || c.Extra != nil || c.Journal != imagefile.JournalOff):
+		return errors.New("server: Image.Every, Extra or Journal is set without a Store")
 	}
 	return nil
 }
@@ -57,15 +65,17 @@ func (c ImageConfig) validate() error {
 // saver saves the world. Its methods run on the goroutine that ticks; at most one save runs
 // concurrently.
 type saver struct {
-	config ImageConfig
-	world  *world.World
-	log    *zap.Logger
-	due    time.Time
-	image  world.Image
-	ready  bool // PrepareImage has finished
-	saving sync.WaitGroup
-	idle   chan struct{} // holds a token while no save runs
-	unused func() bool   // reports that the world need not be saved yet; may be nil
+	config  ImageConfig
+	world   *world.World
+	log     *zap.Logger
+	due     time.Time
+	image   world.Image
+	ready   bool // PrepareImage has finished
+	saving  sync.WaitGroup
+	idle    chan struct{} // holds a token while no save runs
+	take    func(*world.Image) error
+	unused  func() bool // reports that the world need not be saved yet; may be nil
+	journal *journal    // nil: none
 
 	descriptors *descriptorReserve // of the process; may be nil
 
@@ -75,13 +85,8 @@ type saver struct {
 
 func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	c.Every = cmp.Or(c.Every, defaultImageEvery)
-	if c.Take == nil {
-		c.Take = func(img *world.Image) error {
-			w.TakeImage(img)
-			return nil
-		}
-	}
 	s := &saver{config: c, world: w, log: log, idle: make(chan struct{}, 1)}
+	s.take = s.takeWorld
 	s.idle <- struct{}{}
 	return s
 }
@@ -98,13 +103,31 @@ func (s *saver) saveFirst() error {
 	s.removeTemporary()
 	save := s.saveNow
 	if s.nothingToSave() {
-		save = func() error {
-			return errors.Join(s.config.Store.CheckWritable(), s.config.Store.BeginRun(s.world.Config().FirstGeneration))
-		}
+		save = s.checkStore
 	}
-	err := save()
+	return exceptFull(save())
+}
+
+// continueSaving is saveFirst for a run that continues: its world is in the image and the journal, so the
+// first ticks do not wait for a save.
+func (s *saver) continueSaving() error {
+	if s.config.Store == nil {
+		return nil
+	}
+	s.due = time.Now()
+	s.removeTemporary()
+	return exceptFull(s.checkStore())
+}
+
+// checkStore checks that saves will be possible.
+func (s *saver) checkStore() error {
+	return errors.Join(s.config.Store.CheckWritable(), s.config.Store.BeginRun(s.world.Config().FirstGeneration))
+}
+
+// exceptFull returns nil for a full disk: an unsaved world is better than an unavailable one.
+func exceptFull(err error) error {
 	if isFull(err) {
-		return nil // an unsaved world is better than an unavailable one
+		return nil
 	}
 	return err
 }
@@ -118,7 +141,7 @@ func isFull(err error) bool {
 // afterTick starts a save when one is due. It copies a part of the world after each of several
 // ticks, and then the rest at once. A save longer than the interval delays the next one.
 func (s *saver) afterTick(now time.Time) {
-	if s.config.Store == nil || now.Before(s.due) || s.nothingToSave() {
+	if s.config.Store == nil || now.Before(s.due) && !s.journal.wantsImage() || s.nothingToSave() {
 		return
 	}
 	select {
@@ -133,7 +156,7 @@ func (s *saver) afterTick(now time.Time) {
 		return
 	}
 	s.ready, s.due = false, now.Add(s.config.Every)
-	err := s.config.Take(&s.image)
+	err := s.takeImage()
 	s.recordBlocked(time.Since(now))
 	if err != nil {
 		s.recordSave(now, err)
@@ -144,6 +167,24 @@ func (s *saver) afterTick(now time.Time) {
 		s.recordSave(now, s.writeImage())
 		s.idle <- struct{}{}
 	})
+}
+
+// takeImage takes an image, with which the next segment of the journal begins.
+func (s *saver) takeImage() error {
+	err := s.take(&s.image)
+	if err == nil {
+		s.journal.beginSegment()
+	}
+	return err
+}
+
+// takeWorld takes an image of the world and of the game's state outside it.
+func (s *saver) takeWorld(img *world.Image) error {
+	s.world.TakeImage(img)
+	if s.config.Extra != nil {
+		img.Extra = s.config.Extra(img.Extra)
+	}
+	return nil
 }
 
 // recordBlocked records the time for which a save has blocked a tick.
@@ -165,7 +206,7 @@ func (s *saver) saveLast() error {
 // saveNow takes and saves an image on the calling goroutine.
 func (s *saver) saveNow() error {
 	began := time.Now()
-	err := s.config.Take(&s.image)
+	err := s.takeImage()
 	if err == nil {
 		err = s.writeImage()
 	}
@@ -197,9 +238,11 @@ func (s *saver) writeImage() error {
 		}
 		s.log.Warn(text, zap.String("path", s.config.Store.Path()), zap.Error(err))
 	}
-	return explainDescriptors(s.descriptors.saveWithSpares(func() error {
+	err := explainDescriptors(s.descriptors.saveWithSpares(func() error {
 		return s.config.Store.Save(&s.image, s.config.Every/2)
 	}))
+	s.journal.noteSaved(s.image.Tick(), err)
+	return err
 }
 
 // recordSave counts a save that began at began, and logs its error.

@@ -63,15 +63,13 @@ func TestWorldIsSavedAtTheBeginningInBetweenAndAtTheEnd(t *testing.T) {
 // The last save waits for the running one, and reuses its image.
 func TestLastSaveIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l *loop
 		takes, under := 0, make(chan struct{})
-		l, _, _ = savingLoop(t, func(c *ImageConfig) {
-			c.Take = func(img *world.Image) error {
-				takes++
-				l.core.World().TakeImage(img)
-				return nil
-			}
-		})
+		l, _, _ := savingLoop(t, func(*ImageConfig) {})
+		l.saver.take = func(img *world.Image) error {
+			takes++
+			l.core.World().TakeImage(img)
+			return nil
+		}
 		l.saver.saving.Go(func() { <-under })
 		ended := make(chan error, 1)
 		go func() { ended <- l.saver.saveLast() }()
@@ -132,14 +130,13 @@ func TestSlowSaveDelaysTheNext(t *testing.T) {
 func TestSaveThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault error
-		l, path, logs := savingLoop(t, func(c *ImageConfig) {
-			c.Take = func(img *world.Image) error {
-				if img.Tick() == 0 {
-					img.Extra = append(img.Extra[:0], "x"...)
-				}
-				return fault
+		l, path, logs := savingLoop(t, func(*ImageConfig) {})
+		l.saver.take = func(img *world.Image) error {
+			if img.Tick() == 0 {
+				img.Extra = append(img.Extra[:0], "x"...)
 			}
-		})
+			return fault
+		}
 		l.core.World().TakeImage(&l.saver.image)
 		require.NoError(t, l.saver.saveFirst())
 		good := must.Get(os.ReadFile(path))
@@ -162,13 +159,11 @@ func TestStartOnAFullDisk(t *testing.T) {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		synctest.Test(t, func(t *testing.T) {
 			fault := error(&fs.PathError{Op: "write", Path: "x", Err: full})
-			var l *loop
-			l, path, logs := savingLoop(t, func(c *ImageConfig) {
-				c.Take = func(img *world.Image) error {
-					l.core.World().TakeImage(img)
-					return fault
-				}
-			})
+			l, path, logs := savingLoop(t, func(*ImageConfig) {})
+			l.saver.take = func(img *world.Image) error {
+				l.core.World().TakeImage(img)
+				return fault
+			}
 			require.NoError(t, l.saver.saveFirst())
 			require.Equal(t, 1, logs.FilterMessage("the world was not saved").Len())
 			require.Equal(t, uint64(1), l.report().Images.Failed)

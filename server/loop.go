@@ -41,6 +41,7 @@ type loop struct {
 	core     *session.Core
 	timings  *admin.TickTimings
 	saver    *saver
+	journal  *journal // nil: none
 	log      *zap.Logger
 	interval time.Duration
 	until    time.Time     // when the current tick stops encoding snapshots
@@ -114,6 +115,9 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 		spent := l.runTick(due, false)
 		spent[admin.PhaseBetween] = l.workBetween(n)
 		l.recordPhases(spent)
+		if err = l.journal.err(); err != nil {
+			break
+		}
 	}
 	if err == nil && l.core.Active() > 0 {
 		l.recordPhases(l.runTick(due, true))
@@ -185,6 +189,7 @@ func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Dura
 	l.core.Receive()
 	received := time.Now()
 	l.core.Step()
+	l.journal.commitTick()
 	stepped := time.Now()
 	if last {
 		l.core.SendAll()
@@ -251,7 +256,7 @@ func (l *loop) report() admin.Report {
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
 		Receive: l.phases[admin.PhaseReceive], Step: l.phases[admin.PhaseStep], Replicate: l.phases[admin.PhaseReplicate], Between: l.phases[admin.PhaseBetween],
 	}
-	r.Images = l.saver.report()
+	r.Images, r.Journal = l.saver.report(), l.journal.report()
 	r.LastTick = l.lastTick
 	return r
 }

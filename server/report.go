@@ -20,6 +20,7 @@ type Report struct {
 	Replication replication.Stats
 	Traffic     Traffic
 	Images      Images
+	Journal     Journal
 	LastTick    time.Time
 }
 
@@ -56,6 +57,18 @@ type Images struct {
 	LastSaved     time.Time
 }
 
+// Journal describes the journals of a server's worlds.
+type Journal struct {
+	// Suspended counts the worlds whose journal has failed since their newest image: a crash would lose
+	// ticks. Failed counts all failures since the start.
+	Suspended, Failed uint64
+	Bytes, Syncs      uint64
+	SlowestSync       time.Duration
+	// Waiting is the age of the oldest tick that waits for the disk. With imagefile.JournalAlways clients
+	// wait as long. Above 5 s the server is not ready.
+	Waiting time.Duration
+}
+
 // Traffic counts the traffic of all connections since the start, and refused attempts.
 type Traffic struct {
 	Handshakes, HandshakesFailed, HandshakesRefused uint64
@@ -80,6 +93,6 @@ type Traffic struct {
 func reportOf(r admin.Report) Report {
 	return Report{
 		Tick: TickReport(r.Tick), World: r.World, StateHash: r.StateHash, Sessions: r.Sessions, Active: r.Active, Web: r.Web, Away: r.Away,
-		Replication: r.Replication, Traffic: Traffic(r.Traffic), Images: Images(r.Images), LastTick: r.LastTick,
+		Replication: r.Replication, Traffic: Traffic(r.Traffic), Images: Images(r.Images), Journal: Journal(r.Journal), LastTick: r.LastTick,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -51,7 +52,9 @@ type run struct {
 	loop  *loop
 	log   *zap.Logger
 	store *imagefile.Store // nil: not saved
-	block int              // block of generations
+	// restored holds the run that begin continues; nil: a new one.
+	restored *restoredRun
+	block    int // block of generations
 	// reload is RoomGame.Reload, or nil.
 	reload func() (Limits, []string, error)
 	ended  func() // RoomGame.Ended
@@ -61,17 +64,35 @@ type run struct {
 func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
 	errs := &gameErrors{log: log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
 	c.Hooks = loggedHooks(log, errs, c.Hooks)
+	c.HoldOutput = image.Journal == imagefile.JournalAlways
 	core, err := session.NewCore(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{core: core, log: log, store: image.Store}
+	r := &run{core: core, log: log, store: image.Store, restored: image.restored}
 	core.OnPanic(r.logPanic)
 	core.OnDiverge(r.logResync)
 	core.OnCommandError(errs.logCommand)
 	r.loop = newLoop(core, ticks, newSaver(image, core.World(), log), log)
 	r.loop.saver.descriptors = d
-	return r, nil
+	r.loop.journal, err = newJournal(image, core, log, ticks.ObserveSync)
+	r.loop.saver.journal = r.loop.journal
+	return r, err
+}
+
+// begin saves the new run's first image, or continues the run that was restored, on the goroutine that owns
+// the world.
+func (r *run) begin() error {
+	if r.restored == nil {
+		return r.loop.saver.saveFirst()
+	}
+	if err := r.loop.journal.continueRun(r.restored); err != nil {
+		return err
+	}
+	r.restored.restoreSessions(r)
+	r.loop.journal.beginSegment()
+	r.restored = nil
+	return r.loop.saver.continueSaving()
 }
 
 // endAndSave ends all sessions after the last tick, and saves the world.
@@ -80,8 +101,11 @@ func (r *run) endAndSave() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
+	err := r.loop.saver.saveLast()
+	r.loop.journal.end()
+	r.core.Release(math.MaxUint64) // what the sessions were told at last is saved, or the error says so
 	r.core.Close()
-	return r.loop.saver.saveLast()
+	return err
 }
 
 // serveUntil ticks until ctx is done, calls ending, and finishes.

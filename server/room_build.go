@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
 )
 
 // buildRun returns the room's next run, restored from its image if there is one. The first run
@@ -39,7 +40,7 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 // buildAboveImage returns a run whose range of generations is above the image's. If the image
 // needs a higher range than its store has recorded, it makes the world again.
 func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
-	least := 0
+	least, from := 0, (*world.Image)(nil)
 	if store != nil && store.NewestGeneration() > 0 {
 		least = blockAbove(store.NewestGeneration())
 	}
@@ -50,8 +51,8 @@ func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("server: %w", err)
 		}
-		made, above, err := l.buildInBlock(block, store)
-		if err == nil && above <= block {
+		made, above, recovered, err := l.buildInBlock(block, store, from)
+		if err == nil && made != nil {
 			return made, nil
 		}
 		l.rooms.mu.Lock()
@@ -60,13 +61,14 @@ func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 		if err != nil {
 			return nil, err
 		}
-		least = above
+		least, from = above, recovered
 	}
 }
 
-// buildInBlock returns a run that uses a block of generations. If the image needs a higher
-// block, it returns no run and the lowest block that suffices.
-func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, least int, err error) {
+// buildInBlock returns a run that uses a block of generations, restored from an image in memory, or else from the
+// store. If that needs a higher block, it returns no run and the lowest block that suffices. If a journal
+// was repeated, it returns no run and the image to restore then.
+func (l *roomLife) buildInBlock(block int, store *imagefile.Store, from *world.Image) (made *run, least int, recovered *world.Image, err error) {
 	q := RoomRequest{Name: l.room.name, Kind: l.room.kind, ID: l.room.id, Generations: generationsOf(block)}
 	var g *RoomGame
 	err = l.callGame("New", func() (err error) {
@@ -74,7 +76,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 		return err
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("server: room %s: %w", l.room.name, err)
+		return nil, 0, nil, fmt.Errorf("server: room %s: %w", l.room.name, err)
 	}
 	defer func() {
 		if made == nil && g != nil {
@@ -83,23 +85,23 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 	}()
 	c, err := g.sessionConfig(l.rooms.process, l.kind.RoomKind, q)
 	if err != nil {
-		return nil, 0, fmt.Errorf("server: room %s: %w", l.room.name, err)
+		return nil, 0, nil, fmt.Errorf("server: room %s: %w", l.room.name, err)
 	}
 	c.Router = l.rooms.router
 	log := l.room.logger(l.rooms.log)
 	var image ImageConfig
 	if store != nil {
-		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Take: g.TakeImage}
+		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Journal: l.rooms.config.Images.Journal, Extra: g.Extra}
 		err = l.callGame("RestoreRun", func() (err error) {
-			least, err = g.restoreImage(log, store, l.olderImage())
+			least, recovered, err = g.restoreImage(log, store, l.olderImage(), from)
 			return err
 		})
-		if err != nil || least > block {
-			return nil, least, err
+		if err != nil || least > block || recovered != nil {
+			return nil, least, recovered, err
 		}
 	}
 	if made, err = newRun(c, image, log, l.kind.ticks, l.rooms.descriptors); err != nil {
-		return nil, 0, err
+		return nil, 0, nil, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
@@ -111,7 +113,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 	made.loop.ticks = newTickHistogram(roomDigits)
 	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms over time
 	if err = l.checkSchema(made); err == nil {
-		err = l.callGame("TakeImage", made.loop.saver.saveFirst)
+		err = l.callGame("Extra", made.begin)
 	}
 	if err == nil && g.Attach != nil {
 		err = l.callGame("Attach", func() error {
@@ -123,7 +125,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store) (made *run, l
 		made.core.Close()
 		made = nil
 	}
-	return made, 0, err
+	return made, 0, nil, err
 }
 
 // discardGame releases what New has made for a run that will not begin.
@@ -151,36 +153,34 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 	return err
 }
 
-// restoreImage restores the world from the older image of that number, or from the newest valid
-// one if older is 0. It returns the lowest block of generations that the image allows, or 0 if
-// there is no image. If the world's block is lower it restores nothing.
-func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int) (least int, err error) {
-	found, err := store.LoadGeneration(g.World, older)
-	if err != nil {
-		return 0, fmt.Errorf("server: cannot restore: %w", store.Explain(err))
+// restoreImage restores the world from an image in memory. Without one, it restores the older image of that
+// number, or if older is 0, the newest valid one and the journal after it. It returns the lowest block of
+// generations that the image allows, or 0 if there is no image. If the world's block is lower, or if a
+// journal was repeated, whose world has the generations of its run, the run is not begun: recovered is then
+// the image to restore in another world, or nil for the store's.
+func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int, from *world.Image) (least int, recovered *world.Image, err error) {
+	if from == nil {
+		c := Config{WorldConfig: g.WorldConfig, Image: ImageConfig{Store: store}}
+		r := Restoring{Generation: older, RestoreRun: g.RestoreRun, LoadExtra: g.LoadExtra, Log: log}
+		found, run, err := c.recover(&r)
+		if err != nil || found.Image == nil {
+			return 0, nil, explainRestore(store, err)
+		}
+		from = found.Image
+		if found.Run != 0 {
+			recovered = c.takeRecovered(run.extra)
+			return blockAbove(recovered.NewestGeneration()), recovered, nil
+		}
 	}
-	if found.Image == nil {
-		return 0, nil
-	}
-	least = blockAbove(found.Image.NewestGeneration())
+	least = blockAbove(from.NewestGeneration())
 	if g.World.Config().FirstGeneration < generationsOf(least).First {
-		return least, nil
+		return least, nil, nil
 	}
 	restore := g.RestoreRun
 	if restore == nil {
 		restore = g.World.RestoreRun
 	}
-	if err := restore(found.Image); err != nil {
-		return 0, fmt.Errorf("server: cannot restore %s: %w", found.Path, store.Explain(err))
-	}
-	for _, change := range found.Image.Changes() {
-		log.Warn("not as in the image: " + change.String())
-	}
-	if found.Generation > 0 {
-		log.Error("restored an older image: everything since it was saved is lost", zap.String("path", found.Path), zap.Int("generation", found.Generation),
-			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))
-	}
-	return least, nil
+	return least, nil, explainRestore(store, restore(from))
 }
 
 // olderImage returns the number of the older image from which the room's next run begins, 0 for

@@ -48,6 +48,9 @@ type RoomImages struct {
 	Dir string
 	// Every is the interval between saves of one room, at most 1 h. Default 30 s.
 	Every time.Duration
+	// Journal writes the ticks between two saves: see ImageConfig.Journal. After a crash a room begins a new
+	// run, in its world after the last tick that the disk has.
+	Journal imagefile.JournalMode
 	// Keep is the number of files that hold a room's image, the newest and older ones: see
 	// package imagefile.
 	Keep int
@@ -130,10 +133,11 @@ type RoomGame struct {
 	Reload func() (l Limits, changed []string, err error)
 	// Ended is called after the last tick, even if the room panicked or could not begin.
 	Ended func()
-	// TakeImage takes the image to save: see ImageConfig.Take. Default World.TakeImage.
-	TakeImage func(*world.Image) error
-	// RestoreRun restores the world from an image of an earlier run. Default World.RestoreRun.
+	// Extra appends the game's state outside the world: see ImageConfig.Extra.
+	Extra func(b []byte) []byte
+	// RestoreRun and LoadExtra restore the room from an image and a journal: see Restoring.
 	RestoreRun func(*world.Image) error
+	LoadExtra  func(extra []byte) error
 }
 
 const (

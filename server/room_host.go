@@ -192,6 +192,7 @@ func (l *roomLife) abandonRun(was *run, value any) {
 	l.rooms.mu.Unlock()
 	was.core.Abandon(errFailed)
 	was.loop.saver.saving.Wait()
+	was.loop.journal.end()
 }
 
 // setEnding prepares the end of a run. Clients of a room that stays closed receive a code that

@@ -139,8 +139,8 @@ func TestEndReportsUnsavedRooms(t *testing.T) {
 	})
 }
 
-// A panic in the first TakeImage of a room ends only the room, as a later one does (R4).
-func TestFirstTakeImagePanics(t *testing.T) {
+// A panic in the first image of a room ends only the room, as a later one does (R4).
+func TestFirstImagePanics(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
 		c.Images.Dir = dir
@@ -148,12 +148,12 @@ func TestFirstTakeImagePanics(t *testing.T) {
 		made := k.New
 		k.New = func(q RoomRequest) (*RoomGame, error) {
 			g, err := made(q)
-			g.TakeImage = func(*world.Image) error { panic("a mistake") }
+			g.Extra = func([]byte) []byte { panic("a mistake") }
 			return g, err
 		}
 		c.Kinds["match"] = k
 	}, func(h *testRooms) {
-		require.ErrorContains(t, h.createRoom(context.Background(), "match/1"), "TakeImage panicked: a mistake")
+		require.ErrorContains(t, h.createRoom(context.Background(), "match/1"), "Extra panicked: a mistake")
 		require.Equal(t, wire.OK, h.mustVisit("lobby").code())
 	})
 }

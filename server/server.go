@@ -155,7 +155,7 @@ func (s *Server) Serve(ctx context.Context) error {
 // beginServing makes the first image, or the pinned rooms.
 func (s *Server) beginServing(ctx context.Context) error {
 	if s.rooms == nil {
-		return s.room.run.Load().loop.saver.saveFirst()
+		return s.room.run.Load().begin()
 	}
 	err := s.rooms.startPinned(ctx)
 	if err != nil {

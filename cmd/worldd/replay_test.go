@@ -23,7 +23,8 @@ func recording(t *testing.T, name string, system func(*world.World)) []byte {
 	}
 	var b bytes.Buffer
 	var before world.Image
-	require.NoError(t, scene.TakeImage(&before))
+	scene.World.TakeImage(&before)
+	before.Extra = scene.Extra(nil)
 	rec := must.Get(scene.World.Record(&b, &before, 1))
 	for range 90 {
 		if scene.World.Tick() == 30 {
@@ -56,7 +57,7 @@ func TestReplayCommand(t *testing.T) {
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
 		{"damaged", flipped, "calm", exitError, "", "recording damaged"},
-		{"other world", good, "storm", exitUsage, "", `it is not a recording of the world "storm" (set --world to the served file): world: image of another program or world: it was recorded in the world "calm"`},
+		{"other world", good, "storm", exitUsage, "", `it is not a recording of the world "storm" (set --world to the served file): world: image of another program or world: it is of the world "calm"`},
 		{"no recording", []byte("hello, world"), "calm", exitError, "", "not a recording"},
 		{"no such world", good, "none", exitUsage, "", "embedded worlds"},
 	} {

@@ -253,7 +253,8 @@ func TestServeRefusesAnImageOfAnotherVersion(t *testing.T) {
 	scene := must.Get(scenes.Build(file))
 	defer scene.World.Close()
 	var img world.Image
-	require.NoError(t, scene.TakeImage(&img))
+	scene.World.TakeImage(&img)
+	img.Extra = scene.Extra(nil)
 	var b bytes.Buffer
 	must.Get(img.WriteTo(&b))
 	b.Bytes()[len("wimg")]++ // the version's lowest byte

@@ -42,6 +42,8 @@ const (
 	bodyTimeout = 2 * time.Second
 	// staleTick is the age of the last tick at which /healthz fails.
 	staleTick = 2 * time.Second
+	// stalledDisk is how long a tick waits for the journal until /readyz fails.
+	stalledDisk = 5 * time.Second
 )
 
 // Config configures a Port.
@@ -269,6 +271,10 @@ func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	if report.Tick.Behind {
 		http.Error(w, "behind: ticks are late or missed", http.StatusServiceUnavailable)
+		return
+	}
+	if wait := report.Journal.Waiting; wait > stalledDisk {
+		http.Error(w, fmt.Sprintf("the disk is stalled: a tick waits for the journal since %v", wait.Round(time.Millisecond)), http.StatusServiceUnavailable)
 		return
 	}
 	p.healthz(w, r)

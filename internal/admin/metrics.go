@@ -110,6 +110,10 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "Longest time that a save has blocked a tick.")
+	counter(r.Journal.Bytes, "worldd_journal_bytes_total", "Bytes written to journals.")
+	counter(r.Journal.Failed, "worldd_journal_failures_total", "Failures of journals, each of which suspends one until the next image is saved.")
+	gauge(float64(r.Journal.Suspended), "worldd_journals_suspended", "Worlds whose journal has failed since their newest image: a crash would lose ticks.")
+	gauge(r.Journal.Waiting.Seconds(), "worldd_journal_waiting_seconds", "Age of the oldest tick that waits for the disk.")
 }
 
 const hookPanics = "Panics of the game that ended a session, by hook."

@@ -21,6 +21,7 @@ type Report struct {
 	Replication replication.Stats
 	Traffic     quicserve.Traffic
 	Images      Images
+	Journal     Journal
 	LastTick    time.Time
 }
 
@@ -35,6 +36,14 @@ type TickReport struct {
 	SnapshotHz                        float64
 	Thinned                           uint64
 	Receive, Step, Replicate, Between time.Duration
+}
+
+// Journal has the fields of server.Journal, which documents them.
+type Journal struct {
+	Suspended, Failed uint64
+	Bytes, Syncs      uint64
+	SlowestSync       time.Duration
+	Waiting           time.Duration
 }
 
 // Images has the fields of server.Images, which documents them.

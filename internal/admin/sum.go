@@ -26,7 +26,7 @@ type KindReport struct {
 // SnapshotHz the smaller. Behind stays set only if both set it. Quantiles of ticks cannot be
 // added: see TickReport.SetQuantiles.
 func (r *Report) Add(o Report) {
-	tick, images := r.Tick, r.Images
+	tick, images, journal := r.Tick, r.Images, r.Journal
 	last, systems, interpreted := r.LastTick, r.World.Systems, r.World.Interpreted
 	addNumbers(reflect.ValueOf(r).Elem(), reflect.ValueOf(o))
 	r.StateHash = 0
@@ -39,6 +39,7 @@ func (r *Report) Add(o Report) {
 	r.Tick.Behind = tick.Behind && o.Tick.Behind
 	r.Images.Blocked, r.Images.Took = max(images.Blocked, o.Images.Blocked), max(images.Took, o.Images.Took)
 	r.Images.LastSaved = laterTime(images.LastSaved, o.Images.LastSaved)
+	r.Journal.SlowestSync, r.Journal.Waiting = max(journal.SlowestSync, o.Journal.SlowestSync), max(journal.Waiting, o.Journal.Waiting)
 	r.LastTick = laterTime(last, o.LastTick)
 	r.World.Systems = addSystems(systems, o.World.Systems)
 	r.World.Interpreted = addInterpreted(interpreted, o.World.Interpreted)

@@ -26,6 +26,7 @@ type Timings struct {
 	// Snapshots observes the seconds from encoding a snapshot to passing it to the transport.
 	// Unsent observes the stream bytes queued when a sender takes them.
 	Snapshots, Unsent prometheus.Histogram
+	syncs             prometheus.Histogram
 }
 
 // KindLabel labels a metric with the kind of its rooms.
@@ -35,6 +36,7 @@ const KindLabel = "room_kind"
 type TickTimings struct {
 	whole prometheus.Observer
 	phase [Phases]prometheus.Observer
+	syncs prometheus.Observer
 }
 
 // NewTimings returns empty Timings. labels are additional labels of ticks: KindLabel if the
@@ -52,6 +54,7 @@ func NewTimings(labels ...string) *Timings {
 		Snapshots: prometheus.NewHistogram(histogram("worldd_snapshot_age_seconds", "Time from encoding a snapshot to handing it to the transport.", short)),
 		Unsent: prometheus.NewHistogram(histogram("worldd_send_queue_bytes", "Stream bytes queued when a sender takes them.",
 			[]float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10})),
+		syncs: prometheus.NewHistogram(histogram("worldd_journal_sync_seconds", "Time until the disk had the frames of a journal.", short)),
 	}
 	return t
 }
@@ -61,7 +64,7 @@ func (t *Timings) Ticks(values ...string) *TickTimings {
 	of := func(phase string) prometheus.Observer {
 		return t.ticks.WithLabelValues(append([]string{phase}, values...)...)
 	}
-	return &TickTimings{whole: of("all"), phase: [Phases]prometheus.Observer{of("receive"), of("step"), of("replicate"), of("between")}}
+	return &TickTimings{whole: of("all"), phase: [Phases]prometheus.Observer{of("receive"), of("step"), of("replicate"), of("between")}, syncs: t.syncs}
 }
 
 // ObserveTick records the durations of one tick's phases, and returns their sum.
@@ -74,11 +77,15 @@ func (t *TickTimings) ObserveTick(spent [Phases]time.Duration) (whole time.Durat
 	return whole
 }
 
+// ObserveSync records how long a sync of a journal took. Any goroutine may call it.
+func (t *TickTimings) ObserveSync(d time.Duration) { t.syncs.Observe(d.Seconds()) }
+
 // Describe implements prometheus.Collector.
 func (t *Timings) Describe(out chan<- *prometheus.Desc) {
 	t.ticks.Describe(out)
 	t.Snapshots.Describe(out)
 	t.Unsent.Describe(out)
+	t.syncs.Describe(out)
 }
 
 // Collect implements prometheus.Collector.
@@ -86,4 +93,5 @@ func (t *Timings) Collect(out chan<- prometheus.Metric) {
 	t.ticks.Collect(out)
 	t.Snapshots.Collect(out)
 	t.Unsent.Collect(out)
+	t.syncs.Collect(out)
 }

@@ -25,6 +25,7 @@ func TestRestarts(t *testing.T) {
 		"servers":  func(t *testing.T) { testServers(t, built) },
 		"clients":  func(t *testing.T) { testClients(t, built) },
 		"commands": func(t *testing.T) { testCommands(t, built) },
+		"kills":    func(t *testing.T) { testKills(t, built) },
 		"options":  func(t *testing.T) { testOptions(t, built) },
 	})
 }

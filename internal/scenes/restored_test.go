@@ -46,8 +46,7 @@ func buildText(t *testing.T, text string) *Scene {
 
 // imageOf returns the bytes of an image, with a changed Extra.
 func imageOf(t *testing.T, s *Scene, change func(*state)) []byte {
-	var img world.Image
-	require.NoError(t, s.TakeImage(&img))
+	img := takeImage(s)
 	var extra state
 	require.NoError(t, json.Unmarshal(img.Extra, &extra))
 	change(&extra)

@@ -23,7 +23,11 @@ type Scene struct {
 	emitters []emitter
 	avatars  map[world.Entity][2]float32 // last steering of each avatar
 	missiles []world.Entity              // launched missiles; some may have ended
+	flashes  uint32                      // see NextFlash
 	restored []string                    // see Restored
+
+	extra         []byte           // the newest Extra; nil: it has changed
+	ids, extraIDs []world.EffectID // the effects now, and in extra
 }
 
 // ErrPlayers: the world has limits.max_players avatars. The client may try again later.
@@ -57,7 +61,7 @@ func (s *Scene) Join() (world.Entity, error) {
 	if err != nil {
 		return 0, fmt.Errorf("scenes: join: %w", err)
 	}
-	s.avatars[e] = [2]float32{}
+	s.avatars[e], s.extra = [2]float32{}, nil
 	return e, nil
 }
 
@@ -68,6 +72,7 @@ func (s *Scene) Leave(e world.Entity) bool {
 		return false
 	}
 	delete(s.avatars, e)
+	s.extra = nil
 	return s.World.DestroyBecause(e, messages.CauseLeft)
 }
 
@@ -98,6 +103,25 @@ func (s *Scene) Steer(e world.Entity, dir [2]float32) bool {
 	}
 	return true
 }
+
+// Steering returns the last steering of an avatar.
+func (s *Scene) Steering(e world.Entity) [2]float32 { return s.avatars[e] }
+
+// RestoreSteering sets what Steering returns, for an avatar that a crash has not stopped.
+func (s *Scene) RestoreSteering(e world.Entity, dir [2]float32) {
+	if _, ok := s.avatars[e]; ok {
+		s.avatars[e] = dir
+	}
+}
+
+// NextFlash returns the serial of a flash: one more than the last.
+func (s *Scene) NextFlash() uint32 {
+	s.flashes++
+	return s.flashes
+}
+
+// SkipFlashes makes the next flash follow one that Extra may not know.
+func (s *Scene) SkipFlashes(newest uint32) { s.flashes = max(s.flashes, newest) }
 
 // ErrPoke: a poke needs a live target with a body that is not kinematic. The sender is
 // at fault.

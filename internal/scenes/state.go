@@ -3,9 +3,9 @@ package scenes
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/worldd/worldd/internal/scenes/messages"
 	"github.com/worldd/worldd/world"
@@ -16,6 +16,7 @@ type state struct {
 	Name    string // of the world file
 	Avatars []avatarState
 	Effects []effectState     `json:",omitempty"`
+	Flashes uint32            `json:",omitempty"` // see Scene.NextFlash
 	Keys    map[string]uint64 `json:",omitempty"` // see File.fingerprints; nil in older images, and so is Effects
 
 	// Before effects had paths, a system moved them.
@@ -30,30 +31,71 @@ type movedPulse struct {
 	Until            uint64 // last tick in which it acts
 }
 
-type avatarState struct {
-	Entity world.Entity
-	Steer  [2]float32
+type avatarState struct{ Entity world.Entity }
+
+// Extra appends the state that is not in the world.
+func (s *Scene) Extra(b []byte) []byte {
+	s.ids = s.ids[:0]
+	for i := range s.effects {
+		f := &s.effects[i]
+		f.ids = s.live(f.ids)
+		s.ids = append(append(s.ids, f.ids...), 0)
+	}
+	if s.extra == nil || !slices.Equal(s.ids, s.extraIDs) {
+		s.encodeExtra()
+	}
+	return append(b, s.extra...)
 }
 
-// TakeImage copies the whole scene into img, as World.TakeImage does.
-func (s *Scene) TakeImage(img *world.Image) error {
-	now := state{Name: s.File.Name, Effects: s.effectStates(), Keys: s.File.fingerprints()}
+// encodeExtra encodes the state again after a change.
+func (s *Scene) encodeExtra() {
+	now := state{Name: s.File.Name, Effects: s.effectStates(), Flashes: s.flashes, Keys: s.File.fingerprints()}
 	for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
-		now.Avatars = append(now.Avatars, avatarState{e, s.avatars[e]})
+		now.Avatars = append(now.Avatars, avatarState{e})
 	}
 	extra, err := json.Marshal(now)
 	if err != nil {
-		return fmt.Errorf("scenes: image: %w", err)
+		panic("scenes: a state that JSON lacks: " + err.Error())
 	}
-	s.World.TakeImage(img)
-	img.Extra = append(img.Extra, extra...)
+	s.extra, s.extraIDs = extra, append(s.extraIDs[:0], s.ids...)
+}
+
+// LoadExtra restores what Extra has appended, in the world as it was then. The error wraps
+// world.ErrImageWorld.
+func (s *Scene) LoadExtra(extra []byte) error {
+	then, err := s.stateOf(extra)
+	if err != nil {
+		return err
+	}
+	if then.Name != s.File.Name {
+		return fmt.Errorf("%w: it is of the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
+	}
+	ids := map[string][]world.EffectID{}
+	for _, e := range then.Effects {
+		ids[e.Name] = e.IDs
+	}
+	for i := range s.effects {
+		f := &s.effects[i]
+		f.ids = slices.Clone(ids[f.file.Name])
+	}
+	clear(s.avatars)
+	for _, a := range then.Avatars {
+		s.avatars[a.Entity] = [2]float32{}
+	}
+	s.missiles = s.missiles[:0]
+	for e, name := range s.names.All() {
+		if strings.HasPrefix(name.Text, MissilePrefix) {
+			s.missiles = append(s.missiles, e)
+		}
+	}
+	s.extra, s.flashes = nil, then.Flashes
 	return nil
 }
 
-// stateOf decodes the state in an image of this scene.
-func (s *Scene) stateOf(img *world.Image) (state, error) {
+// stateOf decodes what Extra has appended in a scene of this file.
+func (s *Scene) stateOf(extra []byte) (state, error) {
 	var then state
-	if err := json.Unmarshal(img.Extra, &then); err != nil {
+	if err := json.Unmarshal(extra, &then); err != nil {
 		return then, fmt.Errorf("%w: not an image of a scene: %w", world.ErrImageWorld, err)
 	}
 	if then.Orbits == nil && then.Pulses == nil {
@@ -118,7 +160,7 @@ func (s *Scene) replace(id world.EffectID, change func(*world.EffectDef)) {
 // unchanged description continue; all others are created from the file. On an error
 // (world.ErrImageWorld) the scene is unchanged.
 func (s *Scene) RestoreRun(img *world.Image) error {
-	then, err := s.stateOf(img)
+	then, err := s.stateOf(img.Extra)
 	if err != nil {
 		return err
 	}
@@ -130,6 +172,7 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 		then.Effects = s.findEffects()
 	}
 	s.restored = append(s.renewEffects(then.Effects), s.File.edits(then.Keys)...)
+	s.extra = nil
 	clear(s.avatars)
 	for slot := range s.World.Slots().Len() {
 		if e := s.World.Slots().Handle(slot); e != 0 {
@@ -140,24 +183,4 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 		s.World.Destroy(s.World.Slots().Handle(a.Entity.Index()))
 	}
 	return nil
-}
-
-// Replay starts replaying a recording of a scene of the same file; see World.Replay.
-func (s *Scene) Replay(from io.Reader) (*world.Replay, error) {
-	r, err := s.World.Replay(from)
-	if err != nil {
-		return nil, err
-	}
-	then, err := s.stateOf(r.Image())
-	if err == nil && then.Name != s.File.Name {
-		err = fmt.Errorf("%w: it was recorded in the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	clear(s.avatars)
-	for _, a := range then.Avatars {
-		s.avatars[a.Entity] = a.Steer
-	}
-	return r, nil
 }

@@ -44,19 +44,27 @@ func ticksOf() int {
 	return 400
 }
 
+// takeImage returns an image of the whole scene.
+func takeImage(s *Scene) *world.Image {
+	img := &world.Image{}
+	s.World.TakeImage(img)
+	img.Extra = s.Extra(nil)
+	return img
+}
+
 // S1: a recording started in the middle, with players, active effects and sparks in
 // flight, replays exactly.
 func TestReplayOfTheStorm(t *testing.T) {
 	s := build(t, "storm")
 	players(t, s, ticksOf())
 	var file bytes.Buffer
-	var before world.Image
-	require.NoError(t, s.TakeImage(&before))
-	rec := must.Get(s.World.Record(&file, &before, 5))
+	before := takeImage(s)
+	rec := must.Get(s.World.Record(&file, before, 5))
 	players(t, s, ticksOf())
 	require.NoError(t, rec.Close())
 	again := build(t, "storm")
-	replay := must.Get(again.Replay(&file))
+	replay := must.Get(again.World.Replay(&file))
+	require.NoError(t, again.LoadExtra(replay.Image().Extra))
 	err := replay.Next()
 	for err == nil {
 		err = replay.Next()
@@ -72,8 +80,7 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 	s := build(t, "storm")
 	players(t, s, ticksOf())
 	require.NotEmpty(t, s.avatars)
-	var img world.Image
-	require.NoError(t, s.TakeImage(&img))
+	img := takeImage(s)
 	var file bytes.Buffer
 	must.Get(img.WriteTo(&file))
 
@@ -99,14 +106,13 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 
 func TestImageOfAnotherScene(t *testing.T) {
 	s, other := build(t, "storm"), build(t, "calm")
-	var img world.Image
-	require.NoError(t, s.TakeImage(&img))
+	img := takeImage(s)
 	before := other.World.StateHash()
-	require.ErrorIs(t, other.RestoreRun(&img), world.ErrImageWorld)
+	require.ErrorIs(t, other.RestoreRun(img), world.ErrImageWorld)
 	img.Extra = []byte("{")
-	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImageWorld)
-	s.World.TakeImage(&img)
+	require.ErrorIs(t, s.RestoreRun(img), world.ErrImageWorld)
+	s.World.TakeImage(img)
 	img.Extra = []byte(`{"Name":"storm","Orbits":[],"Pulses":[]}`)
-	require.ErrorIs(t, s.RestoreRun(&img), world.ErrImageWorld)
+	require.ErrorIs(t, s.RestoreRun(img), world.ErrImageWorld)
 	require.Equal(t, before, other.World.StateHash())
 }

@@ -101,13 +101,13 @@ type Instance struct {
 	// have no sessions in the new run. A rig (loadtest/rig) takes WorldConfig alone: there
 	// avatars stay unless Leave is set.
 	Avatars []world.KindID
-	// TakeImage, RestoreRun and Replay each replace the World's method of that name. They are
-	// for games with state outside their worlds: handles, which RestoreRun renews, or data that
-	// TakeImage stores in Image.Extra. If TakeImage stores Extra, RestoreRun and Replay must
-	// read it.
-	TakeImage  func(*world.Image) error
+	// Extra, LoadExtra and RestoreRun are for games with state outside their worlds. Extra appends this
+	// state to b, for images and the journal: see server.ImageConfig. LoadExtra restores it in a world that
+	// continues as it was, or that repeats a recording. RestoreRun replaces World.RestoreRun: the handles
+	// in Image.Extra are then of the run before.
+	Extra      func(b []byte) []byte
+	LoadExtra  func(extra []byte) error
 	RestoreRun func(*world.Image) error
-	Replay     func(io.Reader) (*world.Replay, error)
 	// Restored is called after RestoreRun. It returns a line for each of the game's files that
 	// has changed since the image was saved, and says whether the change applies. serve logs
 	// the lines.
@@ -177,7 +177,7 @@ func (d *Definition) variables() string {
 // Validate returns all contradictions in g, and between its world, schema and rules.
 func (g *Instance) Validate() error {
 	var wrong complaints
-	wrong.addIf(g.TakeImage != nil && (g.RestoreRun == nil || g.Replay == nil), "TakeImage is set without RestoreRun or Replay, which must read what it keeps")
+	wrong.addIf(g.Extra != nil && (g.RestoreRun == nil || g.LoadExtra == nil), "Extra is set without RestoreRun or LoadExtra, which must read what it keeps")
 	wrong.addIf(!(g.AreaMetres >= 0), "AreaMetres is %v: want more than 0, or 0 for 80", g.AreaMetres)
 	err := g.WorldConfig.Validate()
 	if err == nil {
@@ -230,20 +230,11 @@ func (d *Definition) buildInstance(o Options) (*Instance, error) {
 	g.Title = cmp.Or(g.Title, "game "+d.Name)
 	g.World.SetProgram(world.Program{Name: d.Name, Version: d.version()})
 	g.AreaMetres = cmp.Or(g.AreaMetres, defaultArea)
-	if g.TakeImage == nil {
-		g.TakeImage = func(img *world.Image) error {
-			g.World.TakeImage(img)
-			return nil
-		}
-	}
 	if g.RestoreRun == nil {
 		g.RestoreRun = g.restoreRun
 	}
 	if g.Hooks.Leave == nil {
 		g.Hooks.Leave = func(s *server.Session) { g.destroyAvatar(s.Entity()) }
-	}
-	if g.Replay == nil {
-		g.Replay = g.World.Replay
 	}
 	if g.Attach == nil {
 		g.Attach = func(*server.Room) {}
@@ -255,6 +246,23 @@ func (d *Definition) buildInstance(o Options) (*Instance, error) {
 		g.Describe = func() (string, []string) { return g.describeWorld(), nil }
 	}
 	return g, nil
+}
+
+// takeImage takes an image of the world and of the game's state outside it.
+func (g *Instance) takeImage(img *world.Image) {
+	g.World.TakeImage(img)
+	if g.Extra != nil {
+		img.Extra = g.Extra(img.Extra)
+	}
+}
+
+// replay starts to repeat a recording.
+func (g *Instance) replay(from io.Reader) (*world.Replay, error) {
+	r, err := g.World.Replay(from)
+	if err == nil && g.LoadExtra != nil {
+		err = g.LoadExtra(r.Image().Extra)
+	}
+	return r, err
 }
 
 // restoreRun restores the world without avatars.

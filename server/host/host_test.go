@@ -167,7 +167,7 @@ func TestWrongGame(t *testing.T) {
 	d := tag()
 	d.New = func(o Options) (*Instance, error) {
 		g, err := newTag(o)
-		g.TakeImage = func(*world.Image) error { return nil }
+		g.Extra = func(b []byte) []byte { return b }
 		g.AreaMetres = -1
 		g.MaxSessions = -1
 		g.Replication.SnapshotHz = -1
@@ -178,7 +178,7 @@ func TestWrongGame(t *testing.T) {
 		require.Equal(t, exitUsage, status, args)
 		require.Empty(t, out)
 		for _, complaint := range []string{
-			"TakeImage is set without RestoreRun or Replay",
+			"Extra is set without RestoreRun or LoadExtra",
 			"AreaMetres is -1", "-1 sessions", "snapshot rate is -1 Hz",
 		} {
 			require.Contains(t, err, complaint, args)
@@ -320,7 +320,7 @@ func TestRestoredAvatars(t *testing.T) {
 	must.Get(before.World.Spawn(runner, world.Vec3{}, world.Vec3{X: 1}))
 	require.Equal(t, 9, before.World.Stats().Entities)
 	var img world.Image
-	require.NoError(t, before.TakeImage(&img))
+	before.takeImage(&img)
 
 	for avatars, left := range map[bool]int{true: 8, false: 9} {
 		d.New = func(o Options) (*Instance, error) {

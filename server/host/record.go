@@ -142,9 +142,7 @@ func (r *recordFile) firstFault() error {
 // recordWorld starts recording the game to to, which stays open. limit is in bytes, 0 for none.
 func (g *Instance) recordWorld(to *recordFile, limit int64) (*world.Recorder, error) {
 	var img world.Image
-	if err := g.TakeImage(&img); err != nil {
-		return nil, err
-	}
+	g.takeImage(&img)
 	r, err := g.World.Record(to, &img, recordedHashTicks)
 	if err != nil {
 		return nil, err

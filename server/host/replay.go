@@ -61,7 +61,7 @@ func (p *program) openReplay(name string, o Options) (g *Instance, replay *world
 		return nil, nil, nil, usageError("cannot read the recording: %w", err)
 	}
 	finish = func() { _ = recording.Close() } // only read: the error does not matter
-	if replay, err = g.Replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
+	if replay, err = g.replay(bufio.NewReaderSize(recording, 1<<20)); err != nil {
 		err = fileError{err}
 		finish()
 		if errors.Is(err, world.ErrImageWorld) {

@@ -226,12 +226,12 @@ func TestWorldOnABadDisk(t *testing.T) {
 			last = i.savedTick()
 
 			s = i.start(often)
-			require.Equal(t, last, s.restored(), "it serves on a full disk")
+			require.GreaterOrEqual(t, s.restored(), last, "it serves on a full disk")
 			notSaved(s, "no space left on device")
 			require.Equal(t, exitError, s.end(syscall.SIGTERM), "the last image was not saved")
 			require.Equal(t, last, i.savedTick())
 
-			s = i.start(often)
+			s = i.start(often, "--journal=off") // a disk with an open journal cannot be remounted
 			require.NoError(t, os.Remove(filler))
 			s.until("saves again", func() bool { return i.savedTick() > last+10 })
 			remount("ro")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
 )
 
 // openImage opens the image store of serve, with links resolved.
@@ -77,40 +78,38 @@ func (c *serveCommand) restoreImage(config *server.Config, g *Instance, p *progr
 	if c.ImageStrict {
 		store.RequireUnchanged()
 	}
-	if err := c.restoreWorld(g, store, p, config.Log); err != nil {
+	config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Journal: c.journalMode(), Extra: g.Extra}
+	if err := c.restoreWorld(config, g, p); err != nil {
 		return errors.Join(err, store.Close())
 	}
-	config.Image = server.ImageConfig{Store: store, Every: c.ImageEvery, Take: g.TakeImage}
 	return nil
 }
 
-// restoreWorld restores the newest valid image or the chosen generation, if there is one, and
-// reports it. Unusable images are an error: saving a new world would overwrite data that might
+// restoreWorld restores the newest valid image and the journal after it, or the chosen generation, if there
+// is one, and reports it. Unusable images are an error: saving a new world would overwrite data that might
 // be rescued.
-func (c *serveCommand) restoreWorld(g *Instance, store *imagefile.Store, p *program, log *zap.Logger) error {
+func (c *serveCommand) restoreWorld(config *server.Config, g *Instance, p *program) error {
 	n, err := c.imageGeneration()
 	if err != nil {
 		return err
 	}
-	found, err := store.LoadGeneration(g.World, n)
-	if err == nil && found.Image == nil {
+	renewed := false
+	found, err := config.Restore(server.Restoring{
+		Generation: n, LoadExtra: g.LoadExtra, Log: config.Log,
+		RestoreRun: func(img *world.Image) error {
+			renewed = true
+			return g.RestoreRun(img)
+		},
+	})
+	if err != nil {
+		return fileError{err}
+	}
+	if found.Image == nil {
 		return nil
 	}
-	if err == nil {
-		err = g.RestoreRun(found.Image)
+	if renewed {
+		g.logRestored(config.Log)
 	}
-	if err != nil {
-		return fmt.Errorf("cannot restore the image: %w", fileError{store.Explain(err)})
-	}
-	if found.Generation > 0 {
-		log.Error("restored an older image: everything since it was saved is lost",
-			zap.String("path", found.Path), zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()),
-			zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped))
-	}
-	for _, change := range found.Image.Changes() {
-		log.Warn("not as in the image: " + change.String())
-	}
-	g.logRestored(log)
 	p.printLine("restored from %s: tick %d, %d entities", found.Path, g.World.Tick(), g.World.Stats().Entities)
 	return nil
 }

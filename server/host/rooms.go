@@ -113,7 +113,7 @@ func (h *hosted) sumConfusions() (n uint64, found []bot.Confusion) {
 
 // inRoom returns g as the game of a room.
 func (g *Instance) inRoom(room string, log *zap.Logger) *server.RoomGame {
-	r := &server.RoomGame{WorldConfig: g.WorldConfig, Attach: g.Attach, Reload: g.Reload, TakeImage: g.TakeImage}
+	r := &server.RoomGame{WorldConfig: g.WorldConfig, Attach: g.Attach, Reload: g.Reload, Extra: g.Extra, LoadExtra: g.LoadExtra}
 	r.RestoreRun = func(img *world.Image) error {
 		err := g.RestoreRun(img)
 		if err == nil {

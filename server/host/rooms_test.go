@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,7 +127,7 @@ func TestServeRooms(t *testing.T) {
 	other := inn()
 	other.New = func(Options) (*Instance, error) {
 		g, err := newInn(world.Config{})
-		g.Replay = func(io.Reader) (*world.Replay, error) { return nil, world.ErrImageWorld }
+		g.LoadExtra = func([]byte) error { return world.ErrImageWorld }
 		return g, err
 	}
 	status, out = runInn(t.Context(), other, "replay", filepath.Join(records, "lobby.recording"), "--room", "room/1")

@@ -62,11 +62,12 @@ type serveCommand struct {
 	OneSessionPerUser bool   `help:"A user's new session ends that user's old one (needs --token-keys)."`
 	Bans              string `type:"path" placeholder:"FILE" help:"File of banned users, one per line; reloaded at SIGHUP (needs --token-keys)."`
 
-	Image           string        `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock excludes other servers. For games with rooms: a folder, with a file for each room."`
-	ImageEvery      time.Duration `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
-	ImageKeep       int           `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
-	ImageGeneration []string      `placeholder:"[ROOM=]N" help:"Start from the generation of FILE.old-N instead of the newest. Newer ones are renamed to .skipped, once: remove the flag afterwards. With rooms: of a room's image, repeatable (needs --image)."`
-	ImageStrict     bool          `help:"Refuse an image whose world was set up differently, by another version of the game, instead of mapping it (needs --image)."`
+	Image           string                 `type:"path" placeholder:"FILE" help:"Restore the world from this file if it exists, and save it there. Links are followed. FILE.lock excludes other servers. For games with rooms: a folder, with a file for each room."`
+	ImageEvery      time.Duration          `placeholder:"TIME" help:"Time between two saves (30s; needs --image)."`
+	ImageKeep       int                    `placeholder:"N" help:"Number of images kept, older ones as FILE.old-1 and so on; the newest valid one is restored (3; needs --image)."`
+	ImageGeneration []string               `placeholder:"[ROOM=]N" help:"Start from the generation of FILE.old-N instead of the newest. Newer ones are renamed to .skipped, once: remove the flag afterwards. With rooms: of a room's image, repeatable (needs --image)."`
+	Journal         *imagefile.JournalMode `placeholder:"MODE" help:"Keep the ticks since the last save beside the image, for a start after a crash: everysec, always or off (everysec; needs --image)."`
+	ImageStrict     bool                   `help:"Refuse an image whose world was set up differently, by another version of the game, instead of mapping it (needs --image)."`
 
 	QlogDir string `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 }
@@ -96,6 +97,8 @@ func (c *serveCommand) Validate() error {
 		return errors.New("--image-generation needs --image FILE, whose generations it means")
 	case wire.CheckVersion(c.MinClient) != nil:
 		return fmt.Errorf("--min-client: %w", wire.CheckVersion(c.MinClient))
+	case c.Journal != nil && c.Image == "":
+		return errors.New("--journal needs --image FILE, beside which the ticks are written")
 	case c.ImageStrict && c.Image == "":
 		return errors.New("--image-strict needs --image FILE, which it may refuse")
 	case c.anyGiven() && c.Admin == "":
@@ -167,6 +170,17 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	err = serve(ctx, s, reload)
 	writeServed(p.out, time.Since(began), s.Report(), h)
 	return err
+}
+
+// journalMode returns the mode of the journal of each world that is saved.
+func (c *serveCommand) journalMode() imagefile.JournalMode {
+	switch {
+	case c.Image == "":
+		return imagefile.JournalOff
+	case c.Journal == nil:
+		return imagefile.JournalEverySecond
+	}
+	return *c.Journal
 }
 
 // checkTokens makes config admit clients by their tokens, if there are keys. It returns the
@@ -296,7 +310,7 @@ func (c *serveCommand) configureRooms(r *server.RoomsConfig) error {
 	if err != nil {
 		return err
 	}
-	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Older: older, Strict: c.ImageStrict}
+	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Journal: c.journalMode(), Older: older, Strict: c.ImageStrict}
 	c.roomImageFlags.applyTo(r)
 	if c.Record != "" {
 		r.FilesPerRoom++

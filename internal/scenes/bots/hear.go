@@ -20,6 +20,7 @@ type hearing struct {
 	poked    recent.Set[bulk.Handle]     // newest targets of this bot's pokes
 	flashes  recent.Set[uint32]          // serials of flashes
 	scored   uint32                      // count of the newest score
+	skipped  bool                        // a crash of the server may have lost scores after it
 	avatar   bulk.Handle                 // avatar of this bot, once it has renamed itself
 	renamed  int                         // revision of the newest name that this bot has sent
 	answered uint32                      // count in the newest answer to a rename
@@ -77,6 +78,15 @@ func (o *hearing) renewSession() {
 	o.flashes = flashes
 }
 
+// restoreSession forgets what the server has forgotten in a crash: what the client has in view, and the
+// events on their way to it. The counts of the session continue.
+func (o *hearing) restoreSession() {
+	was := *o
+	o.renewSession()
+	o.poked, o.scored, o.skipped = was.poked, was.scored, true
+	o.avatar, o.renamed, o.answered = was.avatar, was.renamed, was.answered
+}
+
 // loseConnection begins an outage, in which the server may refuse events.
 func (o *hearing) loseConnection() {
 	o.lost, o.until, o.pending = true, math.MaxUint32, o.pending[:0]
@@ -116,10 +126,10 @@ func (o *hearing) heardBroken(h, by bulk.Handle) {
 // heardScore records the event that this bot's poke of h was its count-th success (B8).
 func (o *hearing) heardScore(h bulk.Handle, count uint32) {
 	o.Count(reliableEvents, 1)
-	if count != o.scored+1 {
+	if count != o.scored+1 && (!o.skipped || count <= o.scored) {
 		o.Report(h, 0, "B8: score %d follows %d", count, o.scored)
 	}
-	o.scored = count
+	o.scored, o.skipped = count, false
 	if !o.poked.Has(h) {
 		o.Report(h, 0, "B8: score %d is for it, which this bot has not poked", count)
 	}

@@ -277,6 +277,21 @@ func TestHearingForgivesOutages(t *testing.T) {
 	require.Len(t, o.reports, 1)
 }
 
+// TestHearingAfterACrash: the session continues, and with it its counts, but events may be lost.
+func TestHearingAfterACrash(t *testing.T) {
+	o := newListener()
+	o.poked.Add(own)
+	o.heardScore(own, 1)
+	o.restoreSession()
+	o.heardScore(own, 3)
+	require.Empty(t, o.reports)
+	o.heardScore(own, 5)
+	require.Len(t, o.reports, 1, "no second crash")
+	o.restoreSession()
+	o.heardScore(own, 5)
+	require.Len(t, o.reports, 2, "again")
+}
+
 // TestHearingBeforeItHasJoined: events that arrive while Dial has not returned are judged by
 // the tick rate that it learns then.
 func TestHearingBeforeItHasJoined(t *testing.T) {

@@ -97,8 +97,12 @@ func (m *mind) changeState(s client.StateChange) {
 		m.combat.predicted = false
 	case s.State == client.Joined && h.lost:
 		h.patience = nameSeconds * uint32(m.client.Welcome().TickHz)
-		if !s.Resumed {
-			m.endSession(s.Moved || s.NewWorld || s.Restored)
+		switch {
+		case s.Restored:
+			m.combat.forgetSession()
+			h.restoreSession()
+		case !s.Resumed:
+			m.endSession(s.Moved || s.NewWorld)
 		}
 	case s.State == client.Joined && s.Moved:
 		h.patience = nameSeconds * uint32(m.client.Welcome().TickHz)

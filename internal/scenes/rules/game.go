@@ -30,13 +30,13 @@ type Game struct {
 	scene   *scenes.Scene
 	server  Host // nil: no events
 	players map[*server.Session]*player
-	flashes uint32
 	hits    []world.Hit // scratch
 }
 
 // player counts the successes of a session.
 type player struct {
 	renames, scored  uint32
+	flash            uint32 // serial of the newest flash of its pokes
 	renamed          uint64 // tick of the newest rename
 	shoots, launches uint64 // ticks from which the session may shoot or launch again
 }
@@ -52,14 +52,9 @@ func (g *Game) Attach(s Host) { g.server = s }
 // Hooks returns the server's callbacks.
 func (g *Game) Hooks() server.Hooks {
 	return server.Hooks{
-		Join:  g.join,
-		Leave: g.leave,
-		// A player's state outside the world counts what the client has received, which begins again.
-		SaveSession: func(_ *server.Session, b []byte) []byte { return b },
-		RestoreSession: func(s *server.Session, _ []byte) error {
-			g.players[s] = &player{}
-			return nil
-		},
+		Join:        g.join,
+		Leave:       g.leave,
+		SaveSession: g.saveSession, RestoreSession: g.restoreSession,
 		Input: server.OnInput(messages.Stick, g.Steer),
 		Commands: []server.Command{
 			server.OnRawCommand(messages.PokeCommand, g.Poke),
@@ -130,12 +125,13 @@ func (g *Game) reportPoke(s *server.Session, target world.Entity) error {
 	if g.server == nil {
 		return nil
 	}
-	if p := g.players[s]; s.Send(&messages.Scored{Entity: target, Count: p.scored + 1}) == nil { // else the client has too much to receive
+	p := g.players[s]
+	if s.Send(&messages.Scored{Entity: target, Count: p.scored + 1}) == nil { // else the client has too much to receive
 		p.scored++
 	}
 	at, _ := g.scene.World.Position(target)
-	g.flashes++
-	return g.server.SendWithin(at, messages.FlashRadius, &messages.Flash{At: [2]float32{at.X, at.Z}, Serial: g.flashes, Tick: uint16(g.scene.World.Tick())})
+	p.flash = g.scene.NextFlash()
+	return g.server.SendWithin(at, messages.FlashRadius, &messages.Flash{At: [2]float32{at.X, at.Z}, Serial: p.flash, Tick: uint16(g.scene.World.Tick())})
 }
 
 func (g *Game) rename(s *server.Session, target world.Entity, args messages.Rename) (messages.Renamed, error) {

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// journal writes the ticks of a run to the journal of its image. Its methods run on the goroutine that
+// ticks, except fail and noteSaved. A nil journal does nothing.
+type journal struct {
+	core  *session.Core
+	log   *zap.Logger
+	mode  imagefile.JournalMode
+	extra func([]byte) []byte // ImageConfig.Extra; may be nil
+	file  *imagefile.Journal
+	world *world.Journal // nil until the first image, and after an error until the next
+
+	notes, sessions []byte // scratch
+	told            []byte // the newest Extra in the journal
+
+	failures atomic.Uint64
+	broken   atomic.Pointer[error]
+}
+
+// newJournal returns the journal of a run, or nil without one.
+func newJournal(c ImageConfig, core *session.Core, log *zap.Logger, synced func(time.Duration)) (*journal, error) {
+	if c.Store == nil || c.Journal == imagefile.JournalOff {
+		return nil, nil
+	}
+	j := &journal{core: core, log: log, mode: c.Journal, extra: c.Extra}
+	var err error
+	j.file, err = c.Store.OpenJournal(imagefile.JournalConfig{Mode: c.Journal, Durable: core.Release, Failed: j.fail, Synced: synced})
+	return j, err
+}
+
+// fail logs a failure. The writer of the journal calls it.
+func (j *journal) fail(err error) {
+	j.failures.Add(1)
+	if errors.Is(err, imagefile.ErrJournalBroken) {
+		j.broken.Store(&err)
+		return
+	}
+	j.log.Error("the journal is suspended until the next image is saved: a crash would lose the ticks since the last one", zap.Error(err))
+}
+
+// err returns why the run must end, or nil: output cannot leave any more.
+func (j *journal) err() error {
+	if j == nil || j.mode != imagefile.JournalAlways {
+		return nil
+	}
+	if why := j.broken.Load(); why != nil {
+		return fmt.Errorf("server: %w", *why)
+	}
+	return nil
+}
+
+// continueRun begins the journal of a run that r has restored: it follows the frames that were repeated.
+func (j *journal) continueRun(r *restoredRun) error {
+	if j == nil {
+		return nil
+	}
+	return j.start(r.chain)
+}
+
+// start starts the world's journal. Its first segment follows with beginSegment.
+func (j *journal) start(chain uint64) (err error) {
+	j.world, err = j.core.World().StartJournal(world.JournalConfig{Run: j.core.Config().Epoch, Durable: j.mode == imagefile.JournalAlways, Chain: chain})
+	return err
+}
+
+// beginSegment begins a segment after an image was taken.
+func (j *journal) beginSegment() {
+	if j == nil {
+		return
+	}
+	if j.world == nil {
+		if err := j.start(0); err != nil {
+			j.suspend(err)
+			return
+		}
+	}
+	j.notes = j.appendNotes(j.notes[:0], true)
+	head, err := j.world.BeginSegment(j.notes)
+	if err != nil {
+		j.suspend(err)
+		return
+	}
+	j.file.BeginSegment(j.core.Config().Epoch, j.core.World().Tick(), head)
+}
+
+// commitTick writes the frame of the last step.
+func (j *journal) commitTick() {
+	if j == nil {
+		return
+	}
+	var frame []byte // a suspended journal writes none, and releases the tick
+	if j.world != nil {
+		var err error
+		j.notes = j.appendNotes(j.notes[:0], false)
+		if frame, err = j.world.Commit(j.notes); err != nil {
+			j.suspend(err)
+		}
+	}
+	j.file.Append(j.core.World().Tick(), frame)
+}
+
+// suspend stops the journal until the next image.
+func (j *journal) suspend(err error) {
+	if j.world != nil {
+		j.world.Close()
+		j.world = nil
+	}
+	j.file.Suspend(fmt.Errorf("server: %w", err))
+}
+
+// noteSaved notes whether the image of a tick is on the disk. The goroutine that saves calls it.
+func (j *journal) noteSaved(tick uint64, failed error) {
+	switch {
+	case j == nil:
+	case failed != nil:
+		j.file.ImageFailed(tick, failed)
+	default:
+		if err := j.file.ImageSaved(tick); err != nil {
+			j.log.Warn("old segments of the journal were not removed", zap.Error(err))
+		}
+	}
+}
+
+// wantsImage reports that the journal is long.
+func (j *journal) wantsImage() bool { return j != nil && j.file.WantsImage() }
+
+// report returns the journal's figures. Any goroutine may call it.
+func (j *journal) report() admin.Journal {
+	if j == nil {
+		return admin.Journal{}
+	}
+	s := j.file.Stats()
+	r := admin.Journal{Failed: j.failures.Load(), Bytes: s.Bytes, Syncs: s.Syncs, SlowestSync: s.SlowestSync, Waiting: s.Oldest}
+	if s.State == imagefile.JournalSuspended || s.State == imagefile.JournalBroken {
+		r.Suspended = 1
+	}
+	return r
+}
+
+// end writes everything and ends the journal. All images are saved or have failed.
+func (j *journal) end() {
+	if j == nil {
+		return
+	}
+	if j.world != nil {
+		j.world.Close()
+		j.world = nil
+	}
+	_ = j.file.Close() // its failures are logged, and the last image holds the world
+}
+
+// The notes of a segment or frame:
+//
+//	flags u8 | tick base u64, in segments | length of the sessions' note uvarint | it | Extra, if it has changed
+const (
+	noteSegment = 1 << iota
+	noteExtra
+)
+
+// appendNotes appends what the journal keeps besides the world: of all sessions, in a segment, or of those that have
+// changed.
+func (j *journal) appendNotes(b []byte, segment bool) []byte {
+	flagsAt := len(b)
+	b = append(b, 0)
+	if segment {
+		b[flagsAt] |= noteSegment
+		b = binary.LittleEndian.AppendUint64(b, j.core.Config().Replication.TickBase)
+	}
+	j.sessions = j.core.AppendNotes(j.sessions[:0], segment)
+	b = binary.AppendUvarint(b, uint64(len(j.sessions)))
+	b = append(b, j.sessions...)
+	if j.extra == nil {
+		return b
+	}
+	extraAt := len(b)
+	b = j.extra(b)
+	if !segment && bytes.Equal(b[extraAt:], j.told) {
+		return b[:extraAt]
+	}
+	b[flagsAt] |= noteExtra
+	j.told = append(j.told[:0], b[extraAt:]...)
+	return b
+}
+
+// restoredRun holds what a journal has kept of a run besides its world.
+type restoredRun struct {
+	epoch, tickBase, chain uint64
+	sessions               session.Notes
+	extra                  []byte
+}
+
+// errNotes is the error of a frame whose notes no server has written.
+var errNotes = errors.New("server: malformed notes of a journal")
+
+// addNotes applies the notes of the next segment or frame.
+func (r *restoredRun) addNotes(b []byte) error {
+	if len(b) == 0 {
+		return errNotes
+	}
+	flags, b := b[0], b[1:]
+	if flags > noteSegment|noteExtra {
+		return errNotes
+	}
+	if flags&noteSegment != 0 {
+		if len(b) < 8 {
+			return errNotes
+		}
+		r.tickBase, b = binary.LittleEndian.Uint64(b), b[8:]
+	}
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return errNotes
+	}
+	b = b[size:]
+	if err := r.sessions.Add(b[:n]); err != nil {
+		return err
+	}
+	if flags&noteExtra != 0 {
+		r.extra = append(r.extra[:0], b[n:]...)
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
+)
+
+// journaledRun is a run of a world of crates with a journal. Its game spawns a crate in some ticks, and counts
+// them outside the world.
+type journaledRun struct {
+	*run
+	t       *testing.T
+	dir     string
+	spawned uint64
+	found   imagefile.Recovered
+	logs    *observer.ObservedLogs
+}
+
+// openJournaled restores and begins a run from a folder, as another process does.
+func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config)) *journaledRun {
+	r := &journaledRun{t: t, dir: dir}
+	log, logs := observer.New(zap.InfoLevel)
+	r.logs = logs
+	w := stage.NewCrates(world.Config{Seed: 1, MaxEntities: 200})
+	require.NoError(t, w.AddSystem(world.Before, "rain", func(*world.World) {
+		if w.Rand().IntN(4) == 0 {
+			w.Put(100*w.Rand().Float32()-50, 0)
+		}
+	}))
+	store := must.Get(imagefile.Open(filepath.Join(dir, "world.image"), 0))
+	c := Config{
+		WorldConfig: WorldConfig{World: w.World, Schema: schema.NewWithBody(), Hooks: Hooks{
+			Join: func(*Session) (world.Entity, error) {
+				r.spawned++
+				return w.Put(0, 0), nil
+			},
+			Leave:          func(s *Session) { w.Destroy(s.Entity()) },
+			SaveSession:    func(_ *Session, b []byte) []byte { return append(b, "saved"...) },
+			RestoreSession: func(_ *Session, saved []byte) error { return wantSaved(saved) },
+		}},
+		Image: ImageConfig{Store: store, Journal: mode, Every: time.Hour, Extra: func(b []byte) []byte { return append(b, byte(r.spawned)) }},
+		Log:   zap.New(log), Random: rand.NewChaCha8([32]byte{byte(time.Now().UnixNano())}),
+	}
+	for _, change := range changes {
+		change(&c)
+	}
+	var err error
+	r.found, err = c.Restore(Restoring{Log: c.Log, LoadExtra: func(extra []byte) error {
+		r.spawned = uint64(extra[0])
+		return nil
+	}})
+	require.NoError(t, err)
+	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil))
+	require.NoError(t, r.begin())
+	t.Cleanup(func() {
+		r.loop.saver.saving.Wait()
+		r.loop.journal.end()
+		r.core.Close()
+		_ = store.Close()
+	})
+	return r
+}
+
+func wantSaved(b []byte) error {
+	if string(b) != "saved" {
+		return errors.New("not what SaveSession saved")
+	}
+	return nil
+}
+
+func (r *journaledRun) ticks(n int) {
+	for range n {
+		r.loop.runTick(time.Now().Add(time.Hour), false)
+	}
+}
+
+// crash returns a folder as a process leaves it that is killed once its ticks are on the disk.
+func (r *journaledRun) crash() string {
+	for r.loop.journal.file.Stats().Durable != r.core.World().Tick() {
+		runtime.Gosched()
+	}
+	dir := r.t.TempDir()
+	for path, data := range filesIn(r.t, r.dir) {
+		require.NoError(r.t, os.WriteFile(filepath.Join(dir, filepath.Base(path)), []byte(data), 0o600))
+	}
+	return dir
+}
+
+// With JournalAlways the same run comes back after each of five crashes: its epoch, handles, sessions and the game's
+// own state, without a save in between. Both the lost process and the next one go on alike (J1, J2).
+func TestRunComesBack(t *testing.T) {
+	before := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	require.Nil(t, before.found.Image)
+	c := &stage.Conn{}
+	openClient(t, before.core, c, 0)
+	before.ticks(10)
+	for range 5 {
+		before.ticks(100)
+		next := openJournaled(t, before.crash(), imagefile.JournalAlways)
+		require.True(t, next.found.SameRun)
+		require.Equal(t, before.core.Config().Epoch, next.core.Config().Epoch)
+		require.EqualValues(t, 1, next.spawned, "the game's state is restored")
+		require.Equal(t, []int{0, 1}, []int{next.core.Active(), next.core.Away()})
+		require.Len(t, next.logs.FilterMessageSnippet("the run continues").All(), 1)
+		for s := range next.core.Sessions() {
+			require.Equal(t, before.core.World().Status(s.Entity()), next.core.World().Status(s.Entity()))
+		}
+		require.Equal(t, before.core.World().StateHash(), next.core.World().StateHash())
+		before.ticks(50)
+		next.ticks(50)
+		require.Equal(t, before.core.World().StateHash(), next.core.World().StateHash())
+		before = next
+	}
+	require.NoError(t, before.core.World().CheckInvariants())
+}
+
+// A save ends a segment and begins the next. Whichever images a crash finds damaged, the journal of an older one reaches
+// the same tick.
+func TestJournalOutlivesImages(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	for range 3 {
+		r.ticks(40)
+		require.NoError(t, r.loop.saver.saveNow())
+	}
+	r.ticks(40)
+	dir := r.crash()
+	path := filepath.Join(dir, "world.image")
+	data := must.Get(os.ReadFile(path))
+	data[len(data)/2] ^= 1
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	next := openJournaled(t, dir, imagefile.JournalAlways)
+	require.Equal(t, 1, next.found.Generation)
+	require.True(t, next.found.SameRun)
+	require.Equal(t, r.core.World().StateHash(), next.core.World().StateHash())
+	require.Len(t, next.logs.FilterMessageSnippet("restored an older image, and the journal after it").All(), 1)
+}
+
+// With JournalEverySecond, without the hooks, and if the journal differs from what a replay computes, the world comes back
+// in a new run: no handle of the old one lives.
+func TestNewRunAfterACrash(t *testing.T) {
+	withoutHooks := func(c *Config) { c.Hooks.SaveSession, c.Hooks.RestoreSession = nil, nil }
+	for name, c := range map[string]struct {
+		mode   imagefile.JournalMode
+		change func(*Config)
+		next   func(*Config)
+		ticks  uint64
+	}{
+		"every second":  {imagefile.JournalEverySecond, func(*Config) {}, func(*Config) {}, 90},
+		"without hooks": {imagefile.JournalAlways, withoutHooks, withoutHooks, 90},
+		"other rules": {imagefile.JournalAlways, func(*Config) {}, func(c *Config) {
+			require.NoError(t, c.World.AddSystem(world.After, "new", func(w *world.World) {
+				if w.Tick() == 60 {
+					w.Rand().Uint64()
+				}
+			}))
+		}, 59},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := openJournaled(t, t.TempDir(), c.mode, c.change)
+			r.ticks(90)
+			old := r.core.World().Slots().Handle(0)
+			require.NotZero(t, old)
+			if c.mode == imagefile.JournalEverySecond {
+				require.NoError(t, r.loop.journal.file.Close())
+			}
+			next := openJournaled(t, r.crash(), c.mode, c.next)
+			require.False(t, next.found.SameRun && c.mode == imagefile.JournalEverySecond)
+			require.Equal(t, c.ticks, next.core.World().Tick())
+			require.NotEqual(t, r.core.Config().Epoch, next.core.Config().Epoch)
+			require.NotEqual(t, old, next.core.World().Slots().Handle(0))
+			require.Equal(t, "stale", next.core.World().Status(old).String())
+			require.Zero(t, next.core.Away())
+		})
+	}
+}
+
+// A journal that stops suspends: output leaves, the server reports it, and the next image begins the journal again.
+// One that cannot even note that ticks are missing ends the run.
+func TestJournalFails(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	c := &stage.Conn{}
+	openClient(t, r.core, c, 0)
+	r.ticks(5)
+	r.loop.journal.suspend(errors.New("a fault"))
+	r.ticks(1)
+	for len(c.Welcomes) == 0 || r.loop.report().Journal.Suspended == 0 {
+		runtime.Gosched()
+	}
+	require.EqualValues(t, 1, r.loop.report().Journal.Failed)
+	require.NoError(t, r.loop.saver.saveNow())
+	r.ticks(5)
+	next := openJournaled(t, r.crash(), imagefile.JournalAlways)
+	require.True(t, next.found.SameRun, "the new image has all that left before")
+	require.Zero(t, r.loop.report().Journal.Suspended)
+
+	r.loop.journal.fail(imagefile.ErrJournalBroken)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.ErrorIs(t, r.loop.tickUntil(ctx), imagefile.ErrJournalBroken)
+}
+
+// Notes of another version or of nobody are refused, and read no further than their end.
+func FuzzNotes(f *testing.F) {
+	r := restoredRun{}
+	f.Add([]byte{noteSegment | noteExtra, 1, 2, 3, 4, 5, 6, 7, 8, 0, 'x'})
+	f.Add([]byte{noteExtra, 0})
+	f.Add([]byte{0, 200})
+	f.Add([]byte{4, 0})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		given := bytes.Clone(b)
+		_ = r.addNotes(b)
+		require.Equal(t, given, b)
+	})
+	require.Error(f, (&restoredRun{}).addNotes(nil))
+	require.Error(f, (&restoredRun{}).addNotes([]byte{noteSegment, 1}))
+	require.Error(f, (&restoredRun{}).addNotes([]byte{0, 9, 1}))
+	require.NoError(f, (&restoredRun{}).addNotes([]byte{noteExtra, 0, 'x'}))
+}

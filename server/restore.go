@@ -1,0 +1,154 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
+)
+
+// Restoring says how Config.Restore restores a world. Zero fields take their defaults.
+type Restoring struct {
+	// Generation is the number of the image to restore, for an operator who returns to an older state: what the
+	// journal has after it is skipped. 0 restores the newest whole image and the journal after it.
+	Generation int
+	// RestoreRun begins a new run from an image: default World.RestoreRun. Games end there what belonged to
+	// sessions.
+	RestoreRun func(*world.Image) error
+	// LoadExtra restores the game's state outside the world from Image.Extra, or from the newest
+	// ImageConfig.Extra in the journal. It is called in a world that continues its run.
+	LoadExtra func(extra []byte) error
+	// Log receives what was restored and lost. nil logs nothing.
+	Log *zap.Logger
+}
+
+// Restore restores World from Image.Store, if it holds an image: before Listen, which then continues the run or begins
+// the next. The run continues, with its Epoch, its handles and its sessions, if the journal is known to have
+// all that clients were told (imagefile.JournalAlways), and Hooks.SaveSession is set. Otherwise every entity has a new handle, in
+// the world after the last tick that the disk has.
+//
+// found says what the Store held. Its Image is nil for a new world. On an error, which names what to do, nothing on the
+// disk has changed.
+func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
+	found, run, err := c.recover(&r)
+	switch {
+	case err != nil || found.Image == nil:
+	case found.Run == 0:
+		err = r.beginRun(c.World, found.Image)
+	case !found.SameRun || c.Hooks.SaveSession == nil:
+		err = r.beginRun(c.World, c.takeRecovered(run.extra))
+	default:
+		if r.LoadExtra != nil && run.extra != nil {
+			err = r.LoadExtra(run.extra)
+		}
+		run.epoch, run.chain = found.Run, found.Chain
+		c.Epoch, c.Replication.TickBase, c.Image.restored = run.epoch, run.tickBase, run
+	}
+	return found, explainRestore(c.Image.Store, err)
+}
+
+// recover reads the image to restore. With a journal, it brings the world to the last tick that the disk has, and returns
+// what else the journal has kept.
+func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restoredRun, err error) {
+	store, run := c.Image.Store, &restoredRun{}
+	if r.Log == nil {
+		r.Log = zap.NewNop()
+	}
+	if r.Generation > 0 {
+		found.Loaded, err = store.LoadGeneration(c.World, r.Generation)
+	} else {
+		found, err = store.Recover(c.World, imagefile.Recovery{
+			Restore: r.restoreTo(c.World), Note: run.addNotes, Restart: func() { *run = restoredRun{} },
+		})
+	}
+	if err == nil && found.Image != nil {
+		r.logFound(&found)
+	}
+	return found, run, err
+}
+
+// logFound logs what was lost, and what the world's setup has changed.
+func (r *Restoring) logFound(found *imagefile.Recovered) {
+	log := r.Log.With(zap.String("path", found.Path))
+	older := []zap.Field{
+		zap.Int("generation", found.Generation), zap.Uint64("tick", found.Image.Tick()), zap.Time("saved", found.Saved), zap.Errors("damaged", found.Damaged), zap.Strings("skipped", found.Skipped),
+	}
+	switch {
+	case found.Generation == 0:
+	case found.Frames > 0:
+		log.Error("restored an older image, and the journal after it", older...)
+	default:
+		log.Error("restored an older image: everything since it was saved is lost", older...)
+	}
+	if found.Diverged != nil {
+		log.Error("the journal is repeated up to the tick before its steps differ from those before the crash: a new run begins there", zap.Error(found.Diverged))
+	}
+	switch {
+	case found.Cut == nil:
+	case found.SameRun:
+		log.Info("the journal ends within a tick whose output never left", zap.Error(found.Cut))
+	default:
+		log.Warn("the journal ends early: what came after is lost", zap.Error(found.Cut))
+	}
+	for _, change := range found.Image.Changes() {
+		log.Warn("not as in the image: " + change.String())
+	}
+}
+
+// restoreTo returns the function that returns to an image of a run that continues.
+func (r *Restoring) restoreTo(w *world.World) func(*world.Image) error {
+	return func(img *world.Image) error {
+		err := w.Restore(img)
+		if err == nil && r.LoadExtra != nil {
+			err = r.LoadExtra(img.Extra)
+		}
+		return err
+	}
+}
+
+// beginRun begins a new run from an image.
+func (r *Restoring) beginRun(w *world.World, img *world.Image) error {
+	if r.RestoreRun == nil {
+		return w.RestoreRun(img)
+	}
+	return r.RestoreRun(img)
+}
+
+// takeRecovered returns an image of the world to which a journal has brought it.
+func (c *Config) takeRecovered(extra []byte) *world.Image {
+	img := &world.Image{}
+	c.World.TakeImage(img)
+	img.Extra = append(img.Extra, extra...)
+	img.SkipGenerations(c.Image.Store.NewestGeneration())
+	return img
+}
+
+func explainRestore(store *imagefile.Store, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("server: cannot restore the image: %w", store.Explain(err))
+}
+
+// restoreSessions restores the sessions of a run that continues.
+func (r *restoredRun) restoreSessions(run *run) {
+	restored, err := run.core.RestoreSessions(&r.sessions)
+	if err != nil {
+		for _, err := range unjoin(err) {
+			run.log.Warn("a session was not restored", zap.Error(err))
+		}
+	}
+	run.log.Info("the run continues after a crash: its sessions wait for their clients", zap.Int("sessions", restored), zap.Uint64("tick", run.core.World().Tick()))
+}
+
+// unjoin returns the errors that errors.Join has joined.
+func unjoin(err error) []error {
+	var all interface{ Unwrap() []error }
+	if errors.As(err, &all) {
+		return all.Unwrap()
+	}
+	return []error{err}
+}
