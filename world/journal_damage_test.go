@@ -91,6 +91,8 @@ func TestTornSegment(t *testing.T) {
 			require.Equal(t, outcome{i, int64(at), io.EOF}, readSegment(bytes.NewReader(s.file[:at])))
 			zeros := append(bytes.Clone(s.file[:at]), make([]byte, 1+at%9000)...)
 			requireEnd(t, s, zeros, at, true, "zeros")
+			requireEnd(t, s, append(zeros, make([]byte, 16)...), at, true, "more zeros")
+			requireEnd(t, s, append(zeros, append(make([]byte, 16), 2)...), at, false, "zeros and another byte")
 			continue
 		}
 		requireEnd(t, s, s.file[:at], at, true, "cut")

@@ -35,7 +35,12 @@ func TestWindowHashesSeeState(t *testing.T) {
 			c.values.At(slot).Number++
 		}, partComponents},
 		"volume": {func(w *World, slot uint32) { w.components[1].present().Clear(slot) }, partComponents},
-		"member": {func(w *World, slot uint32) { w.volumes.triggers[slot].members.Set(100) }, partEffects},
+		"member": {func(w *World, slot uint32) {
+			members := &w.volumes.triggers[slot].members
+			first, _ := members.Next(0)
+			members.Set(first ^ 1)
+			members.Clear(first)
+		}, partEffects},
 		"effect": {func(w *World, _ uint32) { w.effects.pool.At(0).Center.X++ }, partEffects},
 	} {
 		t.Run(name, func(t *testing.T) {
