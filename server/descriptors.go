@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"github.com/worldd/worldd/server/imagefile"
 )
 
 const (
@@ -121,5 +123,9 @@ func (c RoomsConfig) descriptorsNeeded() uint64 {
 			saved += k.MaxRooms
 		}
 	}
-	return uint64(otherDescriptors + spareDescriptors + min(saved, c.MaxRooms) + c.MaxRooms*c.FilesPerRoom)
+	perSaved := 1 // the lock
+	if c.Images.Journal != imagefile.JournalOff {
+		perSaved = 2
+	}
+	return uint64(otherDescriptors + spareDescriptors + perSaved*min(saved, c.MaxRooms) + c.MaxRooms*c.FilesPerRoom)
 }

@@ -192,6 +192,65 @@ func TestNewRunAfterACrash(t *testing.T) {
 	}
 }
 
+// A room comes back with its sessions, in the range of generations of its run. If another room has taken the range
+// meanwhile, it begins a new run.
+func TestRoomComesBack(t *testing.T) {
+	dir := t.TempDir()
+	config := func(c *RoomsConfig) {
+		c.Images = RoomImages{Dir: dir, Every: time.Second, Journal: imagefile.JournalAlways}
+		k := c.Kinds["match"]
+		made := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			g, err := made(q)
+			if err == nil {
+				g.Hooks.SaveSession = func(_ *Session, b []byte) []byte { return append(b, "saved"...) }
+				g.Hooks.RestoreSession = func(_ *Session, saved []byte) error { return wantSaved(saved) }
+			}
+			return g, err
+		}
+		c.Kinds["match"] = k
+	}
+	var epoch, tick uint64
+	var block int
+	var left map[string]string
+	inBubble(t, config, func(h *testRooms) {
+		h.mustVisit("match/a")
+		h.mustVisit("match/a")
+		time.Sleep(5 * time.Second)
+		epoch, tick, block = h.now("match/a").core.Config().Epoch, h.tick("match/a"), h.now("match/a").block
+		left = filesIn(t, dir)
+	})
+	kill := func() {
+		for path := range filesIn(t, dir) {
+			require.NoError(t, os.Remove(path))
+		}
+		for path, data := range left {
+			require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+		}
+	}
+	kill()
+	inBubble(t, config, func(h *testRooms) {
+		h.mustVisit("match/a")
+		core := h.now("match/a").core
+		require.InDelta(t, tick, h.tick("match/a"), 5)
+		require.Equal(t, epoch, core.Config().Epoch)
+		require.Equal(t, 2, core.Away())
+		time.Sleep(20 * time.Second)
+		require.LessOrEqual(t, core.Away(), 1, "nobody has resumed them")
+	})
+	kill()
+	inBubble(t, config, func(h *testRooms) {
+		h.rooms.mu.Lock()
+		require.True(t, h.ranges.takeExactly(block))
+		h.rooms.mu.Unlock()
+		h.mustVisit("match/a")
+		core := h.now("match/a").core
+		require.NotEqual(t, epoch, core.Config().Epoch)
+		require.Zero(t, core.Away())
+		require.InDelta(t, tick, h.tick("match/a"), 5, "its world is not lost")
+	})
+}
+
 // A journal that stops suspends: output leaves, the server reports it, and the next image begins the journal again.
 // One that cannot even note that ticks are missing ends the run.
 func TestJournalFails(t *testing.T) {

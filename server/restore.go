@@ -41,10 +41,7 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	case !found.SameRun || c.Hooks.SaveSession == nil:
 		err = r.beginRun(c.World, c.takeRecovered(run.extra))
 	default:
-		if r.LoadExtra != nil && run.extra != nil {
-			err = r.LoadExtra(run.extra)
-		}
-		run.epoch, run.chain = found.Run, found.Chain
+		err = r.continueRun(&found, run)
 		c.Epoch, c.Replication.TickBase, c.Image.restored = run.epoch, run.tickBase, run
 	}
 	return found, explainRestore(c.Image.Store, err)
@@ -107,6 +104,15 @@ func (r *Restoring) restoreTo(w *world.World) func(*world.Image) error {
 		}
 		return err
 	}
+}
+
+// continueRun restores the game's state of a run that continues in the world to which a journal has brought it.
+func (r *Restoring) continueRun(found *imagefile.Recovered, run *restoredRun) (err error) {
+	if r.LoadExtra != nil && run.extra != nil {
+		err = r.LoadExtra(run.extra)
+	}
+	run.epoch, run.chain = found.Run, found.Chain
+	return err
 }
 
 // beginRun begins a new run from an image.

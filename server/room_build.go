@@ -37,21 +37,40 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	return made, err
 }
 
-// buildAboveImage returns a run whose range of generations is above the image's. If the image
-// needs a higher range than its store has recorded, it makes the world again.
+// buildPlan says how the next attempt builds a run.
+type buildPlan struct {
+	least int          // lowest block of generations that suffices
+	exact bool         // the run continues in the block least, if it is free
+	from  *world.Image // of a new run; nil: the store's
+}
+
+// takeBlock takes a block for the plan. If the exact one is not free, the plan becomes a new run.
+func (p *buildPlan) takeBlock(r *ranges) (int, error) {
+	if p.exact && r.takeExactly(p.least) {
+		p.from = nil
+		return p.least, nil
+	}
+	if p.exact {
+		p.exact, p.least = false, blockAbove(p.from.NewestGeneration())
+	}
+	return r.takeBlock(p.least)
+}
+
+// buildAboveImage returns a run whose range of generations is above the image's, or the range of the run that it
+// continues. If that needs another range than the store has recorded, it makes the world again.
 func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
-	least, from := 0, (*world.Image)(nil)
+	plan := &buildPlan{}
 	if store != nil && store.NewestGeneration() > 0 {
-		least = blockAbove(store.NewestGeneration())
+		plan.least = blockAbove(store.NewestGeneration())
 	}
 	for {
 		l.rooms.mu.Lock()
-		block, err := l.rooms.ranges.takeBlock(least)
+		block, err := plan.takeBlock(&l.rooms.ranges)
 		l.rooms.mu.Unlock()
 		if err != nil {
 			return nil, fmt.Errorf("server: %w", err)
 		}
-		made, above, recovered, err := l.buildInBlock(block, store, from)
+		made, next, err := l.buildInBlock(block, store, plan)
 		if err == nil && made != nil {
 			return made, nil
 		}
@@ -61,14 +80,12 @@ func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 		if err != nil {
 			return nil, err
 		}
-		least, from = above, recovered
+		plan = next
 	}
 }
 
-// buildInBlock returns a run that uses a block of generations, restored from an image in memory, or else from the
-// store. If that needs a higher block, it returns no run and the lowest block that suffices. If a journal
-// was repeated, it returns no run and the image to restore then.
-func (l *roomLife) buildInBlock(block int, store *imagefile.Store, from *world.Image) (made *run, least int, recovered *world.Image, err error) {
+// buildInBlock returns a run that uses a block of generations, or the plan of the next attempt.
+func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPlan) (made *run, next *buildPlan, err error) {
 	q := RoomRequest{Name: l.room.name, Kind: l.room.kind, ID: l.room.id, Generations: generationsOf(block)}
 	var g *RoomGame
 	err = l.callGame("New", func() (err error) {
@@ -76,7 +93,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, from *world.I
 		return err
 	})
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("server: room %s: %w", l.room.name, err)
+		return nil, nil, fmt.Errorf("server: room %s: %w", l.room.name, err)
 	}
 	defer func() {
 		if made == nil && g != nil {
@@ -85,7 +102,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, from *world.I
 	}()
 	c, err := g.sessionConfig(l.rooms.process, l.kind.RoomKind, q)
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("server: room %s: %w", l.room.name, err)
+		return nil, nil, fmt.Errorf("server: room %s: %w", l.room.name, err)
 	}
 	c.Router = l.rooms.router
 	log := l.room.logger(l.rooms.log)
@@ -93,39 +110,54 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, from *world.I
 	if store != nil {
 		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Journal: l.rooms.config.Images.Journal, Extra: g.Extra}
 		err = l.callGame("RestoreRun", func() (err error) {
-			least, recovered, err = g.restoreImage(log, store, l.olderImage(), from)
+			image.restored, next, err = g.restoreImage(log, store, l.olderImage(), plan, block)
 			return err
 		})
-		if err != nil || least > block || recovered != nil {
-			return nil, least, recovered, err
+		if err != nil || next != nil {
+			return nil, next, err
+		}
+		if run := image.restored; run != nil {
+			c.Epoch, c.Replication.TickBase = run.epoch, run.tickBase
 		}
 	}
 	if made, err = newRun(c, image, log, l.kind.ticks, l.rooms.descriptors); err != nil {
-		return nil, 0, nil, err
+		return nil, nil, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()
-			return s.Joined+s.MovedIn == 0
+			return s.Joined+s.MovedIn+s.Restored == 0
 		}
 	}
 	made.loop.ticks = newTickHistogram(roomDigits)
 	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms over time
-	if err = l.checkSchema(made); err == nil {
-		err = l.callGame("Extra", made.begin)
-	}
-	if err == nil && g.Attach != nil {
-		err = l.callGame("Attach", func() error {
-			g.Attach(l.room)
-			return nil
-		})
-	}
-	if err != nil {
+	if err = l.beginRun(g, made); err != nil {
 		made.core.Close()
 		made = nil
 	}
-	return made, 0, nil, err
+	return made, nil, err
+}
+
+// beginRun attaches the game to the room, and begins the run.
+func (l *roomLife) beginRun(g *RoomGame, made *run) error {
+	if err := l.checkSchema(made); err != nil {
+		return err
+	}
+	l.room.run.Store(made) // hooks may use the room while sessions are restored
+	err := l.callGame("Attach", func() error {
+		if g.Attach != nil {
+			g.Attach(l.room)
+		}
+		return nil
+	})
+	if err == nil {
+		err = l.callGame("Extra", made.begin)
+	}
+	if err != nil {
+		l.room.run.Store(nil)
+	}
+	return err
 }
 
 // discardGame releases what New has made for a run that will not begin.
@@ -153,34 +185,38 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 	return err
 }
 
-// restoreImage restores the world from an image in memory. Without one, it restores the older image of that
-// number, or if older is 0, the newest valid one and the journal after it. It returns the lowest block of
-// generations that the image allows, or 0 if there is no image. If the world's block is lower, or if a
-// journal was repeated, whose world has the generations of its run, the run is not begun: recovered is then
-// the image to restore in another world, or nil for the store's.
-func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int, from *world.Image) (least int, recovered *world.Image, err error) {
+// restoreImage restores the world from the image of the plan. Without one, it restores the older image of that
+// number, or if older is 0, the newest valid one and the journal after it. It returns the run that continues in this
+// block, or nil, or the plan of the next attempt if this block does not suit: a run continues in its own block, and
+// a new one begins above all generations before.
+func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int, plan *buildPlan, block int) (*restoredRun, *buildPlan, error) {
+	from := plan.from
 	if from == nil {
 		c := Config{WorldConfig: g.WorldConfig, Image: ImageConfig{Store: store}}
 		r := Restoring{Generation: older, RestoreRun: g.RestoreRun, LoadExtra: g.LoadExtra, Log: log}
 		found, run, err := c.recover(&r)
 		if err != nil || found.Image == nil {
-			return 0, nil, explainRestore(store, err)
+			return nil, nil, explainRestore(store, err)
 		}
 		from = found.Image
 		if found.Run != 0 {
-			recovered = c.takeRecovered(run.extra)
-			return blockAbove(recovered.NewestGeneration()), recovered, nil
+			continues := found.SameRun && c.Hooks.SaveSession != nil
+			own := int(g.World.Config().FirstGeneration / world.RunGenerations)
+			if continues && own == block {
+				return run, nil, explainRestore(store, r.continueRun(&found, run))
+			}
+			next := &buildPlan{least: own, exact: continues, from: c.takeRecovered(run.extra)}
+			if !continues {
+				next.least = blockAbove(next.from.NewestGeneration())
+			}
+			return nil, next, nil
 		}
 	}
-	least = blockAbove(from.NewestGeneration())
-	if g.World.Config().FirstGeneration < generationsOf(least).First {
-		return least, nil, nil
+	if least := blockAbove(from.NewestGeneration()); g.World.Config().FirstGeneration < generationsOf(least).First {
+		return nil, &buildPlan{least: least, from: plan.from}, nil
 	}
-	restore := g.RestoreRun
-	if restore == nil {
-		restore = g.World.RestoreRun
-	}
-	return least, nil, explainRestore(store, restore(from))
+	r := Restoring{RestoreRun: g.RestoreRun}
+	return nil, nil, explainRestore(store, r.beginRun(g.World, from))
 }
 
 // olderImage returns the number of the older image from which the room's next run begins, 0 for

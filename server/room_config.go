@@ -48,8 +48,7 @@ type RoomImages struct {
 	Dir string
 	// Every is the interval between saves of one room, at most 1 h. Default 30 s.
 	Every time.Duration
-	// Journal writes the ticks between two saves: see ImageConfig.Journal. After a crash a room begins a new
-	// run, in its world after the last tick that the disk has.
+	// Journal writes the ticks between two saves: see ImageConfig.Journal.
 	Journal imagefile.JournalMode
 	// Keep is the number of files that hold a room's image, the newest and older ones: see
 	// package imagefile.

@@ -37,6 +37,15 @@ func (r *ranges) takeBlock(least int) (block int, err error) {
 	return block, nil
 }
 
+// takeExactly takes a block if it is free, for a run that continues in it.
+func (r *ranges) takeExactly(block int) bool {
+	if r.blocks[block].taken {
+		return false
+	}
+	r.blocks[block].taken = true
+	return true
+}
+
 // releaseBlock frees a block.
 func (r *ranges) releaseBlock(block int) {
 	r.ends++

@@ -3,8 +3,10 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/netip"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
 )
 
@@ -139,12 +142,26 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			return now.core, nil
 		},
 	})
+	if err == nil && m.config.Images.Journal != imagefile.JournalOff {
+		err = m.spreadIDs(c.random())
+	}
 	if err == nil {
 		m.router.OnPanic(func(p session.HookPanic) {
 			m.log.Error("the game panicked: the client is refused", zap.Stringer("hook", p.Hook), zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
 		})
 	}
 	return m, err
+}
+
+// spreadIDs begins the ids of sessions at a random number below 2^52, which JSON holds exactly: rooms that are
+// restored later have sessions of earlier processes.
+func (m *rooms) spreadIDs(random io.Reader) error {
+	var b [4]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return fmt.Errorf("server: no random number for the ids of sessions: %w", err)
+	}
+	m.router.SkipIDs(uint64(binary.LittleEndian.Uint32(b[:])) << 20)
+	return nil
 }
 
 // reserveDescriptors opens the descriptors that saves need, and warns if the rooms may need
