@@ -125,7 +125,11 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 		j.w.markSpawned()
 		j.noteImage()
 	}
-	if size := len(j.setup) + j.imageEnd + len(notes); size > maxStepBytes && j.calls.err == nil {
+	var calls []byte // if no segment comes before, the image holds what they have changed
+	if j.sum != 0 && j.calls.err == nil {
+		calls = j.calls.bytes[callsAt:j.imageEnd]
+	}
+	if size := len(j.setup) + len(calls) + len(notes); size > maxStepBytes && j.calls.err == nil {
 		j.calls.fail(fmt.Errorf("%w: the head of a segment of %d bytes; at most %d", ErrFull, size, maxStepBytes))
 	}
 	if j.calls.err != nil {
@@ -133,7 +137,7 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 	}
 	head := JournalHead{
 		Run: j.config.Run, Tick: j.w.tick, Mark: j.imageMark, Durable: j.config.Durable, Notes: notes,
-		chain: j.sum, setup: j.setup, calls: j.calls.bytes[callsAt:j.imageEnd],
+		chain: j.sum, setup: j.setup, calls: calls,
 	}
 	j.head, j.sum = head.append(j.head[:0])
 	j.calls.bytes = append(j.calls.bytes[:callsAt], j.calls.bytes[j.imageEnd:]...)
