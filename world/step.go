@@ -79,6 +79,9 @@ func (w *World) step() {
 	w.quarantineStopped()
 	w.measureMoves()
 	w.updateVolumes()
+	if w.trace != nil {
+		w.trace("")
+	}
 	w.runSystems(After)
 	w.expireEntities()
 	w.expireEffects()

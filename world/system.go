@@ -117,6 +117,11 @@ func findCycle(left []*system) string {
 // affects only Stats.
 func (w *World) SetClock(now func() time.Duration) { w.clock = now }
 
+// TraceSystems calls f after each system of every step, once the system's deferred changes are made, and with an
+// empty name once bodies have moved, ahead of the After systems. f must not change the world. nil ends the trace.
+// If two worlds have the same StateHash before a system and others after it, the system made the difference.
+func (w *World) TraceSystems(f func(system string)) { w.trace = f }
+
 // SystemStats is the cost of one system. Durations are zero without a clock.
 type SystemStats struct {
 	Name    string
@@ -159,5 +164,8 @@ func (w *World) runSystem(s *system) {
 		s.last = w.clock() - from
 		s.longest = max(s.longest, s.last)
 		s.duration += s.last
+	}
+	if w.trace != nil {
+		w.trace(s.name)
 	}
 }

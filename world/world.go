@@ -60,7 +60,8 @@ type World struct {
 	systems     []*system // in running order
 	current     string    // name of the running system
 	clock       func() time.Duration
-	stats       []SystemStats // scratch of Stats
+	stats       []SystemStats       // scratch of Stats
+	trace       func(system string) // nil: see TraceSystems
 
 	solid       bool    // some kind is Solid
 	solidRadius float32 // largest radius of a solid kind

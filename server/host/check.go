@@ -12,7 +12,20 @@ import (
 )
 
 // checkCommand validates a world with its rules.
-type checkCommand struct{ worldFlags }
+type checkCommand struct {
+	worldFlags
+
+	Determinism bool   `help:"Also let bots play the world, repeat its ticks in a world made again, and name the first system whose effect differs."`
+	Ticks       uint64 `default:"600" placeholder:"N" help:"Number of ticks that --determinism repeats."`
+}
+
+// Validate is called by kong.
+func (c *checkCommand) Validate() error {
+	if c.Ticks < 2 {
+		return fmt.Errorf("--ticks is %d, want at least 2", c.Ticks)
+	}
+	return nil
+}
 
 // run describes the world, or reports all mistakes that serve would report, and prints the
 // game's warnings.
@@ -29,8 +42,10 @@ func (c *checkCommand) run(_ context.Context, p *program) error {
 	for _, w := range warnings {
 		fmt.Fprintf(p.err, "%s: warning: %s\n", name, w)
 	}
-	_, err = fmt.Fprintf(p.out, "%s: ok: %s\n", name, summary)
-	return err
+	if _, err = fmt.Fprintf(p.out, "%s: ok: %s\n", name, summary); err != nil || !c.Determinism {
+		return err
+	}
+	return p.checkDeterminism(name, c.worldName(), c.Ticks)
 }
 
 func (p *program) checkWorld(o Options) (summary string, warnings []string, err error) {

@@ -10,6 +10,7 @@
 //	arena demo --bots 50 --duration 60s                run a server and bots that check it
 //	arena loadtest --addr HOST:PORT --fail 'x>1'       load a running server with bots
 //	arena check                                        report contradictions of world, schema and rules
+//	arena check --determinism                          also name a system that makes ticks unrepeatable
 //	arena replay my.recording                          replay a recording and compare
 //	arena train my.recording --out my.tables           train coding tables
 //	arena inspect my.recording                         report the size of fields

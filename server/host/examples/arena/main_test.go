@@ -27,3 +27,14 @@ func TestDemo(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "3 bots")
 }
+
+// Journals, recordings and replays repeat the game.
+func TestDeterminism(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	check := exec.CommandContext(t.Context(), self, "check", "--determinism")
+	check.Env = append(os.Environ(), asMain+"=1")
+	out, err := check.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), ": deterministic: 600 ticks of 8 bots")
+}

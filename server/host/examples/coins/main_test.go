@@ -28,3 +28,14 @@ func TestDemo(t *testing.T) {
 	require.Contains(t, string(out), "8 bots")
 	require.NotContains(t, string(out), " 0 destroyed", "a coin that is collected is destroyed")
 }
+
+// Journals, recordings and replays repeat the game.
+func TestDeterminism(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	check := exec.CommandContext(t.Context(), self, "check", "--determinism")
+	check.Env = append(os.Environ(), asMain+"=1")
+	out, err := check.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), ": deterministic: 600 ticks of 8 bots")
+}
