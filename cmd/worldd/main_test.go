@@ -300,5 +300,5 @@ func TestEnvironment(t *testing.T) {
 func TestCheckDeterminism(t *testing.T) {
 	status, out, err := worldd(t, "check", "--determinism", "--ticks=60", "../../internal/scenes/worlds/storm.yaml")
 	require.Equal(t, exitOK, status, err)
-	require.Contains(t, out, "storm.yaml: deterministic: 60 ticks of 8 bots, repeated in two halves: 240 hashes are equal\n")
+	require.Contains(t, out, "storm.yaml: deterministic: 84 ticks of 8 bots, repeated in two halves: 336 hashes are equal\n")
 }

@@ -16,7 +16,7 @@ type checkCommand struct {
 	worldFlags
 
 	Determinism bool   `help:"Also let bots play the world, repeat its ticks in a world made again, and name the first system whose effect differs."`
-	Ticks       uint64 `default:"600" placeholder:"N" help:"Number of ticks that --determinism repeats."`
+	Ticks       uint64 `default:"600" placeholder:"N" help:"Number of ticks of --determinism, once its bots have joined."`
 }
 
 // Validate is called by kong.

@@ -43,7 +43,7 @@ func (p *program) checkDeterminism(name, worldName string, ticks uint64) error {
 			return fmt.Errorf("%s: %w", title, err)
 		}
 		_, err = fmt.Fprintf(p.out, "%s: deterministic: %d ticks of %s, repeated in two halves: %d hashes are equal\n",
-			title, ticks, countOf(d.bots, "bot", "bots"), compared)
+			title, d.ticks, countOf(d.bots, "bot", "bots"), compared)
 		if err != nil {
 			return err
 		}
@@ -56,6 +56,7 @@ type determinism struct {
 	*program
 	options Options
 	bots    int
+	ticks   uint64         // that were played
 	effects []systemEffect // of the world that was played, in their order
 }
 
@@ -66,7 +67,7 @@ type systemEffect struct {
 	hash   uint64
 }
 
-// check plays ticks, and repeats their halves, each in a world made again: in the second half, variables outside the
+// check plays ticks once bots have joined, and repeats their halves, each in a world made again: in the second half, variables outside the
 // world begin as after a crash. It returns the number of compared hashes.
 func (d *determinism) check(ticks uint64) (compared int, err error) {
 	recordings, err := d.play(ticks)
@@ -100,7 +101,7 @@ func (d *determinism) play(ticks uint64) ([]io.Reader, error) {
 	})
 	var recordings []io.Reader
 	begin := g.World.Tick()
-	for half, end := range []uint64{begin + ticks/2, begin + ticks} {
+	for half := range 2 {
 		var img world.Image
 		var recording bytes.Buffer
 		g.takeImage(&img)
@@ -114,7 +115,7 @@ func (d *determinism) play(ticks uint64) ([]io.Reader, error) {
 			}
 			d.bots++
 		}
-		for g.World.Tick() < end {
+		for end := g.World.Tick() + ticks/2; g.World.Tick() < end; {
 			if err := r.Step(); err != nil {
 				return nil, err
 			}
@@ -124,6 +125,7 @@ func (d *determinism) play(ticks uint64) ([]io.Reader, error) {
 		}
 		recordings = append(recordings, &recording)
 	}
+	d.ticks = g.World.Tick() - begin
 	return recordings, nil
 }
 

@@ -13,11 +13,15 @@ import (
 func TestCheckDeterminism(t *testing.T) {
 	status, out, err := play(t, "check", "--determinism", "--ticks=200")
 	require.Equal(t, exitOK, status, err)
-	require.Contains(t, out, "tag: deterministic: 200 ticks of 8 bots, repeated in two halves: 600 hashes are equal\n")
+	require.Contains(t, out, "tag: deterministic: 215 ticks of 8 bots, repeated in two halves: 645 hashes are equal\n")
 
 	status, out, err = playOf(t, inn(), "check", "--determinism", "--ticks=100")
 	require.Equal(t, exitOK, status, err)
-	require.Contains(t, out, "deterministic: 100 ticks")
+	require.Regexp(t, `room \w+: deterministic: 1\d\d ticks`, out)
+
+	status, out, err = play(t, "check", "--determinism", "--ticks=2")
+	require.Equal(t, exitOK, status, err)
+	require.Contains(t, out, "deterministic: 17 ticks", "bots join before the ticks are counted")
 
 	status, _, err = play(t, "check", "--determinism", "--ticks=1")
 	require.Equal(t, exitUsage, status)
