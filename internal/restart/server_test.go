@@ -599,7 +599,7 @@ func (i *installation) prepare() {
 	}
 	var own []string
 	for _, w := range i.server.worlds {
-		own = append(own, regexp.QuoteMeta(w.image)+`(\.old-\d|\.lock|\.run|\.skipped|\.kept-[0-9a-f]{8}|\.worldd-[0-9a-f]{16}\.tmp|\.journal-[0-9a-f]{16}-[0-9a-f]{16})?`, regexp.QuoteMeta(w.recording)+`(\.old-1|\.new)?`)
+		own = append(own, regexp.QuoteMeta(w.image)+`(\.old-\d|\.lock|\.run|\.skipped|\.kept-[0-9a-f]{8}|\.worldd-[0-9a-f]{16}\.tmp|\.journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]*)?)?`, regexp.QuoteMeta(w.recording)+`(\.old-1|\.new)?`)
 	}
 	i.known = regexp.MustCompile(`^(` + strings.Join(own, "|") + `|` + i.others + `)$`)
 }

@@ -13,6 +13,7 @@
 //	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load
 //	FILE.kept-<8 hex>                       the last image of another version of the program, of which this one drops a part
 //	FILE.journal-<run>-<tick>               a segment of the journal: its run and the tick at which it begins, 16 hex digits each
+//	FILE.journal-<run>-<tick>-<n>           the next segment that begins at this tick, after ones without frames
 //	FILE.journal-<run>-<tick>.lossy         a segment after which ticks are missing
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that

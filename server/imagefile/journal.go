@@ -153,10 +153,20 @@ func (j *Journal) Append(tick uint64, frame []byte) {
 	j.push(entry{kind: entryFrames, tick: tick}, frame)
 }
 
-func (j *Journal) push(e entry, b []byte) {
+func (j *Journal) push(e entry, b []byte) (open bool) {
 	e.queued = j.writer.config.Now()
-	j.queue.push(e, b)
+	open = j.queue.push(e, b)
 	j.wakeWriter()
+	return open
+}
+
+// Await waits until a segment that was begun before is on the disk, or has failed: an image may then be saved without a
+// moment in which no segment follows it. It is not for the goroutine that ticks.
+func (j *Journal) Await() {
+	done := make(chan struct{})
+	if j.push(entry{kind: entryAwaited, done: done}, nil) {
+		<-done
+	}
 }
 
 func (j *Journal) wakeWriter() {

@@ -204,7 +204,7 @@ func recoverDisk(t testing.TB, d *disktest.Disk, run uint64) recovered {
 	return r
 }
 
-var ownNames = regexp.MustCompile(`^/d/w(|\.worldd-[0-9a-f]{16}\.tmp|\.journal-[0-9a-f]{16}-[0-9a-f]{16}(\.lossy)?)$`)
+var ownNames = regexp.MustCompile(`^/d/w(|\.worldd-[0-9a-f]{16}\.tmp|\.journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]*)?(\.lossy)?)$`)
 
 // requireKept checks a disk after a crash: if the process returns as the same run, no tick is lost of
 // which output has left (J1).
@@ -468,7 +468,7 @@ func TestSegments(t *testing.T) {
 		{Path: "/d/w.journal-000000000000000a-0000000000000002", Run: 10, Tick: 2, Bytes: 4},
 	}, all)
 	for n := range maxSegments {
-		d.Put(segmentPath(simulatedImage, 3, uint64(n)), nil)
+		d.Put(segmentPath(simulatedImage, 3, uint64(n), 0), nil)
 	}
 	_, err = s.Segments()
 	require.ErrorContains(t, err, "segments of a journal: more than 10000")

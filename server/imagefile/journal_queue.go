@@ -19,6 +19,7 @@ const (
 	entrySegment                      // begin a segment with the bytes
 	entryFailed                       // frames up to tick are lost
 	entryImageFailed                  // the image of tick was not saved
+	entryAwaited                      // tell the caller of Journal.Await
 )
 
 // entry is frames in succession, or the head of a segment.
@@ -28,7 +29,8 @@ type entry struct {
 	tick   uint64 // of the last frame, or at the head
 	end    int    // of its bytes in batch.data
 	queued time.Time
-	err    error // of entryFailed and entryImageFailed
+	err    error         // of entryFailed and entryImageFailed
+	done   chan struct{} // of entryAwaited
 }
 
 // batch is entries in order.
@@ -59,12 +61,13 @@ type journalQueue struct {
 	segmentBytes int64  // handed over since then
 }
 
-// push copies an entry to the queue. If its bytes do not fit, they are lost.
-func (q *journalQueue) push(e entry, b []byte) {
+// push copies an entry to the queue. If its bytes do not fit, they are lost. It returns false if the queue is
+// closed.
+func (q *journalQueue) push(e entry, b []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return
+		return false
 	}
 	if e.kind == entrySegment {
 		q.run, q.segmentBytes = e.run, 0
@@ -77,11 +80,12 @@ func (q *journalQueue) push(e entry, b []byte) {
 	}
 	q.waiting.data = append(q.waiting.data, b...)
 	e.end = len(q.waiting.data)
-	if last >= 0 && e.kind != entrySegment && q.waiting.entries[last].kind == e.kind {
+	if last >= 0 && e.kind != entrySegment && e.kind != entryAwaited && q.waiting.entries[last].kind == e.kind {
 		q.waiting.entries[last].tick, q.waiting.entries[last].end = e.tick, e.end
-		return
+		return true
 	}
 	q.waiting.entries = append(q.waiting.entries, e)
+	return true
 }
 
 // take exchanges what waits for the memory of done, a batch that is written.

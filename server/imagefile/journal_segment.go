@@ -24,18 +24,23 @@ type Segment struct {
 	Path  string
 	Run   uint64 // that wrote it
 	Tick  uint64 // of the world at its head
+	Nth   int    // of the segments that begin at Tick: the earlier ones have no frames
 	Lossy bool   // ticks are missing after it
 	Bytes int64
 }
 
-var segmentName = regexp.MustCompile(`^\.journal-([0-9a-f]{16})-([0-9a-f]{16})(\.lossy)?$`)
+var segmentName = regexp.MustCompile(`^\.journal-([0-9a-f]{16})-([0-9a-f]{16})(?:-([1-9][0-9]{0,8}))?(\.lossy)?$`)
 
 // segmentPath is the path of a segment that is not lossy.
-func segmentPath(image string, run, tick uint64) string {
-	return fmt.Sprintf("%s.journal-%016x-%016x", image, run, tick)
+func segmentPath(image string, run, tick uint64, nth int) string {
+	path := fmt.Sprintf("%s.journal-%016x-%016x", image, run, tick)
+	if nth > 0 {
+		path += fmt.Sprintf("-%d", nth)
+	}
+	return path
 }
 
-// Segments returns the segments of the journal, by run and tick.
+// Segments returns the segments of the journal, by run and tick, in the order in which they began.
 func (s *Store) Segments() ([]Segment, error) { return listSegments(s.disk, s.path) }
 
 func listSegments(d disk.Disk, image string) ([]Segment, error) {
@@ -53,13 +58,14 @@ func listSegments(d disk.Disk, image string) ([]Segment, error) {
 		}
 		run, _ := strconv.ParseUint(parts[1], 16, 64) // the expression matches numbers alone
 		tick, _ := strconv.ParseUint(parts[2], 16, 64)
-		all = append(all, Segment{Path: filepath.Join(folder, f.Name), Run: run, Tick: tick, Lossy: parts[3] != "", Bytes: f.Bytes})
+		nth, _ := strconv.Atoi(parts[3]) // empty: 0
+		all = append(all, Segment{Path: filepath.Join(folder, f.Name), Run: run, Tick: tick, Nth: nth, Lossy: parts[4] != "", Bytes: f.Bytes})
 	}
 	if len(all) > maxSegments {
 		return nil, fmt.Errorf("imagefile: %s has %d segments of a journal: more than %d", image, len(all), maxSegments)
 	}
 	slices.SortFunc(all, func(a, b Segment) int {
-		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Tick, b.Tick), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Tick, b.Tick), cmp.Compare(a.Nth, b.Nth), cmp.Compare(a.Path, b.Path))
 	})
 	return all, nil
 }

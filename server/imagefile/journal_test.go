@@ -142,7 +142,7 @@ func TestJournalRealFiles(t *testing.T) {
 		segments, err := s.Segments()
 		require.NoError(t, err)
 		require.Len(t, segments, 1)
-		require.Equal(t, Segment{Path: segmentPath(path, run, run*10), Run: run, Tick: run * 10, Bytes: 10*3016 + 26}, segments[0])
+		require.Equal(t, Segment{Path: segmentPath(path, run, run*10, 0), Run: run, Tick: run * 10, Bytes: 10*3016 + 26}, segments[0])
 		info, err := os.Stat(segments[0].Path)
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode(), "it has the secrets of sessions")

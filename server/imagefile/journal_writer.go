@@ -92,6 +92,8 @@ func (w *segmentWriter) process(b *batch) {
 			if w.state() == JournalBegun && e.tick >= w.anchor {
 				w.fail(e.err)
 			}
+		case entryAwaited:
+			close(e.done)
 		}
 	}
 	if w.config.Mode == JournalAlways || w.file == nil {
@@ -115,12 +117,9 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 	if w.broken {
 		return
 	}
-	var err error
-	if !continues {
-		err = w.removeRivals(e.run, e.tick)
-	}
+	nth, err := w.placeSegment(e.run, e.tick, continues)
 	if err == nil {
-		err = w.create(segmentPath(w.image, e.run, e.tick), head)
+		err = w.create(segmentPath(w.image, e.run, e.tick, nth), head)
 	}
 	if err != nil {
 		w.fail(err)
@@ -136,19 +135,25 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 	w.begun = true
 }
 
-// removeRivals removes the segments of other runs that begin at a tick. Images of runs that began as new worlds
-// may have equal marks, so that recovery could take a rival for the segment that follows the image.
-func (w *segmentWriter) removeRivals(run, tick uint64) error {
+// placeSegment returns Segment.Nth for the segment that begins at a tick. A segment that continues a chain leaves the
+// ones before it, which may have no frames. One that does not removes the others that begin at its tick:
+// images of runs that began as new worlds may have equal marks, so that recovery could take a rival for the
+// segment that follows the image.
+func (w *segmentWriter) placeSegment(run, tick uint64, continues bool) (nth int, err error) {
 	segments, err := listSegments(w.disk, w.image)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, s := range segments {
-		if s.Tick == tick && s.Run != run {
+		switch {
+		case s.Tick != tick:
+		case !continues:
 			err = errors.Join(err, w.disk.Remove(s.Path))
+		case s.Run == run:
+			nth = s.Nth + 1
 		}
 	}
-	return err
+	return nth, err
 }
 
 // finishSegment makes the segment durable before another follows it (G9).
@@ -181,8 +186,7 @@ func (w *segmentWriter) syncFormer() bool {
 	return true
 }
 
-// create makes a segment with a head, and opens it. It has its name only once the head is durable (G9). A
-// segment of the same name, which has no frame, is replaced.
+// create makes a segment with a head, and opens it. It has its name only once the head is durable (G9).
 func (w *segmentWriter) create(path string, head []byte) error {
 	temporary := fmt.Sprintf("%s.worldd-%016x.tmp", w.image, rand.Uint64()) // as package atomicfile does: Sweep removes it
 	file, err := w.disk.Create(temporary)
@@ -312,7 +316,7 @@ func (w *segmentWriter) fail(err error) {
 	w.file, w.pending = nil, false
 	broken := false
 	err = fmt.Errorf("imagefile: the journal of %s is suspended until the next image: %w", w.image, err)
-	if marking := w.markChain(); marking != nil && w.config.Mode == JournalAlways {
+	if marking := w.markChain(); marking != nil && (w.config.Mode == JournalAlways || w.chained) { // or the old process wrote JournalAlways
 		broken = true
 		err = fmt.Errorf("%w: %s cannot be marked as incomplete: %w; before: %w", ErrJournalBroken, w.end, marking, err)
 	}

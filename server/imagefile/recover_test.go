@@ -289,7 +289,7 @@ func recoverBesideRivals(t testing.TB) {
 	p, w := lived(t, always)
 	newest := must.Get(p.store.Segments())[1]
 	data := rival.disk.Data(must.Get(rival.store.Segments())[1].Path)
-	p.disk.Put(segmentPath(simulatedImage, 3, newest.Tick), data)
+	p.disk.Put(segmentPath(simulatedImage, 3, newest.Tick, 0), data)
 	_, _, found := recoverWorld(t, p.disk.Kill(), w.hashes, "")
 	require.Equal(t, uint64(7), found.Run)
 	require.True(t, found.SameRun)
@@ -413,12 +413,12 @@ func pruneSegments(t testing.TB) {
 		p.step(2)
 	}
 	require.Len(t, must.Get(p.store.Segments()), 2)
-	p.disk.Put(segmentPath(simulatedImage, 3, 1_000_000), piece(1, 1))
+	p.disk.Put(segmentPath(simulatedImage, 3, 1_000_000, 0), piece(1, 1))
 	p.beginSegment()
 	p.saveImage(p.tick)
 	require.Len(t, must.Get(p.store.Segments()), 2, "of a run without an image")
 	p.store.unlocked = errors.New("no locks")
-	p.disk.Put(segmentPath(simulatedImage, 3, 1_000_000), piece(1, 1))
+	p.disk.Put(segmentPath(simulatedImage, 3, 1_000_000, 0), piece(1, 1))
 	p.step(1)
 	p.beginSegment()
 	p.saveImage(p.tick)

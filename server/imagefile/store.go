@@ -62,7 +62,7 @@ type Store struct {
 }
 
 // reserved matches names that a Store derives from its path.
-var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(\.lossy)?)$`)
+var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]{0,8})?(\.lossy)?)$`)
 
 // Open locks the image at path. The file need not exist, but its directory must. keep is
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
