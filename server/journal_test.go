@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ type journaledRun struct {
 }
 
 // openJournaled restores and begins a run from a folder, as another process does.
-func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config)) *journaledRun {
+func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config, *Restoring)) *journaledRun {
 	r := &journaledRun{t: t, dir: dir}
 	log, logs := observer.New(zap.InfoLevel)
 	r.logs = logs
@@ -59,14 +60,15 @@ func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes
 		Image: ImageConfig{Store: store, Journal: mode, Every: time.Hour, Extra: func(b []byte) []byte { return append(b, byte(r.spawned)) }},
 		Log:   zap.New(log), Random: rand.NewChaCha8([32]byte{byte(time.Now().UnixNano())}),
 	}
-	for _, change := range changes {
-		change(&c)
-	}
-	var err error
-	r.found, err = c.Restore(Restoring{Log: c.Log, LoadExtra: func(extra []byte) error {
+	how := Restoring{Log: c.Log, LoadExtra: func(extra []byte) error {
 		r.spawned = uint64(extra[0])
 		return nil
-	}})
+	}}
+	for _, change := range changes {
+		change(&c, &how)
+	}
+	var err error
+	r.found, err = c.Restore(how)
 	require.NoError(t, err)
 	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil))
 	require.NoError(t, r.begin())
@@ -153,19 +155,27 @@ func TestJournalOutlivesImages(t *testing.T) {
 	require.Len(t, next.logs.FilterMessageSnippet("restored an older image, and the journal after it").All(), 1)
 }
 
-// With JournalEverySecond, without the hooks, and if the journal differs from what a replay computes, the world comes back
+// With JournalEverySecond, without the hooks, with edited files, in the last month of a run, and if the journal differs from what a replay computes, the world comes back
 // in a new run: no handle of the old one lives.
 func TestNewRunAfterACrash(t *testing.T) {
-	withoutHooks := func(c *Config) { c.Hooks.SaveSession, c.Hooks.RestoreSession = nil, nil }
+	unchanged := func(*Config, *Restoring) {}
+	withoutHooks := func(c *Config, _ *Restoring) { c.Hooks.SaveSession, c.Hooks.RestoreSession = nil, nil }
 	for name, c := range map[string]struct {
 		mode   imagefile.JournalMode
-		change func(*Config)
-		next   func(*Config)
+		change func(*Config, *Restoring)
+		next   func(*Config, *Restoring)
 		ticks  uint64
 	}{
-		"every second":  {imagefile.JournalEverySecond, func(*Config) {}, func(*Config) {}, 90},
+		"every second":  {imagefile.JournalEverySecond, unchanged, unchanged, 90},
 		"without hooks": {imagefile.JournalAlways, withoutHooks, withoutHooks, 90},
-		"other rules": {imagefile.JournalAlways, func(*Config) {}, func(c *Config) {
+		"edited files": {imagefile.JournalAlways, unchanged, func(_ *Config, how *Restoring) {
+			how.Edited = func(extra []byte) bool { return len(extra) == 1 }
+		}, 90},
+		"last month": {imagefile.JournalAlways, func(c *Config, _ *Restoring) {
+			made := uint64(math.MaxUint32 - 1<<16 - 1000)
+			c.Replication.TickBase = -made
+		}, unchanged, 90},
+		"other rules": {imagefile.JournalAlways, unchanged, func(c *Config, _ *Restoring) {
 			require.NoError(t, c.World.AddSystem(world.After, "new", func(w *world.World) {
 				if w.Tick() == 60 {
 					w.Rand().Uint64()
@@ -260,10 +270,11 @@ func TestJournalFails(t *testing.T) {
 	r.ticks(5)
 	r.loop.journal.suspend(errors.New("a fault"))
 	r.ticks(1)
-	for len(c.Welcomes) == 0 || r.loop.report().Journal.Suspended == 0 {
+	for len(c.Welcomes) == 0 || r.loop.report().Journal.Failed == 0 {
 		runtime.Gosched()
 	}
 	require.EqualValues(t, 1, r.loop.report().Journal.Failed)
+	require.EqualValues(t, 1, r.loop.report().Journal.Suspended)
 	require.NoError(t, r.loop.saver.saveNow())
 	r.ticks(5)
 	next := openJournaled(t, r.crash(), imagefile.JournalAlways)

@@ -145,11 +145,14 @@ func (l *loop) workBetween(n uint64) time.Duration {
 // warnRunEnd logs the coming end of the run once a day in its last month.
 func (l *loop) warnRunEnd(left uint64) {
 	hz := uint64(l.core.World().TickHz())
-	if day := 24 * 3600 * hz; left <= uint64(runEndNotice.Seconds())*hz && left%day == 0 {
+	if day := 24 * 3600 * hz; left <= noticeTicks(l.core.World()) && left%day == 0 {
 		l.log.Warn("the protocol's tick numbers will be exhausted soon, which ends the server: restart it from its image before that",
 			zap.Duration("left", time.Duration(left/hz)*time.Second))
 	}
 }
+
+// noticeTicks returns runEndNotice in ticks.
+func noticeTicks(w *world.World) uint64 { return uint64(runEndNotice.Seconds()) * uint64(w.TickHz()) }
 
 // sleepUntil sleeps until due. It returns false if ctx is done.
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -21,13 +22,17 @@ type Restoring struct {
 	// LoadExtra restores the game's state outside the world from Image.Extra, or from the newest
 	// ImageConfig.Extra in the journal. It is called in a world that continues its run.
 	LoadExtra func(extra []byte) error
+	// Edited reports that the game's files have changed since the run whose newest ImageConfig.Extra is
+	// given, so that another run begins. nil: they never do.
+	Edited func(extra []byte) bool
 	// Log receives what was restored and lost. nil logs nothing.
 	Log *zap.Logger
 }
 
 // Restore restores World from Image.Store, if it holds an image: before Listen, which then continues the run or begins
 // the next. The run continues, with its Epoch, its handles and its sessions, if the journal is known to have
-// all that clients were told (imagefile.JournalAlways), and Hooks.SaveSession is set. Otherwise every entity has a new handle, in
+// all that clients were told (imagefile.JournalAlways), Hooks.SaveSession is set, Edited is not true, and the run is not in its
+// last month. Otherwise every entity has a new handle, in
 // the world after the last tick that the disk has.
 //
 // found says what the Store held. Its Image is nil for a new world. On an error, which names what to do, nothing on the
@@ -38,7 +43,7 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	case err != nil || found.Image == nil:
 	case found.Run == 0:
 		err = r.beginRun(c.World, found.Image)
-	case !found.SameRun || c.Hooks.SaveSession == nil:
+	case !found.SameRun || c.Hooks.SaveSession == nil || r.Edited != nil && r.Edited(run.extra) || run.isNearlySpent(c.World):
 		err = r.beginRun(c.World, c.takeRecovered(run.extra))
 	default:
 		err = r.continueRun(&found, run)
@@ -123,6 +128,11 @@ func (r *Restoring) beginRun(w *world.World, img *world.Image) error {
 	return r.RestoreRun(img)
 }
 
+// isNearlySpent reports whether the run is in its last month, so that a restart begins the next.
+func (r *restoredRun) isNearlySpent(w *world.World) bool {
+	return session.TicksLeft(w, r.tickBase) <= noticeTicks(w)
+}
+
 // takeRecovered returns an image of the world to which a journal has brought it.
 func (c *Config) takeRecovered(extra []byte) *world.Image {
 	img := &world.Image{}
@@ -147,7 +157,7 @@ func (r *restoredRun) restoreSessions(run *run) {
 			run.log.Warn("a session was not restored", zap.Error(err))
 		}
 	}
-	run.log.Info("the run continues after a crash: its sessions wait for their clients", zap.Int("sessions", restored), zap.Uint64("tick", run.core.World().Tick()))
+	run.log.Info("the run continues: its sessions wait for their clients", zap.Int("sessions", restored), zap.Uint64("tick", run.core.World().Tick()))
 }
 
 // unjoin returns the errors that errors.Join has joined.

@@ -80,7 +80,7 @@ func (g *game) newInstance() *host.Instance {
 		MorePlayers: fmt.Sprintf("a --world file with a higher limits.max_players, at most %d", scenes.MaxPlayers),
 		Seed:        file.Seed, AreaMetres: areaOf(file),
 		Attach: func(r *server.Room) { g.Attach(r) },
-		Extra:  scene.Extra, LoadExtra: scene.LoadExtra, RestoreRun: scene.RestoreRun, Restored: scene.Restored,
+		Extra:  scene.Extra, LoadExtra: scene.LoadExtra, Edited: scene.Edited, RestoreRun: scene.RestoreRun, Restored: scene.Restored,
 		Reload:   g.reloadLimits,
 		Describe: g.describeWorld,
 		Confused: g.listConfusions,

@@ -92,6 +92,14 @@ func (s *Scene) LoadExtra(extra []byte) error {
 	return nil
 }
 
+// Edited reports whether the world file has changed since a scene appended extra. The scene then begins a new
+// run, which applies the edits.
+func (s *Scene) Edited(extra []byte) bool {
+	then, err := s.stateOf(extra)
+	sameEffect := func(old, now effectState) bool { return old.Name == now.Name && old.Sum == now.Sum }
+	return err != nil || !slices.EqualFunc(then.Effects, s.effectStates(), sameEffect) || len(s.File.edits(then.Keys)) > 0
+}
+
 // stateOf decodes what Extra has appended in a scene of this file.
 func (s *Scene) stateOf(extra []byte) (state, error) {
 	var then state

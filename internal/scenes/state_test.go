@@ -104,6 +104,22 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 	require.NoError(t, again.World.CheckInvariants())
 }
 
+// A run whose world file was edited does not continue, and one whose file is the same does.
+func TestEditedScene(t *testing.T) {
+	s := build(t, "storm")
+	players(t, s, ticksOf())
+	extra := s.Extra(nil)
+	again := build(t, "storm")
+	require.False(t, again.Edited(extra))
+	again.File.Limits.MaxPlayers++
+	require.True(t, again.Edited(extra))
+	again = build(t, "storm")
+	again.effects = again.effects[1:]
+	require.True(t, again.Edited(extra))
+	require.True(t, build(t, "calm").Edited(extra))
+	require.True(t, again.Edited(nil))
+}
+
 func TestImageOfAnotherScene(t *testing.T) {
 	s, other := build(t, "storm"), build(t, "calm")
 	img := takeImage(s)

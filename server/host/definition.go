@@ -108,6 +108,9 @@ type Instance struct {
 	Extra      func(b []byte) []byte
 	LoadExtra  func(extra []byte) error
 	RestoreRun func(*world.Image) error
+	// Edited reports that the game's files have changed since the run that has appended extra, so that
+	// the world cannot continue this run: RestoreRun begins the next. nil: they never do.
+	Edited func(extra []byte) bool
 	// Restored is called after RestoreRun. It returns a line for each of the game's files that
 	// has changed since the image was saved, and says whether the change applies. serve logs
 	// the lines.

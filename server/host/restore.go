@@ -95,7 +95,7 @@ func (c *serveCommand) restoreWorld(config *server.Config, g *Instance, p *progr
 	}
 	renewed := false
 	found, err := config.Restore(server.Restoring{
-		Generation: n, LoadExtra: g.LoadExtra, Log: config.Log,
+		Generation: n, LoadExtra: g.LoadExtra, Edited: g.Edited, Log: config.Log,
 		RestoreRun: func(img *world.Image) error {
 			renewed = true
 			return g.RestoreRun(img)

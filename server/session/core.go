@@ -212,9 +212,11 @@ func tickBase(tick uint64) uint64 { return tick &^ (1<<31 - 1) }
 
 // TicksLeft returns how many ticks the run has left. At 0 all sessions end with Draining
 // and new ones are refused; a Server then stops.
-func (c *Core) TicksLeft() uint64 {
-	made := c.world.Tick() - c.config.Replication.TickBase
-	return lastRunTick - min(made, lastRunTick)
+func (c *Core) TicksLeft() uint64 { return TicksLeft(c.world, c.config.Replication.TickBase) }
+
+// TicksLeft returns how many ticks a run with a Replication.TickBase has left.
+func TicksLeft(w *world.World, tickBase uint64) uint64 {
+	return lastRunTick - min(w.Tick()-tickBase, lastRunTick)
 }
 
 // Reserve returns the id of a connection whose stream is not open yet, for OpenReserved.
