@@ -170,7 +170,7 @@ replication/schema   74
 server               69
 server/host          16
 server/token         12
-world               194
+world               195
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

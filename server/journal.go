@@ -115,6 +115,17 @@ func (j *journal) commitTick() {
 	j.file.Append(j.core.World().Tick(), frame)
 }
 
+// makeDurable makes the next segment one from which the run continues, whatever the mode.
+func (j *journal) makeDurable() error {
+	if j.world == nil {
+		if err := j.start(0); err != nil {
+			return err
+		}
+	}
+	j.world.SetDurable()
+	return nil
+}
+
 // suspend stops the journal until the next image.
 func (j *journal) suspend(err error) {
 	if j.world != nil {
@@ -153,16 +164,17 @@ func (j *journal) report() admin.Journal {
 	return r
 }
 
-// end writes everything and ends the journal. All images are saved or have failed.
-func (j *journal) end() {
+// end writes everything and ends the journal. All images are saved or have failed. The error says why a segment lacks
+// ticks; it is logged.
+func (j *journal) end() error {
 	if j == nil {
-		return
+		return nil
 	}
 	if j.world != nil {
 		j.world.Close()
 		j.world = nil
 	}
-	_ = j.file.Close() // its failures are logged, and the last image holds the world
+	return j.file.Close()
 }
 
 // The notes of a segment or frame:

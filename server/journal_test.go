@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
@@ -74,7 +77,7 @@ func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes
 	require.NoError(t, r.begin())
 	t.Cleanup(func() {
 		r.loop.saver.saving.Wait()
-		r.loop.journal.end()
+		_ = r.loop.journal.end()
 		r.core.Close()
 		_ = store.Close()
 	})
@@ -92,6 +95,15 @@ func (r *journaledRun) ticks(n int) {
 	for range n {
 		r.loop.runTick(time.Now().Add(time.Hour), false)
 	}
+}
+
+// ends ends the run as a server that receives SIGTERM does.
+func (r *journaledRun) ends(want error) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	cancel()
+	refused := false
+	require.ErrorIs(r.t, r.serveWorld(ctx, func() { refused = true }), want)
+	require.True(r.t, refused)
 }
 
 // crash returns a folder as a process leaves it that is killed once its ticks are on the disk.
@@ -285,6 +297,82 @@ func TestJournalFails(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.ErrorIs(t, r.loop.tickUntil(ctx), imagefile.ErrJournalBroken)
+}
+
+// A server that ends keeps its sessions, in any mode of the journal: no Leave is called, clients reconnect, and the next
+// start continues the run. A kicked session has ended.
+func TestSessionsOutlastARestart(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalEverySecond, imagefile.JournalAlways} {
+		before := openJournaled(t, t.TempDir(), mode)
+		var clients [3]stage.Conn
+		for i := range clients {
+			openClient(t, before.core, &clients[i], 0)
+		}
+		before.ticks(50)
+		ids := []uint64{}
+		for s := range before.core.Sessions() {
+			ids = append(ids, s.ID())
+		}
+		before.core.Kick(ids[2], "enough")
+		before.ends(nil)
+		require.Len(t, before.logs.FilterMessage("left").All(), 1)
+		for i, code := range []wire.Code{wire.Draining, wire.Draining, wire.Kicked} {
+			require.Equal(t, []wire.Code{code}, clients[i].Closed)
+		}
+		require.True(t, wire.Draining.Info().Retry)
+
+		for range 2 { // the second time without clients
+			next := openJournaled(t, before.crash(), mode)
+			require.True(t, next.found.SameRun)
+			require.Equal(t, before.core.Config().Epoch, next.core.Config().Epoch)
+			require.Equal(t, before.core.World().StateHash(), next.core.World().StateHash())
+			require.EqualValues(t, 3, next.spawned)
+			require.Equal(t, 2, next.core.Away())
+			for i, s := range slices.Collect(next.core.Sessions()) {
+				require.Equal(t, ids[i], s.ID())
+				require.Equal(t, "live", next.core.World().Status(s.Entity()).String())
+			}
+			next.ticks(10)
+			next.ends(nil)
+			before = next
+		}
+	}
+}
+
+// Without a journal, without the hooks, and if the last image or segment cannot be saved, the sessions end with the
+// server.
+func TestSessionsEndWithTheServer(t *testing.T) {
+	errDisk := errors.New("a faulty disk")
+	unchanged := func(*Config, *Restoring) {}
+	for name, c := range map[string]struct {
+		mode   imagefile.JournalMode
+		change func(*Config, *Restoring)
+		before func(*journaledRun)
+		want   error
+	}{
+		"without a journal": {imagefile.JournalOff, unchanged, func(*journaledRun) {}, nil},
+		"without hooks": {imagefile.JournalEverySecond, func(c *Config, _ *Restoring) {
+			c.Hooks.SaveSession, c.Hooks.RestoreSession = nil, nil
+		}, func(*journaledRun) {}, nil},
+		"without the last image": {imagefile.JournalAlways, unchanged, func(r *journaledRun) {
+			r.loop.saver.take = func(*world.Image) error { return errDisk }
+		}, errDisk},
+		"without the last segment": {imagefile.JournalEverySecond, unchanged, func(r *journaledRun) {
+			last := fmt.Sprintf("world.image.journal-%016x-%016x", r.core.Config().Epoch, r.core.World().Tick()+1)
+			require.NoError(r.t, os.Mkdir(filepath.Join(r.dir, last), 0o700))
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := openJournaled(t, t.TempDir(), c.mode, c.change)
+			client := &stage.Conn{}
+			openClient(t, r.core, client, 0)
+			r.ticks(50)
+			c.before(r)
+			r.ends(c.want)
+			require.Equal(t, []wire.Code{wire.Draining}, client.Closed)
+			require.Len(t, r.logs.FilterMessage("left").All(), 1)
+		})
+	}
 }
 
 // Notes of another version or of nobody are refused, and read no further than their end.

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -285,6 +286,12 @@ func (l *loop) tickDurations() *hdrhistogram.Histogram {
 // a recording reaches: the effects of leaving would belong to another tick.
 func (l *loop) endSessions() {
 	l.core.Shutdown()
+	l.publishReport(l.snapshot.StateHash)
+}
+
+// abandonSessions ends the connections of all sessions, which another process continues.
+func (l *loop) abandonSessions() {
+	l.core.Abandon(&wire.Error{Code: wire.Draining})
 	l.publishReport(l.snapshot.StateHash)
 }
 

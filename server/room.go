@@ -102,10 +102,42 @@ func (r *run) endAndSave() error {
 	}
 	r.loop.endSessions()
 	err := r.loop.saver.saveLast()
-	r.loop.journal.end()
+	_ = r.loop.journal.end()       // the last image holds the world
 	r.core.Release(math.MaxUint64) // what the sessions were told at last is saved, or the error says so
 	r.core.Close()
 	return err
+}
+
+// serveWorld is serveUntil for the only world of a server, whose next start continues the run if the journal can
+// keep its sessions.
+func (r *run) serveWorld(ctx context.Context, ending func()) error {
+	err := r.loop.tickUntil(ctx)
+	ending()
+	if err == nil && r.loop.journal != nil && r.core.Config().Hooks.SaveSession != nil && r.keepSessions() {
+		r.core.Close()
+		return nil
+	}
+	return errors.Join(err, r.endAndSave())
+}
+
+// keepSessions saves the world and its sessions after the last tick, and says goodbye to their clients. It reports
+// whether the next start can bring the sessions back. If not, they have not ended.
+func (r *run) keepSessions() bool {
+	r.core.EndLeaving()
+	if err := r.loop.journal.makeDurable(); err != nil {
+		r.log.Error("the sessions end with the server", zap.Error(err))
+		return false
+	}
+	if r.loop.saver.saveLast() != nil || r.loop.journal.end() != nil {
+		return false // which is logged
+	}
+	r.log.Info("the sessions outlast the server: the next start continues them", zap.Int("sessions", r.core.Active()+r.core.Away()))
+	if r.core.Active() > 0 {
+		time.Sleep(lastSnapshotWait)
+	}
+	r.core.Release(math.MaxUint64)
+	r.loop.abandonSessions()
+	return true
 }
 
 // serveUntil ticks until ctx is done, calls ending, and finishes.

@@ -130,9 +130,10 @@ func (s *Server) Fingerprint() string { return s.quic.Fingerprint() }
 func (s *Server) WebCertificates() ([]string, error) { return s.quic.WebCertificates() }
 
 // Serve runs the server until ctx is done. Then it refuses new clients, sends a last snapshot
-// and a Bye to the others, and closes everything. The error is nil after an orderly end, and
-// wraps ErrTicksSpent if the run has exhausted its ticks. Serve may be called once, and not
-// after Close.
+// and a Bye to the others, and closes everything. With a journal and Hooks.SaveSession the
+// sessions of the only world do not end, and Leave is not called: they wait for the next start
+// (Config.Restore). The error is nil after an orderly end, and wraps ErrTicksSpent if the run
+// has exhausted its ticks. Serve may be called once, and not after Close.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
@@ -167,7 +168,7 @@ func (s *Server) beginServing(ctx context.Context) error {
 // runRooms runs the rooms until ctx is done, and ends them.
 func (s *Server) runRooms(ctx context.Context) error {
 	if s.rooms == nil {
-		return s.room.run.Load().serveUntil(ctx, s.quic.Refuse)
+		return s.room.run.Load().serveWorld(ctx, s.quic.Refuse)
 	}
 	expire := time.NewTicker(helloCheck)
 	defer expire.Stop()

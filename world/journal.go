@@ -105,6 +105,10 @@ func (w *World) encodeSetup() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// SetDurable makes later segments Durable, once the frames so far are durable and until the caller
+// lets no more output leave.
+func (j *Journal) SetDurable() { j.config.Durable = true }
+
 // Close ends the journal. The world continues without.
 func (j *Journal) Close() {
 	j.w.endCalls(&j.calls)

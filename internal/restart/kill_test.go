@@ -21,7 +21,7 @@ import (
 // killsVariable sets how often testKills kills each server.
 const killsVariable = "WORLDD_KILLS"
 
-// testKills: a server that writes its ticks before it tells of them is killed at random moments under load,
+// testKills: a server that writes its ticks before it tells of them is killed at random moments under load, or told to end,
 // and each time the same run comes back. Bots keep their sessions and their handles, no handle ever names
 // another entity, and no command is executed twice or denied after its answer (J1, J5).
 func testKills(t *testing.T, built programs) {
@@ -49,9 +49,13 @@ func killOften(t *testing.T, built programs, program string, kills int) {
 	server := start()
 	bots := startProcess(t, built.command(t, program, shipped, dir, "loadtest", "--addr="+addr, "--insecure-dev", "--bots=8", "--duration=1h"))
 	bots.said(`8/8`)
-	for range kills {
+	for n := range kills {
 		time.Sleep(time.Duration(500+random.IntN(1500)) * time.Millisecond) // at any moment
-		require.Equal(t, -1, server.end(syscall.SIGKILL))
+		if program == "worldd" && n%4 == 3 {                                // rooms end their sessions
+			require.Zero(t, server.end(syscall.SIGTERM), &server.screen)
+		} else {
+			require.Equal(t, -1, server.end(syscall.SIGKILL))
+		}
 		server = start()
 		require.Contains(t, server.screen.String(), "the run continues")
 		server.await("resumes all sessions", func() bool { return strings.Count(server.screen.String(), `"msg":"back"`) == 8 })

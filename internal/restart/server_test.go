@@ -166,6 +166,7 @@ type installation struct {
 	issuer *token.Issuer      // nil: no token is needed
 	spent  string             // the token used last
 	past   map[string]*memory // by image
+	ended  syscall.Signal     // that ended the process before
 	known  *regexp.Regexp     // names of all files that may exist
 }
 
@@ -229,6 +230,7 @@ func (i *installation) do(s step) {
 		i.requireStatus(p, s)
 	}
 	i.requireDisk(p, s, before)
+	i.ended = s.by
 }
 
 // requireStatus ends the process.
@@ -451,7 +453,7 @@ func (i *installation) visitAll(p *process, s step, before disk) {
 	defer cancel()
 	at := p.said(`"msg":"serving","addr":"(\S+?)"`)[1]
 	for _, w := range i.server.worlds {
-		v := i.visit(ctx, at, w)
+		v := i.visit(ctx, p, at, w)
 		if w.onDemand {
 			i.requireTick(s, i.wanted(s, before, w), i.restored(p, w), w.image+": the tick that it continues")
 		}
@@ -512,15 +514,22 @@ func (v *visitor) requireStale(ctx context.Context, h bulk.Handle) {
 }
 
 // visit joins a world, sees some of it, and compares it with what clients of earlier runs have
-// seen: their handles name nothing (H5).
-func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *visitor {
-	past := i.past[w.image]
+// seen: their handles name nothing (H5), unless the run continues, which only its journal allows.
+func (i *installation) visit(ctx context.Context, p *process, addr string, w savedWorld) *visitor {
+	past, continues := i.past[w.image], false
 	if past == nil {
 		past = &memory{met: map[bulk.Handle]bool{}}
 		i.past[w.image] = past
 	} else {
-		_, err := i.dial(ctx, addr, w, past.epoch, i.token())
-		require.Equal(i, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
+		again, err := i.dial(ctx, addr, w, past.epoch, i.token())
+		continues = err == nil
+		if continues {
+			p.said("the run continues")
+			require.True(i, i.ended == syscall.SIGTERM || slices.Contains(i.args, "--journal=always"))
+			require.NoError(i, again.Close())
+		} else {
+			require.Equal(i, wire.EpochMismatch, wire.CodeOf(err), "%v", err)
+		}
 	}
 	if i.issuer != nil && i.spent != "" {
 		_, err := i.dial(ctx, addr, w, 0, i.spent)
@@ -532,6 +541,11 @@ func (i *installation) visit(ctx context.Context, addr string, w savedWorld) *vi
 	began := v.Replica().Tick()
 	v.update(ctx, func() bool { return v.Replica().Tick() > began+20 && len(v.met) > 0 })
 	welcome := v.Welcome()
+	if continues {
+		require.Equal(i, past.epoch, welcome.Epoch)
+		maps.Copy(past.met, v.met)
+		return v
+	}
 	asked := 0
 	for h := range past.met {
 		require.Less(i, h.Generation(), welcome.GenerationFloor)

@@ -6,6 +6,19 @@ import "github.com/worldd/worldd/replication/wire"
 // 0. Only the goroutine that called Tick may call it.
 func (c *Core) Panicking() uint64 { return c.panics.session }
 
+// EndLeaving ends the sessions that the game or the operator has ended since the last Tick, and those whose
+// clients have left. The others may outlast the process: save the notes, Release, and Abandon.
+func (c *Core) EndLeaving() {
+	c.output.beginFrame(c.world.Tick() + 1)
+	c.applyRequests()
+	for _, s := range c.sessions {
+		if s.kicked != nil {
+			s.endWithGoodbye(s.kicked)
+		}
+	}
+	c.endDisconnected()
+}
+
 // Abandon ends all sessions and connections with why, after a panic has ended Tick, or after the last Tick of
 // a server whose journal brings the sessions back (RestoreSessions). It touches neither the world nor
 // the game, and discards output that Release has not let leave. Later connections are refused.

@@ -268,6 +268,21 @@ func (c *Core) Receive() {
 	if c.TicksLeft() == 0 {
 		c.Drain()
 	}
+	c.applyRequests()
+	for _, s := range c.sessions {
+		s.receiveMessages()
+	}
+	c.hellosLeft = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
+	c.receiveTravellers()
+	for _, p := range c.peers {
+		p.receiveHello()
+	}
+	c.roster.removeJoined()
+	c.moveSessions()
+}
+
+// applyRequests applies what other goroutines have asked for since the last tick.
+func (c *Core) applyRequests() {
 	asked := c.requests.takeForTick()
 	c.roster.addPeers(asked.opened)
 	for _, k := range asked.kicks {
@@ -279,16 +294,6 @@ func (c *Core) Receive() {
 	if asked.bans != nil {
 		c.applyBans(asked.bans)
 	}
-	for _, s := range c.sessions {
-		s.receiveMessages()
-	}
-	c.hellosLeft = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
-	c.receiveTravellers()
-	for _, p := range c.peers {
-		p.receiveHello()
-	}
-	c.roster.removeJoined()
-	c.moveSessions()
 }
 
 // Step is the second phase of a tick: it steps the world once.

@@ -40,7 +40,7 @@ type Hooks struct {
 	Away func(s *Session)
 	// Back reports that the client of an away session has reconnected.
 	Back func(s *Session)
-	// SaveSession appends to b what RestoreSession needs to continue the session after a crash: the
+	// SaveSession appends to b what RestoreSession needs to continue the session after a crash or a restart: the
 	// game's own state of it, such as Session.Value, in at most 64 KiB. It is called after each tick
 	// that a journal records, and must only read. The identity of the session, its
 	// entity, viewpoint and owned entities are saved without it. Both hooks are set, or neither: then
