@@ -39,6 +39,12 @@ type Restoring struct {
 // disk has changed.
 func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	found, run, err := c.recover(&r)
+	if err == nil && found.Image != nil && r.Generation == 0 && c.Image.Journal != imagefile.JournalOff {
+		err = c.endCrashLoop(&r, &found, run)
+		if errors.Is(err, ErrCrashLoop) {
+			return found, err // its advice is its own
+		}
+	}
 	switch {
 	case err != nil || found.Image == nil:
 	case found.Run == 0:
@@ -55,20 +61,27 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 // recover reads the image to restore. With a journal, it brings the world to the last tick that the disk has, and returns
 // what else the journal has kept.
 func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restoredRun, err error) {
-	store, run := c.Image.Store, &restoredRun{}
 	if r.Log == nil {
 		r.Log = zap.NewNop()
 	}
 	if r.Generation > 0 {
-		found.Loaded, err = store.LoadGeneration(c.World, r.Generation)
+		run = &restoredRun{}
+		found.Loaded, err = c.Image.Store.LoadGeneration(c.World, r.Generation)
 	} else {
-		found, err = store.Recover(c.World, imagefile.Recovery{
-			Restore: r.restoreTo(c.World), Note: run.addNotes, Restart: func() { *run = restoredRun{} },
-		})
+		found, run, err = c.recoverJournal(r, 0)
 	}
 	if err == nil && found.Image != nil {
 		r.logFound(&found)
 	}
+	return found, run, err
+}
+
+// recoverJournal restores the newest whole image and repeats the journal after it: the ticks before skipFrom, or all if it is 0.
+func (c *Config) recoverJournal(r *Restoring, skipFrom uint64) (imagefile.Recovered, *restoredRun, error) {
+	run := &restoredRun{}
+	found, err := c.Image.Store.Recover(c.World, imagefile.Recovery{
+		Restore: r.restoreTo(c.World), Note: run.addNotes, Restart: func() { *run = restoredRun{} }, SkipFrom: skipFrom,
+	})
 	return found, run, err
 }
 

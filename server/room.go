@@ -101,6 +101,7 @@ func (r *run) endAndSave() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
+	r.loop.journal.forgetCrashes()
 	err := r.loop.saver.saveLast()
 	_ = r.loop.journal.end()       // the last image holds the world
 	r.core.Release(math.MaxUint64) // what the sessions were told at last is saved, or the error says so
@@ -128,6 +129,7 @@ func (r *run) keepSessions() bool {
 		r.log.Error("the sessions end with the server", zap.Error(err))
 		return false
 	}
+	r.loop.journal.forgetCrashes()
 	if r.loop.saver.saveLast() != nil || r.loop.journal.end() != nil {
 		return false // which is logged
 	}
