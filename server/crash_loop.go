@@ -72,6 +72,7 @@ func (c *Config) endCrashLoop(r *Restoring, found *imagefile.Recovered, run *res
 		if err != nil {
 			return err
 		}
+		shorter.floor = run.floor
 		*found, *run = skipped, *shorter
 		log.Error("the world failed at the same tick again: the newest call of a client and what followed is skipped, and a new run begins before it",
 			zap.Uint64("restored", found.Tick), zap.Strings("kept", found.SkippedSegments))

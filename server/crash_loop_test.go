@@ -38,7 +38,7 @@ func (r *journaledRun) failAgain() string {
 		}
 	})
 	require.NoError(r.t, r.loop.journal.file.Close()) // the kernel writes what the process has handed over
-	return copyFolder(r.t, r.dir)
+	return copyOf(r.t, r.dir)
 }
 
 // A world that fails at the same tick after each start is restored, then without the newest call of a client, then from the
@@ -95,7 +95,7 @@ func TestCrashLoopEnds(t *testing.T) {
 		require.ErrorContains(t, err, "after each start, 150; nothing was changed")
 		require.ErrorContains(t, err, "--image-generation N")
 		require.Equal(t, before, filesIn(t, dir))
-		dir = copyFolder(t, dir)
+		dir = copyOf(t, dir)
 	}
 
 	mended := openJournaled(t, dir, imagefile.JournalAlways, func(c *Config, _ *Restoring) { c.Image.program = 2 })
@@ -131,6 +131,6 @@ func TestCleanEndForgetsCrashes(t *testing.T) {
 		r := openJournaled(t, dir, imagefile.JournalAlways, fails)
 		require.Equal(t, crashLoop{1, failingTick - 1, 1}, r.loop.journal.crashes)
 		require.NoError(t, r.endAndSave())
-		dir = copyFolder(t, r.dir)
+		dir = copyOf(t, r.dir)
 	}
 }

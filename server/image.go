@@ -105,7 +105,7 @@ func (s *saver) saveFirst() error {
 	s.removeTemporary()
 	save := s.saveNow
 	if s.nothingToSave() {
-		save = s.checkStore
+		s.due, save = time.Now(), s.checkStore
 	}
 	return exceptFull(save())
 }
@@ -176,6 +176,8 @@ func (s *saver) takeImage() error {
 	err := s.take(&s.image)
 	if err == nil {
 		s.journal.beginSegment()
+	} else {
+		s.journal.noteNotTaken()
 	}
 	return err
 }
@@ -240,6 +242,7 @@ func (s *saver) writeImage() error {
 		}
 		s.log.Warn(text, zap.String("path", s.config.Store.Path()), zap.Error(err))
 	}
+	s.journal.await()
 	err := explainDescriptors(s.descriptors.saveWithSpares(func() error {
 		return s.config.Store.Save(&s.image, s.config.Every/2)
 	}))

@@ -25,6 +25,7 @@ type journal struct {
 	extra func([]byte) []byte // ImageConfig.Extra; may be nil
 	file  *imagefile.Journal
 	world *world.Journal // nil until the first image, and after an error until the next
+	begun bool           // a segment has begun, or the first image has failed
 
 	notes, sessions []byte // scratch
 	told            []byte // the newest Extra in the journal
@@ -57,7 +58,7 @@ func (j *journal) fail(err error) {
 
 // err returns why the run must end, or nil: output cannot leave any more.
 func (j *journal) err() error {
-	if j == nil || j.mode != imagefile.JournalAlways {
+	if j == nil {
 		return nil
 	}
 	if why := j.broken.Load(); why != nil {
@@ -66,18 +67,27 @@ func (j *journal) err() error {
 	return nil
 }
 
-// continueRun begins the journal of a run that r has restored: it follows the frames that were repeated.
+// continueRun begins the next segment of a run that was restored. It is on the disk before the first tick: a journal of
+// JournalAlways has brought the run back, and must not do so once the ticks after it are lost.
 func (j *journal) continueRun(r *restoredRun) error {
 	if j == nil {
-		return nil
+		return errors.New("server: Image.Journal was switched off after Restore has continued a run: its ticks could not be noted as missing")
 	}
-	return j.start(r.chain)
+	j.world = r.journal
+	j.beginSegment()
+	j.file.Await()
+	return j.err()
 }
 
 // start starts the world's journal. Its first segment follows with beginSegment.
-func (j *journal) start(chain uint64) (err error) {
-	j.world, err = j.core.World().StartJournal(world.JournalConfig{Run: j.core.Config().Epoch, Durable: j.mode == imagefile.JournalAlways, Chain: chain})
+func (j *journal) start() (err error) {
+	j.world, err = startJournal(j.core.World(), j.mode, j.core.Config().Epoch, 0)
 	return err
+}
+
+// startJournal starts the journal of a world whose run has an epoch.
+func startJournal(w *world.World, mode imagefile.JournalMode, epoch, chain uint64) (*world.Journal, error) {
+	return w.StartJournal(world.JournalConfig{Run: epoch, Durable: mode == imagefile.JournalAlways, Chain: chain})
 }
 
 // beginSegment begins a segment after an image was taken.
@@ -85,8 +95,9 @@ func (j *journal) beginSegment() {
 	if j == nil {
 		return
 	}
+	j.begun = true
 	if j.world == nil {
-		if err := j.start(0); err != nil {
+		if err := j.start(); err != nil {
 			j.suspend(err)
 			return
 		}
@@ -100,9 +111,10 @@ func (j *journal) beginSegment() {
 	j.file.BeginSegment(j.core.Config().Epoch, j.core.World().Tick(), head)
 }
 
-// commitTick writes the frame of the last step.
-func (j *journal) commitTick() {
-	if j == nil {
+// commitTick writes the frame of the last step. unused reports that nobody has entered the world yet: before its first
+// image, output waits as soon as somebody has.
+func (j *journal) commitTick(unused bool) {
+	if j == nil || !j.begun && !unused {
 		return
 	}
 	var frame []byte // a suspended journal writes none, and releases the tick
@@ -119,7 +131,7 @@ func (j *journal) commitTick() {
 // makeDurable makes the next segment one from which the run continues, whatever the mode.
 func (j *journal) makeDurable() error {
 	if j.world == nil {
-		if err := j.start(0); err != nil {
+		if err := j.start(); err != nil {
 			return err
 		}
 	}
@@ -134,6 +146,20 @@ func (j *journal) suspend(err error) {
 		j.world = nil
 	}
 	j.file.Suspend(fmt.Errorf("server: %w", err))
+}
+
+// noteNotTaken notes that there is no image to save.
+func (j *journal) noteNotTaken() {
+	if j != nil {
+		j.begun = true
+	}
+}
+
+// await waits until the segment of the newest image is on the disk. The goroutine that saves calls it.
+func (j *journal) await() {
+	if j != nil {
+		j.file.Await()
+	}
 }
 
 // noteSaved notes whether the image of a tick is on the disk. The goroutine that saves calls it.
@@ -157,7 +183,7 @@ func (j *journal) forgetCrashes() {
 }
 
 // wantsImage reports that the journal is long.
-func (j *journal) wantsImage() bool { return j != nil && j.file.WantsImage() }
+func (j *journal) wantsImage() bool { return j != nil && j.world != nil && j.file.WantsImage() }
 
 // report returns the journal's figures. Any goroutine may call it.
 func (j *journal) report() admin.Journal {
@@ -166,7 +192,7 @@ func (j *journal) report() admin.Journal {
 	}
 	s := j.file.Stats()
 	r := admin.Journal{Failed: j.failures.Load(), Bytes: s.Bytes, Syncs: s.Syncs, SlowestSync: s.SlowestSync, Waiting: s.Oldest}
-	if s.State == imagefile.JournalSuspended || s.State == imagefile.JournalBroken {
+	if s.Failure != nil && s.State != imagefile.JournalRunning {
 		r.Suspended = 1
 	}
 	return r
@@ -225,10 +251,12 @@ func (j *journal) appendNotes(b []byte, segment bool) []byte {
 
 // restoredRun holds what a journal has kept of a run besides its world.
 type restoredRun struct {
-	epoch, tickBase, chain uint64
-	sessions               session.Notes
-	extra                  []byte
-	crashes                crashLoop // of the newest segment
+	epoch, tickBase uint64
+	journal         *world.Journal // of the world, from the last repeated tick on
+	sessions        session.Notes
+	extra           []byte
+	floor           uint32    // lowest generation of a new run
+	crashes         crashLoop // of the newest segment
 }
 
 // errNotes is the error of a frame whose notes no server has written.

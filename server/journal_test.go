@@ -34,6 +34,7 @@ type journaledRun struct {
 	t       *testing.T
 	dir     string
 	spawned uint64
+	ticked  bool
 	found   imagefile.Recovered
 	logs    *observer.ObservedLogs
 }
@@ -98,6 +99,7 @@ func wantSaved(b []byte) error {
 }
 
 func (r *journaledRun) ticks(n int) {
+	r.ticked = n > 0
 	for range n {
 		r.loop.runTick(time.Now().Add(time.Hour), false)
 	}
@@ -114,18 +116,20 @@ func (r *journaledRun) ends(want error) {
 
 // crash returns a folder as a process leaves it that is killed once its ticks are on the disk.
 func (r *journaledRun) crash() string {
-	for r.loop.journal.file.Stats().Durable != r.core.World().Tick() {
+	r.loop.journal.file.Await()
+	for r.ticked && r.loop.journal.file.Stats().Durable != r.core.World().Tick() {
 		runtime.Gosched()
 	}
-	return copyFolder(r.t, r.dir)
+	return copyOf(r.t, r.dir)
 }
 
-func copyFolder(t *testing.T, from string) string {
-	dir := t.TempDir()
-	for path, data := range filesIn(t, from) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(path)), []byte(data), 0o600))
+// copyOf returns a copy of a folder, as a process that is killed now leaves it.
+func copyOf(t *testing.T, dir string) string {
+	next := t.TempDir()
+	for path, data := range filesIn(t, dir) {
+		require.NoError(t, os.WriteFile(filepath.Join(next, filepath.Base(path)), []byte(data), 0o600))
 	}
-	return dir
+	return next
 }
 
 // With JournalAlways the same run comes back after each of five crashes: its epoch, handles, sessions and the game's
@@ -154,6 +158,56 @@ func TestRunComesBack(t *testing.T) {
 		before = next
 	}
 	require.NoError(t, before.core.World().CheckInvariants())
+}
+
+// Starts that end before their first tick lose neither the run nor its sessions, and nothing that changes the world
+// between Restore and the first tick is missing later (J1, J6).
+func TestStartsWithoutATick(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	openClient(t, r.core, &stage.Conn{}, 0)
+	r.ticks(50)
+	for n := range uint64(3) {
+		for start := range uint64(5) {
+			next := openJournaled(t, r.crash(), imagefile.JournalAlways, func(c *Config, _ *Restoring) { c.Image.program = 10*n + start + 1 }) // no crash loop of one program
+			require.True(t, next.found.SameRun, next.found.Cut)
+			require.Equal(t, 1, next.core.Away())
+			r = next
+		}
+		_, err := r.core.World().Spawn(0, world.Vec3{Y: 0.5}, world.Vec3{}) // by the program, before Serve
+		require.NoError(t, err)
+		r.ticks(20)
+		require.NoError(t, r.loop.saver.saveNow())
+	}
+}
+
+// A process that could not note that its ticks are missing does not continue a run (J1).
+func TestRunNeedsAJournal(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	r.ticks(50)
+	next := openJournaled(t, r.crash(), imagefile.JournalOff)
+	require.True(t, next.found.SameRun)
+	require.NotEqual(t, r.core.Config().Epoch, next.core.Config().Epoch)
+
+	next = openJournaled(t, r.crash(), imagefile.JournalEverySecond)
+	require.Equal(t, r.core.Config().Epoch, next.core.Config().Epoch)
+	next.ticks(1)
+	after := openJournaled(t, copyOf(t, next.dir), imagefile.JournalEverySecond)
+	require.False(t, after.found.SameRun, "the tick is lost, and the disk says so")
+	require.NotEqual(t, r.core.Config().Epoch, after.core.Config().Epoch)
+}
+
+// Output that a broken journal holds never leaves (G11).
+func TestBrokenJournalHolds(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	r.ticks(5)
+	r.loop.journal.fail(imagefile.ErrJournalBroken)
+	r.loop.saver.take = func(*world.Image) error { return errors.New("a fault") }
+	require.NoError(t, r.loop.journal.end())
+	c := &stage.Conn{}
+	openClient(t, r.core, c, 0)
+	r.ticks(5)
+	require.Error(t, r.endAndSave())
+	require.Empty(t, c.Welcomes)
 }
 
 // A save ends a segment and begins the next. Whichever images a crash finds damaged, the journal of an older one reaches

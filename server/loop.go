@@ -193,7 +193,7 @@ func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Dura
 	l.core.Receive()
 	received := time.Now()
 	l.core.Step()
-	l.journal.commitTick()
+	l.journal.commitTick(l.saver.nothingToSave())
 	stepped := time.Now()
 	if last {
 		l.core.SendAll()

@@ -38,6 +38,12 @@ type Restoring struct {
 // found says what the Store held. Its Image is nil for a new world. On an error, which names what to do, nothing on the
 // disk has changed.
 func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
+	if c.Image.Store == nil {
+		return found, errors.New("server: Restore without Image.Store")
+	}
+	if c.Image.restored != nil { // by an earlier call
+		c.Epoch, c.Replication.TickBase, c.Image.restored = 0, 0, nil
+	}
 	found, run, err := c.recover(&r)
 	if err == nil && found.Image != nil && r.Generation == 0 && c.Image.Journal != imagefile.JournalOff {
 		err = c.endCrashLoop(&r, &found, run)
@@ -49,10 +55,10 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	case err != nil || found.Image == nil:
 	case found.Run == 0:
 		err = r.beginRun(c.World, found.Image)
-	case !found.SameRun || c.Hooks.SaveSession == nil || r.Edited != nil && r.Edited(run.extra) || run.isNearlySpent(c.World):
-		err = r.beginRun(c.World, c.takeRecovered(run.extra))
+	case !c.mayContinue(&found) || r.Edited != nil && r.Edited(run.extra) || run.isNearlySpent(c.World):
+		err = r.beginRun(c.World, c.takeRecovered(run))
 	default:
-		err = r.continueRun(&found, run)
+		err = c.continueRun(&r, &found, run)
 		c.Epoch, c.Replication.TickBase, c.Image.restored = run.epoch, run.tickBase, run
 	}
 	return found, explainRestore(c.Image.Store, err)
@@ -61,6 +67,7 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 // recover reads the image to restore. With a journal, it brings the world to the last tick that the disk has, and returns
 // what else the journal has kept.
 func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restoredRun, err error) {
+	floor := c.World.Config().FirstGeneration
 	if r.Log == nil {
 		r.Log = zap.NewNop()
 	}
@@ -71,6 +78,10 @@ func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restored
 		found, run, err = c.recoverJournal(r, 0)
 	}
 	if err == nil && found.Image != nil {
+		run.floor = floor
+		if c.World.Config().FirstGeneration != floor {
+			found.Image.SkipGenerations(floor)
+		}
 		r.logFound(&found)
 	}
 	return found, run, err
@@ -124,12 +135,20 @@ func (r *Restoring) restoreTo(w *world.World) func(*world.Image) error {
 	}
 }
 
-// continueRun restores the game's state of a run that continues in the world to which a journal has brought it.
-func (r *Restoring) continueRun(found *imagefile.Recovered, run *restoredRun) (err error) {
-	if r.LoadExtra != nil && run.extra != nil {
+// mayContinue reports whether the run of a journal may continue here: without a journal of its own, a process
+// could not note that its ticks are missing.
+func (c *Config) mayContinue(found *imagefile.Recovered) bool {
+	return found.SameRun && c.Hooks.SaveSession != nil && c.Image.Journal != imagefile.JournalOff
+}
+
+// continueRun continues a run in the world to which a journal has brought it. From then on, whatever changes the world
+// belongs to the journal.
+func (c *Config) continueRun(r *Restoring, found *imagefile.Recovered, run *restoredRun) (err error) {
+	run.epoch = found.Run
+	run.journal, err = startJournal(c.World, c.Image.Journal, found.Run, found.Chain)
+	if err == nil && r.LoadExtra != nil && run.extra != nil {
 		err = r.LoadExtra(run.extra)
 	}
-	run.epoch, run.chain = found.Run, found.Chain
 	return err
 }
 
@@ -147,11 +166,11 @@ func (r *restoredRun) isNearlySpent(w *world.World) bool {
 }
 
 // takeRecovered returns an image of the world to which a journal has brought it.
-func (c *Config) takeRecovered(extra []byte) *world.Image {
+func (c *Config) takeRecovered(run *restoredRun) *world.Image {
 	img := &world.Image{}
 	c.World.TakeImage(img)
-	img.Extra = append(img.Extra, extra...)
-	img.SkipGenerations(c.Image.Store.NewestGeneration())
+	img.Extra = append(img.Extra, run.extra...)
+	img.SkipGenerations(max(c.Image.Store.NewestGeneration(), run.floor))
 	return img
 }
 

@@ -77,7 +77,11 @@ func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.T
 	r.loop.saver.descriptors = d
 	r.loop.journal, err = newJournal(image, core, log, ticks.ObserveSync)
 	r.loop.saver.journal = r.loop.journal
-	return r, err
+	if err != nil {
+		core.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
 // begin saves the new run's first image, or continues the run that was restored, on the goroutine that owns
@@ -86,13 +90,19 @@ func (r *run) begin() error {
 	if r.restored == nil {
 		return r.loop.saver.saveFirst()
 	}
+	r.restored.restoreSessions(r)
 	if err := r.loop.journal.continueRun(r.restored); err != nil {
 		return err
 	}
-	r.restored.restoreSessions(r)
-	r.loop.journal.beginSegment()
 	r.restored = nil
 	return r.loop.saver.continueSaving()
+}
+
+// discard releases a run that will not tick.
+func (r *run) discard() {
+	r.loop.saver.saving.Wait()
+	_ = r.loop.journal.end() // the run has failed already
+	r.core.Close()
 }
 
 // endAndSave ends all sessions after the last tick, and saves the world.
@@ -103,8 +113,10 @@ func (r *run) endAndSave() error {
 	r.loop.endSessions()
 	r.loop.journal.forgetCrashes()
 	err := r.loop.saver.saveLast()
-	_ = r.loop.journal.end()       // the last image holds the world
-	r.core.Release(math.MaxUint64) // what the sessions were told at last is saved, or the error says so
+	_ = r.loop.journal.end() // the last image holds the world, or else the journal does
+	if err == nil || r.loop.journal.err() == nil {
+		r.core.Release(math.MaxUint64)
+	}
 	r.core.Close()
 	return err
 }

@@ -110,7 +110,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	if store != nil {
 		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Journal: l.rooms.config.Images.Journal, Extra: g.Extra}
 		err = l.callGame("RestoreRun", func() (err error) {
-			image.restored, next, err = g.restoreImage(log, store, l.olderImage(), plan, block)
+			image.restored, next, err = g.restoreImage(log, store, l.olderImage(), l.rooms.config.Images.Journal, plan, block)
 			return err
 		})
 		if err != nil || next != nil {
@@ -133,7 +133,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	made.loop.ticks = newTickHistogram(roomDigits)
 	made.loop.offset = time.Duration(float64(made.loop.interval) * math.Mod(float64(block)*math.Phi, 1)) // spreads the ticks of rooms over time
 	if err = l.beginRun(g, made); err != nil {
-		made.core.Close()
+		made.discard()
 		made = nil
 	}
 	return made, nil, err
@@ -189,10 +189,10 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 // number, or if older is 0, the newest valid one and the journal after it. It returns the run that continues in this
 // block, or nil, or the plan of the next attempt if this block does not suit: a run continues in its own block, and
 // a new one begins above all generations before.
-func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int, plan *buildPlan, block int) (*restoredRun, *buildPlan, error) {
+func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int, mode imagefile.JournalMode, plan *buildPlan, block int) (*restoredRun, *buildPlan, error) {
 	from := plan.from
 	if from == nil {
-		c := Config{WorldConfig: g.WorldConfig, Image: ImageConfig{Store: store}}
+		c := Config{WorldConfig: g.WorldConfig, Image: ImageConfig{Store: store, Journal: mode}}
 		r := Restoring{Generation: older, RestoreRun: g.RestoreRun, LoadExtra: g.LoadExtra, Log: log}
 		found, run, err := c.recover(&r)
 		if err != nil || found.Image == nil {
@@ -200,20 +200,21 @@ func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older i
 		}
 		from = found.Image
 		if found.Run != 0 {
-			continues := found.SameRun && c.Hooks.SaveSession != nil
+			continues := c.mayContinue(&found)
 			own := int(g.World.Config().FirstGeneration / world.RunGenerations)
 			if continues && own == block {
-				return run, nil, explainRestore(store, r.continueRun(&found, run))
+				return run, nil, explainRestore(store, c.continueRun(&r, &found, run))
 			}
-			next := &buildPlan{least: own, exact: continues, from: c.takeRecovered(run.extra)}
+			next := &buildPlan{least: own, exact: continues, from: c.takeRecovered(run)}
 			if !continues {
 				next.least = blockAbove(next.from.NewestGeneration())
 			}
 			return nil, next, nil
 		}
 	}
-	if least := blockAbove(from.NewestGeneration()); g.World.Config().FirstGeneration < generationsOf(least).First {
-		return nil, &buildPlan{least: least, from: plan.from}, nil
+	own, least := generationsOf(block).First, blockAbove(from.NewestGeneration())
+	if own < generationsOf(least).First || g.World.Config().FirstGeneration != own { // Recover may have changed it
+		return nil, &buildPlan{least: least, from: from}, nil
 	}
 	r := Restoring{RestoreRun: g.RestoreRun}
 	return nil, nil, explainRestore(store, r.beginRun(g.World, from))

@@ -61,6 +61,7 @@ func Listen(c Config) (*Server, error) {
 		s.room.run.Store(only)
 	}
 	if err := s.bindPorts(); err != nil {
+		s.discardRun()
 		return nil, err
 	}
 	return s, nil
@@ -139,6 +140,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
 	}
 	if err := s.beginServing(ctx); err != nil {
+		s.discardRun()
 		return errors.Join(err, s.closeSockets())
 	}
 	if s.admin != nil {
@@ -192,8 +194,17 @@ const lastSnapshotWait = 100 * time.Millisecond
 
 // Close closes a server that was not served. Serve closes its server by itself.
 func (s *Server) Close() error {
-	s.used.Store(true)
+	if !s.used.Swap(true) {
+		s.discardRun()
+	}
 	return s.closeSockets()
+}
+
+// discardRun releases the only world of a server, which will not tick.
+func (s *Server) discardRun() {
+	if s.room != nil {
+		s.room.run.Load().discard()
+	}
 }
 
 // closeSockets ends the remaining connections and closes the ports.
