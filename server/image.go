@@ -105,7 +105,10 @@ func (s *saver) saveFirst() error {
 	s.removeTemporary()
 	save := s.saveNow
 	if s.nothingToSave() {
-		s.due, save = time.Now(), s.checkStore
+		save = s.checkStore
+		if s.journal != nil {
+			s.due = time.Now() // output waits for the first image once somebody has entered the world
+		}
 	}
 	return exceptFull(save())
 }
