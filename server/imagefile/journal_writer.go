@@ -55,6 +55,7 @@ type segmentWriter struct {
 	bytes   int64  // of file
 	tick    uint64 // newest frame handed over
 	pending bool   // file has bytes that are not synced
+	fresh   bool   // file has no frame that was synced
 	pended  time.Time
 
 	mu      sync.Mutex
@@ -96,7 +97,9 @@ func (w *segmentWriter) process(b *batch) {
 			close(e.done)
 		}
 	}
-	if w.config.Mode == JournalAlways || w.file == nil {
+	first := w.fresh && w.pending // a start that has made a tick is no crash at its tick, even if it is killed at once
+	if w.config.Mode == JournalAlways || w.file == nil || first {
+		w.fresh = w.fresh && !first
 		w.commit()
 	}
 }
@@ -132,7 +135,7 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 	if !continues {
 		w.chained, w.anchor = false, e.tick
 	}
-	w.begun = true
+	w.begun, w.fresh = true, true
 }
 
 // placeSegment returns Segment.Nth for the segment that begins at a tick. A segment that continues a chain leaves the
