@@ -43,8 +43,6 @@ type ImageConfig struct {
 	Extra func(b []byte) []byte
 
 	restored *restoredRun // set by Config.Restore; nil: a new run
-	crashes  crashLoop    // set by Config.Restore
-	program  uint64       // identifies the executable; 0: the running one
 }
 
 const (

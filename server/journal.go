@@ -29,7 +29,6 @@ type journal struct {
 
 	notes, sessions []byte // scratch
 	told            []byte // the newest Extra in the journal
-	crashes         crashLoop
 
 	failures atomic.Uint64
 	broken   atomic.Pointer[error]
@@ -40,7 +39,7 @@ func newJournal(c ImageConfig, core *session.Core, log *zap.Logger, synced func(
 	if c.Store == nil || c.Journal == imagefile.JournalOff {
 		return nil, nil
 	}
-	j := &journal{core: core, log: log, mode: c.Journal, extra: c.Extra, crashes: c.crashes}
+	j := &journal{core: core, log: log, mode: c.Journal, extra: c.Extra}
 	var err error
 	j.file, err = c.Store.OpenJournal(imagefile.JournalConfig{Mode: c.Journal, Durable: core.Release, Failed: j.fail, Synced: synced})
 	return j, err
@@ -175,13 +174,6 @@ func (j *journal) noteSaved(tick uint64, failed error) {
 	}
 }
 
-// forgetCrashes notes that the run ends without a crash.
-func (j *journal) forgetCrashes() {
-	if j != nil {
-		j.crashes = crashLoop{}
-	}
-}
-
 // wantsImage reports that the journal is long.
 func (j *journal) wantsImage() bool { return j != nil && j.world != nil && j.file.WantsImage() }
 
@@ -213,11 +205,10 @@ func (j *journal) end() error {
 
 // The notes of a segment or frame:
 //
-//	flags u8 | tick base u64, in segments | crash loop, if there may be one | length of the sessions' note uvarint | it | Extra, if it has changed
+//	flags u8 | tick base u64, in segments | length of the sessions' note uvarint | it | Extra, if it has changed
 const (
 	noteSegment = 1 << iota
 	noteExtra
-	noteCrashes // in segments
 )
 
 // appendNotes appends what the journal keeps besides the world: of all sessions, in a segment, or of those that have
@@ -228,10 +219,6 @@ func (j *journal) appendNotes(b []byte, segment bool) []byte {
 	if segment {
 		b[flagsAt] |= noteSegment
 		b = binary.LittleEndian.AppendUint64(b, j.core.Config().Replication.TickBase)
-		if j.crashes.includes(j.core.World().Tick()) {
-			b[flagsAt] |= noteCrashes
-			b = j.crashes.append(b)
-		}
 	}
 	j.sessions = j.core.AppendNotes(j.sessions[:0], segment)
 	b = binary.AppendUvarint(b, uint64(len(j.sessions)))
@@ -255,8 +242,7 @@ type restoredRun struct {
 	journal         *world.Journal // of the world, from the last repeated tick on
 	sessions        session.Notes
 	extra           []byte
-	floor           uint32    // lowest generation of a new run
-	crashes         crashLoop // of the newest segment
+	floor           uint32 // lowest generation of a new run
 }
 
 // errNotes is the error of a frame whose notes no server has written.
@@ -268,7 +254,7 @@ func (r *restoredRun) addNotes(b []byte) error {
 		return errNotes
 	}
 	flags, b := b[0], b[1:]
-	if flags > noteSegment|noteExtra|noteCrashes || flags&noteCrashes != 0 && flags&noteSegment == 0 {
+	if flags > noteSegment|noteExtra {
 		return errNotes
 	}
 	if flags&noteSegment != 0 {
@@ -276,13 +262,6 @@ func (r *restoredRun) addNotes(b []byte) error {
 			return errNotes
 		}
 		r.tickBase, b = binary.LittleEndian.Uint64(b), b[8:]
-		r.crashes = crashLoop{}
-	}
-	if flags&noteCrashes != 0 {
-		if len(b) < crashLoopBytes {
-			return errNotes
-		}
-		r.crashes, b = decodeCrashLoop(b), b[crashLoopBytes:]
 	}
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)-size) {

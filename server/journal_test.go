@@ -41,20 +41,6 @@ type journaledRun struct {
 
 // openJournaled restores and begins a run from a folder, as another process does.
 func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config, *Restoring)) *journaledRun {
-	r, c, err := restoreJournaled(t, dir, mode, changes...)
-	require.NoError(t, err)
-	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil))
-	require.NoError(t, r.begin())
-	t.Cleanup(func() {
-		r.loop.saver.saving.Wait()
-		_ = r.loop.journal.end()
-		r.core.Close()
-	})
-	return r
-}
-
-// restoreJournaled restores a run that has not begun.
-func restoreJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config, *Restoring)) (*journaledRun, *Config, error) {
 	r := &journaledRun{t: t, dir: dir}
 	log, logs := observer.New(zap.InfoLevel)
 	r.logs = logs
@@ -65,8 +51,7 @@ func restoreJournaled(t *testing.T, dir string, mode imagefile.JournalMode, chan
 		}
 	}))
 	store := must.Get(imagefile.Open(filepath.Join(dir, "world.image"), 0))
-	t.Cleanup(func() { _ = store.Close() })
-	c := &Config{
+	c := Config{
 		WorldConfig: WorldConfig{World: w.World, Schema: schema.NewWithBody(), Hooks: Hooks{
 			Join: func(*Session) (world.Entity, error) {
 				r.spawned++
@@ -84,11 +69,20 @@ func restoreJournaled(t *testing.T, dir string, mode imagefile.JournalMode, chan
 		return nil
 	}}
 	for _, change := range changes {
-		change(c, &how)
+		change(&c, &how)
 	}
 	var err error
 	r.found, err = c.Restore(how)
-	return r, c, err
+	require.NoError(t, err)
+	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil))
+	require.NoError(t, r.begin())
+	t.Cleanup(func() {
+		r.loop.saver.saving.Wait()
+		_ = r.loop.journal.end()
+		r.core.Close()
+		_ = store.Close()
+	})
+	return r
 }
 
 func wantSaved(b []byte) error {
@@ -166,9 +160,9 @@ func TestStartsWithoutATick(t *testing.T) {
 	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
 	openClient(t, r.core, &stage.Conn{}, 0)
 	r.ticks(50)
-	for n := range uint64(3) {
-		for start := range uint64(5) {
-			next := openJournaled(t, r.crash(), imagefile.JournalAlways, func(c *Config, _ *Restoring) { c.Image.program = 10*n + start + 1 }) // no crash loop of one program
+	for range 3 {
+		for range 5 {
+			next := openJournaled(t, r.crash(), imagefile.JournalAlways)
 			require.True(t, next.found.SameRun, next.found.Cut)
 			require.Equal(t, 1, next.core.Away())
 			r = next

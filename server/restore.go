@@ -45,12 +45,6 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 		c.Epoch, c.Replication.TickBase, c.Image.restored = 0, 0, nil
 	}
 	found, run, err := c.recover(&r)
-	if err == nil && found.Image != nil && r.Generation == 0 && c.Image.Journal != imagefile.JournalOff {
-		err = c.endCrashLoop(&r, &found, run)
-		if errors.Is(err, ErrCrashLoop) {
-			return found, err // its advice is its own
-		}
-	}
 	switch {
 	case err != nil || found.Image == nil:
 	case found.Run == 0:
@@ -67,15 +61,16 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 // recover reads the image to restore. With a journal, it brings the world to the last tick that the disk has, and returns
 // what else the journal has kept.
 func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restoredRun, err error) {
-	floor := c.World.Config().FirstGeneration
+	store, run, floor := c.Image.Store, &restoredRun{}, c.World.Config().FirstGeneration
 	if r.Log == nil {
 		r.Log = zap.NewNop()
 	}
 	if r.Generation > 0 {
-		run = &restoredRun{}
-		found.Loaded, err = c.Image.Store.LoadGeneration(c.World, r.Generation)
+		found.Loaded, err = store.LoadGeneration(c.World, r.Generation)
 	} else {
-		found, run, err = c.recoverJournal(r, 0)
+		found, err = store.Recover(c.World, imagefile.Recovery{
+			Restore: r.restoreTo(c.World), Note: run.addNotes, Restart: func() { *run = restoredRun{} },
+		})
 	}
 	if err == nil && found.Image != nil {
 		run.floor = floor
@@ -84,15 +79,6 @@ func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restored
 		}
 		r.logFound(&found)
 	}
-	return found, run, err
-}
-
-// recoverJournal restores the newest whole image and repeats the journal after it: the ticks before skipFrom, or all if it is 0.
-func (c *Config) recoverJournal(r *Restoring, skipFrom uint64) (imagefile.Recovered, *restoredRun, error) {
-	run := &restoredRun{}
-	found, err := c.Image.Store.Recover(c.World, imagefile.Recovery{
-		Restore: r.restoreTo(c.World), Note: run.addNotes, Restart: func() { *run = restoredRun{} }, SkipFrom: skipFrom,
-	})
 	return found, run, err
 }
 

@@ -90,12 +90,13 @@ func (r *run) begin() error {
 	if r.restored == nil {
 		return r.loop.saver.saveFirst()
 	}
-	r.restored.restoreSessions(r)
-	if err := r.loop.journal.continueRun(r.restored); err != nil {
+	if err := r.loop.saver.continueSaving(); err != nil {
 		return err
 	}
+	r.restored.restoreSessions(r)
+	err := r.loop.journal.continueRun(r.restored)
 	r.restored = nil
-	return r.loop.saver.continueSaving()
+	return err
 }
 
 // discard releases a run that will not tick.
@@ -111,7 +112,6 @@ func (r *run) endAndSave() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
-	r.loop.journal.forgetCrashes()
 	err := r.loop.saver.saveLast()
 	_ = r.loop.journal.end() // the last image holds the world, or else the journal does
 	if err == nil || r.loop.journal.err() == nil {
@@ -141,7 +141,6 @@ func (r *run) keepSessions() bool {
 		r.log.Error("the sessions end with the server", zap.Error(err))
 		return false
 	}
-	r.loop.journal.forgetCrashes()
 	if r.loop.saver.saveLast() != nil || r.loop.journal.end() != nil {
 		return false // which is logged
 	}

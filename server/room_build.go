@@ -200,7 +200,7 @@ func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older i
 		}
 		from = found.Image
 		if found.Run != 0 {
-			continues := c.mayContinue(&found)
+			continues := c.mayContinue(&found) && !run.isNearlySpent(g.World)
 			own := int(g.World.Config().FirstGeneration / world.RunGenerations)
 			if continues && own == block {
 				return run, nil, explainRestore(store, c.continueRun(&r, &found, run))

@@ -15,7 +15,6 @@
 //	FILE.journal-<run>-<tick>               a segment of the journal: its run and the tick at which it begins, 16 hex digits each
 //	FILE.journal-<run>-<tick>-<n>           the next segment that begins at this tick, after ones without frames
 //	FILE.journal-<run>-<tick>.lossy         a segment after which ticks are missing
-//	FILE.journal-<run>-<tick>.skipped       a segment with frames that made the world fail: Recovery.SkipFrom
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that
 // FILE resolves to, under its name. Close removes FILE.lock, FILE.run and the segments if there is no image.
@@ -59,6 +58,4 @@
 //	G12 A segment is removed only if no image leads to it, apart from a bound on what older images keep.
 //	G13 Recover changes no file, and repeats no frame that follows a torn, missing or changed byte. It
 //	   names that byte. The run continues only if nothing is missing that was durable.
-//	G14 Frames that Recovery.SkipFrom skips stay beside the image, and do not follow the images of the run that
-//	   skips them.
 package imagefile

@@ -15,8 +15,6 @@ import (
 const (
 	// lossySuffix marks a segment after which output has left that no segment holds (G11).
 	lossySuffix = ".lossy"
-	// skippedSuffix marks a copy of a segment with frames that Recovery.SkipFrom has skipped. Segments ignores it.
-	skippedSuffix = ".skipped"
 	// maxSegments bounds the segments of an image. Pruning leaves far fewer.
 	maxSegments = 10_000
 )

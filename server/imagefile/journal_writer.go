@@ -56,7 +56,9 @@ type segmentWriter struct {
 	tick    uint64 // newest frame handed over
 	pending bool   // file has bytes that are not synced
 	fresh   bool   // file has no frame that was synced
-	pended  time.Time
+	// mustMark: the chain on the disk is of JournalAlways, so that a crash would continue its run.
+	mustMark bool
+	pended   time.Time
 
 	mu      sync.Mutex
 	stats   JournalStats
@@ -147,6 +149,9 @@ func (w *segmentWriter) placeSegment(run, tick uint64, continues bool) (nth int,
 	if err != nil {
 		return 0, err
 	}
+	if len(segments) >= maxSegments-1 {
+		return 0, ErrJournalFull // the next start needs a list of them
+	}
 	for _, s := range segments {
 		switch {
 		case s.Tick != tick:
@@ -172,7 +177,7 @@ func (w *segmentWriter) finishSegment() {
 // syncFormer makes the segments that were replayed durable, which a killed process may not have
 // done. It reports whether the next segment may follow them.
 func (w *segmentWriter) syncFormer() bool {
-	w.end = w.former.paths[len(w.former.paths)-1]
+	w.end, w.mustMark = w.former.paths[len(w.former.paths)-1], true
 	for _, path := range w.former.paths {
 		file, err := w.disk.Append(path)
 		if err == nil {
@@ -213,6 +218,7 @@ func (w *segmentWriter) create(path string, head []byte) error {
 	if err := w.disk.SyncDir(path); err != nil {
 		return err
 	}
+	w.mustMark = w.mustMark && w.config.Mode == JournalAlways // the head is on the disk, and says which mode
 	w.file, err = w.disk.Append(path)
 	return err
 }
@@ -319,7 +325,7 @@ func (w *segmentWriter) fail(err error) {
 	w.file, w.pending = nil, false
 	broken := false
 	err = fmt.Errorf("imagefile: the journal of %s is suspended until the next image: %w", w.image, err)
-	if marking := w.markChain(); marking != nil && (w.config.Mode == JournalAlways || w.chained) { // or the old process wrote JournalAlways
+	if marking := w.markChain(); marking != nil && (w.config.Mode == JournalAlways || w.mustMark) {
 		broken = true
 		err = fmt.Errorf("%w: %s cannot be marked as incomplete: %w; before: %w", ErrJournalBroken, w.end, marking, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/worldd/worldd/world"
 )
@@ -25,9 +25,6 @@ type Recovery struct {
 	Note func(notes []byte) error
 	// Restart says that the notes so far are void: the journal is repeated from the image.
 	Restart func()
-	// SkipFrom is the first tick that is not repeated, for a journal whose end makes the world fail. 0: none is
-	// skipped. The next Save keeps the segments with skipped frames as PATH.skipped.
-	SkipFrom uint64
 }
 
 // Recovered is the result of Recover.
@@ -37,8 +34,6 @@ type Recovered struct {
 	Tick   uint64 // of the world
 	Chain  uint64 // world.JournalConfig.Chain, to continue the run
 	Frames uint64 // repeated
-	// NewestCalls is the tick of the newest repeated frame that has calls (world.JournalFrame.HasCalls), or 0.
-	NewestCalls uint64
 	// SameRun says that the journal was written with JournalAlways and lacks nothing, so that the run may
 	// continue: whatever left the old process is in the world.
 	SameRun bool
@@ -48,8 +43,6 @@ type Recovered struct {
 	// Diverged is the *world.DivergenceError of the first frame that did not lead to the state of the old
 	// process, or nil. The world is as before that frame.
 	Diverged error
-	// SkippedSegments has the paths under which segments are kept from which Recovery.SkipFrom has skipped frames.
-	SkippedSegments []string
 }
 
 // Recover restores the newest valid image, and repeats the journal that follows it. Without a journal it is Load,
@@ -69,9 +62,6 @@ func (s *Store) Recover(w *world.World, r Recovery) (Recovered, error) {
 		found.Image.SkipGenerations(s.newest) // G7
 	}
 	s.continueFrom(&found.Loaded, damaged, ".damaged")
-	for _, path := range found.SkippedSegments { // linked: until the image is saved, they are needed
-		s.aside = append(s.aside, step{from: strings.TrimSuffix(path, skippedSuffix), to: path, link: true})
-	}
 	return found, nil
 }
 
@@ -84,7 +74,7 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 	if r.Restore == nil {
 		r.Restore = w.Restore
 	}
-	until := r.SkipFrom - 1 // all, if it is 0
+	until := uint64(math.MaxUint64)
 	var diverged error
 	for range maxReplays {
 		p := replay{store: s, world: w, recovery: &r, until: until, segments: segments, durable: true}
@@ -107,11 +97,6 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 			return nil
 		}
 		found.Run, found.Tick, found.Chain, found.Frames = p.run, w.Tick(), p.replay.Sum(), p.frames
-		found.NewestCalls = p.newestCalls
-		if r.SkipFrom > 0 {
-			found.SkippedSegments = p.skippedSegments()
-			return nil
-		}
 		found.SameRun = p.durable && diverged == nil && len(p.replay.Changes()) == 0 && p.complete()
 		if found.SameRun {
 			s.replayed = &chain{run: p.run, tick: found.Tick, paths: p.paths}
@@ -130,14 +115,13 @@ type replay struct {
 	until    uint64    // tick after which it stops
 	segments []Segment // not yet followed
 
-	replay      *world.JournalReplay // nil: no segment follows the image
-	run         uint64
-	durable     bool // of all segments followed, none of which is lossy
-	frames      uint64
-	newestCalls uint64 // tick of the newest frame with calls
-	paths       []string
-	torn        bool  // cut is a frame that was not completely written
-	cut         error // of the newest segment followed, or of one that should follow
+	replay  *world.JournalReplay // nil: no segment follows the image
+	run     uint64
+	durable bool // of all segments followed, none of which is lossy
+	frames  uint64
+	paths   []string
+	torn    bool  // cut is a frame that was not completely written
+	cut     error // of the newest segment followed, or of one that should follow
 }
 
 // repeatAll restores the image and follows each segment.
@@ -250,9 +234,6 @@ func (p *replay) followSegment(reader *world.JournalReader) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		p.frames++
-		if frame.HasCalls {
-			p.newestCalls = frame.Tick
-		}
 	}
 	return nil
 }
@@ -277,17 +258,6 @@ func (p *replay) complete() bool {
 		}
 	}
 	return p.cut == nil || p.torn
-}
-
-// skippedSegments returns the new paths of the segments that have frames after the world's tick.
-func (p *replay) skippedSegments() []string {
-	skipped := []string{p.paths[len(p.paths)-1] + skippedSuffix}
-	for _, segment := range p.segments {
-		if segment.Run == p.run && segment.Tick >= p.world.Tick() && len(skipped) < maxKeptSegments {
-			skipped = append(skipped, segment.Path+skippedSuffix)
-		}
-	}
-	return skipped
 }
 
 // openSegment reads the head of a segment.
