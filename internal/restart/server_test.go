@@ -166,7 +166,7 @@ type installation struct {
 	issuer *token.Issuer      // nil: no token is needed
 	spent  string             // the token used last
 	past   map[string]*memory // by image
-	ended  syscall.Signal     // that ended the process before
+	ended  syscall.Signal     // that ended the newest process that has served
 	known  *regexp.Regexp     // names of all files that may exist
 }
 
@@ -230,7 +230,9 @@ func (i *installation) do(s step) {
 		i.requireStatus(p, s)
 	}
 	i.requireDisk(p, s, before)
-	i.ended = s.by
+	if s.until >= serving { // one that was killed before may not have made a tick
+		i.ended = s.by
+	}
 }
 
 // requireStatus ends the process.
