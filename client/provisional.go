@@ -27,8 +27,8 @@ var ErrTooManyProvisional = fmt.Errorf("client: %d provisional handles await ans
 // of one command, or into inputs, and nowhere else. A command may hold 16, taken one right
 // after the other.
 //
-// Repeat the handle in the inputs of a few ticks, since an input may be lost. The server uses
-// the handle in the first of these inputs that it applies, and removes it from the others. The
+// Repeat the handle in the inputs of a few ticks, since an input may be lost. The first
+// input that the server applies creates the entity; in later inputs the server ignores the handle. The
 // step function of Predict sees the handle in all of them: its result must not depend on the
 // handle.
 //

@@ -66,8 +66,8 @@ func (j *journal) err() error {
 	return nil
 }
 
-// continueRun begins the next segment of a run that was restored. It is on the disk before the first tick: a journal of
-// JournalAlways has brought the run back, and must not do so once the ticks after it are lost.
+// continueRun begins the next segment of a restored run. The segment is on the disk before the first
+// tick: otherwise a crash could restore the same run again, without the ticks after it.
 func (j *journal) continueRun(r *restoredRun) error {
 	if j == nil {
 		return errors.New("server: Image.Journal was switched off after Restore has continued a run: its ticks could not be noted as missing")
@@ -110,8 +110,8 @@ func (j *journal) beginSegment() {
 	j.file.BeginSegment(j.core.Config().Epoch, j.core.World().Tick(), head)
 }
 
-// commitTick writes the frame of the last step. unused reports that nobody has entered the world yet: before its first
-// image, output waits as soon as somebody has.
+// commitTick writes the frame of the last step. unused reports that no session has entered the world
+// yet. From the first session to the first image, output waits.
 func (j *journal) commitTick(unused bool) {
 	if j == nil || !j.begun && !unused {
 		return
@@ -127,7 +127,7 @@ func (j *journal) commitTick(unused bool) {
 	j.file.Append(j.core.World().Tick(), frame)
 }
 
-// makeDurable makes the next segment one from which the run continues, whatever the mode.
+// makeDurable lets the run continue from the next segment, in every mode.
 func (j *journal) makeDurable() error {
 	if j.world == nil {
 		if err := j.start(); err != nil {
@@ -190,8 +190,8 @@ func (j *journal) report() admin.Journal {
 	return r
 }
 
-// end writes everything and ends the journal. All images are saved or have failed. The error says why a segment lacks
-// ticks; it is logged.
+// end writes everything and ends the journal, after the last image. The error, which is logged, says
+// why a segment lacks ticks.
 func (j *journal) end() error {
 	if j == nil {
 		return nil

@@ -13,30 +13,31 @@ import (
 
 // Restoring says how Config.Restore restores a world. Zero fields take their defaults.
 type Restoring struct {
-	// Generation is the number of the image to restore, for an operator who returns to an older state: what the
-	// journal has after it is skipped. 0 restores the newest whole image and the journal after it.
+	// Generation is the number of the image to restore, for an operator who returns to an older
+	// state: its journal is skipped. 0 restores the newest whole image and the journal after it.
 	Generation int
-	// RestoreRun begins a new run from an image: default World.RestoreRun. Games end there what belonged to
-	// sessions.
+	// RestoreRun begins a new run from an image, and ends the entities of the old run's sessions.
+	// Default World.RestoreRun.
 	RestoreRun func(*world.Image) error
-	// LoadExtra restores the game's state outside the world from Image.Extra, or from the newest
-	// ImageConfig.Extra in the journal. It is called in a world that continues its run.
+	// LoadExtra restores the game's state outside the world, in a run that continues: from
+	// Image.Extra, and then from the newest ImageConfig.Extra in the journal.
 	LoadExtra func(extra []byte) error
-	// Edited reports that the game's files have changed since the run whose newest ImageConfig.Extra is
-	// given, so that another run begins. nil: they never do.
+	// Edited reports whether the game's files have changed since the run that appended extra
+	// (ImageConfig.Extra). A new run then begins. nil: they never change.
 	Edited func(extra []byte) bool
 	// Log receives what was restored and lost. nil logs nothing.
 	Log *zap.Logger
 }
 
-// Restore restores World from Image.Store, if it holds an image: before Listen, which then continues the run or begins
-// the next. The run continues, with its Epoch, its handles and its sessions, if the journal is known to have
-// all that clients were told (imagefile.JournalAlways), Hooks.SaveSession is set, Edited is not true, and the run is not in its
-// last month. Otherwise every entity has a new handle, in
-// the world after the last tick that the disk has.
+// Restore restores World from Image.Store, if it holds an image. Call it before Listen.
 //
-// found says what the Store held. Its Image is nil for a new world. On an error, which names what to do, nothing on the
-// disk has changed.
+// The run continues, with its Epoch, handles and sessions, if the disk has every tick whose output
+// has left (imagefile.JournalAlways, or after an orderly end), Hooks.SaveSession and Image.Journal are
+// set, Edited does not return true, and the run is not in its last month. Otherwise a new run begins
+// in the world after the last tick on the disk: every entity has a new handle.
+//
+// found describes the Store's content; its Image is nil for a new world. An error names what to do,
+// and nothing on the disk has changed.
 func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	if c.Image.Store == nil {
 		return found, errors.New("server: Restore without Image.Store")
@@ -58,8 +59,8 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	return found, explainRestore(c.Image.Store, err)
 }
 
-// recover reads the image to restore. With a journal, it brings the world to the last tick that the disk has, and returns
-// what else the journal has kept.
+// recover reads the image to restore. With a journal, it brings the world to the last tick on the
+// disk, and returns the notes of the journal.
 func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restoredRun, err error) {
 	store, run, floor := c.Image.Store, &restoredRun{}, c.World.Config().FirstGeneration
 	if r.Log == nil {
@@ -127,8 +128,8 @@ func (c *Config) mayContinue(found *imagefile.Recovered) bool {
 	return found.SameRun && c.Hooks.SaveSession != nil && c.Image.Journal != imagefile.JournalOff
 }
 
-// continueRun continues a run in the world to which a journal has brought it. From then on, whatever changes the world
-// belongs to the journal.
+// continueRun continues a run in the world to which a journal has brought it. The world's journal
+// starts at once, so that it has all later changes.
 func (c *Config) continueRun(r *Restoring, found *imagefile.Recovered, run *restoredRun) (err error) {
 	run.epoch = found.Run
 	run.journal, err = startJournal(c.World, c.Image.Journal, found.Run, found.Chain)

@@ -185,10 +185,10 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 	return err
 }
 
-// restoreImage restores the world from the image of the plan. Without one, it restores the older image of that
-// number, or if older is 0, the newest valid one and the journal after it. It returns the run that continues in this
-// block, or nil, or the plan of the next attempt if this block does not suit: a run continues in its own block, and
-// a new one begins above all generations before.
+// restoreImage restores the world from the plan's image, or else from the store: from the older image
+// of that number, or if older is 0, from the newest valid one and the journal after it. It returns the
+// run that continues, or nil for a new run. If this block does not suit, it returns the plan of the
+// next attempt: a run continues in its own block, and a new one begins above all earlier generations.
 func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int, mode imagefile.JournalMode, plan *buildPlan, block int) (*restoredRun, *buildPlan, error) {
 	from := plan.from
 	if from == nil {

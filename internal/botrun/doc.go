@@ -27,7 +27,7 @@
 //	B4 Live comes with the entity of that handle and identity.
 //	B5 The answer to a command agrees with the structure records before it on the
 //	   same ordered stream, and with the events and answers there that named its
-//	   target. A handle that one of these named is known to the server from then on.
+//	   target. From then on the server knows the handles in these events and answers.
 //	B6 A lost connection changes none of this if the session resumes. In a new
 //	   session of the same run, destroyed handles stay Stale and all others are
 //	   Pending until they are shown again. In another run of the world every

@@ -5,7 +5,7 @@
 //   - An operation is one call that may change the disk: Create, Write, Sync, Rename, Remove, SyncDir.
 //     Operations are numbered from 0.
 //   - The cache has the files as the process sees them, and the medium as they survive a power loss.
-//   - [Disk.CrashAt] kills the process at an operation: that one and all later ones do nothing and
+//   - [Disk.CrashAt] kills the process at an operation: from this operation on, all do nothing and
 //     return [ErrCrashed].
 //   - [Disk.Kill] is the disk after the process died: the cache stays, and is still not on the medium.
 //     [Disk.PowerLoss] is the disk after the machine died.

@@ -35,8 +35,8 @@ func (c *Component) Near(in []uint32, v any) bool {
 // rounds to float32: half a step at the beginning and in each tick, until the next snapshot.
 const roundings = 4
 
-// isRoundedAlike reports whether a float that one side holds as float32, and the other more finely,
-// is want but for the rounding.
+// isRoundedAlike reports whether a float equals want up to the rounding of float32, if one side holds
+// float32 and the other more digits.
 func (f *field) isRoundedAlike(at unsafe.Pointer, want []uint32) bool {
 	if f.memory != memNarrow && f.memory != memWide {
 		return false

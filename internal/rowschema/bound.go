@@ -202,7 +202,7 @@ func (f *field) nearestInStruct(want []uint32, scratch *[2]uint32) []uint32 {
 	return want
 }
 
-// initials holds the defaults of the fields of a struct that the server's schema lacks.
+// initials holds the defaults of the fields that the server's schema lacks.
 type initials struct {
 	of     reflect.Value // a struct with these values
 	fields []memberOf

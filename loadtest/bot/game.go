@@ -37,8 +37,8 @@ type Seat struct {
 	Recorder
 }
 
-// Recorder has what a bot remembers of the server and reports of the game. A test of a Behavior may
-// bring its own.
+// Recorder counts what happens in the game, reports faults, and looks up what the bot has seen. Tests
+// of a Behavior may implement it.
 type Recorder interface {
 	// Count adds n to a counter among Player.Metrics, if the scenario has it.
 	Count(name string, n uint64)
