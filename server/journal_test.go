@@ -177,8 +177,10 @@ func TestStartsWithoutATick(t *testing.T) {
 // A process that could not note that its ticks are missing does not continue a run (J1).
 func TestRunNeedsAJournal(t *testing.T) {
 	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	openClient(t, r.core, &stage.Conn{}, 0)
 	r.ticks(50)
 	next := openJournaled(t, r.crash(), imagefile.JournalOff)
+	require.Len(t, next.logs.FilterMessageSnippet("its sessions end").FilterField(zap.Int("sessions", 1)).All(), 1)
 	require.True(t, next.found.SameRun)
 	require.NotEqual(t, r.core.Config().Epoch, next.core.Config().Epoch)
 

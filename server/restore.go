@@ -51,6 +51,7 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	case found.Run == 0:
 		err = r.beginRun(c.World, found.Image)
 	case !c.mayContinue(&found) || r.Edited != nil && r.Edited(run.extra) || run.isNearlySpent(c.World):
+		run.logLostSessions(r.Log)
 		err = r.beginRun(c.World, c.takeRecovered(run))
 	default:
 		err = c.continueRun(&r, &found, run)
@@ -150,6 +151,14 @@ func (r *Restoring) beginRun(w *world.World, img *world.Image) error {
 // isNearlySpent reports whether the run is in its last month, so that a restart begins the next.
 func (r *restoredRun) isNearlySpent(w *world.World) bool {
 	return session.TicksLeft(w, r.tickBase) <= noticeTicks(w)
+}
+
+// logLostSessions logs that sessions end with the run, which does not continue.
+func (r *restoredRun) logLostSessions(log *zap.Logger) {
+	n := r.sessions.Sessions()
+	if n > 0 {
+		log.Warn("the run does not continue: its sessions end, and Leave is not called for them", zap.Int("sessions", n))
+	}
 }
 
 // takeRecovered returns an image of the world to which a journal has brought it.

@@ -207,6 +207,7 @@ func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older i
 			}
 			next := &buildPlan{least: own, exact: continues, from: c.takeRecovered(run)}
 			if !continues {
+				run.logLostSessions(log)
 				next.least = blockAbove(next.from.NewestGeneration())
 			}
 			return nil, next, nil

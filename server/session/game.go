@@ -44,7 +44,9 @@ type Hooks struct {
 	// game's own state of it, such as Session.Value, in at most 64 KiB. It is called after each tick
 	// that a journal records, and must only read. The identity of the session, its
 	// entity, viewpoint and owned entities are saved without it. Both hooks are set, or neither: then
-	// a crash ends the sessions, and their entities stay until the game destroys them.
+	// a crash ends the sessions, and their entities stay until the game destroys them. With the hooks,
+	// a server that ends does not call Leave. If the next start cannot continue the run, as after some
+	// upgrades, Leave is never called: do not keep a player's data until Leave.
 	SaveSession func(s *Session, b []byte) []byte
 	// RestoreSession is called instead of Join for a session that continues after a crash, in the
 	// world as it was after the last durable tick. Entity, viewpoint and owned entities are set; filters
