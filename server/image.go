@@ -178,7 +178,7 @@ func (s *saver) takeImage() error {
 	if err == nil {
 		s.journal.beginSegment()
 	} else {
-		s.journal.noteNotTaken()
+		s.journal.noteNoImage()
 	}
 	return err
 }

@@ -28,7 +28,7 @@ type journal struct {
 	begun bool           // a segment has begun, or the first image has failed
 
 	notes, sessions []byte // scratch
-	told            []byte // the newest Extra in the journal
+	newestExtra     []byte // in the journal
 
 	failures atomic.Uint64
 	broken   atomic.Pointer[error]
@@ -147,8 +147,8 @@ func (j *journal) suspend(err error) {
 	j.file.Suspend(fmt.Errorf("server: %w", err))
 }
 
-// noteNotTaken notes that there is no image to save.
-func (j *journal) noteNotTaken() {
+// noteNoImage notes that no image was taken: output need not wait for one.
+func (j *journal) noteNoImage() {
 	if j != nil {
 		j.begun = true
 	}
@@ -228,11 +228,11 @@ func (j *journal) appendNotes(b []byte, segment bool) []byte {
 	}
 	extraAt := len(b)
 	b = j.extra(b)
-	if !segment && bytes.Equal(b[extraAt:], j.told) {
+	if !segment && bytes.Equal(b[extraAt:], j.newestExtra) {
 		return b[:extraAt]
 	}
 	b[flagsAt] |= noteExtra
-	j.told = append(j.told[:0], b[extraAt:]...)
+	j.newestExtra = append(j.newestExtra[:0], b[extraAt:]...)
 	return b
 }
 
