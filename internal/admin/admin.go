@@ -104,7 +104,7 @@ func Listen(c Config) (*Port, error) {
 	}
 	guard := &guard{own: hostOf(c.Listen), next: Handler(c)}
 	guard.access.Store(&access)
-	return &Port{listener: listener, server: newServer(guard, c.Log), guard: guard}, nil
+	return &Port{listener: pacedListener{listener, &guard.connections}, server: newServer(guard, c.Log), guard: guard}, nil
 }
 
 // Addr returns the TCP address of the port.
@@ -139,7 +139,7 @@ func (p *Port) Close() error {
 
 // newServer returns a server with bounded connections and timeouts.
 func newServer(guard *guard, log *zap.Logger) *http.Server {
-	guard.connections.waiting = map[net.Conn]uint64{}
+	guard.connections.places = map[net.Conn]place{}
 	// Shutdown cancels requests, so that a running profile ends early and does not delay it.
 	requests, cancel := context.WithCancel(context.Background())
 	server := &http.Server{

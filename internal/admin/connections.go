@@ -9,8 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/worldd/worldd/internal/quicserve"
 )
 
 const (
@@ -22,16 +25,52 @@ const (
 	// clients without credentials, and requests that have not arrived whole.
 	maxWaiting     = 4
 	maxConnections = maxRequests + maxWaiting
+	// minStay is the time that a connection keeps its place before a new one may evict it. A
+	// local probe sends its request in less. It bounds the rate of accepting, so a flood of
+	// connections delays a probe from the same address, and takes little time of the processor.
+	minStay = 5 * time.Millisecond
 )
 
 // connections bounds the connections of the admin port. At the bound, a new connection evicts
-// the connection that has waited longest without progress. Connections with a running
-// authorized request are never evicted. They are too few to fill the port, so a probe is always
-// answered.
+// a connection of the address that has most of the waiting ones: the one that has waited longest
+// without progress. Connections with a running authorized request are never evicted. They are
+// too few to fill the port, so a probe is always answered.
 type connections struct {
-	mu      sync.Mutex
-	turn    uint64
-	waiting map[net.Conn]uint64 // turn of its last progress; 0: a request is running
+	mu     sync.Mutex
+	turn   uint64
+	places map[net.Conn]place
+}
+
+// place is one connection's place in the port.
+type place struct {
+	address netip.Prefix
+	turn    uint64    // of its last progress; 0: a request is running
+	since   time.Time // of its last progress
+}
+
+// pacedListener passes a connection on once there is a place for it.
+type pacedListener struct {
+	net.Listener
+	connections *connections
+}
+
+// Accept implements net.Listener.
+func (l pacedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		time.Sleep(l.connections.untilPlace(c)) // at most minStay
+	}
+	return c, err
+}
+
+// untilPlace returns the time until c may take a place.
+func (a *connections) untilPlace(c net.Conn) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.places) < maxConnections {
+		return 0
+	}
+	return minStay - time.Since(a.places[a.nextEvicted(c)].since)
 }
 
 // connKey is the context key of a request's connection.
@@ -46,13 +85,15 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 func (a *connections) trackState(c net.Conn, state http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, known := a.waiting[c]
+	_, known := a.places[c]
 	switch {
 	case state == http.StateClosed:
-		delete(a.waiting, c)
+		delete(a.places, c)
 	case state == http.StateNew:
-		if len(a.waiting) >= maxConnections {
-			a.evictOldest()
+		if len(a.places) >= maxConnections {
+			evicted := a.nextEvicted(c)
+			delete(a.places, evicted)
+			closeNow(evicted)
 		}
 		a.moveToBack(c)
 	case known: // otherwise evicted
@@ -62,20 +103,26 @@ func (a *connections) trackState(c net.Conn, state http.ConnState) {
 
 func (a *connections) moveToBack(c net.Conn) {
 	a.turn++
-	a.waiting[c] = a.turn
+	a.places[c] = place{quicserve.AddressPrefix(c.RemoteAddr()), a.turn, time.Now()}
 }
 
-// evictOldest closes the connection that has waited longest. There is always one that waits,
+// nextEvicted returns the connection that newcomer would evict. There is always one that waits,
 // since maxRequests is less than maxConnections.
-func (a *connections) evictOldest() {
-	var oldest net.Conn
-	for c, turn := range a.waiting {
-		if turn > 0 && (oldest == nil || turn < a.waiting[oldest]) {
-			oldest = c
+func (a *connections) nextEvicted(newcomer net.Conn) (next net.Conn) {
+	waiting := map[netip.Prefix]int{quicserve.AddressPrefix(newcomer.RemoteAddr()): 1}
+	for _, p := range a.places {
+		if p.turn > 0 {
+			waiting[p.address]++
 		}
 	}
-	delete(a.waiting, oldest)
-	closeNow(oldest)
+	var of place
+	for c, p := range a.places {
+		more := waiting[p.address] - waiting[of.address]
+		if p.turn > 0 && (next == nil || more > 0 || more == 0 && p.turn < of.turn) {
+			next, of = c, p
+		}
+	}
+	return next
 }
 
 // protect protects c from eviction until its response is written. It returns false if maxRequests
@@ -84,15 +131,17 @@ func (a *connections) protect(c net.Conn) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	underWay := 0
-	for _, turn := range a.waiting {
-		if turn == 0 {
+	for _, p := range a.places {
+		if p.turn == 0 {
 			underWay++
 		}
 	}
-	if _, known := a.waiting[c]; !known || underWay >= maxRequests {
+	p, known := a.places[c]
+	if !known || underWay >= maxRequests {
 		return false
 	}
-	a.waiting[c] = 0
+	p.turn = 0
+	a.places[c] = p
 	return true
 }
 

@@ -66,7 +66,7 @@ func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
 	l.traffic.handshakes.Add(1)
 	var once sync.Once
 	c := &Conn{conn: link, stream: stream, wake: make(chan struct{}, 1), limits: newReceiveLimits(), counters: &l.traffic, observe: &l.config.Observers}
-	peer := l.config.Opener.OpenReserved(link.Context(), attemptOf(conn.Context()).id, addressPrefix(conn.RemoteAddr()).String(), c)
+	peer := l.config.Opener.OpenReserved(link.Context(), attemptOf(conn.Context()).id, AddressPrefix(conn.RemoteAddr()).String(), c)
 	if l.config.Draining() { // there may be no further tick to close it
 		c.Close(wire.Draining, "")
 	}

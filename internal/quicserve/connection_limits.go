@@ -107,7 +107,7 @@ type attempt struct {
 // answered its Retry. An error refuses the attempt before it costs memory or a
 // signature.
 func (c *connectionLimits) beginHandshake(ctx context.Context, info *quic.ClientInfo) (context.Context, error) {
-	t := &attempt{limits: c, address: addressPrefix(info.RemoteAddr)}
+	t := &attempt{limits: c, address: AddressPrefix(info.RemoteAddr)}
 	if err := c.allowHandshake(t, info.AddrVerified, time.Now()); err != nil {
 		return nil, err
 	}
@@ -266,14 +266,14 @@ func (t *attempt) releaseAttempt() {
 	c.addresses[t.address].connections--
 }
 
-// addressPrefix returns the prefix that counts as one address: an IPv4 address, or the /64 that
-// an IPv6 host commonly has alone.
-func addressPrefix(addr net.Addr) netip.Prefix {
-	udp, ok := addr.(*net.UDPAddr)
+// AddressPrefix returns the prefix that counts as one address: an IPv4 address, or the /64 that
+// an IPv6 host commonly has alone. It is the zero Prefix for other networks than UDP and TCP.
+func AddressPrefix(addr net.Addr) netip.Prefix {
+	a, ok := addr.(interface{ AddrPort() netip.AddrPort })
 	if !ok {
 		return netip.Prefix{}
 	}
-	ip := udp.AddrPort().Addr().Unmap().WithZone("")
+	ip := a.AddrPort().Addr().Unmap().WithZone("")
 	bits := ip.BitLen()
 	if ip.Is6() && !ip.IsLoopback() {
 		bits = 64

@@ -153,7 +153,7 @@ func TestConnectionLimitsRates(t *testing.T) {
 	h := newHarness(t, Limits{})
 	now := time.Unix(1000, 0)
 	handshake := func(ip string) error {
-		a := &attempt{limits: h.limits, address: addressPrefix(udp(ip))}
+		a := &attempt{limits: h.limits, address: AddressPrefix(udp(ip))}
 		err := h.limits.allowHandshake(a, true, now)
 		if err == nil {
 			a.releaseAttempt()
@@ -189,7 +189,7 @@ func TestConnectionLimitsChargesTrustedHandshakes(t *testing.T) {
 	h := newHarness(t, Limits{MaxSessionsPerAddress: 1 << 20})
 	now := time.Unix(1000, 0)
 	connect := func(ip string, proven bool) error {
-		a := &attempt{limits: h.limits, address: addressPrefix(udp(ip))}
+		a := &attempt{limits: h.limits, address: AddressPrefix(udp(ip))}
 		if err := h.limits.allowHandshake(a, proven, now); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func TestConnectionLimitsChargesTrustedHandshakes(t *testing.T) {
 	require.ErrorIs(t, connect("192.0.2.1", false), errTooFastHandshakes)
 
 	for range 3 * addressHandshakeBurst {
-		a := &attempt{limits: h.limits, address: addressPrefix(udp("192.0.2.2"))}
+		a := &attempt{limits: h.limits, address: AddressPrefix(udp("192.0.2.2"))}
 		require.NoError(t, h.limits.allowHandshake(a, false, now))
 		a.releaseAttempt()
 	}
@@ -226,7 +226,7 @@ func TestConnectionLimitsChargesHandshakesUnderWay(t *testing.T) {
 	now, connected := time.Unix(1000, 0), 0
 	var under []context.Context
 	for range 2 * addressHandshakeBurst {
-		a := &attempt{limits: h.limits, address: addressPrefix(udp("192.0.2.1"))}
+		a := &attempt{limits: h.limits, address: AddressPrefix(udp("192.0.2.1"))}
 		require.NoError(t, h.limits.allowHandshake(a, false, now))
 		under = append(under, context.WithValue(t.Context(), attemptKey{}, a))
 	}
@@ -279,12 +279,12 @@ func TestConnectionLimitsForgetsAddresses(t *testing.T) {
 	require.True(t, h.limits.allowConnection(stays.ctx, now))
 	for i := range 3 * maxAddresses {
 		ip := net.IPv4(10, byte(i>>16), byte(i>>8), byte(i))
-		require.True(t, h.limits.chargeHandshake(&attempt{address: addressPrefix(&net.UDPAddr{IP: ip})}, now))
+		require.True(t, h.limits.chargeHandshake(&attempt{address: AddressPrefix(&net.UDPAddr{IP: ip})}, now))
 		now = now.Add(time.Microsecond)
 	}
 	require.LessOrEqual(t, len(h.limits.addresses), maxAddresses+1)
 	require.EqualValues(t, 3*maxAddresses+1-len(h.limits.addresses), h.limits.count.copyCounters().AddressesForgotten)
-	require.Equal(t, 1, h.limits.addresses[addressPrefix(udp("198.51.100.1"))].connections)
+	require.Equal(t, 1, h.limits.addresses[AddressPrefix(udp("198.51.100.1"))].connections)
 }
 
 // A client may end its connection in the packet that completes the handshake. Such a connection
