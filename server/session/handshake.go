@@ -60,7 +60,9 @@ func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 	c := s.core
 	s.openViewer(numbers, s.abilities&wire.Simulates != 0) // before Join, which may set filters and owners
 	if join := c.config.Hooks.Join; join != nil {
-		entity, err := s.callJoin(join)
+		var entity world.Entity
+		err := error(errHookPanicked) // unless join returns
+		s.callHook(HookJoin, func(s *Session) { entity, err = join(s) })
 		if err != nil {
 			s.closeViewer()
 			return joinRefusal(err)

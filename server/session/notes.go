@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/world"
 )
 
@@ -84,7 +83,7 @@ func (c *Core) AppendNotes(b []byte, all bool) []byte {
 	if c.config.Hooks.SaveSession != nil {
 		for _, s := range c.sessions {
 			if !s.isOver() {
-				b = s.appendNote(b, all)
+				b = c.notes.appendSession(b, s, all)
 			}
 		}
 	}
@@ -142,23 +141,17 @@ func (l *noteLog) appendEnded(b []byte, r *roster) []byte {
 	return b
 }
 
-// appendNote appends what has changed of s, or with all everything. A session whose SaveSession fails
+// appendSession appends what has changed of s, or with all everything. A session whose SaveSession fails
 // ends, and the notes keep what they said before.
-func (s *Session) appendNote(b []byte, all bool) []byte {
-	log := &s.core.notes
-	if !s.saveValue() {
+func (l *noteLog) appendSession(b []byte, s *Session, all bool) []byte {
+	if !l.saveValue(s) {
 		return b
 	}
-	identity, play := s.identityToNote(), s.playToNote()
-	parts := byte(0)
-	if all || !s.noted.begun || identity != s.noted.identity {
-		parts |= noteIdentity
-	}
-	if all || !s.noted.begun || play != s.noted.play {
-		parts |= notePlay
-	}
-	if all || !s.noted.begun || string(log.value) != string(s.noted.value) {
-		parts |= noteValue
+	now := s.describe()
+	identity := now.identityKey()
+	parts := byte(noteIdentity | notePlay | noteValue)
+	if !all && s.noted.begun {
+		parts = s.noted.changedParts(identity, now.play, l.value)
 	}
 	if parts == 0 {
 		return b
@@ -166,21 +159,36 @@ func (s *Session) appendNote(b []byte, all bool) []byte {
 	b = binary.AppendUvarint(b, s.id)
 	b = append(b, parts)
 	if parts&noteIdentity != 0 {
-		b = s.appendIdentity(b)
+		b = now.appendIdentity(b)
 	}
 	if parts&notePlay != 0 {
-		b = s.appendPlay(b, &play)
+		l.owned = s.viewer.AppendOwned(l.owned[:0])
+		now.owned = l.owned
+		b = now.appendPlay(b)
 	}
 	if parts&noteValue != 0 {
-		b = appendText(b, log.value)
+		b = appendText(b, l.value)
 	}
 	if !all {
 		if !s.noted.begun {
-			log.addNoted(s.id)
+			l.addNoted(s.id)
 		}
-		s.noted.record(identity, play, log.value)
+		s.noted.record(identity, now.play, l.value)
 	}
 	return b
+}
+
+// saveValue puts the game's value of s into the scratch, and returns false if the session must end:
+// SaveSession has panicked or returned too much.
+func (l *noteLog) saveValue(s *Session) (ok bool) {
+	s.callHook(HookSave, func(s *Session) {
+		saved := s.core.config.Hooks.SaveSession(s, l.value[:0])
+		if len(saved) > MaxSessionValue {
+			panic(fmt.Sprintf("SaveSession returned %d bytes, at most %d are allowed", len(saved), MaxSessionValue))
+		}
+		l.value, ok = saved, true
+	})
+	return ok
 }
 
 // record records what a note says.
@@ -188,33 +196,30 @@ func (n *noted) record(identity notedIdentity, play notedPlay, value []byte) {
 	*n = noted{identity, play, append(n.value[:0], value...), true}
 }
 
-// saveValue puts the game's value of s into the log's scratch, and returns false if the session must end:
-// SaveSession has panicked or returned too much.
-func (s *Session) saveValue() (ok bool) {
-	defer s.containPanic(HookSave)
-	saved := s.core.config.Hooks.SaveSession(s, s.core.notes.value[:0])
-	if len(saved) > MaxSessionValue {
-		panic(fmt.Sprintf("SaveSession returned %d bytes, at most %d are allowed", len(saved), MaxSessionValue))
+// changedParts returns the parts of a session that differ from its newest note.
+func (n *noted) changedParts(identity notedIdentity, play notedPlay, value []byte) (parts byte) {
+	if identity != n.identity {
+		parts |= noteIdentity
 	}
-	s.core.notes.setValue(saved)
-	return true
+	if play != n.play {
+		parts |= notePlay
+	}
+	if string(value) != string(n.value) {
+		parts |= noteValue
+	}
+	return parts
 }
 
-func (l *noteLog) setValue(saved []byte) { l.value = saved }
-
-func (s *Session) identityToNote() notedIdentity {
-	n := notedIdentity{address: s.address, former: len(s.secrets.former)}
-	if len(s.secrets.newest) > 0 {
-		n.secret = &s.secrets.newest[0] // every secret has memory of its own
-	}
-	return n
-}
-
-func (s *Session) playToNote() notedPlay {
-	return notedPlay{
-		away: s.state == stateAway, entity: s.entity, viewpoint: s.viewpoint, handled: s.handled,
-		nextInCommand: s.provisionals.nextInCommand, nextInInput: s.provisionals.nextInInput,
-		structure: structureAbove(s.viewer.Numbers().Structure), owned: s.viewer.OwnedChanges(),
+// describe returns the session as a note says it, without the owned entities and the game's value.
+func (s *Session) describe() notedSession {
+	return notedSession{
+		identity: s.identity, startTick: s.startTick, endTick: s.endTick, secrets: s.secrets,
+		moves: s.travel.moves, visited: s.travel.visited,
+		play: notedPlay{
+			away: s.state == stateAway, entity: s.entity, viewpoint: s.viewpoint, handled: s.handled,
+			nextInCommand: s.provisionals.nextInCommand, nextInInput: s.provisionals.nextInInput,
+			structure: structureAbove(s.viewer.Numbers().Structure), owned: s.viewer.OwnedChanges(),
+		},
 	}
 }
 
@@ -223,25 +228,34 @@ func structureAbove(written uint32) uint32 {
 	return uint32(min((uint64(written)/structureStep+2)*structureStep, 1<<32-1))
 }
 
-func (s *Session) appendIdentity(b []byte) []byte {
-	b = appendText(b, s.name)
-	b = appendText(b, s.user)
-	b = appendText(b, s.address)
-	b = append(b, byte(s.abilities))
-	b = binary.AppendUvarint(b, s.startTick)
-	b = binary.AppendUvarint(b, s.endTick)
-	if len(s.secrets.newest) == 0 {
+// identityKey returns what tells whether the identity of the session has changed.
+func (n *notedSession) identityKey() notedIdentity {
+	key := notedIdentity{address: n.address, former: len(n.secrets.former)}
+	if len(n.secrets.newest) > 0 {
+		key.secret = &n.secrets.newest[0] // every secret has memory of its own
+	}
+	return key
+}
+
+func (n *notedSession) appendIdentity(b []byte) []byte {
+	b = appendText(b, n.name)
+	b = appendText(b, n.user)
+	b = appendText(b, n.address)
+	b = append(b, byte(n.abilities))
+	b = binary.AppendUvarint(b, n.startTick)
+	b = binary.AppendUvarint(b, n.endTick)
+	if len(n.secrets.newest) == 0 {
 		b = append(b, 0)
 	} else {
-		b = append(b, byte(len(s.secrets.former)+1))
-		for _, x := range s.secrets.former {
+		b = append(b, byte(len(n.secrets.former)+1))
+		for _, x := range n.secrets.former {
 			b = append(b, x...)
 		}
-		b = append(b, s.secrets.newest...)
+		b = append(b, n.secrets.newest...)
 	}
-	b = binary.AppendUvarint(b, s.travel.moves)
-	b = binary.AppendUvarint(b, uint64(len(s.travel.visited)))
-	for _, v := range s.travel.visited {
+	b = binary.AppendUvarint(b, n.moves)
+	b = binary.AppendUvarint(b, uint64(len(n.visited)))
+	for _, v := range n.visited {
 		b = binary.AppendUvarint(b, uint64(v.first))
 		b = binary.AppendUvarint(b, uint64(v.last))
 		b = binary.LittleEndian.AppendUint64(b, v.epoch)
@@ -249,26 +263,19 @@ func (s *Session) appendIdentity(b []byte) []byte {
 	return b
 }
 
-func (s *Session) appendPlay(b []byte, play *notedPlay) []byte {
-	log := &s.core.notes
-	log.listOwned(s.viewer.AppendOwned)
-	b = append(b, flagOf(play.away))
-	b = binary.LittleEndian.AppendUint64(b, uint64(play.entity))
-	b = binary.LittleEndian.AppendUint64(b, uint64(play.viewpoint))
-	b = binary.AppendUvarint(b, uint64(play.handled))
-	b = binary.AppendUvarint(b, uint64(play.nextInCommand))
-	b = binary.AppendUvarint(b, play.nextInInput)
-	b = binary.AppendUvarint(b, uint64(play.structure))
-	b = binary.AppendUvarint(b, uint64(len(log.owned)))
-	for _, h := range log.owned {
+func (n *notedSession) appendPlay(b []byte) []byte {
+	b = append(b, flagOf(n.play.away))
+	b = binary.LittleEndian.AppendUint64(b, uint64(n.play.entity))
+	b = binary.LittleEndian.AppendUint64(b, uint64(n.play.viewpoint))
+	b = binary.AppendUvarint(b, uint64(n.play.handled))
+	b = binary.AppendUvarint(b, uint64(n.play.nextInCommand))
+	b = binary.AppendUvarint(b, n.play.nextInInput)
+	b = binary.AppendUvarint(b, uint64(n.play.structure))
+	b = binary.AppendUvarint(b, uint64(len(n.owned)))
+	for _, h := range n.owned {
 		b = binary.LittleEndian.AppendUint64(b, uint64(h))
 	}
 	return b
-}
-
-// listOwned fills the scratch list of owned entities.
-func (l *noteLog) listOwned(appendOwned func([]bulk.Handle) []bulk.Handle) {
-	l.owned = appendOwned(l.owned[:0])
 }
 
 func appendText[T string | []byte](b []byte, text T) []byte {

@@ -22,7 +22,7 @@ type Notes struct {
 type notedSession struct {
 	identity
 	startTick, endTick uint64
-	secrets            []secret // newest last
+	secrets            secrets
 	moves              uint64
 	visited            []visit
 	play               notedPlay
@@ -101,14 +101,16 @@ func (n *Notes) addSession(r *noteReader) {
 func (s *notedSession) readIdentity(r *noteReader, id uint64) {
 	s.identity = identity{id: id, name: string(r.text(wire.MaxName)), user: string(r.anyText()), address: string(r.anyText()), abilities: wire.Abilities(r.byte())}
 	s.startTick, s.endTick = r.uvarint(), r.uvarint()
-	s.secrets, s.visited = nil, nil
+	s.visited = nil
 	count := r.byte()
 	if count > maxFormer+1 {
 		r.failed = true
 	}
+	var all []secret
 	for range count {
-		s.secrets = append(s.secrets, slices.Clone(r.bytes(wire.SecretBytes)))
+		all = append(all, slices.Clone(r.bytes(wire.SecretBytes)))
 	}
+	s.secrets = restoredSecrets(all)
 	s.moves = r.uvarint()
 	for range r.count(1 + 1 + 8) {
 		s.visited = append(s.visited, visit{uint32(r.uvarint()), uint32(r.uvarint()), r.uint64()})

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/worldd/worldd/replication/wire"
-	"github.com/worldd/worldd/world"
 )
 
 // Hook identifies a function of the game that the server calls for one client.
@@ -134,13 +133,7 @@ func inLibrary(function string) bool {
 	return false
 }
 
-func (s *Session) callJoin(join func(*Session) (world.Entity, error)) (entity world.Entity, err error) {
-	defer s.containPanic(HookJoin)
-	err = errHookPanicked // unless join returns
-	return join(s)
-}
-
-// callHook calls Leave, Away or Back if the game defines it.
+// callHook calls a function of the game, if the game defines it. A panic in it ends the session.
 func (s *Session) callHook(hook Hook, f func(*Session)) {
 	if f != nil {
 		defer s.containPanic(hook)

@@ -59,7 +59,7 @@ func (c *Core) restoreSession(n *notedSession) (*Session, error) {
 	s.provisionals.continueFrom(n.play.nextInCommand, n.play.nextInInput)
 	s.travel = travel{fence: n.play.structure, moves: n.moves, visited: n.visited}
 	s.progress = progress{structure: s.travel.fence}
-	s.secrets = restoredSecrets(n.secrets)
+	s.secrets = n.secrets
 	s.openViewer(replication.Numbers{Structure: s.travel.fence}, s.abilities&wire.Simulates != 0)
 	s.entity = s.issuedOrZero(n.play.entity)
 	s.SetViewpoint(n.play.viewpoint)
@@ -68,7 +68,8 @@ func (c *Core) restoreSession(n *notedSession) (*Session, error) {
 	}
 	s.registerSession()
 	placed := c.config.Router.restorePlacement(s)
-	err := s.callRestore(n.saved)
+	err := error(errHookPanicked) // unless RestoreSession returns
+	s.callHook(HookRestore, func(s *Session) { err = c.config.Hooks.RestoreSession(s, n.saved) })
 	switch {
 	case s.isOver(): // the hook has drained the server
 	case err != nil:
@@ -81,11 +82,4 @@ func (c *Core) restoreSession(n *notedSession) (*Session, error) {
 		s.callHook(HookAway, c.config.Hooks.Away)
 	}
 	return s, err
-}
-
-// callRestore calls Hooks.RestoreSession. After a panic it returns an error.
-func (s *Session) callRestore(saved []byte) (err error) {
-	defer s.containPanic(HookRestore)
-	err = errHookPanicked // unless RestoreSession returns
-	return s.core.config.Hooks.RestoreSession(s, saved)
 }
