@@ -42,6 +42,11 @@
 //	R5 The name of a drained room stays closed to clients, tokens and the game, until the operator
 //	   opens it or 24 h have passed (room_cordon.go).
 //
+// Other goroutines reach a room by Room.Do, and backends by signals (Hooks.Signals, Server.Signal). Both run
+// at the beginning of a tick and are journaled as commands are. Answers of databases return the same way:
+// the example of Room.Do. No tick waits for them. A system of the world, with World.Tick as
+// its clock, does periodic work.
+//
 // Hooks and the world's systems send the defined events: Session.Send to one client,
 // Room.SendSeen, SendWithin and Broadcast to several. A game whose hooks need the Room keeps it
 // in a variable, which it sets between Listen and Serve.

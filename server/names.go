@@ -28,6 +28,8 @@ type (
 	Rejection = session.Rejection
 	// Session is the presence of one client, over one or more connections.
 	Session = session.Session
+	// Signal is the game's function for a signal of a backend: OnSignal makes one.
+	Signal = session.Signal
 	// Stats counts sessions, inputs and commands (Report). session.Hook indexes its Panics.
 	Stats = session.Stats
 	// Versions say which clients may join (Config.Versions).
@@ -69,6 +71,11 @@ func OnInput[T any](d schema.DefinedInput[T], f func(s *Session, tick uint64, in
 
 // OnRawInput makes the function for raw inputs: see session.OnRawInput.
 func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return session.OnRawInput(f) }
+
+// OnSignal makes the function of a signal: see session.OnSignal.
+func OnSignal[Args, Answer any](name string, f func(w *world.World, args Args) (Answer, error)) Signal {
+	return session.OnSignal(name, f)
+}
 
 // WebPath is the path of the URL to which pages connect: "https://HOST:PORT/worldd".
 const WebPath = quicserve.WebPath

@@ -127,7 +127,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()
-			return s.Joined+s.MovedIn+s.Restored == 0
+			return s.Joined+s.MovedIn+s.Restored+s.Calls == 0
 		}
 	}
 	made.loop.ticks = newTickHistogram(roomDigits)

@@ -228,7 +228,7 @@ func (f *imageFolder) pruneImages(stored []storedImage, unused time.Duration, wh
 		if enough(n, bytes) || now.Sub(img.saved) < unused {
 			break
 		}
-		if img.linked || f.rooms.hasRoom(img.name()) {
+		if img.linked || f.rooms.existingRoom(img.name()) != nil {
 			continue
 		}
 		log := f.rooms.log.With(zap.String("room", img.name()), zap.Time("saved", img.saved), zap.Int64("bytes", img.bytes), zap.String("why", why))
@@ -288,13 +288,6 @@ func (f *imageFolder) pruneOld(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// hasRoom reports whether a room exists.
-func (m *rooms) hasRoom(name string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.byName[name] != nil
 }
 
 // reserveImage counts the image of r, and returns the ids of the other saved rooms of its kind.

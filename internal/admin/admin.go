@@ -36,8 +36,8 @@ const (
 	maxProfileSeconds = 600
 	// maxProfiles bounds concurrent profiles: a long one, and a goroutine dump.
 	maxProfiles = 2
-	// maxBody bounds the body of a request, which only forms have. bodyTimeout bounds its
-	// arrival.
+	// maxBody bounds the body of a request, a form or a game's; session.MaxSignalBytes bounds the body of a
+	// signal. bodyTimeout bounds its arrival.
 	maxBody     = 4 << 10
 	bodyTimeout = 2 * time.Second
 	// staleTick is the age of the last tick at which /healthz fails.
@@ -76,6 +76,8 @@ type Config struct {
 	DrainRoom  func(name string, within time.Duration) error
 	// Kick ends a session with the reason within a tick. found reports whether it exists.
 	Kick func(ctx context.Context, id uint64, reason string) (found bool, err error)
+	// Signal sends a signal to a room, and returns the answer in JSON.
+	Signal func(ctx context.Context, room, name string, args []byte) (answer []byte, err error)
 	// Drain ends all sessions and refuses new ones.
 	Drain func(ctx context.Context) error
 	// Draining reports whether new sessions are refused.
@@ -181,6 +183,7 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
 	mux.HandleFunc("POST /drain", p.drain)
+	mux.HandleFunc("POST "+signalsPath+"{name}", p.signal)
 	return mux
 }
 
@@ -239,6 +242,7 @@ POST /rooms/close?room=NAME          end a room and its sessions; as after drain
 GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
 POST /drain                          end all sessions and refuse new ones, until the process ends
+POST /signals/NAME?room=NAME         send a signal to the game, with arguments and answer in JSON
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured
 GET  /debug/pprof/                   profiles
 `)

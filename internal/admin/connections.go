@@ -160,18 +160,18 @@ func (a *connections) admitRequest(w http.ResponseWriter, r *http.Request) bool 
 }
 
 // readBody replaces the body of a request by a copy. It answers the request if the body does
-// not arrive within bodyTimeout, or exceeds maxBody.
+// not arrive within bodyTimeout, or is too long.
 func readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength == 0 {
 		return true
 	}
-	c := http.NewResponseController(w)
+	c, most := http.NewResponseController(w), maxBodyOf(r)
 	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout)) // net/http's connections support it
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	_ = c.SetReadDeadline(time.Now().Add(answerTimeout))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		http.Error(w, fmt.Sprintf("the body has more than %d bytes", maxBody), http.StatusRequestEntityTooLarge)
+		http.Error(w, fmt.Sprintf("the body has more than %d bytes", most), http.StatusRequestEntityTooLarge)
 	case err != nil:
 		ignoreBody(w, r)
 		http.Error(w, "the body has not arrived", http.StatusRequestTimeout)

@@ -93,6 +93,8 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
 	counter(r.Sessions.ProvisionalsBound, "worldd_provisional_handles_total", "Provisional handles in commands and inputs, by result.", "result", "bound")
 	counter(r.Sessions.ProvisionalsRejected, "worldd_provisional_handles_total", "Provisional handles in commands and inputs, by result.", "result", "rejected")
+	counter(r.Sessions.Calls-r.Sessions.CallsFailed, "worldd_calls_total", calls, "result", "ok")
+	counter(r.Sessions.CallsFailed, "worldd_calls_total", calls, "result", "failed")
 	collectCodes(r.Sessions.Rejections, true, "worldd_command_rejections_total", "Rejected commands, by code.", counter)
 	collectEnds(r.Sessions.Refused, r.Sessions.Closed, counter)
 	gauge(float64(r.Away), "worldd_sessions_away", "Sessions whose connection broke and whose clients may reconnect.")
@@ -115,6 +117,8 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	gauge(float64(r.Journal.Suspended), "worldd_journals_suspended", "Worlds whose journal has failed since their newest image: a crash would lose ticks.")
 	gauge(r.Journal.Waiting.Seconds(), "worldd_journal_waiting_seconds", "Age of the oldest tick that waits for the disk.")
 }
+
+const calls = "Functions and signals from outside that ran between two ticks, by result."
 
 const hookPanics = "Panics of the game that ended a session, by hook."
 

@@ -23,6 +23,7 @@ func (c *Core) EndLeaving() {
 // a server whose journal brings the sessions back (RestoreSessions). It touches neither the world nor
 // the game, and discards output that Release has not let leave. Later connections are refused.
 func (c *Core) Abandon(why *wire.Error) {
+	c.calls.refuseAll(why)
 	opened, travellers := c.requests.close()
 	peers := append(c.peers, opened...)
 	c.output.discardHeld() // the frame that they belong to is lost

@@ -57,6 +57,7 @@ type Config struct {
 type Core struct {
 	roster
 	requests
+	calls      callQueue
 	config     Config // its Schema is the completed one
 	schemaText string
 	schemaHash uint64
@@ -72,6 +73,7 @@ type Core struct {
 	output     *outputGate // nil: output leaves at once
 	notes      noteLog
 	commands   map[string]commandFunc
+	signals    signalFuncs
 	input      inputFunc       // nil: inputs are dropped
 	banned     map[string]bool // banned users
 	stats      Stats
@@ -172,6 +174,7 @@ func NewCore(c Config) (*Core, error) {
 		requests:   requests{limits: limits{c.MaxSessions, c.Replication.BudgetBytesPerSecond}, ending: wire.Error{Code: wire.Draining}},
 	}
 	core.commands, core.input = c.Hooks.bindHooks(c.Schema)
+	core.signals = c.Hooks.Signals
 	if c.HoldOutput {
 		core.output = &outputGate{}
 	}
@@ -260,8 +263,8 @@ func (c *Core) Tick() {
 	c.Send(func() bool { return false })
 }
 
-// Receive is the first phase of a tick. It processes acknowledgements, inputs and
-// commands of each session by ascending id, then the Hellos of new connections.
+// Receive is the first phase of a tick. It runs posted calls, processes acknowledgements, inputs
+// and commands of each session by ascending id, then the Hellos of new connections.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
 	c.output.beginFrame(c.world.Tick() + 1)
@@ -269,6 +272,7 @@ func (c *Core) Receive() {
 		c.Drain()
 	}
 	c.applyRequests()
+	c.runCalls()
 	for _, s := range c.sessions {
 		s.receiveMessages()
 	}
@@ -358,10 +362,11 @@ func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 	return nil
 }
 
-// Drain refuses new sessions and ends the existing ones with Draining. The next Tick
-// removes them.
+// Drain refuses new sessions and calls, and ends the existing sessions with Draining. The next
+// Tick removes them.
 func (c *Core) Drain() {
 	c.requests.setDraining()
+	c.refuseCalls()
 	for _, s := range c.sessions {
 		s.endWithGoodbye(c.requests.endReason())
 	}
@@ -373,6 +378,7 @@ func (c *Core) Drain() {
 // Shutdown ends all sessions without another Tick, including sessions that begin while
 // it sends Goodbyes. Connections opened later are refused with Draining.
 func (c *Core) Shutdown() {
+	c.refuseCalls() // no step follows whose frame would hold their effects
 	for range 2 {
 		c.Receive()
 		c.Drain()
@@ -384,6 +390,7 @@ func (c *Core) Shutdown() {
 // with Draining. It stops the worker goroutines (Config.Replication.Workers). Call it after
 // the last Tick. Output that Release has not let leave is discarded.
 func (c *Core) Close() {
+	c.refuseCalls()
 	c.output.discardHeld()
 	late, travellers := c.requests.close()
 	for _, p := range late {
@@ -396,10 +403,12 @@ func (c *Core) Close() {
 	c.steps.Release()
 }
 
-// CloseIfEmpty closes c to new connections if it has neither sessions nor connections, and
+// CloseIfEmpty closes c to new connections if it has neither sessions, connections nor calls, and
 // reports whether it did. The Router calls RouterConfig.Join again for a client that was on
 // its way to c. Only the goroutine that calls Tick may call it; call Close afterwards.
-func (c *Core) CloseIfEmpty() bool { return c.Len() == 0 && c.requests.closeIfNone() }
+func (c *Core) CloseIfEmpty() bool {
+	return c.Len() == 0 && c.calls.isEmpty() && c.requests.closeIfNone()
+}
 
 // Waiting returns the number of sessions that were due for a snapshot in the last Send and
 // did not get one, for lack of time.

@@ -62,6 +62,9 @@ type Hooks struct {
 	// Commands are the functions of the commands that clients may request. Each command
 	// that the schema declares needs one.
 	Commands []Command
+	// Signals are the functions of the signals that backends may send to the room (server.Server.Signal). Clients
+	// cannot send them, and the schema does not declare them.
+	Signals []Signal
 }
 
 // Rejection is an error of a command that sends its text to the client.

@@ -23,6 +23,13 @@ type outputGate struct {
 	mu        sync.Mutex // acquired after heldConn.mu
 	waiting   []*heldConn
 	spare     []*heldConn // scratch of releaseFrames
+	answers   []frameAnswer
+}
+
+// frameAnswer is an answer that waits for its frame.
+type frameAnswer struct {
+	frame uint64
+	heldAnswer
 }
 
 // isOpen reports whether the output of a frame may leave. A nil gate is open.
@@ -42,14 +49,41 @@ func (g *outputGate) addWaiting(h *heldConn) {
 	g.waiting = append(g.waiting, h)
 }
 
+// holdAnswer passes on the answer of a call once the present frame is released.
+func (g *outputGate) holdAnswer(a heldAnswer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	frame := g.frame.Load()
+	if g.isOpen(frame) {
+		a.pass()
+		return
+	}
+	g.answers = append(g.answers, frameAnswer{frame, a})
+}
+
+// takeAnswers calls end for the answers that wait for frames up to frame.
+func (g *outputGate) takeAnswers(end func(heldAnswer), frame uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answers = slices.DeleteFunc(g.answers, func(a frameAnswer) bool {
+		if a.frame > frame {
+			return false
+		}
+		end(a.heldAnswer)
+		return true
+	})
+}
+
 // releaseFrames passes on the held output of all frames up to frame.
 func (g *outputGate) releaseFrames(frame uint64) {
 	g.visitWaiting(func(h *heldConn) { h.passReleased(g) }, frame)
+	g.takeAnswers(heldAnswer.pass, frame)
 }
 
 // discardHeld drops the output that is still held, and opens the gate for all later output.
 func (g *outputGate) discardHeld() {
 	if g != nil {
+		g.takeAnswers(heldAnswer.discard, math.MaxUint64)
 		g.visitWaiting(func(h *heldConn) { h.discardFrames(g) }, math.MaxUint64)
 	}
 }

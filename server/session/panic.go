@@ -10,7 +10,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// Hook identifies a function of the game that the server calls for one client.
+// Hook identifies a function of the game that the server calls for one client, or for one call.
 type Hook uint8
 
 // The hooks: functions of Hooks, and Config.Admit.
@@ -23,19 +23,21 @@ const (
 	HookRestore
 	HookInput
 	HookCommand
+	HookCall   // a function of Core.Post
+	HookSignal // a function of Hooks.Signals
 	HookAdmit
 	hooks
 )
 
 // String returns the hook's name in logs and metrics.
 func (h Hook) String() string {
-	return [hooks]string{"join", "leave", "away", "back", "save", "restore", "input", "command", "admit"}[h]
+	return [hooks]string{"join", "leave", "away", "back", "save", "restore", "input", "command", "call", "signal", "admit"}[h]
 }
 
 // HookPanic is a contained panic of the game.
 type HookPanic struct {
 	Hook    Hook
-	Session uint64 // session id; 0 for HookAdmit
+	Session uint64 // session id; 0 for HookAdmit, HookCall and HookSignal
 	Value   any    // the panic's argument
 	Stack   []byte
 }

@@ -33,6 +33,8 @@ type Stats struct {
 	Commands         uint64
 	Executed         uint64
 	Rejected         uint64
+	Calls            uint64 // posted functions and signals that ran
+	CallsFailed      uint64 // part of Calls: the function returned an error, or panicked
 	Resyncs          uint64
 	ResyncsDropped   uint64 // Resyncs beyond a session's rate limit
 	// PredictionFaults counts the Resyncs of clients that simulate, including dropped ones:

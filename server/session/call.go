@@ -1,0 +1,213 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+const (
+	// maxCalls bounds the calls that wait for a tick. A backend that calls faster than the world ticks
+	// must not fill the memory.
+	maxCalls = 256
+	// callsPerTick bounds the calls of one tick: each runs a function of the game inside it.
+	callsPerTick = 64
+)
+
+// Errors of calls, which wrap the reason. Any other error is the function's own.
+var (
+	// ErrNotRun: the function has not run, and will not.
+	ErrNotRun = errors.New("server: the function has not run")
+	// ErrOutcomeUnknown: the function has begun. The caller cannot know whether it returned, or whether its effects
+	// survive a crash.
+	ErrOutcomeUnknown = errors.New("server: the function has begun, with an unknown outcome")
+)
+
+var errManyCalls = &wire.Error{Code: wire.RateLimited, Detail: fmt.Sprintf("%d calls wait for a tick", maxCalls)}
+
+// Call is a function of the game that another goroutine has posted to a Core. It runs once, in the receive
+// phase of a tick, on the goroutine that calls Tick.
+type Call struct {
+	ctx     context.Context
+	hook    Hook
+	run     func(*world.World) ([]byte, error)
+	claimed atomic.Bool   // by the tick that runs it, or by the first that gives it up
+	done    chan struct{} // closed when answer and err are final
+	answer  []byte
+	err     error
+}
+
+// Await waits for the result, or until the call's context ends. With Config.HoldOutput the result waits
+// until the frame that holds its effects is durable.
+func (k *Call) Await() (answer []byte, err error) {
+	select {
+	case <-k.done:
+		return k.answer, k.err
+	case <-k.ctx.Done():
+	}
+	if k.claimed.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("%w: %w", ErrNotRun, context.Cause(k.ctx))
+	}
+	select {
+	case <-k.done:
+		return k.answer, k.err
+	default:
+		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, context.Cause(k.ctx))
+	}
+}
+
+// settle makes the result final.
+func (k *Call) settle(answer []byte, err error) {
+	k.answer, k.err = answer, err
+	close(k.done)
+}
+
+// refuse settles a call that no tick has claimed.
+func (k *Call) refuse(why error) {
+	if k.claimed.CompareAndSwap(false, true) {
+		k.settle(nil, fmt.Errorf("%w: %w", ErrNotRun, why))
+	}
+}
+
+// Post posts f to the next tick. f runs only if ctx has not ended when the tick reaches it; once begun, it
+// runs to its end. Post may be called from any goroutine.
+func (c *Core) Post(ctx context.Context, f func(*world.World) error) *Call {
+	return c.post(ctx, HookCall, func(w *world.World) ([]byte, error) { return nil, f(w) })
+}
+
+// PostSignal posts a signal like Post: see Hooks.Signals. The answer is JSON.
+func (c *Core) PostSignal(ctx context.Context, name string, args []byte) *Call {
+	run, err := c.signals.parse(name, args)
+	if err != nil {
+		k := &Call{ctx: ctx, done: make(chan struct{})}
+		k.refuse(err)
+		return k
+	}
+	return c.post(ctx, HookSignal, run)
+}
+
+func (c *Core) post(ctx context.Context, hook Hook, run func(*world.World) ([]byte, error)) *Call {
+	k := &Call{ctx: ctx, hook: hook, run: run, done: make(chan struct{})}
+	c.calls.add(k)
+	return k
+}
+
+// runCalls runs the calls of one tick.
+func (c *Core) runCalls() {
+	for _, k := range c.calls.take() {
+		if k.ctx.Err() == nil && k.claimed.CompareAndSwap(false, true) {
+			c.runCall(k)
+		}
+	}
+}
+
+// runCall runs a call. Its result leaves as the output of this frame does.
+func (c *Core) runCall(k *Call) {
+	returned := false
+	defer func() {
+		if !returned { // a library panicked, or the game ended the goroutine: the world may be half changed
+			k.settle(nil, fmt.Errorf("%w: the room failed", ErrOutcomeUnknown))
+		}
+	}()
+	c.stats.Calls++
+	answer, err := c.callGame(k)
+	returned = true
+	if err != nil {
+		c.stats.CallsFailed++
+	}
+	if c.output == nil {
+		k.settle(answer, err)
+		return
+	}
+	c.output.holdAnswer(heldAnswer{k, answer, err})
+}
+
+// callGame runs the function of a call.
+func (c *Core) callGame(k *Call) (answer []byte, err error) {
+	if !c.config.PanicEnds {
+		defer func() {
+			if value := recover(); value != nil {
+				c.panics.notePanic(k.hook, 0, value)
+			}
+		}()
+		err = errHookPanicked // unless run returns
+	}
+	return k.run(c.world)
+}
+
+// callQueue holds the calls that wait for a tick. Any goroutine may call its methods.
+type callQueue struct {
+	mu      sync.Mutex
+	waiting []*Call
+	refusal error // of all later calls; nil: none
+}
+
+// add queues k, or refuses it.
+func (q *callQueue) add(k *Call) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= maxCalls {
+		q.waiting = slices.DeleteFunc(q.waiting, func(k *Call) bool { return k.ctx.Err() != nil })
+	}
+	switch {
+	case q.refusal != nil:
+		k.refuse(q.refusal)
+	case len(q.waiting) >= maxCalls:
+		k.refuse(errManyCalls)
+	default:
+		q.waiting = append(q.waiting, k)
+	}
+}
+
+// take returns the calls of one tick.
+func (q *callQueue) take() []*Call {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(len(q.waiting), callsPerTick)
+	if n == 0 {
+		return nil
+	}
+	taken := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	return taken
+}
+
+func (q *callQueue) isEmpty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) == 0
+}
+
+// refuseAll refuses the waiting calls and all later ones.
+func (q *callQueue) refuseAll(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refusal = why
+	for _, k := range q.waiting {
+		k.refuse(why)
+	}
+	q.waiting = nil
+}
+
+// heldAnswer is the result of a call whose frame is not durable yet.
+type heldAnswer struct {
+	call   *Call
+	answer []byte
+	err    error
+}
+
+func (a heldAnswer) pass() { a.call.settle(a.answer, a.err) }
+
+// discard settles the call of a frame that will never be durable.
+func (a heldAnswer) discard() {
+	a.call.settle(nil, fmt.Errorf("%w: the room ended before its effects were durable", ErrOutcomeUnknown))
+}
+
+// refuseCalls refuses waiting and later calls, since c ends.
+func (c *Core) refuseCalls() { c.calls.refuseAll(c.requests.endReason()) }
