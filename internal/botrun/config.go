@@ -54,6 +54,8 @@ type Config struct {
 	// Ordinary makes bots receive all motion from the server. By default they compute the
 	// bodies of exact kinds themselves, and check them by the server's audits.
 	Ordinary bool
+	// Probes is the number of handles that a bot resolves after each snapshot. Default 8.
+	Probes int
 	// AreaMetres is how far bots roam from the centre, along x and z. Default 80.
 	AreaMetres float64
 	// Room is the room that bots join. {n} in it is replaced by the number of the bot, and
@@ -71,6 +73,7 @@ func (c Config) withDefaults() Config {
 	c.Duration = cmp.Or(c.Duration, 30*time.Second)
 	c.Scenario = cmp.Or(c.Scenario, bot.Roam)
 	c.Ramp = cmp.Or(c.Ramp, min(time.Duration(c.Bots)*time.Second/dialsPerSecond, c.Duration/2))
+	c.Probes = cmp.Or(c.Probes, usualProbes)
 	c.AreaMetres = cmp.Or(c.AreaMetres, 80)
 	if c.Player == nil {
 		c.Player = &bot.Player{}
@@ -92,6 +95,7 @@ func (c Config) Validate() error {
 		"a ramp of %v in a run of %v: want a shorter ramp, or the last bots never join", c.Ramp, c.Duration)
 	wrong.addIf(c.Scenario == bot.JoinStorm && c.Ramp < c.Duration && c.stormStart() >= c.Duration,
 		"a join storm %v after the first dial, in a run of %v: want a longer run, or no bot joins then", c.stormStart(), c.Duration)
+	wrong.addIf(c.Probes < 0 || c.Probes > mostProbes, "%d probes after each snapshot, want 1 to %d", c.Probes, mostProbes)
 	wrong.addIf(c.AreaMetres < 0, "area of %v m: want more than 0", c.AreaMetres)
 	wrong.addIf(c.Fingerprint != "" && c.InsecureDev, "both fingerprint and insecure-dev are set: want one of them")
 	_, unknown := c.RoomOf(0)

@@ -71,7 +71,7 @@ func (c *core) Report(h bulk.Handle, seen uint64, format string, args ...any) {
 // probeHandles resolves handles of every kind and compares the answers with memory.
 func (c *core) probeHandles() {
 	replica := c.client.Replica()
-	for i := range probesPerUpdate {
+	for i := range c.config.Probes {
 		h := c.chooseHandle(i)
 		a := answer{verdict: replica.Resolve(h)}
 		if e := replica.Entity(h); e != nil {

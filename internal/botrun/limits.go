@@ -18,8 +18,9 @@ const (
 	// portBots is the number of bots that share a socket. The socket's buffer holds a few
 	// hundred packets: if more bots joined at once, some packets would be lost.
 	portBots = 8
-	// probesPerUpdate is the number of handles resolved after each snapshot.
-	probesPerUpdate = 8
+	// usualProbes is the default of Config.Probes, and mostProbes its bound.
+	usualProbes = 8
+	mostProbes  = 4096
 	// pokesPerSecond is far below the servers' command limit, so that no poke is refused for
 	// its rate.
 	pokesPerSecond = 4

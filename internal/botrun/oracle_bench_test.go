@@ -86,7 +86,7 @@ func (o *oracle) observe(n *news, dice func(int) int) {
 	for _, h := range n.updated {
 		o.checkUpdated(h, uint64(h))
 	}
-	for i := range probesPerUpdate {
+	for i := range usualProbes {
 		o.drawHandle(status(i%4), dice)
 	}
 }

@@ -47,7 +47,7 @@ func killOften(t *testing.T, built programs, program string, kills int) {
 		return p
 	}
 	server := start()
-	bots := startProcess(t, built.command(t, program, shipped, dir, "loadtest", "--addr="+addr, "--insecure-dev", "--bots=8", "--duration=1h"))
+	bots := startProcess(t, built.command(t, program, shipped, dir, "loadtest", "--addr="+addr, "--insecure-dev", "--bots=8", "--probes=250", "--duration=1h"))
 	bots.said(`8/8`)
 	for n := range kills {
 		time.Sleep(time.Duration(500+random.IntN(1500)) * time.Millisecond) // at any moment
@@ -65,6 +65,8 @@ func killOften(t *testing.T, built programs, program string, kills int) {
 	bots.await("shows all bots again", func() bool { return lines() > before })
 	require.Zero(t, bots.end(syscall.SIGINT), &bots.screen)
 	require.Zero(t, server.end(syscall.SIGTERM), &server.screen)
+	_, report, _ := strings.Cut(bots.screen.String(), "outages")
+	t.Logf("%d kills of %s: outages%s", kills, program, report)
 	require.Contains(t, bots.screen.String(), "✓ no bot failed")
 	require.Contains(t, bots.screen.String(), "no handle lied         0 confusions in")
 	require.Contains(t, bots.screen.String(), fmt.Sprintf("%d sessions resumed, 0 anew, 0 in another run of the world", 8*kills))

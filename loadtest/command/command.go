@@ -55,6 +55,7 @@ type Flags struct {
 	CutAt       time.Duration `placeholder:"TIME" help:"Time of a link outage, from the first dial."`
 	CutFor      time.Duration `placeholder:"TIME" help:"Duration of the outage."`
 	Simulate    bool          `default:"true" negatable:"" help:"Bots compute the bodies of exact kinds themselves, and every audit of them must agree."`
+	Probes      int           `default:"8" help:"Handles that each bot resolves after each snapshot, to find one that has changed its meaning (${default})."`
 	Room        string        `placeholder:"NAME" help:"Room that bots join: {n} in it is the number of the bot, and 'match/{n/20}' puts 20 bots in each room (the server's default one)."`
 	Seed        uint64        `default:"1" help:"Seed of the bots' random choices."`
 	Area        float64       `default:"80" placeholder:"METRES" help:"Bots roam within this distance of the centre (${default} m)."`
@@ -91,6 +92,8 @@ func (f *Flags) Validate() error {
 		return fmt.Errorf("--bots is %d, want at least 1", f.Bots)
 	case f.Duration <= 0:
 		return fmt.Errorf("--duration is %v, want more than 0", f.Duration)
+	case f.Probes < 1:
+		return fmt.Errorf("--probes is %d, want at least 1", f.Probes)
 	case !(f.Area > 0):
 		return fmt.Errorf("--area is %v, want more than 0 metres", f.Area)
 	case f.Profile != "" && f.Admin == "":
@@ -180,7 +183,7 @@ func (f *Flags) botConfig() botrun.Config {
 		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
 		Link: botrun.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
-		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Player: &player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
+		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Probes: f.Probes, Player: &player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}
 }
 

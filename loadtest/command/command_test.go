@@ -46,6 +46,8 @@ func TestUsage(t *testing.T) {
 		{"no bots", []string{"--addr=127.0.0.1:1", "--bots=0"}, exitUsage, "", "--bots is 0"},
 		{"not a number", []string{"--addr=127.0.0.1:1", "--bots=many"}, exitUsage, "", "--bots"},
 		{"no time", []string{"--addr=127.0.0.1:1", "--duration=0s"}, exitUsage, "", "--duration is 0s"},
+		{"no probes", []string{"--addr=127.0.0.1:1", "--probes=0"}, exitUsage, "", "--probes is 0"},
+		{"too many probes", []string{"--addr=127.0.0.1:1", "--probes=9999"}, exitUsage, "", "9999 probes after each snapshot, want 1 to 4096"},
 		{"no area", []string{"--addr=127.0.0.1:1", "--area=-1"}, exitUsage, "", "--area is -1"},
 		{"no port", []string{"--addr=nowhere"}, exitUsage, "", "want host:port"},
 		{"a port that there cannot be", []string{"--addr=127.0.0.1:99999"}, exitUsage, "", `"99999" is no udp port`},
