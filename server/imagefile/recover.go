@@ -274,14 +274,13 @@ func (s *Store) openSegment(segment Segment) (*world.JournalReader, io.Closer, e
 }
 
 const (
-	sectorBytes = 512 // that every medium writes as a whole
-	// leastZeros is the length from which on a part of a frame that is all zeros counts as unwritten.
-	leastZeros       = 16
-	frameHeaderBytes = 16 // as in world/journal.go
+	sectorBytes      = 512 // that every medium writes as a whole
+	frameHeaderBytes = 16  // as in world/journal.go
 )
 
 // endsUnwritten reports whether the bytes at an offset are the last frame of a segment, some sectors of which were
-// never written: the machine lost power during the write.
+// never written: the machine lost power during the write. Only whole sectors of zeros count, since a frame
+// may contain zeros.
 func (s *Store) endsUnwritten(path string, offset int64) (bool, error) {
 	file, err := s.disk.Open(path)
 	if err != nil {
@@ -300,7 +299,7 @@ func (s *Store) endsUnwritten(path string, offset int64) (bool, error) {
 		if rest == 0 && n >= 4 {
 			length = frameHeaderBytes + int64(binary.LittleEndian.Uint32(chunk))
 		}
-		zeros = zeros || n >= leastZeros && len(bytes.Trim(chunk, "\x00")) == 0
+		zeros = zeros || n == sectorBytes && len(bytes.Trim(chunk, "\x00")) == 0
 		at, rest = at+int64(n), rest+int64(n)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return zeros && rest == length, nil

@@ -26,6 +26,8 @@ type journaledWorld struct {
 	mana   *world.Component[int64]
 	drift  func(tick uint64) int64 // a system adds it to all: 0 if the system is deterministic
 	hashes map[uint64]uint64       // of the run, by tick
+
+	journal *world.Journal // of attach
 }
 
 func newJournaledWorld(t testing.TB) *journaledWorld {
@@ -61,6 +63,7 @@ func (w *journaledWorld) change() {
 func (w *journaledWorld) attach(p *process, c world.JournalConfig) {
 	j, err := w.StartJournal(c)
 	require.NoError(p.t, err)
+	w.journal = j
 	images := map[uint64][]byte{}
 	w.hashes[w.Tick()] = w.StateHash()
 	p.rotates = true
@@ -256,6 +259,29 @@ func recoverUnwritten(t testing.TB) {
 		require.Error(t, found.Cut)
 		require.Equal(t, found.Tick == p.tick-1 && sector == len(data)/sectorBytes-1, found.SameRun, "sector %d, tick %d", sector, found.Tick)
 	}
+}
+
+// A changed byte of the last frame is damage, though the frame ends with zeros of its own.
+func TestRecoverZerosOfLastFrame(t *testing.T) {
+	p, w := lived(t, always)
+	last, at := must.Get(p.store.Segments())[1].Path, 0
+	p.frame = func() []byte {
+		w.Step()
+		w.hashes[p.tick] = w.StateHash()
+		frame, err := w.journal.Commit(append(binary.LittleEndian.AppendUint64([]byte("tick"), p.tick), make([]byte, sectorBytes-1)...))
+		require.NoError(t, err)
+		return frame
+	}
+	for used := 0; used < 32 || used > sectorBytes-32; used = len(p.disk.Data(last)) % sectorBytes {
+		at = len(p.disk.Data(last))
+		p.step(1)
+	}
+	d := p.disk.Kill()
+	d.Flip(last, 8*(at+30)) // a hash
+	_, _, found := recoverWorld(t, d, w.hashes, "")
+	require.ErrorContains(t, found.Cut, "checksum")
+	require.Equal(t, p.released-1, found.Tick)
+	require.False(t, found.SameRun, "the frame was durable")
 }
 
 // A segment that nothing leads to shows that ticks are missing.
