@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"reflect"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/address"
@@ -115,6 +117,13 @@ type Config struct {
 	// may use it; any other address requires AdminAccess. The port serves 8 connections, closes
 	// idle ones after 5 s, and makes 2 profiles at a time of at most 600 s.
 	AdminListen string
+	// AdminRoutes serves the game's own pages on the admin port, below /game/, which it does not see in the paths. The
+	// port authorizes their requests, bounds their bodies to 64 KiB and their time to 15 s, and runs 8
+	// requests at a time. Its handlers reach rooms by Signal and Room.Do. nil: none.
+	AdminRoutes http.Handler
+	// Collectors are the game's own metrics in GET /metrics. Their names must not begin with worldd_. They are
+	// collected concurrently with ticks, so they read atomics, and no world.
+	Collectors []prometheus.Collector
 	// GameName is the name of the game on the live page. Default: worldd.
 	GameName string
 	// AdminAccess controls access to the admin port.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // A server is behind after three bad seconds in a row, until five good seconds in a row.
@@ -75,9 +76,9 @@ func TestReadinessFollowsTicks(t *testing.T) {
 		l := newTestLoop(t, func(uint64) time.Duration { return work })
 		logs, seen := observer.New(zap.InfoLevel)
 		l.log = zap.New(logs)
-		port := admin.Handler(admin.Config{
+		port := must.Get(admin.Handler(admin.Config{
 			Timings: admin.NewTimings(), Report: l.report, Draining: l.core.Draining, MaxSessions: l.core.MaxSessions,
-		})
+		}))
 		status := func(path string) (int, string) {
 			w := httptest.NewRecorder()
 			port.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

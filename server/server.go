@@ -194,10 +194,14 @@ const lastSnapshotWait = 100 * time.Millisecond
 
 // Close closes a server that was not served. Serve closes its server by itself.
 func (s *Server) Close() error {
+	var ended error
 	if !s.used.Swap(true) {
 		s.discardRun()
+		if s.rooms != nil { // rooms that were created before Serve
+			ended = s.rooms.endRooms()
+		}
 	}
-	return s.closeSockets()
+	return errors.Join(ended, s.closeSockets())
 }
 
 // discardRun releases the only world of a server, which will not tick.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
@@ -37,7 +36,7 @@ const (
 	// maxProfiles bounds concurrent profiles: a long one, and a goroutine dump.
 	maxProfiles = 2
 	// maxBody bounds the body of a request, a form or a game's; session.MaxSignalBytes bounds the body of a
-	// signal. bodyTimeout bounds its arrival.
+	// signal, and of a request to the game's own routes. bodyTimeout bounds its arrival.
 	maxBody     = 4 << 10
 	bodyTimeout = 2 * time.Second
 	// staleTick is the age of the last tick at which /healthz fails.
@@ -78,6 +77,9 @@ type Config struct {
 	Kick func(ctx context.Context, id uint64, reason string) (found bool, err error)
 	// Signal sends a signal to a room, and returns the answer in JSON.
 	Signal func(ctx context.Context, room, name string, args []byte) (answer []byte, err error)
+	// Routes are the game's own below gamePath, and Collectors its own metrics; both may be nil.
+	Routes     http.Handler
+	Collectors []prometheus.Collector
 	// Drain ends all sessions and refuses new ones.
 	Drain func(ctx context.Context) error
 	// Draining reports whether new sessions are refused.
@@ -96,6 +98,10 @@ type Port struct {
 
 // Listen binds the address. Start begins to answer requests.
 func Listen(c Config) (*Port, error) {
+	handler, err := Handler(c)
+	if err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen(networkOf(c.Listen), c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("server: cannot listen on the admin address %s: %w", c.Listen, err)
@@ -104,7 +110,7 @@ func Listen(c Config) (*Port, error) {
 	if !access.authenticates() && isExposed(listener.Addr()) {
 		return nil, errors.Join(ErrExposed, listener.Close()) // localhost may resolve to any address
 	}
-	guard := &guard{own: hostOf(c.Listen), next: Handler(c)}
+	guard := &guard{own: hostOf(c.Listen), next: handler}
 	guard.access.Store(&access)
 	return &Port{listener: pacedListener{listener, &guard.connections}, server: newServer(guard, c.Log), guard: guard}, nil
 }
@@ -159,14 +165,16 @@ func newServer(guard *guard, log *zap.Logger) *http.Server {
 	return server
 }
 
-// Handler returns the port's handler, without authorization.
-func Handler(c Config) http.Handler {
+// Handler returns the port's handler, without authorization. The error is a Collector's that cannot be registered.
+func Handler(c Config) (http.Handler, error) {
+	metrics, err := c.newGatherer()
+	if err != nil {
+		return nil, err
+	}
 	p := pages{c}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collector{c}, c.Timings)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", index)
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{c.Log}}))
 	mux.Handle("/debug/pprof/", profiles())
 	mux.HandleFunc("/healthz", p.healthz)
 	mux.HandleFunc("/readyz", p.readyz)
@@ -183,8 +191,9 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
 	mux.HandleFunc("POST /drain", p.drain)
+	mux.Handle(gamePath, c.gameRoutes())
 	mux.HandleFunc("POST "+signalsPath+"{name}", p.signal)
-	return mux
+	return mux, nil
 }
 
 // pages holds the handlers that report on the server.
@@ -243,6 +252,7 @@ GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
 POST /drain                          end all sessions and refuse new ones, until the process ends
 POST /signals/NAME?room=NAME         send a signal to the game, with arguments and answer in JSON
+     /game/...                       the game's own pages
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured
 GET  /debug/pprof/                   profiles
 `)

@@ -16,7 +16,7 @@ const signalsPath = "/signals/"
 
 // maxBodyOf returns the bound of a request's body.
 func maxBodyOf(r *http.Request) int64 {
-	if strings.HasPrefix(r.URL.Path, signalsPath) {
+	if strings.HasPrefix(r.URL.Path, signalsPath) || strings.HasPrefix(r.URL.Path, gamePath) {
 		return session.MaxSignalBytes
 	}
 	return maxBody

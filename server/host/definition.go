@@ -2,14 +2,17 @@ package host
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/loadtest/bot"
@@ -42,6 +45,13 @@ type Definition struct {
 	// If it is set, Version is for people, and may be any text. The program's bots and its commands
 	// schema and watch are clients of this version.
 	Versions server.Versions
+	// Attach receives the server before it serves, in serve and demo: for Server.Signal, CreateRoom and the like.
+	// Periodic work outside the world runs on goroutines that Attach starts; ctx ends when the server ends.
+	// Periodic work in a world is a system of the world. An error ends the program.
+	Attach func(ctx context.Context, s *server.Server) error
+	// AdminRoutes and Collectors are the game's own on the admin port: see server.Config.
+	AdminRoutes http.Handler
+	Collectors  []prometheus.Collector
 	// Commands are additional commands: pointers to structs for kong, whose commands implement
 	// Command.
 	Commands []any

@@ -72,7 +72,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	began := time.Now()
 	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, hosted.title, countOf(c.Bots, "bot", "bots"), c.Duration, s.Addr())
 	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
-	report, err := c.playBots(ctx, s, hosted, p.err, botrun.NewLive(talk, true))
+	report, err := c.playBots(ctx, p, s, hosted, botrun.NewLive(talk, true))
 	if err != nil {
 		return err
 	}
@@ -137,9 +137,12 @@ func (c *demoCommand) checkFits(p *program, o Options) error {
 }
 
 // playBots runs the server while the bots play and merges both reports.
-func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting, stderr io.Writer, live *botrun.Live) (*botrun.Report, error) {
+func (c *demoCommand) playBots(ctx context.Context, p *program, s *server.Server, h *hosting, live *botrun.Live) (*botrun.Report, error) {
 	serving, stop := context.WithCancel(context.Background()) // the server outlives the bots, even after Ctrl-C
 	defer stop()
+	if err := p.attachServer(serving, s); err != nil {
+		return nil, err
+	}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
 	child := &botsCommand{
@@ -147,7 +150,7 @@ func (c *demoCommand) playBots(ctx context.Context, s *server.Server, h *hosting
 	}
 	before := s.Report()
 	var series []botrun.Progress
-	report, err := runChild(ctx, child, stderr, func(p botrun.Progress) {
+	report, err := runChild(ctx, child, p.err, func(p botrun.Progress) {
 		now := s.Report()
 		p.Server = serverNow(before, now)
 		before = now

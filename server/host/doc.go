@@ -39,6 +39,10 @@
 // Options.Room names the room, and has the range of generations for world.Config. Session.Move
 // moves a player to another room. The example of server.RoomsConfig has a lobby and matches.
 //
+// Definition.Attach receives the server: for signals to rooms, and periodic work outside the worlds.
+// Definition.AdminRoutes and Collectors are the game's own pages and metrics on the admin port. Periodic work
+// inside a world is a system of the world.
+//
 // On SIGHUP, serve reloads the game's limits (Instance.Reload), the certificate, the token
 // keys, the bans, and the admin port's access. A file that cannot be loaded is logged and
 // changes nothing. SIGTERM and SIGINT stop serve after notifying all clients.

@@ -2,6 +2,8 @@ package host
 
 import (
 	"cmp"
+	"context"
+	"errors"
 
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/wire"
@@ -28,7 +30,21 @@ func (p *program) hostInstance(g *Instance) *hosting {
 
 // serverConfig returns the Definition's settings for the process.
 func (d *Definition) serverConfig() server.Config {
-	return server.Config{Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name, Versions: d.versions()}
+	return server.Config{
+		Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name, Versions: d.versions(),
+		AdminRoutes: d.AdminRoutes, Collectors: d.Collectors,
+	}
+}
+
+// attachServer gives the game the server, which it closes on an error.
+func (d *Definition) attachServer(ctx context.Context, s *server.Server) error {
+	if d.Attach == nil {
+		return nil
+	}
+	if err := d.Attach(ctx, s); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
 }
 
 // version returns Version with its default.

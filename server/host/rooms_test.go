@@ -3,7 +3,10 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -141,6 +144,38 @@ func TestServeRooms(t *testing.T) {
 	status, out = runInn(t.Context(), inn(), "schema")
 	require.Equal(t, exitOK, status, out)
 	require.Contains(t, out, "visitor")
+}
+
+// The game receives its server before it serves, and a context that ends with it.
+func TestAttach(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	d, ended := inn(), make(chan struct{})
+	d.AdminRoutes = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) })
+	d.Attach = func(serving context.Context, s *server.Server) error {
+		go func() {
+			defer close(ended)
+			assert.NoError(t, s.CreateRoom(serving, "room/1"))
+			response, err := http.Get("http://" + s.AdminAddr().String() + "/game/of/rooms")
+			if assert.NoError(t, err) {
+				assert.Equal(t, "/of/rooms", string(must.Get(io.ReadAll(response.Body))))
+				assert.NoError(t, response.Body.Close())
+			}
+			stop()
+			<-serving.Done()
+		}()
+		return nil
+	}
+	status, out := runInn(ctx, d, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	require.Equal(t, exitOK, status, out)
+	<-ended
+
+	d.Attach = func(context.Context, *server.Server) error { return errors.New("no database") }
+	for _, command := range []string{"serve", "demo"} {
+		status, out = runInn(t.Context(), d, command)
+		require.Equal(t, exitError, status, out)
+		require.Contains(t, out, "inn: no database")
+	}
 }
 
 // Rooms need no images.

@@ -165,6 +165,11 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if err := c.printAccess(p, config, s); err != nil {
 		return errors.Join(err, s.Close())
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if err := p.attachServer(ctx, s); err != nil {
+		return err
+	}
 	began := time.Now()
 	reload := func(ctx context.Context) { (&reloader{c, s, h.instance, verifier, log}).run(ctx, asked) }
 	err = serve(ctx, s, reload)
