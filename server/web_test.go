@@ -126,6 +126,42 @@ func TestWebLeave(t *testing.T) {
 	}
 }
 
+// A client that ends its request without a capsule leaves at once: it has closed the session with
+// code 0. A connection that is lost has not left.
+func TestWebLeaveWithoutCapsule(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		leave func(h3Session) error
+		want  string
+	}{
+		{"end of the request", func(s h3Session) error { return s.request.Close() }, "left"},
+		{"reset of the request", func(s h3Session) error {
+			s.request.CancelWrite(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
+			return nil
+		}, "left"},
+		{"broken capsule", func(s h3Session) error {
+			_, err := s.request.Write(capsule(0x2843, "\x00")) // WT_CLOSE_SESSION without a code
+			return err
+		}, "left"},
+		{"error of the connection", func(s h3Session) error {
+			return s.conn.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeInternalError), "")
+		}, "away"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
+			s := h.h3Session()
+			h.hello(s.stream(h, uint64(s.request.StreamID())))
+			must.Get(s.request.ReceiveDatagram(h.ctx))
+			require.NoError(t, c.leave(s))
+			require.Eventually(t, func() bool {
+				return logs.FilterMessage("left").Len()+logs.FilterMessage("away").Len() == 1
+			}, patience, time.Millisecond)
+			require.Equal(t, 1, logs.FilterMessage(c.want).Len())
+			<-s.conn.Context().Done()
+		})
+	}
+}
+
 // join begins a session and returns its stream after the first snapshot.
 func (h *testServer) join(session *webtransport.Session) *webtransport.Stream {
 	stream := must.Get(session.OpenStreamSync(h.ctx))

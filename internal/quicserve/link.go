@@ -93,8 +93,10 @@ func (l *webLink) sessionEnded() {
 	_ = l.Conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
 	<-l.Conn.Context().Done()
 	cause := context.Cause(l.Conn.Context())
-	if app, ok := errors.AsType[*quic.ApplicationError](cause); ok && !app.Remote {
-		l.end(err) // only the session has ended, not the connection
+	if app, ok := errors.AsType[*quic.ApplicationError](cause); ok && !app.Remote && app.ErrorCode == quic.ApplicationErrorCode(wire.OK) {
+		// The connection lived until here: the client has ended its request. Without a capsule, that
+		// is a close with code 0 (draft-ietf-webtrans-http3, section 6). Firefox does so when it navigates.
+		l.end(&quic.ApplicationError{Remote: true, ErrorCode: quic.ApplicationErrorCode(wire.OK)})
 	}
 	l.end(fromH3(cause))
 }
