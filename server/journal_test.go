@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -62,7 +63,7 @@ func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes
 			RestoreSession: func(_ *Session, saved []byte) error { return wantSaved(saved) },
 		}},
 		Image: ImageConfig{Store: store, Journal: mode, Every: time.Hour, Extra: func(b []byte) []byte { return append(b, byte(r.spawned)) }},
-		Log:   zap.New(log), Random: rand.NewChaCha8([32]byte{byte(time.Now().UnixNano())}),
+		Log:   zap.New(log), Random: rand.NewChaCha8(sha256.Sum256([]byte(dir))), // other epochs in other folders
 	}
 	how := Restoring{Log: c.Log, LoadExtra: func(extra []byte) error {
 		r.spawned = uint64(extra[0])
