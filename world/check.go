@@ -174,7 +174,7 @@ func (w *World) checkBits() error {
 	for _, c := range w.components {
 		name := "component " + c.info().Name
 		sets[name] = c.present()
-		for _, marks := range []*bulk.Bitset{&c.changed().past, &c.changed().next} {
+		for _, marks := range []*bulk.Bitset{&c.changed().past, &c.changed().imaged, &c.changed().next} {
 			for word, mask := range bulk.AndNot(marks.View(), c.present().View()) {
 				return breach(7, "%s is marked as changed in word %d, for slots %#x without it", name, word, mask)
 			}

@@ -28,20 +28,36 @@ type Component[T any] struct {
 
 // changeMarks holds the slots marked as changed; see Component.Changed.
 type changeMarks struct {
-	past  bulk.Bitset  // marks of the current step and since the step before: the result of Changed
-	next  bulk.Bitset  // marks since the last step ended
-	marks *bulk.Bitset // where a mark goes now: past during a step, else next
+	past   bulk.Bitset  // marks of the current step and since the step before: the result of Changed
+	imaged bulk.Bitset  // marks between the end of the last step and the newest image
+	next   bulk.Bitset  // marks since the last step ended, and since an image was taken after it
+	marks  *bulk.Bitset // where a mark goes now: past during a step, else next
 }
 
 func (c *changeMarks) begin() {
 	c.marks = &c.past
-	if c.next.Any() || c.past.Any() {
-		c.past.SetOr(c.next.View())
+	if c.next.Any() || c.imaged.Any() || c.past.Any() {
+		c.past.SetOr(c.next.View(), c.imaged.View())
 		c.next.Reset()
+		c.imaged.Reset()
 	}
 }
 
 func (c *changeMarks) end() { c.marks = &c.next }
+
+// noteImage separates the marks of values that an image contains from those that follow.
+func (c *changeMarks) noteImage() {
+	if c.next.Any() {
+		c.imaged.SetOr(c.imaged.View(), c.next.View())
+		c.next.Reset()
+	}
+}
+
+// restore marks the slots that were marked in an image since its last step.
+func (c *changeMarks) restore(marks bulk.BitsetView) {
+	c.imaged.CopyFrom(marks)
+	c.next.Reset()
+}
 
 func (c *changeMarks) add(word uint32, mask uint64) {
 	c.marks.SetWord(word, c.marks.Word(word)|mask)
@@ -49,6 +65,7 @@ func (c *changeMarks) add(word uint32, mask uint64) {
 
 func (c *changeMarks) forget(word uint32, mask uint64) {
 	c.past.SetWord(word, c.past.Word(word)&^mask)
+	c.imaged.SetWord(word, c.imaged.Word(word)&^mask)
 	c.next.SetWord(word, c.next.Word(word)&^mask)
 }
 
@@ -185,7 +202,7 @@ func (c *Component[T]) Get(e Entity) *T {
 
 // Mut returns the entity's value for writing, like Get: it marks the value as Changed, and
 // the slot for every ChangeReader. Later steps do not see writes through an old pointer as
-// changes.
+// changes, nor does a recording or journal after TakeImage.
 func (c *Component[T]) Mut(e Entity) *T {
 	v := c.Get(e)
 	if v != nil {

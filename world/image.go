@@ -169,8 +169,20 @@ func (w *World) TakeImage(img *Image) {
 	w.takeVolumes(&img.volumes)
 	img.spawned.copyFrom(&w.events.spawned)
 	img.destroyed.copyFrom(&w.events.destroyed)
+	w.separateWrites()
 	if w.journal != nil {
 		w.journal.noteImage()
+	}
+}
+
+// separateWrites encodes the writes that an image of the present state contains, so that
+// those that follow it are known.
+func (w *World) separateWrites() {
+	for _, c := range w.encoders {
+		c.encodeWrites()
+	}
+	for _, c := range w.components {
+		c.changed().noteImage()
 	}
 }
 

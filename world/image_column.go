@@ -80,7 +80,7 @@ func (img *columnImage) take(c column) {
 	for word := range words {
 		mask := present.Word(word)
 		if word < img.ahead && mask == img.has.Word(word) &&
-			img.touched.Word(word)|marks.next.Word(word) == 0 {
+			img.touched.Word(word)|marks.imaged.Word(word)|marks.next.Word(word) == 0 {
 			continue
 		}
 		if mask != 0 {
@@ -89,7 +89,7 @@ func (img *columnImage) take(c column) {
 	}
 	img.ahead = 0
 	img.has.CopyFrom(present.View())
-	img.changed.CopyFrom(marks.next.View())
+	img.changed.SetOr(marks.imaged.View(), marks.next.View())
 	if invariants.Enabled {
 		for word := range img.words {
 			if !img.equal(c, word) {
@@ -139,7 +139,7 @@ func restoreColumn(c column, img *columnImage, slots uint32) {
 	if img == nil {
 		return
 	}
-	c.changed().next.CopyFrom(img.changed.View())
+	c.changed().restore(img.changed.View())
 	for word, values := range img.words {
 		mask := img.has.Word(word)
 		memory := memoryOf(c, word, len(values))

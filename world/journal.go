@@ -127,6 +127,7 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 	if j.imageEnd == 0 {
 		j.w.ApplyDeferred()
 		j.w.markSpawned()
+		j.w.separateWrites()
 		j.noteImage()
 	}
 	var calls []byte // if no segment comes before, the image holds what they have changed
@@ -169,12 +170,12 @@ func (h *JournalHead) append(b []byte) ([]byte, uint64) {
 	return binary.LittleEndian.AppendUint64(b, sum), sum
 }
 
-// noteImage separates the calls that an image of the present state contains from those that follow.
+// noteImage separates the calls that an image of the present state contains from those that follow. The caller has
+// separated the writes.
 func (j *Journal) noteImage() {
 	if j.calls.err != nil {
 		return
 	}
-	j.calls.encodeWrites()
 	j.calls.forgetPrograms()
 	j.imageMark, j.imageEnd = j.w.mark(), len(j.calls.bytes)
 }

@@ -159,3 +159,57 @@ func TestRecoverAfterCrash(t *testing.T) {
 		}
 	}
 }
+
+// The first frame after an image holds only the values that were set after it, also if the journal starts after
+// the image. So does the first step of a recording.
+func TestFrameWithoutTheValuesOfItsImage(t *testing.T) {
+	const entities = 2000
+	build := func() (*world.World, *world.Component[health]) {
+		w, crate, _, _ := newWorld(t, world.Config{MaxEntities: entities})
+		points := register[health](t, w, "points")
+		require.NoError(t, world.SetDefault(w, crate, points, health{Current: 5}))
+		for range entities {
+			spawn(t, w, crate, world.Vec3{})
+		}
+		return w, points
+	}
+	w, points := build()
+	var img world.Image
+	w.TakeImage(&img)
+	j := must.Get(w.StartJournal(world.JournalConfig{Run: 1}))
+	var recording bytes.Buffer
+	recorder := must.Get(w.Record(&recording, &img, 0))
+	imageBytes := recording.Len()
+	first := segment{image: written(t, w), file: bytes.Clone(must.Get(j.BeginSegment([]byte("base"))))}
+	points.Set(w.Slots().Handle(3), health{Current: 7})
+	w.Step()
+	frame := must.Get(j.Commit([]byte{1}))
+	require.Less(t, len(frame), 200, "one value, not %d", entities)
+	require.Less(t, recording.Len()-imageBytes, 200)
+	first.file = append(first.file, frame...)
+
+	for slot := range uint32(entities) {
+		points.Set(w.Slots().Handle(slot), health{Current: 9})
+	}
+	image := written(t, w)
+	second := segment{image: image, file: bytes.Clone(must.Get(j.BeginSegment([]byte("base"))))}
+	points.Set(w.Slots().Handle(4), health{Current: 8})
+	w.Step()
+	frame = must.Get(j.Commit([]byte{2}))
+	require.Less(t, len(frame), 200)
+	second.file = append(second.file, frame...)
+
+	for _, segments := range [][]segment{{first, second}, {second}} {
+		again, points := build()
+		recoverWorld(t, again, segments)
+		require.Equal(t, w.StateHash(), again.StateHash())
+		require.EqualValues(t, 9, points.Get(again.Slots().Handle(3)).Current)
+		require.EqualValues(t, 8, points.Get(again.Slots().Handle(4)).Current)
+		require.Equal(t, entities, points.Changed().Count())
+	}
+	require.NoError(t, recorder.Close())
+	again, points := build()
+	require.Equal(t, io.EOF, replayToEnd(must.Get(again.Replay(&recording))))
+	require.Equal(t, w.StateHash(), again.StateHash())
+	require.Equal(t, entities, points.Changed().Count())
+}

@@ -118,8 +118,8 @@ func (c *callEncoder) fail(err error) {
 	c.w.endCalls(c)
 }
 
-// encodeWrites encodes the component values that were set or opened for writing since the last step, and the
-// state of the random generator.
+// encodeWrites encodes the component values that were set or opened for writing since the last step or image, and
+// the state of the random generator.
 func (c *callEncoder) encodeWrites() {
 	for _, column := range c.w.components {
 		if column.info().Local {
@@ -135,6 +135,7 @@ func (c *callEncoder) encodeWrites() {
 		c.op(opRandom)
 		c.op(byte(len(c.now)))
 		c.bytes = append(c.bytes, c.now...)
+		c.random = append(c.random[:0], c.now...)
 	}
 }
 
