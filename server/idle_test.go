@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -22,21 +23,24 @@ import (
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
-// idleEntities and idleTicks are the sleeping bodies and the ticks of TestIdleLoop.
+// idleEntities and idleTicks are the sleeping bodies and the ticks of TestIdleLoop. With idleSaved
+// its world has a journal and is recorded.
 const (
 	idleEntities = "WORLDD_TEST_IDLE_ENTITIES"
 	idleTicks    = "WORLDD_TEST_IDLE_TICKS"
+	idleSaved    = "WORLDD_TEST_IDLE_SAVED"
 )
 
 // watched are the packages whose work TestIdleTickCostsTheSameInALargeWorld counts.
 const watched = "../bulk,../world,../world/motion,../replication,./session,."
 
 // An idle tick costs the same among 1,000,000 sleeping bodies as among 10,000, including the
-// work done once a second. The measure is the number of executed statements, which coverage
+// work done once a second. A journal and a recording add the same to both. The measure is the number of executed statements, which coverage
 // counts.
 func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
 	if testing.Short() {
@@ -45,21 +49,26 @@ func TestIdleTickCostsTheSameInALargeWorld(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "idle.test")
 	out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-covermode=count", "-coverpkg="+watched, "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	work := func(entities, ticks int) (statements float64) {
+	work := func(entities, ticks int, saved string) (statements float64) {
 		profile := filepath.Join(t.TempDir(), "profile")
 		run := exec.CommandContext(t.Context(), program, "-test.run=^TestIdleLoop$", "-test.coverprofile="+profile)
-		run.Env = append(os.Environ(), fmt.Sprintf("%s=%d", idleEntities, entities), fmt.Sprintf("%s=%d", idleTicks, ticks))
+		run.Env = append(os.Environ(), fmt.Sprintf("%s=%d", idleEntities, entities), fmt.Sprintf("%s=%d", idleTicks, ticks), idleSaved+"="+saved)
 		out, err := run.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return executed(t, profile)
 	}
 	const ticks = 200
-	perTick := func(entities int) float64 {
-		return (work(entities, 2*ticks) - work(entities, ticks)) / ticks
+	perTick := func(entities int, saved string) float64 {
+		return (work(entities, 2*ticks, saved) - work(entities, ticks, saved)) / ticks
 	}
-	small, large := perTick(10_000), perTick(1_000_000)
-	t.Logf("statements a tick: %.0f and %.0f", small, large)
-	require.Less(t, large, 1.1*small)
+	for _, c := range []struct {
+		saved        string
+		small, large int
+	}{{"", 10_000, 1_000_000}, {"1", 1 << 15, 1 << 17}} {
+		small, large := perTick(c.small, c.saved), perTick(c.large, c.saved)
+		t.Logf("statements a tick: %.0f and %.0f", small, large)
+		require.Less(t, large, 1.1*small)
+	}
 }
 
 // executed returns the number of executed statements in a profile. Each line of the profile
@@ -91,7 +100,17 @@ func TestIdleLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := sleepingWorld(t, entities)
 		core := must.Get(session.NewCore(Config{WorldConfig: WorldConfig{World: w, Schema: schema.NewWithBody(), Epoch: 1, Replication: replication.Config{SnapshotHz: 10, EnterRadius: 8, LeaveRadius: 10}}}.sessionConfig()))
-		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(ImageConfig{}, w, zap.NewNop()), zap.NewNop())
+		var image ImageConfig
+		if os.Getenv(idleSaved) != "" {
+			image = ImageConfig{Store: must.Get(imagefile.Open(filepath.Join(t.TempDir(), "world.image"), 0)), Every: maxImageEvery, Journal: imagefile.JournalEverySecond}
+			defer func() { require.NoError(t, image.Store.Close()) }()
+			record(t, w)
+		}
+		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(image, w, zap.NewNop()), zap.NewNop())
+		l.journal = must.Get(newJournal(image, core, zap.NewNop(), func(time.Duration) {}))
+		l.saver.journal = l.journal
+		defer func() { require.NoError(t, l.journal.end()) }()
+		require.NoError(t, l.saver.saveFirst())
 		for _, abilities := range []wire.Abilities{0, wire.Simulates} {
 			c := &stage.Conn{}
 			c.OnSnapshot = func([][]byte) { _ = c.SendInput(c.Ack()) }
@@ -102,6 +121,14 @@ func TestIdleLoop(t *testing.T) {
 		require.Equal(t, 2, core.Active())
 		require.Zero(t, w.Stats().Awake)
 	})
+}
+
+// record records w.
+func record(t *testing.T, w *world.World) {
+	var img world.Image
+	w.TakeImage(&img)
+	recorder := must.Get(w.Record(io.Discard, &img, uint64(w.TickHz())))
+	t.Cleanup(func() { require.NoError(t, recorder.Close()) })
 }
 
 // sleepingWorld returns a world with bodies that sleep on a grid of equal density.

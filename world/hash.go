@@ -50,18 +50,26 @@ func float64Bits(v float64) uint64 {
 // the random generator, live slots and the newest generation of every slot, kinds,
 // lifetimes, components, bodies and effects. It does not depend on the order of rows: two
 // worlds have equal hashes even if they received the calls of a tick in different orders.
-func (w *World) StateHash() uint64 {
+func (w *World) StateHash() uint64 { return w.hashState(w.allSlots()) }
+
+// slotRange is a range of slots that are hashed.
+type slotRange struct{ first, end uint32 }
+
+func (w *World) allSlots() slotRange { return slotRange{0, w.pool.Slots()} }
+
+// hashState is StateHash of a range of slots, and of the state that belongs to none.
+func (w *World) hashState(in slotRange) uint64 {
 	h := hash(w.cfg.Seed).add(w.tick).add(uint64(w.cfg.TickHz))
 	var state [64]byte
 	if b, err := w.pcg.AppendBinary(state[:0]); err == nil {
 		h = h.bytes(b)
 	}
 	h = h.add(uint64(w.pool.Slots()))
-	for _, g := range w.generations {
+	for _, g := range w.generations[in.first:in.end] {
 		h = h.add(uint64(g))
 	}
 	live := w.pool.Live()
-	for slot, ok := live.Next(0); ok; slot, ok = live.Next(slot + 1) {
+	for slot, ok := live.Next(in.first); ok && slot < in.end; slot, ok = live.Next(slot + 1) {
 		h = w.hashEntity(h, slot)
 	}
 	for id, c := range w.components {
@@ -69,17 +77,24 @@ func (w *World) StateHash() uint64 {
 			continue
 		}
 		h = h.add(uint64(id))
-		present := c.present()
-		for slot, ok := present.Next(0); ok; slot, ok = present.Next(slot + 1) {
-			h = c.hash(h.add(uint64(slot)), slot)
-		}
+		h = hashComponent(h, c, in)
 	}
-	return uint64(w.hashVolumes(w.hashEffects(h)))
+	return uint64(w.hashVolumes(w.hashEffects(h), in))
+}
+
+// hashComponent hashes the values of a component.
+func hashComponent(h hash, c column, in slotRange) hash {
+	present := c.present()
+	for slot, ok := present.Next(in.first); ok && slot < in.end; slot, ok = present.Next(slot + 1) {
+		h = c.hash(h.add(uint64(slot)), slot)
+	}
+	return h
 }
 
 // hashVolumes hashes the members of volumes, which determine later crossings.
-func (w *World) hashVolumes(h hash) hash {
-	for slot := range w.volumes.known.All() {
+func (w *World) hashVolumes(h hash, in slotRange) hash {
+	known := &w.volumes.known
+	for slot, ok := known.Next(in.first); ok && slot < in.end; slot, ok = known.Next(slot + 1) {
 		h = h.add(uint64(slot))
 		for member := range w.volumes.triggers[slot].members.All() {
 			h = h.add(uint64(member))

@@ -109,7 +109,7 @@ func readRecordingInfo(r io.Reader) (*ImageInfo, error) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	info.Recording = &RecordingInfo{recordVersion, int(reader.every), reader.tick, errors.Is(err, io.EOF)}
+	info.Recording = &RecordingInfo{reader.version, int(reader.every), reader.tick, errors.Is(err, io.EOF)}
 	return info, nil
 }
 

@@ -21,7 +21,8 @@ import (
 // sums: the head, the parts, and all step records including the present one.
 const (
 	recordMagic     = "wrec"
-	recordVersion   = 4 // up to 3, bodies fell asleep by speed alone
+	recordVersion   = 5 // in version 4, hashes covered all slots of large worlds
+	recordWhole     = 4 // the oldest version that is read: before, bodies fell asleep by speed alone
 	stepHeaderBytes = 12
 	// maxStepBytes bounds a step record for readers: a million spawns are 50 MB.
 	maxStepBytes = 1 << 28
@@ -45,7 +46,8 @@ type Recorder struct {
 // since the last step, and then makes one Write per Step. The world must not change between
 // TakeImage and this call: neither part would contain the change. The recording holds
 // hashes of all parts of the state after each every-th tick, or after each tick if every is
-// 0. They cost about as much as two StateHashes.
+// 0. They cost about as much as two StateHashes, of 16,384 slots at most: larger worlds are hashed
+// in ranges, a different one each time.
 //
 // Until Close, every call that changes the world between two steps is recorded. Writes
 // through Component.Mut and similar calls are recorded with the next Step. Adding kinds,
@@ -126,7 +128,7 @@ func (r *Recorder) afterStep() {
 	}
 	if r.w.tick%r.every == 0 {
 		r.calls.op(opHashes)
-		r.hashes = r.w.appendHashes(r.hashes[:0])
+		r.hashes = r.w.appendHashes(r.hashes[:0], r.w.recordedRange(r.every))
 		for _, h := range r.hashes {
 			r.calls.u64(h)
 		}

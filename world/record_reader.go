@@ -13,11 +13,12 @@ import (
 // recordingReader reads a recording in the order of its file, and checks its sums. Its caller reads the
 // image between the head and the parts; the image has sums of its own.
 type recordingReader struct {
-	from  io.Reader
-	every uint32 // ticks between hashes
-	tick  uint64 // after the newest step that was read
-	sum   xxhash.Digest
-	step  []byte
+	from    io.Reader
+	version uint32
+	every   uint32 // ticks between hashes
+	tick    uint64 // after the newest step that was read
+	sum     xxhash.Digest
+	step    []byte
 }
 
 // newRecordingReader reads the head of a recording.
@@ -31,8 +32,9 @@ func newRecordingReader(from io.Reader) (*recordingReader, error) {
 	if string(head[:len(recordMagic)]) != recordMagic {
 		return nil, fmt.Errorf("%w: not a recording: it does not begin with %q", ErrRecording, recordMagic)
 	}
-	if version := binary.LittleEndian.Uint32(head[4:]); version != recordVersion {
-		return nil, fmt.Errorf("%w: version %d; this program reads %d", ErrRecording, version, recordVersion)
+	r.version = binary.LittleEndian.Uint32(head[4:])
+	if r.version < recordWhole || r.version > recordVersion {
+		return nil, fmt.Errorf("%w: version %d; this program reads %d and %d", ErrRecording, r.version, recordWhole, recordVersion)
 	}
 	r.every = binary.LittleEndian.Uint32(head[8:])
 	return r, nil

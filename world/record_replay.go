@@ -137,7 +137,11 @@ func (r *Replay) Next() error {
 		return nil
 	}
 	r.checked++
-	r.hashes = r.w.appendHashes(r.hashes[:0])
+	in := r.w.allSlots()
+	if r.reader.version > recordWhole {
+		in = r.w.recordedRange(uint64(max(r.reader.every, 1)))
+	}
+	r.hashes = r.w.appendHashes(r.hashes[:0], in)
 	var differ []string
 	same := len(r.image.changes) == 0 && len(r.parts) == len(r.hashes)
 	for i, part := range r.parts {
