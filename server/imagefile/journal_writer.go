@@ -1,6 +1,7 @@
 package imagefile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/disk"
+	"github.com/worldd/worldd/world"
 )
 
 // JournalState says how much a crash would lose.
@@ -122,7 +124,7 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 	if w.broken {
 		return
 	}
-	nth, err := w.placeSegment(e.run, e.tick, continues)
+	nth, err := w.placeSegment(e.run, e.tick, continues, head)
 	if err == nil {
 		err = w.create(segmentPath(w.image, e.run, e.tick, nth), head)
 	}
@@ -141,10 +143,8 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 }
 
 // placeSegment returns Segment.Nth for the segment that begins at a tick. A segment that continues a chain leaves the
-// ones before it, which may have no frames. One that does not removes the others that begin at its tick:
-// images of runs that began as new worlds may have equal marks, so that recovery could take a rival for the
-// segment that follows the image.
-func (w *segmentWriter) placeSegment(run, tick uint64, continues bool) (nth int, err error) {
+// ones before it, which may have no frames. One that does not removes its rivals.
+func (w *segmentWriter) placeSegment(run, tick uint64, continues bool, head []byte) (nth int, err error) {
 	segments, err := listSegments(w.disk, w.image)
 	if err != nil {
 		return 0, err
@@ -156,12 +156,35 @@ func (w *segmentWriter) placeSegment(run, tick uint64, continues bool) (nth int,
 		switch {
 		case s.Tick != tick:
 		case !continues:
-			err = errors.Join(err, w.disk.Remove(s.Path))
+			err = errors.Join(err, w.removeRival(s.Path, head))
 		case s.Run == run:
 			nth = s.Nth + 1
 		}
 	}
 	return nth, err
+}
+
+// removeRival removes a segment that has the same mark as a head: images of runs that began as new worlds may have
+// equal marks, so that recovery could take the rival for the segment that follows the image. Other segments
+// stay, since an older image may lead to them.
+func (w *segmentWriter) removeRival(path string, head []byte) error {
+	file, err := w.disk.Open(path)
+	if err != nil {
+		return err
+	}
+	rival, err := world.NewJournalReader(file)
+	_ = file.Close() // only read
+	if errors.Is(err, world.ErrJournalEnd) || errors.Is(err, world.ErrImageVersion) {
+		return nil // recovery does not follow it
+	}
+	if err != nil {
+		return err
+	}
+	own, err := world.NewJournalReader(bytes.NewReader(head))
+	if err != nil || own.Head().Mark != rival.Head().Mark {
+		return err
+	}
+	return w.disk.Remove(path)
 }
 
 // finishSegment makes the segment durable before another follows it (G9).

@@ -341,6 +341,28 @@ func recoverBesideRivals(t testing.TB) {
 	require.Equal(t, uint64(2), found.Tick)
 }
 
+// A run that begins from an older image and dies before its first save leaves the journals of all images (G12).
+func TestRecoverAfterOlderRun(t *testing.T) {
+	p, w := lived(t, always)
+	older := newJournaledWorld(t)
+	file := must.Get(p.disk.Open(p.store.generationPath(1)))
+	img := must.Get(older.ReadImage(file))
+	require.NoError(t, errors.Join(file.Close(), older.RestoreRun(img)))
+	next := begin(t, p.disk, 9, older.Tick(), nil)
+	older.attach(next, world.JournalConfig{Run: 9, Durable: true})
+	next.beginSegment()
+	next.step(3)
+	for _, flips := range []bool{false, true} {
+		after := p.disk.Kill()
+		if flips {
+			after.Flip(simulatedImage, 500)
+		}
+		_, _, found := recoverWorld(t, after, w.hashes, "")
+		require.Equal(t, p.released, found.Tick)
+		require.True(t, found.SameRun, found.Cut)
+	}
+}
+
 // A journal of everysec never shows that it lacks nothing.
 func TestRecoverEverySecond(t *testing.T) {
 	p, w := lived(t, world.JournalConfig{Run: 7})
