@@ -82,8 +82,8 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, err error) {
 	defer s.containPanic(HookCommand)
 	err = errHookPanicked // unless run returns
-	s.view = view{claimed: c.View}
-	defer s.view.forget()
+	s.setView(view{claimed: c.View})
+	defer s.setView(view{})
 	return run(s, c.Target, c.Args)
 }
 

@@ -14,7 +14,7 @@ import (
 // result of Join counts.
 func (s *Session) Control(h world.Entity) {
 	if s.viewer != nil && s.state != stateJoining {
-		s.entity = s.issuedOrZero(h)
+		s.setEntity(h)
 		s.viewer.SetFocus(s.entity)
 	}
 }

@@ -33,8 +33,9 @@
 //
 // Core, Session and Peer coordinate parts that own their fields (parts_test.go). A Core has the
 // requests of other goroutines, the roster of sessions and connections, the schedule of
-// snapshots, the gate of held output, and the record of panics. A Session has its identity, sight, inputs, provisionals,
-// progress, secrets and travel. A Peer has its inbox.
+// snapshots, the gate of held output, and the record of panics. A Session has its identity, sight
+// (with the provisional handles and the view moment), inputs, progress, secrets and travel. A Peer has
+// its inbox.
 //
 // STATE.md specifies the states of connections and sessions, and their guarantees.
 // limits.go lists every bound on a session's cost.

@@ -67,7 +67,7 @@ func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 			s.closeViewer()
 			return joinRefusal(err)
 		}
-		s.entity = s.issuedOrZero(entity)
+		s.setEntity(entity)
 	}
 	return nil
 }

@@ -28,19 +28,19 @@ var (
 
 // IsProvisional reports whether h is an unbound provisional handle of the command or input
 // being executed.
-func (s *Session) IsProvisional(h bulk.Handle) bool {
+func (s *sight) IsProvisional(h bulk.Handle) bool {
 	return s.viewer != nil && s.provisionals.findUnbound(h) != nil
 }
 
 // Provisionals returns the handles for which IsProvisional is true, in the client's order.
 // Raw commands need it, if their arguments do not contain the handles.
-func (s *Session) Provisionals() iter.Seq[bulk.Handle] { return s.provisionals.unbound() }
+func (s *sight) Provisionals() iter.Seq[bulk.Handle] { return s.provisionals.unbound() }
 
 // Bind makes the client's provisional handle stand for entity (H7). The client learns of
 // this before the entity enters its view, and learns of the entity's death even if it never
 // enters. The handle stays bound if the command fails later. The error is ErrNotProvisional
 // or ErrNotNew.
-func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
+func (s *sight) Bind(provisional bulk.Handle, entity world.Entity) error {
 	p := s.provisionals.findUnbound(provisional)
 	if p == nil || s.viewer == nil {
 		return ErrNotProvisional
@@ -49,14 +49,14 @@ func (s *Session) Bind(provisional bulk.Handle, entity world.Entity) error {
 		return ErrNotNew
 	}
 	s.provisionals.markBound(p)
-	s.core.stats.ProvisionalsBound++
+	s.stats.ProvisionalsBound++
 	return nil
 }
 
 // endInput rejects the unbound provisional handles of an input.
-func (s *Session) endInput() {
+func (s *sight) endInput() {
 	for h := range s.provisionals.unbound() {
-		s.core.stats.ProvisionalsRejected++
+		s.stats.ProvisionalsRejected++
 		if s.viewer != nil {
 			s.viewer.Reject(h.Index())
 		}

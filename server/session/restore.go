@@ -61,7 +61,7 @@ func (c *Core) restoreSession(n *notedSession) (*Session, error) {
 	s.progress = progress{structure: s.travel.fence}
 	s.secrets = n.secrets
 	s.openViewer(replication.Numbers{Structure: s.travel.fence}, s.abilities&wire.Simulates != 0)
-	s.entity = s.issuedOrZero(n.play.entity)
+	s.setEntity(n.play.entity)
 	s.SetViewpoint(n.play.viewpoint)
 	for _, h := range n.owned {
 		s.Own(h)

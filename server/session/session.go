@@ -21,17 +21,14 @@ type Session struct {
 	kicked    *wire.Error // ends the session after the current hook or at the next tick
 	endReason *wire.Error // reason why the session ended
 
-	entity      world.Entity
 	announced   world.Entity // controlled entity that was last sent to the client
 	silentTicks int          // ticks since the last datagram, or since the connection broke
 	progress    progress
 
-	inputs       inputs
-	commands     *rate.Limiter
-	handled      uint32 // commands executed or rejected so far; wraps
-	provisionals provisionals
-	view         view // view moment of the command or input being executed
-	resyncs      resyncs
+	inputs   inputs
+	commands *rate.Limiter
+	handled  uint32 // commands executed or rejected so far; wraps
+	resyncs  resyncs
 
 	travel  travel
 	turn    turn
@@ -85,7 +82,8 @@ func (s *Session) isOver() bool { return s.state >= stateHandedOver }
 
 func newSession(c *Core, who identity) *Session {
 	s := &Session{
-		identity: who, sight: sight{replicator: c.replicator, world: c.world}, core: c, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
+		identity: who, sight: sight{replicator: c.replicator, world: c.world, stats: &c.stats, viewAge: c.viewAge},
+		core: c, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
 		commands: rate.NewLimiter(rate.Limit(c.config.CommandsPerSecond), c.config.CommandBurst),
 		resyncs:  resyncs{limiter: rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1)},
 	}
@@ -98,10 +96,6 @@ func (s *Session) Room() string { return s.core.config.Room }
 
 // Away reports whether the session has no connection and waits for its client.
 func (s *Session) Away() bool { return s.peer == nil }
-
-// Entity returns the controlled entity: Hooks.Join's result, or the latest argument of
-// Control. The entity may be dead.
-func (s *Session) Entity() world.Entity { return s.entity }
 
 // Ending returns why the session ended, or nil if it has not.
 func (s *Session) Ending() *wire.Error { return s.endReason }

@@ -88,8 +88,8 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 // callInput runs the game's function for inputs. An error is the client's fault.
 func (s *Session) callInput(in *wire.TickInput) error {
 	defer s.containPanic(HookInput)
-	s.view = viewOf(in)
-	defer s.view.forget()
+	s.setView(viewOf(in))
+	defer s.setView(view{})
 	defer s.endInput()
 	return s.core.input(s, s.core.replicator.Config().TickBase+uint64(in.Tick), in.Data)
 }

@@ -10,14 +10,26 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// sight holds the viewer of a session's client. The game may call the exported methods
-// from Join to Leave, inclusive. At any other time they do nothing.
+// sight is the client's part of the world, and the names that the client has for entities. The game may
+// call the exported methods from Join to Leave, inclusive. At any other time they do nothing.
 type sight struct {
-	replicator *replication.Replicator
-	world      *world.World
-	viewer     *replication.Viewer // exists from Join to Leave
-	viewpoint  world.Entity        // of SetViewpoint; 0: the controlled entity
+	replicator   *replication.Replicator
+	world        *world.World
+	stats        *Stats              // of the Core
+	viewer       *replication.Viewer // exists from Join to Leave
+	entity       world.Entity        // controlled
+	viewpoint    world.Entity        // of SetViewpoint; 0: the controlled entity
+	viewAge      int                 // greatest age of a view moment, in ticks
+	view         view                // view moment of the command or input being executed
+	provisionals provisionals        // of the command or input being executed
 }
+
+// Entity returns the controlled entity: Hooks.Join's result, or the latest argument of
+// Control. The entity may be dead.
+func (s *sight) Entity() world.Entity { return s.entity }
+
+// setEntity makes h the controlled entity.
+func (s *sight) setEntity(h world.Entity) { s.entity = s.issuedOrZero(h) }
 
 // openViewer makes the viewer, whose numbers continue from numbers. simulates reports whether the
 // client can compute bodies.

@@ -20,13 +20,12 @@ import (
 // nearer bound. If the bounds contradict each other, the bound on age prevails. Stats.Views
 // counts each outcome. Whether a hit in the past counts is the game's decision: it may
 // bound the age further, or spare a target that has reached cover since.
-func (s *Session) View() (at world.Moment, named bool) {
-	c := s.core
+func (s *sight) View() (at world.Moment, named bool) {
 	if s.view.claimed == 0 || s.viewer == nil || s.viewer.AckedTick() == 0 {
-		return world.Moment{Tick: c.world.Tick()}, false
+		return world.Moment{Tick: s.world.Tick()}, false
 	}
-	base, newest := c.replicator.Config().TickBase, uint64(c.replicator.Tick())
-	oldest := max(newest-min(newest, uint64(c.viewAge)), c.world.OldestTick()-min(base, c.world.OldestTick())) * viewTick
+	base, newest := s.replicator.Config().TickBase, uint64(s.replicator.Tick())
+	oldest := max(newest-min(newest, uint64(s.viewAge)), s.world.OldestTick()-min(base, s.world.OldestTick())) * viewTick
 	view, outcome := s.view.claimed, ViewDrawn
 	if acked := uint64(s.viewer.AckedTick()) * viewTick; view > acked {
 		view, outcome = acked, ViewUnseen
@@ -35,7 +34,7 @@ func (s *Session) View() (at world.Moment, named bool) {
 		view, outcome = oldest, ViewCapped
 	}
 	if s.view.countOnce() {
-		c.stats.Views[outcome]++
+		s.stats.Views[outcome]++
 	}
 	return world.Moment{Tick: base + view/viewTick, Fraction: float32(view%viewTick) / viewTick}, true
 }
@@ -76,5 +75,5 @@ func (v *view) countOnce() bool {
 	return !was
 }
 
-// forget ends the view moment with its command or input.
-func (v *view) forget() { *v = view{} }
+// setView sets the view moment of the command or input that begins, or none when it ends.
+func (s *sight) setView(v view) { s.view = v }
