@@ -105,7 +105,10 @@ func (r *journaledRun) ends(want error) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	cancel()
 	refused := false
-	require.ErrorIs(r.t, r.serveWorld(ctx, func() { refused = true }), want)
+	require.ErrorIs(r.t, r.serveUntil(ctx, func() bool {
+		refused = true
+		return true
+	}), want)
 	require.True(r.t, refused)
 }
 
@@ -275,12 +278,10 @@ func TestNewRunAfterACrash(t *testing.T) {
 	}
 }
 
-// A room comes back with its sessions, in the range of generations of its run. If another room has taken the range
-// meanwhile, it begins a new run.
-func TestRoomComesBack(t *testing.T) {
-	dir := t.TempDir()
-	config := func(c *RoomsConfig) {
-		c.Images = RoomImages{Dir: dir, Every: time.Second, Journal: imagefile.JournalAlways}
+// journaledRooms gives rooms a journal, whose sessions it saves.
+func journaledRooms(dir string, mode imagefile.JournalMode) func(*RoomsConfig) {
+	return func(c *RoomsConfig) {
+		c.Images = RoomImages{Dir: dir, Every: time.Second, Journal: mode}
 		k := c.Kinds["match"]
 		made := k.New
 		k.New = func(q RoomRequest) (*RoomGame, error) {
@@ -293,11 +294,47 @@ func TestRoomComesBack(t *testing.T) {
 		}
 		c.Kinds["match"] = k
 	}
-	away := func(h *testRooms) (n int) {
-		now := h.now("match/a")
-		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() { n = now.core.Away() }))
-		return n
+}
+
+// away returns the number of sessions of a room that are away.
+func (h *testRooms) away(room string) (n int) {
+	now := h.now(room)
+	require.NoError(h.t, now.loop.runBetweenTicks(context.Background(), func() { n = now.core.Away() }))
+	return n
+}
+
+// Rooms keep their sessions over a restart of the server, in any mode of the journal. A room that ends by itself ends
+// its sessions.
+func TestRoomsOutlastARestart(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalEverySecond, imagefile.JournalAlways} {
+		dir := t.TempDir()
+		var epoch uint64
+		inBubble(t, journaledRooms(dir, mode), func(h *testRooms) {
+			for _, room := range []string{"match/a", "match/a", "match/closed"} {
+				h.mustVisit(room)
+			}
+			time.Sleep(3 * time.Second)
+			epoch = h.now("match/a").core.Config().Epoch
+			require.NoError(t, h.drainRoom("match/closed", 0))
+			time.Sleep(3 * time.Second)
+		})
+		for range 2 { // the second time without clients
+			inBubble(t, journaledRooms(dir, mode), func(h *testRooms) {
+				require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+				require.Equal(t, wire.OK, h.joinFrom("", "match/closed"))
+				require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
+				require.Equal(t, 2, h.away("match/a"))
+				require.Zero(t, h.away("match/closed"))
+			})
+		}
 	}
+}
+
+// A room comes back with its sessions, in the range of generations of its run. If another room has taken the range
+// meanwhile, it begins a new run.
+func TestRoomComesBack(t *testing.T) {
+	dir := t.TempDir()
+	config := journaledRooms(dir, imagefile.JournalAlways)
 	var epoch, tick uint64
 	var block int
 	var left map[string]string
@@ -321,9 +358,9 @@ func TestRoomComesBack(t *testing.T) {
 		h.mustVisit("match/a")
 		require.InDelta(t, tick, h.tick("match/a"), 5)
 		require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
-		require.Equal(t, 2, away(h))
+		require.Equal(t, 2, h.away("match/a"))
 		time.Sleep(20 * time.Second)
-		require.LessOrEqual(t, away(h), 1, "nobody has resumed them")
+		require.LessOrEqual(t, h.away("match/a"), 1, "nobody has resumed them")
 	})
 	kill()
 	inBubble(t, config, func(h *testRooms) {
@@ -332,7 +369,7 @@ func TestRoomComesBack(t *testing.T) {
 		h.rooms.mu.Unlock()
 		h.mustVisit("match/a")
 		require.NotEqual(t, epoch, h.now("match/a").core.Config().Epoch)
-		require.Zero(t, away(h))
+		require.Zero(t, h.away("match/a"))
 		require.InDelta(t, tick, h.tick("match/a"), 5, "its world is not lost")
 	})
 }

@@ -121,16 +121,21 @@ func (r *run) endAndSave() error {
 	return err
 }
 
-// serveWorld is serveUntil for the only world of a server, whose next start continues the run if the journal can
-// keep its sessions.
-func (r *run) serveWorld(ctx context.Context, ending func()) error {
+// serveUntil ticks until ctx is done, calls ending, and finishes. If ending reports that the server ends, its next start
+// continues the run if the journal can keep its sessions.
+func (r *run) serveUntil(ctx context.Context, ending func() (serverEnds bool)) error {
 	err := r.loop.tickUntil(ctx)
-	ending()
-	if err == nil && r.loop.journal != nil && r.core.Config().Hooks.SaveSession != nil && r.keepSessions() {
+	if ending() && err == nil && r.mayKeepSessions() && r.keepSessions() {
 		r.core.Close()
 		return nil
 	}
 	return errors.Join(err, r.endAndSave())
+}
+
+// mayKeepSessions reports whether the run has what its sessions need to outlast the server. One that no session has
+// entered ends without a trace.
+func (r *run) mayKeepSessions() bool {
+	return r.loop.journal != nil && r.core.Config().Hooks.SaveSession != nil && !r.loop.saver.nothingToSave()
 }
 
 // keepSessions saves the world and its sessions after the last tick, and says goodbye to their clients. It reports
@@ -151,13 +156,6 @@ func (r *run) keepSessions() bool {
 	r.core.Release(math.MaxUint64)
 	r.loop.abandonSessions()
 	return true
-}
-
-// serveUntil ticks until ctx is done, calls ending, and finishes.
-func (r *run) serveUntil(ctx context.Context, ending func()) error {
-	err := r.loop.tickUntil(ctx)
-	ending()
-	return errors.Join(err, r.endAndSave())
 }
 
 // Name returns the room's name, by which clients join it.

@@ -141,7 +141,7 @@ func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 		}
 	}
 	return !l.rooms.runApart(func() {
-		err := now.serveUntil(ctx, func() { l.setEnding(now) })
+		err := now.serveUntil(ctx, func() bool { return l.setEnding(now) })
 		if err == nil {
 			now.log.Info("the room has ended")
 			return
@@ -195,15 +195,16 @@ func (l *roomLife) abandonRun(was *run, value any) {
 	was.loop.journal.end()
 }
 
-// setEnding prepares the end of a run. Clients of a room that stays closed receive a code that
-// they do not retry.
-func (l *roomLife) setEnding(now *run) {
+// setEnding prepares the end of a run, and reports whether the whole server ends. Clients of a room that stays
+// closed receive a code that they do not retry.
+func (l *roomLife) setEnding(now *run) (serverEnds bool) {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	l.room.state = roomEnding
 	if !l.rooms.closing && l.rooms.cordons.isClosed(l.room.name, time.Now()) {
 		now.core.EndWith(wire.RoomClosed)
 	}
+	return l.rooms.closing
 }
 
 // isOver reports whether the room should end: it had no session for its kind's IdleAfter, it is

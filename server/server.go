@@ -170,7 +170,10 @@ func (s *Server) beginServing(ctx context.Context) error {
 // runRooms runs the rooms until ctx is done, and ends them.
 func (s *Server) runRooms(ctx context.Context) error {
 	if s.rooms == nil {
-		return s.room.run.Load().serveWorld(ctx, s.quic.Refuse)
+		return s.room.run.Load().serveUntil(ctx, func() bool {
+			s.quic.Refuse()
+			return true
+		})
 	}
 	expire := time.NewTicker(helloCheck)
 	defer expire.Stop()

@@ -51,7 +51,7 @@ func killOften(t *testing.T, built programs, program string, kills int) {
 	bots.said(`8/8`)
 	for n := range kills {
 		time.Sleep(time.Duration(500+random.IntN(1500)) * time.Millisecond) // at any moment
-		if program == "worldd" && n%4 == 3 {                                // rooms end their sessions
+		if n%4 == 3 {
 			require.Zero(t, server.end(syscall.SIGTERM), &server.screen)
 		} else {
 			require.Equal(t, -1, server.end(syscall.SIGKILL))
