@@ -38,7 +38,7 @@ func (c *Core) Abandon(why *wire.Error) {
 			s.peer.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail})
 			s.peer.closeConn(why)
 		}
-		s.state, s.endReason = stateEnded, why
+		s.endBecause(why)
 		c.stats.countClosed(why.Code)
 		c.config.Router.forgetSession(s)
 	}

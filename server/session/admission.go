@@ -28,12 +28,12 @@ type Admission struct {
 	Lasts time.Duration
 }
 
-// endTick returns the tick at which a session that begins now expires.
-func (c *Core) endTick(a Admission) uint64 {
-	if a.Lasts == 0 {
+// endTick returns the tick at which a session expires after a duration, which is 0 for one that never expires.
+func (c *Core) endTick(after time.Duration) uint64 {
+	if after == 0 {
 		return math.MaxUint64
 	}
-	return c.world.Tick() + uint64(ticksOf(a.Lasts, c.world.TickHz()))
+	return c.world.Tick() + uint64(ticksOf(after, c.world.TickHz()))
 }
 
 // admitPeer returns the Admission of p's token, or the reason to refuse p. It ends other

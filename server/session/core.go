@@ -291,7 +291,7 @@ func (c *Core) applyRequests() {
 	c.roster.addPeers(asked.opened)
 	for _, k := range asked.kicks {
 		if s := c.Session(k.id); s != nil {
-			s.kicked = k.reason
+			s.endNext(k.reason)
 		}
 	}
 	c.replicator.SetBudget(asked.budget)

@@ -37,8 +37,8 @@ func (p *Peer) handleHello(h wire.Hello) {
 	if p.closed { // a Leave hook, called to make room, has drained the server
 		return
 	}
-	s := newSession(c, identity{id: p.id, address: p.address, name: h.Name, user: granted.User, value: granted.Value, abilities: h.Abilities})
-	s.peer, s.endTick = p, c.endTick(granted)
+	s := newSession(c, identity{id: p.id, address: p.address, name: h.Name, user: granted.User, value: granted.Value, abilities: h.Abilities}, c.world.Tick(), c.endTick(granted.Lasts))
+	s.peer = p
 	if refusal := s.callGameJoin(replication.Numbers{}); refusal != nil {
 		p.refuseHello(refusal, "")
 		return
@@ -76,9 +76,10 @@ func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
 // already resume it.
 func (s *Session) registerSession() {
 	s.viewer.SetFocus(s.entity)
-	s.state = stateAway
+	s.enterState(stateAway)
 	if s.peer != nil {
-		s.state, s.peer.session = stateActive, s
+		s.enterState(stateActive)
+		s.peer.session = s
 	}
 	s.core.roster.addSession(s)
 }

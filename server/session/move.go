@@ -158,7 +158,7 @@ func (s *Session) handOver() {
 	if s.isOver() {
 		return // the client does not read its stream
 	}
-	s.state = stateHandedOver
+	s.enterState(stateHandedOver)
 	c.requests.holdTraveller(t)
 	s.callHook(HookLeave, c.config.Hooks.Leave)
 	c.requests.releaseTraveller(t)
@@ -239,14 +239,11 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if why := c.admitUser(t.user, t.address); why != nil {
 		return why
 	}
-	s := newSession(c, t.identity)
-	s.peer, s.endTick = t.peer, math.MaxUint64
+	s := newSession(c, t.identity, c.world.Tick(), c.endTick(t.left))
+	s.peer = t.peer
 	s.travel = travel{fence: t.numbers.Structure + 1, moves: t.moves + 1, visited: t.visited} // the Welcome counts as a record
 	limitTokens(s.commands, t.commands, c.now)
 	limitTokens(s.resyncs.limiter, t.resyncs, c.now)
-	if t.left > 0 {
-		s.endTick = c.world.Tick() + uint64(ticksOf(t.left, c.world.TickHz()))
-	}
 	s.silentTicks = ticksOf(t.silent, c.world.TickHz()) + 1 // the move takes one tick
 	if why := s.callGameJoin(replication.Numbers{Structure: s.travel.fence, Seq: t.numbers.Seq}); why != nil {
 		return why

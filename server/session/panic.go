@@ -88,7 +88,7 @@ func (s *Session) containPanic(hook Hook) {
 		return
 	}
 	if value := recover(); value != nil {
-		s.kicked = errHookPanicked
+		s.endNext(errHookPanicked)
 		s.core.panics.notePanic(hook, s.id, value)
 	}
 }

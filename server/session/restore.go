@@ -54,8 +54,8 @@ func skipIDs(last *atomic.Uint64, id uint64) {
 
 // restoreSession restores a session, which may end at once. The error is RestoreSession's.
 func (c *Core) restoreSession(n *notedSession) (*Session, error) {
-	s := newSession(c, n.identity)
-	s.startTick, s.endTick, s.handled = min(n.startTick, c.world.Tick()), n.endTick, n.play.handled
+	s := newSession(c, n.identity, min(n.startTick, c.world.Tick()), n.endTick)
+	s.handled = n.play.handled
 	s.provisionals.continueFrom(n.play.nextInCommand, n.play.nextInInput)
 	s.travel = travel{fence: n.play.structure, moves: n.moves, visited: n.visited}
 	s.progress = progress{structure: s.travel.fence}

@@ -107,7 +107,8 @@ func (s *Session) loseConnection(why *wire.Error) {
 		return
 	}
 	s.peer.closeConn(why)
-	s.state, s.peer, s.silentTicks = stateAway, nil, 0
+	s.enterState(stateAway)
+	s.peer, s.silentTicks = nil, 0
 	s.core.stats.Lost++
 	s.callHook(HookAway, s.core.config.Hooks.Away)
 }
@@ -118,7 +119,7 @@ func (s *Session) tickAway() {
 	switch {
 	case s.kicked != nil:
 		s.endSilently(s.kicked)
-	case s.hasExpired():
+	case s.hasExpired(s.core.world.Tick()):
 		s.endSilently(&wire.Error{Code: wire.SessionExpired})
 	case s.silentTicks > s.core.graceTicks:
 		s.endSilently(&wire.Error{Code: wire.Timeout, Detail: "did not reconnect"})
@@ -161,7 +162,8 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	} else {
 		s.core.schedule.moveToBack(s, s.core.world.Tick()) // time spent away gives no precedence
 	}
-	s.state, s.peer, p.session, s.silentTicks = stateActive, p, s, 0
+	s.enterState(stateActive)
+	s.peer, p.session, s.silentTicks = p, s, 0
 	s.setAddress(p.address)
 	s.travel.awaitArrivals(0)
 	s.progress.restartCounters()

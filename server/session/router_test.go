@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -318,7 +319,7 @@ func TestRouterOneSessionPerUserAtOnce(t *testing.T) {
 	})
 	var sessions []*Session
 	for i, name := range []string{"one", "two"} {
-		s := newSession(h.add(name), identity{id: uint64(i), address: "here"})
+		s := newSession(h.add(name), identity{id: uint64(i), address: "here"}, 0, math.MaxUint64)
 		s.user = "ann"
 		s.rotateSecret()
 		sessions = append(sessions, s)

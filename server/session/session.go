@@ -13,13 +13,9 @@ import (
 type Session struct {
 	identity
 	sight
-	core      *Core
-	state     state
-	peer      *Peer // current connection; nil: away
-	startTick uint64
-	endTick   uint64      // tick at which the Admission expires
-	kicked    *wire.Error // ends the session after the current hook or at the next tick
-	endReason *wire.Error // reason why the session ended
+	life
+	core *Core
+	peer *Peer // current connection; nil: away
 
 	announced   world.Entity // controlled entity that was last sent to the client
 	silentTicks int          // ticks since the last datagram, or since the connection broke
@@ -66,28 +62,16 @@ func (i *identity) Value() any { return i.value }
 // contain it: keep the state of rules that a replay must repeat in components.
 func (i *identity) SetValue(v any) { i.value = v }
 
-// state is the state of a session, as STATE.md draws it.
-type state uint8
-
-const (
-	stateJoining    state = iota // Hooks.Join runs
-	stateActive                  // has a connection
-	stateAway                    // its connection broke, and its client may reconnect
-	stateHandedOver              // it continues in another room, as another Session
-	stateEnded                   // ended; removed at the end of the tick
-)
-
-// isOver reports whether the session has ended or left this room.
-func (s *Session) isOver() bool { return s.state >= stateHandedOver }
-
-func newSession(c *Core, who identity) *Session {
+// newSession returns a session that has not joined, from startTick to endTick unless something ends it before.
+func newSession(c *Core, who identity, startTick, endTick uint64) *Session {
 	s := &Session{
 		identity: who, sight: sight{replicator: c.replicator, world: c.world, stats: &c.stats, viewAge: c.viewAge},
-		core: c, startTick: c.world.Tick(), inputs: newInputs(c.world.TickHz()),
+		life: life{startTick: startTick, endTick: endTick},
+		core: c, inputs: newInputs(c.world.TickHz()),
 		commands: rate.NewLimiter(rate.Limit(c.config.CommandsPerSecond), c.config.CommandBurst),
 		resyncs:  resyncs{limiter: rate.NewLimiter(rate.Limit(resyncsPerMinute)/60, 1)},
 	}
-	c.schedule.moveToBack(s, s.startTick)
+	c.schedule.moveToBack(s, c.world.Tick())
 	return s
 }
 
@@ -96,28 +80,6 @@ func (s *Session) Room() string { return s.core.config.Room }
 
 // Away reports whether the session has no connection and waits for its client.
 func (s *Session) Away() bool { return s.peer == nil }
-
-// Ending returns why the session ended, or nil if it has not.
-func (s *Session) Ending() *wire.Error { return s.endReason }
-
-// Kick ends the session, without grace, after the current hook returns or at the next
-// tick. The client receives the reason, at most wire.MaxText bytes. The game decides
-// whether the user may join later.
-func (s *Session) Kick(reason string) {
-	s.kicked = &wire.Error{Code: wire.Kicked, Detail: reason}
-}
-
-// Redirect ends the session as Kick does, and sends its client to the server at address
-// ("host:port") with a connect token of at most wire.MaxToken bytes. An error reports a bad
-// argument.
-func (s *Session) Redirect(address string, token []byte) error {
-	moved, err := wire.MovedTo(address, token)
-	if err != nil {
-		return err
-	}
-	s.kicked = moved
-	return nil
-}
 
 // endWithGoodbye sends Goodbye and ends the session.
 func (s *Session) endWithGoodbye(why *wire.Error) {
@@ -135,7 +97,7 @@ func (s *Session) endSilently(why *wire.Error) {
 	if s.isOver() {
 		return // sending Goodbye ended it as TooSlow
 	}
-	s.state, s.endReason = stateEnded, why
+	s.endBecause(why)
 	s.core.stats.countClosed(why.Code)
 	if s.peer != nil {
 		s.peer.closeConn(why)
@@ -145,7 +107,7 @@ func (s *Session) endSilently(why *wire.Error) {
 
 // callGameLeave calls Hooks.Leave and removes the viewer.
 func (s *Session) callGameLeave() {
-	s.state = stateEnded
+	s.enterState(stateEnded)
 	s.callHook(HookLeave, s.core.config.Hooks.Leave)
 	s.closeViewer()
 	s.core.config.Router.forgetSession(s)

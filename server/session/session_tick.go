@@ -33,7 +33,7 @@ func (s *Session) receiveMessages() {
 		s.endWithGoodbye(l.fault)
 	case s.kicked != nil:
 		s.endWithGoodbye(s.kicked)
-	case s.hasExpired():
+	case s.hasExpired(s.core.world.Tick()):
 		s.endWithGoodbye(&wire.Error{Code: wire.SessionExpired})
 	case !s.isOver() && s.viewer.Numbers().Exhausted():
 		s.endWithGoodbye(&wire.Error{Code: wire.Spent})
@@ -45,9 +45,6 @@ func (s *Session) receiveMessages() {
 		s.endWithGoodbye(&wire.Error{Code: wire.TooSlow, Detail: "nothing new is acknowledged"})
 	}
 }
-
-// hasExpired reports whether the session's Admission has expired.
-func (s *Session) hasExpired() bool { return s.core.world.Tick() >= s.endTick }
 
 // applyAcks passes the client's acknowledgements to its viewer.
 func (s *Session) applyAcks(inputs []wire.Input) {
