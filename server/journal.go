@@ -67,10 +67,16 @@ func (j *journal) err() error {
 }
 
 // continueRun begins the next segment of a restored run. The segment is on the disk before the first
-// tick: otherwise a crash could restore the same run again, without the ticks after it.
-func (j *journal) continueRun(r *restoredRun) error {
+// tick: otherwise a crash could restore the same run again, without the ticks after it. If nobody is in the world (unused),
+// no client sees these ticks: with JournalAlways the segment waits for the first session, so that a room that
+// clients ask for and leave does not add one each time.
+func (j *journal) continueRun(r *restoredRun, unused bool) error {
 	if j == nil {
 		return errors.New("server: Image.Journal was switched off after Restore has continued a run: its ticks could not be noted as missing")
+	}
+	if unused && j.mode == imagefile.JournalAlways {
+		r.journal.Close()
+		return nil
 	}
 	j.world = r.journal
 	j.beginSegment()

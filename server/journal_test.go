@@ -330,6 +330,40 @@ func TestRoomsOutlastARestart(t *testing.T) {
 	}
 }
 
+// A room in which no session is left, and that clients ask for without entering it, leaves the disk as it was, and comes
+// back with the first session.
+func TestUnenteredRoomAddsNoSegment(t *testing.T) {
+	dir := t.TempDir()
+	config := journaledRooms(dir, imagefile.JournalAlways)
+	var epoch uint64
+	inBubble(t, config, func(h *testRooms) {
+		g := h.mustVisit("match/a")
+		time.Sleep(time.Second)
+		g.leave()
+		time.Sleep(30 * time.Second)
+		require.Zero(t, h.away("match/a"))
+		epoch = h.now("match/a").core.Config().Epoch
+	})
+	before := filesIn(t, filepath.Join(dir, "match"))
+	for range 3 {
+		inBubble(t, config, func(h *testRooms) {
+			require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+			require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
+			time.Sleep(20 * time.Second)
+		})
+		require.Equal(t, before, filesIn(t, filepath.Join(dir, "match")))
+	}
+	inBubble(t, config, func(h *testRooms) {
+		h.mustVisit("match/a")
+		time.Sleep(2 * time.Second)
+	})
+	inBubble(t, config, func(h *testRooms) {
+		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+		require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
+		require.Equal(t, 1, h.away("match/a"))
+	})
+}
+
 // A room comes back with its sessions, in the range of generations of its run. If another room has taken the range
 // meanwhile, it begins a new run.
 func TestRoomComesBack(t *testing.T) {

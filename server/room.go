@@ -94,7 +94,7 @@ func (r *run) begin() error {
 		return err
 	}
 	r.restored.restoreSessions(r)
-	err := r.loop.journal.continueRun(r.restored)
+	err := r.loop.journal.continueRun(r.restored, r.loop.saver.nothingToSave())
 	r.restored = nil
 	return err
 }
