@@ -44,6 +44,8 @@ type loop struct {
 	saver    *saver
 	journal  *journal // nil: none
 	log      *zap.Logger
+	errs     *gameErrors // logs slow systems; may be nil
+	clock    func() time.Duration
 	interval time.Duration
 	until    time.Time     // when the current tick stops encoding snapshots
 	enough   func() bool   // reports that until has passed; made once to avoid an allocation per tick
@@ -76,7 +78,8 @@ func newLoop(core *session.Core, timed *admin.TickTimings, s *saver, log *zap.Lo
 	}
 	l.enough = func() bool { return !time.Now().Before(l.until) }
 	began := time.Now()
-	core.World().SetClock(func() time.Duration { return time.Since(began) })
+	l.clock = func() time.Duration { return time.Since(began) }
+	core.World().SetClock(l.clock)
 	return l
 }
 
@@ -195,6 +198,9 @@ func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Dura
 	l.core.Step()
 	l.journal.commitTick(l.saver.nothingToSave())
 	stepped := time.Now()
+	if l.errs != nil && stepped.Sub(received) > l.interval {
+		l.errs.logSlowSystems(l.core.World().Stats().Systems, l.interval)
+	}
 	if last {
 		l.core.SendAll()
 	} else {

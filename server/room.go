@@ -74,6 +74,8 @@ func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.T
 	core.OnDiverge(r.logResync)
 	core.OnCommandError(errs.logCommand)
 	r.loop = newLoop(core, ticks, newSaver(image, core.World(), log), log)
+	r.loop.errs = errs
+	core.OnSlowHook(r.loop.clock, errs.logSlowHook)
 	r.loop.saver.descriptors = d
 	r.loop.journal, err = newJournal(image, core, log, ticks.ObserveSync)
 	r.loop.saver.journal = r.loop.journal

@@ -8,6 +8,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
 )
 
 // Bounds on the log lines about errors of the game, which clients can cause.
@@ -16,8 +18,8 @@ const (
 	gameErrorBurst      = 10
 )
 
-// gameErrors logs the errors of a room's hooks that the game does not address to clients. They are often
-// mistakes, and clients do not receive their text. Only the goroutine that owns the world may
+// gameErrors logs the errors of a room's hooks that the game does not address to clients, and slow parts of
+// the game. They are often mistakes, and clients do not receive their text. Only the goroutine that owns the world may
 // call its methods.
 type gameErrors struct {
 	log     *zap.Logger
@@ -36,6 +38,31 @@ func (g *gameErrors) logJoin(s *Session, err error) {
 }
 
 func (g *gameErrors) logError(text string, s *Session, err error, fields ...zap.Field) {
+	g.warn(text, append(fields, zap.Uint64("session", s.ID()), zap.String("user", s.User()), zap.String("name", s.Name()), zap.Error(err))...)
+}
+
+func (g *gameErrors) logSlowHook(h session.SlowHook) {
+	fields := []zap.Field{zap.Stringer("hook", h.Hook), zap.Duration("took", h.Took)}
+	if h.Session != 0 {
+		fields = append(fields, zap.Uint64("session", h.Session))
+	}
+	if h.Command != "" {
+		fields = append(fields, zap.String("command", h.Command))
+	}
+	g.warn("a hook of the game took longer than a tick", fields...)
+}
+
+// logSlowSystems logs the systems whose last run took longer than limit.
+func (g *gameErrors) logSlowSystems(all []world.SystemStats, limit time.Duration) {
+	for _, s := range all {
+		if s.Last > limit {
+			g.warn("a system of the game took longer than a tick", zap.String("system", s.Name), zap.Stringer("phase", s.Phase), zap.Duration("took", s.Last))
+		}
+	}
+}
+
+// warn logs a line, or counts it if there are many.
+func (g *gameErrors) warn(text string, fields ...zap.Field) {
 	if !g.limit.AllowN(time.Now(), 1) {
 		g.skipped++
 		return
@@ -44,5 +71,5 @@ func (g *gameErrors) logError(text string, s *Session, err error, fields ...zap.
 		fields = append(fields, zap.Int("not_logged", g.skipped))
 	}
 	g.skipped = 0
-	g.log.Warn(text, append(fields, zap.Uint64("session", s.ID()), zap.String("user", s.User()), zap.String("name", s.Name()), zap.Error(err))...)
+	g.log.Warn(text, fields...)
 }

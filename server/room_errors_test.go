@@ -71,3 +71,54 @@ func TestErrorsOfTheGameAreLogged(t *testing.T) {
 		require.Equal(t, []string{"no spawn point"}, lines("the game does not admit a client"))
 	})
 }
+
+// A hook or a system that takes longer than a tick is named in the log and counted.
+func TestSlowPartsOfTheGameAreNamed(t *testing.T) {
+	var slow atomic.Bool // the system
+	inBubble(t, func(c *RoomsConfig) {
+		k := c.Kinds["match"]
+		made := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			g, err := made(q)
+			if err != nil {
+				return nil, err
+			}
+			g.Hooks.Commands = []Command{session.OnRawCommand("rest", func(*Session, world.Entity, []byte) error {
+				time.Sleep(time.Second)
+				return nil
+			})}
+			return g, g.World.AddSystem(world.Before, "pathfinding", func(*world.World) {
+				if slow.CompareAndSwap(true, false) {
+					time.Sleep(2 * time.Second)
+				}
+			})
+		}
+		c.Kinds["match"] = k
+	}, func(h *testRooms) {
+		g := h.mustVisit("match/1")
+		time.Sleep(time.Second)
+		named := func() (all []map[string]any) {
+			for _, l := range h.logs.FilterMessageSnippet("took longer than a tick").All() {
+				all = append(all, l.ContextMap())
+			}
+			return all
+		}
+		require.Empty(t, named())
+		require.NoError(t, g.peer.ReceiveStream(wire.AppendMessage(nil, wire.Command{ID: 1, Name: "rest"})))
+		time.Sleep(3 * time.Second)
+		slow.Store(true)
+		time.Sleep(5 * time.Second)
+		lines := named()
+		require.Len(t, lines, 2)
+		require.Equal(t, []any{"command", "rest", time.Second, "match/1"}, []any{lines[0]["hook"], lines[0]["command"], lines[0]["took"], lines[0]["room"]})
+		require.NotZero(t, lines[0]["session"])
+		require.Equal(t, []any{"pathfinding", "before", 2 * time.Second, "match/1"}, []any{lines[1]["system"], lines[1]["phase"], lines[1]["took"], lines[1]["room"]})
+		report := h.report()
+		require.EqualValues(t, 1, report.Sessions.Slow[session.HookCommand])
+		systems := map[string]uint64{}
+		for _, s := range report.World.Systems {
+			systems[s.Name] += s.Slow
+		}
+		require.EqualValues(t, 1, systems["pathfinding"])
+	})
+}

@@ -40,6 +40,7 @@ type system struct {
 	last     time.Duration
 	longest  time.Duration
 	duration time.Duration // duration of all runs
+	slow     uint64        // runs that took longer than a tick
 }
 
 // AddSystem adds f to a phase of every step, under a name used by Stats and
@@ -130,13 +131,14 @@ type SystemStats struct {
 	Last    time.Duration // last run, including its deferred changes
 	Longest time.Duration
 	Total   time.Duration
+	Slow    uint64 // runs that took longer than a tick
 }
 
 // systemStats describes the systems in running order.
 func (w *World) systemStats() []SystemStats {
 	w.stats = w.stats[:0]
 	for _, s := range w.systems {
-		w.stats = append(w.stats, SystemStats{s.name, s.phase, s.runs, s.last, s.longest, s.duration})
+		w.stats = append(w.stats, SystemStats{s.name, s.phase, s.runs, s.last, s.longest, s.duration, s.slow})
 	}
 	return w.stats
 }
@@ -164,6 +166,9 @@ func (w *World) runSystem(s *system) {
 		s.last = w.clock() - from
 		s.longest = max(s.longest, s.last)
 		s.duration += s.last
+		if s.last > time.Second/time.Duration(w.cfg.TickHz) {
+			s.slow++
+		}
 	}
 	if w.trace != nil {
 		w.trace(s.name)

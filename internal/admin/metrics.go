@@ -77,7 +77,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 // collectWorld reports the figures of worlds and their sessions.
 func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc, summary summaryFunc) {
 	collectTick(r, counter, gauge)
-	collectSystems(r.World.Systems, summary)
+	collectSystems(r.World.Systems, counter, summary)
 	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
 	collectEffects(r.World, gauge)
@@ -106,6 +106,11 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	counter(r.Sessions.Resyncs, "worldd_resyncs_total", "Full resyncs that clients requested because their state was wrong.")
 	for hook, n := range r.Sessions.Panics {
 		counter(n, "worldd_hook_panics_total", hookPanics, "hook", session.Hook(hook).String())
+	}
+	for hook, n := range r.Sessions.Slow {
+		if session.Hook(hook) != session.HookAdmit {
+			counter(n, "worldd_slow_hooks_total", "Calls of the game's hooks that took longer than a tick, by hook.", "hook", session.Hook(hook).String())
+		}
 	}
 	collectInputs(r.Sessions, counter)
 	counter(r.Sessions.SnapshotsHeld, "worldd_snapshots_held_total", "Snapshots skipped because the connection had not sent the one before.")
@@ -161,8 +166,9 @@ func collectEffects(w world.Stats, gauge gaugeFunc) {
 }
 
 // collectSystems reports the cost of each system of the world.
-func collectSystems(systems []world.SystemStats, summary summaryFunc) {
+func collectSystems(systems []world.SystemStats, counter countFunc, summary summaryFunc) {
 	for _, s := range systems {
+		counter(s.Slow, "worldd_slow_systems_total", "Runs of the world's systems that took longer than a tick.", "system", s.Name, "phase", s.Phase.String())
 		summary(s.Runs, s.Total.Seconds(), s.Longest.Seconds(), "worldd_system_duration_seconds", "Duration of the world's systems: the longest run, and the sum.", "system", s.Name, "phase", s.Phase.String())
 	}
 }

@@ -107,6 +107,7 @@ func addSystems(a, b []world.SystemStats) []world.SystemStats {
 		}
 		all[i].Runs += s.Runs
 		all[i].Total += s.Total
+		all[i].Slow += s.Slow
 		all[i].Last, all[i].Longest = max(all[i].Last, s.Last), max(all[i].Longest, s.Longest)
 	}
 	return all

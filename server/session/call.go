@@ -130,6 +130,7 @@ func (c *Core) runCall(k *Call) {
 
 // callGame runs the function of a call.
 func (c *Core) callGame(k *Call) (answer []byte, err error) {
+	defer c.timer.end(k.hook, 0, "", c.timer.begin())
 	if !c.config.PanicEnds {
 		defer func() {
 			if value := recover(); value != nil {

@@ -81,6 +81,7 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 // callCommand runs the game's function for a command.
 func (s *Session) callCommand(run commandFunc, c *wire.Command) (answer []byte, err error) {
 	defer s.containPanic(HookCommand)
+	defer s.core.timer.end(HookCommand, s.id, c.Name, s.core.timer.begin())
 	err = errHookPanicked // unless run returns
 	s.setView(view{claimed: c.View})
 	defer s.setView(view{})

@@ -82,6 +82,7 @@ type Core struct {
 	onDiverge      func(*Session) // set by OnDiverge; may be nil
 	onCommandError func(s *Session, command string, err error)
 	panics         panicRecord
+	timer          hookTimer
 }
 
 // Validate reports every error in c, except a schema that does not fit the world and a

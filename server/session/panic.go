@@ -139,6 +139,7 @@ func inLibrary(function string) bool {
 func (s *Session) callHook(hook Hook, f func(*Session)) {
 	if f != nil {
 		defer s.containPanic(hook)
+		defer s.core.timer.end(hook, s.id, "", s.core.timer.begin())
 		f(s)
 	}
 }

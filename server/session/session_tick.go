@@ -85,6 +85,7 @@ func (s *Session) applyInputs(datagrams []wire.Input) {
 // callInput runs the game's function for inputs. An error is the client's fault.
 func (s *Session) callInput(in *wire.TickInput) error {
 	defer s.containPanic(HookInput)
+	defer s.core.timer.end(HookInput, s.id, "", s.core.timer.begin())
 	s.setView(viewOf(in))
 	defer s.setView(view{})
 	defer s.endInput()

@@ -48,13 +48,14 @@ type Stats struct {
 	Rejections           map[wire.Code]uint64
 	Closed               map[wire.Code]uint64
 	Panics               [hooks]uint64 // contained panics, by Hook
+	Slow                 [hooks]uint64 // calls that took longer than a tick, by Hook
 }
 
 // Stats returns a copy of the counters.
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.Closed, s.Rejections = maps.Clone(s.Closed), maps.Clone(s.Rejections)
-	s.Panics = c.panics.countPanics()
+	s.Panics, s.Slow = c.panics.countPanics(), c.timer.counts
 	return s
 }
 
