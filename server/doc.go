@@ -41,6 +41,8 @@
 //	   process. So do panics on goroutines of Replication.Workers and of the world's Workers.
 //	R5 The name of a drained room stays closed to clients, tokens and the game, until the operator
 //	   opens it or 24 h have passed (room_cordon.go).
+//	R6 A room that the game has ended for good (Room.End) leaves no files, and no crash brings it back once
+//	   its clients know, if the journal is of JournalAlways (room_end.go).
 //
 // Other goroutines reach a room by Room.Do, and backends by signals (Hooks.Signals, Server.Signal). Both run
 // at the beginning of a tick and are journaled as commands are. Answers of databases return the same way:

@@ -105,9 +105,9 @@ func (r *journaledRun) ends(want error) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	cancel()
 	refused := false
-	require.ErrorIs(r.t, r.serveUntil(ctx, func() bool {
+	require.ErrorIs(r.t, r.serveUntil(ctx, func() runEnd {
 		refused = true
-		return true
+		return endServer
 	}), want)
 	require.True(r.t, refused)
 }

@@ -74,6 +74,7 @@ func (s *Server) adminConfig() admin.Config {
 		return c
 	}
 	c.Ticks, c.Kinds, c.Refused = s.rooms.tickDurations, s.rooms.kindReports, s.rooms.router.Stats
+	c.StoredImages = s.rooms.images.countImages
 	c.CreateRoom, c.DrainRoom = s.rooms.createRoom, s.rooms.drainRoom
 	c.Kick = func(_ context.Context, id uint64, reason string) (bool, error) {
 		return s.rooms.router.Kick(id, reason), nil

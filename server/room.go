@@ -27,23 +27,24 @@ import (
 // Sessions that refuse the event miss it. An error says that the schema has no event of that type.
 type Room struct {
 	name, kind, id string
-	run            atomic.Pointer[run] // the current one; nil while the room is made or has failed
+	run            atomic.Pointer[run]    // the current one; nil while the room is made or has failed
+	ended          atomic.Pointer[string] // reason of End; nil: it was not called
 
 	// Used only with Config.Rooms. Guarded by rooms.mu.
 	state    roomState
-	by       origin        // of the newest request that made it
-	saved    bool          // counts in MaxImages, even before its first image
-	retry    chan struct{} // closed when the operator creates the failed room again
-	creator  string        // address that roomsPerAddress counts it for; may be empty
-	ready    chan struct{} // closed when the room is open or failed
-	err      error         // why it failed
-	opened   time.Time     // when the current run began
-	lastUsed time.Time     // when it last had a session, or a client asked to join
-	deadline time.Time     // when draining ends; zero: not draining
-	stop     context.CancelFunc
-	gone     chan struct{} // closed when the room has ended
-	eviction *eviction     // the end of this room in favour of another, or nil
-	awaits   *eviction     // the end of the room that this one replaces, or nil
+	by       origin             // of the newest request that made it
+	saved    bool               // counts in MaxImages, even before its first image
+	retry    chan struct{}      // closed when the operator creates the failed room again
+	creator  string             // address that roomsPerAddress counts it for; may be empty
+	ready    chan struct{}      // closed when the room is open or failed
+	err      error              // why it failed
+	opened   time.Time          // when the current run began
+	lastUsed time.Time          // when it last had a session, or a client asked to join
+	deadline time.Time          // when draining ends; zero: not draining
+	stop     context.CancelFunc // nil without Config.Rooms; not guarded
+	gone     chan struct{}      // closed when the room has ended
+	eviction *eviction          // the end of this room in favour of another, or nil
+	awaits   *eviction          // the end of the room that this one replaces, or nil
 }
 
 // run is the lifetime of a room's world. After a panic, another run follows.
@@ -114,6 +115,11 @@ func (r *run) endAndSave() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
+	return r.saveEnded()
+}
+
+// saveEnded saves the world after its sessions have ended.
+func (r *run) saveEnded() error {
 	err := r.loop.saver.saveLast()
 	_ = r.loop.journal.end() // the last image holds the world, or else the journal does
 	if err == nil || r.loop.journal.err() == nil {
@@ -123,11 +129,23 @@ func (r *run) endAndSave() error {
 	return err
 }
 
-// serveUntil ticks until ctx is done, calls ending, and finishes. If ending reports that the server ends, its next start
-// continues the run if the journal can keep its sessions.
-func (r *run) serveUntil(ctx context.Context, ending func() (serverEnds bool)) error {
+// runEnd says how a run ends after its last tick.
+type runEnd uint8
+
+const (
+	endRun     runEnd = iota // its sessions end, and its world is saved
+	endServer                // the next start continues it, if the journal can keep its sessions
+	endForGood               // its sessions end, and its files are removed
+)
+
+// serveUntil ticks until ctx is done, calls ending, and ends the run as ending says.
+func (r *run) serveUntil(ctx context.Context, ending func() runEnd) error {
 	err := r.loop.tickUntil(ctx)
-	if ending() && err == nil && r.mayKeepSessions() && r.keepSessions() {
+	end := ending()
+	switch {
+	case err == nil && end == endForGood:
+		return r.endAndRemove()
+	case err == nil && end == endServer && r.mayKeepSessions() && r.keepSessions():
 		r.core.Close()
 		return nil
 	}

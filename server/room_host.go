@@ -141,7 +141,7 @@ func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 		}
 	}
 	return !l.rooms.runApart(func() {
-		err := now.serveUntil(ctx, func() bool { return l.setEnding(now) })
+		err := now.serveUntil(ctx, func() runEnd { return l.setEnding(now) })
 		if err == nil {
 			now.log.Info("the room has ended")
 			return
@@ -195,16 +195,27 @@ func (l *roomLife) abandonRun(was *run, value any) {
 	was.loop.journal.end()
 }
 
-// setEnding prepares the end of a run, and reports whether the whole server ends. Clients of a room that stays
+// setEnding prepares the end of a run, and returns how it ends. Clients of a room that stays
 // closed receive a code that they do not retry.
-func (l *roomLife) setEnding(now *run) (serverEnds bool) {
+func (l *roomLife) setEnding(now *run) runEnd {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	l.room.state = roomEnding
-	if !l.rooms.closing && l.rooms.cordons.isClosed(l.room.name, time.Now()) {
-		now.core.EndWith(wire.RoomClosed)
+	reason := l.room.ended.Load()
+	switch {
+	case reason != nil && l.kind.isPinned(l.room):
+		now.core.EndWith(wire.Error{Code: wire.Draining, Detail: *reason})
+		return endForGood
+	case reason != nil:
+		l.rooms.ended.closeUntil(l.room.name, time.Now().Add(endedLasts))
+		now.core.EndWith(wire.Error{Code: wire.RoomClosed, Detail: *reason})
+		return endForGood
+	case l.rooms.closing:
+		return endServer
+	case l.rooms.cordons.isClosed(l.room.name, time.Now()):
+		now.core.EndWith(wire.Error{Code: wire.RoomClosed})
 	}
-	return l.rooms.closing
+	return endRun
 }
 
 // isOver reports whether the room should end: it had no session for its kind's IdleAfter, it is
@@ -249,7 +260,7 @@ func (l *roomLife) retireRun(was *run) {
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	l.room.run.Store(nil)
-	if report.Images.Saved > 0 {
+	if report.Images.Saved > 0 || l.room.ended.Load() != nil {
 		delete(l.rooms.older, l.room.name) // later runs continue from this run's image
 	}
 	l.kind.addPast(report, ticks)

@@ -44,6 +44,7 @@ type storedImage struct {
 	kind, id string
 	saved    time.Time // newest file
 	bytes    int64
+	ended    bool // a crash has interrupted its removal, which Open continues
 	linked   bool // linked by the operator: neither counted nor removed
 }
 
@@ -69,6 +70,7 @@ func (c RoomImages) storedImages(kind string) ([]storedImage, error) {
 			byID[id] = img
 		}
 		img.bytes += info.Size()
+		img.ended = img.ended || strings.HasSuffix(f.Name(), ".ended")
 		img.linked = img.linked || !info.Mode().IsRegular()
 		if info.ModTime().After(img.saved) {
 			img.saved = info.ModTime()
@@ -203,6 +205,31 @@ func (f *imageFolder) pruneBytes() error {
 	return err
 }
 
+// countImages returns the number of a kind's stored images, and its maximum, which is 0 if the kind is not saved. Open
+// rooms without an image do not count.
+func (f *imageFolder) countImages(kind string) (images, most int) {
+	k := f.rooms.kinds[kind]
+	if f.config.Dir == "" || k.Unsaved {
+		return 0, 0
+	}
+	stored, err := f.config.storedImages(kind)
+	if err != nil {
+		return 0, 0 // which pruneOld logs
+	}
+	return len(stored), k.MaxImages
+}
+
+// removeEnded removes the images of rooms that have ended for good, which a crash has left. Callers hold f.mu.
+func (f *imageFolder) removeEnded() error {
+	stored, err := f.allImages()
+	for _, img := range stored {
+		if img.ended && f.rooms.existingRoom(img.name()) == nil {
+			err = errors.Join(err, f.config.removeImage(img))
+		}
+	}
+	return err
+}
+
 // allImages returns the images of all kinds of rooms.
 func (f *imageFolder) allImages() (all []storedImage, err error) {
 	for kind, k := range f.rooms.config.Kinds {
@@ -267,11 +294,11 @@ func (c RoomImages) unusedAfter() time.Duration {
 }
 
 // pruneOld removes old images now and once an hour until ctx ends: images of rooms that no
-// session has entered for RoomImages.PruneAfter, and images beyond MaxBytes.
+// session has entered for RoomImages.PruneAfter, images beyond MaxBytes, and what a crash has left of rooms that had ended.
 func (f *imageFolder) pruneOld(ctx context.Context) {
 	for next := time.NewTicker(pruneEvery); ; {
 		f.mu.Lock()
-		err := f.pruneBytes()
+		err := errors.Join(f.removeEnded(), f.pruneBytes())
 		if after := f.config.PruneAfter; after > 0 {
 			stored, failed := f.allImages()
 			f.pruneImages(stored, after, "nobody has entered it for the time to keep it", func(int, int64) bool { return false })

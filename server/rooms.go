@@ -54,6 +54,7 @@ var ErrNotRooms = errors.New("server: the server has one world, and no Config.Ro
 var (
 	errClosing  = &wire.Error{Code: wire.Draining, Detail: "the room is closing"}
 	errCordoned = &wire.Error{Code: wire.RoomClosed}
+	errEnded    = &wire.Error{Code: wire.RoomClosed, Detail: "the room has ended"}
 	errStalled  = &wire.Error{Code: wire.Internal, Detail: "the room is not ticking"}
 	errFailed   = &wire.Error{Code: wire.Internal, Detail: "the room failed"}
 )
@@ -94,6 +95,7 @@ type rooms struct {
 	panics  panicTimes
 	older   map[string]int // RoomImages.Older of rooms not saved yet
 	cordons cordons
+	ended   cordons // rooms that ended for good a short time ago
 	bans    []string
 	budget  *int // bytes per second and session, from SetLimits; nil: each room's own
 	most    int  // maximum of sessions in all rooms
@@ -116,7 +118,7 @@ type kind struct {
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
-		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, older: maps.Clone(c.Rooms.Images.Older),
+		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, ended: cordons{}, older: maps.Clone(c.Rooms.Images.Older),
 		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions),
 	}
 	for name, k := range m.config.Kinds {
@@ -216,6 +218,9 @@ func (m *rooms) findRoom(name string, by origin, address string) (*Room, error) 
 		}
 		return r, nil
 	}
+	if by <= byToken && m.ended.isClosed(name, now) {
+		return nil, errEnded
+	}
 	pinned := k.Pinned && id == ""
 	evicted, err := m.findEvicted(k, address, now)
 	switch {
@@ -232,6 +237,7 @@ func (m *rooms) findRoom(name string, by origin, address string) (*Room, error) 
 		m.evictFor(evicted, r)
 	}
 	m.byName[name] = r
+	delete(m.ended, name)
 	k.rooms++
 	m.hosting.Go(func() { m.lifeOf(r).hostRoom(ctx) })
 	return r, nil

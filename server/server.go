@@ -170,9 +170,9 @@ func (s *Server) beginServing(ctx context.Context) error {
 // runRooms runs the rooms until ctx is done, and ends them.
 func (s *Server) runRooms(ctx context.Context) error {
 	if s.rooms == nil {
-		return s.room.run.Load().serveUntil(ctx, func() bool {
+		return s.room.run.Load().serveUntil(ctx, func() runEnd {
 			s.quic.Refuse()
-			return true
+			return endServer
 		})
 	}
 	expire := time.NewTicker(helloCheck)

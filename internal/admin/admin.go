@@ -66,10 +66,12 @@ type Config struct {
 	// Rooms returns the rooms, by name. A server of one world has one room.
 	Rooms func() []Room
 	// Kinds returns the figures of each kind of rooms. Refused counts the connections that
-	// reached no room. For a server of one world both are nil, and so are CreateRoom and
-	// DrainRoom.
+	// reached no room. For a server of one world both are nil, and so are StoredImages,
+	// CreateRoom and DrainRoom.
 	Kinds   func() []KindReport
 	Refused func() session.RouterStats
+	// StoredImages returns the stored images of a kind of rooms, and their maximum; 0: its rooms are not saved.
+	StoredImages func(kind string) (images, most int)
 	// CreateRoom makes a room. DrainRoom ends a room when it is empty or after within.
 	CreateRoom func(ctx context.Context, name string) error
 	DrainRoom  func(name string, within time.Duration) error

@@ -63,6 +63,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		common = []string{KindLabel, k.Kind}
 		gauge(float64(k.Rooms), "worldd_rooms", "Rooms, by kind.")
 		counter(k.RoomPanics, "worldd_room_panics_total", "Panics that ended the run of a room, by kind.")
+		if images, most := c.config.StoredImages(k.Kind); most > 0 {
+			gauge(float64(images), "worldd_stored_images", "Stored images of rooms with an id, by kind.")
+			gauge(float64(most), "worldd_stored_images_limit", "Stored images at which clients make no new rooms, by kind.")
+		}
 		gauge(float64(k.Report.Active), "worldd_room_clients", "Sessions in rooms, by kind of room.")
 		if k.Schema != nil {
 			collectWorld(k.Report, k.Schema, counter, gauge, summary)

@@ -8,6 +8,7 @@
 //	FILE.old-1, FILE.old-2, ...             older generations
 //	FILE.run                                the newest generation of handles that any run of the world has issued
 //	FILE.lock                               locked by the process that has FILE open
+//	FILE.ended                              the world has ended for good: nothing is restored from the other files
 //	FILE.worldd-<16 hex>.tmp                an image being written
 //	FILE.damaged, FILE.old-1.damaged, ...   generations that failed their checksums
 //	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load
@@ -58,4 +59,5 @@
 //	G12 A segment is removed only if no image leads to it, apart from a bound on what older images keep.
 //	G13 Recover changes no file, and repeats no frame that follows a torn, missing or changed byte. It
 //	   names that byte. The run continues only if nothing is missing that was durable.
+//	G14 Once MarkEnded has returned, no crash brings the world back: Open removes what Remove has left.
 package imagefile

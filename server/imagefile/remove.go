@@ -23,9 +23,40 @@ func BaseName(name string) string {
 	}
 }
 
-// Remove removes all generations of the image, and damaged ones. It removes the newest last:
-// after an interruption Load finds an image that was valid before. Remove fails if the image
-// could not be locked, since another process may be saving it.
+// endedPath is the path of FILE.ended.
+func (s *Store) endedPath() string { return s.path + ".ended" }
+
+// MarkEnded ends the world for good. Once it has returned nil, no start restores the image, even after a crash: Remove,
+// or else the next Open, removes all files. It fails if the image could not be locked.
+func (s *Store) MarkEnded() error {
+	if s.unlocked != nil {
+		return fmt.Errorf("imagefile: not ended: %w", s.unlocked)
+	}
+	file, err := s.disk.Create(s.endedPath())
+	if err == nil {
+		err = file.Close()
+	}
+	if err == nil {
+		err = s.disk.SyncDir(s.path)
+	}
+	if err != nil {
+		_ = os.Remove(s.endedPath()) // the caller saves the world instead
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	return nil
+}
+
+// finishRemoval removes an image that MarkEnded has ended.
+func (s *Store) finishRemoval() error {
+	if s.unlocked != nil || !fileExists(s.endedPath()) {
+		return nil
+	}
+	return s.Remove()
+}
+
+// Remove removes all generations of the image, damaged ones, and the journal. It removes the newest image last, and
+// then the mark of MarkEnded: after an interruption Load finds an image that was valid before, or Open continues the
+// removal. Remove fails if the image could not be locked, since another process may be saving it.
 func (s *Store) Remove() error {
 	if s.unlocked != nil {
 		return fmt.Errorf("imagefile: not removed: %w", s.unlocked)
@@ -35,19 +66,23 @@ func (s *Store) Remove() error {
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	var older []string
+	last := []string{s.path, s.lock.Path(), s.endedPath()}
+	var paths []string
 	for _, f := range files {
 		path := filepath.Join(folder, f.Name())
-		if BaseName(f.Name()) == own && path != s.path && path != s.lock.Path() {
-			older = append(older, path)
+		if BaseName(f.Name()) == own && !slices.Contains(last, path) {
+			paths = append(paths, path)
 		}
 	}
-	for _, path := range slices.Concat(older, []string{s.path}) {
+	for _, path := range append(paths, s.path) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("imagefile: %w", err)
 		}
 	}
 	if err := atomicfile.SyncDir(s.path); err != nil {
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	if err := os.Remove(s.endedPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil

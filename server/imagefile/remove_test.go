@@ -37,3 +37,28 @@ func TestBaseName(t *testing.T) {
 		require.Equal(t, want, BaseName(name), name)
 	}
 }
+
+// Whenever a crash interrupts the removal of a world that has ended, no start finds a part of it (G14).
+func TestEndedWorldStaysEnded(t *testing.T) {
+	for removed := range 5 {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "a.image")
+		w, img := newWorld(t), &world.Image{}
+		s := must.Get(Open(path, 3))
+		for range 3 {
+			next(w, img)
+			require.NoError(t, s.Save(img, 0))
+		}
+		require.NoError(t, s.MarkEnded())
+		require.NoError(t, s.lock.Close()) // the process dies
+		require.Equal(t, []string{"a.image", "a.image.ended", "a.image.lock", "a.image.old-1", "a.image.old-2", "a.image.run"}, files(t, dir))
+		for _, name := range []string{"a.image.old-1", "a.image.old-2", "a.image.run", "a.image"}[:removed] {
+			require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		}
+		s = must.Get(Open(path, 3))
+		require.Nil(t, must.Get(s.Load(newWorld(t))).Image)
+		require.Zero(t, s.NewestGeneration())
+		require.NoError(t, s.Close())
+		require.Empty(t, files(t, dir))
+	}
+}

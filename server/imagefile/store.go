@@ -62,7 +62,7 @@ type Store struct {
 }
 
 // reserved matches names that a Store derives from its path.
-var reserved = regexp.MustCompile(`\.(lock|run|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]{0,8})?(\.lossy)?)$`)
+var reserved = regexp.MustCompile(`\.(lock|run|ended|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]{0,8})?(\.lossy)?)$`)
 
 // Open locks the image at path. The file need not exist, but its directory must. keep is
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
@@ -79,7 +79,7 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	if reserved.MatchString(filepath.Base(target)) {
-		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .damaged, .skipped, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
+		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .ended, .damaged, .skipped, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		_, err := regularfile.Open(target)
@@ -88,6 +88,9 @@ func Open(path string, keep int) (*Store, error) {
 	s := &Store{path: target, disk: disk.OS{}, keep: keep, lock: flock.New(target + ".lock")}
 	if err := s.lockFile(); err != nil {
 		return nil, err
+	}
+	if err := s.finishRemoval(); err != nil {
+		return nil, errors.Join(err, s.lock.Close())
 	}
 	if s.newest, err = s.readRun(); err != nil {
 		return nil, errors.Join(err, s.lock.Close())

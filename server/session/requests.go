@@ -163,12 +163,12 @@ func (r *requests) Draining() bool {
 	return r.draining
 }
 
-// EndWith replaces Draining as the code that Drain, Shutdown and Close give to clients. It may be
+// EndWith replaces Draining as the reason that Drain, Shutdown and Close give to clients. It may be
 // called from any goroutine.
-func (r *requests) EndWith(code wire.Code) {
+func (r *requests) EndWith(why wire.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ending.Code = code
+	r.ending = why
 }
 
 // endReason returns the reason given to sessions and connections when the core ends.

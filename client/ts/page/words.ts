@@ -20,7 +20,7 @@ const words: Record<number, string> = {
   21: 'You have joined from elsewhere, which ended this session.',
   22: 'The time of your token is over.',
   [noRoom]: 'There is no room of this name.',
-  [roomClosed]: 'The operator has closed this room.',
+  [roomClosed]: 'This room is over, or the operator has closed it.',
   26: 'The server has a newer version of the game than this page.',
   27: 'The server has an older version of the game than this page.',
 }

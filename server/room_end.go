@@ -1,0 +1,53 @@
+package server
+
+import (
+	"math"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// End ends the room for good, as a game does with a match that is over: after the present tick, or the next one if
+// another goroutine than the room's calls it. Messages of that tick still leave, and sessions that Move to an open room go there. The
+// others end with RoomClosed and reason, which clients do not retry, and Leave is called for them. Image, journal and lock are
+// removed, and do not count in MaxImages. With JournalAlways clients learn of the end once no crash can undo
+// it; otherwise a crash in that moment may bring the room back.
+//
+// For a minute clients and tokens cannot make the room again; the game and the operator can. The sessions of a pinned
+// room end with Draining instead: the room begins again with a new world. End returns ErrNotRooms in a
+// server of one world. A nil Room does nothing. Any goroutine may call End, and the first reason counts.
+func (r *Room) End(reason string) error {
+	if r == nil {
+		return nil
+	}
+	if r.stop == nil {
+		return ErrNotRooms
+	}
+	r.ended.CompareAndSwap(nil, &reason)
+	r.stop()
+	return nil
+}
+
+// endAndRemove ends all sessions after the last tick, and removes the files of the world. If they cannot be removed, the
+// world is saved as at another end.
+func (r *run) endAndRemove() error {
+	if r.store == nil {
+		return r.endAndSave()
+	}
+	r.loop.saver.saving.Wait()
+	if r.core.Active() > 0 {
+		time.Sleep(lastSnapshotWait)
+	}
+	r.loop.endSessions()
+	if err := r.loop.saver.descriptors.saveWithSpares(r.store.MarkEnded); err != nil {
+		r.log.Error("the room has ended, but is saved: its files cannot be removed", zap.Error(err))
+		return r.saveEnded()
+	}
+	_ = r.loop.journal.end() // its ticks are not needed any more
+	r.core.Release(math.MaxUint64)
+	r.core.Close()
+	if err := r.loop.saver.descriptors.saveWithSpares(r.store.Remove); err != nil {
+		r.log.Warn("not all files of the room that has ended are removed: the next start removes them", zap.Error(err))
+	}
+	return nil
+}
