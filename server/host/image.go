@@ -22,7 +22,7 @@ import (
 
 // imageCommand reads images without a server.
 type imageCommand struct {
-	Info    imageInfoCommand    `cmd:"" help:"Describe an image or a recording, of any program."`
+	Info    imageInfoCommand    `cmd:"" help:"Describe an image, a recording or a segment of a journal, of any program."`
 	List    imageListCommand    `cmd:"" help:"List the images below a folder, of any program."`
 	Verify  imageVerifyCommand  `cmd:"" help:"Check whether this program can restore an image, and what it would change."`
 	Migrate imageMigrateCommand `cmd:"" help:"Write an image as this program would save it."`
@@ -134,13 +134,24 @@ func (r *imageReport) saver() string {
 	return printable.Text(strings.TrimSpace(r.Program + " " + r.Version))
 }
 
-// imageInfoCommand describes an image or a recording.
+// imageInfoCommand describes an image, a recording or a segment of a journal.
 type imageInfoCommand struct {
-	File string `arg:"" type:"path" placeholder:"FILE" help:"Image from serve --image, or recording from serve --record."`
+	File string `arg:"" type:"path" placeholder:"FILE" help:"Image or journal from serve --image, or recording from serve --record."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
 func (c *imageInfoCommand) run(_ context.Context, p *program) error {
+	segment, err := reportSegment(c.File)
+	if segment != nil {
+		write := segment.write
+		if c.JSON {
+			write = func(to io.Writer) error { return writeJSON(to, segment) }
+		}
+		return errors.Join(write(p.out), err)
+	}
+	if err != nil {
+		return err
+	}
 	r, err := reportImage(c.File)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -111,7 +113,7 @@ func TestImageInfoOfRecording(t *testing.T) {
 	require.NoError(t, file.Close())
 	status, text, errs = playOf(t, tag(), "image", "info", path)
 	require.Equal(t, exitOK, status, errs)
-	for _, part := range []string{"tag v7, in format 5", "tick 30, 30 a second: 1s", "to tick 90: 2s, compared every 5 ticks, in format 4, closed", "8 in 8 slots", "kind ball"} {
+	for _, part := range []string{"tag v7, in format 5", "tick 30, 30 a second: 1s", "to tick 90: 2s, compared every 5 ticks, in format 5, closed", "8 in 8 slots", "kind ball"} {
 		require.Contains(t, text, part)
 	}
 	status, text, errs = playOf(t, tag(), "image", "info", "--json", path)
@@ -119,7 +121,49 @@ func TestImageInfoOfRecording(t *testing.T) {
 	var report imageReport
 	require.NoError(t, json.Unmarshal([]byte(text), &report))
 	require.Equal(t, "tag", report.Program)
-	require.Equal(t, &recordingReport{Format: 4, LastTick: 90, Seconds: 2, Every: 5, Closed: true}, report.Recording)
+	require.Equal(t, &recordingReport{Format: 5, LastTick: 90, Seconds: 2, Every: 5, Closed: true}, report.Recording)
+}
+
+// image info describes a segment of a journal: whole, torn, damaged or lossy.
+func TestImageInfoOfSegment(t *testing.T) {
+	d := tag()
+	g := must.Get(d.buildInstance(Options{}))
+	journal := must.Get(g.World.StartJournal(world.JournalConfig{Run: 0xabc, Durable: true}))
+	data := slices.Clone(must.Get(journal.BeginSegment(nil)))
+	for range 30 {
+		g.World.Step()
+		data = append(data, must.Get(journal.Commit(nil))...)
+	}
+	flipped := slices.Clone(data)
+	flipped[len(flipped)-1] ^= 1
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		data   []byte
+		status int
+		texts  []string
+	}{
+		"whole":       {data, exitOK, []string{"of run 0000000000000abc, after the image of tick 0: 30 frames, to tick 30", "before the output of each tick left", "whole"}},
+		"torn":        {data[:len(data)-1], exitOK, []string{"29 frames, to tick 29", "torn, as a killed server leaves it: ", "after tick 29 at byte"}},
+		"whole.lossy": {data, exitOK, []string{"30 frames", "Later ticks are missing"}},
+		"damaged":     {flipped, exitError, []string{"29 frames", "damaged: what follows is lost: ", "after tick 29 at byte"}},
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, c.data, 0o600))
+		status, text, errs := playOf(t, tag(), "image", "info", path)
+		require.Equal(t, c.status, status, errs)
+		require.Equal(t, c.status != exitOK, strings.Contains(errs, "journal ends early"), errs)
+		for _, part := range c.texts {
+			require.Contains(t, text, part)
+		}
+		_, text, _ = playOf(t, tag(), "image", "info", "--json", path)
+		var report segmentReport
+		require.NoError(t, json.Unmarshal([]byte(text), &report))
+		require.Equal(t, []any{name == "whole.lossy", name == "torn", true}, []any{report.Lossy, report.Torn, report.Always}, name)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cut"), data[:20], 0o600))
+	status, _, errs := playOf(t, tag(), "image", "info", filepath.Join(dir, "cut"))
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "image")
 }
 
 // Names in a file forge nothing in a terminal.
