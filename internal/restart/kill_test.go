@@ -29,7 +29,7 @@ func testKills(t *testing.T, built programs) {
 	if text := os.Getenv(killsVariable); text != "" {
 		kills = must.Get(strconv.Atoi(text))
 	}
-	for _, program := range []string{"worldd", "arena"} {
+	for _, program := range []string{"worldd", "arena", "coins"} {
 		t.Run(program, func(t *testing.T) { killOften(t, built, program, kills) })
 	}
 }

@@ -48,7 +48,9 @@ func newGame(o host.Options) (*host.Instance, error) {
 		}
 	})
 	return &host.Instance{Avatars: []world.KindID{runner}, WorldConfig: server.WorldConfig{World: w, Schema: protocol, Hooks: server.Hooks{
-		Join: func(*server.Session) (world.Entity, error) { return spawn(runner) },
+		Join:           func(*server.Session) (world.Entity, error) { return spawn(runner) },
+		SaveSession:    func(_ *server.Session, b []byte) []byte { return b }, // all is in the world
+		RestoreSession: func(*server.Session, []byte) error { return nil },
 		Input: server.OnInput(sticks, func(s *server.Session, _ uint64, to Stick) { // up to 8 m/s
 			w.SetVelocity(s.Entity(), world.Vec3{X: 8 * to.X, Z: 8 * to.Z})
 		}),
