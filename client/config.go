@@ -3,12 +3,12 @@ package client
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +33,8 @@ type Config struct {
 	// Addr is the server's UDP address, "host:port".
 	Addr string
 	// Fingerprint is the hex SHA-256 of the server's certificate, which the server prints when
-	// it starts. The client accepts only that certificate; no authority need have signed it.
+	// it starts. The client accepts only that certificate; no authority need have signed it. While
+	// a server's certificate is replaced: both, with a comma between them; 4 at most.
 	Fingerprint string
 	// InsecureDev accepts any certificate, so the server is not authenticated. For
 	// development on one machine.
@@ -145,7 +146,7 @@ func (c Config) sessionConfig() SessionConfig {
 
 // Validate reports every mistake in c.
 func (c Config) Validate() error {
-	_, unpinned := c.pinnedSum()
+	_, unpinned := c.pinnedSums()
 	errs := []error{c.sessionConfig().checkConfig(), unpinned}
 	if err := address.CheckDial("udp", c.Addr); err != nil && c.Simulation == nil {
 		errs = append(errs, fmt.Errorf("client: address %w", err))
@@ -159,12 +160,22 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c Config) pinnedSum() ([]byte, error) {
-	sum, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(c.Fingerprint), ":", ""))
-	if err != nil || len(sum) != 0 && len(sum) != sha256.Size {
-		return nil, fmt.Errorf("client: fingerprint %q: want the 64 hex digits that the server prints", c.Fingerprint)
+// maxFingerprints bounds Config.Fingerprint.
+const maxFingerprints = 4
+
+// pinnedSums returns the hashes of Fingerprint.
+func (c Config) pinnedSums() (sums [][sha256.Size]byte, err error) {
+	if c.Fingerprint == "" {
+		return nil, nil
 	}
-	return sum, nil
+	for text := range strings.SplitSeq(c.Fingerprint, ",") {
+		sum, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(text), ":", ""))
+		if err != nil || len(sum) != sha256.Size || len(sums) == maxFingerprints {
+			return nil, fmt.Errorf("client: fingerprint %q: want the 64 hex digits that the server prints, or up to %d such texts with commas between them", c.Fingerprint, maxFingerprints)
+		}
+		sums = append(sums, [sha256.Size]byte(sum))
+	}
+	return sums, nil
 }
 
 // errCertificate is the error for a certificate that is not the pinned one.
@@ -177,7 +188,7 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 	}
 	t.MinVersion = tls.VersionTLS13
 	t.NextProtos = []string{wire.ALPN}
-	want, err := c.pinnedSum()
+	want, err := c.pinnedSums()
 	switch {
 	case err != nil:
 		return nil, err
@@ -185,8 +196,7 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 		t.InsecureSkipVerify = true // the pin below is stricter
 		own := t.VerifyConnection
 		t.VerifyConnection = func(s tls.ConnectionState) error { // also called for resumed TLS sessions
-			got := sha256.Sum256(s.PeerCertificates[0].Raw)
-			if subtle.ConstantTimeCompare(got[:], want) != 1 {
+			if !slices.Contains(want, sha256.Sum256(s.PeerCertificates[0].Raw)) { // hashes are public
 				return errCertificate
 			}
 			if own != nil {

@@ -226,10 +226,12 @@ func TestCertificateMustFit(t *testing.T) {
 	config.InsecureDev = true
 	c := must.Get(client.Dial(h.ctx, config))
 	require.NoError(t, c.Close())
-	config.Fingerprint = "xyz"
-	_, err := client.Dial(h.ctx, config)
-	require.ErrorContains(t, err, "64 hex digits")
-	require.ErrorContains(t, err, "exclude each other", "all errors at once")
+	for _, wrong := range []string{"xyz", "00", ",", h.server.Fingerprint() + ",", strings.Repeat(h.server.Fingerprint()+",", 4) + h.server.Fingerprint()} {
+		config.Fingerprint = wrong
+		_, err := client.Dial(h.ctx, config)
+		require.ErrorContains(t, err, "64 hex digits", wrong)
+		require.ErrorContains(t, err, "exclude each other", "all errors at once")
+	}
 }
 
 // A pin is also checked on a resumed TLS session: the session may have begun without a pin.

@@ -26,6 +26,8 @@ func TestSetCertificate(t *testing.T) {
 	require.NotEqual(t, before.Fingerprint, h.server.Fingerprint())
 	second := h.dial() // with the new fingerprint
 	require.ErrorContains(t, must.Fail(client.Dial(h.ctx, before)), "fingerprint")
+	before.Fingerprint += ", " + h.server.Fingerprint() // as a client of both certificates
+	require.NoError(t, must.Get(client.Dial(h.ctx, before)).Close())
 	at := first.Replica().Tick()
 	h.until(first, "it goes on", func() bool {
 		h.stay(second)

@@ -49,6 +49,18 @@ func TestSupervised(t *testing.T) {
 	for range 3 {
 		require.Equal(t, "WATCHDOG=1", alive())
 	}
+	until := func(want string) {
+		for {
+			said := alive()
+			if strings.HasPrefix(said, want) {
+				return
+			}
+			require.Equal(t, "WATCHDOG=1", said)
+		}
+	}
+	require.NoError(t, s.process.Process.Signal(syscall.SIGHUP)) // as Type=notify-reload does
+	until("RELOADING=1\nMONOTONIC_USEC=")
+	until("READY=1")
 	require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
 	for last := ""; last != "STOPPING=1"; {
 		last = alive()

@@ -77,16 +77,18 @@ type command interface {
 // commands is the command line.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Host a world until SIGINT or SIGTERM."`
-	Demo     demoCommand     `cmd:"" help:"Run a server and bots that load and check it, and report the result."`
+	Demo     demoCommand     `cmd:"" help:"Run a server and bots that check it, and report the result."`
 	Loadtest loadtestCommand `cmd:"" help:"Load a running server with bots, and report what they measured."`
 	Check    checkCommand    `cmd:"" help:"Report mistakes in a world, and expensive effects."`
 	Replay   replayCommand   `cmd:"" help:"Replay a recording and report the first tick that differs."`
 	Train    trainCommand    `cmd:"" help:"Make coding tables from a recording."`
 	Inspect  inspectCommand  `cmd:"" help:"Report the size in bits of a recorded world's fields."`
 	Image    imageCommand    `cmd:"" help:"Describe, check and migrate saved worlds."`
-	Schema   schemaCommand   `cmd:"" help:"Print the schema that clients of a world or a running server receive."`
-	Watch    watchCommand    `cmd:"" help:"Show the entities that a running server sends, by name, until SIGINT."`
+	Schema   schemaCommand   `cmd:"" help:"Print the schema of a world or a running server."`
+	Watch    watchCommand    `cmd:"" help:"Show the entities that a running server sends, by name."`
 	Token    tokenCommand    `cmd:"" help:"Create keys, and connect tokens for users."`
+	Health   healthCommand   `cmd:"" help:"Ask a server on this machine whether its world ticks."`
+	Identity identityCommand `cmd:"" help:"Make or keep the file of serve --identity; print its fingerprint."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command or a topic."`
 	Bots     botsCommand     `cmd:"" hidden:"" help:"The demo's child process."`

@@ -2,7 +2,10 @@ package host
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 
 	"go.uber.org/zap"
@@ -51,6 +54,20 @@ func readPair(chainFile, keyFile string) (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(chain, key)
+}
+
+// readLeaf returns the first certificate of a chain.
+func readLeaf(chainFile string) ([]byte, error) {
+	text, err := regularfile.Read(chainFile, maxChainBytes)
+	if err != nil {
+		return nil, err
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			return block.Bytes, nil
+		}
+	}
+	return nil, fmt.Errorf("%s contains no certificate in PEM", chainFile)
 }
 
 // warnReadable warns of a secret key that every user of this machine can read. It does
@@ -104,4 +121,19 @@ func (c *serveCommand) bannedUsers() ([]string, error) {
 		return nil, nil
 	}
 	return readBans(c.Bans)
+}
+
+// identityCommand makes the file of serve --identity before its server starts, for clients that pin
+// a server's present and next certificate.
+type identityCommand struct {
+	File string `arg:"" type:"path" help:"File of --identity; made if it does not exist."`
+}
+
+func (c *identityCommand) run(_ context.Context, p *program) error {
+	kept, err := server.KeptCertificate(c.File)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%x\n", sha256.Sum256(kept.Certificate[0]))
+	return nil
 }

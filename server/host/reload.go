@@ -29,6 +29,7 @@ func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 			return
 		case <-asked:
 		}
+		done := reportReload()
 		if r.instance != nil && r.instance.Reload != nil {
 			r.reloadLimits()
 		}
@@ -37,6 +38,7 @@ func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 		r.reloadFile("bans", r.flags.Bans != "", r.reloadBans)
 		r.reloadFile("token keys", r.verifier != nil, r.reloadTokenKeys)
 		r.reloadFile("admin access", r.flags.anyGiven(), r.reloadAdmin)
+		done()
 	}
 }
 

@@ -54,6 +54,7 @@ type serveCommand struct {
 	Workers   int      `default:"1" placeholder:"N" help:"Goroutines that encode snapshots. More than 1 shorten the tick if the transport leaves processors idle."`
 	Tables    string   `type:"path" placeholder:"FILE" help:"Coding tables from ${name} train; clients need the same."`
 	TokenKeys []string `type:"path" placeholder:"FILE" help:"Public keys: clients need a token signed by a matching secret key. Without it, any client may join."`
+	Anyone    bool     `help:"Let any client join without a token, also from other machines. Off loopback the server otherwise needs --token-keys."`
 	Audience  string   `placeholder:"NAME" help:"Audience that tokens must name (${name}; needs --token-keys)."`
 
 	TokenSpent string `type:"path" placeholder:"FILE" help:"Store used tokens in this file, so that none is valid again after a restart. FILE.lock excludes other servers (needs --token-keys)."`
@@ -85,6 +86,8 @@ func (c *serveCommand) Validate() error {
 		return fmt.Errorf("--image-every is %v, want at most 1h, or 0 for 30s", c.ImageEvery)
 	case c.ImageEvery > 0 && c.Image == "": // otherwise nothing would be saved, unnoticed
 		return errors.New("--image-every needs --image FILE, where the world is saved")
+	case c.Anyone && !noKeys:
+		return errors.New("--anyone and --token-keys exclude each other: with keys, clients need a token")
 	case c.Audience != "" && noKeys: // otherwise any client could join, unnoticed
 		return errors.New("--audience needs --token-keys FILE: without keys no token is checked, and any client may join")
 	case (c.OneSessionPerUser || c.Bans != "" || c.TokenSpent != "") && noKeys:
@@ -130,6 +133,9 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	verifier, banned, err := c.checkTokens(&config, p.Name)
 	if err != nil {
 		return err
+	}
+	if config.Admit == nil && !c.Anyone && isReachable(c.Listen) {
+		return usageError("--listen %s: any client on the network could join: give --token-keys FILE, or --anyone if that is meant", c.Listen)
 	}
 	if config.AdminAccess, err = c.newAccess(log); err != nil {
 		return usageError("%w", err)
@@ -348,6 +354,13 @@ func (g *Instance) checkPlayers(flag string, n int) error {
 func isExposed(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return !ok || !tcp.IP.IsLoopback()
+}
+
+// isReachable reports whether other machines can reach a UDP address to listen on. Server.Listen
+// reports an address that is none.
+func isReachable(hostport string) bool {
+	a, err := net.ResolveUDPAddr("udp", hostport)
+	return err == nil && !a.IP.IsLoopback()
 }
 
 // serve runs the server with reload on a second goroutine.

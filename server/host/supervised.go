@@ -20,7 +20,7 @@ const (
 	readyPoll = 10 * time.Millisecond
 )
 
-// reportToSupervisor reports to systemd if it started the server (Type=notify). It reports
+// reportToSupervisor reports to systemd if it started the server (Type=notify or notify-reload). It reports
 // readiness after the first tick, watchdog signals while the world ticks, status lines, and the
 // end. It returns when ctx is done.
 func reportToSupervisor(ctx context.Context, s *server.Server) {
@@ -69,4 +69,11 @@ func firstTick(ctx context.Context, s *server.Server) bool {
 		}
 	}
 	return true
+}
+
+// reportReload reports the begin of a reload to systemd, and returns a function that reports its
+// end: `systemctl reload` waits for it.
+func reportReload() (done func()) {
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
+	return func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyReady) }
 }

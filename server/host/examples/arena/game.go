@@ -13,7 +13,7 @@
 //
 //	go run ./server/host/examples/arena play --rtt 150ms --loss 5%
 //	go run ./server/host/examples/arena demo --bots 20 --duration 30s
-//	go run ./server/host/examples/arena serve --listen :4433 --image arena.image --admin 127.0.0.1:4434
+//	go run ./server/host/examples/arena serve --listen :4433 --anyone --image arena.image --admin 127.0.0.1:4434
 //	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX
 //	go run ./server/host/examples/arena loadtest --addr 127.0.0.1:4433 --insecure-dev --loss 5% --fail 'confusions>0'
 //
