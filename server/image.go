@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -253,7 +254,10 @@ func (s *saver) writeImage() error {
 
 // recordSave counts a save that began at began, and logs its error.
 func (s *saver) recordSave(began time.Time, err error) {
-	now := time.Now()
+	now, size := time.Now(), int64(0)
+	if info, statErr := os.Stat(s.config.Store.Path()); statErr == nil {
+		size = info.Size()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.images.Took = max(s.images.Took, now.Sub(began))
@@ -267,7 +271,7 @@ func (s *saver) recordSave(began time.Time, err error) {
 		return
 	}
 	s.images.Saved++
-	s.images.LastSaved = now
+	s.images.LastSaved, s.images.LastTook, s.images.LastBytes = now, now.Sub(began), size
 }
 
 func (s *saver) report() admin.Images {

@@ -60,6 +60,7 @@ type loop struct {
 	phases   [admin.Phases]time.Duration // total times
 	late     uint64
 	missed   uint64
+	missedBy [admin.Phases + 1]uint64 // by the cause of the stall
 	thinned  uint64
 	onTime   punctuality
 	pace     pace
@@ -102,13 +103,14 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 	defer l.timer.Stop()
 	l.publishReport(0) // otherwise reports would be empty for a second
 	due := time.Now().Add(l.offset)
+	var spent [admin.Phases]time.Duration
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
 			break
 		}
 		debt := time.Since(due) / l.interval
 		skipped := max(debt-max(minDebtTicks, maxDebt/l.interval), 0)
-		l.countPunctuality(debt > 0, uint64(skipped))
+		l.countPunctuality(debt > 0, uint64(skipped), stallCause(spent, debt*l.interval))
 		due = due.Add((1 + skipped) * l.interval)
 		left := l.core.TicksLeft()
 		l.warnRunEnd(left)
@@ -116,7 +118,7 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 			err = ErrTicksSpent
 			break
 		}
-		spent := l.runTick(due, false)
+		spent = l.runTick(due, false)
 		spent[admin.PhaseBetween] = l.workBetween(n)
 		l.recordPhases(spent)
 		if err = l.journal.err(); err != nil {
@@ -128,6 +130,22 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 	}
 	l.publishReport(l.core.World().StateHash())
 	return err
+}
+
+// stallCause returns the longest phase of the tick before a stall, or admin.Phases if that tick took less
+// than half of it: the process did not run.
+func stallCause(spent [admin.Phases]time.Duration, stall time.Duration) int {
+	longest, whole := 0, time.Duration(0)
+	for phase, d := range spent {
+		whole += d
+		if d > spent[longest] {
+			longest = phase
+		}
+	}
+	if whole < stall/2 {
+		return admin.Phases
+	}
+	return longest
 }
 
 // workBetween does the work between tick n of the loop and the next, and returns how long it
@@ -169,14 +187,15 @@ func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
 	}
 }
 
-// countPunctuality counts a tick and the ticks skipped before it. It logs when the server falls
+// countPunctuality counts a tick and the ticks skipped before it, with their cause. It logs when the server falls
 // behind or catches up.
-func (l *loop) countPunctuality(late bool, skipped uint64) {
+func (l *loop) countPunctuality(late bool, skipped uint64, cause int) {
 	l.mu.Lock()
 	if late {
 		l.late++
 	}
 	l.missed += skipped
+	l.missedBy[cause] += skipped
 	changed, behind := l.onTime.countTick(late, skipped), l.onTime.behind
 	l.mu.Unlock()
 	switch {
@@ -261,7 +280,7 @@ func (l *loop) report() admin.Report {
 	r := l.snapshot
 	us := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
 	r.Tick = admin.TickReport{
-		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, Behind: l.onTime.behind,
+		RateHz: l.core.World().TickHz(), Count: uint64(l.ticks.TotalCount()), Late: l.late, Missed: l.missed, MissedBy: l.missedBy, Behind: l.onTime.behind,
 		P50: us(l.ticks.ValueAtQuantile(50)), P99: us(l.ticks.ValueAtQuantile(99)), Max: us(l.ticks.Max()),
 		SnapshotHz: l.pace.hz, Thinned: l.thinned,
 		Receive: l.phases[admin.PhaseReceive], Step: l.phases[admin.PhaseStep], Replicate: l.phases[admin.PhaseReplicate], Between: l.phases[admin.PhaseBetween],

@@ -117,6 +117,7 @@ func TestLoopSkipsALongDebt(t *testing.T) {
 		runFor(t, l, 10*time.Second-testInterval/4)
 		r := l.report()
 		require.InDelta(t, 500-150+minDebtTicks, r.Tick.Count, 2)
+		require.Equal(t, [admin.Phases + 1]uint64{admin.PhaseStep: r.Tick.Missed}, r.Tick.MissedBy)
 		require.LessOrEqual(t, r.Tick.Late, uint64(minDebtTicks+1))
 	})
 }
@@ -194,4 +195,12 @@ func TestLoopNamesInterpretedEffects(t *testing.T) {
 		l.warnInterpreted([]world.InterpretedEffect{{Name: fmt.Sprint(i)}})
 	}
 	require.Equal(t, maxWarned, lines.Len())
+}
+
+// Missed ticks are counted by the longest phase of the tick before, unless the process did not run.
+func TestStallCause(t *testing.T) {
+	long := [admin.Phases]time.Duration{admin.PhaseReceive: 10 * time.Millisecond, admin.PhaseBetween: 2 * time.Second}
+	require.Equal(t, admin.PhaseBetween, stallCause(long, 3*time.Second))
+	require.Equal(t, admin.Phases, stallCause(long, 5*time.Second))
+	require.Equal(t, admin.Phases, stallCause([admin.Phases]time.Duration{}, time.Second))
 }

@@ -34,6 +34,9 @@ type TickReport struct {
 	// Missed counts skipped ticks. After a stall a few ticks are made up for, and the world
 	// falls behind the clock by the skipped ones.
 	Missed uint64
+	// MissedBy splits Missed by the longest phase of the tick before: receive, step, replicate or
+	// between. The last element counts stalls outside of them: other programs took the processor.
+	MissedBy [5]uint64
 	// Behind is set after three seconds in a row in which at least half of the ticks were late
 	// or missed. It is cleared after five seconds in a row with less than an eighth. While it
 	// is set the server is not ready.
@@ -54,7 +57,10 @@ type Images struct {
 	// Blocked is the longest time for which a save has blocked a tick, and Took the longest
 	// duration of a save. Blocked excludes the first save, which precedes all ticks.
 	Blocked, Took time.Duration
-	LastSaved     time.Time
+	// LastTook and LastBytes describe the newest save.
+	LastSaved time.Time
+	LastTook  time.Duration
+	LastBytes int64
 }
 
 // Journal describes the journals of a server's worlds.

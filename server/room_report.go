@@ -32,7 +32,7 @@ func (m *rooms) kindReports() []admin.KindReport {
 	reports := make([]admin.KindReport, 0, len(m.kinds))
 	for _, name := range slices.Sorted(maps.Keys(m.kinds)) {
 		k := m.kinds[name]
-		of := admin.KindReport{Kind: name, Schema: k.schema, Rooms: k.rooms, RoomPanics: k.panics}
+		of := admin.KindReport{Kind: name, Schema: k.schema, Rooms: k.rooms, RoomPanics: k.panics, MaxRooms: k.MaxRooms}
 		ticks := newTickHistogram(tickDigits)
 		ticks.Merge(k.pastMs)
 		of.Report.Add(k.past)

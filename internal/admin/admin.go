@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ type Config struct {
 	Access  Access
 	Log     *zap.Logger
 
+	// Certificate returns the certificate of this port; nil without HTTPS. Listen sets it.
+	Certificate func() *tls.Certificate
+
 	Schema  *schema.Schema // of the world; nil if the server has Kinds
 	Quic    *quicserve.Listener
 	Timings *Timings
@@ -100,20 +104,23 @@ type Port struct {
 
 // Listen binds the address. Start begins to answer requests.
 func Listen(c Config) (*Port, error) {
-	handler, err := Handler(c)
-	if err != nil {
+	guard := &guard{own: hostOf(c.Listen)}
+	access := c.Access
+	guard.access.Store(&access)
+	if access.Certificate != nil {
+		c.Certificate = func() *tls.Certificate { return guard.access.Load().Certificate }
+	}
+	var err error
+	if guard.next, err = Handler(c); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen(networkOf(c.Listen), c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("server: cannot listen on the admin address %s: %w", c.Listen, err)
 	}
-	access := c.Access
 	if !access.authenticates() && isExposed(listener.Addr()) {
 		return nil, errors.Join(ErrExposed, listener.Close()) // localhost may resolve to any address
 	}
-	guard := &guard{own: hostOf(c.Listen), next: handler}
-	guard.access.Store(&access)
 	return &Port{listener: pacedListener{listener, &guard.connections}, server: newServer(guard, c.Log), guard: guard}, nil
 }
 

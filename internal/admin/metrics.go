@@ -1,7 +1,10 @@
 package admin
 
 import (
+	"runtime"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,9 +39,9 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		keys, values := split(slices.Concat(common, labels))
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, keys, nil), kind, value, values...)
 	}
-	summary := func(count uint64, sum, longest float64, name, help string, labels ...string) {
+	summary := func(count uint64, sum float64, quantiles map[float64]float64, name, help string, labels ...string) {
 		keys, values := split(slices.Concat(common, labels))
-		out <- prometheus.MustNewConstSummary(prometheus.NewDesc(name, help, keys, nil), count, sum, map[float64]float64{1: longest}, values...)
+		out <- prometheus.MustNewConstSummary(prometheus.NewDesc(name, help, keys, nil), count, sum, quantiles, values...)
 	}
 	counter := func(value uint64, name, help string, labels ...string) {
 		send(prometheus.CounterValue, float64(value), name, help, labels...)
@@ -54,6 +57,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	collectTraffic(r.Traffic, counter)
 	collectPackets(c.config.Quic.Packets(), counter)
+	c.collectProcess(gauge)
 	gauge(float64(r.Traffic.UnsentBytes), "worldd_send_queue_depth", "Stream bytes queued for senders, of all sessions.")
 	if c.config.Kinds == nil {
 		collectWorld(r, c.config.Schema, counter, gauge, summary)
@@ -62,6 +66,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for _, k := range c.config.Kinds() {
 		common = []string{KindLabel, k.Kind}
 		gauge(float64(k.Rooms), "worldd_rooms", "Rooms, by kind.")
+		gauge(float64(k.MaxRooms), "worldd_rooms_limit", "Most rooms of the kind (RoomKind.MaxRooms).")
 		counter(k.RoomPanics, "worldd_room_panics_total", "Panics that ended the run of a room, by kind.")
 		if images, most := c.config.StoredImages(k.Kind); most > 0 {
 			gauge(float64(images), "worldd_stored_images", "Stored images of rooms with an id, by kind.")
@@ -78,9 +83,70 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	counter(refused.Panics, "worldd_hook_panics_total", hookPanics, "hook", session.HookAdmit.String())
 }
 
+// collectProcess reports what the server is, its limits and the states of its rooms.
+func (c collector) collectProcess(gauge gaugeFunc) {
+	gauge(1, "worldd_build_info", "Always 1: the versions of the program.", "version", moduleVersion(), "game", c.config.Game, "game_version", c.config.Version,
+		"go_version", runtime.Version(), "protocol", strconv.Itoa(wire.Version))
+	gauge(float64(c.config.MaxSessions()), "worldd_sessions_limit", "Most sessions at any one time (--max-sessions).")
+	gauge(oneIf(c.config.Draining()), "worldd_draining", "1 while the server refuses new sessions because it drains.")
+	const expiry = "Time at which a certificate expires, by the port that uses it."
+	for use, at := range c.config.certificateExpiries() {
+		gauge(seconds(at), "worldd_certificate_expiry_timestamp_seconds", expiry, "port", use)
+	}
+	if c.config.Kinds == nil {
+		return
+	}
+	states := map[string]int{"opening": 0, "open": 0, "stalled": 0, "draining": 0, "ending": 0, "failed": 0, "closed": 0}
+	for _, r := range c.config.Rooms() {
+		states[r.State]++
+	}
+	for state, n := range states {
+		gauge(float64(n), "worldd_rooms_by_state", "Rooms, by state as in /rooms.", "state", state)
+	}
+}
+
+// certificateExpiries returns when the certificates of the ports expire.
+func (c Config) certificateExpiries() map[string]time.Time {
+	all := map[string]time.Time{}
+	if at := quicserve.ExpiryOf(c.Quic.Certificate()); !at.IsZero() {
+		all["game"] = at
+	}
+	if c.Certificate != nil {
+		if at := quicserve.ExpiryOf(c.Certificate()); !at.IsZero() {
+			all["admin"] = at
+		}
+	}
+	return all
+}
+
+// moduleVersion returns the version of this module in the program, or "source".
+func moduleVersion() string {
+	const module = "github.com/worldd/worldd"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "source"
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == module && m.Version != "" && m.Version != "(devel)" {
+			return m.Version
+		}
+	}
+	return "source"
+}
+
+func oneIf(set bool) float64 {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// seconds returns t as Prometheus has times.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
 // collectWorld reports the figures of worlds and their sessions.
 func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc, summary summaryFunc) {
-	collectTick(r, counter, gauge)
+	collectTick(r, counter, gauge, summary)
 	collectSystems(r.World.Systems, counter, summary)
 	gauge(float64(r.World.Awake), "worldd_entities", "Entities, by state of their bodies.", "state", "awake")
 	gauge(float64(r.World.Asleep), "worldd_entities", "Entities, by state of their bodies.", "state", "asleep")
@@ -121,6 +187,11 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	counter(r.Images.Saved, "worldd_images_total", "Saves of the world, by result.", "result", "saved")
 	counter(r.Images.Failed, "worldd_images_total", "Saves of the world, by result.", "result", "failed")
 	gauge(r.Images.Blocked.Seconds(), "worldd_image_blocked_seconds", "Longest time that a save has blocked a tick.")
+	if !r.Images.LastSaved.IsZero() {
+		gauge(seconds(r.Images.LastSaved), "worldd_image_last_saved_timestamp_seconds", "Time of the newest save.")
+		gauge(r.Images.LastTook.Seconds(), "worldd_image_last_duration_seconds", "Duration of the newest save, copying the world included.")
+		gauge(float64(r.Images.LastBytes), "worldd_image_last_bytes", "Size of the newest image.")
+	}
 	counter(r.Journal.Bytes, "worldd_journal_bytes_total", "Bytes written to journals.")
 	counter(r.Journal.Failed, "worldd_journal_failures_total", "Failures of journals, each of which suspends one until the next image is saved.")
 	gauge(float64(r.Journal.Suspended), "worldd_journals_suspended", "Worlds whose journal has failed since their newest image: a crash would lose ticks.")
@@ -136,23 +207,18 @@ const dropped = "Client traffic beyond its limits, by limit: datagrams, inputs a
 type (
 	countFunc   func(value uint64, name, help string, labels ...string)
 	gaugeFunc   func(value float64, name, help string, labels ...string)
-	summaryFunc func(count uint64, sum, longest float64, name, help string, labels ...string)
+	summaryFunc func(count uint64, sum float64, quantiles map[float64]float64, name, help string, labels ...string)
 )
 
-func collectTick(r Report, counter countFunc, gauge gaugeFunc) {
-	for _, q := range []struct {
-		quantile string
-		value    time.Duration
-	}{{"0.5", r.Tick.P50}, {"0.99", r.Tick.P99}, {"1", r.Tick.Max}} {
-		gauge(q.value.Seconds(), "worldd_tick_quantile_seconds", "Quantiles of the duration of all ticks since the start.", "quantile", q.quantile)
-	}
+func collectTick(r Report, counter countFunc, gauge gaugeFunc, summary summaryFunc) {
+	whole := r.Tick.Receive + r.Tick.Step + r.Tick.Replicate + r.Tick.Between
+	summary(r.Tick.Count, whole.Seconds(), map[float64]float64{0.5: r.Tick.P50.Seconds(), 0.99: r.Tick.P99.Seconds(), 1: r.Tick.Max.Seconds()},
+		"worldd_tick_quantile_seconds", "Quantiles of the duration of all ticks since the start.")
 	counter(r.Tick.Late, "worldd_tick_overruns_total", "Ticks that began more than one interval late.")
-	counter(r.Tick.Missed, "worldd_ticks_missed_total", "Ticks that were skipped: the world has fallen behind the clock by them.")
-	behind := 0.0
-	if r.Tick.Behind {
-		behind = 1
+	for cause, n := range r.Tick.MissedBy {
+		counter(n, "worldd_ticks_missed_total", "Ticks that were skipped, by the longest phase of the tick before, or machine if other programs took the processor: the world has fallen behind the clock by them.", "cause", phaseNames[cause])
 	}
-	gauge(behind, "worldd_ticks_behind", "1 while ticks are persistently late or missed, and the server is not ready for more clients.")
+	gauge(oneIf(r.Tick.Behind), "worldd_ticks_behind", "1 while ticks are persistently late or missed, and the server is not ready for more clients.")
 	gauge(r.Tick.SnapshotHz, "worldd_snapshot_rate_hertz", "Snapshots a second sent to each client now: fewer than configured while the server is short of time.")
 	counter(r.Tick.Thinned, "worldd_thinned_ticks_total", "Ticks without time for all snapshots due.")
 }
@@ -173,7 +239,7 @@ func collectEffects(w world.Stats, gauge gaugeFunc) {
 func collectSystems(systems []world.SystemStats, counter countFunc, summary summaryFunc) {
 	for _, s := range systems {
 		counter(s.Slow, "worldd_slow_systems_total", "Runs of the world's systems that took longer than a tick.", "system", s.Name, "phase", s.Phase.String())
-		summary(s.Runs, s.Total.Seconds(), s.Longest.Seconds(), "worldd_system_duration_seconds", "Duration of the world's systems: the longest run, and the sum.", "system", s.Name, "phase", s.Phase.String())
+		summary(s.Runs, s.Total.Seconds(), map[float64]float64{1: s.Longest.Seconds()}, "worldd_system_duration_seconds", "Duration of the world's systems: the longest run, and the sum.", "system", s.Name, "phase", s.Phase.String())
 	}
 }
 

@@ -32,6 +32,7 @@ type TickReport struct {
 	P50, P99, Max                     time.Duration
 	Late                              uint64
 	Missed                            uint64
+	MissedBy                          [Phases + 1]uint64
 	Behind                            bool
 	SnapshotHz                        float64
 	Thinned                           uint64
@@ -51,4 +52,6 @@ type Images struct {
 	Saved, Failed uint64
 	Blocked, Took time.Duration
 	LastSaved     time.Time
+	LastTook      time.Duration
+	LastBytes     int64
 }

@@ -20,6 +20,7 @@ type KindReport struct {
 	Schema     *schema.Schema // nil before the first room
 	Report     Report
 	Ticks      *hdrhistogram.Histogram // durations in µs
+	MaxRooms   int                     // bound of Rooms
 }
 
 // Add adds the figures of another room. Rates and maxima become the larger of the two,
@@ -38,7 +39,11 @@ func (r *Report) Add(o Report) {
 	r.Tick.P50, r.Tick.P99, r.Tick.Max = max(tick.P50, o.Tick.P50), max(tick.P99, o.Tick.P99), max(tick.Max, o.Tick.Max)
 	r.Tick.Behind = tick.Behind && o.Tick.Behind
 	r.Images.Blocked, r.Images.Took = max(images.Blocked, o.Images.Blocked), max(images.Took, o.Images.Took)
-	r.Images.LastSaved = laterTime(images.LastSaved, o.Images.LastSaved)
+	newest := images
+	if o.Images.LastSaved.After(images.LastSaved) {
+		newest = o.Images
+	}
+	r.Images.LastSaved, r.Images.LastTook, r.Images.LastBytes = newest.LastSaved, newest.LastTook, newest.LastBytes
 	r.Journal.SlowestSync, r.Journal.Waiting = max(journal.SlowestSync, o.Journal.SlowestSync), max(journal.Waiting, o.Journal.Waiting)
 	r.LastTick = laterTime(last, o.LastTick)
 	r.World.Systems = addSystems(systems, o.World.Systems)

@@ -19,6 +19,9 @@ const (
 	Phases
 )
 
+// phaseNames name the phases in metrics, and last the cause of stalls outside of them.
+var phaseNames = [Phases + 1]string{"receive", "step", "replicate", "between", "machine"}
+
 // Timings are the distributions of durations and queue lengths. Each also has classic
 // buckets, for scrapers without native histograms.
 type Timings struct {

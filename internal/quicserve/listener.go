@@ -3,6 +3,7 @@ package quicserve
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -206,6 +207,21 @@ func (l *Listener) Addr() *net.UDPAddr { return l.udp.LocalAddr().(*net.UDPAddr)
 
 // Fingerprint returns the SHA-256 of the current certificate in hex.
 func (l *Listener) Fingerprint() string { return fingerprintOf(*l.certificate.Load()) }
+
+// Certificate returns the certificate of the next handshake.
+func (l *Listener) Certificate() *tls.Certificate { return l.certificate.Load() }
+
+// ExpiryOf returns when a certificate expires, or the zero time if it cannot be read.
+func ExpiryOf(c *tls.Certificate) time.Time {
+	leaf := c.Leaf
+	if leaf == nil && len(c.Certificate) > 0 {
+		leaf, _ = x509.ParseCertificate(c.Certificate[0])
+	}
+	if leaf == nil {
+		return time.Time{}
+	}
+	return leaf.NotAfter
+}
 
 // SetCertificate replaces the certificate from the next handshake on.
 func (l *Listener) SetCertificate(c *tls.Certificate) error {
