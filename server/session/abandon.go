@@ -2,14 +2,10 @@ package session
 
 import "github.com/worldd/worldd/replication/wire"
 
-// Panicking returns the id of the session whose hook caused the panic that ended Tick, or
-// 0. Only the goroutine that called Tick may call it.
-func (c *Core) Panicking() uint64 { return c.panics.session }
-
 // EndLeaving ends the sessions that the game or the operator has ended since the last Tick, and those whose
 // clients have left. The others may outlast the process: save the notes, Release, and Abandon.
 func (c *Core) EndLeaving() {
-	c.output.beginFrame(c.world.Tick() + 1)
+	c.outputGate.beginFrame(c.world.Tick() + 1)
 	c.applyRequests()
 	for _, s := range c.sessions {
 		if s.kicked != nil {
@@ -23,10 +19,10 @@ func (c *Core) EndLeaving() {
 // a server whose journal brings the sessions back (RestoreSessions). It touches neither the world nor
 // the game, and discards output that Release has not let leave. Later connections are refused.
 func (c *Core) Abandon(why *wire.Error) {
-	c.calls.refuseAll(why)
+	c.calls.refuse(why)
 	opened, travellers := c.requests.close()
 	peers := append(c.peers, opened...)
-	c.output.discardHeld() // the frame that they belong to is lost
+	c.outputGate.discardHeld() // the frame that they belong to is lost
 	for _, t := range travellers {
 		c.turnAway(t, why)
 	}

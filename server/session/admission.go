@@ -2,11 +2,11 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
 )
 
 // Admit checks a connect token and returns its Admission (Config.Admit).
@@ -28,12 +28,13 @@ type Admission struct {
 	Lasts time.Duration
 }
 
-// endTick returns the tick at which a session expires after a duration, which is 0 for one that never expires.
-func (c *Core) endTick(after time.Duration) uint64 {
-	if after == 0 {
+// endTickOf returns the tick at which a session expires that begins now in w, and may last for a duration; 0 is
+// no limit.
+func endTickOf(w *world.World, lasts time.Duration) uint64 {
+	if lasts == 0 {
 		return math.MaxUint64
 	}
-	return c.world.Tick() + uint64(ticksOf(after, c.world.TickHz()))
+	return w.Tick() + uint64(ticksOf(lasts, w.TickHz()))
 }
 
 // admitPeer returns the Admission of p's token, or the reason to refuse p. It ends other
@@ -46,25 +47,5 @@ func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	if refusal != nil {
 		return Admission{}, refusal
 	}
-	return granted, c.admitUser(granted.User, p.address)
-}
-
-// admitUser makes room for a session of user, or returns the reason to refuse it.
-func (c *Core) admitUser(user, address string) *wire.Error {
-	if c.banned[user] {
-		return &wire.Error{Code: wire.Banned}
-	}
-	if c.config.OneSessionPerUser && user != "" {
-		c.roster.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == user })
-	}
-	if slots := c.MaxSessions(); !c.roster.makeRoom(slots, address) {
-		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", slots)}
-	}
-	return nil
-}
-
-// applyBans replaces the banned users and ends their sessions.
-func (c *Core) applyBans(users map[string]bool) {
-	c.banned = users
-	c.roster.endSessions(&wire.Error{Code: wire.Banned}, func(s *Session) bool { return users[s.user] })
+	return granted, c.roster.admitUser(granted.User, p.address, c.MaxSessions())
 }

@@ -75,14 +75,26 @@ func (k *Call) refuse(why error) {
 	}
 }
 
+// calls are the functions that other goroutines have posted to a Core, and everything that runs them.
+type calls struct {
+	queue     callQueue
+	signals   signalFuncs
+	world     *world.World
+	stats     *Stats
+	faults    *faultRecord
+	timer     *hookTimer
+	panicEnds bool
+	gate      *outputGate // holds the results; nil: they leave at once
+}
+
 // Post posts f to the next tick. f runs only if ctx has not ended when the tick reaches it; once begun, it
 // runs to its end. Post may be called from any goroutine.
-func (c *Core) Post(ctx context.Context, f func(*world.World) error) *Call {
+func (c *calls) Post(ctx context.Context, f func(*world.World) error) *Call {
 	return c.post(ctx, HookCall, func(w *world.World) ([]byte, error) { return nil, f(w) })
 }
 
 // PostSignal posts a signal like Post: see Hooks.Signals. The answer is JSON.
-func (c *Core) PostSignal(ctx context.Context, name string, args []byte) *Call {
+func (c *calls) PostSignal(ctx context.Context, name string, args []byte) *Call {
 	run, err := c.signals.parse(name, args)
 	if err != nil {
 		k := &Call{ctx: ctx, done: make(chan struct{})}
@@ -92,15 +104,15 @@ func (c *Core) PostSignal(ctx context.Context, name string, args []byte) *Call {
 	return c.post(ctx, HookSignal, run)
 }
 
-func (c *Core) post(ctx context.Context, hook Hook, run func(*world.World) ([]byte, error)) *Call {
+func (c *calls) post(ctx context.Context, hook Hook, run func(*world.World) ([]byte, error)) *Call {
 	k := &Call{ctx: ctx, hook: hook, run: run, done: make(chan struct{})}
-	c.calls.add(k)
+	c.queue.add(k)
 	return k
 }
 
 // runCalls runs the calls of one tick.
-func (c *Core) runCalls() {
-	for _, k := range c.calls.take() {
+func (c *calls) runCalls() {
+	for _, k := range c.queue.take() {
 		if k.ctx.Err() == nil && k.claimed.CompareAndSwap(false, true) {
 			c.runCall(k)
 		}
@@ -108,7 +120,7 @@ func (c *Core) runCalls() {
 }
 
 // runCall runs a call. Its result leaves as the output of this frame does.
-func (c *Core) runCall(k *Call) {
+func (c *calls) runCall(k *Call) {
 	returned := false
 	defer func() {
 		if !returned { // a library panicked, or the game ended the goroutine: the world may be half changed
@@ -121,26 +133,32 @@ func (c *Core) runCall(k *Call) {
 	if err != nil {
 		c.stats.CallsFailed++
 	}
-	if c.output == nil {
+	if c.gate == nil {
 		k.settle(answer, err)
 		return
 	}
-	c.output.holdAnswer(heldAnswer{k, answer, err})
+	c.gate.holdAnswer(heldAnswer{k, answer, err})
 }
 
 // callGame runs the function of a call.
-func (c *Core) callGame(k *Call) (answer []byte, err error) {
+func (c *calls) callGame(k *Call) (answer []byte, err error) {
 	defer c.timer.end(k.hook, 0, "", c.timer.begin())
-	if !c.config.PanicEnds {
+	if !c.panicEnds {
 		defer func() {
 			if value := recover(); value != nil {
-				c.panics.notePanic(k.hook, 0, value)
+				c.faults.notePanic(k.hook, 0, value)
 			}
 		}()
 		err = errHookPanicked // unless run returns
 	}
 	return k.run(c.world)
 }
+
+// refuse refuses waiting and later calls, since the Core ends.
+func (c *calls) refuse(why error) { c.queue.refuseAll(why) }
+
+// isEmpty reports whether no call waits.
+func (c *calls) isEmpty() bool { return c.queue.isEmpty() }
 
 // callQueue holds the calls that wait for a tick. Any goroutine may call its methods.
 type callQueue struct {
@@ -209,6 +227,3 @@ func (a heldAnswer) pass() { a.call.settle(a.answer, a.err) }
 func (a heldAnswer) discard() {
 	a.call.settle(nil, fmt.Errorf("%w: the room ended before its effects were durable", ErrOutcomeUnknown))
 }
-
-// refuseCalls refuses waiting and later calls, since c ends.
-func (c *Core) refuseCalls() { c.calls.refuseAll(c.requests.endReason()) }

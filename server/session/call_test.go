@@ -203,7 +203,7 @@ func TestCallThatPanics(t *testing.T) {
 	require.ErrorIs(t, settled(t, k), ErrOutcomeUnknown)
 
 	c = newCallCore(t)
-	c.config.PanicEnds = true
+	c.calls.panicEnds = true
 	k = c.Post(t.Context(), func(*world.World) error { panic("own") })
 	require.PanicsWithValue(t, "own", c.Tick)
 	require.ErrorIs(t, settled(t, k), ErrOutcomeUnknown)

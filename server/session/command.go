@@ -68,8 +68,8 @@ func (s *Session) runCommand(c *wire.Command) (r wire.Result) {
 		if err != nil {
 			var deliberate bool
 			r.Code, r.Text, deliberate = rejectionOf(err)
-			if !deliberate && s.core.onCommandError != nil {
-				s.core.onCommandError(s, c.Name, err)
+			if !deliberate {
+				s.core.noteCommandError(s, c.Name, err)
 			}
 		} else {
 			r.Answer = answer

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/worldd/worldd/replication"
@@ -57,32 +56,28 @@ type Config struct {
 type Core struct {
 	roster
 	requests
-	calls      callQueue
+	*connectionIDs // of the Router, if there is one
+	faultRecord
+	*outputGate // nil: output leaves at once
+	calls
 	config     Config // its Schema is the completed one
 	schemaText string
 	schemaHash uint64
 	world      *world.World
 	steps      *world.StepClaim
 	replicator *replication.Replicator
+	ownVisit   visit
 	now        time.Time // world time, for rate limits; advances by ticks
 
 	graceTicks int
 	viewAge    int // ticks
 	hellosLeft int // number of Hellos that this tick may still answer
 	schedule   snapshotSchedule
-	output     *outputGate // nil: output leaves at once
 	notes      noteLog
 	commands   map[string]commandFunc
-	signals    signalFuncs
-	input      inputFunc       // nil: inputs are dropped
-	banned     map[string]bool // banned users
+	input      inputFunc // nil: inputs are dropped
 	stats      Stats
-
-	lastID         atomic.Uint64  // id of the newest connection
-	onDiverge      func(*Session) // set by OnDiverge; may be nil
-	onCommandError func(s *Session, command string, err error)
-	panics         panicRecord
-	timer          hookTimer
+	timer      hookTimer
 }
 
 // Validate reports every error in c, except a schema that does not fit the world and a
@@ -166,7 +161,13 @@ func NewCore(c Config) (*Core, error) {
 		return nil, err
 	}
 	c.Replication = r.Config()
+	ids := &connectionIDs{}
+	if c.Router != nil {
+		ids = &c.Router.connectionIDs
+	}
+	own := c.World.Config()
 	core := &Core{
+		roster: roster{replicator: r, onePerUser: c.OneSessionPerUser}, connectionIDs: ids, ownVisit: visit{own.FirstGeneration, own.LastGeneration, c.Epoch},
 		config: c, world: c.World, steps: c.World.ClaimStep("a server"), replicator: r, now: time.Unix(0, 0),
 		schemaText: c.Schema.Text(), schemaHash: c.Schema.Hash(),
 		graceTicks: ticksOf(c.Grace, c.World.TickHz()),
@@ -175,12 +176,12 @@ func NewCore(c Config) (*Core, error) {
 		requests:   requests{limits: limits{c.MaxSessions, c.Replication.BudgetBytesPerSecond}, ending: wire.Error{Code: wire.Draining}},
 	}
 	core.commands, core.input = c.Hooks.bindHooks(c.Schema)
-	core.signals = c.Hooks.Signals
 	if c.HoldOutput {
-		core.output = &outputGate{}
+		core.outputGate = &outputGate{}
 	}
+	core.calls = calls{signals: c.Hooks.Signals, world: c.World, stats: &core.stats, faults: &core.faultRecord, timer: &core.timer, panicEnds: c.PanicEnds, gate: core.outputGate}
 	if c.Admit != nil && !c.PanicEnds {
-		core.config.Admit = containAdmit(c.Admit, core.panics.noteAdmitPanic)
+		core.config.Admit = containAdmit(c.Admit, core.noteAdmitPanic)
 	}
 	return core, nil
 }
@@ -188,19 +189,6 @@ func NewCore(c Config) (*Core, error) {
 // Config returns the configuration, including defaults. Its Schema is the one that clients
 // receive, see CompleteSchema.
 func (c *Core) Config() Config { return c.config }
-
-// OnPanic sets a function to call for each contained panic of the game, on the goroutine
-// that panicked. It must be set before the first Open.
-func (c *Core) OnPanic(f func(HookPanic)) { c.panics.setReport(f) }
-
-// OnCommandError sets a function to call for each error of a command's function that is
-// neither a *Rejection nor a *wire.Error. The client receives only CommandRefused for such
-// errors. It must be set before the first Tick.
-func (c *Core) OnCommandError(f func(s *Session, command string, err error)) { c.onCommandError = f }
-
-// OnDiverge sets a function to call at a session's first prediction fault
-// (Stats.PredictionFaults). It must be set before the first Tick.
-func (c *Core) OnDiverge(f func(*Session)) { c.onDiverge = f }
 
 // ticksOf converts d to ticks, at least 0. Whole seconds are converted separately:
 // nanoseconds times tickHz could overflow.
@@ -223,16 +211,6 @@ func TicksLeft(w *world.World, tickBase uint64) uint64 {
 	return lastRunTick - min(w.Tick()-tickBase, lastRunTick)
 }
 
-// Reserve returns the id of a connection whose stream is not open yet, for OpenReserved.
-// Ids order connections: if two ask for the same session, the one with the higher id gets
-// it. Reserve may be called from any goroutine.
-func (c *Core) Reserve() uint64 {
-	if r := c.config.Router; r != nil {
-		return r.Reserve()
-	}
-	return c.lastID.Add(1)
-}
-
 // Open registers a new connection. ctx ends with the connection. address identifies the
 // client's network: when the server is full, the away sessions of that address end first.
 // Open may be called from any goroutine.
@@ -247,14 +225,11 @@ func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn
 		admit = c.config.Router.config.Admit
 	}
 	p := newPeer(ctx, id, address, conn, gate{admit, c.config.Versions})
-	if !c.deliverPeer(p) {
+	if !c.requests.addPeer(c, p) {
 		p.sendRefused(&wire.Error{Code: wire.Draining}, "")
 	}
 	return p
 }
-
-// deliverPeer hands p to c, and returns false if c has closed.
-func (c *Core) deliverPeer(p *Peer) bool { return c.requests.addPeer(c, p) }
 
 // Tick processes what arrived, steps the world once, and sends every due snapshot,
 // without a time limit.
@@ -268,12 +243,12 @@ func (c *Core) Tick() {
 // and commands of each session by ascending id, then the Hellos of new connections.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
-	c.output.beginFrame(c.world.Tick() + 1)
+	c.outputGate.beginFrame(c.world.Tick() + 1)
 	if c.TicksLeft() == 0 {
 		c.Drain()
 	}
 	c.applyRequests()
-	c.runCalls()
+	c.calls.runCalls()
 	for _, s := range c.sessions {
 		s.receiveMessages()
 	}
@@ -297,7 +272,7 @@ func (c *Core) applyRequests() {
 	}
 	c.replicator.SetBudget(asked.budget)
 	if asked.bans != nil {
-		c.applyBans(asked.bans)
+		c.roster.applyBans(asked.bans)
 	}
 }
 
@@ -367,7 +342,7 @@ func (c *Core) SetLimits(maxSessions, budgetBytesPerSecond int) error {
 // Tick removes them.
 func (c *Core) Drain() {
 	c.requests.setDraining()
-	c.refuseCalls()
+	c.calls.refuse(c.requests.endReason())
 	for _, s := range c.sessions {
 		s.endWithGoodbye(c.requests.endReason())
 	}
@@ -379,7 +354,7 @@ func (c *Core) Drain() {
 // Shutdown ends all sessions without another Tick, including sessions that begin while
 // it sends Goodbyes. Connections opened later are refused with Draining.
 func (c *Core) Shutdown() {
-	c.refuseCalls() // no step follows whose frame would hold their effects
+	c.calls.refuse(c.requests.endReason()) // no step follows whose frame would hold their effects
 	for range 2 {
 		c.Receive()
 		c.Drain()
@@ -391,8 +366,8 @@ func (c *Core) Shutdown() {
 // with Draining. It stops the worker goroutines (Config.Replication.Workers). Call it after
 // the last Tick. Output that Release has not let leave is discarded.
 func (c *Core) Close() {
-	c.refuseCalls()
-	c.output.discardHeld()
+	c.calls.refuse(c.requests.endReason())
+	c.outputGate.discardHeld()
 	late, travellers := c.requests.close()
 	for _, p := range late {
 		p.refuseHello(c.requests.endReason(), "")

@@ -32,8 +32,8 @@
 // received that Welcome were meant for the old room, and are dropped.
 //
 // Core, Session and Peer coordinate parts that own their fields (parts_test.go). A Core has the
-// requests of other goroutines, the roster of sessions and connections, the schedule of
-// snapshots, the gate of held output, and the record of panics. A Session has its identity, life, sight
+// requests and calls of other goroutines, the roster of sessions and connections, the schedule of
+// snapshots, the gate of held output, and the record of the game's faults. A Session has its identity, life, sight
 // (with the provisional handles and the view moment), inputs, progress, secrets and travel. A Peer has
 // its inbox.
 //

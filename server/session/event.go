@@ -45,15 +45,15 @@ func (s *sight) Send(event any) error {
 // SendSeen sends event to every client that has the entity in view. If the entity has
 // spawned since the last tick, event goes to the clients that receive its Enter in their
 // next snapshot, and follows the Enter.
-func (c *Core) SendSeen(entity world.Entity, event any) error {
-	return c.eachViewer(event, func(v *replication.Viewer, e *replication.Event) { v.SendSeen(entity, e) })
+func (r *roster) SendSeen(entity world.Entity, event any) error {
+	return r.eachViewer(event, func(v *replication.Viewer, e *replication.Event) { v.SendSeen(entity, e) })
 }
 
 // SendWithin sends event to every client that views the world from a point within radius
 // metres of center. That point is the position of the controlled entity, or of the entity
 // set by SetViewpoint.
-func (c *Core) SendWithin(center world.Vec3, radius float32, event any) error {
-	return c.eachViewer(event, func(v *replication.Viewer, e *replication.Event) {
+func (r *roster) SendWithin(center world.Vec3, radius float32, event any) error {
+	return r.eachViewer(event, func(v *replication.Viewer, e *replication.Event) {
 		if v.Viewpoint().Sub(center).Len() <= radius {
 			v.Send(e)
 		}
@@ -61,17 +61,17 @@ func (c *Core) SendWithin(center world.Vec3, radius float32, event any) error {
 }
 
 // Broadcast sends event to every client.
-func (c *Core) Broadcast(event any) error {
-	return c.eachViewer(event, func(v *replication.Viewer, e *replication.Event) { v.Send(e) })
+func (r *roster) Broadcast(event any) error {
+	return r.eachViewer(event, func(v *replication.Viewer, e *replication.Event) { v.Send(e) })
 }
 
 // eachViewer encodes event once and calls f for the viewer of every session.
-func (c *Core) eachViewer(event any, f func(*replication.Viewer, *replication.Event)) error {
-	e, err := c.replicator.NewEvent(event)
+func (r *roster) eachViewer(event any, f func(*replication.Viewer, *replication.Event)) error {
+	e, err := r.replicator.NewEvent(event)
 	if err != nil {
 		return err
 	}
-	for _, s := range c.sessions {
+	for _, s := range r.sessions {
 		if s.viewer != nil {
 			f(s.viewer, e)
 		}

@@ -37,7 +37,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 	if p.closed { // a Leave hook, called to make room, has drained the server
 		return
 	}
-	s := newSession(c, identity{id: p.id, address: p.address, name: h.Name, user: granted.User, value: granted.Value, abilities: h.Abilities}, c.world.Tick(), c.endTick(granted.Lasts))
+	s := newSession(c, identity{id: p.id, address: p.address, name: h.Name, user: granted.User, value: granted.Value, abilities: h.Abilities}, c.world.Tick(), endTickOf(c.world, granted.Lasts))
 	s.peer = p
 	if refusal := s.callGameJoin(replication.Numbers{}); refusal != nil {
 		p.refuseHello(refusal, "")

@@ -22,7 +22,7 @@ type outputGate struct {
 	releasing sync.Mutex // one Release at a time
 	mu        sync.Mutex // acquired after heldConn.mu
 	waiting   []*heldConn
-	spare     []*heldConn // scratch of releaseFrames
+	spare     []*heldConn // scratch of visitWaiting
 	answers   []frameAnswer
 }
 
@@ -74,10 +74,14 @@ func (g *outputGate) takeAnswers(end func(heldAnswer), frame uint64) {
 	})
 }
 
-// releaseFrames passes on the held output of all frames up to frame.
-func (g *outputGate) releaseFrames(frame uint64) {
-	g.visitWaiting(func(h *heldConn) { h.passReleased(g) }, frame)
-	g.takeAnswers(heldAnswer.pass, frame)
+// Release lets the output of all frames up to tick leave, in order (Config.HoldOutput): these frames are
+// durable. Release(math.MaxUint64) ends the holding, for a world whose last state is saved. It may be called
+// from any goroutine.
+func (g *outputGate) Release(tick uint64) {
+	if g != nil {
+		g.visitWaiting(func(h *heldConn) { h.passReleased(g) }, tick)
+		g.takeAnswers(heldAnswer.pass, tick)
+	}
 }
 
 // discardHeld drops the output that is still held, and opens the gate for all later output.
@@ -292,13 +296,4 @@ func (h *heldConn) discardFrames(g *outputGate) {
 		h.entries, h.stream, h.count = nil, nil, 0
 	}
 	h.passEntries()
-}
-
-// Release lets the output of all frames up to tick leave, in order (Config.HoldOutput): these frames are
-// durable. Release(math.MaxUint64) ends the holding, for a world whose last state is saved. It may be called
-// from any goroutine.
-func (c *Core) Release(tick uint64) {
-	if c.output != nil {
-		c.output.releaseFrames(tick)
-	}
 }

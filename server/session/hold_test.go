@@ -143,7 +143,7 @@ func TestHeldMove(t *testing.T) {
 	require.Len(t, conn.Welcomes, 2)
 	two.Release(two.world.Tick())
 	for _, c := range []*Core{one, two} {
-		require.Empty(t, c.output.waiting)
+		require.Empty(t, c.outputGate.waiting)
 	}
 }
 

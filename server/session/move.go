@@ -32,12 +32,6 @@ func (v visit) overlaps(other visit) bool {
 	return v != other && v.first <= other.last && other.first <= v.last
 }
 
-// ownVisit returns the visit of c's world.
-func (c *Core) ownVisit() visit {
-	own := c.world.Config()
-	return visit{own.FirstGeneration, own.LastGeneration, c.config.Epoch}
-}
-
 // travel tracks a session's moves between rooms.
 type travel struct {
 	next     *nextRoom // room to which the session moves at the end of the receive phase, or nil
@@ -109,7 +103,7 @@ func (s *Session) findRoom(room string) (*Core, error) {
 	case target.config.Router != s.core.config.Router:
 		return nil, fmt.Errorf("server: Move to room %q of another Router", room)
 	}
-	if from, to := s.core.ownVisit(), target.ownVisit(); from.overlaps(to) || slices.ContainsFunc(s.travel.visited, func(v visit) bool { return v.overlaps(to) }) {
+	if from, to := s.core.ownVisit, target.ownVisit; from.overlaps(to) || slices.ContainsFunc(s.travel.visited, func(v visit) bool { return v.overlaps(to) }) {
 		return nil, ErrGenerationsSeen
 	}
 	return target, nil
@@ -185,7 +179,7 @@ func (s *Session) packTraveller() *traveller {
 		secrets:  s.secrets.allSecrets(), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
-	if own := c.ownVisit(); !slices.Contains(t.visited, own) {
+	if own := c.ownVisit; !slices.Contains(t.visited, own) {
 		t.visited = append(t.visited, own)
 	}
 	if s.endTick != math.MaxUint64 {
@@ -236,10 +230,10 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 			return &wire.Error{Code: wire.OK}
 		}
 	}
-	if why := c.admitUser(t.user, t.address); why != nil {
+	if why := c.roster.admitUser(t.user, t.address, c.MaxSessions()); why != nil {
 		return why
 	}
-	s := newSession(c, t.identity, c.world.Tick(), c.endTick(t.left))
+	s := newSession(c, t.identity, c.world.Tick(), endTickOf(c.world, t.left))
 	s.peer = t.peer
 	s.travel = travel{fence: t.numbers.Structure + 1, moves: t.moves + 1, visited: t.visited} // the Welcome counts as a record
 	limitTokens(s.commands, t.commands, c.now)
@@ -327,7 +321,7 @@ func (c *Core) forwardPeer(p *Peer, h *wire.Hello) bool {
 	}
 	p.inbox.setHello(h)
 	p.resumes = true
-	if !core.deliverPeer(p) {
+	if !core.requests.addPeer(core, p) {
 		p.inbox.setHello(nil)
 		return false
 	}

@@ -155,7 +155,7 @@ func TestMoveRefused(t *testing.T) {
 		"panics": {func(_ *testRooms, two *Core) {
 			two.config.Hooks.Join = func(*Session) (world.Entity, error) { panic("oops") }
 		}, wire.Internal},
-		"kicked on the way": {func(h *testRooms, _ *Core) { h.rooms["one"].Kick(h.router.lastID.Load(), "out") }, wire.Kicked},
+		"kicked on the way": {func(h *testRooms, _ *Core) { h.rooms["one"].Kick(h.router.newestID(), "out") }, wire.Kicked},
 		"gone":              {func(h *testRooms, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom},
 	} {
 		h := newMovingRooms(t, func(*RouterConfig) {})
@@ -309,7 +309,7 @@ func TestMoveGenerationsSeen(t *testing.T) {
 	h.send(conn, wire.Arrived{})
 	delete(h.rooms, "one")
 	again := h.add("one") // its generations are those that room two had before
-	require.Equal(t, h.rooms["two"].ownVisit().first, again.ownVisit().first)
+	require.Equal(t, h.rooms["two"].ownVisit.first, again.ownVisit.first)
 	require.ErrorIs(t, h.session(conn).Move("one"), ErrGenerationsSeen)
 	h.tick(2)
 	require.Empty(t, conn.Closed)
@@ -353,7 +353,7 @@ func TestResumeWhileMoving(t *testing.T) {
 	one.requests.opened = nil
 	one.requests.mu.Unlock()
 	one.Receive()
-	require.True(t, one.deliverPeer(again.peer))
+	require.True(t, one.addPeer(one, again.peer))
 	h.tick(3)
 	require.Equal(t, []any{"two", conn.Welcome().Session}, []any{again.Welcome().Room, again.Welcome().Session})
 }
@@ -372,7 +372,7 @@ func TestDrainAfterForward(t *testing.T) {
 	h.tick(2)
 	require.Equal(t, "two", h.session(conn).Room())
 	for _, p := range held {
-		require.True(t, one.deliverPeer(p))
+		require.True(t, one.addPeer(one, p))
 	}
 	one.config.Hooks.Join = func(*Session) (world.Entity, error) {
 		one.Drain()

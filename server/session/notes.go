@@ -105,14 +105,6 @@ func flagOf(set bool) byte {
 	return 0
 }
 
-// newestID returns the id of the newest connection, in all rooms.
-func (c *Core) newestID() uint64 {
-	if r := c.config.Router; r != nil {
-		return r.lastID.Load()
-	}
-	return c.lastID.Load()
-}
-
 // noteNewest records that a note says the id of the newest connection.
 func (l *noteLog) noteNewest(id uint64) { l.lastID = id }
 

@@ -50,32 +50,66 @@ var errHookPanicked = &wire.Error{Code: wire.Internal, Detail: "the game failed"
 // state half changed.
 var libraryPackages = []string{"bulk", "field", "internal/columns", "internal/invariants", "replication", "world"}
 
-// panicRecord counts and reports the panics of the game that a Core contains.
-type panicRecord struct {
-	report  func(HookPanic) // set by OnPanic; may be nil
-	counts  [hooks]uint64   // but not of HookAdmit
-	session uint64          // session whose hook made a library panic; 0: none
-	admits  atomic.Uint64   // panics of Admit, which runs on the connections' goroutines
+// faultRecord reports the faults of the game, and counts the panics that a Core contains.
+type faultRecord struct {
+	reportPanic  func(HookPanic) // may be nil, as the two below
+	commandError func(s *Session, command string, err error)
+	diverge      func(*Session)
+
+	counts  [hooks]uint64 // but not of HookAdmit
+	session uint64        // session whose hook made a library panic; 0: none
+	admits  atomic.Uint64 // panics of Admit, which runs on the connections' goroutines
 }
 
-func (r *panicRecord) setReport(f func(HookPanic)) { r.report = f }
+// OnPanic sets a function to call for each contained panic of the game, on the goroutine
+// that panicked. It must be set before the first Open.
+func (r *faultRecord) OnPanic(f func(HookPanic)) { r.reportPanic = f }
+
+// OnCommandError sets a function to call for each error of a command's function that is
+// neither a *Rejection nor a *wire.Error. The client receives only CommandRefused for such
+// errors. It must be set before the first Tick.
+func (r *faultRecord) OnCommandError(f func(s *Session, command string, err error)) {
+	r.commandError = f
+}
+
+// OnDiverge sets a function to call at a session's first prediction fault
+// (Stats.PredictionFaults). It must be set before the first Tick.
+func (r *faultRecord) OnDiverge(f func(*Session)) { r.diverge = f }
+
+// Panicking returns the id of the session whose hook caused the panic that ended Tick, or
+// 0. Only the goroutine that called Tick may call it.
+func (r *faultRecord) Panicking() uint64 { return r.session }
+
+// noteDivergence reports a session's first prediction fault.
+func (r *faultRecord) noteDivergence(s *Session) {
+	if r.diverge != nil {
+		r.diverge(s)
+	}
+}
+
+// noteCommandError reports an error of a command's function.
+func (r *faultRecord) noteCommandError(s *Session, command string, err error) {
+	if r.commandError != nil {
+		r.commandError(s, command, err)
+	}
+}
 
 // notePanic counts and reports a panic in a hook of a session. A library's panic continues.
-func (r *panicRecord) notePanic(hook Hook, session uint64, value any) {
+func (r *faultRecord) notePanic(hook Hook, session uint64, value any) {
 	r.counts[hook]++
 	r.session = session
-	reportPanic(r.report, hook, session, value)
+	reportPanic(r.reportPanic, hook, session, value)
 	r.session = 0
 }
 
 // noteAdmitPanic does the same for Admit. Any goroutine may call it.
-func (r *panicRecord) noteAdmitPanic(value any) {
+func (r *faultRecord) noteAdmitPanic(value any) {
 	r.admits.Add(1)
-	reportPanic(r.report, HookAdmit, 0, value)
+	reportPanic(r.reportPanic, HookAdmit, 0, value)
 }
 
 // countPanics returns the numbers of contained panics, by Hook.
-func (r *panicRecord) countPanics() [hooks]uint64 {
+func (r *faultRecord) countPanics() [hooks]uint64 {
 	counts := r.counts
 	counts[HookAdmit] = r.admits.Load()
 	return counts
@@ -89,7 +123,7 @@ func (s *Session) containPanic(hook Hook) {
 	}
 	if value := recover(); value != nil {
 		s.endNext(errHookPanicked)
-		s.core.panics.notePanic(hook, s.id, value)
+		s.core.notePanic(hook, s.id, value)
 	}
 }
 

@@ -13,5 +13,5 @@ func TestOnlyPartsWriteTheirFields(t *testing.T) {
 	names, foreign, err := policy.Parts{Dir: ".", Roots: []string{"Core", "Session", "Peer", "Router"}, Offered: []string{"provisionals"}}.Check()
 	require.NoError(t, err)
 	require.Empty(t, foreign)
-	require.Subset(t, names, []string{"identity", "inbox", "inputs", "panicRecord", "progress", "provisionals", "requests", "roster", "secrets", "sight", "snapshotSchedule", "travel", "view"})
+	require.Subset(t, names, []string{"identity", "inbox", "inputs", "faultRecord", "progress", "provisionals", "requests", "roster", "secrets", "sight", "snapshotSchedule", "travel", "view"})
 }

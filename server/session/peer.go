@@ -145,9 +145,9 @@ func (p *Peer) enterRoom(c *Core) {
 	held, ok := p.conn.(*heldConn)
 	switch {
 	case ok:
-		held.enterGate(c.output)
-	case c.output != nil:
-		p.conn = &heldConn{conn: p.conn, gate: c.output}
+		held.enterGate(c.outputGate)
+	case c.outputGate != nil:
+		p.conn = &heldConn{conn: p.conn, gate: c.outputGate}
 	}
 }
 

@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
@@ -18,7 +17,7 @@ import (
 // failed, after which the session has ended with Leave. Sessions without a secret, and sessions that a
 // later-restored room has received by a move, end too, without an error.
 func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
-	c.skipIDs(n.lastID)
+	c.SkipIDs(n.lastID)
 	if c.config.Hooks.RestoreSession == nil && n.Sessions() > 0 {
 		return 0, fmt.Errorf("server: the journal holds %d sessions, and Hooks.RestoreSession is not set: their clients begin new ones", n.Sessions())
 	}
@@ -35,21 +34,6 @@ func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
 	}
 	c.stats.Restored += uint64(restored)
 	return restored, errors.Join(errs...)
-}
-
-// skipIDs makes later connections have ids above id.
-func (c *Core) skipIDs(id uint64) {
-	last := &c.lastID
-	if c.config.Router != nil {
-		last = &c.config.Router.lastID
-	}
-	skipIDs(last, id)
-}
-
-// skipIDs raises last to id.
-func skipIDs(last *atomic.Uint64, id uint64) {
-	for now := last.Load(); now < id && !last.CompareAndSwap(now, id); now = last.Load() {
-	}
 }
 
 // restoreSession restores a session, which may end at once. The error is RestoreSession's.

@@ -57,7 +57,7 @@ func TestRestoredRooms(t *testing.T) {
 	h.tick(1)
 	require.Equal(t, []any{w.Session, "two", uint8(0)}, []any{again.Welcome().Session, again.Welcome().Room, again.Welcome().Resumed})
 	require.Greater(t, again.Welcome().Structure, w.Structure)
-	require.Equal(t, []visit{h.rooms["one"].ownVisit()}, h.rooms["two"].sessions[0].travel.visited)
+	require.Equal(t, []visit{h.rooms["one"].ownVisit}, h.rooms["two"].sessions[0].travel.visited)
 	require.Greater(t, h.open().peer.ID(), w.Session+1)
 }
 

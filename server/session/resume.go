@@ -76,12 +76,12 @@ func limitFormer(valid []secret) []secret {
 
 // newSecret returns a secret, or nil without grace. Without a secret, a session ends with its
 // connection.
-func (c *Core) newSecret() secret {
-	if c.graceTicks == 0 {
+func newSecret(random io.Reader, graceTicks int) secret {
+	if graceTicks == 0 {
 		return nil
 	}
 	next := make(secret, wire.SecretBytes)
-	if _, err := io.ReadFull(c.config.Random, next); err != nil {
+	if _, err := io.ReadFull(random, next); err != nil {
 		return nil
 	}
 	return next
@@ -90,7 +90,7 @@ func (c *Core) newSecret() secret {
 // rotateSecret creates the secret of the next Welcome. The secrets in valid stay valid
 // until the client confirms the new one, because a Welcome may be lost with its connection.
 func (s *Session) rotateSecret(valid ...secret) {
-	s.secrets = secrets{s.core.newSecret(), limitFormer(valid), s.secrets.crashed}
+	s.secrets = secrets{newSecret(s.core.config.Random, s.core.graceTicks), limitFormer(valid), s.secrets.crashed}
 	s.core.config.Router.recordPlacement(s)
 }
 
@@ -124,20 +124,6 @@ func (s *Session) tickAway() {
 	case s.silentTicks > s.core.graceTicks:
 		s.endSilently(&wire.Error{Code: wire.Timeout, Detail: "did not reconnect"})
 	}
-}
-
-// findResumable returns the session that h asks to resume, or nil if it does not exist or
-// its secret or abilities differ. The client does not learn which is the case: its Hello
-// begins a new session.
-func (c *Core) findResumable(h wire.Hello) *Session {
-	if len(h.Secret) == 0 {
-		return nil
-	}
-	s := c.Session(h.Session)
-	if s == nil || s.isOver() || s.abilities != h.Abilities || !s.secrets.matchAny(h.Secret) {
-		return nil
-	}
-	return s
 }
 
 // resumeOver continues the session over p. If the client has missed more structure than is

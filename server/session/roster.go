@@ -2,17 +2,22 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 )
 
 // roster holds the sessions of a Core, and the connections without a session, each in
 // ascending order of id. Only the goroutine that calls Tick may use it.
 type roster struct {
-	peers    []*Peer
-	sessions []*Session
+	peers      []*Peer
+	sessions   []*Session
+	replicator *replication.Replicator
+	onePerUser bool            // Config.OneSessionPerUser
+	banned     map[string]bool // users
 }
 
 // addPeers adds connections that have been opened since the last tick.
@@ -135,4 +140,38 @@ func (r *roster) evictionCandidate(address string) *Session {
 		return nil
 	}
 	return away[i]
+}
+
+// admitUser makes room for a session of user among the given number of slots, or returns the reason to refuse it.
+func (r *roster) admitUser(user, address string, slots int) *wire.Error {
+	if r.banned[user] {
+		return &wire.Error{Code: wire.Banned}
+	}
+	if r.onePerUser && user != "" {
+		r.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == user })
+	}
+	if !r.makeRoom(slots, address) {
+		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", slots)}
+	}
+	return nil
+}
+
+// applyBans replaces the banned users and ends their sessions.
+func (r *roster) applyBans(users map[string]bool) {
+	r.banned = users
+	r.endSessions(&wire.Error{Code: wire.Banned}, func(s *Session) bool { return users[s.user] })
+}
+
+// findResumable returns the session that h asks to resume, or nil if it does not exist or
+// its secret or abilities differ. The client does not learn which is the case: its Hello
+// begins a new session.
+func (r *roster) findResumable(h wire.Hello) *Session {
+	if len(h.Secret) == 0 {
+		return nil
+	}
+	s := r.Session(h.Session)
+	if s == nil || s.isOver() || s.abilities != h.Abilities || !s.secrets.matchAny(h.Secret) {
+		return nil
+	}
+	return s
 }

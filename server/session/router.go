@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/worldd/worldd/replication/wire"
@@ -46,8 +45,8 @@ type RouterConfig struct {
 // Config. A connection has no room until its Hello. A Hello that resumes a session goes to
 // the session's room. All methods may be called from any goroutine.
 type Router struct {
-	config RouterConfig
-	lastID atomic.Uint64 // id of the newest connection in all rooms
+	connectionIDs // of all rooms
+	config        RouterConfig
 
 	mu       sync.Mutex // acquired before the mutex of a Core's requests
 	waiting  []*Peer    // connections without a Hello
@@ -106,13 +105,6 @@ func NewRouter(c RouterConfig) (*Router, error) {
 // OnPanic sets a function to call for each contained panic of Admit, on the goroutine that
 // panicked. It must be set before the first Open.
 func (r *Router) OnPanic(f func(HookPanic)) { r.onPanic = f }
-
-// Reserve returns the id of a connection whose stream is not open yet; see Core.Reserve.
-func (r *Router) Reserve() uint64 { return r.lastID.Add(1) }
-
-// SkipIDs makes later connections have ids above id. Call it before the first Open if rooms restore sessions
-// later: a session whose id is in use by then ends.
-func (r *Router) SkipIDs(id uint64) { skipIDs(&r.lastID, id) }
 
 // Open registers a new connection; see Core.Open.
 func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
@@ -211,7 +203,7 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	}
 	if core := r.roomOf(h); core != nil {
 		p.resumes = true
-		if core.deliverPeer(p) {
+		if core.requests.addPeer(core, p) {
 			return
 		}
 		p.resumes = false // the room and its sessions have ended
@@ -245,7 +237,7 @@ func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 			return refusalOf(err, wire.NoRoom)
 		case core == nil:
 			return &wire.Error{Code: wire.NoRoom, Detail: fmt.Sprintf("no room %q", room)}
-		case core.deliverPeer(p):
+		case core.requests.addPeer(core, p):
 			return nil
 		}
 	}

@@ -101,8 +101,8 @@ type resyncs struct {
 func (s *Session) answerResync(asked bool) {
 	if asked && !s.isOver() && s.viewer.Simulates() {
 		s.core.stats.PredictionFaults++
-		if !s.resyncs.reported && s.core.onDiverge != nil {
-			s.core.onDiverge(s)
+		if !s.resyncs.reported {
+			s.core.noteDivergence(s)
 		}
 		s.resyncs.reported = true
 	}

@@ -55,7 +55,7 @@ type Stats struct {
 func (c *Core) Stats() Stats {
 	s := c.stats
 	s.Closed, s.Rejections = maps.Clone(s.Closed), maps.Clone(s.Rejections)
-	s.Panics, s.Slow = c.panics.countPanics(), c.timer.counts
+	s.Panics, s.Slow = c.countPanics(), c.timer.counts
 	return s
 }
 
