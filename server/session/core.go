@@ -306,6 +306,7 @@ func (c *Core) sendSnapshots(all bool, outOfTime func() bool) {
 		c.replicator.Capture()
 	}
 	c.schedule.serveWaiting(c.replicator, c.world.Tick(), maxOverduePerTick(len(c.sessions), c.world.TickHz()), outOfTime)
+	c.outputGate.beginFrame(c.world.Tick() + 1) // also of what is sent between two ticks
 	c.endDisconnected()
 }
 

@@ -85,6 +85,46 @@ func TestReleaseBeforeSend(t *testing.T) {
 	require.Equal(t, 1, conn.Datagrams)
 }
 
+// Hooks that are called after the step change the next frame, to which their output belongs: Leave of a client that has
+// left or does not read, and a drain between two ticks.
+func TestOutputAfterTheStepWaitsForTheNextFrame(t *testing.T) {
+	for name, drain := range map[string]func(c *Core, leaving *stage.Conn){
+		"in Leave": func(c *Core, leaving *stage.Conn) {
+			c.config.Hooks.Leave = func(*Session) { c.Drain() }
+			c.Receive()
+			c.Step()
+			leaving.Peer.(*Peer).Left()
+			c.Send(func() bool { return false })
+		},
+		"in Leave of a slow client": func(c *Core, leaving *stage.Conn) {
+			c.config.Hooks.Leave = func(*Session) { c.Drain() }
+			c.Receive()
+			c.Step()
+			c.Session(leaving.Welcome().Session).endSilently(&wire.Error{Code: wire.TooSlow})
+			c.Send(func() bool { return false })
+		},
+		"between two ticks": func(c *Core, _ *stage.Conn) {
+			c.Tick()
+			c.Release(2)
+			c.Drain()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, leaving := newHeldCore(t)
+			_, stays := c.openConn("")
+			require.NoError(t, stays.Send(stage.Hello(c.config.Schema)))
+			c.Tick()
+			c.Release(1)
+			drain(c, leaving)
+			c.Release(2)
+			require.Equal(t, wire.OK, stays.Ended.Code, "a crash now restores the world without the effects of Leave")
+			c.Tick()
+			c.Release(3)
+			require.Equal(t, wire.Draining, stays.Ended.Code)
+		})
+	}
+}
+
 // The end of a connection waits for what was sent before it.
 func TestHeldGoodbye(t *testing.T) {
 	c, conn := newHeldCore(t)

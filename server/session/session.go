@@ -108,6 +108,7 @@ func (s *Session) endSilently(why *wire.Error) {
 // callGameLeave calls Hooks.Leave and removes the viewer.
 func (s *Session) callGameLeave() {
 	s.enterState(stateEnded)
+	s.core.outputGate.beginFrame(s.core.world.Tick() + 1) // which has what Leave does, even if a slow client ends in Send
 	s.callHook(HookLeave, s.core.config.Hooks.Leave)
 	s.closeViewer()
 	s.core.config.Router.forgetSession(s)
