@@ -146,7 +146,7 @@ func (img *Image) Entities() int {
 
 // TakeImage copies the world's state into img and reuses its memory. A world of a million
 // sleeping bodies takes a few milliseconds if img already held as much. New memory is
-// slower, so take a first image before time matters. TakeImage applies pending deferred
+// slower, so take a first image before time matters, or call PrepareImage. TakeImage applies pending deferred
 // changes first, as the next step would. TakeImage panics if a system calls it: an image
 // exists only between steps.
 func (w *World) TakeImage(img *Image) {

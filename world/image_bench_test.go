@@ -117,6 +117,43 @@ func takePrepared(b *testing.B, w *world.World) {
 	}
 }
 
+// BenchmarkBlockedBySaveMillion measures the longest call of a save inside a tick, PrepareImage or TakeImage, of
+// an image whose memory is new, and of one that is used again.
+func BenchmarkBlockedBySaveMillion(b *testing.B) {
+	for _, c := range awakes {
+		b.Run(c.name, func(b *testing.B) {
+			w := million(b, c.awake)
+			var used world.Image
+			w.TakeImage(&used)
+			longest := map[string][]time.Duration{}
+			for b.Loop() {
+				for name, img := range map[string]*world.Image{"new": {}, "used": &used} {
+					longest[name] = append(longest[name], longestCall(w, img))
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			for name, d := range longest {
+				slices.Sort(d)
+				b.ReportMetric(d[len(d)/2].Seconds()*1e3, "ms-"+name+"-median")
+			}
+		})
+	}
+}
+
+// longestCall saves the world over several steps, and returns the longest call between them.
+func longestCall(w *world.World, img *world.Image) (longest time.Duration) {
+	for ready := false; !ready; {
+		w.Step()
+		began := time.Now()
+		ready = w.PrepareImage(img)
+		longest = max(longest, time.Since(began))
+	}
+	w.Step()
+	began := time.Now()
+	w.TakeImage(img)
+	return max(longest, time.Since(began))
+}
+
 // BenchmarkWriteImageMillion measures the part of a save outside the tick: to memory, and to a
 // synced file.
 func BenchmarkWriteImageMillion(b *testing.B) {

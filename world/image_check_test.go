@@ -107,7 +107,7 @@ func TestMappedValueOfAFreeSlot(t *testing.T) {
 	var img Image
 	old.TakeImage(&img)
 	img.components[0].has.Set(0)
-	img.components[0].makeRoom(1)
+	img.components[0].makeRoom(1, math.MaxInt)
 	var file bytes.Buffer
 	must.Get(img.WriteTo(&file))
 

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
@@ -40,11 +41,10 @@ func (img *columnImage) words(yield func(word uint32, values []byte) bool) {
 	}
 }
 
-// makeRoom allocates the values of that many words.
-func (img *columnImage) makeRoom(words uint32) {
-	n := int(words) * img.wordBytes()
-	img.values = resize(img.values, n)
-	img.texts = resize(img.texts, int(words)*64*len(img.textFields))
+// makeRoom resizes the values to that many words, as rowImage.makeRoom does.
+func (img *columnImage) makeRoom(words uint32, most int) (left int) {
+	left = resize(&img.values, int(words)*img.wordBytes(), most)
+	return resize(&img.texts, int(words)*64*len(img.textFields), left)
 }
 
 // eachColumn calls f with each saved component and its image, created if necessary.
@@ -76,7 +76,7 @@ func (w *World) takeComponents(img *Image) {
 func (img *columnImage) take(c column) {
 	marks, present := c.changed(), c.present()
 	words := present.WordCount()
-	img.makeRoom(words)
+	img.makeRoom(words, math.MaxInt)
 	for word := range words {
 		mask := present.Word(word)
 		if word < img.ahead && mask == img.has.Word(word) &&

@@ -1,8 +1,10 @@
 package world
 
+import "unsafe"
+
 // prepareBytes bounds the copying of one PrepareImage call to a fraction of a
-// millisecond.
-const prepareBytes = 4 << 20
+// millisecond, or about one if the memory is new.
+const prepareBytes = 2 << 20
 
 // PrepareImage copies a part of the components and rows into img ahead of TakeImage, which
 // then copies only awake rows and later changes. It spreads the cost over many ticks,
@@ -20,20 +22,36 @@ func (w *World) PrepareImage(img *Image) bool {
 		w.preparing = img
 		img.rows.ahead = 0
 		img.rows.written.Reset()
-		img.rows.makeRoom(w.bodies.len())
 		w.bodies.written = &img.rows.written
 		w.eachColumn(img, func(c column, own *columnImage) {
 			own.ahead = 0
 			own.touched.Reset()
-			own.makeRoom(c.present().WordCount())
 		})
 	}
-	left := prepareBytes
+	left := w.prepareRoom(img, prepareBytes)
+	if left <= 0 {
+		return false
+	}
 	left -= img.rows.prepare(&w.bodies, left)
+	left -= img.rows.prepareMoving(&w.bodies, left)
 	w.eachColumn(img, func(c column, own *columnImage) {
 		left -= own.prepare(c, left)
 	})
 	return left > 0
+}
+
+// prepareRoom makes room for the image until it has allocated most bytes or more, and returns what is left of
+// them.
+func (w *World) prepareRoom(img *Image, most int) (left int) {
+	left = img.rows.makeRoom(&w.bodies, most)
+	w.eachColumn(img, func(c column, own *columnImage) {
+		left = own.makeRoom(c.present().WordCount(), left)
+	})
+	if slots := int(w.pool.Slots()); cap(img.entities.Generations) < slots && left > 0 {
+		w.pool.State(&img.entities)
+		left -= slots * int(unsafe.Sizeof(img.entities.Generations[0]))
+	}
+	return left
 }
 
 // endPreparing stops tracking changes. If img was not the prepared image, it has no values

@@ -357,7 +357,7 @@ func (d *imageDecoder) readColumn(source *columnSource) (count int) {
 
 // column reads the values of a component that has the same type in the file.
 func (d *imageDecoder) column(to *columnImage) {
-	to.makeRoom(to.highestWord())
+	to.makeRoom(to.highestWord(), math.MaxInt)
 	for word, bytes := range to.words {
 		d.bytes(bytes)
 		to.convert(bytes)
@@ -372,7 +372,7 @@ func (d *imageDecoder) convertColumn(source *columnSource, to *columnImage) {
 	texts := len(source.shape.textFields)
 	file := values{make([]byte, 64*source.shape.size), make([]string, 64*texts)}
 	if source.column >= 0 {
-		to.makeRoom(to.highestWord())
+		to.makeRoom(to.highestWord(), math.MaxInt)
 	}
 	for word := range to.has.WordCount() {
 		mask := to.has.Word(word)

@@ -2,7 +2,9 @@ package world
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/invariants"
@@ -23,10 +25,14 @@ type rowImage struct {
 
 	ahead   int         // number of words of rows copied by PrepareImage
 	written bulk.Bitset // words changed since PrepareImage copied them; positions of awake rows always count as changed
+	warm    int         // velocities and timers whose memory the operating system has supplied
 }
 
-// rowBytes is the size of a sleeping row.
-const rowBytes = 4 + 2 + 3*4
+// rowBytes is the size of a sleeping row, and movingBytes what an awake one adds.
+const (
+	rowBytes    = 4 + 2 + 3*4
+	movingBytes = 4 * 4
+)
 
 // prepare copies words until it has copied most bytes or more, and returns the number of
 // bytes copied. Only take reads the data.
@@ -39,6 +45,35 @@ func (img *rowImage) prepare(b *bodies, most int) (copied int) {
 	img.copyPositions(b, img.ahead, img.ahead+words)
 	img.ahead += words
 	return words * 64 * rowBytes
+}
+
+// prepareMoving writes new memory of velocities and timers once, up to most bytes or slightly more, and
+// returns how many: take copies them, but the operating system supplies memory at its first use, more slowly than it is copied.
+func (img *rowImage) prepareMoving(b *bodies, most int) int {
+	first := img.warm
+	end := min(first+(most+movingBytes-1)/movingBytes, b.movingPrefix(), len(img.velX))
+	if first >= end {
+		return 0
+	}
+	img.copyMoving(b, first, end)
+	img.warm = end
+	return (end - first) * movingBytes
+}
+
+// copyMoving copies the velocities and timers of rows [first, end).
+func (img *rowImage) copyMoving(b *bodies, first, end int) {
+	copy(img.velX[first:end], b.Vel.X[first:end])
+	copy(img.velY[first:end], b.Vel.Y[first:end])
+	copy(img.velZ[first:end], b.Vel.Z[first:end])
+	copy(img.rest[first:end], b.Rest[first:end])
+}
+
+// movingPrefix returns the number of rows that are awake because of their order.
+func (b *bodies) movingPrefix() int {
+	if b.mode == InPlace {
+		return 0
+	}
+	return b.awake
 }
 
 // copyOwners copies the slots and kinds of words [first, end).
@@ -56,16 +91,38 @@ func (img *rowImage) copyPositions(b *bodies, first, end int) {
 	copy(img.posZ[from:], b.Pos.Z[from:to])
 }
 
-// makeRoom resizes the columns to n rows and keeps their contents.
-func (img *rowImage) makeRoom(n int) {
-	img.slot, img.kind = resize(img.slot, n), resize(img.kind, n)
-	img.posX, img.posY, img.posZ = resize(img.posX, n), resize(img.posY, n), resize(img.posZ, n)
+// makeRoom resizes the columns for the rows of b and keeps their contents, as far as most bytes of new memory
+// suffice. It returns what is left of them: zero or less if a column may lack room.
+func (img *rowImage) makeRoom(b *bodies, most int) (left int) {
+	n, moving := b.len(), b.movingPrefix()
+	if cap(img.velX) < moving {
+		img.warm = 0
+	}
+	left = resize(&img.slot, n, most)
+	left = resize(&img.kind, n, left)
+	for _, column := range []*[]float32{&img.posX, &img.posY, &img.posZ} {
+		left = resize(column, n, left)
+	}
+	for _, column := range []*[]float32{&img.velX, &img.velY, &img.velZ} {
+		left = resize(column, moving, left)
+	}
+	return resize(&img.rest, moving, left)
 }
 
-// resize returns list with n elements and keeps its contents.
-func resize[T any](list []T, n int) []T {
-	list = list[:min(len(list), n)]
-	return slices.Grow(list, n-len(list))[:n]
+// resize gives list n elements and keeps what it had, unless it needs new memory and left is not positive. It
+// returns left without the bytes of new memory, which has room to grow.
+func resize[T any](list *[]T, n, left int) int {
+	if n <= cap(*list) {
+		*list = (*list)[:n]
+		return left
+	}
+	if left <= 0 {
+		return left
+	}
+	grown := make([]T, n, n+n/8) // not written, if it comes from the operating system
+	copy(grown, (*list)[:cap(*list)])
+	*list = grown
+	return left - n*int(unsafe.Sizeof(grown[0]))
 }
 
 // takeRows copies the rows that PrepareImage did not copy or that have changed since.
@@ -74,13 +131,7 @@ func (w *World) takeRows(img *rowImage) {
 	img.awake = b.awake
 	img.inPlace.CopyFrom(b.inPlace.View())
 	img.flips = b.flips.appendTo(img.flips[:0])
-	img.makeRoom(b.len())
-	moving := img.awake
-	if b.mode == InPlace {
-		moving = 0
-	}
-	img.velX, img.velY, img.velZ = resize(img.velX, moving), resize(img.velY, moving), resize(img.velZ, moving)
-	img.rest = resize(img.rest, moving)
+	img.makeRoom(b, math.MaxInt)
 	w.copied = img
 	w.workers.run((b.len()+copyRows-1)/copyRows*rowParts, w.copyBlocks)
 	w.copied = nil
