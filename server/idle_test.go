@@ -107,7 +107,7 @@ func TestIdleLoop(t *testing.T) {
 			record(t, w)
 		}
 		l := newLoop(core, admin.NewTimings().Ticks(), newSaver(image, w, zap.NewNop()), zap.NewNop())
-		l.journal = must.Get(newJournal(image, core, zap.NewNop(), func(time.Duration) {}))
+		l.journal = must.Get(newJournal(image, core, zap.NewNop(), func(_, _ time.Duration) {}))
 		l.saver.journal = l.journal
 		defer func() { require.NoError(t, l.journal.end()) }()
 		require.NoError(t, l.saver.saveFirst())

@@ -35,7 +35,7 @@ type journal struct {
 }
 
 // newJournal returns the journal of a run, or nil without one.
-func newJournal(c ImageConfig, core *session.Core, log *zap.Logger, synced func(time.Duration)) (*journal, error) {
+func newJournal(c ImageConfig, core *session.Core, log *zap.Logger, synced func(took, delay time.Duration)) (*journal, error) {
 	if c.Store == nil || c.Journal == imagefile.JournalOff {
 		return nil, nil
 	}

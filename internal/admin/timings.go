@@ -29,7 +29,7 @@ type Timings struct {
 	// Snapshots observes the seconds from encoding a snapshot to passing it to the transport.
 	// Unsent observes the stream bytes queued when a sender takes them.
 	Snapshots, Unsent prometheus.Histogram
-	syncs             prometheus.Histogram
+	syncs, delay      prometheus.Histogram
 }
 
 // KindLabel labels a metric with the kind of its rooms.
@@ -39,7 +39,8 @@ const KindLabel = "room_kind"
 type TickTimings struct {
 	whole prometheus.Observer
 	phase [Phases]prometheus.Observer
-	syncs prometheus.Observer
+	syncs prometheus.Observer // of journals
+	delay prometheus.Observer // of their frames
 }
 
 // NewTimings returns empty Timings. labels are additional labels of ticks: KindLabel if the
@@ -57,7 +58,8 @@ func NewTimings(labels ...string) *Timings {
 		Snapshots: prometheus.NewHistogram(histogram("worldd_snapshot_age_seconds", "Time from encoding a snapshot to handing it to the transport.", short)),
 		Unsent: prometheus.NewHistogram(histogram("worldd_send_queue_bytes", "Stream bytes queued when a sender takes them.",
 			[]float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10})),
-		syncs: prometheus.NewHistogram(histogram("worldd_journal_sync_seconds", "Time until the disk had the frames of a journal.", short)),
+		syncs: prometheus.NewHistogram(histogram("worldd_journal_sync_seconds", "Duration of syncs of a journal.", short)),
+		delay: prometheus.NewHistogram(histogram("worldd_journal_delay_seconds", "Time from the end of a step until the disk has its frame.", short)),
 	}
 	return t
 }
@@ -67,7 +69,7 @@ func (t *Timings) Ticks(values ...string) *TickTimings {
 	of := func(phase string) prometheus.Observer {
 		return t.ticks.WithLabelValues(append([]string{phase}, values...)...)
 	}
-	return &TickTimings{whole: of("all"), phase: [Phases]prometheus.Observer{of("receive"), of("step"), of("replicate"), of("between")}, syncs: t.syncs}
+	return &TickTimings{whole: of("all"), phase: [Phases]prometheus.Observer{of("receive"), of("step"), of("replicate"), of("between")}, syncs: t.syncs, delay: t.delay}
 }
 
 // ObserveTick records the durations of one tick's phases, and returns their sum.
@@ -80,8 +82,12 @@ func (t *TickTimings) ObserveTick(spent [Phases]time.Duration) (whole time.Durat
 	return whole
 }
 
-// ObserveSync records how long a sync of a journal took. Any goroutine may call it.
-func (t *TickTimings) ObserveSync(d time.Duration) { t.syncs.Observe(d.Seconds()) }
+// ObserveSync records how long a sync of a journal took, and how long the oldest frame had waited at its end. Any
+// goroutine may call it.
+func (t *TickTimings) ObserveSync(took, delay time.Duration) {
+	t.syncs.Observe(took.Seconds())
+	t.delay.Observe(delay.Seconds())
+}
 
 // Describe implements prometheus.Collector.
 func (t *Timings) Describe(out chan<- *prometheus.Desc) {
@@ -89,6 +95,7 @@ func (t *Timings) Describe(out chan<- *prometheus.Desc) {
 	t.Snapshots.Describe(out)
 	t.Unsent.Describe(out)
 	t.syncs.Describe(out)
+	t.delay.Describe(out)
 }
 
 // Collect implements prometheus.Collector.
@@ -97,4 +104,5 @@ func (t *Timings) Collect(out chan<- prometheus.Metric) {
 	t.Snapshots.Collect(out)
 	t.Unsent.Collect(out)
 	t.syncs.Collect(out)
+	t.delay.Collect(out)
 }

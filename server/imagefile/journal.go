@@ -51,8 +51,8 @@ type JournalConfig struct {
 	Durable func(tick uint64)
 	// Failed reports each failure: see JournalStats.Failure.
 	Failed func(error)
-	// Synced reports how long each sync of frames took.
-	Synced func(time.Duration)
+	// Synced reports how long each sync of frames took, and how long the oldest frame had waited when it was durable.
+	Synced func(took, delay time.Duration)
 	// Now is the time, by default of the system.
 	Now func() time.Time
 	// Seconds has a value each second, at which JournalEverySecond syncs. Default a ticker's.

@@ -319,11 +319,13 @@ func (w *segmentWriter) syncFile() error {
 	}
 	began := w.config.Now()
 	err := w.file.Sync()
-	took := w.config.Now().Sub(began)
+	ended := w.config.Now()
+	took := ended.Sub(began)
 	if err == nil {
 		w.pending = false
 	}
 	w.mu.Lock()
+	delay := ended.Sub(w.pended)
 	w.stats.Syncs++
 	w.stats.SlowestSync = max(w.stats.SlowestSync, took)
 	if err == nil {
@@ -331,7 +333,7 @@ func (w *segmentWriter) syncFile() error {
 	}
 	w.mu.Unlock()
 	if w.config.Synced != nil {
-		w.config.Synced(took)
+		w.config.Synced(took, delay)
 	}
 	return err
 }
