@@ -22,14 +22,16 @@ func newDatagrams() datagrams {
 // reserveAudits leaves room for an audit in each header: the client simulates.
 func (d *datagrams) reserveAudits() { d.header = wire.StateHeaderBytes + auditBytes }
 
-// noteInput records the tick of the client's newest applied input.
-func (d *datagrams) noteInput(tick uint32) { d.input = tick }
+// NoteInput tells the viewer the tick of its client's newest applied input, which later
+// snapshots confirm. The tick is at most the next frame's, and not 0.
+func (d *datagrams) NoteInput(tick uint32) { d.input = tick }
 
 // hasInputNews reports whether an input was applied that no snapshot has confirmed.
 func (d *datagrams) hasInputNews() bool { return d.input != d.inputSent }
 
-// setLimit sets the size limit of datagrams, within what the protocol allows.
-func (d *datagrams) setLimit(bytes int) {
+// SetMaxDatagram sets the maximum size of datagrams on the client's path, for the next
+// snapshots. It is clamped to wire.MinDatagram and wire.MaxDatagram, which is the default.
+func (d *datagrams) SetMaxDatagram(bytes int) {
 	d.limit = min(max(bytes, wire.MinDatagram), wire.MaxDatagram)
 }
 

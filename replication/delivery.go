@@ -215,3 +215,13 @@ func (d *ackDelays) usualTicks(lossy bool) (ticks uint32, known bool) {
 	}
 	return ticks, true
 }
+
+// AckedTick returns the tick of the newest datagram that the client has acknowledged, or 0.
+func (d *delivery) AckedTick() uint32 { return d.ackedTick }
+
+// recordsOverdue reports whether acknowledgements take longer than usual while the client
+// may lack records. unsure is the first tick whose records it may lack.
+func (d *delivery) recordsOverdue(s *structure, tick uint32, tickHz int) (unsure uint32, overdue bool) {
+	unsure, lacks := s.unsureSince(tick)
+	return unsure, lacks && d.isOverdue(unsure, tick, tickHz)
+}

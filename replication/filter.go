@@ -21,8 +21,8 @@ type Filter struct {
 	Also []bulk.BitsetView // visible at any distance
 }
 
-// setFilter replaces the filter.
-func (in *interest) setFilter(f Filter) {
+// SetFilter replaces the viewer's filter, from the next snapshot on.
+func (in *interest) SetFilter(f Filter) {
 	in.filter = Filter{Only: slices.Clone(f.Only), Not: slices.Clone(f.Not), Also: slices.Clone(f.Also)}
 	in.fullQuery = true
 }

@@ -132,3 +132,8 @@ func (o *outbox) writeTexts(w *workspace, h bulk.Handle, row *textRow, owned boo
 	}
 	return n
 }
+
+// StructureUnacked reports whether some structure record is not acknowledged.
+func (o *outbox) StructureUnacked() bool {
+	return o.structure.applied != o.structure.written
+}

@@ -81,3 +81,10 @@ func (o *ownedSet) checkFrame(f *frame) error {
 	}
 	return nil
 }
+
+// AppendOwned appends the entities for which Own was called, without those that a snapshot has found dead, in
+// ascending order of slots.
+func (in *interest) AppendOwned(b []bulk.Handle) []bulk.Handle { return in.owned.appendHandles(b) }
+
+// OwnedChanges returns the number of changes of AppendOwned's result.
+func (in *interest) OwnedChanges() uint64 { return in.owned.changes }

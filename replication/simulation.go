@@ -302,3 +302,6 @@ func (c *clean) auditMembers(w *world.World, m *members, seq uint32) (sum uint32
 	}
 	return sum, covers
 }
+
+// Simulates reports whether the viewer's client computes clean bodies.
+func (s *simulation) Simulates() bool { return s != nil }

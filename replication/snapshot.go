@@ -72,7 +72,8 @@ func (v *Viewer) sendRows(w *workspace) {
 		return
 	}
 	carries := rowsAndEvents
-	if unsure, overdue := v.recordsOverdue(); overdue {
+	unsure, overdue := v.delivery.recordsOverdue(&v.outbox.structure, w.frame.tick, v.replicator.world.TickHz())
+	if overdue && v.simulation == nil { // a complete snapshot, which a simulating client needs, needs all records
 		switch late := w.packer.markLate(&v.members, v.interest.focus, unsure); {
 		case late > 0 && late == waiting: // no row can go ahead
 		case late > 0 || len(v.outbox.events.events) > 0:
@@ -107,18 +108,6 @@ func (v *Viewer) hasNothingNew(waiting int) bool {
 // A lost packet of the stream delays all later records, and the datagrams that name them,
 // until the transport repeats it. While records seem overdue, rows that depend on no
 // missing record go ahead, in a datagram that names an older record.
-
-// recordsOverdue reports whether acknowledgements take longer than usual while the client
-// may lack records. unsure is the first tick whose records it may lack. Rows never go ahead
-// to a client that simulates: a complete snapshot needs all records.
-func (v *Viewer) recordsOverdue() (unsure uint32, overdue bool) {
-	if v.simulation != nil {
-		return 0, false
-	}
-	tick := v.replicator.frame.tick
-	unsure, lacks := v.outbox.structure.unsureSince(tick)
-	return unsure, lacks && v.delivery.isOverdue(unsure, tick, v.replicator.world.TickHz())
-}
 
 // sendAhead makes datagrams of the rows that are not late, and then of the late rows and
 // the events, which may depend on any record.

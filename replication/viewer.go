@@ -13,15 +13,16 @@ import (
 // part owns its fields; the methods of Viewer coordinate the parts.
 type Viewer struct {
 	replicator *Replicator
-	interest   interest    // which entities should be in view
-	members    members     // which entities are in view, and their rows
-	knowledge  knowledge   // other handles that the client was sent
-	outbox     outbox      // records, events and texts to send, and the budget
-	datagrams  datagrams   // State datagrams of the newest snapshot
-	delivery   delivery    // datagrams in flight, losses and delays
-	simulation *simulation // nil unless the client simulates
-	resync     bool        // the next snapshots enter every member again
+	members    members   // which entities are in view, and their rows
+	knowledge  knowledge // other handles that the client was sent
+	resync     bool      // the next snapshots enter every member again
 	stats      ViewerStats
+
+	interest    // which entities should be in view
+	outbox      // records, events and texts to send, and the budget
+	datagrams   // State datagrams of the newest snapshot
+	delivery    // datagrams in flight, losses and delays
+	*simulation // nil unless the client simulates
 }
 
 // AddViewer makes a viewer that views the world from the entity focus.
@@ -73,9 +74,6 @@ func (v *Viewer) Viewpoint() world.Vec3 {
 	return v.interest.center
 }
 
-// SetFilter replaces the viewer's filter, from the next snapshot on.
-func (v *Viewer) SetFilter(f Filter) { v.interest.setFilter(f) }
-
 // Own makes the viewer an owner of h: the viewer sees h at any distance and through any
 // filter, including Config.Private, and receives its owner-only fields. An entity may have
 // several owners. Own ignores a handle that is not live: a handle that was never issued may
@@ -100,13 +98,6 @@ func (v *Viewer) Disown(h bulk.Handle) {
 	}
 }
 
-// AppendOwned appends the entities for which Own was called, without those that a snapshot has found dead, in
-// ascending order of slots.
-func (v *Viewer) AppendOwned(b []bulk.Handle) []bulk.Handle { return v.interest.owned.appendHandles(b) }
-
-// OwnedChanges returns the number of changes of AppendOwned's result.
-func (v *Viewer) OwnedChanges() uint64 { return v.interest.owned.changes }
-
 // Simulate makes the viewer one whose client computes clean bodies. Call it before the
 // first snapshot. It returns false and changes nothing if no body can be clean: no kind of
 // the world is exact, or the schema lacks schema.BodyComponent, the kinds or the motion.
@@ -128,17 +119,6 @@ func (v *Viewer) Simulate() bool {
 	return true
 }
 
-// Simulates reports whether the viewer's client computes clean bodies.
-func (v *Viewer) Simulates() bool { return v.simulation != nil }
-
-// NoteInput tells the viewer the tick of its client's newest applied input, which later
-// snapshots confirm. The tick is at most the next frame's, and not 0.
-func (v *Viewer) NoteInput(tick uint32) { v.datagrams.noteInput(tick) }
-
-// SetMaxDatagram sets the maximum size of datagrams on the client's path, for the next
-// snapshots. It is clamped to wire.MinDatagram and wire.MaxDatagram, which is the default.
-func (v *Viewer) SetMaxDatagram(bytes int) { v.datagrams.setLimit(bytes) }
-
 // Resync makes the next snapshots enter the whole interest set again, for a client that
 // found its state faulty.
 func (v *Viewer) Resync() { v.resync = true }
@@ -159,14 +139,6 @@ func (v *Viewer) Acknowledge(a wire.Ack) error {
 	lost, err := v.delivery.acknowledgeDatagrams(a, r.Tick(), pause, &v.members)
 	v.stats.countLost(&r.ownWorkspace().stats, lost)
 	return err
-}
-
-// AckedTick returns the tick of the newest datagram that the client has acknowledged, or 0.
-func (v *Viewer) AckedTick() uint32 { return v.delivery.ackedTick }
-
-// StructureUnacked reports whether some structure record is not acknowledged.
-func (v *Viewer) StructureUnacked() bool {
-	return v.outbox.structure.applied != v.outbox.structure.written
 }
 
 // InterestSet returns the live handles of the interest set, in no particular order.
