@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -97,4 +98,48 @@ func TestMetricsOfRooms(t *testing.T) {
 	require.Positive(t, values["worldd_rooms_limit room_kind=match"])
 	require.Contains(t, values, "worldd_stored_images room_kind=match")
 	require.Positive(t, values["worldd_stored_images_limit room_kind=match"])
+}
+
+// The shipped alert rules fire when they should, and not on a healthy server.
+func TestAlertRules(t *testing.T) {
+	promtool(t, "", "check", "rules", "../cmd/worldd/deploy/alerts.yaml")
+	promtool(t, "", "test", "rules", "../cmd/worldd/deploy/alerts.test.yaml")
+}
+
+// Each metric of the alert rules and of the dashboard is one that servers have, and the dashboard
+// shows each alert.
+func TestAlertsAndDashboardNameMetrics(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	store := must.Get(imagefile.Open(filepath.Join(t.TempDir(), "world.image"), 0))
+	defer func() { require.NoError(t, store.Close()) }()
+	one, _ := newTestServerWith(t, func(c *server.Config) {
+		c.Web = &server.WebConfig{}
+		c.Certificate = newCertificate(t, "game.example", nil)
+		c.Image = server.ImageConfig{Store: store}
+	}).scrape()
+	rooms := newRoomServer(t, func(c *server.RoomsConfig) { c.Images.Dir = t.TempDir() })
+	rooms.dialRoom("match/1")
+	ofRooms, _ := rooms.scrape()
+	alerts := string(must.Get(os.ReadFile("../cmd/worldd/deploy/alerts.yaml")))
+	dashboard := string(must.Get(os.ReadFile("../cmd/worldd/deploy/grafana.json")))
+	for _, name := range regexp.MustCompile(`\b(worldd|go|process)_[a-z_]+`).FindAllString(alerts+dashboard, -1) {
+		require.Contains(t, one+ofRooms, "\n"+name, "no server has this metric")
+	}
+	selectors := regexp.MustCompile(`(worldd_\w+)\{([^}]*)\}`).FindAllStringSubmatch(strings.ReplaceAll(dashboard, `\"`, `"`), -1)
+	require.Greater(t, len(selectors), 40)
+	for _, s := range selectors {
+		for _, label := range regexp.MustCompile(`(\w+)="([^"]*)"`).FindAllString(s[2], -1) {
+			require.Regexp(t, `(?m)^`+s[1]+`\{.*`+regexp.QuoteMeta(label), one+ofRooms)
+		}
+	}
+	names := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(alerts, -1)
+	require.Len(t, names, 18)
+	for _, name := range names {
+		require.True(t, strings.HasPrefix(name[1], "Worldd"), "the dashboard shows alerts of this prefix")
+	}
+	require.Contains(t, dashboard, `ALERTS{alertname=~\"Worldd.*\"`)
+	tests := string(must.Get(os.ReadFile("../cmd/worldd/deploy/alerts.test.yaml")))
+	for _, name := range names {
+		require.Equal(t, 2, strings.Count(tests, "alertname: "+name[1]), "%s has a test in which it fires, and one in which it does not", name[1])
+	}
 }

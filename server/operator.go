@@ -57,6 +57,9 @@ func (s *Server) adminConfig() admin.Config {
 		Listen: s.config.AdminListen, Game: s.config.GameName, Version: s.config.Versions.Game, Access: admin.Access(s.config.AdminAccess), Log: s.log, Quic: s.quic, Timings: s.timings,
 		Report: s.report, Rooms: s.shownRooms, Signal: s.Signal, Routes: s.config.AdminRoutes, Collectors: s.config.Collectors,
 	}
+	if s.config.Certificate != nil {
+		c.GameCertificate = s.quic.Certificate
+	}
 	if s.rooms == nil {
 		only := s.room.run.Load()
 		c.Schema, c.Ticks = only.core.Config().Schema, only.loop.tickDurations

@@ -58,7 +58,9 @@ type Config struct {
 	Log     *zap.Logger
 
 	// Certificate returns the certificate of this port; nil without HTTPS. Listen sets it.
-	Certificate func() *tls.Certificate
+	// GameCertificate returns the certificate that the game's clients see; nil if the server made it,
+	// since clients that pin a certificate do not check its dates.
+	Certificate, GameCertificate func() *tls.Certificate
 
 	Schema  *schema.Schema // of the world; nil if the server has Kinds
 	Quic    *quicserve.Listener

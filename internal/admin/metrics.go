@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"crypto/tls"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -108,12 +109,12 @@ func (c collector) collectProcess(gauge gaugeFunc) {
 // certificateExpiries returns when the certificates of the ports expire.
 func (c Config) certificateExpiries() map[string]time.Time {
 	all := map[string]time.Time{}
-	if at := quicserve.ExpiryOf(c.Quic.Certificate()); !at.IsZero() {
-		all["game"] = at
-	}
-	if c.Certificate != nil {
-		if at := quicserve.ExpiryOf(c.Certificate()); !at.IsZero() {
-			all["admin"] = at
+	for port, certificate := range map[string]func() *tls.Certificate{"game": c.GameCertificate, "admin": c.Certificate} {
+		if certificate == nil {
+			continue
+		}
+		if at := quicserve.ExpiryOf(certificate()); !at.IsZero() {
+			all[port] = at
 		}
 	}
 	return all
