@@ -164,6 +164,7 @@ func collectWorld(r Report, s *schema.Schema, counter countFunc, gauge gaugeFunc
 	counter(r.Sessions.Rejected, "worldd_commands_total", "Commands, by result.", "result", "rejected")
 	counter(r.Sessions.ProvisionalsBound, "worldd_provisional_handles_total", "Provisional handles in commands and inputs, by result.", "result", "bound")
 	counter(r.Sessions.ProvisionalsRejected, "worldd_provisional_handles_total", "Provisional handles in commands and inputs, by result.", "result", "rejected")
+	counter(r.Sessions.MovesRefused, "worldd_moves_refused_total", "Moves of sessions to other rooms that failed: the sessions stayed.")
 	counter(r.Sessions.Calls-r.Sessions.CallsFailed, "worldd_calls_total", calls, "result", "ok")
 	counter(r.Sessions.CallsFailed, "worldd_calls_total", calls, "result", "failed")
 	collectCodes(r.Sessions.Rejections, true, "worldd_command_rejections_total", "Rejected commands, by code.", counter)

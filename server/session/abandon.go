@@ -24,7 +24,7 @@ func (c *Core) Abandon(why *wire.Error) {
 	peers := append(c.peers, opened...)
 	c.outputGate.discardHeld() // the frame that they belong to is lost
 	for _, t := range travellers {
-		c.turnAway(t, why)
+		c.refuseTraveller(t, why)
 	}
 	for _, s := range c.sessions {
 		if s.isOver() {

@@ -259,6 +259,7 @@ func (c *Core) Receive() {
 	}
 	c.roster.removeJoined()
 	c.moveSessions()
+	c.requests.noteActive(c.Active())
 }
 
 // applyRequests applies what other goroutines have asked for since the last tick.
@@ -270,6 +271,7 @@ func (c *Core) applyRequests() {
 			s.endNext(k.reason)
 		}
 	}
+	c.forgetDeparted(asked.gone)
 	c.replicator.SetBudget(asked.budget)
 	if asked.bans != nil {
 		c.roster.applyBans(asked.bans)
@@ -374,7 +376,7 @@ func (c *Core) Close() {
 		p.refuseHello(c.requests.endReason(), "")
 	}
 	for _, t := range travellers {
-		c.turnAway(t, c.requests.endReason())
+		c.refuseTraveller(t, c.requests.endReason())
 	}
 	c.replicator.Close()
 	c.steps.Release()

@@ -40,6 +40,9 @@ type Hooks struct {
 	Away func(s *Session)
 	// Back reports that the client of an away session has reconnected.
 	Back func(s *Session)
+	// MoveRefused reports that a Move has failed after it returned nil: the session stays in this room. If only the other
+	// room's Join refused it, Leave has been called before, and then Join here again.
+	MoveRefused func(s *Session, room string, why error)
 	// SaveSession appends to b what RestoreSession needs to continue the session after a crash or a restart: the
 	// game's own state of it, such as Session.Value, in at most 64 KiB. It is called after each tick
 	// that a journal records, and must only read. The identity of the session, its

@@ -57,18 +57,27 @@ func (p *Peer) handleHello(h wire.Hello) {
 // callGameJoin makes the viewer and calls Hooks.Join. The viewer's numbers continue from
 // numbers.
 func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
-	c := s.core
 	s.openViewer(numbers, s.abilities&wire.Simulates != 0) // before Join, which may set filters and owners
-	if join := c.config.Hooks.Join; join != nil {
-		var entity world.Entity
-		err := error(errHookPanicked) // unless join returns
-		s.callHook(HookJoin, func(s *Session) { entity, err = join(s) })
-		if err != nil {
-			s.closeViewer()
-			return joinRefusal(err)
-		}
-		s.setEntity(entity)
+	why := s.callJoin()
+	if why != nil {
+		s.closeViewer()
 	}
+	return why
+}
+
+// callJoin calls Hooks.Join, or returns the reason for refusing the session.
+func (s *Session) callJoin() *wire.Error {
+	join := s.core.config.Hooks.Join
+	if join == nil {
+		return nil
+	}
+	var entity world.Entity
+	err := error(errHookPanicked) // unless join returns
+	s.callHook(HookJoin, func(s *Session) { entity, err = join(s) })
+	if err != nil {
+		return joinRefusal(err)
+	}
+	s.setEntity(entity)
 	return nil
 }
 

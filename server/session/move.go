@@ -62,6 +62,9 @@ type traveller struct {
 	moves    uint64
 	visited  []visit
 	kicked   *wire.Error
+	origin   *Session    // in the room that it has left, whose viewer waits until it has entered the next
+	to       string      // name of the next room
+	refused  *wire.Error // it returns to the room of origin, since the other one has refused it; nil: it has not
 }
 
 // Move moves the session to another room of this process, over the same connection.
@@ -70,10 +73,10 @@ type traveller struct {
 // same ID. The new Session has the same Name, User, Value and expiry, and no new burst of
 // commands. From then on every handle of this room is Stale to the client.
 //
-// room is passed to RouterConfig.Move. If Move returns an error, nothing has changed. If
-// the room cannot admit the session later, because it is full or draining or its Join
-// refuses, the session ends with the corresponding code. A later Move replaces an earlier
-// one; Kick and Redirect prevail.
+// room is passed to RouterConfig.Move. If Move returns an error, nothing has changed: for example
+// a *wire.Error with ServerFull. If the room refuses the session later, since it is full or draining,
+// could not be made, or its Join returns an error, the session stays in this room, and
+// Hooks.MoveRefused is called. A later Move replaces an earlier one; Kick and Redirect prevail.
 func (s *Session) Move(room string) error {
 	r := s.core.config.Router
 	switch {
@@ -87,6 +90,11 @@ func (s *Session) Move(room string) error {
 	target, err := s.findRoom(room)
 	if err != nil {
 		return err
+	}
+	if target != nil {
+		if why := target.requests.refusesTraveller(); why != nil {
+			return why
+		}
 	}
 	s.travel.goTo(&nextRoom{room, target})
 	return nil
@@ -133,11 +141,8 @@ func (s *Session) handOver() {
 		case errors.Is(err, errSameRoom):
 			s.travel.goTo(nil)
 			return
-		case errors.Is(err, ErrGenerationsSeen):
-			s.endWithGoodbye(&wire.Error{Code: wire.Spent, Detail: "the room needs a new session"})
-			return
 		case err != nil:
-			s.endWithGoodbye(refusalOf(err, wire.NoRoom))
+			s.stayAfterMove(next.name, err)
 			return
 		case core == nil:
 			return
@@ -148,6 +153,10 @@ func (s *Session) handOver() {
 		next.core = nil // the next tick asks for the room again: another run may have replaced it
 		return
 	}
+	if why := next.core.requests.refusesTraveller(); why != nil {
+		s.stayAfterMove(next.name, why)
+		return
+	}
 	t := s.packTraveller()
 	if s.isOver() {
 		return // the client does not read its stream
@@ -156,7 +165,6 @@ func (s *Session) handOver() {
 	c.requests.holdTraveller(t)
 	s.callHook(HookLeave, c.config.Hooks.Leave)
 	c.requests.releaseTraveller(t)
-	s.closeViewer()
 	s.peer = nil
 	t.SetValue(s.value)
 	if s.kicked != nil { // Leave kicked it, or panicked
@@ -165,7 +173,7 @@ func (s *Session) handOver() {
 	}
 	c.stats.MovedOut++
 	if !c.config.Router.handOver(t, c, next.core) {
-		c.turnAway(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", next.name)})
+		c.refuseTraveller(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", next.name)})
 	}
 }
 
@@ -176,6 +184,7 @@ func (s *Session) packTraveller() *traveller {
 	t := &traveller{
 		identity: s.identity, peer: s.peer,
 		schema: c.schemaHash, arrivals: s.travel.arrivals, moves: s.travel.moves, visited: s.travel.visited,
+		origin: s, to: s.travel.next.name,
 		secrets:  s.secrets.allSecrets(), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
@@ -208,10 +217,14 @@ func (c *Core) receiveTravellers() {
 	arrived := c.requests.travellers(c.hellosLeft)
 	c.hellosLeft -= len(arrived)
 	for _, t := range arrived {
-		why := c.receiveTraveller(t)
+		receive := c.receiveTraveller
+		if t.refused != nil {
+			receive = c.takeBack
+		}
+		why := receive(t)
 		c.requests.releaseTraveller(t)
 		if why != nil {
-			c.turnAway(t, why)
+			c.refuseTraveller(t, why)
 		}
 	}
 }
@@ -224,11 +237,8 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if c.Draining() {
 		return c.requests.endReason()
 	}
-	if t.peer != nil {
-		_, left := t.peer.inbox.hasEnded()
-		if left { // it left between the rooms
-			return &wire.Error{Code: wire.OK}
-		}
+	if t.hasLeft() {
+		return &wire.Error{Code: wire.OK}
 	}
 	if why := c.roster.admitUser(t.user, t.address, c.MaxSessions()); why != nil {
 		return why
@@ -247,6 +257,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	}
 	s.progress = progress{newest: t.numbers.Seq, structure: s.travel.fence}
 	s.registerSession()
+	t.endOrigin()
 	c.stats.MovedIn++
 	if t.peer != nil {
 		s.rotateSecret(t.secrets...)
@@ -278,6 +289,7 @@ func limitTokens(l *rate.Limiter, tokens float64, now time.Time) {
 
 // turnAway ends a session that cannot enter the room.
 func (c *Core) turnAway(t *traveller, why *wire.Error) {
+	t.endOrigin()
 	c.stats.countClosed(why.Code)
 	c.config.Router.forgetTraveller(t)
 	if t.peer != nil {

@@ -141,35 +141,155 @@ func TestMoveKeepsLimits(t *testing.T) {
 	require.EqualValues(t, 2, served())
 }
 
-// A session that cannot enter its room ends with the reason.
+// A session that cannot enter the other room stays where it was, with its Value, its connection and its replica, and the
+// game learns why. Only if the other room decides late, Leave and Join are called here.
 func TestMoveRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(h *testRooms, two *Core)
 		code   wire.Code
+		left   int // calls of Leave
 	}{
-		"full":     {func(_ *testRooms, two *Core) { require.NoError(t, two.SetLimits(1, 0)) }, wire.ServerFull},
-		"draining": {func(_ *testRooms, two *Core) { two.Drain() }, wire.Draining},
+		"full":     {func(_ *testRooms, two *Core) { require.NoError(t, two.SetLimits(1, 0)) }, wire.ServerFull, 0},
+		"draining": {func(_ *testRooms, two *Core) { two.Drain() }, wire.Draining, 0},
+		"gone":     {func(h *testRooms, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom, 0},
+		"last": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			require.NoError(t, two.SetLimits(1, 0))
+		}, wire.ServerFull, 1},
+		"late": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			two.Drain()
+		}, wire.Draining, 1},
+		"closed": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			two.Close()
+			delete(h.rooms, "two")
+		}, wire.Draining, 1},
+		"abandoned": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			two.Abandon(errHookPanicked)
+			delete(h.rooms, "two")
+		}, wire.Internal, 1},
 		"refused": {func(_ *testRooms, two *Core) {
 			two.config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("members only") }
-		}, wire.JoinRefused},
+		}, wire.JoinRefused, 1},
 		"panics": {func(_ *testRooms, two *Core) {
 			two.config.Hooks.Join = func(*Session) (world.Entity, error) { panic("oops") }
-		}, wire.Internal},
-		"kicked on the way": {func(h *testRooms, _ *Core) { h.rooms["one"].Kick(h.router.newestID(), "out") }, wire.Kicked},
-		"gone":              {func(h *testRooms, two *Core) { two.Close(); delete(h.rooms, "two") }, wire.NoRoom},
+		}, wire.Internal, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newMovingRooms(t, func(*RouterConfig) {})
+			one, two := h.rooms["one"], h.rooms["two"]
+			h.join("two")
+			conn := h.join("one")
+			h.tick(5)
+			was, left := h.session(conn), 0
+			leave := one.config.Hooks.Leave
+			one.config.Hooks.Leave = func(s *Session) {
+				left++
+				leave(s)
+			}
+			var refusals []error
+			one.config.Hooks.MoveRefused = func(s *Session, room string, why error) {
+				require.Equal(t, []any{was, "two"}, []any{s, room})
+				refusals = append(refusals, why)
+			}
+			was.SetValue("baggage")
+			require.NoError(t, was.Move("two"))
+			c.change(h, two)
+			for _, room := range []*Core{one, two, one, one} {
+				if !room.requests.hasClosed() {
+					room.Tick()
+				}
+			}
+			require.Len(t, refusals, 1)
+			require.Equal(t, c.code, refusalOf(refusals[0], wire.NoRoom).Code)
+			require.Equal(t, c.left, left)
+			require.Same(t, was, h.session(conn))
+			require.Equal(t, "baggage", was.Value())
+			require.Equal(t, one, h.router.sessions[was.ID()].core)
+			require.Empty(t, conn.Closed)
+			require.Len(t, conn.Welcomes, 1, "the client's replica continues")
+			require.Equal(t, []int{1, 1}, []int{one.Len(), one.World().Stats().Entities})
+			require.NotNil(t, was.viewer)
+			require.EqualValues(t, 1, one.Stats().MovesRefused)
+			h.send(conn, wire.Command{ID: 1, Name: "touch"})
+			h.input(conn, conn.Welcome().Structure)
+			one.Tick()
+			require.Contains(t, h.joins, "touched in one")
+			if h.rooms["two"] != nil && !two.Draining() && !two.requests.hasClosed() {
+				require.NoError(t, two.SetLimits(5, 0))
+				two.config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, nil }
+				two.Tick()
+				require.NoError(t, was.Move("two"), "it may move later")
+				h.tick(2)
+				require.Equal(t, "two", h.session(conn).Room())
+				h.tick(1)
+				require.Nil(t, was.viewer)
+			} else {
+				require.Error(t, was.Move("two"), "what is known at once is an error of Move")
+			}
+		})
+	}
+}
+
+// A session that is kicked on its way ends. So does one that its own room no longer admits.
+func TestMoveEndsOnTheWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(h *testRooms, two *Core)
+		code   wire.Code
+	}{
+		"kicked": {func(h *testRooms, _ *Core) { h.rooms["one"].Kick(h.router.newestID(), "out") }, wire.Kicked},
+		"drained here": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			two.Drain()
+			two.Tick()
+			h.rooms["one"].Drain()
+		}, wire.Draining},
+		"closed here": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			h.rooms["one"].Close()
+			delete(h.rooms, "one")
+			two.Drain()
+		}, wire.Draining},
+		"refused here": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			two.Drain()
+			h.rooms["one"].config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("not again") }
+		}, wire.JoinRefused},
+		"kicked while it returns": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			two.Drain()
+			two.Tick()
+			require.True(t, h.router.Kick(h.router.newestID(), "out"))
+		}, wire.Kicked},
 	} {
 		h := newMovingRooms(t, func(*RouterConfig) {})
-		two := h.rooms["two"]
-		_ = h.join("two")
 		conn := h.join("one")
+		one := h.rooms["one"]
 		require.NoError(t, h.session(conn).Move("two"))
-		c.change(h, two)
+		c.change(h, h.rooms["two"])
 		h.tick(3)
 		require.Equal(t, c.code, conn.Ended.Code, name)
 		require.NotEmpty(t, conn.Closed, name)
 		require.Nil(t, h.router.sessions[conn.peer.ID()], name)
-		require.Zero(t, h.rooms["one"].Len(), name)
+		require.Zero(t, one.Len(), name)
 	}
+}
+
+// A client whose connection breaks while its session is refused resumes it.
+func TestResumeAfterARefusedMove(t *testing.T) {
+	h := newMovingRooms(t, func(*RouterConfig) {})
+	conn := h.join("one")
+	h.tick(5)
+	before, received := conn.Welcome(), h.session(conn).viewer.Numbers().Structure
+	require.NoError(t, h.session(conn).Move("two"))
+	h.rooms["two"].config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("members only") }
+	h.rooms["one"].Tick()
+	conn.peer.Gone()
+	again := h.dial(resume(before, received))
+	h.tick(4)
+	require.Equal(t, []any{before.Session, "one", before.Epoch}, []any{again.Welcome().Session, again.Welcome().Room, again.Welcome().Epoch})
 }
 
 // A session whose client leaves between two rooms is not joined to the second.
@@ -313,8 +433,7 @@ func TestMoveGenerationsSeen(t *testing.T) {
 	require.ErrorIs(t, h.session(conn).Move("one"), ErrGenerationsSeen)
 	h.tick(2)
 	require.Empty(t, conn.Closed)
-	// Move returns the room too late: the session ends, and its client may begin another
-	// session.
+	// Move returns the room too late: the session stays.
 	ready := false
 	h.router.config.Move = func(string, *Session) (*Core, error) {
 		if !ready {
@@ -327,8 +446,9 @@ func TestMoveGenerationsSeen(t *testing.T) {
 	require.Empty(t, conn.Closed)
 	ready = true
 	h.tick(2)
-	require.Equal(t, wire.Spent, conn.Ended.Code)
-	require.True(t, conn.Ended.Code.Info().Retry)
+	require.Empty(t, conn.Closed)
+	require.EqualValues(t, 1, h.rooms["two"].Stats().MovesRefused)
+	require.Equal(t, "two", h.session(conn).Room())
 }
 
 // A Hello that resumes follows a session that moves before it is answered.
@@ -437,8 +557,8 @@ func TestMoveKickedByLeave(t *testing.T) {
 	}
 }
 
-// A kick, the end of a room and its failure reach sessions that wait for a tick of their next
-// room, and connected ones; the Router forgets them.
+// A kick reaches sessions that wait for a tick of their next room. If that room ends or fails, they return to
+// the room from which they came. The Router forgets sessions of a room that fails.
 func TestEndBetweenRooms(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(h *testRooms, id uint64)
@@ -448,8 +568,8 @@ func TestEndBetweenRooms(t *testing.T) {
 			require.True(t, h.router.Kick(id, "out"))
 			h.rooms["two"].Tick()
 		}, wire.Kicked},
-		"closed":    {func(h *testRooms, _ uint64) { h.rooms["two"].Close() }, wire.Draining},
-		"abandoned": {func(h *testRooms, _ uint64) { h.rooms["two"].Abandon(&wire.Error{Code: wire.Internal}) }, wire.Internal},
+		"closed":    {func(h *testRooms, _ uint64) { h.rooms["two"].Close() }, wire.OK},
+		"abandoned": {func(h *testRooms, _ uint64) { h.rooms["two"].Abandon(&wire.Error{Code: wire.Internal}) }, wire.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newMovingRooms(t, func(*RouterConfig) {})
@@ -458,6 +578,13 @@ func TestEndBetweenRooms(t *testing.T) {
 			h.rooms["one"].Tick()
 			require.Empty(t, conn.Closed)
 			c.end(h, conn.peer.ID())
+			if c.want == wire.OK {
+				h.rooms["one"].Tick()
+				require.Empty(t, conn.Closed)
+				require.Equal(t, "one", h.session(conn).Room())
+				require.Len(t, h.router.sessions, 1)
+				return
+			}
 			require.Equal(t, []wire.Code{c.want}, conn.Closed)
 			require.Equal(t, c.want, conn.Ended.Code)
 			require.Empty(t, h.router.sessions)
@@ -558,8 +685,8 @@ func TestMoveLeavesSecrets(t *testing.T) {
 	}
 }
 
-// A panic in a library while a session moves ends the room, not only the call. Abandon then
-// ends the moving session too, in either room.
+// A panic in a library while a session moves ends the room, not only the call. Abandon of the room that the session leaves
+// ends it. From the other room it returns.
 func TestMoveAbandoned(t *testing.T) {
 	for _, room := range []string{"one", "two"} {
 		h := newMovingRooms(t, func(*RouterConfig) {})
@@ -576,6 +703,12 @@ func TestMoveAbandoned(t *testing.T) {
 		}
 		require.Panics(t, h.rooms[room].Tick)
 		h.rooms[room].Abandon(&wire.Error{Code: wire.Internal})
+		if room == "two" {
+			h.rooms["one"].Tick()
+			require.Empty(t, conn.Closed)
+			require.Equal(t, "one", h.session(conn).Room())
+			continue
+		}
 		require.Equal(t, wire.Internal, conn.Ended.Code)
 		require.NotEmpty(t, conn.Closed)
 		require.Nil(t, h.router.sessions[conn.peer.ID()])

@@ -183,6 +183,9 @@ func (l *noteLog) saveValue(s *Session) (ok bool) {
 	return ok
 }
 
+// forget makes the next note describe the whole session.
+func (n *noted) forget() { *n = noted{} }
+
 // record records what a note says.
 func (n *noted) record(identity notedIdentity, play notedPlay, value []byte) {
 	*n = noted{identity, play, append(n.value[:0], value...), true}

@@ -25,13 +25,14 @@ const (
 	HookCommand
 	HookCall   // a function of Core.Post
 	HookSignal // a function of Hooks.Signals
+	HookMoveRefused
 	HookAdmit
 	hooks
 )
 
 // String returns the hook's name in logs and metrics.
 func (h Hook) String() string {
-	return [hooks]string{"join", "leave", "away", "back", "save", "restore", "input", "command", "call", "signal", "admit"}[h]
+	return [hooks]string{"join", "leave", "away", "back", "save", "restore", "input", "command", "call", "signal", "move_refused", "admit"}[h]
 }
 
 // HookPanic is a contained panic of the game.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -13,6 +14,8 @@ type requests struct {
 	mu       sync.Mutex
 	opened   []*Peer
 	arriving []*traveller // sessions from other rooms
+	departed []*Session   // they have entered other rooms
+	active   int          // sessions with a connection, after the newest Receive
 	kicks    []kick
 	bans     map[string]bool // replaces Core.banned; nil: no change
 	draining bool            // new sessions are refused
@@ -36,6 +39,7 @@ type tickRequests struct {
 	kicks  []kick
 	bans   map[string]bool
 	budget int
+	gone   []*Session
 }
 
 // addPeer hands p over to c, and returns false if c has closed. r must be c's requests.
@@ -59,6 +63,35 @@ func (r *requests) addTraveller(t *traveller) bool {
 	}
 	r.arriving = append(r.arriving, t)
 	return true
+}
+
+// refusesTraveller returns why a session that arrives now would be refused, as far as this is known, or nil. Two
+// sessions may arrive for the last place.
+func (r *requests) refusesTraveller() *wire.Error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch n := r.limits.maxSessions; {
+	case r.draining:
+		why := r.ending
+		return &why
+	case r.active+len(r.arriving) >= n:
+		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", n)}
+	}
+	return nil
+}
+
+// noteActive records the number of sessions with a connection.
+func (r *requests) noteActive(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.active = n
+}
+
+// addDeparted makes the next tick forget a session.
+func (r *requests) addDeparted(s *Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.departed = append(r.departed, s)
 }
 
 // holdTraveller keeps t while a hook of the game runs, so that Abandon finds it after a panic.
@@ -124,8 +157,8 @@ func (r *requests) SetBans(users []string) {
 func (r *requests) takeForTick() tickRequests {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	taken := tickRequests{r.opened, r.kicks, r.bans, r.limits.budget}
-	r.opened, r.kicks, r.bans = nil, nil, nil
+	taken := tickRequests{r.opened, r.kicks, r.bans, r.limits.budget, r.departed}
+	r.opened, r.kicks, r.bans, r.departed = nil, nil, nil, nil
 	for _, k := range taken.kicks {
 		for _, t := range r.arriving {
 			if t.id == k.id {

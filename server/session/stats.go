@@ -17,7 +17,8 @@ type Stats struct {
 	Resumed          uint64
 	Restored         uint64 // sessions that continue after a crash, at the start
 	MovedIn          uint64 // sessions that came from other rooms
-	MovedOut         uint64 // sessions that went to other rooms
+	MovedOut         uint64 // sessions that went to other rooms, including those that returned
+	MovesRefused     uint64 // sessions that stayed, since the other room was full, draining, or its Join refused them
 	Ended            uint64 // ended sessions, and ended connections without a session
 	Refused          uint64 // connections refused before a session began
 	HellosHeld       uint64 // Hellos postponed, counted once per tick

@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -42,6 +43,9 @@ type roomsSim struct {
 	issued  map[bulk.Handle]roomTenant // handles issued by all rooms
 	wrong   error                      // the first failure
 	late    int                        // ticks for which Move has no room yet
+
+	refusing *rand.Rand          // decides which sessions a room refuses to take from another
+	homes    map[uint64]*simRoom // rooms in which sessions are
 
 	restless      *roomClient // client that moves and asks in every tick
 	restlessUntil int
@@ -96,7 +100,10 @@ func (s *roomsSim) fail(format string, args ...any) {
 func (s *roomsSim) now() int64 { return int64(s.tick * tickMs) }
 
 func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
-	s := &roomsSim{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), issued: map[bulk.Handle]roomTenant{}}
+	s := &roomsSim{
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), issued: map[bulk.Handle]roomTenant{},
+		refusing: rand.New(rand.NewPCG(seed, 2)), homes: map[uint64]*simRoom{},
+	}
 	s.links = simtest.Conditions{
 		Loss: s.rng.Float64() * 0.2, Duplicate: 0.05, Reorder: 0.1, ReorderExtra: 40,
 		DelayMin: 5, DelayMax: 5 + s.rng.Int64N(120),
@@ -164,7 +171,16 @@ func (s *roomsSim) newRoom(t testing.TB, i int) *simRoom {
 					if x.Room() != r.name() {
 						s.fail("Join of a session in room %q, want %q", x.Room(), r.name())
 					}
+					if home := s.homes[x.ID()]; home != nil && home != r && s.refusing.IntN(5) == 0 {
+						return 0, errors.New("it stays where it was")
+					}
+					s.homes[x.ID()] = r
 					return r.spawn(), nil
+				},
+				MoveRefused: func(x *session.Session, room string, _ error) {
+					if x.Room() != r.name() || room == r.name() || s.homes[x.ID()] != r {
+						s.fail("room %d hears that a session does not move to %q", i, room)
+					}
 				},
 				Leave: func(x *session.Session) { r.destroy(x.Entity()) },
 				Input: session.OnRawInput(func(_ *session.Session, _ uint64, data []byte) {
@@ -503,7 +519,7 @@ func TestMovesBetweenRooms(t *testing.T) {
 	if testing.Short() {
 		seeds = 12
 	}
-	var moves, heard, in int
+	var moves, heard, in, refused int
 	for seed := range uint64(seeds) {
 		s := newRoomsSim(t, seed)
 		require.NoError(t, s.simulate())
@@ -513,8 +529,10 @@ func TestMovesBetweenRooms(t *testing.T) {
 		}
 		for _, r := range s.rooms {
 			in += int(r.core.Stats().MovedIn)
+			refused += int(r.core.Stats().MovesRefused)
 		}
 	}
+	require.Greater(t, refused, seeds)
 	t.Logf("%d sessions came to rooms, clients changed rooms %d times and heard %d events", in, moves, heard)
 	require.Greater(t, in, 10*seeds)
 	require.Greater(t, moves, 5*seeds)
