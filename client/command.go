@@ -110,7 +110,7 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 	if i, ok := served.CommandByName(name); ok && served.Commands()[i].Args != nil {
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use client.Do", name)
 	}
-	indexes, err := s.provisional.indexesOf(provisional)
+	indexes, err := s.provisionals.indexesOf(provisional)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s *Session) sendCommand(m wire.Command, provisional []uint32, answer refle
 	}
 	m.View = s.time.commandView()
 	f := s.commands.addCommand(&m, answer, s.hooks.await)
-	s.provisional.noteCommand(&m, s.commands.number)
+	s.provisionals.noteCommand(&m, s.commands.number)
 	s.stream.sendMessage(m)
 	return f, nil
 }
@@ -161,7 +161,7 @@ func (s *Session) receiveResult(body []byte) error {
 		return err
 	}
 	if f != nil {
-		s.provisional.rejectUnanswered(f.provisional, f.count)
+		s.provisionals.rejectUnanswered(f.provisional, f.count)
 	}
 	s.commands.finishCommand(f, resultOf(&m, f))
 	return nil

@@ -46,17 +46,7 @@ func (s *Session) Provisional() (bulk.Handle, error) {
 	if s.welcome == nil {
 		return 0, ErrNotJoined
 	}
-	return s.provisional.takeNext()
-}
-
-// Real returns the handle of the entity that a provisional handle stands for, 0 before the
-// answer or if it was rejected. It returns any other handle unchanged.
-func (s *Session) Real(h bulk.Handle) bulk.Handle {
-	if !wire.IsProvisional(h) {
-		return h
-	}
-	entity, _ := s.provisional.entityOf(h)
-	return entity
+	return s.provisionals.takeNext()
 }
 
 // Provisional returns a new name for an entity that is about to be asked for; see
@@ -97,6 +87,16 @@ type provisionals struct {
 	waiting   int           // of open: inInput or executed
 	nextInput uint32        // lowest index that may be new in an input
 	nextSent  uint32        // lowest index that the next command may name
+}
+
+// Real returns the handle of the entity that a provisional handle stands for, 0 before the
+// answer or if it was rejected. It returns any other handle unchanged.
+func (w *provisionals) Real(h bulk.Handle) bulk.Handle {
+	if !wire.IsProvisional(h) {
+		return h
+	}
+	entity, _ := w.entityOf(h)
+	return entity
 }
 
 // nextIndex returns the index of the next provisional handle.

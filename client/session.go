@@ -75,7 +75,8 @@ type Session struct {
 	config SessionConfig
 	hooks  hooks
 
-	stream   stream
+	stream
+	provisionals
 	greeting greeting
 
 	welcome    *wire.Welcome
@@ -83,13 +84,12 @@ type Session struct {
 	controlled bulk.Handle
 	prediction prediction // of Predict
 
-	time        timing
-	uplink      uplink
-	commands    commands
-	provisional provisionals
-	resyncs     resyncs
-	budget      work.Budget // of the work that the server causes the client
-	typed       typedInput  // scratch
+	time     timing
+	uplink   uplink
+	commands commands
+	resyncs  resyncs
+	budget   work.Budget // of the work that the server causes the client
+	typed    typedInput  // scratch
 }
 
 // hooks are the functions that a Client gives its Session.
@@ -254,9 +254,6 @@ func (s *Session) receiveDatagram(d []byte, now time.Duration) (Outcome, error) 
 
 // stampAt returns now as a stamp. It is never 0, which means none.
 func stampAt(now time.Duration) uint32 { return uint32(now/stampUnit) | 1 }
-
-// Joined reports whether this connection has received its Welcome.
-func (s *Session) Joined() bool { return s.stream.isJoined() && s.stream.err == nil }
 
 // Welcome returns the newest Welcome, and false before the first.
 func (s *Session) Welcome() (wire.Welcome, bool) {

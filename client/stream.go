@@ -29,6 +29,9 @@ func (s *stream) isUsed() bool { return s.state != opened && s.state != lost }
 // isJoined reports whether the connection has had its Welcome.
 func (s *stream) isJoined() bool { return s.state == joined || s.state == dismissed }
 
+// Joined reports whether this connection has received its Welcome.
+func (s *stream) Joined() bool { return s.isJoined() && s.err == nil }
+
 func (s *stream) enterState(to connectionState) { s.state = to }
 
 // restart begins again on another connection.

@@ -103,7 +103,7 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	if err := message.Quantise(args, &body); err != nil {
 		return nil, err
 	}
-	provisional, err := s.provisional.forCommand(message, &body)
+	provisional, err := s.provisionals.forCommand(message, &body)
 	if err != nil {
 		return nil, err
 	}
@@ -153,16 +153,16 @@ func (s *Session) SetInputValue(input any, now time.Duration) (tick uint32, err 
 	if err := m.Quantise(input, &s.typed.body); err != nil {
 		return 0, err
 	}
-	if s.typed.provisional, err = s.provisional.forInput(m, &s.typed.body, s.typed.provisional); err != nil {
+	if s.typed.provisional, err = s.provisionals.forInput(m, &s.typed.body, s.typed.provisional); err != nil {
 		return 0, err
 	}
 	if !served {
-		s.provisional.rejectEach(s.typed.provisional)
+		s.provisionals.rejectEach(s.typed.provisional)
 		return 0, nil
 	}
 	s.typed.bytes = m.Append(s.typed.bytes[:0], &s.typed.body)
 	tick = s.uplink.addInput(&s.time, s.typed.bytes, now, s.replica.appliedInput())
-	s.provisional.noteInput(s.typed.provisional, tick)
+	s.provisionals.noteInput(s.typed.provisional, tick)
 	s.prediction.addInput(tick, m, &s.typed.body)
 	return tick, nil
 }

@@ -77,7 +77,7 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 
 // resumeSession continues the session over another connection.
 func (s *Session) resumeSession(m *wire.Welcome) {
-	s.provisional.resumeSession(m.Commands, m.Tick)
+	s.provisionals.resumeSession(m.Commands, m.Tick)
 	s.uplink.forgetSent()
 	s.time.resumeAt(m)
 	s.replica.resumeAt(intervalOf(m))
@@ -87,7 +87,7 @@ func (s *Session) resumeSession(m *wire.Welcome) {
 // beginSession makes the empty replica of a session that begins or moves. Stale handles stay Stale in the
 // same run. overtook holds the datagrams of a move that overtook m.
 func (s *Session) beginSession(m *wire.Welcome, l *layout, overtook []heldDatagram) error {
-	s.provisional.rejectAll()
+	s.provisionals.rejectAll()
 	sameRun, before := s.welcome != nil && s.welcome.Epoch == m.Epoch, s.replica
 	if before != nil {
 		before.events.deliverRendered(math.MaxUint32)
@@ -117,7 +117,7 @@ func (s *Session) forgetWorld() {
 	if s.replica != nil {
 		s.replica.endWorld()
 	}
-	s.provisional.forgetAll()
+	s.provisionals.forgetAll()
 	l := s.greeting.layout
 	if l == nil {
 		l = newLayout(rowcodec.New(schema.New(), s.config.Tables), nil, nil)
@@ -131,7 +131,7 @@ func (s *Session) forgetWorld() {
 func (s *Session) newReplica(l *layout, m *wire.Welcome) *Replica {
 	o := replicaOptions{
 		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, interval: intervalOf(m), limits: s.config.replicaLimits(),
-		observer: s.config.Observer, events: s.config.Events, provisional: &s.provisional, budget: &s.budget,
+		observer: s.config.Observer, events: s.config.Events, provisional: &s.provisionals, budget: &s.budget,
 	}
 	if s.replica != nil {
 		o.stats = s.replica.Stats()
