@@ -49,7 +49,8 @@
 //	G7 A run's handles are newer than those of all earlier runs, whichever generation or backup
 //	   it continues (H5).
 //	G8 An image of which the program drops components or fields stays, outside of the rotation, as
-//	   FILE.kept-<8 hex>: one for each setup (Image.Setup).
+//	   FILE.kept-<8 hex>: one for each setup (Image.Setup). So does an image whose journal another
+//	   setup has written, with this journal: the dropped part may be in it alone.
 //	G9 A segment has its name only once its head is durable, and begins only once all of the segment
 //	   before it is: only the last segment of a run may have a torn end.
 //	G10 A write or sync that failed is never repeated on the same segment: its contents are unknown

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/worldd/worldd/world"
 )
@@ -37,8 +40,12 @@ func (j *Journal) prune(saved uint64) error {
 		}
 	}
 	keep(run, saved) // generation 0
-	for n := 1; n <= s.keep && count < maxKeptSegments && bytes < maxKeptBytes*j.writer.config.MaxBytes; n++ {
-		first, found, err := s.firstSegment(s.generationPath(n), segments)
+	images, err := s.olderImages()
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(images) && count < maxKeptSegments && bytes < maxKeptBytes*j.writer.config.MaxBytes; i++ {
+		first, found, err := s.firstSegment(images[i], segments)
 		if err != nil {
 			return err
 		}
@@ -55,6 +62,28 @@ func (j *Journal) prune(saved uint64) error {
 		}
 	}
 	return err
+}
+
+// keptName matches what follows the name of the image in the name of an image of another version (G8).
+var keptName = regexp.MustCompile(`^\.kept-[0-9a-f]{8}$`)
+
+// olderImages returns the paths of the older generations and of the images of other versions, which may not exist any
+// more.
+func (s *Store) olderImages() (all []string, err error) {
+	for n := 1; n <= s.keep; n++ {
+		all = append(all, s.generationPath(n))
+	}
+	folder, own := filepath.Split(s.path)
+	files, err := s.disk.List(folder)
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	for _, f := range files {
+		if rest, ours := strings.CutPrefix(f.Name, own); ours && keptName.MatchString(rest) {
+			all = append(all, filepath.Join(folder, f.Name))
+		}
+	}
+	return all, nil
 }
 
 // firstSegment returns the segment that begins with the image at path. An image that cannot be read needs none.

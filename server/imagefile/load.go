@@ -61,7 +61,7 @@ func (s *Store) Load(w *world.World) (Loaded, error) {
 	found, damaged, err := s.readNewest(w)
 	if err == nil && found.Image != nil {
 		found.Image.SkipGenerations(s.newest) // G7
-		s.continueFrom(&found, damaged, ".damaged")
+		s.continueFrom(&found, damaged, ".damaged", false)
 	}
 	return found, err
 }
@@ -119,19 +119,19 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 	}
 	found.Generation = n
 	found.Image.SkipGenerations(s.newest) // G7
-	s.continueFrom(&found, found.Skipped, ".skipped")
+	s.continueFrom(&found, found.Skipped, ".skipped", false)
 	return found, nil
 }
 
 // continueFrom prepares the first save of a run that continues an image, after which the files at
-// aside have suffix.
-func (s *Store) continueFrom(l *Loaded, aside []string, suffix string) {
+// aside have suffix. mapped says that the journal after the image is of another setup.
+func (s *Store) continueFrom(l *Loaded, aside []string, suffix string, mapped bool) {
 	img := l.Image
 	s.loaded, s.setup, s.aside = true, img.Setup(), nil
 	for _, path := range aside { // the newest is last: the next Load finds it after an interruption
 		s.aside = append([]step{{from: path, to: path + suffix}}, s.aside...)
 	}
-	if slices.ContainsFunc(img.Changes(), func(c world.ImageChange) bool { return c.Losing }) { // G8
+	if mapped || slices.ContainsFunc(img.Changes(), func(c world.ImageChange) bool { return c.Losing }) { // G8
 		s.aside = append([]step{{from: l.Path, to: fmt.Sprintf("%s.kept-%08x", s.path, uint32(s.setup)), link: true}}, s.aside...)
 	}
 }

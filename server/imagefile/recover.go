@@ -39,7 +39,8 @@ type Recovered struct {
 	SameRun bool
 	// Cut names the first byte of the journal that is not repeated, or the first segment. It is nil if there is
 	// none. A frame that was being written when the process died is a Cut too.
-	Cut error
+	Cut    error
+	mapped bool // the program has another setup than the journal that was repeated, of which it may drop a part
 	// Diverged is the *world.DivergenceError of the first frame that did not lead to the state of the old
 	// process, or nil. The world is as before that frame.
 	Diverged error
@@ -61,7 +62,7 @@ func (s *Store) Recover(w *world.World, r Recovery) (Recovered, error) {
 	if found.Run == 0 {
 		found.Image.SkipGenerations(s.newest) // G7
 	}
-	s.continueFrom(&found.Loaded, damaged, ".damaged")
+	s.continueFrom(&found.Loaded, damaged, ".damaged", found.mapped)
 	return found, nil
 }
 
@@ -97,6 +98,7 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 			return nil
 		}
 		found.Run, found.Tick, found.Chain, found.Frames = p.run, w.Tick(), p.replay.Sum(), p.frames
+		found.mapped = p.frames > 0 && len(p.replay.Changes()) > 0
 		found.SameRun = p.durable && diverged == nil && len(p.replay.Changes()) == 0 && p.complete()
 		if found.SameRun {
 			s.replayed = &chain{run: p.run, tick: found.Tick, paths: p.paths}
