@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,7 @@ type journal struct {
 
 	notes, sessions []byte // scratch
 	newestExtra     []byte // in the journal
+	extraNow        []byte // scratch
 
 	failures atomic.Uint64
 	broken   atomic.Pointer[error]
@@ -211,10 +213,11 @@ func (j *journal) end() error {
 
 // The notes of a segment or frame:
 //
-//	flags u8 | tick base u64, in segments | length of the sessions' note uvarint | it | Extra, if it has changed
+//	flags u8 | tick base u64, in segments | length of the sessions' note uvarint | it | Extra in segments, or its change
 const (
 	noteSegment = 1 << iota
 	noteExtra
+	noteExtraChange
 )
 
 // appendNotes appends what the journal keeps besides the world: of all sessions, in a segment, or of those that have
@@ -232,14 +235,45 @@ func (j *journal) appendNotes(b []byte, segment bool) []byte {
 	if j.extra == nil {
 		return b
 	}
-	extraAt := len(b)
-	b = j.extra(b)
-	if !segment && bytes.Equal(b[extraAt:], j.newestExtra) {
-		return b[:extraAt]
+	j.extraNow = j.extra(j.extraNow[:0])
+	switch {
+	case segment:
+		b[flagsAt] |= noteExtra
+		b = append(b, j.extraNow...)
+	case !bytes.Equal(j.extraNow, j.newestExtra):
+		b[flagsAt] |= noteExtraChange
+		b = appendChange(b, j.newestExtra, j.extraNow)
 	}
-	b[flagsAt] |= noteExtra
-	j.newestExtra = append(j.newestExtra[:0], b[extraAt:]...)
+	j.newestExtra, j.extraNow = j.extraNow, j.newestExtra
 	return b
+}
+
+// appendChange appends what turns old into now: the lengths of the beginning and of the end that they share, and the
+// bytes between. Most changes of a state are in one place.
+func appendChange(b, old, now []byte) []byte {
+	head, most := 0, min(len(old), len(now))
+	for head < most && old[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < most-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(head)), uint64(tail))
+	return append(b, now[head:len(now)-tail]...)
+}
+
+// applyChange applies what appendChange has appended to old, and may overwrite it.
+func applyChange(old, change []byte) ([]byte, error) {
+	head, n := binary.Uvarint(change)
+	if n <= 0 {
+		return nil, errNotes
+	}
+	tail, m := binary.Uvarint(change[n:])
+	if m <= 0 || head > uint64(len(old)) || tail > uint64(len(old))-head {
+		return nil, errNotes
+	}
+	return slices.Replace(old, int(head), len(old)-int(tail), change[n+m:]...), nil
 }
 
 // restoredRun holds what a journal has kept of a run besides its world.
@@ -260,7 +294,7 @@ func (r *restoredRun) addNotes(b []byte) error {
 		return errNotes
 	}
 	flags, b := b[0], b[1:]
-	if flags > noteSegment|noteExtra {
+	if flags >= noteExtraChange<<1 || flags&noteExtra != 0 && flags&noteExtraChange != 0 {
 		return errNotes
 	}
 	if flags&noteSegment != 0 {
@@ -277,8 +311,15 @@ func (r *restoredRun) addNotes(b []byte) error {
 	if err := r.sessions.Add(b[:n]); err != nil {
 		return err
 	}
-	if flags&noteExtra != 0 {
+	switch {
+	case flags&noteExtra != 0:
 		r.extra = append(r.extra[:0], b[n:]...)
+	case flags&noteExtraChange != 0:
+		extra, err := applyChange(r.extra, b[n:])
+		if err != nil {
+			return err
+		}
+		r.extra = extra
 	}
 	return nil
 }

@@ -515,6 +515,7 @@ func FuzzNotes(f *testing.F) {
 	r := restoredRun{}
 	f.Add([]byte{noteSegment | noteExtra, 1, 2, 3, 4, 5, 6, 7, 8, 0, 'x'})
 	f.Add([]byte{noteExtra, 0})
+	f.Add([]byte{noteExtraChange, 0, 0, 0, 'x'})
 	f.Add([]byte{0, 200})
 	f.Add([]byte{4, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -526,4 +527,26 @@ func FuzzNotes(f *testing.F) {
 	require.Error(f, (&restoredRun{}).addNotes([]byte{noteSegment, 1}))
 	require.Error(f, (&restoredRun{}).addNotes([]byte{0, 9, 1}))
 	require.NoError(f, (&restoredRun{}).addNotes([]byte{noteExtra, 0, 'x'}))
+	require.Error(f, (&restoredRun{}).addNotes([]byte{noteExtra | noteExtraChange, 0, 0, 0}))
+	for _, change := range []string{"", "\x01", "\x03\x00", "\x01\x02", "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		require.Error(f, (&restoredRun{extra: []byte("ab")}).addNotes(append([]byte{noteExtraChange, 0}, change...)))
+	}
+}
+
+// The change of a state leads from the old one to the new one, and is as long as the part that differs.
+func TestExtraChange(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func(most int) (b []byte) {
+		for range r.IntN(most + 1) {
+			b = append(b, byte('a'+r.IntN(2))) // repetitions, whose beginning and end overlap
+		}
+		return b
+	}
+	for range 10_000 {
+		head, old, now, tail := text(9), text(5), text(5), text(9)
+		before, after := slices.Concat(head, old, tail), slices.Concat(head, now, tail)
+		change := appendChange(nil, before, after)
+		require.LessOrEqual(t, len(change), 2+len(now))
+		require.Equal(t, string(after), string(must.Get(applyChange(before, change))))
+	}
 }
