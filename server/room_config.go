@@ -101,7 +101,8 @@ type RoomKind struct {
 // RoomCreation tells which clients may create a room by naming it.
 type RoomCreation uint8
 
-// The operator, and the game by Session.Move, may create rooms of every kind.
+// The operator, and the game by Session.Move, may create rooms of every kind. After a restart, so may a client that asks for
+// its session in a room whose journal has the run.
 const (
 	ForAnyone RoomCreation = iota // any client that names it
 	ForTokens                     // clients whose token names it

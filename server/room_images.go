@@ -205,6 +205,16 @@ func (f *imageFolder) pruneBytes() error {
 	return err
 }
 
+// hasRun reports whether the journal of a room's image has a run of this epoch.
+func (f *imageFolder) hasRun(name string, epoch uint64) bool {
+	kind, id, err := ParseRoomName(name)
+	k := f.rooms.kinds[kind]
+	if err != nil || k == nil || k.Unsaved || f.config.Journal == imagefile.JournalOff {
+		return false
+	}
+	return f.rooms.restores.Allow() && imagefile.HasRun(f.config.imagePath(kind, id), epoch)
+}
+
 // countImages returns the number of a kind's stored images, and its maximum, which is 0 if the kind is not saved. Open
 // rooms without an image do not count.
 func (f *imageFolder) countImages(kind string) (images, most int) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/disk"
 )
 
@@ -42,6 +43,16 @@ func segmentPath(image string, run, tick uint64, nth int) string {
 
 // Segments returns the segments of the journal, by run and tick, in the order in which they began.
 func (s *Store) Segments() ([]Segment, error) { return listSegments(s.disk, s.path) }
+
+// HasRun reports whether the journal of the image at path has a segment of a run. It needs no lock.
+func HasRun(path string, run uint64) bool {
+	target, err := atomicfile.Resolve(path)
+	if err != nil || !fileExists(target) {
+		return false
+	}
+	segments, err := listSegments(disk.OS{}, target)
+	return err == nil && slices.ContainsFunc(segments, func(s Segment) bool { return s.Run == run })
+}
 
 func listSegments(d disk.Disk, image string) ([]Segment, error) {
 	folder, own := filepath.Split(image)

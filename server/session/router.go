@@ -28,6 +28,10 @@ type RouterConfig struct {
 	// and under its context, and may wait, for example until the room is ready. An error
 	// refuses the client: a *wire.Error with its own code, any other with NoRoom.
 	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
+	// Restore makes a room that an earlier process has run under epoch, and waits for it, so that a
+	// client finds its session there after a crash. It runs on the connection's goroutine, like Join,
+	// for a Hello with a secret that is of no present session. Default none.
+	Restore func(ctx context.Context, room string, epoch uint64)
 	// Move returns the room that a session moves to (Session.Move). It runs on the
 	// goroutine that calls Tick of the room where the session is, and must not wait: after
 	// (nil, nil) it is called again at the next tick. Default none: sessions cannot move.
@@ -201,12 +205,14 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 		r.refusePeer(p, why, want)
 		return
 	}
-	if core := r.roomOf(h); core != nil {
-		p.resumes = true
-		if core.requests.addPeer(core, p) {
+	if r.placeResuming(p, h) {
+		return
+	}
+	if r.config.Restore != nil && len(h.Secret) > 0 && !r.isDraining() {
+		r.config.Restore(p.ctx, h.Room, h.Epoch)
+		if r.placeResuming(p, h) {
 			return
 		}
-		p.resumes = false // the room and its sessions have ended
 	}
 	granted, why := p.tokenResult()
 	if why == nil {
@@ -215,6 +221,16 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	if why != nil {
 		r.refusePeer(p, why, "")
 	}
+}
+
+// placeResuming delivers a connection to the room of the session that h resumes. It returns false if there is none.
+func (r *Router) placeResuming(p *Peer, h *wire.Hello) bool {
+	core := r.roomOf(h)
+	if core == nil {
+		return false
+	}
+	p.resumes = core.requests.addPeer(core, p) // false: the room and its sessions have ended
+	return p.resumes
 }
 
 // joinRoom delivers a connection to the room that its client joins, or returns the reason
