@@ -10,6 +10,19 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
+// The audit trail is logged as a whole, other lines in samples.
+func TestAuditTrailIsNotSampled(t *testing.T) {
+	core, lines := observer.New(zap.InfoLevel)
+	log := sampledLogger(zap.New(core))
+	audit := auditLogger(log.With(zap.String("room", "lobby")))
+	for range 1000 {
+		audit.Info("joined")
+		log.Info("connected")
+	}
+	require.Equal(t, 1000, lines.FilterMessage("joined").FilterField(zap.String("room", "lobby")).Len())
+	require.Equal(t, logBurst+(1000-logBurst)/logEvery, lines.FilterMessage("connected").Len())
+}
+
 // Names, reasons and errors of clients are printable in every log, whatever its encoder.
 func TestLogIsPrintable(t *testing.T) {
 	const forged = "\x1b[2J\x07\n\u202e\u009b"

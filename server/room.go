@@ -63,6 +63,7 @@ type run struct {
 
 // newRun returns a run of a Core with c. image configures the saves of its world.
 func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
+	log = log.With(epochField(c.Epoch))
 	errs := &gameErrors{log: log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
 	c.Hooks = loggedHooks(log, errs, c.Hooks)
 	c.HoldOutput = image.Journal == imagefile.JournalAlways
@@ -222,21 +223,27 @@ func (r *Room) Sessions() iter.Seq[*Session] {
 	return r.run.Load().core.Sessions()
 }
 
+// sessionFields is the form of a session in each log line. Its connection is 0 while its client is away.
+func sessionFields(s *Session) []zap.Field {
+	return []zap.Field{
+		zap.Uint64("session", s.ID()), zap.Uint64("connection", s.Connection()), zap.String("user", s.User()),
+		zap.String("name", s.Name()), zap.String("network", s.Network()),
+	}
+}
+
 // loggedHooks returns g with a log line for each session that joins, goes away, returns, or
 // leaves. A session that is away leaves long after the last log line of its connection.
 func loggedHooks(log *zap.Logger, errs *gameErrors, g Hooks) Hooks {
+	audit := auditLogger(log)
 	line := func(text string, s *Session, entity world.Entity) {
-		fields := []zap.Field{zap.Uint64("session", s.ID()), zap.String("name", s.Name()), zap.Stringer("entity", entity)}
-		if user := s.User(); user != "" {
-			fields = append(fields, zap.String("user", user))
-		}
+		fields := append(sessionFields(s), zap.Stringer("entity", entity))
 		if e := s.Ending(); e != nil {
 			fields = append(fields, zap.Stringer("code", e.Code))
 			if e.Detail != "" {
 				fields = append(fields, zap.String("why", e.Detail))
 			}
 		}
-		log.Info(text, fields...)
+		audit.Info(text, fields...)
 	}
 	after := func(text string, f func(*Session)) func(*Session) {
 		return func(s *Session) {

@@ -38,7 +38,7 @@ func (g *gameErrors) logJoin(s *Session, err error) {
 }
 
 func (g *gameErrors) logError(text string, s *Session, err error, fields ...zap.Field) {
-	g.warn(text, append(fields, zap.Uint64("session", s.ID()), zap.String("user", s.User()), zap.String("name", s.Name()), zap.Error(err))...)
+	g.warn(text, append(append(fields, sessionFields(s)...), zap.Error(err))...)
 }
 
 func (g *gameErrors) logSlowHook(h session.SlowHook) {

@@ -235,7 +235,7 @@ func TestGoexitWithPanicEnds(t *testing.T) {
 // The operator can kick a session between two rooms, even if the next room does not tick.
 func TestKickWhileMoving(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
-		operator := must.Get(admin.Handler((&Server{rooms: h.rooms, timings: admin.NewTimings(admin.KindLabel)}).adminConfig()))
+		operator := must.Get(admin.Handler((&Server{log: zap.NewNop(), rooms: h.rooms, timings: admin.NewTimings(admin.KindLabel)}).adminConfig()))
 		kick := func(id uint64) int {
 			w := httptest.NewRecorder()
 			operator.ServeHTTP(w, httptest.NewRequest(http.MethodPost, fmt.Sprintf("/sessions/%d/kick?reason=out", id), nil))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync/atomic"
@@ -69,14 +70,15 @@ func Listen(c Config) (*Server, error) {
 
 const (
 	// In each second, logBurst lines of the same text are logged, then every logEvery-th: a
-	// client that connects in a loop must not fill the disk.
+	// client that connects in a loop must not fill the disk. The audit trail is not sampled.
 	logBurst = 50
 	logEvery = 100
 )
 
 func sampledLogger(log *zap.Logger) *zap.Logger {
 	return log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-		return zapcore.NewSamplerWithOptions(printableCore{core}, time.Second, logBurst, logEvery)
+		whole := printableCore{core}
+		return auditCore{zapcore.NewSamplerWithOptions(whole, time.Second, logBurst, logEvery), whole}
 	}))
 }
 
@@ -87,7 +89,7 @@ func (s *Server) bindPorts() (err error) {
 		Listen: c.Listen, Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
 		Web:     (*quicserve.WebConfig)(c.Web),
 		Limits:  quicserve.Limits{MaxSessions: c.maxSessions(), MaxSessionsPerAddress: c.MaxSessionsPerAddress},
-		QlogDir: c.QlogDir, Log: c.Log,
+		QlogDir: c.QlogDir, Log: c.Log, Audit: auditLogger(c.Log),
 		Observers: quicserve.Observers{SnapshotAge: s.timings.Snapshots.Observe, Unsent: s.timings.Unsent.Observe},
 	})
 	if err != nil {
@@ -147,13 +149,30 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.admin.Start()
 	}
 	s.quic.Start()
-	s.log.Info("serving", zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()))
+	s.log.Info("serving", s.describe()...)
 	ended := s.runRooms(ctx)
 	s.quic.Await(s.config.DrainTimeout)
 	err := errors.Join(ended, s.closeSockets())
 	s.log.Info("ended")
 	return err
 }
+
+// describe returns what the line "serving" says: the address, the versions, and of a single world its run
+// and the tick at which it continues, 0 if it is new.
+func (s *Server) describe() []zap.Field {
+	fields := []zap.Field{
+		zap.Stringer("addr", s.Addr()), zap.String("fingerprint", s.Fingerprint()),
+		zap.String("version", admin.ModuleVersion()), zap.String("game", s.config.GameName), zap.String("game_version", s.config.Versions.Game),
+	}
+	if s.rooms == nil {
+		core := s.room.run.Load().core
+		fields = append(fields, epochField(core.Config().Epoch), zap.Uint64("tick", core.World().Tick()))
+	}
+	return fields
+}
+
+// epochField is the form of a run in each log line.
+func epochField(epoch uint64) zap.Field { return zap.String("epoch", fmt.Sprintf("%016x", epoch)) }
 
 // beginServing makes the first image, or the pinned rooms.
 func (s *Server) beginServing(ctx context.Context) error {

@@ -133,9 +133,9 @@ func TestLogSaysWhoLeft(t *testing.T) {
 	entity := logs.FilterMessage("joined").All()[0].ContextMap()["entity"]
 	require.NotEqual(t, bulk.Handle(0).String(), entity)
 	for text, more := range map[string]map[string]any{
-		"joined": {}, "away": {}, "left": {"code": "timeout", "why": "did not reconnect"},
+		"joined": {"connection": uint64(1)}, "away": {}, "left": {"code": "timeout", "why": "did not reconnect"},
 	} {
-		want := map[string]any{"session": uint64(1), "name": "somebody", "user": "ada", "entity": entity}
+		want := map[string]any{"session": uint64(1), "name": "somebody", "user": "ada", "entity": entity, "connection": uint64(0), "network": "127.0.0.1/32", "epoch": "000000000000004d"}
 		maps.Copy(want, more)
 		lines := logs.FilterMessage(text).All()
 		require.Len(t, lines, 1, text)

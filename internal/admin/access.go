@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"go.uber.org/zap"
 )
 
 // Access controls access to the admin port. It has the fields of server.AdminAccess, which
@@ -80,6 +82,7 @@ func isExposed(a net.Addr) bool {
 // guard authorizes requests before the admin port's handlers.
 type guard struct {
 	own         string // host of Config.Listen
+	log, audit  *zap.Logger
 	access      atomic.Pointer[Access]
 	connections connections
 	next        http.Handler
@@ -101,10 +104,55 @@ func (p *Port) SetAccess(a Access) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. It waits for the body only of an authorized request.
+// ServeHTTP implements http.Handler. It logs requests that change something, and refused ones.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	noted := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+	g.serve(noted, r)
+	const maxLogged = 256
+	request := r.URL.RequestURI()
+	fields := []zap.Field{
+		zap.String("method", r.Method), zap.String("request", request[:min(len(request), maxLogged)]), zap.String("address", r.RemoteAddr),
+		zap.String("certificate", certificateName(r)), zap.Int("status", noted.status),
+	}
+	switch {
+	case noted.status == http.StatusUnauthorized || noted.status == http.StatusForbidden:
+		g.log.Warn("a request to the admin port was refused", fields...)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !isPublic(r):
+		g.audit.Info("an operator's request", fields...)
+	}
+}
+
+// statusWriter notes the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// certificateName returns the name in a client certificate, or "".
+func certificateName(r *http.Request) string {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return ""
+	}
+	return r.TLS.VerifiedChains[0][0].Subject.CommonName
+}
+
+// isPublic reports whether a request needs no credentials.
+func isPublic(r *http.Request) bool {
+	return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || liveFiles[r.URL.Path] != ""
+}
+
+// serve waits for the body only of an authorized request.
+func (g *guard) serve(w http.ResponseWriter, r *http.Request) {
 	access := g.access.Load()
-	public := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || liveFiles[r.URL.Path] != ""
 	crossOrigin := checkOrigin(r)
 	switch {
 	case !g.allowsHost(access, r):
@@ -113,7 +161,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case crossOrigin != nil:
 		ignoreBody(w, r)
 		http.Error(w, crossOrigin.Error(), http.StatusForbidden)
-	case public:
+	case isPublic(r):
 		ignoreBody(w, r)
 		g.next.ServeHTTP(w, r)
 	case access.authenticates() && !access.authorizes(r):

@@ -56,6 +56,7 @@ type Config struct {
 	Version string
 	Access  Access
 	Log     *zap.Logger
+	Audit   *zap.Logger // for requests that change something: not sampled
 
 	// Certificate returns the certificate of this port; nil without HTTPS. Listen sets it.
 	// GameCertificate returns the certificate that the game's clients see; nil if the server made it,
@@ -106,7 +107,7 @@ type Port struct {
 
 // Listen binds the address. Start begins to answer requests.
 func Listen(c Config) (*Port, error) {
-	guard := &guard{own: hostOf(c.Listen)}
+	guard := &guard{own: hostOf(c.Listen), log: c.Log, audit: c.Audit}
 	access := c.Access
 	guard.access.Store(&access)
 	if access.Certificate != nil {

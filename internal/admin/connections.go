@@ -171,6 +171,7 @@ func readBody(w http.ResponseWriter, r *http.Request) bool {
 	_ = c.SetReadDeadline(time.Now().Add(answerTimeout))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
+		ignoreBody(w, r)
 		http.Error(w, fmt.Sprintf("the body has more than %d bytes", most), http.StatusRequestEntityTooLarge)
 	case err != nil:
 		ignoreBody(w, r)

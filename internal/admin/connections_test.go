@@ -51,7 +51,7 @@ func serveOnPipes(t *testing.T, access Access, answer http.HandlerFunc) (connect
 
 // serveOnPipesFrom is serveOnPipes for dialers of several addresses.
 func serveOnPipesFrom(t *testing.T, access Access, answer http.HandlerFunc) (connectFrom func(net.IP) net.Conn) {
-	guard := &guard{next: answer}
+	guard := &guard{next: answer, log: zap.NewNop(), audit: zap.NewNop()}
 	guard.access.Store(&access)
 	server := newServer(guard, zap.NewNop())
 	listener := make(pipes)

@@ -86,7 +86,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 
 // collectProcess reports what the server is, its limits and the states of its rooms.
 func (c collector) collectProcess(gauge gaugeFunc) {
-	gauge(1, "worldd_build_info", "Always 1: the versions of the program.", "version", moduleVersion(), "game", c.config.Game, "game_version", c.config.Version,
+	gauge(1, "worldd_build_info", "Always 1: the versions of the program.", "version", ModuleVersion(), "game", c.config.Game, "game_version", c.config.Version,
 		"go_version", runtime.Version(), "protocol", strconv.Itoa(wire.Version))
 	gauge(float64(c.config.MaxSessions()), "worldd_sessions_limit", "Most sessions at any one time (--max-sessions).")
 	gauge(oneIf(c.config.Draining()), "worldd_draining", "1 while the server refuses new sessions because it drains.")
@@ -120,8 +120,8 @@ func (c Config) certificateExpiries() map[string]time.Time {
 	return all
 }
 
-// moduleVersion returns the version of this module in the program, or "source".
-func moduleVersion() string {
+// ModuleVersion returns the version of this module in the program, or "source".
+func ModuleVersion() string {
 	const module = "github.com/worldd/worldd"
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

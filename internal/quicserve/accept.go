@@ -72,7 +72,8 @@ func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
 	}
 	l.connStats.addLive(c)
 	defer l.connStats.removeLive(c)
-	log := l.config.Log.With(zap.Uint64("connection", peer.ID()), zap.String("transport", c.transport()), zap.Stringer("from", conn.RemoteAddr()))
+	fields := []zap.Field{zap.Uint64("connection", peer.ID()), zap.String("transport", c.transport()), zap.Stringer("address", conn.RemoteAddr())}
+	log := l.config.Log.With(fields...)
 	log.Info("connected")
 	c.learnLimit(peer)
 	l.connections.Go(func() { c.sendQueued(peer) })
@@ -85,7 +86,11 @@ func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
 	}
 	l.readStream(c, peer, logFault)
 	<-link.Context().Done()
-	log.Info("ended", endFields(c, peer.Bye())...) // before the tick closes the ended session
+	ended := log
+	if code, _, decided := c.closeReason(); decided && code == wire.Unauthorized {
+		ended = l.config.Audit.With(fields...)
+	}
+	ended.Info("ended", endFields(c, peer.Bye())...) // before the tick closes the ended session
 	if closedByClient(link) {
 		peer.Left()
 	}

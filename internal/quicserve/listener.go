@@ -60,6 +60,7 @@ type Config struct {
 	QlogDir   string
 	Observers Observers
 	Log       *zap.Logger
+	Audit     *zap.Logger // for refused tokens: not sampled
 }
 
 // Opener is a session.Core or a session.Router.

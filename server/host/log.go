@@ -13,8 +13,8 @@ import (
 	"github.com/worldd/worldd/internal/commandline"
 )
 
-// newLog logs readable lines to a terminal and JSON to other outputs. It samples, so that
-// frequent messages do not fill the disk. If the reader of w stops, as a paused pager does,
+// newLog logs readable lines to a terminal and JSON to other outputs. The server samples its lines, so that
+// frequent messages do not fill the disk, and keeps the audit trail. If the reader of w stops, as a paused pager does,
 // logging never blocks.
 func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	config := zap.NewProductionEncoderConfig()
@@ -23,18 +23,20 @@ func newLog(w io.Writer, level zapcore.Level) *zap.Logger {
 	if commandline.IsTerminal(w) {
 		encoder = zapcore.NewConsoleEncoder(config)
 	}
-	const firstPerSecond, thenEach = 100, 100
 	out := zapcore.Lock(zapcore.AddSync(w))
 	if canBlock(w) {
 		out = newLogQueue(w, encoder)
 	}
-	core := zapcore.NewCore(encoder, out, level)
-	return zap.New(zapcore.NewSamplerWithOptions(core, time.Second, firstPerSecond, thenEach))
+	return zap.New(zapcore.NewCore(encoder, out, level))
 }
 
-// logLibraries redirects the standard log to l until the returned function is called. quic-go,
+// logLibraries redirects the standard log to l, sampled, until the returned function is called. quic-go,
 // for example, reports a small receive buffer there.
 func logLibraries(l *zap.Logger) (restore func()) {
+	const firstPerSecond, thenEach = 100, 100
+	l = l.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, time.Second, firstPerSecond, thenEach)
+	}))
 	restore, err := zap.RedirectStdLogAt(l, zapcore.WarnLevel)
 	if err != nil {
 		panic(err) // the level is valid

@@ -70,7 +70,8 @@ type serveCommand struct {
 	Journal         *imagefile.JournalMode `placeholder:"MODE" help:"Keep the ticks since the last save beside the image, for a start after a crash: everysec, always or off (everysec; needs --image)."`
 	ImageStrict     bool                   `help:"Refuse an image whose world was set up differently, by another version of the game, instead of mapping it (needs --image)."`
 
-	QlogDir string `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
+	LogLevel zapcore.Level `default:"info" placeholder:"LEVEL" help:"Least level of the lines that are logged: debug, info, warn or error. The audit trail of sessions and operators has level info."`
+	QlogDir  string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 }
 
 // Validate is called by kong.
@@ -116,7 +117,7 @@ func (c *serveCommand) Validate() error {
 func (c *serveCommand) run(ctx context.Context, p *program) error {
 	asked := watchHangups()
 	outliveReaders()
-	log := newLog(p.err, zapcore.InfoLevel)
+	log := newLog(p.err, c.LogLevel)
 	defer func() { _ = log.Sync() }() // waits a bounded time; unread lines are then lost
 	defer logLibraries(log)()
 	tables, err := loadTables(c.Tables)

@@ -78,6 +78,17 @@ func newSession(c *Core, who identity, startTick, endTick uint64) *Session {
 // Room returns the name of the room that the session is in (Config.Room).
 func (s *Session) Room() string { return s.core.config.Room }
 
+// Connection returns the ID of the session's connection in the log, or 0 while its client is away.
+func (s *Session) Connection() uint64 {
+	if s.peer == nil {
+		return 0
+	}
+	return s.peer.id
+}
+
+// Network returns the address of the newest connection, as limits for each address count it.
+func (s *Session) Network() string { return s.address }
+
 // Away reports whether the session has no connection and waits for its client.
 func (s *Session) Away() bool { return s.peer == nil }
 

@@ -1,0 +1,71 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+)
+
+// The log says which server serves what, and has one form for sessions, refused tokens and
+// operators' requests.
+func TestAuditTrail(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	h, logs := newLoggedTestServer(t, func(c *server.Config) {
+		c.GameName, c.Epoch = "tag", 0xabc
+		c.Admit = func(_ context.Context, token []byte) (server.Admission, error) {
+			if string(token) != "good" {
+				return server.Admission{}, &wire.Error{Code: wire.Unauthorized}
+			}
+			return server.Admission{User: "ada"}, nil
+		}
+	})
+	line := func(text string) map[string]any {
+		t.Helper()
+		require.Eventually(t, func() bool { return logs.FilterMessage(text).Len() > 0 }, patience, time.Millisecond, text)
+		entry := logs.FilterMessage(text).All()[0]
+		fields := entry.ContextMap()
+		fields["logger"] = entry.LoggerName
+		return fields
+	}
+	serving := line("serving")
+	for name, want := range map[string]any{"game": "tag", "epoch": "0000000000000abc", "tick": uint64(0)} {
+		require.Equal(t, want, serving[name], name)
+	}
+	require.NotEmpty(t, serving["version"])
+
+	config := h.config()
+	_, err := client.Dial(h.ctx, config)
+	require.Equal(t, wire.Unauthorized, wire.CodeOf(err))
+	refused := line("ended")
+	require.Equal(t, []any{"audit", "unauthorized"}, []any{refused["logger"], refused["code"]})
+	require.Regexp(t, `^127\.0\.0\.1:\d+$`, refused["address"])
+
+	config.Token = []byte("good")
+	c, err := client.Dial(h.ctx, config)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	joined := line("joined")
+	for name, want := range map[string]any{
+		"logger": "audit", "session": c.Welcome().Session, "user": "ada", "name": "guest", "network": "127.0.0.1/32", "epoch": "0000000000000abc",
+	} {
+		require.Equal(t, want, joined[name], name)
+	}
+	require.NotZero(t, joined["connection"])
+
+	kick := fmt.Sprintf("/sessions/%d/kick?reason=rude", c.Welcome().Session)
+	code, _ := h.operate(http.MethodPost, kick)
+	require.Equal(t, http.StatusOK, code)
+	request := line("an operator's request")
+	require.Equal(t, []any{"audit", "POST", kick, int64(http.StatusOK)}, []any{request["logger"], request["method"], request["request"], request["status"]})
+	require.NotEmpty(t, request["address"])
+	require.Equal(t, joined["session"], line("left")["session"])
+	require.Equal(t, 1, logs.FilterMessage("an operator's request").Len(), "reads are not logged")
+}
