@@ -44,6 +44,13 @@
 //	R6 A room that the game has ended for good (Room.End) leaves no files, and no crash brings it back once
 //	   its clients know, if the journal is of JournalAlways (room_end.go).
 //
+// Invariants of crash loops, of worlds and rooms (crash_loop.go):
+//
+//	L1 Only panics count, at the same tick of the same executable and the same image. A process that is killed counts
+//	   nothing, whenever that is.
+//	L2 Until the world is beyond the tick of a panic that counts, no save changes the images (for two intervals at most).
+//	L3 The fourth panic in a row is the last: Restore ends with ErrCrashLoop, and changes nothing.
+//
 // Other goroutines reach a room by Room.Do, and backends by signals (Hooks.Signals, Server.Signal). Both run
 // at the beginning of a tick and are journaled as commands are. Answers of databases return the same way:
 // the example of Room.Do. No tick waits for them. A system of the world, with World.Tick as

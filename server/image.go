@@ -44,6 +44,8 @@ type ImageConfig struct {
 	Extra func(b []byte) []byte
 
 	restored *restoredRun // set by Config.Restore; nil: a new run
+	crash    *crashLoop   // set by Config.Restore; nil: the world has not panicked
+	program  uint64       // identifies the executable; 0: the running one
 }
 
 const (
@@ -77,6 +79,7 @@ type saver struct {
 	take    func(*world.Image) error
 	unused  func() bool // reports that the world need not be saved yet; may be nil
 	journal *journal    // nil: none
+	crash   *crashLoop
 
 	descriptors *descriptorReserve // of the process; may be nil
 
@@ -86,14 +89,19 @@ type saver struct {
 
 func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	c.Every = cmp.Or(c.Every, defaultImageEvery)
-	s := &saver{config: c, world: w, log: log, idle: make(chan struct{}, 1)}
+	s := &saver{config: c, world: w, log: log, idle: make(chan struct{}, 1), crash: c.crash}
+	if s.crash == nil {
+		s.crash = &crashLoop{program: c.program}
+	}
 	s.take = s.takeWorld
 	s.idle <- struct{}{}
 	return s
 }
 
 // nothingToSave reports whether there is no Store, or nothing to save yet.
-func (s *saver) nothingToSave() bool { return s.config.Store == nil || s.unused != nil && s.unused() }
+func (s *saver) nothingToSave() bool { return s.nobodyEntered() || s.crash.holds(s.world.Tick()) }
+
+func (s *saver) nobodyEntered() bool { return s.config.Store == nil || s.unused != nil && s.unused() }
 
 // saveFirst makes the first save, or checks that it will be possible. A full disk is no error.
 func (s *saver) saveFirst() error {
@@ -105,7 +113,7 @@ func (s *saver) saveFirst() error {
 	save := s.saveNow
 	if s.nothingToSave() {
 		save = s.checkStore
-		if s.journal != nil {
+		if s.journal != nil || s.crash.holds(s.world.Tick()) {
 			s.due = time.Now() // output waits for the first image once somebody has entered the world
 		}
 	}
@@ -202,7 +210,7 @@ func (s *saver) recordBlocked(d time.Duration) {
 
 // saveLast waits for the running save, and makes the last save.
 func (s *saver) saveLast() error {
-	if s.nothingToSave() {
+	if s.nobodyEntered() {
 		return nil
 	}
 	s.saving.Wait()
@@ -248,6 +256,9 @@ func (s *saver) writeImage() error {
 	err := explainDescriptors(s.descriptors.saveWithSpares(func() error {
 		return s.config.Store.Save(&s.image, s.config.Every/2)
 	}))
+	if err == nil {
+		s.crash.noteSaved(&s.image)
+	}
 	s.journal.noteSaved(s.image.Tick(), err)
 	return err
 }

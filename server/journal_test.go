@@ -42,6 +42,20 @@ type journaledRun struct {
 
 // openJournaled restores and begins a run from a folder, as another process does.
 func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config, *Restoring)) *journaledRun {
+	r, c, err := restoreJournaled(t, dir, mode, changes...)
+	require.NoError(t, err)
+	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil))
+	require.NoError(t, r.begin())
+	t.Cleanup(func() {
+		r.loop.saver.saving.Wait()
+		_ = r.loop.journal.end()
+		r.core.Close()
+	})
+	return r
+}
+
+// restoreJournaled restores a run that has not begun.
+func restoreJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config, *Restoring)) (*journaledRun, *Config, error) {
 	r := &journaledRun{t: t, dir: dir}
 	log, logs := observer.New(zap.InfoLevel)
 	r.logs = logs
@@ -52,7 +66,8 @@ func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes
 		}
 	}))
 	store := must.Get(imagefile.Open(filepath.Join(dir, "world.image"), 0))
-	c := Config{
+	t.Cleanup(func() { _ = store.Close() })
+	c := &Config{
 		WorldConfig: WorldConfig{World: w.World, Schema: schema.NewWithBody(), Hooks: Hooks{
 			Join: func(*Session) (world.Entity, error) {
 				r.spawned++
@@ -70,20 +85,11 @@ func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes
 		return nil
 	}}
 	for _, change := range changes {
-		change(&c, &how)
+		change(c, &how)
 	}
 	var err error
 	r.found, err = c.Restore(how)
-	require.NoError(t, err)
-	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil))
-	require.NoError(t, r.begin())
-	t.Cleanup(func() {
-		r.loop.saver.saving.Wait()
-		_ = r.loop.journal.end()
-		r.core.Close()
-		_ = store.Close()
-	})
-	return r
+	return r, c, err
 }
 
 func wantSaved(b []byte) error {

@@ -47,6 +47,7 @@ type loop struct {
 	errs     *gameErrors // logs slow systems; may be nil
 	clock    func() time.Duration
 	interval time.Duration
+	ticking  uint64        // newest tick that has begun
 	until    time.Time     // when the current tick stops encoding snapshots
 	enough   func() bool   // reports that until has passed; made once to avoid an allocation per tick
 	timer    *time.Timer   // until the next tick
@@ -212,6 +213,7 @@ func (l *loop) countPunctuality(late bool, skipped uint64, cause int) {
 // sessions.
 func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Duration) {
 	began := time.Now()
+	l.ticking = l.core.World().Tick() + 1
 	l.core.Receive()
 	received := time.Now()
 	l.core.Step()

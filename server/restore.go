@@ -36,6 +36,9 @@ type Restoring struct {
 // set, Edited does not return true, and the run is not in its last month. Otherwise a new run begins
 // in the world after the last tick on the disk: every entity has a new handle.
 //
+// After panics at the same tick (imagefile.Crash), less is restored: without the newest call of a client, then the image
+// before. After the fourth the error wraps ErrCrashLoop.
+//
 // found describes the Store's content; its Image is nil for a new world. An error names what to do,
 // and nothing on the disk has changed.
 func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
@@ -63,16 +66,17 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 // recover reads the image to restore. With a journal, it brings the world to the last tick on the
 // disk, and returns the notes of the journal.
 func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restoredRun, err error) {
-	store, run, floor := c.Image.Store, &restoredRun{}, c.World.Config().FirstGeneration
+	run, floor := &restoredRun{}, c.World.Config().FirstGeneration
 	if r.Log == nil {
 		r.Log = zap.NewNop()
 	}
 	if r.Generation > 0 {
-		found.Loaded, err = store.LoadGeneration(c.World, r.Generation)
+		found.Loaded, err = c.Image.Store.LoadGeneration(c.World, r.Generation)
+		if err == nil {
+			c.Image.crash = &crashLoop{image: found.Mark, returns: found.Image.Tick()}
+		}
 	} else {
-		found, err = store.Recover(c.World, imagefile.Recovery{
-			Restore: r.restoreTo(c.World), Note: run.addNotes, Restart: func() { *run = restoredRun{} },
-		})
+		found, run, err = c.recoverBeforePanic(r)
 	}
 	if err == nil && found.Image != nil {
 		run.floor = floor
@@ -171,8 +175,8 @@ func (c *Config) takeRecovered(run *restoredRun) *world.Image {
 }
 
 func explainRestore(store *imagefile.Store, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, ErrCrashLoop) { // which has its own advice
+		return err
 	}
 	return fmt.Errorf("server: cannot restore the image: %w", store.Explain(err))
 }

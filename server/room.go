@@ -98,7 +98,7 @@ func (r *run) begin() error {
 		return err
 	}
 	r.restored.restoreSessions(r)
-	err := r.loop.journal.continueRun(r.restored, r.loop.saver.nothingToSave())
+	err := r.loop.journal.continueRun(r.restored, r.loop.saver.nobodyEntered())
 	r.restored = nil
 	return err
 }
@@ -141,6 +141,7 @@ const (
 
 // serveUntil ticks until ctx is done, calls ending, and ends the run as ending says.
 func (r *run) serveUntil(ctx context.Context, ending func() runEnd) error {
+	defer r.notePanic()
 	err := r.loop.tickUntil(ctx)
 	end := ending()
 	switch {
@@ -156,7 +157,7 @@ func (r *run) serveUntil(ctx context.Context, ending func() runEnd) error {
 // mayKeepSessions reports whether the run has what its sessions need to outlast the server. One that no session has
 // entered ends without a trace.
 func (r *run) mayKeepSessions() bool {
-	return r.loop.journal != nil && r.core.Config().Hooks.SaveSession != nil && !r.loop.saver.nothingToSave()
+	return r.loop.journal != nil && r.core.Config().Hooks.SaveSession != nil && !r.loop.saver.nobodyEntered()
 }
 
 // keepSessions saves the world and its sessions after the last tick, and says goodbye to their clients. It reports

@@ -42,6 +42,7 @@ type buildPlan struct {
 	least int          // lowest block of generations that suffices
 	exact bool         // the run continues in the block least, if it is free
 	from  *world.Image // of a new run; nil: the store's
+	crash *crashLoop   // of from
 }
 
 // takeBlock takes a block for the plan. If the exact one is not free, the plan becomes a new run.
@@ -110,7 +111,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	if store != nil {
 		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Journal: l.rooms.config.Images.Journal, Extra: g.Extra}
 		err = l.callGame("RestoreRun", func() (err error) {
-			image.restored, next, err = g.restoreImage(log, store, l.olderImage(), l.rooms.config.Images.Journal, plan, block)
+			next, err = g.restoreImage(log, &image, l.olderImage(), plan, block)
 			return err
 		})
 		if err != nil || next != nil {
@@ -186,39 +187,42 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 }
 
 // restoreImage restores the world from the plan's image, or else from the store: from the older image
-// of that number, or if older is 0, from the newest valid one and the journal after it. It returns the
-// run that continues, or nil for a new run. If this block does not suit, it returns the plan of the
-// next attempt: a run continues in its own block, and a new one begins above all earlier generations.
-func (g *RoomGame) restoreImage(log *zap.Logger, store *imagefile.Store, older int, mode imagefile.JournalMode, plan *buildPlan, block int) (*restoredRun, *buildPlan, error) {
+// of that number, or if older is 0, from the newest valid one and the journal after it. It sets the run that
+// continues, or nil for a new run. If this block does not suit, it returns the plan of the next attempt: a run
+// continues in its own block, and a new one begins above all earlier generations.
+func (g *RoomGame) restoreImage(log *zap.Logger, image *ImageConfig, older int, plan *buildPlan, block int) (*buildPlan, error) {
 	from := plan.from
+	image.crash = plan.crash
 	if from == nil {
-		c := Config{WorldConfig: g.WorldConfig, Image: ImageConfig{Store: store, Journal: mode}}
+		c := Config{WorldConfig: g.WorldConfig, Image: *image}
 		r := Restoring{Generation: older, RestoreRun: g.RestoreRun, LoadExtra: g.LoadExtra, Log: log}
 		found, run, err := c.recover(&r)
 		if err != nil || found.Image == nil {
-			return nil, nil, explainRestore(store, err)
+			return nil, explainRestore(image.Store, err)
 		}
+		image.crash = c.Image.crash
 		from = found.Image
 		if found.Run != 0 {
 			continues := c.mayContinue(&found) && !run.isNearlySpent(g.World)
 			own := int(g.World.Config().FirstGeneration / world.RunGenerations)
 			if continues && own == block {
-				return run, nil, explainRestore(store, c.continueRun(&r, &found, run))
+				image.restored = run
+				return nil, explainRestore(image.Store, c.continueRun(&r, &found, run))
 			}
-			next := &buildPlan{least: own, exact: continues, from: c.takeRecovered(run)}
+			next := &buildPlan{least: own, exact: continues, from: c.takeRecovered(run), crash: image.crash}
 			if !continues {
 				run.logLostSessions(log)
 				next.least = blockAbove(next.from.NewestGeneration())
 			}
-			return nil, next, nil
+			return next, nil
 		}
 	}
 	own, least := generationsOf(block).First, blockAbove(from.NewestGeneration())
 	if own < generationsOf(least).First || g.World.Config().FirstGeneration != own { // Recover may have changed it
-		return nil, &buildPlan{least: least, from: from}, nil
+		return &buildPlan{least: least, from: from, crash: image.crash}, nil
 	}
 	r := Restoring{RestoreRun: g.RestoreRun}
-	return nil, nil, explainRestore(store, r.beginRun(g.World, from))
+	return nil, explainRestore(image.Store, r.beginRun(g.World, from))
 }
 
 // olderImage returns the number of the older image from which the room's next run begins, 0 for

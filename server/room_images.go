@@ -61,7 +61,7 @@ func (c RoomImages) storedImages(kind string) ([]storedImage, error) {
 	for _, f := range files {
 		id, ok := strings.CutSuffix(imagefile.BaseName(f.Name()), imageSuffix)
 		info, err := f.Info()
-		if !ok || err != nil || strings.HasSuffix(f.Name(), ".lock") || strings.HasSuffix(f.Name(), ".run") {
+		if !ok || err != nil || slices.Contains([]string{".lock", ".run", ".crash"}, filepath.Ext(f.Name())) {
 			continue // no image, only a file of a run that no session entered; or removed meanwhile
 		}
 		img := byID[id]

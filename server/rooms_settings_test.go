@@ -180,7 +180,7 @@ func TestCreateAFailedRoom(t *testing.T) {
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "one image at most")
 		require.NoError(t, h.createRoom(ctx, "match/2"), "but for the operator")
 
-		h.in("match/1", func(*world.World) { panic("always") })
+		h.in("match/1", panicsLater())
 		time.Sleep(10 * time.Second)
 		require.Equal(t, wire.Internal, g.code())
 		require.Error(t, must.Fail(h.visit("match/1")), "it has panicked too often")

@@ -514,13 +514,25 @@ func TestDrainOutlastsAPanic(t *testing.T) {
 	})
 }
 
+// panicsLater returns a step that panics at once, and after each start one tick later than before: no state of the world
+// leads to it.
+func panicsLater() func(*world.World) {
+	next := uint64(0)
+	return func(w *world.World) {
+		if w.Tick() >= next {
+			next = w.Tick() + 1
+			panic("always")
+		}
+	}
+}
+
 // A room that panics repeatedly stays closed for a while.
 func TestPanicLoop(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) { c.Images.Dir = dir }, func(h *testRooms) {
 		h.mustVisit("match/a")
-		h.in("match/a", func(*world.World) { panic("always") })
-		h.in("lobby", func(*world.World) { panic("always") })
+		h.in("match/a", panicsLater())
+		h.in("lobby", panicsLater())
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 1+maxRestarts, h.times()["match/a"])
 		require.Equal(t, 1+maxRestarts, h.times()["lobby"])

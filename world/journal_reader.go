@@ -33,6 +33,8 @@ type JournalHead struct {
 type JournalFrame struct {
 	Tick  uint64 // after the step
 	Notes []byte // passed to Commit
+	// HasCalls reports that something outside the step has changed the world before it, for example a client's command.
+	HasCalls bool
 
 	before, sum uint64 // sums of the frame before it and of this frame
 	hashes      []byte
@@ -188,6 +190,7 @@ func (r *JournalReader) readFrame() (f JournalFrame, err error) {
 	}
 	f.hashes = b[12:bodyHeaderBytes]
 	f.calls, f.Notes = b[bodyHeaderBytes:length-notes], b[length-notes:]
+	f.HasCalls = len(f.calls) > 0
 	r.tick, r.sum, r.offset = f.Tick, f.sum, r.offset+frameHeaderBytes+int64(length)
 	return f, nil
 }

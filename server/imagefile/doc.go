@@ -7,6 +7,7 @@
 //	FILE                                    the newest generation, number 0
 //	FILE.old-1, FILE.old-2, ...             older generations
 //	FILE.run                                the newest generation of handles that any run of the world has issued
+//	FILE.crash                              the newest panic of a process that saved to FILE: its tick, text and number
 //	FILE.lock                               locked by the process that has FILE open
 //	FILE.ended                              the world has ended for good: nothing is restored from the other files
 //	FILE.worldd-<16 hex>.tmp                an image being written
@@ -16,9 +17,10 @@
 //	FILE.journal-<run>-<tick>               a segment of the journal: its run and the tick at which it begins, 16 hex digits each
 //	FILE.journal-<run>-<tick>-<n>           the next segment that begins at this tick, after ones without frames
 //	FILE.journal-<run>-<tick>.lossy         a segment after which ticks are missing
+//	FILE.journal-<run>-<tick>.skipped       a copy of a segment with ticks that made the world panic: Recovery.Until
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that
-// FILE resolves to, under its name. Close removes FILE.lock, FILE.run and the segments if there is no image.
+// FILE resolves to, under its name. Close removes FILE.lock, FILE.run, FILE.crash and the segments if there is no image.
 //
 // A journal writes one segment at a time. The next begins whenever an image is taken, at its tick:
 //
@@ -61,4 +63,8 @@
 //	G13 Recover changes no file, and repeats no frame that follows a torn, missing or changed byte. It
 //	   names that byte. The run continues only if nothing is missing that was durable.
 //	G14 Once MarkEnded has returned, no crash brings the world back: Open removes what Remove has left.
+//	G15 Ticks that Recovery.Until skips stay beside the image, with the image before them: the first save of the run
+//	   that skips them rotates.
+//	G16 FILE.crash is evidence of a panic: only a process that panics writes it, and if that is interrupted, the
+//	   note before is there.
 package imagefile

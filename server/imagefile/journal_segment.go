@@ -16,6 +16,8 @@ import (
 const (
 	// lossySuffix marks a segment after which output has left that no segment holds (G11).
 	lossySuffix = ".lossy"
+	// skippedSuffix marks a copy of a segment with ticks after Recovery.Until. Segments ignores it.
+	skippedSuffix = ".skipped"
 	// maxSegments bounds the segments of an image. Pruning leaves far fewer.
 	maxSegments = 10_000
 )

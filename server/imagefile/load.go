@@ -29,6 +29,7 @@ type Loaded struct {
 	Path       string
 	Generation int
 	Saved      time.Time
+	Mark       uint64 // world.Image.Mark of the image as it was saved
 	// Damaged has an error with its path for each newer generation that failed its
 	// checksums, newest first. The next Save renames those files to PATH.damaged. Other newer
 	// generations are missing.
@@ -127,7 +128,7 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 // aside have suffix. mapped says that the journal after the image is of another setup.
 func (s *Store) continueFrom(l *Loaded, aside []string, suffix string, mapped bool) {
 	img := l.Image
-	s.loaded, s.setup, s.aside = true, img.Setup(), nil
+	s.loaded, s.setup, s.rotates, s.aside = true, img.Setup(), false, nil
 	for _, path := range aside { // the newest is last: the next Load finds it after an interruption
 		s.aside = append([]step{{from: path, to: path + suffix}}, s.aside...)
 	}
@@ -151,7 +152,7 @@ func (l *Loaded) readFile(d disk.Disk, w *world.World, path string) error {
 	if l.Image, err = w.ReadImage(bufio.NewReaderSize(file, 1<<20)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	l.Saved = info.ModTime()
+	l.Saved, l.Mark = info.ModTime(), l.Image.Mark()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/worldd/worldd/world"
 )
@@ -25,6 +26,9 @@ type Recovery struct {
 	Note func(notes []byte) error
 	// Restart says that the notes so far are void: the journal is repeated from the image.
 	Restart func()
+	// Until returns the last tick to repeat after an image, math.MaxUint64 for all. If it is in the journal, the
+	// run ends there, and the first Save keeps the segments that have the ticks after it as PATH.skipped (G15).
+	Until func(Loaded) uint64
 }
 
 // Recovered is the result of Recover.
@@ -34,6 +38,8 @@ type Recovered struct {
 	Tick   uint64 // of the world
 	Chain  uint64 // world.JournalConfig.Chain, to continue the run
 	Frames uint64 // repeated
+	// NewestCalls is the tick of the newest repeated frame with calls (world.JournalFrame.HasCalls), or 0.
+	NewestCalls uint64
 	// SameRun says that the journal was written with JournalAlways and lacks nothing, so that the run may
 	// continue: whatever left the old process is in the world.
 	SameRun bool
@@ -44,6 +50,8 @@ type Recovered struct {
 	// Diverged is the *world.DivergenceError of the first frame that did not lead to the state of the old
 	// process, or nil. The world is as before that frame.
 	Diverged error
+	// SkippedSegments are the paths under which the first Save keeps segments with ticks after Recovery.Until.
+	SkippedSegments []string
 }
 
 // Recover restores the newest valid image, and repeats the journal that follows it. Without a journal it is Load,
@@ -51,6 +59,7 @@ type Recovered struct {
 // file is changed (G5, G13).
 func (s *Store) Recover(w *world.World, r Recovery) (Recovered, error) {
 	found := Recovered{}
+	s.replayed = nil
 	var damaged []string
 	var err error
 	if found.Loaded, damaged, err = s.readNewest(w); err != nil || found.Image == nil {
@@ -63,6 +72,10 @@ func (s *Store) Recover(w *world.World, r Recovery) (Recovered, error) {
 		found.Image.SkipGenerations(s.newest) // G7
 	}
 	s.continueFrom(&found.Loaded, damaged, ".damaged", found.mapped)
+	s.rotates = len(found.SkippedSegments) > 0
+	for _, path := range found.SkippedSegments { // linked: the image before the first Save needs them
+		s.aside = append(s.aside, step{from: strings.TrimSuffix(path, skippedSuffix), to: path, link: true})
+	}
 	return found, nil
 }
 
@@ -76,6 +89,10 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 		r.Restore = w.Restore
 	}
 	until := uint64(math.MaxUint64)
+	if r.Until != nil {
+		until = r.Until(found.Loaded)
+	}
+	whole := until == math.MaxUint64
 	var diverged error
 	for range maxReplays {
 		p := replay{store: s, world: w, recovery: &r, until: until, segments: segments, durable: true}
@@ -99,7 +116,11 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 		}
 		found.Run, found.Tick, found.Chain, found.Frames = p.run, w.Tick(), p.replay.Sum(), p.frames
 		found.mapped = p.frames > 0 && len(p.replay.Changes()) > 0
-		found.SameRun = p.durable && diverged == nil && len(p.replay.Changes()) == 0 && p.complete()
+		found.NewestCalls = p.newestCalls
+		if !whole {
+			found.SkippedSegments = p.skippedSegments()
+		}
+		found.SameRun = whole && p.durable && diverged == nil && len(p.replay.Changes()) == 0 && p.complete()
 		if found.SameRun {
 			s.replayed = &chain{run: p.run, tick: found.Tick, paths: p.paths}
 		}
@@ -121,9 +142,11 @@ type replay struct {
 	run     uint64
 	durable bool // of all segments followed, none of which is lossy
 	frames  uint64
-	paths   []string
-	torn    bool  // cut is a frame that was not completely written
-	cut     error // of the newest segment followed, or of one that should follow
+	// newestCalls is the tick of the newest frame with calls.
+	newestCalls uint64
+	paths       []string
+	torn        bool  // cut is a frame that was not completely written
+	cut         error // of the newest segment followed, or of one that should follow
 }
 
 // repeatAll restores the image and follows each segment.
@@ -236,6 +259,9 @@ func (p *replay) followSegment(reader *world.JournalReader) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		p.frames++
+		if frame.HasCalls {
+			p.newestCalls = frame.Tick
+		}
 	}
 	return nil
 }
@@ -260,6 +286,17 @@ func (p *replay) complete() bool {
 		}
 	}
 	return p.cut == nil || p.torn
+}
+
+// skippedSegments returns the paths under which the segments are kept that have ticks after the world's.
+func (p *replay) skippedSegments() []string {
+	skipped := []string{p.paths[len(p.paths)-1] + skippedSuffix}
+	for _, segment := range p.segments {
+		if segment.Run == p.run && segment.Tick >= p.world.Tick() && len(skipped) < maxKeptSegments {
+			skipped = append(skipped, segment.Path+skippedSuffix)
+		}
+	}
+	return skipped
 }
 
 // openSegment reads the head of a segment.

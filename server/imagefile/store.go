@@ -54,15 +54,16 @@ type Store struct {
 	own      os.FileInfo // the newest generation, if this Store has saved it
 
 	// Set until the first save of a world that Load has found.
-	loaded bool
-	setup  uint64 // Image.Setup of the loaded image
-	aside  []step // renames of generations that leave the rotation (G4)
+	loaded  bool
+	setup   uint64 // Image.Setup of the loaded image
+	rotates bool   // a part of the loaded image's journal was skipped (G15)
+	aside   []step // renames of generations that leave the rotation (G4)
 
 	replayed *chain // by Recover; nil: none
 }
 
 // reserved matches names that a Store derives from its path.
-var reserved = regexp.MustCompile(`\.(lock|run|ended|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]{0,8})?(\.lossy)?)$`)
+var reserved = regexp.MustCompile(`\.(lock|run|ended|crash|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]{0,8})?(\.lossy)?)$`)
 
 // Open locks the image at path. The file need not exist, but its directory must. keep is
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
@@ -79,7 +80,7 @@ func Open(path string, keep int) (*Store, error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	if reserved.MatchString(filepath.Base(target)) {
-		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .ended, .damaged, .skipped, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
+		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .ended, .crash, .damaged, .skipped, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		_, err := regularfile.Open(target)
@@ -189,6 +190,7 @@ func (s *Store) Close() error {
 	empty := s.unlocked == nil && !s.hasImage()
 	if empty {
 		_ = os.Remove(s.runPath())
+		_ = os.Remove(s.crashPath())
 		segments, _ := s.Segments() // which no image needs
 		for _, segment := range segments {
 			_ = s.disk.Remove(segment.Path)
@@ -298,7 +300,7 @@ func (s *Store) publishFile(written string, img *world.Image, spacing time.Durat
 // mustRotate reports whether a save of img makes the newest generation an older one.
 func (s *Store) mustRotate(img *world.Image, spacing time.Duration) bool {
 	if s.loaded {
-		return img.Setup() != s.setup // G6
+		return img.Setup() != s.setup || s.rotates // G6, G15
 	}
 	newest, errNewest := os.Stat(s.path)
 	older, errOlder := os.Stat(s.generationPath(1))

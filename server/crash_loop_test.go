@@ -1,0 +1,361 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
+)
+
+const (
+	failingTick = 150
+	fault       = "a fault of the game"
+)
+
+// failIf makes the world panic at a tick if the game's state says so.
+func failIf(tick uint64, fails func(c *Config) bool) func(*Config, *Restoring) {
+	return func(c *Config, _ *Restoring) {
+		c.Image.program = 1
+		must.Do(c.World.AddSystem(world.Before, "failing", func(w *world.World) {
+			if w.Tick() == tick && fails(c) {
+				panic(fault)
+			}
+		}))
+	}
+}
+
+// failAt makes the world panic at a tick, whatever clients do.
+func failAt(tick uint64) func(*Config, *Restoring) {
+	return failIf(tick, func(*Config) bool { return true })
+}
+
+// live runs ticks as the loop does, with the saves between them.
+func (r *journaledRun) live(ticks int) {
+	defer r.notePanic()
+	r.ticked = true
+	for range ticks {
+		now := time.Now()
+		r.loop.runTick(now, false)
+		r.loop.saver.afterTick(now)
+		r.loop.saver.saving.Wait()
+	}
+}
+
+// panicsAgain runs ticks until the world panics, and returns the folder that the process leaves.
+func (r *journaledRun) panicsAgain() string {
+	require.PanicsWithValue(r.t, fault, func() { r.live(3 * failingTick) })
+	return copyOf(r.t, r.dir)
+}
+
+// play plays a run with two images, at tick 0 and 100, and a client that joins in tick 121.
+func (r *journaledRun) play() {
+	r.ticks(100)
+	require.NoError(r.t, r.loop.saver.saveNow())
+	r.ticks(20)
+	openClient(r.t, r.core, &stage.Conn{}, 0)
+	r.ticks(20)
+}
+
+// imagesIn returns the generations in a folder, and what was set aside.
+func imagesIn(t *testing.T, dir string) map[string]string {
+	images := map[string]string{}
+	for path, data := range filesIn(t, dir) {
+		name := filepath.Base(path)
+		if strings.HasSuffix(name, ".image") || strings.Contains(name, ".old-") || strings.Contains(name, ".skipped") {
+			images[name] = data
+		}
+	}
+	return images
+}
+
+// crashIn returns the note of the last panic in a folder.
+func crashIn(t *testing.T, dir string) imagefile.Crash {
+	store := must.Get(imagefile.Open(filepath.Join(copyOf(t, dir), "world.image"), 0))
+	defer store.Close()
+	return must.Get(store.ReadCrash())
+}
+
+// stops fails unless the next starts end with ErrCrashLoop and change nothing. It returns the folder that they leave.
+func stops(t *testing.T, dir string, mode imagefile.JournalMode, change func(*Config, *Restoring)) string {
+	for range 2 {
+		before := contentsOf(t, dir)
+		_, _, err := restoreJournaled(t, dir, mode, change)
+		require.ErrorIs(t, err, ErrCrashLoop)
+		require.ErrorContains(t, err, `at the same tick after each start, 150 ("a fault of the game")`)
+		require.ErrorContains(t, err, "nothing was changed")
+		require.ErrorContains(t, err, "--image-generation N")
+		require.ErrorContains(t, err, "--journal off")
+		require.Equal(t, before, contentsOf(t, dir))
+		dir = copyOf(t, dir)
+	}
+	return dir
+}
+
+// contentsOf returns the files of a folder, without locks, by name.
+func contentsOf(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
+	for path, data := range filesIn(t, dir) {
+		if name := filepath.Base(path); !strings.HasSuffix(name, ".lock") {
+			all[name] = data
+		}
+	}
+	return all
+}
+
+// A world whose state alone leads to a panic is restored, then without the newest call of a client, then from the
+// image before, and then no more, until the program is another (J6). Meanwhile the disk keeps the images as they were before
+// the first panic.
+func TestCrashLoopEnds(t *testing.T) {
+	fails := failAt(failingTick)
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalEverySecond} {
+		first := openJournaled(t, t.TempDir(), mode, fails)
+		first.play()
+		dir := first.panicsAgain()
+		images := imagesIn(t, dir)
+		require.Len(t, images, 2)
+		c := crashIn(t, dir)
+		require.Equal(t, imagefile.Crash{Tick: failingTick, Panics: 1, Image: c.Image, Returns: failingTick - 1, Program: 1, Text: fault}, c)
+
+		again := openJournaled(t, dir, mode, fails)
+		require.Equal(t, mode == imagefile.JournalAlways, again.found.SameRun)
+		require.EqualValues(t, failingTick-1, again.core.World().Tick())
+		dir = again.panicsAgain()
+		require.Equal(t, images, imagesIn(t, dir))
+		require.Equal(t, 2, crashIn(t, dir).Panics)
+
+		shorter := openJournaled(t, dir, mode, fails)
+		require.EqualValues(t, 120, shorter.core.World().Tick(), "the client's join and what followed is skipped")
+		require.Zero(t, shorter.core.Away())
+		require.Len(t, shorter.logs.FilterMessageSnippet("newest call of a client").All(), 1)
+		dir = shorter.panicsAgain()
+		require.Equal(t, images, imagesIn(t, dir))
+		require.Equal(t, 3, crashIn(t, dir).Panics)
+
+		oldest := openJournaled(t, dir, mode, fails)
+		require.Equal(t, 1, oldest.found.Generation)
+		require.EqualValues(t, 0, oldest.core.World().Tick())
+		require.Len(t, oldest.logs.FilterMessageSnippet("the image before").All(), 1)
+		dir = oldest.panicsAgain()
+		require.Equal(t, images, imagesIn(t, dir))
+		dir = stops(t, dir, mode, fails)
+
+		mended := openJournaled(t, dir, mode, func(c *Config, _ *Restoring) { c.Image.program = 2 })
+		require.Equal(t, mode == imagefile.JournalAlways, mended.found.SameRun)
+		require.EqualValues(t, failingTick-1, mended.core.World().Tick())
+		mended.live(failingTick)
+	}
+}
+
+// Without a journal the newest image is restored twice more, and then the one before.
+func TestCrashLoopOfImages(t *testing.T) {
+	fails := failAt(failingTick)
+	r := openJournaled(t, t.TempDir(), imagefile.JournalOff, fails)
+	r.play()
+	var ticks []uint64
+	dir := r.panicsAgain()
+	images := imagesIn(t, dir)
+	for range 3 {
+		r = openJournaled(t, dir, imagefile.JournalOff, fails)
+		ticks = append(ticks, r.core.World().Tick())
+		dir = r.panicsAgain()
+		require.Equal(t, images, imagesIn(t, dir))
+	}
+	require.Equal(t, []uint64{100, 100, 0}, ticks)
+	stops(t, dir, imagefile.JournalOff, fails)
+}
+
+// A call that made the world panic later is skipped. Once the world is beyond the tick, it is saved; the image before and the
+// skipped ticks stay.
+func TestCrashLoopSkipsACall(t *testing.T) {
+	fails := func(c *Config, r *Restoring) {
+		r.RestoreRun = func(img *world.Image) error { return errors.Join(r.LoadExtra(img.Extra), c.World.RestoreRun(img)) }
+		failIf(failingTick, func(c *Config) bool { return c.Image.Extra(nil)[0] > 0 })(c, r) // somebody has joined
+	}
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalEverySecond} {
+		r := openJournaled(t, t.TempDir(), mode, fails)
+		r.play()
+		dir := openJournaled(t, r.panicsAgain(), mode, fails).panicsAgain()
+		newest := imagesIn(t, dir)["world.image"]
+		shorter := openJournaled(t, dir, mode, fails)
+		shorter.live(29)
+		require.Equal(t, newest, imagesIn(t, shorter.dir)["world.image"])
+		shorter.live(30)
+		images := imagesIn(t, shorter.dir)
+		require.Equal(t, newest, images["world.image.old-1"])
+		require.NotEqual(t, newest, images["world.image"])
+		for _, path := range shorter.found.SkippedSegments {
+			require.NotEmpty(t, images[filepath.Base(path)])
+		}
+		require.NotEmpty(t, shorter.found.SkippedSegments)
+		next := openJournaled(t, copyOf(t, shorter.dir), mode, fails)
+		require.Zero(t, next.loop.saver.crash.former.Panics)
+		require.Greater(t, next.core.World().Tick(), uint64(failingTick))
+	}
+}
+
+// Processes that are killed at any moment between two panics neither count nor lose ticks.
+func TestKillsAreNoCrashLoop(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalEverySecond, imagefile.JournalOff} {
+		healthy := true
+		fails := failIf(failingTick, func(*Config) bool { return !healthy })
+		r := openJournaled(t, t.TempDir(), mode, fails)
+		r.play()
+		healthy = false
+		dir := r.panicsAgain()
+		healthy = true
+		for n := range 2 * panicsStop {
+			r = openJournaled(t, dir, mode, fails)
+			want := uint64(failingTick - 1)
+			if mode == imagefile.JournalOff {
+				want = 100
+			}
+			require.Equal(t, want, r.core.World().Tick(), "start %d", n)
+			dir = copyOf(t, r.dir)
+		}
+		require.Equal(t, 1, crashIn(t, dir).Panics)
+		for range panicsStop + 1 {
+			r = openJournaled(t, dir, mode, fails)
+			from := r.core.World().Tick()
+			r.live(60)
+			if r.loop.journal != nil {
+				require.NoError(t, r.loop.journal.file.Close())
+			}
+			dir = copyOf(t, r.dir)
+			r = openJournaled(t, dir, mode, fails)
+			require.GreaterOrEqual(t, r.core.World().Tick(), from)
+			require.True(t, mode == imagefile.JournalOff || r.core.World().Tick() > from)
+			require.Zero(t, r.found.Generation)
+			dir = copyOf(t, r.dir)
+		}
+	}
+}
+
+// A panic at another tick, another executable, edited files, a divergence and an orderly end begin to count again.
+func TestCrashesCountAgain(t *testing.T) {
+	fails, unchanged := failAt(failingTick), func(*Config, *Restoring) {}
+	crashed := func() string {
+		r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, fails)
+		r.play()
+		return openJournaled(t, r.panicsAgain(), imagefile.JournalAlways, fails).panicsAgain()
+	}
+	for name, next := range map[string]func(*Config, *Restoring){
+		"executable": func(c *Config, _ *Restoring) { c.Image.program = 2 },
+		"edited":     func(_ *Config, r *Restoring) { r.Edited = func(extra []byte) bool { return len(extra) == 1 } },
+		"divergence": func(c *Config, _ *Restoring) {
+			must.Do(c.World.AddSystem(world.After, "new", func(w *world.World) {
+				if w.Tick() == 140 {
+					w.Rand().Uint64()
+				}
+			}))
+		},
+		"same": unchanged,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := openJournaled(t, crashed(), imagefile.JournalAlways, fails, next)
+			require.Equal(t, name == "same", r.core.World().Tick() == 120)
+			if name != "same" {
+				require.Equal(t, 1, crashIn(t, r.panicsAgain()).Panics)
+			}
+		})
+	}
+	t.Run("orderly end", func(t *testing.T) {
+		r := openJournaled(t, crashed(), imagefile.JournalAlways, fails)
+		r.live(3)
+		require.NoError(t, r.endAndSave())
+		next := openJournaled(t, copyOf(t, r.dir), imagefile.JournalAlways, fails)
+		require.EqualValues(t, 123, next.core.World().Tick())
+		require.Equal(t, 1, crashIn(t, next.panicsAgain()).Panics)
+	})
+	t.Run("another tick", func(t *testing.T) {
+		dir := crashed()
+		for n := range uint64(2 * panicsStop) { // commands of a client, for example
+			r := openJournaled(t, dir, imagefile.JournalAlways, failAt(failingTick+10*n+10))
+			if n > 0 {
+				require.EqualValues(t, failingTick+10*n-1, r.core.World().Tick())
+			}
+			dir = r.panicsAgain()
+			require.Equal(t, 1, crashIn(t, dir).Panics)
+		}
+	})
+}
+
+// A panic of the game's code while ticks are repeated counts too: they are repeated up to the tick before.
+func TestCrashLoopOfReplay(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	r.play()
+	dir, fails := r.crash(), failAt(130)
+	for n := range 2 {
+		require.PanicsWithValue(t, fault, func() { _, _, _ = restoreJournaled(t, dir, imagefile.JournalAlways, fails) })
+		dir = copyOf(t, dir)
+		c := crashIn(t, dir)
+		require.True(t, c.Replaying)
+		require.Equal(t, []int{130, n + 1}, []int{int(c.Tick), c.Panics})
+	}
+	shorter := openJournaled(t, dir, imagefile.JournalAlways, fails)
+	require.EqualValues(t, 129, shorter.core.World().Tick())
+	require.NotEmpty(t, shorter.found.SkippedSegments)
+	older := openJournaled(t, shorter.panicsAgain(), imagefile.JournalAlways, fails)
+	require.EqualValues(t, 0, older.core.World().Tick())
+	_, _, err := restoreJournaled(t, older.panicsAgain(), imagefile.JournalAlways, fails)
+	require.ErrorIs(t, err, ErrCrashLoop)
+}
+
+// A note that is damaged or cannot be written is a line of the log, and counts nothing.
+func TestCrashNoteFails(t *testing.T) {
+	fails := failAt(failingTick)
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, fails)
+	r.play()
+	require.NoError(t, os.Mkdir(filepath.Join(r.dir, "world.image.crash"), 0o700))
+	require.PanicsWithValue(t, fault, func() { r.live(failingTick) })
+	require.Len(t, r.logs.FilterMessageSnippet("the panic is not noted").All(), 1)
+	dir := copyOf(t, r.dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "world.image.crash"), []byte("worldd-crash 2\n"), 0o600))
+	next := openJournaled(t, dir, imagefile.JournalAlways, fails)
+	require.True(t, next.found.SameRun)
+	require.Len(t, next.logs.FilterMessageSnippet("the note of the last panic").All(), 1)
+}
+
+// A room that panics at the same tick after each start is restored like a world, and then refused to all clients. Its
+// images stay.
+func TestCrashLoopOfARoom(t *testing.T) {
+	for mode, failing := range map[imagefile.JournalMode]uint64{imagefile.JournalAlways: 450, imagefile.JournalEverySecond: 450, imagefile.JournalOff: 600} {
+		dir := t.TempDir()
+		config := func(c *RoomsConfig) {
+			unpinned(c)
+			c.Images = RoomImages{Dir: dir, Every: 5 * time.Second, Journal: mode}
+		}
+		var images map[string]string
+		inBubble(t, config, func(h *testRooms) {
+			h.in("match/a", func(w *world.World) {
+				if w.Tick() == failing {
+					if images == nil {
+						images = imagesIn(t, filepath.Join(dir, "match"))
+					}
+					panic(fault)
+				}
+			})
+			h.mustVisit("match/a")
+			for range 12 {
+				time.Sleep(10 * time.Second)
+				_, _ = h.visit("match/a")
+			}
+			require.Len(t, h.logs.FilterMessage("the room panicked: its sessions end").All(), panicsStop)
+			require.Len(t, h.logs.FilterMessageSnippet("the image before is restored").All(), 1)
+			require.Error(t, must.Fail(h.visit("match/a")))
+			last := h.logs.FilterMessage("the room cannot be made").All()
+			require.ErrorContains(t, last[len(last)-1].Context[1].Interface.(error), ErrCrashLoop.Error())
+			require.Equal(t, images, imagesIn(t, filepath.Join(dir, "match")))
+			require.GreaterOrEqual(t, len(images), 2)
+			h.mustVisit("match/b")
+		})
+	}
+}

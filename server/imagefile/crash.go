@@ -1,0 +1,86 @@
+package imagefile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+)
+
+// Crash is the note of a panic, which the process leaves beside the image for the next one: FILE.crash. A process that is killed
+// leaves none.
+type Crash struct {
+	Tick   uint64 // at which the world panicked
+	Panics int    // of the processes in a row that restored the same state and panicked at Tick
+	// Image is the Loaded.Mark of the newest image, and Returns the tick to which it and its journal lead.
+	Image, Returns uint64
+	Replaying      bool   // the panic came while the journal was repeated
+	Program        uint64 // identifies the executable
+	Text           string // of the panic
+}
+
+const (
+	crashSuffix = ".crash"
+	// crashFormat is the content of the file: text for people too.
+	crashFormat = "worldd-crash 1\ntick %d\npanics %d\nimage %016x\nreturns %d\nreplaying %t\nprogram %016x\npanic %q\n"
+	// maxCrashText bounds Crash.Text in bytes, each of which takes up to four in the file.
+	maxCrashText  = 300
+	maxCrashBytes = 4096
+)
+
+// ErrCrashNote reports a FILE.crash that no Store has written.
+var ErrCrashNote = errors.New("imagefile: not the note of a crash")
+
+func (s *Store) crashPath() string { return s.path + crashSuffix }
+
+// SaveCrash replaces the note of the last crash, whose text it cuts. The note is durable when SaveCrash returns nil; after an
+// error or a crash the note before is there.
+func (s *Store) SaveCrash(c Crash) error {
+	c.Text = strings.ToValidUTF8(c.Text[:min(len(c.Text), maxCrashText)], "?")
+	temporary := fmt.Sprintf("%s.worldd-%016x.tmp", s.path, rand.Uint64()) // Sweep removes it
+	file, err := s.disk.Create(temporary)
+	if err != nil {
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	_, err = fmt.Fprintf(file, crashFormat, c.Tick, c.Panics, c.Image, c.Returns, c.Replaying, c.Program, c.Text)
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = s.disk.Rename(temporary, s.crashPath())
+	}
+	if err == nil {
+		err = s.disk.SyncDir(s.crashPath())
+	}
+	if err != nil {
+		_ = s.disk.Remove(temporary) // otherwise Sweep does
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	return nil
+}
+
+// ReadCrash returns the note of the last crash, or a zero Crash if there is none. The error wraps ErrCrashNote for another
+// content.
+func (s *Store) ReadCrash() (Crash, error) {
+	file, err := s.disk.Open(s.crashPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return Crash{}, nil
+	}
+	if err != nil {
+		return Crash{}, fmt.Errorf("imagefile: %w", err)
+	}
+	defer file.Close() // only read
+	data, err := io.ReadAll(io.LimitReader(file, maxCrashBytes))
+	if err != nil {
+		return Crash{}, fmt.Errorf("imagefile: %s: %w", s.crashPath(), err)
+	}
+	var c Crash
+	_, err = fmt.Sscanf(string(data), crashFormat, &c.Tick, &c.Panics, &c.Image, &c.Returns, &c.Replaying, &c.Program, &c.Text)
+	if err != nil || c.Panics < 1 || c.Tick < 1 {
+		return Crash{}, fmt.Errorf("%w: %s: remove it", ErrCrashNote, s.crashPath())
+	}
+	return c, nil
+}
