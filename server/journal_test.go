@@ -336,6 +336,27 @@ func TestRoomsOutlastARestart(t *testing.T) {
 	}
 }
 
+// A room that ends by itself continues its run when it opens again, in any mode of the journal: the ranges of generations that
+// a room can use in its life are not used up by its ends.
+func TestEndedRoomContinuesItsRun(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalEverySecond, imagefile.JournalAlways} {
+		inBubble(t, journaledRooms(t.TempDir(), mode), func(h *testRooms) {
+			var epoch uint64
+			for n := range 3 {
+				g := h.mustVisit("match/a")
+				time.Sleep(2 * time.Second)
+				if n == 0 {
+					epoch = h.now("match/a").core.Config().Epoch
+				}
+				require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
+				g.leave()
+				time.Sleep(2 * time.Minute)
+				require.NotContains(t, h.names(), "match/a")
+			}
+		})
+	}
+}
+
 // A room in which no session is left, and that clients ask for without entering it, leaves the disk as it was, and comes
 // back with the first session.
 func TestUnenteredRoomAddsNoSegment(t *testing.T) {

@@ -121,6 +121,9 @@ func (r *run) endAndSave() error {
 
 // saveEnded saves the world after its sessions have ended.
 func (r *run) saveEnded() error {
+	if r.loop.journal != nil && !r.loop.saver.nothingToSave() {
+		_ = r.loop.journal.makeDurable() // after an error a new run follows
+	}
 	err := r.loop.saver.saveLast()
 	_ = r.loop.journal.end() // the last image holds the world, or else the journal does
 	if err == nil || r.loop.journal.err() == nil {

@@ -62,5 +62,6 @@
 //	   A Result follows the structure that its verdict rests on.
 //	S9 Only Core.Step steps the world: World.Step in a hook panics.
 //	S10 With Config.HoldOutput, what a frame sends leaves after Core.Release of that frame, in the
-//	   order of sending.
+//	   order of sending. What is sent after the step by hooks that may change the world belongs to
+//	   the next frame.
 package session
