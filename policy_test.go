@@ -74,7 +74,7 @@ server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema internal/rowschema
 server/session/simulation
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
-internal/admin      internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
+internal/admin      internal/address internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram prometheus x/time zap
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
@@ -167,7 +167,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
-server               74
+server               76
 server/host          16
 server/token         12
 world               195

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // CreateRoom makes a room that does not exist or has failed, or opens a drained one, and waits
@@ -44,6 +47,33 @@ func (s *Server) ReloadRooms(ctx context.Context) {
 	}
 }
 
+// Cordon refuses clients that begin a session, with Draining, or admits them again. Sessions play on,
+// resume, and move between rooms. /readyz fails meanwhile. Any goroutine may call it.
+func (s *Server) Cordon(on bool) {
+	s.gate().Cordon(on)
+	s.log.Info("cordon", zap.Bool("on", on))
+}
+
+// Sessions returns the number of sessions, connected or away, and of connections without one, after
+// the newest tick. Report's figures are up to a second old. Any goroutine may call it.
+func (s *Server) Sessions() int {
+	if s.rooms != nil {
+		return s.rooms.countSessions()
+	}
+	return int(s.room.run.Load().loop.sessions.Load())
+}
+
+// gate returns what admits new sessions.
+func (s *Server) gate() interface {
+	Cordon(on bool)
+	Cordoned() bool
+} {
+	if s.rooms != nil {
+		return s.rooms.router
+	}
+	return s.room.run.Load().core
+}
+
 // allRooms returns the rooms by name.
 func (s *Server) allRooms() []*Room {
 	if s.rooms == nil {
@@ -56,6 +86,7 @@ func (s *Server) adminConfig() admin.Config {
 	c := admin.Config{
 		Listen: s.config.AdminListen, Game: s.config.GameName, Version: s.config.Versions.Game, Access: admin.Access(s.config.AdminAccess), Log: s.log, Audit: auditLogger(s.log), Quic: s.quic, Timings: s.timings,
 		Report: s.report, Rooms: s.shownRooms, Signal: s.Signal, Routes: s.config.AdminRoutes, Collectors: s.config.Collectors,
+		Cordon: s.Cordon, Cordoned: s.gate().Cordoned,
 	}
 	if s.config.Certificate != nil {
 		c.GameCertificate = s.quic.Certificate
@@ -64,7 +95,10 @@ func (s *Server) adminConfig() admin.Config {
 		only := s.room.run.Load()
 		c.Schema, c.Ticks = only.core.Config().Schema, only.loop.tickDurations
 		c.Draining, c.MaxSessions = only.core.Draining, only.core.MaxSessions
-		c.Drain = func(ctx context.Context) error { return only.loop.runBetweenTicks(ctx, only.core.Drain) }
+		c.Drain = func(ctx context.Context, why wire.Error) error {
+			only.core.EndWith(why)
+			return only.loop.runBetweenTicks(ctx, only.core.Drain)
+		}
 		c.Kick = func(ctx context.Context, id uint64, reason string) (found bool, err error) {
 			err = only.loop.runBetweenTicks(ctx, func() {
 				if s := only.core.Session(id); s != nil {

@@ -140,7 +140,7 @@ func TestOperatorDrains(t *testing.T) {
 	require.Eventually(t, func() bool { return len(h.rows("")) == 0 }, patience, time.Millisecond)
 	code, body = h.ask(http.MethodGet, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
-	require.Equal(t, "not serving", body)
+	require.Equal(t, "draining", body)
 	code, body = h.operate(http.MethodGet, "/healthz")
 	require.Equal(t, http.StatusOK, code, body)
 }

@@ -77,7 +77,7 @@ func TestReadinessFollowsTicks(t *testing.T) {
 		logs, seen := observer.New(zap.InfoLevel)
 		l.log = zap.New(logs)
 		port := must.Get(admin.Handler(admin.Config{
-			Timings: admin.NewTimings(), Report: l.report, Draining: l.core.Draining, MaxSessions: l.core.MaxSessions,
+			Timings: admin.NewTimings(), Report: l.report, Draining: l.core.Draining, Cordoned: l.core.Cordoned, MaxSessions: l.core.MaxSessions,
 		}))
 		status := func(path string) (int, string) {
 			w := httptest.NewRecorder()

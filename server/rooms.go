@@ -441,8 +441,8 @@ func (m *rooms) maxSessions() int {
 	return m.most
 }
 
-// drainAll ends the sessions of all rooms and refuses new ones.
-func (m *rooms) drainAll(ctx context.Context) error {
+// drainAll ends the sessions of all rooms because of why, and refuses new ones.
+func (m *rooms) drainAll(ctx context.Context, why wire.Error) error {
 	m.mu.Lock()
 	m.closing = true
 	m.mu.Unlock()
@@ -450,6 +450,7 @@ func (m *rooms) drainAll(ctx context.Context) error {
 	var asked sync.WaitGroup
 	for _, r := range m.sortedRooms() {
 		if now := r.run.Load(); now != nil {
+			now.core.EndWith(why)
 			asked.Go(func() { _ = now.loop.runBetweenTicks(ctx, now.core.Drain) }) // a stuck room has no sessions to save
 		}
 	}

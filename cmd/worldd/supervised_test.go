@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // TestSupervised acts as systemd: the server is ready once it ticks, sends watchdog
@@ -64,6 +66,46 @@ func TestSupervised(t *testing.T) {
 		require.Contains(t, []string{"WATCHDOG=1", "STOPPING=1"}, last)
 	}
 	require.NoError(t, s.process.Wait())
+}
+
+// TestDrainFor: at SIGTERM a server with --drain-for admits nobody new, plays on, and ends once its
+// players have left, after the time, or at a second signal.
+func TestDrainFor(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*serving, *player){
+		"the players leave": func(_ *serving, g *player) { require.NoError(t, g.Close()) },
+		"a second signal": func(s *serving, g *player) {
+			at := g.Replica().Tick() // signals of the first second count as one
+			g.until(t, t.Context(), func() bool { return g.Replica().Tick() > at+2*uint32(g.Welcome().TickHz) })
+			require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
+			g.until(t, t.Context(), func() bool { return g.State() != client.Joined })
+			require.NoError(t, g.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startServing(t, "--drain-for=1h")
+			g := must.Get(s.dial(t.Context(), 0))
+			g.until(t, t.Context(), func() bool { return len(g.met) > 0 })
+			require.NoError(t, s.process.Process.Signal(syscall.SIGTERM))
+			g.until(t, t.Context(), func() bool {
+				late, err := s.dial(t.Context(), 0)
+				if err == nil {
+					require.NoError(t, late.Close())
+				}
+				return wire.CodeOf(err) == wire.Draining
+			})
+			at := g.Replica().Tick()
+			g.until(t, t.Context(), func() bool { return g.Replica().Tick() > at })
+			leave(s, g)
+			require.NoError(t, s.process.Wait())
+		})
+	}
+	s := startServing(t, "--drain-for=1ms")
+	g := must.Get(s.dial(t.Context(), 0))
+	s.end(syscall.SIGTERM)
+	require.Zero(t, s.process.ProcessState.ExitCode())
+	require.NoError(t, g.Close())
 }
 
 // TestRestarts: systemd restarts a server that hangs and is aborted, but not one with a

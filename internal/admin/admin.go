@@ -23,6 +23,7 @@ import (
 	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 )
 
@@ -89,8 +90,11 @@ type Config struct {
 	// Routes are the game's own below gamePath, and Collectors its own metrics; both may be nil.
 	Routes     http.Handler
 	Collectors []prometheus.Collector
-	// Drain ends all sessions and refuses new ones.
-	Drain func(ctx context.Context) error
+	// Cordon refuses new sessions, or admits them again.
+	Cordon   func(on bool)
+	Cordoned func() bool
+	// Drain ends all sessions because of why, and refuses new ones.
+	Drain func(ctx context.Context, why wire.Error) error
 	// Draining reports whether new sessions are refused.
 	Draining func() bool
 	// MaxSessions returns the bound of sessions.
@@ -202,6 +206,8 @@ func Handler(c Config) (http.Handler, error) {
 	mux.HandleFunc("GET /sessions", p.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
+	mux.HandleFunc("POST /cordon", func(http.ResponseWriter, *http.Request) { p.Cordon(true) })
+	mux.HandleFunc("POST /uncordon", func(http.ResponseWriter, *http.Request) { p.Cordon(false) })
 	mux.HandleFunc("POST /drain", p.drain)
 	mux.Handle(gamePath, c.gameRoutes())
 	mux.HandleFunc("POST "+signalsPath+"{name}", p.signal)
@@ -262,7 +268,9 @@ POST /rooms/drain?room=NAME          refuse new sessions, and end the room when 
 POST /rooms/close?room=NAME          end a room and its sessions; as after drain, its name stays closed
 GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
-POST /drain                          end all sessions and refuse new ones, until the process ends
+POST /cordon                         refuse new sessions; those that exist play on
+POST /uncordon                       admit new sessions again
+POST /drain?to=HOST:PORT             end all sessions and refuse new ones, until the process ends; their clients go to another server, if named
 POST /signals/NAME?room=NAME         send a signal to the game, with arguments and answer in JSON
      /game/...                       the game's own pages
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured
@@ -287,8 +295,16 @@ func (p pages) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz fails if the server would refuse another client, or is too slow for one.
 func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	report := p.Report()
-	if report.LastTick.IsZero() || p.Draining() {
+	if report.LastTick.IsZero() {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
+		return
+	}
+	if p.Draining() {
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+		return
+	}
+	if p.Cordoned() {
+		http.Error(w, "cordoned", http.StatusServiceUnavailable)
 		return
 	}
 	if report.Active >= p.MaxSessions() {

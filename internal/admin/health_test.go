@@ -11,7 +11,7 @@ import (
 
 func TestHealthBeforeTheFirstTick(t *testing.T) {
 	var report Report
-	p := pages{Config: Config{Report: func() Report { return report }, Draining: func() bool { return false }, MaxSessions: func() int { return 1 }}}
+	p := pages{Config: Config{Report: func() Report { return report }, Draining: func() bool { return false }, Cordoned: func() bool { return false }, MaxSessions: func() int { return 1 }}}
 	get := func(handler http.HandlerFunc) (int, string) {
 		w := httptest.NewRecorder()
 		handler(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))

@@ -89,6 +89,7 @@ func (c collector) collectProcess(gauge gaugeFunc) {
 	gauge(1, "worldd_build_info", "Always 1: the versions of the program.", "version", ModuleVersion(), "game", c.config.Game, "game_version", c.config.Version,
 		"go_version", runtime.Version(), "protocol", strconv.Itoa(wire.Version))
 	gauge(float64(c.config.MaxSessions()), "worldd_sessions_limit", "Most sessions at any one time (--max-sessions).")
+	gauge(oneIf(c.config.Cordoned()), "worldd_cordoned", "1 while the server refuses new sessions (POST /cordon, or serve --drain-for).")
 	gauge(oneIf(c.config.Draining()), "worldd_draining", "1 while the server refuses new sessions because it drains.")
 	const expiry = "Time at which a certificate expires, by the port that uses it."
 	for use, at := range c.config.certificateExpiries() {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -105,7 +106,19 @@ func (p pages) kick(w http.ResponseWriter, r *http.Request) {
 
 // drain is the handler of POST /drain. The worlds keep ticking until the process ends.
 func (p pages) drain(w http.ResponseWriter, r *http.Request) {
-	if err := p.Drain(r.Context()); err != nil {
+	why := wire.Error{Code: wire.Draining}
+	if to := r.FormValue("to"); to != "" {
+		moved, err := wire.MovedTo(to, nil)
+		if err == nil {
+			err = address.CheckDial("udp", to)
+		}
+		if err != nil {
+			http.Error(w, "to: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		why = *moved
+	}
+	if err := p.Drain(r.Context(), why); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -70,6 +72,8 @@ type serveCommand struct {
 	Journal         *imagefile.JournalMode `placeholder:"MODE" help:"Keep the ticks since the last save beside the image, for a start after a crash: everysec, always or off (everysec; needs --image)."`
 	ImageStrict     bool                   `help:"Refuse an image whose world was set up differently, by another version of the game, instead of mapping it (needs --image)."`
 
+	DrainFor time.Duration `placeholder:"TIME" help:"At SIGTERM, refuse new clients and let the others play on until they have left, for this time at most. A second signal ends the wait."`
+
 	LogLevel zapcore.Level `default:"info" placeholder:"LEVEL" help:"Least level of the lines that are logged: debug, info, warn or error. The audit trail of sessions and operators has level info."`
 	QlogDir  string        `type:"path" placeholder:"DIR" help:"Let POST /sessions/ID/qlog?seconds=N on the admin address record a session's QUIC there."`
 }
@@ -85,6 +89,8 @@ func (c *serveCommand) Validate() error {
 		return fmt.Errorf("--max-sessions-per-address is %d, want more than 0, or 0 for %d", c.MaxSessionsPerAddress, server.DefaultMaxSessionsPerAddress)
 	case c.ImageEvery < 0 || c.ImageEvery > time.Hour:
 		return fmt.Errorf("--image-every is %v, want at most 1h, or 0 for 30s", c.ImageEvery)
+	case c.DrainFor < 0:
+		return fmt.Errorf("--drain-for is %v, want more than 0, or 0 to end at once", c.DrainFor)
 	case c.ImageEvery > 0 && c.Image == "": // otherwise nothing would be saved, unnoticed
 		return errors.New("--image-every needs --image FILE, where the world is saved")
 	case c.Anyone && !noKeys:
@@ -172,7 +178,7 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if err := c.printAccess(p, config, s); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	ctx, end := context.WithCancel(ctx)
+	ctx, end := context.WithCancel(c.awaitEmpty(ctx, s))
 	defer end()
 	if err := p.attachServer(ctx, s); err != nil {
 		return err
@@ -182,6 +188,42 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	err = serve(ctx, s, reload)
 	writeServed(p.out, time.Since(began), s.Report(), h)
 	return err
+}
+
+// drainPoll is the interval of looks for sessions while the server waits for its players to leave.
+const drainPoll = 50 * time.Millisecond
+
+// awaitEmpty returns a context that ends after ctx: once all sessions have ended, or after --drain-for.
+// From the end of ctx the server admits nobody new.
+func (c *serveCommand) awaitEmpty(ctx context.Context, s *server.Server) context.Context {
+	if c.DrainFor == 0 {
+		return ctx
+	}
+	later, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		defer end()
+		s.Cordon(true)
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		defer signal.Stop(again)
+		began, deadline, poll := time.Now(), time.After(c.DrainFor), time.NewTicker(drainPoll)
+		defer poll.Stop()
+		for {
+			select {
+			case <-deadline:
+				return
+			case <-again:
+				if time.Since(began) > time.Second { // a process and its group may get one signal each
+					return
+				}
+			case <-poll.C:
+				if s.Sessions() == 0 {
+					return
+				}
+			}
+		}
+	})
+	return later
 }
 
 // journalMode returns the mode of the journal of each world that is saved.

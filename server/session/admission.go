@@ -43,9 +43,17 @@ func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	if c.Draining() {
 		return Admission{}, c.requests.endReason()
 	}
+	if c.Cordoned() {
+		return Admission{}, errCordoned()
+	}
 	granted, refusal := p.tokenResult()
 	if refusal != nil {
 		return Admission{}, refusal
 	}
 	return granted, c.roster.admitUser(granted.User, p.address, c.MaxSessions())
+}
+
+// errCordoned is the reason to refuse a client that begins a session at a cordoned server.
+func errCordoned() *wire.Error {
+	return &wire.Error{Code: wire.Draining, Detail: "the server admits nobody new at present"}
 }

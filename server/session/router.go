@@ -56,6 +56,7 @@ type Router struct {
 	waiting  []*Peer    // connections without a Hello
 	sessions map[uint64]*placement
 	draining bool
+	cordoned bool
 	stats    RouterStats
 
 	randomMu sync.Mutex
@@ -146,6 +147,21 @@ func (r *Router) Drain() {
 	r.draining = true
 	r.mu.Unlock()
 	r.expireWaiting(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
+}
+
+// Cordon refuses connections that begin a session, with Draining, or admits them again. Sessions
+// play on, resume, and move between rooms.
+func (r *Router) Cordon(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cordoned = on
+}
+
+// Cordoned reports whether Cordon was called.
+func (r *Router) Cordoned() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cordoned
 }
 
 // expireWaiting refuses waiting connections that have ended or failed, and those with a
@@ -239,6 +255,8 @@ func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 	switch {
 	case r.isDraining():
 		return &wire.Error{Code: wire.Draining}
+	case r.Cordoned():
+		return errCordoned()
 	case room == "":
 		room = granted.Room
 	case granted.Room != "" && granted.Room != room:
