@@ -69,6 +69,8 @@ type crashSim struct {
 	durable  uint64            // newest tick whose output was released
 	ended    []crashEnd        // sessions that the notes say have ended
 
+	ledger     *world.Component[Ledger]
+	backend    crashBackend
 	clients    []*crashClient
 	told       map[bulk.Handle]uint64 // identities of the entities that any client has had in view
 	identities uint64                 // given to entities so far
@@ -106,6 +108,8 @@ func newCrashSim(seed uint64) *crashSim {
 	for range 12 {
 		s.spawn(0)
 	}
+	s.backend = crashBackend{s: s, treasury: s.spawnAt(450, 0)}
+	s.ledger.Set(s.backend.treasury, Ledger{})
 	s.makeCore(0)
 	s.journal = must.Get(s.world.StartJournal(world.JournalConfig{Run: crashEpoch, Durable: true}))
 	s.beginSegment()
@@ -125,6 +129,7 @@ func (s *crashSim) makeWorld() {
 	s.identity = must.Get(world.Register[Identity](w, "identity"))
 	s.written = must.Get(world.Register[Written](w, "written"))
 	s.asleep = must.Get(world.Register[Asleep](w, "asleep"))
+	s.ledger = must.Get(world.Register[Ledger](w, "ledger"))
 }
 
 func (s *crashSim) makeCore(incarnation int) {
@@ -350,6 +355,10 @@ func (s *crashSim) crash() {
 	for _, c := range s.clients {
 		c.judgeRestored()
 	}
+	if s.backend.call != nil {
+		s.backend.readResult() // the process of the backend is another
+	}
+	s.backend.verify()
 	s.journal = must.Get(s.world.StartJournal(world.JournalConfig{Run: crashEpoch, Durable: true, Chain: sum}))
 	s.beginSegment()
 	s.durable = to
@@ -398,6 +407,7 @@ func (s *crashSim) advance(act bool) {
 	if act {
 		s.churn()
 		s.clients[s.rng.IntN(len(s.clients))].act()
+		s.backend.act()
 	}
 	crash := -1
 	if act && s.rng.IntN(60) == 0 {
@@ -466,17 +476,22 @@ func TestCrashes(t *testing.T) {
 	if *crashSeed != 0 {
 		first, seeds = *crashSeed, 1
 	}
-	var crashes, restored, undone, confirmed, begun, bound int
+	var crashes, restored, undone, confirmed, begun, bound, answers, unknown, notRun int
 	for seed := range uint64(seeds) {
 		s := newCrashSim(first + seed)
 		require.NoError(t, s.simulate())
+		answers, unknown, notRun = answers+s.backend.answers, unknown+s.backend.unknown, notRun+s.backend.notRun
 		crashes, restored, undone = crashes+s.crashes, restored+s.restored, undone+s.undone
 		for _, c := range s.clients {
 			confirmed, begun, bound = confirmed+c.results, begun+c.begunAgain, bound+len(c.bound)
 		}
 	}
 	t.Logf("%d crashes undid %d ticks and restored %d sessions, which clients began again %d times; %d results arrived, %d provisional handles were bound", crashes, undone, restored, begun, confirmed, bound)
+	t.Logf("%d orders of a backend were answered; %d calls had an unknown outcome, %d did not run", answers, unknown, notRun)
 	if *crashSeed == 0 {
+		require.Greater(t, answers, 10*seeds)
+		require.Greater(t, unknown, seeds)
+		require.Positive(t, notRun)
 		require.Greater(t, crashes, 4*seeds)
 		require.Greater(t, undone, crashes/4)
 		require.Greater(t, restored, 2*crashes)
