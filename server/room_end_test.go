@@ -101,7 +101,7 @@ func TestMoveOutOfARoomThatEnds(t *testing.T) {
 		}))
 		time.Sleep(time.Second)
 		require.Equal(h.t, []wire.Code{wire.OK, wire.RoomClosed}, []wire.Code{moves.code(), stays.code()})
-		require.Equal(h.t, "lobby", moves.Welcome().Room)
+		require.Equal(h.t, "lobby", moves.newestWelcome().Room)
 	})
 }
 
