@@ -168,7 +168,10 @@ func inBubble(t *testing.T, change func(*RoomsConfig), test func(h *testRooms)) 
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestRooms(t, change)
 		h.begin()
-		defer func() { require.NoError(t, h.endRooms()) }()
+		defer func() {
+			require.NoError(t, h.endRooms())
+			h.descriptors.close() // else the collector does, while another test counts them
+		}()
 		test(h)
 	})
 }

@@ -155,6 +155,11 @@ func (p *replay) repeatAll(img *world.Image) error {
 	if err != nil || reader == nil {
 		return err
 	}
+	defer func() {
+		if file != nil { // also if a step panics
+			_ = file.Close() // only read
+		}
+	}()
 	p.run = reader.Head().Run
 	if err = p.recovery.Restore(img); err == nil {
 		p.replay, err = p.world.ReplayJournal(img)
@@ -165,9 +170,6 @@ func (p *replay) repeatAll(img *world.Image) error {
 		}
 		_ = file.Close() // only read
 		reader, file, err = p.openNext()
-	}
-	if file != nil {
-		_ = file.Close() // only read
 	}
 	return err
 }
