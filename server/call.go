@@ -26,7 +26,8 @@ var errSlowCall = &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("the room 
 // run and never will: ctx has ended, 256 calls wait, the room is stuck, or it has ended or is being
 // drained (errors.As finds a *wire.Error with Timeout, RateLimited, NoRoom, Draining or RoomClosed). It wraps
 // ErrOutcomeUnknown if f has begun and has not returned, or the room failed before its effects were durable:
-// repeat only what may happen twice. If f panics, the error has the code Internal, and what f has changed stays.
+// repeat only what may happen twice. An error of f's own wraps neither, also if f returns what a Do in another room has
+// returned. If f panics, the error has the code Internal, and what f has changed stays.
 func (r *Room) Do(ctx context.Context, f func(*world.World) error) error {
 	_, err := r.call(ctx, func(ctx context.Context, c *session.Core) *session.Call { return c.Post(ctx, f) })
 	return err

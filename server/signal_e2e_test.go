@@ -34,6 +34,8 @@ func TestSignalOfABackend(t *testing.T) {
 				return world.Stats{}, errors.New("not today")
 			case g.Coins == 2:
 				panic("a fault")
+			case g.Coins == 3: // in a room that has ended
+				return world.Stats{}, (*server.Room)(nil).Do(t.Context(), func(*world.World) error { return nil })
 			}
 			return w.Stats(), nil
 		})}
@@ -64,6 +66,7 @@ func TestSignalOfABackend(t *testing.T) {
 		{"/signals/grant", `{"Coins": 0}`, http.StatusUnprocessableEntity, `"code":"stale-handle","ran":"yes"`},
 		{"/signals/grant", `{"Coins": 1}`, http.StatusUnprocessableEntity, `"code":"command-refused","ran":"yes","text":"not today"`},
 		{"/signals/grant", `{"Coins": 2}`, http.StatusInternalServerError, `"code":"internal","ran":"yes"`},
+		{"/signals/grant", `{"Coins": 3}`, http.StatusUnprocessableEntity, `"code":"no-room","ran":"yes"`},
 	} {
 		code, body = post(c.path, token, c.body)
 		require.Equal(t, c.code, code, body)

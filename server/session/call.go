@@ -20,7 +20,7 @@ const (
 	callsPerTick = 64
 )
 
-// Errors of calls, which wrap the reason. Any other error is the function's own.
+// Errors of calls, which wrap the reason. Any other error is the function's own, and wraps neither.
 var (
 	// ErrNotRun: the function has not run, and will not.
 	ErrNotRun = errors.New("server: the function has not run")
@@ -132,6 +132,7 @@ func (c *calls) runCall(k *Call) {
 	returned = true
 	if err != nil {
 		c.stats.CallsFailed++
+		err = withoutOutcome(err)
 	}
 	if c.gate == nil {
 		k.settle(answer, err)
@@ -153,6 +154,28 @@ func (c *calls) callGame(k *Call) (answer []byte, err error) {
 	}
 	return k.run(c.world)
 }
+
+// withoutOutcome returns the error of a function that has run, without the outcome of another call that the error wraps.
+func withoutOutcome(err error) error {
+	if errors.Is(err, ErrNotRun) || errors.Is(err, ErrOutcomeUnknown) {
+		return ownError{err}
+	}
+	return err
+}
+
+// ownError hides the outcome in an error of a call's function: a caller would take it for the outcome of the call.
+type ownError struct{ err error }
+
+// Error implements error.
+func (e ownError) Error() string { return e.err.Error() }
+
+// Is is for errors.Is.
+func (e ownError) Is(target error) bool {
+	return target != ErrNotRun && target != ErrOutcomeUnknown && errors.Is(e.err, target)
+}
+
+// As is for errors.As.
+func (e ownError) As(target any) bool { return errors.As(e.err, target) }
 
 // refuse refuses waiting and later calls, since the Core ends.
 func (c *calls) refuse(why error) { c.queue.refuseAll(why) }

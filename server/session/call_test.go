@@ -66,6 +66,22 @@ func TestCallRunsBetweenTicks(t *testing.T) {
 	require.Equal(t, []uint64{2, 1}, []uint64{c.Stats().Calls, c.Stats().CallsFailed})
 }
 
+// A call that has run never says that it has not, or that its outcome is unknown, also if its function returns what a
+// call to another room has said. The rest of this error stays.
+func TestCallThatReturnsAnOutcomeOfAnother(t *testing.T) {
+	for _, outcome := range []error{ErrNotRun, ErrOutcomeUnknown} {
+		c := newCallCore(t)
+		other := fmt.Errorf("the other room: %w: %w", outcome, errManyCalls)
+		k := c.Post(t.Context(), func(*world.World) error { return other })
+		c.Tick()
+		err := settled(t, k)
+		require.EqualError(t, err, other.Error())
+		require.NotErrorIs(t, err, outcome)
+		require.ErrorIs(t, err, errManyCalls)
+		require.Equal(t, wire.RateLimited, wire.CodeOf(err))
+	}
+}
+
 // A call never runs if its context has ended when a tick reaches it. If it has begun, its outcome is unknown.
 func TestCallEndsWithItsContext(t *testing.T) {
 	c := newCallCore(t)
