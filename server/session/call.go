@@ -110,10 +110,11 @@ func (c *calls) post(ctx context.Context, hook Hook, run func(*world.World) ([]b
 	return k
 }
 
-// runCalls runs the calls of one tick.
+// runCalls runs the calls of one tick. Those behind a call that ends the tick by a panic stay in the queue.
 func (c *calls) runCalls() {
-	for _, k := range c.queue.take() {
-		if k.ctx.Err() == nil && k.claimed.CompareAndSwap(false, true) {
+	for range min(c.queue.count(), callsPerTick) {
+		k := c.queue.takeFirst()
+		if k != nil && k.ctx.Err() == nil && k.claimed.CompareAndSwap(false, true) {
 			c.runCall(k)
 		}
 	}
@@ -181,7 +182,7 @@ func (e ownError) As(target any) bool { return errors.As(e.err, target) }
 func (c *calls) refuse(why error) { c.queue.refuseAll(why) }
 
 // isEmpty reports whether no call waits.
-func (c *calls) isEmpty() bool { return c.queue.isEmpty() }
+func (c *calls) isEmpty() bool { return c.queue.count() == 0 }
 
 // callQueue holds the calls that wait for a tick. Any goroutine may call its methods.
 type callQueue struct {
@@ -207,23 +208,23 @@ func (q *callQueue) add(k *Call) {
 	}
 }
 
-// take returns the calls of one tick.
-func (q *callQueue) take() []*Call {
+// takeFirst returns the call that has waited longest, or nil.
+func (q *callQueue) takeFirst() *Call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := min(len(q.waiting), callsPerTick)
-	if n == 0 {
+	if len(q.waiting) == 0 {
 		return nil
 	}
-	taken := slices.Clone(q.waiting[:n])
-	q.waiting = slices.Delete(q.waiting, 0, n)
-	return taken
+	k := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	return k
 }
 
-func (q *callQueue) isEmpty() bool {
+// count returns the number of waiting calls.
+func (q *callQueue) count() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting) == 0
+	return len(q.waiting)
 }
 
 // refuseAll refuses the waiting calls and all later ones.

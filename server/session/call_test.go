@@ -225,6 +225,20 @@ func TestCallThatPanics(t *testing.T) {
 	require.ErrorIs(t, settled(t, k), ErrOutcomeUnknown)
 }
 
+// A panic that ends a tick leaves the calls behind it in the queue: the end of the core refuses them.
+func TestCallsBehindAPanicAreRefused(t *testing.T) {
+	c := newCallCore(t)
+	c.Post(t.Context(), func(w *world.World) error {
+		w.Step()
+		return nil
+	})
+	behind := c.Post(t.Context(), func(*world.World) error { panic("it has run") })
+	require.Panics(t, c.Tick)
+	require.True(t, isOpen(behind))
+	c.Abandon(&wire.Error{Code: wire.Draining})
+	require.ErrorIs(t, settled(t, behind), ErrNotRun)
+}
+
 type grant struct {
 	Item  string
 	Count uint8
