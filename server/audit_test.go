@@ -69,3 +69,13 @@ func TestAuditTrail(t *testing.T) {
 	require.Equal(t, joined["session"], line("left")["session"])
 	require.Equal(t, 1, logs.FilterMessage("an operator's request").Len(), "reads are not logged")
 }
+
+// The log names the run that a server without Config.Epoch begins.
+func TestLogNamesANewRun(t *testing.T) {
+	h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Epoch = 0 })
+	c := h.dial()
+	want := fmt.Sprintf("%016x", c.Welcome().Epoch)
+	for _, text := range []string{"serving", "joined"} {
+		require.Equal(t, want, logs.FilterMessage(text).All()[0].ContextMap()["epoch"], text)
+	}
+}

@@ -63,14 +63,15 @@ type run struct {
 
 // newRun returns a run of a Core with c. image configures the saves of its world.
 func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
-	log = log.With(epochField(c.Epoch))
-	errs := &gameErrors{log: log, limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
-	c.Hooks = loggedHooks(log, errs, c.Hooks)
+	errs := &gameErrors{limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
+	c.Hooks = loggedHooks(errs, c.Hooks)
 	c.HoldOutput = image.Journal == imagefile.JournalAlways
 	core, err := session.NewCore(c)
 	if err != nil {
 		return nil, err
 	}
+	log = log.With(epochField(core.Config().Epoch)) // which NewCore chooses for a new run
+	errs.log = log
 	r := &run{core: core, log: log, store: image.Store, restored: image.restored}
 	core.OnPanic(r.logPanic)
 	core.OnDiverge(r.logResync)
@@ -237,8 +238,7 @@ func sessionFields(s *Session) []zap.Field {
 
 // loggedHooks returns g with a log line for each session that joins, goes away, returns, or
 // leaves. A session that is away leaves long after the last log line of its connection.
-func loggedHooks(log *zap.Logger, errs *gameErrors, g Hooks) Hooks {
-	audit := auditLogger(log)
+func loggedHooks(errs *gameErrors, g Hooks) Hooks {
 	line := func(text string, s *Session, entity world.Entity) {
 		fields := append(sessionFields(s), zap.Stringer("entity", entity))
 		if e := s.Ending(); e != nil {
@@ -247,7 +247,7 @@ func loggedHooks(log *zap.Logger, errs *gameErrors, g Hooks) Hooks {
 				fields = append(fields, zap.String("why", e.Detail))
 			}
 		}
-		audit.Info(text, fields...)
+		auditLogger(errs.log).Info(text, fields...)
 	}
 	after := func(text string, f func(*Session)) func(*Session) {
 		return func(s *Session) {

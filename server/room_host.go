@@ -38,7 +38,7 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 			}
 			continue
 		}
-		l.room.logger(l.rooms.log).Info("the room is open", zap.Uint64("epoch", next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
+		l.room.logger(l.rooms.log).Info("the room is open", epochField(next.core.Config().Epoch), zap.Uint64("tick", next.core.World().Tick()))
 		l.openRoom(next)
 		panicked := l.serveRoom(ctx, next)
 		l.retireRun(next)
