@@ -14,8 +14,9 @@ import (
 // and is sent its view again.
 //
 // err joins the reasons for sessions that could not be restored: RestoreSession is not set, or has
-// failed, after which the session has ended with Leave. Sessions without a secret, and sessions that a
-// later-restored room has received by a move, end too, without an error.
+// failed, after which the session has ended with Leave. Sessions without a secret, sessions that a
+// later-restored room has received by a move, and with OneSessionPerUser sessions whose user has since begun
+// another one (SignedInElsewhere), end too, without an error.
 func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
 	c.SkipIDs(n.lastID)
 	if c.config.Hooks.RestoreSession == nil && n.Sessions() > 0 {
@@ -51,15 +52,15 @@ func (c *Core) restoreSession(n *notedSession) (*Session, error) {
 		s.Own(h)
 	}
 	s.registerSession()
-	placed := c.config.Router.restorePlacement(s)
+	replaced := c.config.Router.restorePlacement(s)
 	err := error(errHookPanicked) // unless RestoreSession returns
 	s.callHook(HookRestore, func(s *Session) { err = c.config.Hooks.RestoreSession(s, n.saved) })
 	switch {
 	case s.isOver(): // the hook has drained the server
 	case err != nil:
 		s.endSilently(errHookPanicked)
-	case !placed:
-		s.endSilently(&wire.Error{Code: wire.Replaced})
+	case replaced != nil:
+		s.endSilently(replaced)
 	case len(s.secrets.newest) == 0:
 		s.endSilently(&wire.Error{Code: wire.Timeout, Detail: "no client can resume it"})
 	case !n.play.away:

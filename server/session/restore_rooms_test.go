@@ -2,12 +2,14 @@ package session
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // newSavingRooms returns rooms "one" and "two" whose sessions survive a crash.
@@ -88,10 +90,7 @@ func TestRestoredInTwoRooms(t *testing.T) {
 
 // A user who joins another room after the restart leaves the restored session.
 func TestRestoredUser(t *testing.T) {
-	h := newSavingRooms(t, func(c *RouterConfig) {
-		c.OneSessionPerUser = true
-		c.Admit = func(_ context.Context, token []byte) (Admission, error) { return Admission{User: string(token)}, nil }
-	})
+	h := newUserRooms(t)
 	conn := h.dial(toRoom("one"), withToken("ada"))
 	h.tick(1)
 	require.Len(t, conn.Welcomes, 1)
@@ -100,6 +99,72 @@ func TestRestoredUser(t *testing.T) {
 	h.dial(toRoom("two"), withToken("ada"))
 	h.tick(2)
 	require.Equal(t, []int{0, 1}, []int{h.rooms["one"].Len(), h.rooms["two"].Len()})
+}
+
+// newUserRooms returns saving rooms in which a user has one session. The token is the user.
+func newUserRooms(t *testing.T) *testRooms {
+	return newSavingRooms(t, func(c *RouterConfig) {
+		c.OneSessionPerUser = true
+		c.Admit = func(_ context.Context, token []byte) (Admission, error) { return Admission{User: string(token)}, nil }
+	})
+}
+
+// A room that is restored after its user has begun a session in another room ends the restored one, whether the
+// other session plays or has ended: Leave knows that the game's data of the restored session are out of date.
+func TestRestoredUserLate(t *testing.T) {
+	for _, left := range []bool{false, true} {
+		h := newUserRooms(t)
+		h.dial(toRoom("one"), withToken("ada"))
+		h.dial(toRoom("one"), withToken("bob"))
+		h.tick(1)
+		late := h.saved("one")
+		h = h.restore(map[string]*Notes{"one": {}, "two": {}})
+		h.router.SkipIDs(100) // as a server with a journal does
+		conn := h.dial(toRoom("two"), withToken("ada"))
+		h.tick(1)
+		if left {
+			must.Do(conn.Send(wire.Bye{}))
+			conn.peer.Gone()
+			h.tick(2)
+		}
+		require.Equal(t, !left, h.rooms["two"].Len() == 1)
+		var ending []wire.Code
+		h.rooms["one"].config.Hooks.Leave = func(s *Session) { ending = append(ending, s.Ending().Code) }
+		require.Equal(t, 1, must.Get(h.rooms["one"].RestoreSessions(late)))
+		require.Equal(t, []wire.Code{wire.SignedInElsewhere}, ending)
+		h.tick(1)
+		require.Equal(t, "bob", h.rooms["one"].sessions[0].User())
+		require.Equal(t, !left, h.rooms["two"].Len() == 1)
+	}
+}
+
+// A user whose sessions in two rooms are restored keeps the one that its client resumes first.
+func TestRestoredUserTwice(t *testing.T) {
+	h := newUserRooms(t)
+	h.dial(toRoom("one"), withToken("ada"))
+	h.tick(1)
+	one := h.saved("one")
+	conn := h.dial(toRoom("two"), withToken("ada"))
+	h.tick(2)
+	w, two := conn.Welcome(), h.saved("two")
+	h = h.restore(map[string]*Notes{"one": one, "two": two})
+	require.Equal(t, []int{1, 1}, []int{h.rooms["one"].Len(), h.rooms["two"].Len()})
+	again := h.dial(resume(w, w.Structure))
+	h.tick(2)
+	require.Equal(t, w.Session, again.Welcome().Session)
+	require.Equal(t, []int{0, 1}, []int{h.rooms["one"].Len(), h.rooms["two"].Len()})
+}
+
+// The newest sessions of many users are bounded, and remember at least the last maxNewest users.
+func TestNewestSessionsBound(t *testing.T) {
+	var n newestSessions
+	for i := range 3 * maxNewest {
+		n.recordSession(strconv.Itoa(i), uint64(i))
+	}
+	require.LessOrEqual(t, len(n.recent)+len(n.older), 2*maxNewest)
+	require.True(t, n.replaces(strconv.Itoa(2*maxNewest), 0))
+	require.False(t, n.replaces(strconv.Itoa(3*maxNewest-1), 3*maxNewest-1))
+	require.False(t, n.replaces("0", 1))
 }
 
 // A room that is restored late takes no session from a client that has already resumed it, and none whose id

@@ -155,6 +155,9 @@ func (s *Session) resumeOver(p *Peer, h wire.Hello) bool {
 	s.progress.restartCounters()
 	s.core.stats.Resumed++
 	s.rotateSecret(secret(h.Secret))
+	if s.secrets.crashed != nil {
+		s.core.config.Router.resumeRestored(s)
+	}
 	s.sendWelcome(h.Schema, resumed, from)
 	if !s.isOver() {
 		s.sendStream(missed) // precedes any Result, which may depend on it

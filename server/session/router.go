@@ -55,6 +55,7 @@ type Router struct {
 	mu       sync.Mutex // acquired before the mutex of a Core's requests
 	waiting  []*Peer    // connections without a Hello
 	sessions map[uint64]*placement
+	newest   newestSessions
 	draining bool
 	cordoned bool
 	stats    RouterStats
@@ -78,6 +79,32 @@ type placement struct {
 	secrets secrets
 	begun   bool // it has ended the other sessions of its user
 	moves   uint64
+}
+
+// maxNewest bounds the users in each map of newestSessions.
+const maxNewest = 1 << 16
+
+// newestSessions holds the ids of the sessions that users began or resumed last in this process, for
+// at least the last maxNewest users. A room that is restored late knows by it that its session is out of date.
+type newestSessions struct {
+	recent, older map[string]uint64
+}
+
+// recordSession records id as the newest session of user.
+func (n *newestSessions) recordSession(user string, id uint64) {
+	if n.recent == nil || len(n.recent) >= maxNewest {
+		n.recent, n.older = map[string]uint64{}, n.recent
+	}
+	n.recent[user] = id
+}
+
+// replaces reports whether user has a newer session than id.
+func (n *newestSessions) replaces(user string, id uint64) bool {
+	newest, ok := n.recent[user]
+	if !ok {
+		newest, ok = n.older[user]
+	}
+	return ok && newest != id
 }
 
 // NewRouter returns a Router without rooms.
@@ -339,23 +366,27 @@ func (r *Router) recordPlacement(s *Session) {
 	*p = placement{s.core, s.user, s.secrets, p.begun, s.travel.moves}
 }
 
-// restorePlacement records a restored session. A crash may have caught the session between two rooms,
-// both of which restore it: the room to which it moved last keeps it, unless its client has already resumed
-// it in the other. ok is false if this room does not keep it.
-func (r *Router) restorePlacement(s *Session) (ok bool) {
+// restorePlacement records a restored session, or returns the reason to end it. A crash may have caught the
+// session between two rooms, both of which restore it: the room to which it moved last keeps it, unless its
+// client has already resumed it in the other. With OneSessionPerUser, a session that its user began in this
+// process replaces it, even if that session has ended: its data are newer.
+func (r *Router) restorePlacement(s *Session) (why *wire.Error) {
 	if r == nil {
-		return true
+		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.newest.replaces(s.user, s.id) {
+		return &wire.Error{Code: wire.SignedInElsewhere}
+	}
 	if p := r.sessions[s.id]; p != nil {
 		if p.moves >= s.travel.moves || p.secrets.crashed == nil {
-			return false
+			return &wire.Error{Code: wire.Replaced}
 		}
 		p.core.requests.endLater(s.id, &wire.Error{Code: wire.Replaced})
 	}
 	r.sessions[s.id] = &placement{s.core, s.user, s.secrets, true, s.travel.moves}
-	return true
+	return nil
 }
 
 // endOthers ends the other sessions of the user of s. s has begun and is recorded. If two
@@ -366,6 +397,25 @@ func (r *Router) endOthers(s *Session) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.makeNewest(s)
+}
+
+// resumeRestored ends the other restored sessions of the user of s, which its client has resumed after
+// a crash. A session that the user has begun since stays, and ends s.
+func (r *Router) resumeRestored(s *Session) {
+	if r == nil || !r.config.OneSessionPerUser || s.user == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.newest.replaces(s.user, s.id) {
+		r.makeNewest(s)
+	}
+}
+
+// makeNewest makes s the newest session of its user, and ends the others. Callers hold r.mu.
+func (r *Router) makeNewest(s *Session) {
+	r.newest.recordSession(s.user, s.id)
 	r.sessions[s.id].begun = true
 	for id, p := range r.sessions {
 		if id != s.id && p.user == s.user && p.begun {
