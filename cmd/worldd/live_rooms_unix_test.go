@@ -55,6 +55,7 @@ func crossing(q server.RoomRequest) (*server.RoomGame, error) {
 // TestLivePageMoves: the page follows its session to another room. Each handle that it held
 // before is stale there.
 func TestLivePageMoves(t *testing.T) {
+	t.Parallel()
 	s := must.Get(server.Listen(server.Config{
 		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Web: &server.WebConfig{}, Rooms: &server.RoomsConfig{
 			Kinds:   map[string]server.RoomKind{"lobby": {New: crossing, Pinned: true}, "match": {New: crossing, Pinned: true}},

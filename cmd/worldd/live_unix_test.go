@@ -164,6 +164,7 @@ func TestLivePage(t *testing.T) {
 // TestLivePageTokens opens the page of a server that requires the operator's token for the page
 // and connect tokens for sessions. The page asks for both, and says why one is refused.
 func TestLivePageTokens(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	key, operator := filepath.Join(folder, "key"), filepath.Join(folder, "operator")
 	require.NoError(t, os.WriteFile(operator, []byte("the-operators-token"), 0o600))
@@ -197,6 +198,7 @@ const readMessage = `const wait = setInterval(() => {
 
 // TestLivePageOrigin: browsers do not say why a server refuses a page, but the page finds out.
 func TestLivePageOrigin(t *testing.T) {
+	t.Parallel()
 	admin := serveLive(t, "--web-origin=https://game.example")
 	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
 		text := string(b.Open(t, liveSite(t, admin, readMessage), "/live").Next())

@@ -31,6 +31,15 @@ await until("session", () => document.body.classList.contains("joined"))
 await until("bodies", () => number("awake") + number("asleep") > 100)
 const before = hash(picture())
 
+// The profile takes seconds, in which the rest runs.
+let profile = 0
+const createObjectURL = URL.createObjectURL
+URL.createObjectURL = blob => {
+  profile = blob.size
+  return createObjectURL(blob)
+}
+document.getElementById("profile").click()
+
 const handle = document.getElementById("handle")
 const paste = s => {
   handle.value = s
@@ -84,13 +93,6 @@ const shown = {
   awake: number("awake"), asleep: number("asleep"), avatars: inView("avatar"), kinds: document.querySelectorAll("#kinds li").length, crate, title: document.title, advice: text("advice"), live: number("live"), stale: number("stale"),
   audited: number("audited"), faults: number("faults"), held: held(),
 }
-let profile = 0
-const createObjectURL = URL.createObjectURL
-URL.createObjectURL = blob => {
-  profile = blob.size
-  return createObjectURL(blob)
-}
-document.getElementById("profile").click()
 await until("profile", () => !document.getElementById("profile").disabled)
 const trouble = text("trouble")
 for (const button of document.querySelectorAll("#visitors button")) button.click()
