@@ -69,16 +69,10 @@ func (j *journal) err() error {
 }
 
 // continueRun begins the next segment of a restored run. The segment is on the disk before the first
-// tick: otherwise a crash could restore the same run again, without the ticks after it. If nobody is in the world (unused),
-// no client sees these ticks: with JournalAlways the segment waits for the first session, so that a room that
-// clients ask for and leave does not add one each time.
-func (j *journal) continueRun(r *restoredRun, unused bool) error {
+// tick: otherwise a crash could restore the same run again, without the ticks after it.
+func (j *journal) continueRun(r *restoredRun) error {
 	if j == nil {
 		return errors.New("server: Image.Journal was switched off after Restore has continued a run: its ticks could not be noted as missing")
-	}
-	if unused && j.mode == imagefile.JournalAlways {
-		r.journal.Close()
-		return nil
 	}
 	j.world = r.journal
 	j.beginSegment()
@@ -148,11 +142,15 @@ func (j *journal) makeDurable() error {
 
 // suspend stops the journal until the next image.
 func (j *journal) suspend(err error) {
+	j.closeWorld()
+	j.file.Suspend(j.core.Config().Epoch, fmt.Errorf("server: %w", err))
+}
+
+func (j *journal) closeWorld() {
 	if j.world != nil {
 		j.world.Close()
 		j.world = nil
 	}
-	j.file.Suspend(fmt.Errorf("server: %w", err))
 }
 
 // noteNoImage notes that no image was taken: output need not wait for one.
@@ -204,11 +202,20 @@ func (j *journal) end() error {
 	if j == nil {
 		return nil
 	}
-	if j.world != nil {
-		j.world.Close()
-		j.world = nil
-	}
+	j.closeWorld()
 	return j.file.Close()
+}
+
+// discard ends the journal of a run that nobody has entered, and removes its segment: a room that clients ask for and
+// do not enter would add one each time.
+func (j *journal) discard() {
+	if j == nil {
+		return
+	}
+	j.closeWorld()
+	if err := j.file.Discard(); err != nil {
+		j.log.Warn("the journal of a run that nobody has entered was not removed", zap.Error(err))
+	}
 }
 
 // The notes of a segment or frame:

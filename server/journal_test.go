@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -357,12 +358,8 @@ func TestEndedRoomContinuesItsRun(t *testing.T) {
 	}
 }
 
-// A room in which no session is left, and that clients ask for without entering it, leaves the disk as it was, and comes
-// back with the first session.
-func TestUnenteredRoomAddsNoSegment(t *testing.T) {
-	dir := t.TempDir()
-	config := journaledRooms(dir, imagefile.JournalAlways)
-	var epoch uint64
+// endedRoom leaves a room that has ended by itself, and whose run may continue. It returns the room's epoch.
+func endedRoom(t *testing.T, config func(*RoomsConfig)) (epoch uint64) {
 	inBubble(t, config, func(h *testRooms) {
 		g := h.mustVisit("match/a")
 		time.Sleep(time.Second)
@@ -371,24 +368,136 @@ func TestUnenteredRoomAddsNoSegment(t *testing.T) {
 		require.Zero(t, h.away("match/a"))
 		epoch = h.now("match/a").core.Config().Epoch
 	})
-	before := filesIn(t, filepath.Join(dir, "match"))
-	for range 3 {
+	return epoch
+}
+
+// putBack makes a folder as filesIn has found it.
+func putBack(t *testing.T, dir string, left map[string]string) {
+	for path := range filesIn(t, dir) {
+		require.NoError(t, os.Remove(path))
+	}
+	for path, data := range left {
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+	}
+}
+
+// A room in which no session is left, and that clients ask for without entering it, leaves the disk as it was, and comes
+// back with the first session.
+func TestUnenteredRoomLeavesNoSegment(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalEverySecond, imagefile.JournalAlways} {
+		dir := t.TempDir()
+		config := journaledRooms(dir, mode)
+		epoch := endedRoom(t, config)
+		before := filesIn(t, filepath.Join(dir, "match"))
+		for range 3 {
+			inBubble(t, config, func(h *testRooms) {
+				require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+				require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
+				time.Sleep(20 * time.Second)
+			})
+			require.Equal(t, before, filesIn(t, filepath.Join(dir, "match")))
+		}
+		inBubble(t, config, func(h *testRooms) {
+			h.mustVisit("match/a")
+			time.Sleep(2 * time.Second)
+		})
 		inBubble(t, config, func(h *testRooms) {
 			require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 			require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
-			time.Sleep(20 * time.Second)
+			require.Equal(t, 1, h.away("match/a"))
 		})
-		require.Equal(t, before, filesIn(t, filepath.Join(dir, "match")))
 	}
+}
+
+// The first session comes long after the room has opened again. If the newest image is then damaged, the journal of the image
+// before leads to the same tick.
+func TestLateSessionOutlivesItsImage(t *testing.T) {
+	dir := t.TempDir()
+	config := journaledRooms(dir, imagefile.JournalAlways)
+	epoch := endedRoom(t, config)
+	var left map[string]string
+	var tick uint64
 	inBubble(t, config, func(h *testRooms) {
+		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+		time.Sleep(10 * time.Second)
 		h.mustVisit("match/a")
-		time.Sleep(2 * time.Second)
+		for h.now("match/a").loop.saver.report().Saved == 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+		tick, left = h.tick("match/a"), filesIn(t, dir)
 	})
+	newest := filepath.Join(dir, "match", "a.image")
+	data := []byte(left[newest])
+	data[len(data)/2] ^= 1
+	left[newest] = string(data)
+	putBack(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
 		require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
+		require.InDelta(t, tick, h.tick("match/a"), 5)
 		require.Equal(t, 1, h.away("match/a"))
 	})
+}
+
+// The first session comes long after the room has opened again, and no journal and no image can be written then. The disk lacks
+// the ticks that its client sees: after a crash another run begins.
+func TestLateSessionOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	config := journaledRooms(dir, imagefile.JournalAlways)
+	epoch := endedRoom(t, config)
+	var left map[string]string
+	inBubble(t, config, func(h *testRooms) {
+		require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+		time.Sleep(10 * time.Second)
+		now := h.now("match/a")
+		require.Equal(t, epoch, now.core.Config().Epoch)
+		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() {
+			now.loop.saver.take = func(*world.Image) error { return syscall.ENOSPC }
+			now.loop.journal.suspend(syscall.ENOSPC)
+		}))
+		g := h.mustVisit("match/a")
+		time.Sleep(2 * time.Second)
+		require.NotEmpty(t, g.Snapshot().Welcomes)
+		left = filesIn(t, dir)
+		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() { now.loop.saver.take = now.loop.saver.takeWorld }))
+	})
+	putBack(t, dir, left)
+	inBubble(t, config, func(h *testRooms) {
+		h.mustVisit("match/a")
+		require.NotEqual(t, epoch, h.now("match/a").core.Config().Epoch)
+	})
+}
+
+// Sessions that the game does not restore end once, though nobody enters the room.
+func TestRefusedRestoreEndsSessionsOnce(t *testing.T) {
+	dir := t.TempDir()
+	left := 0
+	refusing := func(c *RoomsConfig) {
+		journaledRooms(dir, imagefile.JournalAlways)(c)
+		k := c.Kinds["match"]
+		made := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			g, err := made(q)
+			if err == nil {
+				g.Hooks.RestoreSession = func(*Session, []byte) error { return errors.New("of an older release") }
+				g.Hooks.Leave = func(*Session) { left++ }
+			}
+			return g, err
+		}
+		c.Kinds["match"] = k
+	}
+	inBubble(t, journaledRooms(dir, imagefile.JournalAlways), func(h *testRooms) {
+		h.mustVisit("match/a")
+		time.Sleep(2 * time.Second)
+	})
+	for range 3 {
+		inBubble(t, refusing, func(h *testRooms) {
+			require.Equal(t, wire.OK, h.joinFrom("", "match/a"))
+			require.Zero(t, h.away("match/a"))
+			time.Sleep(20 * time.Second)
+		})
+		require.Equal(t, 1, left)
+	}
 }
 
 // A room comes back with its sessions, in the range of generations of its run. If another room has taken the range
@@ -406,15 +515,7 @@ func TestRoomComesBack(t *testing.T) {
 		epoch, tick, block = h.now("match/a").core.Config().Epoch, h.tick("match/a"), h.now("match/a").block
 		left = filesIn(t, dir)
 	})
-	kill := func() {
-		for path := range filesIn(t, dir) {
-			require.NoError(t, os.Remove(path))
-		}
-		for path, data := range left {
-			require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
-		}
-	}
-	kill()
+	putBack(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		h.mustVisit("match/a")
 		require.InDelta(t, tick, h.tick("match/a"), 5)
@@ -423,7 +524,7 @@ func TestRoomComesBack(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.LessOrEqual(t, h.away("match/a"), 1, "nobody has resumed them")
 	})
-	kill()
+	putBack(t, dir, left)
 	inBubble(t, config, func(h *testRooms) {
 		h.rooms.mu.Lock()
 		require.True(t, h.ranges.takeExactly(block))

@@ -99,7 +99,7 @@ func (r *run) begin() error {
 		return err
 	}
 	r.restored.restoreSessions(r)
-	err := r.loop.journal.continueRun(r.restored, r.loop.saver.nobodyEntered())
+	err := r.loop.journal.continueRun(r.restored)
 	r.restored = nil
 	return err
 }
@@ -120,8 +120,14 @@ func (r *run) endAndSave() error {
 	return r.saveEnded()
 }
 
-// saveEnded saves the world after its sessions have ended.
+// saveEnded saves the world after its sessions have ended. A run that nobody has entered leaves the disk as it was.
 func (r *run) saveEnded() error {
+	if r.loop.saver.nobodyEntered() {
+		r.loop.journal.discard()
+		r.core.Release(math.MaxUint64)
+		r.core.Close()
+		return nil
+	}
 	if r.loop.journal != nil && !r.loop.saver.nothingToSave() {
 		_ = r.loop.journal.makeDurable() // after an error a new run follows
 	}

@@ -126,9 +126,10 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
+		held := image.restored != nil && image.restored.sessions.Sessions() > 0 // even if their restore ends them: Leave is called once
 		made.loop.saver.unused = func() bool {
 			s := made.core.Stats()
-			return s.Joined+s.MovedIn+s.Restored+s.Calls == 0
+			return !held && s.Joined+s.MovedIn+s.Calls == 0
 		}
 	}
 	made.loop.ticks = newTickHistogram(roomDigits)

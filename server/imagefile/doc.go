@@ -67,4 +67,6 @@
 //	   that skips them rotates.
 //	G16 FILE.crash is evidence of a panic: only a process that panics writes it, and if that is interrupted, the
 //	   note before is there.
+//	G17 A run without output may leave no trace: whenever Journal.Discard is interrupted, the next
+//	   start finds the ticks before the discarded segment, or these and those in it.
 package imagefile

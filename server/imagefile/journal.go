@@ -176,8 +176,10 @@ func (j *Journal) wakeWriter() {
 	}
 }
 
-// Suspend suspends the journal until the next BeginSegment, because of an error that is not the disk's.
-func (j *Journal) Suspend(err error) { j.push(entry{kind: entryFailed, err: err}, nil) }
+// Suspend suspends the journal of a run until the next BeginSegment, because of an error that is not the disk's.
+func (j *Journal) Suspend(run uint64, err error) {
+	j.push(entry{kind: entryFailed, run: run, err: err}, nil)
+}
 
 // ImageSaved reports that Save has saved the image of a tick, and removes segments that no image needs (G12).
 // It is for the goroutine that saves. The error says which segments remain.
@@ -209,4 +211,18 @@ func (j *Journal) Close() error {
 	})
 	<-j.done
 	return j.Stats().Failure
+}
+
+// Discard ends the journal, and removes its segment (G17). The caller has begun one at most, and no client has received output of the
+// ticks since then. After an error the next start may find these ticks.
+func (j *Journal) Discard() error {
+	_ = j.Close()                // what the segment lacks is removed with it
+	if j.store.unlocked != nil { // another process may have continued the segment
+		return nil
+	}
+	err := j.writer.removeNewest()
+	if err != nil {
+		err = fmt.Errorf("imagefile: %w", err)
+	}
+	return err
 }

@@ -515,7 +515,7 @@ func TestJournalSuspend(t *testing.T) {
 	p.beginSegment()
 	p.saveImage(0)
 	p.step(2)
-	p.journal.Suspend(errors.New("the frame is too long"))
+	p.journal.Suspend(p.run, errors.New("the frame is too long"))
 	p.write()
 	p.step(1)
 	require.Equal(t, uint64(3), p.released)
@@ -524,4 +524,99 @@ func TestJournalSuspend(t *testing.T) {
 	r := p.requireKept(p.disk.Kill(), "kill")
 	require.Equal(t, uint64(2), r.tick)
 	require.False(t, r.same)
+}
+
+// restarted returns a process that continues the run of a killed one.
+func restarted(t testing.TB) *process {
+	p := begin(t, disktest.New(), 7, 0, nil)
+	p.play()
+	d := p.disk.Kill()
+	r := p.requireKept(d, "kill")
+	require.True(t, r.same)
+	next := begin(t, d, p.run, r.tick, r.chain)
+	next.released = p.released
+	return next
+}
+
+// G11: the run continues without a segment that follows the ones that were replayed. Before output leaves, the disk says so.
+func TestJournalContinuesWithoutSegment(t *testing.T) {
+	lacks := map[string]func(p *process){
+		"no head": func(p *process) {
+			p.journal.Suspend(p.run, errors.New("the head is too long"))
+			p.write()
+		},
+		"a head that the queue refuses": func(p *process) {
+			p.journal.queue.limit = 10
+			p.beginSegment()
+		},
+		"a full disk, some ticks later": func(p *process) {
+			p.step(2)
+			p.disk.SetFail(func(op disktest.Op, _ string) error {
+				if op == disktest.Create {
+					return syscall.ENOSPC
+				}
+				return nil
+			})
+			p.beginSegment()
+		},
+	}
+	for name, lack := range lacks {
+		p := restarted(t)
+		lack(p)
+		p.step(2)
+		require.Equal(t, p.tick, p.released, name)
+		require.Len(t, p.errs, 1, name)
+		p.crashes(1, func(after *disktest.Disk, why string) {
+			require.False(t, p.requireKept(after, name+": "+why).same, "%s: %s", name, why)
+		})
+	}
+}
+
+// G17: a process without output discards its segment, even a marked one. Whenever it
+// crashes, the run comes back with what was released before.
+func TestJournalDiscard(t *testing.T) { playDiscards(t) }
+
+func playDiscards(t testing.TB) {
+	live := func(p *process, suspends bool) {
+		p.beginSegment()
+		p.step(3)
+		if suspends {
+			p.journal.Suspend(p.run, errors.New("a fault"))
+			p.write()
+		}
+		p.journal.writer.finish()
+		_ = p.journal.writer.removeNewest() // a crash is its only error
+	}
+	for _, suspends := range []bool{false, true} {
+		p := restarted(t)
+		was, from, names := p.tick, p.disk.Ops(), p.disk.Names()
+		live(p, suspends)
+		require.Equal(t, names, p.disk.Names())
+		ops := p.disk.Ops()
+		require.Greater(t, ops, from)
+		for at := from; at <= ops; at++ {
+			p := restarted(t)
+			told := p.released
+			p.disk.CrashAt(at)
+			live(p, suspends)
+			p.released = told
+			p.crashes(uint64(at), func(after *disktest.Disk, why string) {
+				why = fmt.Sprintf("crash at %d of %d: %s", at, ops, why)
+				r := p.requireKept(after, why)
+				require.True(t, r.same || suspends && at < ops, why)
+				require.GreaterOrEqual(t, r.tick, was, why)
+				if at == ops {
+					require.Equal(t, was, r.tick, why)
+				}
+				if !r.same {
+					return
+				}
+				next := begin(t, after, p.run, r.tick, r.chain)
+				next.play()
+				next.crashes(uint64(at), func(after *disktest.Disk, second string) {
+					require.True(t, next.requireKept(after, why+", then "+second).same)
+				})
+			})
+		}
+	}
 }

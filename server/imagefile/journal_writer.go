@@ -51,8 +51,9 @@ type segmentWriter struct {
 	disk    disk.Disk
 	image   string // path
 	config  JournalConfig
-	former  *chain // that recovery has replayed; nil: none, or continued
+	former  *chain // that recovery has replayed; nil: none, or its run continues
 	file    disk.File
+	newest  string // path of the newest segment that this process has begun, which may be marked; empty: none
 	end     string // path of the chain's last segment; empty: there is none, or it is marked
 	bytes   int64  // of file
 	tick    uint64 // newest frame handed over
@@ -92,6 +93,7 @@ func (w *segmentWriter) process(b *batch) {
 			w.writeFrames(e, data)
 		case entryFailed:
 			w.tick = max(w.tick, e.tick)
+			w.leaveFormer(e)
 			w.fail(e.err)
 		case entryImageFailed:
 			if w.state() == JournalBegun && e.tick >= w.anchor {
@@ -117,10 +119,10 @@ func (w *segmentWriter) beginSegment(e *entry, head []byte) {
 		w.finishSegment()
 	}
 	continues := w.begun && w.tick == e.tick
-	if w.former != nil && w.former.run == e.run && w.former.tick == e.tick {
-		continues = w.syncFormer()
+	if former := w.leaveFormer(e); former != nil && former.tick == e.tick {
+		continues = w.syncFormer(former)
 	}
-	w.former, w.tick = nil, e.tick
+	w.tick = e.tick
 	if w.broken {
 		return
 	}
@@ -197,11 +199,22 @@ func (w *segmentWriter) finishSegment() {
 	w.file = nil
 }
 
+// leaveFormer returns the chain that was replayed if its run continues with an entry, and otherwise nil. From then on the
+// chain is the one to mark.
+func (w *segmentWriter) leaveFormer(e *entry) *chain {
+	former := w.former
+	if former == nil || former.run != e.run {
+		return nil
+	}
+	w.former = nil
+	w.end, w.mustMark = former.paths[len(former.paths)-1], true
+	return former
+}
+
 // syncFormer makes the segments that were replayed durable, which a killed process may not have
 // done. It reports whether the next segment may follow them.
-func (w *segmentWriter) syncFormer() bool {
-	w.end, w.mustMark = w.former.paths[len(w.former.paths)-1], true
-	for _, path := range w.former.paths {
+func (w *segmentWriter) syncFormer(former *chain) bool {
+	for _, path := range former.paths {
 		file, err := w.disk.Append(path)
 		if err == nil {
 			err = errors.Join(file.Sync(), file.Close())
@@ -237,7 +250,7 @@ func (w *segmentWriter) create(path string, head []byte) error {
 		_ = w.disk.Remove(path)      // a failed rename may have been done
 		return err
 	}
-	w.end = path
+	w.end, w.newest = path, path
 	if err := w.disk.SyncDir(path); err != nil {
 		return err
 	}
@@ -275,6 +288,20 @@ func (w *segmentWriter) finish() {
 	if w.file != nil {
 		_ = w.file.Close() // all is durable
 	}
+}
+
+// removeNewest removes the newest segment, also if it is marked.
+func (w *segmentWriter) removeNewest() error {
+	if w.newest == "" {
+		return nil
+	}
+	var err error
+	for _, path := range []string{w.newest, w.newest + lossySuffix} {
+		if removing := w.disk.Remove(path); !errors.Is(removing, fs.ErrNotExist) {
+			err = errors.Join(err, removing)
+		}
+	}
+	return errors.Join(err, w.disk.SyncDir(w.newest))
 }
 
 func (w *segmentWriter) setPended(t time.Time) {
