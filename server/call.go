@@ -21,13 +21,14 @@ var errSlowCall = &wire.Error{Code: wire.Timeout, Detail: fmt.Sprintf("the room 
 // returns once they are durable. Any goroutine may call Do, except the room's own: Hooks and systems
 // would wait for themselves.
 //
-// f runs at the beginning of a tick, at most 64 calls in each, and only if ctx has not ended by then. Once begun,
-// f runs to its end. Do returns at the latest when ctx ends or after 5 s. The error wraps ErrNotRun if f has not
-// run and never will: ctx has ended, 256 calls wait, the room is stuck, or it has ended or is being
-// drained (errors.As finds a *wire.Error with Timeout, RateLimited, NoRoom, Draining or RoomClosed). It wraps
-// ErrOutcomeUnknown if f has begun and has not returned, or the room failed before its effects were durable:
-// repeat only what may happen twice. An error of f's own wraps neither, also if f returns what a Do in another room has
-// returned. If f panics, the error has the code Internal, and what f has changed stays.
+// f runs at the beginning of a tick, at most 64 calls in each and while fewer than 256 calls wait for the disk, and
+// only if ctx has not ended by then. Once begun, f runs to its end. Do returns at the latest when ctx ends or after
+// 5 s. The error wraps ErrNotRun if f has not run and never will: ctx has ended, 256 calls wait, the room or its
+// journal is stuck, or the room has ended or is being drained (errors.As finds a *wire.Error with Timeout,
+// RateLimited, NoRoom, Draining or RoomClosed). It wraps ErrOutcomeUnknown if f has begun and has not returned, or
+// the room failed before its effects were durable: repeat only what may happen twice. An error of f's own wraps
+// neither, also if f returns what a Do in another room has returned. If f panics, the error has the code Internal,
+// and what f has changed stays.
 func (r *Room) Do(ctx context.Context, f func(*world.World) error) error {
 	_, err := r.call(ctx, func(ctx context.Context, c *session.Core) *session.Call { return c.Post(ctx, f) })
 	return err

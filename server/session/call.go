@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxCalls bounds the calls that wait for a tick. A backend that calls faster than the world ticks
-	// must not fill the memory.
+	// must not fill the memory. It also bounds the calls whose answers wait for the disk.
 	maxCalls = 256
 	// callsPerTick bounds the calls of one tick: each runs a function of the game inside it.
 	callsPerTick = 64
@@ -112,7 +112,7 @@ func (c *calls) post(ctx context.Context, hook Hook, run func(*world.World) ([]b
 
 // runCalls runs the calls of one tick. Those behind a call that ends the tick by a panic stay in the queue.
 func (c *calls) runCalls() {
-	for range min(c.queue.count(), callsPerTick) {
+	for range min(c.queue.count(), callsPerTick, c.gate.freeAnswers()) {
 		k := c.queue.takeFirst()
 		if k != nil && k.ctx.Err() == nil && k.claimed.CompareAndSwap(false, true) {
 			c.runCall(k)

@@ -239,6 +239,29 @@ func TestCallsBehindAPanicAreRefused(t *testing.T) {
 	require.ErrorIs(t, settled(t, behind), ErrNotRun)
 }
 
+// Answers that wait for the disk are bounded: while the journal hangs, no further calls run.
+func TestHeldAnswersAreBounded(t *testing.T) {
+	c, _ := newHeldCore(t)
+	ran := 0
+	run := func(*world.World) error {
+		ran++
+		return nil
+	}
+	for range 2 * maxCalls / callsPerTick {
+		for range callsPerTick {
+			require.True(t, isOpen(c.Post(t.Context(), run)))
+		}
+		c.Tick()
+	}
+	require.Equal(t, maxCalls, ran)
+	err := settled(t, c.Post(t.Context(), run))
+	require.ErrorIs(t, err, ErrNotRun)
+	require.Equal(t, wire.RateLimited, wire.CodeOf(err))
+	c.Release(1)
+	c.Tick()
+	require.Equal(t, maxCalls+callsPerTick, ran)
+}
+
 type grant struct {
 	Item  string
 	Count uint8

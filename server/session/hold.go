@@ -61,6 +61,16 @@ func (g *outputGate) holdAnswer(a heldAnswer) {
 	g.answers = append(g.answers, frameAnswer{frame, a})
 }
 
+// freeAnswers returns the number of answers that the gate may take: it holds at most maxCalls. No gate holds none.
+func (g *outputGate) freeAnswers() int {
+	if g == nil {
+		return maxCalls
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maxCalls - len(g.answers)
+}
+
 // takeAnswers calls end for the answers that wait for frames up to frame.
 func (g *outputGate) takeAnswers(end func(heldAnswer), frame uint64) {
 	g.mu.Lock()
