@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/worldd/worldd/internal/quicserve"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 )
 
 const (
@@ -21,6 +23,9 @@ const (
 	// of the admin port: Prometheus and an operator or two need a few, and saving the world
 	// also needs descriptors.
 	maxRequests = 8
+	// maxGameRequests bounds the running requests to the game: signals, and its own pages. A room that is
+	// stuck must not keep an operator from the port.
+	maxGameRequests = maxRequests - 3
 	// maxWaiting is the number of connections for everything else: probes, public pages,
 	// clients without credentials, and requests that have not arrived whole.
 	maxWaiting     = 4
@@ -29,6 +34,11 @@ const (
 	// local probe sends its request in less. It bounds the rate of accepting, so a flood of
 	// connections delays a probe from the same address, and takes little time of the processor.
 	minStay = 5 * time.Millisecond
+)
+
+var (
+	errManyRequests     = &wire.Error{Code: wire.RateLimited, Detail: fmt.Sprintf("%d requests are under way", maxRequests)}
+	errManyGameRequests = &wire.Error{Code: wire.RateLimited, Detail: fmt.Sprintf("%d signals and requests to the game's pages are under way", maxGameRequests)}
 )
 
 // connections bounds the connections of the admin port. At the bound, a new connection evicts
@@ -46,6 +56,7 @@ type place struct {
 	address netip.Prefix
 	turn    uint64    // of its last progress; 0: a request is running
 	since   time.Time // of its last progress
+	game    bool      // the running request is to the game
 }
 
 // pacedListener passes a connection on once there is a place for it.
@@ -103,7 +114,7 @@ func (a *connections) trackState(c net.Conn, state http.ConnState) {
 
 func (a *connections) moveToBack(c net.Conn) {
 	a.turn++
-	a.places[c] = place{quicserve.AddressPrefix(c.RemoteAddr()), a.turn, time.Now()}
+	a.places[c] = place{address: quicserve.AddressPrefix(c.RemoteAddr()), turn: a.turn, since: time.Now()}
 }
 
 // nextEvicted returns the connection that newcomer would evict. There is always one that waits,
@@ -125,24 +136,30 @@ func (a *connections) nextEvicted(newcomer net.Conn) (next net.Conn) {
 	return next
 }
 
-// protect protects c from eviction until its response is written. It returns false if maxRequests
-// connections are protected, or c has been evicted.
-func (a *connections) protect(c net.Conn) bool {
+// protect protects c from eviction until the response of its request is written. It returns the reason why it does not:
+// too many connections are protected, or c has been evicted.
+func (a *connections) protect(c net.Conn, game bool) *wire.Error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	underWay := 0
+	underWay, toGame := 0, 0
 	for _, p := range a.places {
 		if p.turn == 0 {
 			underWay++
 		}
+		if p.game {
+			toGame++
+		}
 	}
 	p, known := a.places[c]
-	if !known || underWay >= maxRequests {
-		return false
+	switch {
+	case !known || underWay >= maxRequests:
+		return errManyRequests
+	case game && toGame >= maxGameRequests:
+		return errManyGameRequests
 	}
-	p.turn = 0
+	p.turn, p.game = 0, game
 	a.places[c] = p
-	return true
+	return nil
 }
 
 // admitRequest reports whether an authorized request may begin: its body has arrived, and few
@@ -152,11 +169,16 @@ func (a *connections) admitRequest(w http.ResponseWriter, r *http.Request) bool 
 		return false
 	}
 	c, _ := r.Context().Value(connKey{}).(net.Conn)
-	admitted := a.protect(c)
-	if !admitted {
-		http.Error(w, fmt.Sprintf("%d requests are under way", maxRequests), http.StatusServiceUnavailable)
+	refusal := a.protect(c, isToGame(r))
+	switch {
+	case refusal == nil:
+		return true
+	case isSignal(r):
+		answerFailure(w, fmt.Errorf("%w: %w", session.ErrNotRun, refusal))
+	default:
+		http.Error(w, refusal.Detail, http.StatusServiceUnavailable)
 	}
-	return admitted
+	return false
 }
 
 // readBody replaces the body of a request by a copy. It answers the request if the body does

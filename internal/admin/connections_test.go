@@ -153,6 +153,52 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 	}
 }
 
+// Requests to the game leave an operator's requests three places, however long the game takes. A signal that finds no
+// place says that it has not run.
+func TestRequestsToTheGameAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		finish := make(chan struct{})
+		connect := serveOnPipes(t, Access{}, func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				<-finish
+			}
+		})
+		var busy sync.WaitGroup
+		begin := func(request string) {
+			conn := connect()
+			busy.Go(func() { exchange(conn, request) })
+			synctest.Wait()
+		}
+		requireSignalRefused := func() {
+			conn := connect()
+			go func() { _, _ = io.WriteString(conn, aSignal) }()
+			response := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))
+			require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+			require.Equal(t, "application/json", response.Header.Get("Content-Type"))
+			require.Contains(t, string(must.Get(io.ReadAll(response.Body))), `{"code":"rate-limited","ran":"no",`)
+		}
+		begin(aGamePage)
+		for range maxRequests - 1 {
+			begin(aSignal)
+		}
+		require.Equal(t, http.StatusOK, exchange(connect(), anyRequest), "an operator's")
+		requireSignalRefused()
+		require.Equal(t, http.StatusServiceUnavailable, exchange(connect(), aGamePage))
+		for range 3 {
+			begin("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		}
+		require.Equal(t, http.StatusServiceUnavailable, exchange(connect(), anyRequest))
+		requireSignalRefused()
+		close(finish)
+		busy.Wait()
+	})
+}
+
+const (
+	aSignal   = "POST /signals/grant HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+	aGamePage = "GET /game/page HTTP/1.1\r\nHost: localhost\r\n\r\n"
+)
+
 // Nothing keeps probes from their answers: neither requests whose bodies do not arrive, with or
 // without a token, nor clients that do not read public pages.
 func TestProbesAreAnswered(t *testing.T) {

@@ -7,7 +7,7 @@
 //	     ├─ /healthz, /readyz ──► Report: copies, at any time
 //	     ├─ /live ──► a page that joins the server from the browser
 //	     │
-//	   guard (token or certificate) ──► connections.admitRequest (body; at most 8 under way)
+//	   guard (token or certificate) ──► connections.admitRequest (body; at most 8 under way, 5 to the game)
 //	     ├─ /metrics, /ticks ──► Report
 //	     ├─ /sessions, kick, drain, qlog ──► Ask: between two ticks, on the world's goroutine
 //	     └─ /debug/pprof

@@ -16,11 +16,18 @@ const signalsPath = "/signals/"
 
 // maxBodyOf returns the bound of a request's body.
 func maxBodyOf(r *http.Request) int64 {
-	if strings.HasPrefix(r.URL.Path, signalsPath) || strings.HasPrefix(r.URL.Path, gamePath) {
+	if isToGame(r) {
 		return session.MaxSignalBytes
 	}
 	return maxBody
 }
+
+// isToGame reports whether code of the game answers a request.
+func isToGame(r *http.Request) bool {
+	return isSignal(r) || strings.HasPrefix(r.URL.Path, gamePath)
+}
+
+func isSignal(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, signalsPath) }
 
 // signalFailure is the JSON of a signal that has no answer.
 type signalFailure struct {
@@ -40,14 +47,19 @@ func (p pages) signal(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, err := p.Signal(r.Context(), r.URL.Query().Get("room"), r.PathValue("name"), args)
 	if err != nil {
-		status, failure := failureOf(err)
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		writeJSON(w, failure)
+		answerFailure(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(append(answer, '\n')) // fails only if the backend has disconnected
+}
+
+// answerFailure answers a signal that has no answer.
+func answerFailure(w http.ResponseWriter, err error) {
+	status, failure := failureOf(err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	writeJSON(w, failure)
 }
 
 // failureOf describes the error of a signal, with the status of the response.
