@@ -39,7 +39,7 @@ type Room struct {
 	ready    chan struct{}      // closed when the room is open or failed
 	err      error              // why it failed
 	opened   time.Time          // when the current run began
-	lastUsed time.Time          // when it last had a session, or a client asked to join
+	lastUsed time.Time          // when it last had a session or a call, or a client asked to join
 	deadline time.Time          // when draining ends; zero: not draining
 	stop     context.CancelFunc // nil without Config.Rooms; not guarded
 	gone     chan struct{}      // closed when the room has ended

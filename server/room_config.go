@@ -83,8 +83,8 @@ type RoomKind struct {
 	MaxRooms int
 	// MaxSessions bounds the sessions of one room. 0: the game's bound applies.
 	MaxSessions int
-	// IdleAfter is how long a room stays open without sessions, at least 1 s. Sessions that are
-	// away count. Default 1 min. If negative, rooms do not end by themselves.
+	// IdleAfter is how long a room stays open without sessions and without calls of Room.Do and
+	// Server.Signal, at least 1 s. Sessions that are away count. Default 1 min. If negative, rooms do not end by themselves.
 	IdleAfter time.Duration
 	// Pinned creates the room KIND, without an id, at the start, and keeps it open when idle.
 	Pinned bool

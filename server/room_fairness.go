@@ -11,7 +11,7 @@ import (
 	"github.com/worldd/worldd/server/session"
 )
 
-// evictableAfter is how long a room must have had no session before it may end in favour of
+// evictableAfter is how long a room must have had no session and no call before it may end in favour of
 // another. By then each client that was admitted to it has joined or been refused.
 const evictableAfter = session.HelloTimeout + time.Second
 

@@ -135,10 +135,13 @@ func (l *roomLife) removeRoom() {
 func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	calls := now.core.Stats().Calls
 	now.loop.second = func() {
-		if l.isOver(now, time.Now()) {
+		ran := now.core.Stats().Calls
+		if l.isOver(now, ran > calls, time.Now()) {
 			stop()
 		}
+		calls = ran
 	}
 	return !l.rooms.runApart(func() {
 		err := now.serveUntil(ctx, func() runEnd { return l.setEnding(now) })
@@ -218,14 +221,14 @@ func (l *roomLife) setEnding(now *run) runEnd {
 	return endRun
 }
 
-// isOver reports whether the room should end: it had no session for its kind's IdleAfter, it is
-// evicted, or draining is over. If so, it admits no more sessions. It is called once a second,
-// on the goroutine that owns the world.
-func (l *roomLife) isOver(now *run, at time.Time) bool {
+// isOver reports whether the room should end: it had no session and no call for its kind's
+// IdleAfter, it is evicted, or draining is over. If so, it admits no more sessions. It is called
+// once a second, on the goroutine that owns the world. called tells whether a call ran since.
+func (l *roomLife) isOver(now *run, called bool, at time.Time) bool {
 	n := now.core.Len()
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
-	if n > 0 {
+	if n > 0 || called {
 		l.room.lastUsed = at
 	}
 	empty := at.Sub(l.room.lastUsed)

@@ -366,6 +366,23 @@ func TestIdleRoomsEnd(t *testing.T) {
 	})
 }
 
+// A room without sessions stays open while a backend calls it, and then ends.
+func TestCalledRoomsStay(t *testing.T) {
+	inBubble(t, func(c *RoomsConfig) {
+		c.Kinds["match"] = RoomKind{New: c.Kinds["match"].New, IdleAfter: 3 * time.Second}
+	}, func(h *testRooms) {
+		must.Get(h.joinRoom(h.t.Context(), "match/1", "", false)) // its client never comes
+		room := h.existingRoom("match/1")
+		for range 6 {
+			require.NoError(t, room.Do(h.t.Context(), func(*world.World) error { return nil }))
+			time.Sleep(2 * time.Second)
+		}
+		require.Equal(t, []string{"lobby", "match/1"}, h.names())
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []string{"lobby"}, h.names())
+	})
+}
+
 func TestDrainAndClose(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		a, b, c := h.mustVisit("match/a"), h.mustVisit("match/b"), h.mustVisit("match/c")
