@@ -95,7 +95,7 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 	whole := until == math.MaxUint64
 	var diverged error
 	for range maxReplays {
-		p := replay{store: s, world: w, recovery: &r, until: until, segments: segments, durable: true}
+		p := replay{store: s, world: w, recovery: &r, until: until, segments: segments}
 		err := p.repeatAll(found.Image)
 		if divergence := (*world.DivergenceError)(nil); errors.As(err, &divergence) {
 			if diverged == nil {
@@ -120,7 +120,7 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 		if !whole {
 			found.SkippedSegments = p.skippedSegments()
 		}
-		found.SameRun = whole && p.durable && diverged == nil && len(p.replay.Changes()) == 0 && p.complete()
+		found.SameRun = whole && p.durable && !p.lossy && diverged == nil && len(p.replay.Changes()) == 0 && p.complete()
 		if found.SameRun {
 			s.replayed = &chain{run: p.run, tick: found.Tick, paths: p.paths}
 		}
@@ -140,7 +140,8 @@ type replay struct {
 
 	replay  *world.JournalReplay // nil: no segment follows the image
 	run     uint64
-	durable bool // of all segments followed, none of which is lossy
+	lossy   bool // of any segment followed
+	durable bool // of the last one followed: the ones before it were durable when it began
 	frames  uint64
 	// newestCalls is the tick of the newest frame with calls.
 	newestCalls uint64
@@ -218,7 +219,7 @@ func (p *replay) openNext() (*world.JournalReader, io.Closer, error) {
 
 // useSegment moves a segment to the ones that are followed.
 func (p *replay) useSegment(i int) {
-	p.durable = p.durable && !p.segments[i].Lossy
+	p.lossy = p.lossy || p.segments[i].Lossy
 	p.paths = append(p.paths, p.segments[i].Path)
 	p.segments = slices.Delete(slices.Clone(p.segments), i, i+1)
 }
@@ -234,7 +235,7 @@ func (p *replay) followSegment(reader *world.JournalReader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	p.durable = p.durable && reader.Head().Durable
+	p.durable = reader.Head().Durable
 	p.cut, p.torn = nil, false
 	if err := p.note(path, reader.Head().Notes); err != nil {
 		return err
