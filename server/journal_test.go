@@ -317,10 +317,11 @@ func TestRoomsOutlastARestart(t *testing.T) {
 		dir := t.TempDir()
 		var epoch uint64
 		inBubble(t, journaledRooms(dir, mode), func(h *testRooms) {
-			for _, room := range []string{"match/a", "match/a", "match/closed"} {
+			for _, room := range []string{"match/a", "match/a", "match/closed", "match/draining"} {
 				h.mustVisit(room)
 			}
 			time.Sleep(3 * time.Second)
+			require.NoError(t, h.drainRoom("match/draining", time.Hour))
 			epoch = h.now("match/a").core.Config().Epoch
 			require.NoError(t, h.drainRoom("match/closed", 0))
 			time.Sleep(3 * time.Second)
@@ -332,6 +333,8 @@ func TestRoomsOutlastARestart(t *testing.T) {
 				require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
 				require.Equal(t, 2, h.away("match/a"))
 				require.Zero(t, h.away("match/closed"))
+				require.Equal(t, wire.OK, h.joinFrom("", "match/draining"))
+				require.Zero(t, h.away("match/draining"))
 			})
 		}
 	}

@@ -213,7 +213,7 @@ func (l *roomLife) setEnding(now *run) runEnd {
 		l.rooms.ended.closeUntil(l.room.name, time.Now().Add(endedLasts))
 		now.core.EndWith(wire.Error{Code: wire.RoomClosed, Detail: *reason})
 		return endForGood
-	case l.rooms.closing:
+	case l.rooms.closing && l.room.deadline.IsZero() && l.room.eviction == nil: // a room that was to end does not come back
 		return endServer
 	case l.rooms.cordons.isClosed(l.room.name, time.Now()):
 		now.core.EndWith(wire.Error{Code: wire.RoomClosed})
