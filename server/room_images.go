@@ -205,14 +205,9 @@ func (f *imageFolder) pruneBytes() error {
 	return err
 }
 
-// hasRun reports whether the journal of a room's image has a run of this epoch.
-func (f *imageFolder) hasRun(name string, epoch uint64) bool {
-	kind, id, err := ParseRoomName(name)
-	k := f.rooms.kinds[kind]
-	if err != nil || k == nil || k.Unsaved || f.config.Journal == imagefile.JournalOff {
-		return false
-	}
-	return f.rooms.restores.Allow() && imagefile.HasRun(f.config.imagePath(kind, id), epoch)
+// hasJournal reports whether rooms of a kind have journals.
+func (f *imageFolder) hasJournal(k *kind) bool {
+	return f.config.Dir != "" && !k.Unsaved && f.config.Journal != imagefile.JournalOff
 }
 
 // countImages returns the number of a kind's stored images, and its maximum, which is 0 if the kind is not saved. Open

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +13,7 @@ import (
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
 )
 
 // greet sends a Hello over a new connection, as clients do.
@@ -33,7 +36,7 @@ func (c *roomClient) newestWelcome() wire.Welcome {
 }
 
 // After a crash a client is led back to the restored room of its session, although it could not create the room. If the run
-// does not continue, it begins a new session there. Only the room's epoch opens it.
+// does not continue, it begins a new session there. Only the room's epoch opens it. A flood of others does not end this.
 func TestClientReturnsToARestoredRoom(t *testing.T) {
 	for mode, continues := range map[imagefile.JournalMode]bool{imagefile.JournalAlways: true, imagefile.JournalEverySecond: false} {
 		dir := t.TempDir()
@@ -68,6 +71,10 @@ func TestClientReturnsToARestoredRoom(t *testing.T) {
 			require.Equal(h.t, wire.NoRoom, stranger.Snapshot().Ended.Code)
 			require.NotContains(h.t, h.names(), "match/a")
 
+			for range 3 * searchBurst { // an attacker
+				go func() { _ = h.restoreRoom(h.t.Context(), "match/a", "203.0.113.1/32", 1) }()
+			}
+			synctest.Wait()
 			back := h.greet(resume)
 			if !continues {
 				require.Equal(h.t, wire.EpochMismatch, back.Snapshot().Ended.Code)
@@ -81,14 +88,41 @@ func TestClientReturnsToARestoredRoom(t *testing.T) {
 	}
 }
 
-// Clients that ask for sessions of earlier processes cause few searches of the disk.
+// Clients that ask for sessions of earlier processes cause few searches of the disk, and a flood of one address delays
+// others little. A client that cannot be served may retry: it does not begin another session.
 func TestFloodOfRestores(t *testing.T) {
-	dir := t.TempDir()
-	inBubble(t, journaledRooms(dir, imagefile.JournalAlways), func(h *testRooms) {
-		for range 500 {
-			h.restoreRoom(h.t.Context(), "match/a", 1)
+	const attacker = "203.0.113.1/32"
+	inBubble(t, journaledRooms(t.TempDir(), imagefile.JournalAlways), func(h *testRooms) {
+		ask := func(address string) wire.Code {
+			return wire.CodeOf(h.restoreRoom(h.t.Context(), "match/a", address, 1))
 		}
-		require.Less(h.t, h.restores.Tokens(), 1.0)
+		for range searchBurst {
+			require.Equal(h.t, wire.OK, ask(attacker))
+		}
+		flood := func(n int, address func(i int) string) map[wire.Code]int {
+			codes, each := map[wire.Code]int{}, make(chan wire.Code)
+			for i := range n {
+				go func() { each <- ask(address(i)) }()
+			}
+			for range n {
+				codes[<-each]++
+			}
+			return codes
+		}
+		done := make(chan map[wire.Code]int)
+		go func() { done <- flood(500, func(int) string { return attacker }) }()
+		synctest.Wait()
+		began := time.Now()
+		require.Equal(h.t, wire.OK, ask("198.51.100.1/32"))
+		require.Less(h.t, time.Since(began), time.Second)
+		require.Equal(h.t, map[wire.Code]int{wire.OK: searchesPerAddress, wire.ServerFull: 500 - searchesPerAddress}, <-done)
+		require.Empty(h.t, h.searches.waiting)
+
+		codes := flood(500, func(i int) string { return fmt.Sprintf("10.0.%d.%d/32", i/250, i%250) })
+		require.True(h.t, wire.ServerFull.Info().Retry)
+		require.Equal(h.t, 500, codes[wire.OK]+codes[wire.ServerFull])
+		require.InDelta(h.t, session.HelloTimeout.Seconds()*searchesPerSecond, codes[wire.OK], searchesPerAddress)
+
 		require.Greater(h.t, h.creations.Tokens(), float64(creationBurst-2), "of those who create rooms")
 		h.mustVisit("match/a")
 	})

@@ -83,7 +83,7 @@ type rooms struct {
 	log       *zap.Logger
 	router    *session.Router
 	creations *rate.Limiter
-	restores  *rate.Limiter // searches of the disk for a client's room
+	searches  roomSearches
 
 	descriptors *descriptorReserve // nil if no room is saved
 	images      *imageFolder
@@ -118,7 +118,7 @@ type kind struct {
 
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
-		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst), restores: rate.NewLimiter(creationsPerSecond, creationBurst),
+		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst), searches: newRoomSearches(),
 		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, ended: cordons{}, older: maps.Clone(c.Rooms.Images.Older),
 		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions),
 	}
@@ -313,8 +313,9 @@ func (m *rooms) joinRoom(ctx context.Context, name, address string, fromToken bo
 	if fromToken {
 		by = byToken
 	}
-	if fromToken || m.process.MaxSessionsPerAddress == 0 && isLoopback(address) {
-		address = "" // a token is issued to this client; loopback is exempt as in MaxSessionsPerAddress
+	address = m.boundedAddress(address)
+	if fromToken {
+		address = "" // a token is issued to this client
 	}
 	name = cmp.Or(name, m.config.Default)
 	if name == "" {
@@ -330,22 +331,12 @@ func (m *rooms) joinRoom(ctx context.Context, name, address string, fromToken bo
 	return m.awaitOpen(ctx, r)
 }
 
-// restoreRoom makes a stored room for a client that asks for its session there, and waits for the room. RoomKind.Create does not
-// matter: the client knows the epoch of a run in the room's journal.
-func (m *rooms) restoreRoom(ctx context.Context, name string, epoch uint64) {
-	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
-	defer cancel()
-	r := m.existingRoom(name)
-	if r == nil {
-		if !m.images.hasRun(name, epoch) {
-			return
-		}
-		var err error
-		if r, err = m.findRoom(name, byGame, ""); err != nil {
-			return // the client is refused by joinRoom
-		}
+// boundedAddress returns the address that a client's rooms count for, or "": loopback is exempt as in MaxSessionsPerAddress.
+func (m *rooms) boundedAddress(address string) string {
+	if m.process.MaxSessionsPerAddress == 0 && isLoopback(address) {
+		return ""
 	}
-	_, _ = m.awaitOpen(ctx, r) // the error follows from joinRoom
+	return address
 }
 
 // isLoopback reports whether address, a prefix, belongs to this machine.

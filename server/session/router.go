@@ -30,8 +30,9 @@ type RouterConfig struct {
 	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
 	// Restore makes a room that an earlier process has run under epoch, and waits for it, so that a
 	// client finds its session there after a crash. It runs on the connection's goroutine, like Join,
-	// for a Hello with a secret that is of no present session. Default none.
-	Restore func(ctx context.Context, room string, epoch uint64)
+	// for a Hello with a secret that is of no present session. An error refuses the client as an error
+	// of Join does: its session may be in that room. nil: the client resumes, or joins. Default none.
+	Restore func(ctx context.Context, room, address string, epoch uint64) error
 	// Move returns the room that a session moves to (Session.Move). It runs on the
 	// goroutine that calls Tick of the room where the session is, and must not wait: after
 	// (nil, nil) it is called again at the next tick. Default none: sessions cannot move.
@@ -251,14 +252,19 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	if r.placeResuming(p, h) {
 		return
 	}
+	var failed error // of Restore
 	if r.config.Restore != nil && len(h.Secret) > 0 && !r.isDraining() {
-		r.config.Restore(p.ctx, h.Room, h.Epoch)
+		failed = r.config.Restore(p.ctx, h.Room, p.address, h.Epoch)
 		if r.placeResuming(p, h) {
 			return
 		}
 	}
 	granted, why := p.tokenResult()
-	if why == nil {
+	switch {
+	case why != nil:
+	case failed != nil:
+		why = refusalOf(failed, wire.NoRoom)
+	default:
 		why = r.joinRoom(p, h.Room, granted)
 	}
 	if why != nil {

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
+)
+
+const (
+	// searchesPerSecond and searchBurst bound how often clients make the server search the disk for a run.
+	searchesPerSecond = 20
+	searchBurst       = 50
+	// searchesPerAddress bounds the clients of one address that wait for a search, so that an attacker delays other
+	// addresses by at most searchesPerAddress/searchesPerSecond.
+	searchesPerAddress = 8
+)
+
+// errSearches lets the client retry: its session may be on the disk.
+var errSearches = &wire.Error{Code: wire.ServerFull, Detail: "too many clients return to their rooms at this time"}
+
+// roomSearches bounds the searches of the disk for rooms that clients return to after a restart.
+type roomSearches struct {
+	limiter *rate.Limiter
+	mu      sync.Mutex
+	waiting map[string]int // clients by address
+}
+
+func newRoomSearches() roomSearches {
+	return roomSearches{limiter: rate.NewLimiter(searchesPerSecond, searchBurst), waiting: map[string]int{}}
+}
+
+// awaitTurn waits until a client of address may search, or returns the reason to refuse it. Clients without an address,
+// "", are not bounded.
+func (s *roomSearches) awaitTurn(ctx context.Context, address string) error {
+	if !s.addWaiting(address) {
+		return errSearches
+	}
+	defer s.removeWaiting(address)
+	if err := s.limiter.Wait(ctx); err != nil { // the turn would come after the end of ctx
+		return errSearches
+	}
+	return nil
+}
+
+// addWaiting counts a client, and returns false if too many of its address are waiting.
+func (s *roomSearches) addWaiting(address string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if address != "" && s.waiting[address] >= searchesPerAddress {
+		return false
+	}
+	s.waiting[address]++
+	return true
+}
+
+func (s *roomSearches) removeWaiting(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[address]--
+	if s.waiting[address] == 0 {
+		delete(s.waiting, address)
+	}
+}
+
+// restoreRoom makes a stored room for a client that asks for its session there, and waits for the room. RoomKind.Create does not
+// matter: the client knows the epoch of a run in the room's journal. It returns nil without a room if no journal has this run.
+func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
+	defer cancel()
+	r := m.existingRoom(name)
+	if r == nil {
+		has, err := m.hasRun(ctx, name, m.boundedAddress(address), epoch)
+		if err != nil || !has {
+			return err
+		}
+		if r, err = m.findRoom(name, byGame, ""); err != nil {
+			return err
+		}
+	}
+	_, err := m.awaitOpen(ctx, r)
+	return err
+}
+
+// hasRun reports whether the journal of a room's image has a run of this epoch. It may wait for its turn to search.
+func (m *rooms) hasRun(ctx context.Context, name, address string, epoch uint64) (bool, error) {
+	kindName, id, err := ParseRoomName(name)
+	k := m.kinds[kindName]
+	if err != nil || k == nil || !m.images.hasJournal(k) {
+		return false, nil // joinRoom says what is wrong with the name
+	}
+	if err := m.searches.awaitTurn(ctx, address); err != nil {
+		return false, err
+	}
+	return imagefile.HasRun(m.config.Images.imagePath(kindName, id), epoch), nil
+}
