@@ -359,3 +359,28 @@ func TestCrashLoopOfARoom(t *testing.T) {
 		})
 	}
 }
+
+// A pinned room in a crash loop is refused to clients, and tried once a minute. The server starts, and its other rooms serve.
+func TestCrashLoopOfAPinnedRoom(t *testing.T) {
+	dir := t.TempDir()
+	config := func(c *RoomsConfig) {
+		c.Images = RoomImages{Dir: dir, Every: 5 * time.Second, Journal: imagefile.JournalAlways}
+	}
+	failed := func(h *testRooms) int { return h.logs.FilterMessage("the room cannot be made").Len() }
+	inBubble(t, config, func(h *testRooms) {
+		h.in("lobby", func(w *world.World) {
+			if w.Tick() == 450 {
+				panic(fault)
+			}
+		})
+		time.Sleep(3 * time.Minute)
+		require.NotZero(t, failed(h))
+	})
+	inBubble(t, config, func(h *testRooms) { // which fails unless the pinned rooms begin
+		h.mustVisit("match/a")
+		require.Error(t, must.Fail(h.visit("lobby")))
+		time.Sleep(5*failedFor + time.Second)
+		require.Equal(t, 6, failed(h))
+		require.ErrorIs(t, h.createRoom(t.Context(), "lobby"), ErrCrashLoop)
+	})
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -33,7 +34,11 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 		if err != nil {
 			err = explainDescriptors(err)
 			l.room.logger(l.rooms.log).Error("the room cannot be made", zap.Error(err))
-			if !l.failRoom(ctx, err, brokenFor, l.kind.isPinned(l.room)) {
+			lasts := brokenFor
+			if errors.Is(err, ErrCrashLoop) {
+				lasts = failedFor // each attempt repeats the journal
+			}
+			if !l.failRoom(ctx, err, lasts, l.kind.isPinned(l.room)) {
 				return
 			}
 			continue

@@ -456,13 +456,14 @@ func (m *rooms) refusesSessions() bool {
 	return m.closing
 }
 
-// startPinned makes the pinned rooms. Rooms that are not ready when ctx ends are no error.
+// startPinned makes the pinned rooms. Rooms that are not ready when ctx ends are no error, nor is a crash loop: the log has
+// it (hostRoom), and the other rooms serve.
 func (m *rooms) startPinned(ctx context.Context) error {
 	m.images.startPruning()
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {
-			if err := m.createRoom(ctx, name); err != nil && ctx.Err() == nil {
+			if err := m.createRoom(ctx, name); err != nil && ctx.Err() == nil && !errors.Is(err, ErrCrashLoop) {
 				errs = append(errs, fmt.Errorf("server: room %s: %w", name, err))
 			}
 		}
