@@ -381,6 +381,6 @@ func TestCrashLoopOfAPinnedRoom(t *testing.T) {
 		require.Error(t, must.Fail(h.visit("lobby")))
 		time.Sleep(5*failedFor + time.Second)
 		require.Equal(t, 6, failed(h))
-		require.ErrorIs(t, h.createRoom(t.Context(), "lobby"), ErrCrashLoop)
+		require.ErrorIs(t, h.createRoom(h.t.Context(), "lobby"), ErrCrashLoop)
 	})
 }
