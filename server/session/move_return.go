@@ -45,6 +45,8 @@ func (c *Core) takeBack(t *traveller) *wire.Error {
 		return c.requests.endReason()
 	case t.hasLeft():
 		return &wire.Error{Code: wire.OK}
+	case c.roster.banned[s.user]: // meanwhile
+		return &wire.Error{Code: wire.Banned}
 	}
 	s.travel.goTo(nil)
 	s.enterState(stateJoining)

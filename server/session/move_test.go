@@ -257,6 +257,12 @@ func TestMoveEndsOnTheWay(t *testing.T) {
 			two.Drain()
 			h.rooms["one"].config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("not again") }
 		}, wire.JoinRefused},
+		"banned while it returns": {func(h *testRooms, two *Core) {
+			h.rooms["one"].Tick()
+			two.Drain()
+			two.Tick()
+			h.rooms["one"].SetBans([]string{"mallory"})
+		}, wire.Banned},
 		"kicked while it returns": {func(h *testRooms, two *Core) {
 			h.rooms["one"].Tick()
 			two.Drain()
@@ -264,7 +270,9 @@ func TestMoveEndsOnTheWay(t *testing.T) {
 			require.True(t, h.router.Kick(h.router.newestID(), "out"))
 		}, wire.Kicked},
 	} {
-		h := newMovingRooms(t, func(*RouterConfig) {})
+		h := newMovingRooms(t, func(c *RouterConfig) {
+			c.Admit = func(context.Context, []byte) (Admission, error) { return Admission{User: "mallory"}, nil }
+		})
 		conn := h.join("one")
 		one := h.rooms["one"]
 		require.NoError(t, h.session(conn).Move("two"))
