@@ -33,6 +33,7 @@ type crashLoop struct {
 	program uint64          // that runs; 0: not yet identified
 	former  imagefile.Crash // that counts; Panics is 0 without one
 	less    bool            // not all was restored
+	began   uint64          // tick of the restored world
 	held    uint64          // no image is saved before this tick
 	// Loaded.Mark of the newest image, and the tick to which the next start returns without a journal that runs.
 	image, returns uint64
@@ -51,14 +52,26 @@ func (l *crashLoop) holds(tick uint64) bool { return tick < l.held }
 // noteSaved notes the newest image.
 func (l *crashLoop) noteSaved(img *world.Image) { l.image, l.returns = img.Mark(), img.Tick() }
 
-// next returns the note of a panic at a tick.
+// next returns the note of a panic at a tick. Only the same panic at the same tick counts. Another one of a world that was
+// restored without its newest state says that this state is not the cause, or not alone: the next start stops.
 func (l *crashLoop) next(tick uint64, value any) imagefile.Crash {
 	if l.program == 0 {
 		l.program = identifyProgram()
 	}
-	c := imagefile.Crash{Tick: tick, Panics: 1, Image: l.image, Returns: l.returns, Program: l.program, Text: fmt.Sprint(value)}
-	if l.former.Panics > 0 && (tick == l.former.Tick || l.less && tick < l.former.Tick) {
-		c.Tick, c.Panics, c.Replaying = l.former.Tick, min(l.former.Panics+1, panicsStop), l.former.Replaying
+	c := imagefile.Crash{
+		Tick: tick, Panics: 1, Image: l.image, Returns: l.returns, Program: l.program, Text: imagefile.CrashText(fmt.Sprint(value)),
+	}
+	f := &l.former
+	switch {
+	case f.Panics == 0 || f.Image != l.image:
+	case tick == f.Tick && c.Text == f.Text:
+		c.Panics, c.Replaying = min(f.Panics+1, panicsStop), f.Replaying
+		if c.Panics == panicsOlder && (c.Replaying || tick == l.began+1) { // a missing service, for example, fails each first tick
+			c.Panics = panicsStop
+		}
+	case l.less:
+		c.Text = imagefile.CrashText(fmt.Sprintf("%.100s; when less was restored, at tick %d: %s", f.Text, tick, c.Text))
+		c.Tick, c.Panics, c.Replaying = f.Tick, panicsStop, f.Replaying
 	}
 	return c
 }
@@ -151,10 +164,10 @@ func (c *Config) recoverJournal(r *Restoring, loop *crashLoop, until func(imagef
 		if value == nil {
 			return
 		}
-		note := loop.next(max(c.World.Tick(), 1), value)
-		if !loop.former.Replaying || loop.former.Image != loop.image { // another panic than this
-			note.Panics = 1
+		if !loop.former.Replaying { // another panic than this
+			loop.former = imagefile.Crash{}
 		}
+		note := loop.next(max(c.World.Tick(), 1), value)
 		note.Replaying = true
 		saveCrash(c.Image.Store, note, r.Log)
 		panic(value)
@@ -205,7 +218,7 @@ func (c *Config) stopCrashLoop(f imagefile.Crash, cause error) error {
 	if cause != nil {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	return fmt.Errorf("%w; nothing was changed: start a program in which this is mended, or choose an older image with --image-generation N, and --journal off if a crash shall return to an image and not to the tick before the panic; %s.crash has the panic",
+	return fmt.Errorf("%w; nothing was changed: start a mended program, or choose an older image with --image-generation N (and --journal off if each crash shall return to an image), or remove %s.crash to restore everything once more",
 		err, c.Image.Store.Path())
 }
 

@@ -38,6 +38,15 @@ func failAt(tick uint64) func(*Config, *Restoring) {
 	return failIf(tick, func(*Config) bool { return true })
 }
 
+// failOnce makes the world panic with a text at a tick of the loop, but not while a journal is repeated.
+func (r *journaledRun) failOnce(tick uint64, text string) {
+	must.Do(r.core.World().AddSystem(world.Before, "failing once", func(w *world.World) {
+		if w.Tick() == tick {
+			panic(text)
+		}
+	}))
+}
+
 // live runs ticks as the loop does, with the saves between them.
 func (r *journaledRun) live(ticks int) {
 	defer r.notePanic()
@@ -51,8 +60,11 @@ func (r *journaledRun) live(ticks int) {
 }
 
 // panicsAgain runs ticks until the world panics, and returns the folder that the process leaves.
-func (r *journaledRun) panicsAgain() string {
-	require.PanicsWithValue(r.t, fault, func() { r.live(3 * failingTick) })
+func (r *journaledRun) panicsAgain() string { return r.panics(fault) }
+
+// panics is panicsAgain with a text.
+func (r *journaledRun) panics(text string) string {
+	require.PanicsWithValue(r.t, text, func() { r.live(3 * failingTick) })
 	return copyOf(r.t, r.dir)
 }
 
@@ -90,7 +102,8 @@ func stops(t *testing.T, dir string, mode imagefile.JournalMode, change func(*Co
 		before := contentsOf(t, dir)
 		_, _, err := restoreJournaled(t, dir, mode, change)
 		require.ErrorIs(t, err, ErrCrashLoop)
-		require.ErrorContains(t, err, `at the same tick after each start, 150 ("a fault of the game")`)
+		require.ErrorContains(t, err, `at the same tick after each start, 1`)
+		require.ErrorContains(t, err, `("a fault of the game`)
 		require.ErrorContains(t, err, "nothing was changed")
 		require.ErrorContains(t, err, "--image-generation N")
 		require.ErrorContains(t, err, "--journal off")
@@ -303,10 +316,58 @@ func TestCrashLoopOfReplay(t *testing.T) {
 	shorter := openJournaled(t, dir, imagefile.JournalAlways, fails)
 	require.EqualValues(t, 129, shorter.core.World().Tick())
 	require.NotEmpty(t, shorter.found.SkippedSegments)
-	older := openJournaled(t, shorter.panicsAgain(), imagefile.JournalAlways, fails)
-	require.EqualValues(t, 0, older.core.World().Tick())
-	_, _, err := restoreJournaled(t, older.panicsAgain(), imagefile.JournalAlways, fails)
-	require.ErrorIs(t, err, ErrCrashLoop)
+	stops(t, shorter.panicsAgain(), imagefile.JournalAlways, failAt(130))
+}
+
+// A panic of each first tick after a start is no evidence against the image: a service may be missing. Neither is another
+// panic once less is restored. The start stops instead, and everything comes back once the note is removed.
+func TestCrashLoopKeepsTheImage(t *testing.T) {
+	skips := func(mode imagefile.JournalMode) string {
+		r := openJournaled(t, t.TempDir(), mode, failAt(failingTick))
+		r.play()
+		return openJournaled(t, r.panicsAgain(), mode, failAt(failingTick)).panicsAgain()
+	}
+	comesBack := func(dir string, mode imagefile.JournalMode) {
+		require.NoError(t, os.Remove(filepath.Join(dir, "world.image.crash")))
+		r := openJournaled(t, dir, mode)
+		require.EqualValues(t, failingTick-1, r.core.World().Tick())
+	}
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalEverySecond} {
+		for name, next := range map[string]struct {
+			tick uint64
+			text string
+		}{
+			"first tick": {121, fault}, "another, earlier": {130, fault}, "another, later": {failingTick + 1, fault},
+			"another text": {failingTick, "another fault"}, "another text, later": {failingTick + 1, "another fault"},
+		} {
+			t.Run(mode.String()+"/"+name, func(t *testing.T) {
+				dir, unchanged := skips(mode), failAt(0)
+				images := imagesIn(t, dir)
+				shorter := openJournaled(t, dir, mode, unchanged)
+				shorter.failOnce(next.tick, next.text)
+				require.EqualValues(t, 120, shorter.core.World().Tick())
+				dir = stops(t, shorter.panics(next.text), mode, unchanged)
+				require.Equal(t, images, imagesIn(t, dir))
+				comesBack(dir, mode)
+			})
+		}
+	}
+	t.Run("no call to skip", func(t *testing.T) {
+		r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, failAt(failingTick))
+		r.ticks(100)
+		require.NoError(t, r.loop.saver.saveNow())
+		dir := r.panicsAgain()
+		for range 2 {
+			dir = openJournaled(t, dir, imagefile.JournalAlways, failAt(failingTick)).panicsAgain()
+		}
+		comesBack(stops(t, dir, imagefile.JournalAlways, failAt(failingTick)), imagefile.JournalAlways)
+	})
+	t.Run("another text", func(t *testing.T) {
+		dir := skips(imagefile.JournalOff)
+		r := openJournaled(t, dir, imagefile.JournalOff, failAt(0))
+		r.failOnce(failingTick, "another fault")
+		require.Equal(t, 1, crashIn(t, r.panics("another fault")).Panics)
+	})
 }
 
 // A note that is damaged or cannot be written is a line of the log, and counts nothing.
@@ -348,8 +409,12 @@ func TestCrashLoopOfARoom(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				_, _ = h.visit("match/a")
 			}
-			require.Len(t, h.logs.FilterMessage("the room panicked: its sessions end").All(), panicsStop)
-			require.Len(t, h.logs.FilterMessageSnippet("the image before is restored").All(), 1)
+			older := 0
+			if mode == imagefile.JournalOff { // the others panic in the first tick of each restored run
+				older = 1
+			}
+			require.Len(t, h.logs.FilterMessage("the room panicked: its sessions end").All(), 3+older)
+			require.Len(t, h.logs.FilterMessageSnippet("the image before is restored").All(), older)
 			require.Error(t, must.Fail(h.visit("match/a")))
 			last := h.logs.FilterMessage("the room cannot be made").All()
 			require.ErrorContains(t, last[len(last)-1].Context[1].Interface.(error), ErrCrashLoop.Error())

@@ -46,10 +46,11 @@
 //
 // Invariants of crash loops, of worlds and rooms (crash_loop.go):
 //
-//	L1 Only panics count, at the same tick of the same executable and the same image. A process that is killed counts
-//	   nothing, whenever that is.
+//	L1 Only panics count, with the same text at the same tick of the same executable and the same image. A process that
+//	   is killed counts nothing, whenever that is. An older image is restored only if the world panics so also from an
+//	   earlier state; if it panics otherwise, the next start ends.
 //	L2 Until the world is beyond the tick of a panic that counts, no save changes the images (for two intervals at most).
-//	L3 The fourth panic in a row is the last: Restore ends with ErrCrashLoop, and changes nothing.
+//	L3 The fourth panic in a row is the last, if not one before (L1): Restore ends with ErrCrashLoop, and changes nothing.
 //
 // Other goroutines reach a room by Room.Do, and backends by signals (Hooks.Signals, Server.Signal). Both run
 // at the beginning of a tick and are journaled as commands are. Answers of databases return the same way:

@@ -36,8 +36,8 @@ type Restoring struct {
 // set, Edited does not return true, and the run is not in its last month. Otherwise a new run begins
 // in the world after the last tick on the disk: every entity has a new handle.
 //
-// After panics at the same tick (imagefile.Crash), less is restored: without the newest call of a client, then the image
-// before. After the fourth the error wraps ErrCrashLoop.
+// After equal panics at the same tick (imagefile.Crash), less is restored: without the newest call of a client, then the
+// image before. After the fourth, or another one that less has led to, the error wraps ErrCrashLoop.
 //
 // found describes the Store's content; its Image is nil for a new world. An error names what to do,
 // and nothing on the disk has changed.
@@ -79,6 +79,7 @@ func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restored
 		found, run, err = c.recoverBeforePanic(r)
 	}
 	if err == nil && found.Image != nil {
+		c.Image.crash.began = max(found.Tick, found.Image.Tick())
 		run.floor = floor
 		if c.World.Config().FirstGeneration != floor {
 			found.Image.SkipGenerations(floor)

@@ -33,12 +33,17 @@ const (
 // ErrCrashNote reports a FILE.crash that no Store has written.
 var ErrCrashNote = errors.New("imagefile: not the note of a crash")
 
+// CrashText returns a text as SaveCrash writes it: cut, and valid UTF-8.
+func CrashText(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxCrashText)], "?")
+}
+
 func (s *Store) crashPath() string { return s.path + crashSuffix }
 
 // SaveCrash replaces the note of the last crash, whose text it cuts. The note is durable when SaveCrash returns nil; after an
 // error or a crash the note before is there.
 func (s *Store) SaveCrash(c Crash) error {
-	c.Text = strings.ToValidUTF8(c.Text[:min(len(c.Text), maxCrashText)], "?")
+	c.Text = CrashText(c.Text)
 	temporary := fmt.Sprintf("%s.worldd-%016x.tmp", s.path, rand.Uint64()) // Sweep removes it
 	file, err := s.disk.Create(temporary)
 	if err != nil {
