@@ -98,7 +98,7 @@ func TestSystemTimes(t *testing.T) {
 	steps(w, 3)
 	require.Equal(t, []world.SystemStats{
 		{Name: "light", Phase: world.Before, Runs: 3, Last: time.Microsecond, Longest: time.Microsecond, Total: 3 * time.Microsecond},
-		{Name: "heavy", Phase: world.After, Runs: 3, Last: 7 * time.Millisecond, Longest: 30 * time.Millisecond, Total: 42 * time.Millisecond},
+		{Name: "heavy", Phase: world.After, Runs: 3, Last: 7 * time.Millisecond, Longest: 30 * time.Millisecond, Total: 42 * time.Millisecond, Slow: 1},
 	}, w.Stats().Systems)
 	hash := w.StateHash()
 	w.SetClock(nil)

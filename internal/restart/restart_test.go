@@ -54,6 +54,7 @@ var onlyRead = map[string][]string{
 	"schema":         {"token-file", "tables"},
 	"watch":          {"token-file", "tables"},
 	"token issue":    {"key"},
+	"health":         {"admin-cert"},
 	"effect check":   {"file"},
 	"effect explain": {"file"},
 	"effect hash":    {"file"},
@@ -62,6 +63,7 @@ var onlyRead = map[string][]string{
 
 // elsewhere lists options whose files other tests cover.
 var elsewhere = map[string]string{
+	"identity --file":  "made once, as by serve --identity, and kept: TestIdentity",
 	"serve --qlog-dir": "each recording makes a file of its own: TestQlogOnDemand",
 }
 

@@ -113,7 +113,7 @@ var codes = [...]CodeInfo{
 	{SessionExpired, "session-expired", Nobody, false, "the session time granted by the token is over: connect with a new token"},
 	{Moved, "moved", Nobody, false, "the session continues on another server: connect to the address given, with the token given"},
 	{NoRoom, "no-room", Client, false, "no room has this name: check the spelling, or name none"},
-	{RoomClosed, "room-closed", Nobody, false, "the room is over, or the operator has closed it: join another one"},
+	{RoomClosed, "room-closed", Nobody, false, "the room has ended or is closed: join another one"},
 	{ClientTooOld, "client-too-old", Client, false, "the server needs a newer version of the game: update this client"},
 	{ClientTooNew, "client-too-new", Server, false, "the game needs a newer server: join another one, or wait for its update"},
 	{StaleHandle, "stale-handle", Nobody, false, "the target is destroyed: drop the handle"},

@@ -53,7 +53,7 @@ const table: Record<number, readonly [name: string, fault: Fault, retry: boolean
     'the session continues on another server: connect to the address given, with the token given',
   ],
   24: ['no-room', 'client', false, 'no room has this name: check the spelling, or name none'],
-  25: ['room-closed', 'nobody', false, 'the room is over, or the operator has closed it: join another one'],
+  25: ['room-closed', 'nobody', false, 'the room has ended or is closed: join another one'],
   26: ['client-too-old', 'client', false, 'the server needs a newer version of the game: update this client'],
   27: ['client-too-new', 'server', false, 'the game needs a newer server: join another one, or wait for its update'],
   32: ['stale-handle', 'nobody', false, 'the target is destroyed: drop the handle'],

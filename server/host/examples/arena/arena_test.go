@@ -620,7 +620,14 @@ func TestOverNetwork(t *testing.T) {
 			said = ann.Say("hello")
 		}
 	}
-	require.Equal(t, []string{"<ann> hello"}, ann.Lines)
+	_, err = s.Signal(ctx, "", "announce", []byte(`{"Text": ""}`))
+	require.ErrorContains(t, err, "want a Text")
+	_, err = s.Signal(ctx, "", "announce", []byte(`{"Text": "last round"}`))
+	require.NoError(t, err)
+	for len(ann.Lines) < 2 {
+		require.NoError(t, errors.Join(ann.client.Wait(ctx), ann.Frame()))
+	}
+	require.Equal(t, []string{"<ann> hello", "<referee> last round"}, ann.Lines)
 	require.NoError(t, ann.client.Close())
 	stop()
 	require.NoError(t, <-ended)

@@ -18,6 +18,7 @@ import (
 
 // The rules that only the server knows.
 const (
+	maxTalk       = 80 // bytes, as the field of Talk
 	laserDamage   = 20
 	warheadDamage = 60
 	warheadRadius = 3               // metres
@@ -165,6 +166,7 @@ func (a *Arena) Config() server.WorldConfig {
 				server.OnCommand(PlayCommand, a.play), server.OnCommand(TalkCommand, a.relay),
 				server.OnQuery(ShootCommand, a.shoot), server.OnCommand(LaunchCommand, a.launch),
 			},
+			Signals: []server.Signal{server.OnSignal("announce", a.announce)},
 		},
 	}
 }
@@ -239,6 +241,15 @@ func (a *Arena) relay(s *server.Session, _ world.Entity, said Talk) error {
 	}
 	a.tell(Chat{s.Name(), said.Text})
 	return nil
+}
+
+// announce lets a backend speak to all players: POST /signals/announce with {"Text": "..."}.
+func (a *Arena) announce(_ *world.World, said Talk) (struct{}, error) {
+	if said.Text == "" || len(said.Text) > maxTalk || !printable(said.Text) {
+		return struct{}{}, fmt.Errorf("want a Text of 1 to %d printable bytes", maxTalk)
+	}
+	a.tell(Chat{"referee", said.Text})
+	return struct{}{}, nil
 }
 
 // giveShip gives a player a ship, unless the world is full.
