@@ -68,33 +68,33 @@ func (s *roomSearches) removeWaiting(address string) {
 }
 
 // restoreRoom makes a stored room for a client that asks for its session there, and waits for the room. RoomKind.Create does not
-// matter: the client knows the epoch of a run in the room's journal. It returns nil without a room if no journal has this run.
+// matter: the client knows the epoch of a run in the room's journal. The room counts for the client's address, unless only
+// the game or tokens create rooms of the kind, which count for none. It returns nil without a room if no journal has this run,
+// or the server is cordoned.
 func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
 	r := m.existingRoom(name)
 	if r == nil {
-		has, err := m.hasRun(ctx, name, m.boundedAddress(address), epoch)
-		if err != nil || !has {
+		kindName, id, err := ParseRoomName(name)
+		k := m.kinds[kindName]
+		if err != nil || k == nil || !m.images.hasJournal(k) || m.router.Cordoned() {
+			return nil
+		}
+		address = m.boundedAddress(address)
+		if err = m.searches.awaitTurn(ctx, address); err != nil {
 			return err
 		}
-		if r, err = m.findRoom(name, byGame, ""); err != nil {
+		if !imagefile.HasRun(m.config.Images.imagePath(kindName, id), epoch) {
+			return nil
+		}
+		if k.Create != ForAnyone {
+			address = ""
+		}
+		if r, err = m.findRoom(name, byGame, address); err != nil {
 			return err
 		}
 	}
 	_, err := m.awaitOpen(ctx, r)
 	return err
-}
-
-// hasRun reports whether the journal of a room's image has a run of this epoch. It may wait for its turn to search.
-func (m *rooms) hasRun(ctx context.Context, name, address string, epoch uint64) (bool, error) {
-	kindName, id, err := ParseRoomName(name)
-	k := m.kinds[kindName]
-	if err != nil || k == nil || !m.images.hasJournal(k) {
-		return false, nil // joinRoom says what is wrong with the name
-	}
-	if err := m.searches.awaitTurn(ctx, address); err != nil {
-		return false, err
-	}
-	return imagefile.HasRun(m.config.Images.imagePath(kindName, id), epoch), nil
 }

@@ -54,12 +54,7 @@ func TestClientReturnsToARestoredRoom(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			left = filesIn(t, dir)
 		})
-		for path := range filesIn(t, dir) {
-			require.NoError(t, os.Remove(path))
-		}
-		for path, data := range left { // as a crash leaves them
-			require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
-		}
+		crashTo(t, dir, left)
 		inBubble(t, config, func(h *testRooms) {
 			resume := func(m *wire.Hello) {
 				m.Room, m.Session, m.Secret, m.Epoch, m.Structure = "match/a", before.Session, before.Secret, before.Epoch, before.Structure
@@ -126,4 +121,61 @@ func TestFloodOfRestores(t *testing.T) {
 		require.Greater(h.t, h.creations.Tokens(), float64(creationBurst-2), "of those who create rooms")
 		h.mustVisit("match/a")
 	})
+}
+
+// Clients of one address open as many stored rooms as they may create, and no bound on addresses holds for rooms that the
+// game has created. A cordoned server opens none.
+func TestRestoredRoomsOfOneAddress(t *testing.T) {
+	const address, stored = "203.0.113.1/32", roomsPerAddress + 1
+	dir := t.TempDir()
+	config := func(c *RoomsConfig) {
+		journaledRooms(dir, imagefile.JournalAlways)(c)
+		k := c.Kinds["match"]
+		k.Create = ForGame
+		c.Kinds["duel"] = k
+	}
+	epochs := map[string]uint64{}
+	var left map[string]string
+	inBubble(t, config, func(h *testRooms) {
+		for i := range stored {
+			for _, kind := range []string{"match", "duel"} {
+				name := fmt.Sprintf("%s/%d", kind, i)
+				require.NoError(h.t, h.createRoom(h.t.Context(), name))
+				epochs[name] = h.now(name).core.Config().Epoch
+			}
+		}
+		time.Sleep(time.Second / 10)
+		left = filesIn(t, dir)
+	})
+	crashTo(t, dir, left)
+	inBubble(t, config, func(h *testRooms) {
+		restore := func(kind, address string) (codes map[wire.Code]int) {
+			codes = map[wire.Code]int{}
+			for i := range stored {
+				name := fmt.Sprintf("%s/%d", kind, i)
+				codes[wire.CodeOf(h.restoreRoom(h.t.Context(), name, address, epochs[name]))]++
+			}
+			return codes
+		}
+		h.router.Cordon(true)
+		require.Equal(h.t, map[wire.Code]int{wire.OK: stored}, restore("match", address))
+		require.Equal(h.t, []string{"lobby"}, h.names())
+		h.router.Cordon(false)
+
+		require.Equal(h.t, map[wire.Code]int{wire.OK: roomsPerAddress, wire.ServerFull: stored - roomsPerAddress}, restore("match", address))
+		require.Len(h.t, h.names(), 1+roomsPerAddress)
+		require.Equal(h.t, map[wire.Code]int{wire.OK: stored}, restore("match", "198.51.100.1/32"), "the remaining ones")
+		require.Equal(h.t, map[wire.Code]int{wire.OK: stored}, restore("duel", address))
+		require.Len(h.t, h.names(), 1+2*stored)
+	})
+}
+
+// crashTo leaves a folder with the files that it had at a crash.
+func crashTo(t *testing.T, dir string, left map[string]string) {
+	for path := range filesIn(t, dir) {
+		require.NoError(t, os.Remove(path))
+	}
+	for path, data := range left {
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+	}
 }
