@@ -92,6 +92,9 @@ func (c *Config) recoverBeforePanic(r *Restoring) (imagefile.Recovered, *restore
 	c.Image.crash = loop
 	c.readCrash(loop, r.Log)
 	found, run, err := c.recoverJournal(r, loop, loop.until)
+	if errors.Is(err, imagefile.ErrSkipped) {
+		err = c.stopCrashLoop(loop.former, err)
+	}
 	if err != nil || found.Image == nil {
 		return found, run, err
 	}
@@ -120,7 +123,10 @@ func (c *Config) recoverBeforePanic(r *Restoring) (imagefile.Recovered, *restore
 		loop.less = true
 		before := found.NewestCalls - 1
 		found, run, err = c.recoverJournal(r, loop, func(imagefile.Loaded) uint64 { return before })
-		if err == nil {
+		switch {
+		case errors.Is(err, imagefile.ErrSkipped):
+			err = c.stopCrashLoop(f, err)
+		case err == nil:
 			log.Error("the world panicked at the same tick again: the newest call of a client and what followed is skipped",
 				zap.Uint64("restored_before_it", before), zap.Strings("kept", found.SkippedSegments))
 		}

@@ -370,6 +370,45 @@ func TestCrashLoopKeepsTheImage(t *testing.T) {
 	})
 }
 
+// The image and the journal that a start has skipped stay, however many saves follow: the operator can return
+// to the tick before the panic. While it is there, nothing else is skipped.
+func TestCrashLoopKeepsWhatItSkips(t *testing.T) {
+	for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalEverySecond} {
+		fails := failAt(failingTick)
+		r := openJournaled(t, t.TempDir(), mode, fails)
+		r.play()
+		dir := openJournaled(t, r.panicsAgain(), mode, fails).panicsAgain()
+		twice, occupied := copyOf(t, dir), copyOf(t, dir)
+		thrice := openJournaled(t, dir, mode, fails).panicsAgain()
+		for n, dir := range []string{twice, thrice} {
+			mended := openJournaled(t, dir, mode, failAt(0))
+			require.EqualValues(t, []int{120, 0}[n], mended.core.World().Tick())
+			mended.live(2 * failingTick)
+			mended.loop.saver.config.Every = 0 // each save rotates
+			for range 8 {
+				mended.ticks(5)
+				require.NoError(t, mended.loop.saver.saveNow())
+			}
+			require.NoError(t, mended.loop.journal.file.Close())
+			left := copyOf(t, mended.dir)
+			for name := range imagesIn(t, left) {
+				if name != "world.image.skipped" {
+					require.NoError(t, os.Remove(filepath.Join(left, name)))
+				}
+			}
+			image := filepath.Join(left, "world.image")
+			require.NoError(t, os.Rename(image+".skipped", image))
+			require.NoError(t, os.Remove(image+".crash"))
+			back := openJournaled(t, left, mode)
+			require.EqualValues(t, failingTick-1, back.core.World().Tick())
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(occupied, "world.image.skipped"), []byte("of an earlier loop"), 0o600))
+		dir = stops(t, occupied, mode, fails)
+		_, _, err := restoreJournaled(t, dir, mode, fails)
+		require.ErrorIs(t, err, imagefile.ErrSkipped)
+	}
+}
+
 // A note that is damaged or cannot be written is a line of the log, and counts nothing.
 func TestCrashNoteFails(t *testing.T) {
 	fails := failAt(failingTick)

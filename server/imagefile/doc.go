@@ -12,7 +12,8 @@
 //	FILE.ended                              the world has ended for good: nothing is restored from the other files
 //	FILE.worldd-<16 hex>.tmp                an image being written
 //	FILE.damaged, FILE.old-1.damaged, ...   generations that failed their checksums
-//	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load
+//	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load, or before ticks
+//	                                        that made the world panic
 //	FILE.kept-<8 hex>                       the last image of another version of the program, of which this one drops a part
 //	FILE.journal-<run>-<tick>               a segment of the journal: its run and the tick at which it begins, 16 hex digits each
 //	FILE.journal-<run>-<tick>-<n>           the next segment that begins at this tick, after ones without frames
@@ -63,8 +64,8 @@
 //	G13 Recover changes no file, and repeats no frame that follows a torn, missing or changed byte. It
 //	   names that byte. The run continues only if nothing is missing that was durable.
 //	G14 Once MarkEnded has returned, no crash brings the world back: Open removes what Remove has left.
-//	G15 Ticks that Recovery.Until skips stay beside the image, with the image before them: the first save of the run
-//	   that skips them rotates.
+//	G15 What Recovery.Until or LoadGeneration skips stays, with the image before it as FILE.skipped and its journal, until the
+//	   operator removes this file. There is one: the next skip fails with ErrSkipped.
 //	G16 FILE.crash is evidence of a panic: only a process that panics writes it, and if that is interrupted, the
 //	   note before is there.
 //	G17 A run without output may leave no trace: whenever Journal.Discard is interrupted, the next

@@ -44,8 +44,12 @@ func (j *Journal) prune(saved uint64) error {
 	if err != nil {
 		return err
 	}
-	for i := 0; i < len(images) && count < maxKeptSegments && bytes < maxKeptBytes*j.writer.config.MaxBytes; i++ {
-		first, found, err := s.firstSegment(images[i], segments)
+	for _, path := range images {
+		full := count >= maxKeptSegments || bytes >= maxKeptBytes*j.writer.config.MaxBytes
+		if full && !strings.HasSuffix(path, skippedSuffix) { // the operator removes those
+			continue
+		}
+		first, found, err := s.firstSegment(path, segments)
 		if err != nil {
 			return err
 		}
@@ -64,11 +68,12 @@ func (j *Journal) prune(saved uint64) error {
 	return err
 }
 
-// keptName matches what follows the name of the image in the name of an image of another version (G8).
-var keptName = regexp.MustCompile(`^\.kept-[0-9a-f]{8}$`)
+// keptName matches what follows the name of the image in the name of an image of another version (G8), or of one that was
+// skipped (G15).
+var keptName = regexp.MustCompile(`^(\.kept-[0-9a-f]{8}|(\.old-[1-9][0-9]*)?\.skipped)$`)
 
-// olderImages returns the paths of the older generations and of the images of other versions, which may not exist any
-// more.
+// olderImages returns the paths of the older generations, of the images of other versions and of skipped ones. They may not
+// exist any more.
 func (s *Store) olderImages() (all []string, err error) {
 	for n := 1; n <= s.keep; n++ {
 		all = append(all, s.generationPath(n))

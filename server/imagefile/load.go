@@ -16,7 +16,7 @@ import (
 var (
 	// ErrAllDamaged reports an image without a valid generation.
 	ErrAllDamaged = errors.New("imagefile: all generations are damaged")
-	// ErrSkipped reports that LoadGeneration has skipped generations before.
+	// ErrSkipped reports that LoadGeneration or Recover has skipped generations before.
 	ErrSkipped = errors.New("imagefile: newer generations have been skipped already")
 )
 

@@ -27,7 +27,8 @@ type Recovery struct {
 	// Restart says that the notes so far are void: the journal is repeated from the image.
 	Restart func()
 	// Until returns the last tick to repeat after an image, math.MaxUint64 for all. If it is in the journal, the
-	// run ends there, and the first Save keeps the segments that have the ticks after it as PATH.skipped (G15).
+	// run ends there, and the first Save keeps the image, and the segments that have the ticks after it, as PATH.skipped
+	// (G15). If such an image is there already, the error wraps ErrSkipped.
 	Until func(Loaded) uint64
 }
 
@@ -71,10 +72,17 @@ func (s *Store) Recover(w *world.World, r Recovery) (Recovered, error) {
 	if found.Run == 0 {
 		found.Image.SkipGenerations(s.newest) // G7
 	}
+	base := found.Path + skippedSuffix
+	if len(found.SkippedSegments) > 0 && fileExists(base) && !sameFile(found.Path, base) {
+		return Recovered{}, fmt.Errorf("%w: %s exists: move that file away first", ErrSkipped, base)
+	}
 	s.continueFrom(&found.Loaded, damaged, ".damaged", found.mapped)
 	s.rotates = len(found.SkippedSegments) > 0
-	for _, path := range found.SkippedSegments { // linked: the image before the first Save needs them
-		s.aside = append(s.aside, step{from: strings.TrimSuffix(path, skippedSuffix), to: path, link: true})
+	if s.rotates {
+		s.aside = append([]step{{from: found.Path, to: base, link: true, copies: true}}, s.aside...)
+	}
+	for _, path := range found.SkippedSegments { // linked: the image needs them
+		s.aside = append(s.aside, step{from: strings.TrimSuffix(path, skippedSuffix), to: path, link: true, copies: true})
 	}
 	return found, nil
 }

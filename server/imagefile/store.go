@@ -3,6 +3,7 @@ package imagefile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -331,6 +332,7 @@ func (s *Store) CheckOwn() error {
 type step struct {
 	from, to string // if empty, from is removed if it exists
 	link     bool   // keep from, if the file system has hard links
+	copies   bool   // or else copy it
 }
 
 func (s step) apply() error {
@@ -345,8 +347,32 @@ func (s step) apply() error {
 		if os.Link(s.from, s.to) == nil {
 			return nil
 		}
+		if s.copies {
+			return copyFile(s.from, s.to)
+		}
 	}
 	return atomicfile.Replace(s.from, s.to)
+}
+
+// copyFile copies a file. The copy is durable before it has its name.
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close() // only read
+	file, err := atomicfile.Create(to, 0o644)
+	if err != nil {
+		return err
+	}
+	defer file.Discard()
+	if _, err := io.Copy(file, source); err != nil {
+		return err
+	}
+	if err := file.Seal(); err != nil {
+		return err
+	}
+	return atomicfile.Replace(file.Name(), to)
 }
 
 // rotationSteps returns the steps that make the file at written the newest generation. If

@@ -371,3 +371,13 @@ func TestLockThatIsRemoved(t *testing.T) {
 	require.Positive(t, opened.Load())
 	require.NoFileExists(t, path+".lock")
 }
+
+// Without hard links, what is kept is copied: the image keeps its name until the next one is saved.
+func TestCopyFile(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "w"), filepath.Join(dir, "w.skipped")
+	require.ErrorIs(t, copyFile(from, to), os.ErrNotExist)
+	require.NoError(t, os.WriteFile(from, []byte("image"), 0o600))
+	require.NoError(t, copyFile(from, to))
+	require.Equal(t, map[string]string{"w": "image", "w.skipped": "image"}, contents(t, dir))
+}
