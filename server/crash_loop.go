@@ -105,7 +105,12 @@ func (c *Config) recoverBeforePanic(r *Restoring) (imagefile.Recovered, *restore
 		return found, run, nil
 	case f.Image != found.Mark || found.Diverged != nil || r.isEdited(&found, run) || loop.returns >= f.Tick || f.Tick-loop.returns > c.mostHeld():
 		loop.former = imagefile.Crash{}
-		return found, run, nil
+		if loop.less { // by a note that does not count
+			loop.less = false
+			found, run, err = c.recoverJournal(r, loop, loop.until)
+			loop.returns = max(found.Tick, loop.returns)
+		}
+		return found, run, err
 	}
 	loop.held = f.Tick + 1
 	log := r.Log.With(zap.Uint64("tick", f.Tick), zap.Int("panics", f.Panics), zap.String("panic", f.Text), zap.Uint64("restored", loop.returns))

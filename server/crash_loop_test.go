@@ -313,6 +313,11 @@ func TestCrashLoopOfReplay(t *testing.T) {
 		require.True(t, c.Replaying)
 		require.Equal(t, []int{130, n + 1}, []int{int(c.Tick), c.Panics})
 	}
+	edited := openJournaled(t, copyOf(t, dir), imagefile.JournalAlways, func(c *Config, r *Restoring) {
+		c.Image.program, r.Edited = 1, func([]byte) bool { return true }
+	})
+	require.EqualValues(t, 140, edited.core.World().Tick(), "the note does not count: nothing is skipped")
+	require.Empty(t, edited.found.SkippedSegments)
 	shorter := openJournaled(t, dir, imagefile.JournalAlways, fails)
 	require.EqualValues(t, 129, shorter.core.World().Tick())
 	require.NotEmpty(t, shorter.found.SkippedSegments)
