@@ -414,6 +414,26 @@ func TestCrashLoopKeepsWhatItSkips(t *testing.T) {
 	}
 }
 
+// A panic after a tick was committed is noted for the next: the journal returns to the state after the tick.
+func TestCrashAfterCommit(t *testing.T) {
+	fails := failAt(0)
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, fails)
+	r.play()
+	for n := range 2 {
+		r.loop.saver.take = func(*world.Image) error { panic(fault) }
+		r.loop.saver.due = time.Time{}
+		from := r.core.World().Tick()
+		dir := r.panicsAgain()
+		last := r.core.World().Tick()
+		require.Greater(t, last, from)
+		c := crashIn(t, dir)
+		require.Equal(t, []uint64{last + 1, last}, []uint64{c.Tick, c.Returns}, "panic %d", n)
+		r = openJournaled(t, dir, imagefile.JournalAlways, fails)
+		require.Equal(t, last, r.core.World().Tick())
+		require.Equal(t, c, r.loop.saver.crash.former, "the note counts")
+	}
+}
+
 // A note that is damaged or cannot be written is a line of the log, and counts nothing.
 func TestCrashNoteFails(t *testing.T) {
 	fails := failAt(failingTick)

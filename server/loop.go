@@ -47,7 +47,7 @@ type loop struct {
 	errs     *gameErrors // logs slow systems; may be nil
 	clock    func() time.Duration
 	interval time.Duration
-	ticking  uint64        // newest tick that has begun
+	ticking  uint64        // oldest tick whose frame is not yet committed
 	until    time.Time     // when the current tick stops encoding snapshots
 	enough   func() bool   // reports that until has passed; made once to avoid an allocation per tick
 	timer    *time.Timer   // until the next tick
@@ -218,6 +218,7 @@ func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Dura
 	received := time.Now()
 	l.core.Step()
 	l.journal.commitTick(l.saver.nothingToSave())
+	l.ticking++ // a panic from now on meets the next start after this tick
 	stepped := time.Now()
 	if l.errs != nil && stepped.Sub(received) > l.interval {
 		l.errs.logSlowSystems(l.core.World().Stats().Systems, l.interval)
