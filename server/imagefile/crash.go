@@ -28,6 +28,8 @@ const (
 	// maxCrashText bounds Crash.Text in bytes, each of which takes up to four in the file.
 	maxCrashText  = 300
 	maxCrashBytes = 4096
+	// maxCrashPanics and maxCrashTick are far beyond what any Store writes.
+	maxCrashPanics, maxCrashTick = 1000, 1 << 62
 )
 
 // ErrCrashNote reports a FILE.crash that no Store has written.
@@ -84,7 +86,7 @@ func (s *Store) ReadCrash() (Crash, error) {
 	}
 	var c Crash
 	_, err = fmt.Sscanf(string(data), crashFormat, &c.Tick, &c.Panics, &c.Image, &c.Returns, &c.Replaying, &c.Program, &c.Text)
-	if err != nil || c.Panics < 1 || c.Tick < 1 {
+	if err != nil || c.Panics < 1 || c.Panics > maxCrashPanics || c.Tick < 1 || c.Tick > maxCrashTick || c.Returns > maxCrashTick {
 		return Crash{}, fmt.Errorf("%w: %s: remove it", ErrCrashNote, s.crashPath())
 	}
 	return c, nil

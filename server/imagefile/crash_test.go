@@ -59,7 +59,8 @@ func TestCrashNoteIsBounded(t *testing.T) {
 	whole := string(d.Data(s.crashPath()))
 	for _, wrong := range []string{
 		"", "worldd-crash 1\n", strings.Replace(whole, "crash 1", "crash 2", 1), strings.Replace(whole, "panics 1", "panics -1", 1),
-		strings.Replace(whole, "tick 1", "tick 18446744073709551616", 1), whole[:len(whole)-3],
+		strings.Replace(whole, "tick 1", "tick 18446744073709551616", 1), strings.Replace(whole, "tick 1", "tick 18446744073709551615", 1),
+		strings.Replace(whole, "panics 1", "panics 9223372036854775807", 1), strings.Replace(whole, "returns 0", "returns 18446744073709551615", 1), whole[:len(whole)-3],
 	} {
 		d.Put(s.crashPath(), []byte(wrong))
 		require.ErrorIs(t, must.Fail(s.ReadCrash()), ErrCrashNote, "%q", wrong)
