@@ -91,7 +91,13 @@ func (c *Config) recoverBeforePanic(r *Restoring) (imagefile.Recovered, *restore
 	loop := &crashLoop{program: c.Image.program}
 	c.Image.crash = loop
 	c.readCrash(loop, r.Log)
-	found, run, err := c.recoverJournal(r, loop, loop.until)
+	found, run, err := c.recoverJournal(r, loop, func(found imagefile.Loaded) (uint64, error) {
+		f := loop.former
+		if f.Replaying && f.Panics >= panicsStop && f.Image == found.Mark && (r.Edited == nil || !r.Edited(found.Image.Extra)) {
+			return 0, c.stopCrashLoop(f, nil) // before it panics again
+		}
+		return loop.until(found), nil
+	})
 	if errors.Is(err, imagefile.ErrSkipped) {
 		err = c.stopCrashLoop(loop.former, err)
 	}
@@ -107,7 +113,7 @@ func (c *Config) recoverBeforePanic(r *Restoring) (imagefile.Recovered, *restore
 		loop.former = imagefile.Crash{}
 		if loop.less { // by a note that does not count
 			loop.less = false
-			found, run, err = c.recoverJournal(r, loop, loop.until)
+			found, run, err = c.recoverJournal(r, loop, func(imagefile.Loaded) (uint64, error) { return math.MaxUint64, nil })
 			loop.returns = max(found.Tick, loop.returns)
 		}
 		return found, run, err
@@ -127,7 +133,7 @@ func (c *Config) recoverBeforePanic(r *Restoring) (imagefile.Recovered, *restore
 	case f.Panics == panicsSkip && found.NewestCalls > 0:
 		loop.less = true
 		before := found.NewestCalls - 1
-		found, run, err = c.recoverJournal(r, loop, func(imagefile.Loaded) uint64 { return before })
+		found, run, err = c.recoverJournal(r, loop, func(imagefile.Loaded) (uint64, error) { return before, nil })
 		switch {
 		case errors.Is(err, imagefile.ErrSkipped):
 			err = c.stopCrashLoop(f, err)
@@ -169,7 +175,7 @@ func (c *Config) readCrash(loop *crashLoop, log *zap.Logger) {
 }
 
 // recoverJournal restores the newest whole image, and repeats the journal after it up to a tick. A panic meanwhile is noted.
-func (c *Config) recoverJournal(r *Restoring, loop *crashLoop, until func(imagefile.Loaded) uint64) (found imagefile.Recovered, run *restoredRun, err error) {
+func (c *Config) recoverJournal(r *Restoring, loop *crashLoop, until func(imagefile.Loaded) (uint64, error)) (found imagefile.Recovered, run *restoredRun, err error) {
 	defer func() {
 		value := recover()
 		if value == nil {

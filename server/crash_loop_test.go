@@ -414,6 +414,35 @@ func TestCrashLoopKeepsWhatItSkips(t *testing.T) {
 	}
 }
 
+// A panic of the game's code that restores an image ends in ErrCrashLoop too, and so does another panic of a shortened
+// replay: without the note everything comes back.
+func TestCrashLoopOfRestoring(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways)
+	r.play()
+	played := r.crash()
+	restoring := func(c *Config, r *Restoring) {
+		c.Image.program, r.LoadExtra = 1, func([]byte) error { panic(fault) }
+	}
+	for name, changes := range map[string][]func(*Config, *Restoring){
+		"LoadExtra": {restoring, restoring, restoring}, "earlier tick": {failAt(130), failAt(130), failAt(125)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := copyOf(t, played)
+			for _, change := range changes {
+				require.PanicsWithValue(t, fault, func() { _, _, _ = restoreJournaled(t, dir, imagefile.JournalAlways, change) })
+				dir = copyOf(t, dir)
+			}
+			before := contentsOf(t, dir)
+			_, _, err := restoreJournaled(t, dir, imagefile.JournalAlways, changes[0])
+			require.ErrorIs(t, err, ErrCrashLoop)
+			require.Equal(t, before, contentsOf(t, dir))
+			dir = copyOf(t, dir)
+			require.NoError(t, os.Remove(filepath.Join(dir, "world.image.crash")))
+			require.EqualValues(t, 140, openJournaled(t, dir, imagefile.JournalAlways).core.World().Tick())
+		})
+	}
+}
+
 // A panic after a tick was committed is noted for the next: the journal returns to the state after the tick.
 func TestCrashAfterCommit(t *testing.T) {
 	fails := failAt(0)

@@ -29,7 +29,8 @@ type Recovery struct {
 	// Until returns the last tick to repeat after an image, math.MaxUint64 for all. If it is in the journal, the
 	// run ends there, and the first Save keeps the image, and the segments that have the ticks after it, as PATH.skipped
 	// (G15). If such an image is there already, the error wraps ErrSkipped.
-	Until func(Loaded) uint64
+	// Its error ends Recover, before Restore is called.
+	Until func(Loaded) (uint64, error)
 }
 
 // Recovered is the result of Recover.
@@ -98,7 +99,9 @@ func (s *Store) repeatJournal(w *world.World, r Recovery, found *Recovered) erro
 	}
 	until := uint64(math.MaxUint64)
 	if r.Until != nil {
-		until = r.Until(found.Loaded)
+		if until, err = r.Until(found.Loaded); err != nil {
+			return err
+		}
 	}
 	whole := until == math.MaxUint64
 	var diverged error
