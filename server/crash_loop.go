@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -37,6 +38,7 @@ type crashLoop struct {
 	held    uint64          // no image is saved before this tick
 	// Loaded.Mark of the newest image, and the tick to which the next start returns without a journal that runs.
 	image, returns uint64
+	mu             sync.Mutex // guards image and returns once the world ticks
 }
 
 // Panics in a row, from which on the next start restores less.
@@ -50,7 +52,11 @@ const (
 func (l *crashLoop) holds(tick uint64) bool { return tick < l.held }
 
 // noteSaved notes the newest image.
-func (l *crashLoop) noteSaved(img *world.Image) { l.image, l.returns = img.Mark(), img.Tick() }
+func (l *crashLoop) noteSaved(img *world.Image) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.image, l.returns = img.Mark(), img.Tick()
+}
 
 // next returns the note of a panic at a tick. Only the same panic at the same tick counts. Another one of a world that was
 // restored without its newest state says that this state is not the cause, or not alone: the next start stops.
@@ -58,6 +64,8 @@ func (l *crashLoop) next(tick uint64, value any) imagefile.Crash {
 	if l.program == 0 {
 		l.program = identifyProgram()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	c := imagefile.Crash{
 		Tick: tick, Panics: 1, Image: l.image, Returns: l.returns, Program: l.program, Text: imagefile.CrashText(fmt.Sprint(value)),
 	}
@@ -250,8 +258,7 @@ func (r *run) notePanic() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			r.loop.saver.saving.Wait()
-			r.loop.saver.noteCrash(r.loop.ticking, value)
+			r.loop.saver.noteCrashAfterSave(r.loop.ticking, value)
 		}()
 		select {
 		case <-done:
@@ -261,19 +268,40 @@ func (r *run) notePanic() {
 	panic(value)
 }
 
-// crashTimeout bounds how long a panic waits for the disk.
-const crashTimeout = 5 * time.Second
+const (
+	// crashTimeout bounds how long a panic waits for the disk.
+	crashTimeout = 5 * time.Second
+	// crashSaveTimeout bounds how long its note waits for a running save, whose image would be the newest one.
+	crashSaveTimeout = time.Second
+)
 
-// noteCrash writes the note of a panic at a tick, and then the rest of the journal.
+// noteCrashAfterSave writes the note of a panic at a tick, and then the rest of the journal. A save that takes long
+// delays only the journal: the segment after its image must be on the disk before it.
+func (s *saver) noteCrashAfterSave(tick uint64, value any) {
+	saved := make(chan struct{})
+	go func() {
+		defer close(saved)
+		s.saving.Wait()
+	}()
+	select {
+	case <-saved:
+	case <-time.After(crashSaveTimeout):
+		s.noteCrash(tick, value)
+		<-saved
+	}
+	s.noteCrash(tick, value)
+	if s.journal != nil {
+		_ = s.journal.file.Close() // if it fails, the next start restores another tick, and does not count the note
+	}
+}
+
+// noteCrash writes the note of a panic at a tick.
 func (s *saver) noteCrash(tick uint64, value any) {
 	note := s.crash.next(tick, value)
 	if s.journal != nil && s.journal.file.Stats().State == imagefile.JournalRunning {
 		note.Returns = tick - 1
 	}
 	saveCrash(s.config.Store, note, s.log)
-	if s.journal != nil {
-		_ = s.journal.file.Close() // if it fails, the next start restores another tick, and does not count the note
-	}
 }
 
 func saveCrash(store *imagefile.Store, note imagefile.Crash, log *zap.Logger) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -441,6 +442,23 @@ func TestCrashLoopOfRestoring(t *testing.T) {
 			require.EqualValues(t, 140, openJournaled(t, dir, imagefile.JournalAlways).core.World().Tick())
 		})
 	}
+}
+
+// A save that takes longer than a panic waits for the disk does not lose the note.
+func TestCrashDuringSlowSave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, failAt(failingTick))
+		r.ticks(failingTick - 1)
+		r.loop.saver.saving.Add(1)
+		require.PanicsWithValue(t, fault, func() {
+			defer r.notePanic()
+			r.ticks(1)
+		})
+		c := must.Get(r.store.ReadCrash())
+		require.Equal(t, []uint64{failingTick, failingTick - 1, 1}, []uint64{c.Tick, c.Returns, uint64(c.Panics)})
+		r.loop.saver.saving.Done()
+		synctest.Wait()
+	})
 }
 
 // A panic after a tick was committed is noted for the next: the journal returns to the state after the tick.
