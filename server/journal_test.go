@@ -214,7 +214,7 @@ func TestBrokenJournalHolds(t *testing.T) {
 	openClient(t, r.core, c, 0)
 	r.ticks(5)
 	require.Error(t, r.endAndSave())
-	require.Empty(t, c.Welcomes)
+	require.Empty(t, c.Snapshot().Welcomes)
 }
 
 // A save ends a segment and begins the next. Whichever images a crash finds damaged, the journal of an older one reaches
@@ -548,7 +548,7 @@ func TestJournalFails(t *testing.T) {
 	r.ticks(5)
 	r.loop.journal.suspend(errors.New("a fault"))
 	r.ticks(1)
-	for len(c.Welcomes) == 0 || r.loop.report().Journal.Failed == 0 {
+	for len(c.Snapshot().Welcomes) == 0 || r.loop.report().Journal.Failed == 0 {
 		runtime.Gosched()
 	}
 	require.EqualValues(t, 1, r.loop.report().Journal.Failed)
@@ -583,7 +583,7 @@ func TestSessionsOutlastARestart(t *testing.T) {
 		before.ends(nil)
 		require.Len(t, before.logs.FilterMessage("left").All(), 1)
 		for i, code := range []wire.Code{wire.Draining, wire.Draining, wire.Kicked} {
-			require.Equal(t, []wire.Code{code}, clients[i].Closed)
+			require.Equal(t, []wire.Code{code}, clients[i].Snapshot().Closed)
 		}
 		require.True(t, wire.Draining.Info().Retry)
 
@@ -635,7 +635,7 @@ func TestSessionsEndWithTheServer(t *testing.T) {
 			r.ticks(50)
 			c.before(r)
 			r.ends(c.want)
-			require.Equal(t, []wire.Code{wire.Draining}, client.Closed)
+			require.Equal(t, []wire.Code{wire.Draining}, client.Snapshot().Closed)
 			require.Len(t, r.logs.FilterMessage("left").All(), 1)
 		})
 	}
