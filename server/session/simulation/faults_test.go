@@ -106,8 +106,8 @@ func faultLines(t *testing.T) (lines []faultLine) {
 	faults, err := fault.All()
 	require.NoError(t, err)
 	for _, f := range faults {
-		// TestFaultRooms, TestFaultCrash and the tests of packages client and internal/botrun catch the others.
-		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room", "Crash"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
+		// TestFaultRooms, TestFaultCrash and the tests of packages client, internal/botrun and server/imagefile catch the others.
+		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room", "Crash", "Disk"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
 			lines = append(lines, faultLine{name: f.Name, breaks: f.Breaks})
 		}
 	}
