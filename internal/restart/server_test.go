@@ -233,6 +233,9 @@ func (i *installation) do(s step) {
 	if s.until >= serving { // one that was killed before may not have made a tick
 		i.ended = s.by
 	}
+	if s.until == savingLast { // SIGTERM came before the kill: all that left may be on the disk
+		i.ended = syscall.SIGTERM
+	}
 }
 
 // requireStatus ends the process.
