@@ -227,8 +227,8 @@ const (
 	noteExtraChange
 )
 
-// appendNotes appends what the journal keeps besides the world: of all sessions, in a segment, or of those that have
-// changed.
+// appendNotes appends the notes of sessions and of the game's state, with which the journal completes the world. The head of
+// a segment has the notes of all sessions, a frame those that have changed.
 func (j *journal) appendNotes(b []byte, segment bool) []byte {
 	flagsAt := len(b)
 	b = append(b, 0)

@@ -340,8 +340,8 @@ func TestRoomsOutlastARestart(t *testing.T) {
 	}
 }
 
-// A room that ends by itself continues its run when it opens again, in any mode of the journal: the ranges of generations that
-// a room can use in its life are not used up by its ends.
+// A room that ended by itself continues its run when it opens again, in any mode of the journal. A new run would take a new
+// range of generations each time, and a world has a limited number.
 func TestEndedRoomContinuesItsRun(t *testing.T) {
 	for _, mode := range []imagefile.JournalMode{imagefile.JournalEverySecond, imagefile.JournalAlways} {
 		inBubble(t, journaledRooms(t.TempDir(), mode), func(h *testRooms) {

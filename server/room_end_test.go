@@ -25,7 +25,7 @@ func endedMatches(dir string, mode imagefile.JournalMode) func(*RoomsConfig) {
 	}
 }
 
-// matchFiles returns the names of the files of matches.
+// matchFiles lists the folder that holds the images of matches.
 func matchFiles(t *testing.T, dir string) (names []string) {
 	for path := range filesIn(t, filepath.Join(dir, "match")) {
 		names = append(names, filepath.Base(path))

@@ -93,7 +93,7 @@ type Config struct {
 	// Cordon refuses new sessions, or admits them again.
 	Cordon   func(on bool)
 	Cordoned func() bool
-	// Drain ends all sessions because of why, and refuses new ones.
+	// Drain ends all sessions with a reason, and refuses new ones.
 	Drain func(ctx context.Context, why wire.Error) error
 	// Draining reports whether new sessions are refused.
 	Draining func() bool

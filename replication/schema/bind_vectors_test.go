@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 )
 
-// setFormer sets the former paths of the items of s. The schema's text does not have them.
+// setFormer declares the former paths of fields, which the text of a schema cannot declare.
 func setFormer(t *testing.T, s *Schema, was map[string]map[string][]string) {
 	for item, paths := range was {
 		switch i, isComponent := s.ByName(componentName(item)); {

@@ -72,8 +72,8 @@ func (j *Journal) prune(saved uint64) error {
 // skipped (G15).
 var keptName = regexp.MustCompile(`^(\.kept-[0-9a-f]{8}|(\.old-[1-9][0-9]*)?\.skipped)$`)
 
-// olderImages returns the paths of the older generations, of the images of other versions and of skipped ones. They may not
-// exist any more.
+// olderImages returns the paths of all images but the newest: older generations, those kept for other versions, and skipped
+// ones. Some paths may name no file.
 func (s *Store) olderImages() (all []string, err error) {
 	for n := 1; n <= s.keep; n++ {
 		all = append(all, s.generationPath(n))

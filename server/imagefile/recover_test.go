@@ -261,7 +261,7 @@ func recoverUnwritten(t testing.TB) {
 	}
 }
 
-// A changed byte of the last frame is damage, though the frame ends with zeros of its own.
+// A changed byte in the last frame is damage, even if the content of the frame ends with zeros.
 func TestRecoverZerosOfLastFrame(t *testing.T) {
 	p, w := lived(t, always)
 	last, at := must.Get(p.store.Segments())[1].Path, 0

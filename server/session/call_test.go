@@ -167,7 +167,7 @@ func TestCallWaitsForItsFrame(t *testing.T) {
 	require.ErrorIs(t, settled(t, lost), ErrOutcomeUnknown)
 }
 
-// A core that ends refuses calls, and runs none of those that wait.
+// A core that ends refuses new calls and the calls in its queue: it runs none of them.
 func TestCallToACoreThatEnds(t *testing.T) {
 	never := func(*world.World) error { panic("it has run") }
 	for name, end := range map[string]func(*Core){
