@@ -44,7 +44,7 @@
 //	R6 A room that the game has ended for good (Room.End) leaves no files, and no crash brings it back once
 //	   its clients know, if the journal is of JournalAlways (room_end.go).
 //
-// Invariants of crash loops, of worlds and rooms (crash_loop.go):
+// Invariants of crash loops, of worlds and rooms (crash_loop.go, crash_note.go, crash_restore.go):
 //
 //	L1 Only panics count, with the same text at the same tick of the same executable and the same image. A process that
 //	   is killed counts nothing, whenever that is. An older image is restored only if the world panics so also from an

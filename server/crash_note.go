@@ -1,0 +1,99 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server/imagefile"
+)
+
+const (
+	// crashTimeout bounds how long a panic waits for the disk.
+	crashTimeout = 5 * time.Second
+	// crashSaveTimeout bounds how long its note waits for a running save, whose image would be the newest one.
+	crashSaveTimeout = time.Second
+)
+
+// notePanic is deferred around the ticks of a run. It leaves evidence of a panic for the next start, and
+// continues the panic.
+func (r *run) notePanic() {
+	value := recover()
+	if value == nil {
+		return
+	}
+	if r.store != nil {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r.loop.saver.noteCrashAfterSave(r.loop.ticking, value)
+		}()
+		select {
+		case <-done:
+		case <-time.After(crashTimeout): // the disk hangs, but the process must end
+		}
+	}
+	panic(value)
+}
+
+// noteCrashAfterSave writes the note of a panic at a tick, and then the rest of the journal. A save that takes long
+// delays only the journal: the segment after its image must be on the disk before it.
+func (s *saver) noteCrashAfterSave(tick uint64, value any) {
+	saved := make(chan struct{})
+	go func() {
+		defer close(saved)
+		s.saving.Wait()
+	}()
+	select {
+	case <-saved:
+	case <-time.After(crashSaveTimeout):
+		s.noteCrash(tick, value)
+		<-saved
+	}
+	s.noteCrash(tick, value)
+	if s.journal != nil {
+		_ = s.journal.file.Close() // if it fails, the next start restores another tick, and does not count the note
+	}
+}
+
+// noteCrash writes the note of a panic at a tick.
+func (s *saver) noteCrash(tick uint64, value any) {
+	note := s.crash.next(tick, value)
+	if s.journal != nil && s.journal.file.Stats().State == imagefile.JournalRunning {
+		note.Returns = tick - 1
+	}
+	saveCrash(s.config.Store, note, s.log)
+}
+
+func saveCrash(store *imagefile.Store, note imagefile.Crash, log *zap.Logger) {
+	log.Error("the world panicked", zap.Uint64("tick", note.Tick), zap.Int("panics", note.Panics), zap.String("panic", note.Text))
+	if err := store.SaveCrash(note); err != nil {
+		log.Error("the panic is not noted: the next start does not count it", zap.Error(err))
+	}
+}
+
+// identifyProgram returns a hash of the running executable, or 1 if it cannot be read.
+func identifyProgram() uint64 {
+	path, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	if runtime.GOOS == "linux" {
+		path = "/proc/self/exe" // also after an upgrade has replaced the file
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return 1
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return 1
+	}
+	return binary.LittleEndian.Uint64(sum.Sum(nil)) | 1
+}
