@@ -52,3 +52,25 @@ func (b *loadBot) PressedAt() (at time.Time, watching bool) {
 
 // HasLearnt reports whether an event or an answer of the game has named a handle.
 func (b *loadBot) HasLearnt() bool { return !b.oracle.taught.IsEmpty() }
+
+// InputWatch is an inputWatch of a bot whose pictures show the newest state.
+type InputWatch struct {
+	inputWatch
+	hz float64
+}
+
+func NewInputWatch(hz float64) *InputWatch { return &InputWatch{hz: hz} }
+
+func (w *InputWatch) view(tick, applied uint32, velocity [3]float32) view {
+	return view{tick: tick, applied: applied, velocity: velocity, moment: float64(tick), hz: w.hz, exact: true}
+}
+
+// Press changes the course for a tick. The newest snapshot is of tick seen.
+func (w *InputWatch) Press(now time.Time, tick, seen uint32, velocity [3]float32) {
+	w.beginWatch(now, tick, w.view(seen, 0, velocity))
+}
+
+// See shows a snapshot.
+func (w *InputWatch) See(now time.Time, tick, applied uint32, velocity [3]float32) (time.Duration, bool) {
+	return w.observeView(now, w.view(tick, applied, velocity))
+}

@@ -12,14 +12,17 @@ type InputLatency struct {
 	MaxMs *float64 `json:"input_visible_max_ms"`
 }
 
-// visibleWithin bounds the wait for an input's effect. An input may have no effect, for example
-// at the edge of the world.
+// visibleWithin bounds the wait for an input's effect.
 const visibleWithin = 5 * time.Second
 
 // inputWatch measures InputLatency. It computes the moment at which Render aims instead of
 // rendering, since a client that renders sends view moments with its inputs.
+//
+// An input may have no effect: at the edge of the world, or as the first one of a bot that rests. So
+// a later change of course is watched instead as soon as a view with the input shows no change.
 type inputWatch struct {
 	pending bool
+	applied bool // a view with the input has shown no change
 	pressed time.Time
 	tick    uint32     // the input's tick
 	before  [3]float32 // velocity without it
@@ -37,8 +40,8 @@ type view struct {
 
 // beginWatch records a change of course, made at now for a tick.
 func (w *inputWatch) beginWatch(now time.Time, tick uint32, v view) {
-	if !w.pending {
-		w.pending, w.pressed, w.tick, w.before, w.last = true, now, tick, v.velocity, v.tick
+	if !w.pending || w.applied {
+		*w = inputWatch{pending: true, pressed: now, tick: tick, before: v.velocity, last: v.tick}
 	}
 }
 
@@ -55,7 +58,7 @@ func (w *inputWatch) observeView(now time.Time, v view) (latency time.Duration, 
 		w.before, w.last = v.velocity, v.tick
 		return 0, false
 	case v.velocity == w.before:
-		w.last = v.tick
+		w.last, w.applied = v.tick, true
 		return 0, false
 	}
 	w.pending = false

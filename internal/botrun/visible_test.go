@@ -81,6 +81,32 @@ func TestInputLatencyIsThePictures(t *testing.T) {
 	}
 }
 
+// TestInputWithoutEffectIsNotMeasured: the first input of a resting bot changes nothing. Its watch must
+// not end with the effect of the next change of course, seconds later.
+func TestInputWithoutEffectIsNotMeasured(t *testing.T) {
+	watch, start := botrun.NewInputWatch(60), time.Unix(0, 0)
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	resting, moving := [3]float32{}, [3]float32{1, 0, 0}
+
+	watch.Press(at(0), 10, 8, resting)
+	_, seen := watch.See(at(20), 9, 9, resting)
+	require.False(t, seen, "not applied")
+	_, seen = watch.See(at(60), 12, 12, resting)
+	require.False(t, seen, "applied, without effect")
+	watch.Press(at(3000), 190, 189, resting)
+	_, seen = watch.See(at(3020), 190, 189, resting)
+	require.False(t, seen, "not applied")
+	latency, seen := watch.See(at(3050), 191, 190, moving)
+	require.True(t, seen)
+	require.Equal(t, 50*time.Millisecond, latency)
+
+	watch.Press(at(4000), 250, 249, moving)
+	watch.Press(at(4010), 251, 249, moving)
+	latency, seen = watch.See(at(4070), 252, 251, resting)
+	require.True(t, seen)
+	require.Equal(t, 70*time.Millisecond, latency, "from the first of two changes that no view has separated")
+}
+
 func median(values []int64) int64 {
 	slices.Sort(values)
 	return values[len(values)/2]
