@@ -41,6 +41,10 @@ func TestTokens(t *testing.T) {
 	verifier := must.Get(token.NewVerifier("here", string(public)))
 	claims := must.Get(verifier.Verify([]byte(strings.TrimSpace(out)), time.Now()))
 	require.Equal(t, token.Claims{User: "alice"}, claims)
+	status, out, errs = worldd(t, "token", "issue", "--key", key, "--user", "alice", "--audience", "here", "--room", "match/17")
+	require.Equal(t, exitOK, status, errs)
+	claims = must.Get(verifier.Verify([]byte(strings.TrimSpace(out)), time.Now()))
+	require.Equal(t, token.Claims{User: "alice", Room: "match/17"}, claims)
 
 	s := startServing(t, "--token-keys="+key+".pub", "--audience=here")
 	require.NotContains(t, strings.Join(s.said, "\n"), "anybody may join")

@@ -56,6 +56,7 @@ type tokenIssueCommand struct {
 	User     string        `required:"" placeholder:"NAME" help:"The user's name."`
 	Audience string        `default:"${name}" placeholder:"NAME" help:"The server's --audience (${default})."`
 	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long the token can start a session (${default})."`
+	Room     string        `placeholder:"ROOM" help:"The only room that the token opens; any if not given."`
 	Session  time.Duration `placeholder:"TIME" help:"How long the session may last from now; unlimited if not given."`
 }
 
@@ -68,7 +69,7 @@ func (c *tokenIssueCommand) Validate() error {
 }
 
 func (c *tokenIssueCommand) newClaims(now time.Time) token.Claims {
-	claims := token.Claims{User: c.User}
+	claims := token.Claims{User: c.User, Room: c.Room}
 	if c.Session > 0 {
 		claims.SessionEnd = now.Add(c.Session)
 	}
@@ -131,6 +132,6 @@ func admission(verifier *token.Verifier, log *zap.Logger) server.Admit {
 			log.Error("a client was refused", zap.Error(err))
 			err = &wire.Error{Code: wire.Internal, Detail: token.ErrUnrecorded.Error()}
 		}
-		return server.Admission{User: claims.User, Lasts: claims.Remaining(now)}, err
+		return server.Admission{User: claims.User, Room: claims.Room, Lasts: claims.Remaining(now)}, err
 	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -47,10 +48,18 @@ func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 		return Admission{}, errCordoned()
 	}
 	granted, refusal := p.tokenResult()
+	if refusal == nil && c.config.Router == nil && granted.Room != "" && granted.Room != c.config.Room { // a Router has chosen the room by it
+		refusal = errOtherRoom(granted.Room, c.config.Room)
+	}
 	if refusal != nil {
 		return Admission{}, refusal
 	}
 	return granted, c.roster.admitUser(granted.User, p.address, c.MaxSessions())
+}
+
+// errOtherRoom is the reason to refuse a client whose token opens another room.
+func errOtherRoom(granted, room string) *wire.Error {
+	return &wire.Error{Code: wire.Unauthorized, Detail: fmt.Sprintf("the token is for room %q, not %q", granted, room)}
 }
 
 // errCordoned is the reason to refuse a client that begins a session at a cordoned server.

@@ -147,3 +147,16 @@ func TestOneSessionPerUserWhenFull(t *testing.T) {
 	require.Equal(t, 2, d.core.Active())
 	require.ErrorContains(t, must.Fail(session.NewCore(session.Config{OneSessionPerUser: true})), "OneSessionPerUser without Admit")
 }
+
+// A token for a room opens no other room: also not the only one of a server.
+func TestTokenOfAnotherRoom(t *testing.T) {
+	d := newTestServerWith(t, func(c *session.Config) {
+		c.Room = "one"
+		c.Admit = func(_ context.Context, token []byte) (session.Admission, error) {
+			return session.Admission{Room: string(token)}, nil
+		}
+	})
+	require.Equal(t, wire.Unauthorized, d.refusedAs("two"))
+	d.enter(withToken("one"))
+	d.enter(withToken(""))
+}

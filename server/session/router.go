@@ -293,7 +293,7 @@ func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 	case room == "":
 		room = granted.Room
 	case granted.Room != "" && granted.Room != room:
-		return &wire.Error{Code: wire.Unauthorized, Detail: fmt.Sprintf("the token is for room %q, not %q", granted.Room, room)}
+		return errOtherRoom(granted.Room, room)
 	}
 	for range maxJoins {
 		core, err := r.config.Join(p.ctx, room, p.address, granted)

@@ -7,7 +7,8 @@
 // user), aud (the server or group of servers), exp, iat and jti. It is valid once: a token
 // leaked by a log or proxy cannot be replayed after its owner has used it. Its expiry (exp)
 // is the latest time at which a session can begin, usually a minute ahead, and does not
-// limit the session; the optional claim session_end, a time like exp, does. The server
+// limit the session; the optional claim session_end, a time like exp, does. The optional claim
+// room is the only room that the token opens. The server
 // needs public keys only, two during a key rotation.
 //
 // Invariants, cited in tests:

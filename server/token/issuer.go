@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"aidanwoods.dev/go-paseto"
 )
@@ -17,6 +18,8 @@ const (
 	MaxUser = 128
 	// MaxAudience bounds an audience, in bytes.
 	MaxAudience = 128
+	// MaxRoom bounds the name of a room, in bytes.
+	MaxRoom = 256
 	// MaxLifetime bounds the lifetime of a token. A Verifier must remember a used token for
 	// that time.
 	MaxLifetime = 24 * time.Hour
@@ -48,6 +51,8 @@ func NewIssuer(secret string) (*Issuer, error) {
 // Claims are the claims of a token about its user.
 type Claims struct {
 	User string
+	// Room is the only room that the token opens; empty: any.
+	Room string
 	// SessionEnd is when the session ends; zero means never. It is independent of the token's
 	// expiry, which limits when the session can begin.
 	SessionEnd time.Time
@@ -61,8 +66,12 @@ func (c Claims) Remaining(now time.Time) time.Duration {
 	return max(c.SessionEnd.Sub(now), 1)
 }
 
-// sessionEnd is the name of the claim for Claims.SessionEnd, a time like exp.
-const sessionEnd = "session_end"
+const (
+	// sessionEnd is the name of the claim for Claims.SessionEnd, a time like exp.
+	sessionEnd = "session_end"
+	// room is the name of the claim for Claims.Room, a text.
+	room = "room"
+)
 
 // Issue returns a token for one audience, valid from now for lifetime.
 func (i *Issuer) Issue(c Claims, audience string, now time.Time, lifetime time.Duration) (string, error) {
@@ -71,6 +80,8 @@ func (i *Issuer) Issue(c Claims, audience string, now time.Time, lifetime time.D
 		return "", fmt.Errorf("token: user of %d bytes: want 1 to %d", len(c.User), MaxUser)
 	case audience == "" || len(audience) > MaxAudience:
 		return "", fmt.Errorf("token: an audience of %d bytes: want 1 to %d", len(audience), MaxAudience)
+	case len(c.Room) > MaxRoom || !utf8.ValidString(c.Room):
+		return "", fmt.Errorf("token: room of %d bytes: want at most %d of UTF-8", len(c.Room), MaxRoom)
 	case lifetime <= 0 || lifetime > MaxLifetime:
 		return "", fmt.Errorf("token: lifetime of %v: want more than 0, at most %v", lifetime, MaxLifetime)
 	case !c.SessionEnd.IsZero() && !now.Before(c.SessionEnd):
@@ -84,6 +95,9 @@ func (i *Issuer) Issue(c Claims, audience string, now time.Time, lifetime time.D
 	t.SetExpiration(now.Add(lifetime))
 	if !c.SessionEnd.IsZero() {
 		t.SetTime(sessionEnd, c.SessionEnd)
+	}
+	if c.Room != "" {
+		t.SetString(room, c.Room)
 	}
 	return t.V4Sign(i.key, nil), nil
 }

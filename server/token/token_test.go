@@ -62,7 +62,7 @@ func TestSessionEnd(t *testing.T) {
 	issuer, verifier := pair()
 	end := noon.Add(2 * time.Hour)
 	text := func() []byte {
-		text := must.Get(issuer.Issue(Claims{"bob", end}, home, noon, MaxLifetime))
+		text := must.Get(issuer.Issue(Claims{User: "bob", SessionEnd: end}, home, noon, MaxLifetime))
 		return []byte(text)
 	}
 	claims := must.Get(verifier.Verify(text(), noon.Add(time.Hour)))
@@ -71,7 +71,17 @@ func TestSessionEnd(t *testing.T) {
 	require.Equal(t, time.Hour, claims.Remaining(noon.Add(time.Hour)))
 	require.Positive(t, claims.Remaining(noon.Add(3*time.Hour)), "0 would be without end")
 	require.ErrorIs(t, must.Fail(verifier.Verify(text(), end)), ErrExpired, "the session would end at once")
-	require.ErrorContains(t, must.Fail(issuer.Issue(Claims{"bob", noon}, home, noon, time.Minute)), "want a later end")
+	require.ErrorContains(t, must.Fail(issuer.Issue(Claims{User: "bob", SessionEnd: noon}, home, noon, time.Minute)), "want a later end")
+}
+
+// A token may name the only room that it opens.
+func TestRoom(t *testing.T) {
+	issuer, verifier := pair()
+	text := must.Get(issuer.Issue(Claims{User: "bob", Room: "match/17"}, home, noon, time.Minute))
+	require.Equal(t, Claims{User: "bob", Room: "match/17"}, must.Get(verifier.Verify([]byte(text), noon)))
+	for _, bad := range []string{strings.Repeat("r", MaxRoom+1), "match/\xff"} {
+		require.ErrorContains(t, must.Fail(issuer.Issue(Claims{User: "bob", Room: bad}, home, noon, time.Minute)), "room of ")
+	}
 }
 
 // K1: a change of any byte, or another key, invalidates a token.
@@ -122,6 +132,9 @@ func TestClaims(t *testing.T) {
 		"a long user":      func(k *paseto.Token) { k.SetSubject(strings.Repeat("u", MaxUser+1)) },
 		"no identifier":    func(k *paseto.Token) { k.SetJti("") },
 		"no time":          func(k *paseto.Token) { require.NoError(t, k.Set(sessionEnd, "noon")) },
+		"an empty room":    func(k *paseto.Token) { k.SetString(room, "") },
+		"a long room":      func(k *paseto.Token) { k.SetString(room, strings.Repeat("r", MaxRoom+1)) },
+		"no text":          func(k *paseto.Token) { require.NoError(t, k.Set(room, 7)) },
 		"good for ever":    func(k *paseto.Token) { k.SetExpiration(noon.Add(MaxLifetime + time.Second)) },
 	} {
 		k := paseto.NewToken()

@@ -167,9 +167,16 @@ func (v *Verifier) checkClaims(t *paseto.Token, now time.Time) (id string, c Cla
 	if _, ends := t.Claims()[sessionEnd]; ends {
 		c.SessionEnd, e6 = t.GetTime(sessionEnd)
 	}
+	var e7 error
+	if _, bound := t.Claims()[room]; bound {
+		c.Room, e7 = t.GetString(room)
+		if c.Room == "" || len(c.Room) > MaxRoom {
+			e7 = ErrClaims // an empty room would open every room
+		}
+	}
 	c.User = user
 	switch {
-	case errors.Join(e1, e2, e3, e4, e5, e6) != nil, audience != v.audience, id == "", len(id) > MaxUser,
+	case errors.Join(e1, e2, e3, e4, e5, e6, e7) != nil, audience != v.audience, id == "", len(id) > MaxUser,
 		user == "", len(user) > MaxUser, expires.Sub(issued) > MaxLifetime:
 		return "", Claims{}, time.Time{}, ErrClaims
 	case now.Before(issued.Add(-leeway)), !now.Before(expires), !c.SessionEnd.IsZero() && !now.Before(c.SessionEnd):
