@@ -26,8 +26,8 @@ type Scene struct {
 	flashes  uint32                      // see NextFlash
 	restored []string                    // see Restored
 
-	extra         []byte           // the newest Extra; nil: it has changed
-	ids, extraIDs []world.EffectID // the effects now, and in extra
+	extra extraCache
+	ids   []world.EffectID // scratch: the effects now
 }
 
 // ErrPlayers: the world has limits.max_players avatars. The client may try again later.
@@ -61,7 +61,8 @@ func (s *Scene) Join() (world.Entity, error) {
 	if err != nil {
 		return 0, fmt.Errorf("scenes: join: %w", err)
 	}
-	s.avatars[e], s.extra = [2]float32{}, nil
+	s.avatars[e] = [2]float32{}
+	s.extra.forgetAvatars()
 	return e, nil
 }
 
@@ -72,7 +73,7 @@ func (s *Scene) Leave(e world.Entity) bool {
 		return false
 	}
 	delete(s.avatars, e)
-	s.extra = nil
+	s.extra.forgetAvatars()
 	return s.World.DestroyBecause(e, messages.CauseLeft)
 }
 

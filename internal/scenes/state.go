@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/worldd/worldd/internal/scenes/messages"
@@ -41,23 +42,55 @@ func (s *Scene) Extra(b []byte) []byte {
 		f.ids = s.live(f.ids)
 		s.ids = append(append(s.ids, f.ids...), 0)
 	}
-	if s.extra == nil || !slices.Equal(s.ids, s.extraIDs) {
+	if len(s.extra.all) == 0 || !slices.Equal(s.ids, s.extra.effects) {
 		s.encodeExtra()
 	}
-	return append(b, s.extra...)
+	return append(b, s.extra.all...)
 }
 
-// encodeExtra encodes the state again after a change.
+// extraCache holds the newest Extra, and the parts of it that change less often than others: a journal asks for Extra each
+// tick.
+type extraCache struct {
+	all              []byte           // empty: it has changed
+	effects          []world.EffectID // in all
+	avatars          []byte           // empty: they have changed
+	beginning, edits []byte           // constant: the name of the file, and File.fingerprints
+}
+
+// forgetAvatars makes the next Extra encode the avatars again.
+func (c *extraCache) forgetAvatars() { c.all, c.avatars = c.all[:0], c.avatars[:0] }
+
+// encodeExtra encodes the state again after a change, as JSON of state.
 func (s *Scene) encodeExtra() {
-	now := state{Name: s.File.Name, Effects: s.effectStates(), Flashes: s.flashes, Keys: s.File.fingerprints()}
-	for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
-		now.Avatars = append(now.Avatars, avatarState{e})
+	c := &s.extra
+	if c.beginning == nil {
+		c.beginning = append([]byte(`{"Name":`), encodeJSON(s.File.Name)...)
+		c.edits = encodeJSON(s.File.fingerprints())
 	}
-	extra, err := json.Marshal(now)
+	if len(c.avatars) == 0 {
+		all := []avatarState{}
+		for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
+			all = append(all, avatarState{e})
+		}
+		c.avatars = encodeJSON(all)
+	}
+	c.all = append(append(append(c.all[:0], c.beginning...), `,"Avatars":`...), c.avatars...)
+	if len(s.effects) > 0 {
+		c.all = append(append(c.all, `,"Effects":`...), encodeJSON(s.effectStates())...)
+	}
+	if s.flashes > 0 {
+		c.all = strconv.AppendUint(append(c.all, `,"Flashes":`...), uint64(s.flashes), 10)
+	}
+	c.all = append(append(append(c.all, `,"Keys":`...), c.edits...), '}')
+	c.effects = append(c.effects[:0], s.ids...)
+}
+
+func encodeJSON(value any) []byte {
+	b, err := json.Marshal(value)
 	if err != nil {
 		panic("scenes: a state that JSON lacks: " + err.Error())
 	}
-	s.extra, s.extraIDs = extra, append(s.extraIDs[:0], s.ids...)
+	return b
 }
 
 // LoadExtra restores what Extra has appended, in the world as it was then. The error wraps
@@ -88,7 +121,8 @@ func (s *Scene) LoadExtra(extra []byte) error {
 			s.missiles = append(s.missiles, e)
 		}
 	}
-	s.extra, s.flashes = nil, then.Flashes
+	s.extra.forgetAvatars()
+	s.flashes = then.Flashes
 	return nil
 }
 
@@ -180,7 +214,7 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 		then.Effects = s.findEffects()
 	}
 	s.restored = append(s.renewEffects(then.Effects), s.File.edits(then.Keys)...)
-	s.extra = nil
+	s.extra.forgetAvatars()
 	clear(s.avatars)
 	for slot := range s.World.Slots().Len() {
 		if e := s.World.Slots().Handle(slot); e != 0 {

@@ -2,8 +2,11 @@ package scenes
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,6 +105,35 @@ func TestRestoreRunOfTheStorm(t *testing.T) {
 	players(t, again, ticksOf())
 	requireIdentities(t, again)
 	require.NoError(t, again.World.CheckInvariants())
+}
+
+// Extra is the JSON of the state as it is, whatever has changed since the last one.
+func TestExtraIsState(t *testing.T) {
+	s := build(t, "storm")
+	var joined []world.Entity
+	for round := range 400 {
+		switch {
+		case round%40 < 3:
+			joined = append(joined, must.Get(s.Join()))
+		case round%40 == 20:
+			s.Leave(joined[round%len(joined)])
+		case round%40 == 30:
+			s.NextFlash()
+			s.extra.all = s.extra.all[:0] // Extra may say an older one
+		case round%97 == 0:
+			s.removeEffects(s.effects[0].ids)
+		}
+		s.World.Step()
+		extra := s.Extra(nil)
+		want := state{Name: s.File.Name, Avatars: []avatarState{}, Effects: s.effectStates(), Flashes: s.flashes, Keys: s.File.fingerprints()}
+		for _, e := range slices.Sorted(maps.Keys(s.avatars)) {
+			want.Avatars = append(want.Avatars, avatarState{e})
+		}
+		require.JSONEq(t, string(must.Get(json.Marshal(want))), string(extra), round)
+	}
+	require.NotEmpty(t, s.avatars)
+	require.NoError(t, s.LoadExtra(s.Extra(nil)))
+	require.Equal(t, uint32(10), s.flashes)
 }
 
 // A run whose world file was edited does not continue, and one whose file is the same does.
