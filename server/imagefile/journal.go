@@ -14,7 +14,7 @@ type JournalMode uint8
 // Modes of a journal, with the names that Redis gave them.
 const (
 	JournalOff         JournalMode = iota
-	JournalEverySecond             // once a second: a crash of the machine loses the last second
+	JournalEverySecond             // once a second: a crash of the machine loses the last second, one of the process writeEvery
 	JournalAlways                  // before their output leaves: a crash loses nothing that anyone was told
 )
 
@@ -35,6 +35,10 @@ func (m *JournalMode) UnmarshalText(text []byte) error {
 	}
 	return fmt.Errorf("journal mode %q: want always, everysec or off", text)
 }
+
+// writeEvery is how long JournalEverySecond collects frames before it writes them: to wake the writer after each tick costs
+// more than all it then does.
+const writeEvery = 100 * time.Millisecond
 
 // defaultJournalBytes bounds a segment: hours of a busy world.
 const defaultJournalBytes = 1 << 30
@@ -80,6 +84,7 @@ type Journal struct {
 	queue  journalQueue
 	writer segmentWriter
 	wake   chan struct{} // the queue has something, or is closed
+	woken  time.Time     // when Append has woken the writer in JournalEverySecond
 	done   chan struct{} // the goroutine has ended
 	close  sync.Once
 }
@@ -135,6 +140,8 @@ func (j *Journal) run() {
 			b, closed = j.queue.take(b)
 			j.writer.process(&b)
 		case <-j.writer.config.Seconds:
+			b, closed = j.queue.take(b)
+			j.writer.process(&b)
 			j.writer.commit()
 		}
 	}
@@ -145,17 +152,26 @@ func (j *Journal) run() {
 // Call it at the start and whenever an image is taken, before the next Append. A failure suspends the
 // journal until the next BeginSegment.
 func (j *Journal) BeginSegment(run, tick uint64, head []byte) {
+	j.woken = time.Time{} // the first frame is written at once
 	j.push(entry{kind: entrySegment, run: run, tick: tick}, head)
 }
 
 // Append hands over the frame of a tick, of which it makes a copy.
 func (j *Journal) Append(tick uint64, frame []byte) {
-	j.push(entry{kind: entryFrames, tick: tick}, frame)
+	e := entry{kind: entryFrames, tick: tick, queued: j.writer.config.Now()}
+	waiting, _ := j.queue.push(e, frame)
+	if j.writer.config.Mode == JournalEverySecond {
+		if waiting < keptBytes && e.queued.Sub(j.woken) < writeEvery {
+			return
+		}
+		j.woken = e.queued
+	}
+	j.wakeWriter()
 }
 
 func (j *Journal) push(e entry, b []byte) (open bool) {
 	e.queued = j.writer.config.Now()
-	open = j.queue.push(e, b)
+	_, open = j.queue.push(e, b)
 	j.wakeWriter()
 	return open
 }

@@ -61,13 +61,13 @@ type journalQueue struct {
 	segmentBytes int64  // handed over since then
 }
 
-// push copies an entry to the queue. If its bytes do not fit, they are lost. It returns false if the queue is
-// closed.
-func (q *journalQueue) push(e entry, b []byte) bool {
+// push copies an entry to the queue, and returns how many bytes wait in it. If the entry's bytes do not fit, they are lost.
+// It returns false if the queue is closed.
+func (q *journalQueue) push(e entry, b []byte) (waiting int, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return false
+		return 0, false
 	}
 	if e.kind == entrySegment {
 		q.run, q.segmentBytes = e.run, 0
@@ -82,10 +82,10 @@ func (q *journalQueue) push(e entry, b []byte) bool {
 	e.end = len(q.waiting.data)
 	if last >= 0 && e.kind != entrySegment && e.kind != entryAwaited && q.waiting.entries[last].kind == e.kind {
 		q.waiting.entries[last].tick, q.waiting.entries[last].end = e.tick, e.end
-		return true
+		return e.end, true
 	}
 	q.waiting.entries = append(q.waiting.entries, e)
-	return true
+	return e.end, true
 }
 
 // take exchanges what waits for the memory of done, a batch that is written.

@@ -50,6 +50,32 @@ func TestJournalEverySecond(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
+// everysec wakes the writer for the first frame of a segment, and then at most once in writeEvery or for many bytes.
+func TestJournalEverySecondCollectsFrames(t *testing.T) {
+	for mode, want := range map[JournalMode][]int{JournalEverySecond: {1, 6, 11, 16, 18}, JournalAlways: {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}} {
+		clock := time.Unix(1000, 0)
+		j, err := (&Store{path: simulatedImage, disk: disktest.New(), keep: 3}).newJournal(JournalConfig{Mode: mode, Now: func() time.Time { return clock }})
+		require.NoError(t, err)
+		j.BeginSegment(7, 0, piece(0, 40))
+		<-j.wake
+		var woken []int
+		for tick := 1; tick <= 20; tick++ {
+			size := 10
+			if tick == 18 {
+				size = keptBytes
+			}
+			j.Append(uint64(tick), make([]byte, size))
+			clock = clock.Add(writeEvery / 5)
+			if len(j.wake) > 0 {
+				<-j.wake
+				woken = append(woken, tick)
+				_, _ = j.queue.take(batch{})
+			}
+		}
+		require.Equal(t, want, woken, mode.String())
+	}
+}
+
 // The delay of a sync is the time since its oldest frame was queued.
 func TestJournalDelay(t *testing.T) {
 	d := disktest.New()
