@@ -22,7 +22,7 @@ const root = "../.."
 // games are the tested programs, by name.
 var games = map[string]game{
 	"worldd": {"cmd/worldd", "newWorld", nil},
-	"arena": {"server/host/examples/arena", "newArena", []edit{
+	"arena": {"server/host/examples/arena", "newRoom", []edit{
 		{"game.go", "Kills uint16 `net:\"bits=10\"`", "Rank uint8\n Kills uint16 `net:\"bits=12\"`"},
 		{"server.go", "Pilot{t.Name, t.Kills}", "Pilot{Name: t.Name, Kills: t.Kills}"},
 		{"game.go", "X, Z float32 `net:\"range=-1..1,step=1/16\"`", "Boost bool\n X, Z float32 `net:\"range=-2..2,step=1/32\"`"},

@@ -51,9 +51,10 @@ var servers = []server{
 		program: "arena", args: []string{"--image=rooms", "--journal=always", "--record=recordings", "--record-rooms=1", "--image-rooms=1", "--identity=identity.pem"},
 		worlds: []savedWorld{
 			{room: "arena", image: "rooms/arena.image", recording: "recordings/arena.recording"},
+			{room: "lobby", image: "rooms/lobby.image", recording: "recordings/lobby.recording"},
 			{room: "arena/7", image: "rooms/arena/7.image", recording: "recordings/arena/7.recording", onDemand: true},
 		},
-		older: []string{"--image-generation=arena=1", "--image-generation=arena/7=1"}, unsure: []string{"--image-generation=1"},
+		older: []string{"--image-generation=arena=1", "--image-generation=lobby=1", "--image-generation=arena/7=1"}, unsure: []string{"--image-generation=1"},
 		inUse: "in use by another server", others: `identity\.pem`,
 	},
 }

@@ -160,8 +160,8 @@ func TestArenaAfterCrash(t *testing.T) {
 	require.Zero(t, core.Len())
 	require.Equal(t, 1, next.world.Stats().Entities, "the clock")
 
-	require.Error(t, next.restoreSession(s, nil))
-	require.ErrorContains(t, next.restoreSession(s, binary.LittleEndian.AppendUint64(nil, uint64(seatOf(s)))), "the seat is gone")
+	require.Error(t, restoreSession(s, nil, next.seat.Has))
+	require.ErrorContains(t, restoreSession(s, binary.LittleEndian.AppendUint64(nil, uint64(seatOf(s))), next.seat.Has), "the seat is gone")
 }
 
 func TestStickMovesTheShip(t *testing.T) {

@@ -3,7 +3,8 @@
 // Anybody may watch. Bots play by the same rules as people, through the same code.
 //
 //	game.go      what server and client share: components, commands, events, rules of motion
-//	server.go    the rules: joining, shooting, homing, dying, the match; all state is in the world
+//	server.go    the rules: joining, shooting, homing, dying, the rounds; all state is in the world
+//	lobby.go     the rules of the lobby: the queue, matches for those who wait, spectators, the way back
 //	player.go    the client's half: what a player sees and does
 //	dart.go      missiles that the client predicts
 //	bot.go       a player that thinks for itself
@@ -13,8 +14,10 @@
 //
 //	go run ./server/host/examples/arena play --rtt 150ms --loss 5%
 //	go run ./server/host/examples/arena demo --bots 20 --duration 30s
+//	go run ./server/host/examples/arena demo --room lobby --bots 20 --duration 30s
 //	go run ./server/host/examples/arena serve --listen :4433 --anyone --image arena.image --admin 127.0.0.1:4434
 //	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX
+//	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX --room lobby
 //	go run ./server/host/examples/arena loadtest --addr 127.0.0.1:4433 --insecure-dev --loss 5% --fail 'confusions>0'
 //
 // Neither half knows how their bytes travel. arena_test.go runs both in a rig, and so does the
@@ -39,10 +42,12 @@ var (
 	Hulls   = schema.Define[Hull](Protocol, "hull")
 	Seekers = schema.Define[Seeker](Protocol, "seeker")
 	Matches = schema.Define[Match](Protocol, "match")
+	Tickets = schema.Define[Ticket](Protocol, "ticket")
 
 	Sticks = schema.DefineInput[Stick](Protocol)
 
 	PlayCommand   = schema.DefineCommand[Play](Protocol, "play")
+	WatchCommand  = schema.DefineCommand[Watch](Protocol, "watch")
 	TalkCommand   = schema.DefineCommand[Talk](Protocol, "talk")
 	ShootCommand  = schema.DefineQuery[Shoot, Shot](Protocol, "shoot")
 	LaunchCommand = schema.DefineCommand[Launch](Protocol, "launch")
@@ -71,10 +76,18 @@ type (
 		Owner  bulk.Handle `net:"ref"`
 		Fuse   uint64      `net:"-"` // tick at which it explodes by itself; clients do not need it
 	}
-	// Match is on the one entity without a body, which every client has in view.
+	// Match is on the one entity of an arena without a body, which every client has in view.
 	Match struct {
-		Round uint16
+		Round uint16 // 0: a match that waits for its players
 		Ends  uint32 // the tick
+	}
+	// Ticket is on an entity for each visitor of the lobby. All visitors see all tickets.
+	Ticket struct {
+		Name  string `net:"max=16"`
+		Wants uint8  `net:"enum=3"`
+		Since uint32 // the tick
+		Match uint32 // to which the visitor is called; 0: none
+		Away  bool   // the connection is broken
 	}
 )
 
@@ -86,8 +99,9 @@ type Stick struct {
 
 // Commands are single requests of clients. The server answers each.
 type (
-	Play struct{} // take part; until then a client watches
-	Talk struct {
+	Play  struct{} // take part; in the lobby: queue for a match
+	Watch struct{} // take part no longer; in the lobby: leave the queue, and watch a match
+	Talk  struct {
 		Text string `net:"max=80"`
 	}
 	// Shoot fires the laser; Shot is its answer.
@@ -131,6 +145,12 @@ type (
 const (
 	Laser   = 1
 	Warhead = 2
+)
+
+// The values of Ticket.Wants. A new visitor wants nothing: 0.
+const (
+	ToPlay  = 1
+	ToWatch = 2
 )
 
 // The rules that both sides know.

@@ -6,28 +6,53 @@ import (
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
+	"github.com/worldd/worldd/world"
 )
 
 func main() {
 	host.Main(host.Definition{
-		Name: "arena", About: "Ships in a windy arena.", New: newArena, Bots: &bot.Player{New: newBot},
-		// "arena" always exists; "arena/7" is made for the first client that names it.
-		Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"arena": {Pinned: true}}, Default: "arena"},
+		Name: "arena", About: "Ships in a windy arena.", New: newRoom, Bots: &bot.Player{New: newBot},
+		Rooms: &server.RoomsConfig{Kinds: kinds(), Default: "arena"},
 		Commands: []any{&struct {
 			Play playCommand `cmd:"" help:"Play in this terminal, against bots or over the network."`
 		}{}},
 	})
 }
 
-func newArena(o host.Options) (*host.Instance, error) {
-	a, err := New(o.SeedOr(1), o.Room.Generations)
+// kinds returns the kinds of rooms.
+func kinds() map[string]server.RoomKind {
+	return map[string]server.RoomKind{
+		"arena": {Pinned: true}, // "arena/7" is made for the first client that names it
+		"lobby": {Pinned: true, Create: server.ForGame},
+		"match": {Create: server.ForGame},
+	}
+}
+
+func newRoom(o host.Options) (*host.Instance, error) {
+	seed, g := o.SeedOr(1), o.Room.Generations
+	switch o.Room.Kind {
+	case "lobby":
+		l, err := NewLobby(seed, g)
+		if err != nil {
+			return nil, err
+		}
+		return &host.Instance{WorldConfig: l.Config(), Avatars: []world.KindID{l.visitor}, Attach: func(r *server.Room) { l.room = r }}, nil
+	case "match":
+		lasts := uint32(TickHz * 60)
+		if o.Demo {
+			lasts = TickHz * 5
+		}
+		m, err := NewMatch(seed, g, lasts)
+		if err != nil {
+			return nil, err
+		}
+		return &host.Instance{WorldConfig: m.Config(), Attach: func(r *server.Room) { m.room, m.host = r, r }, RestoreRun: m.RestoreRun}, nil
+	}
+	a, err := New(seed, g)
 	if err != nil {
 		return nil, err
 	}
-	return &host.Instance{
-		WorldConfig: a.Config(), Seed: 1, Attach: func(r *server.Room) { a.Attach(r) },
-		RestoreRun: a.RestoreRun,
-	}, nil
+	return &host.Instance{WorldConfig: a.Config(), Seed: 1, Attach: func(r *server.Room) { a.Attach(r) }, RestoreRun: a.RestoreRun}, nil
 }
 
 // newBot makes a bot of a player. The bot also checks the rules that it can see.

@@ -21,9 +21,9 @@ type Player struct {
 	client  *client.Client
 	predict *client.Prediction[schema.Body] // of the own ship
 	moment  client.Moment                   // shown by the newest Frame
-	playing bool                            // a ship was requested over this connection
+	asked   uint8                           // ToPlay or ToWatch, over this connection and in this room
 	shots   []*client.Query[Shot]           // unanswered shots
-	asked   []*client.Future                // other unanswered commands
+	others  []*client.Future                // other unanswered commands
 	darts   []dart                          // own missiles that are predicted
 
 	Hits    int      // hits by the own laser
@@ -89,7 +89,7 @@ func (p *Player) Joined(c *client.Client) (err error) {
 // again. A resumed session may have lost its Play, which may be repeated without harm.
 func (p *Player) stateChanged(s client.StateChange) {
 	if s.State == client.Joined {
-		p.playing = false
+		p.asked = 0
 		return
 	}
 	p.note("%v", s.State)
@@ -126,10 +126,18 @@ func (p *Player) Frame() error {
 	return nil
 }
 
-// TakePart asks for a ship, unless the player watches or has asked.
+// TakePart asks for a ship, or to watch: once over each connection, and in each room. In the lobby it asks
+// for a match.
 func (p *Player) TakePart() {
-	if !p.Watch && !p.playing && p.client.State() == client.Joined {
-		p.playing = send(p, PlayCommand, Play{})
+	want := uint8(ToPlay)
+	if p.Watch {
+		want = ToWatch
+	}
+	if p.asked == want || p.client.State() != client.Joined {
+		return
+	}
+	if want == ToPlay && send(p, PlayCommand, Play{}) || want == ToWatch && send(p, WatchCommand, Watch{}) {
+		p.asked = want
 	}
 }
 
@@ -157,12 +165,12 @@ func (p *Player) pollAnswers() {
 			p.Hits++
 		}
 	}
-	for len(p.asked) > 0 {
-		r, ok := p.asked[0].Poll()
+	for len(p.others) > 0 {
+		r, ok := p.others[0].Poll()
 		if !ok {
 			break
 		}
-		p.asked = p.asked[1:]
+		p.others = p.others[1:]
 		p.noteRefusal(r.Err)
 	}
 }
@@ -183,7 +191,7 @@ func send[Args any](p *Player, command schema.DefinedCommand[Args], args Args) b
 	if err != nil {
 		return false // no connection, or too many commands
 	}
-	p.asked = append(p.asked, f)
+	p.others = append(p.others, f)
 	return true
 }
 

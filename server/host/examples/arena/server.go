@@ -26,8 +26,9 @@ const (
 	launchTicks   = TickHz * 3      // between two missiles
 	fuseTicks     = TickHz * 5 / 2  // after which a missile explodes by itself
 	respawnTicks  = TickHz * 2      // after which the dead get another ship
-	matchTicks    = TickHz * 60 * 2 // of a round
+	roundTicks    = TickHz * 60 * 2 // of a round in an open arena
 	viewTicks     = TickHz * 2 / 5  // how far in the past players may shoot
+	grace         = time.Second * 10
 	flightHeight  = 1
 	// viewRadius is less than the arena's length: players on opposite sides do not see each
 	// other. Spectators view the arena from its centre and see all of it.
@@ -71,16 +72,23 @@ type Arena struct {
 type seat struct {
 	Name     string
 	Kills    uint16
+	Barred   bool         // watches a match, and may not play
 	Ship     world.Entity // may be dead; 0: a spectator
 	Respawn  uint64       // tick at which the player gets a ship; 0: never
 	Laser    uint64       // tick at which the laser is ready
 	Launcher uint64       // tick at which the next missile is ready
 }
 
-// New makes an arena. All its randomness comes from seed. Its handles have the generations of
-// g, so that no two arenas of a server issue the same handle; the zero value is for a single
-// arena. Definition.New calls it, so host.Must ends it with an error.
+// New makes an open arena: players come and go, and round follows round. All its randomness
+// comes from seed. Its handles have the generations of g, so that no two arenas of a server
+// issue the same handle; the zero value is for a single arena. Definition.New calls it, so
+// host.Must ends it with an error.
 func New(seed uint64, g server.Generations) (*Arena, error) {
+	return newArena(seed, g, Match{Round: 1, Ends: roundTicks}, (*Arena).nextRound)
+}
+
+// newArena makes an arena with a match, which the system rounds ends.
+func newArena(seed uint64, g server.Generations, first Match, rounds func(*Arena, *world.World)) (*Arena, error) {
 	w := host.Must(world.New(world.Config{
 		TickHz: TickHz, Seed: seed, MaxEntities: 1024, FirstGeneration: g.First, LastGeneration: g.Last,
 		HalfExtent: world.Vec3{X: HalfX, Y: 8, Z: HalfZ}, Gravity: -1, // none
@@ -97,13 +105,15 @@ func New(seed uint64, g server.Generations) (*Arena, error) {
 		missile:  host.Must(w.AddKind(world.Kind{Name: "missile", Priority: 2, Body: &world.BodyDef{Mass: 1, Drag: Drag, Layers: windy}})),
 		seatKind: host.Must(w.AddKind(world.Kind{Name: "seat"})),
 	}
+	host.Must(server.Register(w, Tickets)) // all rooms have one schema
 	clock := host.Must(w.AddKind(world.Kind{Name: "clock"}))
-	a.match.Set(host.Must(w.Spawn(clock, world.Vec3{}, world.Vec3{})), Match{Round: 1, Ends: matchTicks})
+	a.match.Set(host.Must(w.Spawn(clock, world.Vec3{}, world.Vec3{})), first)
 	a.blow()
 	return a, errors.Join(
 		w.AddSystem(world.Before, "guide", a.guide),
 		w.AddSystem(world.After, "explode", a.explode),
-		w.AddSystem(world.After, "referee", a.referee),
+		w.AddSystem(world.After, "rounds", func(w *world.World) { rounds(a, w) }),
+		w.AddSystem(world.After, "respawn", a.respawn),
 		w.AddSystem(world.After, "control", a.control),
 	)
 }
@@ -136,7 +146,7 @@ func (a *Arena) RestoreRun(img *world.Image) error {
 	}
 	for slot := range a.world.Slots().Len() {
 		if e := a.world.Slots().Handle(slot); !a.match.Has(e) {
-			a.seat.Remove(e) // at once, so that the referee gives the seat no ship
+			a.seat.Remove(e) // at once, so that respawn gives the seat no ship
 			a.world.Destroy(e)
 		}
 	}
@@ -149,7 +159,7 @@ func (a *Arena) Config() server.WorldConfig {
 	return server.WorldConfig{
 		World: a.world, Schema: Protocol,
 		Replication: replication.Config{EnterRadius: viewRadius, SnapshotHz: 30, Private: a.seat.Presence()},
-		Grace:       10 * time.Second,
+		Grace:       grace,
 		MaxViewAge:  viewTicks * time.Second / TickHz,
 		Hooks: server.Hooks{
 			Join:  a.join,
@@ -158,12 +168,11 @@ func (a *Arena) Config() server.WorldConfig {
 			// The pilot has no connection. Without inputs the ship would fly on.
 			Away: func(s *server.Session) { a.world.SetVelocity(s.Entity(), world.Vec3{}) },
 			// All of a player's state but the seat's handle is in the world.
-			SaveSession: func(s *server.Session, b []byte) []byte {
-				return binary.LittleEndian.AppendUint64(b, uint64(seatOf(s)))
-			},
-			RestoreSession: a.restoreSession,
+			SaveSession:    saveSession,
+			RestoreSession: func(s *server.Session, saved []byte) error { return restoreSession(s, saved, a.seat.Has) },
 			Commands: []server.Command{
-				server.OnCommand(PlayCommand, a.play), server.OnCommand(TalkCommand, a.relay),
+				server.OnCommand(PlayCommand, a.play), server.OnCommand(WatchCommand, a.watch),
+				server.OnCommand(TalkCommand, func(s *server.Session, _ world.Entity, said Talk) error { return relay(a.host, s, said) }),
 				server.OnQuery(ShootCommand, a.shoot), server.OnCommand(LaunchCommand, a.launch),
 			},
 			Signals: []server.Signal{server.OnSignal("announce", a.announce)},
@@ -171,10 +180,18 @@ func (a *Arena) Config() server.WorldConfig {
 	}
 }
 
+// checkName refuses names that players cannot read.
+func checkName(s *server.Session) error {
+	if s.Name() == "" || !printable(s.Name()) {
+		return errors.New("give a name of printable letters")
+	}
+	return nil
+}
+
 // join seats a client as a spectator: it controls nothing.
 func (a *Arena) join(s *server.Session) (world.Entity, error) {
-	if s.Name() == "" || !printable(s.Name()) {
-		return 0, errors.New("give a name of printable letters")
+	if err := checkName(s); err != nil {
+		return 0, err
 	}
 	e, err := a.world.Spawn(a.seatKind, world.Vec3{}, world.Vec3{})
 	if err != nil {
@@ -192,23 +209,28 @@ func printable(s string) bool {
 
 func (a *Arena) leave(s *server.Session) {
 	a.world.Destroy(s.Entity())
-	a.seat.Remove(seatOf(s)) // at once, so that the referee gives the seat no ship
+	a.seat.Remove(seatOf(s)) // at once, so that respawn gives the seat no ship
 	a.world.Destroy(seatOf(s))
 }
 
-// restoreSession gives a player the seat back, in a world that has come back after a crash.
-func (a *Arena) restoreSession(s *server.Session, saved []byte) error {
+func saveSession(s *server.Session, b []byte) []byte {
+	return binary.LittleEndian.AppendUint64(b, uint64(seatOf(s)))
+}
+
+// restoreSession gives a player the seat back, in a world that has come back after a crash. isSeat tells
+// what is one in that world.
+func restoreSession(s *server.Session, saved []byte, isSeat func(world.Entity) bool) error {
 	if len(saved) != 8 {
 		return fmt.Errorf("a seat of %d bytes, want 8", len(saved))
 	}
 	s.SetValue(world.Entity(binary.LittleEndian.Uint64(saved)))
-	if !a.seat.Has(seatOf(s)) {
+	if !isSeat(seatOf(s)) {
 		return errors.New("the seat is gone")
 	}
 	return nil
 }
 
-// seatOf returns the seat that join gave the client. No rule of the world reads it.
+// seatOf returns the seat or the ticket that join gave the client. No rule of the world reads it.
 func seatOf(s *server.Session) world.Entity { return s.Value().(world.Entity) }
 
 // control hands the players their new ships. It changes nothing in the world.
@@ -229,18 +251,28 @@ func (a *Arena) steer(s *server.Session, _ uint64, stick Stick) {
 }
 
 func (a *Arena) play(s *server.Session, _ world.Entity, _ Play) error {
-	if t := a.seat.Mut(seatOf(s)); t.Ship == 0 {
+	switch t := a.seat.Mut(seatOf(s)); {
+	case t.Barred:
+		return errBarred
+	case t.Ship == 0:
 		t.Respawn = a.world.Tick() + 1
 	}
 	return nil
 }
 
-func (a *Arena) relay(s *server.Session, _ world.Entity, said Talk) error {
+func (a *Arena) watch(s *server.Session, _ world.Entity, _ Watch) error {
+	t := a.seat.Mut(seatOf(s))
+	a.world.Destroy(t.Ship)
+	t.Ship, t.Respawn = 0, 0
+	return nil
+}
+
+// relay tells all players of a room what one of them says.
+func relay(to Host, s *server.Session, said Talk) error {
 	if said.Text == "" || !printable(said.Text) {
 		return &server.Rejection{Text: "say something printable"}
 	}
-	a.tell(Chat{s.Name(), said.Text})
-	return nil
+	return to.Broadcast(Chat{s.Name(), said.Text})
 }
 
 // announce lets a backend speak to all players: POST /signals/announce with {"Text": "..."}.
@@ -269,6 +301,7 @@ func (a *Arena) giveShip(t *seat) {
 var (
 	errNoShip    = &server.Rejection{Text: "you have no ship"}
 	errReloading = &server.Rejection{Text: "reloading"}
+	errBarred    = &server.Rejection{Text: "you watch this match: play in the next one"}
 )
 
 // fire returns the position from which a ship fires, if the weapon is ready, and sets when it
@@ -422,15 +455,18 @@ func (a *Arena) seatAt(ship world.Entity) *seat {
 	return nil
 }
 
-// referee gives new ships to players whose ship was destroyed, and begins the next round when
-// the time is up.
-func (a *Arena) referee(w *world.World) {
+// nextRound begins the next round when the time is up.
+func (a *Arena) nextRound(w *world.World) {
 	for e, m := range a.match.All() {
 		if w.Tick() >= uint64(m.Ends) {
-			a.match.Set(e, Match{m.Round + 1, m.Ends + matchTicks})
+			a.match.Set(e, Match{m.Round + 1, m.Ends + roundTicks})
 			a.endRound()
 		}
 	}
+}
+
+// respawn gives new ships to players whose ship was destroyed.
+func (a *Arena) respawn(w *world.World) {
 	for e, t := range a.seat.All() {
 		if t.Respawn != 0 && w.Tick() >= t.Respawn {
 			a.giveShip(a.seat.Mut(e))
@@ -441,14 +477,19 @@ func (a *Arena) referee(w *world.World) {
 // endRound names the best player; then all players begin again.
 func (a *Arena) endRound() {
 	var best seat
-	for e := range a.seat.All() {
-		t := a.seat.Mut(e)
-		if best.Name == "" || t.Kills > best.Kills {
+	for _, t := range a.seat.All() {
+		if t.Ship != 0 && (best.Name == "" || t.Kills > best.Kills) {
 			best = *t
 		}
-		a.setKills(t, 0)
 	}
 	if best.Name != "" {
 		a.tell(Chat{"referee", best.Name + " wins the round"})
+	}
+	a.resetKills()
+}
+
+func (a *Arena) resetKills() {
+	for e := range a.seat.All() {
+		a.setKills(a.seat.Mut(e), 0)
 	}
 }
