@@ -153,8 +153,6 @@ func (p *Core) AddInput(tick uint32, m *rowschema.Message, body *rowschema.Paylo
 	switch {
 	case p.failed != nil || p.stepping != 0:
 		return
-	case p.phase == running && tick <= p.confirmed:
-		return // the server is beyond that tick
 	case p.phase == running && tick >= p.confirmed+p.window:
 		p.stats.Stalled++
 		return
@@ -162,7 +160,7 @@ func (p *Core) AddInput(tick uint32, m *rowschema.Message, body *rowschema.Paylo
 	if err := p.inputs.recordInput(tick, m, body); err != nil {
 		return // cannot fail: body is of the message
 	}
-	if p.phase == running {
+	if p.phase == running { // the server may apply an input for a confirmed tick too, late
 		p.truncateAfter(tick)
 		p.predictTicks(min(tick, p.newest+1), tick)
 	}
@@ -214,11 +212,15 @@ func (p *Core) SyncWithServer() {
 func (p *Core) startAt(e Entity, tick uint32) {
 	p.startFrom(e, p.slotOf(tick))
 	p.confirmed, p.newest, p.phase = tick, tick, running
+	held := p.inputs.newestUntil(tick)
 	p.applied = 0
 	if p.session.Tick() == tick {
 		p.applied = p.session.AppliedInput()
+		if p.applied == 0 {
+			held = 0 // late, if it arrives at all
+		}
 	}
-	p.inputs.holdInput(p.inputs.newestUntil(tick))
+	p.inputs.holdInput(held)
 	p.predictTicks(tick+1, p.targetTick())
 }
 

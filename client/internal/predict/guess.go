@@ -39,6 +39,9 @@ func (p *Core) explainByInputs(judged judgements, tick uint32) bool {
 	if held := p.inputs.held; !slices.Contains(g.from, held) && held >= p.applied && held <= most {
 		g.from = append(g.from, held)
 	}
+	if p.applied == 0 && !slices.Contains(g.from, 0) {
+		g.from = append(g.from, 0) // the server may have applied none yet
+	}
 	if len(g.from) == 0 {
 		return false
 	}

@@ -73,9 +73,12 @@ func (r *inputRing) holdInput(tick uint32) {
 	}
 }
 
-// slotOfInput returns the slot of the input for a tick, which must be recorded or held.
+// slotOfInput returns the slot of the input for a tick, which must be recorded, held or 0: none.
 func (r *inputRing) slotOfInput(tick uint32) int {
-	if tick != 0 && r.hasInput(tick) {
+	switch {
+	case tick == 0:
+		return zeroSlot
+	case r.hasInput(tick):
 		return r.slotOf(tick)
 	}
 	return heldSlot

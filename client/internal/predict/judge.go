@@ -79,11 +79,14 @@ func (p *Core) acceptTick(tick uint32) {
 			held = t
 		}
 	}
-	if held != 0 {
-		p.inputs.holdInput(held)
-	}
 	if p.session.Tick() == tick {
 		p.applied = p.session.AppliedInput()
+		if held == 0 && p.applied > p.inputs.held && p.inputs.hasInput(p.applied) {
+			held = p.applied // later than its tick, which was confirmed before
+		}
+	}
+	if held != 0 {
+		p.inputs.holdInput(held)
 	}
 	p.confirmed = tick
 	if p.phase == paused {

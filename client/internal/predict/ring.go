@@ -28,6 +28,8 @@ const (
 	older   = 1
 	// heldSlot, in front of the ring of inputs, has the input in force at the confirmed tick.
 	heldSlot = 0
+	// zeroSlot, in front of the ring of inputs, has the input in force before the first one.
+	zeroSlot = 1
 	// ringSlot is the first slot of the rings.
 	ringSlot = 2
 )

@@ -114,8 +114,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   recordInput(tick: number, input: Struct): void {
     const following = this.#running && !this.#paused
-    if (this.#failed || this.#stepping !== 0 || this.#inputs.window === 0 || (following && tick <= this.#confirmed))
-      return
+    if (this.#failed || this.#stepping !== 0 || this.#inputs.window === 0) return
     if (following && tick >= this.#confirmed + this.#inputs.window) {
       this.#counts.stalled++
       return
@@ -124,6 +123,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#lastInput = tick
     this.#inputs.set(tick, input as I)
     if (following) {
+      // The server may apply an input for a confirmed tick too, late.
       this.#dropAfter(tick)
       this.#runTicks(Math.min(tick, this.#newest + 1), tick)
     }
@@ -256,9 +256,10 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     this.#confirmed = this.#newest = tick
     this.#running = true
     this.#paused = false
-    this.#holdInput(this.#inputs.newestUntil(tick))
     this.#applied = 0
     this.#noteApplied()
+    const isKnown = this.#replica.tick === tick
+    this.#holdInput(isKnown && this.#applied === 0 ? 0 : this.#inputs.newestUntil(tick))
     this.#runTicks(tick + 1, this.#newestTarget())
   }
 
@@ -325,11 +326,11 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   #explainWithInputs(e: Entity, tick: number): boolean {
     const r = this.#replica
     const most = Math.min(tick, r.input)
-    const from = [this.#heldTick, ...this.#inputs.ticks]
-      .filter((t) => t >= this.#applied && t <= most && (t > 0 || this.#heldTick === 0))
+    const from = [0, this.#heldTick, ...this.#inputs.ticks]
+      .filter((t) => t >= this.#applied && t <= most)
       .sort((a, b) => b - a)
     if (from.length === 0) return false
-    const inputOf = (t: number): I => this.#inputs.get(t) ?? this.#held
+    const inputOf = (t: number): I => (t === 0 ? this.#zero : (this.#inputs.get(t) ?? this.#held))
     this.#trying = true
     const inputs = guessInputs([...new Set(from)], this.#confirmed + 1, tick, (t, input) => {
       if (this.#failed || (t === tick && tick === r.tick && input !== r.input)) return false
@@ -349,9 +350,11 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     let t = tick
     const least = Math.max(this.#confirmed, tick - this.#inputs.window, 0)
     while (t > least && !this.#inputs.has(t)) t--
-    if (t > least) this.#holdInput(t)
     this.#confirmed = tick
     this.#noteApplied()
+    const applied = this.#applied // it may be later than its tick, which was confirmed before
+    if (t > least) this.#holdInput(t)
+    else if (applied > this.#heldTick && this.#inputs.has(applied)) this.#holdInput(applied)
     this.#paused = false
     this.#newest = Math.max(this.#newest, tick)
   }

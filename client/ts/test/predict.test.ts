@@ -61,6 +61,25 @@ test('without surprises nothing is corrected, and an input moves the avatar in i
   k.client.close()
 })
 
+test('from the first input on each correction is explained, and a spawn needs no grid', async () => {
+  for (const delay of [5, 30, 100]) {
+    const counts: number[][] = []
+    for (const off of [0, 1 / 1024, 1 / 512, 3 / 1024]) {
+      const k = new Track(delay)
+      k.truth.Position = [0.25 + off, off, -off].map(Math.fround)
+      k.input = zigzag
+      await k.join()
+      k.run(5000)
+      assert.equal(surprises(k), 0, `${delay} ms, ${off} m off the grid`)
+      const { corrected, agreed } = k.play.stats
+      assert.ok(corrected < 4 && agreed > 80, `${corrected} of ${agreed}`)
+      counts.push([corrected, agreed])
+      k.client.close()
+    }
+    for (const c of counts) assert.deepEqual(c, counts[0])
+  }
+})
+
 test('on a busy machine each correction is explained by inputs that came late', async () => {
   let seed = 1
   const random = (): number => (seed = (seed * 48_271) % 0x7fffffff) / 0x7fffffff
