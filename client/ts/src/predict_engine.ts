@@ -439,8 +439,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   #deliverUndone(): void {
-    for (let u = this.#effects.undone.shift(); u; u = this.#effects.undone.shift()) {
-      const { tick, key } = u
+    for (const { tick, key } of this.#effects.undone.splice(0)) {
       this.#counts.undone++
       guard(() => this.#undo?.(tick, key))
     }

@@ -5,60 +5,48 @@ import { maxOnce } from './predict_window.ts'
 /** Remembers the effects that once has reported, for the ticks of the rings. */
 export class Effects {
   readonly undone: { readonly tick: number; readonly key: number }[] = []
-  #ticks = new Uint32Array(0) // by slot: the tick whose effects the slot holds
-  #keys: number[][] = []
-  #asked = new Uint8Array(0) // bit i: the newest call of step asked for key i
+  /** By slot: the tick, and whether its newest call of step asked for each key. */
+  #slots: { tick: number; readonly keys: Map<number, boolean> }[] = []
 
   /** Makes the slots of that many ticks, all empty. */
   resize(window: number): void {
-    this.#ticks = new Uint32Array(window)
-    this.#keys = Array.from({ length: window }, () => [])
-    this.#asked = new Uint8Array(window)
+    this.#slots = Array.from({ length: window }, () => ({ tick: 0, keys: new Map() }))
   }
 
   /** Forgets the effects of all ticks, but not those to undo: another world or entity has effects of its own in the same ticks. */
   forgetAll(): void {
-    this.#ticks.fill(0)
+    for (const s of this.#slots) s.tick = 0
   }
 
-  #slotOf(tick: number): number {
-    return tick % this.#ticks.length
+  #keysOf(tick: number): Map<number, boolean> {
+    return this.#slots[tick % this.#slots.length]!.keys
   }
 
   /** Prepares for a call of the step function for tick. */
   beginTick(tick: number): void {
-    const slot = this.#slotOf(tick)
-    if (this.#ticks[slot] !== tick) {
-      this.#ticks[slot] = tick
-      this.#keys[slot]!.length = 0
-    }
-    this.#asked[slot] = 0
+    const s = this.#slots[tick % this.#slots.length]!
+    if (s.tick !== tick) s.keys.clear()
+    s.tick = tick
+    for (const key of s.keys.keys()) s.keys.set(key, false)
   }
 
   /** Reports whether key is new at tick. */
   askFor(tick: number, key: number): boolean {
-    const slot = this.#slotOf(tick)
-    const keys = this.#keys[slot]!
-    const i = keys.indexOf(key)
-    if (i >= 0) {
-      this.#asked[slot]! |= 1 << i
-      return false
-    }
-    if (keys.length === maxOnce) return false
-    this.#asked[slot]! |= 1 << keys.length
-    keys.push(key)
-    return true
+    const keys = this.#keysOf(tick)
+    const isNew = !keys.has(key)
+    if (isNew && keys.size === maxOnce) return false
+    keys.set(key, true)
+    return isNew
   }
 
   /** Drops the effects of tick that its step did not ask for again. */
   endTick(tick: number): void {
-    const slot = this.#slotOf(tick)
-    const asked = this.#asked[slot]!
-    this.#keys[slot] = this.#keys[slot]!.filter((key, i) => {
-      const kept = ((asked >> i) & 1) !== 0
-      if (!kept) this.undone.push({ tick, key })
-      return kept
-    })
+    const keys = this.#keysOf(tick)
+    for (const [key, asked] of keys) {
+      if (asked) continue
+      keys.delete(key)
+      this.undone.push({ tick, key })
+    }
   }
 
   /** Drops all effects of a tick. */
