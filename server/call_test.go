@@ -83,7 +83,7 @@ func TestDo(t *testing.T) {
 // A call that waits while its room is closed does not run.
 func TestDoInARoomThatCloses(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
-		must.Get(h.joinRoom(h.t.Context(), "match/1", "", false)) // a session would get a last tick
+		must.Get(h.joinRoom(h.t.Context(), "match/1", "", Admission{})) // a session would get a last tick
 		room, resume := h.existingRoom("match/1"), make(chan struct{})
 		h.in("match/1", func(*world.World) { <-resume })
 		time.Sleep(time.Second)
@@ -104,7 +104,7 @@ func TestDoIsDurable(t *testing.T) {
 		c.Images = RoomImages{Dir: dir, Every: time.Hour, Journal: imagefile.JournalAlways}
 	}
 	inBubble(t, images, func(h *testRooms) {
-		must.Get(h.joinRoom(h.t.Context(), "match/1", "", false)) // its client never comes
+		must.Get(h.joinRoom(h.t.Context(), "match/1", "", Admission{})) // its client never comes
 		room := h.existingRoom("match/1")
 		for range 3 {
 			require.NoError(t, room.Do(h.t.Context(), func(w *world.World) error {
@@ -122,7 +122,7 @@ func TestDoIsDurable(t *testing.T) {
 			c.Images.Dir = crashed
 		})
 		defer func() { require.NoError(t, next.endRooms()) }()
-		must.Get(next.joinRoom(h.t.Context(), "match/1", "", false))
+		must.Get(next.joinRoom(h.t.Context(), "match/1", "", Admission{}))
 		require.NoError(t, next.existingRoom("match/1").Do(h.t.Context(), func(w *world.World) error {
 			require.Equal(t, 3, w.Stats().Entities)
 			return nil

@@ -43,6 +43,8 @@
 //	   opens it or 24 h have passed (room_cordon.go).
 //	R6 A room that the game has ended for good (Room.End) leaves no files, and no crash brings it back once
 //	   its clients know, if the journal is of JournalAlways (room_end.go).
+//	R7 Seats (room_seats.go) and sessions together never exceed the limit of a room when one is added. A seat admits its
+//	   user once, and nobody else. Places that are held for clients and sessions on their way count as seats do.
 //
 // Invariants of crash loops, of worlds and rooms (crash_loop.go, crash_note.go, crash_restore.go):
 //

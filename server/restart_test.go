@@ -165,7 +165,7 @@ func TestRoomKilledBeforeItsFirstSave(t *testing.T) {
 	for process := range 4 {
 		var left map[string]string
 		inBubble(t, images, func(h *testRooms) {
-			must.Get(h.joinRoom(context.Background(), "match/a", "", false))
+			must.Get(h.joinRoom(context.Background(), "match/a", "", Admission{}))
 			if process%2 == 0 {
 				h.mustVisit("match/a")
 			}

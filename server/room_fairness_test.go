@@ -14,7 +14,7 @@ import (
 
 // joinFrom joins a room as a client of an address, and leaves.
 func (h *testRooms) joinFrom(address, room string) wire.Code {
-	_, err := h.joinRoom(context.Background(), room, address, false)
+	_, err := h.joinRoom(context.Background(), room, address, Admission{})
 	return wire.CodeOf(err)
 }
 
@@ -120,7 +120,7 @@ func (h *testRooms) worlds() (n int) {
 // the room stays. The client that waited for the room's place is refused.
 func TestEvictionIsGivenUp(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) { c.MaxRooms = 2 }, func(h *testRooms) {
-		now := must.Get(h.joinRoom(context.Background(), "match/a", "", false))
+		now := must.Get(h.joinRoom(context.Background(), "match/a", "", Admission{}))
 		time.Sleep(evictableAfter + time.Second)
 		code := make(chan wire.Code)
 		go func() { code <- h.joinFrom("", "match/b") }()

@@ -231,6 +231,8 @@ func (l *roomLife) setEnding(now *run) runEnd {
 // once a second, on the goroutine that owns the world. called tells whether a call ran since.
 func (l *roomLife) isOver(now *run, called bool, at time.Time) bool {
 	n := now.core.Len()
+	_, kept, _ := now.core.Places()
+	n += kept
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	if n > 0 || called {

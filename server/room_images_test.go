@@ -143,7 +143,7 @@ func TestFewAddressesLeaveImages(t *testing.T) {
 		c.Kinds["match"] = RoomKind{New: k.New, MaxImages: 120, IdleAfter: time.Second}
 	}, func(h *testRooms) {
 		enter := func(address, room string) wire.Code {
-			now, err := h.joinRoom(context.Background(), room, address, false)
+			now, err := h.joinRoom(context.Background(), room, address, Admission{})
 			if err != nil {
 				return wire.CodeOf(err)
 			}

@@ -131,7 +131,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.router, err = session.NewRouter(session.RouterConfig{
 		Admit: c.boundedAdmit(), Random: c.random(), OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds, Versions: c.Versions,
 		Join: func(ctx context.Context, name, address string, a Admission) (*session.Core, error) {
-			now, err := m.joinRoom(ctx, name, address, a.Room != "" && a.Room == name)
+			now, err := m.joinRoom(ctx, name, address, a)
 			if err != nil {
 				return nil, err
 			}
@@ -306,22 +306,20 @@ func forClients(err error) error {
 
 // joinRoom returns the room for a new session: the one that the client or its token names, or the
 // default one. It waits until the room is made.
-func (m *rooms) joinRoom(ctx context.Context, name, address string, fromToken bool) (*run, error) {
+func (m *rooms) joinRoom(ctx context.Context, name, address string, a Admission) (*run, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
 	by := byClient
-	if fromToken {
-		by = byToken
-	}
 	address = m.boundedAddress(address)
-	if fromToken {
-		address = "" // a token is issued to this client
+	if a.Room != "" && a.Room == name {
+		by, address = byToken, "" // a token is issued to this client
 	}
 	name = cmp.Or(name, m.config.Default)
 	if name == "" {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "Hello names no room, and the server has no default one"}
 	}
-	if m.countSessions() >= m.maxSessions() {
+	r := m.existingRoom(name)
+	if (r == nil || !r.hasSeat(a.User)) && m.countPlaces() >= m.maxSessions() {
 		return nil, &wire.Error{Code: wire.ServerFull}
 	}
 	r, err := m.findRoom(name, by, address)

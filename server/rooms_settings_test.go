@@ -277,9 +277,9 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		c.Kinds["match"] = k
 	}, func(h *testRooms) {
 		for _, name := range []string{"match/x", "match/y"} {
-			must.Get(h.joinRoom(context.Background(), name, "", false))
+			must.Get(h.joinRoom(context.Background(), name, "", Admission{}))
 		}
-		_, err := h.joinRoom(context.Background(), "match/z", "", false)
+		_, err := h.joinRoom(context.Background(), "match/z", "", Admission{})
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err), "they could be saved yet")
 		time.Sleep(10 * time.Second)
 		require.Empty(t, files())
@@ -288,10 +288,10 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 		g.leave()
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"a.image", "a.image.lock", "a.image.run"}, files())
-		must.Get(h.joinRoom(context.Background(), "match/a", "", false))
+		must.Get(h.joinRoom(context.Background(), "match/a", "", Admission{}))
 		require.NoError(t, h.createRoom(context.Background(), "match/o"))
 		require.Contains(t, files(), "o.image", "the operator's are saved at once")
-		_, err = h.joinRoom(context.Background(), "match/z", "", false)
+		_, err = h.joinRoom(context.Background(), "match/z", "", Admission{})
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		time.Sleep(10 * time.Second)
 		require.NotContains(t, files(), "a.image.old-1", "nobody has entered it")

@@ -105,7 +105,7 @@ func (h *testRooms) visit(room string) (*roomClient, error) { return h.visitAs(r
 
 func (h *testRooms) visitAs(room, user string) (*roomClient, error) {
 	ctx, end := context.WithCancel(context.Background())
-	now, err := h.joinRoom(ctx, room, "", false)
+	now, err := h.joinRoom(ctx, room, "", Admission{})
 	if err != nil {
 		end()
 		return nil, err
@@ -228,11 +228,11 @@ func TestRoomsAreBounded(t *testing.T) {
 			return wire.CodeOf(err)
 		}
 		require.Equal(t, wire.NoRoom, code("duel/1"), "its token must name it")
-		must.Get(h.joinRoom(context.Background(), "duel/1", "", true))
-		_, err := h.joinRoom(context.Background(), "duel/2", "", true)
+		must.Get(h.joinRoom(context.Background(), "duel/1", "", Admission{Room: "duel/1"}))
+		_, err := h.joinRoom(context.Background(), "duel/2", "", Admission{Room: "duel/2"})
 		require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 		require.Equal(t, wire.OK, code("duel/1"), "it exists")
-		_, err = h.joinRoom(context.Background(), "arena", "", true)
+		_, err = h.joinRoom(context.Background(), "arena", "", Admission{Room: "arena"})
 		require.Equal(t, wire.NoRoom, wire.CodeOf(err))
 		require.NoError(t, h.createRoom(context.Background(), "arena"))
 		h.mustVisit("match/1")
@@ -260,7 +260,11 @@ func TestRoomsOfOneAddress(t *testing.T) {
 	const attacker, player, here = "192.0.2.7/32", "192.0.2.8/32", "127.0.0.1/32"
 	inBubble(t, asIs, func(h *testRooms) {
 		code := func(room, address string, token bool) wire.Code {
-			_, err := h.joinRoom(context.Background(), room, address, token)
+			var a Admission
+			if token {
+				a.Room = room
+			}
+			_, err := h.joinRoom(context.Background(), room, address, a)
 			return wire.CodeOf(err)
 		}
 		for i := range roomsPerAddress {
@@ -371,7 +375,7 @@ func TestCalledRoomsStay(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) {
 		c.Kinds["match"] = RoomKind{New: c.Kinds["match"].New, IdleAfter: 3 * time.Second}
 	}, func(h *testRooms) {
-		must.Get(h.joinRoom(h.t.Context(), "match/1", "", false)) // its client never comes
+		must.Get(h.joinRoom(h.t.Context(), "match/1", "", Admission{})) // its client never comes
 		room := h.existingRoom("match/1")
 		for range 6 {
 			require.NoError(t, room.Do(h.t.Context(), func(*world.World) error { return nil }))
@@ -414,7 +418,7 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 		closed := func(room string) {
 			t.Helper()
 			require.False(t, retries(h.visit(room)))
-			_, err := h.joinRoom(context.Background(), room, "", true)
+			_, err := h.joinRoom(context.Background(), room, "", Admission{Room: room})
 			require.False(t, retries(nil, err), "a token")
 			_, err = h.findForMove(room)
 			require.False(t, retries(nil, err), "the game")

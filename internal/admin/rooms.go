@@ -83,15 +83,47 @@ const (
 )
 
 func (p pages) drainRoom(w http.ResponseWriter, r *http.Request) {
-	seconds := float64(defaultRoomDrain)
+	within, ok := durationOf(w, r, defaultRoomDrain, maxRoomDrain)
+	if ok {
+		p.changeRoom(w, r, func(name string) error { return p.DrainRoom(name, within) })
+	}
+}
+
+// durationOf returns the seconds of a request, or answers it and returns false.
+func durationOf(w http.ResponseWriter, r *http.Request, otherwise, most float64) (d time.Duration, ok bool) {
+	seconds := otherwise
 	if text := r.FormValue("seconds"); text != "" {
 		var err error
-		if seconds, err = strconv.ParseFloat(text, 64); err != nil || !(seconds > 0) || seconds > maxRoomDrain {
-			http.Error(w, fmt.Sprintf("seconds: want a number up to %d", maxRoomDrain), http.StatusBadRequest)
-			return
+		if seconds, err = strconv.ParseFloat(text, 64); err != nil || !(seconds > 0) || seconds > most {
+			http.Error(w, fmt.Sprintf("seconds: want a number up to %v", most), http.StatusBadRequest)
+			return 0, false
 		}
 	}
-	p.changeRoom(w, r, func(name string) error { return p.DrainRoom(name, time.Duration(seconds*float64(time.Second))) })
+	return time.Duration(seconds * float64(time.Second)), true
+}
+
+// defaultSeatTime is the time of POST /seats, in seconds.
+const defaultSeatTime = 30
+
+// reserveSeats is the handler of POST /seats?room=NAME&user=A&user=B&seconds=N.
+func (p pages) reserveSeats(w http.ResponseWriter, r *http.Request) {
+	lasts, ok := durationOf(w, r, defaultSeatTime, session.MaxSeatTime.Seconds())
+	if !ok {
+		return
+	}
+	room := r.FormValue("room") // parses the form
+	err := p.ReserveSeats(r.Context(), room, r.Form["user"], lasts)
+	if err == nil {
+		return
+	}
+	status, failure := failureOf(err)
+	switch wire.CodeOf(err) {
+	case wire.BadArguments:
+		status = http.StatusBadRequest
+	case wire.ServerFull, wire.Draining, wire.RoomClosed:
+		status = http.StatusConflict
+	}
+	writeFailure(w, status, failure)
 }
 
 // changeRoom calls change with the room named in the request.

@@ -57,6 +57,10 @@ func (p pages) signal(w http.ResponseWriter, r *http.Request) {
 // answerFailure answers a signal that has no answer.
 func answerFailure(w http.ResponseWriter, err error) {
 	status, failure := failureOf(err)
+	writeFailure(w, status, failure)
+}
+
+func writeFailure(w http.ResponseWriter, status int, failure signalFailure) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	writeJSON(w, failure)

@@ -20,7 +20,7 @@ type Hello struct {
 	Structure uint32
 	Token     []byte // the connect token; empty if the server requires none
 	Name      string // for logs and other players
-	Room      string // room to join; empty: the token's room, or the server's only one
+	Room      string // room to join, by its name or a RoomQuery; empty: the token's room, or the server's only one
 	Abilities Abilities
 	Version   string // version of the client's game; empty: unknown
 	MinServer string // oldest version of the server's game that the client accepts; empty: any
@@ -35,7 +35,7 @@ const Simulates Abilities = 1
 var helloElements = []element{
 	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
 	number("session", math.MaxUint64), binaryOf("secret", SecretBytes), number("structure", math.MaxUint32),
-	binaryOf("token", MaxToken), text("name", MaxName), text("room", MaxRoom), number("abilities", uint64(Simulates)),
+	binaryOf("token", MaxToken), text("name", MaxName), text("room", MaxRoomQuery), number("abilities", uint64(Simulates)),
 	text("version", MaxVersion), text("minimum server", MaxVersion),
 }
 

@@ -100,6 +100,14 @@ const (
 	MaxRoom    = 64
 	MaxAddress = 256
 
+	// MaxRoomQuery bounds the room of a Hello: a name of MaxRoom, or a query. A room has at most MaxAttributeCount attributes,
+	// whose text has MaxAttributes bytes: mode, map, level, state and four more. The other two bound a key and a value.
+	MaxRoomQuery      = 256
+	MaxAttributes     = 192
+	MaxAttributeCount = 8
+	MaxAttributeKey   = 24
+	MaxAttributeValue = 48
+
 	// MaxVersion bounds the version of a game in Hello and Welcome, in bytes.
 	MaxVersion = 32
 

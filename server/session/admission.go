@@ -54,7 +54,7 @@ func (c *Core) admitPeer(p *Peer) (Admission, *wire.Error) {
 	if refusal != nil {
 		return Admission{}, refusal
 	}
-	return granted, c.roster.admitUser(granted.User, p.address, c.MaxSessions())
+	return granted, c.roster.admitUser(granted.User, p.address, c.requests.placesFor(granted.User, p.place))
 }
 
 // errOtherRoom is the reason to refuse a client whose token opens another room.

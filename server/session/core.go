@@ -173,7 +173,7 @@ func NewCore(c Config) (*Core, error) {
 		graceTicks: ticksOf(c.Grace, c.World.TickHz()),
 		viewAge:    ticksOf(c.MaxViewAge, c.World.TickHz()),
 		schedule:   snapshotSchedule{maxWait: uint64(c.World.TickHz() / minSnapshotHz)},
-		requests:   requests{limits: limits{c.MaxSessions, c.Replication.BudgetBytesPerSecond}, ending: wire.Error{Code: wire.Draining}},
+		requests:   requests{limits: limits{c.MaxSessions, c.Replication.BudgetBytesPerSecond}, ending: wire.Error{Code: wire.Draining}, places: places{tick: c.World.Tick(), seats: map[string]uint64{}}},
 	}
 	core.commands, core.input = c.Hooks.bindHooks(c.Schema)
 	if c.HoldOutput {
@@ -247,6 +247,7 @@ func (c *Core) Receive() {
 	if c.TicksLeft() == 0 {
 		c.Drain()
 	}
+	c.requests.beginTick(c.world.Tick())
 	c.applyRequests()
 	c.calls.runCalls()
 	for _, s := range c.sessions {
@@ -259,7 +260,7 @@ func (c *Core) Receive() {
 	}
 	c.roster.removeJoined()
 	c.moveSessions()
-	c.requests.noteActive(c.Active())
+	c.requests.noteSessions(c.Active(), c.Away())
 }
 
 // applyRequests applies what other goroutines have asked for since the last tick.

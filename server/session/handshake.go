@@ -48,6 +48,8 @@ func (p *Peer) handleHello(h wire.Hello) {
 		return
 	}
 	s.registerSession()
+	c.requests.countEntered(s.user, p.place)
+	p.place = nil
 	c.stats.Joined++
 	s.rotateSecret()
 	c.config.Router.endOthers(s)

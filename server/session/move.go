@@ -43,9 +43,21 @@ type travel struct {
 
 // nextRoom is the room to which a session moves.
 type nextRoom struct {
-	name string
-	core *Core // nil: the room is not ready
+	name  string
+	core  *Core  // nil: the room is not ready
+	place *Place // held in core; nil: none, or its user has a seat there
 }
+
+// holdPlace holds a place in the room for a session of user, or returns why the room would refuse it.
+func (n *nextRoom) holdPlace(user string) (why *wire.Error) {
+	n.place, why = n.core.requests.holdForMove(n.core, user, n.place)
+	return why
+}
+
+func (n *nextRoom) releasePlace() { n.place.Release() }
+
+// setCore sets the room, once it is ready, or the room's next run: nil while it is not.
+func (n *nextRoom) setCore(c *Core) { n.core, n.place = c, nil }
 
 // traveller is a session between two rooms. It belongs to the Core whose requests hold it.
 type traveller struct {
@@ -62,6 +74,7 @@ type traveller struct {
 	moves    uint64
 	visited  []visit
 	kicked   *wire.Error
+	place    *Place      // held for it in the next room, until it arrives there
 	origin   *Session    // in the room that it has left, whose viewer waits until it has entered the next
 	to       string      // name of the next room
 	refused  *wire.Error // it returns to the room of origin, since the other one has refused it; nil: it has not
@@ -91,12 +104,13 @@ func (s *Session) Move(room string) error {
 	if err != nil {
 		return err
 	}
+	next := &nextRoom{name: room, core: target}
 	if target != nil {
-		if why := target.requests.refusesTraveller(); why != nil {
+		if why := next.holdPlace(s.user); why != nil {
 			return why
 		}
 	}
-	s.travel.goTo(&nextRoom{room, target})
+	s.travel.goTo(next)
 	return nil
 }
 
@@ -147,13 +161,13 @@ func (s *Session) handOver() {
 		case core == nil:
 			return
 		}
-		next.core = core
+		next.setCore(core)
 	}
 	if next.core.requests.hasClosed() {
-		next.core = nil // the next tick asks for the room again: another run may have replaced it
+		next.setCore(nil) // the next tick asks for the room again: another run may have replaced it
 		return
 	}
-	if why := next.core.requests.refusesTraveller(); why != nil {
+	if why := next.holdPlace(s.user); why != nil {
 		s.stayAfterMove(next.name, why)
 		return
 	}
@@ -184,7 +198,7 @@ func (s *Session) packTraveller() *traveller {
 	t := &traveller{
 		identity: s.identity, peer: s.peer,
 		schema: c.schemaHash, arrivals: s.travel.arrivals, moves: s.travel.moves, visited: s.travel.visited,
-		origin: s, to: s.travel.next.name,
+		origin: s, to: s.travel.next.name, place: s.travel.next.place,
 		secrets:  s.secrets.allSecrets(), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
@@ -240,7 +254,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if t.hasLeft() {
 		return &wire.Error{Code: wire.OK}
 	}
-	if why := c.roster.admitUser(t.user, t.address, c.MaxSessions()); why != nil {
+	if why := c.roster.admitUser(t.user, t.address, c.requests.placesFor(t.user, nil)); why != nil {
 		return why
 	}
 	s := newSession(c, t.identity, c.world.Tick(), endTickOf(c.world, t.left))
@@ -257,6 +271,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	}
 	s.progress = progress{newest: t.numbers.Seq, structure: s.travel.fence}
 	s.registerSession()
+	c.requests.countEntered(s.user, nil)
 	t.endOrigin()
 	c.stats.MovedIn++
 	if t.peer != nil {
@@ -298,8 +313,13 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 	}
 }
 
-// goTo sets the room to which the session moves.
-func (t *travel) goTo(next *nextRoom) { t.next = next }
+// goTo sets the room to which the session moves, instead of an earlier one.
+func (t *travel) goTo(next *nextRoom) {
+	if t.next != nil {
+		t.next.releasePlace()
+	}
+	t.next = next
+}
 
 // awaitArrivals expects n Arrived messages over the session's connection.
 func (t *travel) awaitArrivals(n int) { t.arrivals = n }

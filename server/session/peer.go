@@ -43,7 +43,8 @@ type Peer struct {
 	path    atomic.Int32 // size limit of a datagram on the path; 0: wire.MaxDatagram
 	age     int          // ticks without a session
 	closed  bool
-	resumes bool // the Router has found the session that the Hello names
+	place   *Place // held for it; nil: none
+	resumes bool   // the Router has found the session that the Hello names
 	// Guarded by router.mu.
 	claimed  bool      // placed or refused: it no longer waits for a Hello
 	openedAt time.Time // time of the first ExpireHellos that saw it
@@ -243,6 +244,10 @@ func (p *Peer) closeIfEnded() bool {
 	if ended, _ := p.inbox.hasEnded(); ended && !p.closed {
 		p.core.stats.countClosed(wire.OK)
 		p.closeConn(&wire.Error{Code: wire.OK})
+	}
+	if p.closed {
+		p.place.Release()
+		p.place = nil
 	}
 	return p.closed
 }

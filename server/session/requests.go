@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -16,6 +15,8 @@ type requests struct {
 	arriving []*traveller // sessions from other rooms
 	departed []*Session   // they have entered other rooms
 	active   int          // sessions with a connection, after the newest Receive
+	away     int          // those without
+	places   places
 	kicks    []kick
 	bans     map[string]bool // replaces Core.banned; nil: no change
 	draining bool            // new sessions are refused
@@ -55,37 +56,27 @@ func (r *requests) addPeer(c *Core, p *Peer) bool {
 	return true
 }
 
-// addTraveller returns false if the core has closed.
+// addTraveller returns false if the core has closed. From then on the traveller itself takes the place that was held
+// for it.
 func (r *requests) addTraveller(t *traveller) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return false
 	}
+	if t.place != nil {
+		r.places.release(t.place)
+		t.place = nil
+	}
 	r.arriving = append(r.arriving, t)
 	return true
 }
 
-// refusesTraveller returns why a session that arrives now would be refused, as far as this is known, or nil. Two
-// sessions may arrive for the last place.
-func (r *requests) refusesTraveller() *wire.Error {
+// noteSessions records the numbers of sessions with and without a connection.
+func (r *requests) noteSessions(active, away int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch n := r.limits.maxSessions; {
-	case r.draining:
-		why := r.ending
-		return &why
-	case r.active+len(r.arriving) >= n:
-		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", n)}
-	}
-	return nil
-}
-
-// noteActive records the number of sessions with a connection.
-func (r *requests) noteActive(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.active = n
+	r.active, r.away = active, away
 }
 
 // addDeparted makes the next tick forget a session.

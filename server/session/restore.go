@@ -34,6 +34,7 @@ func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
 		}
 	}
 	c.stats.Restored += uint64(restored)
+	c.requests.noteSessions(c.Active(), c.Away())
 	return restored, errors.Join(errs...)
 }
 

@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 
@@ -151,7 +150,7 @@ func (r *roster) admitUser(user, address string, slots int) *wire.Error {
 		r.endSessions(&wire.Error{Code: wire.SignedInElsewhere}, func(s *Session) bool { return s.user == user })
 	}
 	if !r.makeRoom(slots, address) {
-		return &wire.Error{Code: wire.ServerFull, Detail: fmt.Sprintf("%d sessions", slots)}
+		return errFull(slots)
 	}
 	return nil
 }

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/worldd/worldd/server/session"
+	"github.com/worldd/worldd/world"
+)
+
+// ReserveSeats keeps a place in the room for each of users (Admission.User) for a time of at most session.MaxSeatTime, counted in the
+// room's ticks. No other client, and no session that moves, gets these places; they count against MaxSessions. A seat ends
+// when a session of its user begins in the room, or when the time is over; a client that Join refuses keeps it.
+// All users get a seat, or none does: the error then has the code ServerFull. A user who has a seat keeps it for the new time.
+//
+// Only Hooks, systems and functions of Do may call it. A nil Room reserves nothing.
+func (r *Room) ReserveSeats(users []string, lasts time.Duration) error {
+	if r == nil {
+		return nil
+	}
+	return r.run.Load().core.ReserveSeats(users, lasts)
+}
+
+// ReleaseSeats gives up the seats that users have in the room. The same functions may call it.
+func (r *Room) ReleaseSeats(users []string) {
+	if r != nil {
+		r.run.Load().core.ReleaseSeats(users)
+	}
+}
+
+// ReserveSeats makes the room if there is none, and reserves seats in it: see Room.ReserveSeats. Issue a token of
+// the user for this room (token.Claims.Room) next. Its errors are as in Room.Do; after any, it may be repeated. room may be empty for the only world, or
+// for the default room. Hooks and systems must not call it. Backends reach it by POST /seats on the admin port.
+func (s *Server) ReserveSeats(ctx context.Context, room string, users []string, lasts time.Duration) error {
+	var r *Room
+	var err error
+	if s.rooms == nil {
+		r, err = s.findRoom(room)
+	} else {
+		r, err = s.rooms.openForGame(ctx, cmp.Or(room, s.rooms.config.Default))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotRun, err)
+	}
+	_, err = r.call(ctx, func(ctx context.Context, c *session.Core) *session.Call {
+		return c.Post(ctx, func(*world.World) error { return c.ReserveSeats(users, lasts) })
+	})
+	return err
+}
+
+// openForGame makes a room if there is none, and waits until it is open.
+func (m *rooms) openForGame(ctx context.Context, name string) (*Room, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
+	defer cancel()
+	r, err := m.findRoom(name, byGame, "")
+	if err == nil {
+		_, err = m.awaitOpen(ctx, r)
+	}
+	return r, err
+}
+
+// hasSeat reports whether user has a seat in the room, so that the limit of sessions in all rooms, which counts seats, admits it.
+func (r *Room) hasSeat(user string) bool {
+	now := r.run.Load()
+	return now != nil && user != "" && now.core.HasSeat(user)
+}
+
+// countPlaces returns the number of sessions in all rooms, and of places that are kept for others.
+func (m *rooms) countPlaces() (n int) {
+	for _, r := range m.sortedRooms() {
+		if run := r.run.Load(); run != nil {
+			_, kept, _ := run.core.Places()
+			n += int(run.loop.sessions.Load()) + kept
+		}
+	}
+	return n
+}
