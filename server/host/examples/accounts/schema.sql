@@ -1,0 +1,4 @@
+-- The web site where players sign in writes logins.
+CREATE TABLE IF NOT EXISTS logins   (key text PRIMARY KEY, player text NOT NULL, expires timestamptz NOT NULL);
+CREATE TABLE IF NOT EXISTS accounts (player text PRIMARY KEY, coins bigint NOT NULL CHECK (coins >= 0), hats bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS effects  (run bigint, number bigint, at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (run, number));
