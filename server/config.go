@@ -101,6 +101,9 @@ type Config struct {
 
 	// Listen is the UDP address, as "host:port"; port 0 picks a free one. Required.
 	Listen string
+	// Sockets are the sockets of the process that this one replaces, used in place of binding Listen and AdminListen.
+	// The caller closes them after Listen. nil: none.
+	Sockets *Sockets
 	// Certificate is the operator's, or from KeptCertificate. If nil, the server makes a new
 	// certificate at each start, valid for 13 days, and clients pin its Fingerprint.
 	Certificate *tls.Certificate

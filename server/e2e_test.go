@@ -54,6 +54,8 @@ type testServer struct {
 	stop   context.CancelFunc
 	ended  chan error
 	ctx    context.Context
+	// endWith is stop with a cause.
+	endWith context.CancelCauseFunc
 }
 
 func newTestServer(t testing.TB) *testServer { return newTestServerWith(t, func(*server.Config) {}) }
@@ -79,8 +81,8 @@ func newTestServerWith(t testing.TB, change func(*server.Config)) *testServer {
 	change(&sc)
 	s := must.Get(server.Listen(sc))
 	h := &testServer{t: t, server: s, ended: make(chan error, 1), ctx: ctx}
-	run, stop := context.WithCancel(ctx)
-	h.stop = stop
+	run, end := context.WithCancelCause(ctx)
+	h.endWith, h.stop = end, func() { end(nil) }
 	go func() { h.ended <- s.Serve(run) }()
 	t.Cleanup(h.close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

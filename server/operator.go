@@ -84,7 +84,7 @@ func (s *Server) allRooms() []*Room {
 
 func (s *Server) adminConfig() admin.Config {
 	c := admin.Config{
-		Listen: s.config.AdminListen, Game: s.config.GameName, Version: s.config.Versions.Game, Access: admin.Access(s.config.AdminAccess), Log: s.log, Audit: auditLogger(s.log), Quic: s.quic, Timings: s.timings,
+		Listen: s.config.AdminListen, Socket: s.config.Sockets.admin(), Game: s.config.GameName, Version: s.config.Versions.Game, Access: admin.Access(s.config.AdminAccess), Log: s.log, Audit: auditLogger(s.log), Quic: s.quic, Timings: s.timings,
 		Report: s.report, Rooms: s.shownRooms, Signal: s.Signal, ReserveSeats: s.ReserveSeats, Routes: s.config.AdminRoutes, Collectors: s.config.Collectors,
 		Cordon: s.Cordon, Cordoned: s.gate().Cordoned,
 	}

@@ -144,9 +144,10 @@ func (r *run) saveEnded() error {
 type runEnd uint8
 
 const (
-	endRun     runEnd = iota // its sessions end, and its world is saved
-	endServer                // the next start continues it, if the journal can keep its sessions
-	endForGood               // its sessions end, and its files are removed
+	endRun      runEnd = iota // its sessions end, and its world is saved
+	endServer                 // the next start continues it, if the journal can keep its sessions
+	endHandOver               // as endServer, without waiting: another process continues it at once
+	endForGood                // its sessions end, and its files are removed
 )
 
 // serveUntil ticks until ctx is done, calls ending, and ends the run as ending says.
@@ -157,7 +158,7 @@ func (r *run) serveUntil(ctx context.Context, ending func() runEnd) error {
 	switch {
 	case err == nil && end == endForGood:
 		return r.endAndRemove()
-	case err == nil && end == endServer && r.mayKeepSessions() && r.keepSessions():
+	case err == nil && (end == endServer || end == endHandOver) && r.mayKeepSessions() && r.keepSessions(end):
 		r.core.Close()
 		return nil
 	}
@@ -172,7 +173,7 @@ func (r *run) mayKeepSessions() bool {
 
 // keepSessions saves the world and its sessions after the last tick, and says goodbye to their clients. It reports
 // whether the next start can bring the sessions back. If not, they have not ended.
-func (r *run) keepSessions() bool {
+func (r *run) keepSessions(end runEnd) bool {
 	r.core.EndLeaving()
 	if err := r.loop.journal.makeDurable(); err != nil {
 		r.log.Error("the sessions end with the server", zap.Error(err))
@@ -182,7 +183,7 @@ func (r *run) keepSessions() bool {
 		return false // which is logged
 	}
 	r.log.Info("the sessions outlast the server: the next start continues them", zap.Int("sessions", r.core.Active()+r.core.Away()))
-	if r.core.Active() > 0 {
+	if r.core.Active() > 0 && end != endHandOver {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.core.Release(math.MaxUint64)

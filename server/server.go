@@ -86,7 +86,7 @@ func (s *Server) bindPorts() (err error) {
 	c := s.config
 	opener, draining := s.connectionOpener()
 	s.quic, err = quicserve.Listen(quicserve.Config{
-		Listen: c.Listen, Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
+		Listen: c.Listen, Socket: c.Sockets.clients(), Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
 		Web:     (*quicserve.WebConfig)(c.Web),
 		Limits:  quicserve.Limits{MaxSessions: c.maxSessions(), MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log, Audit: auditLogger(c.Log),
@@ -135,8 +135,9 @@ func (s *Server) WebCertificates() ([]string, error) { return s.quic.WebCertific
 // Serve runs the server until ctx is done. Then it refuses new clients, sends a last snapshot
 // and a Bye to the others, and closes everything. With a journal and Hooks.SaveSession the
 // sessions of the only world do not end, and Leave is not called: they wait for the next start
-// (Config.Restore). The error is nil after an orderly end, and wraps ErrTicksSpent if the run
-// has exhausted its ticks. Serve may be called once, and not after Close.
+// (Config.Restore). If the cause of ctx is ErrHandOver, another process continues on the same sockets: Serve refuses
+// no clients, and ends as soon as the others have received their Bye. The error is nil after an orderly end, and wraps
+// ErrTicksSpent if the run has exhausted its ticks. Serve may be called once, and not after Close.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {
 		return errors.New("server: Serve called after Serve or Close: use Listen to make another server")
@@ -151,7 +152,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.quic.Start()
 	s.log.Info("serving", s.describe()...)
 	ended := s.runRooms(ctx)
-	s.quic.Await(s.config.DrainTimeout)
+	s.quic.Await(s.goodbyeTimeout(ctx))
 	err := errors.Join(ended, s.closeSockets())
 	s.log.Info("ended")
 	return err
@@ -190,7 +191,10 @@ func (s *Server) beginServing(ctx context.Context) error {
 func (s *Server) runRooms(ctx context.Context) error {
 	if s.rooms == nil {
 		return s.room.run.Load().serveUntil(ctx, func() runEnd {
-			s.quic.Refuse()
+			s.stopAccepting(ctx)
+			if isHandOver(ctx) {
+				return endHandOver
+			}
 			return endServer
 		})
 	}
@@ -201,7 +205,7 @@ func (s *Server) runRooms(ctx context.Context) error {
 		case now := <-expire.C:
 			s.rooms.router.ExpireHellos(now)
 		case <-ctx.Done():
-			s.quic.Refuse()
+			s.stopAccepting(ctx)
 			return s.rooms.endRooms()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -51,6 +52,9 @@ const (
 type Config struct {
 	// Listen is the TCP address, as "host:port".
 	Listen string
+	// Socket is a listening TCP socket that another process has bound: Port uses a duplicate of it in place of
+	// Listen. nil: none.
+	Socket *os.File
 	// Game is the name of the game on the live page. Default: worldd.
 	Game string
 	// Version is the version of the game, for pages that play; empty: none.
@@ -105,7 +109,8 @@ type Config struct {
 
 // Port is the operator's port.
 type Port struct {
-	listener net.Listener
+	bound    net.Listener
+	listener net.Listener // bound, with bounds on its connections
 	server   *http.Server
 	guard    *guard
 	serving  sync.WaitGroup
@@ -123,14 +128,31 @@ func Listen(c Config) (*Port, error) {
 	if guard.next, err = Handler(c); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen(networkOf(c.Listen), c.Listen)
+	listener, err := c.bind()
 	if err != nil {
 		return nil, fmt.Errorf("server: cannot listen on the admin address %s: %w", c.Listen, err)
 	}
 	if !access.authenticates() && isExposed(listener.Addr()) {
 		return nil, errors.Join(ErrExposed, listener.Close()) // localhost may resolve to any address
 	}
-	return &Port{listener: pacedListener{listener, &guard.connections}, server: newServer(guard, c.Log), guard: guard}, nil
+	return &Port{bound: listener, listener: pacedListener{listener, &guard.connections}, server: newServer(guard, c.Log), guard: guard}, nil
+}
+
+// bind returns the listener of the port.
+func (c *Config) bind() (net.Listener, error) {
+	if c.Socket != nil {
+		return net.FileListener(c.Socket)
+	}
+	return net.Listen(networkOf(c.Listen), c.Listen)
+}
+
+// Socket returns a duplicate of the port's socket.
+func (p *Port) Socket() (*os.File, error) {
+	tcp, ok := p.bound.(*net.TCPListener)
+	if !ok {
+		return nil, errors.New("server: the admin port has no TCP socket")
+	}
+	return tcp.File()
 }
 
 // Addr returns the TCP address of the port.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,9 @@ const (
 type Config struct {
 	// Listen is the UDP address, as "host:port".
 	Listen string
+	// Socket is a UDP socket that another process has bound: Listener uses a duplicate of it in place of Listen.
+	// nil: none.
+	Socket *os.File
 	// Opener makes the Peers of connections.
 	Opener Opener
 	// Draining reports that no further tick may close new connections.
@@ -111,16 +115,9 @@ func Listen(c Config) (*Listener, error) {
 			return nil, err
 		}
 	}
-	addr, err := net.ResolveUDPAddr("udp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("server: listen address %q: %w", c.Listen, err)
-	}
-	network := "udp"
-	if addr.IP.To4() != nil { // else 0.0.0.0 would accept IPv6 too
-		network = "udp4"
-	}
-	if l.udp, err = net.ListenUDP(network, addr); err != nil {
-		return nil, fmt.Errorf("server: cannot listen on %s: %w", c.Listen, err)
+	var err error
+	if l.udp, err = c.bind(); err != nil {
+		return nil, err
 	}
 	l.transport = &quic.Transport{
 		Conn: l.udp, VerifySourceAddress: l.limits.requireRetry, ConnContext: l.beginHandshake,
@@ -133,6 +130,37 @@ func Listen(c Config) (*Listener, error) {
 	}
 	return l, nil
 }
+
+// bind returns the socket for clients.
+func (c *Config) bind() (*net.UDPConn, error) {
+	if c.Socket != nil {
+		packets, err := net.FilePacketConn(c.Socket)
+		if err != nil {
+			return nil, fmt.Errorf("server: the socket for clients cannot be used: %w", err)
+		}
+		udp, ok := packets.(*net.UDPConn)
+		if !ok {
+			return nil, errors.Join(errors.New("server: the socket for clients is no UDP socket"), packets.Close())
+		}
+		return udp, nil
+	}
+	addr, err := net.ResolveUDPAddr("udp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("server: listen address %q: %w", c.Listen, err)
+	}
+	network := "udp"
+	if addr.IP.To4() != nil { // else 0.0.0.0 would accept IPv6 too
+		network = "udp4"
+	}
+	udp, err := net.ListenUDP(network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("server: cannot listen on %s: %w", c.Listen, err)
+	}
+	return udp, nil
+}
+
+// Socket returns a duplicate of the socket for clients.
+func (l *Listener) Socket() (*os.File, error) { return l.udp.File() }
 
 // beginHandshake admits the attempt and gives it an id. Ids order connections by their first
 // packets, even if their streams open late.
@@ -244,6 +272,9 @@ func (l *Listener) Start() {
 		l.connections.Go(func() { l.acceptUntil(accepting) })
 	}
 }
+
+// StopAccepting stops accepting. Another process that has the socket answers the clients that connect after Close.
+func (l *Listener) StopAccepting() { l.stopAccepting() }
 
 // Refuse stops accepting: until Close, new connections are closed with Draining.
 func (l *Listener) Refuse() {

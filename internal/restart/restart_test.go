@@ -22,11 +22,12 @@ func TestRestarts(t *testing.T) {
 	}
 	built := buildPrograms(t)
 	runAtOnce(t, map[string]func(*testing.T){
-		"servers":  func(t *testing.T) { testServers(t, built) },
-		"clients":  func(t *testing.T) { testClients(t, built) },
-		"commands": func(t *testing.T) { testCommands(t, built) },
-		"kills":    func(t *testing.T) { testKills(t, built) },
-		"options":  func(t *testing.T) { testOptions(t, built) },
+		"servers":   func(t *testing.T) { testServers(t, built) },
+		"clients":   func(t *testing.T) { testClients(t, built) },
+		"commands":  func(t *testing.T) { testCommands(t, built) },
+		"kills":     func(t *testing.T) { testKills(t, built) },
+		"handovers": func(t *testing.T) { testHandOvers(t, built) },
+		"options":   func(t *testing.T) { testOptions(t, built) },
 	})
 }
 

@@ -119,55 +119,81 @@ func (c *serveCommand) Validate() error {
 	return errors.Join(c.recordFlags.checkFlags(), c.roomImageFlags.checkFlags(c.Image), c.webFlags.checkFlags())
 }
 
-// run serves until ctx is done, drains, and prints a summary.
+// run serves until ctx is done, or until another process takes over.
 func (c *serveCommand) run(ctx context.Context, p *program) error {
-	asked := watchHangups()
+	reload, replace := watchHangups(), notifyHandOver()
 	outliveReaders()
 	log := newLog(p.err, c.LogLevel)
 	defer func() { _ = log.Sync() }() // waits a bounded time; unread lines are then lost
 	defer logLibraries(log)()
-	tables, err := loadTables(c.Tables)
+	before, err := findPredecessor()
 	if err != nil {
 		return err
 	}
+	next, err := c.serveWorld(ctx, p, log, requests{before, reload, replace})
+	if next != nil { // even after an error: it continues what is on the disk
+		err = errors.Join(err, next.complete(ctx))
+	}
+	return err
+}
+
+// requests are what a process hears of others while it serves.
+type requests struct {
+	before          *predecessor // nil: it was not started for a hand-over
+	reload, replace <-chan os.Signal
+}
+
+// serveWorld serves until ctx is done, drains, and prints a summary. If the next process is ready before, it returns the
+// hand-over to it.
+func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logger, asked requests) (next *handOver, err error) {
+	tables, err := loadTables(c.Tables)
+	if err != nil {
+		return nil, err
+	}
 	h, err := c.hostConfigured(p, tables, log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config := h.config
 	config.Listen, config.AdminListen, config.QlogDir, config.Log = c.Listen, c.Admin, c.QlogDir, log
 	config.Web = c.webFlags.webConfig()
 	verifier, banned, err := c.checkTokens(&config, p.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if config.Admit == nil && !c.Anyone && isReachable(c.Listen) {
-		return usageError("--listen %s: any client on the network could join: give --token-keys FILE, or --anyone if that is meant", c.Listen)
+		return nil, usageError("--listen %s: any client on the network could join: give --token-keys FILE, or --anyone if that is meant", c.Listen)
 	}
 	if config.AdminAccess, err = c.newAccess(log); err != nil {
-		return usageError("%w", err)
+		return nil, usageError("%w", err)
 	}
 	if err := config.Validate(); err != nil {
-		return usageError("%w", explainAdminError(err))
+		return nil, usageError("%w", explainAdminError(err))
 	}
 	if err := c.loadIdentity(&config); err != nil {
-		return err
+		return nil, err
+	}
+	if asked.before != nil {
+		if err := c.succeed(asked.before, &config, h.instance); err != nil {
+			return nil, err
+		}
+		defer config.Sockets.Close()
 	}
 	if c.TokenSpent != "" {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { _ = verifier.Close() }() // everything is already on disk
 	}
 	if c.Image != "" && h.instance != nil {
 		if err := c.restoreImage(&config, h.instance, p); err != nil {
-			return err
+			return nil, err
 		}
 		defer config.Image.Store.Close() // otherwise the system unlocks it
 	}
 	s, err := server.Listen(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h.attach(s.Room())
 	s.SetBans(banned)
@@ -176,17 +202,37 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	}
 	p.printLine("%s on %v, fingerprint %s", h.title, s.Addr(), s.Fingerprint())
 	if err := c.printAccess(p, config, s); err != nil {
-		return errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.Close())
 	}
-	ctx, end := context.WithCancel(c.awaitEmpty(ctx, s))
-	defer end()
-	if err := p.attachServer(ctx, s); err != nil {
-		return err
+	serving, end := context.WithCancelCause(c.awaitEmpty(ctx, s))
+	defer end(nil)
+	if err := p.attachServer(serving, s); err != nil {
+		return nil, err
 	}
 	began := time.Now()
-	reload := func(ctx context.Context) { (&reloader{c, s, h.instance, verifier, log}).run(ctx, asked) }
-	err = serve(ctx, s, reload)
+	err = serve(serving, s, asked.before,
+		func(serving context.Context) {
+			(&reloader{c, s, h.instance, verifier, log}).run(serving, asked.reload)
+		},
+		func(serving context.Context) {
+			serving, stop := context.WithCancel(serving)
+			defer context.AfterFunc(ctx, stop)() // not while players leave (--drain-for)
+			next = c.prepareSuccessor(serving, s, log, asked.replace)
+			if next != nil {
+				end(server.ErrHandOver)
+			}
+		})
 	writeServed(p.out, time.Since(began), s.Report(), h)
+	return next, err
+}
+
+// succeed waits until the server that this process replaces has ended, and sets its sockets. Until then nothing that it
+// uses is touched.
+func (c *serveCommand) succeed(before *predecessor, config *server.Config, g *Instance) error {
+	err := c.checkSucceeds(config, g)
+	if err == nil {
+		config.Sockets, err = before.awaitSockets(c.newOffer())
+	}
 	return err
 }
 
@@ -406,12 +452,14 @@ func isReachable(hostport string) bool {
 	return err == nil && !a.IP.IsLoopback()
 }
 
-// serve runs the server with reload on a second goroutine.
-func serve(ctx context.Context, s *server.Server, reload func(context.Context)) error {
+// serve runs the server, with its tasks on other goroutines.
+func serve(ctx context.Context, s *server.Server, before *predecessor, tasks ...func(context.Context)) error {
 	telling, ended := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
-	supervisor.Go(func() { reportToSupervisor(telling, s) })
-	supervisor.Go(func() { reload(telling) })
+	supervisor.Go(func() { reportToSupervisor(telling, s, before) })
+	for _, task := range tasks {
+		supervisor.Go(func() { task(telling) })
+	}
 	defer func() {
 		ended()
 		supervisor.Wait()

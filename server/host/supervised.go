@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,15 +24,26 @@ const (
 // reportToSupervisor reports to systemd if it started the server (Type=notify or notify-reload). It reports
 // readiness after the first tick, watchdog signals while the world ticks, status lines, and the
 // end. It returns when ctx is done.
-func reportToSupervisor(ctx context.Context, s *server.Server) {
+// The process before this one, if there is one, ends after the first tick.
+func reportToSupervisor(ctx context.Context, s *server.Server, before *predecessor) {
 	tell := func(state string) bool {
 		sent, _ := daemon.SdNotify(false, state) // an unreachable supervisor is not an error
 		return sent
 	}
-	if !firstTick(ctx, s) || !tell(daemon.SdNotifyReady) {
+	if !firstTick(ctx, s) {
 		return
 	}
-	defer tell(daemon.SdNotifyStopping)
+	if before != nil {
+		_ = before.confirm() // it may have been killed
+	}
+	if !tell(daemon.SdNotifyReady) {
+		return
+	}
+	defer func() {
+		if !errors.Is(context.Cause(ctx), server.ErrHandOver) {
+			tell(daemon.SdNotifyStopping)
+		}
+	}()
 	watchdog, _ := daemon.SdWatchdogEnabled(false) // 0 if disabled
 	every := statusEvery
 	if watchdog > 0 {

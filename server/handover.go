@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// ErrHandOver is the cause of the context that ends Serve for another process, which continues the world on the
+// same sockets.
+var ErrHandOver = errors.New("server: another process continues")
+
+// handOverGoodbye bounds the wait for clients to disconnect in a hand-over. The next process resets the connections of
+// the others.
+const handOverGoodbye = 100 * time.Millisecond
+
+// Sockets are bound sockets that outlast the process: another one with them continues on the same ports, and no packet is
+// refused in between: packets that arrive while no process reads wait in them.
+type Sockets struct {
+	Clients *os.File // UDP
+	Admin   *os.File // TCP, listening; nil without an admin port
+}
+
+// Sockets returns duplicates of the server's sockets. The caller closes them.
+func (s *Server) Sockets() (*Sockets, error) {
+	clients, err := s.quic.Socket()
+	if err != nil {
+		return nil, fmt.Errorf("server: the socket for clients: %w", err)
+	}
+	all := &Sockets{Clients: clients}
+	if s.admin != nil {
+		if all.Admin, err = s.admin.Socket(); err != nil {
+			return nil, errors.Join(fmt.Errorf("server: the socket of the admin port: %w", err), all.Close())
+		}
+	}
+	return all, nil
+}
+
+// Close closes these duplicates.
+func (s *Sockets) Close() error {
+	err := s.Clients.Close()
+	if s.Admin != nil {
+		err = errors.Join(err, s.Admin.Close())
+	}
+	return err
+}
+
+func (s *Sockets) clients() *os.File {
+	if s == nil {
+		return nil
+	}
+	return s.Clients
+}
+
+func (s *Sockets) admin() *os.File {
+	if s == nil {
+		return nil
+	}
+	return s.Admin
+}
+
+// CheckContinues reads the newest image of a running server, and returns why its run and its sessions could not
+// continue in this process, or nil. It changes nothing: call it before Restore, which needs the end of that server.
+func (c *Config) CheckContinues(image io.Reader, r Restoring) error {
+	if c.Hooks.SaveSession == nil {
+		return errors.New("server: the game has no Hooks.SaveSession: its sessions cannot continue")
+	}
+	img, err := c.World.ReadImage(image)
+	if err != nil {
+		return fmt.Errorf("server: the image of the running server: %w", err)
+	}
+	if changes := img.Changes(); len(changes) > 0 {
+		return fmt.Errorf("server: the image is not as this program saves it, and a new run would begin: %v", changes[0])
+	}
+	if r.Edited != nil && r.Edited(img.Extra) {
+		return errors.New("server: a new run would begin, since the game's files have changed")
+	}
+	return nil
+}
+
+func isHandOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrHandOver) }
+
+// stopAccepting refuses new clients, or leaves them to the next process.
+func (s *Server) stopAccepting(ctx context.Context) {
+	if isHandOver(ctx) {
+		s.quic.StopAccepting()
+	} else {
+		s.quic.Refuse()
+	}
+}
+
+// goodbyeTimeout bounds the wait for clients to disconnect.
+func (s *Server) goodbyeTimeout(ctx context.Context) time.Duration {
+	if isHandOver(ctx) {
+		return handOverGoodbye
+	}
+	return s.config.DrainTimeout
+}

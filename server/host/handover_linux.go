@@ -1,0 +1,320 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server"
+)
+
+// A hand-over replaces the process of a running server by one of the executable that is now at its path. The old process
+// starts the new one with the same command line, and one end of a pair of sockets:
+//
+//	old process                        new process
+//	serves                             loads its program, reads the image
+//	             <- offer, JSON line
+//	ends, saves, closes the journal
+//	             sockets of the ports ->
+//	                                   continues the run, ticks
+//	             <- "serving"
+//	ends
+//
+// Until the old process has read the offer, any failure of the new one changes nothing. After its own end the old process
+// waits, and starts its own executable in the same way if the new one fails.
+const (
+	// handOverVariable has the new process's descriptor of the pair.
+	handOverVariable = "HANDOVER_FD"
+	handOverFD       = 3 // the first of exec.Cmd.ExtraFiles
+	// prepareTimeout bounds the time until the offer, and continueTimeout the time from the end of the old process to
+	// the first tick of the new one.
+	prepareTimeout  = 2 * time.Minute
+	continueTimeout = time.Minute
+	maxOffer        = 16 << 10
+	servingLine     = "serving\n"
+	// ownExecutable runs the old build even if its file was replaced.
+	ownExecutable = "/proc/self/exe"
+)
+
+// notifyHandOver catches the signal that asks for a hand-over.
+func notifyHandOver() <-chan os.Signal {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR2)
+	return asked
+}
+
+// handOver is a hand-over from the view of the old process.
+type handOver struct {
+	own  offer
+	log  *zap.Logger
+	next *successor
+
+	sockets *server.Sockets
+}
+
+// prepareSuccessor starts the next process for each request, until one is ready. It returns nil if ctx ends before.
+func (c *serveCommand) prepareSuccessor(ctx context.Context, s *server.Server, log *zap.Logger, asked <-chan os.Signal) *handOver {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-asked:
+		}
+		h, err := c.beginHandOver(ctx, s, log)
+		if err == nil {
+			return h
+		}
+		if ctx.Err() == nil {
+			log.Error("no hand-over: this process continues to serve", zap.Error(err))
+		}
+	}
+}
+
+func (c *serveCommand) beginHandOver(ctx context.Context, s *server.Server, log *zap.Logger) (*handOver, error) {
+	if err := c.checkHandOver(s); err != nil {
+		return nil, err
+	}
+	if os.Getpid() == 1 {
+		return nil, errors.New("process 1 of a container ends with its container: replace the container instead")
+	}
+	path, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	h := &handOver{own: c.newOffer(), log: log}
+	if h.next, err = startSuccessor(path); err != nil {
+		return nil, err
+	}
+	log.Info("hand-over: the next process prepares", zap.Int("pid", h.next.cmd.Process.Pid))
+	if err := h.next.awaitOffer(ctx, h.own); err != nil {
+		return nil, errors.Join(err, h.next.kill())
+	}
+	if h.sockets, err = s.Sockets(); err != nil {
+		return nil, errors.Join(err, h.next.kill())
+	}
+	log.Info("hand-over: the next process is ready", zap.Int("pid", h.next.cmd.Process.Pid))
+	return h, nil
+}
+
+// complete passes the sockets to the next process, after the end of this one's server, and waits until it serves. If it fails,
+// this executable continues in another process.
+func (h *handOver) complete(ctx context.Context) error {
+	defer h.sockets.Close()
+	if ctx.Err() != nil { // the server was told to end at the same moment
+		_ = h.next.kill()
+		return nil
+	}
+	err := h.next.continueWith(ctx, h.sockets)
+	if err != nil && ctx.Err() == nil {
+		h.log.Error("the next process has failed after the end of this one: the old executable continues", zap.Error(err))
+		if h.next, err = startSuccessor(ownExecutable); err != nil {
+			return err
+		}
+		if err = h.next.awaitOffer(ctx, h.own); err == nil {
+			err = h.next.continueWith(ctx, h.sockets)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("hand-over: %w", errors.Join(err, h.next.kill()))
+	}
+	h.log.Info("handed over", zap.Int("pid", h.next.cmd.Process.Pid))
+	_, _ = daemon.SdNotify(false, "MAINPID="+strconv.Itoa(h.next.cmd.Process.Pid)) // an unreachable supervisor is not an error
+	return nil
+}
+
+// successor is the next process.
+type successor struct {
+	cmd   *exec.Cmd
+	conn  *net.UnixConn
+	lines *bufio.Reader
+	ended chan struct{}
+}
+
+// startSuccessor starts an executable with this process's command line.
+func startSuccessor(path string) (*successor, error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	own, its := os.NewFile(uintptr(pair[0]), "successor"), os.NewFile(uintptr(pair[1]), "predecessor")
+	defer its.Close()
+	conn, err := unixConn(own)
+	if err != nil {
+		return nil, err
+	}
+	s := &successor{conn: conn, lines: bufio.NewReaderSize(conn, maxOffer), ended: make(chan struct{})}
+	s.cmd = &exec.Cmd{Path: path, Args: os.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ExtraFiles: []*os.File{its}}
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "WATCHDOG_PID=") { // systemd names this process
+			s.cmd.Env = append(s.cmd.Env, entry)
+		}
+	}
+	s.cmd.Env = append(s.cmd.Env, handOverVariable+"="+strconv.Itoa(handOverFD))
+	if err := s.cmd.Start(); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	go func() {
+		_ = s.cmd.Wait() // its state says how it ended
+		close(s.ended)
+	}()
+	return s, nil
+}
+
+// unixConn returns a connection over a socket, and closes file.
+func unixConn(file *os.File) (*net.UnixConn, error) {
+	conn, err := net.FileConn(file)
+	err = errors.Join(err, file.Close())
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UnixConn), nil
+}
+
+// kill ends the process, and returns its state as an error.
+func (s *successor) kill() error {
+	_ = s.cmd.Process.Kill() // it may have ended
+	<-s.ended
+	return errors.Join(fmt.Errorf("the next process: %v", s.cmd.ProcessState), s.conn.Close())
+}
+
+// readLine reads a line of the process. While it waits, it tells the supervisor that this process is alive.
+func (s *successor) readLine(ctx context.Context, timeout time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	line, err := s.lines.ReadSlice('\n')
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("the next process is not ready: %w", ctx.Err())
+	}
+	return string(line), err
+}
+
+// awaitOffer waits until the process is ready, and checks that it would continue this one.
+func (s *successor) awaitOffer(ctx context.Context, own offer) error {
+	line, err := s.readLine(ctx, prepareTimeout)
+	if err != nil {
+		return err
+	}
+	var its offer
+	if err := json.Unmarshal([]byte(line), &its); err != nil {
+		return fmt.Errorf("the next process is of another version: %w", err)
+	}
+	if its != own {
+		return fmt.Errorf("the next process differs in what only a restart can change: it has %+v, this one %+v", its, own)
+	}
+	return nil
+}
+
+// continueWith passes the sockets, and waits until the process serves. The end of ctx ends the process too.
+func (s *successor) continueWith(ctx context.Context, sockets *server.Sockets) error {
+	defer context.AfterFunc(ctx, func() { _ = s.cmd.Process.Signal(syscall.SIGTERM) })()
+	if err := sendSockets(s.conn, sockets); err != nil {
+		return err
+	}
+	pings := time.NewTicker(time.Second)
+	alive := make(chan struct{})
+	defer func() { pings.Stop(); close(alive) }()
+	go func() {
+		for {
+			select {
+			case <-pings.C:
+				_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+			case <-alive:
+				return
+			}
+		}
+	}()
+	line, err := s.readLine(context.WithoutCancel(ctx), continueTimeout)
+	if err == nil && line != servingLine {
+		err = fmt.Errorf("the next process says %q", line)
+	}
+	return err
+}
+
+// sendSockets passes descriptors over conn.
+func sendSockets(conn *net.UnixConn, sockets *server.Sockets) error {
+	var fds []int
+	for _, file := range []*os.File{sockets.Clients, sockets.Admin} {
+		if file != nil {
+			raw, err := file.SyscallConn() // Fd would make reads of the socket block
+			if err != nil {
+				return err
+			}
+			if err := raw.Control(func(fd uintptr) { fds = append(fds, int(fd)) }); err != nil {
+				return err
+			}
+		}
+	}
+	_, _, err := conn.WriteMsgUnix([]byte{byte(len(fds))}, syscall.UnixRights(fds...), nil)
+	return err
+}
+
+// predecessor is the old process from the view of the new one.
+type predecessor struct{ conn *net.UnixConn }
+
+// findPredecessor returns the process that has started this one for a hand-over, or nil.
+func findPredecessor() (*predecessor, error) {
+	text, found := os.LookupEnv(handOverVariable)
+	if !found {
+		return nil, nil
+	}
+	_ = os.Unsetenv(handOverVariable) // cannot fail for this name
+	fd, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s is %q, want a number", handOverVariable, text)
+	}
+	syscall.CloseOnExec(fd)
+	conn, err := unixConn(os.NewFile(uintptr(fd), "predecessor"))
+	if err != nil {
+		return nil, fmt.Errorf("%s=%d: %w", handOverVariable, fd, err)
+	}
+	return &predecessor{conn}, nil
+}
+
+// awaitSockets says that this process is ready, and waits for the sockets. Then the old server has ended.
+func (p *predecessor) awaitSockets(o offer) (*server.Sockets, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.conn.Write(append(text, '\n')); err != nil {
+		return nil, err
+	}
+	count, rights := make([]byte, 1), make([]byte, syscall.CmsgSpace(2*4))
+	_, n, _, _, err := p.conn.ReadMsgUnix(count, rights)
+	if err != nil {
+		return nil, fmt.Errorf("the running server did not hand over: %w", err)
+	}
+	messages, err := syscall.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(errors.New("the running server has passed no sockets"), err)
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil {
+		return nil, err
+	}
+	all := &server.Sockets{Clients: os.NewFile(uintptr(fds[0]), "clients")}
+	if len(fds) > 1 {
+		all.Admin = os.NewFile(uintptr(fds[1]), "admin")
+	}
+	return all, nil
+}
+
+// confirm says that this process serves.
+func (p *predecessor) confirm() error {
+	_, err := p.conn.Write([]byte(servingLine))
+	return errors.Join(err, p.conn.Close())
+}
