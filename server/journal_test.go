@@ -344,7 +344,14 @@ func TestRoomsOutlastARestart(t *testing.T) {
 // range of generations each time, and a world has a limited number.
 func TestEndedRoomContinuesItsRun(t *testing.T) {
 	for _, mode := range []imagefile.JournalMode{imagefile.JournalEverySecond, imagefile.JournalAlways} {
-		inBubble(t, journaledRooms(t.TempDir(), mode), func(h *testRooms) {
+		journaled := journaledRooms(t.TempDir(), mode)
+		idle := func(c *RoomsConfig) {
+			journaled(c)
+			match := c.Kinds["match"]
+			match.IdleAfter = time.Second
+			c.Kinds["match"] = match
+		}
+		inBubble(t, idle, func(h *testRooms) {
 			var epoch uint64
 			for n := range 3 {
 				g := h.mustVisit("match/a")
@@ -354,7 +361,7 @@ func TestEndedRoomContinuesItsRun(t *testing.T) {
 				}
 				require.Equal(t, epoch, h.now("match/a").core.Config().Epoch)
 				g.leave()
-				time.Sleep(2 * time.Minute)
+				time.Sleep(15 * time.Second)
 				require.NotContains(t, h.names(), "match/a")
 			}
 		})
