@@ -152,8 +152,10 @@
 //
 //	image 1 and segment 1, or image 0 and both segments: the same state
 //
-// A frame has the calls before one step, notes of the caller, and hashes of the clock and of a window of 1,024
+// A frame has the calls before one step, notes of the caller, and hashes of the clock and of a window of up to 1,024
 // slots that moves with each tick. Segments form a chain by their sums, also across processes (JournalConfig.Chain).
+// Each sector of the file ends with a mark, and so does each frame: a last frame that was not written completely is
+// torn, and one with a changed bit is damaged, whatever its contents.
 //
 //	J2  Each step has one frame. A world that has been restored from an image and has repeated the frames since then has
 //	    the state of the run that wrote them, and continues as it would have: same hashes, same handles.

@@ -14,7 +14,9 @@ import (
 //	frames x { length u32 | check u32 | sum u64 | body }
 //
 //	head  flags u32 | run u64 | tick u64 | mark u64 | chain u64 | setup | calls | notes
-//	body  tick u64 | notes' length u32 | hashes u32 x 5 | calls | notes
+//	body  tick u64 | notes' length u32 | hashes u32 x 5 | calls | notes | frameMark u8
+//
+// After each 511 bytes of this the file has a sectorMark. Version 1 has no marks.
 //
 // The head's setup, calls and notes have a length u32 each. The calls are those between the step of the
 // head's tick and the image: the image contains them, the segment before does not. A setup is the beginning
@@ -25,7 +27,7 @@ import (
 // length. It is the lower half of xxhash64 of the length, and of the sum before or the magic and version.
 const (
 	journalMagic     = "wjnl"
-	journalVersion   = 1
+	journalVersion   = 2
 	headHeaderBytes  = 16
 	frameHeaderBytes = 16
 	bodyHeaderBytes  = 12 + 4*journalHashes
@@ -56,6 +58,8 @@ type Journal struct {
 	calls  callEncoder // its bytes are the frame of the next step
 	frame  []byte      // of the last step
 	head   []byte
+	marked []byte // the last head or frame, with the marks of sectors
+	length int64  // of the segment
 	state  journalState
 	sum    uint64 // of the last frame or head
 
@@ -146,8 +150,15 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 	}
 	j.head, j.sum = head.append(j.head[:0])
 	j.calls.bytes = append(j.calls.bytes[:callsAt], j.calls.bytes[j.imageEnd:]...)
-	j.state, j.imageEnd = journalStepping, 0
-	return j.head, nil
+	j.state, j.imageEnd, j.length = journalStepping, 0, 0
+	return j.markSectors(j.head), nil
+}
+
+// markSectors returns the next bytes of the segment as they are in the file.
+func (j *Journal) markSectors(b []byte) []byte {
+	j.marked = appendMarked(j.marked[:0], b, j.length)
+	j.length += int64(len(j.marked))
+	return j.marked
 }
 
 // append appends the head as the beginning of a segment, and returns its sum.
@@ -200,7 +211,7 @@ func (j *Journal) seal() {
 	}
 	b := j.calls.bytes[frameHeaderBytes:]
 	binary.LittleEndian.PutUint64(b, j.w.tick)
-	for i, h := range j.w.windowHashes() {
+	for i, h := range j.w.windowHashes(journalVersion) {
 		binary.LittleEndian.PutUint32(b[12+4*i:], h)
 	}
 	j.calls.noteState()
@@ -225,13 +236,13 @@ func (j *Journal) Commit(notes []byte) ([]byte, error) {
 	}
 	j.state = journalStepping
 	binary.LittleEndian.PutUint32(j.frame[frameHeaderBytes+8:], uint32(len(notes)))
-	j.frame = append(j.frame, notes...)
+	j.frame = append(append(j.frame, notes...), frameMark)
 	length := uint32(len(j.frame) - frameHeaderBytes)
 	binary.LittleEndian.PutUint32(j.frame, length)
 	binary.LittleEndian.PutUint32(j.frame[4:], lengthCheck(j.sum, length))
 	j.sum = chainSum(j.sum, j.frame[frameHeaderBytes:])
 	binary.LittleEndian.PutUint64(j.frame[8:], j.sum)
-	return j.frame, nil
+	return j.markSectors(j.frame), nil
 }
 
 // chainSum returns the sum of a frame that follows another.

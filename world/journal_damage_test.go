@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
 
@@ -98,6 +99,48 @@ func TestTornSegment(t *testing.T) {
 		requireEnd(t, s, s.file[:at], at, true, "cut")
 	}
 	requireEnd(t, s, make([]byte, 5000), 0, true, "zeros")
+}
+
+// In the last frame, sectors of zeros that were never written are told from a changed bit, also if the frame has sectors of
+// zeros of its own.
+func TestUnwrittenSectors(t *testing.T) {
+	const sector = 512
+	for _, size := range []int{0, 300, 460, 511, 512, 1500, 2100} {
+		j := newJournaled(t, watched(t, 7, 10, 1, 1), world.JournalConfig{Run: 5, Durable: true}, 7)
+		j.begin(t)
+		file := bytes.Clone(j.segments[0].file)
+		for range 3 {
+			j.Step()
+			file = append(file, must.Get(j.journal.Commit(nil))...)
+		}
+		last := len(file)
+		j.Step()
+		file = append(file, must.Get(j.journal.Commit(make([]byte, size)))...)
+		require.Equal(t, outcome{4, int64(len(file)), io.EOF}, readSegment(bytes.NewReader(file)))
+		requireLast := func(b []byte, torn bool, what string, at int) {
+			o := readSegment(bytes.NewReader(b))
+			require.Equal(t, 3, o.frames, "%s %d of %d to %d: %v", what, at, last, len(file), o.err)
+			require.EqualValues(t, last, o.offset)
+			require.Equal(t, torn, errors.Is(o.err, io.ErrUnexpectedEOF), "%s %d of %d to %d: %v", what, at, last, len(file), o.err)
+		}
+		for at := last; at < len(file); at++ {
+			for bit := range 8 {
+				b := bytes.Clone(file)
+				b[at] ^= 1 << bit
+				requireLast(b, false, "changed bit in byte", at)
+			}
+		}
+		for first := last; first < len(file); first = first - first%sector + sector {
+			b, end := bytes.Clone(file), min(first-first%sector+sector, len(file))
+			clear(b[first:end])
+			requireLast(b, first > last || end == len(b), "unwritten from byte", first) // else a header of zeros is before other bytes
+			requireLast(append(bytes.Clone(b), 1), false, "unwritten, and a byte behind it, from byte", first)
+			b[end-1] = 1
+			requireLast(b, false, "zeros with a changed bit from byte", first)
+			clear(b[first:])
+			requireLast(b, true, "unwritten to the end from byte", first)
+		}
+	}
 }
 
 // Missing, repeated, reordered and foreign frames are found.

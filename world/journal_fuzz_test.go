@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/must"
@@ -27,34 +29,108 @@ func newFuzzedJournal(t testing.TB) (f *fuzzedJournal, calls [][]byte) {
 	_, err := img.WriteTo(&file)
 	require.NoError(t, err)
 	j := must.Get(w.StartJournal(JournalConfig{Run: 3}))
-	head := bytes.Clone(must.Get(j.BeginSegment([]byte("notes"))))
-	f = &fuzzedJournal{file.Bytes(), must.Get(NewJournalReader(bytes.NewReader(head))).head}
+	segment := bytes.Clone(must.Get(j.BeginSegment([]byte("notes"))))
 	makeFuzzedSteps(w, func() {
 		w.Step()
-		calls = append(calls, bytes.Clone(must.Get(j.Commit(nil))[callsAt:]))
+		segment = append(segment, must.Get(j.Commit(nil))...)
 	})
-	return f, calls
+	r := must.Get(NewJournalReader(bytes.NewReader(segment)))
+	for frame, err := r.Next(); err == nil; frame, err = r.Next() {
+		calls = append(calls, bytes.Clone(frame.calls))
+	}
+	require.Len(t, calls, 2)
+	return &fuzzedJournal{file.Bytes(), r.head}, calls
 }
 
-// encode returns a segment of frames with these calls, and its sum.
+// encode returns a segment of frames with these calls and without hashes, and its sum.
 func (f *fuzzedJournal) encode(head JournalHead, calls ...[]byte) (file []byte, sum uint64) {
-	file, sum = head.append(nil)
+	var frames []JournalFrame
 	for i, c := range calls {
-		body := binary.LittleEndian.AppendUint64(nil, head.Tick+uint64(i)+1)
-		body = append(append(body, make([]byte, bodyHeaderBytes-8)...), c...)
-		length := uint32(len(body))
-		file = binary.LittleEndian.AppendUint32(file, length)
-		file = binary.LittleEndian.AppendUint32(file, lengthCheck(sum, length))
-		sum = chainSum(sum, body)
-		file = append(binary.LittleEndian.AppendUint64(file, sum), body...)
+		frames = append(frames, JournalFrame{Tick: head.Tick + uint64(i) + 1, calls: c, hashes: make([]byte, 4*journalHashes)})
 	}
-	return file, sum
+	return encodeSegment(journalVersion, head, frames)
+}
+
+// encodeSegment returns a segment of a version, and its sum.
+func encodeSegment(version uint32, head JournalHead, frames []JournalFrame) (file []byte, sum uint64) {
+	b, _ := head.append(nil)
+	binary.LittleEndian.PutUint32(b[4:], version)
+	binary.LittleEndian.PutUint32(b[12:], uint32(xxhash.Sum64(b[:12])))
+	sum = xxhash.Sum64(b[:len(b)-sumBytes])
+	binary.LittleEndian.PutUint64(b[len(b)-sumBytes:], sum)
+	for _, f := range frames {
+		body := binary.LittleEndian.AppendUint64(nil, f.Tick)
+		body = binary.LittleEndian.AppendUint32(body, uint32(len(f.Notes)))
+		body = slices.Concat(body, f.hashes, f.calls, f.Notes)
+		if version > 1 {
+			body = append(body, frameMark)
+		}
+		length := uint32(len(body))
+		b = binary.LittleEndian.AppendUint32(b, length)
+		b = binary.LittleEndian.AppendUint32(b, lengthCheck(sum, length))
+		sum = chainSum(sum, body)
+		b = append(binary.LittleEndian.AppendUint64(b, sum), body...)
+	}
+	if version == 1 {
+		return b, sum
+	}
+	return appendMarked(nil, b, 0), sum
 }
 
 // segment returns a segment of two frames.
 func (f *fuzzedJournal) segment(first, second []byte) []byte {
 	file, _ := f.encode(f.head, first, second)
 	return file
+}
+
+// A segment of version 1 has no marks, and hashes of windows of 1,024 slots.
+func TestSegmentOfVersion1(t *testing.T) {
+	for _, wrong := range []uint32{0, 1} {
+		w := fuzzWorld(t, true)
+		var img Image
+		w.TakeImage(&img)
+		j := must.Get(w.StartJournal(JournalConfig{Run: 3}))
+		head := must.Get(NewJournalReader(bytes.NewReader(must.Get(j.BeginSegment([]byte("notes")))))).head
+		var frames []JournalFrame
+		step := func() {
+			w.Step()
+			must.Get(j.Commit(nil))
+			f := JournalFrame{Tick: w.tick, calls: bytes.Clone(j.frame[callsAt : len(j.frame)-1]), Notes: make([]byte, w.tick)}
+			for _, h := range w.windowHashes(1) {
+				f.hashes = binary.LittleEndian.AppendUint32(f.hashes, h^wrong)
+			}
+			frames = append(frames, f)
+		}
+		makeFuzzedSteps(w, step)
+		for range 40 { // longer than several sectors
+			step()
+		}
+		file, sum := encodeSegment(1, head, frames)
+		again := emptyFuzzWorld(t)
+		require.NoError(t, again.Restore(&img))
+		replay, r := must.Get(again.ReplayJournal(&img)), must.Get(NewJournalReader(bytes.NewReader(file)))
+		require.NoError(t, replay.Follow(r))
+		for i := range frames {
+			f, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, frames[i].Notes, f.Notes)
+			err = replay.Apply(f)
+			if wrong != 0 {
+				var d *DivergenceError
+				require.ErrorAs(t, err, &d)
+				break
+			}
+			require.NoError(t, err)
+		}
+		if wrong != 0 {
+			continue
+		}
+		_, err := r.Next()
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, sum, replay.Sum())
+		require.Equal(t, w.StateHash(), again.StateHash())
+		require.EqualValues(t, len(file), r.Offset())
+	}
 }
 
 // repeat repeats two frames, and then the calls in the head of the next segment.
@@ -120,6 +196,8 @@ func FuzzJournal(f *testing.F) {
 func FuzzSegment(f *testing.F) {
 	journal, calls := newFuzzedJournal(f)
 	f.Add(journal.segment(calls[0], calls[1]))
+	old, _ := encodeSegment(1, journal.head, []JournalFrame{{Tick: journal.head.Tick + 1, calls: calls[0], hashes: make([]byte, 4*journalHashes), Notes: make([]byte, 600)}})
+	f.Add(old)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		r, err := NewJournalReader(bytes.NewReader(file))
 		if err != nil {

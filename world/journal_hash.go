@@ -1,9 +1,11 @@
 package world
 
-// A frame holds hashes of a window of slots that moves with each tick: their cost does not grow with the world, and a state
-// that differs is found within as many ticks as the world has windows.
+// A frame holds hashes of a window of slots that moves with each tick. A state that differs is found within as many ticks as
+// the world has windows: about windowTicks, or more in a world so large that their cost would grow with it. The bodies of a
+// window are not in the cache.
 const (
-	windowSlots   = 1024
+	windowTicks   = 64
+	windowSlots   = 1024 // at most
 	windowEffects = 64
 
 	journalHashes = 5
@@ -15,17 +17,26 @@ const partComponents = "components"
 // windowParts names the parts of windowHashes.
 var windowParts = [journalHashes]string{partClock, partEntities, partBodies, partComponents, partEffects}
 
-// windowHashes returns hashes of the clock, the counters and one window of the state.
-func (w *World) windowHashes() (all [journalHashes]uint32) {
+// windowHashes returns hashes of the clock, the counters and one window of the state, for frames of a version.
+func (w *World) windowHashes(version uint32) (all [journalHashes]uint32) {
 	slots := w.pool.Slots()
-	first := windowOf(w.tick, slots, windowSlots)
-	end := min(first+windowSlots, slots)
+	size := windowSize(version, slots)
+	first := windowOf(w.tick, slots, size)
+	end := min(first+size, slots)
 	for i, h := range [journalHashes]hash{
-		w.hashClock(), w.hashTenantsIn(first, end), w.hashBodiesIn(first, end), w.hashComponentsIn(first, end), w.hashEffectsIn(),
+		w.hashClock(), w.hashTenantsIn(first, end), w.hashBodiesIn(first, end), w.hashComponentsIn(first, end), w.hashEffectsIn(first, end),
 	} {
 		all[i] = uint32(h ^ h>>32)
 	}
 	return all
+}
+
+// windowSize returns the number of slots in a window.
+func windowSize(version, slots uint32) uint32 {
+	if version == 1 {
+		return windowSlots
+	}
+	return min(max(slots/windowTicks, windowEffects), windowSlots)
 }
 
 // windowOf returns the first slot of a tick's window.
@@ -84,17 +95,16 @@ func (w *World) hashComponentsIn(first, end uint32) (h hash) {
 	return h
 }
 
-// hashEffectsIn hashes a window of effects, and the members of a window of volumes.
-func (w *World) hashEffectsIn() (h hash) {
+// hashEffectsIn hashes a window of effects, and the members of volumes whose entities are in a window.
+func (w *World) hashEffectsIn(first, end uint32) (h hash) {
 	pool := w.effects.pool
 	from := windowOf(w.tick, pool.Slots(), windowEffects)
 	live := pool.Live()
 	for slot, ok := live.Next(from); ok && slot < from+windowEffects; slot, ok = live.Next(slot + 1) {
 		h = h*31 + w.hashEffect(hash(slot), slot)
 	}
-	first := windowOf(w.tick, w.pool.Slots(), windowSlots)
 	known := &w.volumes.known
-	for slot, ok := known.Next(first); ok && slot < first+windowSlots; slot, ok = known.Next(slot + 1) {
+	for slot, ok := known.Next(first); ok && slot < end; slot, ok = known.Next(slot + 1) {
 		members := &w.volumes.triggers[slot].members
 		for word := range members.WordCount() {
 			if mask := members.Word(word); mask != 0 {

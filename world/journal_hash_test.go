@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,28 @@ import (
 
 // Each change of the state changes the hash of its part, and of no other part.
 func TestWindowHashesSeeState(t *testing.T) {
+	for version := uint32(1); version <= journalVersion; version++ {
+		t.Run(fmt.Sprint("version ", version), func(t *testing.T) { checkWindowHashes(t, version) })
+	}
+}
+
+// The windows of a world of any size cover it in about windowTicks, if they are not too large.
+func TestWindowsCoverWorld(t *testing.T) {
+	for _, slots := range []uint32{0, 1, 63, 64, 65, 1000, 10_000, 65_535, 65_536, 100_000, 1_000_000} {
+		size := windowSize(journalVersion, slots)
+		require.LessOrEqual(t, size, uint32(windowSlots))
+		windows := uint64(max((slots+size-1)/size, 1))
+		require.LessOrEqual(t, windows, uint64(max(windowTicks+1, slots/windowSlots+1)), slots)
+		next := uint32(0)
+		for tick := range windows {
+			require.Equal(t, next, windowOf(tick, slots, size))
+			next += size
+		}
+		require.GreaterOrEqual(t, next, slots)
+	}
+}
+
+func checkWindowHashes(t *testing.T, version uint32) {
 	base := func() (*World, uint32) {
 		w := fuzzWorld(t, true)
 		w.Step()
@@ -16,7 +39,7 @@ func TestWindowHashesSeeState(t *testing.T) {
 		return w, known
 	}
 	same, _ := base()
-	before := same.windowHashes()
+	before := same.windowHashes(version)
 	for name, c := range map[string]struct {
 		change func(w *World, slot uint32)
 		part   string
@@ -45,9 +68,9 @@ func TestWindowHashesSeeState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, slot := base()
-			require.Equal(t, before, w.windowHashes())
+			require.Equal(t, before, w.windowHashes(version))
 			c.change(w, slot)
-			for i, h := range w.windowHashes() {
+			for i, h := range w.windowHashes(version) {
 				require.Equal(t, windowParts[i] == c.part, h != before[i], windowParts[i])
 			}
 		})

@@ -36,6 +36,7 @@ type JournalFrame struct {
 	// HasCalls reports that something outside the step has changed the world before it, for example a client's command.
 	HasCalls bool
 
+	version     uint32 // of the segment
 	before, sum uint64 // sums of the frame before it and of this frame
 	hashes      []byte
 	calls       []byte
@@ -43,19 +44,20 @@ type JournalFrame struct {
 
 // JournalReader reads a segment from its beginning to its first byte that is not valid.
 type JournalReader struct {
-	from   io.Reader
-	head   JournalHead
-	sum    uint64 // of the head and all frames read
-	tick   uint64
-	offset int64
-	body   []byte
-	err    error
+	from    sectorReader
+	head    JournalHead
+	version uint32
+	sum     uint64 // of the head and all frames read
+	tick    uint64
+	offset  int64
+	body    []byte
+	err     error
 }
 
 // NewJournalReader reads the head of a segment. The error wraps ErrJournalEnd for a damaged head, and
 // ErrImageVersion for a segment of a newer version, or is from's error.
 func NewJournalReader(from io.Reader) (*JournalReader, error) {
-	r := &JournalReader{from: bufio.NewReader(from)}
+	r := &JournalReader{from: sectorReader{from: bufio.NewReader(from)}}
 	if err := r.readHead(); err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func (r *JournalReader) fill(b []byte, n uint32) ([]byte, error) {
 	for end := len(b) + int(n); len(b) < end; {
 		part := min(end-len(b), chunkBytes)
 		b = slices.Grow(b, part)[:len(b)+part]
-		if _, err := io.ReadFull(r.from, b[len(b)-part:]); err != nil {
+		if _, err := io.ReadFull(&r.from, b[len(b)-part:]); err != nil {
 			return b, err
 		}
 	}
@@ -119,22 +121,26 @@ func (r *JournalReader) readHead() error {
 	case length > maxHeadBytes:
 		return r.end("%s has %d bytes; at most %d", what, length, maxHeadBytes)
 	}
+	r.from.marked = version > 1
 	b, err = r.fill(b, length+sumBytes)
+	if err == nil {
+		err = r.from.endFrame()
+	}
 	if err != nil {
 		return r.readError(err, what)
 	}
 	sumAt := len(b) - sumBytes
 	r.sum = binary.LittleEndian.Uint64(b[sumAt:])
-	if xxhash.Sum64(b[:sumAt]) != r.sum {
+	if xxhash.Sum64(b[:sumAt]) != r.sum || r.from.changed || r.from.unwritten {
 		return r.end("wrong checksum of %s", what)
 	}
-	if version != journalVersion {
+	if version < 1 || version > journalVersion {
 		return fmt.Errorf("%w: a segment of version %d; this program reads %d", ErrImageVersion, version, journalVersion)
 	}
 	if !r.head.decode(b[headHeaderBytes:sumAt]) {
 		return r.end("%s has other contents than its length", what)
 	}
-	r.tick, r.offset = r.head.Tick, int64(len(b))
+	r.version, r.tick, r.offset = version, r.head.Tick, r.from.at
 	return nil
 }
 
@@ -159,6 +165,11 @@ func (h *JournalHead) decode(b []byte) bool {
 
 func (r *JournalReader) readFrame() (f JournalFrame, err error) {
 	const what = "the next frame"
+	least := uint32(bodyHeaderBytes)
+	if r.from.marked {
+		least++
+	}
+	r.from.beginFrame()
 	header, err := r.fill(r.body[:0], frameHeaderBytes)
 	r.body = header
 	switch {
@@ -168,20 +179,33 @@ func (r *JournalReader) readFrame() (f JournalFrame, err error) {
 		return f, r.readError(err, what)
 	}
 	length, check := binary.LittleEndian.Uint32(header), binary.LittleEndian.Uint32(header[4:])
-	f.before, f.sum = r.sum, binary.LittleEndian.Uint64(header[8:])
+	f.version, f.before, f.sum = r.version, r.sum, binary.LittleEndian.Uint64(header[8:])
 	if check != lengthCheck(f.before, length) {
 		return f, r.checkZeros(header)
 	}
-	if length < bodyHeaderBytes || length > maxStepBytes {
-		return f, r.end("%s has %d bytes; %d to %d are allowed", what, length, bodyHeaderBytes, maxStepBytes)
+	if length < least || length > maxStepBytes {
+		return f, r.end("%s has %d bytes; %d to %d are allowed", what, length, least, maxStepBytes)
 	}
 	r.body, err = r.fill(r.body[:0], length)
+	if err == nil {
+		err = r.from.endFrame()
+	}
 	if err != nil {
 		return f, r.readError(err, what)
 	}
 	b := r.body
-	if chainSum(f.before, b) != f.sum {
+	switch {
+	case r.from.tornAtEnd():
+		return f, r.end("%s has sectors that were not written: %w", what, io.ErrUnexpectedEOF)
+	case chainSum(f.before, b) != f.sum || r.from.changed || r.from.unwritten:
 		return f, r.end("wrong checksum of %s", what)
+	}
+	if r.from.marked {
+		length--
+		b = b[:length]
+		if r.body[length] != frameMark {
+			return f, r.end("%s has no mark at its end", what)
+		}
 	}
 	f.Tick = binary.LittleEndian.Uint64(b)
 	notes := binary.LittleEndian.Uint32(b[8:])
@@ -191,7 +215,7 @@ func (r *JournalReader) readFrame() (f JournalFrame, err error) {
 	f.hashes = b[12:bodyHeaderBytes]
 	f.calls, f.Notes = b[bodyHeaderBytes:length-notes], b[length-notes:]
 	f.HasCalls = len(f.calls) > 0
-	r.tick, r.sum, r.offset = f.Tick, f.sum, r.offset+frameHeaderBytes+int64(length)
+	r.tick, r.sum, r.offset = f.Tick, f.sum, r.from.at
 	return f, nil
 }
 
@@ -205,6 +229,9 @@ func (r *JournalReader) checkZeros(header []byte) error {
 			if b != 0 {
 				return wrong
 			}
+		}
+		if r.from.changed {
+			return wrong
 		}
 		n, err := r.from.Read(buf[:])
 		if n == 0 && err != nil {

@@ -114,7 +114,7 @@ func (p *JournalReplay) Apply(f JournalFrame) error {
 	}
 	p.w.Step()
 	var differ []string
-	for i, own := range p.w.windowHashes() {
+	for i, own := range p.w.windowHashes(f.version) {
 		if own != binary.LittleEndian.Uint32(f.hashes[4*i:]) {
 			differ = append(differ, windowParts[i])
 		}

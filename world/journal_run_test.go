@@ -114,11 +114,11 @@ func TestJournalThatDiffers(t *testing.T) {
 	}
 	j := newJournaled(t, build(), world.JournalConfig{}, 1)
 	j.begin(t)
-	for range 60 {
+	for range 110 {
 		j.step(t)
 	}
 	const wrong = 42
-	windows := uint64(j.Slots().Len()/1024 + 1)
+	windows := uint64(j.Slots().Len()/64 + 1)
 	require.GreaterOrEqual(t, windows, uint64(3))
 	for _, c := range []struct {
 		name   string

@@ -1,9 +1,6 @@
 package imagefile
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -258,10 +255,6 @@ func (p *replay) followSegment(reader *world.JournalReader) error {
 			return nil
 		case errors.Is(err, world.ErrJournalEnd):
 			p.cut, p.torn = fmt.Errorf("%s: %w", path, err), errors.Is(err, io.ErrUnexpectedEOF)
-			if !p.torn {
-				p.torn, err = p.store.endsUnwritten(path, reader.Offset())
-				return err
-			}
 			return nil
 		case err != nil:
 			return fmt.Errorf("%s: %w", path, err)
@@ -324,45 +317,4 @@ func (s *Store) openSegment(segment Segment) (*world.JournalReader, io.Closer, e
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", segment.Path, err), file.Close())
 	}
 	return reader, file, nil
-}
-
-const (
-	sectorBytes      = 512 // that every medium writes as a whole
-	frameHeaderBytes = 16  // as in world/journal.go
-)
-
-// endsUnwritten reports whether the bytes at an offset are the last frame of a segment, some sectors of which were
-// never written: the machine lost power during the write. Only whole sectors of zeros count, since a frame
-// may contain zeros.
-func (s *Store) endsUnwritten(path string, offset int64) (bool, error) {
-	file, err := s.disk.Open(path)
-	if err != nil {
-		return false, fmt.Errorf("imagefile: %w", err)
-	}
-	defer file.Close()
-	r := bufio.NewReader(file)
-	if _, err := io.CopyN(io.Discard, r, offset); err != nil {
-		return false, fmt.Errorf("imagefile: %s: %w", path, err)
-	}
-	length, rest, zeros := int64(-1), int64(0), false
-	var sector [sectorBytes]byte
-	for at := offset; length < 0 || rest <= length; {
-		n, err := io.ReadFull(r, sector[:sectorBytes-at%sectorBytes])
-		chunk := sector[:n]
-		if rest == 0 && n >= 4 {
-			length = frameHeaderBytes + int64(binary.LittleEndian.Uint32(chunk))
-		}
-		zeros = zeros || n == sectorBytes && len(bytes.Trim(chunk, "\x00")) == 0
-		at, rest = at+int64(n), rest+int64(n)
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return zeros && rest == length, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("imagefile: %s: %w", path, err)
-		}
-		if length < 0 {
-			break // its length is in two sectors
-		}
-	}
-	return false, nil
 }
