@@ -92,7 +92,8 @@ type Config struct {
 	// names that players type.
 	Name string
 
-	// Room is the room of the server to join, at most wire.MaxRoom bytes. If empty, the token
+	// Room is the room of the server to join: its name, or a wire.RoomQuery like "match?mode=ranked" for any room that
+	// suits, which the server makes if need be. At most wire.MaxRoomQuery bytes. If empty, the token
 	// names the room, or the server has only one. Welcome.Room names the room joined. The
 	// server may move the session to another room (StateChange.Moved). A reconnecting client
 	// asks for its latest room, and if that is gone for Config.Room.

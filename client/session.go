@@ -54,8 +54,8 @@ func (c SessionConfig) checkConfig() error {
 	if !utf8.ValidString(c.Name) {
 		errs = append(errs, fmt.Errorf("client: Name %q is not UTF-8", c.Name))
 	}
-	if len(c.Room) > wire.MaxRoom || !utf8.ValidString(c.Room) {
-		errs = append(errs, fmt.Errorf("client: Room %q: want at most %d bytes of UTF-8", c.Room, wire.MaxRoom))
+	if len(c.Room) > wire.MaxRoomQuery || !utf8.ValidString(c.Room) {
+		errs = append(errs, fmt.Errorf("client: Room %q: want at most %d bytes of UTF-8", c.Room, wire.MaxRoomQuery))
 	}
 	for _, version := range []string{c.Version, c.MinServer} {
 		if err := wire.CheckVersion(version); err != nil {

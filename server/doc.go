@@ -19,7 +19,8 @@
 // room when the first client joins. Session.Move moves a session to another room over the same
 // connection: Hooks.Leave is called in the old room, Hooks.Join in the new one. Rooms share no
 // state, so Session.Value must hold what a player takes along. A room ends when it is idle or
-// drained. The example of RoomsConfig has a lobby and matches.
+// drained. A room has a Listing, by which clients and sessions that name a query instead of a room find it (wire.RoomQuery).
+// Room.ReserveSeats keeps places for users. The example of RoomsConfig has a lobby and matches.
 //
 //	Hello ─► session.Router ─► rooms.joinRoom ─► the room, made if need be (rooms.go, room_build.go)
 //	a goroutine per room (room_host.go): New, image ─► loop ─► idle, drained, closed: last image
@@ -45,6 +46,8 @@
 //	   its clients know, if the journal is of JournalAlways (room_end.go).
 //	R7 Seats (room_seats.go) and sessions together never exceed the limit of a room when one is added. A seat admits its
 //	   user once, and nobody else. Places that are held for clients and sessions on their way count as seats do.
+//	R8 Clients and sessions that seek a room at the same time neither overfill a room nor make one while another has
+//	   space for them (directory.go). No answer depends on a private room, except for those that it admits.
 //
 // Invariants of crash loops, of worlds and rooms (crash_loop.go, crash_note.go, crash_restore.go):
 //

@@ -29,6 +29,9 @@ type Room struct {
 	name, kind, id string
 	run            atomic.Pointer[run]    // the current one; nil while the room is made or has failed
 	ended          atomic.Pointer[string] // reason of End; nil: it was not called
+	listing        atomic.Pointer[listing]
+	asked          map[string]string // attributes of the query for which it was made; nil: none
+	maker          uint64            // key of the seeker for whose query it was made; 0: none
 
 	// Used only with Config.Rooms. Guarded by rooms.mu.
 	state    roomState

@@ -87,7 +87,7 @@ func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 
 // buildInBlock returns a run that uses a block of generations, or the plan of the next attempt.
 func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPlan) (made *run, next *buildPlan, err error) {
-	q := RoomRequest{Name: l.room.name, Kind: l.room.kind, ID: l.room.id, Generations: generationsOf(block)}
+	q := RoomRequest{Name: l.room.name, Kind: l.room.kind, ID: l.room.id, Generations: generationsOf(block), Attributes: l.room.asked}
 	var g *RoomGame
 	err = l.callGame("New", func() (err error) {
 		g, err = l.kind.New(q)
@@ -108,6 +108,8 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	c.Router = l.rooms.router
 	log := l.room.logger(l.rooms.log)
 	var image ImageConfig
+	record := &roomRecord{room: l.room, usual: l.kind.Visibility}
+	record.keepIn(g)
 	if store != nil {
 		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Journal: l.rooms.config.Images.Journal, Extra: g.Extra}
 		err = l.callGame("RestoreRun", func() (err error) {
@@ -122,6 +124,10 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 		}
 	}
 	if made, err = newRun(c, image, log, l.kind.ticks, l.rooms.descriptors); err != nil {
+		return nil, nil, err
+	}
+	if err = made.core.RestoreSeats(record.seats); err != nil {
+		made.discard()
 		return nil, nil, err
 	}
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload

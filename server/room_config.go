@@ -79,6 +79,14 @@ type RoomKind struct {
 	New func(RoomRequest) (*RoomGame, error)
 	// Create tells which clients may create a room by naming it. Default ForAnyone.
 	Create RoomCreation
+	// Visibility is the visibility of a room until Room.SetListing changes it. Default Unlisted.
+	Visibility Visibility
+	// Choose chooses a room for a client that joins any room that suits a query (wire.RoomQuery), or a session that moves to one
+	// (Session.Move). It returns the name of a room in RoomSeek.Rooms, or "" for a new room, or the error that refuses the client: a
+	// *wire.Error with its own code, any other with JoinRefused. It runs for one seeker of the kind at a time, while the others wait, on
+	// any goroutine, and must neither wait nor call the server. It may be called again if the room fills meanwhile.
+	// Default: the fullest room with a free place, or a new room.
+	Choose func(RoomSeek) (room string, err error)
 	// MaxRooms bounds the rooms of the kind. 0: only RoomsConfig.MaxRooms bounds them.
 	MaxRooms int
 	// MaxSessions bounds the sessions of one room. 0: the game's bound applies.
@@ -113,6 +121,9 @@ const (
 type RoomRequest struct {
 	// Name is the room's name, KIND or KIND/ID, valid by ParseRoomName.
 	Name, Kind, ID string
+	// Attributes are of the query for which the room is made; nil otherwise. A client that may create rooms
+	// chooses them: return an error if the game does not know them.
+	Attributes map[string]string
 	// Generations is the range of generations to pass to world.Config.
 	Generations Generations
 }
@@ -202,6 +213,7 @@ func (c RoomsConfig) Validate() error {
 		}
 		complain(!validKind(name), "the name %q of a kind: want lower-case letters, digits and hyphens, at most %d bytes", name, maxKindName)
 		complain(k.New == nil, "kind %s: New is missing", name)
+		complain(int(k.Visibility) >= len(visibilityNames), "kind %s: Visibility is %d", name, k.Visibility)
 		complain(k.Create > ForGame, "kind %s: Create is %d", name, k.Create)
 		complain(k.MaxRooms < 0, "kind %s: MaxRooms is %d", name, k.MaxRooms)
 		complain(k.MaxSessions < 0, "kind %s: MaxSessions is %d", name, k.MaxSessions)

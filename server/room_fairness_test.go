@@ -93,7 +93,7 @@ func TestReplacedRoomEndsFirst(t *testing.T) {
 		time.Sleep(evictableAfter + time.Second)
 		var err error
 		for range 100 { // Move does not wait, so it is repeated
-			now, failed := h.findForMove("match/b")
+			now, failed := h.findForMove("match/b", 0)
 			err = failed
 			if now != nil || err != nil {
 				break

@@ -75,6 +75,11 @@ func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uin
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
 	r := m.existingRoom(name)
+	if r != nil && r.Listing().Visibility == Private {
+		if now := r.run.Load(); now != nil && now.core.Config().Epoch != epoch {
+			return nil // the client must not learn of the room
+		}
+	}
 	if r == nil {
 		kindName, id, err := ParseRoomName(name)
 		k := m.kinds[kindName]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/worldd/worldd/server/session"
@@ -15,7 +16,8 @@ import (
 // when a session of its user begins in the room, or when the time is over; a client that Join refuses keeps it.
 // All users get a seat, or none does: the error then has the code ServerFull. A user who has a seat keeps it for the new time.
 //
-// Only Hooks, systems and functions of Do may call it. A nil Room reserves nothing.
+// Only Hooks, systems and functions of Do may call it. Seats of Config.Rooms survive a
+// crash as the room's world does: see RoomImages. A nil Room reserves nothing.
 func (r *Room) ReserveSeats(users []string, lasts time.Duration) error {
 	if r == nil {
 		return nil
@@ -31,7 +33,8 @@ func (r *Room) ReleaseSeats(users []string) {
 }
 
 // ReserveSeats makes the room if there is none, and reserves seats in it: see Room.ReserveSeats. Issue a token of
-// the user for this room (token.Claims.Room) next. Its errors are as in Room.Do; after any, it may be repeated. room may be empty for the only world, or
+// the user for this room (token.Claims.Room) next. With JournalAlways the
+// seats are durable when ReserveSeats returns. Its errors are as in Room.Do; after any, it may be repeated. room may be empty for the only world, or
 // for the default room. Hooks and systems must not call it. Backends reach it by POST /seats on the admin port.
 func (s *Server) ReserveSeats(ctx context.Context, room string, users []string, lasts time.Duration) error {
 	var r *Room
@@ -61,10 +64,26 @@ func (m *rooms) openForGame(ctx context.Context, name string) (*Room, error) {
 	return r, err
 }
 
-// hasSeat reports whether user has a seat in the room, so that the limit of sessions in all rooms, which counts seats, admits it.
-func (r *Room) hasSeat(user string) bool {
+// hasSeat reports whether user has a seat in a room, so that the limit of sessions in all rooms, which counts seats, admits it.
+func (m *rooms) hasSeat(room, user string) bool {
+	r := m.existingRoom(room)
+	if r == nil || user == "" {
+		return false
+	}
 	now := r.run.Load()
-	return now != nil && user != "" && now.core.HasSeat(user)
+	return now != nil && now.core.HasSeat(user)
+}
+
+// visibilityOf returns the visibility of a room, or of a new room of that name.
+func (m *rooms) visibilityOf(name string) Visibility {
+	if r := m.existingRoom(name); r != nil {
+		return r.Listing().Visibility
+	}
+	kindName, _, _ := strings.Cut(name, "/")
+	if k := m.kinds[kindName]; k != nil {
+		return k.Visibility
+	}
+	return Unlisted
 }
 
 // countPlaces returns the number of sessions in all rooms, and of places that are kept for others.

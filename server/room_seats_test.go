@@ -55,13 +55,13 @@ func TestRoomReservesSeats(t *testing.T) {
 		time.Sleep(time.Second)
 		room := h.existingRoom("match/1")
 		require.NoError(t, room.Do(context.Background(), func(*world.World) error { return room.ReserveSeats([]string{"ann"}, time.Minute) }))
-		require.True(t, room.hasSeat("ann"))
-		require.False(t, room.hasSeat(""))
+		require.True(t, h.hasSeat("match/1", "ann"))
+		require.False(t, h.hasSeat("match/1", ""))
 		require.NoError(t, room.Do(context.Background(), func(*world.World) error {
 			room.ReleaseSeats([]string{"ann"})
 			return nil
 		}))
-		require.False(t, room.hasSeat("ann"))
+		require.False(t, h.hasSeat("match/1", "ann"))
 		var none *Room
 		require.NoError(t, none.ReserveSeats([]string{"ann"}, time.Minute))
 		none.ReleaseSeats(nil)

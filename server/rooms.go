@@ -87,6 +87,7 @@ type rooms struct {
 
 	descriptors *descriptorReserve // nil if no room is saved
 	images      *imageFolder
+	directory   *directory
 
 	hosting sync.WaitGroup
 	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
@@ -109,6 +110,7 @@ type kind struct {
 	RoomKind
 	ticks    *admin.TickTimings
 	building chan struct{} // holds a token for each room being made
+	matching matching
 	rooms    int
 	schema   *schema.Schema // of the first room
 	past     admin.Report   // totals of ended runs
@@ -123,9 +125,9 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions),
 	}
 	for name, k := range m.config.Kinds {
-		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), pastMs: newTickHistogram(roomDigits)}
+		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), matching: matching{expected: map[*Room]map[uint64]time.Time{}}, pastMs: newTickHistogram(roomDigits)}
 	}
-	m.images = newImageFolder(m)
+	m.images, m.directory = newImageFolder(m), &directory{rooms: m}
 	m.reserveDescriptors()
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
@@ -138,13 +140,14 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			return now.core, nil
 		},
 		Restore: m.restoreRoom,
-		Move: func(name string, _ *Session) (*session.Core, error) {
-			now, err := m.findForMove(name)
+		Move: func(name string, s *Session) (*session.Core, error) {
+			now, err := m.findForMove(name, s.ID())
 			if now == nil {
 				return nil, err
 			}
 			return now.core, nil
 		},
+		Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
 	})
 	if err == nil && m.config.Images.Journal != imagefile.JournalOff {
 		err = m.spreadIDs(c.random())
@@ -223,23 +226,41 @@ func (m *rooms) findRoom(name string, by origin, address string) (*Room, error) 
 	if by <= byToken && m.ended.isClosed(name, now) {
 		return nil, errEnded
 	}
-	pinned := k.Pinned && id == ""
-	evicted, err := m.findEvicted(k, address, now)
+	return m.beginRoom(k, roomOrder{name: name, kind: kindName, id: id, by: by, address: address}, now)
+}
+
+// roomOrder describes a room that is to be made.
+type roomOrder struct {
+	name, kind, id string
+	by             origin
+	address        string            // that the room counts for; empty: none
+	maker          uint64            // key of the seeker of a query; 0: none
+	attributes     map[string]string // of the query
+}
+
+// beginRoom begins to make a room that does not exist, or returns why it may not. Callers hold m.mu.
+func (m *rooms) beginRoom(k *kind, o roomOrder, now time.Time) (*Room, error) {
+	pinned := k.Pinned && o.id == ""
+	evicted, err := m.findEvicted(k, o.address, now)
 	switch {
-	case !pinned && (by == byClient && k.Create != ForAnyone || by == byToken && k.Create == ForGame):
-		return nil, noRoom(name)
+	case !pinned && (o.by == byClient && k.Create != ForAnyone || o.by == byToken && k.Create == ForGame):
+		return nil, noRoom(o.name)
 	case err != nil:
 		return nil, err
-	case by <= byToken && !m.creations.Allow():
+	case o.by <= byToken && !m.creations.Allow():
 		return nil, &wire.Error{Code: wire.ServerFull, Detail: "too many rooms are being created"}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Room{name: name, kind: kindName, id: id, by: by, creator: address, ready: make(chan struct{}), lastUsed: now, stop: stop, gone: make(chan struct{})}
+	r := &Room{
+		name: o.name, kind: o.kind, id: o.id, by: o.by, creator: o.address, maker: o.maker, asked: o.attributes,
+		ready: make(chan struct{}), lastUsed: now, stop: stop, gone: make(chan struct{}),
+	}
+	r.listing.Store(newListing(Listing{k.Visibility, o.attributes}))
 	if evicted != nil {
 		m.evictFor(evicted, r)
 	}
-	m.byName[name] = r
-	delete(m.ended, name)
+	m.byName[o.name] = r
+	delete(m.ended, o.name)
 	k.rooms++
 	m.hosting.Go(func() { m.lifeOf(r).hostRoom(ctx) })
 	return r, nil
@@ -318,15 +339,23 @@ func (m *rooms) joinRoom(ctx context.Context, name, address string, a Admission)
 	if name == "" {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "Hello names no room, and the server has no default one"}
 	}
-	r := m.existingRoom(name)
-	if (r == nil || !r.hasSeat(a.User)) && m.countPlaces() >= m.maxSessions() {
-		return nil, &wire.Error{Code: wire.ServerFull}
+	if !m.hasSeat(name, a.User) {
+		switch {
+		case m.countPlaces() >= m.maxSessions():
+			return nil, &wire.Error{Code: wire.ServerFull}
+		case by == byClient && m.visibilityOf(name) == Private:
+			return nil, noRoom(name)
+		}
 	}
 	r, err := m.findRoom(name, by, address)
 	if err != nil {
 		return nil, err
 	}
-	return m.awaitOpen(ctx, r)
+	now, err := m.awaitOpen(ctx, r)
+	if by == byClient && m.visibilityOf(name) == Private && !m.hasSeat(name, a.User) { // New has made it private
+		return nil, noRoom(name)
+	}
+	return now, err
 }
 
 // boundedAddress returns the address that a client's rooms count for, or "": loopback is exempt as in MaxSessionsPerAddress.
@@ -343,11 +372,14 @@ func isLoopback(address string) bool {
 	return err == nil && p.Addr().IsLoopback()
 }
 
-// findForMove returns the room to which a session moves, or nil while the room is being made.
-func (m *rooms) findForMove(name string) (*run, error) {
+// findForMove returns the room to which session mover moves, or nil while the room is being made.
+func (m *rooms) findForMove(name string, mover uint64) (*run, error) {
 	r, err := m.findRoom(name, byGame, "")
 	if err != nil {
 		return nil, err
+	}
+	if r.maker != 0 && r.run.Load() != nil {
+		m.directory.arrive(r, mover)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -420,7 +420,7 @@ func TestDrainedRoomStaysClosed(t *testing.T) {
 			require.False(t, retries(h.visit(room)))
 			_, err := h.joinRoom(context.Background(), room, "", Admission{Room: room})
 			require.False(t, retries(nil, err), "a token")
-			_, err = h.findForMove(room)
+			_, err = h.findForMove(room, 0)
 			require.False(t, retries(nil, err), "the game")
 		}
 		g := h.mustVisit("match/a")

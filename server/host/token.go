@@ -56,7 +56,7 @@ type tokenIssueCommand struct {
 	User     string        `required:"" placeholder:"NAME" help:"The user's name."`
 	Audience string        `default:"${name}" placeholder:"NAME" help:"The server's --audience (${default})."`
 	Lifetime time.Duration `default:"60s" placeholder:"TIME" help:"How long the token can start a session (${default})."`
-	Room     string        `placeholder:"ROOM" help:"The only room that the token opens; any if not given."`
+	Room     string        `placeholder:"ROOM" help:"The only room that the token opens, or KIND?KEY=VALUE for one that suits; any if not given."`
 	Session  time.Duration `placeholder:"TIME" help:"How long the session may last from now; unlimited if not given."`
 }
 

@@ -86,7 +86,8 @@ type traveller struct {
 // same ID. The new Session has the same Name, User, Value and expiry, and no new burst of
 // commands. From then on every handle of this room is Stale to the client.
 //
-// room is passed to RouterConfig.Move. If Move returns an error, nothing has changed: for example
+// room is the name of a room, which RouterConfig.Move finds, or a query (wire.RoomQuery) like "match?mode=ranked": then
+// RouterConfig.FindForMove chooses or makes the room, other than this one. If Move returns an error, nothing has changed: for example
 // a *wire.Error with ServerFull. If the room refuses the session later, since it is full or draining,
 // could not be made, or its Join returns an error, the session stays in this room, and
 // Hooks.MoveRefused is called. A later Move replaces an earlier one; Kick and Redirect prevail.
@@ -95,18 +96,30 @@ func (s *Session) Move(room string) error {
 	switch {
 	case r == nil || r.config.Move == nil:
 		return errors.New("server: Move in a server of one world: want Config.Rooms, or RouterConfig.Move")
-	case len(room) > wire.MaxRoom || !utf8.ValidString(room):
-		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoom)
+	case len(room) > wire.MaxRoomQuery || !utf8.ValidString(room):
+		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoomQuery)
 	case s.isOver():
 		return errors.New("server: Move of a session that has ended")
 	}
+	var place *Place
+	if wire.IsRoomQuery(room) {
+		if r.config.FindForMove == nil {
+			return &wire.Error{Code: wire.NoRoom, Detail: "the server finds no rooms for queries"}
+		}
+		var err error
+		if room, place, err = r.config.FindForMove(room, s); err != nil {
+			return err
+		}
+	}
 	target, err := s.findRoom(room)
 	if err != nil {
+		place.Release()
 		return err
 	}
-	next := &nextRoom{name: room, core: target}
+	next := &nextRoom{room, target, place}
 	if target != nil {
 		if why := next.holdPlace(s.user); why != nil {
+			place.Release()
 			return why
 		}
 	}

@@ -140,6 +140,9 @@ func (p *Peer) Bye() wire.Bye {
 	return p.inbox.bye
 }
 
+// setPlace sets the place that is held for the client.
+func (p *Peer) setPlace(held *Place) { p.place = held }
+
 // enterRoom makes c the room of the connection.
 func (p *Peer) enterRoom(c *Core) {
 	p.core = c

@@ -288,10 +288,10 @@ func (r *requests) holdForMove(c *Core, user string, own *Place) (*Place, *wire.
 		return nil, &why
 	case r.active+len(r.arriving)+r.places.keptFromOthers(user, own) >= n:
 		return nil, errFull(n)
-	case r.places.hasSeat(user):
-		return nil, nil
 	case r.places.holds(own):
 		return own, nil
+	case r.places.hasSeat(user):
+		return nil, nil
 	}
 	return r.places.hold(c), nil
 }

@@ -28,6 +28,12 @@ type RouterConfig struct {
 	// and under its context, and may wait, for example until the room is ready. An error
 	// refuses the client: a *wire.Error with its own code, any other with NoRoom.
 	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
+	// Find holds a place for a client whose Hello or token has a query (wire.RoomQuery), in a room that it makes if need be.
+	// Otherwise it is like Join. Default none: queries are refused with NoRoom.
+	Find func(ctx context.Context, query, address string, a Admission) (*Place, error)
+	// FindForMove returns the name of the room to which a session moves that asks for a query, and the place held for it; nil: the
+	// room is not ready. It runs like Move. Default none.
+	FindForMove func(query string, s *Session) (room string, p *Place, err error)
 	// Restore makes a room that an earlier process has run under epoch, and waits for it, so that a
 	// client finds its session there after a crash. It runs on the connection's goroutine, like Join,
 	// for a Hello with a secret that is of no present session. An error refuses the client as an error
@@ -296,7 +302,7 @@ func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 		return errOtherRoom(granted.Room, room)
 	}
 	for range maxJoins {
-		core, err := r.config.Join(p.ctx, room, p.address, granted)
+		core, err := r.findRoom(p, room, granted)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded): // a retry may succeed
 			return &wire.Error{Code: wire.Internal, Detail: "the room was not ready in time"}
@@ -309,6 +315,22 @@ func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 		}
 	}
 	return &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", room)}
+}
+
+// findRoom returns the room that a client joins, with a place held for it if room is a query.
+func (r *Router) findRoom(p *Peer, room string, granted Admission) (*Core, error) {
+	switch {
+	case !wire.IsRoomQuery(room):
+		return r.config.Join(p.ctx, room, p.address, granted)
+	case r.config.Find == nil:
+		return nil, nil
+	}
+	place, err := r.config.Find(p.ctx, room, p.address, granted)
+	if err != nil {
+		return nil, err
+	}
+	p.setPlace(place)
+	return place.core, nil
 }
 
 func (r *Router) isDraining() bool {

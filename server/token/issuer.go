@@ -51,7 +51,8 @@ func NewIssuer(secret string) (*Issuer, error) {
 // Claims are the claims of a token about its user.
 type Claims struct {
 	User string
-	// Room is the only room that the token opens; empty: any.
+	// Room is the only room that the token opens: its name, or a query (wire.RoomQuery) for which the server
+	// chooses one; empty: any.
 	Room string
 	// SessionEnd is when the session ends; zero means never. It is independent of the token's
 	// expiry, which limits when the session can begin.

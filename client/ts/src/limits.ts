@@ -14,6 +14,7 @@ export const maxSlots = 2 ** 24
 export const maxKinds = 65_536
 export const maxName = 64
 export const maxRoom = 64
+export const maxRoomQuery = 256
 export const maxVersion = 32 // bytes of a game's version
 export const maxText = 256
 export const maxToken = 2048

@@ -66,7 +66,7 @@ export function checkConfig(c: SessionConfig): void {
   checkVersion('version', c.version)
   checkVersion('minServer', c.minServer)
   checkText('name', c.name, limit.maxName)
-  checkText('room', c.room, limit.maxRoom)
+  checkText('room', c.room, limit.maxRoomQuery)
   const token = c.token?.length ?? 0
   if (token > limit.maxToken) throw new RangeError(`token has ${token} bytes, at most ${limit.maxToken}`)
 }

@@ -1,0 +1,52 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+func TestRoomQuery(t *testing.T) {
+	q := must.Get(wire.ParseRoomQuery("match?mode=ranked&map=a=b?"))
+	require.Equal(t, wire.RoomQuery{Kind: "match", Attributes: map[string]string{"mode": "ranked", "map": "a=b?"}}, q)
+	require.Equal(t, "match?map=a=b?&mode=ranked", q.String(), "keys in order")
+	require.True(t, q.Matches(map[string]string{"map": "a=b?", "mode": "ranked", "more": "x"}))
+	require.False(t, q.Matches(map[string]string{"mode": "ranked"}))
+	all := must.Get(wire.ParseRoomQuery("match?"))
+	require.Equal(t, "match", all.Kind)
+	require.True(t, all.Matches(nil))
+	require.False(t, wire.IsRoomQuery("match/17"))
+	require.True(t, wire.IsRoomQuery("match?"))
+}
+
+func TestRoomQueryLimits(t *testing.T) {
+	many := func(n int) string {
+		var items []string
+		for i := range n {
+			items = append(items, fmt.Sprintf("k%d=v", i))
+		}
+		return strings.Join(items, "&")
+	}
+	long := strings.Repeat("v", wire.MaxAttributeValue)
+	for _, good := range []string{
+		"", many(wire.MaxAttributeCount), strings.Repeat("k", wire.MaxAttributeKey) + "=" + long, "a-b_9=grüße, welt",
+	} {
+		attributes := must.Get(wire.ParseAttributes(good))
+		require.NoError(t, wire.CheckAttributes(attributes))
+		require.Equal(t, attributes, must.Get(wire.ParseAttributes(wire.AttributesText(attributes))))
+	}
+	for _, bad := range []string{
+		"&", "a", "a=", "=b", "A=b", "a=b&a=c", "a=b&", "ä=b", "a b=c", "a=\n", "a=\u0085", "a=\xff", many(wire.MaxAttributeCount + 1),
+		strings.Repeat("k", wire.MaxAttributeKey+1) + "=v", "k=" + long + "v", "a=" + long + "&b=" + long + "&c=" + long + "&d=" + long,
+	} {
+		_, err := wire.ParseAttributes(bad)
+		require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%q", bad)
+	}
+	_, err := wire.ParseRoomQuery(strings.Repeat("k", wire.MaxRoomQuery) + "?")
+	require.ErrorContains(t, err, "at most 256")
+}
