@@ -56,3 +56,26 @@ func TestOwnerFields(t *testing.T) {
 	rowschema.New(s).Component(1).RestorePublic(row.Values[spec.Offset:], &out)
 	require.Equal(t, purse{Coins: 1, Rank: 4, Heat: 5}, out, "fields not sent are unchanged")
 }
+
+// A field of a nested struct has its own tag instead of its parent's. Without owner everyone would receive it.
+func TestOwnerIsRepeated(t *testing.T) {
+	type item struct {
+		Kind uint8 `net:"enum=4"`
+	}
+	type own struct {
+		Kind uint8 `net:"enum=4,owner"`
+		Note uint8 `net:"-"`
+		Size uint8
+	}
+	s := schema.New()
+	schema.Define[struct {
+		Items [2]item `net:"owner"`
+	}](s, "inventory")
+	require.ErrorContains(t, s.Err(), "lacks owner: add it")
+	s = schema.New()
+	schema.Define[struct {
+		Items [2]own `net:"owner"`
+	}](s, "inventory")
+	require.NoError(t, s.Err())
+	require.Contains(t, s.Text(), "\nItems[0].Kind enum 4 owner\nItems[0].Size uint 8 owner\n")
+}

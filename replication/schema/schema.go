@@ -48,7 +48,7 @@ import (
 // characters, and invalid UTF-8 is replaced by U+FFFD. See TextFields.
 //
 // The tag of a nested struct or array applies to all fields in it without a tag of
-// their own; a field's own tag replaces it entirely.
+// their own; a field's own tag replaces it entirely, and must repeat owner.
 //
 // A field that had another name in earlier versions keeps it in a second tag, for clients of
 // servers that still use it (see Bind):

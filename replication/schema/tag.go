@@ -227,6 +227,9 @@ func (p *planner) structure(t reflect.Type, path string, outer tag) error {
 		if inner.skip {
 			continue
 		}
+		if outer.owner && !inner.owner { // everyone would receive it
+			return p.complain(fieldPath, f.Type, "is inside a field for owners alone, and its own tag, which replaces that field's, lacks owner: add it")
+		}
 		if err := p.noteFormer(f, fieldPath); err != nil {
 			return err
 		}
