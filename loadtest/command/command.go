@@ -68,6 +68,8 @@ type Flags struct {
 	AdminToken  string        `type:"path" placeholder:"FILE" help:"Token of the admin port: the server's --admin-token."`
 	Profile     string        `placeholder:"DIR" help:"Fetch the server's CPU, heap and goroutine profiles while all bots are connected (needs --admin)."`
 	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with status 1 if this comes true. May be repeated."`
+	FindLimit   bool          `help:"Find how many bots the server bears: from --bots on, double their number in runs of --duration until a --fail comes true, then bisect. Without --fail: late ticks, snapshots, connections lost."`
+	MostBots    int           `default:"4000" placeholder:"N" help:"Most bots of --find-limit (${default})."`
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON        bool          `name:"json" help:"Print exactly one JSON object on standard output."`
 
@@ -96,6 +98,10 @@ func (f *Flags) Validate() error {
 		return fmt.Errorf("--probes is %d, want at least 1", f.Probes)
 	case !(f.Area > 0):
 		return fmt.Errorf("--area is %v, want more than 0 metres", f.Area)
+	case f.FindLimit && (f.HTML != "" || f.Profile != ""):
+		return errors.New("--find-limit plays many runs: --html and --profile are for one")
+	case f.FindLimit && f.MostBots < f.Bots:
+		return fmt.Errorf("--most-bots is %d, want at least the %d of --bots", f.MostBots, f.Bots)
 	case f.Profile != "" && f.Admin == "":
 		return errors.New("--profile needs --admin: profiles come from the admin port")
 	}
@@ -226,6 +232,9 @@ func (f *Flags) Run(ctx context.Context, program string, stdout, stderr io.Write
 	}
 	if f.TokenKey != "" && regularfile.WorldReadable(f.TokenKey) {
 		fmt.Fprintf(stderr, "%s: warning: every user of this machine can read the secret key %s: run chmod o-r on it\n", f.program, f.TokenKey)
+	}
+	if f.FindLimit {
+		return f.runLimit(ctx, stdout, stderr)
 	}
 	began := time.Now()
 	report, err := f.playBots(ctx, stderr)

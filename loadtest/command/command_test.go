@@ -67,6 +67,8 @@ func TestUsage(t *testing.T) {
 		{"the world", []string{"--addr=127.0.0.1:1", "--admin=127.0.0.1:1", "--fail=world_awake>9"}, exitUsage, "", `"world_awake>9" cannot be measured: only worldd demo`},
 		{"no limit", []string{"--addr=127.0.0.1:1", "--fail=latency_p99_ms"}, exitUsage, "", "METRIC>NUMBER"},
 		{"profiles of nobody", []string{"--addr=127.0.0.1:1", "--profile=x"}, exitUsage, "", "--profile needs --admin"},
+		{"a page of many runs", []string{"--addr=127.0.0.1:1", "--find-limit", "--html=page.html"}, exitUsage, "", "--find-limit plays many runs"},
+		{"a limit below the first step", []string{"--addr=127.0.0.1:1", "--find-limit", "--bots=5", "--most-bots=4"}, exitUsage, "", "--most-bots is 4"},
 		{"no operator host", []string{"--addr=127.0.0.1:1", "--admin=http://"}, exitUsage, "", "--admin"},
 		{"no operator port", []string{"--addr=127.0.0.1:1", "--admin=localhost"}, exitUsage, "", `--admin "localhost": want host:port`},
 		{"an operator port that there cannot be", []string{"--addr=127.0.0.1:1", "--admin=127.0.0.1:99999"}, exitUsage, "", `"99999" is no tcp port`},

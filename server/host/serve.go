@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -191,9 +192,15 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 		}
 		defer config.Image.Store.Close() // otherwise the system unlocks it
 	}
+	if runtime.GOOS == "linux" {
+		_ = os.Setenv(bufferSwitch, "true") // cannot fail for this name
+	}
 	s, err := server.Listen(config)
 	if err != nil {
 		return nil, err
+	}
+	for _, line := range readSurroundings(os.DirFS("/"), receiveBuffer(s)).advice() {
+		log.Warn(line)
 	}
 	h.attach(s.Room())
 	s.SetBans(banned)
