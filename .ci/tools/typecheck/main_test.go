@@ -23,9 +23,9 @@ func TestPlatforms(t *testing.T) {
 	}
 	for _, c := range []struct{ args, want string }{
 		{"linux/arm64 ./...", ""},
-		{"linux/386 ./...", "errors for linux/386"},
+		{"linux/arm64,linux/386,darwin/arm64 ./...", "errors for linux/386"},
 		{"linux/386 ./nothing/...", "matches no package"},
-		{"linux ./...", "want GOOS/GOARCH"},
+		{"linux/arm64, ./...", "want GOOS/GOARCH"},
 		{"linux/386", "want GOOS/GOARCH and packages"},
 	} {
 		err := check(strings.Fields(c.args))
