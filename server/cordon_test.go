@@ -76,6 +76,8 @@ func TestDrainToAnotherServer(t *testing.T) {
 	code, body = old.ask(http.MethodGet, "/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, code)
 	require.Equal(t, "draining", body)
+	_, body = old.ask(http.MethodGet, "/drain")
+	require.Contains(t, body, `"state":"draining"`)
 	old.until(v.Client, "it is at the next server", func() bool {
 		return v.State() == client.Joined && next.server.Report().Active == 1
 	})

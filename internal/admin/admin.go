@@ -211,7 +211,7 @@ func Handler(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := pages{c}
+	p := pages{c, &drainPlan{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", index)
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: metricsLog{c.Log}}))
@@ -231,7 +231,8 @@ func Handler(c Config) (http.Handler, error) {
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
 	mux.HandleFunc("POST /cordon", func(http.ResponseWriter, *http.Request) { p.Cordon(true) })
-	mux.HandleFunc("POST /uncordon", func(http.ResponseWriter, *http.Request) { p.Cordon(false) })
+	mux.HandleFunc("POST /uncordon", p.uncordon)
+	mux.HandleFunc("GET /drain", p.whatIsLeft)
 	mux.HandleFunc("POST /drain", p.drain)
 	mux.Handle(gamePath, c.gameRoutes())
 	mux.HandleFunc("POST /seats", p.reserveSeats)
@@ -240,7 +241,10 @@ func Handler(c Config) (http.Handler, error) {
 }
 
 // pages holds the handlers that report on the server.
-type pages struct{ Config }
+type pages struct {
+	Config
+	planned *drainPlan
+}
 
 // boundTime limits the time of a request and its response.
 func boundTime(next http.Handler) http.Handler {
@@ -296,7 +300,8 @@ GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
 POST /cordon                         refuse new sessions; those that exist play on
 POST /uncordon                       admit new sessions again
-POST /drain?to=HOST:PORT             end all sessions and refuse new ones, until the process ends; their clients go to another server, if named
+POST /drain?seconds=N&to=HOST:PORT   cordon, and end the sessions that are left after N seconds (without seconds: all at once); their clients go to another server, if named
+GET  /drain                          what is left, with the rooms and the deadline
 POST /signals/NAME?room=NAME         send a signal to the game, with arguments and answer in JSON
      /game/...                       the game's own pages
 POST /sessions/ID/qlog?seconds=N     record a session's QUIC transport, if a qlog folder is configured

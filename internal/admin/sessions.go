@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/worldd/worldd/internal/address"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
@@ -101,25 +100,6 @@ func (p pages) kick(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	case !found:
 		http.Error(w, fmt.Sprintf("no session %d", id), http.StatusNotFound)
-	}
-}
-
-// drain is the handler of POST /drain. The worlds keep ticking until the process ends.
-func (p pages) drain(w http.ResponseWriter, r *http.Request) {
-	why := wire.Error{Code: wire.Draining}
-	if to := r.FormValue("to"); to != "" {
-		moved, err := wire.MovedTo(to, nil)
-		if err == nil {
-			err = address.CheckDial("udp", to)
-		}
-		if err != nil {
-			http.Error(w, "to: "+err.Error(), http.StatusBadRequest)
-			return
-		}
-		why = *moved
-	}
-	if err := p.Drain(r.Context(), why); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }
 
