@@ -43,6 +43,20 @@ type PredictionStats struct {
 	Replayed  uint64 // ticks that were predicted again
 	Stalled   uint64 // inputs not predicted because MaxPredicted was reached
 	Undone    uint64 // effects undone
+	// Fields has the fields of the states that differed, in the order of their first corrections.
+	Fields []FieldCorrections
+}
+
+// FieldCorrections describes the corrections of one field of the predicted entities.
+//
+// The distance of a correction is how far the server's value is from the predicted one: in the
+// units of the field, in radians for angles and rotations, 1 for bools and handles, and +Inf if
+// one of the two is not finite.
+type FieldCorrections struct {
+	Component, Field string // as the game declares them: "body", "Position[0]"
+	Count            uint64
+	Tick             uint32  // of the newest correction
+	Last, Largest    float64 // distances
 }
 
 // StepError reports that the step function of a Prediction panicked. The fault is the
@@ -156,7 +170,17 @@ func (p *Prediction[State]) Err() error {
 }
 
 // Stats returns the counters since Predict.
-func (p *Prediction[State]) Stats() PredictionStats { return PredictionStats(p.core.Stats()) }
+func (p *Prediction[State]) Stats() PredictionStats {
+	s := p.core.Stats()
+	fields := make([]FieldCorrections, len(s.Fields))
+	for i, f := range s.Fields {
+		fields[i] = FieldCorrections(f)
+	}
+	return PredictionStats{
+		Predicted: s.Predicted, Confirmed: s.Confirmed, Agreed: s.Agreed, Corrected: s.Corrected, Missed: s.Missed,
+		Replayed: s.Replayed, Stalled: s.Stalled, Undone: s.Undone, Fields: fields,
+	}
+}
 
 const (
 	// MaxPredicted bounds the time that unconfirmed predicted ticks may span. The lead of

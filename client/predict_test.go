@@ -67,6 +67,42 @@ func TestCorrection(t *testing.T) {
 	require.EqualValues(t, 1, f.play.Stats().Corrected)
 }
 
+// Stats names the fields that corrections changed, and by how much.
+func TestCorrectedFields(t *testing.T) {
+	f := newPredictionServer(t, client.PredictConfig{})
+	f.frames(10, still)
+	require.Empty(t, f.play.Stats().Fields)
+	push := func(by float32, jumps uint16) {
+		f.serve()
+		f.state.Position[2] += by
+		f.state.Jumps += jumps
+		f.snapshot()
+		f.input(still)
+	}
+	push(1.5, 2)
+	first := f.tick
+	push(-0.5, 0)
+	push(0.001, 0) // less than a step
+	f.serve()
+	f.state.Heading, f.state.Facing = 3, about(1, 3)
+	f.snapshot()
+	fields := f.play.Stats().Fields
+	require.Len(t, fields, 4)
+	const step = 1.0 / 256
+	for i, want := range []client.FieldCorrections{
+		{Component: "runner", Field: "Position[2]", Count: 2, Tick: first + 1, Last: 0.5, Largest: 1.5},
+		{Component: "runner", Field: "Jumps", Count: 1, Tick: first, Last: 2, Largest: 2},
+		{Component: "runner", Field: "Heading", Count: 1, Tick: f.tick, Last: 3, Largest: 3},
+		{Component: "runner", Field: "Facing", Count: 1, Tick: f.tick, Last: 3, Largest: 3},
+	} {
+		got := fields[i]
+		require.InDelta(t, want.Last, got.Last, step, "%v", got)
+		require.InDelta(t, want.Largest, got.Largest, step, "%v", got)
+		want.Last, want.Largest = got.Last, got.Largest
+		require.Equal(t, want, got)
+	}
+}
+
 // Beyond Snap an error is drawn at its new place at once.
 func TestSnap(t *testing.T) {
 	for _, c := range []struct {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/worldd/worldd/replication/schema"
 )
 
 // nearEdge is the distance, in steps, between the value that Adopt sets and the centre of
@@ -16,19 +18,70 @@ const nearEdge = 0.5 - 1.0/1024
 func (c *Component) Near(in []uint32, v any) bool {
 	p := c.structAt(v)
 	for i := range c.fields {
-		f := &c.fields[i]
-		if f.memory == memNone {
-			continue
-		}
-		var now, scratch [2]uint32
-		quantise(c.fields[i:i+1], f.Index, p, now[:])
-		want := f.nearestInStruct(in[f.Index-c.offset:][:f.Values()], &scratch)
-		same := now[0] == want[0] && (len(want) == 1 || now[1] == want[1])
-		if off := f.stepsTo(want[0], now[0]); !same && off != 1 && off != -1 && !f.isRoundedAlike(unsafe.Add(p, f.offset), want) {
+		if !c.isNear(i, in, p) {
 			return false
 		}
 	}
 	return true
+}
+
+func (c *Component) isNear(i int, in []uint32, p unsafe.Pointer) bool {
+	f := &c.fields[i]
+	if f.memory == memNone {
+		return true
+	}
+	var now, scratch [2]uint32
+	quantise(c.fields[i:i+1], f.Index, p, now[:])
+	want := f.nearestInStruct(in[f.Index-c.offset:][:f.Values()], &scratch)
+	if now[0] == want[0] && (len(want) == 1 || now[1] == want[1]) {
+		return true
+	}
+	off := f.stepsTo(want[0], now[0])
+	return off == 1 || off == -1 || f.isRoundedAlike(unsafe.Add(p, f.offset), want)
+}
+
+// Distances writes to out, by field, how far the struct at v is from in: 0 where Near finds no
+// difference. Numbers have the unit of the field, angles and rotations are in radians. A bool or
+// handle that differs has 1, a number that is not finite +Inf.
+func (c *Component) Distances(in []uint32, v any, out []float64) {
+	p := c.structAt(v)
+	for i := range c.fields {
+		out[i] = 0
+		if !c.isNear(i, in, p) {
+			out[i] = c.distance(i, in, p)
+		}
+	}
+}
+
+func (c *Component) distance(i int, in []uint32, p unsafe.Pointer) float64 {
+	f := &c.fields[i]
+	at, want := unsafe.Add(p, f.offset), in[f.Index-c.offset:][:f.Values()]
+	d := 1.0
+	switch {
+	case f.memory == memRotation:
+		q := f.quaternion(want[0])
+		turn := rotationBetween((*[4]float32)(at), &q)
+		d = math.Hypot(math.Hypot(turn[0], turn[1]), turn[2])
+	case f.isFloat() && f.angle:
+		d = math.Remainder(f.load(at)-f.float(want), 2*math.Pi)
+	case f.isFloat():
+		d = f.load(at) - f.float(want)
+	case f.Type == schema.TypeInt || f.Type == schema.TypeUint || f.Type == schema.TypeEnum:
+		var now [2]uint32
+		quantise(c.fields[i:i+1], f.Index, p, now[:])
+		d = f.integerAsFloat(now[:len(want)]) - f.integerAsFloat(want)
+	}
+	if math.IsNaN(d) {
+		return math.Inf(1)
+	}
+	return math.Abs(d)
+}
+
+func (f *field) integerAsFloat(from []uint32) float64 {
+	if f.signed() {
+		return float64(int64(f.integer(from)))
+	}
+	return float64(f.integer(from))
 }
 
 // roundings is how many steps of float32 two results of a computation may differ by if one side

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/replication/schema"
 )
@@ -57,4 +58,60 @@ func TestNearAndAdopt(t *testing.T) {
 		require.False(t, component.Near(want, &guess), "more than a step")
 	}
 	require.Greater(t, edges, 1000)
+}
+
+// Distances are 0 exactly where Near finds no difference.
+func TestDistances(t *testing.T) {
+	type sample struct {
+		X      float32 `net:"range=-8..8,step=1/16"`
+		Raw    float64
+		Angle  float32    `net:"angle,bits=8"`
+		Facing [4]float32 `net:"quat,bits=10"`
+		Signed int16
+		Wide   uint64
+		Mode   uint8 `net:"enum=5"`
+		Is     bool
+		By     bulk.Handle `net:"ref"`
+		Hidden int         `net:"-"`
+	}
+	s := schema.New()
+	schema.Define[sample](s, "sample")
+	require.NoError(t, s.Err())
+	component := rowschema.New(s).Component(0)
+	server := sample{1, 2, 3, about(0, 1), -5, 1 << 40, 4, true, bulk.NewHandle(7, 1), 0}
+	values, got := make([]uint32, s.Values()), make([]float64, len(s.Components()[0].Fields))
+	component.Quantise(&server, values)
+	for i, c := range []struct {
+		change   func(*sample)
+		distance float64
+	}{
+		{func(v *sample) { v.X = -2 }, 3},
+		{func(v *sample) { v.Raw = math.NaN() }, math.Inf(1)},
+		{func(v *sample) { v.Angle = -3 }, 2*math.Pi - 6},
+		{func(v *sample) { v.Facing = about(0, -0.5) }, 1.5},
+		{func(v *sample) { v.Signed = 100 }, 105},
+		{func(v *sample) { v.Wide = 1<<40 - 3 }, 3},
+		{func(v *sample) { v.Mode = 1 }, 3},
+		{func(v *sample) { v.Is = false }, 1},
+		{func(v *sample) { v.By = 0 }, 1},
+	} {
+		predicted := server
+		predicted.Hidden = 9
+		predicted.X += 1.0 / 20 // within a step
+		component.Distances(values, &predicted, got)
+		require.Equal(t, make([]float64, len(got)), got)
+		c.change(&predicted)
+		component.Distances(values, &predicted, got)
+		require.False(t, component.Near(values, &predicted))
+		for j, d := range got {
+			switch {
+			case j != i:
+				require.Zero(t, d, "field %d of case %d", j, i)
+			case math.IsInf(c.distance, 0):
+				require.Equal(t, c.distance, d)
+			default:
+				require.InDelta(t, c.distance, d, 0.03, "field %d", i)
+			}
+		}
+	}
 }

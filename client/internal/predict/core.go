@@ -65,9 +65,10 @@ type Core struct {
 	lostInput uint32 // newest input when the connection broke
 	stepping  uint32 // tick of the step function's call; 0: no call
 
-	guess   guess
-	effects reportedEffects
-	stats   Stats
+	guess       guess
+	effects     reportedEffects
+	stats       Stats // without Fields
+	corrections corrections
 }
 
 // phase tells whether a Core predicts.
@@ -89,6 +90,7 @@ type Stats struct {
 	Replayed  uint64
 	Stalled   uint64
 	Undone    uint64
+	Fields    []FieldCorrections
 }
 
 // StepError is the panic of a step function; see StepError of package client.
@@ -128,12 +130,13 @@ func (p *Core) Draw(m Moment) (slot int, ok bool) { return scratch, p.drawToScra
 // Failed returns the panic of the step function, nil if there was none.
 func (p *Core) Failed() *StepError { return p.failed }
 
-// Stats returns the counters since New.
+// Stats returns the counters since New. Fields is valid until the next state of the server.
 func (p *Core) Stats() Stats {
 	n := p.stats
 	if p.phase != stopped {
 		n.Predicted, n.Confirmed = p.newest, p.confirmed
 	}
+	n.Fields = p.corrections.fields
 	return n
 }
 

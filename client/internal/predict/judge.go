@@ -45,6 +45,11 @@ func (p *Core) confirmTick(e Entity, tick uint32) {
 		p.predictTicks(p.newest+1, p.targetTick())
 		return
 	}
+	if known && !agreed {
+		for _, j := range judged {
+			p.corrections.countDifferences(j.subject, j.entity, p.slotOf(tick), tick)
+		}
+	}
 	p.subjects.keepDrawn()
 	switch {
 	case p.phase == paused:
@@ -117,6 +122,7 @@ func (p *Core) reviseUntil(last uint32) {
 			}
 			if !agreed {
 				p.stats.Corrected++
+				p.corrections.countDifferences(&c.subject, e, p.slotOf(tick), tick)
 			}
 			p.subjects.keepDrawn()
 			c.restoreFrom(e, p.slotOf(tick))

@@ -1,6 +1,6 @@
 // The player's own avatar. It is predicted in games whose avatars move as the demo's.
 
-import { type Client, type Message, type Prediction, predict } from '../src/index.ts'
+import { type Client, type FieldCorrections, type Message, type Prediction, predict } from '../src/index.ts'
 import { type Avatar, type Motion, type Stick, steer } from './steering.ts'
 
 type State = { body: Avatar }
@@ -14,6 +14,14 @@ interface Rules {
 
 function has(m: Message | undefined, ...paths: string[]): boolean {
   return m !== undefined && paths.every((path) => m.fields.some((f) => f.path === path))
+}
+
+interface AvatarStats {
+  readonly ahead: number
+  readonly agreed: number
+  readonly corrected: number
+  readonly late: number
+  readonly fields: readonly FieldCorrections[]
 }
 
 /** Predicts the entity that the client controls. */
@@ -54,12 +62,13 @@ export class OwnAvatar {
 
   /**
    * The ticks that the prediction is ahead of the server, and counts of the server's states:
-   * those that agreed, those that corrected it, and the corrections due to late inputs.
+   * those that agreed, those that corrected it, the corrections due to late inputs, and the
+   * corrected fields.
    */
-  get stats(): { readonly ahead: number; readonly agreed: number; readonly corrected: number; readonly late: number } {
+  get stats(): AvatarStats {
     const s = this.#prediction?.stats
     return s
-      ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected, late: s.missed }
-      : { ahead: 0, agreed: 0, corrected: 0, late: 0 }
+      ? { ahead: s.predicted - s.confirmed, agreed: s.agreed, corrected: s.corrected, late: s.missed, fields: s.fields }
+      : { ahead: 0, agreed: 0, corrected: 0, late: 0, fields: [] }
   }
 }

@@ -76,12 +76,17 @@ export class Panel {
   }
 
   #own(c: Client, avatar: OwnAvatar): void {
-    const { ahead, agreed, corrected, late } = avatar.stats
+    const { ahead, agreed, corrected, late, fields } = avatar.stats
     element('own').hidden = !avatar.isPredicted
     setText('ahead', `${ahead} ticks`)
     setText('agreed', agreed)
     setText('corrected', corrected)
     setText('late', late)
+    element('differed').hidden = fields.length === 0
+    fillTable(
+      'fields',
+      fields.map((f) => [`${f.component}.${f.field}`, f.count, f.last.toFixed(3), f.largest.toFixed(3)].map(String)),
+    )
     const body = c.entity(c.controlled)?.has('body')
     setText(
       'unpredicted',

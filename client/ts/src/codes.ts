@@ -2,67 +2,57 @@
 
 import { printable } from './printable.ts'
 
-const table: Record<number, readonly [name: string, fault: Fault, retry: boolean, text: string]> = {
-  0: ['ok', 'nobody', false, 'success, or closed on purpose'],
-  1: ['bad-message', 'client', false, 'a message violates the protocol: fix the sender'],
-  2: ['bad-state', 'client', false, 'a message is not allowed in the present state: fix the sender'],
-  3: ['protocol-version', 'client', false, 'the two sides use different protocol versions: update the older one'],
+/** By code: its name, its text, the side at fault if it is one, and whether the same request may succeed later. */
+const table: Record<number, readonly [name: string, text: string, fault?: Fault, retry?: boolean]> = {
+  0: ['ok', 'success, or closed on purpose'],
+  1: ['bad-message', 'a message violates the protocol: fix the sender', 'client'],
+  2: ['bad-state', 'a message is not allowed in the present state: fix the sender', 'client'],
+  3: ['protocol-version', 'the two sides use different protocol versions: update the older one', 'client'],
   4: [
     'schema-mismatch',
-    'client',
-    false,
     'a field has values of another type at the server than the client declares: update the older one',
+    'client',
   ],
-  5: [
-    'epoch-mismatch',
-    'nobody',
-    false,
-    'the server runs a different world: drop all handles and connect again with epoch 0',
-  ],
-  6: ['server-full', 'nobody', true, 'no free session: try again later'],
-  7: ['draining', 'nobody', true, 'the server is shutting down: connect again, or to another one'],
-  8: ['unauthorized', 'client', false, 'the token is missing, invalid or expired: fetch a new one'],
+  5: ['epoch-mismatch', 'the server runs a different world: drop all handles and connect again with epoch 0'],
+  6: ['server-full', 'no free session: try again later', 'nobody', true],
+  7: ['draining', 'the server is shutting down: connect again, or to another one', 'nobody', true],
+  8: ['unauthorized', 'the token is missing, invalid or expired: fetch a new one', 'client'],
   9: [
     'too-slow',
+    'the client reads more slowly than the world changes: connect again on a better link',
     'client',
     true,
-    'the client reads more slowly than the world changes: connect again on a better link',
   ],
-  10: ['too-fast', 'client', true, 'the client sends more than the limits allow: send less'],
-  11: ['timeout', 'nobody', true, 'nothing arrived for too long: connect again'],
-  12: ['internal', 'server', true, 'the server failed: see its log'],
-  13: ['kicked', 'nobody', false, 'the operator or the game ended the session'],
+  10: ['too-fast', 'the client sends more than the limits allow: send less', 'client', true],
+  11: ['timeout', 'nothing arrived for too long: connect again', 'nobody', true],
+  12: ['internal', 'the server failed: see its log', 'server', true],
+  13: ['kicked', 'the operator or the game ended the session'],
   14: [
     'identity-fault',
+    'the two sides disagree on which entity is in a slot: connect again, and report it',
     'server',
     true,
-    'the two sides disagree on which entity is in a slot: connect again, and report it',
   ],
-  15: ['tables-mismatch', 'client', false, 'the two sides code rows with different tables: give both the same file'],
-  16: ['replaced', 'nobody', false, 'the session continues over another connection'],
-  17: ['spent', 'nobody', true, 'the session has used up its sequence numbers: connect again'],
-  18: ['join-refused', 'nobody', false, 'the game does not admit this client'],
-  19: ['too-much', 'client', false, 'the message exceeds what the receiver may keep: send less, or raise its limits'],
-  20: ['banned', 'nobody', false, 'the operator has banned this user'],
-  21: ['signed-in-elsewhere', 'nobody', false, 'the same user has started another session, which ends this one'],
-  22: ['session-expired', 'nobody', false, 'the session time granted by the token is over: connect with a new token'],
-  23: [
-    'moved',
-    'nobody',
-    false,
-    'the session continues on another server: connect to the address given, with the token given',
-  ],
-  24: ['no-room', 'client', false, 'no room has this name: check the spelling, or name none'],
-  25: ['room-closed', 'nobody', false, 'the room has ended or is closed: join another one'],
-  26: ['client-too-old', 'client', false, 'the server needs a newer version of the game: update this client'],
-  27: ['client-too-new', 'server', false, 'the game needs a newer server: join another one, or wait for its update'],
-  32: ['stale-handle', 'nobody', false, 'the target is destroyed: drop the handle'],
-  33: ['hidden-handle', 'nobody', true, 'the target is not in view'],
-  34: ['unknown-handle', 'client', true, 'the target was not sent to this client'],
-  35: ['unknown-command', 'client', false, "no command has this name: check the spelling and the server's version"],
-  36: ['rate-limited', 'client', true, 'too many commands: send fewer'],
-  37: ['bad-arguments', 'client', false, "the command's arguments are malformed or out of range"],
-  38: ['command-refused', 'nobody', false, 'the rules of the game forbid it'],
+  15: ['tables-mismatch', 'the two sides code rows with different tables: give both the same file', 'client'],
+  16: ['replaced', 'the session continues over another connection'],
+  17: ['spent', 'the session has used up its sequence numbers: connect again', 'nobody', true],
+  18: ['join-refused', 'the game does not admit this client'],
+  19: ['too-much', 'the message exceeds what the receiver may keep: send less, or raise its limits', 'client'],
+  20: ['banned', 'the operator has banned this user'],
+  21: ['signed-in-elsewhere', 'the same user has started another session, which ends this one'],
+  22: ['session-expired', 'the session time granted by the token is over: connect with a new token'],
+  23: ['moved', 'the session continues on another server: connect to the address given, with the token given'],
+  24: ['no-room', 'no room has this name: check the spelling, or name none', 'client'],
+  25: ['room-closed', 'the room has ended or is closed: join another one'],
+  26: ['client-too-old', 'the server needs a newer version of the game: update this client', 'client'],
+  27: ['client-too-new', 'the game needs a newer server: join another one, or wait for its update', 'server'],
+  32: ['stale-handle', 'the target is destroyed: drop the handle'],
+  33: ['hidden-handle', 'the target is not in view', 'nobody', true],
+  34: ['unknown-handle', 'the target was not sent to this client', 'client', true],
+  35: ['unknown-command', "no command has this name: check the spelling and the server's version", 'client'],
+  36: ['rate-limited', 'too many commands: send fewer', 'client', true],
+  37: ['bad-arguments', "the command's arguments are malformed or out of range", 'client'],
+  38: ['command-refused', 'the rules of the game forbid it'],
 }
 
 /** The side that caused a code. */
@@ -106,7 +96,7 @@ export class WireError extends Error {
   readonly token: Uint8Array
 
   constructor(code: number, detail = '', address = '', token: Uint8Array = new Uint8Array(0)) {
-    super(`${codeName(code)}: ${table[code]?.[3] ?? 'a code of a newer server'}${detail && ` (${printable(detail)})`}`)
+    super(`${codeName(code)}: ${table[code]?.[1] ?? 'a code of a newer server'}${detail && ` (${printable(detail)})`}`)
     this.name = 'WireError'
     this.code = code
     this.detail = detail
@@ -121,12 +111,12 @@ export class WireError extends Error {
 
   /** The side that caused the error. */
   get fault(): Fault {
-    return table[this.code]?.[1] ?? 'nobody'
+    return table[this.code]?.[2] ?? 'nobody'
   }
 
   /** Whether the same request may succeed later. */
   get retry(): boolean {
-    return table[this.code]?.[2] ?? false
+    return table[this.code]?.[3] ?? false
   }
 }
 

@@ -171,7 +171,7 @@ export class Entity {
   get(component: string): Struct | undefined {
     const c = this.#componentOf(component)
     if (!c) return undefined
-    const s = this.#computed(c.index)
+    const s = this.computed(c.index)
     const at = this.valuesAt(this.#newest)
     return this.#structOf(c, (f) => (s ? coordinate(s, f) : restoreField(f, this.#list, at + f.index)))
   }
@@ -210,7 +210,7 @@ export class Entity {
   number(field: Field): number {
     const f = this.#fieldOf(field)
     if (!f) return 0
-    const s = this.#computed(f.component)
+    const s = this.computed(f.component)
     const v = s ? coordinate(s, f) : numberOf(f, this.#list, this.valuesAt(this.#newest) + f.index)
     return f.convert ? f.convert(v) : v
   }
@@ -276,8 +276,11 @@ export class Entity {
     return this.#bodies?.isComputed(this.index) ?? false
   }
 
-  /** Returns the newest state of the entity's body, if the client computes it and component is the body. */
-  #computed(component: number): State | undefined {
+  /**
+   * @internal Returns the newest state of the entity's body, if the client computes it and
+   * component is the body. It is valid until the next call.
+   */
+  computed(component: number): State | undefined {
     const bodies = this.#bodiesOf(component)
     return bodies && bodies.newestState(this.index, now) !== 0 ? now : undefined
   }

@@ -26,7 +26,14 @@ export {
 export type { Welcome } from './messages.ts'
 export type { Observer, ReplicaStats } from './observer.ts'
 export { predict } from './predict.ts'
-export { type PredictConfig, type Prediction, type PredictionStats, type Step, StepError } from './predict_config.ts'
+export {
+  type FieldCorrections,
+  type PredictConfig,
+  type Prediction,
+  type PredictionStats,
+  type Step,
+  StepError,
+} from './predict_config.ts'
 export { printable } from './printable.ts'
 export type { Outcome, Replica } from './replica.ts'
 export {

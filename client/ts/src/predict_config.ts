@@ -17,6 +17,23 @@ export interface PredictConfig {
   readonly undo?: (tick: number, key: number) => void
 }
 
+/**
+ * The corrections of one field of the predicted entity. The distance of a correction is how far
+ * the server's value is from the predicted one: in the units of the field, in radians for angles
+ * and rotations, 1 for booleans and handles, and Infinity if one of the two is not finite.
+ */
+export interface FieldCorrections {
+  /** The names as the game declares them: body, Position[0]. */
+  readonly component: string
+  readonly field: string
+  count: number
+  /** The tick of the newest correction, and its distance. */
+  tick: number
+  last: number
+  /** The largest distance. */
+  largest: number
+}
+
 /** Counts the work of a prediction. */
 export class PredictionStats {
   /** The newest tick predicted, 0: none. */
@@ -35,6 +52,8 @@ export class PredictionStats {
   stalled = 0
   /** The effects for which undo was called. */
   undone = 0
+  /** The fields of the states that differed, in the order of their first corrections. */
+  fields: FieldCorrections[] = []
 }
 
 /** Reports that the step function threw cause. The prediction is off; the session continues. */

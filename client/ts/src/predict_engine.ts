@@ -106,8 +106,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   get stats(): Readonly<PredictionStats> {
-    const [predicted, confirmed] = this.#running ? [this.#newest, this.#confirmed] : [0, 0]
-    return { ...this.#counts, predicted, confirmed }
+    return Object.assign(copyOf(this.#counts), this.#running && { predicted: this.#newest, confirmed: this.#confirmed })
   }
 
   // Methods for the session.
@@ -119,9 +118,9 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       this.#counts.stalled++
       return
     }
-    if (tick < this.#lastInput) this.#inputs.forget((t) => t >= tick) // the server's time went back
+    if (tick < this.#lastInput) this.#inputs.forget(tick) // the server's time went back
     this.#lastInput = tick
-    this.#inputs.set(tick, input as I)
+    this.#inputs.add(tick, input as I)
     if (following) {
       // The server may apply an input for a confirmed tick too, late.
       this.#dropAfter(tick)
@@ -152,7 +151,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   restart(tickHz: number): void {
     this.#tickHz = tickHz
     this.#dropPrediction()
-    this.#inputs.forget(() => true)
+    this.#inputs.clear()
     this.#lastInput = 0
     this.#handle = none
     this.#effects.forgetAll()
@@ -285,8 +284,8 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   /** Drops the inputs that were under way when the connection broke or are too late at tick. */
   #dropLostInputs(tick: number): void {
     const applied = this.#replica.input
-    this.#inputs.forget((t) => t > applied && t <= Math.max(this.#lostInput, tick))
-    if (applied !== 0 && this.#inputs.has(applied)) this.#holdInput(applied)
+    this.#inputs.forget(applied + 1, Math.max(this.#lostInput, tick))
+    if (this.#inputs.has(applied)) this.#holdInput(applied)
   }
 
   /** Compares the server's state at tick with the predicted one, and corrects the prediction if they differ (C7). */
@@ -308,6 +307,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
       this.#undoUnapplied(tick)
       this.#states[this.#slotOf(tick)] = copyOf(this.at(this.#newest))
     } else if (found === 'none') {
+      for (const p of this.#served) p.countCorrections(this.at(tick)[p.component.name], e, tick, this.#counts.fields)
       if (this.#explainWithInputs(e, tick)) this.#counts.missed++
       this.#counts.corrected++
     }
@@ -326,7 +326,7 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   #explainWithInputs(e: Entity, tick: number): boolean {
     const r = this.#replica
     const most = Math.min(tick, r.input)
-    const from = [0, this.#heldTick, ...this.#inputs.ticks]
+    const from = [0, this.#heldTick, ...this.#inputs.keys()]
       .filter((t) => t >= this.#applied && t <= most)
       .sort((a, b) => b - a)
     if (from.length === 0) return false
@@ -347,14 +347,12 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
 
   /** Makes tick the confirmed one. */
   #acceptTick(tick: number): void {
-    let t = tick
-    const least = Math.max(this.#confirmed, tick - this.#inputs.window, 0)
-    while (t > least && !this.#inputs.has(t)) t--
+    let held = this.#inputs.newestUntil(tick)
+    const isNew = held > this.#confirmed
     this.#confirmed = tick
     this.#noteApplied()
-    const applied = this.#applied // it may be later than its tick, which was confirmed before
-    if (t > least) this.#holdInput(t)
-    else if (applied > this.#heldTick && this.#inputs.has(applied)) this.#holdInput(applied)
+    if (!isNew) held = this.#applied // it may be later than its tick, which was confirmed before
+    if (held > this.#heldTick && this.#inputs.has(held)) this.#holdInput(held)
     this.#paused = false
     this.#newest = Math.max(this.#newest, tick)
   }
@@ -393,13 +391,13 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
   }
 
   #adoptState(e: Entity, tick: number): void {
-    for (const p of this.#served) p.adoptFrom(this.at(tick)[p.component.name], e, this.#replica.bodies)
+    for (const p of this.#served) p.adoptFrom(this.at(tick)[p.component.name], e)
   }
 
   #compareState(e: Entity, tick: number): Agreement {
     let found: Agreement = 'exact'
     for (const p of this.#served) {
-      const part = p.compareWith(this.at(tick)[p.component.name], e, this.#replica.bodies)
+      const part = p.compareWith(this.at(tick)[p.component.name], e)
       if (part === 'none') return part
       if (part === 'near') found = part
     }

@@ -1,43 +1,30 @@
 // The inputs of predicted ticks.
 
-/** The inputs of the newest ticks, as many as fit its window. */
-export class InputRing<I> {
+/** The newest inputs by tick, in ascending order: as many as its window has ticks. */
+export class InputRing<I> extends Map<number, I> {
   readonly window: number
-  /** The tick of each place, 0: empty. */
-  readonly ticks: Uint32Array
-  readonly #inputs: (I | undefined)[]
 
   constructor(window: number) {
+    super()
     this.window = window
-    this.ticks = new Uint32Array(window)
-    this.#inputs = new Array(window)
   }
 
-  set(tick: number, input: I): void {
-    this.ticks[tick % this.window] = tick
-    this.#inputs[tick % this.window] = input
-  }
-
-  has(tick: number): boolean {
-    return this.ticks[tick % this.window] === tick
-  }
-
-  /** Returns the input of a tick, or undefined. */
-  get(tick: number): I | undefined {
-    return tick > 0 && this.has(tick) ? this.#inputs[tick % this.window] : undefined
+  /** Adds the input of the newest tick. */
+  add(tick: number, input: I): void {
+    this.set(tick, input)
+    const [oldest] = this.keys()
+    if (this.size > this.window && oldest) this.delete(oldest)
   }
 
   /** Returns the newest tick not after tick that has an input, 0 if there is none. */
   newestUntil(tick: number): number {
     let newest = 0
-    for (const t of this.ticks) if (t <= tick && t > newest) newest = t
+    for (const t of this.keys()) if (t <= tick) newest = t
     return newest
   }
 
-  /** Forgets the inputs of the ticks for which isForgotten returns true. */
-  forget(isForgotten: (tick: number) => boolean): void {
-    this.ticks.forEach((t, i) => {
-      if (isForgotten(t)) this.ticks[i] = 0
-    })
+  /** Forgets the inputs of the ticks from first to last. */
+  forget(first: number, last = Infinity): void {
+    for (const t of this.keys()) if (t >= first && t <= last) this.delete(t)
   }
 }

@@ -2,8 +2,8 @@
 
 import { coordinate, type Entity, type Layout } from './entity.ts'
 import { type Field, isVector, noText } from './fields.ts'
-import type { Bodies } from './motion/bodies.ts'
-import { State } from './motion/columns.ts'
+import type { State } from './motion/columns.ts'
+import type { FieldCorrections } from './predict_config.ts'
 import type { Component } from './schema.ts'
 import { numberOf, type Quaternion, quantise, restoreField, type Shape, type Struct } from './values.ts'
 
@@ -21,8 +21,6 @@ interface Span {
   readonly field: number // first field in the component; a vector has count fields, a quat one
   readonly quat: boolean
 }
-
-const exact = new State()
 
 /**
  * How well a predicted state agrees with the server's: exactly as far as that is known, to
@@ -43,8 +41,8 @@ function stepsTo(f: Field, want: number, now: number): number {
 export class Part {
   readonly component: Component
   readonly #shape: Shape
-  readonly #body: boolean
   readonly #text: number // number of the first text field
+  readonly #fields: [number, Field][] // that the game's structs hold
   readonly #spans: Span[] = []
   readonly #want: Uint32Array // values of a row
   readonly #got: Uint32Array
@@ -56,11 +54,11 @@ export class Part {
   constructor(layout: Layout, c: Component) {
     this.component = c
     this.#shape = c.shape
-    this.#body = c.index === layout.body
     this.#text = layout.schema.texts.indexOf(c.texts[0]!)
     const values = Math.max(layout.schema.values, ...c.fields.map((f) => f.index + f.values))
     this.#want = new Uint32Array(values)
     this.#got = new Uint32Array(values)
+    this.#fields = [...c.fields.entries()].filter(([i]) => c.shape.holds(i, false))
     let first = 0
     for (let i = 0; i < c.fields.length; i++) {
       const f = c.fields[i]!
@@ -82,20 +80,17 @@ export class Part {
     return zeroOf(this.#shape)
   }
 
-  /** Reads the newest state of e. It reports whether e's body is computed; exact then has its state. */
-  #readNewest(e: Entity, bodies: Bodies | undefined): boolean {
-    const { fields } = this.component
-    if (this.#body && bodies && bodies.newestState(e.index, exact) !== 0) {
-      for (const f of fields) quantise(f, coordinate(exact, f), this.#want, f.index)
-      return true
-    }
+  /** Reads the newest state of e, and returns the state of its body if the client computes it. */
+  #readNewest(e: Entity): State | undefined {
     e.copyValues(this.#want)
-    return false
+    const body = e.computed(this.component.index)
+    if (body) for (const f of this.component.fields) quantise(f, coordinate(body, f), this.#want, f.index)
+    return body
   }
 
   /** Returns the newest value of field i as a struct can hold it, and makes #want its values. */
-  #holdNewest(i: number, f: Field, computed: boolean): unknown {
-    const v = this.#shape.nearest(i, computed ? coordinate(exact, f) : restoreField(f, this.#want, f.index))
+  #holdNewest(i: number, f: Field, body: State | undefined): unknown {
+    const v = this.#shape.nearest(i, body ? coordinate(body, f) : restoreField(f, this.#want, f.index))
     if (!this.#shape.holds(i, true)) quantise(f, v, this.#want, f.index)
     return v
   }
@@ -105,22 +100,42 @@ export class Part {
     return true
   }
 
+  /** Reports whether v quantises to the newest value of f, to within a step. */
+  #isNear(f: Field, v: unknown): boolean {
+    quantise(f, v, this.#got, f.index)
+    return this.#isSame(f) || Math.abs(stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)) === 1
+  }
+
   /** Compares s with the newest state of e. */
-  compareWith(s: Struct, e: Entity, bodies: Bodies | undefined): Agreement {
-    const computed = this.#readNewest(e, bodies)
+  compareWith(s: Struct, e: Entity): Agreement {
+    const body = this.#readNewest(e)
     let equal = true
-    for (const [i, f] of this.component.fields.entries()) {
-      if (!this.#shape.holds(i, false)) continue
-      const want = this.#holdNewest(i, f, computed)
+    for (const [i, f] of this.#fields) {
+      const want = this.#holdNewest(i, f, body)
       const v = this.#shape.value(s, i)
-      quantise(f, v, this.#got, f.index)
-      if (!this.#isSame(f)) {
-        if (Math.abs(stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)) !== 1) return 'none'
-        equal = false
-      }
-      if (computed && v !== want) equal = false
+      if (!this.#isNear(f, v)) return 'none'
+      if (!this.#isSame(f) || (body && v !== want)) equal = false
     }
     return equal ? 'exact' : 'near'
+  }
+
+  /** Counts the fields in which s differs from the newest state of e, of a tick, in all. */
+  countCorrections(s: Struct, e: Entity, tick: number, all: FieldCorrections[]): void {
+    const component = this.component.name
+    const body = this.#readNewest(e)
+    for (const [i, f] of this.#fields) {
+      const want = this.#holdNewest(i, f, body)
+      const v = this.#shape.value(s, i)
+      if (this.#isNear(f, v)) continue
+      const field = f.declared
+      const last = distanceOf(f, v, want)
+      let c = all.find((x) => x.component === component && x.field === field)
+      if (!c) {
+        c = { component, field, count: 0, tick, last, largest: 0 }
+        all.push(c)
+      }
+      Object.assign(c, { count: c.count + 1, tick, last, largest: Math.max(c.largest, last) })
+    }
   }
 
   /**
@@ -128,12 +143,11 @@ export class Part {
    * that is one step off moves just across the edge of the step. A computed body takes all
    * bits.
    */
-  adoptFrom(s: Struct, e: Entity, bodies: Bodies | undefined): void {
-    const computed = this.#readNewest(e, bodies)
-    for (const [i, f] of this.component.fields.entries()) {
-      if (!this.#shape.holds(i, false)) continue
-      const want = this.#holdNewest(i, f, computed)
-      if (computed) {
+  adoptFrom(s: Struct, e: Entity): void {
+    const body = this.#readNewest(e)
+    for (const [i, f] of this.#fields) {
+      const want = this.#holdNewest(i, f, body)
+      if (body) {
         this.#shape.set(s, i, want)
         continue
       }
@@ -228,6 +242,14 @@ export class Part {
   }
 }
 
+/** Returns how far apart two values of a field are: see FieldCorrections. */
+function distanceOf(f: Field, a: unknown, b: unknown): number {
+  if (f.kind === 'ref') return 1
+  const d = f.kind === 'quat' ? turnBetween(a as Quaternion, b as Quaternion, [], 0) : Number(a) - Number(b)
+  const distance = Math.abs(f.kind === 'angle' ? shorter(d) : d)
+  return distance >= 0 ? distance : Infinity
+}
+
 /** Returns a struct with all fields 0 or empty. */
 export function zeroOf(shape: Shape): Struct {
   return shape.make(
@@ -275,13 +297,14 @@ function multiply(a: Quaternion, b: Quaternion): Quaternion {
   ]
 }
 
-/** Writes the rotation from a to b, of at most π, to out. */
-function turnBetween(a: Quaternion, b: Quaternion, out: Float64Array, at: number): void {
+/** Writes the rotation from a to b, of at most π, to out, and returns its angle. */
+function turnBetween(a: Quaternion, b: Quaternion, out: Float64Array | number[], at: number): number {
   const from = unit(a)
   const d = multiply(unit(b), [-from[0], -from[1], -from[2], from[3]])
   const sine = Math.hypot(d[0], d[1], d[2])
   const angle = 2 * Math.atan2(sine, Math.abs(d[3])) * (d[3] < 0 ? -1 : 1)
   for (let i = 0; i < 3; i++) out[at + i] = sine === 0 ? 0 : (d[i]! / sine) * angle
+  return angle
 }
 
 /** Returns q turned by a share of the rotation by. */

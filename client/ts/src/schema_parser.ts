@@ -62,7 +62,7 @@ interface Fields {
 
 class Parser {
   readonly #text: string
-  readonly #lines: string[]
+  readonly #lines: string[] = []
   #at = 0
   #words: string[] = [] // of the current line
   readonly #names = new Set<string>()
@@ -71,15 +71,15 @@ class Parser {
 
   constructor(text: string) {
     this.#text = text
-    if (length(text) > limit.maxSchemaText) this.#wrong('longer than the limit')
-    if (!text.endsWith('\n')) this.#wrong('the last line has no end')
+    this.#must(length(text) <= limit.maxSchemaText, 'longer than the limit')
+    this.#must(text.endsWith('\n'), 'the last line has no end')
     this.#lines = text.slice(0, -1).split('\n')
-    if (this.#lines[0] !== 'worldd schema 2') this.#wrong('not a schema of this version')
+    this.#must(this.#lines[0] === 'worldd schema 2', 'not a schema of this version')
     this.#next()
   }
 
   #wrong(detail: string): never {
-    const line = this.#lines?.[this.#at]
+    const line = this.#lines[this.#at]
     throw new WireError(
       Code.badMessage,
       `schema text${line === undefined ? '' : `, line ${this.#at + 1}, ${JSON.stringify(line.slice(0, 80))}`}: ${detail}`,
@@ -296,13 +296,8 @@ class Parser {
     f.step = this.#double(w[3])
     f.largest = this.#decimal(w[4], 1, 2 ** 32 - 2)
     f.n = 32 - Math.clz32(f.largest)
-    const ok =
-      Number.isFinite(f.low) &&
-      !Object.is(f.low, -0) &&
-      f.step > 0 &&
-      Number.isFinite(f.step) &&
-      Number.isFinite(f.low + f.largest * f.step)
-    this.#must(ok, 'a range that is not finite')
+    const last = f.low + f.largest * f.step // finite only if low and step are
+    this.#must(Number.isFinite(last) && !Object.is(f.low, -0) && f.step > 0, 'a range that is not finite')
   }
 
   #parent(all: Fields): void {
@@ -337,7 +332,7 @@ class Parser {
   #motion(): Motion {
     const w = this.#take(10)
     const bounds = w[9]
-    if (bounds !== 'clamp' && bounds !== 'bounce' && bounds !== 'destroy') this.#wrong('unknown bounds')
+    this.#must(bounds === 'clamp' || bounds === 'bounce' || bounds === 'destroy', 'unknown bounds')
     return {
       tickHz: this.#decimal(w[1], 1, 65_535),
       gravity: this.#single(w[2]!),

@@ -151,6 +151,29 @@ test('a push is corrected within a round trip and an interval, and drawn smoothl
   k.client.close()
 })
 
+test('the stats name the fields that corrections changed, and by how much', async () => {
+  const k = await new Track(30).join()
+  k.run(1000)
+  assert.equal(k.play.stats.fields.length, 0)
+  for (const by of [0.25, -1.5, 0.001]) {
+    k.truth.Position[2]! += by
+    k.run(300)
+  }
+  const { fields, corrected } = k.play.stats
+  assert.equal(corrected, 2)
+  assert.equal(fields.length, 1)
+  const { component, field, count, tick, last, largest } = fields[0]!
+  assert.deepEqual([component, field, count], ['body', 'Position[2]', 2])
+  assert.ok(tick > 1000 && tick < k.tick)
+  assert.ok(Math.abs(last - 1.5) < 1 / 256 && largest === last)
+  k.truth.Position[2]! += 0.5
+  k.run(300)
+  const after = k.play.stats.fields[0]!
+  assert.ok(Math.abs(after.last - 0.5) < 1 / 256 && after.largest === largest && after.count === 3)
+  assert.equal(count, 2, 'stats are copies')
+  k.client.close()
+})
+
 test('an effect starts once, and is undone if its tick is predicted again without it', async () => {
   const undone: unknown[] = []
   const k = await new Track(60).join({ undo: (tick, key) => undone.push([tick, key]) })
