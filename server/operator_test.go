@@ -113,7 +113,7 @@ func TestIndexOfTheOperator(t *testing.T) {
 		code, _ := h.operate(words[0], words[1])
 		require.Equal(t, http.StatusOK, code, line)
 	}
-	require.Equal(t, 9, asked, text)
+	require.Equal(t, 10, asked, text)
 	require.Contains(t, text, "POST /drain")
 	code, _ = h.operate(http.MethodGet, "/metric")
 	require.Equal(t, http.StatusNotFound, code)
