@@ -365,6 +365,29 @@ func TestTextsOfWorkers(t *testing.T) {
 	require.Equal(t, play(1), play(4))
 }
 
+// A panic of a worker is the caller's, with the worker's stack.
+func TestPanicOfWorker(t *testing.T) {
+	m := newPlateWorld(t, 40, 0, replication.Config{Workers: 4, EnterRadius: 100})
+	defer m.rep.Close()
+	var viewers []*replication.Viewer
+	for _, h := range m.all {
+		viewers = append(viewers, m.rep.AddViewer(h))
+	}
+	viewers[len(viewers)-1] = new(replication.Viewer) // of the last worker
+	m.world.Step()
+	m.rep.AfterStep()
+	m.rep.Capture()
+	var failed *replication.WorkerPanic
+	func() {
+		defer func() { failed, _ = recover().(*replication.WorkerPanic) }()
+		m.rep.Snapshots(viewers)
+	}()
+	require.NotNil(t, failed)
+	require.ErrorContains(t, failed.Value.(error), "nil pointer")
+	require.ErrorContains(t, failed, "nil pointer")
+	require.ErrorContains(t, failed, "makeSnapshot")
+}
+
 // Moving entities whose texts are set to equal values do not allocate.
 func TestTextsThatStayDoNotAllocate(t *testing.T) {
 	m := newPlateWorld(t, 100, 1, replication.Config{EnterRadius: 500})

@@ -1,6 +1,8 @@
 package replication
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/worldd/worldd/internal/bitio"
@@ -17,7 +19,18 @@ type workerPool struct {
 	count      int // workers in this call, the caller included
 	viewers    []*Viewer
 	updates    []Update
+	panics     []*WorkerPanic // by goroutine; nil: none
 }
+
+// WorkerPanic is the panic of a goroutine that made snapshots. Snapshots panics with it, so that it ends only the world
+// whose snapshots they were.
+type WorkerPanic struct {
+	Value any
+	Stack []byte
+}
+
+// Error implements error.
+func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v\n\nin a worker:\n%s", p.Value, p.Stack) }
 
 // viewersPerWorker is the number of viewers that justifies waking a goroutine: 50 µs of
 // work or more, against a cost of 5 µs.
@@ -62,21 +75,36 @@ func (p *workerPool) makeSnapshots() []Update {
 	}
 	p.makeShare(0)
 	p.done.Wait()
+	for _, failed := range p.panics {
+		if failed != nil {
+			panic(failed)
+		}
+	}
 	return p.updates
 }
 
 func (p *workerPool) startWorkers() {
-	p.start = make([]chan struct{}, len(p.workspaces)-1)
+	p.start, p.panics = make([]chan struct{}, len(p.workspaces)-1), make([]*WorkerPanic, len(p.workspaces)-1)
 	for i := range p.start {
 		start := make(chan struct{})
 		p.start[i] = start
 		go func() {
 			for range start {
-				p.makeShare(i + 1)
-				p.done.Done()
+				p.makeShareApart(i + 1)
 			}
 		}()
 	}
+}
+
+// makeShareApart makes the snapshots of one worker's share on its goroutine, and keeps its panic for the caller's.
+func (p *workerPool) makeShareApart(worker int) {
+	defer p.done.Done()
+	defer func() {
+		if value := recover(); value != nil {
+			p.panics[worker-1] = &WorkerPanic{value, debug.Stack()}
+		}
+	}()
+	p.makeShare(worker)
 }
 
 // makeShare makes the snapshots of one worker's share. Shares are contiguous. They, and so
