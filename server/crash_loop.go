@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
@@ -28,6 +30,7 @@ type crashLoop struct {
 	former   imagefile.Crash // that counts; Panics is 0 without one
 	less     bool            // not all was restored
 	began    uint64          // tick of the restored world
+	soon     uint64          // ticks in which a panic comes soon after another event: a second
 	held     uint64          // no image is saved before this tick
 	mostHeld uint64          // ticks for which no image is saved, at most
 	// Loaded.Mark of the newest image, and the tick to which the next start returns without a journal that runs.
@@ -97,21 +100,55 @@ func (l *crashLoop) counts(found *imagefile.Recovered) bool {
 	return f.Image == found.Mark && found.Diverged == nil && l.returns < f.Tick && f.Tick-l.returns <= l.mostHeld
 }
 
-// next returns the note of a panic at a tick. Only the same panic at the same tick counts. Another one of a world that was
-// restored without its newest state says that this state is not the cause, or not alone: the next start stops.
-func (l *crashLoop) next(tick uint64, value any) imagefile.Crash {
+// begin says at which tick the restored world is.
+func (l *crashLoop) begin(tick uint64, hz int) { l.began, l.soon = tick, uint64(hz) }
+
+// Where a panic without a tick of its own came from, at the beginning of its text.
+const (
+	afterFrame = "after a tick: "
+	inSave     = "while an image was saved: "
+)
+
+// panicText returns the text of a panic, which is the same each time: without the stack of another goroutine.
+func panicText(value any, framed bool) string {
+	saving, inASave := value.(*savePanic)
+	worker, inAWorker := value.(*replication.WorkerPanic)
+	before := ""
+	switch {
+	case inASave:
+		before, value = inSave, saving.value
+	case inAWorker:
+		before, value = afterFrame, worker.Value
+	case framed:
+		before = afterFrame
+	}
+	return imagefile.CrashText(before + fmt.Sprint(value))
+}
+
+// repeats reports whether a panic with the text of the former one comes where that came. One after the frame of a tick was
+// written meets each start at a later tick, soon after the start or after the former's tick, until which no
+// image is saved; and the tick of one in a save depends on the disk.
+func (l *crashLoop) repeats(tick uint64, text string) bool {
+	failed := l.former.Tick
+	return tick == failed || strings.HasPrefix(text, inSave) ||
+		strings.HasPrefix(text, afterFrame) && (tick > l.began && tick-l.began <= l.soon || tick > failed && tick-failed <= l.soon)
+}
+
+// next returns the note of a panic with a text (panicText) at a tick. Only a panic that repeats the former one counts. Another one of a world that
+// was restored without its newest state says that this state is not the cause, or not alone: the next start stops.
+func (l *crashLoop) next(tick uint64, text string) imagefile.Crash {
 	if l.program == 0 {
 		l.program = identifyProgram()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := imagefile.Crash{
-		Tick: tick, Panics: 1, Image: l.image, Returns: l.returns, Program: l.program, Text: imagefile.CrashText(fmt.Sprint(value)),
+		Tick: tick, Panics: 1, Image: l.image, Returns: l.returns, Program: l.program, Text: text,
 	}
 	f := &l.former
 	switch {
 	case f.Panics == 0 || f.Image != l.image:
-	case tick == f.Tick && c.Text == f.Text:
+	case c.Text == f.Text && l.repeats(tick, text):
 		c.Panics, c.Replaying = min(f.Panics+1, panicsStop), f.Replaying
 		if c.Panics == panicsOlder && (c.Replaying || tick == l.began+1) { // a missing service, for example, fails each first tick
 			c.Panics = panicsStop

@@ -2,17 +2,22 @@ package server
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
@@ -466,18 +471,90 @@ func TestCrashAfterCommit(t *testing.T) {
 	fails := failAt(0)
 	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, fails)
 	r.play()
-	for n := range 2 {
-		r.loop.saver.take = func(*world.Image) error { panic(fault) }
-		r.loop.saver.due = time.Time{}
-		from := r.core.World().Tick()
-		dir := r.panicsAgain()
-		last := r.core.World().Tick()
-		require.Greater(t, last, from)
-		c := crashIn(t, dir)
-		require.Equal(t, []uint64{last + 1, last}, []uint64{c.Tick, c.Returns}, "panic %d", n)
-		r = openJournaled(t, dir, imagefile.JournalAlways, fails)
-		require.Equal(t, last, r.core.World().Tick())
-		require.Equal(t, c, r.loop.saver.crash.former, "the note counts")
+	r.loop.saver.take = func(*world.Image) error { panic(fault) }
+	r.loop.saver.due = time.Time{}
+	from := r.core.World().Tick()
+	dir := r.panicsAgain()
+	last := r.core.World().Tick()
+	require.Greater(t, last, from)
+	c := crashIn(t, dir)
+	require.Equal(t, []uint64{last + 1, last}, []uint64{c.Tick, c.Returns})
+	r = openJournaled(t, dir, imagefile.JournalAlways, fails)
+	require.Equal(t, last, r.core.World().Tick())
+	require.Equal(t, c, r.loop.saver.crash.former, "the note counts")
+}
+
+// A panic that leaves a further durable tick each time ends like one at the same tick: a panic between ticks, of the
+// goroutine that saves, or of one that makes snapshots. The images stay.
+func TestCrashLoopOfLaterTicks(t *testing.T) {
+	fails := failAt(0)
+	for name, panicking := range map[string]struct {
+		begin func(*journaledRun)
+		text  string
+	}{
+		"between ticks": {func(r *journaledRun) {
+			r.loop.saver.take = func(*world.Image) error { panic(fault) }
+		}, "after a tick: a fault of the game"},
+		"while an image is saved": {func(r *journaledRun) {
+			r.loop.saver.take = func(img *world.Image) error {
+				img.Extra = make([]byte, world.MaxExtraBytes+1) // the goroutine that saves logs the error
+				return nil
+			}
+			r.loop.saver.log = r.loop.saver.log.WithOptions(zap.Hooks(func(e zapcore.Entry) error {
+				if e.Message == "the world was not saved" {
+					panic(fault)
+				}
+				return nil
+			}))
+		}, "while an image was saved: a fault of the game"},
+		"in a worker": {func(r *journaledRun) {
+			r.loop.saver.take = func(*world.Image) error { panic(&replication.WorkerPanic{Value: fault, Stack: []byte(r.dir)}) }
+		}, "after a tick: a fault of the game"},
+	} {
+		for _, mode := range []imagefile.JournalMode{imagefile.JournalAlways, imagefile.JournalEverySecond} {
+			t.Run(name+" "+mode.String(), func(t *testing.T) {
+				r := openJournaled(t, t.TempDir(), mode, fails)
+				r.play()
+				images := imagesIn(t, r.dir)
+				dir, ticks, counted := "", []uint64{}, []int{}
+				for {
+					panicking.begin(r)
+					r.loop.saver.due = time.Time{}
+					require.Panics(t, func() { r.live(300) })
+					dir = copyOf(t, r.dir)
+					c := crashIn(t, dir)
+					require.Equal(t, panicking.text, c.Text)
+					ticks, counted = append(ticks, c.Tick), append(counted, c.Panics)
+					if c.Panics == panicsStop {
+						break
+					}
+					r = openJournaled(t, dir, mode, fails)
+				}
+				require.Equal(t, []int{1, 2, 3, 4}, counted, ticks)
+				require.Less(t, ticks[0], ticks[1], "a further tick was durable")
+				_, _, err := restoreJournaled(t, dir, mode, fails)
+				require.ErrorIs(t, err, ErrCrashLoop)
+				for _, data := range images {
+					require.Contains(t, slices.Collect(maps.Values(imagesIn(t, dir))), data)
+				}
+			})
+		}
+	}
+}
+
+// A panic long after another one with the same text is another one.
+func TestPanicsFarApart(t *testing.T) {
+	l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: 1, Text: fault}}
+	l.begin(900, 60)
+	for tick, panics := range map[uint64]int{901: 2, 960: 2, 961: 1, 999: 1, 1000: 2, 1060: 2, 1061: 1} {
+		l.former.Text = panicText(fault, true)
+		require.Equal(t, panics, l.next(tick, panicText(fault, true)).Panics, tick)
+		require.Equal(t, 1, l.next(tick, panicText("another", true)).Panics, tick)
+		l.former.Text = panicText(&savePanic{fault, nil}, false)
+		require.Equal(t, 2, l.next(tick, l.former.Text).Panics, tick)
+		l.former.Text = fault
+		require.Equal(t, tick == 1000, l.next(tick, fault).Panics == 2, tick)
+		require.Equal(t, 1, l.next(tick, panicText(fault, true)).Panics, tick)
 	}
 }
 

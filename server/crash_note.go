@@ -31,7 +31,7 @@ func (r *run) notePanic() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			r.loop.saver.noteCrashAfterSave(r.loop.ticking, value)
+			r.loop.saver.noteCrashAfterSave(r.loop.ticking, panicText(value, r.loop.framed))
 		}()
 		select {
 		case <-done:
@@ -41,9 +41,9 @@ func (r *run) notePanic() {
 	panic(value)
 }
 
-// noteCrashAfterSave writes the note of a panic at a tick, and then the rest of the journal. A save that takes long
+// noteCrashAfterSave writes the note of a panic with a text at a tick, and then the rest of the journal. A save that takes long
 // delays only the journal: the segment after its image must be on the disk before it.
-func (s *saver) noteCrashAfterSave(tick uint64, value any) {
+func (s *saver) noteCrashAfterSave(tick uint64, text string) {
 	saved := make(chan struct{})
 	go func() {
 		defer close(saved)
@@ -52,18 +52,18 @@ func (s *saver) noteCrashAfterSave(tick uint64, value any) {
 	select {
 	case <-saved:
 	case <-time.After(crashSaveTimeout):
-		s.noteCrash(tick, value)
+		s.noteCrash(tick, text)
 		<-saved
 	}
-	s.noteCrash(tick, value)
+	s.noteCrash(tick, text)
 	if s.journal != nil {
 		_ = s.journal.file.Close() // if it fails, the next start restores another tick, and does not count the note
 	}
 }
 
 // noteCrash writes the note of a panic at a tick.
-func (s *saver) noteCrash(tick uint64, value any) {
-	note := s.crash.next(tick, value)
+func (s *saver) noteCrash(tick uint64, text string) {
+	note := s.crash.next(tick, text)
 	if s.journal != nil && s.journal.file.Stats().State == imagefile.JournalRunning {
 		note.Returns = tick - 1
 	}

@@ -125,7 +125,7 @@ func (c *Config) recoverJournal(r *Restoring, loop *crashLoop, until func(imagef
 		if !loop.former.Replaying { // another panic than this
 			loop.former = imagefile.Crash{}
 		}
-		note := loop.next(max(c.World.Tick(), 1), value)
+		note := loop.next(max(c.World.Tick(), 1), panicText(value, false))
 		note.Replaying = true
 		saveCrash(c.Image.Store, note, r.Log)
 		panic(value)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -80,6 +82,7 @@ type saver struct {
 	unused  func() bool // reports that the world need not be saved yet; may be nil
 	journal *journal    // nil: none
 	crash   *crashLoop
+	failed  atomic.Pointer[savePanic] // of the goroutine that saves
 
 	descriptors *descriptorReserve // of the process; may be nil
 
@@ -153,6 +156,7 @@ func isFull(err error) bool {
 // afterTick starts a save when one is due. It copies a part of the world after each of several
 // ticks, and then the rest at once. A save longer than the interval delays the next one.
 func (s *saver) afterTick(now time.Time) {
+	s.raisePanic()
 	if s.config.Store == nil || now.Before(s.due) && !s.journal.wantsImage() || s.nothingToSave() {
 		return
 	}
@@ -176,9 +180,35 @@ func (s *saver) afterTick(now time.Time) {
 		return
 	}
 	s.saving.Go(func() {
+		defer s.keepPanic()
 		s.recordSave(now, s.writeImage())
 		s.idle <- struct{}{}
 	})
+}
+
+// savePanic is a panic of the goroutine that saves. It ends the world on the goroutine that ticks.
+type savePanic struct {
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (p *savePanic) Error() string {
+	return fmt.Sprintf("%v\n\nwhile an image was saved:\n%s", p.value, p.stack)
+}
+
+// keepPanic is deferred around a save. After a panic no further save begins.
+func (s *saver) keepPanic() {
+	if value := recover(); value != nil {
+		s.failed.Store(&savePanic{value, debug.Stack()})
+	}
+}
+
+// raisePanic continues the panic of a save.
+func (s *saver) raisePanic() {
+	if p := s.failed.Load(); p != nil {
+		panic(p)
+	}
 }
 
 // takeImage takes an image, with which the next segment of the journal begins.
@@ -214,6 +244,7 @@ func (s *saver) saveLast() error {
 		return nil
 	}
 	s.saving.Wait()
+	s.raisePanic()
 	return s.saveNow()
 }
 

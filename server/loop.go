@@ -48,6 +48,7 @@ type loop struct {
 	clock    func() time.Duration
 	interval time.Duration
 	ticking  uint64        // oldest tick whose frame is not yet committed
+	framed   bool          // the frame before it was committed, and its tick has not begun
 	until    time.Time     // when the current tick stops encoding snapshots
 	enough   func() bool   // reports that until has passed; made once to avoid an allocation per tick
 	timer    *time.Timer   // until the next tick
@@ -213,12 +214,12 @@ func (l *loop) countPunctuality(late bool, skipped uint64, cause int) {
 // sessions.
 func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Duration) {
 	began := time.Now()
-	l.ticking = l.core.World().Tick() + 1
+	l.ticking, l.framed = l.core.World().Tick()+1, false
 	l.core.Receive()
 	received := time.Now()
 	l.core.Step()
 	l.journal.commitTick(l.saver.nothingToSave())
-	l.ticking++ // a panic from now on meets the next start after this tick
+	l.ticking, l.framed = l.ticking+1, true // a panic from now on meets the next start after this tick
 	stepped := time.Now()
 	if l.errs != nil && stepped.Sub(received) > l.interval {
 		l.errs.logSlowSystems(l.core.World().Stats().Systems, l.interval)

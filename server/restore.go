@@ -79,7 +79,7 @@ func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restored
 		found, run, err = c.recoverBeforePanic(r)
 	}
 	if err == nil && found.Image != nil {
-		c.Image.crash.began = max(found.Tick, found.Image.Tick())
+		c.Image.crash.begin(max(found.Tick, found.Image.Tick()), c.World.TickHz())
 		run.floor = floor
 		if c.World.Config().FirstGeneration != floor {
 			found.Image.SkipGenerations(floor)
