@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -102,4 +103,63 @@ func pushFrom(t *testing.T, model spawnModel, link rig.Link, at, velocity world.
 	})
 	require.NoError(t, r.RunFor(10*time.Second))
 	return own.Stats()
+}
+
+// orbiter has all bits of its state at its owner.
+type orbiter struct {
+	X, Z, VX, VZ float32 `net:"owner"`
+}
+
+func (o *orbiter) step(in push) {
+	r := float32(math.Hypot(float64(o.X), float64(o.Z))) + 0.5
+	pull := -200 / (r * r * r)
+	o.VX += float32(pull*o.X*spawnDT) + float32(5*float32(in.X)/127*spawnDT)
+	o.VZ += float32(pull*o.Z*spawnDT) + float32(5*float32(in.Z)/127*spawnDT)
+	o.X += float32(o.VX * spawnDT)
+	o.Z += float32(o.VZ * spawnDT)
+}
+
+// TestOwnFloatsAreExact: motion that amplifies the smallest difference is predicted to the bit, from any
+// spawn, if its floats have no range.
+func TestOwnFloatsAreExact(t *testing.T) {
+	protocol := schema.New()
+	orbits, pushes := schema.Define[orbiter](protocol, "orbit"), schema.DefineInput[push](protocol)
+	w := must.Get(world.New(world.Config{TickHz: 60}))
+	kind := must.Get(w.AddKind(world.Kind{Name: "moon"}))
+	column := must.Get(server.Register(w, orbits))
+	newest := map[*server.Session]push{}
+	require.NoError(t, w.AddSystem(world.Before, "push", func(*world.World) {
+		for s, in := range newest {
+			if o := column.Mut(s.Entity()); o != nil {
+				o.step(in)
+			}
+		}
+	}))
+	r := must.Get(rig.New(1, rig.Config{
+		Link: rig.Link{Delay: 30 * time.Millisecond},
+		Server: server.Config{WorldConfig: server.WorldConfig{World: w, Schema: protocol, Replication: replication.Config{SnapshotHz: 20}, Hooks: server.Hooks{
+			Join: func(s *server.Session) (world.Entity, error) {
+				newest[s] = push{}
+				e, err := w.Spawn(kind, world.Vec3{}, world.Vec3{})
+				column.Set(e, orbiter{X: 3.1, VZ: 0.1})
+				return e, err
+			},
+			Input: server.OnInput(pushes, func(s *server.Session, _ uint64, in push) { newest[s] = in }),
+		}}},
+	}))
+	defer r.Close()
+	c := must.Get(r.Join("ada"))
+	own := must.Get(client.Predict(c, func(_ uint32, o *orbiter, in push) { o.step(in) }, client.PredictConfig{}))
+	frame := 0
+	c.EachFrame(60, func() error {
+		frame++
+		if _, err := c.SetInputValue(push{X: int8(frame/70%3-1) * 100}); err != nil {
+			return err
+		}
+		return c.Update()
+	})
+	require.NoError(t, r.RunFor(60*time.Second))
+	stats := own.Stats()
+	require.Equal(t, stats.Missed, stats.Corrected, "%+v", stats)
+	require.Greater(t, stats.Agreed, uint64(1100))
 }
