@@ -81,11 +81,7 @@ func (c *Core) AppendNotes(b []byte, all bool) []byte {
 	b = binary.AppendUvarint(b, lastID)
 	header := len(b)
 	if c.config.Hooks.SaveSession != nil {
-		for _, s := range c.sessions {
-			if !s.isOver() {
-				b = c.notes.appendSession(b, s, all)
-			}
-		}
+		b = c.appendSessionNotes(b, all)
 	}
 	if all {
 		return b
@@ -133,17 +129,46 @@ func (l *noteLog) appendEnded(b []byte, r *roster) []byte {
 	return b
 }
 
-// appendSession appends what has changed of s, or with all everything. A session whose SaveSession fails
-// ends, and the notes keep what they said before.
-func (l *noteLog) appendSession(b []byte, s *Session, all bool) []byte {
-	if !l.saveValue(s) {
-		return b
+// appendSessionNotes appends the notes of all sessions. The calls of SaveSession are timed together: a clock is read
+// twice, and not for each of them.
+func (c *Core) appendSessionNotes(b []byte, all bool) []byte {
+	defer c.timer.end(HookSave, 0, "", c.timer.begin())
+	for next := 0; next < len(c.sessions); {
+		b, next = c.appendNotesFrom(b, next, all)
 	}
-	now := s.describe()
-	identity := now.identityKey()
+	return b
+}
+
+// appendNotesFrom appends the notes of the sessions from one on, up to the first whose SaveSession panics, and returns where
+// to continue. That session ends, and the notes keep what they said of it before.
+func (c *Core) appendNotesFrom(b []byte, at int, all bool) (noted []byte, next int) {
+	noted = b
+	defer func() {
+		if at == len(c.sessions) || c.config.PanicEnds {
+			return
+		}
+		if value := recover(); value != nil {
+			s := c.sessions[at]
+			s.endNext(errHookPanicked)
+			c.notePanic(HookSave, s.id, value)
+			next = at + 1
+		}
+	}()
+	for ; at < len(c.sessions); at++ {
+		if s := c.sessions[at]; !s.isOver() {
+			noted = c.notes.appendSession(noted, s, all)
+		}
+	}
+	return noted, at
+}
+
+// appendSession appends what has changed of s, or with all everything.
+func (l *noteLog) appendSession(b []byte, s *Session, all bool) []byte {
+	l.saveValue(s)
+	identity, play := s.identityKey(), s.describePlay()
 	parts := byte(noteIdentity | notePlay | noteValue)
 	if !all && s.noted.begun {
-		parts = s.noted.changedParts(identity, now.play, l.value)
+		parts = s.noted.changedParts(identity, play, l.value)
 	}
 	if parts == 0 {
 		return b
@@ -151,12 +176,11 @@ func (l *noteLog) appendSession(b []byte, s *Session, all bool) []byte {
 	b = binary.AppendUvarint(b, s.id)
 	b = append(b, parts)
 	if parts&noteIdentity != 0 {
-		b = now.appendIdentity(b)
+		b = s.appendIdentity(b)
 	}
 	if parts&notePlay != 0 {
 		l.owned = s.viewer.AppendOwned(l.owned[:0])
-		now.owned = l.owned
-		b = now.appendPlay(b)
+		b = play.append(b, l.owned)
 	}
 	if parts&noteValue != 0 {
 		b = appendText(b, l.value)
@@ -165,22 +189,18 @@ func (l *noteLog) appendSession(b []byte, s *Session, all bool) []byte {
 		if !s.noted.begun {
 			l.addNoted(s.id)
 		}
-		s.noted.record(identity, now.play, l.value)
+		s.noted.record(identity, play, l.value)
 	}
 	return b
 }
 
-// saveValue puts the game's value of s into the scratch, and returns false if the session must end:
-// SaveSession has panicked or returned too much.
-func (l *noteLog) saveValue(s *Session) (ok bool) {
-	s.callHook(HookSave, func(s *Session) {
-		saved := s.core.config.Hooks.SaveSession(s, l.value[:0])
-		if len(saved) > MaxSessionValue {
-			panic(fmt.Sprintf("SaveSession returned %d bytes, at most %d are allowed", len(saved), MaxSessionValue))
-		}
-		l.value, ok = saved, true
-	})
-	return ok
+// saveValue puts the game's value of s into the scratch.
+func (l *noteLog) saveValue(s *Session) {
+	saved := s.core.config.Hooks.SaveSession(s, l.value[:0])
+	if len(saved) > MaxSessionValue {
+		panic(fmt.Sprintf("SaveSession returned %d bytes, at most %d are allowed", len(saved), MaxSessionValue))
+	}
+	l.value = saved
 }
 
 // forget makes the next note describe the whole session.
@@ -205,16 +225,12 @@ func (n *noted) changedParts(identity notedIdentity, play notedPlay, value []byt
 	return parts
 }
 
-// describe returns the session as a note says it, without the owned entities and the game's value.
-func (s *Session) describe() notedSession {
-	return notedSession{
-		identity: s.identity, startTick: s.startTick, endTick: s.endTick, secrets: s.secrets,
-		moves: s.travel.moves, visited: s.travel.visited,
-		play: notedPlay{
-			away: s.state == stateAway, entity: s.entity, viewpoint: s.viewpoint, handled: s.handled,
-			nextInCommand: s.provisionals.nextInCommand, nextInInput: s.provisionals.nextInInput,
-			structure: structureAbove(s.viewer.Numbers().Structure), owned: s.viewer.OwnedChanges(),
-		},
+// describePlay returns the session's play as a note says it.
+func (s *Session) describePlay() notedPlay {
+	return notedPlay{
+		away: s.state == stateAway, entity: s.entity, viewpoint: s.viewpoint, handled: s.handled,
+		nextInCommand: s.provisionals.nextInCommand, nextInInput: s.provisionals.nextInInput,
+		structure: structureAbove(s.viewer.Numbers().Structure), owned: s.viewer.OwnedChanges(),
 	}
 }
 
@@ -224,33 +240,33 @@ func structureAbove(written uint32) uint32 {
 }
 
 // identityKey returns what tells whether the identity of the session has changed.
-func (n *notedSession) identityKey() notedIdentity {
-	key := notedIdentity{address: n.address, former: len(n.secrets.former)}
-	if len(n.secrets.newest) > 0 {
-		key.secret = &n.secrets.newest[0] // every secret has memory of its own
+func (s *Session) identityKey() notedIdentity {
+	key := notedIdentity{address: s.address, former: len(s.secrets.former)}
+	if len(s.secrets.newest) > 0 {
+		key.secret = &s.secrets.newest[0] // every secret has memory of its own
 	}
 	return key
 }
 
-func (n *notedSession) appendIdentity(b []byte) []byte {
-	b = appendText(b, n.name)
-	b = appendText(b, n.user)
-	b = appendText(b, n.address)
-	b = append(b, byte(n.abilities))
-	b = binary.AppendUvarint(b, n.startTick)
-	b = binary.AppendUvarint(b, n.endTick)
-	if len(n.secrets.newest) == 0 {
+func (s *Session) appendIdentity(b []byte) []byte {
+	b = appendText(b, s.name)
+	b = appendText(b, s.user)
+	b = appendText(b, s.address)
+	b = append(b, byte(s.abilities))
+	b = binary.AppendUvarint(b, s.startTick)
+	b = binary.AppendUvarint(b, s.endTick)
+	if len(s.secrets.newest) == 0 {
 		b = append(b, 0)
 	} else {
-		b = append(b, byte(len(n.secrets.former)+1))
-		for _, x := range n.secrets.former {
+		b = append(b, byte(len(s.secrets.former)+1))
+		for _, x := range s.secrets.former {
 			b = append(b, x...)
 		}
-		b = append(b, n.secrets.newest...)
+		b = append(b, s.secrets.newest...)
 	}
-	b = binary.AppendUvarint(b, n.moves)
-	b = binary.AppendUvarint(b, uint64(len(n.visited)))
-	for _, v := range n.visited {
+	b = binary.AppendUvarint(b, s.travel.moves)
+	b = binary.AppendUvarint(b, uint64(len(s.travel.visited)))
+	for _, v := range s.travel.visited {
 		b = binary.AppendUvarint(b, uint64(v.first))
 		b = binary.AppendUvarint(b, uint64(v.last))
 		b = binary.LittleEndian.AppendUint64(b, v.epoch)
@@ -258,16 +274,16 @@ func (n *notedSession) appendIdentity(b []byte) []byte {
 	return b
 }
 
-func (n *notedSession) appendPlay(b []byte) []byte {
-	b = append(b, flagOf(n.play.away))
-	b = binary.LittleEndian.AppendUint64(b, uint64(n.play.entity))
-	b = binary.LittleEndian.AppendUint64(b, uint64(n.play.viewpoint))
-	b = binary.AppendUvarint(b, uint64(n.play.handled))
-	b = binary.AppendUvarint(b, uint64(n.play.nextInCommand))
-	b = binary.AppendUvarint(b, n.play.nextInInput)
-	b = binary.AppendUvarint(b, uint64(n.play.structure))
-	b = binary.AppendUvarint(b, uint64(len(n.owned)))
-	for _, h := range n.owned {
+func (p *notedPlay) append(b []byte, owned []world.Entity) []byte {
+	b = append(b, flagOf(p.away))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.entity))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.viewpoint))
+	b = binary.AppendUvarint(b, uint64(p.handled))
+	b = binary.AppendUvarint(b, uint64(p.nextInCommand))
+	b = binary.AppendUvarint(b, p.nextInInput)
+	b = binary.AppendUvarint(b, uint64(p.structure))
+	b = binary.AppendUvarint(b, uint64(len(owned)))
+	for _, h := range owned {
 		b = binary.LittleEndian.AppendUint64(b, uint64(h))
 	}
 	return b

@@ -233,6 +233,40 @@ func TestSaveSessionFails(t *testing.T) {
 	require.Equal(t, value, d.core.Session(w.Session).Value())
 }
 
+// A SaveSession that panics leaves the notes of the other sessions. Its calls of a tick are timed together.
+func TestSaveSessionFailsForOne(t *testing.T) {
+	d := newSavingServer(t, func(c *session.Config) { c.MaxSessions = 3 })
+	now, slow := time.Duration(0), []session.SlowHook{}
+	d.core.OnSlowHook(func() time.Duration {
+		now += time.Second
+		return now
+	}, func(h session.SlowHook) {
+		if h.Hook == session.HookSave {
+			slow = append(slow, h)
+		}
+	})
+	var clients []*testClient
+	for range 3 {
+		c, _ := d.enter()
+		clients = append(clients, c)
+	}
+	d.tick()
+	require.Equal(t, 3, d.notes.Sessions())
+	clients[1].peer.Session().SetValue(5)
+	clients[0].peer.Session().SetValue("before it")
+	clients[2].peer.Session().SetValue("behind it")
+	slow = slow[:0]
+	d.tick()
+	require.Equal(t, []session.SlowHook{{Hook: session.HookSave, Took: time.Second}}, slow)
+	d.tick()
+	clients[1].wantGoodbye(wire.Internal)
+	require.EqualValues(t, 1, d.core.Stats().Panics[session.HookSave])
+	first, last := clients[0].peer.Session().ID(), clients[2].peer.Session().ID()
+	require.Equal(t, 2, must.Get(d.crash()))
+	require.Equal(t, "before it", d.core.Session(first).Value())
+	require.Equal(t, "behind it", d.core.Session(last).Value())
+}
+
 // A note says what has changed since the last one, and a note of everything equals the sum of all.
 func TestNotesAreDifferences(t *testing.T) {
 	d := newSavingServer(t, func(c *session.Config) { c.MaxSessions = 3 })
