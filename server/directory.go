@@ -23,6 +23,8 @@ const (
 	maxSeeks = 8
 	// expectedFor is how long a room that is being made keeps a place for a session that moves there.
 	expectedFor = 2 * session.HelloTimeout
+	// listFor is how long clients get the same list.
+	listFor = 500 * time.Millisecond
 	// madeIDBytes is the length of the id of a room that is made for a query: 50 random bits, which nobody guesses in its life.
 	madeIDBytes = 10
 )
@@ -42,8 +44,10 @@ type RoomSeek struct {
 type directory struct {
 	rooms *rooms
 
-	mu   sync.Mutex
-	last uint64 // the last key that was given to a client
+	mu       sync.Mutex
+	last     uint64          // the last key that was given to a client
+	listed   []wire.RoomInfo // the rooms for lists, by name
+	listedAt time.Time
 }
 
 // seeker is a client or a session that seeks a room.
@@ -69,6 +73,59 @@ func (d *directory) keyOfClient() uint64 {
 	defer d.mu.Unlock()
 	d.last++
 	return d.last | 1<<63
+}
+
+// listRooms returns a list of rooms. It is empty while no session may begin.
+func (d *directory) listRooms(asked wire.ListRooms) (list wire.RoomList) {
+	q, err := wire.ParseRoomQuery(asked.Query)
+	if err != nil {
+		return list // wire.Parse has refused it
+	}
+	var b []byte
+	for _, info := range d.listedRooms() {
+		kind, _, _ := strings.Cut(info.Name, "/")
+		if info.Name <= asked.After || q.Kind != "" && q.Kind != kind || !q.Matches(info.Attributes) {
+			continue
+		}
+		before := len(b)
+		b = info.AppendLine(b)
+		if len(b) > wire.MaxRoomList {
+			b, list.More = b[:before], 1
+			break
+		}
+	}
+	list.Rooms = string(b)
+	return list
+}
+
+// listedRooms returns the listed rooms that admit sessions, as they were at most listFor ago: many clients share a search.
+func (d *directory) listedRooms() []wire.RoomInfo {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if now.Sub(d.listedAt) >= listFor {
+		d.listed, d.listedAt = d.collectListed(now), now
+	}
+	return d.listed
+}
+
+// collectListed returns the listed rooms that admit sessions, by name.
+func (d *directory) collectListed(now time.Time) (all []wire.RoomInfo) {
+	m := d.rooms
+	if m.router.Cordoned() || m.refusesSessions() {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, r := range m.byName {
+		l := r.Listing()
+		if l.Visibility == Listed && m.isOpenTo(r, now) {
+			sessions, _, free := r.run.Load().core.Places()
+			all = append(all, wire.RoomInfo{Name: name, Players: sessions, Free: free, Attributes: l.Attributes})
+		}
+	}
+	slices.SortFunc(all, func(a, b wire.RoomInfo) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
 // parseQuery returns the query and its kind of rooms.

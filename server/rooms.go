@@ -147,7 +147,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			}
 			return now.core, nil
 		},
-		Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
+		List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
 	})
 	if err == nil && m.config.Images.Journal != imagefile.JournalOff {
 		err = m.spreadIDs(c.random())

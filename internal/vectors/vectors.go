@@ -130,7 +130,7 @@ func Append(b []byte, cases []Case) ([]byte, error) {
 // SessionFiles returns the files of a folder of vectors that hold sessions. The others have forms of
 // their own.
 func SessionFiles(dir string) ([]string, error) {
-	others := []string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl"}
+	others := []string{"rows.jsonl", "exact.jsonl", "schemas.jsonl", "binding.jsonl", "versions.jsonl", "rooms.jsonl"}
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	return slices.DeleteFunc(files, func(file string) bool { return slices.Contains(others, filepath.Base(file)) }), err
 }

@@ -40,6 +40,10 @@ func parseAny(kind byte, body []byte) (fmt.Stringer, error) {
 		return stringer(wire.Parse[wire.Resync](body))
 	case wire.TypeArrived:
 		return stringer(wire.Parse[wire.Arrived](body))
+	case wire.TypeListRooms:
+		return stringer(wire.Parse[wire.ListRooms](body))
+	case wire.TypeRoomList:
+		return stringer(wire.Parse[wire.RoomList](body))
 	case wire.TypeWelcome:
 		return stringer(wire.Parse[wire.Welcome](body))
 	case wire.TypeRefused:

@@ -293,6 +293,8 @@ func Samples() []Sample {
 		ofMessage("pad", wire.Pad{}, wire.Parse[wire.Pad]),
 		ofMessage("resync", wire.Resync{}, wire.Parse[wire.Resync]),
 		ofMessage("arrived", wire.Arrived{}, wire.Parse[wire.Arrived]),
+		ofMessage("list", wire.ListRooms{Query: "match?mode=ranked", After: "match/7"}, wire.Parse[wire.ListRooms]),
+		ofMessage("rooms", wire.RoomList{Rooms: "match/8 3 5 map=dünen&mode=ranked\nmatch/9 0 8 \n", More: 1}, wire.Parse[wire.RoomList]),
 		ofMessage("welcome", wire.Welcome{
 			Protocol: wire.Version, Schema: s.Hash(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1 << 63, GenerationFloor: 1001, GenerationCeiling: 1<<20 - 1, TickHz: 60, SnapshotHz: 20,
 			MaxSlots: 65536, Session: 300, Tick: 4_000_000_000, Resumed: 1, Secret: []byte("fedcba9876543210"),

@@ -59,6 +59,14 @@ func (Resync) String() string { return "Resync{}" }
 // String returns the name; the message has no fields.
 func (Arrived) String() string { return "Arrived{}" }
 
+// String shows all fields.
+func (m ListRooms) String() string {
+	return fmt.Sprintf("ListRooms{query %q, after %q}", m.Query, m.After)
+}
+
+// String shows the lines.
+func (m RoomList) String() string { return fmt.Sprintf("RoomList{%q, more %d}", m.Rooms, m.More) }
+
 // String shows the record, with lengths in place of the parts that only the schema can
 // read.
 func (r Record) String() string {

@@ -24,12 +24,14 @@ const (
 	TypeBye       byte = 3
 	TypeResync    byte = 4
 	TypeArrived   byte = 5
+	TypeListRooms byte = 6
 	TypeWelcome   byte = 16
 	TypeRefused   byte = 17
 	TypeStructure byte = 18
 	TypeResult    byte = 19
 	TypeControl   byte = 20
 	TypeGoodbye   byte = 21
+	TypeRoomList  byte = 22
 )
 
 // Types of datagrams: their first byte.

@@ -217,6 +217,13 @@ func FuzzMsgpack(f *testing.F) {
 			var anything any
 			_ = msgpack.Unmarshal(body, &anything)
 		}
+		if kind == wire.TypeRoomList {
+			if m, err := wire.Parse[wire.RoomList](body); err == nil {
+				_, err := wire.Parse[wire.RoomList](m.Append(nil))
+				require.NoError(t, err)
+				require.LessOrEqual(t, len(must.Get(m.Infos())), len(m.Rooms)/8)
+			}
+		}
 		if kind == wire.TypeCommand {
 			if m, err := wire.Parse[wire.Command](body); err == nil {
 				again := must.Get(wire.Parse[wire.Command](m.Append(nil)))

@@ -108,6 +108,9 @@ const (
 	MaxAttributeKey   = 24
 	MaxAttributeValue = 48
 
+	// MaxRoomList bounds the lines of one RoomList: 40 of the longest, some 300 of the usual rooms.
+	MaxRoomList = 16 << 10
+
 	// MaxVersion bounds the version of a game in Hello and Welcome, in bytes.
 	MaxVersion = 32
 

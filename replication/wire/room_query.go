@@ -106,11 +106,3 @@ func isNotInKey(r rune) bool {
 }
 
 func isNotInValue(r rune) bool { return r == '&' || unicode.IsControl(r) }
-
-// RoomInfo describes a room in a list.
-type RoomInfo struct {
-	Name       string
-	Players    int // sessions, away ones included
-	Free       int // places that nobody has or has reserved
-	Attributes map[string]string
-}

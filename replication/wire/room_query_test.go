@@ -1,7 +1,10 @@
 package wire_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -49,4 +52,56 @@ func TestRoomQueryLimits(t *testing.T) {
 	}
 	_, err := wire.ParseRoomQuery(strings.Repeat("k", wire.MaxRoomQuery) + "?")
 	require.ErrorContains(t, err, "at most 256")
+}
+
+// Queries and lists of rooms are read as rooms.jsonl says, which foreign clients read.
+func TestRoomVectors(t *testing.T) {
+	text := must.Get(os.ReadFile("testdata/vectors/rooms.jsonl"))
+	valid, invalid := 0, 0
+	for line := range bytes.Lines(text) {
+		var c struct {
+			Query      *string
+			Kind       *string
+			Attributes map[string]string
+			Rooms      string
+			Infos      *[]wire.RoomInfo
+		}
+		require.NoError(t, json.Unmarshal(line, &c))
+		if c.Query != nil {
+			q, err := wire.ParseRoomQuery(*c.Query)
+			_, sent := wire.Parse[wire.ListRooms](wire.ListRooms{Query: *c.Query}.Append(nil))
+			require.Equal(t, err == nil, sent == nil, "%s", line)
+			if c.Kind == nil {
+				require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%s", line)
+				invalid++
+				continue
+			}
+			require.NoError(t, err, "%s", line)
+			require.Equal(t, *c.Kind, q.Kind)
+			require.Equal(t, wire.AttributesText(c.Attributes), wire.AttributesText(q.Attributes))
+			valid++
+			continue
+		}
+		list := wire.RoomList{Rooms: c.Rooms}
+		infos, err := list.Infos()
+		_, received := wire.Parse[wire.RoomList](list.Append(nil))
+		require.Equal(t, err == nil, received == nil)
+		if c.Infos == nil {
+			require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%s", line)
+			invalid++
+			continue
+		}
+		require.NoError(t, err, "%s", line)
+		require.Len(t, infos, len(*c.Infos))
+		var again []byte
+		for i, info := range *c.Infos {
+			require.Equal(t, info.Name, infos[i].Name)
+			again = info.AppendLine(again)
+		}
+		require.Equal(t, c.Rooms, string(again))
+		valid++
+	}
+	require.Equal(t, []int{12, 35}, []int{valid, invalid})
+	_, err := wire.Parse[wire.RoomList](wire.RoomList{More: 1}.Append(nil))
+	require.ErrorContains(t, err, "more to come")
 }

@@ -17,6 +17,7 @@ type inbox struct {
 	readMu  sync.Mutex
 	frames  wire.FrameReader
 	greeted bool
+	lists   listAllowance
 
 	mu       sync.Mutex // guards the fields below; acquired after readMu
 	hello    *wire.Hello
@@ -43,7 +44,7 @@ type gate struct {
 // queueMessage parses one message and queues it for the tick. It also checks a Hello's
 // token, with mu released: verifying a signature is too slow for the tick.
 func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, g *gate) error {
-	if !in.greeted && kind != wire.TypeHello {
+	if !in.greeted && kind != wire.TypeHello && kind != wire.TypeListRooms {
 		return &wire.Error{Code: wire.BadState, Detail: "the first message must be Hello"}
 	}
 	switch kind {
@@ -96,11 +97,7 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, g *ga
 func (in *inbox) checkToken(ctx context.Context, token []byte, admit Admit) {
 	var granted Admission
 	var err error
-	func() {
-		in.mu.Unlock()
-		defer in.mu.Lock()
-		granted, err = admit(ctx, token)
-	}()
+	in.callUnlocked(func() { granted, err = admit(ctx, token) })
 	in.granted = granted
 	switch {
 	case errors.Is(err, context.DeadlineExceeded): // not the token's fault: a retry may succeed
@@ -108,6 +105,16 @@ func (in *inbox) checkToken(ctx context.Context, token []byte, admit Admit) {
 	case err != nil:
 		in.refusal = refusalOf(err, wire.Unauthorized)
 	}
+}
+
+// spendList reports whether the client may have another list of rooms.
+func (in *inbox) spendList() bool { return in.lists.spend() }
+
+// callUnlocked calls f with mu released: the tick must not wait for it.
+func (in *inbox) callUnlocked(f func()) {
+	in.mu.Unlock()
+	defer in.mu.Lock()
+	f()
 }
 
 // receiveDatagram queues an input and returns its stamp.
@@ -224,6 +231,7 @@ func (in *inbox) takeMessages(spare []wire.Input) tickInbox {
 	defer in.mu.Unlock()
 	l := tickInbox{in.hello, in.commands, in.inputs, in.resync, in.arrived, in.fault, in.dropped}
 	in.hello, in.commands, in.inputs, in.resync, in.arrived, in.dropped = nil, nil, spare[:0], false, 0, 0
+	in.lists.addTick()
 	return l
 }
 

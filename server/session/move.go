@@ -96,8 +96,8 @@ func (s *Session) Move(room string) error {
 	switch {
 	case r == nil || r.config.Move == nil:
 		return errors.New("server: Move in a server of one world: want Config.Rooms, or RouterConfig.Move")
-	case len(room) > wire.MaxRoomQuery || !utf8.ValidString(room):
-		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoomQuery)
+	case len(room) > wire.MaxRoom && !wire.IsRoomQuery(room) || !utf8.ValidString(room):
+		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoom)
 	case s.isOver():
 		return errors.New("server: Move of a session that has ended")
 	}

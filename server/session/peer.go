@@ -38,6 +38,7 @@ type Peer struct {
 	ctx     context.Context // ends with the connection
 	address string          // client's network: groups connections when the server is full
 	conn    Conn
+	link    Conn  // the connection that Open was given; never changes
 	inbox   inbox // shared with the connection's goroutines
 	session *Session
 	path    atomic.Int32 // size limit of a datagram on the path; 0: wire.MaxDatagram
@@ -54,7 +55,7 @@ type Peer struct {
 }
 
 func newPeer(ctx context.Context, id uint64, address string, conn Conn, g gate) *Peer {
-	return &Peer{gate: g, id: id, ctx: ctx, address: address, conn: conn, inbox: inbox{frames: wire.FrameReader{Max: wire.MaxClientMessage}}}
+	return &Peer{gate: g, id: id, ctx: ctx, address: address, conn: conn, link: conn, inbox: inbox{frames: wire.FrameReader{Max: wire.MaxClientMessage}}}
 }
 
 // ID returns the connection's id, unique within a run. A session that begins over this
@@ -97,6 +98,9 @@ func (p *Peer) ReceiveStream(b []byte) error {
 // queueMessage queues a message for the tick. It passes a Hello to the Router, if there is
 // one.
 func (p *Peer) queueMessage(kind byte, body []byte) error {
+	if kind == wire.TypeListRooms {
+		return p.answerList(body)
+	}
 	in := &p.inbox
 	hello := !in.greeted
 	if err := in.queueMessage(p.ctx, kind, body, &p.gate); err != nil || !hello || p.router == nil {
@@ -156,12 +160,7 @@ func (p *Peer) enterRoom(c *Core) {
 }
 
 // transport returns the connection that Open was given.
-func (p *Peer) transport() Conn {
-	if held, ok := p.conn.(*heldConn); ok {
-		return held.conn
-	}
-	return p.conn
-}
+func (p *Peer) transport() Conn { return p.link }
 
 // receiveHello processes one tick of a connection without a session.
 func (p *Peer) receiveHello() {

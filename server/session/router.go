@@ -34,6 +34,9 @@ type RouterConfig struct {
 	// FindForMove returns the name of the room to which a session moves that asks for a query, and the place held for it; nil: the
 	// room is not ready. It runs like Move. Default none.
 	FindForMove func(query string, s *Session) (room string, p *Place, err error)
+	// List answers a client that asks for rooms, on the connection's goroutine. It must be fast, since before their Hello clients
+	// have no token. Default none: lists are empty.
+	List func(wire.ListRooms) wire.RoomList
 	// Restore makes a room that an earlier process has run under epoch, and waits for it, so that a
 	// client finds its session there after a crash. It runs on the connection's goroutine, like Join,
 	// for a Hello with a secret that is of no present session. An error refuses the client as an error

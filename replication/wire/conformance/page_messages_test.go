@@ -20,7 +20,7 @@ func messageTable(t testing.TB) map[byte][]string {
 		kind, _ := strconv.Atoi(m[1])
 		table[byte(kind)] = strings.Split(m[2], ", ")
 	}
-	require.Len(t, table, 8)
+	require.Len(t, table, 10)
 	return table
 }
 

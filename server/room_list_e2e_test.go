@@ -1,0 +1,56 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+)
+
+// A client lists rooms without a session, joins one of them by a query, and finds no private one.
+func TestClientListsRooms(t *testing.T) {
+	h := newRoomServer(t, func(c *server.RoomsConfig) {
+		k := c.Kinds["match"]
+		k.Visibility, k.MaxSessions, k.MaxRooms = server.Listed, 4, 500
+		c.Kinds["match"] = k
+		k.Visibility = server.Private
+		c.Kinds["secret"] = k
+		c.MaxRooms = 600
+	})
+	names := func(query string) (names []string) {
+		for _, info := range must.Get(client.Rooms(h.ctx, h.config(), query)) {
+			names = append(names, info.Name)
+		}
+		return names
+	}
+	require.Empty(t, names(""), "the hall is not listed")
+	ranked := h.dialRoom("match?mode=ranked")
+	casual := h.dialRoom("match?mode=casual")
+	require.NoError(t, h.server.CreateRoom(h.ctx, "secret/1"))
+	require.NotEqual(t, ranked.Welcome().Room, casual.Welcome().Room)
+	time.Sleep(600 * time.Millisecond) // a list is used for half a second
+	require.Len(t, names(""), 2)
+	require.Empty(t, names("secret?"))
+	require.Equal(t, []string{ranked.Welcome().Room}, names("match?mode=ranked"))
+	infos := must.Get(client.Rooms(h.ctx, h.config(), "?mode=casual"))
+	require.Equal(t, []wire.RoomInfo{{Name: casual.Welcome().Room, Players: 1, Free: 3, Attributes: map[string]string{"mode": "casual"}}}, infos)
+	again := h.dialRoom("match?mode=casual")
+	require.Equal(t, casual.Welcome().Room, again.Welcome().Room)
+
+	for i := range 400 { // several pages
+		require.NoError(t, h.server.CreateRoom(h.ctx, fmt.Sprintf("match/%s-%03d", strings.Repeat("x", 50), i)))
+	}
+	time.Sleep(600 * time.Millisecond)
+	all := names("match?")
+	require.Len(t, all, 402)
+	require.IsIncreasing(t, all)
+	_, err := client.Rooms(h.ctx, h.config(), "match?Mode=casual")
+	require.ErrorContains(t, err, "a key of")
+}
