@@ -3,7 +3,6 @@ package wire
 import (
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // ListRooms is a client's request for a list of rooms, before Hello or after it.
@@ -78,7 +77,7 @@ func (m *RoomList) Infos() (all []RoomInfo, err error) {
 			return nil, bad("line %d of a list of rooms has another form", len(all)+1)
 		}
 		info := RoomInfo{Name: parts[0]}
-		if info.Name <= last || len(info.Name) > MaxRoom || strings.ContainsFunc(info.Name, unicode.IsControl) {
+		if info.Name <= last || len(info.Name) > MaxRoom || strings.ContainsFunc(info.Name, isNotInName) {
 			return nil, bad("room %.80q in a list after %q", info.Name, last)
 		}
 		players, free := parseCount(parts[1]), parseCount(parts[2])
@@ -93,6 +92,8 @@ func (m *RoomList) Infos() (all []RoomInfo, err error) {
 	}
 	return all, nil
 }
+
+func isNotInName(r rune) bool { return r <= ' ' || r > '~' }
 
 // parseCount parses a decimal number without leading zeros, or returns -1.
 func parseCount(text string) int {

@@ -36,6 +36,7 @@ export {
 } from './predict_config.ts'
 export { printable } from './printable.ts'
 export type { Outcome, Replica } from './replica.ts'
+export { listRooms, type RoomInfo } from './rooms.ts'
 export {
   type Body,
   type CommandKind,

@@ -15,12 +15,14 @@ export const Type = {
   bye: 3,
   resync: 4,
   arrived: 5,
+  listRooms: 6,
   welcome: 16,
   refused: 17,
   structure: 18,
   result: 19,
   control: 20,
   goodbye: 21,
+  roomList: 22,
 } as const
 
 const u16 = 0xffff
