@@ -90,6 +90,7 @@ loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
+server/traces       server otel
 server/host/examples/accounts pgx replication/schema replication/wire server server/host world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
@@ -105,6 +106,7 @@ hdrhistogram github.com/HdrHistogram/hdrhistogram-go
 kong         github.com/alecthomas/kong
 natefinch    github.com/natefinch/atomic
 pgx          github.com/jackc/pgx/v5
+otel         go.opentelemetry.io/otel
 msgpack      github.com/vmihailenco/msgpack/v5         v5.3.6
 paseto       aidanwoods.dev/go-paseto
 prometheus   github.com/prometheus/client_golang
@@ -130,7 +132,7 @@ zstd         github.com/klauspost/compress/zstd
 const benchModule = "internal/bench"
 
 // toolModules are modules of one command each, whose dependencies users of worldd do without.
-var toolModules = []string{"client/ts/bundle", "internal/fieldrender", "server/host/examples/accounts"}
+var toolModules = []string{"client/ts/bundle", "internal/fieldrender", "server/host/examples/accounts", "server/traces"}
 
 // independent: files, also of tests, that are written from the protocol's pages alone, and all that they
 // may use of this module: handles, and the types in which what they read is compared.
@@ -170,7 +172,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
-server               89
+server               90
 server/host          16
 server/token         12
 world               195

@@ -144,6 +144,9 @@ type Config struct {
 	DrainTimeout time.Duration
 	// Image configures saving the world. The zero value saves nothing.
 	Image ImageConfig
+	// Trace receives joins, moves, saves and slow ticks once they have ended, for traces: package
+	// server/traces exports them. The goroutines of worlds and saves call it, so it must return at once. nil: none.
+	Trace func(Span)
 	// Log receives messages about sessions and faults. nil logs nothing.
 	Log *zap.Logger
 }

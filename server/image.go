@@ -85,6 +85,7 @@ type saver struct {
 	failed  atomic.Pointer[savePanic] // of the goroutine that saves
 
 	descriptors *descriptorReserve // of the process; may be nil
+	trace       *tracer            // may be nil
 
 	mu     sync.Mutex
 	images admin.Images
@@ -296,6 +297,7 @@ func (s *saver) writeImage() error {
 
 // recordSave counts a save that began at began, and logs its error.
 func (s *saver) recordSave(began time.Time, err error) {
+	s.trace.send(Span{Name: "save", Err: err}, began)
 	now, size := time.Now(), int64(0)
 	if info, statErr := os.Stat(s.config.Store.Path()); statErr == nil {
 		size = info.Size()

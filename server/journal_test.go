@@ -45,7 +45,7 @@ type journaledRun struct {
 func openJournaled(t *testing.T, dir string, mode imagefile.JournalMode, changes ...func(*Config, *Restoring)) *journaledRun {
 	r, c, err := restoreJournaled(t, dir, mode, changes...)
 	require.NoError(t, err)
-	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil))
+	r.run = must.Get(newRun(c.sessionConfig(), c.Image, c.Log, admin.NewTimings().Ticks(), nil, nil))
 	require.NoError(t, r.begin())
 	t.Cleanup(func() {
 		r.loop.saver.saving.Wait()

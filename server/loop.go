@@ -45,6 +45,7 @@ type loop struct {
 	journal  *journal // nil: none
 	log      *zap.Logger
 	errs     *gameErrors // logs slow systems; may be nil
+	trace    *tracer     // receives slow ticks; may be nil
 	clock    func() time.Duration
 	interval time.Duration
 	ticking  uint64        // oldest tick whose frame is not yet committed
@@ -244,6 +245,7 @@ func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Dura
 // recordPhases records the durations of a tick's phases.
 func (l *loop) recordPhases(spent [admin.Phases]time.Duration) {
 	whole := l.timings.ObserveTick(spent)
+	l.trace.sendTick(whole, l.interval, spent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.ticks.RecordValue(max(whole.Microseconds(), 1)) // fails for durations above a minute, which are not recorded

@@ -65,9 +65,9 @@ type run struct {
 }
 
 // newRun returns a run of a Core with c. image configures the saves of its world.
-func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.TickTimings, d *descriptorReserve) (*run, error) {
+func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.TickTimings, d *descriptorReserve, trace *tracer) (*run, error) {
 	errs := &gameErrors{limit: rate.NewLimiter(gameErrorsPerSecond, gameErrorBurst)}
-	c.Hooks = loggedHooks(errs, c.Hooks)
+	c.Hooks = loggedHooks(errs, trace.traceHooks(c.Hooks))
 	c.HoldOutput = image.Journal == imagefile.JournalAlways
 	core, err := session.NewCore(c)
 	if err != nil {
@@ -75,12 +75,13 @@ func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.T
 	}
 	log = log.With(epochField(core.Config().Epoch)) // which NewCore chooses for a new run
 	errs.log = log
+	trace.setEpoch(core.Config().Epoch)
 	r := &run{core: core, log: log, store: image.Store, restored: image.restored}
 	core.OnPanic(r.logPanic)
 	core.OnDiverge(r.logResync)
 	core.OnCommandError(errs.logCommand)
 	r.loop = newLoop(core, ticks, newSaver(image, core.World(), log), log)
-	r.loop.errs = errs
+	r.loop.errs, r.loop.trace, r.loop.saver.trace = errs, trace, trace
 	core.OnSlowHook(r.loop.clock, errs.logSlowHook)
 	r.loop.saver.descriptors = d
 	r.loop.journal, err = newJournal(image, core, log, ticks.ObserveSync)

@@ -123,7 +123,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 			c.Epoch, c.Replication.TickBase = run.epoch, run.tickBase
 		}
 	}
-	if made, err = newRun(c, image, log, l.kind.ticks, l.rooms.descriptors); err != nil {
+	if made, err = newRun(c, image, log, l.kind.ticks, l.rooms.descriptors, newTracer(l.rooms.process.Trace, l.rooms.departures, c)); err != nil {
 		return nil, nil, err
 	}
 	if err = made.core.RestoreSeats(record.seats); err != nil {

@@ -88,6 +88,7 @@ type rooms struct {
 	descriptors *descriptorReserve // nil if no room is saved
 	images      *imageFolder
 	directory   *directory
+	departures  *departures // for Config.Trace
 
 	hosting sync.WaitGroup
 	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
@@ -122,7 +123,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
 		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst), searches: newRoomSearches(),
 		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, ended: cordons{}, older: maps.Clone(c.Rooms.Images.Older),
-		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions),
+		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions), departures: newDepartures(),
 	}
 	for name, k := range m.config.Kinds {
 		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), matching: matching{expected: map[*Room]map[uint64]time.Time{}}, pastMs: newTickHistogram(roomDigits)}

@@ -59,7 +59,7 @@ func (b *roomMaker) game(q server.RoomRequest) (*server.RoomGame, error) {
 	}}, err
 }
 
-func newRoomServer(t testing.TB, change func(*server.RoomsConfig)) *testServer {
+func newRoomServer(t testing.TB, change func(*server.RoomsConfig), also ...func(*server.Config)) *testServer {
 	b := &roomMaker{t: t}
 	rooms := &server.RoomsConfig{
 		Kinds:   map[string]server.RoomKind{"hall": {New: b.game, Pinned: true}, "match": {New: b.game, MaxRooms: 3, IdleAfter: -1}},
@@ -68,6 +68,9 @@ func newRoomServer(t testing.TB, change func(*server.RoomsConfig)) *testServer {
 	change(rooms)
 	return newTestServerWith(t, func(c *server.Config) {
 		*c = server.Config{Listen: c.Listen, AdminListen: c.AdminListen, Rooms: rooms}
+		for _, change := range also {
+			change(c)
+		}
 	})
 }
 

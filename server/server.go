@@ -54,7 +54,7 @@ func Listen(c Config) (*Server, error) {
 		if c.Image.Store != nil {
 			s.descriptors = newDescriptorReserve()
 		}
-		only, err := newRun(c.sessionConfig(), c.Image, c.Log, s.timings.Ticks(), s.descriptors)
+		only, err := newRun(c.sessionConfig(), c.Image, c.Log, s.timings.Ticks(), s.descriptors, newTracer(c.Trace, newDepartures(), c.sessionConfig()))
 		if err != nil {
 			return nil, err
 		}

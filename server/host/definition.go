@@ -52,6 +52,8 @@ type Definition struct {
 	// AdminRoutes and Collectors are the game's own on the admin port: see server.Config.
 	AdminRoutes http.Handler
 	Collectors  []prometheus.Collector
+	// Trace receives joins, moves, saves and slow ticks: see server.Config.
+	Trace func(server.Span)
 	// Commands are additional commands: pointers to structs for kong, whose commands implement
 	// Command.
 	Commands []any

@@ -32,7 +32,7 @@ func (p *program) hostInstance(g *Instance) *hosting {
 func (d *Definition) serverConfig() server.Config {
 	return server.Config{
 		Admit: d.Admit, OneSessionPerUser: d.OneSessionPerUser, PanicEnds: d.PanicEnds, GameName: d.Name, Versions: d.versions(),
-		AdminRoutes: d.AdminRoutes, Collectors: d.Collectors,
+		AdminRoutes: d.AdminRoutes, Collectors: d.Collectors, Trace: d.Trace,
 	}
 }
 
