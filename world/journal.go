@@ -150,11 +150,11 @@ func (j *Journal) BeginSegment(notes []byte) ([]byte, error) {
 	}
 	j.head, j.sum = head.append(j.head[:0])
 	j.calls.bytes = append(j.calls.bytes[:callsAt], j.calls.bytes[j.imageEnd:]...)
-	j.state, j.imageEnd, j.length = journalStepping, 0, 0
-	return j.markSectors(j.head), nil
+	j.state, j.imageEnd, j.length = journalStepping, 0, int64(len(j.head))
+	return j.head, nil
 }
 
-// markSectors returns the next bytes of the segment as they are in the file.
+// markSectors returns the next frame of the segment as it is in the file.
 func (j *Journal) markSectors(b []byte) []byte {
 	j.marked = appendMarked(j.marked[:0], b, j.length)
 	j.length += int64(len(j.marked))

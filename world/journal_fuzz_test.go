@@ -58,6 +58,7 @@ func encodeSegment(version uint32, head JournalHead, frames []JournalFrame) (fil
 	binary.LittleEndian.PutUint32(b[12:], uint32(xxhash.Sum64(b[:12])))
 	sum = xxhash.Sum64(b[:len(b)-sumBytes])
 	binary.LittleEndian.PutUint64(b[len(b)-sumBytes:], sum)
+	headEnd := len(b)
 	for _, f := range frames {
 		body := binary.LittleEndian.AppendUint64(nil, f.Tick)
 		body = binary.LittleEndian.AppendUint32(body, uint32(len(f.Notes)))
@@ -74,13 +75,31 @@ func encodeSegment(version uint32, head JournalHead, frames []JournalFrame) (fil
 	if version == 1 {
 		return b, sum
 	}
-	return appendMarked(nil, b, 0), sum
+	return appendMarked(b[:headEnd:headEnd], b[headEnd:], int64(headEnd)), sum
 }
 
 // segment returns a segment of two frames.
 func (f *fuzzedJournal) segment(first, second []byte) []byte {
 	file, _ := f.encode(f.head, first, second)
 	return file
+}
+
+// Programs that know version 1 alone compare the sum of a head with the bytes of the file, and then its version.
+func TestHeadInVersion1(t *testing.T) {
+	w := fuzzWorld(t, true)
+	j := must.Get(w.StartJournal(JournalConfig{Run: 3}))
+	file := bytes.Clone(must.Get(j.BeginSegment(make([]byte, 5*sectorBytes))))
+	end := headHeaderBytes + int(binary.LittleEndian.Uint32(file[8:]))
+	require.Len(t, file, end+sumBytes)
+	require.Equal(t, xxhash.Sum64(file[:end]), binary.LittleEndian.Uint64(file[end:]))
+	require.EqualValues(t, journalVersion, binary.LittleEndian.Uint32(file[4:]))
+
+	newer := file[:headHeaderBytes]
+	binary.LittleEndian.PutUint32(newer[4:], journalVersion+1)
+	binary.LittleEndian.PutUint32(newer[12:], uint32(xxhash.Sum64(newer[:12])))
+	_, err := NewJournalReader(bytes.NewReader(append(newer, "in another form"...)))
+	require.ErrorIs(t, err, ErrImageVersion)
+	require.NotErrorIs(t, err, ErrJournalEnd)
 }
 
 // A segment of version 1 has no marks, and hashes of windows of 1,024 slots.

@@ -120,27 +120,23 @@ func (r *JournalReader) readHead() error {
 		return r.end("not a segment: it does not begin with %q", journalMagic)
 	case length > maxHeadBytes:
 		return r.end("%s has %d bytes; at most %d", what, length, maxHeadBytes)
+	case version < 1 || version > journalVersion: // what follows may have another form
+		return fmt.Errorf("%w: a segment of version %d; this program reads %d", ErrImageVersion, version, journalVersion)
 	}
-	r.from.marked = version > 1
 	b, err = r.fill(b, length+sumBytes)
-	if err == nil {
-		err = r.from.endFrame()
-	}
 	if err != nil {
 		return r.readError(err, what)
 	}
 	sumAt := len(b) - sumBytes
 	r.sum = binary.LittleEndian.Uint64(b[sumAt:])
-	if xxhash.Sum64(b[:sumAt]) != r.sum || r.from.changed || r.from.unwritten {
+	if xxhash.Sum64(b[:sumAt]) != r.sum {
 		return r.end("wrong checksum of %s", what)
-	}
-	if version < 1 || version > journalVersion {
-		return fmt.Errorf("%w: a segment of version %d; this program reads %d", ErrImageVersion, version, journalVersion)
 	}
 	if !r.head.decode(b[headHeaderBytes:sumAt]) {
 		return r.end("%s has other contents than its length", what)
 	}
 	r.version, r.tick, r.offset = version, r.head.Tick, r.from.at
+	r.from.marked = version > 1
 	return nil
 }
 

@@ -6,9 +6,10 @@ import (
 	"io"
 )
 
-// A medium writes each sector whole or not at all. The last byte of each sector of a segment is a mark, and so is the last
-// byte of a frame: a frame whose part in some sector has zeros only, mark included, was not written completely, and
-// any other difference is a changed byte. Segments of version 1 have no marks.
+// A medium writes each sector whole or not at all. After the head, the last byte of each sector of a segment is a mark, and
+// so is the last byte of a frame. A frame whose part in some sector has zeros only, mark included, was not written completely, and
+// any other difference is a changed byte. Segments of version 1 have no marks. Heads have none, so that programs which know
+// version 1 alone find the sum of a head correct, and its version too new.
 const (
 	sectorBytes = 512
 	sectorMark  = 0xa5

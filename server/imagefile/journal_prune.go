@@ -113,6 +113,9 @@ func (s *Store) firstSegment(path string, segments []Segment) (first Segment, fo
 			continue
 		}
 		reader, file, err := s.openSegment(segment)
+		if errors.Is(err, world.ErrImageVersion) { // a newer program's, perhaps of this image
+			return segment, true, nil
+		}
 		if err != nil { // it does not show its image
 			continue
 		}
