@@ -81,7 +81,7 @@ client/internal/work   replication/wire
 client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion internal/rowschema
 client/internal/predict bulk client/internal/bodies client/internal/work replication/schema world/motion internal/rowschema
 client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema internal/rowschema
-loadtest/rig        client internal/simtest replication/wire server server/session
+loadtest/rig        client internal/simtest replication/wire server server/session world
 loadtest/bot        bulk client replication/schema replication/wire
 internal/botrun     bulk client internal/recent internal/rowcodec internal/rowschema internal/spelling loadtest/bot replication/schema replication/wire server/token hdrhistogram quic-go zap
 internal/botrun/page internal/atomicfile internal/botrun

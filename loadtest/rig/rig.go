@@ -25,6 +25,10 @@ type Config struct {
 	// by name, and sessions move to them (Session.Move). Their worlds have the tick rate of
 	// Server's and disjoint ranges of generations. A client that names no room joins Server's.
 	Rooms []server.Config
+	// MakeRoom makes the room of a name for which a client or a moving session asks, or one for a query (wire.RoomQuery) that no room
+	// made here suits: then it has RoomRequest.Attributes, and its id is a number. A query finds the fullest of these rooms with a free
+	// place. An error refuses the client. nil: there are only Rooms. EndRoom ends rooms.
+	MakeRoom func(server.RoomRequest) (server.WorldConfig, error)
 	// Link is the link of clients that join.
 	Link Link
 	Load Load
@@ -38,7 +42,8 @@ type Rig struct {
 	config   Config
 	core     *session.Core
 	router   *session.Router // nil without Config.Rooms
-	rooms    []*session.Core // the rooms of Config.Rooms
+	rooms    []*session.Core // the rooms of Config.Rooms and of MakeRoom
+	made     madeRooms
 	random   *rand.Rand
 	now      time.Duration
 	ticks    int64
@@ -56,7 +61,7 @@ func New(seed uint64, c Config) (*Rig, error) {
 	c.Server.Random, c.Server.PanicEnds = rand.NewChaCha8(key), true
 	r := &Rig{config: c, random: rand.New(rand.NewPCG(seed, 0)), digest: fnv.New64a()}
 	var err error
-	if len(c.Rooms) > 0 {
+	if len(c.Rooms) > 0 || c.MakeRoom != nil {
 		err = r.makeRooms()
 	} else {
 		r.core, err = c.Server.NewCore()

@@ -76,3 +76,52 @@ func TestRoomsAreChecked(t *testing.T) {
 	_, err = rig.New(1, rig.Config{Server: roomConfig(t, "lobby", 0), Rooms: []server.Config{roomConfig(t, "lobby", 1)}})
 	require.ErrorContains(t, err, "two rooms are named")
 }
+
+// A lobby and its matches run in the rig, which makes rooms when a client or a session asks for them.
+func TestRoomsOnDemand(t *testing.T) {
+	var asked []server.RoomRequest
+	var lobby server.Config
+	r := must.Get(rig.New(4, rig.Config{
+		Server: func() server.Config {
+			lobby = roomConfig(t, "lobby", 0)
+			return lobby
+		}(),
+		MakeRoom: func(q server.RoomRequest) (server.WorldConfig, error) {
+			if q.Kind != "match" {
+				return server.WorldConfig{}, &wire.Error{Code: wire.NoRoom}
+			}
+			asked = append(asked, q)
+			c := roomConfig(t, q.Name, q.Generations.First/world.RunGenerations).WorldConfig
+			c.MaxSessions = 2
+			return c, nil
+		},
+		Link: rig.Link{Delay: 20 * time.Millisecond},
+	}))
+	defer r.Close()
+	dial := func(room string) *rig.Client {
+		return must.Get(r.Dial(client.Config{Schema: lobby.Schema, Room: room}))
+	}
+	var players []*rig.Client
+	for range 3 {
+		c := dial("lobby")
+		players = append(players, c)
+		require.NoError(t, r.Room("lobby").Session(c.Welcome().Session).Move("match?mode=duel"))
+	}
+	require.NoError(t, r.RunFor(time.Second))
+	var rooms []string
+	for _, c := range players {
+		rooms = append(rooms, c.Welcome().Room)
+	}
+	require.Equal(t, []string{"match/1", "match/1", "match/2"}, rooms)
+	require.Equal(t, map[string]string{"mode": "duel"}, asked[0].Attributes)
+	require.Equal(t, "match/2", dial("match?mode=duel").Welcome().Room, "the free place")
+	require.Equal(t, "match/3", dial("match?mode=other").Welcome().Room)
+	require.Equal(t, "match/final", dial("match/final").Welcome().Room)
+	for _, bad := range []string{"nothing/1", "nothing?", "match?Mode=duel", "match/../x"} {
+		_, err := r.Dial(client.Config{Schema: lobby.Schema, Room: bad})
+		require.Equal(t, wire.NoRoom, wire.CodeOf(err), bad)
+	}
+	r.EndRoom("match/3")
+	require.Equal(t, "match/3", dial("match?mode=other").Welcome().Room, "its name is free")
+	require.Len(t, asked, 5)
+}
