@@ -126,6 +126,10 @@ func (s *Server) shownRooms() []admin.Room {
 	all := make([]admin.Room, len(rooms))
 	for i, r := range rooms {
 		all[i] = admin.Room{Name: r.name, Kind: r.kind, State: s.stateOf(r)}
+		if s.rooms != nil {
+			l := r.Listing()
+			all[i].Visibility, all[i].Attributes = l.Visibility.String(), l.Attributes
+		}
 		if now := r.run.Load(); now != nil {
 			all[i].Core, all[i].Report, all[i].Ask = now.core, now.loop.report, now.loop.runBetweenTicks
 		}

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,12 @@ func TestClientListsRooms(t *testing.T) {
 	require.Equal(t, []string{ranked.Welcome().Room}, names("match?mode=ranked"))
 	infos := must.Get(client.Rooms(h.ctx, h.config(), "?mode=casual"))
 	require.Equal(t, []wire.RoomInfo{{Name: casual.Welcome().Room, Players: 1, Free: 3, Attributes: map[string]string{"mode": "casual"}}}, infos)
+	require.NoError(t, h.server.ReserveSeats(h.ctx, casual.Welcome().Room, []string{"ann"}, time.Minute))
+	code, text := h.operate(http.MethodGet, "/rooms")
+	require.Equal(t, http.StatusOK, code)
+	for _, want := range []string{`"visibility":"private"`, `"visibility":"listed"`, `"attributes":{"mode":"casual"}`, `"reserved":1`, `"free":2`} {
+		require.Contains(t, strings.ReplaceAll(strings.ReplaceAll(text, " ", ""), "\n", ""), want)
+	}
 	again := h.dialRoom("match?mode=casual")
 	require.Equal(t, casual.Welcome().Room, again.Welcome().Room)
 

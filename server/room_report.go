@@ -39,6 +39,8 @@ func (m *rooms) kindReports() []admin.KindReport {
 		behind := 0
 		for _, r := range live[name] {
 			report := r.loop.report()
+			_, kept, _ := r.core.Places()
+			of.Reserved += kept
 			if report.Tick.Behind {
 				behind++
 			}

@@ -67,6 +67,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	for _, k := range c.config.Kinds() {
 		common = []string{KindLabel, k.Kind}
 		gauge(float64(k.Rooms), "worldd_rooms", "Rooms, by kind.")
+		gauge(float64(k.Reserved), "worldd_room_seats", "Places reserved for users, or held for clients on their way, by kind of room.")
 		gauge(float64(k.MaxRooms), "worldd_rooms_limit", "Most rooms of the kind (RoomKind.MaxRooms).")
 		counter(k.RoomPanics, "worldd_room_panics_total", "Panics that ended the run of a room, by kind.")
 		if images, most := c.config.StoredImages(k.Kind); most > 0 {

@@ -16,6 +16,9 @@ import (
 // Room is a room as the operator sees it.
 type Room struct {
 	Name, Kind, State string
+	// Visibility and Attributes are what clients learn.
+	Visibility string
+	Attributes map[string]string
 	// Core, Report and Ask are nil while the room has no world.
 	Core   *session.Core
 	Report func() Report
@@ -33,20 +36,26 @@ type roomInfo struct {
 	Players     int     `json:"players"`
 	Away        int     `json:"away"`
 	MaxPlayers  int     `json:"max_players"`
+	Reserved    int     `json:"reserved"` // seats, and places held for clients on their way
+	Free        int     `json:"free"`
 	Ticks       uint64  `json:"ticks"`
 	TickP99Ms   float64 `json:"tick_p99_ms"`
 	TicksMissed uint64  `json:"ticks_missed"`
 	Entities    int     `json:"entities"`
+
+	Visibility string            `json:"visibility,omitempty"` // unlisted, listed or private
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 func newRoomInfo(r Room) roomInfo {
-	info := roomInfo{Name: r.Name, Kind: r.Kind, State: r.State}
+	info := roomInfo{Name: r.Name, Kind: r.Kind, State: r.State, Visibility: r.Visibility, Attributes: r.Attributes}
 	if r.Core == nil {
 		return info
 	}
 	report := r.Report()
 	info.Epoch, info.Players, info.Away = fmt.Sprintf("%016x", r.Core.Config().Epoch), report.Active, report.Away
 	info.MaxPlayers, info.Ticks, info.TicksMissed = r.Core.MaxSessions(), report.Tick.Count, report.Tick.Missed
+	_, info.Reserved, info.Free = r.Core.Places()
 	info.TickP99Ms, info.Entities = float64(report.Tick.P99.Microseconds())/1000, report.World.Entities
 	return info
 }

@@ -20,6 +20,7 @@ type KindReport struct {
 	Schema     *schema.Schema // nil before the first room
 	Report     Report
 	Ticks      *hdrhistogram.Histogram // durations in µs
+	Reserved   int                     // seats, and places held for clients on their way
 	MaxRooms   int                     // bound of Rooms
 }
 
