@@ -121,7 +121,26 @@ func (r *run) endAndSave() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
+	r.awaitDepartures()
 	return r.saveEnded()
+}
+
+const (
+	// departureTimeout bounds how long a room that ends waits for the disks of other rooms.
+	departureTimeout = 2 * time.Second
+	departurePoll    = 5 * time.Millisecond
+)
+
+// awaitDepartures waits until the sessions that have moved to other rooms are on the disks of these: what this room
+// knows of them ends with it.
+func (r *run) awaitDepartures() {
+	r.core.ReleaseDepartures()
+	for began := time.Now(); r.core.Departures() > 0; time.Sleep(departurePoll) {
+		if time.Since(began) > departureTimeout {
+			r.log.Warn("the room ends before the sessions that have moved are on the disks of their rooms: a crash now would end them", zap.Int("sessions", r.core.Departures()))
+			return
+		}
+	}
 }
 
 // saveEnded saves the world after its sessions have ended. A run that nobody has entered leaves the disk as it was.

@@ -39,6 +39,7 @@ func (r *run) endAndRemove() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
+	r.awaitDepartures()
 	if err := r.loop.saver.descriptors.saveWithSpares(r.store.MarkEnded); err != nil {
 		r.log.Error("the room has ended, but is saved: its files cannot be removed", zap.Error(err))
 		return r.saveEnded()

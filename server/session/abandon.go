@@ -38,6 +38,10 @@ func (c *Core) Abandon(why *wire.Error) {
 		c.stats.countClosed(why.Code)
 		c.config.Router.forgetSession(s)
 	}
+	for _, t := range c.passages.undurable() { // the next run of this room may have them, or else their former rooms
+		c.config.Router.placeWaiting(t)
+		t.leaveFailed(fateLost)
+	}
 	for _, p := range peers {
 		if p.session == nil {
 			p.refuseHello(why, "")

@@ -56,6 +56,7 @@ type Config struct {
 type Core struct {
 	roster
 	requests
+	passages       passages
 	*connectionIDs // of the Router, if there is one
 	faultRecord
 	*outputGate // nil: output leaves at once
@@ -253,6 +254,7 @@ func (c *Core) Receive() {
 	for _, s := range c.sessions {
 		s.receiveMessages()
 	}
+	c.followPassages()
 	c.hellosLeft = (joinsPerSecond + c.world.TickHz() - 1) / c.world.TickHz()
 	c.receiveTravellers()
 	for _, p := range c.peers {
@@ -271,6 +273,7 @@ func (c *Core) applyRequests() {
 		if s := c.Session(k.id); s != nil {
 			s.endNext(k.reason)
 		}
+		c.passages.endWaiting(k.id, k.reason)
 	}
 	c.forgetDeparted(asked.gone)
 	c.replicator.SetBudget(asked.budget)
@@ -379,15 +382,19 @@ func (c *Core) Close() {
 	for _, t := range travellers {
 		c.refuseTraveller(t, c.requests.endReason())
 	}
+	for _, t := range c.passages.undurable() { // they have ended here
+		t.leaveFailed(fateOver)
+	}
 	c.replicator.Close()
 	c.steps.Release()
 }
 
-// CloseIfEmpty closes c to new connections if it has neither sessions, connections nor calls, and
+// CloseIfEmpty closes c to new connections if it has neither sessions, connections nor calls, nor the only durable
+// notes of sessions that have moved, and
 // reports whether it did. The Router calls RouterConfig.Join again for a client that was on
 // its way to c. Only the goroutine that calls Tick may call it; call Close afterwards.
 func (c *Core) CloseIfEmpty() bool {
-	return c.Len() == 0 && c.calls.isEmpty() && c.requests.closeIfNone()
+	return c.Len() == 0 && len(c.passages.departed) == 0 && c.calls.isEmpty() && c.requests.closeIfNone()
 }
 
 // Waiting returns the number of sessions that were due for a snapshot in the last Send and

@@ -45,7 +45,7 @@ type Hooks struct {
 	MoveRefused func(s *Session, room string, why error)
 	// SaveSession appends to b what RestoreSession needs to continue the session after a crash or a restart: the
 	// game's own state of it, such as Session.Value, in at most 64 KiB. It is called after each tick
-	// that a journal records, and must only read. The identity of the session, its
+	// that a journal records, and after the Leave of a session that moves to another room; it must only read. The identity of the session, its
 	// entity, viewpoint and owned entities are saved without it. Both hooks are set, or neither: then
 	// a crash ends the sessions, and their entities stay until the game destroys them. With the hooks,
 	// a server that ends does not call Leave. If the next start cannot continue the run, as after some
@@ -53,7 +53,7 @@ type Hooks struct {
 	SaveSession func(s *Session, b []byte) []byte
 	// RestoreSession is called instead of Join for a session that continues after a crash, in the
 	// world as it was after the last durable tick. Entity, viewpoint and owned entities are set; filters
-	// are not. saved was returned by SaveSession for that tick. Away follows, unless it was called
+	// are not. A session that was between two rooms has no entity here, and takes its Value to the next room. saved was returned by SaveSession for that tick. Away follows, unless it was called
 	// before the crash; then Back or Leave. After an error the session ends with Leave.
 	RestoreSession func(s *Session, saved []byte) error
 	// Input receives a client's input, at most one per tick and in tick order. An early

@@ -18,6 +18,7 @@ const maxHeldStream = 512 << 10
 type outputGate struct {
 	frame    atomic.Uint64 // that the output of the present phase belongs to
 	released atomic.Uint64 // newest frame whose output may leave
+	durable  atomic.Uint64 // newest frame of Release
 
 	releasing sync.Mutex // one Release at a time
 	mu        sync.Mutex // acquired after heldConn.mu
@@ -34,6 +35,9 @@ type frameAnswer struct {
 
 // isOpen reports whether the output of a frame may leave. A nil gate is open.
 func (g *outputGate) isOpen(frame uint64) bool { return g == nil || frame <= g.released.Load() }
+
+// isDurable reports whether Release has let a frame leave. Without a gate every frame counts as durable.
+func (g *outputGate) isDurable(frame uint64) bool { return g == nil || frame <= g.durable.Load() }
 
 // beginFrame makes later output belong to a frame.
 func (g *outputGate) beginFrame(frame uint64) {
@@ -90,8 +94,16 @@ func (g *outputGate) takeAnswers(end func(heldAnswer), frame uint64) {
 func (g *outputGate) Release(tick uint64) {
 	if g != nil {
 		g.visitWaiting(func(h *heldConn) { h.passReleased(g) }, tick)
+		g.noteDurable(tick)
 		g.takeAnswers(heldAnswer.pass, tick)
 	}
+}
+
+// noteDurable notes that the frames up to tick are durable.
+func (g *outputGate) noteDurable(tick uint64) {
+	g.releasing.Lock()
+	defer g.releasing.Unlock()
+	g.durable.Store(max(tick, g.durable.Load()))
 }
 
 // discardHeld drops the output that is still held, and opens the gate for all later output.

@@ -19,7 +19,10 @@ import (
 // of the room. End the session by Kick or Redirect instead.
 var ErrGenerationsSeen = errors.New("server: the session has seen the room's generations in another world")
 
-var errSameRoom = errors.New("server: Move to the room where the session is")
+var (
+	errSameRoom = errors.New("server: Move to the room where the session is")
+	errOneWorld = errors.New("server: Move in a server of one world: want Config.Rooms, or RouterConfig.Move")
+)
 
 // visit is a world in which a session has been.
 type visit struct {
@@ -62,8 +65,9 @@ func (n *nextRoom) setCore(c *Core) { n.core, n.place = c, nil }
 // traveller is a session between two rooms. It belongs to the Core whose requests hold it.
 type traveller struct {
 	identity
+	passage
 	peer     *Peer         // nil: away
-	left     time.Duration // time until the session expires; 0: never
+	lasts    time.Duration // time until the session expires; 0: never
 	silent   time.Duration // time since it is away
 	commands float64       // tokens of the limiters
 	resyncs  float64
@@ -95,7 +99,7 @@ func (s *Session) Move(room string) error {
 	r := s.core.config.Router
 	switch {
 	case r == nil || r.config.Move == nil:
-		return errors.New("server: Move in a server of one world: want Config.Rooms, or RouterConfig.Move")
+		return errOneWorld
 	case len(room) > wire.MaxRoom && !wire.IsRoomQuery(room) || !utf8.ValidString(room):
 		return fmt.Errorf("server: Move to room %.64q: want at most %d bytes of UTF-8", room, wire.MaxRoom)
 	case s.isOver():
@@ -199,6 +203,7 @@ func (s *Session) handOver() {
 		return
 	}
 	c.stats.MovedOut++
+	c.noteDeparture(t)
 	if !c.config.Router.handOver(t, c, next.core) {
 		c.refuseTraveller(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", next.name)})
 	}
@@ -210,17 +215,12 @@ func (s *Session) packTraveller() *traveller {
 	c := s.core
 	t := &traveller{
 		identity: s.identity, peer: s.peer,
-		schema: c.schemaHash, arrivals: s.travel.arrivals, moves: s.travel.moves, visited: s.travel.visited,
+		schema: c.schemaHash, arrivals: s.travel.arrivals, moves: s.travel.moves, visited: c.visitedWith(s.travel.visited),
 		origin: s, to: s.travel.next.name, place: s.travel.next.place,
 		secrets:  s.secrets.allSecrets(), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
-	if own := c.ownVisit; !slices.Contains(t.visited, own) {
-		t.visited = append(t.visited, own)
-	}
-	if s.endTick != math.MaxUint64 {
-		t.left = durationOf(s.endTick-min(c.world.Tick(), s.endTick), c.world.TickHz())
-	}
+	t.lasts = s.timeLeft()
 	if s.peer == nil {
 		t.silent = durationOf(uint64(s.silentTicks), c.world.TickHz())
 	} else {
@@ -230,6 +230,22 @@ func (s *Session) packTraveller() *traveller {
 		t.numbers = s.viewer.Numbers()
 	}
 	return t
+}
+
+// visitedWith returns the worlds in which a session has been when it leaves this room.
+func (c *Core) visitedWith(visited []visit) []visit {
+	if slices.Contains(visited, c.ownVisit) {
+		return visited
+	}
+	return append(slices.Clip(visited), c.ownVisit)
+}
+
+// timeLeft returns the time until the session expires, or 0 if it never does.
+func (s *Session) timeLeft() time.Duration {
+	if s.endTick == math.MaxUint64 {
+		return 0
+	}
+	return durationOf(s.endTick-min(s.core.world.Tick(), s.endTick), s.core.world.TickHz())
 }
 
 // durationOf converts ticks to time, rounded up: ticksOf returns at least as many.
@@ -258,10 +274,14 @@ func (c *Core) receiveTravellers() {
 
 // receiveTraveller admits a session from another room, or returns the reason for refusing it.
 func (c *Core) receiveTraveller(t *traveller) *wire.Error {
-	if t.kicked != nil {
+	switch {
+	case c.knowsTraveller(t):
+		return nil
+	case t.kicked != nil:
 		return t.kicked
-	}
-	if c.Draining() {
+	case !t.mayEnter(): // its former room has failed, and may restore it
+		return errHookPanicked
+	case c.Draining():
 		return c.requests.endReason()
 	}
 	if t.hasLeft() {
@@ -270,7 +290,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if why := c.roster.admitUser(t.user, t.address, c.requests.placesFor(t.user, nil)); why != nil {
 		return why
 	}
-	s := newSession(c, t.identity, c.world.Tick(), endTickOf(c.world, t.left))
+	s := newSession(c, t.identity, c.world.Tick(), endTickOf(c.world, t.lasts))
 	s.peer = t.peer
 	s.travel = travel{fence: t.numbers.Structure + 1, moves: t.moves + 1, visited: t.visited} // the Welcome counts as a record
 	limitTokens(s.commands, t.commands, c.now)
@@ -285,13 +305,13 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	s.progress = progress{newest: t.numbers.Seq, structure: s.travel.fence}
 	s.registerSession()
 	c.requests.countEntered(s.user, nil)
+	c.noteArrival(t)
 	t.endOrigin()
 	c.stats.MovedIn++
 	if t.peer != nil {
 		s.rotateSecret(t.secrets...)
 	} else { // the client receives no secret before it resumes
-		last := len(t.secrets) - 1
-		s.secrets = secrets{newest: t.secrets[last], former: t.secrets[:last]}
+		s.secrets = t.keptSecrets()
 		c.config.Router.recordPlacement(s)
 	}
 	if c.Draining() { // Join has drained the server
@@ -307,6 +327,15 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	return nil
 }
 
+// keptSecrets returns the secrets of a session whose client is away.
+func (t *traveller) keptSecrets() secrets {
+	if t.crashed {
+		return restoredSecrets(t.secrets)
+	}
+	last := len(t.secrets) - 1
+	return secrets{newest: t.secrets[last], former: t.secrets[:last]}
+}
+
 // limitTokens leaves a new limiter with at most the given tokens.
 func limitTokens(l *rate.Limiter, tokens float64, now time.Time) {
 	if tokens < float64(l.Burst()) {
@@ -317,9 +346,10 @@ func limitTokens(l *rate.Limiter, tokens float64, now time.Time) {
 
 // turnAway ends a session that cannot enter the room.
 func (c *Core) turnAway(t *traveller, why *wire.Error) {
+	t.end()
 	t.endOrigin()
 	c.stats.countClosed(why.Code)
-	c.config.Router.forgetTraveller(t)
+	c.config.Router.forgetTraveller(t, c)
 	if t.peer != nil {
 		t.peer.sendMessage(wire.Goodbye{Code: why.Code, Text: why.Detail, Address: why.Address, Token: why.Token})
 		t.peer.closeConn(why)
@@ -333,6 +363,12 @@ func (t *travel) goTo(next *nextRoom) {
 	}
 	t.next = next
 }
+
+// raiseFence makes a client that has not received a later Welcome begin with one.
+func (t *travel) raiseFence(structure uint32) { t.fence = structure }
+
+// returnFrom counts the way to a room and back.
+func (t *travel) returnFrom(moves uint64) { t.moves = moves + 2 }
 
 // awaitArrivals expects n Arrived messages over the session's connection.
 func (t *travel) awaitArrivals(n int) { t.arrivals = n }

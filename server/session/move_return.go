@@ -24,6 +24,10 @@ func (s *Session) reportRefusal(room string, why error) {
 // refuseTraveller returns a session to the room from which it came, or ends it if that room has closed, or its
 // client, the operator or the game has ended it.
 func (c *Core) refuseTraveller(t *traveller, why *wire.Error) {
+	if t.asks || t.again && c.requests.hasClosed() { // the next run of that room decides
+		t.waitAgain()
+		return
+	}
 	ends := t.refused != nil || t.kicked != nil || why.Code == wire.OK || why.Code == wire.Banned || why.Code == wire.Moved
 	if !ends {
 		t.refused = why
@@ -49,6 +53,7 @@ func (c *Core) takeBack(t *traveller) *wire.Error {
 		return &wire.Error{Code: wire.Banned}
 	}
 	s.travel.goTo(nil)
+	s.travel.returnFrom(t.moves)
 	s.enterState(stateJoining)
 	s.noted.forget()
 	s.peer = t.peer
@@ -56,6 +61,8 @@ func (c *Core) takeBack(t *traveller) *wire.Error {
 		return why
 	}
 	s.registerSession()
+	c.passages.forgetDeparture(t.id, c.milestoneNow())
+	c.config.Router.recordPlacement(s)
 	if c.Draining() { // Join has drained the server
 		s.endWithGoodbye(c.requests.endReason())
 		return nil
@@ -84,6 +91,8 @@ func (t *traveller) endOrigin() {
 // forgetDeparted closes the viewers of sessions that have entered other rooms, or have ended on the way.
 func (c *Core) forgetDeparted(departed []*Session) {
 	for _, s := range departed {
-		s.closeViewer()
+		if c.Session(s.id) != s && !c.passages.waitsFor(s) {
+			s.closeViewer()
+		}
 	}
 }

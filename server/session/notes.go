@@ -14,17 +14,33 @@ import (
 //
 //	note:     version u8 | flags u8 | newest id | session ...     flag 1: later sessions are all there are
 //	session:  id | parts u8 | identity | play | value             no parts: the session has ended
+//	        | id | noteDeparture | room | identity | play | value it has left for another room (passage.go)
+//	        | id | noteArrival | moves                            it has come from another room
+//	        | id | noteDepartureOver or noteArrivalOver
 //	identity: name, user, address, abilities u8, start, end, secrets (the newest last), moves, visits
 //	play:     away u8, entity u64, viewpoint u64, handled, provisional counters, structure, owned handles
 //
 // Numbers are uvarints, texts and lists follow their length.
-const noteVersion = 1
+//
+// Only notes with departures or arrivals have the newest version, so that an earlier program reads the others.
+const (
+	noteVersion      = 2
+	notePlainVersion = 1
+)
 
 // The parts of a session in a note.
 const (
 	noteIdentity = 1 << iota
 	notePlay
 	noteValue
+)
+
+// Records of sessions that move between rooms, in place of parts.
+const (
+	noteDeparture = 16 + iota
+	noteDepartureOver
+	noteArrival
+	noteArrivalOver
 )
 
 // MaxSessionValue bounds the bytes that Hooks.SaveSession returns.
@@ -39,9 +55,14 @@ const structureStep = 1 << 22
 type noteLog struct {
 	ids    []uint64 // sessions that have not ended, ascending
 	lastID uint64
-	value  []byte         // scratch
-	owned  []world.Entity // scratch
+	// Departures and arrivals that the notes hold.
+	departed, arrived []notedPassage
+	value             []byte         // scratch
+	owned             []world.Entity // scratch
 }
+
+// notedPassage identifies a departure, by its moves before, or an arrival, by its moves with it.
+type notedPassage struct{ id, moves uint64 }
 
 // noted is a session as the newest notes describe it.
 type noted struct {
@@ -77,11 +98,17 @@ type notedPlay struct {
 // after a crash.
 func (c *Core) AppendNotes(b []byte, all bool) []byte {
 	before, lastID := len(b), c.newestID()
-	b = append(b, noteVersion, flagOf(all))
+	b = append(b, notePlainVersion, flagOf(all))
 	b = binary.AppendUvarint(b, lastID)
 	header := len(b)
 	if c.config.Hooks.SaveSession != nil {
 		b = c.appendSessionNotes(b, all)
+	}
+	c.passages.settle(c.milestoneNow())
+	plain := len(b)
+	b = c.notes.appendPassages(b, &c.passages, all)
+	if len(b) > plain {
+		b[before] = noteVersion
 	}
 	if all {
 		return b
@@ -112,7 +139,15 @@ func (l *noteLog) addNoted(id uint64) {
 }
 
 // continueFrom continues the notes of a run that was restored.
-func (l *noteLog) continueFrom(n *Notes) { l.ids, l.lastID = n.ascending(), n.lastID }
+func (l *noteLog) continueFrom(n *Notes) {
+	l.ids, l.lastID = n.ascending(), n.lastID
+	for _, d := range n.waiting() {
+		l.departed = append(l.departed, notedPassage{d.id, d.moves})
+	}
+	for _, a := range n.arrivals() {
+		l.arrived = append(l.arrived, notedPassage{a.id, a.moves})
+	}
+}
 
 // appendEnded appends the ends of the noted sessions that r no longer has.
 func (l *noteLog) appendEnded(b []byte, r *roster) []byte {
@@ -292,4 +327,51 @@ func (p *notedPlay) append(b []byte, owned []world.Entity) []byte {
 func appendText[T string | []byte](b []byte, text T) []byte {
 	b = binary.AppendUvarint(b, uint64(len(text)))
 	return append(b, text...)
+}
+
+// appendPassages appends the departures and arrivals that are new or over, or with all every one.
+func (l *noteLog) appendPassages(b []byte, p *passages, all bool) []byte {
+	for _, t := range p.departed {
+		if all || !slices.Contains(l.departed, notedPassage{t.id, t.moves}) {
+			b = append(b, t.note...)
+		}
+	}
+	for _, a := range p.arrived {
+		if all || !slices.Contains(l.arrived, notedPassage{a.id, a.moves}) {
+			b = append(binary.AppendUvarint(b, a.id), noteArrival)
+			b = binary.AppendUvarint(b, a.moves)
+		}
+	}
+	if all {
+		return b
+	}
+	departed, arrived := l.departed, l.arrived
+	l.departed, l.arrived = nil, nil
+	for _, t := range p.departed {
+		l.departed = append(l.departed, notedPassage{t.id, t.moves})
+	}
+	for _, a := range p.arrived {
+		l.arrived = append(l.arrived, notedPassage{a.id, a.moves})
+	}
+	b = appendOver(b, departed, l.departed, noteDepartureOver)
+	return appendOver(b, arrived, l.arrived, noteArrivalOver)
+}
+
+// appendOver appends the ends of former passages whose sessions have none now.
+func appendOver(b []byte, former, now []notedPassage, record byte) []byte {
+	for _, x := range former {
+		if !slices.ContainsFunc(now, func(y notedPassage) bool { return y.id == x.id }) {
+			b = append(binary.AppendUvarint(b, x.id), record)
+		}
+	}
+	return b
+}
+
+// appendDeparture appends a session that has left for a room.
+func appendDeparture(b []byte, s *Session, play notedPlay, saved []byte, to string) []byte {
+	b = append(binary.AppendUvarint(b, s.id), noteDeparture)
+	b = appendText(b, to)
+	b = s.appendIdentity(b)
+	b = play.append(b, nil)
+	return appendText(b, saved)
 }

@@ -15,7 +15,15 @@ import (
 // is a run without sessions.
 type Notes struct {
 	sessions map[uint64]*notedSession
+	departed map[uint64]*notedDeparture
+	arrived  map[uint64]uint64 // moves by session
 	lastID   uint64
+}
+
+// notedDeparture is a session that has left for another room.
+type notedDeparture struct {
+	notedSession
+	to string
 }
 
 // notedSession is a session as the notes describe it.
@@ -48,17 +56,27 @@ func (n *Notes) Add(note []byte) error {
 	switch {
 	case version > noteVersion:
 		return fmt.Errorf("%w: version %d, this is %d", ErrNoteVersion, version, noteVersion)
-	case version != noteVersion || all > 1:
+	case version < notePlainVersion || all > 1:
 		return errNote
 	case all == 1:
 		clear(n.sessions)
+		clear(n.departed)
+		clear(n.arrived)
 	}
 	n.lastID = r.uvarint()
 	if n.sessions == nil {
-		n.sessions = map[uint64]*notedSession{}
+		n.sessions, n.departed, n.arrived = map[uint64]*notedSession{}, map[uint64]*notedDeparture{}, map[uint64]uint64{}
 	}
 	for len(r.rest) > 0 && !r.failed {
-		n.addSession(&r)
+		id, parts := r.uvarint(), r.byte()
+		switch {
+		case id == 0:
+			r.failed = true
+		case version == notePlainVersion || parts < noteDeparture:
+			n.addSession(&r, id, parts)
+		default:
+			n.addPassage(&r, id, parts)
+		}
 	}
 	if r.failed {
 		return errNote
@@ -66,21 +84,56 @@ func (n *Notes) Add(note []byte) error {
 	return nil
 }
 
-// Sessions returns the number of sessions that have not ended.
-func (n *Notes) Sessions() int { return len(n.sessions) }
+// Sessions returns the number of sessions that have not ended, including those that are on their way to other rooms.
+func (n *Notes) Sessions() int { return len(n.sessions) + len(n.departed) }
 
 // ascending returns the ids of the sessions.
 func (n *Notes) ascending() []uint64 { return slices.Sorted(maps.Keys(n.sessions)) }
 
+// waiting returns the departures in ascending order of the sessions.
+func (n *Notes) waiting() (all []*notedDeparture) {
+	for _, id := range slices.Sorted(maps.Keys(n.departed)) {
+		all = append(all, n.departed[id])
+	}
+	return all
+}
+
+// arrivals returns the arrivals in ascending order of the sessions.
+func (n *Notes) arrivals() (all []arrival) {
+	for _, id := range slices.Sorted(maps.Keys(n.arrived)) {
+		all = append(all, arrival{id: id, moves: n.arrived[id]})
+	}
+	return all
+}
+
+// addPassage applies what a note says of a session that moves between rooms.
+func (n *Notes) addPassage(r *noteReader, id uint64, record byte) {
+	switch record {
+	case noteDeparture:
+		d := &notedDeparture{to: string(r.text(wire.MaxRoom))}
+		d.readIdentity(r, id)
+		d.readPlay(r)
+		d.saved = slices.Clone(r.text(MaxSessionValue))
+		n.departed[id] = d
+	case noteDepartureOver:
+		delete(n.departed, id)
+	case noteArrival:
+		n.arrived[id] = r.uvarint()
+	case noteArrivalOver:
+		delete(n.arrived, id)
+	default:
+		r.failed = true
+	}
+}
+
 // addSession applies what a note says of one session.
-func (n *Notes) addSession(r *noteReader) {
-	id, parts := r.uvarint(), r.byte()
+func (n *Notes) addSession(r *noteReader, id uint64, parts byte) {
 	s := n.sessions[id]
 	switch {
 	case parts == 0: // perhaps of a session that had ended when a note of everything was made
 		delete(n.sessions, id)
 		return
-	case parts > noteIdentity|notePlay|noteValue, id == 0, s == nil && parts != noteIdentity|notePlay|noteValue:
+	case parts > noteIdentity|notePlay|noteValue, s == nil && parts != noteIdentity|notePlay|noteValue:
 		r.failed = true
 		return
 	case s == nil:

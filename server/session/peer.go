@@ -176,10 +176,14 @@ func (p *Peer) receiveHello() {
 	p.age++
 	if hello != nil {
 		c.hellosLeft--
-		if c.forwardPeer(p, hello) {
+		switch {
+		case c.forwardPeer(p, hello):
 			return
+		case c.awaitsSession(hello):
+			p.inbox.setHello(hello)
+		default:
+			p.handleHello(*hello)
 		}
-		p.handleHello(*hello)
 	}
 	switch {
 	case p.session != nil:

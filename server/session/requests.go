@@ -99,11 +99,28 @@ func (r *requests) releaseTraveller(t *traveller) {
 	r.arriving = slices.DeleteFunc(r.arriving, func(x *traveller) bool { return x == t })
 }
 
-// travellers returns the first n travellers. They stay in the list until releaseTraveller.
+// travellers returns the first n travellers that need not wait for the disk of the room that they have left. They stay in
+// the list until releaseTraveller.
 func (r *requests) travellers(n int) []*traveller {
 	r.mu.Lock()
+	ready := slices.Clone(r.arriving)
+	r.mu.Unlock()
+	ready = slices.DeleteFunc(ready, func(t *traveller) bool {
+		return t.refused == nil && !t.mayEnter() && !t.origin.core.requests.hasClosed()
+	})
+	return ready[:min(len(ready), n)]
+}
+
+// hasTraveller reports whether a traveller that waits for a tick matches.
+func (r *requests) hasTraveller(match func(*traveller) bool) bool {
+	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.arriving[:min(len(r.arriving), n)])
+	return slices.ContainsFunc(r.arriving, match)
+}
+
+// isReturning reports whether t waits for a tick in which it returns.
+func (r *requests) isReturning(t *traveller) bool {
+	return r.hasTraveller(func(x *traveller) bool { return x == t })
 }
 
 // Kick ends session id at the next tick, like Session.Kick. It does nothing if the session

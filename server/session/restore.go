@@ -23,6 +23,7 @@ func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
 		return 0, fmt.Errorf("server: the journal holds %d sessions, and Hooks.RestoreSession is not set: their clients begin new ones", n.Sessions())
 	}
 	c.notes.continueFrom(n)
+	c.passages.continueFrom(n)
 	var errs []error
 	for _, id := range n.ascending() {
 		s, err := c.restoreSession(n.sessions[id])
@@ -33,6 +34,15 @@ func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
 			restored++
 		}
 	}
+	for _, d := range n.waiting() {
+		t, err := c.restoreDeparture(&d.notedSession, d.to)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("server: session %d, on its way to room %q: RestoreSession: %w", d.id, d.to, err))
+		}
+		if t != nil {
+			restored++
+		}
+	}
 	c.stats.Restored += uint64(restored)
 	c.requests.noteSessions(c.Active(), c.Away())
 	return restored, errors.Join(errs...)
@@ -40,13 +50,7 @@ func (c *Core) RestoreSessions(n *Notes) (restored int, err error) {
 
 // restoreSession restores a session, which may end at once. The error is RestoreSession's.
 func (c *Core) restoreSession(n *notedSession) (*Session, error) {
-	s := newSession(c, n.identity, min(n.startTick, c.world.Tick()), n.endTick)
-	s.handled = n.play.handled
-	s.provisionals.continueFrom(n.play.nextInCommand, n.play.nextInInput)
-	s.travel = travel{fence: n.play.structure, moves: n.moves, visited: n.visited}
-	s.progress = progress{structure: s.travel.fence}
-	s.secrets = n.secrets
-	s.openViewer(replication.Numbers{Structure: s.travel.fence}, s.abilities&wire.Simulates != 0)
+	s := c.reviveSession(n)
 	s.setEntity(n.play.entity)
 	s.SetViewpoint(n.play.viewpoint)
 	for _, h := range n.owned {
@@ -54,8 +58,7 @@ func (c *Core) restoreSession(n *notedSession) (*Session, error) {
 	}
 	s.registerSession()
 	replaced := c.config.Router.restorePlacement(s)
-	err := error(errHookPanicked) // unless RestoreSession returns
-	s.callHook(HookRestore, func(s *Session) { err = c.config.Hooks.RestoreSession(s, n.saved) })
+	err := s.callRestore(n.saved)
 	switch {
 	case s.isOver(): // the hook has drained the server
 	case err != nil:
@@ -68,4 +71,23 @@ func (c *Core) restoreSession(n *notedSession) (*Session, error) {
 		s.callHook(HookAway, c.config.Hooks.Away)
 	}
 	return s, err
+}
+
+// reviveSession returns a session of the notes, whose client is away, with a viewer and no entity yet.
+func (c *Core) reviveSession(n *notedSession) *Session {
+	s := newSession(c, n.identity, min(n.startTick, c.world.Tick()), n.endTick)
+	s.handled = n.play.handled
+	s.provisionals.continueFrom(n.play.nextInCommand, n.play.nextInInput)
+	s.travel = travel{fence: n.play.structure, moves: n.moves, visited: n.visited}
+	s.progress = progress{structure: s.travel.fence}
+	s.secrets = n.secrets
+	s.openViewer(replication.Numbers{Structure: s.travel.fence}, s.abilities&wire.Simulates != 0)
+	return s
+}
+
+// callRestore calls Hooks.RestoreSession. A panic is an error.
+func (s *Session) callRestore(saved []byte) error {
+	err := error(errHookPanicked) // unless RestoreSession returns
+	s.callHook(HookRestore, func(s *Session) { err = s.core.config.Hooks.RestoreSession(s, saved) })
+	return err
 }

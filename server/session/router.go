@@ -82,6 +82,15 @@ type RouterStats struct {
 	Panics  uint64 // contained panics of Admit
 }
 
+// way tells whether a session is between two rooms.
+type way uint8
+
+const (
+	wayNone    way = iota
+	wayHanded      // to the room, which has not admitted it yet
+	wayWaiting     // in the room that it has left, for the next one, which may have it on its disk
+)
+
 // placement holds the room of a live session, and the secrets that resume it.
 type placement struct {
 	core    *Core
@@ -89,6 +98,7 @@ type placement struct {
 	secrets secrets
 	begun   bool // it has ended the other sessions of its user
 	moves   uint64
+	way     way
 }
 
 // maxNewest bounds the users in each map of newestSessions.
@@ -394,7 +404,7 @@ func (r *Router) recordPlacement(s *Session) {
 		p = &placement{}
 		r.sessions[s.id] = p
 	}
-	*p = placement{s.core, s.user, s.secrets, p.begun, s.travel.moves}
+	*p = placement{s.core, s.user, s.secrets, p.begun, s.travel.moves, wayNone}
 }
 
 // restorePlacement records a restored session, or returns the reason to end it. A crash may have caught the
@@ -411,13 +421,34 @@ func (r *Router) restorePlacement(s *Session) (why *wire.Error) {
 		return &wire.Error{Code: wire.SignedInElsewhere}
 	}
 	if p := r.sessions[s.id]; p != nil {
-		if p.moves >= s.travel.moves || p.secrets.crashed == nil {
+		handed := p.way == wayHanded && p.moves == s.travel.moves // by a run of this room that has failed since
+		if !handed && (p.moves >= s.travel.moves || p.secrets.crashed == nil && p.way != wayWaiting) {
 			return &wire.Error{Code: wire.Replaced}
 		}
-		p.core.requests.endLater(s.id, &wire.Error{Code: wire.Replaced})
+		if p.way != wayWaiting {
+			p.core.requests.endLater(s.id, &wire.Error{Code: wire.Replaced})
+		}
 	}
-	r.sessions[s.id] = &placement{s.core, s.user, s.secrets, true, s.travel.moves}
+	r.sessions[s.id] = &placement{s.core, s.user, s.secrets, true, s.travel.moves, wayNone}
 	return nil
+}
+
+// placeWaiting records that a session waits in the room that it has left for its next room, which has failed or is not
+// restored yet. Otherwise it returns the room that has the session or is about to, or that its user has begun another one.
+func (r *Router) placeWaiting(t *traveller) (elsewhere *Core, outdated bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, own := r.sessions[t.id], t.origin.core
+	switch {
+	case p == nil || p.core.requests.hasClosed():
+	case p.core == own && p.moves > t.moves || p.core != own && p.moves >= t.moves:
+		return p.core, false
+	}
+	if r.newest.replaces(t.user, t.id) {
+		return nil, true
+	}
+	r.sessions[t.id] = &placement{own, t.user, t.keptSecrets(), true, t.moves, wayWaiting}
+	return nil, false
 }
 
 // endOthers ends the other sessions of the user of s. s has begun and is recorded. If two
@@ -468,17 +499,21 @@ func (r *Router) Kick(id uint64, reason string) (found bool) {
 }
 
 // handOver hands t over to another room, together with a kick that is pending in from. It
-// returns false if to has closed.
+// returns false if to has closed, or another room has the session.
 func (r *Router) handOver(t *traveller, from, to *Core) (ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	p := r.sessions[t.id]
+	if p == nil || p.core != from {
+		return false
+	}
 	if why := from.requests.pendingKick(t.id); why != nil {
 		t.kicked = why
 	}
 	if !to.requests.addTraveller(t) {
 		return false
 	}
-	r.sessions[t.id].core = to
+	p.core, p.way = to, wayHanded
 	return true
 }
 
@@ -494,11 +529,13 @@ func (r *Router) forgetSession(s *Session) {
 	}
 }
 
-// forgetTraveller removes a session that ends between two rooms.
-func (r *Router) forgetTraveller(t *traveller) {
+// forgetTraveller removes a session that ends on its way to a room.
+func (r *Router) forgetTraveller(t *traveller, in *Core) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.sessions, t.id)
+	if p := r.sessions[t.id]; p != nil && p.core == in {
+		delete(r.sessions, t.id)
+	}
 }
 
 // Read reads from RouterConfig.Random, for the Cores.

@@ -12,7 +12,8 @@
 // ticks, and all randomness follows from the seed, so a script does the same on every machine
 // with the same flags -viewers and -short.
 // Sessions that move between several rooms have a smaller simulation of their own
-// (rooms_test.go), and so have a server that crashes and its journal (crash_test.go).
+// (rooms_test.go), and so have a server that crashes and its journal (crash_test.go), and moves
+// between rooms that a crash cuts (crash_moves_test.go).
 //
 // # The oracle
 //
@@ -31,6 +32,7 @@
 //	go test ./server/session/simulation -run HandlesNeverLie -seed 17     # one
 //	go test ./server/session/simulation -run Crashes -crashes 10000       # the server that crashes
 //	go test ./server/session/simulation -run Crashes -crash 17
+//	go test ./server/session/simulation -run MoveCrashes -moves 1000      # rooms between which sessions move
 //
 // A seed that fails is shrunk by delta debugging (script.shrink) to the fewest operations,
 // viewers and ticks that break the same invariant, and printed as text. Put the text into

@@ -1,0 +1,200 @@
+package session
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/world"
+)
+
+// newDurableRooms returns rooms "one" and "two" with journals, whose Value is a text.
+func newDurableRooms(t *testing.T, change func(*RouterConfig)) *testRooms {
+	return newMovingRoomsWith(t, change, func(c *Config) {
+		c.HoldOutput = true
+		c.Hooks.SaveSession = func(s *Session, b []byte) []byte { return append(b, s.Value().(string)...) }
+		c.Hooks.RestoreSession = func(s *Session, saved []byte) error {
+			s.SetValue(string(saved))
+			return nil
+		}
+	})
+}
+
+// release makes all frames of a room durable.
+func (h *testRooms) release(room string) { h.rooms[room].Release(h.rooms[room].world.Tick()) }
+
+// leaveForTwo returns a session that has left room one for room two, and room one's notes.
+func (h *testRooms) leaveForTwo(hello ...func(*wire.Hello)) (conn *roomClient, notes *Notes) {
+	conn = h.dial(append(hello, toRoom("one"))...)
+	h.rooms["one"].Tick()
+	h.release("one")
+	s := h.session(conn)
+	s.SetValue("sword")
+	h.rooms["one"].config.Hooks.Leave = func(s *Session) {
+		h.rooms["one"].world.Destroy(s.Entity())
+		s.SetValue("sword and score")
+	}
+	must.Do(s.Move("two"))
+	h.rooms["one"].Tick()
+	return conn, h.saved("one")
+}
+
+// A session enters the next room once its departure is durable. The departure is forgotten once the next room has the session, and
+// the arrival once that is durable.
+func TestDeparture(t *testing.T) {
+	h := newDurableRooms(t, func(*RouterConfig) {})
+	one, two := h.rooms["one"], h.rooms["two"]
+	conn, notes := h.leaveForTwo()
+	require.Equal(t, 1, notes.Sessions())
+	two.Tick()
+	require.Nil(t, h.session(conn), "no crash may leave the session in room two without its departure")
+	require.False(t, one.CloseIfEmpty(), "the session would be on no disk")
+	h.release("one")
+	two.Tick()
+	require.Equal(t, "two", h.session(conn).Room())
+	one.Tick()
+	require.Equal(t, 1, h.saved("one").Sessions())
+	require.Len(t, h.saved("two").arrived, 1)
+	h.release("two")
+	one.Tick()
+	require.Zero(t, h.saved("one").Sessions())
+	two.Tick()
+	require.Len(t, h.saved("two").arrived, 1, "a crash may bring the departure back")
+	h.release("one")
+	two.Tick()
+	require.Empty(t, h.saved("two").arrived)
+	require.Equal(t, byte(notePlainVersion), two.AppendNotes(nil, true)[0], "earlier programs read it")
+	require.True(t, one.CloseIfEmpty())
+}
+
+// A session that a crash has caught between two rooms continues to the second with the Value that Leave has set. If the second
+// refuses it, it returns to the first. Meanwhile it may end as any other.
+func TestRestoredDeparture(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(h *testRooms, id uint64)
+		in     string
+		code   wire.Code // that counts the end
+	}{
+		"continues": {func(*testRooms, uint64) {}, "two", 0},
+		"is refused": {func(h *testRooms, _ uint64) {
+			h.rooms["two"].config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("members only") }
+		}, "one", 0},
+		"has no room": {func(h *testRooms, _ uint64) {
+			h.router.config.Move = func(string, *Session) (*Core, error) { return nil, errors.New("no such room") }
+		}, "one", 0},
+		"is kicked": {func(h *testRooms, id uint64) { h.router.Kick(id, "out") }, "", wire.Kicked},
+		"is banned": {func(h *testRooms, _ uint64) { h.rooms["one"].SetBans([]string{"ada"}) }, "", wire.Banned},
+		"is late": {func(h *testRooms, _ uint64) {
+			h.router.config.Move = func(string, *Session) (*Core, error) { return nil, nil }
+			for range h.rooms["one"].graceTicks {
+				h.rooms["one"].Tick()
+			}
+		}, "", wire.Timeout},
+		"is replaced": {func(h *testRooms, _ uint64) {
+			h.router.config.Move = func(string, *Session) (*Core, error) { return nil, nil }
+			h.dial(withToken("ada"), toRoom("two"))
+		}, "", wire.SignedInElsewhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newUserRoomsOf(t, newDurableRooms)
+			conn, notes := h.leaveForTwo(withToken("ada"))
+			w := conn.Welcome()
+			h.rooms["one"].config.Hooks.Leave = func(*Session) { t.Error("Leave is called again") }
+			h = h.restore(map[string]*Notes{"one": notes, "two": {}})
+			h.router.SkipIDs(100)
+			one := h.rooms["one"]
+			var refused []error
+			one.config.Hooks.MoveRefused = func(_ *Session, _ string, why error) { refused = append(refused, why) }
+			c.change(h, w.Session)
+			again := h.dial(resume(w, w.Structure), withToken("ada"))
+			h.tick(5)
+			for name := range h.rooms {
+				h.release(name)
+			}
+			h.tick(2)
+			if c.in == "" {
+				require.Nil(t, one.Session(w.Session))
+				require.Positive(t, one.Stats().Closed[c.code])
+				require.Zero(t, h.saved("one").Sessions())
+				return
+			}
+			s := h.rooms[c.in].Session(w.Session)
+			require.NotNil(t, s)
+			require.Equal(t, []any{"sword and score", 1}, []any{s.Value(), h.rooms[c.in].world.Stats().Entities})
+			require.Equal(t, []any{w.Session, c.in, uint8(0)}, []any{again.Welcome().Session, again.Welcome().Room, again.Welcome().Resumed})
+			require.Equal(t, c.in == "one", len(refused) == 1)
+			require.Empty(t, one.passages.departed)
+		})
+	}
+}
+
+// A SaveSession that cannot read a session after Leave leaves the Value that the notes had.
+func TestDepartureWithoutValue(t *testing.T) {
+	h := newDurableRooms(t, func(*RouterConfig) {})
+	h.rooms["one"].config.Hooks.SaveSession = func(s *Session, b []byte) []byte {
+		if s.isOver() {
+			panic("no avatar")
+		}
+		return append(b, "sword"...)
+	}
+	conn := h.dial(toRoom("one"))
+	h.rooms["one"].Tick()
+	h.rooms["one"].AppendNotes(nil, false)
+	h.release("one")
+	must.Do(h.session(conn).Move("two"))
+	h.rooms["one"].Tick()
+	require.Equal(t, "sword", string(h.saved("one").waiting()[0].saved))
+	h.release("one")
+	h.rooms["two"].Tick()
+	require.Equal(t, "two", h.session(conn).Room())
+	require.EqualValues(t, 1, h.rooms["one"].Stats().Panics[HookSave])
+}
+
+// A room without other rooms cannot send a session on: it says so, and serves the others.
+func TestRestoredDepartureInOneWorld(t *testing.T) {
+	h := newDurableRooms(t, func(*RouterConfig) {})
+	_, notes := h.leaveForTwo()
+	h = h.restore(map[string]*Notes{"one": {}, "two": {}})
+	h.router.config.Move = nil
+	restored, err := h.rooms["one"].RestoreSessions(notes)
+	require.Zero(t, restored)
+	require.ErrorIs(t, err, errOneWorld)
+	h.tick(1)
+}
+
+// A room that fails before a session's arrival is durable lets the former room send the session to its next run.
+func TestAbandonedArrival(t *testing.T) {
+	h := newDurableRooms(t, func(*RouterConfig) {})
+	conn, _ := h.leaveForTwo()
+	id := conn.Welcome().Session
+	h.release("one")
+	was := h.rooms["two"]
+	was.Tick()
+	was.Abandon(errHookPanicked)
+	was.Close()
+	h.rooms["one"].Tick()
+	require.Equal(t, 1, h.saved("one").Sessions())
+	delete(h.rooms, "two")
+	h.change(&Config{})
+	next := h.add("two")
+	h.tick(3)
+	require.NotNil(t, next.Session(id), "the next run admits it")
+	require.True(t, next.Session(id).Away())
+}
+
+// A room remembers a bounded number of arrivals.
+func TestArrivalsBound(t *testing.T) {
+	var p passages
+	for id := range uint64(2 * maxArrivals) {
+		p.addArrival(arrival{id: id + 1, moves: 1})
+		p.addArrival(arrival{id: id + 1, moves: 3})
+	}
+	require.Len(t, p.arrived, maxArrivals)
+	_, ok := p.arrivalOf(&traveller{identity: identity{id: 2 * maxArrivals}, moves: 2})
+	require.True(t, ok)
+	_, ok = p.arrivalOf(&traveller{identity: identity{id: 2 * maxArrivals}, moves: 3})
+	require.False(t, ok)
+}
