@@ -34,9 +34,12 @@ type Definition struct {
 	// Worlds lets the command line choose among worlds. nil: the game has one.
 	Worlds *Worlds
 	// Rooms makes the program a server of many rooms: it declares their kinds and the default
-	// room. RoomKind.New must be nil, since Definition.New makes all rooms. nil: the game has
+	// room. RoomKind.New must be nil, since Kinds or New make all rooms. nil: the game has
 	// one world.
 	Rooms *server.RoomsConfig
+	// Kinds makes the world of each kind of rooms, with its own rules and its own schema: a lobby declares nothing of a match. Clients
+	// follow a move from one to the other. nil: New makes the rooms of all kinds.
+	Kinds map[string]func(Options) (*Instance, error)
 	// server.Config documents Admit, OneSessionPerUser and PanicEnds.
 	Admit             server.Admit
 	OneSessionPerUser bool
@@ -146,7 +149,7 @@ var names = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 func (d *Definition) Validate() error {
 	var wrong complaints
 	wrong.addIf(!names.MatchString(d.Name), "the name %q: want lower-case letters, digits and hyphens", d.Name)
-	wrong.addIf(d.New == nil, "New is missing: it makes the world")
+	wrong.addIf(d.New == nil && d.Kinds == nil, "New is missing: it makes the world")
 	if w := d.Worlds; w != nil {
 		wrong.addIf(w.Default == "", "Worlds.Default is missing: the world that is served if none is named")
 		wrong.addIf(w.Help == "", "Worlds.Help is missing: what can be named")
@@ -213,7 +216,7 @@ func Must[T any](v T, err error) T {
 // setupError is the panic of Must.
 type setupError struct{ error }
 
-// newGame calls New.
+// newGame calls the function of the room's kind, or New. Without a room's kind the default room's counts, for tools.
 func (d *Definition) newGame(o Options) (g *Instance, err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -224,7 +227,18 @@ func (d *Definition) newGame(o Options) (g *Instance, err error) {
 			panic(r)
 		}
 	}()
-	return d.New(o)
+	if d.Kinds == nil {
+		return d.New(o)
+	}
+	kind := o.Room.Kind
+	if kind == "" {
+		kind, _, _ = strings.Cut(d.Rooms.Default, "/")
+	}
+	build := d.Kinds[kind]
+	if build == nil {
+		return nil, usageError("name a room by --room: this game has a world for each kind, and no default one")
+	}
+	return build(o)
 }
 
 // defaultArea is how far the demo's bots roam, in metres.

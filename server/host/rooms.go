@@ -18,15 +18,23 @@ import (
 
 // validateRooms reports the contradictions in d.Rooms, and between d and d.Rooms.
 func (d *Definition) validateRooms() error {
-	if d.Rooms == nil {
-		return nil
-	}
 	var wrong complaints
+	if d.Rooms == nil {
+		wrong.addIf(d.Kinds != nil, "Kinds is set without Rooms")
+		return errors.Join(wrong...)
+	}
+	wrong.addIf(d.Kinds != nil && d.New != nil, "Kinds and New are both set: either makes the rooms")
+	for _, name := range slices.Sorted(maps.Keys(d.Kinds)) {
+		_, known := d.Rooms.Kinds[name]
+		wrong.addIf(!known, "Kinds[%q]: Rooms.Kinds has no such kind", name)
+		wrong.addIf(d.Kinds[name] == nil, "Kinds[%q] is nil", name)
+	}
 	c := *d.Rooms
 	wrong.addIf(!reflect.ValueOf(c.Images).IsZero(), "Rooms.Images is set: flags decide it")
 	c.Images, c.Kinds = server.RoomImages{}, maps.Clone(c.Kinds)
 	for name, k := range c.Kinds {
-		wrong.addIf(k.New != nil, "Rooms.Kinds[%q].New is set: Definition.New makes all rooms, Options.Room says which", name)
+		wrong.addIf(k.New != nil, "Rooms.Kinds[%q].New is set: Definition.Kinds or New makes all rooms, Options.Room says which", name)
+		wrong.addIf(d.Kinds != nil && d.Kinds[name] == nil, "Kinds has no function for %q of Rooms.Kinds", name)
 		k.New = func(server.RoomRequest) (*server.RoomGame, error) { return nil, nil }
 		c.Kinds[name] = k
 	}

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/replication/schema"
@@ -98,6 +99,66 @@ func TestContradictionsOfRooms(t *testing.T) {
 	for _, text := range []string{"Rooms.Images is set", `Default is "cellar"`, `Rooms.Kinds["room"].New is set`, "kind room: MaxRooms is -1"} {
 		require.ErrorContains(t, err, text)
 	}
+}
+
+// Each kind of rooms has a schema of its own, and a client follows a move from one to the other.
+func TestKindsHaveOwnSchemas(t *testing.T) {
+	kindOf := func(event func(*schema.Schema), join func(*server.Session)) func(Options) (*Instance, error) {
+		return func(o Options) (*Instance, error) {
+			w := Must(world.New(world.Config{MaxEntities: 16, FirstGeneration: o.Room.Generations.First, LastGeneration: o.Room.Generations.Last}))
+			s := schema.New()
+			event(s)
+			return &Instance{WorldConfig: server.WorldConfig{World: w, Schema: s, Hooks: server.Hooks{
+				Join: func(s *server.Session) (world.Entity, error) {
+					join(s)
+					return 0, nil
+				},
+			}}}, nil
+		}
+	}
+	d := Definition{
+		Name: "club", About: "A lobby and matches.",
+		Rooms: &server.RoomsConfig{
+			Kinds:   map[string]server.RoomKind{"lobby": {Pinned: true}, "match": {Create: server.ForGame}},
+			Default: "lobby",
+		},
+		Kinds: map[string]func(Options) (*Instance, error){
+			"lobby": kindOf(func(s *schema.Schema) { schema.DefineEvent[bell](s, "queued") }, func(s *server.Session) { assert.NoError(t, s.Move("match?")) }),
+			"match": kindOf(func(s *schema.Schema) { schema.DefineEvent[bell](s, "goal") }, func(*server.Session) {}),
+		},
+	}
+	status, out := runInn(t.Context(), d, "check")
+	require.Equal(t, exitOK, status, out)
+	status, out = runInn(t.Context(), d, "schema")
+	require.Equal(t, exitOK, status, out)
+	require.Contains(t, out, "event queued", "of the default room")
+
+	rooms, _ := (&program{Definition: d}).hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
+	rooms.config.Listen = "127.0.0.1:0"
+	s := must.Get(server.Listen(rooms.config))
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	c := must.Get(client.Dial(ctx, client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint()}))
+	before := c.Welcome().Schema
+	for !strings.HasPrefix(c.Welcome().Room, "match/") {
+		require.NoError(t, c.Wait(ctx))
+		require.NoError(t, c.Update())
+	}
+	require.NotEqual(t, before, c.Welcome().Schema)
+	require.NoError(t, c.Close())
+	stop()
+	require.NoError(t, <-served)
+
+	d.New = d.Kinds["lobby"]
+	d.Kinds["cellar"] = nil
+	delete(d.Kinds, "match")
+	err := d.Validate()
+	for _, text := range []string{"Kinds and New are both set", `Kinds["cellar"]: Rooms.Kinds has no such kind`, `Kinds["cellar"] is nil`, `no function for "match"`} {
+		require.ErrorContains(t, err, text)
+	}
+	d.Rooms = nil
+	require.ErrorContains(t, d.Validate(), "Kinds is set without Rooms")
 }
 
 // Rooms are saved and recorded to folders, and a recording of a room replays.
