@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
@@ -540,6 +541,63 @@ func TestCrashLoopOfLaterTicks(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A client may enter a world that is held. If the server is then killed, the same run comes back with its session, or a new
+// run in which the client's handle names no other entity.
+func TestKillWhileHeld(t *testing.T) {
+	enter := func(r *journaledRun, before int) world.Entity {
+		used := false
+		r.loop.saver.unused = func() bool { return !used }
+		for range before {
+			require.True(r.t, r.loop.saver.isHeld())
+			r.live(1)
+		}
+		told := &stage.Conn{}
+		used = true
+		openClient(r.t, r.core, told, 0)
+		require.True(r.t, r.loop.saver.isHeld())
+		r.live(1)
+		for range 2 { // the second waits for the output of the first's batch
+			r.loop.journal.file.Await()
+		}
+		require.Len(r.t, told.Welcomes, 1)
+		entity := r.core.Session(told.Welcome().Session).Entity()
+		require.Equal(r.t, bulk.Live, r.core.World().Status(entity))
+		return entity
+	}
+	t.Run("same run", func(t *testing.T) {
+		fails := true
+		once := failIf(120, func(*Config) bool { return fails })
+		first := openJournaled(t, t.TempDir(), imagefile.JournalAlways, once)
+		dir := first.panicsAgain()
+		fails = false
+		same := openJournaled(t, dir, imagefile.JournalAlways, once)
+		require.True(t, same.found.SameRun)
+		entity := enter(same, 0)
+		again := openJournaled(t, same.crash(), imagefile.JournalAlways, once)
+		require.True(t, again.found.SameRun)
+		require.Equal(t, bulk.Live, again.core.World().Status(entity))
+		require.Equal(t, 1, again.core.Away())
+	})
+	t.Run("new run", func(t *testing.T) {
+		first := openJournaled(t, t.TempDir(), imagefile.JournalAlways, failAt(failingTick))
+		first.play()
+		dir := openJournaled(t, first.panicsAgain(), imagefile.JournalAlways, failAt(failingTick)).panicsAgain()
+		images := imagesIn(t, dir)
+		shorter := openJournaled(t, dir, imagefile.JournalAlways, failAt(0))
+		require.False(t, shorter.found.SameRun)
+		entity := enter(shorter, 3)
+		require.Equal(t, images, imagesIn(t, dir))
+		again := openJournaled(t, copyOf(t, dir), imagefile.JournalAlways, failAt(0))
+		require.False(t, again.found.SameRun)
+		require.Zero(t, again.core.Away())
+		for range 50 {
+			require.NotEqual(t, bulk.Live, again.core.World().Status(entity))
+			openClient(t, again.core, &stage.Conn{}, 0)
+			again.ticks(1)
+		}
+	})
 }
 
 // A panic long after another one with the same text is another one.

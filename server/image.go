@@ -102,9 +102,17 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	return s
 }
 
-// nothingToSave reports whether there is no Store, or nothing to save yet.
-func (s *saver) nothingToSave() bool { return s.nobodyEntered() || s.crash.holds(s.world.Tick()) }
+// mustNotSave reports whether no image is to be saved now.
+func (s *saver) mustNotSave() bool { return s.nobodyEntered() || s.isHeld() }
 
+// isHeld reports whether the disk must keep the images from which the world has panicked.
+func (s *saver) isHeld() bool { return s.crash.holds(s.world.Tick()) }
+
+// awaitsFirstImage reports whether a run without an image gets one soon, for which its output waits: a crash before it
+// would deny what sessions were told. A run that is held gets none for long, and its next crash begins another run.
+func (s *saver) awaitsFirstImage() bool { return !s.nobodyEntered() && !s.isHeld() }
+
+// nobodyEntered reports whether there is no Store, or no session has entered the world yet.
 func (s *saver) nobodyEntered() bool { return s.config.Store == nil || s.unused != nil && s.unused() }
 
 // saveFirst makes the first save, or checks that it will be possible. A full disk is no error.
@@ -115,9 +123,9 @@ func (s *saver) saveFirst() error {
 	s.due = time.Now().Add(s.config.Every)
 	s.removeTemporary()
 	save := s.saveNow
-	if s.nothingToSave() {
+	if s.mustNotSave() {
 		save = s.checkStore
-		if s.journal != nil || s.crash.holds(s.world.Tick()) {
+		if s.journal != nil || s.isHeld() {
 			s.due = time.Now() // output waits for the first image once somebody has entered the world
 		}
 	}
@@ -158,7 +166,7 @@ func isFull(err error) bool {
 // ticks, and then the rest at once. A save longer than the interval delays the next one.
 func (s *saver) afterTick(now time.Time) {
 	s.raisePanic()
-	if s.config.Store == nil || now.Before(s.due) && !s.journal.wantsImage() || s.nothingToSave() {
+	if s.config.Store == nil || now.Before(s.due) && !s.journal.wantsImage() || s.mustNotSave() {
 		return
 	}
 	select {

@@ -112,10 +112,9 @@ func (j *journal) beginSegment() {
 	j.file.BeginSegment(j.core.Config().Epoch, j.core.World().Tick(), head)
 }
 
-// commitTick writes the frame of the last step. unused reports that no session has entered the world
-// yet. From the first session to the first image, output waits.
-func (j *journal) commitTick(unused bool) {
-	if j == nil || !j.begun && !unused {
+// commitTick writes the frame of the last step. Until the first segment, output waits if the run awaits its first image.
+func (j *journal) commitTick(awaitsImage bool) {
+	if j == nil || !j.begun && awaitsImage {
 		return
 	}
 	var frame []byte // a suspended journal writes none, and releases the tick

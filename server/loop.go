@@ -219,7 +219,7 @@ func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Dura
 	l.core.Receive()
 	received := time.Now()
 	l.core.Step()
-	l.journal.commitTick(l.saver.nothingToSave())
+	l.journal.commitTick(l.saver.awaitsFirstImage())
 	l.ticking, l.framed = l.ticking+1, true // a panic from now on meets the next start after this tick
 	stepped := time.Now()
 	if l.errs != nil && stepped.Sub(received) > l.interval {

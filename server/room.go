@@ -151,7 +151,7 @@ func (r *run) saveEnded() error {
 		r.core.Close()
 		return nil
 	}
-	if r.loop.journal != nil && !r.loop.saver.nothingToSave() {
+	if r.loop.journal != nil && !r.loop.saver.mustNotSave() {
 		_ = r.loop.journal.makeDurable() // after an error a new run follows
 	}
 	err := r.loop.saver.saveLast()
