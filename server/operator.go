@@ -54,6 +54,9 @@ func (s *Server) Cordon(on bool) {
 	s.log.Info("cordon", zap.Bool("on", on))
 }
 
+// Cordoned reports whether Cordon refuses clients that begin a session. Any goroutine may call it.
+func (s *Server) Cordoned() bool { return s.gate().Cordoned() }
+
 // Sessions returns the number of sessions, connected or away, and of connections without one, after
 // the newest tick. Report's figures are up to a second old. Any goroutine may call it.
 func (s *Server) Sessions() int {
@@ -86,7 +89,7 @@ func (s *Server) adminConfig() admin.Config {
 	c := admin.Config{
 		Listen: s.config.AdminListen, Socket: s.config.Sockets.admin(), Game: s.config.GameName, Version: s.config.Versions.Game, Access: admin.Access(s.config.AdminAccess), Log: s.log, Audit: auditLogger(s.log), Quic: s.quic, Timings: s.timings,
 		Report: s.report, Rooms: s.shownRooms, Signal: s.Signal, ReserveSeats: s.ReserveSeats, Routes: s.config.AdminRoutes, Collectors: s.config.Collectors,
-		Cordon: s.Cordon, Cordoned: s.gate().Cordoned,
+		Cordon: s.Cordon, Cordoned: s.Cordoned,
 	}
 	if s.config.Certificate != nil {
 		c.GameCertificate = s.quic.Certificate

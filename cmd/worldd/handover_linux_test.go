@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // TestHandOverSupervised acts as systemd: after a hand-over the next process is the main one, which continues the signs of
@@ -47,6 +49,8 @@ func TestHandOverSupervised(t *testing.T) {
 	hear("READY=1")
 	g := must.Get(s.dial(t.Context(), 0))
 	g.until(t, t.Context(), func() bool { return len(g.met) > 0 })
+	response := must.Get(http.Post(s.admin+"/cordon", "", nil))
+	require.NoError(t, response.Body.Close())
 	require.NoError(t, s.process.Process.Signal(syscall.SIGUSR2))
 	for next == 0 || said["READY=1"] < 2 {
 		hear("")
@@ -64,6 +68,8 @@ func TestHandOverSupervised(t *testing.T) {
 	})
 	require.Equal(t, before.Session, g.Welcome().Session)
 	require.Equal(t, before.Epoch, g.Welcome().Epoch)
+	_, err = s.dial(t.Context(), 0)
+	require.Equal(t, wire.Draining, wire.CodeOf(err), "the cordon passes: %v", err)
 	require.NoError(t, g.Close())
 	require.NoError(t, syscall.Kill(next, syscall.SIGTERM))
 	hear("STOPPING=1")

@@ -28,6 +28,12 @@ func (c *serveCommand) newOffer() offer {
 	return offer{offerVersion, c.Listen, c.Admin, c.Image, c.journalMode().String()}
 }
 
+// inheritance holds the sockets and the cordon that the old process passes.
+type inheritance struct {
+	sockets  *server.Sockets
+	cordoned bool
+}
+
 // checkHandOver returns why the process cannot hand its world over, or nil.
 func (c *serveCommand) checkHandOver(s *server.Server) error {
 	if c.journalMode() == imagefile.JournalOff {

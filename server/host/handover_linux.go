@@ -28,7 +28,7 @@ import (
 //	serves                             loads its program, reads the image
 //	             <- offer, JSON line
 //	ends, saves, closes the journal
-//	             sockets of the ports ->
+//	     sockets of the ports, cordon ->
 //	                                   continues the run, ticks
 //	             <- "serving"
 //	ends
@@ -62,7 +62,7 @@ type handOver struct {
 	log  *zap.Logger
 	next *successor
 
-	sockets *server.Sockets
+	passes inheritance
 }
 
 // prepareSuccessor starts the next process for each request, until one is ready. It returns nil if ctx ends before.
@@ -102,9 +102,10 @@ func (c *serveCommand) beginHandOver(ctx context.Context, s *server.Server, log 
 	if err := h.next.awaitOffer(ctx, h.own); err != nil {
 		return nil, errors.Join(err, h.next.kill())
 	}
-	if h.sockets, err = s.Sockets(); err != nil {
+	if h.passes.sockets, err = s.Sockets(); err != nil {
 		return nil, errors.Join(err, h.next.kill())
 	}
+	h.passes.cordoned = s.Cordoned()
 	log.Info("hand-over: the next process is ready", zap.Int("pid", h.next.cmd.Process.Pid))
 	return h, nil
 }
@@ -112,19 +113,19 @@ func (c *serveCommand) beginHandOver(ctx context.Context, s *server.Server, log 
 // complete passes the sockets to the next process, after the end of this one's server, and waits until it serves. If it fails,
 // this executable continues in another process.
 func (h *handOver) complete(ctx context.Context) error {
-	defer h.sockets.Close()
+	defer h.passes.sockets.Close()
 	if ctx.Err() != nil { // the server was told to end at the same moment
 		_ = h.next.kill()
 		return nil
 	}
-	err := h.next.continueWith(ctx, h.sockets)
+	err := h.next.continueWith(ctx, h.passes)
 	if err != nil && ctx.Err() == nil {
 		h.log.Error("the next process has failed after the end of this one: the old executable continues", zap.Error(err))
 		if h.next, err = startSuccessor(ownExecutable); err != nil {
 			return err
 		}
 		if err = h.next.awaitOffer(ctx, h.own); err == nil {
-			err = h.next.continueWith(ctx, h.sockets)
+			err = h.next.continueWith(ctx, h.passes)
 		}
 	}
 	if err != nil {
@@ -219,9 +220,9 @@ func (s *successor) awaitOffer(ctx context.Context, own offer) error {
 }
 
 // continueWith passes the sockets, and waits until the process serves. The end of ctx ends the process too.
-func (s *successor) continueWith(ctx context.Context, sockets *server.Sockets) error {
+func (s *successor) continueWith(ctx context.Context, passes inheritance) error {
 	defer context.AfterFunc(ctx, func() { _ = s.cmd.Process.Signal(syscall.SIGTERM) })()
-	if err := sendSockets(s.conn, sockets); err != nil {
+	if err := passes.send(s.conn); err != nil {
 		return err
 	}
 	pings := time.NewTicker(time.Second)
@@ -244,10 +245,10 @@ func (s *successor) continueWith(ctx context.Context, sockets *server.Sockets) e
 	return err
 }
 
-// sendSockets passes descriptors over conn.
-func sendSockets(conn *net.UnixConn, sockets *server.Sockets) error {
+// send passes the inheritance over conn: a byte, 1 for a cordon, beside the descriptors.
+func (i inheritance) send(conn *net.UnixConn) error {
 	var fds []int
-	for _, file := range []*os.File{sockets.Clients, sockets.Admin} {
+	for _, file := range []*os.File{i.sockets.Clients, i.sockets.Admin} {
 		if file != nil {
 			raw, err := file.SyscallConn() // Fd would make reads of the socket block
 			if err != nil {
@@ -258,7 +259,11 @@ func sendSockets(conn *net.UnixConn, sockets *server.Sockets) error {
 			}
 		}
 	}
-	_, _, err := conn.WriteMsgUnix([]byte{byte(len(fds))}, syscall.UnixRights(fds...), nil)
+	cordon := byte(0)
+	if i.cordoned {
+		cordon = 1
+	}
+	_, _, err := conn.WriteMsgUnix([]byte{cordon}, syscall.UnixRights(fds...), nil)
 	return err
 }
 
@@ -284,33 +289,33 @@ func findPredecessor() (*predecessor, error) {
 	return &predecessor{conn}, nil
 }
 
-// awaitSockets says that this process is ready, and waits for the sockets. Then the old server has ended.
-func (p *predecessor) awaitSockets(o offer) (*server.Sockets, error) {
+// awaitInheritance says that this process is ready, and waits until the old server has ended.
+func (p *predecessor) awaitInheritance(o offer) (i inheritance, err error) {
 	text, err := json.Marshal(o)
 	if err != nil {
-		return nil, err
+		return i, err
 	}
 	if _, err := p.conn.Write(append(text, '\n')); err != nil {
-		return nil, err
+		return i, err
 	}
-	count, rights := make([]byte, 1), make([]byte, syscall.CmsgSpace(2*4))
-	_, n, _, _, err := p.conn.ReadMsgUnix(count, rights)
+	cordon, rights := make([]byte, 1), make([]byte, syscall.CmsgSpace(2*4))
+	_, n, _, _, err := p.conn.ReadMsgUnix(cordon, rights)
 	if err != nil {
-		return nil, fmt.Errorf("the running server did not hand over: %w", err)
+		return i, fmt.Errorf("the running server did not hand over: %w", err)
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(errors.New("the running server has passed no sockets"), err)
+		return i, errors.Join(errors.New("the running server has passed no sockets"), err)
 	}
 	fds, err := syscall.ParseUnixRights(&messages[0])
 	if err != nil {
-		return nil, err
+		return i, err
 	}
-	all := &server.Sockets{Clients: os.NewFile(uintptr(fds[0]), "clients")}
+	i = inheritance{&server.Sockets{Clients: os.NewFile(uintptr(fds[0]), "clients")}, cordon[0] == 1}
 	if len(fds) > 1 {
-		all.Admin = os.NewFile(uintptr(fds[1]), "admin")
+		i.sockets.Admin = os.NewFile(uintptr(fds[1]), "admin")
 	}
-	return all, nil
+	return i, nil
 }
 
 // confirm says that this process serves.

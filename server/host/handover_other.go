@@ -19,7 +19,7 @@ func (*handOver) complete(context.Context) error { return nil }
 
 type predecessor struct{}
 
-func (*predecessor) awaitSockets(offer) (*server.Sockets, error) { return nil, nil }
+func (*predecessor) awaitInheritance(offer) (inheritance, error) { return inheritance{}, nil }
 
 func (*predecessor) confirm() error { return nil }
 

@@ -174,11 +174,14 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	if err := c.loadIdentity(&config); err != nil {
 		return nil, err
 	}
+	cordoned := false
 	if asked.before != nil {
-		if err := c.succeed(asked.before, &config, h.instance); err != nil {
+		inherited, err := c.succeed(asked.before, &config, h.instance)
+		if err != nil {
 			return nil, err
 		}
-		defer config.Sockets.Close()
+		defer inherited.sockets.Close()
+		config.Sockets, cordoned = inherited.sockets, inherited.cordoned
 	}
 	if c.TokenSpent != "" {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {
@@ -204,6 +207,9 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	}
 	h.attach(s.Room())
 	s.SetBans(banned)
+	if cordoned {
+		s.Cordon(true)
+	}
 	if c.Record != "" && h.instance != nil { // after binding the address, since another server may be writing the file
 		defer beginRecording(h.instance, c.Record, c.maxBytes(), log)()
 	}
@@ -233,14 +239,14 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	return next, err
 }
 
-// succeed waits until the server that this process replaces has ended, and sets its sockets. Until then nothing that it
-// uses is touched.
-func (c *serveCommand) succeed(before *predecessor, config *server.Config, g *Instance) error {
+// succeed waits until the server that this process replaces has ended, and returns what it passes. Until then nothing that
+// it uses is touched.
+func (c *serveCommand) succeed(before *predecessor, config *server.Config, g *Instance) (inheritance, error) {
 	err := c.checkSucceeds(config, g)
-	if err == nil {
-		config.Sockets, err = before.awaitSockets(c.newOffer())
+	if err != nil {
+		return inheritance{}, err
 	}
-	return err
+	return before.awaitInheritance(c.newOffer())
 }
 
 // drainPoll is the interval of looks for sessions while the server waits for its players to leave.
