@@ -15,12 +15,22 @@ type greeting struct {
 	sent   wire.Hello // on this connection
 	schema uint64     // hash of layout's schema, which the next Hello names; 0: none known
 	room   string     // that the next Hello names
+	asks   asking     // for this room
 	layout *layout    // of the newest Welcome; nil before the first
 
 	declared         *schema.Schema // SessionConfig.Schema, or an empty one
 	declaredBytes    int            // of its text
 	declaredMessages *rowschema.Messages
 }
+
+// asking tells what a Hello names besides a room, and why.
+type asking uint8
+
+const (
+	byRoom   asking = iota // nothing: the session may be in any run of the room
+	byRun                  // the session's run: only then a server opens rooms that ran before a crash
+	byConfig               // nothing: the session's room is gone, and the room of the config may do
+)
 
 func newGreeting(c *SessionConfig) greeting {
 	declared := c.Schema
@@ -147,23 +157,34 @@ func (g *greeting) kindOf(m, was *wire.Welcome, applied uint32) (welcomeKind, er
 
 // adoptWelcome keeps the schema and the room of a Welcome.
 func (g *greeting) adoptWelcome(m *wire.Welcome, l *layout) {
-	g.layout, g.schema, g.room = l, l.hash, m.Room
-}
-
-// asksAgain reports whether to ask for the configured room: the refused Hello named another one,
-// which may be gone.
-func (g *greeting) asksAgain(why error, configured string) bool {
-	code := wire.CodeOf(why)
-	return (code == wire.NoRoom || code == wire.RoomClosed) && g.room != configured
+	g.layout, g.schema, g.room, g.asks = l, l.hash, m.Room, byRoom
 }
 
 // nameRoom makes the next Hello name a room.
-func (g *greeting) nameRoom(room string) { g.room = room }
+func (g *greeting) nameRoom(room string) { g.room, g.asks = room, byRoom }
 
-// noteLost makes the next Hello name the room of the config if why says that the session's room
-// is gone or closed.
-func (g *greeting) noteLost(why error, configured string) {
-	if code := wire.CodeOf(why); code == wire.NoRoom || code == wire.RoomClosed {
-		g.nameRoom(configured)
+// nextRoom returns what the Hello after a refused one asks for: the session's run if the server does not know its room, and if the
+// room is gone or closed, the room of the config. ok: it differs from what the refused one asked for.
+func (g *greeting) nextRoom(why error, configured string) (room string, asks asking, ok bool) {
+	code := wire.CodeOf(why)
+	switch {
+	case code == wire.NoRoom && len(g.sent.Secret) > 0 && g.asks == byRoom:
+		return g.room, byRun, true
+	case code == wire.EpochMismatch && g.asks == byRun: // the room has begun another run
+		return g.room, byRoom, true
+	case (code == wire.NoRoom || code == wire.RoomClosed) && g.room != configured:
+		return configured, byConfig, true
 	}
+	return g.room, g.asks, false
+}
+
+// asksAgain reports whether a Hello that asks for another room or run may succeed.
+func (g *greeting) asksAgain(why error, configured string) bool {
+	_, _, ok := g.nextRoom(why, configured)
+	return ok
+}
+
+// noteLost makes the next Hello ask for another room or run if why says that the present one is gone, closed or unknown.
+func (g *greeting) noteLost(why error, configured string) {
+	g.room, g.asks, _ = g.nextRoom(why, configured)
 }

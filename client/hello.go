@@ -7,7 +7,8 @@ import "github.com/worldd/worldd/replication/wire"
 // what was applied.
 //
 // The Hello joins, or resumes the previous session. A resuming Hello has epoch 0, which joins any
-// world: if the server can only begin a new session, that needs no second handshake. A session
+// world: if the server can only begin a new session, that needs no second handshake. If the server has no such room,
+// the next Hello has the session's epoch: the room may have run before a crash. A session
 // whose computed bodies kept differing is not resumed.
 func (s *Session) useConnection() {
 	if s.stream.state != opened {
@@ -22,6 +23,9 @@ func (s *Session) useConnection() {
 		h.Epoch = 0
 		if len(w.Secret) > 0 && !s.resyncs.endsSession(w) {
 			h.Session, h.Secret, h.Structure = w.Session, w.Secret, s.replica.applied
+			if s.greeting.asks == byRun {
+				h.Epoch = w.Epoch
+			}
 		}
 	}
 	s.greeting.noteSent(h)
@@ -30,7 +34,7 @@ func (s *Session) useConnection() {
 
 // Lost tells the session that its connection ended, and why. The replica stays unchanged, and
 // Resolve still answers. After wire.EpochMismatch the world is gone and every handle is Stale.
-// After wire.NoRoom and wire.RoomClosed the next Hello names the room of the config. Commands
+// After wire.NoRoom, for the second time, and wire.RoomClosed the next Hello names the room of the config. Commands
 // without an answer end in ErrUnanswered (C5). Nothing is sent or received before Reconnect.
 func (s *Session) Lost(why error) {
 	if s.stream.isJoined() { // before Welcome the session has sent no inputs

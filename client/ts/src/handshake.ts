@@ -60,16 +60,19 @@ export const noWorld: World = {
 /** The session that a Hello asks to resume. */
 export interface Resumption {
   readonly session: bigint
+  readonly epoch: bigint
   readonly secret: Uint8Array
   /** The number of structure records applied. */
   readonly structure: number
 }
 
-const noResumption: Resumption = { session: 0n, secret: noBytes, structure: 0 }
+const noResumption = { session: 0n, secret: noBytes, structure: 0 }
 
-function isRoomGone(why: WireError): boolean {
-  return why.code === Code.noRoom || why.code === Code.roomClosed
-}
+/**
+ * A Hello names a room, and with byRun the session's run, too: only then a server opens a room that ran before a crash.
+ * byConfig: the session's room is gone, and the room of the config may do.
+ */
+type Asking = 'byRoom' | 'byRun' | 'byConfig'
 
 /** Makes Hellos, and checks that Welcomes grant no more than these asked for. */
 export class Handshake {
@@ -79,6 +82,7 @@ export class Handshake {
   #epoch: bigint
   #token: Uint8Array
   #room: string
+  #asks: Asking = 'byRoom'
 
   // Of this connection's Hello.
   #named = 0n // schema; 0 asks for the text
@@ -102,8 +106,8 @@ export class Handshake {
     return encodeHello({
       schema: this.#named,
       tables: tables.version,
-      epoch: this.#epoch,
       ...(resumption ?? noResumption),
+      epoch: this.#asks === 'byRun' && resumption ? resumption.epoch : this.#epoch,
       token: this.#token,
       name,
       room: this.#room,
@@ -182,7 +186,7 @@ export class Handshake {
   /** Adopts the layout and the room of a Welcome that passed the check. From now on Hello joins any world. */
   adoptWelcome(layout: Layout, room: string): void {
     this.layout = layout
-    this.#room = room
+    this.#nameRoom(room)
     this.#epoch = 0n
   }
 
@@ -195,16 +199,34 @@ export class Handshake {
 
   /** Makes the next Hello ask for the room of the config: another server may lack the present one. */
   forgetServer(): void {
-    this.#room = this.#config.room ?? ''
+    this.#nameRoom(this.#config.room ?? '')
   }
 
-  /** Makes the next Hello name the room of the config if the session's room is gone or closed. */
+  #nameRoom(room: string, asks: Asking = 'byRoom'): void {
+    this.#room = room
+    this.#asks = asks
+  }
+
+  /**
+   * Returns what the Hello after a refused one asks for, undefined if nothing is left: the session's run if the
+   * server does not know its room, and if the room is gone or closed, the room of the config.
+   */
+  #nextRoom({ code }: WireError): [room: string, asks: Asking] | undefined {
+    const configured = this.#config.room ?? ''
+    if (code === Code.noRoom && this.#resumes && this.#asks === 'byRoom') return [this.#room, 'byRun']
+    if (code === Code.epochMismatch && this.#asks === 'byRun') return [this.#room, 'byRoom']
+    const isGone = code === Code.noRoom || code === Code.roomClosed
+    return isGone && this.#room !== configured ? [configured, 'byConfig'] : undefined
+  }
+
+  /** Makes the next Hello ask for another room or run if why says that the present one is gone, closed or unknown. */
   noteLost(why: WireError): void {
-    if (isRoomGone(why)) this.#room = this.#config.room ?? ''
+    const next = this.#nextRoom(why)
+    if (next) this.#nameRoom(...next)
   }
 
-  /** Reports whether to ask for the configured room: the refused Hello named another one, which may be gone. */
+  /** Reports whether a Hello that asks for another room or run may succeed. */
   asksAgain(why: WireError): boolean {
-    return isRoomGone(why) && this.#room !== (this.#config.room ?? '')
+    return this.#nextRoom(why) !== undefined
   }
 }

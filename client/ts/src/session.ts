@@ -70,7 +70,8 @@ export class Session {
   #resumption(): Resumption | undefined {
     const { welcome, replica } = this
     if (!welcome || !replica || welcome.secret.length === 0 || this.divergent) return undefined
-    return { session: welcome.session, secret: welcome.secret, structure: replica.structure }
+    const { session, epoch, secret } = welcome
+    return { session, epoch, secret, structure: replica.structure }
   }
 
   /** Returns the bytes to write to the stream. */

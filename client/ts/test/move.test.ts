@@ -156,12 +156,18 @@ test('a client reports its move, and reconnects to the room that it is in', asyn
     ],
   )
 
-  // The room has ended.
+  // The room has ended: a server that has come back after a crash would open it for those who know its run.
   await s.lose()
-  assert.equal(s.link.hello().room, 'match/1')
+  const byRoom = s.link.hello()
+  assert.deepEqual([byRoom.room, byRoom.epoch], ['match/1', 0n])
   s.link.deliver(server.end(Type.refused, 24))
   mock.timers.tick(6000)
   await s.dialled(4)
+  const byRun = s.link.hello()
+  assert.deepEqual([byRun.room, byRun.epoch], ['match/1', s.client.welcome!.epoch])
+  s.link.deliver(server.end(Type.refused, 24))
+  mock.timers.tick(6000)
+  await s.dialled(5)
   assert.equal(s.link.hello().room, 'lobby')
   s.link.deliver(server.end(Type.refused, 24))
   assert.equal(s.client.state, 'ended', 'asked once more')
