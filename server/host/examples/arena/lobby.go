@@ -17,6 +17,8 @@ const (
 	callTicks = TickHz * 5  // after which a called visitor waits again: the match could not take them
 
 	warmUp, fight, over = 0, 1, 2 // the rounds of a match
+
+	anyFight = "match?stage=fight" // a query for rooms
 )
 
 // Lobby is a world in which visitors wait for a match, to play or to watch. The queue is in the world, as all
@@ -81,10 +83,13 @@ func (l *Lobby) leave(s *server.Session) {
 	l.world.Destroy(e)
 }
 
-// wait puts the visitor at the end of the queue of those who want the same.
+// wait puts the visitor at the end of the queue of those who want the same. To watch, there may be a match at once.
 func (l *Lobby) wait(s *server.Session, want uint8) error {
 	if t := l.tickets.Mut(seatOf(s)); t.Wants != want {
 		t.Wants, t.Since = want, uint32(l.world.Tick())
+	}
+	if want == ToWatch {
+		_ = s.Move(anyFight) // fails if there is none: then call calls the visitor to the next match
 	}
 	return nil
 }
@@ -157,7 +162,10 @@ func (m *MatchRoom) join(s *server.Session) (world.Entity, error) {
 	_, err := m.Arena.join(s)
 	if err == nil {
 		t := m.seat.Mut(seatOf(s))
-		t.Barred, t.Respawn = ticket.Wants != ToPlay, m.world.Tick()+1
+		t.Barred = ticket.Wants != ToPlay
+		if !t.Barred {
+			t.Respawn = m.world.Tick() + 1
+		}
 	}
 	return 0, err
 }
@@ -176,9 +184,11 @@ func (m *MatchRoom) umpire(_ *Arena, w *world.World) {
 		case now.Round == warmUp && (players == seats || due && players > 1):
 			m.match.Set(e, Match{fight, uint32(w.Tick()) + m.lasts})
 			m.resetKills()
+			must(m.room.SetListing(server.Listing{Visibility: server.Listed, Attributes: map[string]string{"stage": "fight"}}))
 		case now.Round != over && (due || now.Round == fight && players < 2):
 			m.match.Set(e, Match{over, uint32(w.Tick())})
 			m.endRound()
+			must(m.room.SetListing(server.Listing{Visibility: server.Private}))
 		case now.Round == over && w.Tick()%TickHz == 0:
 			m.sendBack()
 		}

@@ -16,13 +16,17 @@ import (
 	"github.com/worldd/worldd/world"
 )
 
-// building is a server with a lobby and matches, and the players in it.
-type building struct {
+// crowd is the players of a server.
+type crowd struct {
 	*testing.T
 	ctx     context.Context
-	server  *server.Server
+	config  client.Config // how to reach the server
 	players []*Player
+}
 
+// building is a server with a lobby and matches, and the players in it.
+type building struct {
+	*crowd
 	mu      sync.Mutex
 	lobby   *Lobby
 	matches map[string]*MatchRoom // by room
@@ -32,7 +36,7 @@ type building struct {
 // openBuilding starts a server. change changes its rooms.
 func openBuilding(t *testing.T, change func(*server.RoomsConfig)) *building {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	b := &building{T: t, ctx: ctx, matches: map[string]*MatchRoom{}, crashes: map[string]bool{}}
+	b := &building{crowd: &crowd{T: t, ctx: ctx}, matches: map[string]*MatchRoom{}, crashes: map[string]bool{}}
 	c := server.RoomsConfig{Kinds: kinds(), Default: "lobby"}
 	delete(c.Kinds, "arena")
 	for name, k := range c.Kinds {
@@ -40,15 +44,13 @@ func openBuilding(t *testing.T, change func(*server.RoomsConfig)) *building {
 		c.Kinds[name] = k
 	}
 	change(&c)
-	var err error
-	b.server, err = server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &c})
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &c})
 	require.NoError(t, err)
+	b.config = client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint()}
 	ended := make(chan error, 1)
-	go func() { ended <- b.server.Serve(ctx) }()
+	go func() { ended <- s.Serve(ctx) }()
 	t.Cleanup(func() {
-		for _, p := range b.players {
-			_ = p.client.Close()
-		}
+		b.disperse()
 		stop()
 		require.NoError(t, <-ended)
 	})
@@ -84,33 +86,40 @@ func (b *building) makeRoom(q server.RoomRequest) (game *server.RoomGame, err er
 }
 
 // enter joins players of the lobby.
-func (b *building) enter(names ...string) (joined []*Player) {
+func (c *crowd) enter(names ...string) (joined []*Player) {
 	for _, name := range names {
-		p, err := Join(name, func(c client.Config) (*client.Client, error) {
-			c.Addr, c.Fingerprint = b.server.Addr().String(), b.server.Fingerprint()
-			return client.Dial(b.ctx, c)
+		p, err := Join(name, func(config client.Config) (*client.Client, error) {
+			config.Addr, config.Fingerprint, config.InsecureDev, config.Room = c.config.Addr, c.config.Fingerprint, c.config.InsecureDev, c.config.Room
+			return client.Dial(c.ctx, config)
 		})
-		require.NoError(b, err)
+		require.NoError(c, err)
 		joined = append(joined, p)
 	}
-	b.players = append(b.players, joined...)
+	c.players = append(c.players, joined...)
 	return joined
 }
 
 // until plays until done.
-func (b *building) until(what string, done func() bool) {
+func (c *crowd) until(what string, done func() bool) {
 	for n := 0; !done(); n++ {
-		for _, p := range b.players {
-			require.NoError(b, p.Frame())
+		for _, p := range c.players {
+			require.NoError(c, p.Frame())
 		}
-		require.NoError(b, b.players[n%len(b.players)].client.Wait(b.ctx), "waiting until %s", what)
+		require.NoError(c, c.players[n%len(c.players)].client.Wait(c.ctx), "waiting until %s", what)
 	}
 }
 
 // leave ends a player's session.
-func (b *building) leave(p *Player) {
-	require.NoError(b, p.client.Close())
-	b.players = slices.DeleteFunc(b.players, func(o *Player) bool { return o == p })
+func (c *crowd) leave(p *Player) {
+	require.NoError(c, p.client.Close())
+	c.players = slices.DeleteFunc(c.players, func(o *Player) bool { return o == p })
+}
+
+// disperse ends all sessions.
+func (c *crowd) disperse() {
+	for _, p := range c.players {
+		_ = p.client.Close()
+	}
 }
 
 func (b *building) match(room string) *MatchRoom {
@@ -172,6 +181,7 @@ func flies(p *Player) bool { _, ok := p.Own(); return ok }
 // Four players make a match, and those who want to watch go along. Then all are in the lobby again, and those who
 // waited meanwhile are first.
 func TestLobby(t *testing.T) {
+	t.Parallel()
 	b := openBuilding(t, func(*server.RoomsConfig) {})
 	watcher := b.enter("watcher")[0]
 	watcher.Watch = true
@@ -184,20 +194,24 @@ func TestLobby(t *testing.T) {
 	watcher.Watch = false
 	b.until("the watcher may not play", func() bool { return slices.Contains(watcher.Lines, errBarred.Text) })
 	late := b.enter("sue")[0]
-	b.until("the match has begun", func() bool { round, _ := late.Match(); r, _ := watcher.Match(); return round == 0 && r == fight })
+	b.until("the match has begun", func() bool { round, _ := watcher.Match(); return round == fight })
+	another := b.enter("another")[0]
+	another.Watch = true
+	b.until("another is there, as fights are listed", func() bool { return room(another) == match })
 	require.True(t, inLobby(late))
+	require.False(t, flies(watcher) || flies(another))
 
 	b.inMatch(match, (*MatchRoom).timeIsUp)
-	b.until("the second match", all([]*Player{late}, inMatch))
-	require.Contains(t, watcher.Lines, "<referee> ann wins the round")
-	second := 0
-	for _, p := range append(first, watcher) {
-		require.NotEqual(t, match, room(p))
-		if inMatch(p) {
-			second++
+	b.until("the second match", func() bool {
+		second := 0
+		for _, p := range append(first, late, watcher) { // five more, of whom three play
+			if inMatch(p) && room(p) != match {
+				second++
+			}
 		}
-	}
-	require.Equal(t, 3, second, "and the late one")
+		return inMatch(late) && second == seats
+	})
+	require.Contains(t, watcher.Lines, "<referee> ann wins the round")
 	b.until("the first match has ended", func() bool { return b.match(match) == nil })
 }
 
@@ -247,6 +261,7 @@ func TestLeavesTheQueue(t *testing.T) {
 
 // A match begins without a player who does not arrive, and ends if only one is left.
 func TestPlayerNeverArrives(t *testing.T) {
+	t.Parallel()
 	b := openBuilding(t, func(*server.RoomsConfig) {})
 	players := b.enter("ann", "bob", "eve")
 	b.until("three wait", all(players, func(p *Player) bool { return len(p.others) == 0 && p.asked == ToPlay }))
@@ -262,6 +277,7 @@ func TestPlayerNeverArrives(t *testing.T) {
 
 // A match that crashes leads its players back to the lobby, where they queue again.
 func TestMatchCrashes(t *testing.T) {
+	t.Parallel()
 	b := openBuilding(t, func(*server.RoomsConfig) {})
 	players := b.enter("ann", "bob", "eve", "joe")
 	b.until("they play", all(players, flies))
@@ -275,6 +291,7 @@ func TestMatchCrashes(t *testing.T) {
 
 // When no more rooms are possible, visitors are told and keep their places.
 func TestTooManyMatches(t *testing.T) {
+	t.Parallel()
 	b := openBuilding(t, func(c *server.RoomsConfig) { c.MaxRooms = 2 }) // the lobby, and a match
 	first := b.enter("a1", "a2", "a3", "a4")
 	b.until("the first match", all(first, flies))

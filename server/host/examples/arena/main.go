@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/worldd/worldd/loadtest/bot"
@@ -24,8 +25,19 @@ func kinds() map[string]server.RoomKind {
 	return map[string]server.RoomKind{
 		"arena": {Pinned: true}, // "arena/7" is made for the first client that names it
 		"lobby": {Pinned: true, Create: server.ForGame},
-		"match": {Create: server.ForGame},
+		// A match is private until the fight begins. Then anybody may watch it.
+		"match": {Create: server.ForGame, Visibility: server.Private, Choose: chooseFight},
 	}
+}
+
+// chooseFight lets those who want to watch a match join the fullest one, but makes none for them.
+func chooseFight(seek server.RoomSeek) (string, error) {
+	for _, r := range seek.Rooms {
+		if r.Free > 0 {
+			return r.Name, nil
+		}
+	}
+	return "", errors.New("there is no fight to watch")
 }
 
 func newRoom(o host.Options) (*host.Instance, error) {

@@ -306,3 +306,14 @@ func (p *Player) Match() (round uint16, seconds float64) {
 	}
 	return 0, 0
 }
+
+// Visitors yields the tickets of all who are in the lobby, if the player is.
+func (p *Player) Visitors() iter.Seq[Ticket] {
+	return func(yield func(Ticket) bool) {
+		for e := range p.client.Replica().All() {
+			if t, ok := client.Of(Tickets).Get(e); ok && !yield(t) {
+				return
+			}
+		}
+	}
+}

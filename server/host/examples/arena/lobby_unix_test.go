@@ -1,0 +1,105 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+)
+
+// process is a server that the test ends by signals.
+type process struct {
+	*crowd
+	dir string
+	run *exec.Cmd
+}
+
+func (p *process) start(args ...string) {
+	self, err := os.Executable()
+	require.NoError(p, err)
+	p.run = exec.CommandContext(p.Context(), self, append([]string{"serve", "--listen=" + p.config.Addr, "--image=rooms", "--journal=always", "--identity=identity.pem"}, args...)...)
+	p.run.Dir = p.dir
+	p.run.Env = append(os.Environ(), asMain+"=1")
+	log, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(p, err)
+	defer log.Close()
+	p.run.Stdout, p.run.Stderr = log, log
+	require.NoError(p, p.run.Start())
+}
+
+func (p *process) end(by syscall.Signal) error {
+	require.NoError(p, p.run.Process.Signal(by))
+	return p.run.Wait()
+}
+
+// After a kill the queue and the match go on: everybody is in the same room, with the same place or ship. So they do
+// after SIGTERM, with a time to drain.
+func TestLobbyAfterKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	t.Parallel()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	p := &process{crowd: &crowd{T: t, ctx: ctx, config: client.Config{Addr: c.LocalAddr().String(), InsecureDev: true, Room: "lobby"}}, dir: t.TempDir()}
+	p.start()
+	players := p.enter("ann", "bob", "eve", "joe")
+	p.until("they fight", all(players, func(p *Player) bool { round, _ := p.Match(); return round == fight && flies(p) }))
+	waiting := p.enter("sue")[0]
+	place := func() (own Ticket) {
+		for v := range waiting.Visitors() {
+			if v.Name == "sue" {
+				own = v
+			}
+		}
+		return own
+	}
+	p.until("sue waits", func() bool { return place().Wants == ToPlay })
+
+	outages := 0
+	lost := func(p *Player) (n int) {
+		for _, l := range p.Lines {
+			if l == client.Reconnecting.String() {
+				n++
+			}
+		}
+		return n
+	}
+	for _, by := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		match, since, ships := room(players[0]), place().Since, map[*Player]any{}
+		for _, o := range players {
+			own, _ := o.Own()
+			ships[o] = own.Handle
+		}
+		err := p.end(by)
+		require.Equal(t, by == syscall.SIGTERM, err == nil, "%v", err)
+		p.start("--drain-for=1s")
+		outages++
+		p.until("all have returned", all(p.players, func(p *Player) bool { return p.client.State() == client.Joined && lost(p) == outages }))
+		p.until("they fly, and sue waits", func() bool { return all(players, flies)() && place().Wants == ToPlay })
+		require.True(t, inLobby(waiting))
+		require.Equal(t, since, place().Since)
+		for _, o := range players {
+			own, _ := o.Own()
+			require.Equal(t, []any{match, ships[o]}, []any{room(o), own.Handle})
+		}
+	}
+	p.enter("kim", "lee", "max")
+	p.until("the second match", func() bool { return inMatch(waiting) && flies(waiting) })
+	require.NotEqual(t, room(players[0]), room(waiting))
+	p.disperse()
+	require.NoError(t, p.end(syscall.SIGTERM))
+}
