@@ -69,7 +69,7 @@ export interface Resumption {
 const noResumption = { session: 0n, secret: noBytes, structure: 0 }
 
 /**
- * A Hello names a room, and with byRun the session's run, too: only then a server opens a room that ran before a crash.
+ * A Hello names a room, and with byRun also the run of the session: only then a server opens a room that ran before a crash.
  * byConfig: the session's room is gone, and the room of the config may do.
  */
 type Asking = 'byRoom' | 'byRun' | 'byConfig'

@@ -204,7 +204,7 @@ func TestLobby(t *testing.T) {
 	b.inMatch(match, (*MatchRoom).timeIsUp)
 	b.until("the second match", func() bool {
 		second := 0
-		for _, p := range append(first, late, watcher) { // five more, of whom three play
+		for _, p := range append(first, late, watcher) { // three of these five play
 			if inMatch(p) && room(p) != match {
 				second++
 			}
