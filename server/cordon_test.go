@@ -52,12 +52,12 @@ func TestCordonOfRooms(t *testing.T) {
 	t.Parallel()
 	h := newRoomServer(t, func(*server.RoomsConfig) {})
 	c := h.dialRoom("hall")
-	h.server.Cordon(true)
+	h.server.Cordon()
 	_, err := client.Dial(h.ctx, h.config())
 	require.Equal(t, wire.Draining, wire.CodeOf(err), "%v", err)
 	must.Get(c.DoRaw("go", 0, append([]byte{0xa7}, "match/a"...))) // in MessagePack
 	h.until(c, "it moves", func() bool { return c.Welcome().Room == "match/a" && c.Replica().Len() > 0 })
-	h.server.Cordon(false)
+	h.server.Uncordon()
 	h.stay(h.dialRoom("match/a"))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/quicserve"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/session"
 )
 
 // CreateRoom makes a room that does not exist or has failed, or opens a drained one, and waits
@@ -47,11 +48,17 @@ func (s *Server) ReloadRooms(ctx context.Context) {
 	}
 }
 
-// Cordon refuses clients that begin a session, with Draining, or admits them again. Sessions play on,
-// resume, and move between rooms. /readyz fails meanwhile. Any goroutine may call it.
-func (s *Server) Cordon(on bool) {
-	s.gate().Cordon(on)
-	s.log.Info("cordon", zap.Bool("on", on))
+// Cordon refuses clients that begin a session, with Draining. Sessions play on, resume, and move
+// between rooms. /readyz fails until Uncordon. Any goroutine may call both.
+func (s *Server) Cordon() {
+	s.gate().Cordon()
+	s.log.Info("cordon", zap.Bool("on", true))
+}
+
+// Uncordon undoes Cordon.
+func (s *Server) Uncordon() {
+	s.gate().Uncordon()
+	s.log.Info("cordon", zap.Bool("on", false))
 }
 
 // Cordoned reports whether Cordon refuses clients that begin a session. Any goroutine may call it.
@@ -66,15 +73,12 @@ func (s *Server) Sessions() int {
 	return int(s.room.run.Load().loop.sessions.Load())
 }
 
-// gate returns what admits new sessions.
-func (s *Server) gate() interface {
-	Cordon(on bool)
-	Cordoned() bool
-} {
+// gate returns the gate of new sessions.
+func (s *Server) gate() *session.Gate {
 	if s.rooms != nil {
-		return s.rooms.router
+		return &s.rooms.router.Gate
 	}
-	return s.room.run.Load().core
+	return &s.room.run.Load().core.Gate
 }
 
 // allRooms returns the rooms by name.
@@ -89,7 +93,7 @@ func (s *Server) adminConfig() admin.Config {
 	c := admin.Config{
 		Listen: s.config.AdminListen, Socket: s.config.Sockets.admin(), Game: s.config.GameName, Version: s.config.Versions.Game, Access: admin.Access(s.config.AdminAccess), Log: s.log, Audit: auditLogger(s.log), Quic: s.quic, Timings: s.timings,
 		Report: s.report, Rooms: s.shownRooms, Signal: s.Signal, ReserveSeats: s.ReserveSeats, Routes: s.config.AdminRoutes, Collectors: s.config.Collectors,
-		Cordon: s.Cordon, Cordoned: s.Cordoned,
+		Cordon: s.Cordon, Uncordon: s.Uncordon, Cordoned: s.Cordoned,
 	}
 	if s.config.Certificate != nil {
 		c.GameCertificate = s.quic.Certificate

@@ -157,10 +157,10 @@ func TestRestoredRoomsOfOneAddress(t *testing.T) {
 			}
 			return codes
 		}
-		h.router.Cordon(true)
+		h.router.Cordon()
 		require.Equal(h.t, map[wire.Code]int{wire.OK: stored}, restore("match", address))
 		require.Equal(h.t, []string{"lobby"}, h.names())
-		h.router.Cordon(false)
+		h.router.Uncordon()
 
 		require.Equal(h.t, map[wire.Code]int{wire.OK: roomsPerAddress, wire.ServerFull: stored - roomsPerAddress}, restore("match", address))
 		require.Len(h.t, h.names(), 1+roomsPerAddress)

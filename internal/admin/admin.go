@@ -96,8 +96,9 @@ type Config struct {
 	// Routes are the game's own below gamePath, and Collectors its own metrics; both may be nil.
 	Routes     http.Handler
 	Collectors []prometheus.Collector
-	// Cordon refuses new sessions, or admits them again.
-	Cordon   func(on bool)
+	// Cordon refuses new sessions, and Uncordon admits them again.
+	Cordon   func()
+	Uncordon func()
 	Cordoned func() bool
 	// Drain ends all sessions with a reason, and refuses new ones.
 	Drain func(ctx context.Context, why wire.Error) error
@@ -230,7 +231,7 @@ func Handler(c Config) (http.Handler, error) {
 	mux.HandleFunc("GET /sessions", p.sessions)
 	mux.HandleFunc("POST /sessions/{id}/qlog", p.qlog)
 	mux.HandleFunc("POST /sessions/{id}/kick", p.kick)
-	mux.HandleFunc("POST /cordon", func(http.ResponseWriter, *http.Request) { p.Cordon(true) })
+	mux.HandleFunc("POST /cordon", func(http.ResponseWriter, *http.Request) { p.Cordon() })
 	mux.HandleFunc("POST /uncordon", p.uncordon)
 	mux.HandleFunc("GET /drain", p.whatIsLeft)
 	mux.HandleFunc("POST /drain", p.drain)

@@ -93,7 +93,7 @@ func (p pages) whatIsLeft(w http.ResponseWriter, _ *http.Request) {
 // uncordon is the handler of POST /uncordon.
 func (p pages) uncordon(http.ResponseWriter, *http.Request) {
 	p.planned.cancel()
-	p.Cordon(false)
+	p.Uncordon()
 }
 
 // drain is the handler of POST /drain. With a time it cordons the server, and ends the sessions that are left then. The
@@ -116,7 +116,7 @@ func (p pages) drain(w http.ResponseWriter, r *http.Request) {
 		if !ok {
 			return
 		}
-		p.Cordon(true)
+		p.Cordon()
 		p.planned.plan(within, to, func() {
 			ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 			defer cancel()

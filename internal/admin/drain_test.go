@@ -26,7 +26,7 @@ type drainedServer struct {
 func newDrainedServer() *drainedServer {
 	s := &drainedServer{}
 	s.pages = pages{Config{
-		Log: zap.NewNop(), Cordon: func(on bool) { s.cordoned = on }, Cordoned: func() bool { return s.cordoned },
+		Log: zap.NewNop(), Cordon: func() { s.cordoned = true }, Uncordon: func() { s.cordoned = false }, Cordoned: func() bool { return s.cordoned },
 		Drain: func(_ context.Context, why wire.Error) error {
 			s.drains = append(s.drains, why)
 			return nil

@@ -208,7 +208,7 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	h.attach(s.Room())
 	s.SetBans(banned)
 	if cordoned {
-		s.Cordon(true)
+		s.Cordon()
 	}
 	if c.Record != "" && h.instance != nil { // after binding the address, since another server may be writing the file
 		defer beginRecording(h.instance, c.Record, c.maxBytes(), log)()
@@ -261,7 +261,7 @@ func (c *serveCommand) awaitEmpty(ctx context.Context, s *server.Server) context
 	later, end := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		defer end()
-		s.Cordon(true)
+		s.Cordon()
 		again := make(chan os.Signal, 1)
 		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
 		defer signal.Stop(again)

@@ -56,7 +56,8 @@ type Config struct {
 type Core struct {
 	roster
 	requests
-	passages       passages
+	passages passages
+	Gate
 	*connectionIDs // of the Router, if there is one
 	faultRecord
 	*outputGate // nil: output leaves at once

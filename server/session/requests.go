@@ -20,7 +20,6 @@ type requests struct {
 	kicks    []kick
 	bans     map[string]bool // replaces Core.banned; nil: no change
 	draining bool            // new sessions are refused
-	cordoned bool            // the same, until it is undone; sessions play on
 	ending   wire.Error      // reason given to sessions and connections when the core ends
 	closed   bool            // further requests are refused
 	limits   limits
@@ -203,22 +202,6 @@ func (r *requests) Draining() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.draining
-}
-
-// Cordon refuses connections that begin a session, with Draining, or admits them again. Sessions
-// play on, resume, and arrive from other rooms. It may be called from any goroutine. A Core with
-// a Router is cordoned by it.
-func (r *requests) Cordon(on bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cordoned = on
-}
-
-// Cordoned reports whether Cordon was called. It may be called from any goroutine.
-func (r *requests) Cordoned() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cordoned
 }
 
 // EndWith replaces Draining as the reason that Drain, Shutdown and Close give to clients. It may be

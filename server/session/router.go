@@ -59,6 +59,7 @@ type RouterConfig struct {
 // Config. A connection has no room until its Hello. A Hello that resumes a session goes to
 // the session's room. All methods may be called from any goroutine.
 type Router struct {
+	Gate
 	connectionIDs // of all rooms
 	config        RouterConfig
 
@@ -67,7 +68,6 @@ type Router struct {
 	sessions map[uint64]*placement
 	newest   newestSessions
 	draining bool
-	cordoned bool
 	stats    RouterStats
 
 	randomMu sync.Mutex
@@ -194,21 +194,6 @@ func (r *Router) Drain() {
 	r.draining = true
 	r.mu.Unlock()
 	r.expireWaiting(func(*Peer) *wire.Error { return &wire.Error{Code: wire.Draining} })
-}
-
-// Cordon refuses connections that begin a session, with Draining, or admits them again. Sessions
-// play on, resume, and move between rooms.
-func (r *Router) Cordon(on bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cordoned = on
-}
-
-// Cordoned reports whether Cordon was called.
-func (r *Router) Cordoned() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cordoned
 }
 
 // expireWaiting refuses waiting connections that have ended or failed, and those with a
