@@ -25,8 +25,7 @@ func TestNewPoolReportsEveryComplaint(t *testing.T) {
 	require.ErrorContains(t, err, "MaxSlots is -1")
 	require.ErrorContains(t, err, "FirstGeneration is 2")
 	if math.MaxInt > math.MaxUint32 {
-		_, err = bulk.NewPool[int](bulk.Options{MaxSlots: math.MaxInt})
-		require.ErrorIs(t, err, bulk.ErrOptions)
+		require.ErrorIs(t, must.Fail(bulk.NewPool[int](bulk.Options{MaxSlots: math.MaxInt})), bulk.ErrOptions)
 	}
 }
 

@@ -97,8 +97,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 	refused(err, "Order(7)", "Memory(9)")
 	_, err = bulk.NewPool[[1 << 17]byte](bulk.Options{})
 	refused(err, "use Growing")
-	_, err = bulk.NewPool[[1 << 17]byte](bulk.Options{Memory: bulk.Growing})
-	require.NoError(t, err)
+	must.Get(bulk.NewPool[[1 << 17]byte](bulk.Options{Memory: bulk.Growing}))
 	if math.MaxInt > math.MaxUint32 {
 		_, err = bulk.NewPool[[1 << 17]byte](bulk.Options{Memory: bulk.Reserved, MaxSlots: math.MaxInt & math.MaxUint32})
 		refused(err, "exceed the Reserved limit")

@@ -33,8 +33,7 @@ func TestDo(t *testing.T) {
 		room := h.existingRoom("match/1")
 		spawned, refused := world.Entity(0), errors.New("refused")
 		require.Equal(t, refused, room.Do(h.t.Context(), func(w *world.World) (err error) {
-			spawned, err = w.Spawn(0, world.Vec3{}, world.Vec3{})
-			require.NoError(t, err)
+			spawned = must.Get(w.Spawn(0, world.Vec3{}, world.Vec3{}))
 			return refused
 		}))
 		require.NoError(t, room.Do(h.t.Context(), func(w *world.World) error {
@@ -140,8 +139,7 @@ func TestDoOnABrokenDisk(t *testing.T) {
 	k := r.core.Post(t.Context(), func(*world.World) error { return nil })
 	r.ticks(5)
 	require.Error(t, r.endAndSave())
-	_, err := k.Await()
-	require.ErrorIs(t, err, ErrOutcomeUnknown)
+	require.ErrorIs(t, must.Fail(k.Await()), ErrOutcomeUnknown)
 }
 
 // A signal names an existing room, or means the default one.

@@ -273,19 +273,16 @@ func TestRecordIsChecked(t *testing.T) {
 	require.Empty(t, k.appendTo(nil), "games without listings save nothing more")
 	room.listing.Store(newListing(Listing{Listed, map[string]string{"a": "b"}}))
 	whole := k.appendTo([]byte("game"))
-	extra, err := k.takeFrom(whole)
-	require.NoError(t, err)
+	extra := must.Get(k.takeFrom(whole))
 	require.Equal(t, "game", string(extra))
 	require.Equal(t, whole, append(extra, k.appendTo(nil)...))
 	for _, other := range []string{"", "game", strings.Repeat("x", 40)} {
-		extra, err := k.takeFrom([]byte(other))
-		require.NoError(t, err)
+		extra := must.Get(k.takeFrom([]byte(other)))
 		require.Equal(t, other, string(extra))
 	}
 	for i := len("game"); i < len(whole)-len(recordMark); i++ {
 		bad := []byte(string(whole))
 		bad[i] ^= 0x80
-		_, err := k.takeFrom(bad)
-		require.ErrorIs(t, err, errRecord, "byte %d", i)
+		require.ErrorIs(t, must.Fail(k.takeFrom(bad)), errRecord, "byte %d", i)
 	}
 }

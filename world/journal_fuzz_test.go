@@ -26,8 +26,7 @@ func newFuzzedJournal(t testing.TB) (f *fuzzedJournal, calls [][]byte) {
 	var file bytes.Buffer
 	var img Image
 	w.TakeImage(&img)
-	_, err := img.WriteTo(&file)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&file))
 	j := must.Get(w.StartJournal(JournalConfig{Run: 3}))
 	segment := bytes.Clone(must.Get(j.BeginSegment([]byte("notes"))))
 	makeFuzzedSteps(w, func() {
@@ -130,10 +129,9 @@ func TestSegmentOfVersion1(t *testing.T) {
 		replay, r := must.Get(again.ReplayJournal(&img)), must.Get(NewJournalReader(bytes.NewReader(file)))
 		require.NoError(t, replay.Follow(r))
 		for i := range frames {
-			f, err := r.Next()
-			require.NoError(t, err)
+			f := must.Get(r.Next())
 			require.Equal(t, frames[i].Notes, f.Notes)
-			err = replay.Apply(f)
+			err := replay.Apply(f)
 			if wrong != 0 {
 				var d *DivergenceError
 				require.ErrorAs(t, err, &d)

@@ -61,8 +61,7 @@ func TestRunInManyProcesses(t *testing.T) {
 	again := restored() // another run of the same images
 	steps(again.World, 2)
 	require.NoError(t, again.RestoreRun(read(t, again.World, j.segments[2].image)))
-	_, err := again.ReplayJournal(read(t, again.World, j.segments[2].image))
-	require.ErrorIs(t, err, world.ErrValue, "its handles are others")
+	require.ErrorIs(t, must.Fail(again.ReplayJournal(read(t, again.World, j.segments[2].image))), world.ErrValue, "its handles are others")
 }
 
 // Only the segments that follow are repeated, each whole and once. An attempt with another one changes nothing.
@@ -71,8 +70,7 @@ func TestFollowOtherSegment(t *testing.T) {
 	reader := func(s segment) *world.JournalReader { return must.Get(world.NewJournalReader(bytes.NewReader(s.file))) }
 	again := watched(t, 7, 9, 1, 1)
 	img := read(t, again.World, j.segments[0].image)
-	_, err := again.ReplayJournal(img)
-	require.ErrorIs(t, err, world.ErrValue, "not restored")
+	require.ErrorIs(t, must.Fail(again.ReplayJournal(img)), world.ErrValue, "not restored")
 	require.NoError(t, again.Restore(img))
 	require.Equal(t, img.Mark(), reader(j.segments[0]).Head().Mark)
 	require.NotEqual(t, img.Mark(), reader(other.segments[0]).Head().Mark)
@@ -189,8 +187,7 @@ func TestJournalOfAnotherSetup(t *testing.T) {
 	j := journalOf(t, 5, 7)
 	again := watched(t, 7, 9, 1, 1)
 	addKind(t, again.World, world.Kind{Name: "stranger"})
-	_, err := world.Register[int64](again.World, "strange")
-	require.NoError(t, err)
+	must.Get(world.Register[int64](again.World, "strange"))
 	img := read(t, again.World, j.segments[0].image)
 	require.NoError(t, again.Restore(img))
 	replay := must.Get(again.ReplayJournal(img))
@@ -233,8 +230,7 @@ func TestJournalEndsOnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, 7, 10, 1, 1)
 			j := must.Get(s.StartJournal(world.JournalConfig{}))
-			_, err := s.StartJournal(world.JournalConfig{})
-			require.ErrorIs(t, err, world.ErrValue, "one at a time")
+			require.ErrorIs(t, must.Fail(s.StartJournal(world.JournalConfig{})), world.ErrValue, "one at a time")
 			require.NoError(t, second(j.BeginSegment(nil)))
 			s.Step()
 			require.NoError(t, second(j.Commit(nil)))
@@ -290,8 +286,7 @@ func TestJournalBesideRecording(t *testing.T) {
 	rec := must.Get(s.Record(&file, &img, 7))
 	play(t, s, 1, 120, func(tick, hash uint64) {
 		require.Equal(t, hashes[tick], hash)
-		frame, err := j.Commit([]byte{byte(tick)})
-		require.NoError(t, err)
+		frame := must.Get(j.Commit([]byte{byte(tick)}))
 		segments[0].file = append(segments[0].file, frame...)
 	})
 	require.NoError(t, rec.Close())
@@ -309,10 +304,8 @@ func TestWarmJournalAllocatesNothing(t *testing.T) {
 	j := must.Get(s.StartJournal(world.JournalConfig{}))
 	var img world.Image
 	s.TakeImage(&img)
-	_, err := j.BeginSegment(nil)
-	require.NoError(t, err)
-	_, err = s.Record(io.Discard, &img, 1)
-	require.NoError(t, err)
+	must.Get(j.BeginSegment(nil))
+	must.Get(s.Record(io.Discard, &img, 1))
 	notes := make([]byte, 100)
 	step := func() {
 		e := s.Slots().Handle(3)

@@ -177,8 +177,7 @@ func (p *pair) begin(t require.TestingT) {
 	var img world.Image
 	var file bytes.Buffer
 	p.w.TakeImage(&img)
-	_, err := img.WriteTo(&file)
-	require.NoError(t, err)
+	must.Get(img.WriteTo(&file))
 	p.journal = must.Get(p.w.StartJournal(world.JournalConfig{}))
 	p.image, p.segment = file.Bytes(), bytes.Clone(must.Get(p.journal.BeginSegment(nil)))
 	p.began, p.places = p.m.tick, p.m.places()

@@ -52,8 +52,7 @@ func TestRecordingOfALargeWorld(t *testing.T) {
 		}
 		return again.Tick(), err
 	}
-	_, err := replayEnd(file.Bytes(), 0)
-	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, must.Fail(replayEnd(file.Bytes(), 0)), io.EOF)
 	found := map[uint64]bool{}
 	for _, slot := range []uint32{1, recordedSlots, 2*recordedSlots - 1, 3*recordedSlots - 200} {
 		var d *DivergenceError
@@ -68,8 +67,7 @@ func TestRecordingOfALargeWorld(t *testing.T) {
 	at, err := replayEnd(wholeRecording(t), 3*recordedSlots-200)
 	require.EqualValues(t, 2, at)
 	require.ErrorAs(t, err, new(*DivergenceError))
-	_, err = replayEnd(wholeRecording(t), 0)
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "not closed")
+	require.ErrorIs(t, must.Fail(replayEnd(wholeRecording(t), 0)), io.ErrUnexpectedEOF, "not closed")
 }
 
 // wholeRecording returns a recording of version 4 of one step.

@@ -140,8 +140,7 @@ func TestTimerIsRestored(t *testing.T) {
 
 	w, _, _, _ := newWorld(t, world.Config{Seed: 7})
 	for _, name := range []string{"gong", "chain"} {
-		_, err = world.Register[int32](w, name)
-		require.NoError(t, err)
+		must.Get(world.Register[int32](w, name))
 	}
 	_, err = w.ReadImage(bytes.NewReader(file.Bytes()))
 	require.ErrorContains(t, err, `its component "chain" is {Due@0 uint64:8; Args@8 handle}, the world's int32:4: `)

@@ -164,8 +164,7 @@ func TestCaptions(t *testing.T) {
 			require.NotContains(t, line, "...", "entries are not truncated")
 		}
 	}
-	_, err := Still(p, v)
-	require.NoError(t, err)
+	must.Get(Still(p, v))
 	require.Equal(t, "0.5", vector([4]float32{0.5, 0.5, 0.5, 0.5}))
 	require.Equal(t, "(1, 2, 3, 4)", vector([4]float32{1, 2, 3, 4}))
 	require.Equal(t, "1000000 s", seconds(1e6))

@@ -17,8 +17,7 @@ func TestParsePlane(t *testing.T) {
 		require.Equal(t, Plane(i), p)
 	}
 	for _, wrong := range []string{"", "yx", "XZ", "xyz"} {
-		_, err := ParsePlane(wrong)
-		require.ErrorContains(t, err, "it is xz (from above), xy or zy")
+		require.ErrorContains(t, must.Fail(ParsePlane(wrong)), "it is xz (from above), xy or zy")
 	}
 }
 
@@ -67,13 +66,11 @@ func TestCheck(t *testing.T) {
 			_, err := Still(p, v)
 			require.ErrorIs(t, err, ErrView)
 			require.ErrorContains(t, err, c.want)
-			_, err = Sheet(p, v, 1)
-			require.ErrorIs(t, err, ErrView)
+			require.ErrorIs(t, must.Fail(Sheet(p, v, 1)), ErrView)
 		})
 	}
 	for _, duration := range []float32{0, -1, nan, infinite, 3601} {
-		_, err := Animation(p, Around(p, XZ), duration)
-		require.ErrorIs(t, err, ErrView)
+		require.ErrorIs(t, must.Fail(Animation(p, Around(p, XZ), duration)), ErrView)
 	}
 }
 

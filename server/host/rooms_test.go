@@ -263,8 +263,7 @@ func TestEndedRoomsAreForgotten(t *testing.T) {
 	rooms, all := p.hostRooms(Options{}, func(*server.WorldConfig) {}, recordFlags{}, zap.NewNop())
 	for i := range 3 * maxFound {
 		name := fmt.Sprintf("room/%d", i)
-		room, err := rooms.config.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
-		require.NoError(t, err)
+		room := must.Get(rooms.config.Rooms.Kinds["room"].New(server.RoomRequest{Name: name, Kind: "room", Generations: server.Generations{First: 1, Last: 1<<20 - 1}}))
 		require.Contains(t, all.games, name)
 		room.Ended()
 	}
@@ -316,13 +315,11 @@ func TestRecordingsAreBounded(t *testing.T) {
 	run := func(name string, joins bool) {
 		kind, id, err := server.ParseRoomName(name)
 		require.NoError(t, err)
-		room, err := rooms.config.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}})
-		require.NoError(t, err)
+		room := must.Get(rooms.config.Rooms.Kinds[kind].New(server.RoomRequest{Name: name, Kind: kind, ID: id, Generations: server.Generations{First: 1, Last: 1<<20 - 1}}))
 		room.Attach(nil)
 		for range 2 {
 			if joins {
-				_, err = room.Hooks.Join(nil)
-				require.NoError(t, err)
+				must.Get(room.Hooks.Join(nil))
 			}
 			room.World.Step()
 		}

@@ -61,8 +61,7 @@ func (w *journaledWorld) change() {
 
 // attach makes a process write the journal of a world.
 func (w *journaledWorld) attach(p *process, c world.JournalConfig) {
-	j, err := w.StartJournal(c)
-	require.NoError(p.t, err)
+	j := must.Get(w.StartJournal(c))
 	w.journal = j
 	images := map[uint64][]byte{}
 	w.hashes[w.Tick()] = w.StateHash()
@@ -71,11 +70,9 @@ func (w *journaledWorld) attach(p *process, c world.JournalConfig) {
 		var img world.Image
 		w.TakeImage(&img)
 		var b bytes.Buffer
-		_, err := img.WriteTo(&b)
-		require.NoError(p.t, err)
+		must.Get(img.WriteTo(&b))
 		images[p.tick] = b.Bytes()
-		head, err := j.BeginSegment(binary.LittleEndian.AppendUint64([]byte("head"), p.tick))
-		require.NoError(p.t, err)
+		head := must.Get(j.BeginSegment(binary.LittleEndian.AppendUint64([]byte("head"), p.tick)))
 		return head
 	}
 	p.frame = func() []byte {
@@ -84,8 +81,7 @@ func (w *journaledWorld) attach(p *process, c world.JournalConfig) {
 		require.Equal(p.t, p.tick, w.Tick())
 		w.hashes[p.tick] = w.StateHash()
 		notes := binary.LittleEndian.AppendUint64([]byte("tick"), p.tick)
-		frame, err := j.Commit(append(notes, bytes.Repeat([]byte{1}, frameSize(p.tick))...))
-		require.NoError(p.t, err)
+		frame := must.Get(j.Commit(append(notes, bytes.Repeat([]byte{1}, frameSize(p.tick))...)))
 		return frame
 	}
 	p.image = func(tick uint64) []byte { return images[tick] }
@@ -273,8 +269,7 @@ func recoverZeros(t testing.TB) {
 	p.frame = func() []byte {
 		w.Step()
 		w.hashes[p.tick] = w.StateHash()
-		frame, err := w.journal.Commit(append(binary.LittleEndian.AppendUint64([]byte("tick"), p.tick), make([]byte, 3*sectorBytes)...))
-		require.NoError(t, err)
+		frame := must.Get(w.journal.Commit(append(binary.LittleEndian.AppendUint64([]byte("tick"), p.tick), make([]byte, 3*sectorBytes)...)))
 		return frame
 	}
 	for range 3 {
@@ -386,15 +381,13 @@ func TestRecoverWithoutJournal(t *testing.T) {
 		require.NoError(t, p.disk.Remove(segment.Path))
 	}
 	fresh := newJournaledWorld(t)
-	found, err := (&Store{path: simulatedImage, disk: p.disk, keep: 3, newest: 99}).Recover(fresh.World, Recovery{})
-	require.NoError(t, err)
+	found := must.Get((&Store{path: simulatedImage, disk: p.disk, keep: 3, newest: 99}).Recover(fresh.World, Recovery{}))
 	require.Zero(t, found.Run)
 	require.Zero(t, fresh.Tick())
 	require.NoError(t, fresh.RestoreRun(found.Image))
 	require.NotEqual(t, w.StateHash(), fresh.StateHash())
 	require.Greater(t, fresh.Config().FirstGeneration, uint32(world.RunGenerations+99), "G7")
-	found, err = (&Store{path: simulatedImage, disk: disktest.New(), keep: 3}).Recover(fresh.World, Recovery{})
-	require.NoError(t, err)
+	found = must.Get((&Store{path: simulatedImage, disk: disktest.New(), keep: 3}).Recover(fresh.World, Recovery{}))
 	require.Nil(t, found.Image)
 }
 
@@ -412,8 +405,7 @@ func recoverDiverged(t testing.TB) {
 			}
 			return 0
 		}
-		found, err := s.Recover(twin.World, Recovery{Restart: func() { restarts++ }})
-		require.NoError(t, err)
+		found := must.Get(s.Recover(twin.World, Recovery{Restart: func() { restarts++ }}))
 		require.Less(t, found.Tick, p.tick)
 		require.Equal(t, w.hashes[found.Tick], twin.StateHash())
 		require.False(t, found.SameRun)
@@ -428,8 +420,7 @@ func recoverDiverged(t testing.TB) {
 		calls++
 		return calls
 	}
-	found, err := (&Store{path: simulatedImage, disk: p.disk, keep: 3}).Recover(twin.World, Recovery{})
-	require.NoError(t, err)
+	found := must.Get((&Store{path: simulatedImage, disk: p.disk, keep: 3}).Recover(twin.World, Recovery{}))
 	require.Error(t, found.Diverged)
 	require.False(t, found.SameRun)
 	require.LessOrEqual(t, found.Tick, found.Image.Tick())
@@ -443,16 +434,13 @@ func TestRecoverErrors(t *testing.T) {
 	_, err := s.Recover(newJournaledWorld(t).World, Recovery{Note: func([]byte) error { return failure }})
 	require.ErrorIs(t, err, failure)
 	require.ErrorContains(t, err, simulatedImage+".journal-")
-	_, err = s.Recover(newJournaledWorld(t).World, Recovery{Restore: func(*world.Image) error { return failure }})
-	require.ErrorIs(t, err, failure)
+	require.ErrorIs(t, must.Fail(s.Recover(newJournaledWorld(t).World, Recovery{Restore: func(*world.Image) error { return failure }})), failure)
 	require.False(t, s.loaded, "the next save rotates as before")
 
 	// A world without the component maps the journal, and is another run.
 	other := newWorld(t)
-	_, err = other.AddKind(world.Kind{Name: "ghost"})
-	require.NoError(t, err)
-	found, err := s.Recover(other, Recovery{})
-	require.NoError(t, err)
+	must.Get(other.AddKind(world.Kind{Name: "ghost"}))
+	found := must.Get(s.Recover(other, Recovery{}))
 	require.Equal(t, w.Tick(), other.Tick())
 	require.False(t, found.SameRun)
 }
@@ -486,8 +474,7 @@ func TestRecoverRealFiles(t *testing.T) {
 	hashes := map[uint64]uint64{}
 	for start := range 5 {
 		w, s := newJournaledWorld(t), must.Get(Open(path, 2))
-		found, err := s.Recover(w.World, Recovery{})
-		require.NoError(t, err)
+		found := must.Get(s.Recover(w.World, Recovery{}))
 		require.Equal(t, start > 0, found.SameRun, "start %d: %v", start, found.Cut)
 		if start > 0 {
 			require.Equal(t, start%2 == 0, found.Cut != nil)

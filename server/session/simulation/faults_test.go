@@ -86,8 +86,7 @@ func catchByVectors(t *testing.T) string {
 	for _, file := range files {
 		f := must.Get(os.Open(file))
 		defer f.Close()
-		cases, err := vectors.Read(f)
-		require.NoError(t, err)
+		cases := must.Get(vectors.Read(f))
 		for i := range cases {
 			if cases[i].Check(schemas...) != nil {
 				return cases[i].Name
@@ -103,8 +102,7 @@ func firstLine(s string) string {
 }
 
 func faultLines(t *testing.T) (lines []faultLine) {
-	faults, err := fault.All()
-	require.NoError(t, err)
+	faults := must.Get(fault.All())
 	for _, f := range faults {
 		// TestFaultRooms, TestFaultCrash and the tests of packages client, internal/botrun and server/imagefile catch the others.
 		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room", "Crash", "Disk"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
