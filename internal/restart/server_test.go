@@ -370,8 +370,8 @@ func (i *installation) requireDisk(p *process, s step, before disk) {
 		was := before[name] == after[name]
 		require.False(i, s.by == syscall.SIGTERM && s.until != savingLast && !was, "%s: a process that ends leaves no temporary file", name)
 		first := saving // a server removes temporary images before it saves
-		if strings.HasSuffix(name, ".new") {
-			first = serving // rooms are recorded after their first save
+		if strings.HasSuffix(name, ".new") || !strings.HasPrefix(name, i.server.worlds[0].image) {
+			first = serving // rooms are recorded after their first save, and the others may not have saved yet
 		}
 		require.False(i, was && s.until >= first && !i.unvisited(s, name), "%s: a process removes those of a process that was killed", name)
 	}
