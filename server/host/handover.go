@@ -51,6 +51,9 @@ func (c *serveCommand) checkHandOver(s *server.Server) error {
 // checkSucceeds returns why this process could not continue the world of the running one, or nil. Rooms are
 // restored one by one, when their clients ask for them.
 func (c *serveCommand) checkSucceeds(config *server.Config, g *Instance) error {
+	if len(c.ImageGeneration) > 0 { // the command line of the running server, which has skipped images once
+		return errors.New("--image-generation would return to an older image: restart the server without it")
+	}
 	if g == nil {
 		return nil
 	}
