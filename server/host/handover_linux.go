@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,10 +32,10 @@ import (
 //	     sockets of the ports, cordon ->
 //	                                   continues the run, ticks
 //	             <- "serving"
-//	ends
+//	ends, or accompanies the new one
 //
 // Until the old process has read the offer, any failure of the new one changes nothing. After its own end the old process
-// waits, and starts its own executable in the same way if the new one fails.
+// waits. If the new one fails, the old process kills it, and starts its own executable in the same way.
 const (
 	// handOverVariable has the new process's descriptor of the pair.
 	handOverVariable = "HANDOVER_FD"
@@ -47,6 +48,8 @@ const (
 	servingLine     = "serving\n"
 	// ownExecutable runs the old build even if its file was replaced.
 	ownExecutable = "/proc/self/exe"
+	// signsPerTimeout is the number of signs of life in the supervisor's timeout.
+	signsPerTimeout = 3
 )
 
 // notifyHandOver catches the signal that asks for a hand-over.
@@ -56,13 +59,15 @@ func notifyHandOver() <-chan os.Signal {
 	return asked
 }
 
-// handOver is a hand-over from the view of the old process.
+// handOver is a hand-over from the view of the old process, which is ready for it.
 type handOver struct {
-	own  offer
-	log  *zap.Logger
-	next *successor
+	own      offer
+	log      *zap.Logger
+	next     *successor
+	fallback string // the executable that continues if next fails
 
-	passes inheritance
+	passes   inheritance
+	endAlive func() // ends keepAlive
 }
 
 // prepareSuccessor starts the next process for each request, until one is ready. It returns nil if ctx ends before.
@@ -94,7 +99,7 @@ func (c *serveCommand) beginHandOver(ctx context.Context, s *server.Server, log 
 	if err != nil {
 		return nil, err
 	}
-	h := &handOver{own: c.newOffer(), log: log}
+	h := &handOver{own: c.newOffer(), log: log, fallback: ownExecutable}
 	if h.next, err = startSuccessor(path); err != nil {
 		return nil, err
 	}
@@ -106,34 +111,74 @@ func (c *serveCommand) beginHandOver(ctx context.Context, s *server.Server, log 
 		return nil, errors.Join(err, h.next.kill())
 	}
 	h.passes.cordoned = s.Cordoned()
+	h.endAlive = keepAlive()
 	log.Info("hand-over: the next process is ready", zap.Int("pid", h.next.cmd.Process.Pid))
 	return h, nil
 }
 
-// complete passes the sockets to the next process, after the end of this one's server, and waits until it serves. If it fails,
-// this executable continues in another process.
-func (h *handOver) complete(ctx context.Context) error {
-	defer h.passes.sockets.Close()
+// keepAlive sends signs of life to the supervisor, which expects them while no world ticks, until end is called.
+func keepAlive() (end func()) {
+	timeout, _ := daemon.SdWatchdogEnabled(false)
+	if timeout == 0 {
+		return func() {}
+	}
+	signs, ended := time.NewTicker(timeout/signsPerTimeout), make(chan struct{})
+	go func() {
+		defer signs.Stop()
+		for {
+			_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+			select {
+			case <-signs.C:
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() { close(ended) }
+}
+
+// complete hands over after the end of this process's server. A supervisor that cannot follow to the next process knows
+// only this one, which then ends with the next.
+func (h *handOver) complete(ctx context.Context, asked requests) error {
+	defer h.endAlive()
 	if ctx.Err() != nil { // the server was told to end at the same moment
 		_ = h.next.kill()
-		return nil
+		return h.passes.sockets.Close()
 	}
-	err := h.next.continueWith(ctx, h.passes)
-	if err != nil && ctx.Err() == nil {
-		h.log.Error("the next process has failed after the end of this one: the old executable continues", zap.Error(err))
-		if h.next, err = startSuccessor(ownExecutable); err != nil {
-			return err
-		}
-		if err = h.next.awaitOffer(ctx, h.own); err == nil {
-			err = h.next.continueWith(ctx, h.passes)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("hand-over: %w", errors.Join(err, h.next.kill()))
+	if err := h.passSockets(ctx); err != nil {
+		return fmt.Errorf("hand-over: %w", err)
 	}
 	h.log.Info("handed over", zap.Int("pid", h.next.cmd.Process.Pid))
-	_, _ = daemon.SdNotify(false, "MAINPID="+strconv.Itoa(h.next.cmd.Process.Pid)) // an unreachable supervisor is not an error
-	return nil
+	if followed, _ := daemon.SdNotify(false, "MAINPID="+strconv.Itoa(h.next.cmd.Process.Pid)); followed {
+		return nil
+	}
+	return h.next.accompany(ctx, asked)
+}
+
+// passSockets passes the sockets to the next process, and waits until it serves. If it fails, this executable continues in
+// another process.
+func (h *handOver) passSockets(ctx context.Context) error {
+	defer h.passes.sockets.Close()
+	err := h.next.continueWith(ctx, h.passes)
+	if err == nil {
+		return nil
+	}
+	err = errors.Join(err, h.next.kill()) // else it keeps locks and ports
+	if ctx.Err() != nil {
+		return err
+	}
+	h.log.Error("the next process has failed after the end of this one: the old executable continues", zap.Error(err))
+	if h.next, err = startSuccessor(h.fallback); err != nil {
+		return err
+	}
+	err = h.next.awaitOffer(ctx, h.own)
+	if err == nil {
+		err = h.next.continueWith(ctx, h.passes)
+	}
+	if err != nil {
+		err = errors.Join(err, h.next.kill())
+	}
+	return err
 }
 
 // successor is the next process.
@@ -191,7 +236,38 @@ func (s *successor) kill() error {
 	return errors.Join(fmt.Errorf("the next process: %v", s.cmd.ProcessState), s.conn.Close())
 }
 
-// readLine reads a line of the process. While it waits, it tells the supervisor that this process is alive.
+// accompany passes signals on to the process until it ends, and returns its failure.
+func (s *successor) accompany(ctx context.Context, asked requests) error {
+	debug.FreeOSMemory() // the next process has a world of its own
+	select {
+	case <-asked.replace: // the same request for this hand-over, sent twice
+	default:
+	}
+	defer context.AfterFunc(ctx, func() { s.pass(syscall.SIGTERM) })()
+	again := make(chan os.Signal, 1) // after ctx
+	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(again)
+	for {
+		select {
+		case <-again:
+			s.pass(syscall.SIGTERM)
+		case <-asked.reload:
+			s.pass(syscall.SIGHUP)
+		case <-asked.replace:
+			s.pass(syscall.SIGUSR2)
+		case <-s.ended:
+			if !s.cmd.ProcessState.Success() {
+				return fmt.Errorf("the next process: %v", s.cmd.ProcessState)
+			}
+			return nil
+		}
+	}
+}
+
+// pass sends a signal to the process, which may have ended.
+func (s *successor) pass(signal os.Signal) { _ = s.cmd.Process.Signal(signal) }
+
+// readLine reads a line of the process.
 func (s *successor) readLine(ctx context.Context, timeout time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -221,23 +297,10 @@ func (s *successor) awaitOffer(ctx context.Context, own offer) error {
 
 // continueWith passes the sockets, and waits until the process serves. The end of ctx ends the process too.
 func (s *successor) continueWith(ctx context.Context, passes inheritance) error {
-	defer context.AfterFunc(ctx, func() { _ = s.cmd.Process.Signal(syscall.SIGTERM) })()
+	defer context.AfterFunc(ctx, func() { s.pass(syscall.SIGTERM) })()
 	if err := passes.send(s.conn); err != nil {
 		return err
 	}
-	pings := time.NewTicker(time.Second)
-	alive := make(chan struct{})
-	defer func() { pings.Stop(); close(alive) }()
-	go func() {
-		for {
-			select {
-			case <-pings.C:
-				_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
-			case <-alive:
-				return
-			}
-		}
-	}()
 	line, err := s.readLine(context.WithoutCancel(ctx), continueTimeout)
 	if err == nil && line != servingLine {
 		err = fmt.Errorf("the next process says %q", line)

@@ -15,7 +15,7 @@ import (
 
 type handOver struct{}
 
-func (*handOver) complete(context.Context) error { return nil }
+func (*handOver) complete(context.Context, requests) error { return nil }
 
 type predecessor struct{}
 

@@ -131,9 +131,10 @@ func (c *serveCommand) run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	next, err := c.serveWorld(ctx, p, log, requests{before, reload, replace})
+	asked := requests{before, reload, replace}
+	next, err := c.serveWorld(ctx, p, log, asked)
 	if next != nil { // even after an error: it continues what is on the disk
-		err = errors.Join(err, next.complete(ctx))
+		err = errors.Join(err, next.complete(ctx, asked))
 	}
 	return err
 }
