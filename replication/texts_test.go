@@ -388,6 +388,25 @@ func TestPanicOfWorker(t *testing.T) {
 	require.ErrorContains(t, failed, "makeSnapshot")
 }
 
+// After a panic of the caller's own share no worker reads the world, which its owner may change or close.
+func TestPanicOfOwnShare(t *testing.T) {
+	m := newPlateWorld(t, 400, 0, replication.Config{Workers: 4, EnterRadius: 100})
+	defer m.rep.Close()
+	viewers := []*replication.Viewer{new(replication.Viewer)}
+	for _, h := range m.all {
+		viewers = append(viewers, m.rep.AddViewer(h))
+	}
+	m.world.Step()
+	m.rep.AfterStep()
+	m.rep.Capture()
+	require.Panics(t, func() { m.rep.Snapshots(viewers) })
+	for _, h := range m.all { // the race detector notices a worker
+		m.plates.Set(h, plate{Name: "changed"})
+		m.world.SetPosition(h, world.Vec3{})
+	}
+	m.rep.Capture()
+}
+
 // Moving entities whose texts are set to equal values do not allocate.
 func TestTextsThatStayDoNotAllocate(t *testing.T) {
 	m := newPlateWorld(t, 100, 1, replication.Config{EnterRadius: 500})

@@ -73,14 +73,19 @@ func (p *workerPool) makeSnapshots() []Update {
 	for i := range p.count - 1 {
 		p.start[i] <- struct{}{}
 	}
-	p.makeShare(0)
-	p.done.Wait()
+	p.makeOwnShare()
 	for _, failed := range p.panics {
 		if failed != nil {
 			panic(failed)
 		}
 	}
 	return p.updates
+}
+
+// makeOwnShare makes the caller's share, and waits for the workers. They read the world, which a panic here may close.
+func (p *workerPool) makeOwnShare() {
+	defer p.done.Wait()
+	p.makeShare(0)
 }
 
 func (p *workerPool) startWorkers() {
