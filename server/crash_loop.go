@@ -134,6 +134,15 @@ func (l *crashLoop) repeats(tick uint64, text string) bool {
 		strings.HasPrefix(text, afterFrame) && (tick > l.began && tick-l.began <= l.soon || tick > failed && tick-failed <= l.soon)
 }
 
+// isFirst reports whether a panic comes in the first tick after the start. One after the tick's frame was written is noted
+// for the tick after.
+func (l *crashLoop) isFirst(tick uint64, text string) bool {
+	if strings.HasPrefix(text, afterFrame) {
+		tick--
+	}
+	return tick == l.began+1
+}
+
 // next returns the note of a panic with a text (panicText) at a tick. Only a panic that repeats the former one counts. Another one of a world that
 // was restored without its newest state says that this state is not the cause, or not alone: the next start stops.
 func (l *crashLoop) next(tick uint64, text string) imagefile.Crash {
@@ -150,7 +159,7 @@ func (l *crashLoop) next(tick uint64, text string) imagefile.Crash {
 	case f.Panics == 0 || f.Image != l.image:
 	case c.Text == f.Text && l.repeats(tick, text):
 		c.Panics, c.Replaying = min(f.Panics+1, panicsStop), f.Replaying
-		if c.Panics == panicsOlder && (c.Replaying || tick == l.began+1) { // a missing service, for example, fails each first tick
+		if c.Panics == panicsOlder && (c.Replaying || l.isFirst(tick, text)) { // a missing service, for example, fails each first tick
 			c.Panics = panicsStop
 		}
 	case l.less:

@@ -600,6 +600,44 @@ func TestKillWhileHeld(t *testing.T) {
 	})
 }
 
+// A panic in the first tick after each start is not of the state, before its frame was written or after: the third ends the loop.
+func TestPanicsInTheFirstTick(t *testing.T) {
+	for _, framed := range []bool{false, true} {
+		l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: panicsSkip, Text: panicText(fault, framed)}}
+		l.begin(999, 60)
+		first := uint64(1000)
+		if framed {
+			first++
+		}
+		require.Equal(t, panicsStop, l.next(first, l.former.Text).Panics)
+		l.former.Tick = first + 1
+		require.Equal(t, panicsOlder, l.next(first+1, l.former.Text).Panics)
+	}
+}
+
+// A panic while an image is written counts alike on the goroutine that saves and on the one that ticks.
+func TestPanicsOfSaves(t *testing.T) {
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, failAt(0))
+	r.play()
+	s := r.loop.saver
+	s.log = s.log.WithOptions(zap.Hooks(func(zapcore.Entry) error { panic(fault) }))
+	require.NoError(t, os.Remove(s.config.Store.Path())) // which is logged
+	texts := map[string]bool{}
+	for _, save := range []func() error{s.saveNow, s.saveLast, func() error {
+		s.due, s.ready = time.Time{}, true
+		s.afterTick(time.Now())
+		s.saving.Wait()
+		s.raisePanic()
+		return nil
+	}} {
+		func() {
+			defer func() { texts[panicText(recover(), true)] = true }()
+			_ = save()
+		}()
+	}
+	require.Equal(t, map[string]bool{"while an image was saved: a fault of the game": true}, texts)
+}
+
 // A panic long after another one with the same text is another one.
 func TestPanicsFarApart(t *testing.T) {
 	l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: 1, Text: fault}}

@@ -190,12 +190,13 @@ func (s *saver) afterTick(now time.Time) {
 	}
 	s.saving.Go(func() {
 		defer s.keepPanic()
-		s.recordSave(now, s.writeImage())
+		_ = s.writeTaken(now) // which is logged
 		s.idle <- struct{}{}
 	})
 }
 
-// savePanic is a panic of the goroutine that saves. It ends the world on the goroutine that ticks.
+// savePanic is a panic while an image was written, on the goroutine that saves or the one that ticks. It ends the
+// world on the latter.
 type savePanic struct {
 	value any
 	stack []byte
@@ -206,10 +207,22 @@ func (p *savePanic) Error() string {
 	return fmt.Sprintf("%v\n\nwhile an image was saved:\n%s", p.value, p.stack)
 }
 
-// keepPanic is deferred around a save. After a panic no further save begins.
+// writeTaken writes the image that was taken in a save that began at began. Its panics are savePanics.
+func (s *saver) writeTaken(began time.Time) error {
+	defer func() {
+		if value := recover(); value != nil {
+			panic(&savePanic{value, debug.Stack()})
+		}
+	}()
+	err := s.writeImage()
+	s.recordSave(began, err)
+	return err
+}
+
+// keepPanic is deferred around writeTaken on the goroutine that saves. After a panic no further save begins.
 func (s *saver) keepPanic() {
 	if value := recover(); value != nil {
-		s.failed.Store(&savePanic{value, debug.Stack()})
+		s.failed.Store(value.(*savePanic))
 	}
 }
 
@@ -262,9 +275,10 @@ func (s *saver) saveNow() error {
 	began := time.Now()
 	err := s.takeImage()
 	if err == nil {
-		err = s.writeImage()
+		err = s.writeTaken(began)
+	} else {
+		s.recordSave(began, err)
 	}
-	s.recordSave(began, err)
 	if err != nil {
 		return fmt.Errorf("server: cannot save the world: %w", err)
 	}
