@@ -21,7 +21,7 @@ type Report struct {
 	Traffic     Traffic
 	Images      Images
 	Journal     Journal
-	LastTick    time.Time
+	LastTick    time.Time // zero before the first tick in which the server accepts clients
 }
 
 // TickReport describes the durations and punctuality of ticks.

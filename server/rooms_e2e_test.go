@@ -106,6 +106,18 @@ func TestStoppedAtOnce(t *testing.T) {
 	require.NoError(t, s.Serve(ctx))
 }
 
+// A server whose pinned rooms are not made reports no tick, so that nothing takes it for serving.
+func TestNotServingYet(t *testing.T) {
+	failed := errors.New("no database")
+	s := must.Get(server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &server.RoomsConfig{
+		Kinds:   map[string]server.RoomKind{"hall": {New: func(server.RoomRequest) (*server.RoomGame, error) { return nil, failed }, Pinned: true}},
+		Default: "hall",
+	}}))
+	require.Zero(t, s.Report().LastTick)
+	require.ErrorContains(t, s.Serve(t.Context()), failed.Error())
+	require.Zero(t, s.Report().LastTick)
+}
+
 // Clients reach the rooms that they name over one port. An operator sees and ends the rooms.
 func TestClientsReachRooms(t *testing.T) {
 	t.Parallel()

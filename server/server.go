@@ -31,6 +31,7 @@ type Server struct {
 
 	descriptors *descriptorReserve
 	used        atomic.Bool // Serve or Close was called
+	serving     atomic.Bool // clients are accepted, after all pinned rooms were made
 }
 
 // Listen binds the addresses, and so detects invalid or occupied ones before the server starts.
@@ -150,6 +151,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.admin.Start()
 	}
 	s.quic.Start()
+	s.serving.Store(true)
 	s.log.Info("serving", s.describe()...)
 	ended := s.runRooms(ctx)
 	s.quic.Await(s.goodbyeTimeout(ctx))
@@ -319,6 +321,9 @@ func (s *Server) report() admin.Report {
 		r = s.room.run.Load().loop.report()
 	} else {
 		r = s.rooms.report()
+	}
+	if !s.serving.Load() { // pinned rooms may tick while others are made, or fail
+		r.LastTick = time.Time{}
 	}
 	r.Traffic = s.quic.Traffic()
 	r.Web = min(s.quic.WebClients(), r.Active)
