@@ -152,6 +152,7 @@ func TestArenaAfterCrash(t *testing.T) {
 		core.Tick()
 	}
 	s := core.Session(1)
+	seat := seatOf(s)
 	require.Equal(t, []any{"ann", ann.client.Controlled(), true}, []any{s.Name(), s.Entity(), s.Away()})
 	require.Equal(t, "ann", next.seatAt(s.Entity()).Name)
 	for range TickHz * 10 {
@@ -161,7 +162,13 @@ func TestArenaAfterCrash(t *testing.T) {
 	require.Equal(t, 1, next.world.Stats().Entities, "the clock")
 
 	require.Error(t, restoreSession(s, nil, next.seat.Has))
-	require.ErrorContains(t, restoreSession(s, binary.LittleEndian.AppendUint64(nil, uint64(seatOf(s))), next.seat.Has), "the seat is gone")
+	ticket := Ticket{Name: "ann", Wants: ToPlay, Since: 7, Match: 9}
+	s.SetValue(ticket)
+	saved := saveSession(s, nil)
+	s.SetValue(nil)
+	require.NoError(t, restoreSession(s, saved, next.seat.Has), "between two rooms")
+	require.Equal(t, ticket, s.Value())
+	require.ErrorContains(t, restoreSession(s, binary.LittleEndian.AppendUint64(nil, uint64(seat)), next.seat.Has), "the seat is gone")
 }
 
 func TestStickMovesTheShip(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -211,17 +212,25 @@ func (a *Arena) leave(s *server.Session) {
 	a.world.Destroy(s.Entity())
 	a.seat.Remove(seatOf(s)) // at once, so that respawn gives the seat no ship
 	a.world.Destroy(seatOf(s))
+	s.SetValue(Ticket{}) // for another room
 }
 
+// saveSession appends the seat of a player, or the ticket of one who is between two rooms.
 func saveSession(s *server.Session, b []byte) []byte {
+	if t, ok := s.Value().(Ticket); ok {
+		return append(b, host.Must(json.Marshal(t))...)
+	}
 	return binary.LittleEndian.AppendUint64(b, uint64(seatOf(s)))
 }
 
 // restoreSession gives a player the seat back, in a world that has come back after a crash. isSeat tells
 // what is one in that world.
 func restoreSession(s *server.Session, saved []byte, isSeat func(world.Entity) bool) error {
-	if len(saved) != 8 {
-		return fmt.Errorf("a seat of %d bytes, want 8", len(saved))
+	if len(saved) != 8 { // between two rooms, and without a seat
+		var t Ticket
+		err := json.Unmarshal(saved, &t)
+		s.SetValue(t)
+		return err
 	}
 	s.SetValue(world.Entity(binary.LittleEndian.Uint64(saved)))
 	if !isSeat(seatOf(s)) {
