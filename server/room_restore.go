@@ -68,9 +68,9 @@ func (s *roomSearches) removeWaiting(address string) {
 }
 
 // restoreRoom makes a stored room for a client that asks for its session there, and waits for the room. RoomKind.Create does not
-// matter: the client knows the epoch of a run in the room's journal. The room counts for the client's address, unless only
-// the game or tokens create rooms of the kind, which count for none. It returns nil without a room if no journal has this run,
-// or the server is cordoned.
+// matter: the client has been in the room. It names the epoch of a run in the room's journal, or none, as clients do that accept another
+// run. The room counts for the client's address, unless the client names the epoch and only the game or tokens create rooms of the
+// kind, which count for none. It returns nil without a room if no journal has this run, or the server is cordoned.
 func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
@@ -93,7 +93,7 @@ func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uin
 		if !imagefile.HasRun(m.config.Images.imagePath(kindName, id), epoch) {
 			return nil
 		}
-		if k.Create != ForAnyone {
+		if k.Create != ForAnyone && epoch != 0 {
 			address = ""
 		}
 		if r, err = m.findRoom(name, byGame, address); err != nil {

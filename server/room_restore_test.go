@@ -36,8 +36,15 @@ func (c *roomClient) newestWelcome() wire.Welcome {
 }
 
 // After a crash a client is led back to the restored room of its session, although it could not create the room. If the run
-// does not continue, it begins a new session there. Only the room's epoch opens it. A flood of others does not end this.
+// does not continue, it begins a new session there. The room's epoch opens it, or none, as clients that resume have it. A flood of
+// others does not end this.
 func TestClientReturnsToARestoredRoom(t *testing.T) {
+	for _, names := range []bool{true, false} {
+		t.Run(fmt.Sprintf("names the epoch: %v", names), func(t *testing.T) { testReturn(t, names) })
+	}
+}
+
+func testReturn(t *testing.T, namesEpoch bool) {
 	for mode, continues := range map[imagefile.JournalMode]bool{imagefile.JournalAlways: true, imagefile.JournalEverySecond: false} {
 		dir := t.TempDir()
 		config := func(c *RoomsConfig) {
@@ -59,6 +66,12 @@ func TestClientReturnsToARestoredRoom(t *testing.T) {
 			resume := func(m *wire.Hello) {
 				m.Room, m.Session, m.Secret, m.Epoch, m.Structure = "match/a", before.Session, before.Secret, before.Epoch, before.Structure
 			}
+			asClient := func(m *wire.Hello) {
+				resume(m)
+				if !namesEpoch {
+					m.Epoch = 0
+				}
+			}
 			stranger := h.greet(func(m *wire.Hello) {
 				resume(m)
 				m.Epoch++
@@ -70,8 +83,8 @@ func TestClientReturnsToARestoredRoom(t *testing.T) {
 				go func() { _ = h.restoreRoom(h.t.Context(), "match/a", "203.0.113.1/32", 1) }()
 			}
 			synctest.Wait()
-			back := h.greet(resume)
-			if !continues {
+			back := h.greet(asClient)
+			if !continues && namesEpoch {
 				require.Equal(h.t, wire.EpochMismatch, back.Snapshot().Ended.Code)
 				back = h.greet(func(m *wire.Hello) { m.Room = "match/a" })
 			}
