@@ -5,7 +5,7 @@
 //
 // The package helps to write other clients in Go, and to test clients in other languages.
 // The messages in PROTOCOL.md are stable. The Go names of errors, and of types in the API
-// of package client, are stable (Error, Code, CodeOf, Verdict, Reason, Welcome); all others
+// of package client, are stable (Error, Code, CodeOf, Verdict, Reason, Welcome, RoomQuery, RoomInfo); all others
 // may change in any release.
 //
 // Terms. A frame, in this package, is one message on the stream. A row is the quantised
@@ -14,8 +14,8 @@
 // This package treats rows as opaque bits and reads only their headers.
 //
 //	             stream: uvarint length | type | body
-//	Hello, Command, Bye, Resync, Arrived ─►              msgpack arrays
-//	                ◄───── Welcome, Refused, Result, Control, Goodbye
+//	Hello, Command, Bye, Resync, Arrived, ListRooms ─►   msgpack arrays
+//	                ◄───── Welcome, Refused, Result, Control, Goodbye, RoomList
 //	                ◄───── Structure: first | tick | records   (Enter, Leave, Destroy)
 //	             datagrams
 //	Input:  stamp | acknowledgement | inputs ────────►
