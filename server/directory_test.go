@@ -259,7 +259,7 @@ func TestRecordOfRooms(t *testing.T) {
 		var once sync.Once
 		h.in("match/1", func(*world.World) { once.Do(func() { panic("boom") }) })
 		time.Sleep(2 * time.Second)
-		require.EqualValues(t, 1, h.kinds["match"].panics)
+		require.EqualValues(t, 1, h.kindReports()[1].RoomPanics)
 		require.Equal(t, own, h.existingRoom("match/1").Listing())
 		require.True(t, h.hasSeat("match/1", "ann"))
 	})
@@ -285,4 +285,35 @@ func TestRecordIsChecked(t *testing.T) {
 		bad[i] ^= 0x80
 		require.ErrorIs(t, must.Fail(k.takeFrom(bad)), errRecord, "byte %d", i)
 	}
+}
+
+// A long list comes in pages, each bounded in bytes, without gaps.
+func TestPagesOfRooms(t *testing.T) {
+	inBubble(t, asIs, func(h *testRooms) {
+		for i := range 1000 {
+			h.directory.listed = append(h.directory.listed, wire.RoomInfo{
+				Name: fmt.Sprintf("match/%s-%04d", strings.Repeat("x", 50), i), Players: i, Free: 1, Attributes: map[string]string{"mode": fmt.Sprint(i % 2)},
+			})
+		}
+		h.directory.listedAt = time.Now()
+		var found []wire.RoomInfo
+		asked := wire.ListRooms{Query: "match?mode=1"}
+		pages := 0
+		for more := uint8(1); more == 1; pages++ {
+			list := h.directory.listRooms(asked)
+			require.LessOrEqual(t, len(list.Rooms), wire.MaxRoomList)
+			infos := must.Get(list.Infos())
+			found, more = append(found, infos...), list.More
+			asked.After = infos[len(infos)-1].Name
+		}
+		require.Equal(t, 3, pages)
+		require.Len(t, found, 500)
+		for i, info := range found {
+			require.Equal(t, 2*i+1, info.Players)
+		}
+		require.Empty(t, h.directory.listRooms(wire.ListRooms{Query: "lobby?"}).Rooms)
+		time.Sleep(listFor)
+		require.Empty(t, h.directory.listRooms(asked).Rooms, "no room is listed")
+		require.NotEmpty(t, h.directory.listedAt)
+	})
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -81,4 +82,38 @@ func TestListOfOneWorld(t *testing.T) {
 	c.Peer = core.Open(t.Context(), "", c)
 	require.NoError(t, c.Send(wire.ListRooms{}))
 	require.Equal(t, []wire.RoomList{{}}, c.lists)
+}
+
+// A query finds a room by RouterConfig.Find, where a place is held. The query of a token prevails over the room of the Hello, which may be
+// of an earlier session.
+func TestQueries(t *testing.T) {
+	var asked []string
+	var h *testRooms
+	h = newTestRooms(t, func(c *RouterConfig) {
+		c.Admit = func(_ context.Context, token []byte) (Admission, error) { return Admission{Room: string(token)}, nil }
+		c.Find = func(_ context.Context, query, _ string, _ Admission) (*Place, error) {
+			asked = append(asked, query)
+			if place := h.rooms["one"].HoldPlace(); place != nil {
+				return place, nil
+			}
+			return nil, &wire.Error{Code: wire.ServerFull}
+		}
+	})
+	one := h.add("one")
+	require.NoError(t, one.SetLimits(3, 0))
+	for _, c := range []struct{ room, token string }{{"room?a=b", ""}, {"", "room?"}, {"two", "room?"}} {
+		require.Equal(t, "one", h.dialled(toRoom(c.room), withToken(c.token)).Welcome().Room)
+	}
+	require.Equal(t, []string{"room?a=b", "room?", "room?"}, asked)
+	_, kept, free := one.Places()
+	require.Equal(t, []int{0, 0}, []int{kept, free}, "the places are taken")
+	require.Equal(t, wire.ServerFull, h.dialled(toRoom("room?")).Ended.Code)
+	require.Equal(t, wire.Unauthorized, h.dialled(toRoom("room?"), withToken("one")).Ended.Code)
+}
+
+// dialled connects a client, and lets a tick answer it.
+func (h *testRooms) dialled(changes ...func(*wire.Hello)) *roomClient {
+	conn := h.dial(changes...)
+	h.tick(1)
+	return conn
 }

@@ -294,7 +294,7 @@ func (r *Router) joinRoom(p *Peer, room string, granted Admission) *wire.Error {
 		return &wire.Error{Code: wire.Draining}
 	case r.Cordoned():
 		return errCordoned()
-	case room == "":
+	case room == "" || wire.IsRoomQuery(granted.Room): // a client that returns names the room that was chosen
 		room = granted.Room
 	case granted.Room != "" && granted.Room != room:
 		return errOtherRoom(granted.Room, room)
