@@ -194,6 +194,7 @@ func TestLobby(t *testing.T) {
 	watcher.Watch = false
 	b.until("the watcher may not play", func() bool { return slices.Contains(watcher.Lines, errBarred.Text) })
 	late := b.enter("sue")[0]
+	b.until("sue sees herself wait", func() bool { return strings.Contains((&Terminal{Player: late}).Picture(), "lobby  1 wait to play") })
 	b.until("the match has begun", func() bool { round, _ := watcher.Match(); return round == fight })
 	another := b.enter("another")[0]
 	another.Watch = true

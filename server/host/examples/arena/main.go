@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/bot"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
@@ -12,7 +13,8 @@ import (
 
 func main() {
 	host.Main(host.Definition{
-		Name: "arena", About: "Ships in a windy arena.", New: newRoom, Bots: &bot.Player{New: newBot},
+		Name: "arena", About: "Ships in a windy arena.", New: newRoom,
+		Bots:  &bot.Player{New: newBot, Metrics: []bot.Metric{{Name: matchesEnded}}},
 		Rooms: &server.RoomsConfig{Kinds: kinds(), Default: "arena"},
 		Commands: []any{&struct {
 			Play playCommand `cmd:"" help:"Play in this terminal, against bots or over the network."`
@@ -67,12 +69,21 @@ func newRoom(o host.Options) (*host.Instance, error) {
 	return &host.Instance{WorldConfig: a.Config(), Seed: 1, Attach: func(r *server.Room) { a.Attach(r) }, RestoreRun: a.RestoreRun}, nil
 }
 
+// matchesEnded counts the matches from which bots have come back to the lobby.
+const matchesEnded = "matches_ended"
+
 // newBot makes a bot of a player. The bot also checks the rules that it can see.
 func newBot(seat bot.Seat) (bot.Behavior, error) {
 	p, config := NewPlayer(seat.Name)
 	b := NewBot(p, seat.Rand.Uint64())
+	state := func(s client.StateChange) {
+		if s.Moved && p.client.Welcome().Room == "lobby" {
+			seat.Count(matchesEnded, 1)
+		}
+		config.State(s)
+	}
 	return bot.Behavior{
-		Schema: config.Schema, Events: config.Events, State: config.State, Joined: p.Joined,
+		Schema: config.Schema, Events: config.Events, State: state, Joined: p.Joined,
 		Input: func(*bot.Frame) any {
 			p.Show()
 			b.Think()

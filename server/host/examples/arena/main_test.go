@@ -28,6 +28,17 @@ func TestDemo(t *testing.T) {
 	require.Contains(t, string(out), "3 bots")
 }
 
+// In the demo of the lobby, bots queue, fight and come back.
+func TestLobbyDemo(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	demo := exec.CommandContext(t.Context(), self, "demo", "--room=lobby", "--bots=8", "--duration=10s", "--json")
+	demo.Env = append(os.Environ(), asMain+"=1")
+	out, err := demo.Output()
+	require.NoError(t, err, "%s", out)
+	require.Regexp(t, `"matches_ended":\s*[1-9]`, string(out))
+}
+
 // Journals, recordings and replays repeat the game.
 func TestDeterminism(t *testing.T) {
 	self, err := os.Executable()

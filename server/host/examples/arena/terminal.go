@@ -18,7 +18,7 @@ type Terminal struct {
 }
 
 // Help is a line that names the keys.
-const Help = "arrows/wasd fly, . stop, space laser, m missile, enter chat, q quit"
+const Help = "arrows/wasd fly, . stop, space laser, m missile, v watch or play, enter chat, q quit"
 
 // Colours, of the 256 that terminals know.
 const (
@@ -71,6 +71,8 @@ func (t *Terminal) press(key string) {
 		if s, ok := t.Nearest(); ok {
 			t.Launch(s)
 		}
+	case "v":
+		t.Watch = !t.Watch
 	case "\r", "\n":
 		t.typing = true
 	}
@@ -186,6 +188,9 @@ func (t *Terminal) labels() (lines [HalfZ][]rune) {
 }
 
 func (t *Terminal) status() string {
+	if t.client.Welcome().Room == "lobby" {
+		return t.lobbyStatus()
+	}
 	round, seconds := t.Match()
 	own, ok := t.Own()
 	state := "watching"
@@ -197,6 +202,14 @@ func (t *Terminal) status() string {
 	stats := t.client.Stats()
 	return fmt.Sprintf("round %d  %d:%02d  %s  hits %d  rtt %d ms  %v",
 		round, int(seconds)/60, int(seconds)%60, state, t.Hits, stats.Clock.RTT.Milliseconds(), t.client.State())
+}
+
+func (t *Terminal) lobbyStatus() string {
+	var waiting [3]int // by what they want
+	for v := range t.Visitors() {
+		waiting[v.Wants]++
+	}
+	return fmt.Sprintf("lobby  %d wait to play, %d to watch: a match has %d players  %v", waiting[ToPlay], waiting[ToWatch], seats, t.client.State())
 }
 
 func (t *Terminal) lastLine() string {
