@@ -147,6 +147,9 @@ func TestPrograms(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), "host.Main(") {
 			return err
 		}
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "go.mod")); err == nil {
+			return nil // a module of its own kills its program itself
+		}
 		folder, err := filepath.Rel(root, filepath.Dir(path))
 		for name, g := range games {
 			if g.folder == folder {
