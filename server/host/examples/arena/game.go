@@ -58,6 +58,17 @@ var (
 	BlastEvent = schema.DefineUnreliableEvent[Blast](Protocol, "blast")
 )
 
+// LobbyProtocol declares what crosses the wire in a lobby. Clients find it in Protocol, by name.
+func LobbyProtocol() *schema.Schema {
+	s := schema.New()
+	schema.Define[Ticket](s, Tickets.Name())
+	schema.DefineCommand[Play](s, PlayCommand.Name())
+	schema.DefineCommand[Watch](s, WatchCommand.Name())
+	schema.DefineCommand[Talk](s, TalkCommand.Name())
+	schema.DefineEvent[Chat](s, ChatEvent.Name())
+	return s
+}
+
 // Components are the data of entities that clients see.
 type (
 	// Pilot is on each ship.

@@ -35,17 +35,13 @@ type Lobby struct {
 func NewLobby(seed uint64, g server.Generations) (*Lobby, error) {
 	w := host.Must(world.New(world.Config{TickHz: TickHz, Seed: seed, MaxEntities: 1024, FirstGeneration: g.First, LastGeneration: g.Last}))
 	l := &Lobby{world: w, tickets: host.Must(server.Register(w, Tickets)), visitor: host.Must(w.AddKind(world.Kind{Name: "visitor"}))}
-	_, e1 := server.Register(w, Pilots)
-	_, e2 := server.Register(w, Hulls)
-	_, e3 := server.Register(w, Seekers)
-	_, e4 := server.Register(w, Matches)
-	return l, errors.Join(e1, e2, e3, e4, w.AddSystem(world.After, "call", l.call), w.AddSystem(world.After, "send", l.send))
+	return l, errors.Join(w.AddSystem(world.After, "call", l.call), w.AddSystem(world.After, "send", l.send))
 }
 
 // Config returns the world and its rules.
 func (l *Lobby) Config() server.WorldConfig {
-	return server.WorldConfig{World: l.world, Schema: Protocol, Grace: grace, Hooks: server.Hooks{
-		Join: l.join, Leave: l.leave, MoveRefused: l.refused, Input: server.OnInput(Sticks, func(*server.Session, uint64, Stick) {}),
+	return server.WorldConfig{World: l.world, Schema: LobbyProtocol(), Grace: grace, Hooks: server.Hooks{
+		Join: l.join, Leave: l.leave, MoveRefused: l.refused,
 		Away:           func(s *server.Session) { l.tickets.Mut(seatOf(s)).Away = true },
 		Back:           func(s *server.Session) { l.tickets.Mut(seatOf(s)).Away = false },
 		SaveSession:    saveSession,
@@ -54,9 +50,6 @@ func (l *Lobby) Config() server.WorldConfig {
 			server.OnCommand(PlayCommand, func(s *server.Session, _ world.Entity, _ Play) error { return l.wait(s, ToPlay) }),
 			server.OnCommand(WatchCommand, func(s *server.Session, _ world.Entity, _ Watch) error { return l.wait(s, ToWatch) }),
 			server.OnCommand(TalkCommand, func(s *server.Session, _ world.Entity, said Talk) error { return relay(l.room, s, said) }),
-			// All rooms have one schema.
-			server.OnCommand(LaunchCommand, func(*server.Session, world.Entity, Launch) error { return errNoShip }),
-			server.OnQuery(ShootCommand, func(*server.Session, world.Entity, Shoot) (Shot, error) { return Shot{}, errNoShip }),
 		},
 	}}
 }
@@ -145,7 +138,7 @@ type MatchRoom struct {
 // NewMatch makes a match of so many ticks.
 func NewMatch(seed uint64, g server.Generations, lasts uint32) (m *MatchRoom, err error) {
 	m = &MatchRoom{lasts: lasts}
-	m.Arena, err = newArena(seed, g, Match{warmUp, patience}, m.umpire)
+	m.Arena, err = makeArena(seed, g, Match{warmUp, patience}, m.umpire)
 	return m, err
 }
 

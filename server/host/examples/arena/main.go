@@ -13,9 +13,9 @@ import (
 
 func main() {
 	host.Main(host.Definition{
-		Name: "arena", About: "Ships in a windy arena.", New: newRoom,
-		Bots:  &bot.Player{New: newBot, Metrics: []bot.Metric{{Name: matchesEnded}}},
-		Rooms: &server.RoomsConfig{Kinds: kinds(), Default: "arena"},
+		Name: "arena", About: "Ships in a windy arena.", Rooms: &server.RoomsConfig{Kinds: kinds(), Default: "arena"},
+		Bots: &bot.Player{New: newBot, Metrics: []bot.Metric{{Name: matchesEnded}}},
+		New:  newRoom,
 		Commands: []any{&struct {
 			Play playCommand `cmd:"" help:"Play in this terminal, against bots or over the network."`
 		}{}},
@@ -43,26 +43,37 @@ func chooseFight(seek server.RoomSeek) (string, error) {
 }
 
 func newRoom(o host.Options) (*host.Instance, error) {
-	seed, g := o.SeedOr(1), o.Room.Generations
 	switch o.Room.Kind {
 	case "lobby":
-		l, err := NewLobby(seed, g)
-		if err != nil {
-			return nil, err
-		}
-		return &host.Instance{WorldConfig: l.Config(), Avatars: []world.KindID{l.visitor}, Attach: func(r *server.Room) { l.room = r }}, nil
+		return newLobby(o)
 	case "match":
-		lasts := uint32(TickHz * 60)
-		if o.Demo {
-			lasts = TickHz * 5
-		}
-		m, err := NewMatch(seed, g, lasts)
-		if err != nil {
-			return nil, err
-		}
-		return &host.Instance{WorldConfig: m.Config(), Attach: func(r *server.Room) { m.room, m.host = r, r }, RestoreRun: m.RestoreRun}, nil
+		return newMatch(o)
 	}
-	a, err := New(seed, g)
+	return newArena(o)
+}
+
+func newLobby(o host.Options) (*host.Instance, error) {
+	l, err := NewLobby(o.SeedOr(1), o.Room.Generations)
+	if err != nil {
+		return nil, err
+	}
+	return &host.Instance{WorldConfig: l.Config(), Avatars: []world.KindID{l.visitor}, Attach: func(r *server.Room) { l.room = r }}, nil
+}
+
+func newMatch(o host.Options) (*host.Instance, error) {
+	lasts := uint32(TickHz * 60)
+	if o.Demo {
+		lasts = TickHz * 5
+	}
+	m, err := NewMatch(o.SeedOr(1), o.Room.Generations, lasts)
+	if err != nil {
+		return nil, err
+	}
+	return &host.Instance{WorldConfig: m.Config(), Attach: func(r *server.Room) { m.room, m.host = r, r }, RestoreRun: m.RestoreRun}, nil
+}
+
+func newArena(o host.Options) (*host.Instance, error) {
+	a, err := New(o.SeedOr(1), o.Room.Generations)
 	if err != nil {
 		return nil, err
 	}

@@ -85,11 +85,11 @@ type seat struct {
 // issue the same handle; the zero value is for a single arena. Definition.New calls it, so
 // host.Must ends it with an error.
 func New(seed uint64, g server.Generations) (*Arena, error) {
-	return newArena(seed, g, Match{Round: 1, Ends: roundTicks}, (*Arena).nextRound)
+	return makeArena(seed, g, Match{Round: 1, Ends: roundTicks}, (*Arena).nextRound)
 }
 
-// newArena makes an arena with a match, which the system rounds ends.
-func newArena(seed uint64, g server.Generations, first Match, rounds func(*Arena, *world.World)) (*Arena, error) {
+// makeArena makes an arena with a match, which the system rounds ends.
+func makeArena(seed uint64, g server.Generations, first Match, rounds func(*Arena, *world.World)) (*Arena, error) {
 	w := host.Must(world.New(world.Config{
 		TickHz: TickHz, Seed: seed, MaxEntities: 1024, FirstGeneration: g.First, LastGeneration: g.Last,
 		HalfExtent: world.Vec3{X: HalfX, Y: 8, Z: HalfZ}, Gravity: -1, // none
@@ -106,7 +106,7 @@ func newArena(seed uint64, g server.Generations, first Match, rounds func(*Arena
 		missile:  host.Must(w.AddKind(world.Kind{Name: "missile", Priority: 2, Body: &world.BodyDef{Mass: 1, Drag: Drag, Layers: windy}})),
 		seatKind: host.Must(w.AddKind(world.Kind{Name: "seat"})),
 	}
-	host.Must(server.Register(w, Tickets)) // all rooms have one schema
+	host.Must(server.Register(w, Tickets)) // of Protocol; no entity here has one
 	clock := host.Must(w.AddKind(world.Kind{Name: "clock"}))
 	a.match.Set(host.Must(w.Spawn(clock, world.Vec3{}, world.Vec3{})), first)
 	a.blow()
