@@ -49,6 +49,7 @@ func handOverOften(t *testing.T, built programs, program string, handOvers int) 
 	h.install(shipped)
 	h.configure("0", "")
 	h.start()
+	t.Cleanup(func() { _ = syscall.Kill(h.serving, syscall.SIGKILL) }) // after a failure
 	bots := startProcess(t, built.command(t, program, shipped, h.dir, "loadtest", "--addr="+h.addr, "--insecure-dev", "--bots=8", "--probes=250", "--duration=1h"))
 	bots.said(`8/8`)
 	h.fail()
