@@ -30,8 +30,10 @@ type roomSearches struct {
 	waiting map[string]int // clients by address
 }
 
-func newRoomSearches() roomSearches {
-	return roomSearches{limiter: rate.NewLimiter(searchesPerSecond, searchBurst), waiting: map[string]int{}}
+// newRoomSearches allows expected searches at once. That is the number of clients that may return after a hand-over, which all
+// come at the same moment.
+func newRoomSearches(expected int) roomSearches {
+	return roomSearches{limiter: rate.NewLimiter(searchesPerSecond, max(searchBurst, expected)), waiting: map[string]int{}}
 }
 
 // awaitTurn waits until a client of address may search, or returns the reason to refuse it. Clients without an address,

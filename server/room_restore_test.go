@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
@@ -134,6 +137,20 @@ func TestFloodOfRestores(t *testing.T) {
 		require.Greater(h.t, h.creations.Tokens(), float64(creationBurst-2), "of those who create rooms")
 		h.mustVisit("match/a")
 	})
+}
+
+// After a hand-over all clients return at once, behind one address too: none waits, up to the limit of sessions.
+func TestReturnsAfterAHandOver(t *testing.T) {
+	c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: func(RoomRequest) (*RoomGame, error) { return nil, nil }}}, MaxSessions: 300}
+	m := must.Get(newRooms(Config{Rooms: &c, Log: zap.NewNop(), Sockets: &Sockets{}}, admin.NewTimings(admin.KindLabel)))
+	ctx, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	now := time.Now()
+	for range c.MaxSessions {
+		require.NoError(t, m.searches.awaitTurn(ctx, "203.0.113.1/32"))
+	}
+	require.Less(t, m.searches.limiter.TokensAt(now), 1.0)
+	require.NoError(t, m.endRooms())
 }
 
 // Clients of one address open as many stored rooms as they may create, and no bound on addresses holds for rooms that the

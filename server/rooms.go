@@ -121,10 +121,15 @@ type kind struct {
 
 func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m := &rooms{
-		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst), searches: newRoomSearches(),
+		config: c.Rooms.withDefaults(), process: c, log: c.Log, creations: rate.NewLimiter(creationsPerSecond, creationBurst),
 		byName: map[string]*Room{}, kinds: map[string]*kind{}, panics: panicTimes{}, cordons: cordons{}, ended: cordons{}, older: maps.Clone(c.Rooms.Images.Older),
 		most: cmp.Or(c.Rooms.MaxSessions, session.DefaultMaxSessions), departures: newDepartures(),
 	}
+	expected := 0
+	if c.Sockets != nil {
+		expected = m.most
+	}
+	m.searches = newRoomSearches(expected)
 	for name, k := range m.config.Kinds {
 		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), matching: matching{expected: map[*Room]map[uint64]time.Time{}}, pastMs: newTickHistogram(roomDigits)}
 	}
