@@ -14,11 +14,10 @@ import (
 var ErrHandOver = errors.New("server: another process continues")
 
 // handOverGoodbye bounds the wait for clients to disconnect in a hand-over. The next process resets the connections of
-// the others.
+// the others, if it has the same Config.StatelessResetKey.
 const handOverGoodbye = 100 * time.Millisecond
 
-// Sockets are bound sockets that outlast the process: another one with them continues on the same ports, and no packet is
-// refused in between: packets that arrive while no process reads wait in them.
+// Sockets are bound sockets that outlast the process: another one with them continues on the same ports. Packets that arrive while no process reads wait in them.
 type Sockets struct {
 	Clients *os.File // UDP
 	Admin   *os.File // TCP, listening; nil without an admin port
@@ -60,6 +59,35 @@ func (s *Sockets) admin() *os.File {
 		return nil
 	}
 	return s.Admin
+}
+
+// CheckHandOver returns why the server's sessions could not pass to another process now, or nil: its last save would
+// probably fail, or the next start begins another run.
+func (s *Server) CheckHandOver() error {
+	if s.rooms == nil {
+		return s.room.run.Load().checkHandOver()
+	}
+	for _, r := range s.rooms.sortedRooms() {
+		if now := r.run.Load(); now != nil {
+			if err := now.checkHandOver(); err != nil {
+				return fmt.Errorf("room %s: %w", r.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkHandOver is Server.CheckHandOver of one run. Any goroutine may call it.
+func (r *run) checkHandOver() error {
+	switch {
+	case r.loop.journal.report().Suspended > 0:
+		return errors.New("a journal is suspended: wait until the next image is saved")
+	case r.loop.saver.fails():
+		return errors.New("the world could not be saved: see the log for the reason")
+	case r.loop.expiring.Load():
+		return errors.New("the run is in its last month, and ends with the process: restart the server instead")
+	}
+	return nil
 }
 
 // CheckContinues reads the newest image of a running server, and returns why its run and its sessions could not

@@ -87,8 +87,9 @@ type saver struct {
 	descriptors *descriptorReserve // of the process; may be nil
 	trace       *tracer            // may be nil
 
-	mu     sync.Mutex
-	images admin.Images
+	mu      sync.Mutex
+	images  admin.Images
+	unsaved bool // the newest save has failed
 }
 
 func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
@@ -327,6 +328,7 @@ func (s *saver) recordSave(began time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.images.Took = max(s.images.Took, now.Sub(began))
+	s.unsaved = err != nil
 	if err != nil {
 		s.images.Failed++
 		last := zap.Skip() // no save of this run to report
@@ -338,6 +340,13 @@ func (s *saver) recordSave(began time.Time, err error) {
 	}
 	s.images.Saved++
 	s.images.LastSaved, s.images.LastTook, s.images.LastBytes = now, now.Sub(began), size
+}
+
+// fails reports whether the newest save has failed.
+func (s *saver) fails() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unsaved
 }
 
 func (s *saver) report() admin.Images {

@@ -57,6 +57,7 @@ type loop struct {
 	offset   time.Duration // of the first tick
 	second   func()        // called once a second; may be nil
 	sessions atomic.Int64  // after the newest tick
+	expiring atomic.Bool   // the run is in its last month: the next start begins another
 
 	mu       sync.Mutex // guards the fields below that report reads
 	ticks    *hdrhistogram.Histogram
@@ -170,7 +171,9 @@ func (l *loop) workBetween(n uint64) time.Duration {
 // warnRunEnd logs the coming end of the run once a day in its last month.
 func (l *loop) warnRunEnd(left uint64) {
 	hz := uint64(l.core.World().TickHz())
-	if day := 24 * 3600 * hz; left <= noticeTicks(l.core.World()) && left%day == 0 {
+	expires := left <= noticeTicks(l.core.World())
+	l.expiring.Store(expires)
+	if day := 24 * 3600 * hz; expires && left%day == 0 {
 		l.log.Warn("the protocol's tick numbers will be exhausted soon, which ends the server: restart it from its image before that",
 			zap.Duration("left", time.Duration(left/hz)*time.Second))
 	}

@@ -142,6 +142,7 @@ func TestLoopEndsWithTheTicks(t *testing.T) {
 		const day = 24 * 3600 * 50
 		for left := uint64(40 * day); left > 0; left -= day / 2 {
 			l.warnRunEnd(left)
+			require.Equal(t, left > 30*day, (&run{loop: l}).checkHandOver() == nil, "it could not pass to another process")
 		}
 		require.Len(t, lines.TakeAll(), 30)
 

@@ -136,8 +136,8 @@ func (s *Server) WebCertificates() ([]string, error) { return s.quic.WebCertific
 // Serve runs the server until ctx is done. Then it refuses new clients, sends a last snapshot
 // and a Bye to the others, and closes everything. With a journal and Hooks.SaveSession the
 // sessions of the only world do not end, and Leave is not called: they wait for the next start
-// (Config.Restore). If the cause of ctx is ErrHandOver, another process continues on the same sockets: Serve refuses
-// no clients, and ends as soon as the others have received their Bye. The error is nil after an orderly end, and wraps
+// (Config.Restore). If the cause of ctx is ErrHandOver, another process continues on the same sockets: Serve
+// leaves new clients to that process, except those that are connecting at this moment, and ends as soon as the others have received their Bye. The error is nil after an orderly end, and wraps
 // ErrTicksSpent if the run has exhausted its ticks. Serve may be called once, and not after Close.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.used.Swap(true) {

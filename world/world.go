@@ -192,6 +192,13 @@ func (w *World) Stats() Stats {
 	}
 }
 
+// Versions of the images and journals that this package writes. It reads older ones, and programs with lower versions do not
+// read these.
+const (
+	ImageVersion   = imageVersion
+	JournalVersion = journalVersion
+)
+
 // Errors returned by this package wrap one of these and say what to do. The caller, or a
 // file that the caller supplied, is at fault.
 var (

@@ -8,6 +8,7 @@ import (
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
 )
 
 // offer is the message of a new process that is ready to continue the world of the running one.
@@ -18,6 +19,9 @@ type offer struct {
 	Admin   string `json:"admin"`
 	Image   string `json:"image"`
 	Journal string `json:"journal"`
+	// Versions of the files that pass: the old executable must be able to continue, if the next process fails after it has written.
+	ImageFormat   int `json:"image_format"`
+	JournalFormat int `json:"journal_format"`
 }
 
 // offerVersion is the version of the hand-over's messages.
@@ -25,7 +29,7 @@ const offerVersion = 1
 
 // newOffer returns the offer of a process with these flags.
 func (c *serveCommand) newOffer() offer {
-	return offer{offerVersion, c.Listen, c.Admin, c.Image, c.journalMode().String()}
+	return offer{offerVersion, c.Listen, c.Admin, c.Image, c.journalMode().String(), world.ImageVersion, world.JournalVersion}
 }
 
 // inheritance holds the sockets and the cordon that the old process passes.
@@ -42,10 +46,7 @@ func (c *serveCommand) checkHandOver(s *server.Server) error {
 	if c.Identity == "" && c.Cert == "" {
 		return errors.New("clients must recognize the next process: the server needs --identity or --cert")
 	}
-	if s.Report().Journal.Suspended > 0 {
-		return errors.New("a journal is suspended: wait until the next image is saved")
-	}
-	return nil
+	return s.CheckHandOver()
 }
 
 // checkSucceeds returns why this process could not continue the world of the running one, or nil. Rooms are
