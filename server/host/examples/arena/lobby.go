@@ -17,8 +17,6 @@ const (
 	callTicks = TickHz * 5  // after which a called visitor waits again: the match could not take them
 
 	warmUp, fight, over = 0, 1, 2 // the rounds of a match
-
-	anyFight = "match?stage=fight" // a query for rooms
 )
 
 // Lobby is a world in which visitors wait for a match, to play or to watch. The queue is in the world, as all
@@ -82,7 +80,7 @@ func (l *Lobby) wait(s *server.Session, want uint8) error {
 		t.Wants, t.Since = want, uint32(l.world.Tick())
 	}
 	if want == ToWatch {
-		_ = s.Move(anyFight) // fails if there is none: then call calls the visitor to the next match
+		_ = s.Move("match?stage=fight") // fails if there is none: then call calls the visitor to the next match
 	}
 	return nil
 }
@@ -104,9 +102,8 @@ func (l *Lobby) call(w *world.World) {
 	if n := len(l.queue); n < 2 || n < seats && now-l.tickets.Get(l.queue[0]).Since < patience {
 		return
 	}
-	called := l.queue[:min(len(l.queue), seats)]
 	for e, t := range l.tickets.All() {
-		if slices.Contains(called, e) || t.Wants == ToWatch && t.Match == 0 {
+		if slices.Contains(l.queue[:min(len(l.queue), seats)], e) || t.Wants == ToWatch && t.Match == 0 {
 			l.tickets.Mut(e).Match = now // its number: no other match is called in this tick
 		}
 	}
