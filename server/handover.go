@@ -14,13 +14,15 @@ import (
 var ErrHandOver = errors.New("server: another process continues")
 
 // handOverGoodbye bounds the wait for clients to disconnect in a hand-over. The next process resets the connections of
-// the others, if it has the same Config.StatelessResetKey.
+// the others.
 const handOverGoodbye = 100 * time.Millisecond
 
 // Sockets are bound sockets that outlast the process: another one with them continues on the same ports. Packets that arrive while no process reads wait in them.
 type Sockets struct {
 	Clients *os.File // UDP
 	Admin   *os.File // TCP, listening; nil without an admin port
+	// StatelessResetKey resets the connections of the server before: its Config.StatelessResetKey, which the next one takes over.
+	StatelessResetKey *[32]byte
 }
 
 // Sockets returns duplicates of the server's sockets. The caller closes them.
@@ -29,13 +31,21 @@ func (s *Server) Sockets() (*Sockets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: the socket for clients: %w", err)
 	}
-	all := &Sockets{Clients: clients}
+	all := &Sockets{Clients: clients, StatelessResetKey: s.resetKey()}
 	if s.admin != nil {
 		if all.Admin, err = s.admin.Socket(); err != nil {
 			return nil, errors.Join(fmt.Errorf("server: the socket of the admin port: %w", err), all.Close())
 		}
 	}
 	return all, nil
+}
+
+// resetKey returns the key of the server before, or else the configured one.
+func (s *Server) resetKey() *[32]byte {
+	if s.config.Sockets != nil && s.config.Sockets.StatelessResetKey != nil {
+		return s.config.Sockets.StatelessResetKey
+	}
+	return s.config.StatelessResetKey
 }
 
 // Close closes these duplicates.

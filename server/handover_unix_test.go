@@ -47,7 +47,8 @@ func TestCheckContinues(t *testing.T) {
 // TestSocketsOutlastServer: clients and operators who connect between two servers reach the next one.
 func TestSocketsOutlastServer(t *testing.T) {
 	certificate := must.Get(server.KeptCertificate(t.TempDir() + "/identity.pem"))
-	old := newTestServerWith(t, func(c *server.Config) { c.Certificate = certificate })
+	key := &[32]byte{1}
+	old := newTestServerWith(t, func(c *server.Config) { c.Certificate, c.StatelessResetKey = certificate, key })
 	g := must.Get(client.Dial(old.ctx, old.config()))
 	sockets := must.Get(old.server.Sockets())
 	old.endWith(server.ErrHandOver)
@@ -81,4 +82,7 @@ func TestSocketsOutlastServer(t *testing.T) {
 	require.NoError(t, <-dialled)
 	require.NoError(t, <-asked)
 	require.Equal(t, old.server.Addr(), next.server.Addr())
+	again := must.Get(next.server.Sockets())
+	require.Equal(t, key, again.StatelessResetKey, "also for the process after")
+	require.NoError(t, again.Close())
 }

@@ -87,7 +87,7 @@ func (s *Server) bindPorts() (err error) {
 	c := s.config
 	opener, draining := s.connectionOpener()
 	s.quic, err = quicserve.Listen(quicserve.Config{
-		Listen: c.Listen, Socket: c.Sockets.clients(), Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: c.StatelessResetKey,
+		Listen: c.Listen, Socket: c.Sockets.clients(), Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: s.resetKey(),
 		Web:     (*quicserve.WebConfig)(c.Web),
 		Limits:  quicserve.Limits{MaxSessions: c.maxSessions(), MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log, Audit: auditLogger(c.Log),

@@ -308,7 +308,7 @@ func (s *successor) continueWith(ctx context.Context, passes inheritance) error 
 	return err
 }
 
-// send passes the inheritance over conn: a byte, 1 for a cordon, beside the descriptors.
+// send passes the inheritance over conn: a byte, 1 for a cordon, and the key of stateless resets, beside the descriptors.
 func (i inheritance) send(conn *net.UnixConn) error {
 	var fds []int
 	for _, file := range []*os.File{i.sockets.Clients, i.sockets.Admin} {
@@ -326,7 +326,7 @@ func (i inheritance) send(conn *net.UnixConn) error {
 	if i.cordoned {
 		cordon = 1
 	}
-	_, _, err := conn.WriteMsgUnix([]byte{cordon}, syscall.UnixRights(fds...), nil)
+	_, _, err := conn.WriteMsgUnix(append([]byte{cordon}, i.sockets.StatelessResetKey[:]...), syscall.UnixRights(fds...), nil)
 	return err
 }
 
@@ -361,8 +361,8 @@ func (p *predecessor) awaitInheritance(o offer) (i inheritance, err error) {
 	if _, err := p.conn.Write(append(text, '\n')); err != nil {
 		return i, err
 	}
-	cordon, rights := make([]byte, 1), make([]byte, syscall.CmsgSpace(2*4))
-	_, n, _, _, err := p.conn.ReadMsgUnix(cordon, rights)
+	data, rights, key := make([]byte, 1+32), make([]byte, syscall.CmsgSpace(2*4)), new([32]byte)
+	read, n, _, _, err := p.conn.ReadMsgUnix(data, rights)
 	if err != nil {
 		return i, fmt.Errorf("the running server did not hand over: %w", err)
 	}
@@ -374,7 +374,10 @@ func (p *predecessor) awaitInheritance(o offer) (i inheritance, err error) {
 	if err != nil {
 		return i, err
 	}
-	i = inheritance{&server.Sockets{Clients: os.NewFile(uintptr(fds[0]), "clients")}, cordon[0] == 1}
+	i = inheritance{&server.Sockets{Clients: os.NewFile(uintptr(fds[0]), "clients")}, data[0] == 1}
+	if copy(key[:], data[1:read]) == len(key) { // older versions pass none
+		i.sockets.StatelessResetKey = key
+	}
 	if len(fds) > 1 {
 		i.sockets.Admin = os.NewFile(uintptr(fds[1]), "admin")
 	}

@@ -39,12 +39,12 @@ func scriptedHandOver(t *testing.T, next, fallback string) *handOver {
 	require.NoError(t, h.next.awaitOffer(t.Context(), h.own))
 	socket := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	defer socket.Close()
-	h.passes.sockets = &server.Sockets{Clients: must.Get(socket.File())}
+	h.passes.sockets = &server.Sockets{Clients: must.Get(socket.File()), StatelessResetKey: new([32]byte)}
 	return h
 }
 
 const (
-	offers = `echo "$O" >&3; head -c1 <&3 >/dev/null; `
+	offers = `echo "$O" >&3; head -c33 <&3 >/dev/null; `
 	serves = offers + `echo serving >&3; `
 )
 
@@ -110,4 +110,25 @@ func TestAccompany(t *testing.T) {
 	end()
 	require.ErrorContains(t, <-ended, "exit status 7")
 	heard("reload\nreplace\nend\n")
+}
+
+// TestInheritance: the next process gets the sockets, the cordon, and the key with which it resets the connections of this one.
+func TestInheritance(t *testing.T) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	old, next := must.Get(unixConn(os.NewFile(uintptr(pair[0]), "old"))), must.Get(unixConn(os.NewFile(uintptr(pair[1]), "next")))
+	defer old.Close()
+	defer next.Close()
+	socket := must.Get(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	defer socket.Close()
+	passed := inheritance{&server.Sockets{Clients: must.Get(socket.File()), StatelessResetKey: &[32]byte{1, 31: 2}}, true}
+	defer passed.sockets.Close()
+	require.NoError(t, passed.send(old))
+	got := must.Get((&predecessor{next}).awaitInheritance(offer{}))
+	defer got.sockets.Close()
+	require.True(t, got.cordoned)
+	require.Equal(t, passed.sockets.StatelessResetKey, got.sockets.StatelessResetKey)
+	again := must.Get(net.FilePacketConn(got.sockets.Clients))
+	defer again.Close()
+	require.Equal(t, socket.LocalAddr(), again.LocalAddr())
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -328,7 +329,10 @@ func (c *serveCommand) loadIdentity(config *server.Config) (err error) {
 	}
 	if c.Identity != "" { // many servers may share an operator's certificate
 		config.StatelessResetKey, err = server.StatelessResetKeyOf(config.Certificate)
+		return err
 	}
+	config.StatelessResetKey = new([32]byte) // passes in a hand-over
+	_, err = rand.Read(config.StatelessResetKey[:])
 	return err
 }
 
