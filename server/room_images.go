@@ -19,6 +19,7 @@ import (
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
 )
 
 const (
@@ -208,6 +209,26 @@ func (f *imageFolder) pruneBytes() error {
 // hasJournal reports whether rooms of a kind have journals.
 func (f *imageFolder) hasJournal(k *kind) bool {
 	return f.config.Dir != "" && !k.Unsaved && f.config.Journal != imagefile.JournalOff
+}
+
+// keepBlocks keeps the blocks of generations in which stored rooms continue their runs. A block that cannot be read is free: its
+// room begins a new run.
+func (f *imageFolder) keepBlocks(r *ranges) {
+	for name, k := range f.rooms.kinds {
+		if !f.hasJournal(k) {
+			continue
+		}
+		stored, err := f.config.storedImages(name)
+		if err != nil {
+			f.rooms.log.Warn("cannot read which rooms are stored: some may begin again instead of continuing", zap.String("kind", name), zap.Error(err))
+		}
+		for _, img := range append(stored, storedImage{kind: name}) {
+			newest, err := imagefile.ReadNewestGeneration(f.config.imagePath(img.kind, img.id))
+			if err == nil && newest > 0 {
+				r.keepForStored(int(newest / world.RunGenerations))
+			}
+		}
+	}
 }
 
 // countImages returns the number of a kind's stored images, and its maximum, which is 0 if the kind is not saved. Open

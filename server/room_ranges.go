@@ -13,6 +13,8 @@ type ranges struct {
 	blocks [1 << 32 / world.RunGenerations]struct {
 		taken bool
 		ended uint64 // order in which its newest room ended; 0: never taken
+		// stored: a journal on the disk has a run in it, which continues when a client returns to its room.
+		stored bool
 	}
 	ends uint64
 }
@@ -22,27 +24,41 @@ var errNoRange = errors.New("no free range of generations is above the image's: 
 
 // takeBlock returns a free block not below least: one that was never taken, or otherwise the
 // one whose room ended first, so that handles of ended rooms stay Stale for as long as
-// possible.
+// possible. Blocks of stored rooms come last.
 func (r *ranges) takeBlock(least int) (block int, err error) {
 	block = -1
 	for i := max(least, 0); i < len(r.blocks); i++ {
-		if b := r.blocks[i]; !b.taken && (block < 0 || b.ended < r.blocks[block].ended) {
+		if !r.blocks[i].taken && (block < 0 || r.isBetter(i, block)) {
 			block = i
 		}
 	}
 	if block < 0 {
 		return 0, errNoRange
 	}
-	r.blocks[block].taken = true
+	r.take(block)
 	return block, nil
 }
+
+// isBetter reports whether a room should take block i in place of block k.
+func (r *ranges) isBetter(i, k int) bool {
+	a, b := &r.blocks[i], &r.blocks[k]
+	if a.stored != b.stored {
+		return b.stored
+	}
+	return a.ended < b.ended
+}
+
+func (r *ranges) take(block int) { r.blocks[block].taken, r.blocks[block].stored = true, false }
+
+// keepForStored keeps a block for a stored room, as long as others are free.
+func (r *ranges) keepForStored(block int) { r.blocks[block].stored = true }
 
 // takeExactly takes a block if it is free, for a run that continues in it.
 func (r *ranges) takeExactly(block int) bool {
 	if r.blocks[block].taken {
 		return false
 	}
-	r.blocks[block].taken = true
+	r.take(block)
 	return true
 }
 

@@ -99,6 +99,35 @@ func testReturn(t *testing.T, namesEpoch bool) {
 	}
 }
 
+// After a crash new rooms are made before the client of a stored room returns: they have other blocks of generations, so that the
+// stored room continues its run.
+func TestStoredRoomsKeepTheirBlocks(t *testing.T) {
+	dir := t.TempDir()
+	config := journaledRooms(dir, imagefile.JournalAlways)
+	var before []wire.Welcome
+	var left map[string]string
+	inBubble(t, config, func(h *testRooms) {
+		for _, room := range []string{"match/a", "match/b"} {
+			before = append(before, h.greet(func(m *wire.Hello) { m.Room = room }).newestWelcome())
+		}
+		time.Sleep(2 * time.Second)
+		left = filesIn(t, dir)
+	})
+	crashTo(t, dir, left)
+	inBubble(t, config, func(h *testRooms) {
+		for _, room := range []string{"match/c", "match/d", "match/e"} {
+			require.Equal(h.t, wire.OK, h.greet(func(m *wire.Hello) { m.Room = room }).code())
+		}
+		for _, was := range before {
+			back := h.greet(func(m *wire.Hello) {
+				m.Room, m.Session, m.Secret, m.Structure = was.Room, was.Session, was.Secret, was.Structure
+			})
+			require.Equal(h.t, was.Epoch, back.newestWelcome().Epoch)
+			require.Equal(h.t, was.Session, back.newestWelcome().Session)
+		}
+	})
+}
+
 // Clients that ask for sessions of earlier processes cause few searches of the disk, and a flood of one address delays
 // others little. A client that cannot be served may retry: it does not begin another session.
 func TestFloodOfRestores(t *testing.T) {

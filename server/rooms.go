@@ -134,6 +134,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), matching: matching{expected: map[*Room]map[uint64]time.Time{}}, pastMs: newTickHistogram(roomDigits)}
 	}
 	m.images, m.directory = newImageFolder(m), &directory{rooms: m}
+	m.images.keepBlocks(&m.ranges)
 	m.reserveDescriptors()
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{

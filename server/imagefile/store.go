@@ -94,7 +94,7 @@ func Open(path string, keep int) (*Store, error) {
 	if err := s.finishRemoval(); err != nil {
 		return nil, errors.Join(err, s.lock.Close())
 	}
-	if s.newest, err = s.readRun(); err != nil {
+	if s.newest, err = readRun(s.runPath()); err != nil {
 		return nil, errors.Join(err, s.lock.Close())
 	}
 	return s, nil
@@ -124,9 +124,18 @@ func (s *Store) lockFile() error {
 // runPath is the path of FILE.run.
 func (s *Store) runPath() string { return s.path + ".run" }
 
+// ReadNewestGeneration returns Store.NewestGeneration of the image at path. It needs no lock.
+func ReadNewestGeneration(path string) (uint32, error) {
+	target, err := atomicfile.Resolve(path)
+	if err != nil {
+		return 0, fmt.Errorf("imagefile: %w", err)
+	}
+	return readRun(target + ".run")
+}
+
 // readRun returns the number in FILE.run, or 0 if there is none.
-func (s *Store) readRun() (uint32, error) {
-	data, err := regularfile.Read(s.runPath(), runBytes)
+func readRun(path string) (uint32, error) {
+	data, err := regularfile.Read(path, runBytes)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 { // the first write failed
 		return 0, nil
 	}
@@ -135,7 +144,7 @@ func (s *Store) readRun() (uint32, error) {
 	}
 	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("imagefile: %s holds no generation of handles: remove it (%w)", s.runPath(), err)
+		return 0, fmt.Errorf("imagefile: %s holds no generation of handles: remove it (%w)", path, err)
 	}
 	return uint32(n), nil
 }
