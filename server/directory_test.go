@@ -14,6 +14,7 @@ import (
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -262,6 +263,40 @@ func TestRecordOfRooms(t *testing.T) {
 		require.EqualValues(t, 1, h.kindReports()[1].RoomPanics)
 		require.Equal(t, own, h.existingRoom("match/1").Listing())
 		require.True(t, h.hasSeat("match/1", "ann"))
+	})
+}
+
+// Seats that were used, and a listing that became usual again, stay so after a crash: the image before still has a record of them.
+func TestRecordThatEndsBeforeACrash(t *testing.T) {
+	dir := t.TempDir()
+	config := func(c *RoomsConfig) {
+		journaledRooms(dir, imagefile.JournalAlways)(c)
+		c.Images.Every = 30 * time.Second
+	}
+	change := func(h *testRooms, l Listing, seats func(*Room) error) {
+		room := h.existingRoom("match/1")
+		require.NoError(h.t, room.Do(h.t.Context(), func(*world.World) error { return errors.Join(seats(room), room.SetListing(l)) }))
+	}
+	var left map[string]string
+	var epoch uint64
+	inBubble(t, config, func(h *testRooms) {
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/1"))
+		epoch = h.now("match/1").core.Config().Epoch
+		change(h, Listing{Private, map[string]string{"mode": "ranked"}}, func(r *Room) error { return r.ReserveSeats([]string{"ann"}, 5*time.Minute) })
+		time.Sleep(31 * time.Second)
+		change(h, Listing{}, func(r *Room) error {
+			r.ReleaseSeats([]string{"ann"})
+			return nil
+		})
+		time.Sleep(time.Second / 10)
+		left = filesIn(t, dir)
+	})
+	crashTo(t, dir, left)
+	inBubble(t, config, func(h *testRooms) {
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/1"))
+		require.Equal(h.t, epoch, h.now("match/1").core.Config().Epoch, "the run continues")
+		require.False(h.t, h.hasSeat("match/1", "ann"))
+		require.Equal(h.t, Listing{}, h.existingRoom("match/1").Listing())
 	})
 }
 

@@ -287,7 +287,7 @@ type restoredRun struct {
 	epoch, tickBase uint64
 	journal         *world.Journal // of the world, from the last repeated tick on
 	sessions        session.Notes
-	extra           []byte
+	extra           []byte // nil: the journal has none
 	floor           uint32 // lowest generation of a new run
 }
 
@@ -319,7 +319,7 @@ func (r *restoredRun) addNotes(b []byte) error {
 	}
 	switch {
 	case flags&noteExtra != 0:
-		r.extra = append(r.extra[:0], b[n:]...)
+		r.extra = append([]byte{}, b[n:]...)
 	case flags&noteExtraChange != 0:
 		extra, err := applyChange(r.extra, b[n:])
 		if err != nil {

@@ -144,8 +144,9 @@ func (k *roomRecord) appendTo(b []byte) []byte {
 // takeFrom sets the room's listing and the seats to those in the record after the game's Extra, which it returns.
 func (k *roomRecord) takeFrom(whole []byte) (extra []byte, err error) {
 	end := len(whole) - recordFooter
-	if end < 0 || string(whole[end+4:]) != recordMark {
-		return whole, nil
+	if end < 0 || string(whole[end+4:]) != recordMark { // the room had all as usual, perhaps after an image that has a record
+		k.seats = nil
+		return whole, k.room.SetListing(Listing{Visibility: k.usual})
 	}
 	n := int(binary.LittleEndian.Uint32(whole[end:]))
 	if n > end || n == 0 {
