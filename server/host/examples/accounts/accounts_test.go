@@ -20,6 +20,7 @@ import (
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
 )
 
 const asMain = "ACCOUNTS_TEST_AS_MAIN"
@@ -164,6 +165,20 @@ func TestApplyTwice(t *testing.T) {
 	found, err := accounts.Apply(t.Context(), []Entry{{Run: 8, Number: 2, Player: "ann", Coins: 10}, {Run: 8, Number: 4, Player: "ann", Loads: true}})
 	require.NoError(t, err)
 	require.Equal(t, Account{20 - hatPrice, 1}, found[1], "another run's number")
+}
+
+// A player whom the closed bank refuses leaves nothing in the world, and the client tries again.
+func TestJoinClosedBank(t *testing.T) {
+	g, err := NewGame(1, 7)
+	require.NoError(t, err)
+	for range maxEntries {
+		require.NoError(t, g.bank.enter(Entry{Player: "ann", Coins: 1}))
+	}
+	_, err = g.join(&server.Session{})
+	require.Equal(t, wire.ServerFull, wire.CodeOf(err))
+	g.world.Step()
+	require.Zero(t, g.purses.Presence().Count())
+	require.Equal(t, 1+maxEntries, g.world.Live().Count(), "the book and the entries")
 }
 
 // While players earn and spend, the server and the database are killed, alone and together. At the end all accounts

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/host"
 	"github.com/worldd/worldd/world"
@@ -85,5 +86,9 @@ func (g *Game) join(s *server.Session) (world.Entity, error) {
 		return 0, err
 	}
 	g.purses.Set(e, Purse{Player: s.User()})
-	return e, g.bank.Load(e)
+	if err := g.bank.Load(e); err != nil {
+		g.world.Destroy(e)
+		return 0, &wire.Error{Code: wire.ServerFull, Detail: errClosed.Text} // the client tries again
+	}
+	return e, nil
 }
