@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/world"
 )
 
 const asMain = "ACCOUNTS_TEST_AS_MAIN"
@@ -91,8 +93,8 @@ type player struct {
 	name        string
 	asked       []*client.Future
 	bought      []bool // for each of asked: it was a hat
-	coins, hats int    // promised by answers
-	unsure      int    // commands that have no answer
+	coins, hats int64  // promised by answers
+	unsure      int64  // commands that have no answer
 	done        int    // commands
 }
 
@@ -158,13 +160,76 @@ func TestApplyTwice(t *testing.T) {
 	for range 2 {
 		found, err := accounts.Apply(t.Context(), entries)
 		require.NoError(t, err)
-		require.Equal(t, Account{10 - hatPrice, 1}, found[3])
+		require.Equal(t, Account{10 - hatPrice, 1}, found[3].Account)
 	}
-	_, err := accounts.Apply(t.Context(), []Entry{{Run: 8, Number: 2, Player: "ann", Coins: 10}, {Run: 8, Number: 3, Player: "ann", Coins: -100}})
-	require.ErrorContains(t, err, "accounts_coins_check")
+	_, err := accounts.Apply(t.Context(), []Entry{{Run: 8, Number: 2, Player: "ann", Coins: 10}, {Run: 8, Number: 3, Player: "\x00"}}) // no login has this name
+	require.ErrorContains(t, err, "invalid byte sequence")
 	found, err := accounts.Apply(t.Context(), []Entry{{Run: 8, Number: 2, Player: "ann", Coins: 10}, {Run: 8, Number: 4, Player: "ann", Loads: true}})
 	require.NoError(t, err)
-	require.Equal(t, Account{20 - hatPrice, 1}, found[1], "another run's number")
+	require.Equal(t, Account{20 - hatPrice, 1}, found[1].Account, "another run's number")
+}
+
+// bring brings the oldest entries to the database and their results back, as transfer does.
+func bring(t *testing.T, b *Bank, accounts *Accounts) {
+	oldest := b.oldest()
+	var err error
+	oldest.results, err = accounts.Apply(t.Context(), oldest.entries)
+	require.NoError(t, err)
+	again, err := accounts.Apply(t.Context(), oldest.entries)
+	require.NoError(t, err)
+	for i := range again {
+		require.Equal(t, oldest.results[i].Refused, again[i].Refused, "a crash may repeat the batch")
+	}
+	b.settle(oldest)
+	b.world.Step()
+}
+
+// A web shop takes coins that a purse still shows. The database refuses what the player buys with them: it sets the
+// effect aside, and the purse shows the account again. Other players' entries are applied.
+func TestRefusedEffect(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a database")
+	}
+	db := newDatabase(t)
+	accounts := &Accounts{db.pool}
+	set := func(player string, coins int64) {
+		_, err := db.pool.Exec(t.Context(), "INSERT INTO accounts VALUES ($1, $2, 0) ON CONFLICT (player) DO UPDATE SET coins = $2", player, coins)
+		require.NoError(t, err)
+	}
+	set("ann", 10)
+	set("bob", 3_000_000_000) // more than an int32 holds
+	g, err := NewGame(1, 7)
+	require.NoError(t, err)
+	purses := map[string]world.Entity{}
+	for _, name := range []string{"ann", "bob"} {
+		e, err := g.world.Spawn(g.miner, world.Vec3{}, world.Vec3{})
+		require.NoError(t, err)
+		g.purses.Set(e, Purse{Player: name})
+		require.NoError(t, g.bank.Load(e))
+		purses[name] = e
+	}
+	bring(t, g.bank, accounts)
+	require.Equal(t, Purse{"bob", true, 3_000_000_000, 0}, *g.purses.Get(purses["bob"]))
+
+	set("ann", 2)
+	require.NoError(t, g.bank.Change(purses["ann"], -hatPrice, 1))
+	require.NoError(t, g.bank.Change(purses["bob"], -hatPrice, 1))
+	require.NoError(t, g.bank.Change(purses["ann"], -hatPrice, 1))
+	bring(t, g.bank, accounts)
+	require.Equal(t, Purse{"bob", true, 3_000_000_000 - hatPrice, 1}, *g.purses.Get(purses["bob"]))
+	require.ErrorIs(t, g.bank.Change(purses["ann"], 1, 0), errLoading)
+	bring(t, g.bank, accounts)
+	require.Equal(t, Purse{"ann", true, 2, 0}, *g.purses.Get(purses["ann"]))
+	require.NoError(t, g.bank.Change(purses["ann"], 1, 0))
+	set("bob", math.MaxInt64)
+	require.NoError(t, g.bank.Change(purses["bob"], 1, 0))
+	bring(t, g.bank, accounts)
+	bring(t, g.bank, accounts)
+	require.Equal(t, Purse{"bob", true, math.MaxInt64, 1}, *g.purses.Get(purses["bob"]))
+	require.Zero(t, g.bank.Len())
+	var refused string
+	require.NoError(t, db.pool.QueryRow(t.Context(), "SELECT string_agg(format('%s %s %s', player, coins, hats), ', ' ORDER BY number) FROM refused").Scan(&refused))
+	require.Equal(t, "ann -5 1, ann -5 1, bob 1 0", refused)
 }
 
 // A player whom the closed bank refuses leaves nothing in the world, and the client tries again.

@@ -27,9 +27,9 @@ type Bank struct {
 type Entry struct {
 	Run, Number uint64 // unique together, among all worlds: the database applies each entry once
 	Player      string
-	Purse       world.Entity // to be loaded
+	Purse       world.Entity // it has the effect, or is to be loaded
 	Loads       bool
-	Coins, Hats int32
+	Coins, Hats int64
 }
 
 // book is on one entity.
@@ -67,7 +67,7 @@ func (b *Bank) BeginRun(run uint64) {
 func (b *Bank) Len() int { return b.entries.Presence().Count() }
 
 // Change changes what is in a purse, now, and its account in the database, soon.
-func (b *Bank) Change(purse world.Entity, coins, hats int32) error {
+func (b *Bank) Change(purse world.Entity, coins, hats int64) error {
 	p := b.purses.Get(purse)
 	if p == nil || !p.Loaded {
 		return errLoading
@@ -76,7 +76,7 @@ func (b *Bank) Change(purse world.Entity, coins, hats int32) error {
 	if left.Coins < 0 {
 		return errTooFew
 	}
-	err := b.enter(Entry{Player: p.Player, Coins: coins, Hats: hats})
+	err := b.enter(Entry{Player: p.Player, Purse: purse, Coins: coins, Hats: hats})
 	if err == nil {
 		b.purses.Set(purse, left)
 	}
@@ -96,6 +96,12 @@ func (b *Bank) enter(entry Entry) error {
 	if err != nil {
 		return err
 	}
+	b.append(e, entry)
+	return nil
+}
+
+// append makes an entry the newest one, on the entity e.
+func (b *Bank) append(e world.Entity, entry Entry) {
 	for books := range b.books.All() {
 		now := b.books.Mut(books)
 		now.Number++
@@ -103,7 +109,6 @@ func (b *Bank) enter(entry Entry) error {
 	}
 	b.entries.Set(e, entry)
 	b.Wake()
-	return nil
 }
 
 // Wake lets Work look for entries.
@@ -118,7 +123,7 @@ func (b *Bank) Wake() {
 type batch struct {
 	entities []world.Entity
 	entries  []Entry
-	accounts []Account // for each entry: what the database had after it
+	results  []Result // for each entry
 }
 
 const maxBatch = 100
@@ -154,7 +159,7 @@ func (b *Bank) transfer(ctx context.Context, room *server.Room, accounts *Accoun
 	if err != nil || len(oldest.entries) == 0 {
 		return 0, err
 	}
-	if oldest.accounts, err = accounts.Apply(ctx, oldest.entries); err != nil {
+	if oldest.results, err = accounts.Apply(ctx, oldest.entries); err != nil {
 		return 0, err
 	}
 	return len(oldest.entries), room.Do(ctx, func(*world.World) error {
@@ -176,11 +181,19 @@ func (b *Bank) oldest() (found batch) {
 	return found
 }
 
-// settle fills the purses, and forgets the entries.
+// settle fills the purses, and forgets the entries. A purse with an effect that the database has refused is wrong, so
+// it is loaded again: the effect's entry becomes the question, which follows all effects of the purse.
 func (b *Bank) settle(done batch) {
 	for i, e := range done.entities {
-		if p := b.purses.Mut(done.entries[i].Purse); p != nil { // the player is still there
-			p.Loaded, p.Coins, p.Hats = true, done.accounts[i].Coins, done.accounts[i].Hats
+		entry, result := done.entries[i], done.results[i]
+		p := b.purses.Get(entry.Purse) // nil: the player has left
+		switch {
+		case p != nil && entry.Loads:
+			b.purses.Set(entry.Purse, Purse{Player: p.Player, Loaded: true, Coins: result.Coins, Hats: result.Hats})
+		case p != nil && result.Refused && p.Loaded: // otherwise the question waits already
+			b.purses.Set(entry.Purse, Purse{Player: p.Player})
+			b.append(e, Entry{Player: entry.Player, Purse: entry.Purse, Loads: true})
+			continue
 		}
 		b.world.Destroy(e)
 	}

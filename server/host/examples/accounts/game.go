@@ -22,8 +22,8 @@ var (
 type Purse struct {
 	Player string `net:"-"`
 	Loaded bool   `net:"owner"` // the database has told what is in it
-	Coins  int32  `net:"owner"`
-	Hats   int32  `net:"owner"`
+	Coins  int64  `net:"owner"`
+	Hats   int64  `net:"owner"`
 }
 
 // Commands of players.
