@@ -25,7 +25,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 			return
 		}
 	}
-	if refusal := p.mayBegin(h); refusal != nil {
+	if refusal := p.mayBegin(); refusal != nil {
 		p.refuseHello(refusal, "")
 		return
 	}
@@ -124,19 +124,16 @@ func refusalOfDifference(code wire.Code, what string, digits int, client, server
 	return &wire.Error{Code: code, Detail: fmt.Sprintf("client has %s %0*x, server %0*x", what, digits, client, digits, server)}, fmt.Sprintf("%s %0*x", what, digits, server)
 }
 
-// mayBegin returns nil if h may begin a new session, or the reason to refuse it. h named a
-// session that it could not resume. The Router chose the room by that session, without a
-// call of RouterConfig.Join. A new session may therefore begin only if h and its token
-// allow this room.
-func (p *Peer) mayBegin(h wire.Hello) *wire.Error {
-	if !p.resumes {
+// mayBegin returns nil if p may begin a new session, or the reason to refuse it. A client that the Router led here by the
+// session of its Hello, which could not be resumed, connects again: only RouterConfig.Join admits clients to a room.
+func (p *Peer) mayBegin() *wire.Error {
+	if !p.resumes || p.core.Draining() { // admitPeer says why it drains
 		return nil
 	}
-	own := p.core.config.Room
-	if granted, _ := p.tokenResult(); h.Room != "" && h.Room != own || granted.Room != "" && granted.Room != own {
-		return &wire.Error{Code: wire.Timeout, Detail: "the session has ended: connect again"}
+	if _, refusal := p.tokenResult(); refusal != nil { // it would only be refused the next time
+		return refusal
 	}
-	return nil
+	return &wire.Error{Code: wire.Timeout, Detail: "the session has ended: connect again"}
 }
 
 // checkHello returns nil if h is compatible with this server. Otherwise it returns the

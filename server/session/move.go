@@ -401,11 +401,21 @@ func (c *Core) forwardPeer(p *Peer, h *wire.Hello) bool {
 		return false
 	}
 	p.inbox.setHello(h)
-	p.resumes = true
-	if !core.requests.addPeer(core, p) {
+	if !core.addResuming(p) {
 		p.inbox.setHello(nil)
 		return false
 	}
 	c.roster.removeForwarded(p)
+	return true
+}
+
+// addResuming adds a connection whose Hello resumes a session of c. It returns false if c has closed.
+func (c *Core) addResuming(p *Peer) bool {
+	before := p.resumes
+	p.resumes = true // before c's goroutine reads it
+	if !c.requests.addPeer(c, p) {
+		p.resumes = before
+		return false
+	}
 	return true
 }

@@ -93,12 +93,13 @@ const (
 
 // placement holds the room of a live session, and the secrets that resume it.
 type placement struct {
-	core    *Core
-	user    string
-	secrets secrets
-	begun   bool // it has ended the other sessions of its user
-	moves   uint64
-	way     way
+	core      *Core
+	user      string
+	abilities wire.Abilities
+	secrets   secrets
+	begun     bool // it has ended the other sessions of its user
+	moves     uint64
+	way       way
 }
 
 // maxNewest bounds the users in each map of newestSessions.
@@ -279,11 +280,7 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 // placeResuming delivers a connection to the room of the session that h resumes. It returns false if there is none.
 func (r *Router) placeResuming(p *Peer, h *wire.Hello) bool {
 	core := r.roomOf(h)
-	if core == nil {
-		return false
-	}
-	p.resumes = core.requests.addPeer(core, p) // false: the room and its sessions have ended
-	return p.resumes
+	return core != nil && core.addResuming(p) // false: the room and its sessions have ended
 }
 
 // joinRoom delivers a connection to the room that its client joins, or returns the reason
@@ -360,7 +357,7 @@ func (r *Router) Stats() RouterStats {
 	return s
 }
 
-// roomOf returns the room of the session that h resumes, or nil if h has no valid secret.
+// roomOf returns the room of the session that h resumes, or nil if h has no valid secret or other abilities: it then joins.
 func (r *Router) roomOf(h *wire.Hello) *Core {
 	if len(h.Secret) == 0 {
 		return nil
@@ -368,13 +365,10 @@ func (r *Router) roomOf(h *wire.Hello) *Core {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.sessions[h.Session]
-	if p == nil {
+	if p == nil || p.abilities != h.Abilities || !p.secrets.matchAny(h.Secret) {
 		return nil
 	}
-	if p.secrets.matchAny(h.Secret) {
-		return p.core
-	}
-	return nil
+	return p.core
 }
 
 // recordPlacement records the room and the secrets of s.
@@ -389,7 +383,7 @@ func (r *Router) recordPlacement(s *Session) {
 		p = &placement{}
 		r.sessions[s.id] = p
 	}
-	*p = placement{s.core, s.user, s.secrets, p.begun, s.travel.moves, wayNone}
+	*p = placement{s.core, s.user, s.abilities, s.secrets, p.begun, s.travel.moves, wayNone}
 }
 
 // restorePlacement records a restored session, or returns the reason to end it. A crash may have caught the
@@ -414,7 +408,7 @@ func (r *Router) restorePlacement(s *Session) (why *wire.Error) {
 			p.core.requests.endLater(s.id, &wire.Error{Code: wire.Replaced})
 		}
 	}
-	r.sessions[s.id] = &placement{s.core, s.user, s.secrets, true, s.travel.moves, wayNone}
+	r.sessions[s.id] = &placement{s.core, s.user, s.abilities, s.secrets, true, s.travel.moves, wayNone}
 	return nil
 }
 
@@ -432,7 +426,7 @@ func (r *Router) placeWaiting(t *traveller) (elsewhere *Core, outdated bool) {
 	if r.newest.replaces(t.user, t.id) {
 		return nil, true
 	}
-	r.sessions[t.id] = &placement{own, t.user, t.keptSecrets(), true, t.moves, wayWaiting}
+	r.sessions[t.id] = &placement{own, t.user, t.abilities, t.keptSecrets(), true, t.moves, wayWaiting}
 	return nil, false
 }
 

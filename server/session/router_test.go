@@ -190,27 +190,76 @@ func TestRouterResumes(t *testing.T) {
 	require.Equal(t, []string{"one"}, h.joins)
 }
 
-// If a session ends before the Hello that resumes it is answered, only its own room may
-// begin a new session: RouterConfig.Join was not called.
+// If a session cannot be resumed by a Hello that has its secret, only RouterConfig.Join admits a new session to its room. The
+// client connects again with the same Hello, which then joins like any other.
 func TestRouterResumesTooLate(t *testing.T) {
-	for _, room := range []string{"", "one", "two"} {
-		h := newTestRooms(t, func(*RouterConfig) {})
-		one := h.add("one")
-		h.add("two")
-		conn := h.join("one")
-		conn.peer.Gone()
-		h.tick(1)
-		again := h.dial(resume(conn.Welcome(), 1), toRoom(room))
-		one.Kick(conn.peer.ID(), "go")
-		h.tick(1)
-		if room == "two" {
-			require.Equal(t, wire.Timeout, again.Ended.Code)
-			require.True(t, again.Ended.Code.Info().Retry)
-			continue
-		}
-		require.Zero(t, again.Welcome().Resumed)
-		require.Equal(t, "one", again.Welcome().Room)
+	ends := map[string]func(s *Session){
+		"kicked": func(s *Session) { s.core.Kick(s.ID(), "go") },
+		"spent":  func(s *Session) { s.secrets.crashed = s.secrets.allSecrets() },
 	}
+	for name, end := range ends {
+		for _, room := range []string{"", "one", "two"} {
+			h := newTestRooms(t, func(*RouterConfig) {})
+			one := h.add("one")
+			h.add("two")
+			conn := h.join("one")
+			s := conn.peer.Session()
+			conn.peer.Gone()
+			h.tick(1)
+			h.joins = nil
+			again := func() *roomClient { return h.dial(resume(conn.Welcome(), 1), toRoom(room)) }
+			first := again()
+			end(s)
+			h.tick(1)
+			require.Equal(t, wire.Timeout, first.Ended.Code, name)
+			require.True(t, first.Ended.Code.Info().Retry)
+			require.Zero(t, one.Active()+one.Away())
+			require.Empty(t, h.joins)
+
+			second := again()
+			h.tick(1)
+			require.Equal(t, []string{room}, h.joins)
+			if room == "" {
+				require.Equal(t, wire.NoRoom, second.Ended.Code)
+				continue
+			}
+			require.Zero(t, second.Welcome().Resumed)
+			require.Equal(t, room, second.Welcome().Room)
+		}
+	}
+}
+
+// A client whose token is refused learns it at once, when its session cannot be resumed either.
+func TestRouterResumesTooLateWithoutToken(t *testing.T) {
+	h := newTestRooms(t, func(c *RouterConfig) {
+		c.Admit = func(_ context.Context, token []byte) (Admission, error) {
+			if string(token) == "used" {
+				return Admission{}, errors.New("used before")
+			}
+			return Admission{}, nil
+		}
+	})
+	one := h.add("one")
+	conn := h.join("one")
+	again := h.dial(resume(conn.Welcome(), 1), withToken("used"))
+	one.Kick(conn.peer.ID(), "go")
+	h.tick(1)
+	require.Equal(t, wire.Unauthorized, again.Ended.Code)
+}
+
+// Others who have a session's id and secret enter its room only by RouterConfig.Join, also with other abilities.
+func TestRouterResumesWithOtherAbilities(t *testing.T) {
+	h := newTestRooms(t, func(*RouterConfig) {})
+	one := h.add("one")
+	conn := h.join("one")
+	delete(h.rooms, "one") // Join refuses it
+	for range 2 {
+		other := h.dial(resume(conn.Welcome(), 1), func(m *wire.Hello) { m.Abilities = wire.Simulates })
+		one.Tick()
+		require.Equal(t, wire.NoRoom, other.Ended.Code)
+	}
+	require.Equal(t, 1, one.Active())
+	require.Empty(t, conn.Closed)
 }
 
 // Connections without a Hello end by the caller's clock, or with their transport.
