@@ -121,7 +121,10 @@ func (r *run) endAndSave() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
-	r.awaitDepartures()
+	missing := r.awaitDepartures()
+	if missing > 0 {
+		r.log.Warn("the room ends before the sessions that have moved are on the disks of their rooms", zap.Int("sessions", missing))
+	}
 	return r.saveEnded()
 }
 
@@ -131,14 +134,14 @@ const (
 	departurePoll    = 5 * time.Millisecond
 )
 
-// awaitDepartures waits until the sessions that have moved to other rooms are on the disks of these: what this room
-// knows of them ends with it.
-func (r *run) awaitDepartures() {
+// awaitDepartures waits until the sessions that have moved to other rooms are on the disks of these, and returns the number
+// that are not: this room's disk must keep them.
+func (r *run) awaitDepartures() (missing int) {
 	r.core.ReleaseDepartures()
-	for began := time.Now(); r.core.Departures() > 0; time.Sleep(departurePoll) {
-		if time.Since(began) > departureTimeout {
-			r.log.Warn("the room ends before the sessions that have moved are on the disks of their rooms: a crash now would end them", zap.Int("sessions", r.core.Departures()))
-			return
+	for began := time.Now(); ; time.Sleep(departurePoll) {
+		underway, stranded := r.core.Departures()
+		if underway == 0 || time.Since(began) > departureTimeout {
+			return underway + stranded
 		}
 	}
 }

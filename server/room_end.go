@@ -5,12 +5,15 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
 )
 
 // End ends the room for good, as a game does with a match that is over: after the present tick, or the next one if
 // another goroutine than the room's calls it. Messages of that tick still leave, and sessions that Move to an open room go there. The
 // others end with RoomClosed and reason, which clients do not retry, and Leave is called for them. Image, journal and lock are
-// removed, and do not count in MaxImages. With JournalAlways clients learn of the end once no crash can undo
+// removed, and do not count in MaxImages, unless a journal has sessions that moved and that no other room has on its disk: the room is
+// saved then, and a client that resumes such a session makes it again. With JournalAlways clients learn of the end once no crash can undo
 // it; otherwise a crash in that moment may bring the room back.
 //
 // For a minute clients and tokens cannot make the room again; the game and the operator can. The sessions of a pinned
@@ -29,7 +32,7 @@ func (r *Room) End(reason string) error {
 }
 
 // endAndRemove ends all sessions after the last tick, and removes the files of the world. If they cannot be removed, the
-// world is saved as at another end.
+// world is saved as at another end, and so it is if it has the only durable notes of sessions that have moved.
 func (r *run) endAndRemove() error {
 	if r.store == nil {
 		return r.endAndSave()
@@ -39,7 +42,12 @@ func (r *run) endAndRemove() error {
 		time.Sleep(lastSnapshotWait)
 	}
 	r.loop.endSessions()
-	r.awaitDepartures()
+	missing := r.awaitDepartures()
+	if missing > 0 && r.loop.journal != nil { // the disk of no other room has them
+		r.log.Warn("the room has ended, but is saved: sessions that have moved are not on the disks of their rooms", zap.Int("sessions", missing))
+		r.core.EndWith(wire.Error{Code: wire.Draining}) // clients of sessions that have returned come again, which restores the room
+		return r.saveEnded()
+	}
 	if err := r.loop.saver.descriptors.saveWithSpares(r.store.MarkEnded); err != nil {
 		r.log.Error("the room has ended, but is saved: its files cannot be removed", zap.Error(err))
 		return r.saveEnded()

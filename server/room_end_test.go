@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,6 +103,66 @@ func TestMoveOutOfARoomThatEnds(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(h.t, []wire.Code{wire.OK, wire.RoomClosed}, []wire.Code{moves.code(), stays.code()})
 		require.Equal(h.t, "lobby", moves.newestWelcome().Room)
+	})
+}
+
+// A room that ends while the next room of its sessions fails or refuses them is saved, since it has their only durable notes.
+// Their clients come again, which restores the room, and continue with the same sessions.
+func TestEndWhileTheNextRoomFails(t *testing.T) {
+	for name, fails := range map[string]bool{"panics": true, "refuses": false} {
+		t.Run(name, func(t *testing.T) { testEndWhileTheNextRoomFails(t, fails) })
+	}
+}
+
+func testEndWhileTheNextRoomFails(t *testing.T, panics bool) {
+	var arrivals int
+	dir := t.TempDir()
+	inBubble(t, func(c *RoomsConfig) {
+		journaledRooms(dir, imagefile.JournalAlways)(c)
+		k := c.Kinds["match"]
+		made := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			g, err := made(q)
+			if q.Name == "match/next" {
+				join := g.Hooks.Join
+				g.Hooks.Join = func(s *Session) (world.Entity, error) {
+					arrivals++
+					if !panics && arrivals == 1 {
+						return 0, errors.New("not now")
+					}
+					return join(s)
+				}
+				err = errors.Join(err, g.World.AddSystem(world.After, "crash", func(*world.World) {
+					if panics && arrivals == 1 {
+						arrivals++
+						panic("before the arrival is durable")
+					}
+				}))
+			}
+			return g, err
+		}
+		c.Kinds["match"] = k
+	}, func(h *testRooms) {
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/next"))
+		moves := h.greet(func(m *wire.Hello) { m.Room = "match/over" })
+		before := moves.newestWelcome()
+		from := h.now("match/over")
+		require.NoError(h.t, h.existingRoom("match/over").Do(h.t.Context(), func(*world.World) error {
+			require.NoError(h.t, from.core.Session(moves.peer.ID()).Move("match/next"))
+			return h.existingRoom("match/over").End("over")
+		}))
+		time.Sleep(time.Second)
+		require.Positive(h.t, arrivals)
+		require.True(h.t, moves.code().Info().Retry, "%v", moves.code())
+		again := h.greet(func(m *wire.Hello) {
+			m.Room, m.Session, m.Secret, m.Structure = "match/over", before.Session, before.Secret, before.Structure
+		})
+		require.Equal(h.t, wire.OK, again.code())
+		require.Equal(h.t, before.Session, again.newestWelcome().Session)
+		require.Equal(h.t, "match/next", again.newestWelcome().Room)
+		require.NoError(h.t, h.existingRoom("match/over").End("over"))
+		time.Sleep(time.Second)
+		require.NotContains(h.t, storedRooms(t, dir), "over")
 	})
 }
 

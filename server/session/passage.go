@@ -348,16 +348,20 @@ func (c *Core) restoreDeparture(n *notedSession, to string) (*traveller, error) 
 	return t, nil
 }
 
-// Departures returns the number of sessions that have left for other rooms, and would be lost if this room's
-// files were removed and the process were killed. Only the goroutine that calls Tick may call it.
-func (c *Core) Departures() (n int) {
+// Departures returns the numbers of sessions that have left for other rooms, and would be lost if this room's
+// files were removed and the process were killed. Those underway may soon be on the disks of their next rooms. The stranded ones
+// need a later Tick or run of this room, which sends them on or takes them back. Only the goroutine that calls Tick may call it.
+func (c *Core) Departures() (underway, stranded int) {
 	c.passages.settle(c.milestoneNow())
 	for _, t := range c.passages.departed {
-		if t.fate.Load() != fateWaiting && !c.requests.isReturning(t) {
-			n++
+		fate := t.fate.Load()
+		if fate == fateWaiting || fate == fateLost || c.requests.isReturning(t) {
+			stranded++
+		} else {
+			underway++
 		}
 	}
-	return n
+	return underway, stranded
 }
 
 // ReleaseDepartures lets the sessions that have left enter their next rooms, after the last Tick of a room that ends: the

@@ -150,12 +150,11 @@ func (m *MatchRoom) Config() server.WorldConfig {
 func (m *MatchRoom) join(s *server.Session) (world.Entity, error) {
 	ticket, _ := s.Value().(Ticket)
 	_, err := m.Arena.join(s)
-	if err == nil {
-		t := m.seat.Mut(seatOf(s))
-		t.Barred = ticket.Wants != ToPlay
-		if !t.Barred {
-			t.Respawn = m.world.Tick() + 1
-		}
+	switch {
+	case err == nil && ticket.Wants == ToPlay:
+		m.seat.Mut(seatOf(s)).Respawn = m.world.Tick() + 1
+	case err == nil:
+		m.seat.Mut(seatOf(s)).Barred = true
 	}
 	return 0, err
 }
@@ -185,12 +184,13 @@ func (m *MatchRoom) umpire(_ *Arena, w *world.World) {
 	}
 }
 
-// sendBack moves everybody to the lobby, and ends the room. It changes nothing in the world.
+// sendBack moves everybody to the lobby, and ends the room once all have left. It changes nothing in the world.
 func (m *MatchRoom) sendBack() {
-	for s := range m.room.Sessions() {
-		if s.Move("lobby") != nil {
-			return // the lobby is full, or the server is draining: in a second again
-		}
+	waiting := slices.Collect(m.room.Sessions())
+	for _, s := range waiting {
+		_ = s.Move("lobby") // waits until the lobby is open; if it fails, for example since the lobby is full, in a second again
 	}
-	must(m.room.End("the match is over"))
+	if len(waiting) == 0 {
+		must(m.room.End("the match is over"))
+	}
 }

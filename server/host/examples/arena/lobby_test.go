@@ -31,12 +31,14 @@ type building struct {
 	lobby   *Lobby
 	matches map[string]*MatchRoom // by room
 	crashes map[string]bool       // by room: its next step panics
+	opening chan struct{}         // has a value for each lobby that may be made
 }
 
 // openBuilding starts a server. change changes its rooms.
 func openBuilding(t *testing.T, change func(*server.RoomsConfig)) *building {
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	b := &building{crowd: &crowd{T: t, ctx: ctx}, matches: map[string]*MatchRoom{}, crashes: map[string]bool{}}
+	b := &building{crowd: &crowd{T: t, ctx: ctx}, matches: map[string]*MatchRoom{}, crashes: map[string]bool{}, opening: make(chan struct{}, 1)}
+	b.opening <- struct{}{}
 	c := server.RoomsConfig{Kinds: kinds(), Default: "lobby"}
 	delete(c.Kinds, "arena")
 	for name, k := range c.Kinds {
@@ -58,11 +60,15 @@ func openBuilding(t *testing.T, change func(*server.RoomsConfig)) *building {
 }
 
 func (b *building) makeRoom(q server.RoomRequest) (game *server.RoomGame, err error) {
+	if q.Kind == "lobby" {
+		<-b.opening
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if q.Kind == "lobby" {
 		l, err := NewLobby(1, q.Generations)
 		b.lobby = l
+		b.addCrash(l.world, q.Name)
 		return &server.RoomGame{WorldConfig: l.Config(), Attach: func(r *server.Room) { l.room = r }}, err
 	}
 	m, err := NewMatch(1, q.Generations, TickHz*60)
@@ -70,19 +76,38 @@ func (b *building) makeRoom(q server.RoomRequest) (game *server.RoomGame, err er
 		return nil, err
 	}
 	b.matches[q.Name] = m
-	err = m.world.AddSystem(world.Before, "crash", func(*world.World) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.crashes[q.Name] {
-			delete(b.crashes, q.Name)
-			panic("the match crashes")
-		}
-	})
+	b.addCrash(m.world, q.Name)
 	return &server.RoomGame{WorldConfig: m.Config(), RestoreRun: m.RestoreRun, Attach: func(r *server.Room) { m.room, m.host = r, r }, Ended: func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		delete(b.matches, q.Name)
-	}}, err
+	}}, nil
+}
+
+// addCrash makes a world panic when the test wants it.
+func (b *building) addCrash(w *world.World, room string) {
+	require.NoError(b, w.AddSystem(world.Before, "crash", func(*world.World) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.crashes[room] {
+			delete(b.crashes, room)
+			panic("the room crashes")
+		}
+	}))
+}
+
+// crash makes the next step of a room panic.
+func (b *building) crash(room string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.crashes[room] = true
+}
+
+// hasCrashed reports whether the panic has come.
+func (b *building) hasCrashed(room string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.crashes[room]
 }
 
 // enter joins players of the lobby.
@@ -283,11 +308,37 @@ func TestMatchCrashes(t *testing.T) {
 	players := b.enter("ann", "bob", "eve", "joe")
 	b.until("they play", all(players, flies))
 	match := room(players[0])
-	b.mu.Lock()
-	b.crashes[match] = true
-	b.mu.Unlock()
+	b.crash(match)
 	b.until("they play another match", all(players, func(p *Player) bool { return inMatch(p) && room(p) != match }))
 	require.Nil(t, b.match(match))
+}
+
+// A match that is over while the lobby has crashed waits for it, and its players return with their sessions.
+func TestMatchOutlastsTheLobby(t *testing.T) {
+	t.Parallel()
+	b := openBuilding(t, func(*server.RoomsConfig) {})
+	players := b.enter("ann", "bob", "eve", "joe")
+	b.until("they play", all(players, flies))
+	match, sessions := room(players[0]), map[uint64]bool{}
+	for _, p := range players {
+		sessions[p.client.Welcome().Session] = true
+	}
+	b.crash("lobby")
+	b.until("the lobby has crashed", func() bool { return b.hasCrashed("lobby") })
+	var over uint64
+	tick := func() (now uint64) {
+		b.inMatch(match, func(m *MatchRoom) { now = m.world.Tick() })
+		return now
+	}
+	b.inMatch(match, (*MatchRoom).timeIsUp)
+	over = tick()
+	b.until("the match has tried to send its players back", func() bool { return tick() > over+2*TickHz })
+	close(b.opening)
+	b.until("all are in the lobby", all(players, inLobby))
+	for _, p := range players {
+		require.True(t, sessions[p.client.Welcome().Session], "the same session")
+	}
+	b.until("the match has ended", func() bool { return b.match(match) == nil })
 }
 
 // When no more rooms are possible, visitors are told and keep their places.
