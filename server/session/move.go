@@ -78,7 +78,7 @@ type traveller struct {
 	moves    uint64
 	visited  []visit
 	kicked   *wire.Error
-	place    *Place      // held for it in the next room, until it arrives there
+	place    *Place      // held for it in the next room, until it has entered or is refused; nil: none
 	origin   *Session    // in the room that it has left, whose viewer waits until it has entered the next
 	to       string      // name of the next room
 	refused  *wire.Error // it returns to the room of origin, since the other one has refused it; nil: it has not
@@ -199,6 +199,7 @@ func (s *Session) handOver() {
 	s.peer = nil
 	t.SetValue(s.value)
 	if s.kicked != nil { // Leave kicked it, or panicked
+		t.place.Release()
 		c.turnAway(t, s.kicked)
 		return
 	}
@@ -264,8 +265,10 @@ func (c *Core) receiveTravellers() {
 		if t.refused != nil {
 			receive = c.takeBack
 		}
+		place := t.place
 		why := receive(t)
 		c.requests.releaseTraveller(t)
+		place.Release()
 		if why != nil {
 			c.refuseTraveller(t, why)
 		}
@@ -287,7 +290,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	if t.hasLeft() {
 		return &wire.Error{Code: wire.OK}
 	}
-	if why := c.roster.admitUser(t.user, t.address, c.requests.placesFor(t.user, nil)); why != nil {
+	if why := c.roster.admitUser(t.user, t.address, c.requests.placesFor(t.user, t.place)); why != nil {
 		return why
 	}
 	s := newSession(c, t.identity, c.world.Tick(), endTickOf(c.world, t.lasts))
@@ -304,7 +307,7 @@ func (c *Core) receiveTraveller(t *traveller) *wire.Error {
 	}
 	s.progress = progress{newest: t.numbers.Seq, structure: s.travel.fence}
 	s.registerSession()
-	c.requests.countEntered(s.user, nil)
+	c.requests.countEntered(s.user, t.place)
 	c.noteArrival(t)
 	t.endOrigin()
 	c.stats.MovedIn++

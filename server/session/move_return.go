@@ -24,6 +24,7 @@ func (s *Session) reportRefusal(room string, why error) {
 // refuseTraveller returns a session to the room from which it came, or ends it if that room has closed, or its
 // client, the operator or the game has ended it.
 func (c *Core) refuseTraveller(t *traveller, why *wire.Error) {
+	t.place.Release()
 	if t.asks || t.again && c.requests.hasClosed() { // the next run of that room decides
 		t.waitAgain()
 		return

@@ -198,3 +198,49 @@ func TestArrivalsBound(t *testing.T) {
 	_, ok = p.arrivalOf(&traveller{identity: identity{id: 2 * maxArrivals}, moves: 3})
 	require.False(t, ok)
 }
+
+// A session that moves keeps its place in the next room while it waits for the disk of the room that it has left, however long
+// that takes. If it does not enter, the place is free again.
+func TestPlaceWhileADepartureWaits(t *testing.T) {
+	for name, refuse := range map[string]func(two *Core, id uint64){
+		"enters": nil,
+		"refused": func(two *Core, _ uint64) {
+			two.config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("no") }
+		},
+		"kicked": func(two *Core, id uint64) { two.Kick(id, "cheats") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newDurableRooms(t, func(*RouterConfig) {})
+			one, two := h.rooms["one"], h.rooms["two"]
+			require.NoError(t, two.SetLimits(1, 0))
+			conn, _ := h.leaveForTwo()
+			for range 2 * ticksOf(HelloTimeout, two.world.TickHz()) {
+				two.Tick()
+			}
+			eve := h.dial(toRoom("two"))
+			two.Tick()
+			h.release("two")
+			require.Equal(t, wire.ServerFull, eve.Ended.Code, "the place is kept for the session")
+			_, _, free := two.Places()
+			require.Zero(t, free)
+			if refuse != nil {
+				refuse(two, conn.Welcome().Session)
+			}
+			h.release("one")
+			two.Tick()
+			one.Tick()
+			if refuse == nil {
+				require.Equal(t, "two", h.session(conn).Room())
+			}
+			two.Tick()
+			active, kept, free := two.Places()
+			require.Equal(t, []int{two.Active(), 0, 1 - two.Active()}, []int{active, kept, free})
+			require.NoError(t, two.SetLimits(two.Active()+1, 0))
+			two.config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, nil }
+			eve = h.dial(toRoom("two"))
+			two.Tick()
+			h.release("two")
+			require.Len(t, eve.Welcomes, 1, "no place is kept any more")
+		})
+	}
+}

@@ -26,6 +26,7 @@ type places struct {
 	tick    uint64            // of the world, at the newest Receive
 	seats   map[string]uint64 // user to the tick at which the seat expires
 	held    []*Place          // for clients and sessions on their way
+	taken   []*Place          // by sessions that have been handed over: they count in requests.arriving
 	encoded []byte            // seats, for AppendSeats; nil: they have changed
 }
 
@@ -40,7 +41,8 @@ func (p *places) expirePlaces(tick uint64) {
 	p.held = slices.DeleteFunc(p.held, func(held *Place) bool { return held.until <= tick })
 }
 
-// Place is a place held in a room for HelloTimeout, counted in ticks, for a client or a session on its way.
+// Place is a place held in a room for HelloTimeout, counted in ticks, for a client or a session on its way. A session that has
+// been handed over keeps it until it has entered or is refused: the disk of the room that it has left may be slow.
 type Place struct {
 	core  *Core
 	until uint64 // tick
@@ -82,11 +84,26 @@ func (p *places) hold(c *Core) *Place {
 	return held
 }
 
-// release gives up a held place, unless it has expired.
-func (p *places) release(held *Place) {
-	if i := slices.Index(p.held, held); i >= 0 {
-		p.held = slices.Delete(p.held, i, i+1)
+// take ends the time limit of a held place, unless it is over, for a session that has been handed over.
+func (p *places) take(held *Place) {
+	if p.holds(held) {
+		p.release(held)
+		p.taken = append(p.taken, held)
 	}
+}
+
+// takenFromOthers returns how many places sessions other than the holder of own have taken, which may be nil.
+func (p *places) takenFromOthers(own *Place) int {
+	if slices.Contains(p.taken, own) {
+		return len(p.taken) - 1
+	}
+	return len(p.taken)
+}
+
+// release gives up a place, unless it has expired.
+func (p *places) release(own *Place) {
+	is := func(x *Place) bool { return x == own }
+	p.held, p.taken = slices.DeleteFunc(p.held, is), slices.DeleteFunc(p.taken, is)
 }
 
 func (p *places) removeSeats(users []string) {
@@ -310,7 +327,7 @@ func errFull(n int) *wire.Error {
 func (r *requests) placesFor(user string, own *Place) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.limits.maxSessions - r.places.keptFromOthers(user, own)
+	return r.limits.maxSessions - r.places.keptFromOthers(user, own) - r.places.takenFromOthers(own)
 }
 
 // countEntered counts a session that has entered, and ends its seat and its place.

@@ -55,7 +55,7 @@ func (r *requests) addPeer(c *Core, p *Peer) bool {
 	return true
 }
 
-// addTraveller returns false if the core has closed. From then on the traveller itself takes the place that was held
+// addTraveller returns false if the core has closed. From then on the traveller itself counts for the place that was held
 // for it.
 func (r *requests) addTraveller(t *traveller) bool {
 	r.mu.Lock()
@@ -63,10 +63,7 @@ func (r *requests) addTraveller(t *traveller) bool {
 	if r.closed {
 		return false
 	}
-	if t.place != nil {
-		r.places.release(t.place)
-		t.place = nil
-	}
+	r.places.take(t.place)
 	r.arriving = append(r.arriving, t)
 	return true
 }
