@@ -70,22 +70,24 @@ func (s *roomSearches) removeWaiting(address string) {
 }
 
 // restoreRoom makes a stored room for a client that asks for its session there, and waits for the room. RoomKind.Create does not
-// matter: the client has been in the room. It names the epoch of a run in the room's journal, or none, as clients do that accept another
-// run. The room counts for the client's address, unless the client names the epoch and only the game or tokens create rooms of the
-// kind, which count for none. It returns nil without a room if no journal has this run, or the server is cordoned.
+// matter: the client knows the epoch of a run in the room's journal. The room counts for the client's address, unless only
+// the game or tokens create rooms of the kind, which count for none. It returns nil without a room if no journal has this run,
+// or the server is cordoned. A private room exists only for clients that know its run, also while it is being made or has failed.
 func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
-	r := m.existingRoom(name)
-	if r != nil && r.Listing().Visibility == Private {
-		if now := r.run.Load(); now != nil && now.core.Config().Epoch != epoch {
-			return nil // the client must not learn of the room
+	r, known := m.existingRoom(name), false
+	if r != nil {
+		now := r.run.Load()
+		known = r.Listing().Visibility != Private || now != nil && now.core.Config().Epoch == epoch
+		if !known && now != nil {
+			return nil
 		}
 	}
-	if r == nil {
+	if !known {
 		kindName, id, err := ParseRoomName(name)
 		k := m.kinds[kindName]
-		if err != nil || k == nil || !m.images.hasJournal(k) || m.router.Cordoned() {
+		if epoch == 0 || err != nil || k == nil || !m.images.hasJournal(k) || m.router.Cordoned() {
 			return nil
 		}
 		address = m.boundedAddress(address)
@@ -95,7 +97,7 @@ func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uin
 		if !imagefile.HasRun(m.config.Images.imagePath(kindName, id), epoch) {
 			return nil
 		}
-		if k.Create != ForAnyone && epoch != 0 {
+		if k.Create != ForAnyone {
 			address = ""
 		}
 		if r, err = m.findRoom(name, byGame, address); err != nil {

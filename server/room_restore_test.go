@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -39,15 +40,9 @@ func (c *roomClient) newestWelcome() wire.Welcome {
 }
 
 // After a crash a client is led back to the restored room of its session, although it could not create the room. If the run
-// does not continue, it begins a new session there. The room's epoch opens it, or none, as clients that resume have it. A flood of
-// others does not end this.
+// does not continue, it begins a new session there. Only the room's epoch opens it: clients ask without it first, as they would
+// join any run, and then with it. A flood of others does not end this.
 func TestClientReturnsToARestoredRoom(t *testing.T) {
-	for _, names := range []bool{true, false} {
-		t.Run(fmt.Sprintf("names the epoch: %v", names), func(t *testing.T) { testReturn(t, names) })
-	}
-}
-
-func testReturn(t *testing.T, namesEpoch bool) {
 	for mode, continues := range map[imagefile.JournalMode]bool{imagefile.JournalAlways: true, imagefile.JournalEverySecond: false} {
 		dir := t.TempDir()
 		config := func(c *RoomsConfig) {
@@ -69,25 +64,21 @@ func testReturn(t *testing.T, namesEpoch bool) {
 			resume := func(m *wire.Hello) {
 				m.Room, m.Session, m.Secret, m.Epoch, m.Structure = "match/a", before.Session, before.Secret, before.Epoch, before.Structure
 			}
-			asClient := func(m *wire.Hello) {
-				resume(m)
-				if !namesEpoch {
-					m.Epoch = 0
-				}
+			for _, epoch := range []uint64{0, before.Epoch + 1} {
+				refused := h.greet(func(m *wire.Hello) {
+					resume(m)
+					m.Epoch = epoch
+				})
+				require.Equal(h.t, wire.NoRoom, refused.Snapshot().Ended.Code)
+				require.NotContains(h.t, h.names(), "match/a")
 			}
-			stranger := h.greet(func(m *wire.Hello) {
-				resume(m)
-				m.Epoch++
-			})
-			require.Equal(h.t, wire.NoRoom, stranger.Snapshot().Ended.Code)
-			require.NotContains(h.t, h.names(), "match/a")
 
 			for range 3 * searchBurst { // an attacker
 				go func() { _ = h.restoreRoom(h.t.Context(), "match/a", "203.0.113.1/32", 1) }()
 			}
 			synctest.Wait()
-			back := h.greet(asClient)
-			if !continues && namesEpoch {
+			back := h.greet(resume)
+			if !continues {
 				require.Equal(h.t, wire.EpochMismatch, back.Snapshot().Ended.Code)
 				back = h.greet(func(m *wire.Hello) { m.Room = "match/a" })
 			}
@@ -97,6 +88,58 @@ func testReturn(t *testing.T, namesEpoch bool) {
 			require.Equal(h.t, continues, back.newestWelcome().Epoch == before.Epoch)
 		})
 	}
+}
+
+// A private room that is being made, or that has failed, answers like a room that does not exist, except to clients that know its run.
+func TestPrivateRoomIsRestoredForThoseWhoKnowIt(t *testing.T) {
+	dir, fails := t.TempDir(), false
+	config := func(c *RoomsConfig) {
+		journaledRooms(dir, imagefile.JournalAlways)(c)
+		k := c.Kinds["match"]
+		made := k.New
+		k.Create, k.Visibility = ForGame, Private
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			if fails {
+				time.Sleep(2 * time.Second)
+				return nil, errors.New("it fails")
+			}
+			return made(q)
+		}
+		c.Kinds["match"] = k
+	}
+	var epoch uint64
+	var left map[string]string
+	inBubble(t, config, func(h *testRooms) {
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/a"))
+		epoch = h.now("match/a").core.Config().Epoch
+		time.Sleep(time.Second / 10)
+		left = filesIn(t, dir)
+	})
+	crashTo(t, dir, left)
+	fails = true
+	inBubble(t, config, func(h *testRooms) {
+		ask := func(room string, epoch uint64) wire.Code {
+			return wire.CodeOf(h.restoreRoom(h.t.Context(), room, "203.0.113.1/32", epoch))
+		}
+		strangers := func() {
+			began := time.Now()
+			for _, room := range []string{"match/a", "match/none"} {
+				require.Equal(h.t, wire.OK, ask(room, 0), room)
+				require.Equal(h.t, wire.OK, ask(room, epoch+1), room)
+				_, err := h.joinRoom(h.t.Context(), room, "203.0.113.1/32", Admission{})
+				require.Equal(h.t, wire.NoRoom, wire.CodeOf(err), room)
+			}
+			require.Zero(h.t, time.Since(began), "nobody waits for it")
+		}
+		knows := make(chan wire.Code)
+		go func() { knows <- ask("match/a", epoch) }()
+		synctest.Wait()
+		require.Contains(h.t, h.names(), "match/a")
+		strangers()
+		require.Equal(h.t, wire.Internal, <-knows)
+		strangers()
+		require.Equal(h.t, wire.Internal, ask("match/a", epoch))
+	})
 }
 
 // After a crash new rooms are made before the client of a stored room returns: they have other blocks of generations, so that the

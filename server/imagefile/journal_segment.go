@@ -46,14 +46,14 @@ func segmentPath(image string, run, tick uint64, nth int) string {
 // Segments returns the segments of the journal, by run and tick, in the order in which they began.
 func (s *Store) Segments() ([]Segment, error) { return listSegments(s.disk, s.path) }
 
-// HasRun reports whether the journal of the image at path has a segment of a run, or of any if run is 0. It needs no lock.
+// HasRun reports whether the journal of the image at path has a segment of a run. It needs no lock.
 func HasRun(path string, run uint64) bool {
 	target, err := atomicfile.Resolve(path)
 	if err != nil || !fileExists(target) {
 		return false
 	}
 	segments, err := listSegments(disk.OS{}, target)
-	return err == nil && slices.ContainsFunc(segments, func(s Segment) bool { return run == 0 || s.Run == run })
+	return err == nil && slices.ContainsFunc(segments, func(s Segment) bool { return s.Run == run })
 }
 
 func listSegments(d disk.Disk, image string) ([]Segment, error) {

@@ -40,7 +40,8 @@ type RouterConfig struct {
 	// Restore makes a room that an earlier process has run under epoch, and waits for it, so that a
 	// client finds its session there after a crash. It runs on the connection's goroutine, like Join,
 	// for a Hello with a secret that is of no present session. An error refuses the client as an error
-	// of Join does: its session may be in that room. nil: the client resumes, or joins. Default none.
+	// of Join does: its session may be in that room. nil: the client resumes, or joins. A client whose token is refused
+	// reaches Restore only with an epoch other than 0. Default none.
 	Restore func(ctx context.Context, room, address string, epoch uint64) error
 	// Move returns the room that a session moves to (Session.Move). It runs on the
 	// goroutine that calls Tick of the room where the session is, and must not wait: after
@@ -257,14 +258,18 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	if r.placeResuming(p, h) {
 		return
 	}
+	granted, why := p.tokenResult()
 	var failed error // of Restore
 	if r.config.Restore != nil && len(h.Secret) > 0 && !r.isDraining() {
+		if why != nil && h.Epoch == 0 { // tokens are good for one connection: the client asks again, and shows that it knows the run
+			r.refusePeer(p, &wire.Error{Code: wire.NoRoom, Detail: "no such session: a stored one needs its epoch, a new one a token"}, "")
+			return
+		}
 		failed = r.config.Restore(p.ctx, h.Room, p.address, h.Epoch)
 		if r.placeResuming(p, h) {
 			return
 		}
 	}
-	granted, why := p.tokenResult()
 	switch {
 	case why != nil:
 	case failed != nil:

@@ -247,6 +247,27 @@ func TestRouterResumesTooLateWithoutToken(t *testing.T) {
 	require.Equal(t, wire.Unauthorized, again.Ended.Code)
 }
 
+// A client whose token is refused causes no work, unless it knows the run. Clients that resume may have used up their tokens: they
+// learn to ask again with the epoch.
+func TestRouterRestoresWithoutToken(t *testing.T) {
+	var restored []uint64
+	h := newTestRooms(t, func(c *RouterConfig) {
+		c.Admit = func(context.Context, []byte) (Admission, error) { return Admission{}, errors.New("used before") }
+		c.Restore = func(_ context.Context, _, _ string, epoch uint64) error {
+			restored = append(restored, epoch)
+			return nil
+		}
+	})
+	was := wire.Welcome{Session: 7, Secret: make([]byte, wire.SecretBytes), Room: "one"}
+	require.Equal(t, wire.NoRoom, h.dial(resume(was, 1)).Ended.Code)
+	require.Empty(t, restored)
+	again := h.dial(resume(was, 1), func(m *wire.Hello) { m.Epoch = 5 })
+	require.Equal(t, wire.Unauthorized, again.Ended.Code)
+	require.Equal(t, []uint64{5}, restored)
+	require.Equal(t, wire.Unauthorized, h.dial(toRoom("one")).Ended.Code)
+	require.Empty(t, h.joins)
+}
+
 // Others who have a session's id and secret enter its room only by RouterConfig.Join, also with other abilities.
 func TestRouterResumesWithOtherAbilities(t *testing.T) {
 	h := newTestRooms(t, func(*RouterConfig) {})
