@@ -70,6 +70,39 @@ func TestDeparture(t *testing.T) {
 	require.True(t, one.CloseIfEmpty())
 }
 
+// Clients whose sessions wait between two rooms delay no others, however many they are.
+func TestWaitingHellosDelayNobody(t *testing.T) {
+	h := newDurableRooms(t, func(*RouterConfig) {})
+	one, two := h.rooms["one"], h.rooms["two"]
+	most := (joinsPerSecond + two.world.TickHz() - 1) / two.world.TickHz()
+	var left, waiting []*roomClient
+	for range most {
+		left = append(left, h.dial(toRoom("one")))
+	}
+	one.Tick()
+	h.release("one")
+	for _, c := range left {
+		h.session(c).SetValue("sword")
+		must.Do(h.session(c).Move("two"))
+	}
+	one.Tick()
+	for _, c := range left {
+		c.peer.Gone()
+		waiting = append(waiting, h.dial(resume(c.Welcome(), 1)))
+	}
+	newcomer := h.dial(toRoom("two"))
+	two.Tick()
+	require.NotNil(t, newcomer.peer.Session())
+	h.release("one")
+	two.Tick()
+	two.Tick()
+	for _, c := range waiting {
+		require.Empty(t, c.Closed)
+		require.NotNil(t, c.peer.Session())
+	}
+	require.Equal(t, most+1, two.Active())
+}
+
 // A session that a crash has caught between two rooms continues to the second with the Value that Leave has set. If the second
 // refuses it, it returns to the first. Meanwhile it may end as any other.
 func TestRestoredDeparture(t *testing.T) {

@@ -175,13 +175,13 @@ func (p *Peer) receiveHello() {
 	}
 	p.age++
 	if hello != nil {
-		c.hellosLeft--
 		switch {
 		case c.forwardPeer(p, hello):
 			return
 		case c.awaitsSession(hello):
-			p.inbox.setHello(hello)
+			p.inbox.setHello(hello) // costs no join: the tick has as many for others
 		default:
+			c.hellosLeft--
 			p.handleHello(*hello)
 		}
 	}
