@@ -233,7 +233,7 @@ func (t *traveller) reopenOrigin() {
 	t.fate.Store(fateWaiting)
 }
 
-// sendOn hands a session over to its next room once that room is ready. If that cannot be, the session returns.
+// sendOn hands a session over to its next room once that room is ready. If there will be no such room, the session returns.
 func (c *Core) sendOn(t *traveller) {
 	s := t.origin
 	elsewhere, outdated := c.config.Router.placeWaiting(t)
@@ -259,6 +259,7 @@ func (c *Core) sendOn(t *traveller) {
 	}
 	core, err := s.findRoom(t.to)
 	switch {
+	case err != nil && mayOpenLater(err): // its disk may have the session
 	case err != nil:
 		t.refused = refusalOf(err, wire.NoRoom)
 		why = c.takeBack(t)
@@ -273,6 +274,13 @@ func (c *Core) sendOn(t *traveller) {
 			t.waitAgain() // another run of the room may follow
 		}
 	}
+}
+
+// mayOpenLater reports whether a room that RouterConfig.Move has refused may open later: the server lacks something, or the
+// operator has closed the room. Otherwise there is no such room, or the game refuses it.
+func mayOpenLater(err error) bool {
+	code := refusalOf(err, wire.NoRoom).Code
+	return code.Info().Retry || code == wire.RoomClosed
 }
 
 // ask asks the next room, which has the session or is about to, whether that is durable.

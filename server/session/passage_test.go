@@ -277,3 +277,43 @@ func TestPlaceWhileADepartureWaits(t *testing.T) {
 		})
 	}
 }
+
+// A restored departure waits for a next room that cannot be made for the moment: the room's disk may have the session, which
+// must not live twice.
+func TestRestoredDepartureAwaitsItsRoom(t *testing.T) {
+	for _, code := range []wire.Code{wire.Internal, wire.ServerFull, wire.Draining, wire.RoomClosed} {
+		t.Run(code.String(), func(t *testing.T) {
+			h := newDurableRooms(t, func(*RouterConfig) {})
+			conn, left := h.leaveForTwo()
+			w := conn.Welcome()
+			h.release("one")
+			h.rooms["two"].Tick()
+			entered := h.saved("two")
+			require.Equal(t, 1, entered.Sessions())
+			for _, c := range h.rooms {
+				c.config.Hooks.Join = func(*Session) (world.Entity, error) { panic("Join is called again") }
+				c.config.Hooks.Leave = func(*Session) { t.Error("Leave is called again") }
+			}
+			h = h.restore(map[string]*Notes{"one": left, "two": {}})
+			one, two := h.rooms["one"], h.rooms["two"]
+			find := h.router.config.Move
+			h.router.config.Move = func(string, *Session) (*Core, error) { return nil, &wire.Error{Code: code} }
+			for range one.graceTicks / 2 {
+				one.Tick()
+			}
+			require.Equal(t, 1, h.saved("one").Sessions())
+			require.Equal(t, 1, must.Get(two.RestoreSessions(entered)))
+			h.router.config.Move = find
+			again := h.dial(resume(w, w.Structure))
+			h.tick(3)
+			for name := range h.rooms {
+				h.release(name)
+			}
+			h.tick(2)
+			require.Equal(t, []any{w.Session, "two"}, []any{again.Welcome().Session, again.Welcome().Room})
+			require.Equal(t, []int{0, 1}, []int{one.Len(), two.Len()})
+			require.Zero(t, h.saved("one").Sessions())
+			require.Zero(t, one.Stats().MovesRefused)
+		})
+	}
+}

@@ -45,7 +45,9 @@ type RouterConfig struct {
 	Restore func(ctx context.Context, room, address string, epoch uint64) error
 	// Move returns the room that a session moves to (Session.Move). It runs on the
 	// goroutine that calls Tick of the room where the session is, and must not wait: after
-	// (nil, nil) it is called again at the next tick. Default none: sessions cannot move.
+	// (nil, nil) it is called again at the next tick. An error refuses the move. A session that a crash has caught between two rooms
+	// waits after RoomClosed and codes that allow retrying, since the room's disk may have it: other errors say that there will be no
+	// such room. Default none: sessions cannot move.
 	Move func(room string, s *Session) (*Core, error)
 	// OneSessionPerUser ends a user's earlier sessions in all rooms when the user begins one.
 	OneSessionPerUser bool
