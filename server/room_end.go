@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -31,6 +32,9 @@ func (r *Room) End(reason string) error {
 	return nil
 }
 
+// errKept says that a room was to end for good, and that its disk keeps the sessions that no other room has.
+var errKept = errors.New("server: the room is saved for its sessions")
+
 // endAndRemove ends all sessions after the last tick, and removes the files of the world. If they cannot be removed, the
 // world is saved as at another end, and so it is if it has the only durable notes of sessions that have moved.
 func (r *run) endAndRemove() error {
@@ -46,7 +50,10 @@ func (r *run) endAndRemove() error {
 	if missing > 0 && r.loop.journal != nil { // the disk of no other room has them
 		r.log.Warn("the room has ended, but is saved: sessions that have moved are not on the disks of their rooms", zap.Int("sessions", missing))
 		r.core.EndWith(wire.Error{Code: wire.Draining}) // clients of sessions that have returned come again, which restores the room
-		return r.saveEnded()
+		if err := r.saveEnded(); err != nil {
+			return err
+		}
+		return errKept
 	}
 	if err := r.loop.saver.descriptors.saveWithSpares(r.store.MarkEnded); err != nil {
 		r.log.Error("the room has ended, but is saved: its files cannot be removed", zap.Error(err))

@@ -121,6 +121,7 @@ func testEndWhileTheNextRoomFails(t *testing.T, panics bool) {
 		journaledRooms(dir, imagefile.JournalAlways)(c)
 		k := c.Kinds["match"]
 		made := k.New
+		k.Create = ForGame
 		k.New = func(q RoomRequest) (*RoomGame, error) {
 			g, err := made(q)
 			if q.Name == "match/next" {
@@ -144,6 +145,7 @@ func testEndWhileTheNextRoomFails(t *testing.T, panics bool) {
 		c.Kinds["match"] = k
 	}, func(h *testRooms) {
 		require.NoError(h.t, h.createRoom(h.t.Context(), "match/next"))
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/over"))
 		moves := h.greet(func(m *wire.Hello) { m.Room = "match/over" })
 		before := moves.newestWelcome()
 		from := h.now("match/over")
@@ -154,9 +156,16 @@ func testEndWhileTheNextRoomFails(t *testing.T, panics bool) {
 		time.Sleep(time.Second)
 		require.Positive(h.t, arrivals)
 		require.True(h.t, moves.code().Info().Retry, "%v", moves.code())
-		again := h.greet(func(m *wire.Hello) {
-			m.Room, m.Session, m.Secret, m.Structure = "match/over", before.Session, before.Secret, before.Structure
-		})
+		ask := func(epoch uint64) *roomClient {
+			return h.greet(func(m *wire.Hello) {
+				m.Room, m.Epoch, m.Session, m.Secret, m.Structure = "match/over", epoch, before.Session, before.Secret, before.Structure
+			})
+		}
+		require.Equal(h.t, wire.NoRoom, ask(0).code(), "clients ask with the epoch then")
+		again := ask(before.Epoch)
+		if again.code() == wire.EpochMismatch { // the session is in its next room: clients ask without the epoch then
+			again = ask(0)
+		}
 		require.Equal(h.t, wire.OK, again.code())
 		require.Equal(h.t, before.Session, again.newestWelcome().Session)
 		require.Equal(h.t, "match/next", again.newestWelcome().Room)

@@ -150,6 +150,10 @@ func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 	}
 	return !l.rooms.runApart(func() {
 		err := now.serveUntil(ctx, func() runEnd { return l.setEnding(now) })
+		if errors.Is(err, errKept) {
+			l.openName()
+			err = nil
+		}
 		if err == nil {
 			now.log.Info("the room has ended")
 			return
@@ -224,6 +228,13 @@ func (l *roomLife) setEnding(now *run) runEnd {
 		now.core.EndWith(wire.Error{Code: wire.RoomClosed})
 	}
 	return endRun
+}
+
+// openName lets clients make a room again that has ended, for the sessions that it has kept.
+func (l *roomLife) openName() {
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	delete(l.rooms.ended, l.room.name)
 }
 
 // isOver reports whether the room should end: it had no session and no call for its kind's
