@@ -63,8 +63,14 @@ type seeker struct {
 // matching is the state of a kind's queries. A goroutine that chooses among its rooms holds mu.
 type matching struct {
 	mu       sync.Mutex
-	expected map[*Room]map[uint64]time.Time // seekers of rooms that are being made, until a time
-	capacity int                            // of the newest room; 0: unknown
+	expected map[*Room]map[uint64]expectation // seekers of rooms that are being made, by key
+	capacity int                              // of the newest room; 0: unknown
+}
+
+// expectation is the place that a room that is being made keeps for a seeker.
+type expectation struct {
+	query wire.RoomQuery
+	until time.Time
 }
 
 // keyOfClient returns a key that no session has.
@@ -198,7 +204,7 @@ func (d *directory) findPlace(q wire.RoomQuery, k *kind, s *seeker) (*Room, *ses
 		}
 		core, opening := d.admittingCore(r)
 		if opening {
-			k.matching.expect(r, s.key, time.Now().Add(expectedFor))
+			k.matching.expect(r, s.key, expectation{q, time.Now().Add(expectedFor)})
 			return r, nil, nil
 		}
 		if core == nil {
@@ -238,23 +244,26 @@ func (d *directory) takeExpected(q wire.RoomQuery, k *kind, r *Room, s *seeker) 
 	return core.HoldPlace()
 }
 
-// arrive ends the expectation of a session whose room is open.
-func (d *directory) arrive(r *Room, mover uint64) {
+// admitExpected ends the expectation of a session whose room has been made. It returns false if the session was expected, and the room
+// does not suit its query any more.
+func (d *directory) admitExpected(r *Room, mover uint64) bool {
 	k := d.rooms.kinds[r.kind]
 	k.matching.mu.Lock()
 	defer k.matching.mu.Unlock()
+	was, expected := k.matching.expected[r][mover]
 	k.matching.forget(r, mover)
+	return !expected || mover == r.maker || suits(was.query, r.Listing())
 }
 
 func suits(q wire.RoomQuery, l Listing) bool {
 	return l.Visibility == Listed && q.Matches(l.Attributes)
 }
 
-func (t *matching) expect(r *Room, key uint64, until time.Time) {
+func (t *matching) expect(r *Room, key uint64, e expectation) {
 	if t.expected[r] == nil {
-		t.expected[r] = map[uint64]time.Time{}
+		t.expected[r] = map[uint64]expectation{}
 	}
-	t.expected[r][key] = until
+	t.expected[r][key] = e
 }
 
 func (t *matching) forget(r *Room, key uint64) {
@@ -267,8 +276,8 @@ func (t *matching) forget(r *Room, key uint64) {
 // forgetLate forgets seekers whose time is over: sessions that ended before their room was open.
 func (t *matching) forgetLate(now time.Time) {
 	for r, keys := range t.expected {
-		for key, until := range keys {
-			if !now.Before(until) {
+		for key, e := range keys {
+			if !now.Before(e.until) {
 				t.forget(r, key)
 			}
 		}
@@ -332,12 +341,12 @@ type match struct {
 }
 
 // findMatches returns the rooms of a kind that match q, the fullest first: listed ones that admit sessions, and those that are being made
-// for such a query. Callers hold k.matching.mu.
+// for such a query, before their first tick: later ones may have become private. Callers hold k.matching.mu.
 func (d *directory) findMatches(q wire.RoomQuery, k *kind, from string, now time.Time) (found []match) {
 	m := d.rooms
 	m.mu.Lock()
 	for name, r := range m.byName {
-		l, made := r.Listing(), r.state == roomOpening && r.maker != 0
+		l, made := r.Listing(), r.state == roomOpening && r.maker != 0 && r.opened.IsZero()
 		if m.kinds[r.kind] == k && name != from && q.Matches(l.Attributes) && (made || l.Visibility == Listed && m.isOpenTo(r, now)) {
 			found = append(found, match{room: r})
 		}

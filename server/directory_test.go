@@ -201,6 +201,66 @@ func TestMoveByQuery(t *testing.T) {
 	})
 }
 
+// A room that has become private while it was made, or before it panicked, admits no session that asks for any room.
+func TestQueriesAvoidRoomsThatBecamePrivate(t *testing.T) {
+	hide := func(r *Room) error { return r.SetListing(Listing{Private, map[string]string{"mode": "ranked"}}) }
+	for name, hidesEarly := range map[string]bool{"while it is made": true, "before it panicked": false} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			slow := ofMatches(func(k *RoomKind) {
+				k.IdleAfter = -1
+				made := k.New
+				k.New = func(q RoomRequest) (*RoomGame, error) {
+					time.Sleep(time.Second)
+					g, err := made(q)
+					if hidesEarly && err == nil {
+						g.Attach = func(r *Room) { _ = hide(r) } // the listing is checked below
+					}
+					return g, err
+				}
+			})
+			inBubble(t, func(c *RoomsConfig) {
+				journaledRooms(dir, imagefile.JournalAlways)(c)
+				slow(c)
+			}, func(h *testRooms) {
+				first, second := h.seek("lobby", "ann"), h.seek("lobby", "bob")
+				time.Sleep(time.Second)
+				lobby := h.existingRoom("lobby")
+				move := func(user string) {
+					require.NoError(h.t, lobby.Do(h.t.Context(), func(*world.World) error {
+						for s := range lobby.Sessions() {
+							if s.User() == user {
+								return s.Move("match?mode=ranked")
+							}
+						}
+						return errors.New("no such session")
+					}))
+				}
+				move("ann")
+				if hidesEarly {
+					move("bob")
+				}
+				time.Sleep(3 * time.Second)
+				own := first.room()
+				require.NotEqual(h.t, "lobby", own)
+				if !hidesEarly {
+					room := h.existingRoom(own)
+					require.NoError(h.t, room.Do(h.t.Context(), func(*world.World) error { return hide(room) }))
+					var once sync.Once
+					h.in(own, func(*world.World) { once.Do(func() { panic("boom") }) })
+					time.Sleep(time.Second / 2)
+					move("bob")
+					time.Sleep(3 * time.Second)
+				}
+				require.Equal(h.t, Private, h.existingRoom(own).Listing().Visibility)
+				require.NotEqual(h.t, own, second.room())
+				require.Equal(h.t, hidesEarly, second.room() == "lobby", "a refused session stays, a later one gets a room of its own")
+				require.Empty(h.t, h.kinds["match"].matching.expected)
+			})
+		})
+	}
+}
+
 // A private room admits users with a seat, tokens, and nobody else: others learn no more than of a room that does not exist.
 func TestPrivateRooms(t *testing.T) {
 	inBubble(t, ofMatches(func(k *RoomKind) { k.Visibility, k.Create, k.IdleAfter = Private, ForGame, -1 }), func(h *testRooms) {

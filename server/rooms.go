@@ -56,6 +56,7 @@ var (
 	errCordoned = &wire.Error{Code: wire.RoomClosed}
 	errEnded    = &wire.Error{Code: wire.RoomClosed, Detail: "the room has ended"}
 	errStalled  = &wire.Error{Code: wire.Internal, Detail: "the room is not ticking"}
+	errUnsuited = &wire.Error{Code: wire.ServerFull, Detail: "the room that was found does not suit the query any more"}
 	errFailed   = &wire.Error{Code: wire.Internal, Detail: "the room failed"}
 )
 
@@ -131,7 +132,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	}
 	m.searches = newRoomSearches(expected)
 	for name, k := range m.config.Kinds {
-		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), matching: matching{expected: map[*Room]map[uint64]time.Time{}}, pastMs: newTickHistogram(roomDigits)}
+		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), matching: matching{expected: map[*Room]map[uint64]expectation{}}, pastMs: newTickHistogram(roomDigits)}
 	}
 	m.images, m.directory = newImageFolder(m), &directory{rooms: m}
 	m.images.keepBlocks(&m.ranges)
@@ -379,21 +380,24 @@ func isLoopback(address string) bool {
 	return err == nil && p.Addr().IsLoopback()
 }
 
-// findForMove returns the room to which session mover moves, or nil while the room is being made.
+// findForMove returns the room to which session mover moves, or nil while the room is being made. If a query has
+// chosen the room while it was being made for another session, the room must suit the query when it opens.
 func (m *rooms) findForMove(name string, mover uint64) (*run, error) {
 	r, err := m.findRoom(name, byGame, "")
 	if err != nil {
 		return nil, err
 	}
-	if r.maker != 0 && r.run.Load() != nil {
-		m.directory.arrive(r, mover)
-	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if r.state == roomOpening {
-		return nil, nil
+	opening := r.state == roomOpening
+	var now *run
+	if !opening {
+		now, err = m.admittingRun(r)
 	}
-	return m.admittingRun(r)
+	m.mu.Unlock()
+	if !opening && r.maker != 0 && !m.directory.admitExpected(r, mover) {
+		return nil, errUnsuited
+	}
+	return now, err
 }
 
 // createRoom makes or opens a room for the operator, and waits for it. A room that is ending is
