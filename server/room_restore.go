@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -67,6 +69,24 @@ func (s *roomSearches) removeWaiting(address string) {
 	if s.waiting[address] == 0 {
 		delete(s.waiting, address)
 	}
+}
+
+// isStored reports whether a room does not exist, has not ended, and has an image and a journal: a client whose token names it opens it,
+// also if clients make no rooms of the kind. So the seats that a backend has reserved outlast the process.
+func (m *rooms) isStored(name string) bool {
+	kindName, id, err := ParseRoomName(name)
+	k := m.kinds[kindName]
+	if err != nil || k == nil || !m.images.hasJournal(k) || m.router.Cordoned() {
+		return false
+	}
+	m.mu.Lock()
+	gone := m.byName[name] == nil && !m.ended.isClosed(name, time.Now())
+	m.mu.Unlock()
+	if !gone {
+		return false
+	}
+	_, err = os.Stat(m.config.Images.imagePath(kindName, id))
+	return err == nil
 }
 
 // restoreRoom makes a stored room for a client that asks for its session there, and waits for the room. RoomKind.Create does not

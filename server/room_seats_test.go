@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/world"
 )
 
@@ -41,6 +42,40 @@ func TestReservedSeats(t *testing.T) {
 		require.Same(t, h.now("match/1"), ann)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []string{"lobby"}, h.names(), "the seats have expired")
+	})
+}
+
+// Seats outlast the process: a client whose token names the room opens it, although clients make no rooms of its kind.
+func TestSeatsAfterACrash(t *testing.T) {
+	dir := t.TempDir()
+	config := func(c *RoomsConfig) {
+		journaledRooms(dir, imagefile.JournalAlways)(c)
+		k := c.Kinds["match"]
+		k.Create, k.Visibility, k.MaxSessions = ForGame, Private, 1
+		c.Kinds["match"] = k
+	}
+	var left map[string]string
+	inBubble(t, config, func(h *testRooms) {
+		s := &Server{rooms: h.rooms}
+		require.NoError(h.t, s.ReserveSeats(context.Background(), "match/1", []string{"ann"}, time.Minute))
+		left = filesIn(t, dir)
+	})
+	crashTo(t, dir, left)
+	inBubble(t, config, func(h *testRooms) {
+		join := func(name, user, room string) (*run, error) {
+			return h.joinRoom(context.Background(), name, "", Admission{User: user, Room: room})
+		}
+		for _, a := range []Admission{{User: "ann"}, {User: "ann", Room: "match/2"}} {
+			_, err := join("match/1", a.User, a.Room)
+			require.Equal(h.t, wire.NoRoom, wire.CodeOf(err))
+		}
+		_, err := join("match/2", "ann", "match/2")
+		require.Equal(h.t, wire.NoRoom, wire.CodeOf(err), "nothing is stored")
+		now, err := join("match/1", "ann", "match/1")
+		require.NoError(h.t, err)
+		require.True(h.t, now.core.HasSeat("ann"))
+		_, err = join("match/1", "ann", "")
+		require.NoError(h.t, err, "the seat opens it")
 	})
 }
 

@@ -355,6 +355,12 @@ func (m *rooms) joinRoom(ctx context.Context, name, address string, a Admission)
 			return nil, noRoom(name)
 		}
 	}
+	if by == byToken && m.isStored(name) {
+		if err := m.searches.awaitTurn(ctx, ""); err != nil {
+			return nil, err
+		}
+		by = byGame // it was made once, and may have seats
+	}
 	r, err := m.findRoom(name, by, address)
 	if err != nil {
 		return nil, err
