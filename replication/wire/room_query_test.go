@@ -68,8 +68,10 @@ func TestRoomVectors(t *testing.T) {
 		require.NoError(t, json.Unmarshal(line, &c))
 		if c.Query != nil {
 			q, err := wire.ParseRoomQuery(*c.Query)
-			_, sent := wire.Parse[wire.ListRooms](wire.ListRooms{Query: *c.Query}.Append(nil))
-			require.Equal(t, err == nil, sent == nil, "%s", line)
+			if len(*c.Query) <= wire.MaxRoomQuery { // Append takes no longer ones
+				_, sent := wire.Parse[wire.ListRooms](wire.ListRooms{Query: *c.Query}.Append(nil))
+				require.Equal(t, err == nil, sent == nil, "%s", line)
+			}
 			if c.Kind == nil {
 				require.Equal(t, wire.BadMessage, wire.CodeOf(err), "%s", line)
 				invalid++

@@ -163,7 +163,7 @@ func (p *Core) AddInput(tick uint32, m *rowschema.Message, body *rowschema.Paylo
 	if err := p.inputs.recordInput(tick, m, body); err != nil {
 		return // cannot fail: body is of the message
 	}
-	if p.phase == running { // the server may apply an input for a confirmed tick too, late
+	if p.phase == running && tick > p.confirmed { // the server may apply an earlier one too, late
 		p.truncateAfter(tick)
 		p.predictTicks(min(tick, p.newest+1), tick)
 	}

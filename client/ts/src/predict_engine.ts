@@ -121,8 +121,8 @@ export class PredictionEngine<S extends Struct, I extends Struct> implements Pre
     if (tick < this.#lastInput) this.#inputs.forget(tick) // the server's time went back
     this.#lastInput = tick
     this.#inputs.add(tick, input as I)
-    if (following) {
-      // The server may apply an input for a confirmed tick too, late.
+    // The server may apply an earlier one too, late.
+    if (following && tick > this.#confirmed) {
       this.#dropAfter(tick)
       this.#runTicks(Math.min(tick, this.#newest + 1), tick)
     }

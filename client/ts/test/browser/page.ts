@@ -20,6 +20,7 @@ const loads = [
   () => import('../motion_bodies.test.ts'),
   () => import('../bodies_sessions.test.ts'),
   () => import('../evolve.test.ts'),
+  () => import('../room_vectors.test.ts'),
 ]
 for (const load of loads) await load()
 
