@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,7 +116,7 @@ func TestEndWhileTheNextRoomFails(t *testing.T) {
 }
 
 func testEndWhileTheNextRoomFails(t *testing.T, panics bool) {
-	var arrivals int
+	var arrivals atomic.Int32
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
 		journaledRooms(dir, imagefile.JournalAlways)(c)
@@ -127,15 +128,13 @@ func testEndWhileTheNextRoomFails(t *testing.T, panics bool) {
 			if q.Name == "match/next" {
 				join := g.Hooks.Join
 				g.Hooks.Join = func(s *Session) (world.Entity, error) {
-					arrivals++
-					if !panics && arrivals == 1 {
+					if n := arrivals.Add(1); !panics && n == 1 {
 						return 0, errors.New("not now")
 					}
 					return join(s)
 				}
 				err = errors.Join(err, g.World.AddSystem(world.After, "crash", func(*world.World) {
-					if panics && arrivals == 1 {
-						arrivals++
+					if panics && arrivals.CompareAndSwap(1, 2) {
 						panic("before the arrival is durable")
 					}
 				}))
@@ -154,7 +153,7 @@ func testEndWhileTheNextRoomFails(t *testing.T, panics bool) {
 			return h.existingRoom("match/over").End("over")
 		}))
 		time.Sleep(time.Second)
-		require.Positive(h.t, arrivals)
+		require.Positive(h.t, arrivals.Load())
 		require.True(h.t, moves.code().Info().Retry, "%v", moves.code())
 		ask := func(epoch uint64) *roomClient {
 			return h.greet(func(m *wire.Hello) {

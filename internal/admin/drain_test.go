@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +22,15 @@ import (
 type drainedServer struct {
 	pages
 	cordoned bool
+	mu       sync.Mutex
 	drains   []wire.Error
+}
+
+// drained returns the drains until now.
+func (s *drainedServer) drained() []wire.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.drains)
 }
 
 func newDrainedServer() *drainedServer {
@@ -28,10 +38,12 @@ func newDrainedServer() *drainedServer {
 	s.pages = pages{Config{
 		Log: zap.NewNop(), Cordon: func() { s.cordoned = true }, Uncordon: func() { s.cordoned = false }, Cordoned: func() bool { return s.cordoned },
 		Drain: func(_ context.Context, why wire.Error) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.drains = append(s.drains, why)
 			return nil
 		},
-		Draining: func() bool { return len(s.drains) > 0 }, Rooms: func() []Room { return []Room{{Name: "empty"}} },
+		Draining: func() bool { return len(s.drained()) > 0 }, Rooms: func() []Room { return []Room{{Name: "empty"}} },
 	}, &drainPlan{}}
 	return s
 }
@@ -67,12 +79,12 @@ func TestDrainWithDeadline(t *testing.T) {
 		require.WithinDuration(t, began.Add(900*time.Second), *report.Deadline, 0)
 		require.Equal(t, "127.0.0.1:5", report.To)
 		time.Sleep(899 * time.Second)
-		require.Empty(t, s.drains, "the second request has replaced the first")
+		require.Empty(t, s.drained(), "the second request has replaced the first")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		require.Len(t, s.drains, 1)
-		require.Equal(t, wire.Moved, s.drains[0].Code)
-		require.Equal(t, "127.0.0.1:5", s.drains[0].Address)
+		require.Len(t, s.drained(), 1)
+		require.Equal(t, wire.Moved, s.drained()[0].Code)
+		require.Equal(t, "127.0.0.1:5", s.drained()[0].Address)
 		_, report = s.ask(t, s.whatIsLeft, "")
 		require.Equal(t, "draining", report.State)
 	})
@@ -85,13 +97,13 @@ func TestDrainCancelled(t *testing.T) {
 		s.ask(t, s.drain, "seconds=60")
 		s.ask(t, s.uncordon, "")
 		time.Sleep(time.Hour)
-		require.Empty(t, s.drains)
+		require.Empty(t, s.drained())
 		_, report := s.ask(t, s.whatIsLeft, "")
 		require.Equal(t, drainReport{State: "serving", Rooms: []roomLeft{}}, report)
 
 		s.ask(t, s.drain, "seconds=60")
 		s.ask(t, s.drain, "")
 		time.Sleep(time.Hour)
-		require.Equal(t, []wire.Error{{Code: wire.Draining}}, s.drains)
+		require.Equal(t, []wire.Error{{Code: wire.Draining}}, s.drained())
 	})
 }
