@@ -146,36 +146,53 @@ type requests struct {
 	reload, replace <-chan os.Signal
 }
 
+// configuredServer is what a server listens with.
+type configuredServer struct {
+	hosting  *hosting
+	config   server.Config // valid
+	verifier *token.Verifier
+	banned   []string
+}
+
+// configureServer reads the files that the flags name, and checks the flags. It touches neither ports nor images.
+func (c *serveCommand) configureServer(p *program, log *zap.Logger) (hosted configuredServer, err error) {
+	tables, err := loadTables(c.Tables)
+	if err != nil {
+		return hosted, err
+	}
+	hosted.hosting, err = c.hostConfigured(p, tables, log)
+	if err != nil {
+		return hosted, err
+	}
+	config := hosted.hosting.config
+	config.Listen, config.AdminListen, config.QlogDir, config.Log = c.Listen, c.Admin, c.QlogDir, log
+	config.Web = c.webFlags.webConfig()
+	hosted.verifier, hosted.banned, err = c.checkTokens(&config, p.Name)
+	if err != nil {
+		return hosted, err
+	}
+	if config.Admit == nil && !c.Anyone && isReachable(c.Listen) {
+		return hosted, usageError("--listen %s: any client on the network could join: give --token-keys FILE, or --anyone if that is meant", c.Listen)
+	}
+	if config.AdminAccess, err = c.newAccess(log); err != nil {
+		return hosted, usageError("%w", err)
+	}
+	if err := config.Validate(); err != nil {
+		return hosted, usageError("%w", explainAdminError(err))
+	}
+	err = c.loadIdentity(&config)
+	hosted.config = config
+	return hosted, err
+}
+
 // serveWorld serves until ctx is done, drains, and prints a summary. If the next process is ready before, it returns the
 // hand-over to it.
 func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logger, asked requests) (next *handOver, err error) {
-	tables, err := loadTables(c.Tables)
+	hosted, err := c.configureServer(p, log)
 	if err != nil {
 		return nil, err
 	}
-	h, err := c.hostConfigured(p, tables, log)
-	if err != nil {
-		return nil, err
-	}
-	config := h.config
-	config.Listen, config.AdminListen, config.QlogDir, config.Log = c.Listen, c.Admin, c.QlogDir, log
-	config.Web = c.webFlags.webConfig()
-	verifier, banned, err := c.checkTokens(&config, p.Name)
-	if err != nil {
-		return nil, err
-	}
-	if config.Admit == nil && !c.Anyone && isReachable(c.Listen) {
-		return nil, usageError("--listen %s: any client on the network could join: give --token-keys FILE, or --anyone if that is meant", c.Listen)
-	}
-	if config.AdminAccess, err = c.newAccess(log); err != nil {
-		return nil, usageError("%w", err)
-	}
-	if err := config.Validate(); err != nil {
-		return nil, usageError("%w", explainAdminError(err))
-	}
-	if err := c.loadIdentity(&config); err != nil {
-		return nil, err
-	}
+	h, config, verifier := hosted.hosting, hosted.config, hosted.verifier
 	cordoned := false
 	if asked.before != nil {
 		inherited, err := c.succeed(asked.before, &config, h.instance)
@@ -208,7 +225,7 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 		log.Warn(line)
 	}
 	h.attach(s.Room())
-	s.SetBans(banned)
+	s.SetBans(hosted.banned)
 	if cordoned {
 		s.Cordon()
 	}
