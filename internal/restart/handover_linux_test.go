@@ -38,7 +38,7 @@ type handedOver struct {
 	program string
 	dir     string
 	addr    string
-	process *process // the first process of the chain: its screen has the lines of all, and it ends with the last
+	process *process // the first of the chain: it has the output of all later ones, and ends with the last
 	random  *rand.Rand
 	serving int // the process that serves
 	before  int // sessions back in earlier chains

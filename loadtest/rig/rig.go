@@ -25,9 +25,9 @@ type Config struct {
 	// by name, and sessions move to them (Session.Move). Their worlds have the tick rate of
 	// Server's and disjoint ranges of generations. A client that names no room joins Server's.
 	Rooms []server.Config
-	// MakeRoom makes the room of a name for which a client or a moving session asks, or one for a query (wire.RoomQuery) that no room
-	// made here suits: then it has RoomRequest.Attributes, and its id is a number. A query finds the fullest of these rooms with a free
-	// place. An error refuses the client. nil: there are only Rooms. EndRoom ends rooms.
+	// MakeRoom makes the room that a client or a moving session names, if there is none. A query (wire.RoomQuery) finds the fullest
+	// room of MakeRoom that suits and has a free place. If there is none, MakeRoom makes one with a number as id and the query's
+	// attributes in RoomRequest. An error refuses the client. nil: there are only Rooms. EndRoom ends rooms.
 	MakeRoom func(server.RoomRequest) (server.WorldConfig, error)
 	// Link is the link of clients that join.
 	Link Link

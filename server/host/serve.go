@@ -146,7 +146,7 @@ type requests struct {
 	reload, replace <-chan os.Signal
 }
 
-// configuredServer is what a server listens with.
+// configuredServer has the settings of a server, read and checked.
 type configuredServer struct {
 	hosting  *hosting
 	config   server.Config // valid

@@ -74,7 +74,7 @@ func (l *Lobby) leave(s *server.Session) {
 	l.world.Destroy(e)
 }
 
-// wait puts the visitor at the end of the queue of those who want the same. To watch, there may be a match at once.
+// wait puts the visitor at the end of the queue for players or for spectators. A spectator moves to a present match, if there is one.
 func (l *Lobby) wait(s *server.Session, want uint8) error {
 	if t := l.tickets.Mut(seatOf(s)); t.Wants != want {
 		t.Wants, t.Since = want, uint32(l.world.Tick())

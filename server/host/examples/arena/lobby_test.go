@@ -230,7 +230,7 @@ func TestLobby(t *testing.T) {
 	b.inMatch(match, (*MatchRoom).timeIsUp)
 	b.until("the second match", func() bool {
 		second := 0
-		for _, p := range append(first, late, watcher) { // three of these five play
+		for _, p := range append(first, late, watcher) { // four of these six play
 			if inMatch(p) && room(p) != match {
 				second++
 			}

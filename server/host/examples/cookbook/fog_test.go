@@ -17,7 +17,7 @@ import (
 
 const sight = 20 // metres
 
-// Unit is on each unit of a player, who commands several.
+// Unit marks an entity that a player commands. A player has several.
 type Unit struct{ Team uint8 }
 
 // fogGame hides from each team all that no unit of the team sees.
