@@ -33,6 +33,7 @@ internal/simtest
 internal/stage      bulk client internal/bitio internal/must internal/rowcodec internal/rowschema internal/simtest replication/schema replication/wire world
 internal/browsertest
 internal/programtest
+internal/storetest   server/cluster
 internal/restart
 internal/evolution
 internal/fault
@@ -91,6 +92,7 @@ cmd/worldd          field internal/atomicfile internal/effectfile internal/regul
 server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/traces       server otel
+server/cluster
 server/host/examples/accounts pgx replication/schema replication/wire server server/host world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
