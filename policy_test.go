@@ -92,7 +92,7 @@ cmd/worldd          field internal/atomicfile internal/effectfile internal/regul
 server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/traces       server otel
-server/cluster
+server/cluster      zap
 server/host/examples/accounts pgx replication/schema replication/wire server server/host world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
@@ -143,7 +143,7 @@ replication/wire/conformance/page_ bulk.Handle bulk.NewHandle internal/rowschema
 `
 
 // pure: packages to which time, randomness and the link are arguments.
-var pure = []string{"bulk", "field", "world/motion", "world", "replication", "replication/wire", "server/session", "loadtest/rig", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
+var pure = []string{"bulk", "field", "world/motion", "world", "replication", "replication/wire", "server/session", "server/cluster", "loadtest/rig", "internal/bitio", "internal/rowcodec", "internal/rowtrain", "replication/schema"}
 
 // banned, in pure packages, by import path: the names that may not be used, or
 // with a leading "!" the only ones that may. None means the whole package.

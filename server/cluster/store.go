@@ -1,4 +1,3 @@
-// Package cluster lets several processes host the rooms of one game. Its Store is the directory that they share.
 package cluster
 
 import (

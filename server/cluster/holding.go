@@ -1,0 +1,55 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Holding is a room that this node has taken. It is the permission to run the room while MayRun says so.
+type Holding struct {
+	node      *Node
+	room      string
+	block     int
+	epoch     atomic.Uint64
+	running   atomic.Bool // neither suspended nor released nor lost
+	releasing bool        // guarded by node.mu
+	lost      chan struct{}
+	released  chan struct{}
+}
+
+// MayRun reports whether the room may step, send and save now (C1). Ask before each of these. If it returns false, keep the room as it
+// is: MayRun returns true again after a renewal, unless Lost is closed. It does not wait (C10).
+func (h *Holding) MayRun() bool {
+	return h.running.Load() && h.node.sinceBegan() < time.Duration(h.node.until.Load())
+}
+
+// Lost returns a channel that is closed when the room may be another node's: discard the run, and save nothing.
+func (h *Holding) Lost() <-chan struct{} { return h.lost }
+
+// Block returns the block of generations of the run. No other room of the cluster has it.
+func (h *Holding) Block() int { return h.block }
+
+// Epoch returns the number of this taking of the room, higher than all before.
+func (h *Holding) Epoch() uint64 { return h.epoch.Load() }
+
+// Release gives the room up: it must not step, send or save from now on. keepsBlock keeps the block for a stored run that continues
+// later. If the context ends first, the node continues to release it.
+func (h *Holding) Release(ctx context.Context, keepsBlock bool) error {
+	h.running.Store(false)
+	h.node.update(func(now time.Duration) {
+		if h.node.holdings[h.room] == h {
+			h.releasing = true
+			h.node.machine.release(now, h.room, keepsBlock)
+		}
+	})
+	select {
+	case <-h.released:
+		return nil
+	case <-h.node.ctx.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("cluster: releasing room %q: %w", h.room, ctx.Err())
+	}
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import "time"
+
+type identityState int
+
+const (
+	identityUnknown identityState = iota // nothing has been read
+	identityKnown
+	identityForeign // the directory was replaced: everything stands still until an operator adopts it (C9)
+)
+
+// identity holds what the node knows of the directory as a whole.
+type identity struct {
+	state    identityState
+	known    string // the directory's identity, once it was read
+	reason   string // of the foreign state
+	record   identityRecord
+	revision uint64
+	since    time.Duration // when this revision was first seen
+}
+
+// apply takes the record of the identity.
+func (d *identity) apply(m *machine, e Entry) {
+	if e.Revision <= d.revision && d.revision != 0 {
+		return
+	}
+	if e.Value == nil {
+		if d.known != "" {
+			d.freeze(m, "its identity is gone")
+		}
+		return
+	}
+	r, err := parseIdentity(e.Value)
+	switch {
+	case err != nil:
+		m.refuseRecord(err, e.Key)
+		d.freeze(m, "its identity is not readable")
+	case d.known == "" || d.known == r.ID && d.state != identityForeign:
+		d.known, d.state = r.ID, identityKnown
+		d.record, d.revision, d.since = r, e.Revision, m.now
+	case r.Was == d.known:
+		d.adopt(m, r, e.Revision)
+	default:
+		d.freeze(m, "its identity is "+r.ID+", not "+d.known)
+	}
+}
+
+// recognize looks for the identity in a read of all keys, and reports whether the directory is the known one.
+func (d *identity) recognize(m *machine, a answer) bool {
+	d.apply(m, a.entry(identityKey))
+	return d.state != identityForeign
+}
+
+// freeze stops every room, and every change of the directory, until an operator adopts it (C9).
+func (d *identity) freeze(m *machine, reason string) {
+	if d.state == identityForeign {
+		return
+	}
+	m.note(note{text: "the cluster's directory was replaced: " + reason + ". All rooms stand still. Restore the directory, or adopt it (worldd cluster adopt)", trouble: true})
+	m.counters.Frozen++
+	*d = identity{state: identityForeign, known: d.known, reason: reason}
+	m.calls.abandon(m, func(string) bool { return true })
+	m.view.reset(m)
+	m.lease.end(m)
+	m.rooms.suspend(m)
+}
+
+// adopt makes the replaced directory the node's own, as a new incarnation. Its rooms are taken again.
+func (d *identity) adopt(m *machine, r identityRecord, revision uint64) {
+	m.note(note{text: "the cluster's directory is adopted: its identity is " + r.ID})
+	m.calls.abandon(m, func(string) bool { return true })
+	m.view.reset(m)
+	m.lease.end(m)
+	m.rooms.suspend(m)
+	m.peers.forget()
+	m.blocks.forget()
+	m.rooms.forgetRecords()
+	*d = identity{state: identityKnown, known: r.ID, record: r, revision: revision, since: m.now}
+}
+
+// settled reports whether rooms may be taken: every lease in the directory before has ended.
+func (d *identity) settled() bool { return d.state == identityKnown && d.record.Settled }
+
+func (d *identity) settleAt(m *machine) time.Duration {
+	return d.since + silenceOf(m.settings.leaseTime)
+}
+
+func (d *identity) drive(m *machine) {
+	if !m.view.loaded || m.view.due || m.calls.busy[identityKey] {
+		return
+	}
+	switch {
+	case d.state == identityUnknown && d.known == "":
+		d.write(m, identityRecord{Version: recordVersion, ID: m.token()})
+	case d.state == identityKnown && !d.record.Settled && d.settleAt(m) <= m.now && m.peers.hasContact(m):
+		settled := d.record
+		settled.Settled = true
+		d.write(m, settled)
+	}
+}
+
+// write swaps the record. Whatever comes of it, the record is read before it is written again.
+func (d *identity) write(m *machine, r identityRecord) {
+	value := encode(r)
+	m.calls.send(m, identityKey, request{swaps: []Swap{{identityKey, value, d.revision}}}, func(a answer) {
+		if a.outcome == done {
+			d.apply(m, Entry{identityKey, value, a.revision})
+			return
+		}
+		m.view.readAgain()
+	})
+}
+
+func (d *identity) wakeAt(m *machine, at time.Duration) time.Duration {
+	if d.state == identityKnown && !d.record.Settled && d.settleAt(m) > m.now {
+		return min(at, d.settleAt(m))
+	}
+	return at
+}

@@ -1,0 +1,374 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// DefaultLease is the lease of a node whose Config names none.
+const DefaultLease = 5 * time.Second
+
+// AnyBlock is the block for a new run: any that is free.
+const AnyBlock = noBlock
+
+var (
+	// ErrNameInUse: another process renews a lease under this node's name.
+	ErrNameInUse = errors.New("cluster: another process runs under this node's name: give each node a name of its own")
+	// ErrForeign: the directory was replaced, so that nothing is known of the rooms.
+	ErrForeign = errors.New("cluster: the directory was replaced: restore it, or adopt it")
+)
+
+// Config describes a node of a cluster.
+type Config struct {
+	Store Store
+	// Name is the node's own in the cluster, and stays the same when its process starts again.
+	Name string
+	// Addrs are where clients reach the node, as other nodes tell them.
+	Addrs []string
+	// Lease is how long the node's rooms run without a renewal, and how long other nodes wait for one. Default: DefaultLease.
+	Lease time.Duration
+	// Directory is the identity of the directory that the node knew before it started, or empty. In another directory the node does
+	// nothing until an operator adopts that.
+	Directory string
+	// Predecessor is the incarnation of the process that had this name before, if that process has ended for certain: for
+	// instance if this one holds the lock on its folder. Nobody then waits for the end of its lease.
+	Predecessor string
+	// Random makes incarnations and nonces. No other process may have the same sequence.
+	Random *rand.Rand
+	// Now and AfterFunc are time.Now and time.AfterFunc, except in tests. The times must have a monotonic clock.
+	Now       func() time.Time
+	AfterFunc func(time.Duration, func()) *time.Timer
+	Log       *zap.Logger // nil: none
+}
+
+func (c *Config) check() error {
+	if c.Store == nil || c.Random == nil || c.Now == nil || c.AfterFunc == nil {
+		return errors.New("cluster: Config needs Store, Random, Now and AfterFunc")
+	}
+	c.Lease = cmp.Or(c.Lease, DefaultLease)
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+	err := cmp.Or(wrongName(c.Name), wrongAddrs(c.Addrs), wrongLease(c.Lease.Milliseconds()), wrongOptionalToken("directory", c.Directory), wrongOptionalToken("predecessor", c.Predecessor))
+	if err != nil {
+		return fmt.Errorf("cluster: node: %w", err)
+	}
+	return nil
+}
+
+// Node is this process in the cluster. Its methods may be called by several goroutines at once.
+type Node struct {
+	config Config
+	began  time.Time
+	ctx    context.Context // of all requests; ends with the node
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	until atomic.Int64 // end of the time in which rooms may run, since began
+
+	mu       sync.Mutex
+	machine  *machine
+	timer    *time.Timer
+	requests map[uint64]context.CancelFunc // under way
+	endWatch context.CancelFunc
+	waiting  map[*want]chan taken
+	holdings map[string]*Holding
+	ready    chan struct{} // closed by the first lease
+	inUse    chan struct{} // closed if the name is another's before the first lease
+	resigned chan struct{} // closed when the node has left the cluster
+}
+
+// taken says what became of a want.
+type taken struct {
+	holding *Holding
+	err     error
+}
+
+// Open joins the cluster. It returns when the node has a lease, or with an error when the context ends. Close the node.
+func Open(ctx context.Context, c Config) (*Node, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	n := &Node{
+		config: c, began: c.Now(), requests: map[uint64]context.CancelFunc{}, waiting: map[*want]chan taken{}, holdings: map[string]*Holding{},
+		ready: make(chan struct{}), inUse: make(chan struct{}), resigned: make(chan struct{}),
+	}
+	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	n.machine = newMachine(settings{
+		name: c.Name, addrs: slices.Clone(c.Addrs), leaseTime: c.Lease, directory: c.Directory, predecessor: c.Predecessor, blocks: Blocks,
+	}, c.Random)
+	n.wake()
+	var err error
+	select {
+	case <-n.ready:
+		return n, nil
+	case <-n.inUse:
+		err = ErrNameInUse
+	case <-ctx.Done():
+		err = fmt.Errorf("cluster: node %s has no lease: %w", c.Name, ctx.Err())
+		if reason := n.Status().Foreign; reason != "" {
+			err = fmt.Errorf("%w (%s): %w", ErrForeign, reason, ctx.Err())
+		}
+	}
+	n.stop()
+	return nil, err
+}
+
+func (n *Node) sinceBegan() time.Duration { return n.config.Now().Sub(n.began) }
+
+// wake lets the machine do what is due.
+func (n *Node) wake() {
+	n.update(func(now time.Duration) { n.machine.wake(now) })
+}
+
+// update gives the machine an input, and does what it wants.
+func (n *Node) update(input func(now time.Duration)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ctx.Err() != nil {
+		return
+	}
+	input(n.sinceBegan())
+	out := n.machine.takeOutput()
+	n.until.Store(int64(n.machine.until()))
+	for _, e := range out.events {
+		n.deliver(e)
+	}
+	for _, id := range out.abandoned {
+		if cancel := n.requests[id]; cancel != nil {
+			cancel()
+		}
+	}
+	for _, r := range out.requests {
+		n.begin(r)
+	}
+	if out.watch != nil {
+		n.watch(*out.watch)
+	}
+	for _, note := range out.notes {
+		n.log(note)
+	}
+	n.announce()
+	if n.timer != nil {
+		n.timer.Stop()
+	}
+	n.timer = n.config.AfterFunc(n.machine.wakeAt()-n.machine.now, n.wake)
+}
+
+// announce closes the channels for which Open waits.
+func (n *Node) announce() {
+	if n.machine.lease.born {
+		closeOnce(n.ready)
+	} else if n.machine.lease.foreign > 1 {
+		closeOnce(n.inUse)
+	}
+}
+
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// begin carries a request to the store. The machine bounds how many are under way, and for how long.
+func (n *Node) begin(r request) {
+	ctx, cancel := context.WithCancel(n.ctx)
+	n.requests[r.id] = cancel
+	n.work.Go(func() {
+		var a answer
+		if r.swaps == nil {
+			a.entries, a.revision, a.err = n.config.Store.Read(ctx, r.prefix)
+		} else {
+			a.revision, a.err = n.config.Store.Swap(ctx, r.swaps...)
+		}
+		a.outcome = outcomeOf(a.err)
+		cancel()
+		n.update(func(now time.Duration) {
+			delete(n.requests, r.id)
+			n.machine.receive(now, r.id, a)
+		})
+	})
+}
+
+func outcomeOf(err error) outcome {
+	switch {
+	case err == nil:
+		return done
+	case errors.Is(err, ErrConflict):
+		return conflict
+	case errors.Is(err, ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return unknown
+	}
+	return refused
+}
+
+// watch replaces the watch of the directory.
+func (n *Node) watch(w watchRequest) {
+	if n.endWatch != nil {
+		n.endWatch()
+		n.endWatch = nil
+	}
+	if w.stop {
+		return
+	}
+	ctx, cancel := context.WithCancel(n.ctx)
+	n.endWatch = cancel
+	n.work.Go(func() {
+		err := n.config.Store.Watch(ctx, "", w.from, func(e Entry) {
+			n.update(func(now time.Duration) { n.machine.change(now, w.id, e) })
+		})
+		n.update(func(now time.Duration) { n.machine.endWatch(now, w.id, errors.Is(err, ErrCompacted)) })
+	})
+}
+
+// deliver tells callers what became of a room.
+func (n *Node) deliver(e event) {
+	h := n.holdings[e.room]
+	switch e.kind {
+	case took:
+		h = &Holding{node: n, room: e.room, block: e.grant.block, lost: make(chan struct{}), released: make(chan struct{})}
+		h.epoch.Store(e.grant.epoch)
+		h.running.Store(true)
+		n.holdings[e.room] = h
+		n.answer(e.want, taken{holding: h})
+	case failed:
+		n.answer(e.want, taken{err: e.err})
+	case resumed:
+		h.epoch.Store(e.grant.epoch)
+		h.running.Store(!h.releasing)
+	case suspended:
+		h.running.Store(false)
+	case lost, released:
+		h.running.Store(false)
+		delete(n.holdings, e.room)
+		if e.kind == lost {
+			close(h.lost)
+		}
+		close(h.released)
+	case resigned:
+		closeOnce(n.resigned)
+	}
+}
+
+func (n *Node) answer(w *want, t taken) {
+	n.waiting[w] <- t
+	delete(n.waiting, w)
+}
+
+func (n *Node) log(l note) {
+	fields := []zap.Field{zap.String("node", n.config.Name)}
+	if l.key != "" {
+		fields = append(fields, zap.String("key", l.key))
+	}
+	if l.err != nil {
+		fields = append(fields, zap.Error(l.err))
+	}
+	if l.trouble {
+		n.config.Log.Warn(l.text, fields...)
+	} else {
+		n.config.Log.Info(l.text, fields...)
+	}
+}
+
+// Take makes a room this node's. block is the block of a stored run that continues exactly, or AnyBlock. It waits for the end of
+// an owner that is silent, and returns an *ElsewhereError if another node runs the room.
+func (n *Node) Take(ctx context.Context, room string, block int) (*Holding, error) {
+	w := &want{room: room, block: block}
+	answered := make(chan taken, 1)
+	n.update(func(now time.Duration) {
+		n.waiting[w] = answered
+		n.machine.take(now, w)
+	})
+	select {
+	case t := <-answered:
+		return t.holding, t.err
+	case <-n.ctx.Done():
+		return nil, ErrClosed
+	case <-ctx.Done():
+	}
+	n.update(func(now time.Duration) {
+		if n.waiting[w] != nil {
+			delete(n.waiting, w)
+			n.machine.giveUp(now, w)
+		}
+	})
+	select {
+	case t := <-answered: // at the last moment
+		return t.holding, t.err
+	default:
+		return nil, fmt.Errorf("cluster: taking room %q: %w", room, ctx.Err())
+	}
+}
+
+// Location is where a room runs.
+type Location struct {
+	Node  string // empty: nowhere
+	Addrs []string
+	Epoch uint64
+	Here  bool // it is this node
+}
+
+// Find returns where a room runs, as far as this node knows. That is no permission to run it.
+func (n *Node) Find(ctx context.Context, room string) (Location, error) {
+	if err := ctx.Err(); err != nil {
+		return Location{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.machine
+	if m.identity.state == identityForeign {
+		return Location{}, ErrForeign
+	}
+	r := m.rooms.all[room]
+	if r == nil || r.record.State != roomOpen {
+		return Location{}, nil
+	}
+	owner, p := m.peers.ownerOf(m, r)
+	if owner == ownerGone || p == nil {
+		return Location{}, nil
+	}
+	return Location{Node: p.name, Addrs: slices.Clone(p.record.Addrs), Epoch: r.record.Epoch, Here: p.name == n.config.Name}, nil
+}
+
+// Status returns what this node knows of the cluster.
+func (n *Node) Status() Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.machine.status(n.sinceBegan())
+}
+
+// Close releases all rooms, keeping their blocks for stored runs, and leaves the cluster: nobody needs to wait for the end of
+// this node's lease. If the context ends before, other nodes wait for that.
+func (n *Node) Close(ctx context.Context) error {
+	n.update(func(now time.Duration) { n.machine.close(now) })
+	var err error
+	select {
+	case <-n.resigned:
+	case <-n.ctx.Done():
+	case <-ctx.Done():
+		err = fmt.Errorf("cluster: node %s has not released its rooms: others take them after its lease: %w", n.config.Name, ctx.Err())
+	}
+	n.stop()
+	return err
+}
+
+// stop ends all requests, and waits for their goroutines.
+func (n *Node) stop() {
+	n.cancel()
+	n.mu.Lock()
+	n.until.Store(0)
+	n.timer.Stop()
+	n.mu.Unlock()
+	n.work.Wait()
+}

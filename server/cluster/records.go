@@ -1,0 +1,221 @@
+package cluster
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Keys of the directory.
+const (
+	identityKey = "id"
+	nodePrefix  = "node/"
+	roomPrefix  = "room/"
+	blockPrefix = "block/"
+)
+
+// Blocks is the number of blocks of generations in a cluster, and so the most rooms that are open at once. A block has
+// world.RunGenerations generations.
+const Blocks = 4096
+
+const (
+	recordVersion = 1
+	maxRecord     = 4 << 10 // bytes of a record
+	maxName       = 128     // bytes of the name of a node or of a room
+	maxAddrs      = 8
+	maxAddr       = 256
+	noBlock       = -1
+
+	minLease = 10 * time.Millisecond
+	maxLease = time.Hour
+)
+
+// A RecordError reports a record that this program cannot use: a newer program, another program or a person wrote it. No node
+// changes such a record.
+type RecordError struct {
+	Key string
+	Err error
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("cluster: record %q: %v: a newer worldd or another program wrote it; update this node, or mend or delete the record", e.Key, e.Err)
+}
+
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// identityRecord names the directory. Only a wiped directory gets another one.
+type identityRecord struct {
+	Version int    `json:"v"`
+	ID      string `json:"id"`
+	// Settled: a lease has passed since the record was made. No room may be taken before.
+	Settled bool `json:"settled,omitempty"`
+	// Was is the identity that this one replaces: an operator adopts the directory for the nodes that know it (C9).
+	Was string `json:"was,omitempty"`
+}
+
+// nodeRecord is the life of one incarnation of a node.
+type nodeRecord struct {
+	Version     int      `json:"v"`
+	Incarnation string   `json:"incarnation"`
+	Addrs       []string `json:"addrs"`
+	LeaseMS     int64    `json:"lease_ms"`
+	Seq         uint64   `json:"seq"`            // of the renewal
+	Dead        bool     `json:"dead,omitempty"` // the tombstone (C4)
+}
+
+func (r nodeRecord) lease() time.Duration { return time.Duration(r.LeaseMS) * time.Millisecond }
+
+// roomState says what a room's record means.
+type roomState string
+
+const (
+	roomOpen roomState = "open" // a node has taken the room
+	roomKept roomState = "kept" // nobody runs the room, but its stored run continues in its block
+	roomFree roomState = "free" // nobody runs the room
+)
+
+// roomRecord says who has taken a room. The zero value stands for no record.
+type roomRecord struct {
+	Version     int       `json:"v"`
+	State       roomState `json:"state"`
+	Node        string    `json:"node,omitempty"`
+	Incarnation string    `json:"incarnation,omitempty"`
+	Epoch       uint64    `json:"epoch"`
+	Nonce       string    `json:"nonce,omitempty"` // of the swap that took the room
+	Block       int       `json:"block"`           // noBlock in a free room
+}
+
+// blockRecord says which room has a block.
+type blockRecord struct {
+	Version int    `json:"v"`
+	Room    string `json:"room,omitempty"` // empty: free
+}
+
+// encode returns the text of a record.
+func encode(record any) []byte {
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(err) // records have texts and numbers only
+	}
+	return text
+}
+
+func parseIdentity(value []byte) (r identityRecord, err error) {
+	err = parseRecord(identityKey, value, &r, func() error {
+		return cmp.Or(wrongVersion(r.Version), wrongToken("id", r.ID), wrongOptionalToken("was", r.Was))
+	})
+	return r, err
+}
+
+func parseNode(key string, value []byte) (r nodeRecord, err error) {
+	err = parseRecord(key, value, &r, func() error {
+		return cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, nodePrefix)), wrongToken("incarnation", r.Incarnation), wrongAddrs(r.Addrs), wrongLease(r.LeaseMS))
+	})
+	return r, err
+}
+
+func wrongLease(ms int64) error {
+	if ms < minLease.Milliseconds() || ms > maxLease.Milliseconds() {
+		return fmt.Errorf("a lease of %d ms: it must have %d to %d", ms, minLease.Milliseconds(), maxLease.Milliseconds())
+	}
+	return nil
+}
+
+func parseRoom(key string, value []byte) (r roomRecord, err error) {
+	err = parseRecord(key, value, &r, func() error {
+		err := cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, roomPrefix)))
+		switch hasBlock := r.Block >= 0 && r.Block < Blocks; {
+		case err != nil:
+			return err
+		case r.State == roomOpen && hasBlock:
+			return cmp.Or(wrongName(r.Node), wrongToken("incarnation", r.Incarnation), wrongToken("nonce", r.Nonce))
+		case r.State == roomKept && hasBlock, r.State == roomFree && r.Block == noBlock:
+			return nil
+		}
+		return fmt.Errorf("state %.20q with block %d", r.State, r.Block)
+	})
+	return r, err
+}
+
+func parseBlock(key string, value []byte) (r blockRecord, err error) {
+	err = parseRecord(key, value, &r, func() error {
+		err := wrongVersion(r.Version)
+		if err == nil && r.Room != "" {
+			err = wrongName(r.Room)
+		}
+		return err
+	})
+	return r, err
+}
+
+// parseRecord parses the text of a record that anybody may have written, and checks its fields.
+func parseRecord(key string, value []byte, record any, check func() error) error {
+	if len(value) > maxRecord {
+		return &RecordError{key, fmt.Errorf("%d bytes, at most %d", len(value), maxRecord)}
+	}
+	if err := json.Unmarshal(value, record); err != nil {
+		return &RecordError{key, err}
+	}
+	if err := check(); err != nil {
+		return &RecordError{key, err}
+	}
+	return nil
+}
+
+func wrongVersion(version int) error {
+	if version != recordVersion {
+		return fmt.Errorf("version %d, this program knows %d", version, recordVersion)
+	}
+	return nil
+}
+
+// wrongName reports why a text cannot name a node or a room.
+func wrongName(name string) error {
+	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("name %.*q: it must have 1 to %d visible ASCII characters", maxName+8, name, maxName)
+	}
+	return nil
+}
+
+// wrongToken reports why a text is no incarnation, nonce or identity: 16 hexadecimal digits.
+func wrongToken(field, token string) error {
+	n, err := strconv.ParseUint(token, 16, 64)
+	if err != nil || token != tokenText(n) {
+		return fmt.Errorf("%s %.20q: it must have 16 hexadecimal digits", field, token)
+	}
+	return nil
+}
+
+func wrongOptionalToken(field, token string) error {
+	if token == "" {
+		return nil
+	}
+	return wrongToken(field, token)
+}
+
+func tokenText(n uint64) string { return fmt.Sprintf("%016x", n) }
+
+func wrongAddrs(addrs []string) error {
+	if len(addrs) == 0 || len(addrs) > maxAddrs {
+		return fmt.Errorf("%d addresses: 1 to %d are allowed", len(addrs), maxAddrs)
+	}
+	for _, a := range addrs {
+		if a == "" || len(a) > maxAddr || strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return fmt.Errorf("address %.*q: it must have 1 to %d visible ASCII characters", maxAddr, a, maxAddr)
+		}
+	}
+	return nil
+}
+
+func nodeKey(name string) string { return nodePrefix + name }
+func roomKey(name string) string { return roomPrefix + name }
+func blockKey(block int) string  { return fmt.Sprintf("%s%04d", blockPrefix, block) }
+
+// blockOfKey returns the block of a key, or false if the key is no block's.
+func blockOfKey(key string) (int, bool) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(key, blockPrefix), 10, 16)
+	return int(n), err == nil && n < Blocks && blockKey(int(n)) == key
+}

@@ -1,0 +1,576 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Errors of Take.
+var (
+	// ErrNoBlock: every block of generations has a room that a living node runs.
+	ErrNoBlock = errors.New("cluster: all blocks of generations are in use: close rooms, or run a second cluster")
+	// ErrBlockLost: a stored run cannot continue, since other rooms had its block meanwhile. Begin a new run.
+	ErrBlockLost = errors.New("cluster: the block of this stored run was given to another room: begin a new run from its image")
+	// ErrHeld: this process runs the room already, or is taking it.
+	ErrHeld = errors.New("cluster: this node has the room already")
+	// ErrClosed: the node is closing, or was closed.
+	ErrClosed = errors.New("cluster: this node has left the cluster")
+)
+
+// An ElsewhereError says that another node runs the room.
+type ElsewhereError struct {
+	Room  string
+	Node  string
+	Addrs []string // where its clients find it
+}
+
+func (e *ElsewhereError) Error() string {
+	return fmt.Sprintf("cluster: room %q runs on node %s (%s)", e.Room, e.Node, strings.Join(e.Addrs, ", "))
+}
+
+// rooms are the observed records of the rooms, what this node wants of them, and the rooms that it holds.
+type rooms struct {
+	all     map[string]*room
+	pending []*room // that something is to be done for, in the order of asking
+	unused  []unused
+	held    int // rooms with a holding
+}
+
+type room struct {
+	name     string
+	record   roomRecord // zero: none
+	revision uint64     // of the record, or of the read that found none
+	exists   bool
+	since    time.Duration // when this revision was first seen
+	err      error         // the record cannot be used
+	want     *want
+	holding  *holding
+	// unread are the keys of a swap without an answer, or of one that was refused as too old. They are read before anything else
+	// is done for the room (C8).
+	unread  []string
+	retryAt time.Duration
+	queued  bool
+}
+
+// want is a caller that waits for a room.
+type want struct {
+	room  string
+	block int // of the stored run that continues, or noBlock
+}
+
+// grant is the permission to run a room, by the acknowledged swap of this incarnation (C2).
+type grant struct {
+	epoch uint64
+	block int
+}
+
+// holding is a room that this node has taken.
+type holding struct {
+	grant
+	nonce     string
+	suspended bool // the directory was replaced: the room must be taken again
+	releasing bool
+	keep      bool
+}
+
+// unused is a free room, whose record is deleted if it does not change.
+type unused struct {
+	room     string
+	revision uint64
+	at       time.Duration
+}
+
+func (r *room) key() string { return roomKey(r.name) }
+
+// base is the revision for a swap of the record.
+func (r *room) base() uint64 {
+	if !r.exists {
+		return 0
+	}
+	return r.revision
+}
+
+func (rs *rooms) get(name string) *room {
+	r := rs.all[name]
+	if r == nil {
+		r = &room{name: name, record: roomRecord{Block: noBlock}}
+		rs.all[name] = r
+	}
+	return r
+}
+
+// attend queues a room: drive looks at it until nothing is left to do.
+func (rs *rooms) attend(r *room) {
+	if !r.queued {
+		r.queued = true
+		rs.pending = append(rs.pending, r)
+	}
+}
+
+func (m *machine) emit(e event) { m.out.events = append(m.out.events, e) }
+
+// apply takes the record of a room.
+func (rs *rooms) apply(m *machine, e Entry) {
+	name := strings.TrimPrefix(e.Key, roomPrefix)
+	r := rs.all[name]
+	if r == nil && (e.Value == nil || wrongName(name) != nil) {
+		return
+	}
+	r = rs.get(name)
+	if e.Revision <= r.revision {
+		return
+	}
+	r.revision, r.since, r.exists, r.err = e.Revision, m.now, e.Value != nil, nil
+	r.record = roomRecord{Block: noBlock}
+	if r.exists {
+		r.record, r.err = parseRoom(e.Key, e.Value)
+	}
+	if r.err != nil {
+		m.refuseRecord(r.err, e.Key)
+		r.record = roomRecord{Block: noBlock}
+	}
+	if r.record.State == roomFree {
+		rs.unused = append(rs.unused, unused{name, r.revision, m.now + m.jittered(m.settings.forget())})
+	}
+	rs.check(m, r)
+	if !r.exists || rs.isStray(m, r) {
+		rs.attend(r)
+	}
+}
+
+// check ends a holding whose record is another's.
+func (rs *rooms) check(m *machine, r *room) {
+	if h := r.holding; h != nil && !h.suspended && r.record.Nonce != h.nonce {
+		rs.lose(m, r)
+	}
+}
+
+// isOwn reports whether the record names this incarnation.
+func (rs *rooms) isOwn(m *machine, r *room) bool {
+	return r.record.State == roomOpen && r.record.Node == m.settings.name && r.record.Incarnation == m.lease.incarnation
+}
+
+// isStray reports whether the record names this incarnation, which does not run the room: the answer to taking it, or to
+// releasing it, was lost (C8).
+func (rs *rooms) isStray(m *machine, r *room) bool { return r.holding == nil && rs.isOwn(m, r) }
+
+// named reports whether the record of a room names a node.
+func (rs *rooms) named(node string) bool {
+	for _, r := range rs.all {
+		if r.record.Node == node {
+			return true
+		}
+	}
+	return false
+}
+
+func (rs *rooms) take(m *machine, w *want) {
+	err := rs.canWant(m, w)
+	if err != nil {
+		m.emit(event{kind: failed, room: w.room, want: w, err: err})
+		return
+	}
+	r := rs.get(w.room)
+	r.want = w
+	rs.attend(r)
+}
+
+func (rs *rooms) canWant(m *machine, w *want) error {
+	if m.lease.closing {
+		return ErrClosed
+	}
+	if err := wrongName(w.room); err != nil {
+		return fmt.Errorf("cluster: room: %w", err)
+	}
+	if w.block >= len(m.blocks.all) {
+		return fmt.Errorf("cluster: block %d: there are %d", w.block, len(m.blocks.all))
+	}
+	r := rs.all[w.room]
+	if r != nil && (r.want != nil || r.holding != nil && !r.holding.releasing) {
+		return ErrHeld
+	}
+	return nil
+}
+
+func (rs *rooms) giveUp(w *want) {
+	if r := rs.all[w.room]; r != nil && r.want == w {
+		r.want = nil
+	}
+}
+
+func (rs *rooms) fail(m *machine, r *room, err error) {
+	w := r.want
+	r.want = nil
+	m.emit(event{kind: failed, room: r.name, want: w, err: err})
+}
+
+func (rs *rooms) release(m *machine, name string, keep bool) {
+	r := rs.all[name]
+	if r == nil || r.holding == nil || r.holding.releasing {
+		return
+	}
+	r.holding.releasing, r.holding.keep = true, keep
+	rs.attend(r)
+}
+
+func (rs *rooms) releaseAll(m *machine) {
+	for _, r := range rs.sorted() {
+		rs.release(m, r.name, true)
+		if r.want != nil {
+			rs.fail(m, r, ErrClosed)
+		}
+	}
+}
+
+// sorted returns the rooms with holdings or wants, by name.
+func (rs *rooms) sorted() (list []*room) {
+	for _, r := range rs.all {
+		if r.holding != nil || r.want != nil {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *room) int { return strings.Compare(a.name, b.name) })
+	return list
+}
+
+// lose ends a holding: the room may be another node's.
+func (rs *rooms) lose(m *machine, r *room) {
+	kind := lost
+	if r.holding.releasing {
+		kind = released
+	} else {
+		m.counters.Lost++
+		m.note(note{text: "room " + r.name + " is lost to another node: its run is discarded", trouble: true, key: r.key()})
+	}
+	rs.drop(r)
+	m.emit(event{kind: kind, room: r.name})
+}
+
+func (rs *rooms) drop(r *room) {
+	r.holding = nil
+	rs.held--
+}
+
+// loseAll ends all holdings, with the incarnation that had them. Their records may still change by swaps under way.
+func (rs *rooms) loseAll(m *machine) {
+	for _, r := range rs.sorted() {
+		if r.holding != nil {
+			rs.lose(m, r)
+		}
+		r.unread = append(r.unread[:0], r.key())
+	}
+	rs.unclaim(m)
+}
+
+func (rs *rooms) unclaim(m *machine) {
+	for i := range m.blocks.all {
+		m.blocks.all[i].claimed = false
+	}
+}
+
+// suspend stops all holdings until their rooms are taken again in the adopted directory (C9).
+func (rs *rooms) suspend(m *machine) {
+	for _, r := range rs.sorted() {
+		r.unread = nil
+		if r.holding == nil || r.holding.suspended {
+			continue
+		}
+		r.holding.suspended = true
+		rs.attend(r)
+		m.emit(event{kind: suspended, room: r.name})
+	}
+	rs.unclaim(m)
+}
+
+// forgetRecords forgets what a replaced directory said of the rooms.
+func (rs *rooms) forgetRecords() {
+	rs.unused = nil
+	for name, r := range rs.all {
+		r.record, r.revision, r.exists, r.err, r.unread = roomRecord{Block: noBlock}, 0, false, nil, nil
+		if r.holding == nil && r.want == nil && !r.queued {
+			delete(rs.all, name)
+		}
+	}
+}
+
+// drive does the next thing for each room that something is to be done for.
+func (rs *rooms) drive(m *machine) {
+	if m.identity.state == identityForeign && m.lease.closing {
+		rs.dropSuspended(m)
+	}
+	if m.identity.state != identityKnown || !m.view.loaded {
+		return
+	}
+	for i := 0; i < len(rs.pending); i++ {
+		r := rs.pending[i]
+		if !rs.step(m, r) {
+			continue
+		}
+		r.queued = false
+		rs.pending = slices.Delete(rs.pending, i, i+1)
+		i--
+		if !r.exists && r.want == nil && r.holding == nil {
+			delete(rs.all, r.name)
+		}
+	}
+	rs.deleteUnused(m)
+}
+
+// dropSuspended ends what cannot be released, for a node that closes.
+func (rs *rooms) dropSuspended(m *machine) {
+	for _, r := range rs.sorted() {
+		if r.holding != nil {
+			rs.drop(r)
+			m.emit(event{kind: released, room: r.name})
+		}
+	}
+}
+
+// step does the next thing for a room, and reports whether nothing is left to do.
+func (rs *rooms) step(m *machine, r *room) bool {
+	isBusy := m.calls.busy[r.key()]
+	switch {
+	case isBusy || r.retryAt > m.now || m.calls.ofRooms() >= maxRoomCalls:
+	case len(r.unread) > 0:
+		rs.readBack(m, r)
+	case r.holding != nil && r.holding.releasing:
+		if r.holding.suspended {
+			rs.lose(m, r)
+		} else {
+			rs.giveBack(m, r, r.holding.keep)
+		}
+	case r.holding != nil && !r.holding.suspended:
+		return true
+	case r.holding != nil || r.want != nil:
+		if m.mayAct() && m.identity.settled() {
+			rs.decide(m, r)
+		}
+	case rs.isStray(m, r):
+		rs.giveBack(m, r, false)
+	default:
+		return true
+	}
+	return false
+}
+
+// readBack reads a key of a swap without an answer.
+func (rs *rooms) readBack(m *machine, r *room) {
+	key := r.unread[0]
+	m.readKey(r.key(), key, func(found bool) {
+		if !found {
+			r.retryAt = m.now + m.jittered(m.settings.pause())
+			return
+		}
+		r.unread = r.unread[1:]
+	})
+}
+
+// decide takes the room if it is allowed (C3), or tells who has it.
+func (rs *rooms) decide(m *machine, r *room) {
+	if r.err != nil {
+		rs.refuse(m, r, r.err)
+		return
+	}
+	if r.record.State == roomOpen && !rs.isOwn(m, r) {
+		owner, p := m.peers.ownerOf(m, r)
+		switch {
+		case owner == ownerUnclear && p != nil && p.err != nil:
+			rs.refuse(m, r, p.err)
+			return
+		case owner == ownerUnclear:
+			return
+		case owner == ownerAlive && r.holding == nil && m.now-p.since > m.settings.leaseTime/2:
+			return // it may be dead: wait for its renewal or its tombstone
+		case owner == ownerAlive:
+			rs.refuse(m, r, &ElsewhereError{r.name, p.name, p.record.Addrs})
+			return
+		}
+	}
+	rs.acquire(m, r)
+}
+
+// refuse tells that the room cannot be taken, or not again.
+func (rs *rooms) refuse(m *machine, r *room, err error) {
+	if r.holding != nil {
+		rs.lose(m, r)
+	}
+	if r.want != nil {
+		rs.fail(m, r, err)
+	}
+}
+
+// acquire takes the room and a block in one swap.
+func (rs *rooms) acquire(m *machine, r *room) {
+	block, victim, err := rs.chooseBlock(m, r)
+	if err != nil {
+		rs.refuse(m, r, err)
+		return
+	}
+	epoch := r.record.Epoch
+	if !r.exists {
+		epoch = m.view.highest // above the epochs of deleted records
+	}
+	if r.holding != nil {
+		epoch = max(epoch, r.holding.epoch)
+	}
+	next := roomRecord{
+		Version: recordVersion, State: roomOpen, Node: m.settings.name, Incarnation: m.lease.incarnation,
+		Epoch: epoch + 1, Nonce: m.token(), Block: block,
+	}
+	swaps := []Swap{{r.key(), encode(next), r.base()}}
+	if m.blocks.all[block].room != r.name {
+		swaps = append(swaps, m.blocks.swap(block, r.name))
+	}
+	if old := r.record.Block; old != noBlock && old != block {
+		swaps = append(swaps, m.blocks.swap(old, ""))
+	}
+	if victim != nil {
+		free := roomRecord{Version: recordVersion, State: roomFree, Epoch: victim.record.Epoch, Block: noBlock}
+		swaps = append(swaps, Swap{victim.key(), encode(free), victim.base()})
+	}
+	m.blocks.all[block].claimed = true
+	rs.swap(m, r, swaps, func() {
+		m.counters.Takes++
+		rs.hold(m, r, &holding{grant: grant{next.Epoch, block}, nonce: next.Nonce})
+	}, func() { m.blocks.all[block].claimed = false })
+}
+
+// hold makes the room this node's.
+func (rs *rooms) hold(m *machine, r *room, h *holding) {
+	switch {
+	case r.holding != nil: // suspended
+		h.releasing, h.keep = r.holding.releasing, r.holding.keep
+		r.holding = h
+		m.emit(event{kind: resumed, room: r.name, grant: h.grant})
+	case r.want != nil:
+		r.holding = h
+		rs.held++
+		m.emit(event{kind: took, room: r.name, want: r.want, grant: h.grant})
+		r.want = nil
+	default:
+		rs.attend(r) // nobody wants it any more
+	}
+}
+
+// chooseBlock returns the block for a run, and the room that loses it if no block is free.
+func (rs *rooms) chooseBlock(m *machine, r *room) (number int, victim *room, err error) {
+	stored := noBlock
+	switch {
+	case r.holding != nil:
+		stored = r.holding.block
+	case r.want != nil:
+		stored = r.want.block
+	}
+	if stored != noBlock {
+		b := &m.blocks.all[stored]
+		isOurs := r.record.Block == stored && b.room == r.name
+		if isOurs || b.revision == 0 && !b.claimed {
+			return stored, nil, nil
+		}
+		return noBlock, nil, ErrBlockLost
+	}
+	if free := m.blocks.choose(m); free != noBlock {
+		return free, nil, nil
+	}
+	for _, other := range rs.all {
+		if other == r || !rs.canLoseBlock(m, other) {
+			continue
+		}
+		if victim == nil || other.revision < victim.revision || other.revision == victim.revision && other.name < victim.name {
+			victim = other
+		}
+	}
+	if victim == nil {
+		return noBlock, nil, ErrNoBlock
+	}
+	return victim.record.Block, victim, nil
+}
+
+// canLoseBlock reports whether nobody runs a room that has a block: only a stored run needs it.
+func (rs *rooms) canLoseBlock(m *machine, r *room) bool {
+	b := r.record.Block
+	if r.err != nil || r.want != nil || r.holding != nil || b == noBlock || m.calls.busy[r.key()] || m.blocks.all[b].room != r.name || m.blocks.all[b].claimed {
+		return false
+	}
+	if r.record.State == roomKept {
+		return true
+	}
+	owner, _ := m.peers.ownerOf(m, r)
+	return owner == ownerGone
+}
+
+// giveBack makes the room's record free, or kept with its block.
+func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
+	if h := r.holding; h != nil && (!rs.isOwn(m, r) || r.record.Nonce != h.nonce) {
+		rs.lose(m, r) // it was released by a swap without an answer
+		return
+	}
+	next := roomRecord{Version: recordVersion, State: roomKept, Epoch: r.record.Epoch, Block: r.record.Block}
+	if !keep {
+		next.State, next.Block = roomFree, noBlock
+	}
+	swaps := []Swap{{r.key(), encode(next), r.base()}}
+	if !keep {
+		swaps = append(swaps, m.blocks.swap(r.record.Block, ""))
+	}
+	rs.swap(m, r, swaps, func() {
+		if r.holding != nil {
+			rs.lose(m, r)
+		}
+	}, func() {})
+}
+
+// swap sends the swaps of a room. Without a clear answer the keys are read before the next attempt (C8).
+func (rs *rooms) swap(m *machine, r *room, swaps []Swap, succeeded, ended func()) {
+	m.calls.send(m, r.key(), request{swaps: swaps}, func(a answer) {
+		ended()
+		switch a.outcome {
+		case done:
+			succeeded()
+			for _, s := range swaps {
+				m.apply(Entry{s.Key, s.Value, a.revision})
+			}
+			rs.check(m, r) // a watch may have shown a later owner already
+		case refused:
+			r.retryAt = m.now + m.jittered(m.settings.pause())
+		default:
+			r.unread = r.unread[:0]
+			for _, s := range swaps {
+				r.unread = append(r.unread, s.Key)
+			}
+		}
+		rs.attend(r)
+	})
+}
+
+// deleteUnused deletes the record of a room that has been free for long: one at a time.
+func (rs *rooms) deleteUnused(m *machine) {
+	for len(rs.unused) > 0 && rs.unused[0].at <= m.now && m.mayAct() {
+		u := rs.unused[0]
+		r := rs.all[u.room]
+		if r != nil && m.calls.busy[r.key()] {
+			return
+		}
+		rs.unused = rs.unused[1:]
+		if r == nil || r.revision != u.revision || r.want != nil || r.holding != nil || len(r.unread) > 0 {
+			continue
+		}
+		rs.swap(m, r, []Swap{{r.key(), nil, r.base()}}, func() {}, func() {})
+		return
+	}
+}
+
+func (rs *rooms) wakeAt(m *machine, at time.Duration) time.Duration {
+	for _, r := range rs.pending {
+		if r.retryAt > m.now {
+			at = min(at, r.retryAt)
+		}
+	}
+	if len(rs.unused) > 0 && rs.unused[0].at > m.now {
+		at = min(at, rs.unused[0].at)
+	}
+	return at
+}
