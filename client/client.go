@@ -72,7 +72,8 @@ type Client struct {
 }
 
 // Dial connects and waits for the server's Welcome. A refusal is a *wire.Error
-// whose Code says why. The observer may be called before Dial returns.
+// whose Code says why. If the server ends meanwhile, Dial tries again for about a second, unless GiveUp is
+// negative: another process may continue the world. The observer may be called before Dial returns.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -88,10 +89,14 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
 	session.hooks = hooks{welcomed: cl.reportWelcome, await: cl.awaitArrivals, mayBegin: c.FreshToken != nil}
 	link, err := cl.newDialer()(ctx)
-	if err != nil {
+	switch {
+	case err == nil:
+		cl.link = link
+	case cl.joinsAgain(err):
+		cl.beginAgain()
+	default:
 		return nil, err
 	}
-	cl.link = link
 	if err := cl.awaitWelcome(ctx); err != nil {
 		_ = cl.Close()
 		return nil, err

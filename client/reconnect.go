@@ -66,6 +66,8 @@ const (
 	maxBackoff = 5 * time.Second
 	// stableAfter is how long a connection must have lasted to reset the backoff.
 	stableAfter = 10 * time.Second
+	// maxJoinsAgain bounds the further attempts of Dial, the last after 750 ms: a hand-over takes about as long.
+	maxJoinsAgain = 2
 	// maxMoves bounds how many servers in a row may redirect the client.
 	maxMoves      = 4
 	defaultGiveUp = time.Minute
@@ -151,7 +153,7 @@ func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Con
 // client and returns the error.
 func (c *Client) handleLoss(why error) error {
 	now, o := c.now(), &c.outage
-	mayRetry := c.config.GiveUp >= 0 && c.state != Connecting && (mayRetry(why) || c.session.greeting.asksAgain(why, c.config.Room))
+	retries := c.config.GiveUp >= 0 && (mayRetry(why) || c.session.greeting.asksAgain(why, c.config.Room))
 	if c.state == Joined {
 		o.began = now
 		if now-o.joinedAt >= stableAfter {
@@ -163,7 +165,11 @@ func (c *Client) handleLoss(why error) error {
 		return c.followMove(e)
 	}
 	switch {
-	case !mayRetry:
+	case c.state == Connecting && c.joinsAgain(why):
+		c.session.Lost(why)
+		c.beginAgain()
+		return nil
+	case c.state == Connecting || !retries:
 		return c.endWith(why)
 	case now-o.began > c.giveUp():
 		return c.endWith(fmt.Errorf("client: gave up after %v: %w", c.giveUp(), why))
@@ -176,6 +182,20 @@ func (c *Client) handleLoss(why error) error {
 	o.attempts++
 	c.beginAttempt(delay, nil)
 	return nil
+}
+
+// joinsAgain reports whether Dial makes another attempt: the server has ended before its Welcome, and another process may
+// have its sockets.
+func (c *Client) joinsAgain(why error) bool {
+	code := wire.CodeOf(why)
+	return c.config.GiveUp >= 0 && c.outage.attempts < maxJoinsAgain && (code == wire.Draining || code == wire.Timeout)
+}
+
+// beginAgain begins another attempt to join. The delay is not random: no outage has brought this client together with others.
+func (c *Client) beginAgain() {
+	delay := minBackoff << c.outage.attempts
+	c.outage.attempts++
+	c.beginAttempt(delay, nil)
 }
 
 // leaveConnection notifies the caller and the session of the lost connection.

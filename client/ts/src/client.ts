@@ -69,6 +69,7 @@ const stableAfter = 10_000
 const maxMoves = 4
 const defaultGiveUp = 60_000
 const joinTimeout = 5000
+const maxJoinsAgain = 2
 /** How long a server may be silent, and how much of the time between two checks counts as silence, in ms. */
 const lostAfter = 4000
 const maxCheckGap = 1000
@@ -111,7 +112,10 @@ export class Client {
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
 
-  /** Returns a client that has joined a session. It rejects with a WireError if the server refuses. */
+  /**
+   * Returns a client that has joined a session. It rejects with a WireError if the server refuses. If the server
+   * ends meanwhile, it tries again twice, unless giveUp is 0.
+   */
   static async connect(config: Config): Promise<Client> {
     const c = new Client(config, config.tables ?? (await defaultTables()))
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -273,8 +277,15 @@ export class Client {
       this.#connectElsewhere(why)
       return
     }
-    const retry = why instanceof WireError ? why.retry || this.session.asksAgain(why) : true
-    if (giveUp === 0 || this.#stateNow === 'connecting' || !retry || t - this.#began > giveUp) {
+    const first = this.#stateNow === 'connecting'
+    let retry = !first
+    if (why instanceof WireError) {
+      // After a server that ends, another process may continue the world.
+      retry = first
+        ? (why.code === Code.draining || why.code === Code.timeout) && this.#attempts < maxJoinsAgain
+        : why.retry || this.session.asksAgain(why)
+    }
+    if (giveUp === 0 || !retry || (!first && t - this.#began > giveUp)) {
       this.#endWith(why)
       return
     }

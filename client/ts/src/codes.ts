@@ -66,6 +66,7 @@ export const Code = {
   protocolVersion: 3,
   schemaMismatch: 4,
   epochMismatch: 5,
+  draining: 7,
   tooSlow: 9,
   timeout: 11,
   tablesMismatch: 15,
