@@ -26,33 +26,15 @@ func TestSchemaTagErrors(t *testing.T) {
 		{struct{ S string }{}, []string{`component "c"`, "field S (string)", "wants its most bytes", `net:"max=24"`}},
 		{struct{ B []byte }{}, []string{"field B ([]uint8)", "wants its most bytes"}},
 		{struct{ B []int8 }{}, []string{"field B", "not supported"}},
-		{struct {
-			S string `net:"bits=8"`
-		}{}, []string{"field S", "takes no option but max and owner"}},
-		{struct {
-			S string `net:"owner"`
-		}{}, []string{"field S", "takes no option but max and owner"}},
-		{struct {
-			S string `net:"max=0"`
-		}{}, []string{"max=0", "1 to 1024"}},
-		{struct {
-			S string `net:"max=1025"`
-		}{}, []string{"max=1025", "1 to 1024"}},
-		{struct {
-			S string `net:"max=24,always"`
-		}{}, []string{"field S", "no option beside it but owner"}},
-		{struct {
-			S string `net:"max=24,predict=linear"`
-		}{}, []string{"field S", "no option beside it but owner"}},
-		{struct {
-			S []byte `net:"max=24,bits=3"`
-		}{}, []string{"field S", "no option beside it but owner"}},
-		{struct {
-			I int32 `net:"max=24"`
-		}{}, []string{"field I", "max is for string and []byte"}},
-		{struct {
-			A [2]uint8 `net:"max=24"`
-		}{}, []string{"field A[0]", "max is for string and []byte"}},
+		{structOf[string]("S", `net:"bits=8"`), []string{"field S", "takes no option but max and owner"}},
+		{structOf[string]("S", `net:"owner"`), []string{"field S", "takes no option but max and owner"}},
+		{structOf[string]("S", `net:"max=0"`), []string{"max=0", "1 to 1024"}},
+		{structOf[string]("S", `net:"max=1025"`), []string{"max=1025", "1 to 1024"}},
+		{structOf[string]("S", `net:"max=24,always"`), []string{"field S", "no option beside it but owner"}},
+		{structOf[string]("S", `net:"max=24,predict=linear"`), []string{"field S", "no option beside it but owner"}},
+		{structOf[[]byte]("S", `net:"max=24,bits=3"`), []string{"field S", "no option beside it but owner"}},
+		{structOf[int32]("I", `net:"max=24"`), []string{"field I", "max is for string and []byte"}},
+		{structOf[[2]uint8]("A", `net:"max=24"`), []string{"field A[0]", "max is for string and []byte"}},
 		{struct {
 			A [60]uint8
 			S [5]string `net:"max=1"`
@@ -67,63 +49,25 @@ func TestSchemaTagErrors(t *testing.T) {
 		{struct {
 			In struct{ X uint8 } `net:"ref"`
 		}{}, []string{"field In", "ref is for bulk.Handle"}},
-		{struct {
-			F float32 `net:"ref"`
-		}{}, []string{"field F", "ref is for bulk.Handle"}},
-		{struct {
-			F float32 `net:"range=1..0,step=1"`
-		}{}, []string{"range=1..0"}},
-		{struct {
-			F float32 `net:"range=0,step=1"`
-		}{}, []string{"range=0", "like"}},
-		{struct {
-			F float32 `net:"range=0..NaN,step=1"`
-		}{}, []string{"range=0..NaN"}},
-		{struct {
-			F float32 `net:"range=0..1"`
-		}{}, []string{"belong together"}},
-		{struct {
-			F float32 `net:"step=1"`
-		}{}, []string{"belong together"}},
-		{struct {
-			F float32 `net:"range=0..1,step=1/0"`
-		}{}, []string{"step=1/0"}},
-		{struct {
-			F float32 `net:"range=0..1,step=0.3"`
-		}{}, []string{"whole number of steps"}},
-		{struct {
-			F float32 `net:"range=-100000..100000,step=1/64"`
-		}{}, []string{"finer than the type resolves"}},
-		{struct {
-			F float64 `net:"range=0..8589934592,step=1"`
-		}{}, []string{"steps of 1"}},
-		{struct {
-			F float32 `net:"bits=8"`
-		}{}, []string{"bits is for integers"}},
-		{struct {
-			I int32 `net:"range=0..10,step=1"`
-		}{}, []string{"range is for floats"}},
-		{struct {
-			I uint8 `net:"bits=9"`
-		}{}, []string{"more than the type has"}},
-		{struct {
-			I int64 `net:"bits=33"`
-		}{}, []string{"want 1 to 32"}},
-		{struct {
-			I int64 `net:"bits=0"`
-		}{}, []string{"want 1 to 32"}},
-		{struct {
-			B bool `net:"bits=1"`
-		}{}, []string{"a bool takes one bit"}},
-		{struct {
-			I int32 `net:"bits=3,ref"`
-		}{}, []string{"exclude each other"}},
-		{struct {
-			I int32 `net:"bitz=3"`
-		}{}, []string{"unknown option", "bitz=3"}},
-		{struct {
-			I int32 `net:""`
-		}{}, []string{"unknown option"}},
+		{structOf[float32]("F", `net:"ref"`), []string{"field F", "ref is for bulk.Handle"}},
+		{structOf[float32]("F", `net:"range=1..0,step=1"`), []string{"range=1..0"}},
+		{structOf[float32]("F", `net:"range=0,step=1"`), []string{"range=0", "like"}},
+		{structOf[float32]("F", `net:"range=0..NaN,step=1"`), []string{"range=0..NaN"}},
+		{structOf[float32]("F", `net:"range=0..1"`), []string{"belong together"}},
+		{structOf[float32]("F", `net:"step=1"`), []string{"belong together"}},
+		{structOf[float32]("F", `net:"range=0..1,step=1/0"`), []string{"step=1/0"}},
+		{structOf[float32]("F", `net:"range=0..1,step=0.3"`), []string{"whole number of steps"}},
+		{structOf[float32]("F", `net:"range=-100000..100000,step=1/64"`), []string{"finer than the type resolves"}},
+		{structOf[float64]("F", `net:"range=0..8589934592,step=1"`), []string{"steps of 1"}},
+		{structOf[float32]("F", `net:"bits=8"`), []string{"bits is for integers"}},
+		{structOf[int32]("I", `net:"range=0..10,step=1"`), []string{"range is for floats"}},
+		{structOf[uint8]("I", `net:"bits=9"`), []string{"more than the type has"}},
+		{structOf[int64]("I", `net:"bits=33"`), []string{"want 1 to 32"}},
+		{structOf[int64]("I", `net:"bits=0"`), []string{"want 1 to 32"}},
+		{structOf[bool]("B", `net:"bits=1"`), []string{"a bool takes one bit"}},
+		{structOf[int32]("I", `net:"bits=3,ref"`), []string{"exclude each other"}},
+		{structOf[int32]("I", `net:"bitz=3"`), []string{"unknown option", "bitz=3"}},
+		{structOf[int32]("I", `net:""`), []string{"unknown option"}},
 		{struct {
 			i int32 `net:"bits=3"`
 		}{}, []string{"field i", "not exported"}},
@@ -148,66 +92,26 @@ func TestSchemaTagErrors(t *testing.T) {
 		{tagged(`Was:"Old"`), []string{`key "Was"`, "want was"}},
 		{tagged(`was:"Old, Older"`), []string{"former names"}},
 		{struct{ A [65]uint8 }{}, []string{"field A[64]", "64 fields"}},
-		{struct {
-			Q [4]float32 `net:"quat"`
-		}{}, []string{"field Q", "want bits=N"}},
-		{struct {
-			Q [4]float32 `net:"quat,bits=11"`
-		}{}, []string{"field Q", "2 to 10"}},
-		{struct {
-			Q [3]float32 `net:"quat,bits=9"`
-		}{}, []string{"field Q", "[4]float32"}},
-		{struct {
-			Q float32 `net:"quat,bits=9"`
-		}{}, []string{"field Q", "[4]float32"}},
-		{struct {
-			A float32 `net:"angle"`
-		}{}, []string{"field A", "want bits=N"}},
-		{struct {
-			A float32 `net:"angle=9"`
-		}{}, []string{"field A", "angle takes no value", "bits=N"}},
-		{struct {
-			I int32 `net:"owner=false"`
-		}{}, []string{"owner takes no value"}},
-		{struct {
-			A float32 `net:"angle,bits=23"`
-		}{}, []string{"field A", "at most 22"}},
-		{struct {
-			A int32 `net:"angle,bits=9"`
-		}{}, []string{"field A", "for floats"}},
-		{struct {
-			A float32 `net:"angle,quat,bits=9"`
-		}{}, []string{"exclude each other"}},
-		{struct {
-			E uint8 `net:"enum=1"`
-		}{}, []string{"enum=1", "2 to 65535"}},
-		{struct {
-			E uint8 `net:"enum=257"`
-		}{}, []string{"field E", "0 to 256"}},
-		{struct {
-			E int8 `net:"enum=5"`
-		}{}, []string{"field E", "unsigned"}},
-		{struct {
-			E uint8 `net:"enum=5,bits=3"`
-		}{}, []string{"exclude each other"}},
-		{struct {
-			B bool `net:"enum=2"`
-		}{}, []string{"a bool takes one bit"}},
-		{struct {
-			F float32 `net:"predict=linear"`
-		}{}, []string{"field F", "give a float a range"}},
-		{struct {
-			F float32 `net:"range=0..1,step=1,predict=cubic"`
-		}{}, []string{"predict=cubic", "predict=linear"}},
-		{struct {
-			F float32 `net:"range=0..1,step=1,predict=linear,always"`
-		}{}, []string{"nothing to predict"}},
-		{struct {
-			P [3]float32 `net:"range=0..1,step=1,parent=On"`
-		}{}, []string{"parent wants predict=linear"}},
-		{struct {
-			P [3]float32 `net:"range=0..1,step=1,predict=linear,parent=On"`
-		}{}, []string{"field P[0]", "parent=On", "no replicated handle"}},
+		{structOf[[4]float32]("Q", `net:"quat"`), []string{"field Q", "want bits=N"}},
+		{structOf[[4]float32]("Q", `net:"quat,bits=11"`), []string{"field Q", "2 to 10"}},
+		{structOf[[3]float32]("Q", `net:"quat,bits=9"`), []string{"field Q", "[4]float32"}},
+		{structOf[float32]("Q", `net:"quat,bits=9"`), []string{"field Q", "[4]float32"}},
+		{structOf[float32]("A", `net:"angle"`), []string{"field A", "want bits=N"}},
+		{structOf[float32]("A", `net:"angle=9"`), []string{"field A", "angle takes no value", "bits=N"}},
+		{structOf[int32]("I", `net:"owner=false"`), []string{"owner takes no value"}},
+		{structOf[float32]("A", `net:"angle,bits=23"`), []string{"field A", "at most 22"}},
+		{structOf[int32]("A", `net:"angle,bits=9"`), []string{"field A", "for floats"}},
+		{structOf[float32]("A", `net:"angle,quat,bits=9"`), []string{"exclude each other"}},
+		{structOf[uint8]("E", `net:"enum=1"`), []string{"enum=1", "2 to 65535"}},
+		{structOf[uint8]("E", `net:"enum=257"`), []string{"field E", "0 to 256"}},
+		{structOf[int8]("E", `net:"enum=5"`), []string{"field E", "unsigned"}},
+		{structOf[uint8]("E", `net:"enum=5,bits=3"`), []string{"exclude each other"}},
+		{structOf[bool]("B", `net:"enum=2"`), []string{"a bool takes one bit"}},
+		{structOf[float32]("F", `net:"predict=linear"`), []string{"field F", "give a float a range"}},
+		{structOf[float32]("F", `net:"range=0..1,step=1,predict=cubic"`), []string{"predict=cubic", "predict=linear"}},
+		{structOf[float32]("F", `net:"range=0..1,step=1,predict=linear,always"`), []string{"nothing to predict"}},
+		{structOf[[3]float32]("P", `net:"range=0..1,step=1,parent=On"`), []string{"parent wants predict=linear"}},
+		{structOf[[3]float32]("P", `net:"range=0..1,step=1,predict=linear,parent=On"`), []string{"field P[0]", "parent=On", "no replicated handle"}},
 		{struct {
 			P  [3]float32  `net:"range=0..1,step=1,predict=linear,parent=On"`
 			On bulk.Handle `net:"ref"`
@@ -221,7 +125,7 @@ func TestSchemaTagErrors(t *testing.T) {
 			P, Q [3]float32  `net:"range=0..1,step=1,predict=linear,parent=On"`
 			On   bulk.Handle `net:"ref"`
 		}{}, []string{"field Q", "one position"}},
-		{reflect.Zero(reflect.StructOf([]reflect.StructField{{Name: strings.Repeat("X", 257), Type: reflect.TypeFor[bool]()}})).Interface(), []string{"at most 256"}},
+		{structOf[bool](strings.Repeat("X", 257), ""), []string{"at most 256"}},
 		{int32(0), []string{"want a struct"}},
 	} {
 		s := schema.New()
@@ -242,10 +146,12 @@ func TestSchemaTagErrors(t *testing.T) {
 	}
 }
 
-// tagged returns a struct type with one field and this tag.
-func tagged(tag reflect.StructTag) any {
-	return reflect.Zero(reflect.StructOf([]reflect.StructField{{Name: "I", Type: reflect.TypeFor[int32](), Tag: tag}})).Interface()
+// structOf returns a struct with one field, of type T.
+func structOf[T any](name string, tag reflect.StructTag) any {
+	return reflect.Zero(reflect.StructOf([]reflect.StructField{{Name: name, Type: reflect.TypeFor[T](), Tag: tag}})).Interface()
 }
+
+func tagged(tag reflect.StructTag) any { return structOf[int32]("I", tag) }
 
 // Tags without the key net are ignored, however malformed.
 func TestSchemaIgnoresOtherTags(t *testing.T) {
@@ -298,41 +204,23 @@ func TestSchemaHashCoversEverything(t *testing.T) {
 	type y struct{ Y int32 }
 	seen := map[uint64]string{}
 	for name, h := range map[string]uint64{
-		"nothing":  hashOf(),
-		"x":        hashOf(as("a", x{})),
-		"named b":  hashOf(as("b", x{})),
-		"y":        hashOf(as("a", y{})),
-		"x y":      hashOf(as("a", x{}), as("b", y{})),
-		"y x":      hashOf(as("b", y{}), as("a", x{})),
-		"unsigned": hashOf(as("a", struct{ X uint32 }{})),
-		"8 bits": hashOf(as("a", struct {
-			X int32 `net:"bits=8"`
-		}{})),
-		"always": hashOf(as("a", struct {
-			X int32 `net:"always"`
-		}{})),
-		"float": hashOf(as("a", struct{ X float32 }{})),
-		"range": hashOf(as("a", struct {
-			X float32 `net:"range=0..1,step=1/4"`
-		}{})),
-		"finer": hashOf(as("a", struct {
-			X float32 `net:"range=0..1,step=1/8"`
-		}{})),
-		"linear": hashOf(as("a", struct {
-			X int32 `net:"bits=32,predict=linear"`
-		}{})),
-		"enum": hashOf(as("a", struct {
-			X uint8 `net:"enum=5"`
-		}{})),
-		"angle": hashOf(as("a", struct {
-			X float32 `net:"angle,bits=8"`
-		}{})),
-		"quat": hashOf(as("a", struct {
-			X [4]float32 `net:"quat,bits=8"`
-		}{})),
-		"finer quat": hashOf(as("a", struct {
-			X [4]float32 `net:"quat,bits=9"`
-		}{})),
+		"nothing":    hashOf(),
+		"x":          hashOf(as("a", x{})),
+		"named b":    hashOf(as("b", x{})),
+		"y":          hashOf(as("a", y{})),
+		"x y":        hashOf(as("a", x{}), as("b", y{})),
+		"y x":        hashOf(as("b", y{}), as("a", x{})),
+		"unsigned":   hashOf(as("a", struct{ X uint32 }{})),
+		"8 bits":     hashOf(as("a", structOf[int32]("X", `net:"bits=8"`))),
+		"always":     hashOf(as("a", structOf[int32]("X", `net:"always"`))),
+		"float":      hashOf(as("a", struct{ X float32 }{})),
+		"range":      hashOf(as("a", structOf[float32]("X", `net:"range=0..1,step=1/4"`))),
+		"finer":      hashOf(as("a", structOf[float32]("X", `net:"range=0..1,step=1/8"`))),
+		"linear":     hashOf(as("a", structOf[int32]("X", `net:"bits=32,predict=linear"`))),
+		"enum":       hashOf(as("a", structOf[uint8]("X", `net:"enum=5"`))),
+		"angle":      hashOf(as("a", structOf[float32]("X", `net:"angle,bits=8"`))),
+		"quat":       hashOf(as("a", structOf[[4]float32]("X", `net:"quat,bits=8"`))),
+		"finer quat": hashOf(as("a", structOf[[4]float32]("X", `net:"quat,bits=9"`))),
 		"parent": hashOf(as("a", struct {
 			X    [3]float32  `net:"range=0..1,step=1,predict=linear,parent=Y"`
 			Y, Z bulk.Handle `net:"ref"`
@@ -341,9 +229,7 @@ func TestSchemaHashCoversEverything(t *testing.T) {
 			X    [3]float32  `net:"range=0..1,step=1,predict=linear,parent=Z"`
 			Y, Z bulk.Handle `net:"ref"`
 		}{})),
-		"lower": hashOf(as("a", struct {
-			X float32 `net:"range=-1..0,step=1/4"`
-		}{})),
+		"lower": hashOf(as("a", structOf[float32]("X", `net:"range=-1..0,step=1/4"`))),
 	} {
 		require.Empty(t, seen[h], name)
 		seen[h] = name
