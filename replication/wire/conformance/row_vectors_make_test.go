@@ -667,7 +667,16 @@ func TestRowCandidates(t *testing.T) {
 		g.fill(3000, seen)
 		g.craft()
 	}
-	for _, m := range mutants() {
+	right := &probe{asked: map[string]bool{}}
+	for _, g := range makers {
+		page := g.page
+		page.probe = right
+		for range 1000 {
+			row := g.candidate()
+			_ = row.misreadBy(&page, codecParts(g.components, row.Owned))
+		}
+	}
+	for _, m := range mutants(right.asked) {
 		kill(t, makers, files, m)
 	}
 	var text []byte
