@@ -175,13 +175,19 @@ func inNamespace(t *testing.T) bool {
 
 // mount mounts a small disk, and returns a function that changes its options.
 func mount(t *testing.T, dir string) (remount func(options string)) {
-	run := func(args ...string) {
-		out, err := exec.Command("mount", args...).CombinedOutput()
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
+	return func(options string) {
+		// A disk cannot become read-only while a process writes a file: it is busy until the save has ended.
+		for began := time.Now(); time.Since(began) < soon; time.Sleep(5 * time.Millisecond) {
+			out, err = exec.Command("mount", "-o", "remount,"+options, dir).CombinedOutput()
+			if err == nil || !bytes.Contains(out, []byte("busy")) {
+				break
+			}
+		}
 		require.NoError(t, err, "%s", out)
 	}
-	run("-t", "tmpfs", "-o", "size=512k", "tmpfs", dir)
-	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
-	return func(options string) { run("-o", "remount,"+options, dir) }
 }
 
 // fill leaves no space on the disk of dir until the returned file is removed.
