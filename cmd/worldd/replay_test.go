@@ -57,7 +57,7 @@ func TestReplayCommand(t *testing.T) {
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
 		{"damaged", flipped, "calm", exitError, "", "recording damaged"},
-		{"other world", good, "storm", exitUsage, "", `it is not a recording of the world "storm" (set --world to the served file): world: image of another program or world: it is of the world "calm"`},
+		{"other world", good, "storm", exitError, "differs from the recorded world: settings: Seed was 7", `since the rules differ, first after tick 2: in bodies; it was recorded by "", and this is "worldd v0.1.0+source"; if it is not a recording of the world "storm", set --world to the served file`},
 		{"no recording", []byte("hello, world"), "calm", exitError, "", "not a recording"},
 		{"no such world", good, "none", exitUsage, "", "embedded worlds"},
 	} {

@@ -143,7 +143,7 @@ func TestEditedFile(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(editedFile, c.old, c.new, -1)
 			require.NotEqual(t, editedFile, text)
-			_, is, err := restoreEdited(t, text, func(*state) {})
+			was, is, err := restoreEdited(t, text, func(*state) {})
 			if c.refused != "" {
 				require.ErrorIs(t, err, world.ErrImageWorld)
 				require.ErrorContains(t, err, c.refused)
@@ -151,6 +151,9 @@ func TestEditedFile(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, c.want, is.Restored())
+			journaled := buildText(t, text) // repeats a journal of the file as it was, then begins a run
+			require.NoError(t, journaled.LoadExtra(was.Extra(nil)))
+			require.True(t, journaled.Edited(was.Extra(nil)))
 			if c.name != "ticks" { // an orbit keeps its place, where a new one would have turned for more seconds
 				requireEffectsOfFile(t, is)
 			}

@@ -14,7 +14,7 @@ import (
 
 // state is the part of a scene's state that is not in its world: the Extra of its images.
 type state struct {
-	Name    string // of the world file
+	Name    string // of the world file; older versions refuse to continue under another
 	Avatars []avatarState
 	Effects []effectState     `json:",omitempty"`
 	Flashes uint32            `json:",omitempty"` // see Scene.NextFlash
@@ -99,9 +99,6 @@ func (s *Scene) LoadExtra(extra []byte) error {
 	then, err := s.stateOf(extra)
 	if err != nil {
 		return err
-	}
-	if then.Name != s.File.Name {
-		return fmt.Errorf("%w: it is of the world %q, but this is %q", world.ErrImageWorld, then.Name, s.File.Name)
 	}
 	ids := map[string][]world.EffectID{}
 	for _, e := range then.Effects {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/printable"
 	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
@@ -208,7 +206,7 @@ type imageListCommand struct {
 
 // run lists all files that begin like an image, damaged ones too.
 func (c *imageListCommand) run(ctx context.Context, p *program) error {
-	var all []*imageReport
+	all := []*imageReport{}
 	err := filepath.WalkDir(c.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !isImage(path) {
 			return err
@@ -250,92 +248,4 @@ func isImage(path string) bool {
 	var head [8]byte
 	n, _ := io.ReadFull(file, head[:]) // shorter files are no images
 	return world.IsImage(head[:n])
-}
-
-// imageVerifyCommand checks whether an image can be restored.
-type imageVerifyCommand struct {
-	File string `arg:"" type:"path" placeholder:"FILE" help:"Image from serve --image."`
-
-	worldFlags
-}
-
-func (c *imageVerifyCommand) run(_ context.Context, p *program) error {
-	img, _, err := p.restoreFile(c.File, &c.worldFlags)
-	if err != nil {
-		return err
-	}
-	for _, change := range img.Changes() {
-		p.printLine("not as in the image: %v", change)
-	}
-	p.printLine("%s: can be restored: tick %d, %d entities, changes: %d", c.File, img.Tick(), img.Entities(), len(img.Changes()))
-	return nil
-}
-
-// restoreFile restores the program's world from a file, with the handles of the image.
-func (p *program) restoreFile(path string, flags *worldFlags) (*world.Image, *Instance, error) {
-	o, err := flags.newOptions(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	g, err := p.buildInstance(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	file, err := regularfile.Open(path)
-	if err != nil {
-		return nil, nil, usageError("cannot read the image: %w", err)
-	}
-	defer file.Close()
-	img, err := g.World.ReadImage(bufio.NewReaderSize(file, 1<<20))
-	if err == nil {
-		err = g.World.Restore(img)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, fileError{err})
-	}
-	return img, g, nil
-}
-
-// imageMigrateCommand writes an image of another version as this program would save it.
-type imageMigrateCommand struct {
-	File string `arg:"" type:"path" placeholder:"FILE" help:"Image from serve --image. It is not changed."`
-	Out  string `required:"" type:"path" placeholder:"FILE" help:"Output file; it must not exist."`
-
-	worldFlags
-}
-
-func (c *imageMigrateCommand) run(_ context.Context, p *program) error {
-	if _, err := os.Lstat(c.Out); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--out: %s exists: name another file", c.Out)
-	}
-	was, g, err := p.restoreFile(c.File, &c.worldFlags)
-	if err != nil {
-		return err
-	}
-	var img world.Image
-	g.World.TakeImage(&img)
-	img.Extra = was.Extra
-	out, err := atomicfile.Create(c.Out, 0o644)
-	if err != nil {
-		return fmt.Errorf("cannot write the image: %w", err)
-	}
-	defer out.Discard()
-	_, err = img.WriteTo(out)
-	if err == nil {
-		err = out.Seal()
-	}
-	if err == nil {
-		err = atomicfile.Replace(out.Name(), c.Out)
-	}
-	if err == nil {
-		err = atomicfile.SyncDir(c.Out)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot write the image: %w", err)
-	}
-	for _, change := range was.Changes() {
-		p.printLine("not as in the image: %v", change)
-	}
-	p.printLine("%s written: tick %d, %d entities, changes: %d", c.Out, img.Tick(), img.Entities(), len(was.Changes()))
-	return nil
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -68,10 +69,19 @@ func TestImageCommands(t *testing.T) {
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, text, `not as in the image: component "mana": new: no entity has it`)
 	require.Contains(t, text, "can be restored: tick 30, 8 entities, changes: 1")
-	status, _, errs = playOf(t, newer, "image", "verify", other)
-	require.Equal(t, exitError, status)
-	require.Contains(t, errs, "it ends early")
+	status, text, errs = playOf(t, newer, "image", "verify", "--json", path)
+	require.Equal(t, exitOK, status, errs)
+	require.JSONEq(t, `{"file": "`+path+`", "tick": 30, "entities": 8, "changes": [{"what": "component \"mana\": new: no entity has it", "losing": false}]}`, text)
+	for _, flags := range [][]string{nil, {"--json"}} {
+		status, text, errs = playOf(t, newer, append([]string{"image", "verify", other}, flags...)...)
+		require.Equal(t, exitError, status)
+		require.Contains(t, errs, "it ends early")
+		require.Equal(t, flags != nil, strings.Contains(text, `"error": "`), text)
+	}
 
+	status, text, errs = playOf(t, newer, "image", "migrate", path, "--json", "--out", filepath.Join(dir, "d.image"))
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, `d.image",`)
 	status, text, errs = playOf(t, newer, "image", "migrate", path, "--out", out)
 	require.Equal(t, exitOK, status, errs)
 	require.Contains(t, text, "c.image written: tick 30, 8 entities, changes: 1")
@@ -88,6 +98,38 @@ func TestImageCommands(t *testing.T) {
 	status, _, errs = playOf(t, newer, "image", "info", dir)
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "not a regular file")
+}
+
+// image verify says what serve would: also what the game makes of its state outside the world.
+func TestImageVerifyAsksTheGame(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.image")
+	saveTag(t, path)
+	var refusal error
+	d := tag()
+	d.New = func(o Options) (*Instance, error) {
+		g, err := newTag(o)
+		g.RestoreRun = func(img *world.Image) error {
+			require.Equal(t, "of the game", string(img.Extra))
+			return errors.Join(g.World.RestoreRun(img), refusal)
+		}
+		g.Restored = func() []string { return []string{"rules.txt has changed, and applies"} }
+		return g, err
+	}
+	status, text, errs := playOf(t, d, "image", "verify", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Contains(t, text, "not as in the image: rules.txt has changed, and applies")
+	require.Contains(t, text, "changes: 1")
+	refusal = errors.New("rules of another game")
+	status, _, errs = playOf(t, d, "image", "verify", path)
+	require.Equal(t, exitError, status)
+	require.Contains(t, errs, "rules of another game")
+}
+
+// An empty folder has an empty list.
+func TestNoImages(t *testing.T) {
+	status, text, errs := playOf(t, tag(), "image", "list", "--json", t.TempDir())
+	require.Equal(t, exitOK, status, errs)
+	require.Equal(t, "[]\n", text)
 }
 
 // image info describes a recording, and the image at its head.

@@ -47,7 +47,11 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 		p.printLine("the recording was not closed: its server died or still runs; it is correct up to here")
 		return nil
 	}
-	return fmt.Errorf("%s: %w", c.File, fileError{err})
+	err = fmt.Errorf("%s: %w", c.File, fileError{err})
+	if differs, ok := errors.AsType[*world.DivergenceError](err); ok && differs.RulesDiffer && p.Worlds != nil {
+		err = fmt.Errorf("%w; if it is not a recording of the world %q, set --world to the served file", err, o.World)
+	}
+	return err
 }
 
 // openReplay builds the world of a recording, ready to replay. The caller must call finish at
