@@ -174,7 +174,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
-server               93
+server               95
 server/host          16
 server/token         12
 world               195

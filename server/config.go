@@ -77,6 +77,10 @@ type Config struct {
 	// Rooms configures a server of many worlds. WorldConfig, Room and Image must then be zero:
 	// each room has its own.
 	Rooms *RoomsConfig
+	// Cluster assigns the rooms of several servers. A room is then made by the node that takes it, and
+	// other nodes send its clients there. While Cluster does not let a room run, the room is frozen: it does not step, inputs
+	// are dropped, and its connections wait. It needs Rooms. nil: the server has all rooms.
+	Cluster Cluster
 	// Admit checks a client's connect token and returns what the token grants. An error refuses
 	// the session. The client receives the error's code if it is a *wire.Error, and
 	// Unauthorized otherwise. Admit runs on the connection's goroutine, concurrently with other
@@ -239,6 +243,9 @@ func (c Config) Validate() error {
 		errs = append(errs, c.validateRooms())
 	} else {
 		errs = append(errs, c.sessionConfig().Validate())
+		if c.Cluster != nil {
+			errs = append(errs, errors.New("server: Cluster without Rooms: nodes share rooms, and this server has one world"))
+		}
 	}
 	errs = append(errs, access.Validate(),
 		quicserve.Limits{MaxSessionsPerAddress: c.MaxSessionsPerAddress}.Validate(), c.Image.validate())

@@ -86,6 +86,7 @@ type saver struct {
 
 	descriptors *descriptorReserve // of the process; may be nil
 	trace       *tracer            // may be nil
+	permit      *permit            // nil: the server has no cluster
 
 	mu      sync.Mutex
 	images  admin.Images
@@ -309,6 +310,9 @@ func (s *saver) writeImage() error {
 	}
 	s.journal.await()
 	err := explainDescriptors(s.descriptors.saveWithSpares(func() error {
+		if !s.permit.mayRun() {
+			return errMayNotSave
+		}
 		return s.config.Store.Save(&s.image, s.config.Every/2)
 	}))
 	if err == nil {

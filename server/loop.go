@@ -43,6 +43,7 @@ type loop struct {
 	timings  *admin.TickTimings
 	saver    *saver
 	journal  *journal // nil: none
+	permit   *permit  // nil: the server has no cluster
 	log      *zap.Logger
 	errs     *gameErrors // logs slow systems; may be nil
 	trace    *tracer     // receives slow ticks; may be nil
@@ -101,7 +102,7 @@ func newTickHistogram(digits int) *hdrhistogram.Histogram {
 }
 
 // tickUntil ticks until ctx is done, and once more if there are active sessions. It returns
-// ErrTicksSpent if the run has no ticks left.
+// ErrTicksSpent if the run has no ticks left, and errLost at once if the room is lost.
 func (l *loop) tickUntil(ctx context.Context) (err error) {
 	l.timer = time.NewTimer(0)
 	defer l.timer.Stop()
@@ -111,6 +112,15 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 	for n := uint64(1); ; n++ {
 		if !l.sleepUntil(ctx, due) {
 			break
+		}
+		now := time.Now()
+		may, thawed := l.permit.beginTick(now)
+		if !may {
+			due = now.Add(l.interval)
+			continue
+		}
+		if thawed {
+			l.core.DropInputs() // sent before their clients saw the freeze
 		}
 		debt := time.Since(due) / l.interval
 		skipped := max(debt-max(minDebtTicks, maxDebt/l.interval), 0)
@@ -129,7 +139,10 @@ func (l *loop) tickUntil(ctx context.Context) (err error) {
 			break
 		}
 	}
-	if err == nil && l.core.Active() > 0 {
+	if l.permit.isLost() {
+		return errLost
+	}
+	if err == nil && l.core.Active() > 0 && l.permit.mayRun() {
 		l.recordPhases(l.runTick(due, true))
 	}
 	l.publishReport(l.core.World().StateHash())
@@ -182,13 +195,15 @@ func (l *loop) warnRunEnd(left uint64) {
 // noticeTicks returns runEndNotice in ticks.
 func noticeTicks(w *world.World) uint64 { return uint64(runEndNotice.Seconds()) * uint64(w.TickHz()) }
 
-// sleepUntil sleeps until due. It returns false if ctx is done.
+// sleepUntil sleeps until due. It returns false if ctx is done, or the room is lost.
 func (l *loop) sleepUntil(ctx context.Context, due time.Time) bool {
 	l.timer.Reset(time.Until(due))
 	select {
 	case <-l.timer.C:
-		return ctx.Err() == nil
+		return ctx.Err() == nil && !l.permit.isLost()
 	case <-ctx.Done():
+		return false
+	case <-l.permit.lost():
 		return false
 	}
 }
@@ -228,9 +243,11 @@ func (l *loop) runTick(next time.Time, last bool) (spent [admin.Phases]time.Dura
 	if l.errs != nil && stepped.Sub(received) > l.interval {
 		l.errs.logSlowSystems(l.core.World().Stats().Systems, l.interval)
 	}
-	if last {
+	switch {
+	case !l.permit.mayRun(): // the step took too long, or the process stood still
+	case last:
 		l.core.SendAll()
-	} else {
+	default:
 		l.until = snapshotDeadline(next, stepped, l.interval)
 		l.core.Send(l.enough)
 	}
@@ -296,6 +313,9 @@ func (l *loop) report() admin.Report {
 	}
 	r.Images, r.Journal = l.saver.report(), l.journal.report()
 	r.LastTick = l.lastTick
+	if l.permit.isFrozen() { // it will tick again: no probe should end the process
+		r.LastTick = time.Now()
+	}
 	return r
 }
 

@@ -123,6 +123,9 @@ func (s *Server) adminConfig() admin.Config {
 	c.Kick = func(_ context.Context, id uint64, reason string) (bool, error) {
 		return s.rooms.router.Kick(id, reason), nil
 	}
+	if s.config.Cluster != nil {
+		c.Cluster = s.rooms.counters.report
+	}
 	c.Drain, c.Draining, c.MaxSessions = s.rooms.drainAll, s.rooms.refusesSessions, s.rooms.maxSessions
 	return c
 }
@@ -159,6 +162,8 @@ func (s *Server) stateOf(r *Room) string {
 	}
 	now := r.run.Load()
 	switch {
+	case r.state == roomOpen && now.loop.permit.isFrozen():
+		return "frozen"
 	case r.state == roomOpen && now.loop.silentSince(r.opened) > staleTick:
 		return "stalled"
 	case r.state == roomOpen && !r.deadline.IsZero():

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -176,10 +178,24 @@ const (
 	endForGood                // its sessions end, and its files are removed
 )
 
-// serveUntil ticks until ctx is done, calls ending, and ends the run as ending says.
+// abandon ends the sessions of a run that is neither stepped nor saved again.
+func (r *run) abandon(why *wire.Error) {
+	r.core.Abandon(why)
+	r.loop.saver.saving.Wait()
+	_ = r.loop.journal.end() // which logs its failures
+}
+
+// serveUntil ticks until ctx is done, calls ending, and ends the run as ending says. After errLost and errMayNotSave the caller
+// abandons the run.
 func (r *run) serveUntil(ctx context.Context, ending func() runEnd) error {
 	defer r.notePanic()
 	err := r.loop.tickUntil(ctx)
+	if !errors.Is(err, errLost) {
+		err = cmp.Or(r.loop.permit.awaitThaw(), err)
+	}
+	if errors.Is(err, errLost) || errors.Is(err, errMayNotSave) {
+		return err
+	}
 	end := ending()
 	switch {
 	case err == nil && end == endForGood:

@@ -20,6 +20,9 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err := l.room.awaitEviction(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.takeRoom(ctx); err != nil {
+		return nil, err
+	}
 	select {
 	case l.kind.building <- struct{}{}:
 		defer func() { <-l.kind.building }()
@@ -30,7 +33,7 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := l.buildAboveImage(store)
+	made, err := l.buildAboveImage(ctx, store)
 	if err != nil && store != nil {
 		err = errors.Join(err, store.Close())
 	}
@@ -59,15 +62,10 @@ func (p *buildPlan) takeBlock(r *ranges) (int, error) {
 
 // buildAboveImage returns a run whose range of generations is above the image's, or the range of the run that it
 // continues. If that needs another range than the store has recorded, it makes the world again.
-func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
-	plan := &buildPlan{}
-	if store != nil && store.NewestGeneration() > 0 {
-		plan.least = blockAbove(store.NewestGeneration())
-	}
+func (l *roomLife) buildAboveImage(ctx context.Context, store *imagefile.Store) (*run, error) {
+	plan := l.firstPlan(store)
 	for {
-		l.rooms.mu.Lock()
-		block, err := plan.takeBlock(&l.rooms.ranges)
-		l.rooms.mu.Unlock()
+		block, err := l.takeBlock(ctx, plan)
 		if err != nil {
 			return nil, fmt.Errorf("server: %w", err)
 		}
@@ -75,14 +73,44 @@ func (l *roomLife) buildAboveImage(store *imagefile.Store) (*run, error) {
 		if err == nil && made != nil {
 			return made, nil
 		}
-		l.rooms.mu.Lock()
-		l.rooms.ranges.releaseBlock(block)
-		l.rooms.mu.Unlock()
+		l.releaseBlock(block)
 		if err != nil {
 			return nil, err
 		}
 		plan = next
 	}
+}
+
+// firstPlan returns the plan of the first attempt. In a cluster that is to continue the stored run, if the room has its block.
+func (l *roomLife) firstPlan(store *imagefile.Store) *buildPlan {
+	if store == nil || store.NewestGeneration() == 0 {
+		return &buildPlan{}
+	}
+	own := int(store.NewestGeneration() / world.RunGenerations)
+	if g := l.tenure.grant; g != nil && g.Block() == own && l.rooms.images.hasJournal(l.kind) {
+		return &buildPlan{least: own, exact: true}
+	}
+	return &buildPlan{least: blockAbove(store.NewestGeneration())}
+}
+
+// takeBlock takes a block of generations for the plan. In a cluster the room has one.
+func (l *roomLife) takeBlock(ctx context.Context, plan *buildPlan) (int, error) {
+	if l.tenure.grant != nil {
+		return l.takeGrantedBlock(ctx, plan)
+	}
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	return plan.takeBlock(&l.rooms.ranges)
+}
+
+// releaseBlock frees a block in which no run has begun. In a cluster the room keeps it for the next attempt.
+func (l *roomLife) releaseBlock(block int) {
+	if l.tenure.grant != nil {
+		return
+	}
+	l.rooms.mu.Lock()
+	defer l.rooms.mu.Unlock()
+	l.rooms.ranges.releaseBlock(block)
 }
 
 // buildInBlock returns a run that uses a block of generations, or the plan of the next attempt.
@@ -130,6 +158,8 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 		made.discard()
 		return nil, nil, err
 	}
+	made.loop.permit = l.newPermit(made.log)
+	made.loop.saver.permit = made.loop.permit
 	made.block, made.ended, made.reload = block, g.Ended, g.Reload
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
 		held := image.restored != nil && image.restored.sessions.Sessions() > 0 // even if their restore ends them: Leave is called once

@@ -19,21 +19,24 @@ type roomLife struct {
 	rooms *rooms
 	kind  *kind
 	room  *Room
+	// tenure is the room's place in the cluster; zero without one, and outside of hostRoom.
+	tenure tenure
 }
 
 // lifeOf returns the life of a room.
-func (m *rooms) lifeOf(r *Room) *roomLife { return &roomLife{m, m.kinds[r.kind], r} }
+func (m *rooms) lifeOf(r *Room) *roomLife { return &roomLife{rooms: m, kind: m.kinds[r.kind], room: r} }
 
 // hostRoom makes the room and runs it until it ends. After a panic it is restored from its newest
 // image, unless it was draining.
 func (l *roomLife) hostRoom(ctx context.Context) {
 	defer l.room.stop()
 	defer l.removeRoom()
+	defer l.releaseRoom()
 	for {
 		next, err := l.buildRun(ctx)
 		if err != nil {
 			err = explainDescriptors(err)
-			l.room.logger(l.rooms.log).Error("the room cannot be made", zap.Error(err))
+			l.logUnmade(err)
 			lasts := brokenFor
 			if errors.Is(err, ErrCrashLoop) {
 				lasts = failedFor // each attempt repeats the journal
@@ -60,6 +63,16 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 			l.reopenRoom()
 		}
 	}
+}
+
+// logUnmade logs why the room cannot be made. A pinned room of another node is asked for once a second.
+func (l *roomLife) logUnmade(err error) {
+	log := l.room.logger(l.rooms.log)
+	if isMoved(err) {
+		log.Debug("another node has the room", zap.Error(err))
+		return
+	}
+	log.Error("the room cannot be made", zap.Error(err))
 }
 
 // isDraining reports whether r was to end when it is empty. After a panic it is empty.
@@ -154,9 +167,15 @@ func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 			l.openName()
 			err = nil
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			now.log.Info("the room has ended")
 			return
+		case errors.Is(err, errLost):
+			l.leaveLost(now)
+			return
+		case errors.Is(err, errMayNotSave):
+			now.abandon(&wire.Error{Code: wire.Draining})
 		}
 		now.log.Error("the room has ended with an error", zap.Error(err))
 		l.rooms.mu.Lock()
@@ -202,9 +221,7 @@ func (l *roomLife) abandonRun(was *run, value any) {
 	l.room.state = roomEnding
 	l.kind.panics++
 	l.rooms.mu.Unlock()
-	was.core.Abandon(errFailed)
-	was.loop.saver.saving.Wait()
-	was.loop.journal.end()
+	was.abandon(errFailed)
 }
 
 // setEnding prepares the end of a run, and returns how it ends. Clients of a room that stays
@@ -278,6 +295,7 @@ func (l *roomLife) retireRun(was *run) {
 	if was.store != nil {
 		_ = was.store.Close() // everything is on disk, or failed
 	}
+	was.loop.permit.endFreeze(time.Now())
 	l.rooms.mu.Lock()
 	defer l.rooms.mu.Unlock()
 	l.room.run.Store(nil)
@@ -285,7 +303,9 @@ func (l *roomLife) retireRun(was *run) {
 		delete(l.rooms.older, l.room.name) // later runs continue from this run's image
 	}
 	l.kind.addPast(report, ticks)
-	l.rooms.ranges.releaseBlock(was.block)
+	if l.rooms.process.Cluster == nil {
+		l.rooms.ranges.releaseBlock(was.block)
+	}
 }
 
 // panicsAgain counts a panic of the room, and reports whether there were too many.

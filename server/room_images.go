@@ -211,6 +211,18 @@ func (f *imageFolder) hasJournal(k *kind) bool {
 	return f.config.Dir != "" && !k.Unsaved && f.config.Journal != imagefile.JournalOff
 }
 
+// storedBlock returns the block of generations of the room's run on the disk, or -1 if there is none that could continue.
+func (f *imageFolder) storedBlock(k *kind, r *Room) int {
+	if !f.hasJournal(k) {
+		return -1
+	}
+	newest, err := imagefile.ReadNewestGeneration(f.config.imagePath(r.kind, r.id))
+	if err != nil || newest == 0 { // openImage reports the error
+		return -1
+	}
+	return int(newest / world.RunGenerations)
+}
+
 // keepBlocks keeps the blocks of generations in which stored rooms continue their runs. A block that cannot be read is free: its
 // room begins a new run.
 func (f *imageFolder) keepBlocks(r *ranges) {

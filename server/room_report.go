@@ -56,7 +56,8 @@ func (m *rooms) kindReports() []admin.KindReport {
 }
 
 // report returns the sum over all rooms, and over connections that reached no room. Behind is
-// set only if every room is behind. A server without rooms counts as ticking.
+// set only if every room is behind. A server without rooms counts as ticking, and so does a node of a cluster whose pinned rooms
+// are all on other nodes.
 func (m *rooms) report() (sum admin.Report) {
 	rooms, behind := 0, true
 	ticks := newTickHistogram(tickDigits)
@@ -74,10 +75,15 @@ func (m *rooms) report() (sum admin.Report) {
 	sum.Add(outside)
 	sum.Tick.Behind = behind && rooms > 0
 	sum.Tick.SetQuantiles(ticks)
-	if rooms == 0 {
+	if rooms == 0 || m.process.Cluster != nil && !m.hasRun() {
 		sum.LastTick = time.Now()
 	}
 	return sum
+}
+
+// hasRun reports whether any room ticks.
+func (m *rooms) hasRun() bool {
+	return slices.ContainsFunc(m.sortedRooms(), func(r *Room) bool { return r.run.Load() != nil })
 }
 
 // tickDurations returns the histogram of tick durations in all rooms, including ended ones.

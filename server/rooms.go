@@ -90,6 +90,7 @@ type rooms struct {
 	images      *imageFolder
 	directory   *directory
 	departures  *departures // for Config.Trace
+	counters    clusterCounters
 
 	hosting sync.WaitGroup
 	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
@@ -137,9 +138,14 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.images, m.directory = newImageFolder(m), &directory{rooms: m}
 	m.images.keepBlocks(&m.ranges)
 	m.reserveDescriptors()
+	var elsewhere func(string) *wire.Error
+	if c.Cluster != nil {
+		elsewhere = m.findElsewhere
+	}
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
-		Admit: c.boundedAdmit(), Random: c.random(), OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds, Versions: c.Versions,
+		Elsewhere: elsewhere,
+		Admit:     c.boundedAdmit(), Random: c.random(), OneSessionPerUser: c.OneSessionPerUser, PanicEnds: c.PanicEnds, Versions: c.Versions,
 		Join: func(ctx context.Context, name, address string, a Admission) (*session.Core, error) {
 			now, err := m.joinRoom(ctx, name, address, a)
 			if err != nil {
@@ -389,6 +395,9 @@ func isLoopback(address string) bool {
 // findForMove returns the room to which session mover moves, or nil while the room is being made. If a query has
 // chosen the room while it was being made for another session, the room must suit the query when it opens.
 func (m *rooms) findForMove(name string, mover uint64) (*run, error) {
+	if m.isElsewhere(name) {
+		return nil, errOtherNode
+	}
 	r, err := m.findRoom(name, byGame, "")
 	if err != nil {
 		return nil, err
@@ -400,6 +409,9 @@ func (m *rooms) findForMove(name string, mover uint64) (*run, error) {
 		now, err = m.admittingRun(r)
 	}
 	m.mu.Unlock()
+	if isMoved(err) {
+		return nil, errOtherNode
+	}
 	if !opening && r.maker != 0 && !m.directory.admitExpected(r, mover) {
 		return nil, errUnsuited
 	}
@@ -504,13 +516,13 @@ func (m *rooms) refusesSessions() bool {
 }
 
 // startPinned makes the pinned rooms. Rooms that are not ready when ctx ends are no error, nor is a crash loop: the log has
-// it (hostRoom), and the other rooms serve.
+// it (hostRoom), and the other rooms serve. Nor are rooms that another node has.
 func (m *rooms) startPinned(ctx context.Context) error {
 	m.images.startPruning()
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {
-			if err := m.createRoom(ctx, name); err != nil && ctx.Err() == nil && !errors.Is(err, ErrCrashLoop) {
+			if err := m.createRoom(ctx, name); err != nil && ctx.Err() == nil && !errors.Is(err, ErrCrashLoop) && !isMoved(err) {
 				errs = append(errs, fmt.Errorf("server: room %s: %w", name, err))
 			}
 		}

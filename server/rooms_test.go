@@ -39,6 +39,11 @@ type testRooms struct {
 }
 
 func newTestRooms(t testing.TB, change func(*RoomsConfig)) *testRooms {
+	return newClusterRooms(t, nil, change)
+}
+
+// newClusterRooms returns the rooms of a node of a cluster; nil: of no cluster.
+func newClusterRooms(t testing.TB, cluster Cluster, change func(*RoomsConfig)) *testRooms {
 	h := &testRooms{t: t, steps: map[string]func(*world.World){}, made: map[string]int{}, fails: map[string]error{}}
 	c := RoomsConfig{Kinds: map[string]RoomKind{"match": {New: h.game}, "lobby": {New: h.game, Pinned: true}}, Default: "lobby"}
 	change(&c)
@@ -46,7 +51,7 @@ func newTestRooms(t testing.TB, change func(*RoomsConfig)) *testRooms {
 	core, logs := observer.New(zap.InfoLevel)
 	h.logs = logs
 	var err error
-	h.rooms, err = newRooms(Config{Rooms: &c, Log: zap.New(core), Admit: func(_ context.Context, token []byte) (Admission, error) {
+	h.rooms, err = newRooms(Config{Rooms: &c, Cluster: cluster, Log: zap.New(core), Admit: func(_ context.Context, token []byte) (Admission, error) {
 		return Admission{User: string(token)}, nil
 	}}, admin.NewTimings(admin.KindLabel))
 	require.NoError(t, err)

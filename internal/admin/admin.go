@@ -96,6 +96,8 @@ type Config struct {
 	// Routes are the game's own below gamePath, and Collectors its own metrics; both may be nil.
 	Routes     http.Handler
 	Collectors []prometheus.Collector
+	// Cluster returns the figures of the server's rooms in a cluster; nil: there is none.
+	Cluster func() Cluster
 	// Cordon refuses new sessions, and Uncordon admits them again.
 	Cordon   func()
 	Uncordon func()

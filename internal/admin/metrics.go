@@ -79,6 +79,10 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			collectWorld(k.Report, k.Schema, counter, gauge, summary)
 		}
 	}
+	if c.config.Cluster != nil {
+		common = nil
+		collectCluster(c.config.Cluster(), counter, gauge, send)
+	}
 	common = []string{KindLabel, ""} // connections that reached no room
 	refused := c.config.Refused()
 	collectEnds(refused.Refused, refused.Closed, counter)
@@ -99,7 +103,7 @@ func (c collector) collectProcess(gauge gaugeFunc) {
 	if c.config.Kinds == nil {
 		return
 	}
-	states := map[string]int{"opening": 0, "open": 0, "stalled": 0, "draining": 0, "ending": 0, "failed": 0, "closed": 0}
+	states := map[string]int{"opening": 0, "open": 0, "frozen": 0, "stalled": 0, "draining": 0, "ending": 0, "failed": 0, "closed": 0}
 	for _, r := range c.config.Rooms() {
 		states[r.State]++
 	}
@@ -210,6 +214,7 @@ const dropped = "Client traffic beyond its limits, by limit: datagrams, inputs a
 
 type (
 	countFunc   func(value uint64, name, help string, labels ...string)
+	sendFunc    func(kind prometheus.ValueType, value float64, name, help string, labels ...string)
 	gaugeFunc   func(value float64, name, help string, labels ...string)
 	summaryFunc func(count uint64, sum float64, quantiles map[float64]float64, name, help string, labels ...string)
 )

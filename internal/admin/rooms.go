@@ -31,7 +31,7 @@ type Room struct {
 type roomInfo struct {
 	Name        string  `json:"name"`
 	Kind        string  `json:"kind"`
-	State       string  `json:"state"` // opening, open, stalled, draining, ending, failed or closed
+	State       string  `json:"state"` // opening, open, frozen, stalled, draining, ending, failed or closed
 	Epoch       string  `json:"epoch"`
 	Players     int     `json:"players"`
 	Away        int     `json:"away"`

@@ -82,10 +82,10 @@ func (c *Conn) readMessage(kind byte, body []byte) {
 		c.Welcomes = append(c.Welcomes, must.Get(wire.Parse[wire.Welcome](body)))
 	case wire.TypeRefused:
 		m := must.Get(wire.Parse[wire.Refused](body))
-		c.Ended = wire.Error{Code: m.Code, Detail: m.Text}
+		c.Ended = wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	case wire.TypeGoodbye:
 		m := must.Get(wire.Parse[wire.Goodbye](body))
-		c.Ended = wire.Error{Code: m.Code, Detail: m.Text}
+		c.Ended = wire.Error{Code: m.Code, Detail: m.Text, Address: m.Address, Token: m.Token}
 	}
 	if c.OnMessage != nil {
 		c.OnMessage(kind, body)

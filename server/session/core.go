@@ -226,7 +226,7 @@ func (c *Core) OpenReserved(ctx context.Context, id uint64, address string, conn
 	if c.config.Router != nil {
 		admit = c.config.Router.config.Admit
 	}
-	p := newPeer(ctx, id, address, conn, gate{admit, c.config.Versions})
+	p := newPeer(ctx, id, address, conn, gate{admit: admit, versions: c.config.Versions})
 	if !c.requests.addPeer(c, p) {
 		p.sendRefused(&wire.Error{Code: wire.Draining}, "")
 	}
@@ -280,6 +280,16 @@ func (c *Core) applyRequests() {
 	c.replicator.SetBudget(asked.budget)
 	if asked.bans != nil {
 		c.roster.applyBans(asked.bans)
+	}
+}
+
+// DropInputs drops the inputs that have arrived since the last Receive: the world stood still meanwhile, and their clients have
+// steered by an old state. Only the goroutine that calls Tick may call it.
+func (c *Core) DropInputs() {
+	for _, s := range c.sessions {
+		if s.peer != nil {
+			s.peer.inbox.dropInputs()
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type inbox struct {
 
 	mu       sync.Mutex // guards the fields below; acquired after readMu
 	hello    *wire.Hello
+	moved    *wire.Error // redirection to the server that has the Hello's room; its token was not checked
 	granted  Admission   // Admission of the Hello's token
 	refusal  *wire.Error // why the token was refused
 	commands []wire.Command
@@ -37,8 +38,9 @@ type inbox struct {
 
 // gate decides which Hellos get further than the inbox.
 type gate struct {
-	admit    Admit // nil: tokens are not checked
-	versions Versions
+	admit     Admit // nil: tokens are not checked
+	versions  Versions
+	elsewhere func(*wire.Hello) *wire.Error // RouterConfig.Elsewhere; nil: none
 }
 
 // queueMessage parses one message and queues it for the tick. It also checks a Hello's
@@ -57,7 +59,12 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, g *ga
 			return err
 		}
 		in.greeted = true
-		if refusal, _ := g.versions.checkClient(&hello); refusal == nil && g.admit != nil { // a refusal spends no token
+		refusal, _ := g.versions.checkClient(&hello)
+		if refusal == nil && g.elsewhere != nil {
+			in.callUnlocked(func() { refusal = g.elsewhere(&hello) })
+			in.moved = refusal
+		}
+		if refusal == nil && g.admit != nil { // a refusal spends no token
 			in.checkToken(ctx, hello.Token, g.admit)
 		}
 		in.hello = &hello
@@ -158,6 +165,20 @@ func (in *inbox) setFault(err error) error {
 	errors.As(err, &fault)
 	in.fault = fault
 	return fault
+}
+
+// redirection returns why the client must go to another server, or nil.
+func (in *inbox) redirection() *wire.Error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.moved
+}
+
+// dropInputs drops the queued inputs.
+func (in *inbox) dropInputs() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.inputs = in.inputs[:0]
 }
 
 // fail records the client's first fault. Later faults are ignored.

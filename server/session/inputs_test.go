@@ -54,6 +54,16 @@ func TestInputsWaitForTheirTick(t *testing.T) {
 	require.EqualValues(t, []uint64{3, 0, 1, 0}, []uint64{s.Inputs, s.InputsLate, s.InputsMissed, s.InputsEarly})
 }
 
+// Inputs that arrive while the world stands still are dropped, and later ones count.
+func TestInputsOfAPauseAreDropped(t *testing.T) {
+	d, n, send := newInputServer(t)
+	send(n+1, n)
+	d.core.DropInputs()
+	require.Empty(t, d.moves(t))
+	send(n + 1)
+	require.Equal(t, []string{fmt.Sprintf("%d:%d", n+1, n+1)}, d.moves(t))
+}
+
 func TestInputsThatAreLate(t *testing.T) {
 	d, n, send := newInputServer(t)
 	send(n-1, n-2, n-3)

@@ -28,6 +28,10 @@ type RouterConfig struct {
 	// and under its context, and may wait, for example until the room is ready. An error
 	// refuses the client: a *wire.Error with its own code, any other with NoRoom.
 	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
+	// Elsewhere returns the reason to refuse a client whose Hello names a room that another server has: wire.MovedTo of that server.
+	// The client then gets its token back, unused. It runs on the connection's goroutine before Admit, for a Hello that resumes
+	// no present session, and must not wait. nil: the room may be here. Default none.
+	Elsewhere func(room string) *wire.Error
 	// Find holds a place for a client whose Hello or token has a query (wire.RoomQuery), in a room that it makes if need be.
 	// Otherwise it is like Join. Default none: queries are refused with NoRoom.
 	Find func(ctx context.Context, query, address string, a Admission) (*Place, error)
@@ -169,7 +173,10 @@ func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 
 // OpenReserved opens a connection like Open, with an id from Reserve.
 func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
-	p := newPeer(ctx, id, address, conn, gate{r.config.Admit, r.config.Versions})
+	p := newPeer(ctx, id, address, conn, gate{admit: r.config.Admit, versions: r.config.Versions})
+	if r.config.Elsewhere != nil {
+		p.gate.elsewhere = r.findElsewhere
+	}
 	p.router = r
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,6 +267,10 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	if r.placeResuming(p, h) {
 		return
 	}
+	if moved := p.inbox.redirection(); moved != nil {
+		r.refusePeer(p, moved, "")
+		return
+	}
 	granted, why := p.tokenResult()
 	var failed error // of Restore
 	if r.config.Restore != nil && len(h.Secret) > 0 && !r.isDraining() {
@@ -278,10 +289,31 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 		why = refusalOf(failed, wire.NoRoom)
 	default:
 		why = r.joinRoom(p, h.Room, granted)
+		if r.config.Elsewhere != nil {
+			why = returnToken(why, h.Token)
+		}
 	}
 	if why != nil {
 		r.refusePeer(p, why, "")
 	}
+}
+
+// findElsewhere returns why the sender of h must go to another server, or nil.
+func (r *Router) findElsewhere(h *wire.Hello) *wire.Error {
+	if r.roomOf(h) != nil {
+		return nil
+	}
+	return returnToken(r.config.Elsewhere(h.Room), h.Token)
+}
+
+// returnToken makes a redirection without a token return the client's own.
+func returnToken(why *wire.Error, token []byte) *wire.Error {
+	if why == nil || why.Code != wire.Moved || len(why.Token) > 0 {
+		return why
+	}
+	moved := *why
+	moved.Token = token
+	return &moved
 }
 
 // placeResuming delivers a connection to the room of the session that h resumes. It returns false if there is none.

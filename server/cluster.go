@@ -1,0 +1,284 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// Cluster assigns rooms to nodes, servers on one or several machines, so that each room runs on one node at a time
+// (Config.Cluster). Any goroutine calls its methods.
+type Cluster interface {
+	// FindRoom returns the address for clients of another node that has the room, or "". It answers from memory.
+	FindRoom(room string) (address string)
+	// TakeRoom takes a room for this node, with a block of generations for its next run. stored is the block of the run that this
+	// node's disk holds, or -1: the grant has that block if no other room does. The error of a room that another node has
+	// wraps wire.MovedTo's.
+	TakeRoom(ctx context.Context, room string, stored int) (RoomGrant, error)
+}
+
+// RoomGrant is a room that this node has taken. Any goroutine calls its methods.
+type RoomGrant interface {
+	// Block is the block of generations that only this room may issue: k holds the generations from
+	// k*world.RunGenerations+1 to (k+1)*world.RunGenerations-1.
+	Block() int
+	// MayRun reports whether the room may step, send and save now. False may become true again.
+	MayRun() bool
+	// Lost is closed when the room is no longer this node's.
+	Lost() <-chan struct{}
+	// Release lets other nodes take the room. stored: this node's disk holds a run that may continue in the block.
+	Release(ctx context.Context, stored bool)
+}
+
+const (
+	// takeTimeout bounds how long a room waits for the end of a node that is silent. releaseTimeout bounds how long the name of a room
+	// that has ended waits for the cluster.
+	takeTimeout    = 30 * time.Second
+	releaseTimeout = 5 * time.Second
+	// thawTimeout bounds how long a frozen room that is to end waits until it may save. Below stallLimit.
+	thawTimeout = 3 * time.Second
+	thawPoll    = 10 * time.Millisecond
+)
+
+// errLost ends a run whose room another node may run.
+var errLost = errors.New("server: the cluster has given the room to another node")
+
+// errOtherNode refuses a session that moves to a room of another node.
+var errOtherNode = &wire.Error{Code: wire.NoRoom, Detail: "the room is on another node: sessions move between the rooms of one node"}
+
+// errMayNotSave is the error of a save while the room must not run.
+var errMayNotSave = errors.New("server: the cluster does not let the room run at present")
+
+// clusterCounters are the figures of a server's rooms in a cluster.
+type clusterCounters struct {
+	frozen               atomic.Int64 // rooms
+	frozenTime           atomic.Int64 // ns
+	lost                 atomic.Uint64
+	redirected, dropped  atomic.Uint64 // clients that asked for another node's room; sessions of lost rooms
+	taken, takenStored   atomic.Uint64
+	elsewhere, takeFails atomic.Uint64
+}
+
+func (c *clusterCounters) report() admin.Cluster {
+	return admin.Cluster{
+		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(),
+		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load()},
+		Takes:     map[string]uint64{"new": c.taken.Load(), "stored": c.takenStored.Load(), "elsewhere": c.elsewhere.Load(), "failed": c.takeFails.Load()},
+	}
+}
+
+// permit is a run's right to its room, for the goroutine that owns the world. A nil permit always allows everything.
+type permit struct {
+	grant    RoomGrant
+	counters *clusterCounters
+	log      *zap.Logger
+	frozen   atomic.Bool
+	since    time.Time // of the freeze, or of its newest part that is counted
+}
+
+// mayRun reports whether the run may step, send and save. Any goroutine may call it.
+func (p *permit) mayRun() bool { return p == nil || p.grant.MayRun() }
+
+// lost returns a channel that is closed when the room is lost.
+func (p *permit) lost() <-chan struct{} {
+	if p == nil {
+		return nil
+	}
+	return p.grant.Lost()
+}
+
+func (p *permit) isLost() bool { return isClosed(p.lost()) }
+
+// isFrozen reports whether the run was frozen at its last due tick. Any goroutine may call it.
+func (p *permit) isFrozen() bool { return p != nil && p.frozen.Load() }
+
+// beginTick reports whether the tick may begin that is due now, and whether it is the first after a freeze.
+func (p *permit) beginTick(now time.Time) (may, thawed bool) {
+	if p == nil {
+		return true, false
+	}
+	may = p.grant.MayRun()
+	switch was := p.frozen.Load(); {
+	case may && was:
+		p.endFreeze(now)
+		p.log.Info("the room runs again")
+		return true, true
+	case may:
+	case was:
+		p.countFrozen(now)
+	default:
+		p.frozen.Store(true)
+		p.counters.frozen.Add(1)
+		p.since = now
+		p.log.Warn("the room is frozen: the cluster's directory has not confirmed this node in time")
+	}
+	return may, false
+}
+
+func (p *permit) countFrozen(now time.Time) {
+	p.counters.frozenTime.Add(int64(now.Sub(p.since)))
+	p.since = now
+}
+
+// endFreeze ends a freeze, if there is one.
+func (p *permit) endFreeze(now time.Time) {
+	if p != nil && p.frozen.Swap(false) {
+		p.countFrozen(now)
+		p.counters.frozen.Add(-1)
+	}
+}
+
+// awaitThaw waits until a run that ends may save. The error says why it must not.
+func (p *permit) awaitThaw() error {
+	for began := time.Now(); ; time.Sleep(thawPoll) {
+		switch {
+		case p.isLost():
+			return errLost
+		case p.mayRun():
+			return nil
+		case time.Since(began) > thawTimeout:
+			return errMayNotSave
+		}
+	}
+}
+
+// tenure is a room's place in the cluster, from its first run to its last. The goroutine of its roomLife uses it.
+type tenure struct {
+	grant RoomGrant // nil: not taken
+	used  bool      // a run has begun in the grant's block
+}
+
+// takeRoom takes the room for its next run, before its image is opened, which another node on this machine may have open. A run that
+// may continue keeps the room and the block, another one needs a new block. Without a cluster it does nothing.
+func (l *roomLife) takeRoom(ctx context.Context) error {
+	if l.rooms.process.Cluster == nil {
+		return nil
+	}
+	stored := l.rooms.images.storedBlock(l.kind, l.room)
+	if g := l.tenure.grant; g != nil && !isClosed(g.Lost()) && (!l.tenure.used || stored == g.Block()) {
+		return nil
+	}
+	return l.exchangeGrant(ctx, stored)
+}
+
+// exchangeGrant takes the room again, with another block.
+func (l *roomLife) exchangeGrant(ctx context.Context, stored int) error {
+	l.releaseRoom()
+	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
+	defer cancel()
+	counters := &l.rooms.counters
+	g, err := l.rooms.process.Cluster.TakeRoom(ctx, l.room.name, stored)
+	switch {
+	case isMoved(err):
+		counters.elsewhere.Add(1)
+		return err
+	case err != nil:
+		counters.takeFails.Add(1)
+		return err
+	case stored >= 0 && g.Block() == stored:
+		counters.takenStored.Add(1)
+	default:
+		counters.taken.Add(1)
+	}
+	l.tenure = tenure{grant: g}
+	return nil
+}
+
+// takeGrantedBlock returns the grant's block if it suits the plan. Otherwise it takes the room again.
+func (l *roomLife) takeGrantedBlock(ctx context.Context, plan *buildPlan) (int, error) {
+	block := l.tenure.grant.Block()
+	if plan.exact && plan.least == block {
+		plan.from = nil
+		return block, nil
+	}
+	if plan.exact { // another room has the block of the stored run
+		plan.exact, plan.least = false, blockAbove(plan.from.NewestGeneration())
+	}
+	if block < plan.least {
+		if err := l.exchangeGrant(ctx, -1); err != nil {
+			return 0, err
+		}
+		block = l.tenure.grant.Block()
+	}
+	if block < plan.least {
+		return 0, errNoRange
+	}
+	return block, nil
+}
+
+// newPermit returns the permit of a run that has been built.
+func (l *roomLife) newPermit(log *zap.Logger) *permit {
+	if l.tenure.grant == nil {
+		return nil
+	}
+	l.tenure.used = true
+	return &permit{grant: l.tenure.grant, counters: &l.rooms.counters, log: log}
+}
+
+// releaseRoom lets other nodes take the room, after its last save.
+func (l *roomLife) releaseRoom() {
+	g := l.tenure.grant
+	if g == nil {
+		return
+	}
+	l.tenure = tenure{}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	g.Release(ctx, l.rooms.images.storedBlock(l.kind, l.room) == g.Block())
+}
+
+// leaveLost ends the sessions of a run whose room is lost, without saving. Their clients ask again, and are sent to the room's node.
+func (l *roomLife) leaveLost(was *run) {
+	sessions := was.core.Active() + was.core.Away()
+	was.log.Warn("the cluster has given the room to another node: the run ends here, unsaved", zap.Int("sessions", sessions))
+	l.rooms.mu.Lock()
+	l.room.state = roomEnding
+	l.rooms.mu.Unlock()
+	l.rooms.counters.lost.Add(1)
+	l.rooms.counters.dropped.Add(uint64(sessions))
+	was.abandon(&wire.Error{Code: wire.Draining, Detail: "the room runs on another node"})
+}
+
+// isElsewhere reports whether another node has a room.
+func (m *rooms) isElsewhere(name string) bool {
+	return m.process.Cluster != nil && m.existingRoom(name) == nil && m.process.Cluster.FindRoom(name) != ""
+}
+
+// findElsewhere returns the redirection of a client that asks for a room of another node, or nil. A client that names no room
+// may have a token that does.
+func (m *rooms) findElsewhere(name string) *wire.Error {
+	if name == "" && m.process.Admit == nil {
+		name = m.config.Default
+	}
+	if name == "" || wire.IsRoomQuery(name) {
+		return nil
+	}
+	address := m.process.Cluster.FindRoom(name)
+	if address == "" {
+		return nil
+	}
+	moved, err := wire.MovedTo(address, nil)
+	if err != nil {
+		return nil // TakeRoom says what is wrong with the address
+	}
+	m.counters.redirected.Add(1)
+	return moved
+}
+
+// isMoved reports whether err says that another node has the room.
+func isMoved(err error) bool { return errors.Is(err, &wire.Error{Code: wire.Moved}) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

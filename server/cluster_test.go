@@ -1,0 +1,439 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/internal/admin"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/world"
+)
+
+// sharedDirectory is the directory of a cluster of testNodes.
+type sharedDirectory struct {
+	mu     sync.Mutex
+	grants map[string]*testGrant // by room
+	stored map[string]int        // blocks of stored runs, by room
+	next   int                   // block
+	events []string
+}
+
+func newDirectory() *sharedDirectory {
+	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, next: 100}
+}
+
+func (d *sharedDirectory) note(format string, args ...any) {
+	d.events = append(d.events, fmt.Sprintf(format, args...))
+}
+
+// testNode is a node of a cluster, by the address for its clients.
+type testNode struct {
+	*sharedDirectory
+	address string
+	fails   atomic.Pointer[error]
+	onFree  func(room string) // called as a room is released
+}
+
+func (n *testNode) FindRoom(room string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if g := n.grants[room]; g != nil && g.node != n {
+		return g.node.address
+	}
+	return ""
+}
+
+func (n *testNode) TakeRoom(_ context.Context, room string, stored int) (RoomGrant, error) {
+	if failed := n.fails.Load(); failed != nil {
+		return nil, *failed
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if g := n.grants[room]; g != nil {
+		if g.node == n {
+			return nil, errors.New("the node takes a room that it has")
+		}
+		return nil, must.Get(wire.MovedTo(g.node.address, nil))
+	}
+	block := n.next
+	if kept, ok := n.stored[room]; ok && kept == stored {
+		block = stored
+	} else {
+		n.next++
+	}
+	delete(n.stored, room)
+	g := &testGrant{node: n, room: room, block: block, lost: make(chan struct{})}
+	g.runs.Store(true)
+	n.grants[room] = g
+	n.note("take %s %d", room, block)
+	return g, nil
+}
+
+// lose gives a room to another node, as after a lease.
+func (n *testNode) lose(room string, to *testNode) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	g := n.grants[room]
+	g.runs.Store(false)
+	close(g.lost)
+	n.stored[room] = g.block
+	delete(n.grants, room)
+	if to != nil {
+		n.grants[room] = &testGrant{node: to, room: room}
+	}
+}
+
+// grant returns the grant of a room.
+func (n *testNode) grant(room string) *testGrant {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.grants[room]
+}
+
+// taken returns the events of a room, and forgets them.
+func (n *testNode) taken() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	events := n.events
+	n.events = nil
+	return events
+}
+
+type testGrant struct {
+	node  *testNode
+	room  string
+	block int
+	runs  atomic.Bool
+	lost  chan struct{}
+}
+
+func (g *testGrant) Block() int            { return g.block }
+func (g *testGrant) MayRun() bool          { return g.runs.Load() }
+func (g *testGrant) Lost() <-chan struct{} { return g.lost }
+
+func (g *testGrant) Release(_ context.Context, stored bool) {
+	if g.node.onFree != nil {
+		g.node.onFree(g.room)
+	}
+	g.node.mu.Lock()
+	defer g.node.mu.Unlock()
+	if g.node.grants[g.room] != g {
+		return
+	}
+	delete(g.node.grants, g.room)
+	if stored {
+		g.node.stored[g.room] = g.block
+	}
+	g.node.note("release %s %v", g.room, stored)
+}
+
+// inCluster runs a test with the rooms of one node, "a:1", of a cluster.
+func inCluster(t *testing.T, d *sharedDirectory, change func(*RoomsConfig), test func(h *testRooms, n *testNode)) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &testNode{sharedDirectory: d, address: "a:1"}
+		h := newClusterRooms(t, n, change)
+		h.begin()
+		defer func() {
+			require.NoError(t, h.endRooms())
+			h.descriptors.close()
+		}()
+		test(h, n)
+	})
+}
+
+func withoutPinned(c *RoomsConfig) {
+	k := c.Kinds["lobby"]
+	k.Pinned = false
+	c.Kinds["lobby"] = k
+}
+
+// A room has the block of its grant, and is released once, after its last save.
+func TestRoomOfAClusterTakesItsBlock(t *testing.T) {
+	dir, d := t.TempDir(), newDirectory()
+	image := filepath.Join(dir, "match", "a.image")
+	inCluster(t, d, func(c *RoomsConfig) { withoutPinned(c); journaledRooms(dir, imagefile.JournalAlways)(c) }, func(h *testRooms, n *testNode) {
+		free := make(chan string, 1)
+		n.onFree = func(string) {
+			store, err := imagefile.Open(image, 0) // the image is saved, and no process has it open
+			require.NoError(t, err)
+			require.NotZero(t, store.NewestGeneration())
+			require.NoError(t, store.Close())
+			free <- h.existingRoom("match/a").name // clients do not make it before
+		}
+		h.mustVisit("match/a")
+		time.Sleep(time.Second)
+		require.Equal(t, generationsOf(100).First, h.now("match/a").core.World().Config().FirstGeneration)
+		require.NoError(t, h.drainRoom("match/a", 0))
+		require.Equal(t, "match/a", <-free)
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"take match/a 100", "release match/a true"}, n.taken())
+	})
+	inCluster(t, d, func(c *RoomsConfig) { withoutPinned(c); journaledRooms(dir, imagefile.JournalAlways)(c) }, func(h *testRooms, n *testNode) {
+		d.next = 300
+		require.NoError(t, h.createRoom(context.Background(), "match/a"))
+		require.Equal(t, generationsOf(100).First, h.now("match/a").core.World().Config().FirstGeneration, "the run continues in its block")
+		require.Equal(t, []string{"take match/a 100"}, n.taken())
+	})
+}
+
+// Another node has the room: its clients are sent there with their tokens, which were not used, also the clients of a pinned room,
+// which this node makes once the other node has left.
+func TestRoomOfAnotherNode(t *testing.T) {
+	d := newDirectory()
+	other := &testNode{sharedDirectory: d, address: "b:2"}
+	synctest.Test(t, func(t *testing.T) {
+		lobby := must.Get(other.TakeRoom(context.Background(), "lobby", -1))
+		match := must.Get(other.TakeRoom(context.Background(), "match/a", -1))
+		h := newClusterRooms(t, &testNode{sharedDirectory: d, address: "a:1"}, asIs)
+		spent, there := 0, wire.Error{Code: wire.Moved, Address: "b:2", Token: []byte("ann")}
+		admit := h.process.Admit
+		h.process.Admit = func(ctx context.Context, token []byte) (Admission, error) {
+			spent++
+			return admit(ctx, token)
+		}
+		h.rooms = must.Get(newRooms(h.process, admin.NewTimings(admin.KindLabel)))
+		h.begin()
+		defer func() { require.NoError(t, h.endRooms()) }()
+		for _, room := range []string{"lobby", "match/a"} {
+			c := h.greet(func(m *wire.Hello) { m.Room, m.Token = room, []byte("ann") })
+			require.Equal(t, there, c.Snapshot().Ended)
+		}
+		require.Zero(t, spent)
+		c := h.greet(func(m *wire.Hello) { m.Token = []byte("ann") }) // its token might name a room
+		require.Equal(t, there, c.Snapshot().Ended)
+		require.Equal(t, map[string]uint64{"join": 2, "lost": 0}, h.counters.report().Redirects)
+		require.Empty(t, h.times(), "no world is made in vain")
+		require.False(t, h.report().LastTick.IsZero(), "a node without rooms is healthy")
+
+		lobby.Release(context.Background(), false)
+		match.Release(context.Background(), false)
+		time.Sleep(2 * brokenFor)
+		require.Equal(t, wire.OK, h.greet(func(m *wire.Hello) { m.Room = "lobby" }).code())
+		require.Equal(t, wire.OK, h.greet(func(m *wire.Hello) { m.Room = "match/a" }).code())
+	})
+}
+
+// A client whose session is here resumes it, wherever its Hello believes the room to be.
+func TestPresentSessionIsNotRedirected(t *testing.T) {
+	d := newDirectory()
+	inCluster(t, d, asIs, func(h *testRooms, n *testNode) {
+		was := h.greet(func(m *wire.Hello) { m.Room = "match/a" })
+		welcome := was.newestWelcome()
+		other := &testNode{sharedDirectory: d, address: "b:2"}
+		must.Get(other.TakeRoom(context.Background(), "match/old", -1))
+		back := h.greet(func(m *wire.Hello) {
+			m.Room, m.Session, m.Secret, m.Structure = "match/old", welcome.Session, welcome.Secret, welcome.Structure
+		})
+		require.EqualValues(t, 1, back.newestWelcome().Resumed)
+	})
+}
+
+// A frozen room neither steps nor sends nor saves. Its connections stay. It continues as soon as it may.
+func TestRoomFreezesAndThaws(t *testing.T) {
+	dir := t.TempDir()
+	inCluster(t, newDirectory(), func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Second} }, func(h *testRooms, n *testNode) {
+		c := h.mustVisit("match/a")
+		time.Sleep(5 * time.Second)
+		now, g := h.now("match/a"), n.grant("match/a")
+		g.runs.Store(false)
+		time.Sleep(100 * time.Millisecond)
+		tick, sent, saved := now.core.World().Tick(), c.Snapshot(), now.loop.saver.report().Saved
+		time.Sleep(20 * time.Second)
+		require.Equal(t, tick, now.core.World().Tick())
+		require.Equal(t, sent, c.Snapshot())
+		require.Equal(t, saved, now.loop.saver.report().Saved)
+		require.Equal(t, wire.OK, c.code())
+		require.Equal(t, "frozen", (&Server{rooms: h.rooms}).stateOf(h.existingRoom("match/a")))
+		require.Zero(t, time.Since(now.loop.report().LastTick), "probes let the process live")
+		require.Equal(t, 1, h.counters.report().FrozenRooms)
+		_, err := h.visit("match/a")
+		require.Equal(t, wire.Internal, wire.CodeOf(err), "clients ask again")
+		require.Equal(t, wire.OK, h.mustVisit("match/b").code(), "other rooms run")
+
+		g.runs.Store(true)
+		time.Sleep(time.Second)
+		require.InDelta(t, 50, now.core.World().Tick()-tick, 5, "no ticks are made up for")
+		require.Zero(t, now.loop.report().Tick.Missed)
+		require.Greater(t, c.Snapshot().Newest, sent.Newest)
+		figures := h.counters.report()
+		require.Zero(t, figures.FrozenRooms)
+		require.InDelta(t, 20, figures.Frozen.Seconds(), 0.2)
+		require.Len(t, h.logs.FilterMessageSnippet("frozen").All(), 1)
+	})
+}
+
+// A room that may run when a tick begins, and not when it has stepped, sends nothing. A save that has begun is not written.
+func TestRightEndsWithinATick(t *testing.T) {
+	inCluster(t, newDirectory(), func(c *RoomsConfig) { c.Images = RoomImages{Dir: t.TempDir(), Every: time.Second} }, func(h *testRooms, n *testNode) {
+		c := h.mustVisit("match/a")
+		time.Sleep(1500 * time.Millisecond)
+		now, g := h.now("match/a"), n.grant("match/a")
+		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() {
+			g.runs.Store(false)
+			require.ErrorIs(t, now.loop.saver.saveNow(), errMayNotSave)
+			g.runs.Store(true)
+		}))
+		h.in("match/a", func(*world.World) { g.runs.Store(false) })
+		time.Sleep(time.Second)
+		require.Less(t, uint64(c.Snapshot().Tick), now.core.World().Tick())
+		h.in("match/a", nil)
+		g.runs.Store(true)
+	})
+}
+
+// A lost room ends without a step and without saving, and its sessions with a code that clients retry: they are then sent to the new node.
+func TestLostRoomEndsUnsaved(t *testing.T) {
+	dir, d := t.TempDir(), newDirectory()
+	other := &testNode{sharedDirectory: d, address: "b:2"}
+	inCluster(t, d, func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Second} }, func(h *testRooms, n *testNode) {
+		for _, room := range []string{"match/a", "lobby"} {
+			c := h.greet(func(m *wire.Hello) { m.Room = room })
+			time.Sleep(2500 * time.Millisecond)
+			was := h.now(room)
+			n.grant(room).runs.Store(false)
+			time.Sleep(2 * time.Second)
+			tick, left := was.core.World().Tick(), filesIn(t, dir)
+			n.lose(room, other)
+			synctest.Wait()
+			require.Equal(t, wire.Draining, c.code())
+			require.Equal(t, tick, was.core.World().Tick())
+			require.Equal(t, left, filesIn(t, dir))
+			time.Sleep(time.Second)
+			require.Equal(t, wire.Moved, h.greet(func(m *wire.Hello) { m.Room = room }).code())
+		}
+		require.Equal(t, []string{"lobby"}, h.names(), "the pinned room waits for its turn")
+		figures := h.counters.report()
+		require.EqualValues(t, 2, figures.Lost)
+		require.EqualValues(t, 2, figures.Redirects["lost"])
+		other.grant("lobby").Release(context.Background(), false)
+		time.Sleep(2 * brokenFor)
+		require.Equal(t, wire.OK, h.greet(func(m *wire.Hello) { m.Room = "lobby" }).code())
+	})
+}
+
+// A room that is restored after a panic keeps the grant if its run continues, and takes another block for a new run.
+func TestPanicKeepsTheGrant(t *testing.T) {
+	for mode, events := range map[imagefile.JournalMode][]string{
+		imagefile.JournalAlways: nil,
+		imagefile.JournalOff:    {"release match/a false", "take match/a 101"},
+	} {
+		dir := t.TempDir()
+		config := func(c *RoomsConfig) {
+			journaledRooms(dir, mode)(c)
+			withoutPinned(c)
+		}
+		inCluster(t, newDirectory(), config, func(h *testRooms, n *testNode) {
+			h.mustVisit("match/a")
+			time.Sleep(2 * time.Second)
+			require.Equal(t, []string{"take match/a 100"}, n.taken())
+			was := h.now("match/a")
+			h.in("match/a", func(*world.World) {
+				h.in("match/a", nil)
+				panic("a mistake")
+			})
+			time.Sleep(2 * time.Second)
+			require.NotSame(t, was, h.now("match/a"))
+			require.Equal(t, mode == imagefile.JournalAlways, was.core.Config().Epoch == h.now("match/a").core.Config().Epoch)
+			require.Equal(t, events, n.taken())
+			require.True(t, n.grant("match/a").MayRun())
+		})
+	}
+}
+
+// A cluster that does not answer refuses clients for a moment, and no world is made.
+func TestRoomThatCannotBeTaken(t *testing.T) {
+	inCluster(t, newDirectory(), asIs, func(h *testRooms, n *testNode) {
+		failed := errors.New("the directory does not answer")
+		n.fails.Store(&failed)
+		_, err := h.visit("match/a")
+		require.Equal(t, wire.Internal, wire.CodeOf(err))
+		require.Zero(t, h.times()["match/a"])
+		n.fails.Store(nil)
+		time.Sleep(2 * brokenFor)
+		h.mustVisit("match/a")
+		require.EqualValues(t, 1, h.counters.report().Takes["failed"])
+	})
+}
+
+// A room that cannot be made after it was taken is released.
+func TestFailedRoomIsReleased(t *testing.T) {
+	inCluster(t, newDirectory(), withoutPinned, func(h *testRooms, n *testNode) {
+		h.failing("match/a", errors.New("no map"))
+		_, err := h.visit("match/a")
+		require.Equal(t, wire.Internal, wire.CodeOf(err))
+		time.Sleep(2 * brokenFor)
+		require.Equal(t, []string{"take match/a 100", "release match/a false"}, n.taken())
+	})
+}
+
+// A session that moves to a room of another node stays.
+func TestMoveToAnotherNodeIsRefused(t *testing.T) {
+	d := newDirectory()
+	inCluster(t, d, asIs, func(h *testRooms, n *testNode) {
+		other := &testNode{sharedDirectory: d, address: "b:2"}
+		must.Get(other.TakeRoom(context.Background(), "match/there", -1))
+		c := h.mustVisit("lobby")
+		time.Sleep(time.Second)
+		now, moved := h.now("lobby"), error(nil)
+		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() {
+			for s := range now.core.Sessions() {
+				moved = s.Move("match/there")
+			}
+		}))
+		require.ErrorContains(t, moved, "another node")
+		require.Equal(t, wire.OK, c.code())
+	})
+}
+
+// A server that ends while its rooms are frozen waits for a moment, and then leaves the disk as it is.
+func TestFrozenRoomsEndUnsaved(t *testing.T) {
+	dir := t.TempDir()
+	for thaws, unsaved := range map[bool]string{true: "", false: "does not let the room run"} {
+		synctest.Test(t, func(t *testing.T) {
+			n := &testNode{sharedDirectory: newDirectory(), address: "a:1"}
+			h := newClusterRooms(t, n, func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Hour} })
+			h.begin()
+			c := h.mustVisit("lobby")
+			time.Sleep(time.Second)
+			g, path, world := n.grant("lobby"), filepath.Join(dir, "lobby.image"), h.now("lobby").core.World()
+			before := must.Get(os.ReadFile(path))
+			g.runs.Store(false)
+			time.Sleep(time.Second)
+			tick := world.Tick()
+			if thaws {
+				time.AfterFunc(time.Second, func() { g.runs.Store(true) })
+			}
+			err := h.endRooms()
+			h.descriptors.close()
+			require.Equal(t, wire.Draining, c.code())
+			if unsaved == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, unsaved)
+			}
+			require.Equal(t, tick, world.Tick())
+			require.Equal(t, thaws, !slices.Equal(before, must.Get(os.ReadFile(path))))
+		})
+	}
+}
+
+// A server of one world shares no rooms.
+func TestClusterNeedsRooms(t *testing.T) {
+	w := stage.NewCrates(world.Config{TickHz: 50, MaxEntities: 8})
+	c := Config{Listen: "127.0.0.1:0", WorldConfig: WorldConfig{World: w.World}, Cluster: &testNode{}}
+	require.ErrorContains(t, c.Validate(), "Cluster without Rooms")
+}
