@@ -17,7 +17,7 @@ export const cost = {
   record: 0.002,
   program: 0.05, // plus code for each byte
   code: 0.000_5,
-  room: 0.2, // of a Welcome that moves the session, plus schema for each byte of its schema
+  room: 0.2, // of a Welcome that moves the session, plus schema for each byte of its schema text and the declared one
   schema: 0.000_5,
   snapshot: 0.002, // of a complete snapshot, besides its ticks
   tick: 0.001,

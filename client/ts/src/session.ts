@@ -212,7 +212,8 @@ export class Session {
   #receiveWelcome(body: Uint8Array): void {
     const m = messages.parseWelcome(body)
     if (this.#stream.isJoined) {
-      this.#budget.spend(cost.room + cost.schema * m.schemaText.length)
+      const n = m.schemaText.length
+      this.#budget.spend(cost.room + (n && cost.schema * (n + (this.#config.schema?.schema.text.length ?? 0))))
       checkMove(this.welcome, m)
     }
     this.#handshake.check(m, this.#stream.isJoined)

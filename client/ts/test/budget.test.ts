@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { declareSchema } from '../src/binding.ts'
 import { Budget } from '../src/budget.ts'
 import { Bodies } from '../src/motion/bodies.ts'
 import { State } from '../src/motion/columns.ts'
@@ -212,4 +213,23 @@ test('bodies that enter and leave before a snapshot leave nothing behind', () =>
     c.bodies.removeEntity(0)
   }
   assert.ok(c.bodies.waiting <= 100)
+})
+
+test('a Move to another schema costs the size of the declared one too', async () => {
+  const fields = Array.from({ length: 60 }, (_, i) => `F${i} bool\n`).join('')
+  const components = Array.from({ length: 32 }, (_, i) => `component c${i}\n${fields}`).join('')
+  const schema = declareSchema(`worldd schema 2\n${components}input raw\n`)
+  const s = new Session({ tables: await defaultTables(), schema })
+  const texts = ['', 'kind a\n'].map((kind) => `worldd schema 2\n${kind}input raw\n`) as [string, string]
+  s.receiveStream(server.welcome({ text: texts[0], maxSlots: 1 }))
+  let moves = 0
+  const move = (): void => {
+    moves++
+    const text = texts[moves % 2]!
+    s.receiveStream(server.welcome({ epoch: 7 + moves, structure: moves, maxSlots: 1, text }))
+  }
+  assert.throws(() => {
+    while (moves < 1000) move()
+  }, /more work than a client may do/)
+  assert.ok(moves < 70, `${moves} moves of more than 2 ms each`)
 })
