@@ -2,7 +2,7 @@
 // PROTOCOL.md, section 5.
 
 import { Code, WireError } from './codes.ts'
-import { type Convert, converterTo, familyOf, isLossless } from './convert.ts'
+import { areRoundedAlike, type Convert, converterTo, familyOf, isLossless } from './convert.ts'
 import type { Binding, Declaration, Versions } from './declaration.ts'
 import { Field, fitText, noText, type Text, type TextField } from './fields.ts'
 import { type Handle, isProvisional } from './handles.ts'
@@ -86,7 +86,7 @@ function ageOf({ client, server }: Versions): string {
 /** A field of the server in the game's structs. */
 interface Link {
   readonly parts: Parts
-  readonly path: string
+  readonly field: Field // as the game declares it
   readonly exact: boolean // the game's field holds every value of the server's
   readonly read: Convert // to the game's value
   readonly write: Convert // to a value that the server's field holds
@@ -126,12 +126,17 @@ class BoundShape extends Shape {
   }
 
   override fieldAt(path: string): Field | undefined {
-    return this.fields[this.#links.findIndex((l) => l?.path === path)]
+    return this.fields[this.#links.findIndex((l) => l?.field.path === path)]
   }
 
   override holds(i: number, exactly: boolean): boolean {
     const l = this.#links[i]
     return l !== undefined && (l.exact || !exactly)
+  }
+
+  override isRounding(i: number, a: unknown, b: unknown): boolean {
+    const l = this.#links[i]
+    return l !== undefined && areRoundedAlike(this.fields[i]!, l.field, a, b)
   }
 
   override nearest(i: number, v: unknown): unknown {
@@ -365,7 +370,7 @@ function linkOf(f: Field, d: AnyField | undefined): Link | undefined {
   const read = converterTo(d)
   f.declared = d.path
   f.convert = exact ? undefined : (v) => Number(read(v))
-  return { path: d.path, parts: partsOf(d.path), exact, read, write: converterTo(f) }
+  return { field: d, parts: partsOf(d.path), exact, read, write: converterTo(f) }
 }
 
 function textLinkOf(d: AnyField | undefined): TextLink | undefined {

@@ -33,9 +33,22 @@ function boundsOf(f: Field): readonly [least: bigint, most: bigint] {
   return [0n, f.n === 64 ? 2n * half - 1n : BigInt(f.largest)]
 }
 
+const isSingle = (f: Field): boolean => f.kind === 'float' && f.n === 32
+
+/**
+ * Reports whether two numbers are equal up to the rounding of a few ticks to float32, if one of two forms of a field
+ * is float32.
+ */
+export function areRoundedAlike(f: Field, own: Field, a: unknown, b: unknown): boolean {
+  if (isSingle(f) === isSingle(own)) return false
+  const [x, y] = [single(Number(a)), single(Number(b))]
+  const turns = f.kind === 'angle' ? Math.round((x - y) / (2 * Math.PI)) : 0
+  const off = Math.abs(x - y - 2 * Math.PI * turns)
+  return off < Infinity && off <= Math.max(Math.abs(x), Math.abs(y)) * 2 ** -22
+}
+
 /** Reports whether field `to` holds every value of `from`, a field of the same family. */
 export function isLossless(from: Field, to: Field): boolean {
-  const isSingle = (f: Field): boolean => f.kind === 'float' && f.n === 32
   if (familyOf(from) !== 'integer') return !isSingle(to) || isSingle(from)
   const [least, most] = boundsOf(to)
   const [lowest, highest] = boundsOf(from)

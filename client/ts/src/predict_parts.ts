@@ -100,10 +100,11 @@ export class Part {
     return true
   }
 
-  /** Reports whether v quantises to the newest value of f, to within a step. */
-  #isNear(f: Field, v: unknown): boolean {
+  /** Reports whether v quantises to the newest value of field i, want, to within a step or the rounding of float32. */
+  #isNear(i: number, f: Field, v: unknown, want: unknown): boolean {
     quantise(f, v, this.#got, f.index)
-    return this.#isSame(f) || Math.abs(stepsTo(f, this.#want[f.index]!, this.#got[f.index]!)) === 1
+    const off = Math.abs(stepsTo(f, this.#want[f.index]!, this.#got[f.index]!))
+    return this.#isSame(f) || off === 1 || this.#shape.isRounding(i, v, want)
   }
 
   /** Compares s with the newest state of e. */
@@ -113,7 +114,7 @@ export class Part {
     for (const [i, f] of this.#fields) {
       const want = this.#holdNewest(i, f, body)
       const v = this.#shape.value(s, i)
-      if (!this.#isNear(f, v)) return 'none'
+      if (!this.#isNear(i, f, v, want)) return 'none'
       if (!this.#isSame(f) || (body && v !== want)) equal = false
     }
     return equal ? 'exact' : 'near'
@@ -126,7 +127,7 @@ export class Part {
     for (const [i, f] of this.#fields) {
       const want = this.#holdNewest(i, f, body)
       const v = this.#shape.value(s, i)
-      if (this.#isNear(f, v)) continue
+      if (this.#isNear(i, f, v, want)) continue
       const field = f.declared
       const last = distanceOf(f, v, want)
       let c = all.find((x) => x.component === component && x.field === field)

@@ -259,6 +259,11 @@ export class Shape {
     return true
   }
 
+  /** Reports whether two values of field i, of a prediction and of the server, differ by rounding alone. */
+  isRounding(_i: number, _a: unknown, _b: unknown): boolean {
+    return false
+  }
+
   /** Returns a value of field i as the structs can hold it. */
   nearest(_i: number, v: unknown): unknown {
     return v

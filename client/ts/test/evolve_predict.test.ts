@@ -97,16 +97,26 @@ test('a prediction without its component or the input predicts nothing', async (
   }
 })
 
+/** Returns the part of a prediction with these fields, of a server and of the game. */
+function part(fields: string, own: string): Part {
+  const served = parseSchema(`worldd schema 2\ncomponent gauge\n${fields}input raw\n`)
+  const binding = declareSchema(`worldd schema 2\ncomponent gauge\n${own}input raw\n`).bind(
+    served,
+    { client: '', server: '' },
+    false,
+  )
+  return new Part(new Layout(served, binding), served.components[0]!)
+}
+
+/** Returns an entity whose newest values these are. */
+function showing(p: Part, newest: readonly unknown[]): Entity {
+  return {
+    copyValues: (to: Uint32Array) => p.component.fields.forEach((f, i) => quantise(f, newest[i], to, f.index)),
+    computed: (_: number) => undefined,
+  } as Entity
+}
+
 test('fields that the game holds less exactly than the server are corrected, once', () => {
-  const part = (fields: string, own: string): Part => {
-    const served = parseSchema(`worldd schema 2\ncomponent gauge\n${fields}input raw\n`)
-    const binding = declareSchema(`worldd schema 2\ncomponent gauge\n${own}input raw\n`).bind(
-      served,
-      { client: '', server: '' },
-      false,
-    )
-    return new Part(new Layout(served, binding), served.components[0]!)
-  }
   // A range of 2^31 steps and a turn of as many: finer than a float 32.
   const fine = 'A range bff0000000000000 3e10000000000000 2147483648\nP angle 31\n'
   for (const [fields, own, predicted, newest, held] of [
@@ -117,10 +127,7 @@ test('fields that the game holds less exactly than the server are corrected, onc
     [fine, 'A float 32\nP float 32\n', [0.9, 1.2345679], [0.9000000001, 1.2345678901], undefined],
   ] as const) {
     const p = part(fields, own)
-    const e = {
-      copyValues: (to: Uint32Array) => p.component.fields.forEach((f, i) => quantise(f, newest[i], to, f.index)),
-      computed: (_: number) => undefined,
-    } as Entity
+    const e = showing(p, newest)
     const s: Struct = { A: predicted[0], P: predicted[1] }
     if (predicted[0] !== 0.9) assert.equal(p.compareWith(s, e), 'none', fields)
     p.adoptFrom(s, e)
@@ -128,4 +135,29 @@ test('fields that the game holds less exactly than the server are corrected, onc
     if (held) assert.deepEqual([s['A'], s['P']], held)
     else assert.ok(Math.abs(s['A'] - newest[0]) < 1e-7 && Math.abs(s['P'] - newest[1]) < 1e-6, `${s['A']} ${s['P']}`)
   }
+})
+
+test('a prediction agrees to the rounding of float32 if one side has it, at any distance from zero', () => {
+  const fields =
+    'Ranged range c130000000000000 3f50000000000000 2147483648\nYaw angle 32\nWhole float 64\nSingle float 32\n'
+  const p = part(fields, 'Ranged float 32\nYaw float 32\nWhole float 32\nSingle float 64\n')
+  const agrees = (newest: readonly number[], own: readonly number[]): boolean =>
+    p.compareWith({ Ranged: own[0], Yaw: own[1], Whole: own[2], Single: own[3] }, showing(p, newest)) !== 'none'
+  for (const x of [1e6, -1e6, 1000, 1, 0.01]) {
+    const ulp = Math.abs(x) / 2 ** 23
+    const newest = [x, 0, x, Math.fround(x)]
+    const held = Math.fround(x)
+    assert.ok(agrees(newest, [held, 0, held, x]))
+    assert.ok(agrees(newest, [Math.fround(x - ulp), 0, Math.fround(x - ulp), x - ulp]), `${x}`)
+    assert.ok(agrees(newest, [held, 1e-9, x - ulp, x - ulp]), 'a game that does not round')
+    assert.ok(!agrees(newest, [x - Math.max(8 * ulp, 1 / 256), 0, held, x]))
+    assert.ok(!agrees(newest, [held, 0, x - 8 * ulp, x]))
+    assert.ok(!agrees(newest, [held, 0, held, x - 8 * ulp]))
+  }
+  assert.ok(agrees([0, Math.PI - 1e-7, 0, 0], [0, -Math.PI, 0, 0]))
+  assert.ok(!agrees([0, Math.PI - 1e-3, 0, 0], [0, -Math.PI, 0, 0]))
+  assert.ok(agrees([0, 0, 1e300, 0], [0, 0, 1e38 * 10, 0]), 'both are the largest float32')
+  for (const other of [Infinity, NaN, 1]) assert.ok(!agrees([0, 0, 2, 0], [0, 0, other, 0]))
+  const alike = part('A float 32\n', 'B uint 8\nA float 32\n')
+  assert.equal(alike.compareWith({ A: 1 + 2 ** -23 }, showing(alike, [1])), 'none', 'both round')
 })
