@@ -93,6 +93,7 @@ server/host         client internal/address internal/atomicfile internal/bitio i
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/traces       server otel
 server/cluster      zap
+server/cluster/etcd internal/regularfile server/cluster zap
 server/host/examples/accounts pgx replication/schema replication/wire server server/host world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
