@@ -6,12 +6,12 @@
 // command. In the copies every fault is a variable that a test sets:
 //
 //	go run ./internal/fault/overlay /tmp/faults
-//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./server/imagefile ./internal/botrun ./client
+//	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./server/imagefile ./server/cluster ./internal/botrun ./client
 //
 // The table in replication/README.md says what each fault breaks and what catches it. The tests
 // of package client catch faults of the client's prediction (Predict...), and faults of
 // computed bodies in cases that this server never causes (Compute...). The tests of package imagefile catch
-// faults of the journal's files (Disk...).
+// faults of the journal's files (Disk...), and the simulation of package cluster faults of its protocol (Cluster...).
 package fault
 
 import (

@@ -1,6 +1,7 @@
 package cluster
 
-// blockChoices is among how many free blocks a node chooses by chance: several nodes seldom want the same one.
+// blockChoices is among how many of the oldest free blocks a node chooses by chance, so that several nodes seldom want the same
+// one. It never chooses among the younger half.
 const blockChoices = 8
 
 // blocks are the blocks of generations of the cluster. A block belongs to one room at most (C6).
@@ -46,11 +47,12 @@ func (bs *blocks) forget() { clear(bs.all) }
 // possible. It returns noBlock if none is free.
 func (bs *blocks) choose(m *machine) int {
 	var oldest [blockChoices]int
-	n := 0
+	n, free := 0, 0
 	for i := range bs.all {
 		if !bs.all[i].isFree() {
 			continue
 		}
+		free++
 		at := n
 		for at > 0 && bs.all[i].revision < bs.all[oldest[at-1]].revision {
 			at--
@@ -65,7 +67,7 @@ func (bs *blocks) choose(m *machine) int {
 	if n == 0 {
 		return noBlock
 	}
-	return oldest[m.random.IntN(n)]
+	return oldest[m.random.IntN(min(n, (free+1)/2))]
 }
 
 // swap returns the swap that gives a block to a room, or frees it.

@@ -1,6 +1,9 @@
 package cluster
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 type identityState int
 
@@ -39,7 +42,7 @@ func (d *identity) apply(m *machine, e Entry) {
 	case d.known == "" || d.known == r.ID && d.state != identityForeign:
 		d.known, d.state = r.ID, identityKnown
 		d.record, d.revision, d.since = r, e.Revision, m.now
-	case r.Was == d.known:
+	case slices.Contains(r.Was, d.known):
 		d.adopt(m, r, e.Revision)
 	default:
 		d.freeze(m, "its identity is "+r.ID+", not "+d.known)

@@ -94,7 +94,8 @@ func (l *lease) register(m *machine) {
 	revision := uint64(0)
 	if before := m.peers.nodes[m.settings.name]; before != nil {
 		if !before.ended(m) {
-			l.renewAt = m.now + m.settings.pause()
+			// The answers show that the store is there: else silence says nothing about the other incarnation.
+			l.checking, l.renewAt = true, m.now+m.jittered(m.settings.pause())
 			return
 		}
 		revision = before.revision

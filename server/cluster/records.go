@@ -52,8 +52,8 @@ type identityRecord struct {
 	ID      string `json:"id"`
 	// Settled: a lease has passed since the record was made. No room may be taken before.
 	Settled bool `json:"settled,omitempty"`
-	// Was is the identity that this one replaces: an operator adopts the directory for the nodes that know it (C9).
-	Was string `json:"was,omitempty"`
+	// Was are the identities that this one replaces: an operator adopts the directory for the nodes that know them (C9).
+	Was []string `json:"was,omitempty"`
 }
 
 // nodeRecord is the life of one incarnation of a node.
@@ -81,7 +81,7 @@ const (
 type roomRecord struct {
 	Version     int       `json:"v"`
 	State       roomState `json:"state"`
-	Node        string    `json:"node,omitempty"`
+	Node        string    `json:"node,omitempty"` // that runs the room, or has its stored run
 	Incarnation string    `json:"incarnation,omitempty"`
 	Epoch       uint64    `json:"epoch"`
 	Nonce       string    `json:"nonce,omitempty"` // of the swap that took the room
@@ -105,7 +105,11 @@ func encode(record any) []byte {
 
 func parseIdentity(value []byte) (r identityRecord, err error) {
 	err = parseRecord(identityKey, value, &r, func() error {
-		return cmp.Or(wrongVersion(r.Version), wrongToken("id", r.ID), wrongOptionalToken("was", r.Was))
+		err := cmp.Or(wrongVersion(r.Version), wrongToken("id", r.ID))
+		for _, was := range r.Was {
+			err = cmp.Or(err, wrongToken("was", was))
+		}
+		return err
 	})
 	return r, err
 }
@@ -132,7 +136,9 @@ func parseRoom(key string, value []byte) (r roomRecord, err error) {
 			return err
 		case r.State == roomOpen && hasBlock:
 			return cmp.Or(wrongName(r.Node), wrongToken("incarnation", r.Incarnation), wrongToken("nonce", r.Nonce))
-		case r.State == roomKept && hasBlock, r.State == roomFree && r.Block == noBlock:
+		case r.State == roomKept && hasBlock:
+			return wrongName(r.Node)
+		case r.State == roomFree && r.Block == noBlock:
 			return nil
 		}
 		return fmt.Errorf("state %.20q with block %d", r.State, r.Block)

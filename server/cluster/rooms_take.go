@@ -1,0 +1,182 @@
+package cluster
+
+// decide takes the room if it is allowed (C3), or tells who has it.
+func (rs *rooms) decide(m *machine, r *room) {
+	if r.err != nil {
+		rs.refuse(m, r, r.err)
+		return
+	}
+	if r.record.State == roomOpen && !rs.isOwn(m, r) {
+		owner, p := m.peers.ownerOf(m, r)
+		switch {
+		case owner == ownerUnclear && p != nil && p.err != nil:
+			rs.refuse(m, r, p.err)
+			return
+		case owner == ownerUnclear:
+			return
+		case owner == ownerAlive && r.holding == nil && m.now-p.since > m.settings.leaseTime/2:
+			return // it may be dead: wait for its renewal or its tombstone
+		case owner == ownerAlive:
+			rs.refuse(m, r, &ElsewhereError{r.name, p.name, p.record.Addrs})
+			return
+		}
+	}
+	rs.acquire(m, r)
+}
+
+// refuse tells that the room cannot be taken, or not again.
+func (rs *rooms) refuse(m *machine, r *room, err error) {
+	if r.holding != nil {
+		rs.lose(m, r)
+	}
+	if r.want != nil {
+		rs.fail(m, r, err)
+	}
+}
+
+// acquire takes the room and a block in one swap.
+func (rs *rooms) acquire(m *machine, r *room) {
+	block, victim, err := rs.chooseBlock(m, r)
+	if err != nil {
+		rs.refuse(m, r, err)
+		return
+	}
+	epoch := r.record.Epoch
+	if !r.exists {
+		epoch = m.view.highest // above the epochs of deleted records
+	}
+	if r.holding != nil {
+		epoch = max(epoch, r.holding.epoch)
+	}
+	next := roomRecord{
+		Version: recordVersion, State: roomOpen, Node: m.settings.name, Incarnation: m.lease.incarnation,
+		Epoch: epoch + 1, Nonce: m.token(), Block: block,
+	}
+	swaps := []Swap{{r.key(), encode(next), r.base()}}
+	if m.blocks.all[block].room != r.name {
+		swaps = append(swaps, m.blocks.swap(block, r.name))
+	}
+	if old := r.record.Block; old != noBlock && old != block {
+		swaps = append(swaps, m.blocks.swap(old, ""))
+	}
+	if victim != nil {
+		free := roomRecord{Version: recordVersion, State: roomFree, Epoch: victim.record.Epoch, Block: noBlock}
+		swaps = append(swaps, Swap{victim.key(), encode(free), victim.base()})
+	}
+	m.blocks.all[block].claimed = true
+	r.continues = r.want != nil && r.want.block != noBlock
+	asked := r.want
+	rs.swap(m, r, swaps, func() {
+		m.counters.Takes++
+		if r.holding != nil || r.want == asked {
+			rs.hold(m, r, &holding{grant: grant{next.Epoch, block}, nonce: next.Nonce})
+		}
+	}, func() { m.blocks.all[block].claimed = false })
+}
+
+// hold makes the room this node's, for the caller that wants it or for a suspended run. Without either it is a stray.
+func (rs *rooms) hold(m *machine, r *room, h *holding) {
+	switch {
+	case r.holding != nil:
+		h.releasing, h.keep = r.holding.releasing, r.holding.keep
+		r.holding = h
+		m.emit(event{kind: resumed, room: r.name, grant: h.grant})
+	case r.want != nil:
+		r.holding = h
+		rs.held++
+		m.emit(event{kind: took, room: r.name, want: r.want, grant: h.grant})
+		r.want = nil
+	}
+}
+
+// chooseBlock returns the block for a run, and the room that loses it if no block is free.
+func (rs *rooms) chooseBlock(m *machine, r *room) (number int, victim *room, err error) {
+	stored := noBlock
+	switch {
+	case r.holding != nil:
+		stored = r.holding.block
+	case r.want != nil:
+		stored = r.want.block
+	}
+	if stored != noBlock {
+		b := &m.blocks.all[stored]
+		// This node was the last to take the room, and in this block: then its disk has the newest run.
+		isOurs := r.record.Block == stored && b.room == r.name && r.record.Node == m.settings.name
+		if isOurs || b.revision == 0 && !b.claimed {
+			return stored, nil, nil
+		}
+		return noBlock, nil, ErrBlockLost
+	}
+	if free := m.blocks.choose(m); free != noBlock {
+		return free, nil, nil
+	}
+	for _, other := range rs.all {
+		if other == r || !rs.canLoseBlock(m, other) {
+			continue
+		}
+		if victim == nil || other.revision < victim.revision || other.revision == victim.revision && other.name < victim.name {
+			victim = other
+		}
+	}
+	if victim == nil {
+		return noBlock, nil, ErrNoBlock
+	}
+	return victim.record.Block, victim, nil
+}
+
+// canLoseBlock reports whether nobody runs a room that has a block: only a stored run needs it.
+func (rs *rooms) canLoseBlock(m *machine, r *room) bool {
+	b := r.record.Block
+	if r.err != nil || r.want != nil || r.holding != nil || b == noBlock || m.calls.busy[r.key()] || m.blocks.all[b].room != r.name || m.blocks.all[b].claimed {
+		return false
+	}
+	if r.record.State == roomKept {
+		return true
+	}
+	owner, _ := m.peers.ownerOf(m, r)
+	return owner == ownerGone
+}
+
+// giveBack makes the room's record free, or kept with its block.
+func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
+	if h := r.holding; h != nil && (!rs.isOwn(m, r) || r.record.Nonce != h.nonce) {
+		rs.lose(m, r) // it was released by a swap without an answer
+		return
+	}
+	next := roomRecord{Version: recordVersion, State: roomKept, Node: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block}
+	if !keep {
+		next.State, next.Node, next.Block = roomFree, "", noBlock
+	}
+	swaps := []Swap{{r.key(), encode(next), r.base()}}
+	if !keep {
+		swaps = append(swaps, m.blocks.swap(r.record.Block, ""))
+	}
+	rs.swap(m, r, swaps, func() {
+		if r.holding != nil {
+			rs.lose(m, r)
+		}
+	}, func() {})
+}
+
+// swap sends the swaps of a room. Without a clear answer the keys are read before the next attempt (C8).
+func (rs *rooms) swap(m *machine, r *room, swaps []Swap, succeeded, ended func()) {
+	m.calls.send(m, r.key(), request{swaps: swaps}, func(a answer) {
+		ended()
+		switch a.outcome {
+		case done:
+			succeeded()
+			for _, s := range swaps {
+				m.apply(Entry{s.Key, s.Value, a.revision})
+			}
+			rs.check(m, r) // a watch may have shown a later owner already
+		case refused:
+			r.retryAt = m.now + m.jittered(m.settings.pause())
+		default:
+			r.unread = r.unread[:0]
+			for _, s := range swaps {
+				r.unread = append(r.unread, s.Key)
+			}
+		}
+		rs.attend(r)
+	})
+}

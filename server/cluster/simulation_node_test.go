@@ -1,0 +1,316 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// simulatedNode is a node's machine with a clock of its own, its link to the store, and a disk that outlives its processes.
+type simulatedNode struct {
+	s        *simulation
+	name     string
+	offset   time.Duration
+	rate     float64
+	pausedTo time.Duration
+	cutTo    time.Duration
+	life     int // processes so far: what belongs to an earlier one is dropped
+	up       bool
+
+	machine *machine
+	wakes   int // wakes that were planned: the last one counts
+	watch   *simulatedWatch
+	runs    map[string]*simulatedRun
+	wants   map[string]*want
+
+	// The disk.
+	stored      map[string]*simulatedRun // runs that can continue
+	incarnation string
+	directory   string
+}
+
+// simulatedRun is a run of a room. It has the same id while it continues exactly.
+type simulatedRun struct {
+	id      int
+	epoch   uint64
+	block   int
+	running bool
+}
+
+// simulatedWatch delivers changes in order, until it breaks or is stuck.
+type simulatedWatch struct {
+	id         uint64
+	generation int
+	sent       uint64        // the revision up to which changes are under way
+	last       time.Duration // arrival of the last
+	stuck      bool
+}
+
+func (n *simulatedNode) clock() time.Duration {
+	return n.offset + time.Duration(n.rate*float64(n.s.now))
+}
+
+// after runs f in this process after d of true time, later if it is paused.
+func (n *simulatedNode) after(d time.Duration, f func()) {
+	life := n.life
+	var try func()
+	try = func() {
+		switch {
+		case n.life != life:
+		case n.s.now < n.pausedTo:
+			n.s.after(n.pausedTo-n.s.now+n.s.upTo(time.Millisecond), try)
+		default:
+			f()
+		}
+	}
+	n.s.after(d, try)
+}
+
+// start begins a process.
+func (n *simulatedNode) start() {
+	s := n.s
+	n.life++
+	n.up = true
+	n.runs, n.wants, n.watch = map[string]*simulatedRun{}, map[string]*want{}, nil
+	config := settings{name: n.name, addrs: []string{n.name}, leaseTime: s.lease, blocks: s.blocks}
+	if s.random.IntN(3) > 0 {
+		config.predecessor = n.incarnation
+	}
+	if s.random.IntN(2) == 0 {
+		config.directory = n.directory
+	}
+	n.machine = newMachine(config, rand.New(rand.NewPCG(s.random.Uint64(), 0)))
+	n.input(func(now time.Duration) { n.machine.wake(now) })
+	n.tick()
+}
+
+// crash ends the process, until another one starts. Runs stay on the disk if their journals are complete.
+func (n *simulatedNode) crash(d time.Duration) {
+	if !n.up {
+		return
+	}
+	for room, r := range n.runs {
+		delete(n.stored, room)
+		if r.id%2 == 0 {
+			n.stored[room] = r
+		}
+	}
+	n.life++
+	n.up = false
+	n.s.after(d, n.start)
+}
+
+// input gives the machine an input, and does what it wants.
+func (n *simulatedNode) input(f func(now time.Duration)) {
+	f(n.clock())
+	m := n.machine
+	out := m.takeOutput()
+	n.incarnation, n.directory = m.lease.incarnation, m.identity.known
+	for _, e := range out.events {
+		n.take(e)
+	}
+	for _, r := range out.requests {
+		n.carry(r)
+	}
+	if w := out.watch; w != nil {
+		n.beginWatch(w)
+	}
+	for _, l := range out.notes {
+		n.s.logf("%s: %s %s", n.name, l.text, l.key)
+	}
+	n.wakes++
+	mine := n.wakes
+	delay := time.Duration(float64(m.wakeAt()-m.now) / n.rate)
+	n.after(delay+n.s.upTo(2*time.Millisecond), func() {
+		if n.wakes == mine {
+			n.input(func(now time.Duration) { m.wake(now) })
+		}
+	})
+}
+
+// take does what an event says.
+func (n *simulatedNode) take(e event) {
+	n.s.logf("%s: event %d of %s, epoch %d block %d %v", n.name, e.kind, e.room, e.grant.epoch, e.grant.block, e.err)
+	switch e.kind {
+	case took:
+		run := &simulatedRun{epoch: e.grant.epoch, block: e.grant.block, running: true}
+		if e.want.block != noBlock {
+			run.id = n.stored[e.room].id
+		} else {
+			n.s.runs++
+			run.id = n.s.runs
+		}
+		delete(n.stored, e.room)
+		delete(n.wants, e.room)
+		n.runs[e.room] = run
+		n.s.takes++
+	case failed:
+		delete(n.wants, e.room)
+	case resumed:
+		r := n.runs[e.room]
+		if r.block != e.grant.block {
+			n.s.fail("%s: %s continues in block %d, not %d", n.name, e.room, e.grant.block, r.block)
+		}
+		r.epoch, r.running = e.grant.epoch, true
+	case suspended:
+		n.runs[e.room].running = false
+	case lost:
+		n.s.lost++
+		delete(n.runs, e.room)
+	case released:
+		delete(n.runs, e.room)
+	case resigned:
+		n.life++
+		n.up = false
+		n.s.after(n.s.upTo(3*time.Second), n.start)
+	}
+}
+
+// carry takes a request to the store, and its answer back, if neither is lost.
+func (n *simulatedNode) carry(r request) {
+	s := n.s
+	if s.now < n.cutTo {
+		return
+	}
+	m := n.machine
+	s.after(s.latency(), func() {
+		if s.now < s.store.awayTo {
+			if s.random.IntN(3) == 0 {
+				s.after(s.store.awayTo-s.now+1, func() { s.serve(r) })
+			}
+			return
+		}
+		a := s.serve(r)
+		if s.now < n.cutTo || s.random.IntN(50) == 0 {
+			return
+		}
+		n.after(s.latency(), func() {
+			n.input(func(now time.Duration) { m.receive(now, r.id, a) })
+		})
+	})
+}
+
+func (n *simulatedNode) beginWatch(w *watchRequest) {
+	n.watch = nil
+	if w.stop {
+		return
+	}
+	n.watch = &simulatedWatch{id: w.id, sent: w.from, generation: n.s.store.generation, stuck: n.s.now < n.cutTo}
+	n.deliver()
+}
+
+// deliver sends the changes that the watch has not seen.
+func (n *simulatedNode) deliver() {
+	w, s := n.watch, n.s
+	if w == nil || w.stuck || !n.up {
+		return
+	}
+	if s.now < n.cutTo {
+		w.stuck = true
+		return
+	}
+	changes, ok := s.store.after(w.sent)
+	if !ok || w.generation != s.store.generation {
+		n.breakWatch(!ok)
+		return
+	}
+	m := n.machine
+	for _, e := range changes {
+		w.sent = e.Revision
+		w.last = max(w.last, s.now+s.latency())
+		n.after(w.last-s.now, func() {
+			if n.watch == w {
+				n.input(func(now time.Duration) { m.change(now, w.id, e) })
+			}
+		})
+	}
+}
+
+// breakWatch ends the watch, after the changes that are under way.
+func (n *simulatedNode) breakWatch(compacted bool) {
+	w, m := n.watch, n.machine
+	if w == nil || w.stuck {
+		return
+	}
+	w.stuck = true
+	n.after(max(w.last-n.s.now, 0)+n.s.latency(), func() {
+		if n.watch == w {
+			n.input(func(now time.Duration) { m.endWatch(now, w.id, compacted) })
+		}
+	})
+}
+
+// tick steps the runs that may (C1).
+func (n *simulatedNode) tick() {
+	if n.clock() < n.machine.until() {
+		for _, room := range n.s.rooms {
+			if r := n.runs[room]; r != nil && r.running {
+				n.s.step(n, room, r)
+			}
+		}
+	} else if len(n.runs) > 0 {
+		n.s.frozen++
+	}
+	n.after(80*time.Millisecond+n.s.upTo(40*time.Millisecond), n.tick)
+}
+
+// ask wants a room, as a client does, for a while.
+func (n *simulatedNode) ask(room string) {
+	if !n.up || n.wants[room] != nil || n.runs[room] != nil {
+		return
+	}
+	w := &want{room: room, block: noBlock}
+	if r := n.stored[room]; r != nil && n.s.random.IntN(4) > 0 {
+		w.block = r.block
+	} else {
+		delete(n.stored, room)
+	}
+	n.wants[room] = w
+	m := n.machine
+	n.input(func(now time.Duration) { m.take(now, w) })
+	n.after(n.s.upTo(2*n.s.lease), func() {
+		if n.wants[room] == w {
+			delete(n.wants, room)
+			n.input(func(now time.Duration) { m.giveUp(now, w) })
+		}
+	})
+}
+
+// end releases a room that the node has.
+func (n *simulatedNode) end(room string) {
+	r := n.runs[room]
+	if !n.up || r == nil {
+		return
+	}
+	r.running = false
+	keep := n.s.random.IntN(2) == 0
+	delete(n.stored, room)
+	if keep {
+		n.stored[room] = r
+	}
+	n.input(func(now time.Duration) { n.machine.release(now, room, keep) })
+}
+
+func (n *simulatedNode) close() {
+	if !n.up {
+		return
+	}
+	for room, r := range n.runs {
+		r.running = false
+		n.stored[room] = r
+	}
+	n.input(func(now time.Duration) { n.machine.close(now) })
+}
+
+func (n *simulatedNode) String() string {
+	m := n.machine
+	var held []string
+	for room, r := range n.runs {
+		held = append(held, fmt.Sprintf("%s@%d", room, r.epoch))
+	}
+	slices.Sort(held)
+	return fmt.Sprintf("%s up=%v born=%v incarnation=%s state=%d loaded=%v until=%v now=%v holds %s", n.name, n.up, m.lease.born, m.lease.incarnation,
+		m.identity.state, m.view.loaded, m.until(), n.clock(), strings.Join(held, " "))
+}

@@ -1,0 +1,110 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// simulatedStore is the directory, and the engine that serves it: it answers late, or not at all, and is away during elections.
+// Its answers are linearizable: a member that is not current refuses.
+type simulatedStore struct {
+	entries   map[string]Entry
+	revision  uint64
+	history   []Entry
+	compacted uint64
+	awayTo    time.Duration
+	// generation is how often the directory was wiped. Watches of an earlier one end.
+	generation int
+}
+
+func newSimulatedStore() *simulatedStore {
+	return &simulatedStore{entries: map[string]Entry{}, revision: 1}
+}
+
+func (s *simulatedStore) serve(r request) answer {
+	if r.swaps == nil {
+		return s.read(r.prefix)
+	}
+	for _, w := range r.swaps {
+		if s.entries[w.Key].Revision != w.Revision {
+			return answer{outcome: conflict, err: ErrConflict}
+		}
+	}
+	s.revision++
+	for _, w := range r.swaps {
+		e := Entry{w.Key, w.Value, s.revision}
+		s.history = append(s.history, e)
+		if w.Value == nil {
+			delete(s.entries, w.Key)
+		} else {
+			s.entries[w.Key] = e
+		}
+	}
+	return answer{outcome: done, revision: s.revision}
+}
+
+func (s *simulatedStore) read(prefix string) answer {
+	a := answer{outcome: done, revision: s.revision}
+	for key, e := range s.entries {
+		if strings.HasPrefix(key, prefix) {
+			a.entries = append(a.entries, e)
+		}
+	}
+	slices.SortFunc(a.entries, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	return a
+}
+
+// after returns the changes after a revision, or false if they are forgotten or have not happened.
+func (s *simulatedStore) after(revision uint64) ([]Entry, bool) {
+	if revision < s.compacted || revision > s.revision {
+		return nil, false
+	}
+	i := len(s.history)
+	for i > 0 && s.history[i-1].Revision > revision {
+		i--
+	}
+	return s.history[i:], true
+}
+
+func (s *simulatedStore) compact() { s.history, s.compacted = nil, s.revision }
+
+func (s *simulatedStore) wipe() {
+	*s = simulatedStore{entries: map[string]Entry{}, revision: 1, awayTo: s.awayTo, generation: s.generation + 1}
+}
+
+// inconsistency returns what is wrong with the records, or "" (C6).
+func (s *simulatedStore) inconsistency() string {
+	blocks := map[int]string{}
+	for key, e := range s.entries {
+		if number, ok := blockOfKey(key); ok {
+			r, err := parseBlock(key, e.Value)
+			if err != nil {
+				return err.Error()
+			}
+			if r.Room != "" {
+				blocks[number] = r.Room
+			}
+		}
+	}
+	for key, e := range s.entries {
+		if !strings.HasPrefix(key, roomPrefix) {
+			continue
+		}
+		r, err := parseRoom(key, e.Value)
+		if err != nil {
+			return err.Error()
+		}
+		if r.Block == noBlock {
+			continue
+		}
+		if name := strings.TrimPrefix(key, roomPrefix); blocks[r.Block] != name {
+			return "C6: " + key + " has " + blockKey(r.Block) + ", which is " + blocks[r.Block] + "'s"
+		}
+		delete(blocks, r.Block)
+	}
+	for number, room := range blocks {
+		return "C6: " + blockKey(number) + " belongs to " + room + ", which does not have it"
+	}
+	return ""
+}
