@@ -54,6 +54,7 @@ func TestReplayCommand(t *testing.T) {
 		err    string
 	}{
 		{"good", good, "calm", exitOK, "ticks 0 to 90 replayed, 90 compared", ""},
+		{"says what it repeats", good, "calm", exitOK, "commands and hooks were not called again", ""},
 		{"other code", other, "calm", exitError, "ticks 0 to 70", "first after tick 70: in bodies"},
 		{"cut", good[:len(good)-50], "calm", exitOK, "its server died", ""},
 		{"damaged", flipped, "calm", exitError, "", "recording damaged"},

@@ -18,6 +18,9 @@ type replayCommand struct {
 	worldFlags
 }
 
+// effectsReplayed says which changes of a game an equal replay does not show.
+const effectsReplayed = "commands and hooks were not called again: the recording has their effects, so a changed command or hook makes no difference"
+
 // run replays the recording and compares state hashes.
 func (c *replayCommand) run(ctx context.Context, p *program) error {
 	o, err := c.newOptions(p)
@@ -42,9 +45,11 @@ func (c *replayCommand) run(ctx context.Context, p *program) error {
 	case ctx.Err() != nil:
 		return errors.New("interrupted before the end of the recording")
 	case errors.Is(err, io.EOF):
+		p.printLine(effectsReplayed)
 		return nil
 	case errors.Is(err, world.ErrRecording) && errors.Is(err, io.ErrUnexpectedEOF):
 		p.printLine("the recording was not closed: its server died or still runs; it is correct up to here")
+		p.printLine(effectsReplayed)
 		return nil
 	}
 	err = fmt.Errorf("%s: %w", c.File, fileError{err})
