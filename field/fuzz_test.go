@@ -63,7 +63,7 @@ func FuzzCompile(f *testing.F) {
 		text := parse(source)
 		isExpression := func(s statement) bool { return s.form != formOperation }
 		if len(text.statements) < 50 && !slices.ContainsFunc(text.statements, isExpression) {
-			requireOracle(t, text, p, Planes{X: points.X[:9], Y: points.Y[:9], Z: points.Z[:9]}, Env{Time: 0.5})
+			requireOracle(t, plainText(text, Env{}), p, rand.New(rand.NewPCG(8, 9)), 9, Env{Time: 0.5})
 		}
 	})
 }

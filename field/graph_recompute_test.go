@@ -58,7 +58,7 @@ func TestRecomputed(t *testing.T) {
 			short++
 			require.NoError(t, p.verify())
 			requireRoundTrip(t, p)
-			requireOracle(t, text, p, randomPoints(r, 40), Env{})
+			requireOracle(t, plainText(text, Env{}), p, r, 40, Env{})
 		}
 	}
 	require.Greater(t, short, programs/10, "many are meant to be short of registers")

@@ -1,114 +1,74 @@
 package field
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
-// oracleTime describes how a lane depends on time and on the point (LANGUAGE.md, Time).
-type oracleTime struct {
-	time, point bool             // whether the lane depends on time, and on the point
-	wide        float64          // its value, if it is timed
-	factors     *[2]oracleNumber // factors, if it is a product or a negated product
-	negative    bool             // the product is negated
-	parts       *[2]oracleNumber // if it is the sum of a part without time and a timed one
+// A oracleScalar is one lane: its number, whether the text fixes it, and the operation that
+// computed it.
+type oracleScalar struct {
+	f     float32
+	fixed bool
+	node  *oracleNode // nil if it depends on neither time nor point
 }
 
-func oracleOfPoint(f float32) oracleNumber {
-	return oracleNumber{f: f, oracleTime: oracleTime{point: true}}
+// A oracleNode is an operation on lanes that depend on time or point (LANGUAGE.md, Time).
+type oracleNode struct {
+	time, point bool
+	exact       float64 // if it is timed
+	operation   string
+	operands    []oracleScalar
+
+	split              bool // rest and moment are known
+	summed             bool // the result is rest + moment
+	remainder, instant oracleScalar
 }
 
-func oracleTimed(f float64) oracleNumber {
-	return oracleNumber{f: float32(f), oracleTime: oracleTime{time: true, wide: f}}
+func oracleTimed(f float64) oracleScalar {
+	return oracleScalar{f: float32(f), node: &oracleNode{time: true, exact: f}}
 }
 
-func (n *oracleNumber) isTimed() bool { return n.time && !n.point }
-func (n *oracleNumber) isFixed() bool { return !n.time && !n.point }
+func (s oracleScalar) isNothing() bool { return s.fixed && s.f == 0 }
+func (s oracleScalar) isOne() bool     { return s.fixed && s.f == 1 }
+func (s oracleScalar) onTime() bool    { return s.node != nil && s.node.time }
+func (s oracleScalar) onPoint() bool   { return s.node != nil && s.node.point }
 
-// isSame reports whether two numbers are one value. The compiler recognises a value by its
-// computation, the oracle by its bits and dependences.
-func (n *oracleNumber) isSame(m *oracleNumber) bool {
-	return math.Float32bits(n.f) == math.Float32bits(m.f) && math.Float64bits(n.wide) == math.Float64bits(m.wide) &&
-		n.known == m.known && n.time == m.time && n.point == m.point
+// isSame reports whether the two scalars are the same value.
+func (s oracleScalar) isSame(other oracleScalar) bool {
+	return s.fixed == other.fixed && math.Float32bits(s.f) == math.Float32bits(other.f) && (s.node == other.node ||
+		s.node != nil && other.node != nil && s.node.time == other.node.time && s.node.point == other.node.point &&
+			math.Float64bits(s.node.exact) == math.Float64bits(other.node.exact))
 }
 
-// oracleKeepTime applies the rules by which an operation first takes time out of its
-// operands.
-func oracleKeepTime(op string, a, b, c, d oracleNumber) (r oracleNumber, ok bool) {
-	switch op {
-	case "mad", "nmad":
-		if (a.time || b.time) && !a.point && !b.point && c.point {
-			op = map[string]string{"mad": "add", "nmad": "sub"}[op]
-			return oracleCompute(op, c, oracleCompute("mul", a, b, d, d), d, d), true
-		}
-	case "sin":
-		if a.parts != nil {
-			p, f := a.parts[0], a.parts[1].wide
-			f -= math.Floor(f)
-			a = oracleCompute("add", p, oracleTimed(f), d, d)
-			switch {
-			case p.factors != nil && p.negative:
-				a = oracleCompute("nmad", p.factors[0], p.factors[1], oracleTimed(f), d)
-			case p.factors != nil:
-				a = oracleCompute("mad", p.factors[0], p.factors[1], oracleTimed(f), d)
-			}
-			a.parts = nil
-			return oracleCompute("sin", a, b, c, d), true
-		}
-	case "hash":
-		numbers, changed := [3]oracleNumber{a, b, c}, false
-		for i, n := range numbers {
-			if n.isTimed() {
-				rest := n.wide - 4194304*math.Floor(n.wide/4194304+0.5)
-				changed = changed || math.Float64bits(rest) != math.Float64bits(n.wide)
-				numbers[i] = oracleTimed(rest)
-			}
-		}
-		if changed {
-			return oracleTimedResult("hash", [4]oracleNumber{numbers[0], numbers[1], numbers[2], d}), true
-		}
+// double returns the number in the precision of operations on time.
+func (s oracleScalar) double() float64 {
+	if s.onTime() && !s.onPoint() {
+		return s.node.exact
 	}
-	return oracleNumber{}, false
+	return float64(s.f)
 }
 
-// oracleTimedResult computes an operation after the rules of section Time have rewritten it.
-func oracleTimedResult(op string, v [4]oracleNumber) oracleNumber {
-	a, b, c, d := v[0], v[1], v[2], v[3]
-	r := oracleNumber{f: oracleLane(op, a.f, b.f, c.f, d.f)}
-	for _, n := range v[:max(1, oracleOperands[op])] {
-		r.time, r.point = r.time || n.time, r.point || n.point
-	}
-	if r.isTimed() {
-		var w [4]float64
-		for i, n := range v {
-			w[i] = float64(n.f)
-			if n.isTimed() {
-				w[i] = n.wide
-			}
-		}
-		r.wide = oracleWide(op, w)
-		r.f = float32(r.wide)
+// oracleResult computes an operation, and records it.
+func oracleResult(operation string, v []oracleScalar) oracleScalar {
+	n := &oracleNode{operation: operation, operands: v}
+	for _, s := range v[:oracleOperandCounts[operation]] {
+		n.time, n.point = n.time || s.onTime(), n.point || s.onPoint()
 	}
 	switch {
-	case op == "mul":
-		r.factors = &[2]oracleNumber{a, b}
-	case op == "div" && b.known && isPowerOfTwo(b.f):
-		r.factors = &[2]oracleNumber{a, {f: 1 / b.f, known: true}}
-	case op == "neg" && a.factors != nil:
-		r.factors, r.negative = a.factors, !a.negative
+	case n.time && !n.point:
+		n.exact = oracleDouble(operation, v[0].double(), v[1].double(), v[2].double(), v[3].double())
+		return oracleScalar{f: float32(n.exact), node: n}
+	case !n.time && !n.point:
+		n = nil
 	}
-	if r.time && r.point {
-		r.parts = oracleParts(op, v)
-	}
-	return r
+	return oracleScalar{f: oracleNumber(operation, v[0].f, v[1].f, v[2].f, v[3].f), node: n}
 }
 
-func isPowerOfTwo(f float32) bool {
-	m, _ := math.Frexp(math.Abs(float64(f)))
-	return m == 0.5 && math.Abs(float64(f)) >= 0x1p-126 && math.Abs(float64(f)) <= 0x1p126
-}
-
-// oracleWide is an operation on float64s.
-func oracleWide(op string, v [4]float64) float64 {
-	a, b, c, d := v[0], v[1], v[2], v[3]
-	switch op {
+// oracleDouble computes an operation on timed numbers in double precision, or in single
+// precision where the page says so.
+func oracleDouble(operation string, a, b, c, d float64) float64 {
+	switch operation {
 	case "add":
 		return a + b
 	case "sub":
@@ -117,20 +77,30 @@ func oracleWide(op string, v [4]float64) float64 {
 		return a * b
 	case "div":
 		return a / b
-	case "mad":
-		return float64(a*b) + c
-	case "nmad":
-		return c - float64(a*b)
-	case "min":
-		if a < b {
-			return a
+	case "mad", "nmad":
+		p := float64(a * b)
+		if operation == "nmad" {
+			p = -p
 		}
-		return b
+		return p + c
+	case "min", "select_lt":
+		if operation == "min" {
+			c, d = a, b
+		}
+		if a < b {
+			return c
+		}
+		return d
 	case "max":
 		if a > b {
 			return a
 		}
 		return b
+	case "select_ge":
+		if a >= b {
+			return c
+		}
+		return d
 	case "abs":
 		return math.Abs(a)
 	case "neg":
@@ -139,85 +109,136 @@ func oracleWide(op string, v [4]float64) float64 {
 		return math.Floor(a)
 	case "sqrt":
 		return math.Sqrt(a)
-	case "saturate":
-		return oracleWide("min", [4]float64{oracleWide("max", [4]float64{a, 0}), 1})
-	case "smooth":
-		s := oracleWide("saturate", v)
-		return float64(s*s) * (3 - float64(s*2))
-	case "select_lt":
-		if a < b {
-			return c
+	case "saturate", "smooth":
+		s := oracleDouble("min", oracleDouble("max", a, 0, 0, 0), 1, 0, 0)
+		if operation == "smooth" {
+			s = float64(s*s) * (3 - float64(2*s))
 		}
-		return d
-	case "select_ge":
-		if a >= b {
-			return c
-		}
-		return d
+		return s
 	case "sin":
 		a -= math.Floor(a + 0.5)
 	}
-	return float64(oracleLane(op, float32(a), float32(b), float32(c), float32(d)))
+	return float64(oracleNumber(operation, float32(a), float32(b), float32(c), float32(d)))
 }
 
-// oracleParts returns the part without time and the timed part of a result, or nil if it is
-// not their sum.
-func oracleParts(op string, v [4]oracleNumber) *[2]oracleNumber {
-	zero := oracleNumber{known: true}
-	parts := func(n oracleNumber) *[2]oracleNumber {
-		switch {
-		case !n.time:
-			return &[2]oracleNumber{n, zero}
-		case !n.point:
-			return &[2]oracleNumber{zero, n}
+// oracleKeepTime applies the rules by which an operation first takes time out of its
+// operands.
+func oracleKeepTime(operation string, a, b, c oracleScalar) (oracleScalar, bool) {
+	switch {
+	case strings.HasSuffix(operation, "mad") && (a.onTime() || b.onTime()) && !a.onPoint() && !b.onPoint() && c.onPoint():
+		product := oracleCompute("mul", a, b)
+		if operation == "mad" {
+			return oracleCompute("add", c, product), true
 		}
-		return n.parts
+		return oracleCompute("sub", c, product), true
+	case operation == "sin" && a.onTime() && a.onPoint():
+		rest, moment, ok := oracleSplitTime(a)
+		if !ok {
+			return a, false
+		}
+		part := oracleTimed(moment.double() - math.Floor(moment.double()))
+		// A number of the point alone: its sine is not split again.
+		angle := oracleScalar{f: oraclePlus(rest, part).f, node: &oracleNode{point: true}}
+		return oracleResult("sin", []oracleScalar{angle, {}, {}, {}}), true
+	case operation == "hash":
+		v := []oracleScalar{a, b, c, {}}
+		for i, s := range v {
+			if s.onTime() && !s.onPoint() {
+				v[i] = oracleTimed(s.double() - 0x1p22*math.Floor(s.double()*0x1p-22+0.5))
+			}
+		}
+		r := oracleResult("hash", v)
+		return r, r.onTime()
 	}
-	product := func(op string, a, b, c oracleNumber) oracleNumber {
-		if !c.isZero() {
-			return oracleCompute(op, a, b, c, zero)
-		}
-		r := oracleCompute("mul", a, b, zero, zero)
-		if op == "nmad" {
-			r = oracleCompute("neg", r, zero, zero, zero)
-		}
-		return r
+	return oracleScalar{}, false
+}
+
+// oraclePlus adds b to a, with one rounding if a is a product.
+func oraclePlus(a, b oracleScalar) oracleScalar {
+	operation := "mad"
+	for n := a.node; n.operation == "neg" && n.operands[0].node != nil; n = a.node {
+		a, operation = n.operands[0], map[string]string{"mad": "nmad", "nmad": "mad"}[operation]
 	}
-	a, b := v[0], v[1]
-	x, y := parts(a), &[2]oracleNumber{zero, zero}
-	switch op {
-	case "neg":
-	case "add", "sub":
-		y = parts(b)
+	switch n := a.node; n.operation {
+	case "mul":
+		return oracleCompute(operation, n.operands[0], n.operands[1], b)
 	case "div":
-		if !b.isFixed() {
-			return nil
+		if by := n.operands[1]; by.fixed && oracleExactInverse(by.f) {
+			return oracleCompute(operation, n.operands[0], oracleScalar{f: 1 / by.f, fixed: true}, b)
 		}
-		y = &[2]oracleNumber{b, b}
-	case "mul", "mad", "nmad":
-		if !b.isFixed() {
-			a, b = b, a
-		}
-		third := &[2]oracleNumber{zero, zero}
-		if op != "mul" {
-			third = parts(v[2])
-		}
-		switch {
-		case third == nil || !b.isFixed() && (a.time || b.time):
-			return nil
-		case !b.isFixed():
-			return &[2]oracleNumber{product(op, a, b, third[0]), third[1]}
-		}
-		x = parts(a)
-		if x == nil {
-			return nil
-		}
-		return &[2]oracleNumber{product(op, x[0], b, third[0]), product(op, x[1], b, third[1])}
-	default:
-		return nil
 	}
-	if x == nil || y == nil {
-		return nil
+	if operation == "nmad" {
+		return oracleCompute("sub", b, a)
 	}
-	return &[2]oracleNumber{oracleCompute(op, x[0], y[0], zero, zero), oracleCompute(op, x[1], y[1], zero, zero)}
+	return oracleCompute("add", a, b)
+}
+
+func oracleExactInverse(f float32) bool {
+	mantissa, exponent := math.Frexp(float64(f))
+	return math.Abs(mantissa) == 0.5 && exponent >= -125 && exponent <= 127
+}
+
+// oracleSplitTime splits a number into a sum: rest does not depend on time, moment is
+// timed.
+func oracleSplitTime(s oracleScalar) (rest, moment oracleScalar, ok bool) {
+	nothing := oracleScalar{fixed: true}
+	switch {
+	case !s.onTime():
+		return s, nothing, true
+	case !s.onPoint():
+		return nothing, s, true
+	case !s.node.split:
+		s.node.split = true
+		s.node.remainder, s.node.instant, s.node.summed = oracleSplitNode(s.node)
+	}
+	return s.node.remainder, s.node.instant, s.node.summed
+}
+
+func oracleSplitNode(n *oracleNode) (rest, moment oracleScalar, ok bool) {
+	if n.operation == "" {
+		return rest, moment, false
+	}
+	a, b := n.operands[0], n.operands[1]
+	restA, momentA, okA := oracleSplitTime(a)
+	restB, momentB, okB := oracleSplitTime(b)
+	fixedA, fixedB := a.node == nil, b.node == nil
+	switch n.operation {
+	case "neg":
+		return oracleCompute("neg", restA), oracleCompute("neg", momentA), okA
+	case "add", "sub":
+		return oracleCompute(n.operation, restA, restB), oracleCompute(n.operation, momentA, momentB), okA && okB
+	case "div":
+		return oracleCompute("div", restA, b), oracleCompute("div", momentA, b), okA && fixedB
+	case "mul":
+		if fixedA {
+			return oracleCompute("mul", restB, a), oracleCompute("mul", momentB, a), okB
+		}
+		return oracleCompute("mul", restA, b), oracleCompute("mul", momentA, b), okA && fixedB
+	case "mad", "nmad":
+		restC, momentC, okC := oracleSplitTime(n.operands[2])
+		opposite := func(s oracleScalar) oracleScalar {
+			if n.operation == "nmad" {
+				return oracleCompute("neg", s)
+			}
+			return s
+		}
+		if !a.onTime() && !b.onTime() {
+			if restC.isNothing() {
+				return opposite(oracleCompute("mul", a, b)), momentC, okC
+			}
+			return oracleCompute(n.operation, a, b, restC), momentC, okC
+		}
+		if fixedA {
+			b, restA, momentA, okA, fixedB = a, restB, momentB, okB, true
+		}
+		rest, moment = opposite(oracleCompute("mul", restA, b)), opposite(oracleCompute("mul", momentA, b))
+		if !restC.isNothing() {
+			rest = oracleCompute(n.operation, restA, b, restC)
+		}
+		if !momentC.isNothing() {
+			moment = oracleCompute(n.operation, momentA, b, momentC)
+		}
+		return rest, moment, okA && okC && fixedB
+	}
+	return rest, moment, false
 }
