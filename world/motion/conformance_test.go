@@ -2,12 +2,14 @@ package motion_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/field"
+	"github.com/worldd/worldd/internal/must"
 )
 
 // reading is an implementation of MOTION.md, written from that page: everything is a
@@ -602,6 +604,39 @@ var misreadings = []string{
 func TestReadingConforms(t *testing.T) {
 	for _, c := range readVectors(t) {
 		require.Empty(t, c.read(t, "").differs(c), c.Name)
+	}
+}
+
+// A Sim moves bodies of all speeds as MOTION.md says, in and around the world, under all shipped effects.
+func TestSimIsItsDefinition(t *testing.T) {
+	for bounds := range 3 {
+		c, r := newCase("", 40), rand.New(rand.NewPCG(uint64(bounds), 2))
+		c.Bounds, c.Extent, c.RestTicks, c.Programs = bounds, [3]bits{20, 20, 20}, 30, nil
+		c.Kinds = []vectorKind{
+			{InvMass: 1, Coupling: 1.0 / 61, Radius: 0.5, Restitution: 0.7, Friction: 0.2, Layers: 1},
+			{InvMass: 1.0 / 3, Radius: 2, Friction: 0.9, Layers: 2},
+			{Coupling: 5.0 / 65, Radius: 1, Layers: 3},
+		}
+		for i, name := range append(field.ShippedNames(), field.ShippedNames()...) {
+			text, _ := field.Shipped(name)
+			c.Programs = append(c.Programs, text)
+			e := vectorChange{Before: 1, Slot: i, Program: i, Mode: i % 2, Layers: [...]uint32{2, 0, 0, 1, 0}[i%5]}
+			for _, p := range must.Get(field.Compile(text)).Params() {
+				e.Params = append(e.Params, [4]bits{bits(p.Default[0]), bits(p.Default[1]), bits(p.Default[2]), bits(p.Default[3])})
+			}
+			c.effect(e, vec{X: float32(5*i) - 20, Y: float32(i), Z: float32(7*i%11) - 5})
+		}
+		for range 400 {
+			number := func(scale float64) float64 { return r32((2*r.Float64() - 1) * scale) }
+			scale := math.Pow(10, float64(r.IntN(5)-2))
+			at, v := [3]float64{number(21), 10 + number(11), number(21)}, [3]float64{number(scale), number(scale), number(scale)}
+			c.Bodies = append(c.Bodies, vectorBody{r.IntN(3), stateText(at, v, 0, true)})
+		}
+		c.Want = make([]map[string]string, c.ticks)
+		want, got := c.read(t, ""), c.simulate(t, c.ticks)
+		for tick := range want {
+			require.Equal(t, want[tick], got[tick], "bounds %d, tick %d", bounds, tick+1)
+		}
 	}
 }
 
