@@ -34,8 +34,7 @@ func TestClientListsRooms(t *testing.T) {
 	casual := h.dialRoom("match?mode=casual")
 	require.NoError(t, h.server.CreateRoom(h.ctx, "secret/1"))
 	require.NotEqual(t, ranked.Welcome().Room, casual.Welcome().Room)
-	time.Sleep(600 * time.Millisecond) // a list is used for half a second
-	require.Len(t, names(""), 2)
+	require.Eventually(t, func() bool { return len(names("")) == 2 }, patience, 50*time.Millisecond, "a list is used for half a second")
 	require.Empty(t, names("secret?"))
 	require.Equal(t, []string{ranked.Welcome().Room}, names("match?mode=ranked"))
 	infos := must.Get(client.Rooms(h.ctx, h.config(), "?mode=casual"))

@@ -179,7 +179,7 @@ func TestNobodyToProfile(t *testing.T) {
 		require.Equal(t, exitError, status)
 		require.Equal(t, 1, strings.Count(live.String(), "\n"), "%s", live.String())
 		require.Contains(t, live.String(), "no bot can join")
-	case <-time.After(20 * time.Second):
+	case <-time.After(3 * time.Minute):
 		require.Fail(t, "it waits for the profile of a run that there is not")
 	}
 }

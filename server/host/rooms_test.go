@@ -161,6 +161,21 @@ func TestKindsHaveOwnSchemas(t *testing.T) {
 	require.ErrorContains(t, d.Validate(), "Kinds is set without Rooms")
 }
 
+// serveInn runs serve until the lobby is open, and another room.
+func serveInn(t *testing.T, args ...string) (status int, out string) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	d := inn()
+	d.Attach = func(serving context.Context, s *server.Server) error {
+		go func() {
+			defer stop()
+			assert.NoError(t, s.CreateRoom(serving, "room/1"))
+		}()
+		return nil
+	}
+	return runInn(ctx, d, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+}
+
 // Rooms are saved and recorded to folders, and a recording of a room replays.
 func TestServeRooms(t *testing.T) {
 	dir := t.TempDir()
@@ -175,10 +190,8 @@ func TestServeRooms(t *testing.T) {
 
 	images, records := filepath.Join(dir, "images"), filepath.Join(dir, "records")
 	for range 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		status, out = runInn(ctx, inn(), "serve", "--listen", "127.0.0.1:0", "--image", images, "--record", records, "--rooms", "7", "--max-sessions", "5",
+		status, out = serveInn(t, "--image", images, "--record", records, "--rooms", "7", "--max-sessions", "5",
 			"--image-rooms", "9", "--image-mb", "1", "--image-prune-after", "24h")
-		cancel()
 		require.Equal(t, exitOK, status, out)
 		require.Contains(t, out, "rooms of inn [lobby room] on 127.0.0.1:")
 		require.FileExists(t, filepath.Join(images, "lobby.image"))
@@ -241,9 +254,7 @@ func TestAttach(t *testing.T) {
 
 // Rooms need no images.
 func TestServeRoomsWithoutImages(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	status, out := runInn(ctx, inn(), "serve", "--listen", "127.0.0.1:0")
+	status, out := serveInn(t)
 	require.Equal(t, exitOK, status, out)
 	require.Contains(t, out, "rooms of inn [lobby room] on 127.0.0.1:")
 }
