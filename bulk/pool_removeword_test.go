@@ -20,8 +20,8 @@ func TestRemoveWordAgainstRemove(t *testing.T) {
 		{FirstGeneration: bulk.MaxGeneration - 4},
 		{Order: bulk.FIFO, FirstGeneration: bulk.MaxGeneration - 4},
 	} {
-		removeWords(t, newPool[[3]int32](t, o), newPool[[3]int32](t, o), false)
-		removeWords(t, newPool[[3]int32](t, o), newPool[[3]int32](t, o), true)
+		removeWords(t, newPool[tenant](t, o), newPool[tenant](t, o), false)
+		removeWords(t, newPool[tenant](t, o), newPool[tenant](t, o), true)
 		if o.Order != bulk.FreeList { // FreeList keeps links in dead data
 			removeWords(t, newPool[*int](t, o), newPool[*int](t, o), false)
 		}

@@ -143,32 +143,48 @@ func RegisterLocal[T any](w *World, name string) (*Component[T], error) {
 }
 
 func register[T any](w *World, name string, l layout, local bool) (*Component[T], error) {
+	if err := w.checkComponentName(name); err != nil {
+		return nil, err
+	}
+	c := &Component[T]{w: w, name: name, id: len(w.components), local: local, layout: l}
+	err := w.addColumn(c)
+	if err != nil {
+		return nil, err
+	}
+	c.every, err = w.NewQuery(QueryDef{With: []Term{c}})
+	return c, err
+}
+
+func (w *World) checkComponentName(name string) error {
 	if name == "" {
-		return nil, fmt.Errorf("%w: a component needs a name", ErrName)
+		return fmt.Errorf("%w: a component needs a name", ErrName)
 	}
 	if _, taken := w.formerNames[name]; taken {
-		return nil, fmt.Errorf("%w: %q is a former name of another component", ErrName, name)
+		return fmt.Errorf("%w: %q is a former name of another component", ErrName, name)
 	}
 	for _, other := range w.components {
 		if other.info().Name == name {
-			return nil, fmt.Errorf("%w: component %q is already registered", ErrName, name)
+			return fmt.Errorf("%w: component %q is already registered", ErrName, name)
 		}
 	}
-	c := &Component[T]{w: w, name: name, id: len(w.components), local: local, layout: l}
+	return nil
+}
+
+// addColumn adds a component of any type: the compiler makes a copy of generic code for each.
+func (w *World) addColumn(c column) error {
 	if err := w.volumes.register(c); err != nil {
-		return nil, err
+		return err
 	}
-	c.changes.marks = &c.changes.next
+	changes := c.changed()
+	changes.marks = &changes.next
 	if w.running {
-		c.changes.marks = &c.changes.past
+		changes.marks = &changes.past
 	}
 	c.grow(w.pool.Slots())
 	w.components = append(w.components, c)
-	w.presences = append(w.presences, &c.presence)
+	w.presences = append(w.presences, c.present())
 	w.noteSetupChange()
-	var err error
-	c.every, err = w.NewQuery(QueryDef{With: []Term{c}})
-	return c, err
+	return nil
 }
 
 // SetDefault gives every entity that is spawned later as kind k its own copy of v. The

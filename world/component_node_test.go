@@ -101,6 +101,17 @@ func FuzzParseShape(f *testing.F) {
 	})
 }
 
+// A type that refers to other memory is refused, even in a blank field. An empty array has no references.
+func TestReferencesAreRefused(t *testing.T) {
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[*int](), reflect.TypeFor[[]int](), reflect.TypeFor[map[int]int](), reflect.TypeFor[any](), reflect.TypeFor[func()](),
+		reflect.TypeFor[chan int](), reflect.TypeFor[unsafe.Pointer](), reflect.TypeFor[uintptr](), reflect.TypeFor[struct{ _ *int }](),
+	} {
+		require.ErrorContains(t, must.Fail(layoutOf(of)), "refers to other memory", of)
+	}
+	must.Get(layoutOf(reflect.TypeFor[struct{ _ [0]*int }]()))
+}
+
 // A tag that was meant to name former fields, and does not, is an error: an image would lose the
 // field's values.
 func TestFormerNamesAreChecked(t *testing.T) {
