@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
@@ -104,7 +105,7 @@ func BenchmarkResolve(b *testing.B) {
 
 // allocatedBy returns how many bytes do allocates.
 func allocatedBy(do func()) uint64 {
-	before := allocated()
+	before := mutate.Allocated()
 	do()
-	return allocated() - before
+	return mutate.Allocated() - before
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/mutate"
 	"github.com/worldd/worldd/internal/racetest"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
@@ -149,7 +150,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			f := newMemoryFlooder(t, client.SessionConfig{MaxEntities: 1 << 24, MaxBytes: most})
 			var err error
 			var before uint64
-			began := allocated()
+			began := mutate.Allocated()
 			live := liveBytes(func() {
 				for i := uint32(0); err == nil && f.sent < 10_500_000; i++ {
 					before = f.session.Replica().Digest()
@@ -162,7 +163,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			r := f.session.Replica()
 			require.Equal(t, before, r.Digest(), "a rejected message changes nothing")
 			require.Equal(t, r.CountedBytes(), r.KeptBytes())
-			t.Logf("%d bytes sent, %d counted, %d live, %d allocated", f.sent, r.Stats().Bytes, live, allocated()-began)
+			t.Logf("%d bytes sent, %d counted, %d live, %d allocated", f.sent, r.Stats().Bytes, live, mutate.Allocated()-began)
 			require.LessOrEqual(t, r.Stats().Bytes, most+wire.MaxStreamMessage*8, "scratch of the rejected message")
 			require.LessOrEqual(t, live, int64(allowed))
 			runtime.KeepAlive(f)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"math/rand/v2"
-	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -198,23 +197,10 @@ func (p *tape) replica(t testing.TB, steps int) *client.Applier {
 	return r
 }
 
-// allocated returns the bytes allocated since the process began.
-func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64()
-}
-
 // hostileBatch is how many mutants are applied to one replica.
 const hostileBatch = 128
 
-func mutantBatches() int {
-	n := *mutantsFlag
-	if testing.Short() {
-		n /= 4
-	}
-	return (n + hostileBatch - 1) / hostileBatch
-}
+func mutantBatches() int { return (mutate.Count(*mutantsFlag) + hostileBatch - 1) / hostileBatch }
 
 // TestMutantStates applies mutated State datagrams to replicas that hold their
 // baselines: rejected ones change nothing, applied ones are applied whole. Half of them
@@ -228,7 +214,7 @@ func TestMutantStates(t *testing.T) {
 	for batch := range mutantBatches() {
 		at := len(p.steps)/4 + s.IntN(len(p.steps)*3/4)
 		r := p.replica(t, at)
-		digest, before := r.Digest(), allocated()
+		digest, before := r.Digest(), mutate.Allocated()
 		for i := range hostileBatch {
 			d := s.Next()
 			if s.IntN(4) > 0 {
@@ -267,7 +253,7 @@ func TestMutantStates(t *testing.T) {
 			}
 			require.Equal(t, digest, now, "batch %d, mutant %d: outcome %v, %v, but the replica changed: %x", batch, i, outcome, err, d)
 		}
-		require.Less(t, allocated()-before, uint64(4<<20), "bytes allocated for %d datagrams", hostileBatch)
+		require.Less(t, mutate.Allocated()-before, uint64(4<<20), "bytes allocated for %d datagrams", hostileBatch)
 	}
 	t.Logf("%d applied, %d held, %d duplicate, %d unreadable, %d faulty, %d refused", outcomes[client.Applied], outcomes[client.Held],
 		outcomes[client.Duplicate], outcomes[client.Unreadable], outcomes[client.Faulty], refused)
@@ -314,7 +300,7 @@ func TestMutantStructure(t *testing.T) {
 	for batch := range mutantBatches() {
 		at := s.IntN(len(p.steps))
 		r := p.replica(t, at)
-		digest, before := r.Digest(), allocated()
+		digest, before := r.Digest(), mutate.Allocated()
 		for i := range hostileBatch {
 			body := s.Next()
 			if s.IntN(4) > 0 {
@@ -336,7 +322,7 @@ func TestMutantStructure(t *testing.T) {
 			require.ErrorIs(t, err, &wire.Error{Code: wire.BadMessage}, "batch %d, mutant %d: %x", batch, i, body)
 			require.Equal(t, digest, now, "batch %d, mutant %d: %v, but the replica changed: %x", batch, i, err, body)
 		}
-		require.Less(t, allocated()-before, uint64(hostileBatch*(128<<10)), "bytes allocated for %d messages", hostileBatch)
+		require.Less(t, mutate.Allocated()-before, uint64(hostileBatch*(128<<10)), "bytes allocated for %d messages", hostileBatch)
 	}
 	t.Logf("%d taken, %d refused", taken, refused)
 	require.NotZero(t, taken)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"io"
 	"os"
-	"runtime/metrics"
 	"slices"
 	"testing"
 
@@ -62,15 +61,12 @@ func TestMutants(t *testing.T) {
 	} {
 		t.Run(breed.name, func(t *testing.T) {
 			racetest.SkipSequential(t)
-			s, n, taken := mutate.NewSource(uint64(i), breed.pool...), *mutantsFlag, 0
-			if testing.Short() {
-				n /= 4
-			}
+			s, n, taken := mutate.NewSource(uint64(i), breed.pool...), mutate.Count(*mutantsFlag), 0
 			for number := range n {
 				b, w := s.Next(), breed.new(t)
-				before := allocated()
+				before := mutate.Allocated()
 				err := breed.read(w, b)
-				require.Less(t, allocated()-before, uint64(32<<20), "mutant %d: bytes allocated for %d: %x", number, len(b), b)
+				require.Less(t, mutate.Allocated()-before, uint64(32<<20), "mutant %d: bytes allocated for %d: %x", number, len(b), b)
 				require.NoError(t, w.CheckInvariants(), "mutant %d: %x", number, b)
 				var d *DivergenceError
 				switch {
@@ -177,11 +173,4 @@ func replayed(w *World, b []byte) error {
 func describeRecording(_ *World, b []byte) error {
 	_, err := ReadImageInfo(bytes.NewReader(b))
 	return err
-}
-
-// allocated returns the number of bytes allocated since the start.
-func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64()
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
+	"runtime/metrics"
+	"testing"
 )
 
 // A Source derives mutants from the inputs in its pool. It is not safe for concurrent
@@ -21,6 +23,21 @@ const maxGrowth = 4096
 // inputs.
 func NewSource(seed uint64, pool ...[]byte) *Source {
 	return &Source{rng: rand.New(rand.NewPCG(seed, 0x6d)), pool: pool}
+}
+
+// Count returns how many of n mutants a run tries: a quarter of them with -short.
+func Count(n int) int {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
+// Allocated returns how many bytes the process has allocated since it began.
+func Allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
 }
 
 // IntN returns a random number below n.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"math/rand/v2"
-	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -38,10 +37,7 @@ func TestMutants(t *testing.T) {
 	for i, target := range targets(t) {
 		t.Run(target.name, func(t *testing.T) {
 			s, began, accepted := mutate.NewSource(uint64(i), target.pool...), time.Now(), 0
-			n := *mutantsFlag / max(target.cost, 1)
-			if testing.Short() {
-				n /= 4
-			}
+			n := mutate.Count(*mutantsFlag) / max(target.cost, 1)
 			var current []byte
 			number := 0
 			defer func() {
@@ -54,7 +50,7 @@ func TestMutants(t *testing.T) {
 			}()
 			const batch = 64
 			for number < n {
-				before := allocated()
+				before := mutate.Allocated()
 				for range batch {
 					current = s.Next()
 					switch err := target.read(t, current); wire.CodeOf(err) {
@@ -66,7 +62,7 @@ func TestMutants(t *testing.T) {
 					}
 					number++
 				}
-				if spent := allocated() - before; spent > batch*uint64(max(target.cost, 1))*(128<<10) {
+				if spent := mutate.Allocated() - before; spent > batch*uint64(max(target.cost, 1))*(128<<10) {
 					t.Fatalf("%d bytes allocated for %d inputs", spent, batch)
 				}
 			}
@@ -74,13 +70,6 @@ func TestMutants(t *testing.T) {
 			require.NotZero(t, accepted, "every mutant is rejected: the code behind the checks is not reached")
 		})
 	}
-}
-
-// allocated returns the bytes allocated since the start.
-func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64()
 }
 
 func targets(t *testing.T) []target {

@@ -3,7 +3,6 @@ package session_test
 import (
 	"context"
 	"flag"
-	"runtime/metrics"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,12 +143,9 @@ func TestMutantSessions(t *testing.T) {
 	}
 	good := newGoodClient(t, d.core)
 	v := newMutator(t, d.hello(), crowd)
-	ends, inputs, most := map[wire.Code]int{}, 0, *mutantsFlag
-	if testing.Short() {
-		most /= 4
-	}
+	ends, inputs, most := map[wire.Code]int{}, 0, mutate.Count(*mutantsFlag)
 	for play := 0; inputs < most; play++ {
-		before := allocated()
+		before := mutate.Allocated()
 		v.reconnect(d.core)
 		for i := range perPlay {
 			if i%perTick == 0 {
@@ -185,7 +181,7 @@ func TestMutantSessions(t *testing.T) {
 			require.True(t, done && r.Err == nil, "S2: play %d: the good client's command failed: %v", play, r.Err)
 		}
 		require.LessOrEqual(t, d.core.Len(), 4)
-		require.Less(t, allocated()-before, uint64(4<<20), "play %d: bytes allocated for %d inputs", play, perPlay)
+		require.Less(t, mutate.Allocated()-before, uint64(4<<20), "play %d: bytes allocated for %d inputs", play, perPlay)
 	}
 	stats := d.core.Stats()
 	t.Logf("%d inputs, ends: %v, %d commands of which %d executed, %d resumed, %d joined", inputs, ends, stats.Commands, executed, stats.Resumed, stats.Joined)
@@ -216,11 +212,4 @@ func newMutator(t testing.TB, hello wire.Hello, crowd []bulk.Handle) *mutator {
 	}
 	v.source = mutate.NewSource(4, pool...)
 	return v
-}
-
-// allocated returns the bytes allocated since the start.
-func allocated() uint64 {
-	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(s)
-	return s[0].Value.Uint64()
 }
