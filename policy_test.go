@@ -43,7 +43,7 @@ internal/columns    bulk internal/cpu x/sys
 internal/spelling
 internal/fieldtag   internal/spelling
 internal/atomicfile natefinch
-internal/disk       internal/atomicfile internal/regularfile
+internal/disk       internal/atomicfile internal/regularfile flock
 internal/disktest   internal/disk
 internal/regularfile
 internal/vectors    bulk client replication/wire replication/schema world/motion internal/rowschema
@@ -97,7 +97,7 @@ server/cluster/etcd internal/regularfile server/cluster zap
 server/host/examples/accounts pgx replication/schema replication/wire server server/host world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
-server/imagefile    internal/atomicfile internal/disk internal/regularfile world flock
+server/imagefile    internal/atomicfile internal/disk world
 `
 
 // modules: the third parties by the names used above, and the version for those

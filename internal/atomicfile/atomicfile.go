@@ -30,12 +30,21 @@ type Pending struct {
 	sealed bool
 }
 
-// Create creates a temporary file for the new content of path. It has the permissions of
-// the file at path, or perm less the umask if there is none. It does not follow links:
-// path should come from Resolve.
+// Create creates a temporary file for the new content of path: see CreateTemporary.
 func Create(path string, perm fs.FileMode) (*Pending, error) {
+	file, err := CreateTemporary(path, path, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &Pending{file: file}, nil
+}
+
+// CreateTemporary creates a temporary file for the new content of path. It has the permissions of
+// the file at like, or perm less the umask if there is none. It does not follow links:
+// path should come from Resolve.
+func CreateTemporary(path, like string, perm fs.FileMode) (*os.File, error) {
 	name := fmt.Sprintf("%s.worldd-%016x.tmp", path, rand.Uint64())
-	old, err := os.Lstat(path)
+	old, err := os.Lstat(like)
 	keep := err == nil && old.Mode().IsRegular()
 	if keep {
 		perm = old.Mode().Perm()
@@ -44,14 +53,12 @@ func Create(path string, perm fs.FileMode) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pending{file: file}
 	if keep {
 		if err := file.Chmod(perm); err != nil { // undoes the umask
-			p.Discard()
-			return nil, err
+			return nil, errors.Join(err, file.Close(), os.Remove(name))
 		}
 	}
-	return p, nil
+	return file, nil
 }
 
 // Name returns the temporary file's path.
@@ -179,6 +186,12 @@ func Resolve(path string) (string, error) {
 
 var temporary = regexp.MustCompile(`^\.worldd-[0-9a-f]{16}\.tmp$`)
 
+// IsTemporary reports whether the file called name is a temporary file of the one called base, in the same directory.
+func IsTemporary(base, name string) bool {
+	rest, ours := strings.CutPrefix(name, base)
+	return ours && temporary.MatchString(rest)
+}
+
 // Leftovers returns the temporary files of path. A file that no process is writing was left by
 // a killed process.
 func Leftovers(path string) ([]string, error) {
@@ -189,7 +202,7 @@ func Leftovers(path string) ([]string, error) {
 	}
 	var found []string
 	for _, e := range entries {
-		if rest, ours := strings.CutPrefix(e.Name(), base); ours && e.Type().IsRegular() && temporary.MatchString(rest) {
+		if e.Type().IsRegular() && IsTemporary(base, e.Name()) {
 			found = append(found, filepath.Join(dir, e.Name()))
 		}
 	}

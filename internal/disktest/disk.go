@@ -2,7 +2,7 @@
 //
 // # Terms
 //
-//   - An operation is one call that may change the disk: Create, Write, Sync, Rename, Remove, SyncDir.
+//   - An operation is one call that may change the disk: Create, Write, Sync, Rename, Link, Remove, SyncDir.
 //     Operations are numbered from 0.
 //   - The cache has the files as the process sees them, and the medium as they survive a power loss.
 //   - [Disk.CrashAt] kills the process at an operation: from this operation on, all do nothing and
@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -48,12 +49,13 @@ const (
 	Write
 	Sync
 	Rename
+	Link
 	Remove
 	SyncDir
 )
 
 func (op Op) String() string {
-	return [...]string{"create", "write", "sync", "rename", "remove", "syncdir"}[op]
+	return [...]string{"create", "write", "sync", "rename", "link", "remove", "syncdir"}[op]
 }
 
 // Loss says how much of the unsynced state a power loss takes.
@@ -86,11 +88,13 @@ type Disk struct {
 	names    map[string]*inode // cache
 	durable  map[string]*inode // medium
 	changes  []change          // of names since the last SyncDir
+	locked   map[string]bool   // by the process
 }
 
 // change is one change of names: from no longer names a file, and to does. Either may be empty.
 type change struct {
 	from, to string
+	links    bool   // from still names the file
 	created  *inode // of Create
 }
 
@@ -98,6 +102,7 @@ type change struct {
 type inode struct {
 	cache, medium []byte
 	dirty         []span // writes since the last Sync
+	modified      int    // number of the operation that has written last
 }
 
 // span is a range of the cache.
@@ -105,35 +110,35 @@ type span struct{ from, to int }
 
 // New returns an empty disk.
 func New() *Disk {
-	return &Disk{crashAt: -1, names: map[string]*inode{}, durable: map[string]*inode{}}
+	return &Disk{crashAt: -1, names: map[string]*inode{}, durable: map[string]*inode{}, locked: map[string]bool{}}
 }
 
 // CrashAt kills the process at operation n. A write is done up to some part of it.
-func (d *Disk) CrashAt(n int) { d.locked(func() { d.crashAt = n }) }
+func (d *Disk) CrashAt(n int) { d.guarded(func() { d.crashAt = n }) }
 
 // Crashed reports whether CrashAt has killed the process.
 func (d *Disk) Crashed() (crashed bool) {
-	d.locked(func() { crashed = d.crashed })
+	d.guarded(func() { crashed = d.crashed })
 	return crashed
 }
 
 // Ops returns the number of operations so far.
 func (d *Disk) Ops() (n int) {
-	d.locked(func() { n = d.ops })
+	d.guarded(func() { n = d.ops })
 	return n
 }
 
 // SetCapacity bounds the bytes of all files: a write beyond is short, and fails with ENOSPC. 0 is
 // no limit.
-func (d *Disk) SetCapacity(bytes int64) { d.locked(func() { d.capacity = bytes }) }
+func (d *Disk) SetCapacity(bytes int64) { d.guarded(func() { d.capacity = bytes }) }
 
 // SetFail calls fail before each operation, which then fails with its error. fail may block, as a
 // stuck disk does. Nil: nothing fails.
-func (d *Disk) SetFail(fail func(op Op, path string) error) { d.locked(func() { d.fail = fail }) }
+func (d *Disk) SetFail(fail func(op Op, path string) error) { d.guarded(func() { d.fail = fail }) }
 
 // Flip inverts a bit of a file, in the cache and on the medium.
 func (d *Disk) Flip(path string, bit int) {
-	d.locked(func() {
+	d.guarded(func() {
 		node := d.names[path]
 		node.cache[bit/8] ^= 1 << (bit % 8)
 		if bit/8 < len(node.medium) {
@@ -144,7 +149,7 @@ func (d *Disk) Flip(path string, bit int) {
 
 // Put makes a durable file.
 func (d *Disk) Put(path string, data []byte) {
-	d.locked(func() {
+	d.guarded(func() {
 		node := &inode{cache: slices.Clone(data), medium: slices.Clone(data)}
 		d.names[path], d.durable[path] = node, node
 	})
@@ -152,7 +157,7 @@ func (d *Disk) Put(path string, data []byte) {
 
 // Data returns a file's bytes, or nil.
 func (d *Disk) Data(path string) (data []byte) {
-	d.locked(func() {
+	d.guarded(func() {
 		if node := d.names[path]; node != nil {
 			data = slices.Clone(node.cache)
 		}
@@ -162,11 +167,11 @@ func (d *Disk) Data(path string) (data []byte) {
 
 // Names returns the paths of all files, in order.
 func (d *Disk) Names() (all []string) {
-	d.locked(func() { all = slices.Sorted(maps.Keys(d.names)) })
+	d.guarded(func() { all = slices.Sorted(maps.Keys(d.names)) })
 	return all
 }
 
-func (d *Disk) locked(do func()) {
+func (d *Disk) guarded(do func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	do()
@@ -181,13 +186,13 @@ func (d *Disk) Kill() *Disk {
 		all := map[string]*inode{}
 		for path, node := range from {
 			if copies[node] == nil {
-				copies[node] = &inode{slices.Clone(node.cache), slices.Clone(node.medium), slices.Clone(node.dirty)}
+				copies[node] = &inode{slices.Clone(node.cache), slices.Clone(node.medium), slices.Clone(node.dirty), node.modified}
 			}
 			all[path] = copies[node]
 		}
 		return all
 	}
-	after.names, after.durable = copied(d.names), copied(d.durable)
+	after.names, after.durable, after.ops = copied(d.names), copied(d.durable), d.ops
 	for _, c := range d.changes {
 		if c.created != nil {
 			c.created = copied(map[string]*inode{"": c.created})[""]
@@ -203,6 +208,7 @@ func (d *Disk) PowerLoss(loss Loss, random *rand.Rand) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	after, copies := New(), map[*inode]*inode{}
+	after.ops = d.ops
 	names := maps.Clone(d.durable)
 	last := random.IntN(len(d.changes) + 1)
 	for i, c := range d.changes {
@@ -216,7 +222,7 @@ func (d *Disk) PowerLoss(loss Loss, random *rand.Rand) *Disk {
 		node := names[path]
 		if copies[node] == nil {
 			data := node.lose(loss, random)
-			copies[node] = &inode{cache: data, medium: slices.Clone(data)}
+			copies[node] = &inode{cache: data, medium: slices.Clone(data), modified: node.modified}
 		}
 		after.names[path], after.durable[path] = copies[node], copies[node]
 	}
@@ -228,7 +234,9 @@ func (c change) apply(names map[string]*inode) {
 	node := c.created
 	if c.from != "" {
 		node = names[c.from]
-		delete(names, c.from)
+		if !c.links {
+			delete(names, c.from)
+		}
 	}
 	if c.to != "" && node != nil {
 		names[c.to] = node
@@ -312,24 +320,42 @@ func (d *Disk) Create(path string) (disk.File, error) {
 	if d.names[path] != nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
-	node := &inode{}
+	node := &inode{modified: d.ops}
 	d.names[path] = node
 	d.changes = append(d.changes, change{to: path, created: node})
 	if failure != nil {
 		return nil, failure
 	}
-	return &file{d, path, node}, nil
+	return &file{d: d, path: path, node: node, at: end}, nil
+}
+
+// CreateTemporary implements disk.Disk.
+func (d *Disk) CreateTemporary(path, _ string) (disk.File, string, error) {
+	name := fmt.Sprintf("%s.worldd-%016x.tmp", path, d.Ops()) // the same in each run of a test
+	file, err := d.Create(name)
+	return file, name, err
+}
+
+// Overwrite implements disk.Disk.
+func (d *Disk) Overwrite(path string) (disk.File, error) {
+	file, err := d.open(path, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d.Create(path)
+	}
+	return file, err
 }
 
 // Append implements disk.Disk.
-func (d *Disk) Append(path string) (disk.File, error) {
+func (d *Disk) Append(path string) (disk.File, error) { return d.open(path, end) }
+
+func (d *Disk) open(path string, at int) (disk.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	node := d.names[path]
 	if node == nil || d.crashed {
-		return nil, d.missing("append", path)
+		return nil, d.missing("open", path)
 	}
-	return &file{d, path, node}, nil
+	return &file{d: d, path: path, node: node, at: at}, nil
 }
 
 func (d *Disk) missing(op, path string) error {
@@ -348,11 +374,30 @@ func (d *Disk) Open(path string) (fs.File, error) {
 		return nil, d.missing("open", path)
 	}
 	data := slices.Clone(node.cache)
-	return opened{bytes.NewReader(data), info{filepath.Base(path), int64(len(data))}}, nil
+	return opened{bytes.NewReader(data), node.describe(path)}, nil
 }
+
+// Stat implements disk.Disk.
+func (d *Disk) Stat(path string) (fs.FileInfo, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	node := d.names[path]
+	if node == nil || d.crashed {
+		return nil, d.missing("stat", path)
+	}
+	return node.describe(path), nil
+}
+
+// SameFile implements disk.Disk.
+func (d *Disk) SameFile(a, b fs.FileInfo) bool { return a.(info).node == b.(info).node }
 
 // Rename implements disk.Disk.
 func (d *Disk) Rename(from, to string) error { return d.change(Rename, change{from: from, to: to}) }
+
+// Link implements disk.Disk.
+func (d *Disk) Link(from, to string) error {
+	return d.change(Link, change{from: from, to: to, links: true})
+}
 
 // Remove implements disk.Disk.
 func (d *Disk) Remove(path string) error { return d.change(Remove, change{from: path}) }
@@ -367,6 +412,9 @@ func (d *Disk) change(op Op, c change) error {
 	if d.names[c.from] == nil {
 		return d.missing(op.String(), c.from)
 	}
+	if op == Link && d.names[c.to] != nil {
+		return &fs.PathError{Op: "link", Path: c.to, Err: fs.ErrExist}
+	}
 	c.apply(d.names)
 	d.changes = append(d.changes, c)
 	return failure
@@ -376,7 +424,7 @@ func (d *Disk) change(op Op, c change) error {
 func (d *Disk) List(folder string) (all []disk.Entry, err error) {
 	for _, path := range d.Names() {
 		if filepath.Dir(path) == filepath.Clean(folder) {
-			all = append(all, disk.Entry{Name: filepath.Base(path), Bytes: int64(len(d.Data(path)))})
+			all = append(all, disk.Entry{Name: filepath.Base(path), Bytes: int64(len(d.Data(path))), Regular: true})
 		}
 	}
 	if d.Crashed() {
@@ -385,9 +433,53 @@ func (d *Disk) List(folder string) (all []disk.Entry, err error) {
 	return all, nil
 }
 
-// SyncDir implements disk.Disk.
-func (d *Disk) SyncDir(path string) error {
-	failure := d.begin(SyncDir, path)
+// OpenDir implements disk.Disk.
+func (d *Disk) OpenDir(path string) (disk.Dir, error) {
+	if d.Crashed() {
+		return nil, ErrCrashed
+	}
+	return dir{d, path}, nil
+}
+
+// Lock implements disk.Disk. A process that dies unlocks its files.
+func (d *Disk) Lock(path string) (io.Closer, error) {
+	file, err := d.Overwrite(path)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.locked[path] {
+		return nil, disk.ErrLocked
+	}
+	d.locked[path] = true
+	return lock{file, d, path}, nil
+}
+
+// lock is a locked file.
+type lock struct {
+	disk.File
+	d    *Disk
+	path string
+}
+
+func (l lock) Close() error {
+	l.d.guarded(func() { delete(l.d.locked, l.path) })
+	return nil
+}
+
+// dir is an open folder.
+type dir struct {
+	d    *Disk
+	path string
+}
+
+func (dir) Close() {}
+
+// Sync implements disk.Dir.
+func (f dir) Sync() error {
+	d := f.d
+	failure := d.begin(SyncDir, f.path)
 	if failure != nil && !errors.Is(failure, ErrDone) {
 		return failure
 	}
@@ -406,16 +498,22 @@ type opened struct {
 func (o opened) Stat() (fs.FileInfo, error) { return o.info, nil }
 func (o opened) Close() error               { return nil }
 
-// info describes a file. It has no time.
+// info describes a file, which was modified as many seconds after 1970 as there were operations before.
 type info struct {
-	name string
-	size int64
+	node     *inode
+	name     string
+	size     int64
+	modified int
+}
+
+func (n *inode) describe(path string) info {
+	return info{n, filepath.Base(path), int64(len(n.cache)), n.modified}
 }
 
 func (i info) Name() string       { return i.name }
 func (i info) Size() int64        { return i.size }
 func (i info) Mode() fs.FileMode  { return 0o600 }
-func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) ModTime() time.Time { return time.Unix(int64(i.modified), 0) }
 func (i info) IsDir() bool        { return false }
 func (i info) Sys() any           { return nil }
 
@@ -424,15 +522,22 @@ type file struct {
 	d    *Disk
 	path string // when it was opened
 	node *inode
+	at   int // where the next write begins, or end
 }
+
+// end is where Append writes.
+const end = -1
 
 // Write implements disk.File.
 func (f *file) Write(b []byte) (int, error) {
 	err := f.d.begin(Write, f.path)
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
-	n := len(b)
-	room := f.d.room()
+	n, at := len(b), f.at
+	if at == end {
+		at = len(f.node.cache)
+	}
+	room := f.d.room() + int64(len(f.node.cache)-at)
 	switch {
 	case errors.Is(err, ErrCrashed) && !errors.Is(err, errCrashing): // dead before
 		n = 0
@@ -442,18 +547,24 @@ func (f *file) Write(b []byte) (int, error) {
 		n, err = int(room), &fs.PathError{Op: "write", Path: f.path, Err: syscall.ENOSPC}
 	}
 	if n > 0 {
-		at := len(f.node.cache)
-		f.node.cache = append(f.node.cache, b[:n]...)
+		f.node.cache = slices.Replace(f.node.cache, at, min(at+n, len(f.node.cache)), b[:n]...)
 		f.node.dirty = append(f.node.dirty, span{at, at + n})
+		f.node.modified = f.d.ops
+		if f.at != end {
+			f.at += n
+		}
 	}
 	return n, err
 }
 
 // room returns how many bytes fit.
 func (d *Disk) room() int64 {
-	used := int64(0)
+	used, counted := int64(0), map[*inode]bool{}
 	for _, node := range d.names {
-		used += int64(len(node.cache))
+		if !counted[node] {
+			counted[node] = true
+			used += int64(len(node.cache))
+		}
 	}
 	return max(0, d.capacity-used)
 }

@@ -1,6 +1,7 @@
 package disktest
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/disk"
 )
 
@@ -45,10 +47,41 @@ func TestSameAsOS(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, other.Close())
 			require.NoError(t, d.Rename(a, b))
-			require.NoError(t, d.SyncDir(b))
+			require.NoError(t, disk.SyncDir(d, b))
 			all, err := d.List(dir)
 			require.NoError(t, err)
-			require.Equal(t, []disk.Entry{{Name: "b", Bytes: 7}}, all)
+			require.Equal(t, []disk.Entry{{Name: "b", Bytes: 7, Regular: true}}, all)
+			require.NoError(t, d.Link(b, a))
+			require.ErrorIs(t, d.Link(b, a), fs.ErrExist)
+			one, errOne := d.Stat(a)
+			two, errTwo := d.Stat(b)
+			require.NoError(t, errors.Join(errOne, errTwo))
+			require.True(t, d.SameFile(one, two))
+			require.NoError(t, d.Remove(a))
+			for range 2 { // creates it, and writes from its beginning
+				file, err = d.Overwrite(a)
+				require.NoError(t, err)
+				write("12345")
+				require.NoError(t, file.Close())
+			}
+			one, err = d.Stat(a)
+			require.NoError(t, err)
+			require.False(t, d.SameFile(one, two))
+			require.EqualValues(t, 5, one.Size())
+			file, name, err := d.CreateTemporary(a, b)
+			require.NoError(t, err)
+			require.True(t, atomicfile.IsTemporary(a, name))
+			require.NoError(t, file.Close())
+			require.NoError(t, d.Remove(name))
+			lock, err := d.Lock(a)
+			require.NoError(t, err)
+			_, err = d.Lock(a)
+			require.ErrorIs(t, err, disk.ErrLocked)
+			require.NoError(t, lock.Close())
+			lock, err = d.Lock(a)
+			require.NoError(t, err)
+			require.NoError(t, lock.Close())
+			require.NoError(t, d.Remove(a))
 			from, err := d.Open(b)
 			require.NoError(t, err)
 			data, err := io.ReadAll(from)
@@ -125,6 +158,26 @@ func TestPowerLoss(t *testing.T) {
 	require.Equal(t, map[string]bool{"/old": true, "/new": true, "/more /new": true, "/more /old": true}, names)
 }
 
+// What is written over durable bytes and a second name are durable only once they are synced.
+func TestPowerLossOfOverwriteAndLink(t *testing.T) {
+	d := New()
+	d.Put("/f", []byte("durable"))
+	file, err := d.Overwrite("/f")
+	require.NoError(t, err)
+	_, err = file.Write([]byte("over"))
+	require.NoError(t, err)
+	require.NoError(t, d.Link("/f", "/g"))
+	require.Equal(t, "overble", string(d.Data("/g")))
+	after := d.PowerLoss(Drop, seeded(0))
+	require.Equal(t, []string{"/f"}, after.Names())
+	require.Equal(t, "durable", string(after.Data("/f")))
+	require.Equal(t, []string{"/f", "/g"}, d.PowerLoss(Keep, seeded(0)).Names())
+	require.NoError(t, file.Sync())
+	require.Equal(t, "overble", string(d.PowerLoss(Drop, seeded(0)).Data("/f")))
+	require.NoError(t, d.Remove("/f"))
+	require.Equal(t, "overble", string(d.Kill().Data("/g")), "the other name stays")
+}
+
 // A failed sync loses the bytes, although a later sync succeeds.
 func TestFailedSync(t *testing.T) {
 	d := New()
@@ -162,7 +215,9 @@ func TestCrashAndCapacity(t *testing.T) {
 		func() error { _, err := file.Write([]byte("more")); return err },
 		file.Sync,
 		func() error { return d.Rename("/f", "/g") },
-		func() error { return d.SyncDir("/f") },
+		func() error { return disk.SyncDir(d, "/f") },
+		func() error { _, err := d.Lock("/f"); return err },
+		func() error { _, err := d.Stat("/f"); return err },
 		func() error { _, err := d.Create("/h"); return err },
 		func() error { _, err := d.Open("/f"); return err },
 		func() error { _, err := d.List("/"); return err },

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"strings"
+
+	"github.com/worldd/worldd/internal/disk"
 )
 
 // Crash is the note of a panic, which the process leaves beside the image for the next one: FILE.crash. A process that is killed
@@ -46,24 +47,19 @@ func (s *Store) crashPath() string { return s.path + crashSuffix }
 // error or a crash the note before is there.
 func (s *Store) SaveCrash(c Crash) error {
 	c.Text = CrashText(c.Text)
-	temporary := fmt.Sprintf("%s.worldd-%016x.tmp", s.path, rand.Uint64()) // Sweep removes it
-	file, err := s.disk.Create(temporary)
+	written, err := s.writeFile(s.path, func(to io.Writer) error {
+		_, err := fmt.Fprintf(to, crashFormat, c.Tick, c.Panics, c.Image, c.Returns, c.Replaying, c.Program, c.Text)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("imagefile: %w", err)
+		return err
 	}
-	_, err = fmt.Fprintf(file, crashFormat, c.Tick, c.Panics, c.Image, c.Returns, c.Replaying, c.Program, c.Text)
+	err = s.disk.Rename(written, s.crashPath())
 	if err == nil {
-		err = file.Sync()
-	}
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = s.disk.Rename(temporary, s.crashPath())
-	}
-	if err == nil {
-		err = s.disk.SyncDir(s.crashPath())
+		err = disk.SyncDir(s.disk, s.crashPath())
 	}
 	if err != nil {
-		_ = s.disk.Remove(temporary) // otherwise Sweep does
+		_ = s.disk.Remove(written) // otherwise Sweep does
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/worldd/worldd/internal/disk"
 	"github.com/worldd/worldd/internal/disktest"
 )
 
@@ -34,17 +35,16 @@ type process struct {
 	released uint64 // output of ticks up to it has left
 	errs     []error
 
-	head, frame func() []byte            // at tick
-	image       func(tick uint64) []byte // of an earlier tick
-	rotates     bool                     // the newest image becomes an older one
+	head, frame func() []byte           // at tick
+	save        func(tick uint64) error // the image of an earlier tick
 }
 
 // begin starts a process at a tick.
 func begin(t testing.TB, d *disktest.Disk, run, tick uint64, replayed *chain) *process {
-	p := &process{t: t, disk: d, run: run, tick: tick, store: &Store{path: simulatedImage, disk: d, keep: 3, replayed: replayed}}
+	p := &process{t: t, disk: d, run: run, tick: tick, store: &Store{path: simulatedImage, disk: d, keep: 2, replayed: replayed}}
 	p.head = func() []byte { return piece(p.tick, 40) }
 	p.frame = func() []byte { return piece(p.tick, frameSize(p.tick)) }
-	p.image = func(tick uint64) []byte { return piece(tick, 700) }
+	p.save = p.savePiece
 	j, err := p.store.newJournal(JournalConfig{
 		Mode: JournalAlways, Now: func() time.Time { return time.Time{} },
 		Failed: func(err error) {
@@ -113,26 +113,29 @@ func (p *process) beginSegment() {
 	p.write()
 }
 
-// saveImage saves the image of a tick as Store.Save does.
-func (p *process) saveImage(tick uint64) {
+// savePiece saves a piece instead of an image, in the way of Store.Save.
+func (p *process) savePiece(tick uint64) error {
 	temporary := simulatedImage + ".worldd-0123456789abcdef.tmp"
 	_ = p.disk.Remove(temporary)
 	file, err := p.disk.Create(temporary)
 	if err == nil {
-		_, err = file.Write(p.image(tick))
+		_, err = file.Write(piece(tick, 700))
 	}
 	if err == nil {
 		err = file.Sync()
-	}
-	if err == nil && p.rotates && p.disk.Data(simulatedImage) != nil {
-		err = p.disk.Rename(simulatedImage, p.store.generationPath(1))
 	}
 	if err == nil {
 		err = p.disk.Rename(temporary, simulatedImage)
 	}
 	if err == nil {
-		err = p.disk.SyncDir(simulatedImage)
+		err = disk.SyncDir(p.disk, simulatedImage)
 	}
+	return err
+}
+
+// saveImage saves the image of a tick.
+func (p *process) saveImage(tick uint64) {
+	err := p.save(tick)
 	if err != nil {
 		p.journal.ImageFailed(tick, err)
 	} else {

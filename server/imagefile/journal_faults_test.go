@@ -36,7 +36,7 @@ func TestFaultDisk(t *testing.T) {
 		o := &outcome{TB: t}
 		caught := -1
 		for i, play := range []func(testing.TB){
-			playCrashes, playLives, playWithoutImage, recoverOlder, recoverGap, recoverUnwritten, recoverZeros, recoverBesideRivals, recoverDiverged, pruneSegments, playFailures, recoverFlips,
+			playCrashes, playLives, playWithoutImage, recoverOlder, recoverGap, recoverUnwritten, recoverZeros, recoverBesideRivals, recoverDiverged, pruneSegments, playFailures, recoverFlips, playPowerLoss,
 		} {
 			if o.failed {
 				break
@@ -53,5 +53,5 @@ func TestFaultDisk(t *testing.T) {
 		t.Logf("%-14s caught by check %d", f.Name, caught)
 		require.True(t, o.failed, "fault %s survives: %s", f.Name, f.Breaks)
 	}
-	require.Equal(t, 21, n)
+	require.Equal(t, 23, n)
 }

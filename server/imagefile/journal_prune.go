@@ -84,7 +84,7 @@ func (s *Store) olderImages() (all []string, err error) {
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
 	for _, f := range files {
-		if rest, ours := strings.CutPrefix(f.Name, own); ours && keptName.MatchString(rest) {
+		if rest, ours := strings.CutPrefix(f.Name, own); ours && f.Regular && keptName.MatchString(rest) {
 			all = append(all, filepath.Join(folder, f.Name))
 		}
 	}

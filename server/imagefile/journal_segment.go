@@ -3,6 +3,7 @@ package imagefile
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,7 +17,7 @@ import (
 const (
 	// lossySuffix marks a segment after which output has left that no segment holds (G11).
 	lossySuffix = ".lossy"
-	// skippedSuffix marks a copy of a segment with ticks after Recovery.Until. Segments ignores it.
+	// skippedSuffix marks an image that was skipped, or from which Recovery.Until has skipped ticks.
 	skippedSuffix = ".skipped"
 	// maxSegments bounds the segments of an image. Pruning leaves far fewer.
 	maxSegments = 10_000
@@ -49,7 +50,10 @@ func (s *Store) Segments() ([]Segment, error) { return listSegments(s.disk, s.pa
 // HasRun reports whether the journal of the image at path has a segment of a run. It needs no lock.
 func HasRun(path string, run uint64) bool {
 	target, err := atomicfile.Resolve(path)
-	if err != nil || !fileExists(target) {
+	if err != nil {
+		return false
+	}
+	if _, err := os.Stat(target); err != nil {
 		return false
 	}
 	segments, err := listSegments(disk.OS{}, target)
@@ -66,7 +70,7 @@ func listSegments(d disk.Disk, image string) ([]Segment, error) {
 	for _, f := range files {
 		rest, ours := strings.CutPrefix(f.Name, own)
 		parts := segmentName.FindStringSubmatch(rest)
-		if !ours || parts == nil {
+		if !ours || !f.Regular || parts == nil {
 			continue
 		}
 		run, _ := strconv.ParseUint(parts[1], 16, 64) // the expression matches numbers alone

@@ -251,7 +251,7 @@ func (w *segmentWriter) create(path string, head []byte) error {
 		return err
 	}
 	w.end, w.newest = path, path
-	if err := w.disk.SyncDir(path); err != nil {
+	if err := disk.SyncDir(w.disk, path); err != nil {
 		return err
 	}
 	w.mustMark = w.mustMark && w.config.Mode == JournalAlways // the head is on the disk, and says which mode
@@ -301,7 +301,7 @@ func (w *segmentWriter) removeNewest() error {
 			err = errors.Join(err, removing)
 		}
 	}
-	return errors.Join(err, w.disk.SyncDir(w.newest))
+	return errors.Join(err, disk.SyncDir(w.disk, w.newest))
 }
 
 func (w *segmentWriter) setPended(t time.Time) {
@@ -401,7 +401,7 @@ func (w *segmentWriter) markChain() error {
 		err = nil
 	}
 	if err == nil {
-		err = w.disk.SyncDir(w.end)
+		err = disk.SyncDir(w.disk, w.end)
 	}
 	if err == nil {
 		w.end = ""

@@ -104,10 +104,10 @@ func (s *Store) LoadGeneration(w *world.World, n int) (Loaded, error) {
 	var found Loaded
 	for newer := range n {
 		path := s.generationPath(newer)
-		if !fileExists(path) {
+		if !s.exists(path) {
 			continue
 		}
-		if fileExists(path + ".skipped") {
+		if s.exists(path + ".skipped") {
 			return Loaded{}, fmt.Errorf("%w: %s.skipped exists: start without choosing a generation, or move that file away first", ErrSkipped, path)
 		}
 		found.Skipped = append(found.Skipped, path)

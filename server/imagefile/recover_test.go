@@ -63,15 +63,12 @@ func (w *journaledWorld) change() {
 func (w *journaledWorld) attach(p *process, c world.JournalConfig) {
 	j := must.Get(w.StartJournal(c))
 	w.journal = j
-	images := map[uint64][]byte{}
+	images := map[uint64]*world.Image{}
 	w.hashes[w.Tick()] = w.StateHash()
-	p.rotates = true
 	p.head = func() []byte {
-		var img world.Image
-		w.TakeImage(&img)
-		var b bytes.Buffer
-		must.Get(img.WriteTo(&b))
-		images[p.tick] = b.Bytes()
+		img := &world.Image{}
+		w.TakeImage(img)
+		images[p.tick] = img
 		head := must.Get(j.BeginSegment(binary.LittleEndian.AppendUint64([]byte("head"), p.tick)))
 		return head
 	}
@@ -84,7 +81,7 @@ func (w *journaledWorld) attach(p *process, c world.JournalConfig) {
 		frame := must.Get(j.Commit(append(notes, bytes.Repeat([]byte{1}, frameSize(p.tick))...)))
 		return frame
 	}
-	p.image = func(tick uint64) []byte { return images[tick] }
+	p.save = func(tick uint64) error { return p.store.Save(images[tick], 0) }
 }
 
 // recoverWorld recovers a world from a disk, and checks that it is as it was at some tick, and has the notes from

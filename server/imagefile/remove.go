@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/disk"
 )
 
 // BaseName returns the name of the image to which the file called name belongs: name without
@@ -37,10 +36,10 @@ func (s *Store) MarkEnded() error {
 		err = file.Close()
 	}
 	if err == nil {
-		err = s.disk.SyncDir(s.path)
+		err = disk.SyncDir(s.disk, s.path)
 	}
 	if err != nil {
-		_ = os.Remove(s.endedPath()) // the caller saves the world instead
+		_ = s.disk.Remove(s.endedPath()) // the caller saves the world instead
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil
@@ -48,7 +47,7 @@ func (s *Store) MarkEnded() error {
 
 // finishRemoval removes an image that MarkEnded has ended.
 func (s *Store) finishRemoval() error {
-	if s.unlocked != nil || !fileExists(s.endedPath()) {
+	if s.unlocked != nil || !s.exists(s.endedPath()) {
 		return nil
 	}
 	return s.Remove()
@@ -62,27 +61,27 @@ func (s *Store) Remove() error {
 		return fmt.Errorf("imagefile: not removed: %w", s.unlocked)
 	}
 	folder, own := filepath.Split(s.path)
-	files, err := os.ReadDir(filepath.Clean(folder))
+	files, err := s.disk.List(folder)
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	last := []string{s.path, s.lock.Path(), s.endedPath()}
+	last := []string{s.path, s.lockPath(), s.endedPath()}
 	var paths []string
 	for _, f := range files {
-		path := filepath.Join(folder, f.Name())
-		if BaseName(f.Name()) == own && !slices.Contains(last, path) {
+		path := filepath.Join(folder, f.Name)
+		if BaseName(f.Name) == own && !slices.Contains(last, path) {
 			paths = append(paths, path)
 		}
 	}
 	for _, path := range append(paths, s.path) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("imagefile: %w", err)
 		}
 	}
-	if err := atomicfile.SyncDir(s.path); err != nil {
+	if err := disk.SyncDir(s.disk, s.path); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	if err := os.Remove(s.endedPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.disk.Remove(s.endedPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil

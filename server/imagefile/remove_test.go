@@ -50,7 +50,7 @@ func TestEndedWorldStaysEnded(t *testing.T) {
 			require.NoError(t, s.Save(img, 0))
 		}
 		require.NoError(t, s.MarkEnded())
-		require.NoError(t, s.lock.Close()) // the process dies
+		require.NoError(t, s.unlock()) // the process dies
 		require.Equal(t, []string{"a.image", "a.image.ended", "a.image.lock", "a.image.old-1", "a.image.old-2", "a.image.run"}, files(t, dir))
 		for _, name := range []string{"a.image.old-1", "a.image.old-2", "a.image.run", "a.image"}[:removed] {
 			require.NoError(t, os.Remove(filepath.Join(dir, name)))

@@ -176,7 +176,7 @@ func TestRollbackKeepsTheNewerImage(t *testing.T) {
 // ticksOf returns the ticks of images of a program with another component.
 func ticksOf(t *testing.T, s *Store, more string) (all []uint64) {
 	t.Helper()
-	for n := 0; fileExists(s.generationPath(n)); n++ {
+	for n := 0; s.exists(s.generationPath(n)); n++ {
 		w := newWorld(t)
 		must.Get(world.Register[int32](w, more))
 		var found Loaded

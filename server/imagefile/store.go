@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -14,19 +13,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/worldd/worldd/internal/atomicfile"
 	"github.com/worldd/worldd/internal/disk"
-	"github.com/worldd/worldd/internal/regularfile"
 	"github.com/worldd/worldd/world"
 )
 
 const (
 	// DefaultKeep is the default number of generations.
 	DefaultKeep = 3
-	// maxLocks bounds the attempts to lock a file that other processes remove.
-	maxLocks = 100
 	// MaxKeep bounds the generations of an image, which each save renames.
 	MaxKeep = 100
 	// runStep is how far FILE.run may lag behind the newest image, so that few saves write it.
@@ -45,14 +39,14 @@ var (
 
 // Store is an open image. Its methods must not be called concurrently.
 type Store struct {
-	path     string    // links resolved
-	disk     disk.Disk // of journals
+	path     string // links resolved
+	disk     disk.Disk
 	keep     int
-	lock     *flock.Flock
-	unlocked error
+	lock     io.Closer   // nil: unlocked says why
+	unlocked error       // why FILE could not be locked
 	strict   bool        // see RequireUnchanged
 	newest   uint32      // in FILE.run; 0: there is none
-	own      os.FileInfo // the newest generation, if this Store has saved it
+	own      fs.FileInfo // the newest generation, if this Store has saved it
 
 	// Set until the first save of a world that Load has found.
 	loaded  bool
@@ -70,56 +64,64 @@ var reserved = regexp.MustCompile(`\.(lock|run|ended|crash|damaged|skipped|kept-
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
 // process has the image open.
 func Open(path string, keep int) (*Store, error) {
+	target, err := atomicfile.Resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	return openOn(disk.OS{}, target, keep)
+}
+
+// openOn is Open for a file of a disk whose path has no links.
+func openOn(d disk.Disk, target string, keep int) (*Store, error) {
 	if keep < 0 || keep > MaxKeep {
 		return nil, fmt.Errorf("imagefile: keep is %d generations: want 1 to %d, or 0 for %d", keep, MaxKeep, DefaultKeep)
 	}
 	if keep == 0 {
 		keep = DefaultKeep
 	}
-	target, err := atomicfile.Resolve(path)
-	if err != nil {
-		return nil, fmt.Errorf("imagefile: %w", err)
-	}
 	if reserved.MatchString(filepath.Base(target)) {
 		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .ended, .crash, .damaged, .skipped, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
 	}
-	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
-		_, err := regularfile.Open(target)
+	if info, err := d.Stat(target); err == nil && !info.Mode().IsRegular() {
+		_, err := d.Open(target)
 		return nil, fmt.Errorf("imagefile: %w", err)
 	}
-	s := &Store{path: target, disk: disk.OS{}, keep: keep, lock: flock.New(target + ".lock")}
-	if err := s.lockFile(); err != nil {
+	s := &Store{path: target, disk: d, keep: keep}
+	err := s.lockFile()
+	if err != nil {
 		return nil, err
 	}
-	if err := s.finishRemoval(); err != nil {
-		return nil, errors.Join(err, s.lock.Close())
+	if err = s.finishRemoval(); err == nil {
+		s.newest, err = readRun(d, s.runPath())
 	}
-	if s.newest, err = readRun(s.runPath()); err != nil {
-		return nil, errors.Join(err, s.lock.Close())
+	if err != nil {
+		return nil, errors.Join(err, s.unlock())
 	}
 	return s, nil
 }
 
 // lockFile locks the image, or sets unlocked.
-func (s *Store) lockFile() error {
-	for range maxLocks {
-		held, err := s.lock.TryLock()
-		switch {
-		case err == nil && !held:
-			return fmt.Errorf("%w: %s", ErrInUse, s.path)
-		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE): // this process's fault, not the file system's
-			return fmt.Errorf("imagefile: %w", err)
-		case err != nil || s.lockExists():
-			s.unlocked = err
-			return nil
-		}
-		if err := s.lock.Close(); err != nil { // another process has removed the file meanwhile
-			return fmt.Errorf("imagefile: %w", err)
-		}
+func (s *Store) lockFile() (err error) {
+	s.lock, err = s.disk.Lock(s.lockPath())
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		return fmt.Errorf("%w: %s", ErrInUse, s.path)
+	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE): // this process's fault, not the file system's
+		return fmt.Errorf("imagefile: %w", err)
+	case err != nil:
+		s.unlocked = fmt.Errorf("imagefile: %w", err)
 	}
-	s.unlocked = fmt.Errorf("imagefile: %s is not the same file twice", s.lock.Path())
 	return nil
 }
+
+func (s *Store) unlock() error {
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Close()
+}
+
+func (s *Store) lockPath() string { return s.path + ".lock" }
 
 // runPath is the path of FILE.run.
 func (s *Store) runPath() string { return s.path + ".run" }
@@ -130,19 +132,28 @@ func ReadNewestGeneration(path string) (uint32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("imagefile: %w", err)
 	}
-	return readRun(target + ".run")
+	return readRun(disk.OS{}, target+".run")
 }
 
 // readRun returns the number in FILE.run, or 0 if there is none.
-func readRun(path string) (uint32, error) {
-	data, err := regularfile.Read(path, runBytes)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 { // the first write failed
+func readRun(d disk.Disk, path string) (uint32, error) {
+	file, err := d.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("imagefile: %w", err)
 	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 32)
+	defer file.Close() // only read
+	data, err := io.ReadAll(io.LimitReader(file, runBytes))
+	if err != nil {
+		return 0, fmt.Errorf("imagefile: %s: %w", path, err)
+	}
+	text := strings.TrimSpace(strings.Trim(string(data), "\x00"))
+	if text == "" { // the first write was interrupted: no run has relied on it
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
 		return 0, fmt.Errorf("imagefile: %s holds no generation of handles: remove it (%w)", path, err)
 	}
@@ -159,28 +170,25 @@ func (s *Store) BeginRun(first uint32) error {
 }
 
 // recordRun writes newest to FILE.run, unless the file lags by less than runStep. It writes in
-// place, which works even on a full disk.
+// place, which works even on a full disk. When it returns nil, the number is durable.
 func (s *Store) recordRun(newest uint32) error {
 	if s.newest != 0 && uint64(newest) < uint64(s.newest)+runStep { // a new run adds more than runStep
 		return nil
 	}
-	file, err := os.OpenFile(s.runPath(), os.O_WRONLY|os.O_CREATE, 0o644)
+	file, err := s.disk.Overwrite(s.runPath())
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	_, err = fmt.Fprintf(file, "%010d\n", newest) // always the same length
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil && s.newest == 0 { // the file may be new
+		err = disk.SyncDir(s.disk, s.path)
+	}
+	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	s.newest = newest
 	return nil
-}
-
-// lockExists reports whether the locked file is the one that other processes would lock.
-func (s *Store) lockExists() bool {
-	own, errOwn := s.lock.Stat()
-	found, errFound := os.Stat(s.lock.Path())
-	return errOwn == nil && errFound == nil && os.SameFile(own, found)
 }
 
 // Path returns the path of the newest generation.
@@ -199,19 +207,19 @@ func (s *Store) Unlocked() error { return s.unlocked }
 func (s *Store) Close() error {
 	empty := s.unlocked == nil && !s.hasImage()
 	if empty {
-		_ = os.Remove(s.runPath())
-		_ = os.Remove(s.crashPath())
+		_ = s.disk.Remove(s.runPath())
+		_ = s.disk.Remove(s.crashPath())
 		segments, _ := s.Segments() // which no image needs
 		for _, segment := range segments {
 			_ = s.disk.Remove(segment.Path)
 		}
 	}
 	if empty && runtime.GOOS != "windows" {
-		_ = os.Remove(s.lock.Path()) // still locked: Open notices the removal
+		_ = s.disk.Remove(s.lockPath()) // still locked: Open notices the removal
 	}
-	err := s.lock.Close()
+	err := s.unlock()
 	if empty && runtime.GOOS == "windows" {
-		_ = os.Remove(s.lock.Path()) // fails if another process has opened it
+		_ = s.disk.Remove(s.lockPath()) // fails if another process has opened it
 	}
 	return err
 }
@@ -219,7 +227,7 @@ func (s *Store) Close() error {
 // hasImage reports whether any generation exists.
 func (s *Store) hasImage() bool {
 	for n := range s.keep + 1 { // an interrupted save leaves one generation more
-		if fileExists(s.generationPath(n)) {
+		if s.exists(s.generationPath(n)) {
 			return true
 		}
 	}
@@ -228,11 +236,12 @@ func (s *Store) hasImage() bool {
 
 // CheckWritable returns an error if no image can be created in the folder of the Store's path.
 func (s *Store) CheckWritable() error {
-	file, err := atomicfile.Create(s.path, 0o644)
+	file, name, err := s.disk.CreateTemporary(s.path, s.path)
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	file.Discard()
+	_ = file.Close()
+	_ = s.disk.Remove(name)
 	return nil
 }
 
@@ -242,9 +251,14 @@ func (s *Store) Sweep() ([]string, error) {
 	if s.unlocked != nil {
 		return nil, nil
 	}
-	left, err := atomicfile.Leftovers(s.path)
-	for _, path := range left {
-		err = errors.Join(err, os.Remove(path))
+	folder, own := filepath.Split(s.path)
+	files, err := s.disk.List(folder)
+	var left []string
+	for _, f := range files {
+		if f.Regular && atomicfile.IsTemporary(own, f.Name) {
+			left = append(left, filepath.Join(folder, f.Name))
+			err = errors.Join(err, s.disk.Remove(left[len(left)-1]))
+		}
 	}
 	return left, err
 }
@@ -265,41 +279,54 @@ func (s *Store) Save(img *world.Image, spacing time.Duration) error {
 	if err := s.recordRun(img.NewestGeneration()); err != nil {
 		return err
 	}
-	file, err := atomicfile.Create(s.path, 0o644)
+	written, err := s.writeFile(s.path, func(to io.Writer) error {
+		_, err := img.WriteTo(to)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("imagefile: %w", err)
-	}
-	defer file.Discard()
-	if _, err := img.WriteTo(file); err != nil {
 		return err
 	}
-	if err := file.Seal(); err != nil {
-		return fmt.Errorf("imagefile: %w", err)
-	}
-	if err := s.publishFile(file.Name(), img, spacing); err != nil {
+	if err := s.publishFile(written, img, spacing); err != nil {
+		_ = s.disk.Remove(written) // unless it has its name
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil
 }
 
+// writeFile writes a temporary file with the permissions of the file at like, and returns its name once its content is durable.
+func (s *Store) writeFile(like string, write func(io.Writer) error) (name string, err error) {
+	file, name, err := s.disk.CreateTemporary(s.path, like)
+	if err != nil {
+		return "", fmt.Errorf("imagefile: %w", err)
+	}
+	if err = write(file); err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = s.disk.Remove(name) // otherwise Sweep does
+		return "", fmt.Errorf("imagefile: %w", err)
+	}
+	return name, nil
+}
+
 // publishFile makes the file at written, which holds img, the newest generation.
 func (s *Store) publishFile(written string, img *world.Image, spacing time.Duration) error {
-	dir, err := atomicfile.OpenDir(s.path) // before anything is renamed
+	dir, err := s.disk.OpenDir(s.path) // before anything is renamed
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	own, err := os.Stat(written)
+	own, err := s.disk.Stat(written)
 	if err != nil {
 		return err
 	}
 	for ; len(s.aside) > 0; s.aside = s.aside[1:] {
-		if err := s.aside[0].apply(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.apply(s.aside[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	for _, step := range s.rotationSteps(written, s.mustRotate(img, spacing)) {
-		if err := step.apply(); err != nil {
+		if err := s.apply(step); err != nil {
 			return err
 		}
 	}
@@ -312,8 +339,8 @@ func (s *Store) mustRotate(img *world.Image, spacing time.Duration) bool {
 	if s.loaded {
 		return img.Setup() != s.setup || s.rotates // G6, G15
 	}
-	newest, errNewest := os.Stat(s.path)
-	older, errOlder := os.Stat(s.generationPath(1))
+	newest, errNewest := s.disk.Stat(s.path)
+	older, errOlder := s.disk.Stat(s.generationPath(1))
 	if errNewest != nil || errOlder != nil {
 		return true
 	}
@@ -327,9 +354,9 @@ func (s *Store) CheckOwn() error {
 	if s.own == nil {
 		return nil
 	}
-	found, err := os.Stat(s.path)
+	found, err := s.disk.Stat(s.path)
 	switch {
-	case err == nil && os.SameFile(found, s.own) && found.ModTime().Equal(s.own.ModTime()):
+	case err == nil && s.disk.SameFile(found, s.own) && found.ModTime().Equal(s.own.ModTime()):
 		return nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %s", ErrReplaced, s.path)
@@ -344,44 +371,40 @@ type step struct {
 	copies   bool   // or else copy it
 }
 
-func (s step) apply() error {
+func (s *Store) apply(next step) error {
 	switch {
-	case s.to == "":
-		if err := os.Remove(s.from); !errors.Is(err, fs.ErrNotExist) {
+	case next.to == "":
+		if err := s.disk.Remove(next.from); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
-	case s.link:
-		_ = os.Remove(s.to)
-		if os.Link(s.from, s.to) == nil {
+	case next.link:
+		_ = s.disk.Remove(next.to)
+		if s.disk.Link(next.from, next.to) == nil {
 			return nil
 		}
-		if s.copies {
-			return copyFile(s.from, s.to)
+		if next.copies {
+			return s.copyFile(next.from, next.to)
 		}
 	}
-	return atomicfile.Replace(s.from, s.to)
+	return s.disk.Rename(next.from, next.to)
 }
 
 // copyFile copies a file. The copy is durable before it has its name.
-func copyFile(from, to string) error {
-	source, err := os.Open(from)
+func (s *Store) copyFile(from, to string) error {
+	source, err := s.disk.Open(from)
 	if err != nil {
 		return err
 	}
 	defer source.Close() // only read
-	file, err := atomicfile.Create(to, 0o644)
+	name, err := s.writeFile(from, func(file io.Writer) error {
+		_, err := io.Copy(file, source)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer file.Discard()
-	if _, err := io.Copy(file, source); err != nil {
-		return err
-	}
-	if err := file.Seal(); err != nil {
-		return err
-	}
-	return atomicfile.Replace(file.Name(), to)
+	return s.disk.Rename(name, to)
 }
 
 // rotationSteps returns the steps that make the file at written the newest generation. If
@@ -392,14 +415,14 @@ func (s *Store) rotationSteps(written string, rotates bool) []step {
 	var steps []step
 	older := 0
 	for n := 1; n <= s.keep; n++ {
-		if fileExists(s.generationPath(n)) {
+		if s.exists(s.generationPath(n)) {
 			older++
 		}
 	}
 	// The names are the same file if the last save died after linking them.
-	if rotates && s.keep > 1 && fileExists(s.path) && !sameFile(s.path, s.generationPath(1)) {
+	if rotates && s.keep > 1 && s.exists(s.path) && !s.sameFile(s.path, s.generationPath(1)) {
 		free := 1
-		for free < s.keep && fileExists(s.generationPath(free)) {
+		for free < s.keep && s.exists(s.generationPath(free)) {
 			free++
 		}
 		for n := free; n > 1; n-- {
@@ -415,13 +438,13 @@ func (s *Store) rotationSteps(written string, rotates bool) []step {
 	return steps
 }
 
-func fileExists(path string) bool {
-	_, err := os.Lstat(path)
+func (s *Store) exists(path string) bool {
+	_, err := s.disk.Stat(path)
 	return err == nil
 }
 
-func sameFile(a, b string) bool {
-	x, errX := os.Lstat(a)
-	y, errY := os.Lstat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
+func (s *Store) sameFile(a, b string) bool {
+	x, errX := s.disk.Stat(a)
+	y, errY := s.disk.Stat(b)
+	return errX == nil && errY == nil && s.disk.SameFile(x, y)
 }

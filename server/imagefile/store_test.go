@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/worldd/worldd/internal/atomicfile"
+	"github.com/worldd/worldd/internal/disk"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/world"
 )
@@ -49,7 +50,7 @@ func load(t *testing.T, s *Store) Loaded {
 // ticks returns the ticks of the existing generations from 0 on.
 func ticks(t *testing.T, s *Store) (all []uint64) {
 	t.Helper()
-	for n := 0; fileExists(s.generationPath(n)); n++ {
+	for n := 0; s.exists(s.generationPath(n)); n++ {
 		var found Loaded
 		require.NoError(t, found.readFile(s.disk, newWorld(t), s.generationPath(n)))
 		all = append(all, found.Image.Tick())
@@ -103,7 +104,7 @@ func saveUntil(t *testing.T, s *Store, img *world.Image, steps int, links bool) 
 	all := s.rotationSteps(file.Name(), true)
 	for _, step := range all[:min(steps, len(all))] {
 		step.link = step.link && links
-		require.NoError(t, step.apply())
+		require.NoError(t, s.apply(step))
 	}
 	return steps < len(all)
 }
@@ -152,7 +153,7 @@ func TestCrashBetweenSteps(t *testing.T) {
 							}
 							last = found.Image.Tick()
 						}
-						if before >= 2 && keep >= 2 && fileExists(path) {
+						if before >= 2 && keep >= 2 && s.exists(path) {
 							damage(t, path)
 							found := load(t, s)
 							require.NotNil(t, found.Image)
@@ -376,8 +377,9 @@ func TestLockThatIsRemoved(t *testing.T) {
 func TestCopyFile(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "w"), filepath.Join(dir, "w.skipped")
-	require.ErrorIs(t, copyFile(from, to), os.ErrNotExist)
+	s := &Store{path: from, disk: disk.OS{}}
+	require.ErrorIs(t, s.copyFile(from, to), os.ErrNotExist)
 	require.NoError(t, os.WriteFile(from, []byte("image"), 0o600))
-	require.NoError(t, copyFile(from, to))
+	require.NoError(t, s.copyFile(from, to))
 	require.Equal(t, map[string]string{"w": "image", "w.skipped": "image"}, contents(t, dir))
 }
