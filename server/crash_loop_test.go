@@ -212,14 +212,28 @@ func TestCrashLoopSkipsACall(t *testing.T) {
 		images := imagesIn(t, shorter.dir)
 		require.Equal(t, newest, images["world.image.old-1"])
 		require.NotEqual(t, newest, images["world.image"])
-		for _, path := range shorter.found.SkippedSegments {
-			require.NotEmpty(t, images[filepath.Base(path)])
-		}
+		require.Equal(t, newest, images["world.image.skipped"])
 		require.NotEmpty(t, shorter.found.SkippedSegments)
+		for _, path := range shorter.found.SkippedSegments {
+			require.FileExists(t, path)
+		}
 		next := openJournaled(t, copyOf(t, shorter.dir), mode, fails)
 		require.Zero(t, next.loop.saver.crash.former.Panics)
 		require.Greater(t, next.core.World().Tick(), uint64(failingTick))
 	}
+}
+
+// After a skip images are held for two intervals at most, however old the newest call is.
+func TestCrashLoopHoldsAfterASkip(t *testing.T) {
+	fails := failAt(failingTick)
+	r := openJournaled(t, t.TempDir(), imagefile.JournalAlways, fails)
+	r.play() // the newest call is in tick 121
+	dir := openJournaled(t, r.panicsAgain(), imagefile.JournalAlways, fails).panicsAgain()
+	shorter := openJournaled(t, dir, imagefile.JournalAlways, fails, func(c *Config, _ *Restoring) { c.Image.Every = 100 * time.Millisecond })
+	require.EqualValues(t, 120, shorter.core.World().Tick())
+	most := uint64(2 * shorter.core.World().TickHz() / 10)
+	require.EqualValues(t, 120+most, shorter.loop.saver.crash.held)
+	require.Less(t, shorter.loop.saver.crash.held, uint64(failingTick))
 }
 
 // Processes that are killed at any moment between two panics neither count nor lose ticks.

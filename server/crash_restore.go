@@ -82,6 +82,7 @@ func (c *Config) skipNewestCall(r *Restoring, loop *crashLoop, call uint64, log 
 	case errors.Is(err, imagefile.ErrSkipped):
 		err = c.stopCrashLoop(loop.former, err)
 	case err == nil:
+		loop.holdUntil(loop.former.Tick, call-1)
 		log.Error("the world panicked at the same tick again: the newest call of a client and what followed is skipped",
 			zap.Uint64("restored_before_it", call-1), zap.Strings("kept", found.SkippedSegments))
 	}

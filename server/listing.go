@@ -97,7 +97,7 @@ type roomRecord struct {
 
 // keepIn makes g keep the record of the room in its Extra.
 func (k *roomRecord) keepIn(g *RoomGame) {
-	extra, load, restore := g.Extra, g.LoadExtra, g.RestoreRun
+	extra, load, restore, edited := g.Extra, g.LoadExtra, g.RestoreRun, g.Edited
 	g.Extra = func(b []byte) []byte {
 		if extra != nil {
 			b = extra(b)
@@ -124,6 +124,12 @@ func (k *roomRecord) keepIn(g *RoomGame) {
 		}
 		return g.World.RestoreRun(img)
 	}
+	if edited != nil {
+		g.Edited = func(b []byte) bool {
+			b, _, err := splitRecord(b)
+			return err == nil && edited(b) // LoadExtra returns the error
+		}
+	}
 }
 
 // appendTo appends the record, unless the room has what a new one of its kind has.
@@ -141,18 +147,29 @@ func (k *roomRecord) appendTo(b []byte) []byte {
 	return append(b, recordMark...)
 }
 
-// takeFrom sets the room's listing and the seats to those in the record after the game's Extra, which it returns.
-func (k *roomRecord) takeFrom(whole []byte) (extra []byte, err error) {
+// splitRecord splits off the record after the game's Extra. It is empty if there is none.
+func splitRecord(whole []byte) (extra, record []byte, err error) {
 	end := len(whole) - recordFooter
-	if end < 0 || string(whole[end+4:]) != recordMark { // the room had all as usual, perhaps after an image that has a record
-		k.seats = nil
-		return whole, k.room.SetListing(Listing{Visibility: k.usual})
+	if end < 0 || string(whole[end+4:]) != recordMark {
+		return whole, nil, nil
 	}
 	n := int(binary.LittleEndian.Uint32(whole[end:]))
 	if n > end || n == 0 {
-		return nil, errRecord
+		return nil, nil, errRecord
 	}
-	extra, record := whole[:end-n:end-n], whole[end-n:end]
+	return whole[: end-n : end-n], whole[end-n : end], nil
+}
+
+// takeFrom sets the room's listing and the seats to those in the record after the game's Extra, which it returns.
+func (k *roomRecord) takeFrom(whole []byte) (extra []byte, err error) {
+	extra, record, err := splitRecord(whole)
+	if err != nil {
+		return nil, err
+	}
+	if len(record) == 0 { // the room had all as usual, perhaps after an image that has a record
+		k.seats = nil
+		return whole, k.room.SetListing(Listing{Visibility: k.usual})
+	}
 	visibility := Visibility(record[0])
 	length, size := binary.Uvarint(record[1:])
 	if size <= 0 || length > uint64(len(record)-1-size) {

@@ -232,7 +232,7 @@ func (g *RoomGame) restoreImage(log *zap.Logger, image *ImageConfig, older int, 
 	image.crash = plan.crash
 	if from == nil {
 		c := Config{WorldConfig: g.WorldConfig, Image: *image}
-		r := Restoring{Generation: older, RestoreRun: g.RestoreRun, LoadExtra: g.LoadExtra, Log: log}
+		r := Restoring{Generation: older, RestoreRun: g.RestoreRun, LoadExtra: g.LoadExtra, Edited: g.Edited, Log: log}
 		found, run, err := c.recover(&r)
 		if err != nil || found.Image == nil {
 			return nil, explainRestore(image.Store, err)
@@ -240,7 +240,7 @@ func (g *RoomGame) restoreImage(log *zap.Logger, image *ImageConfig, older int, 
 		image.crash = c.Image.crash
 		from = found.Image
 		if found.Run != 0 {
-			continues := c.mayContinue(&found) && !run.isNearlySpent(g.World)
+			continues := c.mayContinue(&found) && !r.isEdited(&found, run) && !run.isNearlySpent(g.World)
 			own := int(g.World.Config().FirstGeneration / world.RunGenerations)
 			if continues && own == block {
 				image.restored = run

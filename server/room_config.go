@@ -149,6 +149,8 @@ type RoomGame struct {
 	// RestoreRun and LoadExtra restore the room from an image and a journal: see Restoring.
 	RestoreRun func(*world.Image) error
 	LoadExtra  func(extra []byte) error
+	// Edited reports whether the game's files have changed since the run that appended extra: see Restoring.
+	Edited func(extra []byte) bool
 }
 
 const (

@@ -43,12 +43,25 @@ func (c *roomClient) newestWelcome() wire.Welcome {
 // does not continue, it begins a new session there. Only the room's epoch opens it: clients ask without it first, as they would
 // join any run, and then with it. A flood of others does not end this.
 func TestClientReturnsToARestoredRoom(t *testing.T) {
-	for mode, continues := range map[imagefile.JournalMode]bool{imagefile.JournalAlways: true, imagefile.JournalEverySecond: false} {
-		dir := t.TempDir()
+	for _, how := range []struct {
+		mode              imagefile.JournalMode
+		edited, continues bool
+	}{{imagefile.JournalAlways, false, true}, {imagefile.JournalAlways, true, false}, {imagefile.JournalEverySecond, false, false}} {
+		dir, continues := t.TempDir(), how.continues
 		config := func(c *RoomsConfig) {
-			journaledRooms(dir, mode)(c)
+			journaledRooms(dir, how.mode)(c)
 			k := c.Kinds["match"]
 			k.Create = ForGame
+			made := k.New
+			k.New = func(q RoomRequest) (*RoomGame, error) {
+				g, err := made(q)
+				g.Extra = func(b []byte) []byte { return append(b, "before"...) }
+				g.Edited = func(extra []byte) bool {
+					require.Equal(t, "before", string(extra), "without the record of the room")
+					return how.edited
+				}
+				return g, err
+			}
 			c.Kinds["match"] = k
 		}
 		var before wire.Welcome

@@ -121,7 +121,7 @@ func (h *hosted) sumConfusions() (n uint64, found []bot.Confusion) {
 
 // inRoom returns g as the game of a room.
 func (g *Instance) inRoom(room string, log *zap.Logger) *server.RoomGame {
-	r := &server.RoomGame{WorldConfig: g.WorldConfig, Attach: g.Attach, Reload: g.Reload, Extra: g.Extra, LoadExtra: g.LoadExtra}
+	r := &server.RoomGame{WorldConfig: g.WorldConfig, Attach: g.Attach, Reload: g.Reload, Extra: g.Extra, LoadExtra: g.LoadExtra, Edited: g.Edited}
 	r.RestoreRun = func(img *world.Image) error {
 		err := g.RestoreRun(img)
 		if err == nil {

@@ -18,7 +18,6 @@
 //	FILE.journal-<run>-<tick>               a segment of the journal: its run and the tick at which it begins, 16 hex digits each
 //	FILE.journal-<run>-<tick>-<n>           the next segment that begins at this tick, after ones without frames
 //	FILE.journal-<run>-<tick>.lossy         a segment after which ticks are missing
-//	FILE.journal-<run>-<tick>.skipped       a copy of a segment with ticks that made the world panic: Recovery.Until
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that
 // FILE resolves to, under its name. Close removes FILE.lock, FILE.run, FILE.crash and the segments if there is no image.
@@ -64,8 +63,8 @@
 //	G13 Recover changes no file, and repeats no frame that follows a torn, missing or changed byte. It
 //	   names that byte. The run continues only if nothing is missing that was durable.
 //	G14 Once MarkEnded has returned, no crash brings the world back: Open removes what Remove has left.
-//	G15 What Recovery.Until or LoadGeneration skips stays, with the image before it as FILE.skipped and its journal, until the
-//	   operator removes this file. There is one: the next skip fails with ErrSkipped.
+//	G15 What Recovery.Until or LoadGeneration skips stays until the operator removes FILE.skipped: the image before it has
+//	   this name, and its journal stays with it (G12). There is one: the next skip fails with ErrSkipped.
 //	G16 FILE.crash is evidence of a panic: only a process that panics writes it, and if that is interrupted, the
 //	   note before is there.
 //	G17 A run without output may leave no trace: whenever Journal.Discard is interrupted, the next

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/worldd/worldd/world"
 )
@@ -24,8 +23,8 @@ type Recovery struct {
 	// Restart says that the notes so far are void: the journal is repeated from the image.
 	Restart func()
 	// Until returns the last tick to repeat after an image, math.MaxUint64 for all. If it is in the journal, the
-	// run ends there, and the first Save keeps the image, and the segments that have the ticks after it, as PATH.skipped
-	// (G15). If such an image is there already, the error wraps ErrSkipped.
+	// run ends there, and the first Save keeps the image as PATH.skipped, and with it the segments that have the ticks
+	// after it (G15). If such an image is there already, the error wraps ErrSkipped.
 	// Its error ends Recover, before Restore is called.
 	Until func(Loaded) (uint64, error)
 }
@@ -49,7 +48,7 @@ type Recovered struct {
 	// Diverged is the *world.DivergenceError of the first frame that did not lead to the state of the old
 	// process, or nil. The world is as before that frame.
 	Diverged error
-	// SkippedSegments are the paths under which the first Save keeps segments with ticks after Recovery.Until.
+	// SkippedSegments are the paths of the segments with ticks after Recovery.Until. They stay as long as PATH.skipped.
 	SkippedSegments []string
 }
 
@@ -71,16 +70,13 @@ func (s *Store) Recover(w *world.World, r Recovery) (Recovered, error) {
 		found.Image.SkipGenerations(s.newest) // G7
 	}
 	base := found.Path + skippedSuffix
-	if len(found.SkippedSegments) > 0 && fileExists(base) && !sameFile(found.Path, base) {
+	if len(found.SkippedSegments) > 0 && s.exists(base) && !s.sameFile(found.Path, base) {
 		return Recovered{}, fmt.Errorf("%w: %s exists: move that file away first", ErrSkipped, base)
 	}
 	s.continueFrom(&found.Loaded, damaged, ".damaged", found.mapped)
 	s.rotates = len(found.SkippedSegments) > 0
 	if s.rotates {
 		s.aside = append([]step{{from: found.Path, to: base, link: true, copies: true}}, s.aside...)
-	}
-	for _, path := range found.SkippedSegments { // linked: the image needs them
-		s.aside = append(s.aside, step{from: strings.TrimSuffix(path, skippedSuffix), to: path, link: true, copies: true})
 	}
 	return found, nil
 }
@@ -295,12 +291,12 @@ func (p *replay) complete() bool {
 	return p.cut == nil || p.torn
 }
 
-// skippedSegments returns the paths under which the segments are kept that have ticks after the world's.
+// skippedSegments returns the paths of the segments that have ticks after the world's.
 func (p *replay) skippedSegments() []string {
-	skipped := []string{p.paths[len(p.paths)-1] + skippedSuffix}
+	skipped := []string{p.paths[len(p.paths)-1]}
 	for _, segment := range p.segments {
-		if segment.Run == p.run && segment.Tick >= p.world.Tick() && len(skipped) < maxKeptSegments {
-			skipped = append(skipped, segment.Path+skippedSuffix)
+		if segment.Run == p.run && segment.Tick >= p.world.Tick() && len(skipped) < maxKeptSegments { // they are logged
+			skipped = append(skipped, segment.Path)
 		}
 	}
 	return skipped
