@@ -158,7 +158,7 @@ func TestPowerLoss(t *testing.T) {
 	require.Equal(t, map[string]bool{"/old": true, "/new": true, "/more /new": true, "/more /old": true}, names)
 }
 
-// What is written over durable bytes and a second name are durable only once they are synced.
+// Bytes written over durable ones, and second names, are durable only once they are synced.
 func TestPowerLossOfOverwriteAndLink(t *testing.T) {
 	d := New()
 	d.Put("/f", []byte("durable"))
