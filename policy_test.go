@@ -94,6 +94,7 @@ server/host/examples/coins client loadtest/bot replication/schema server server/
 server/traces       server otel
 server/cluster      zap
 server/cluster/etcd internal/regularfile server/cluster zap
+server/cluster/engine etcd internal/commandline
 server/host/examples/accounts pgx replication/schema replication/wire server server/host world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
@@ -104,6 +105,7 @@ server/imagefile    internal/atomicfile internal/disk world
 // that must not move without a decision (RATIONALE.md says what breaks).
 const modules = `
 esbuild      github.com/evanw/esbuild
+etcd         go.etcd.io/etcd
 flock        github.com/gofrs/flock
 hdrhistogram github.com/HdrHistogram/hdrhistogram-go
 kong         github.com/alecthomas/kong
@@ -135,7 +137,7 @@ zstd         github.com/klauspost/compress/zstd
 const benchModule = "internal/bench"
 
 // toolModules are modules of one command each, whose dependencies users of worldd do without.
-var toolModules = []string{"client/ts/bundle", "internal/fieldrender", "server/host/examples/accounts", "server/traces"}
+var toolModules = []string{"client/ts/bundle", "internal/fieldrender", "server/cluster/engine", "server/host/examples/accounts", "server/traces"}
 
 // independent: files, also of tests, that are written from the protocol's pages alone, and all that they
 // may use of this module: handles, and the types in which what they read is compared.
