@@ -341,12 +341,13 @@ type match struct {
 }
 
 // findMatches returns the rooms of a kind that match q, the fullest first: listed ones that admit sessions, and those that are being made
-// for such a query, before their first tick: later ones may have become private. Callers hold k.matching.mu.
+// for such a query and are not private, before their first tick: later ones may have become so. Callers hold k.matching.mu.
 func (d *directory) findMatches(q wire.RoomQuery, k *kind, from string, now time.Time) (found []match) {
 	m := d.rooms
 	m.mu.Lock()
 	for name, r := range m.byName {
-		l, made := r.Listing(), r.state == roomOpening && r.maker != 0 && r.opened.IsZero()
+		l := r.Listing()
+		made := r.state == roomOpening && r.maker != 0 && r.opened.IsZero() && l.Visibility != Private
 		if m.kinds[r.kind] == k && name != from && q.Matches(l.Attributes) && (made || l.Visibility == Listed && m.isOpenTo(r, now)) {
 			found = append(found, match{room: r})
 		}

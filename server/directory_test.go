@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,6 +199,34 @@ func TestMoveByQuery(t *testing.T) {
 			require.NotEqual(t, "lobby", room)
 		}
 		require.Empty(t, h.kinds["match"].matching.expected)
+	})
+}
+
+// No seeker waits for a room that is made private for another: each gets a room of its own, at the same time.
+func TestQueriesDoNotAwaitPrivateRooms(t *testing.T) {
+	var offered atomic.Int32
+	inBubble(t, ofMatches(func(k *RoomKind) {
+		k.Visibility = Private
+		made := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			time.Sleep(time.Second)
+			return made(q)
+		}
+		k.Choose = func(s RoomSeek) (string, error) {
+			offered.Add(int32(len(s.Rooms)))
+			return "", nil
+		}
+	}), func(h *testRooms) {
+		var first, second *roomClient
+		var both sync.WaitGroup
+		both.Go(func() { first = h.seek("match?mode=ranked", "ann") })
+		both.Go(func() { second = h.seek("match?mode=ranked", "bob") })
+		both.Wait()
+		time.Sleep(time.Second / 2)
+		require.Contains(h.t, first.room(), "match/")
+		require.Contains(h.t, second.room(), "match/")
+		require.NotEqual(h.t, first.room(), second.room())
+		require.Zero(h.t, offered.Load(), "the game never chooses a private room")
 	})
 }
 

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -314,6 +316,43 @@ func TestRestoredDepartureAwaitsItsRoom(t *testing.T) {
 			require.Equal(t, []int{0, 1}, []int{one.Len(), two.Len()})
 			require.Zero(t, h.saved("one").Sessions())
 			require.Zero(t, one.Stats().MovesRefused)
+		})
+	}
+}
+
+// The seat of a session that waits for the disk of the room that it has left does not expire meanwhile, and counts once.
+func TestSeatWhileADepartureWaits(t *testing.T) {
+	for name, refuses := range map[string]bool{"enters": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newDurableRooms(t, func(c *RouterConfig) {
+				c.Admit = func(_ context.Context, token []byte) (Admission, error) { return Admission{User: string(token)}, nil }
+			})
+			one, two := h.rooms["one"], h.rooms["two"]
+			require.NoError(t, two.SetLimits(2, 0))
+			require.NoError(t, two.ReserveSeats([]string{"ann"}, time.Second))
+			conn, _ := h.leaveForTwo(withToken("ann"))
+			_, _, free := two.Places()
+			require.Equal(t, 1, free, "the session has the seat")
+			for range 2 * ticksOf(time.Second, two.world.TickHz()) {
+				two.Tick()
+			}
+			for _, user := range []string{"bob", "eve"} {
+				h.dial(toRoom("two"), withToken(user))
+				two.Tick()
+				h.release("two")
+			}
+			require.Equal(t, 1, two.Active(), "one place is kept")
+			if refuses {
+				two.config.Hooks.Join = func(*Session) (world.Entity, error) { return 0, errors.New("no") }
+			}
+			h.release("one")
+			two.Tick()
+			one.Tick()
+			require.Equal(t, map[bool]string{false: "two", true: "one"}[refuses], h.session(conn).Room())
+			two.Tick()
+			require.False(t, two.HasSeat("ann"))
+			_, kept, free := two.Places()
+			require.Equal(t, []int{0, 2 - two.Active()}, []int{kept, free})
 		})
 	}
 }

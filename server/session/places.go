@@ -30,11 +30,11 @@ type places struct {
 	encoded []byte            // seats, for AppendSeats; nil: they have changed
 }
 
-// expirePlaces begins a tick.
-func (p *places) expirePlaces(tick uint64) {
+// expirePlaces begins a tick. The seats of users whose sessions are on their way do not expire.
+func (p *places) expirePlaces(tick uint64, onTheWay func(user string) bool) {
 	p.tick = tick
 	for user, until := range p.seats {
-		if until <= tick {
+		if until <= tick && !onTheWay(user) {
 			p.removeSeat(user)
 		}
 	}
@@ -249,7 +249,7 @@ func (r *requests) restoreSeats(seats map[string]uint64) {
 func (r *requests) reserveSeats(sessions int, users []string, until uint64) *wire.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	missing := sessions + len(r.arriving) + r.places.kept() + r.places.countNew(users) - r.limits.maxSessions
+	missing := sessions + r.countArriving() + r.places.kept() + r.places.countNew(users) - r.limits.maxSessions
 	switch {
 	case r.draining:
 		why := r.ending
@@ -278,7 +278,7 @@ func (r *requests) Places() (sessions, kept, free int) {
 
 // freePlaces returns the number of free places; a session that is away keeps its place. Callers hold r.mu.
 func (r *requests) freePlaces() int {
-	return r.limits.maxSessions - r.active - r.away - len(r.arriving) - r.places.kept()
+	return r.limits.maxSessions - r.active - r.away - r.countArriving() - r.places.kept()
 }
 
 // HoldPlace keeps a free place for a client whose Hello follows. It returns nil if no place is free, or no session may
@@ -303,7 +303,7 @@ func (r *requests) holdForMove(c *Core, user string, own *Place) (*Place, *wire.
 	case r.draining:
 		why := r.ending
 		return nil, &why
-	case r.active+len(r.arriving)+r.places.keptFromOthers(user, own) >= n:
+	case r.active+r.countArriving()+r.places.keptFromOthers(user, own) >= n:
 		return nil, errFull(n)
 	case r.places.holds(own):
 		return own, nil
@@ -342,5 +342,22 @@ func (r *requests) countEntered(user string, own *Place) {
 func (r *requests) beginTick(tick uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.places.expirePlaces(tick)
+	r.places.expirePlaces(tick, r.isArriving)
+}
+
+// isArriving reports whether a session of user waits for a tick in which it arrives. Callers hold r.mu.
+func (r *requests) isArriving(user string) bool {
+	return slices.ContainsFunc(r.arriving, func(t *traveller) bool { return t.user == user })
+}
+
+// countArriving returns how many arriving sessions need a place besides those that are kept: of the sessions of a user, one has the
+// user's seat. Callers hold r.mu.
+func (r *requests) countArriving() int {
+	n := len(r.arriving)
+	for user := range r.places.seats {
+		if r.isArriving(user) {
+			n--
+		}
+	}
+	return n
 }
