@@ -1,12 +1,15 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
+
+	"github.com/worldd/worldd/world"
 )
 
 // ErrHandOver is the cause of the context that ends Serve for another process, which continues the world on the
@@ -101,12 +104,23 @@ func (r *run) checkHandOver() error {
 }
 
 // CheckContinues reads the newest image of a running server, and returns why its run and its sessions could not
-// continue in this process, or nil. It changes nothing: call it before Restore, which needs the end of that server.
-func (c *Config) CheckContinues(image io.Reader, r Restoring) error {
+// continue in this process, or nil. It changes nothing: call it before Restore, which needs the end of that server. It reads the
+// beginning of the image alone, unless the game's files may have changed (Restoring.Edited), or the image differs.
+func (c *Config) CheckContinues(image io.ReadSeeker, r Restoring) error {
 	if c.Hooks.SaveSession == nil {
 		return errors.New("server: the game has no Hooks.SaveSession: its sessions cannot continue")
 	}
-	img, err := c.World.ReadImage(image)
+	head, err := world.ReadImageHead(image)
+	own := world.Image{}
+	c.World.TakeImage(&own)
+	if err == nil && head.Setup() == own.Setup() && r.Edited == nil {
+		return nil
+	}
+	_, err = image.Seek(0, io.SeekStart)
+	if err != nil {
+		return fmt.Errorf("server: the image of the running server: %w", err)
+	}
+	img, err := c.World.ReadImage(bufio.NewReaderSize(image, 1<<20))
 	if err != nil {
 		return fmt.Errorf("server: the image of the running server: %w", err)
 	}

@@ -35,10 +35,12 @@ func TestCheckContinues(t *testing.T) {
 	var file bytes.Buffer
 	must.Get(img.WriteTo(&file))
 	whole := file.Bytes()
+	begin := whole[:len(whole)-16] // without the end, which says that it is whole
+	require.NoError(t, c.CheckContinues(bytes.NewReader(begin), server.Restoring{}), "the world is not read")
 	edited := server.Restoring{Edited: func(extra []byte) bool { return string(extra) == "before" }}
 	require.NoError(t, c.CheckContinues(bytes.NewReader(whole), server.Restoring{}))
 	require.ErrorContains(t, c.CheckContinues(bytes.NewReader(whole), edited), "files have changed")
-	require.ErrorIs(t, c.CheckContinues(bytes.NewReader(whole[:len(whole)/2]), server.Restoring{}), world.ErrImage)
+	require.ErrorIs(t, c.CheckContinues(bytes.NewReader(whole[:len(whole)/2]), edited), world.ErrImage)
 	require.ErrorContains(t, newConfig(2).CheckContinues(bytes.NewReader(whole), server.Restoring{}), "a new run would begin")
 	c.Hooks.SaveSession = nil
 	require.ErrorContains(t, c.CheckContinues(bytes.NewReader(whole), server.Restoring{}), "SaveSession")

@@ -69,24 +69,24 @@ func ReadImageInfo(r io.Reader) (*ImageInfo, error) {
 	return info, nil
 }
 
-// ReadImageMark returns the tick and the Mark of an image. It reads the beginning alone, and checks its sums only.
-// It returns the errors of ReadImageInfo.
-func ReadImageMark(r io.Reader) (tick, mark uint64, err error) {
+// ReadImageHead reads the beginning of an image alone, and checks its sums only. Of the Image, it gives Tick, Mark and Setup. It
+// returns the errors of ReadImageInfo.
+func ReadImageHead(r io.Reader) (*Image, error) {
 	chunks, err := newChunkReader(bufio.NewReaderSize(r, chunkBytes))
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	defer chunks.close()
 	if chunks.version > imageVersion {
-		return 0, 0, fmt.Errorf("%w: version %d; this program reads 1 to %d", ErrImageVersion, chunks.version, imageVersion)
+		return nil, fmt.Errorf("%w: version %d; this program reads 1 to %d", ErrImageVersion, chunks.version, imageVersion)
 	}
 	d := newImageDecoder(chunks.version, chunks.read, &World{cfg: Config{MaxEntities: maxMaxEntities}})
 	d.setup()
 	d.img.entities.FirstGeneration = d.u32()
 	if d.err != nil {
-		return 0, 0, d.err
+		return nil, d.err
 	}
-	return d.img.tick, d.img.Mark(), nil
+	return d.img, nil
 }
 
 // readRecordingInfo reads a recording up to the end of r.

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 
@@ -63,5 +62,5 @@ func (c *serveCommand) checkSucceeds(config *server.Config, g *Instance) error {
 		return fmt.Errorf("cannot read the image of the running server: %w", err)
 	}
 	defer file.Close()
-	return config.CheckContinues(bufio.NewReaderSize(file, 1<<20), server.Restoring{Edited: g.Edited})
+	return config.CheckContinues(file, server.Restoring{Edited: g.Edited})
 }

@@ -101,7 +101,7 @@ func (s *Store) firstSegment(path string, segments []Segment) (first Segment, fo
 		return first, false, fmt.Errorf("imagefile: %w", err)
 	}
 	defer file.Close()
-	tick, mark, err := world.ReadImageMark(file)
+	head, err := world.ReadImageHead(file)
 	switch {
 	case errors.Is(err, world.ErrImage) || errors.Is(err, world.ErrImageVersion) || errors.Is(err, world.ErrImageWorld):
 		return first, false, nil
@@ -109,7 +109,7 @@ func (s *Store) firstSegment(path string, segments []Segment) (first Segment, fo
 		return first, false, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, segment := range segments {
-		if segment.Tick != tick {
+		if segment.Tick != head.Tick() {
 			continue
 		}
 		reader, file, err := s.openSegment(segment)
@@ -120,7 +120,7 @@ func (s *Store) firstSegment(path string, segments []Segment) (first Segment, fo
 			continue
 		}
 		_ = file.Close() // only read
-		if reader.Head().Mark == mark {
+		if reader.Head().Mark == head.Mark() {
 			return segment, true, nil
 		}
 	}
