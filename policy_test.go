@@ -177,7 +177,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
-server               95
+server               94
 server/host          16
 server/token         12
 world               195

@@ -373,10 +373,7 @@ func TestRecordThatEndsBeforeACrash(t *testing.T) {
 		epoch = h.now("match/1").core.Config().Epoch
 		change(h, Listing{Private, map[string]string{"mode": "ranked"}}, func(r *Room) error { return r.ReserveSeats([]string{"ann"}, 5*time.Minute) })
 		time.Sleep(31 * time.Second)
-		change(h, Listing{}, func(r *Room) error {
-			r.ReleaseSeats([]string{"ann"})
-			return nil
-		})
+		change(h, Listing{}, func(r *Room) error { return r.ReserveSeats([]string{"ann"}, 0) })
 		time.Sleep(time.Second / 10)
 		left = filesIn(t, dir)
 	})

@@ -14,7 +14,8 @@ import (
 // ReserveSeats keeps a place in the room for each of users (Admission.User) for a time of at most session.MaxSeatTime, counted in the
 // room's ticks. No other client, and no session that moves, gets these places; they count against MaxSessions. A seat ends
 // when a session of its user begins in the room, or when the time is over; a client that Join refuses keeps it.
-// All users get a seat, or none does: the error then has the code ServerFull. A user who has a seat keeps it for the new time.
+// All users get a seat, or none does: the error then has the code ServerFull. A user who has a seat keeps it for the new time, and 0
+// gives the seats up.
 //
 // Only Hooks, systems and functions of Do may call it. Seats of Config.Rooms survive a
 // crash as the room's world does: see RoomImages. A nil Room reserves nothing.
@@ -25,24 +26,23 @@ func (r *Room) ReserveSeats(users []string, lasts time.Duration) error {
 	return r.run.Load().core.ReserveSeats(users, lasts)
 }
 
-// ReleaseSeats gives up the seats that users have in the room. The same functions may call it.
-func (r *Room) ReleaseSeats(users []string) {
-	if r != nil {
-		r.run.Load().core.ReleaseSeats(users)
-	}
-}
-
-// ReserveSeats makes the room if there is none, and reserves seats in it: see Room.ReserveSeats. Issue a token of
+// ReserveSeats makes the room if there is none, and reserves seats in it, or gives them up: see Room.ReserveSeats. Issue a token of
 // the user for this room (token.Claims.Room) next. With JournalAlways the
 // seats are durable when ReserveSeats returns. Its errors are as in Room.Do; after any, it may be repeated. room may be empty for the only world, or
 // for the default room. Hooks and systems must not call it. Backends reach it by POST /seats on the admin port.
 func (s *Server) ReserveSeats(ctx context.Context, room string, users []string, lasts time.Duration) error {
 	var r *Room
 	var err error
-	if s.rooms == nil {
+	if s.rooms != nil {
+		room = cmp.Or(room, s.rooms.config.Default)
+	}
+	switch {
+	case s.rooms == nil:
 		r, err = s.findRoom(room)
-	} else {
-		r, err = s.rooms.openForGame(ctx, cmp.Or(room, s.rooms.config.Default))
+	case lasts == 0 && s.rooms.existingRoom(room) == nil && !s.rooms.isStored(room):
+		return nil // no room, so no seats
+	default:
+		r, err = s.rooms.openForGame(ctx, room)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotRun, err)

@@ -30,6 +30,12 @@ func TestReservedSeats(t *testing.T) {
 		require.Equal(t, wire.NoRoom, wire.CodeOf(reserve("other/1", "ann")))
 		require.ErrorIs(t, reserve("other/1", "ann"), ErrNotRun)
 		require.Equal(t, wire.BadArguments, wire.CodeOf(reserve("match/1")))
+		giveUp := func(room, user string) error { return s.ReserveSeats(context.Background(), room, []string{user}, 0) }
+		require.NoError(t, giveUp("match/1", "bob"))
+		require.NoError(t, reserve("match/1", "bob", "cat"), "two of the three places were free")
+		require.NoError(t, giveUp("match/1", "cat"))
+		require.NoError(t, giveUp("match/2", "ann"))
+		require.Equal(t, []string{"lobby", "match/1"}, h.names(), "no room is made to give up seats")
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []string{"lobby", "match/1"}, h.names(), "a room with seats does not end")
 
@@ -93,12 +99,10 @@ func TestRoomReservesSeats(t *testing.T) {
 		require.True(t, h.hasSeat("match/1", "ann"))
 		require.False(t, h.hasSeat("match/1", ""))
 		require.NoError(t, room.Do(context.Background(), func(*world.World) error {
-			room.ReleaseSeats([]string{"ann"})
-			return nil
+			return room.ReserveSeats([]string{"ann"}, 0)
 		}))
 		require.False(t, h.hasSeat("match/1", "ann"))
 		var none *Room
 		require.NoError(t, none.ReserveSeats([]string{"ann"}, time.Minute))
-		none.ReleaseSeats(nil)
 	})
 }

@@ -159,6 +159,7 @@ func TestClientsReachRooms(t *testing.T) {
 	do("/seats?room=match/2&user=ann&user=bob&seconds=2", http.StatusOK)
 	do("/seats?room=match/2&user=ann&seconds=601", http.StatusBadRequest)
 	do("/seats?room=match/2", http.StatusBadRequest)
+	do("/seats?room=match/2&user=bob&seconds=0", http.StatusOK)
 	do("/seats?room=nowhere&user=ann", http.StatusNotFound)
 	do("/seats?room=match/5&user=ann", http.StatusConflict)
 	do("/rooms/create", http.StatusBadRequest)

@@ -91,7 +91,7 @@ type Config struct {
 	Kick func(ctx context.Context, id uint64, reason string) (found bool, err error)
 	// Signal sends a signal to a room, and returns the answer in JSON.
 	Signal func(ctx context.Context, room, name string, args []byte) (answer []byte, err error)
-	// ReserveSeats reserves seats of users in a room, which it makes if need be.
+	// ReserveSeats reserves seats of users in a room, which it makes if need be. A time of 0 gives seats up.
 	ReserveSeats func(ctx context.Context, room string, users []string, lasts time.Duration) error
 	// Routes are the game's own below gamePath, and Collectors its own metrics; both may be nil.
 	Routes     http.Handler
@@ -298,7 +298,7 @@ GET  /rooms                          rooms, as JSON
 POST /rooms/create?room=NAME         make a room, or open one that was drained or closed
 POST /rooms/drain?room=NAME          refuse new sessions, and end the room when it is empty, or after 600 s (&seconds=N)
 POST /rooms/close?room=NAME          end a room and its sessions; as after drain, its name stays closed
-POST /seats?room=NAME&user=A&user=B  reserve seats of users, for 30 s (&seconds=N); makes the room if need be
+POST /seats?room=NAME&user=A&user=B  reserve seats of users, for 30 s (&seconds=N; 0 gives them up); makes the room if need be
 GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
 POST /cordon                         refuse new sessions; those that exist play on

@@ -114,11 +114,14 @@ func durationOf(w http.ResponseWriter, r *http.Request, otherwise, most float64)
 // defaultSeatTime is the time of POST /seats, in seconds.
 const defaultSeatTime = 30
 
-// reserveSeats is the handler of POST /seats?room=NAME&user=A&user=B&seconds=N.
+// reserveSeats is the handler of POST /seats?room=NAME&user=A&user=B&seconds=N. N is 0 to give seats up.
 func (p pages) reserveSeats(w http.ResponseWriter, r *http.Request) {
-	lasts, ok := durationOf(w, r, defaultSeatTime, session.MaxSeatTime.Seconds())
-	if !ok {
-		return
+	lasts := time.Duration(0) // gives the seats up
+	if r.FormValue("seconds") != "0" {
+		var ok bool
+		if lasts, ok = durationOf(w, r, defaultSeatTime, session.MaxSeatTime.Seconds()); !ok {
+			return
+		}
 	}
 	room := r.FormValue("room") // parses the form
 	err := p.ReserveSeats(r.Context(), room, r.Form["user"], lasts)

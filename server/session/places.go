@@ -183,8 +183,8 @@ func parseSeats(b []byte) (map[string]uint64, error) {
 
 // checkSeats checks the arguments of ReserveSeats.
 func checkSeats(users []string, lasts time.Duration) error {
-	if lasts <= 0 || lasts > MaxSeatTime {
-		return &wire.Error{Code: wire.BadArguments, Detail: fmt.Sprintf("seats for %v: want more than 0, at most %v", lasts, MaxSeatTime)}
+	if lasts < 0 || lasts > MaxSeatTime {
+		return &wire.Error{Code: wire.BadArguments, Detail: fmt.Sprintf("seats for %v: want at most %v, or 0 to give them up", lasts, MaxSeatTime)}
 	}
 	if len(users) == 0 {
 		return &wire.Error{Code: wire.BadArguments, Detail: "seats for no user"}
@@ -199,11 +199,15 @@ func checkSeats(users []string, lasts time.Duration) error {
 
 // ReserveSeats keeps a place for each of users (Admission.User) for a time, counted in ticks: other clients and sessions do not
 // get it. All users get a seat, or none does: the error then has the code ServerFull. A seat ends when a
-// session of its user begins in the room, or when the time is over. Users who have a seat keep it for the new time. Only the goroutine that
-// calls Tick may call it.
+// session of its user begins in the room, or when the time is over. Users who have a seat keep it for the new time, and 0 gives
+// seats up. Only the goroutine that calls Tick may call it.
 func (c *Core) ReserveSeats(users []string, lasts time.Duration) error {
 	if err := checkSeats(users, lasts); err != nil {
 		return err
+	}
+	if lasts == 0 {
+		c.requests.releaseSeats(users)
+		return nil
 	}
 	if why := c.requests.reserveSeats(c.Active()+c.Away(), users, c.world.Tick()+uint64(ticksOf(lasts, c.world.TickHz()))); why != nil {
 		return why
@@ -211,8 +215,7 @@ func (c *Core) ReserveSeats(users []string, lasts time.Duration) error {
 	return nil
 }
 
-// ReleaseSeats gives up the seats of users. Any goroutine may call it.
-func (r *requests) ReleaseSeats(users []string) {
+func (r *requests) releaseSeats(users []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.places.removeSeats(users)
