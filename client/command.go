@@ -27,7 +27,7 @@ var (
 	ErrTooManyCommands = fmt.Errorf("client: %d commands await answers: send fewer", wire.MaxUnanswered)
 )
 
-// A LackError is the error of Do and Ask for a command that the server does not have: its game
+// A LackError is the error of Do, Ask and DoRaw for a declared command that the server does not have: its game
 // is of another version.
 type LackError struct {
 	Command string
@@ -41,6 +41,12 @@ func (e *LackError) Error() string {
 		text += ": " + e.Older
 	}
 	return text
+}
+
+// lackError returns the error of a command that the server lacks.
+func (s *Session) lackError(command string) error {
+	welcome, _ := s.Welcome()
+	return &LackError{command, olderSide(welcome.Version, s.config.Version)}
 }
 
 // Result is the answer to a command.
@@ -88,8 +94,8 @@ func (r *Rejection) Unwrap() error { return &wire.Error{Code: r.Code, Detail: r.
 // does not declare. See [Do] for others. target is zero for a command without one; args is one
 // msgpack value, or nil. provisional lists the provisional handles that the command asks for
 // (see Provisional); the bytes of args may contain them. On an error nothing was sent. The
-// error is ErrNotJoined, ErrTooManyCommands, or a mistake of the caller for which the server
-// would end the session.
+// error is ErrNotJoined, ErrTooManyCommands, a *LackError for a command that Config.Schema declares,
+// or a mistake of the caller for which the server would end the session.
 func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisional ...bulk.Handle) (*Future, error) {
 	if len(name) > wire.MaxName || len(args) > wire.MaxCommandArgs {
 		return nil, fmt.Errorf("client: command name has %d bytes and arguments have %d, at most %d and %d",
@@ -107,8 +113,13 @@ func (s *Session) DoRaw(name string, target bulk.Handle, args []byte, provisiona
 		}
 	}
 	served := s.greeting.serverSchema()
-	if i, ok := served.CommandByName(name); ok && served.Commands()[i].Args != nil {
+	i, ok := served.CommandByName(name)
+	_, declared := s.greeting.declared.CommandByName(name)
+	switch {
+	case ok && served.Commands()[i].Args != nil:
 		return nil, fmt.Errorf("client: the schema declares the arguments of command %q: use client.Do", name)
+	case !ok && declared:
+		return nil, s.lackError(name)
 	}
 	indexes, err := s.provisionals.indexesOf(provisional)
 	if err != nil {

@@ -95,8 +95,7 @@ func (s *Session) doTyped(target bulk.Handle, args any, answer reflect.Type) (*F
 	}
 	n, ok := s.greeting.serverSchema().CommandByName(command.Name)
 	if !ok {
-		welcome, _ := s.Welcome()
-		return nil, &LackError{command.Name, olderSide(welcome.Version, s.config.Version)}
+		return nil, s.lackError(command.Name)
 	}
 	var body rowschema.Payload
 	message := s.greeting.serverMessages().Args[n]
