@@ -8,14 +8,20 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 )
 
-// maxRoomCalls bounds the requests for rooms that are under way at once, so that they delay no renewal.
-const maxRoomCalls = 16
+const (
+	// maxRoomCalls bounds the requests for rooms that are under way at once, so that they delay no renewal.
+	maxRoomCalls = 16
+	// silentAnswers is after how many requests without an answer an operator learns of it.
+	silentAnswers = 3
+)
 
 // calls are the requests under way. There is at most one for each subject: the room, the node or the read that it serves (C8).
 type calls struct {
 	last uint64
 	open []*call // in the order of sending
 	busy map[string]bool
+	// silent is how many requests in a row had no answer.
+	silent int
 }
 
 type call struct {
@@ -60,10 +66,7 @@ func (c *calls) finish(m *machine, id uint64, a answer) {
 		}
 		m.view.highest = max(m.view.highest, a.revision)
 	}
-	m.counters.add(a.outcome)
-	if a.err != nil && a.outcome != conflict {
-		m.note(note{text: "the cluster's directory did not answer a request", trouble: true, key: call.subject, err: a.err})
-	}
+	c.count(m, a)
 	call.then(a)
 }
 
@@ -78,9 +81,25 @@ func (c *calls) expire(m *machine) {
 		c.open = slices.Delete(c.open, i, i+1)
 		delete(c.busy, call.subject)
 		m.out.abandoned = append(m.out.abandoned, call.id)
-		m.counters.add(unknown)
+		c.count(m, answer{outcome: unknown})
 		call.then(answer{outcome: unknown})
 	}
+}
+
+// count counts an answer, and notes when the answers end and begin.
+func (c *calls) count(m *machine, a answer) {
+	m.counters.add(a.outcome)
+	if a.outcome == unknown || a.outcome == refused {
+		c.silent++
+		if c.silent == silentAnswers {
+			m.note(note{text: "the cluster's directory does not answer: rooms stand still after the time of the lease", trouble: true, err: a.err})
+		}
+		return
+	}
+	if c.silent >= silentAnswers {
+		m.note(note{text: "the cluster's directory answers again"})
+	}
+	c.silent = 0
 }
 
 // abandon forgets all requests, or those for rooms: their answers own nothing.

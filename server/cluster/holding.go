@@ -44,12 +44,17 @@ func (h *Holding) Release(ctx context.Context, keepsBlock bool) error {
 			h.node.machine.release(now, h.room, keepsBlock)
 		}
 	})
+	err := ErrClosed
 	select {
 	case <-h.released:
-		return nil
 	case <-h.node.ctx.Done():
-		return ErrClosed
 	case <-ctx.Done():
-		return fmt.Errorf("cluster: releasing room %q: %w", h.room, ctx.Err())
+		err = fmt.Errorf("cluster: releasing room %q: %w", h.room, ctx.Err())
+	}
+	select {
+	case <-h.released: // before anything else
+		return nil
+	default:
+		return err
 	}
 }

@@ -11,6 +11,8 @@ const (
 	maxSent = 16
 	// maxPast bounds the ended incarnations that this process remembers. An older one needs a tombstone.
 	maxPast = 256
+	// sameName is how many records of a foreign incarnation show that its process is alive.
+	sameName = 3
 )
 
 // lease is the right of one incarnation of this node to run rooms. It ends a lease's time after the newest acknowledged renewal
@@ -122,12 +124,12 @@ func (l *lease) renew(m *machine) {
 	l.seq++
 	seq, sent := l.seq, m.now
 	l.renewAt = m.now + m.jittered(m.settings.interval())
+	l.remember(seq, sent)
 	l.swap(m, l.record(m), l.revision, func(a answer) {
 		if a.outcome == done {
 			l.extend(m, sent, a.revision)
 			return
 		}
-		l.remember(seq, sent)
 		l.checking, l.renewAt = true, m.now
 	})
 }
@@ -141,7 +143,7 @@ func (l *lease) extend(m *machine, sent time.Duration, revision uint64) {
 	m.view.expect(m, revision)
 }
 
-// remember keeps when a renewal was sent, in case that its record is found.
+// remember keeps when a renewal was sent: its record may be seen before its answer, or without one.
 func (l *lease) remember(seq uint64, sent time.Duration) {
 	if l.sent == nil {
 		l.sent = map[uint64]time.Duration{}
@@ -166,11 +168,11 @@ func (l *lease) observe(m *machine, p *peer) {
 	switch {
 	case !l.born:
 		if !p.ended(m) {
-			l.foreign++
+			l.noteForeign(m)
 		}
 	case p.revision <= l.revision:
 	case p.err == nil && p.record.Incarnation == l.incarnation && !p.record.Dead:
-		// A renewal without an answer: it counts from its sending, as with an answer.
+		// A renewal counts from its sending, with or without an answer.
 		sent, ok := l.sent[p.record.Seq]
 		if !ok {
 			sent = l.until - m.settings.leaseTime
@@ -178,6 +180,15 @@ func (l *lease) observe(m *machine, p *peer) {
 		l.extend(m, sent, p.revision)
 	default:
 		m.view.readAgain() // and judge then: the directory may be another one
+	}
+}
+
+// noteForeign counts the records of another process that has this node's name. The first may be of a process that has ended, and the
+// second of that one's last renewal.
+func (l *lease) noteForeign(m *machine) {
+	l.foreign++
+	if l.foreign == sameName {
+		m.note(note{text: "another process runs under this node's name: give each node a name of its own", trouble: true, key: nodeKey(m.settings.name)})
 	}
 }
 

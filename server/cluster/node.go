@@ -24,7 +24,7 @@ var (
 	// ErrNameInUse: another process renews a lease under this node's name.
 	ErrNameInUse = errors.New("cluster: another process runs under this node's name: give each node a name of its own")
 	// ErrForeign: the directory was replaced, so that nothing is known of the rooms.
-	ErrForeign = errors.New("cluster: the directory was replaced: restore it, or adopt it")
+	ErrForeign = errors.New("cluster: the directory was replaced: all rooms stand still until it is adopted")
 )
 
 // Config describes a node of a cluster.
@@ -168,7 +168,7 @@ func (n *Node) update(input func(now time.Duration)) {
 func (n *Node) announce() {
 	if n.machine.lease.born {
 		closeOnce(n.ready)
-	} else if n.machine.lease.foreign > 1 {
+	} else if n.machine.lease.foreign >= sameName {
 		closeOnce(n.inUse)
 	}
 }

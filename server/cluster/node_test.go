@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,14 +81,14 @@ func TestSilentNode(t *testing.T) {
 		b := ns.open("b")
 		held := must.Get(a.Take(ctx, "arena/1", cluster.AnyBlock))
 		time.Sleep(time.Minute)
-		silent.isCut = true
+		silent.isCut.Store(true)
 		began := time.Now()
 		time.Sleep(3 * time.Second) // until b waits for the end of the lease, instead of naming the owner
 		taken := must.Get(b.Take(ctx, "arena/1", cluster.AnyBlock))
 		require.False(t, held.MayRun())
 		t.Log("elsewhere after", time.Since(began))
 		require.Greater(t, taken.Epoch(), held.Epoch())
-		silent.isCut = false
+		silent.isCut.Store(false)
 		<-held.Lost()
 		require.NoError(t, a.Close(ctx))
 		require.NoError(t, b.Close(ctx))
@@ -97,11 +98,11 @@ func TestSilentNode(t *testing.T) {
 // cut is a Store that the node does not reach for a while.
 type cut struct {
 	cluster.Store
-	isCut bool
+	isCut atomic.Bool
 }
 
 func (c *cut) Swap(ctx context.Context, swaps ...cluster.Swap) (uint64, error) {
-	if c.isCut {
+	if c.isCut.Load() {
 		<-ctx.Done()
 		return 0, cluster.ErrUnknown
 	}
@@ -109,9 +110,171 @@ func (c *cut) Swap(ctx context.Context, swaps ...cluster.Swap) (uint64, error) {
 }
 
 func (c *cut) Read(ctx context.Context, prefix string) ([]cluster.Entry, uint64, error) {
-	if c.isCut {
+	if c.isCut.Load() {
 		<-ctx.Done()
 		return nil, 0, ctx.Err()
 	}
 	return c.Store.Read(ctx, prefix)
+}
+
+// lose closes a node that does not reach the directory.
+func (ns *nodes) lose(n *cluster.Node) {
+	ctx, cancel := context.WithTimeout(ns.t.Context(), time.Second)
+	defer cancel()
+	require.ErrorIs(ns.t, n.Close(ctx), context.DeadlineExceeded)
+}
+
+// A process that starts again under its name takes its rooms at once if it knows that its predecessor has ended, and else after that
+// one's lease.
+func TestSuccessor(t *testing.T) {
+	for _, knows := range []bool{true, false} {
+		inBubble(t, func(t *testing.T, ns *nodes) {
+			dead := &cut{Store: ns.store}
+			config := ns.config("a")
+			config.Store = dead
+			first := must.Get(cluster.Open(t.Context(), config))
+			held := must.Get(first.Take(t.Context(), "arena", cluster.AnyBlock))
+			dead.isCut.Store(true)
+			next := ns.config("a")
+			if knows {
+				next.Predecessor = first.Status().Incarnation
+			}
+			ns.lose(first)
+
+			began := time.Now()
+			second := must.Get(cluster.Open(t.Context(), next))
+			again := must.Get(second.Take(t.Context(), "arena", held.Block()))
+			require.Equal(t, held.Block(), again.Block(), "the stored run continues")
+			require.Greater(t, again.Epoch(), held.Epoch())
+			if waited := time.Since(began); knows {
+				require.Less(t, waited, time.Second)
+			} else {
+				require.Greater(t, waited, 4*time.Second)
+				require.Less(t, waited, 6*time.Second)
+			}
+			require.NoError(t, second.Close(t.Context()))
+		})
+	}
+}
+
+// Two processes under one name: the second one is refused, and the first one continues.
+func TestNameInUse(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		first := ns.open("a")
+		held := must.Get(first.Take(t.Context(), "arena", cluster.AnyBlock))
+		_, err := cluster.Open(t.Context(), ns.config("a"))
+		require.ErrorIs(t, err, cluster.ErrNameInUse)
+		time.Sleep(time.Minute)
+		require.True(t, held.MayRun())
+		require.NoError(t, first.Close(t.Context()))
+	})
+}
+
+// replaceable is a Store whose directory is replaced. Watches of the one before hear nothing more.
+type replaceable struct{ atomic.Pointer[cluster.Memory] }
+
+func (r *replaceable) Swap(ctx context.Context, swaps ...cluster.Swap) (uint64, error) {
+	return r.Load().Swap(ctx, swaps...)
+}
+
+func (r *replaceable) Read(ctx context.Context, prefix string) ([]cluster.Entry, uint64, error) {
+	return r.Load().Read(ctx, prefix)
+}
+
+func (r *replaceable) Watch(ctx context.Context, prefix string, from uint64, f func(cluster.Entry)) error {
+	return r.Load().Watch(ctx, prefix, from, f)
+}
+
+// After the directory was wiped, rooms stand still, also if another node has founded a new one meanwhile. They continue, each in its
+// block, when an operator adopts the directory (C9).
+func TestWipedDirectory(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		store := &replaceable{}
+		store.Store(cluster.NewMemory())
+		ns.store = store
+		a, b := ns.open("a"), ns.open("b")
+		held, lobby := must.Get(a.Take(t.Context(), "arena", cluster.AnyBlock)), must.Get(b.Take(t.Context(), "lobby", cluster.AnyBlock))
+		block, epoch := held.Block(), held.Epoch()
+		known := a.Status().Directory
+
+		synctest.Wait()
+		store.Store(cluster.NewMemory())
+		time.Sleep(2 * time.Second)
+		require.False(t, held.MayRun())
+		require.False(t, lobby.MayRun())
+		_, err := a.Take(t.Context(), "cellar", cluster.AnyBlock)
+		require.ErrorIs(t, err, cluster.ErrForeign)
+		_, err = a.Find(t.Context(), "arena")
+		require.ErrorIs(t, err, cluster.ErrForeign)
+
+		old := ns.config("d")
+		old.Directory = known
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err = cluster.Open(ctx, old)
+		require.ErrorIs(t, err, cluster.ErrForeign)
+
+		c := ns.open("c")
+		time.Sleep(time.Minute)
+		require.False(t, held.MayRun())
+		id := must.Get(cluster.Adopt(t.Context(), store, rand.New(rand.NewPCG(1, 1)), known))
+		time.Sleep(10 * time.Second)
+		require.True(t, held.MayRun())
+		require.True(t, lobby.MayRun())
+		require.Equal(t, block, held.Block())
+		require.Greater(t, held.Epoch(), epoch)
+		for _, n := range []*cluster.Node{a, b, c} {
+			require.Equal(t, id, n.Status().Directory)
+			require.Empty(t, n.Status().Foreign)
+			require.Len(t, n.Status().Rooms, 2)
+			require.NoError(t, n.Close(t.Context()))
+		}
+	})
+}
+
+// A caller that waits for a room gives up when its context ends.
+func TestTakeGivesUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		a := ns.open("a") // has just founded the directory: nothing can be taken yet
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := a.Take(ctx, "arena", cluster.AnyBlock)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		held := must.Get(a.Take(t.Context(), "arena", cluster.AnyBlock))
+		require.NoError(t, a.Close(t.Context()))
+		require.False(t, held.MayRun())
+		require.NoError(t, held.Release(t.Context(), false), "closing has released it")
+		_, err = a.Take(t.Context(), "arena", cluster.AnyBlock)
+		require.ErrorIs(t, err, cluster.ErrClosed)
+	})
+}
+
+// Nothing is opened with a configuration that other nodes would not accept.
+func TestConfig(t *testing.T) {
+	for want, change := range map[string]func(*cluster.Config){
+		"needs Store":       func(c *cluster.Config) { c.Store = nil },
+		"name \"a b\"":      func(c *cluster.Config) { c.Name = "a b" },
+		"0 addresses":       func(c *cluster.Config) { c.Addrs = nil },
+		"a lease of 1 ms":   func(c *cluster.Config) { c.Lease = time.Millisecond },
+		"directory \"x\"":   func(c *cluster.Config) { c.Directory = "x" },
+		"predecessor \"y\"": func(c *cluster.Config) { c.Predecessor = "y" },
+	} {
+		c := (&nodes{t: t, store: cluster.NewMemory()}).config("a")
+		change(&c)
+		require.ErrorContains(t, must.Fail(cluster.Open(t.Context(), c)), want)
+	}
+}
+
+// A tick asks MayRun before each of its steps (C10).
+func TestMayRunAllocatesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		a := ns.open("a")
+		held := must.Get(a.Take(t.Context(), "arena", cluster.AnyBlock))
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			if !held.MayRun() {
+				t.Error("it may run")
+			}
+		}))
+		require.NoError(t, a.Close(t.Context()))
+	})
 }

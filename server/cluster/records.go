@@ -27,6 +27,7 @@ const (
 	maxName       = 128     // bytes of the name of a node or of a room
 	maxAddrs      = 8
 	maxAddr       = 256
+	maxEpoch      = 1 << 62
 	noBlock       = -1
 
 	minLease = 10 * time.Millisecond
@@ -106,6 +107,9 @@ func encode(record any) []byte {
 func parseIdentity(value []byte) (r identityRecord, err error) {
 	err = parseRecord(identityKey, value, &r, func() error {
 		err := cmp.Or(wrongVersion(r.Version), wrongToken("id", r.ID))
+		if len(r.Was) > maxAdopted {
+			return fmt.Errorf("it replaces %d identities, at most %d", len(r.Was), maxAdopted)
+		}
 		for _, was := range r.Was {
 			err = cmp.Or(err, wrongToken("was", was))
 		}
@@ -134,6 +138,8 @@ func parseRoom(key string, value []byte) (r roomRecord, err error) {
 		switch hasBlock := r.Block >= 0 && r.Block < Blocks; {
 		case err != nil:
 			return err
+		case r.Epoch > maxEpoch:
+			return fmt.Errorf("epoch %d, at most %d", r.Epoch, uint64(maxEpoch))
 		case r.State == roomOpen && hasBlock:
 			return cmp.Or(wrongName(r.Node), wrongToken("incarnation", r.Incarnation), wrongToken("nonce", r.Nonce))
 		case r.State == roomKept && hasBlock:

@@ -55,6 +55,8 @@ type room struct {
 	queued  bool
 	// continues: the newest swap of the room was to continue a stored run, which still needs the block.
 	continues bool
+	// disagreed is the revision at which the block's record, read again, was another room's.
+	disagreed uint64
 }
 
 // want is a caller that waits for a room.
@@ -184,10 +186,13 @@ func (rs *rooms) canWant(m *machine, w *want) error {
 	if m.lease.closing {
 		return ErrClosed
 	}
+	if m.identity.state == identityForeign {
+		return ErrForeign
+	}
 	if err := wrongName(w.room); err != nil {
 		return fmt.Errorf("cluster: room: %w", err)
 	}
-	if w.block >= len(m.blocks.all) {
+	if w.block < noBlock || w.block >= len(m.blocks.all) {
 		return fmt.Errorf("cluster: block %d: there are %d", w.block, len(m.blocks.all))
 	}
 	r := rs.all[w.room]
@@ -215,6 +220,10 @@ func (rs *rooms) release(m *machine, name string, keep bool) {
 		return
 	}
 	r.holding.releasing, r.holding.keep = true, keep
+	if m.identity.state == identityForeign {
+		rs.lose(m, r) // its record is not this directory's
+		return
+	}
 	rs.attend(r)
 }
 
@@ -247,13 +256,9 @@ func (rs *rooms) lose(m *machine, r *room) {
 		m.counters.Lost++
 		m.note(note{text: "room " + r.name + " is lost to another node: its run is discarded", trouble: true, key: r.key()})
 	}
-	rs.drop(r)
-	m.emit(event{kind: kind, room: r.name})
-}
-
-func (rs *rooms) drop(r *room) {
 	r.holding = nil
 	rs.held--
+	m.emit(event{kind: kind, room: r.name})
 }
 
 // loseAll ends all holdings, with the incarnation that had them. Their records may still change by swaps under way.
@@ -277,12 +282,18 @@ func (rs *rooms) unclaim(m *machine) {
 func (rs *rooms) suspend(m *machine) {
 	for _, r := range rs.sorted() {
 		r.unread = nil
-		if r.holding == nil || r.holding.suspended {
-			continue
+		if r.want != nil {
+			rs.fail(m, r, ErrForeign)
 		}
-		r.holding.suspended = true
-		rs.attend(r)
-		m.emit(event{kind: suspended, room: r.name})
+		switch {
+		case r.holding == nil || r.holding.suspended:
+		case r.holding.releasing:
+			rs.lose(m, r)
+		default:
+			r.holding.suspended = true
+			rs.attend(r)
+			m.emit(event{kind: suspended, room: r.name})
+		}
 	}
 	rs.unclaim(m)
 }
@@ -300,9 +311,6 @@ func (rs *rooms) forgetRecords() {
 
 // drive does the next thing for each room that something is to be done for.
 func (rs *rooms) drive(m *machine) {
-	if m.identity.state == identityForeign && m.lease.closing {
-		rs.dropSuspended(m)
-	}
 	if m.identity.state != identityKnown || !m.view.loaded {
 		return
 	}
@@ -319,16 +327,6 @@ func (rs *rooms) drive(m *machine) {
 		}
 	}
 	rs.deleteUnused(m)
-}
-
-// dropSuspended ends what cannot be released, for a node that closes.
-func (rs *rooms) dropSuspended(m *machine) {
-	for _, r := range rs.sorted() {
-		if r.holding != nil {
-			rs.drop(r)
-			m.emit(event{kind: released, room: r.name})
-		}
-	}
 }
 
 // step does the next thing for a room, and reports whether nothing is left to do.

@@ -1,5 +1,7 @@
 package cluster
 
+import "fmt"
+
 // decide takes the room if it is allowed (C3), or tells who has it.
 func (rs *rooms) decide(m *machine, r *room) {
 	if r.err != nil {
@@ -34,8 +36,27 @@ func (rs *rooms) refuse(m *machine, r *room, err error) {
 	}
 }
 
+// readDisagreement reports whether the records of a room and of its block disagree, as the copy shows them. It has them read again once.
+func (rs *rooms) readDisagreement(m *machine, r *room) bool {
+	b := r.record.Block
+	if b == noBlock || m.blocks.all[b].room == r.name {
+		return false
+	}
+	if r.disagreed != r.revision {
+		r.disagreed = r.revision
+		r.unread = append(r.unread[:0], r.key(), blockKey(b))
+	}
+	return true
+}
+
 // acquire takes the room and a block in one swap.
 func (rs *rooms) acquire(m *machine, r *room) {
+	if rs.readDisagreement(m, r) {
+		if len(r.unread) == 0 {
+			rs.refuse(m, r, &RecordError{r.key(), fmt.Errorf("its block %d is not its own", r.record.Block)})
+		}
+		return
+	}
 	block, victim, err := rs.chooseBlock(m, r)
 	if err != nil {
 		rs.refuse(m, r, err)
@@ -148,7 +169,11 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 		next.State, next.Node, next.Block = roomFree, "", noBlock
 	}
 	swaps := []Swap{{r.key(), encode(next), r.base()}}
-	if !keep {
+	disagrees := rs.readDisagreement(m, r)
+	if disagrees && len(r.unread) > 0 {
+		return
+	}
+	if !keep && !disagrees {
 		swaps = append(swaps, m.blocks.swap(r.record.Block, ""))
 	}
 	rs.swap(m, r, swaps, func() {

@@ -1,0 +1,273 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// desk is one machine at a store that answers at once, unless a test holds its requests back.
+type desk struct {
+	*testing.T
+	machine *machine
+	store   *simulatedStore
+	now     time.Duration
+	watched uint64 // revision up to which the watch has delivered
+	watch   *watchRequest
+	held    func(request) bool // requests that get no answer yet
+	waiting []request
+	events  []event
+	notes   []note
+}
+
+// settledDirectory returns a directory in which rooms may be taken at once.
+func settledDirectory() *simulatedStore {
+	s := newSimulatedStore()
+	s.serve(request{swaps: []Swap{{identityKey, []byte(`{"v":1,"id":"00000000000000a1","settled":true}`), 0}}})
+	return s
+}
+
+func newDesk(t *testing.T, name string) *desk { return newDeskAt(t, name, settledDirectory(), Blocks) }
+
+func newDeskAt(t *testing.T, name string, store *simulatedStore, blocks int) *desk {
+	d := &desk{T: t, store: store}
+	d.machine = newMachine(settings{name: name, addrs: []string{name + ":1"}, leaseTime: 5 * time.Second, blocks: blocks}, rand.New(rand.NewPCG(uint64(name[0]), 1)))
+	d.input(func() { d.machine.wake(d.now) })
+	d.run(100 * time.Millisecond)
+	return d
+}
+
+// input gives the machine an input, and answers its requests until it has none.
+func (d *desk) input(f func()) {
+	f()
+	for {
+		out := d.machine.takeOutput()
+		d.events, d.notes = append(d.events, out.events...), append(d.notes, out.notes...)
+		if out.watch != nil {
+			d.watch, d.watched = out.watch, out.watch.from
+		}
+		for _, r := range out.requests {
+			if d.held != nil && d.held(r) {
+				d.waiting = append(d.waiting, r)
+				continue
+			}
+			d.machine.receive(d.now, r.id, d.store.serve(r))
+		}
+		var changes []Entry
+		if d.watch != nil && !d.watch.stop {
+			changes, _ = d.store.after(d.watched)
+		}
+		for _, e := range changes {
+			d.watched = e.Revision
+			d.machine.change(d.now, d.watch.id, e)
+		}
+		if len(out.requests) == 0 && len(changes) == 0 {
+			return
+		}
+	}
+}
+
+// run lets time pass.
+func (d *desk) run(t time.Duration) {
+	for end := d.now + t; d.now < end; {
+		d.now = min(max(d.machine.wakeAt(), d.now+time.Microsecond), end)
+		d.input(func() { d.machine.wake(d.now) })
+	}
+}
+
+func (d *desk) take(room string, block int) *want {
+	w := &want{room: room, block: block}
+	d.input(func() { d.machine.take(d.now, w) })
+	return w
+}
+
+func (d *desk) release(room string, keep bool) {
+	d.input(func() { d.machine.release(d.now, room, keep) })
+}
+
+// outcome returns the newest event of a room.
+func (d *desk) outcome(room string) event {
+	for i := len(d.events) - 1; i >= 0; i-- {
+		if d.events[i].room == room {
+			return d.events[i]
+		}
+	}
+	d.Fatalf("nothing has happened to room %s", room)
+	return event{}
+}
+
+func (d *desk) requireTook(room string) grant {
+	d.Helper()
+	e := d.outcome(room)
+	require.Equal(d, took, e.kind, "%v", e.err)
+	return e.grant
+}
+
+// Blocks that were never used come first, and then those that were freed first. A block is used again
+// after most others.
+func TestOldestBlocksFirst(t *testing.T) {
+	d := newDeskAt(t, "a", settledDirectory(), 64)
+	used := map[int]int{} // at which take
+	for i := range 1000 {
+		d.take("arena", noBlock)
+		block := d.requireTook("arena").block
+		last, again := used[block]
+		require.True(t, !again || i-last >= 48, "block %d of take %d again at take %d", block, last, i)
+		require.False(t, again && i <= 64-blockChoices, "block %d again at take %d", block, i)
+		used[block] = i
+		d.release("arena", false)
+		require.Equal(t, released, d.outcome("arena").kind)
+	}
+}
+
+// If no block is free, a stored room loses its block, the one that was kept first. Rooms that run keep their blocks.
+func TestStoredRoomsLoseTheirBlocks(t *testing.T) {
+	d := newDeskAt(t, "a", settledDirectory(), 3)
+	blocks := map[string]int{}
+	for i := range 3 {
+		name := fmt.Sprint("arena/", i)
+		d.take(name, noBlock)
+		blocks[name] = d.requireTook(name).block
+	}
+	d.take("arena/3", noBlock)
+	require.ErrorIs(t, d.outcome("arena/3").err, ErrNoBlock)
+
+	d.release("arena/1", true)
+	d.run(time.Second)
+	d.release("arena/0", true)
+	d.take("arena/3", noBlock)
+	require.Equal(t, blocks["arena/1"], d.requireTook("arena/3").block)
+	d.take("arena/1", blocks["arena/1"])
+	require.ErrorIs(t, d.outcome("arena/1").err, ErrBlockLost)
+	d.take("arena/0", blocks["arena/0"])
+	require.Equal(t, blocks["arena/0"], d.requireTook("arena/0").block)
+	require.Empty(t, d.store.inconsistency())
+}
+
+// A stored run continues only if its room was not run in between, not even in the same block.
+func TestStoredRunOfAnotherNode(t *testing.T) {
+	store := settledDirectory()
+	a := newDeskAt(t, "a", store, 4)
+	a.take("arena", noBlock)
+	block := a.requireTook("arena").block
+	a.release("arena", true)
+
+	b := newDeskAt(t, "b", store, 4)
+	b.take("arena", block)
+	require.ErrorIs(t, b.outcome("arena").err, ErrBlockLost, "b does not have this run")
+	a.input(func() { a.machine.wake(a.now) })
+	a.take("arena", block)
+	require.Equal(t, block, a.requireTook("arena").block)
+}
+
+// A caller that gives up leaves nothing to the next one, which may want another block.
+func TestTakeOfAnotherCaller(t *testing.T) {
+	d := newDesk(t, "a")
+	d.held = func(r request) bool { return r.swaps != nil && strings.HasPrefix(r.swaps[0].Key, roomPrefix) }
+	first := d.take("arena", noBlock)
+	d.held = nil
+	require.Len(t, d.waiting, 1)
+	d.input(func() { d.machine.giveUp(d.now, first) })
+	second := d.take("arena", 4000)
+	d.input(func() { d.machine.receive(d.now, d.waiting[0].id, d.store.serve(d.waiting[0])) })
+	require.Equal(t, 4000, d.requireTook("arena").block)
+	require.Same(t, second, d.outcome("arena").want)
+	require.Empty(t, d.store.inconsistency())
+}
+
+// A room whose caller has given up is released: another node can take it at once.
+func TestGivenUp(t *testing.T) {
+	d := newDesk(t, "a")
+	d.held = func(r request) bool { return r.swaps != nil && strings.HasPrefix(r.swaps[0].Key, roomPrefix) }
+	w := d.take("arena", noBlock)
+	d.held = nil
+	d.input(func() { d.machine.giveUp(d.now, w) })
+	d.input(func() { d.machine.receive(d.now, d.waiting[0].id, d.store.serve(d.waiting[0])) })
+	require.Empty(t, d.events)
+	require.Contains(t, string(d.store.entries["room/arena"].Value), `"free"`)
+	require.Empty(t, d.store.inconsistency())
+}
+
+// An answer after its deadline owns nothing (C8): the room is taken again.
+func TestLateAnswer(t *testing.T) {
+	d := newDesk(t, "a")
+	d.held = func(r request) bool { return r.swaps != nil && strings.HasPrefix(r.swaps[0].Key, roomPrefix) }
+	d.take("arena", noBlock)
+	late := d.waiting[0]
+	a := d.store.serve(late) // it has happened, and its answer is on the way
+	d.held = nil
+	d.run(2 * time.Second)
+	grant := d.requireTook("arena")
+	d.input(func() { d.machine.receive(d.now, late.id, a) })
+	require.NotZero(t, d.machine.counters.LateAnswers)
+	record, err := parseRoom("room/arena", d.store.entries["room/arena"].Value)
+	require.NoError(t, err)
+	require.Equal(t, grant.epoch, record.Epoch)
+	require.Greater(t, record.Epoch, a.revision-1)
+	require.Empty(t, d.store.inconsistency())
+}
+
+// Records that cannot be read stay as they are, and the caller learns which it is.
+func TestDamagedRecords(t *testing.T) {
+	for key, value := range map[string]string{"room/arena": "{}", "node/b": "{}", "block/0001": "{}"} {
+		store := settledDirectory()
+		store.serve(request{swaps: []Swap{{key, []byte(value), 0}}})
+		if key != "room/arena" {
+			open := `{"v":1,"state":"open","node":"b","incarnation":"00000000000000a1","epoch":3,"nonce":"00000000000000b2","block":1}`
+			store.serve(request{swaps: []Swap{{"room/arena", []byte(open), 0}}})
+		}
+		d := newDeskAt(t, "a", store, Blocks)
+		d.take("arena", noBlock)
+		d.run(20 * time.Second)
+		var refused *RecordError
+		require.ErrorAs(t, d.outcome("arena").err, &refused, key)
+		if key == "block/0001" {
+			key = "room/arena" // its block is not its own
+		}
+		require.Equal(t, key, refused.Key)
+		require.NotContains(t, string(store.entries["room/arena"].Value), `"node":"a"`)
+	}
+}
+
+// Records that nobody needs any more are deleted: of free rooms, and tombstones.
+func TestUnusedRecordsAreDeleted(t *testing.T) {
+	store := settledDirectory()
+	store.serve(request{swaps: []Swap{{"node/b", []byte(strings.Replace(goodRecords["node/a"], "}", `,"dead":true}`, 1)), 0}}})
+	d := newDeskAt(t, "a", store, Blocks)
+	d.take("arena", noBlock)
+	before := d.requireTook("arena")
+	d.release("arena", false)
+	d.run(d.machine.settings.forget() / 2)
+	require.Contains(t, store.entries, "room/arena")
+	require.Contains(t, store.entries, "node/b")
+	d.run(d.machine.settings.forget())
+	require.NotContains(t, store.entries, "room/arena")
+	require.NotContains(t, store.entries, "node/b")
+	require.Empty(t, d.machine.rooms.all)
+	d.take("arena", noBlock)
+	require.Greater(t, d.requireTook("arena").epoch, before.epoch, "epochs rise also then")
+}
+
+// While the directory is another one, nothing is taken, and a release ends at once.
+func TestForeignDirectory(t *testing.T) {
+	d := newDesk(t, "a")
+	d.take("arena", noBlock)
+	d.take("lobby", noBlock)
+	d.requireTook("arena")
+	require.Positive(t, d.machine.until())
+	d.store.wipe()
+	d.run(2 * time.Second)
+	require.Equal(t, suspended, d.outcome("arena").kind)
+	require.Zero(t, d.machine.until())
+	require.NotEmpty(t, d.machine.status(d.now).Foreign)
+	require.Empty(t, d.store.entries, "the node changes nothing in it")
+	d.take("cellar", noBlock)
+	require.ErrorIs(t, d.outcome("cellar").err, ErrForeign)
+	d.release("lobby", true)
+	require.Equal(t, released, d.outcome("lobby").kind)
+	require.Equal(t, 1, d.machine.rooms.held)
+}

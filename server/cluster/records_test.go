@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	oneToken   = "00000000000000a1"
+	otherToken = "00000000000000b2"
+)
+
+// goodRecords are one of each kind, as the directory has them.
+var goodRecords = map[string]string{
+	"id":           `{"v":1,"id":"00000000000000a1","settled":true,"was":["00000000000000b2"]}`,
+	"node/a":       `{"v":1,"incarnation":"00000000000000a1","addrs":["a.example:4433"],"lease_ms":5000,"seq":7}`,
+	"room/arena/1": `{"v":1,"state":"open","node":"a","incarnation":"00000000000000a1","epoch":3,"nonce":"00000000000000b2","block":17}`,
+	"room/arena/2": `{"v":1,"state":"kept","node":"a","epoch":3,"block":18}`,
+	"room/arena/3": `{"v":1,"state":"free","epoch":3,"block":-1}`,
+	"block/0017":   `{"v":1,"room":"arena/1"}`,
+	"block/0018":   `{"v":1}`,
+}
+
+// parseAny parses the record of a key, and returns its text again.
+func parseAny(key string, value []byte) (text []byte, err error) {
+	var r any
+	switch {
+	case key == identityKey:
+		r, err = parseIdentity(value)
+	case strings.HasPrefix(key, nodePrefix):
+		r, err = parseNode(key, value)
+	case strings.HasPrefix(key, roomPrefix):
+		r, err = parseRoom(key, value)
+	default:
+		r, err = parseBlock(key, value)
+	}
+	return encode(r), err
+}
+
+func TestRecords(t *testing.T) {
+	for key, text := range goodRecords {
+		again, err := parseAny(key, []byte(text))
+		require.NoError(t, err)
+		require.Equal(t, text, string(again))
+	}
+}
+
+// A record of a newer program, of another program or of a person is refused, and the error names its key.
+func TestUnusableRecords(t *testing.T) {
+	for _, c := range []struct{ key, old, changed, want string }{
+		{"id", `"v":1`, `"v":2`, "version 2, this program knows 1"},
+		{"id", oneToken, "A1", "id \"A1\": it must have 16 hexadecimal digits"},
+		{"id", otherToken, "00000000000000B2", "16 hexadecimal digits"},
+		{"node/a", "}", "", "unexpected end"},
+		{"node/a", `"a.example:4433"`, "", "0 addresses"},
+		{"node/a", `"a.example:4433"`, strings.Repeat(`"a",`, 8) + `"a"`, "9 addresses"},
+		{"node/a", "a.example", "a b", "visible ASCII"},
+		{"node/a", "5000", "0", "a lease of 0 ms"},
+		{"node/a", "5000", "3600001", "a lease of 3600001 ms"},
+		{"node/a", "5000", `"5s"`, "cannot unmarshal"},
+		{"room/arena/1", "17", "4096", "state \"open\" with block 4096"},
+		{"room/arena/1", "17", "-1", "state \"open\" with block -1"},
+		{"room/arena/1", "open", "shut", "state \"shut\""},
+		{"room/arena/1", `"node":"a"`, `"node":"a\u0000"`, "visible ASCII"},
+		{"room/arena/1", `"epoch":3`, `"epoch":18446744073709551615`, "epoch 18446744073709551615"},
+		{"room/arena/2", `"node":"a",`, "", "visible ASCII"},
+		{"block/0017", "arena/1", strings.Repeat("a", 129), "1 to 128"},
+		{"block/0017", "arena/1", strings.Repeat("a", maxRecord), "at most 4096"},
+	} {
+		_, err := parseAny(c.key, []byte(strings.Replace(goodRecords[c.key], c.old, c.changed, 1)))
+		var refused *RecordError
+		require.ErrorAs(t, err, &refused, "%s: %s", c.key, c.changed)
+		require.Equal(t, c.key, refused.Key)
+		require.ErrorContains(t, err, c.want)
+		require.NotNil(t, errors.Unwrap(err))
+	}
+}
+
+// FuzzRecords gives a machine records that anybody may have written. It must not fail, and must not change what it cannot read.
+func FuzzRecords(f *testing.F) {
+	for key, text := range goodRecords {
+		f.Add(key, []byte(text))
+	}
+	f.Fuzz(func(t *testing.T, key string, value []byte) {
+		text, err := parseAny(key, value)
+		var refused *RecordError
+		if err == nil {
+			again, err := parseAny(key, text)
+			require.NoError(t, err)
+			require.Equal(t, text, again)
+		} else {
+			require.ErrorAs(t, err, &refused)
+		}
+		c := newDesk(t, "a")
+		c.store.serve(request{swaps: []Swap{{key, value, c.store.entries[key].Revision}}})
+		before := c.store.entries[key]
+		c.run(2 * time.Second)
+		c.take("arena/1", noBlock)
+		c.take("arena/2", 18)
+		c.run(30 * time.Second)
+		if err != nil && strings.ContainsAny(key, "/") {
+			require.Equal(t, before, c.store.entries[key])
+		}
+	})
+}
