@@ -36,4 +36,10 @@
 // etcd's metrics say whether it compacts by itself, so the Store does it: every Config.CompactEvery one of the nodes, chosen by
 // a swap of the marker, compacts up to the revision of one such period ago. Kubernetes does the same. The engine's own
 // compaction may run beside it. Other users of the same engine lose old revisions as well.
+//
+// # Certificates
+//
+// With --client-cert-auth etcd's gateway presents the engine's own certificate to the engine. It needs both extended key
+// usages, serverAuth and clientAuth; without the second all requests fail. Users and roles of etcd are not supported:
+// every holder of a client certificate may do everything.
 package etcd

@@ -34,7 +34,7 @@ const (
 func (k Kind) String() string {
 	return [...]string{
 		"cannot be reached: is etcd running there, and are its certificates right?",
-		"no answer in time",
+		"no whole answer in time",
 		"wrong answer: is this a client URL of etcd?",
 		"belongs to another etcd cluster: name members of one cluster only",
 		"has no JSON gateway: it must be etcd 3.4 or later, with --enable-grpc-gateway",

@@ -26,7 +26,7 @@ const required = "CLUSTER_TEST_ETCD"
 
 // members are the processes of one engine.
 type members struct {
-	t    *testing.T
+	t    testing.TB
 	bin  string
 	args [][]string
 	urls []string
@@ -34,8 +34,9 @@ type members struct {
 	logs []*os.File
 }
 
-// startMembers starts an engine of n members, and waits until all of them know a leader.
-func startMembers(t *testing.T, n int) *members {
+// startMembers starts an engine of n members, and waits until all of them know a leader. With arguments, which give the only
+// member certificates, it does not wait.
+func startMembers(t testing.TB, n int, certificates ...string) *members {
 	bin, err := exec.LookPath("etcd")
 	if err != nil {
 		require.Empty(t, os.Getenv(required), "want etcd in PATH (Debian package etcd-server)")
@@ -48,13 +49,17 @@ func startMembers(t *testing.T, n int) *members {
 		initial = append(initial, fmt.Sprintf("m%d=http://%s", i, ports[n+i]))
 	}
 	for i := range n {
-		m.urls = append(m.urls, "http://"+ports[i])
+		scheme := "http://"
+		if len(certificates) > 0 {
+			scheme = "https://"
+		}
+		m.urls = append(m.urls, scheme+ports[i])
 		peer := "http://" + ports[n+i]
-		m.args = append(m.args, []string{
+		m.args = append(m.args, append([]string{
 			"--name", fmt.Sprint("m", i), "--data-dir", filepath.Join(t.TempDir(), "data"), "--initial-cluster", strings.Join(initial, ","),
 			"--listen-client-urls", m.urls[i], "--advertise-client-urls", m.urls[i],
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--snapshot-count", "500",
-		})
+		}, certificates...))
 		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 		require.NoError(t, err)
 		m.logs = append(m.logs, log)
@@ -63,12 +68,14 @@ func startMembers(t *testing.T, n int) *members {
 		m.start(i)
 	}
 	t.Cleanup(m.end)
-	m.awaitLeader()
+	if len(certificates) == 0 {
+		m.awaitLeader()
+	}
 	return m
 }
 
 // freePorts returns loopback addresses that nobody listens on.
-func freePorts(t *testing.T, n int) (addresses []string) {
+func freePorts(t testing.TB, n int) (addresses []string) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)

@@ -99,7 +99,11 @@ func (r refusal) as(e *endpoint) error {
 	case r.isFinal():
 		kind = Refused
 	}
-	return &Error{e.url, kind, fmt.Sprintf("%.200s", r.Message)}
+	detail := fmt.Sprintf("%.200s", r.Message)
+	if kind == Undecided && !strings.HasPrefix(r.Message, "etcdserver: ") && strings.HasPrefix(e.url, "https:") {
+		detail += "; if etcd wants client certificates, its own must allow client use (clientAuth) as well: the gateway is a client"
+	}
+	return &Error{e.url, kind, detail}
 }
 
 // isFinal reports whether etcd gives the error only before it changes anything. Errors of gRPC itself do not say.
