@@ -61,7 +61,13 @@
 //
 // AddAt moves a slot to any later odd generation, to mirror another pool. Skipped
 // generations are Stale. State and SetState carry generations, and the order of
-// the holes, between a pool and its image.
+// the holes, between a pool and its image. Renew moves them to another range, above or below:
+//
+//	image      17v5 live   17v3 dead, but stored somewhere     range 1 ... 99
+//	             |            |
+//	renewed    17v201      17vGoneGeneration                   range 201 ... 299
+//	             |            |
+//	renewed    17v1        17vGoneGeneration                   range 1 ... 99 again: 17v3 will name another tenant
 //
 // # Invariants
 //
@@ -86,6 +92,8 @@
 //     slot's or tenant's memory.
 //   - B9: with FreeList and FIFO, each hole is in the list or the queue exactly once.
 //   - B10: only live slots have tags.
+//   - B11: a handle that was not live in a PoolState is Stale for ever after Renew, in whatever ranges of generations
+//     the state is restored later: Renamed gives each stored one GoneGeneration, which no pool issues.
 //
 // H4 and H5 are promises to network peers that this package makes possible: a
 // handle names one tenant for ever, even if the slot is reused or the process restarts.

@@ -16,9 +16,14 @@ import (
 // index and generation.
 type Handle uint64
 
-// MaxGeneration is a slot's last generation, unless Options says a lower one. It is odd. A slot freed at this generation
-// is retired: its next tenant would alias the first one (H4).
-const MaxGeneration = 1<<32 - 1
+const (
+	// MaxGeneration is a slot's last generation, unless Options says a lower one. It is odd. A slot freed at this
+	// generation is retired: later tenants would alias earlier ones (H4).
+	MaxGeneration = 1<<32 - 3
+	// GoneGeneration is odd, and no pool issues it: a handle with it is Stale in every pool and to every client, for
+	// ever (B11). See PoolState.Renamed.
+	GoneGeneration = 1<<32 - 1
+)
 
 // ErrHandle reports input that cannot name an entity: malformed text or msgpack, or an
 // even generation. The party that produced the handle is at fault.

@@ -397,8 +397,8 @@ func (p *Pool[T]) vacate(i uint32, after uint64) {
 		p.live.unmark(w)
 	}
 	p.untag(i)
-	retires := *p.generation(i) == p.last+1 // 0 for MaxGeneration
-	if retires {                            // H4: the slot is never used again
+	retires := *p.generation(i) == p.last+1
+	if retires { // H4: the slot is never used again
 		*p.generation(i) = 0
 		p.dead.Set(i)
 		p.retired++

@@ -126,8 +126,8 @@ func check[T any](o *Options) error {
 	if o.FirstGeneration&1 == 0 {
 		complain("FirstGeneration is %d; want an odd number, or 0 for %d", o.FirstGeneration, defaultFirstGeneration)
 	}
-	if o.LastGeneration&1 == 0 || o.LastGeneration < o.FirstGeneration {
-		complain("LastGeneration is %d; want an odd number from %d, or 0 for %d", o.LastGeneration, o.FirstGeneration, uint32(MaxGeneration))
+	if o.LastGeneration&1 == 0 || o.LastGeneration < o.FirstGeneration || o.LastGeneration > MaxGeneration {
+		complain("LastGeneration is %d; want an odd number from %d to %[3]d, or 0 for %[3]d", o.LastGeneration, o.FirstGeneration, uint32(MaxGeneration))
 	}
 	switch o.Order {
 	case LowestFree, FIFO:

@@ -3,6 +3,7 @@ package bulk
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -86,9 +87,9 @@ func (p *Pool[T]) appendQueued(list []uint32) []uint32 {
 func (p *Pool[T]) CheckState(s *PoolState) error { return s.check(p.order, p.limit, p.last) }
 
 // CheckRenewable is like CheckState, for a state that Renew moves into the pool's range
-// before SetState: its generations may be above LastGeneration.
+// before SetState: its generations may be above LastGeneration, and above MaxGeneration.
 func (p *Pool[T]) CheckRenewable(s *PoolState) error {
-	return s.check(p.order, p.limit, MaxGeneration)
+	return s.check(p.order, p.limit, math.MaxUint32)
 }
 
 // SetState replaces the pool's contents by the handles in s, and empties the tags. Live
@@ -240,17 +241,35 @@ func (s *PoolState) checkHoles(order Order, holes int, taken *Bitset) error {
 	return nil
 }
 
-// Renew moves every slot that is not retired to one new generation, which becomes
-// FirstGeneration. It is more than skip above all issued generations, and at least least.
-// last is the pool's LastGeneration. Live slots stay live under new handles; all earlier
-// handles become Stale. Use Renew when a server restarts from an image and does not know which
-// handles the earlier run issued after that image (H5). If no generations are left, the error wraps ErrState
-// and s is unchanged.
-func (s *PoolState) Renew(skip, least, last uint32) error {
-	newest := max(uint64(s.Newest), uint64(s.FirstGeneration))
-	first := max(((newest+uint64(skip))|1)+2, uint64(least))
-	if first >= uint64(last) {
-		return fmt.Errorf("%w: %[2]d above generation %[1]d is above the last, %[3]d", ErrState, newest, skip, last)
+// Renewal says to which generations PoolState.Renew moves a pool.
+type Renewal struct {
+	// First and Last are the FirstGeneration and LastGeneration of the pool that receives the state. Their range
+	// must be free: no other pool issues its generations, and nobody keeps handles with them.
+	First, Last uint32
+	// Known is the newest generation that other states of the same slots are known to have issued, or 0.
+	Known uint32
+	// Skip is the number of generations above Known and above PoolState.Newest that may have been issued too.
+	Skip uint32
+}
+
+// Renew moves every slot that is not retired to one new generation, which becomes FirstGeneration. It is r.First, or if
+// some of the range may have been issued before as far as s and r know, the first generation above all that may. Live
+// slots stay live under new handles; all earlier handles become Stale (B11). Use Renew when a server restarts from an
+// image and does not know which handles the earlier run issued after that image (H5). If no generations
+// are left in the range, the error wraps ErrState and s is unchanged.
+func (s *PoolState) Renew(r Renewal) error {
+	first := uint64(r.First | 1)
+	skip := func(from, newest uint32) {
+		if from <= r.Last { // otherwise the range is below
+			first = max(first, ((uint64(newest)+uint64(r.Skip))|1)+2)
+		}
+	}
+	skip(s.FirstGeneration, max(s.Newest, s.FirstGeneration))
+	if r.Known != 0 {
+		skip(r.Known, r.Known)
+	}
+	if first >= uint64(r.Last) {
+		return fmt.Errorf("%w: its generations %d to %d, those up to %d, and the %d above each leave none of %d to %d", ErrState, s.FirstGeneration, s.Newest, r.Known, r.Skip, r.First, r.Last)
 	}
 	s.FirstGeneration, s.Newest = uint32(first), 0
 	for i, g := range s.Generations {
@@ -260,5 +279,22 @@ func (s *PoolState) Renew(skip, least, last uint32) error {
 			s.Newest = uint32(first)
 		}
 	}
+	for _, i := range s.Retired {
+		s.Generations[i] = 0
+	}
 	return nil
+}
+
+// Renamed returns what h is after Renew has moved s, the state before it, to the generation first. If h was live, it is the new
+// handle of the same tenant. A handle that was not live, but is valid, gets GoneGeneration: a pool that
+// reuses an earlier range would issue it again. Others name nothing and stay as they are.
+func (s *PoolState) Renamed(h Handle, first uint32) Handle {
+	switch i := h.Index(); {
+	case !h.Valid():
+		return h
+	case uint64(i) < uint64(len(s.Generations)) && s.Generations[i] == h.Generation():
+		return NewHandle(i, first)
+	default:
+		return NewHandle(i, GoneGeneration)
+	}
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"cmp"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -139,7 +140,7 @@ func (o *oracle) declared() *schema.Schema {
 func (o *oracle) welcome() {
 	b := wire.AppendMessage(nil, wire.Welcome{
 		Protocol: wire.Version, Schema: o.sent.Hash(), SchemaText: o.sent.Text(), Tables: rowcodec.DefaultTables().Version(),
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 20, MaxSlots: oracleSlots, Tick: uint32(o.w.Tick()), Simulate: 1, Session: 1,
+		GenerationFloor: 1, GenerationCeiling: math.MaxUint32, TickHz: 60, SnapshotHz: 20, MaxSlots: oracleSlots, Tick: uint32(o.w.Tick()), Simulate: 1, Session: 1,
 	})
 	require.NoError(o.t, o.session.ReceiveStream(b))
 	o.tapped(b, false)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"math"
 	"time"
 	"unsafe"
 
@@ -30,7 +31,7 @@ type Applier struct{ *Replica }
 // codec has the server's schema and tables.
 func NewApplier(c *rowcodec.Codec, floor, maxSlots uint32, o Observer) *Applier {
 	return &Applier{newReplica(replicaOptions{
-		layout: newLayout(c, c.Schema(), nil), issued: handleRange{floor, bulk.MaxGeneration, maxSlots}, limits: SessionConfig{}.replicaLimits(), observer: o,
+		layout: newLayout(c, c.Schema(), nil), issued: handleRange{floor, math.MaxUint32, maxSlots}, limits: SessionConfig{}.replicaLimits(), observer: o,
 	})}
 }
 

@@ -103,7 +103,7 @@ func newPredictionServer(t testing.TB, config client.PredictConfig) *predictionS
 	f.play = must.Get(client.Predict(f.session, func(tick uint32, r *runner, in lever) { f.step(tick, r, in) }, config))
 	f.welcome = wire.Welcome{
 		Protocol: wire.Version, Schema: f.schema.Hash(), SchemaText: f.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: stepHz, SnapshotHz: stepHz, MaxSlots: 100, Session: 1, Secret: []byte("0123456789abcdef"),
+		GenerationFloor: 1, GenerationCeiling: math.MaxUint32, TickHz: stepHz, SnapshotHz: stepHz, MaxSlots: 100, Session: 1, Secret: []byte("0123456789abcdef"),
 	}
 	f.join()
 	return f

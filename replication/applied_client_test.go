@@ -1,12 +1,12 @@
 package replication_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication"
@@ -26,7 +26,7 @@ func newAppliedClient(t testing.TB, r *replication.Replicator, tickHz int, c cli
 	s := must.Get(client.NewSession(c))
 	welcome := wire.Welcome{
 		Protocol: wire.Version, Schema: c.Schema.Hash(), Tables: c.Tables.Version(), Epoch: 1, Session: 1,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: uint16(tickHz), SnapshotHz: uint16(tickHz), MaxSlots: wire.MaxSlots, SchemaText: c.Schema.Text(),
+		GenerationFloor: 1, GenerationCeiling: math.MaxUint32, TickHz: uint16(tickHz), SnapshotHz: uint16(tickHz), MaxSlots: wire.MaxSlots, SchemaText: c.Schema.Text(),
 	}
 	if c.Simulate {
 		welcome.Simulate = 1

@@ -7,7 +7,7 @@ import (
 )
 
 // ranges hands out ranges of generations in blocks of world.RunGenerations: block k is
-// k*RunGenerations+1 to (k+1)*RunGenerations-1. Rooms that exist at the same time have
+// k*RunGenerations+1 to (k+1)*RunGenerations-1, and the last one ends at lastGeneration. Rooms that exist at the same time have
 // different blocks.
 type ranges struct {
 	blocks [1 << 32 / world.RunGenerations]struct {
@@ -18,6 +18,9 @@ type ranges struct {
 	}
 	ends uint64
 }
+
+// lastGeneration is bulk.MaxGeneration.
+const lastGeneration = 1<<32 - 3
 
 // errNoRange reports that no free range is above the generations of an image.
 var errNoRange = errors.New("no free range of generations is above the image's: its world was restarted too often, or too many rooms exist; move the image away to begin a new world")
@@ -71,7 +74,7 @@ func (r *ranges) releaseBlock(block int) {
 // generationsOf returns the range of a block.
 func generationsOf(block int) Generations {
 	first := uint32(block) * world.RunGenerations
-	return Generations{first + 1, first + world.RunGenerations - 1}
+	return Generations{first + 1, min(first+(world.RunGenerations-1), lastGeneration)}
 }
 
 // blockAbove returns the lowest block for a world restored from an image with newest generation

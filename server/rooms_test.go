@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/admin"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/stage"
@@ -714,6 +715,6 @@ func TestRanges(t *testing.T) {
 	}
 	require.Equal(t, []int{9, 2000, 4}, []int{take(0), take(5), take(0)}, "the least recently ended first")
 	require.Equal(t, Generations{1, 1<<20 - 1}, generationsOf(0))
-	require.Equal(t, Generations{4095<<20 + 1, 1<<32 - 1}, generationsOf(4095))
+	require.Equal(t, Generations{4095<<20 + 1, bulk.MaxGeneration}, generationsOf(4095))
 	require.Equal(t, []int{1, 2, 6}, []int{blockAbove(3), blockAbove(3 << 18), blockAbove(5<<20 + 1)})
 }

@@ -27,7 +27,7 @@ type Config struct {
 	Seed            uint64     // seed of Rand
 	MaxEntities     int        // maximum number of slots; default 65,536
 	FirstGeneration uint32     // first generation of every slot, odd; default 1. A restored server passes one above all issued generations (H5)
-	LastGeneration  uint32     // last generation of every slot, odd; a slot then retires (H4). Default the largest. Worlds of one process have disjoint ranges
+	LastGeneration  uint32     // last generation of every slot, odd; a slot then retires (H4). Default and at most bulk.MaxGeneration. Worlds of one process have disjoint ranges
 	CellMetres      float32    // edge of a grid cell; default 8. For contacts, a few radii of solid bodies are best; for wide queries, larger cells
 	HalfExtent      Vec3       // bodies stay within +-X, +-Z, and 0 to Y; default 512, 256, 512
 	Gravity         float32    // m/s2 downwards; default 9.81, negative means none
@@ -71,7 +71,7 @@ func (c Config) Validate() error {
 	complain(c.TickHz < 1 || c.TickHz > maxTickHz, "TickHz is %d; choose 1 to %d", c.TickHz, maxTickHz)
 	complain(c.MaxEntities < 1 || c.MaxEntities > maxMaxEntities, "MaxEntities is %d; choose 1 to %d", c.MaxEntities, maxMaxEntities)
 	complain(c.FirstGeneration&1 == 0, "FirstGeneration is %d; it must be odd", c.FirstGeneration)
-	complain(c.LastGeneration&1 == 0 || c.LastGeneration < c.FirstGeneration, "LastGeneration is %d; it must be odd, and at least FirstGeneration, %d", c.LastGeneration, c.FirstGeneration)
+	complain(c.LastGeneration&1 == 0 || c.LastGeneration < c.FirstGeneration || c.LastGeneration > bulk.MaxGeneration, "LastGeneration is %d; it must be odd, at least FirstGeneration, %d, and at most %d", c.LastGeneration, c.FirstGeneration, uint32(bulk.MaxGeneration))
 	complain(!within(c.CellMetres, 0.01, 1e5), "CellMetres is %v; choose 0.01 to 100000", c.CellMetres)
 	e := c.HalfExtent
 	extent := within(e.X, 0.01, 1e6) && within(e.Y, 0.01, 1e6) && within(e.Z, 0.01, 1e6)

@@ -227,7 +227,9 @@ func TestReferences(t *testing.T) {
 	now := func(old world.Entity) world.Entity { return w.Slots().Handle(old.Index()) }
 	require.NotEqual(t, friend, now(friend))
 	v.Captain, v.Mates[2] = now(friend), now(heir)
-	require.Equal(t, v, *crews.Get(now(e)), "live targets have new handles, the others keep theirs")
+	v.Mates[1] = bulk.NewHandle(gone.Index(), bulk.GoneGeneration)
+	v.Ship.Home = v.Mates[1]
+	require.Equal(t, v, *crews.Get(now(e)), "live targets have new handles, the others none that a later entity may have")
 	require.Equal(t, now(e), hp.Get(now(friend)).Healer)
 }
 

@@ -27,7 +27,7 @@
 //   - recording: an image and every external call since.
 //   - journal: the external calls since an image, for the return of the same run after a crash.
 //   - segment: the part of a journal between two images: a head and a frame for each step.
-//   - run: the lifetime of one server's world; a restored world is a new run (H5).
+//   - run: the lifetime of one server's world; a restored world is a new run, in any free range of generations (H5).
 //   - doomed: destroyed, but live until the end of the step.
 //   - system: a function that runs in every step, before or after bodies move.
 //   - timer: a function that a Before system calls in later steps, for single entities.

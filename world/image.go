@@ -24,6 +24,7 @@ type Image struct {
 	// TakeImage. At most MaxExtraBytes.
 	Extra []byte
 
+	known      uint32 // by SkipGenerations; 0: none
 	version    uint32 // version of the file format
 	program    Program
 	setup      uint64 // Setup of an image from a file; 0 for an image of this program
@@ -74,16 +75,16 @@ type effectImage struct {
 // Tick returns the tick of the last step before the image was taken.
 func (img *Image) Tick() uint64 { return img.tick }
 
-// NewestGeneration returns the newest generation of any handle that the world had issued.
+// NewestGeneration returns the newest generation of any handle that the world had issued, or that SkipGenerations names.
 func (img *Image) NewestGeneration() uint32 {
-	return max(img.entities.Newest, img.entities.FirstGeneration)
+	return max(img.entities.Newest, img.entities.FirstGeneration, img.known)
 }
 
-// SkipGenerations makes RestoreRun also skip the generations up to newest. Use it for an
-// older image: later runs have issued generations that the image does not know.
+// SkipGenerations makes RestoreRun also skip the generations up to newest, if the world's range has
+// it. Use it for an older image: later runs have issued generations that the image does not know.
 func (img *Image) SkipGenerations(newest uint32) {
 	if newest > img.NewestGeneration() {
-		img.entities.Newest = newest | 1
+		img.known = newest | 1
 	}
 }
 
@@ -156,7 +157,7 @@ func (w *World) TakeImage(img *Image) {
 	w.ApplyDeferred()
 	w.markSpawned()
 	img.Extra = img.Extra[:0]
-	img.version, img.config, img.tick, img.counts = imageVersion, w.cfg, w.tick, w.counts
+	img.known, img.version, img.config, img.tick, img.counts = 0, imageVersion, w.cfg, w.tick, w.counts
 	img.program, img.setup, img.changes = w.program, 0, nil
 	img.random, _ = w.pcg.AppendBinary(img.random[:0]) // the error is always nil
 	img.kinds = w.appendKinds(img.kinds[:0])

@@ -221,7 +221,7 @@ func TestImageOfANewerProgram(t *testing.T) {
 }
 
 // An image's generations do not decide whether it can be read: RestoreRun moves the
-// generations into the world's range, if the range is above them.
+// generations into the world's range.
 func TestImageOfHigherGenerations(t *testing.T) {
 	setup := func(first, last uint32) *world.World {
 		w := must.Get(world.New(world.Config{FirstGeneration: first, LastGeneration: last}))
@@ -235,13 +235,17 @@ func TestImageOfHigherGenerations(t *testing.T) {
 	low, next := setup(1, range0-1), setup(4*range0+1, 5*range0-1)
 	img := read(t, low, file)
 	require.EqualValues(t, 3*range0+1, img.NewestGeneration())
-	before := low.StateHash()
-	for _, restore := range []func(*world.Image) error{low.Restore, low.RestoreRun} {
+	refuses := func(w *world.World, restore func(*world.Image) error) {
+		before := w.StateHash()
 		err := restore(img)
 		require.ErrorIs(t, err, world.ErrImageWorld)
 		require.NotErrorIs(t, err, world.ErrImage)
-		require.Equal(t, before, low.StateHash())
+		require.Equal(t, before, w.StateHash())
 	}
+	refuses(low, low.Restore) // which changes no handles
+	require.NoError(t, low.RestoreRun(img))
+	require.EqualValues(t, 1, low.Slots().Handle(0).Generation())
+	refuses(high, high.RestoreRun) // in its own range, of which the run may have issued all since
 	require.NoError(t, next.RestoreRun(img))
 	require.EqualValues(t, 4*range0+3, next.Slots().Handle(0).Generation())
 
@@ -249,6 +253,11 @@ func TestImageOfHigherGenerations(t *testing.T) {
 	require.EqualValues(t, 6*range0+9, img.NewestGeneration())
 	img.SkipGenerations(5)
 	require.EqualValues(t, 6*range0+9, img.NewestGeneration())
+	between := setup(5*range0+1, 6*range0-1)
+	require.NoError(t, between.RestoreRun(img), "the range is free, although a later run was above it")
+	require.EqualValues(t, 5*range0+1, between.Slots().Handle(0).Generation())
+	own := setup(6*range0+1, 7*range0-1)
+	refuses(own, own.RestoreRun)
 	all := setup(1, 0)
 	require.NoError(t, all.RestoreRun(img))
 	require.Greater(t, all.Slots().Handle(0).Generation(), uint32(7*range0+8))

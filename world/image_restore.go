@@ -12,7 +12,7 @@ import (
 	"github.com/worldd/worldd/world/motion"
 )
 
-// RunGenerations is the number of generations that RestoreRun skips. A slot uses at most
+// RunGenerations is the number of generations that RestoreRun skips in the range of the old run. A slot uses at most
 // two per tick (an entity and a hole), so this covers a world that continued for 524,288
 // ticks after its last image: 2.4 hours at 60 Hz. It allows 4,095 restarts.
 const RunGenerations = 1 << 20
@@ -31,11 +31,17 @@ func (w *World) Restore(img *Image) error {
 
 // RestoreRun restores an image for a new run of a server, which does not know the handles
 // that the old run issued after the image was taken. Every entity gets a new handle in the
-// same slot, and every handle of the old run is Stale (H5). FirstGeneration becomes
-// RunGenerations above all generations in the image, unless the world's own is higher. If
-// it would exceed Config.LastGeneration, the error is ErrImageWorld: make the world with a
-// higher range, or begin a new world under a new epoch. Handles of live entities in
-// components are updated. Spawned and Destroyed are empty. The image's effects replace all
+// same slot, and every handle of the old run is Stale (H5).
+//
+// The world's range of generations may be above the image's or below. FirstGeneration stays as in Config, unless
+// the old run may have reached the range: then it becomes RunGenerations above all
+// generations in the image. If that leaves none up to Config.LastGeneration, the error is ErrImageWorld: make the
+// world with another range, or begin a new world under a new epoch. The caller ensures that nobody else issues
+// generations of the range, or keeps handles of an earlier run in it.
+//
+// Handles of live entities in components are updated, and all others become Stale for ever (bulk.GoneGeneration): in
+// another range they could name a later entity. RenamedEntity does the same for handles in Image.Extra.
+// Spawned and Destroyed are empty. The image's effects replace all
 // effects of the world: a game that wants others removes and adds them afterwards.
 func (w *World) RestoreRun(img *Image) error {
 	renewed := bulk.PoolState{
@@ -43,10 +49,17 @@ func (w *World) RestoreRun(img *Image) error {
 		Generations: append([]uint32(nil), img.entities.Generations...), // retired slots are usable again
 		Holes:       img.entities.Holes,
 	}
-	if err := renewed.Renew(RunGenerations, w.cfg.FirstGeneration, w.cfg.LastGeneration); err != nil {
+	to := bulk.Renewal{First: w.cfg.FirstGeneration, Last: w.cfg.LastGeneration, Known: img.known, Skip: RunGenerations}
+	if err := renewed.Renew(to); err != nil {
 		return fmt.Errorf("%w: %w", ErrImageWorld, err)
 	}
 	return w.restore(img, &renewed, true)
+}
+
+// RenamedEntity returns the handle, in the run that RestoreRun has begun from img, of the entity that e named when
+// img was taken. If that entity was dead, the result is Stale for ever.
+func (w *World) RenamedEntity(img *Image, e Entity) Entity {
+	return img.entities.Renamed(e, w.cfg.FirstGeneration)
 }
 
 func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) error {
@@ -81,7 +94,7 @@ func (w *World) restore(img *Image, entities *bulk.PoolState, renewed bool) erro
 	w.events = events{}
 	w.history.reset(w.cfg, w.tick)
 	if renewed {
-		w.renameHandles(&img.entities)
+		w.renameHandles(img)
 	} else {
 		w.events.spawned.copyFrom(&img.spawned)
 		w.events.destroyed.copyFrom(&img.destroyed)
@@ -206,14 +219,9 @@ func (w *World) wakeChanging() {
 	}
 }
 
-// renameHandles replaces handles in components and effects that were live in the old run
-// by the current handles of their targets.
-func (w *World) renameHandles(old *bulk.PoolState) {
-	rename := func(h *Entity) {
-		if i := h.Index(); uint64(i) < uint64(len(old.Generations)) && h.Valid() && old.Generations[i] == h.Generation() {
-			*h = w.pool.HandleAt(i)
-		}
-	}
+// renameHandles replaces the old run's handles in components and effects (RenamedEntity).
+func (w *World) renameHandles(img *Image) {
+	rename := func(h *Entity) { *h = w.RenamedEntity(img, *h) }
 	for _, e := range w.effects.pool.All() {
 		rename(&e.follows)
 	}

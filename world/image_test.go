@@ -303,7 +303,7 @@ func TestRestoreRun(t *testing.T) {
 		require.Equal(t, bulk.NewHandle(e.Index(), first), now)
 		ref := refs2.Get(now)
 		require.Equal(t, again.Slots().Handle(old[(i+1)%len(old)].Index()), ref.Target)
-		require.Equal(t, [2]bulk.Handle{gone, 0}, ref.Others, "a handle that was not live stays unresolvable")
+		require.Equal(t, [2]bulk.Handle{bulk.NewHandle(gone.Index(), bulk.GoneGeneration), 0}, ref.Others, "a handle that was not live is Stale for ever")
 	}
 	for slot := range s.Slots().Len() { // all handles issued before the crash
 		if e := s.Slots().Handle(slot); e != 0 {

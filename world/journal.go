@@ -260,7 +260,8 @@ func lengthCheck(before uint64, length uint32) uint32 {
 	return uint32(chainSum(before, b[:]))
 }
 
-// mark returns a number that names the state between two steps. Runs differ in the first generation.
+// mark returns a number that names the state between two steps. Runs differ in the first generation, except those
+// that have begun from the same image in the same range.
 func (w *World) mark() uint64 {
 	var state [64]byte
 	random, _ := w.pcg.AppendBinary(state[:0]) // the error is always nil

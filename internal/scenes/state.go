@@ -219,7 +219,7 @@ func (s *Scene) RestoreRun(img *world.Image) error {
 		}
 	}
 	for _, a := range then.Avatars {
-		s.World.Destroy(s.World.Slots().Handle(a.Entity.Index()))
+		s.World.Destroy(s.World.RenamedEntity(img, a.Entity))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/worldd/worldd/bulk"
@@ -48,7 +49,7 @@ func Hello(s *schema.Schema) wire.Hello {
 func Welcome(s *schema.Schema) wire.Welcome {
 	return wire.Welcome{
 		Protocol: wire.Version, Schema: s.Hash(), SchemaText: s.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 1,
-		GenerationFloor: 1, GenerationCeiling: bulk.MaxGeneration, TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 7, Secret: make([]byte, wire.SecretBytes),
+		GenerationFloor: 1, GenerationCeiling: math.MaxUint32, TickHz: 60, SnapshotHz: 20, MaxSlots: 100, Session: 7, Secret: make([]byte, wire.SecretBytes),
 	}
 }
 

@@ -5,6 +5,7 @@ package wiretest
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
@@ -204,7 +205,7 @@ func sampleStructure(s *schema.Schema) Structure {
 		{Op: wire.OpEvent, Number: 255, Data: []byte{}},
 		{Op: wire.OpAnswer, Number: 9, Handle: bulk.NewHandle(17, 5)},
 		{Op: wire.OpAnswer, Number: 1<<32 - 1},
-		{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration)},
+		{Op: wire.OpLeave, Reason: wire.LeftInterest, Handle: bulk.NewHandle(wire.MaxSlots-1, math.MaxUint32)},
 		{Op: wire.OpLeave, Reason: wire.HiddenByRule, Handle: bulk.NewHandle(0, 1)},
 		{Op: wire.OpEnter, Handle: bulk.NewHandle(19, 5), Kind: 1, Exact: wire.Exact{Form: wire.Raw, Back: 63}, Row: exactRow.Bytes()},
 	}}

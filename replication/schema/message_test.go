@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func declared(t testing.TB) *schema.Schema {
 
 var hits = []hit{
 	{},
-	{Damage: 31, At: [3]float32{-64, 0.5, 64}, By: bulk.NewHandle(17, 3), To: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), Verb: "verbrannt", Raw: []byte{1, 0xff}, Frozen: true},
+	{Damage: 31, At: [3]float32{-64, 0.5, 64}, By: bulk.NewHandle(17, 3), To: bulk.NewHandle(wire.MaxSlots-1, math.MaxUint32), Verb: "verbrannt", Raw: []byte{1, 0xff}, Frozen: true},
 	{Verb: "twelve bytes"},
 }
 

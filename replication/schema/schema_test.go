@@ -292,7 +292,7 @@ func TestQuantiseEdges(t *testing.T) {
 	require.Equal(t, 0.001, half.C)
 	half = restore(l, quantise(l, quantities{A: -0.5 / 512}))
 	require.Equal(t, float32(0), half.A, "halves are rounded up below zero")
-	exact := quantities{E: -7, F: 99, G: -5, H: nan, I: -128, J: 1<<63 + 5, K: true, L: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), D: 5}
+	exact := quantities{E: -7, F: 99, G: -5, H: nan, I: -128, J: 1<<63 + 5, K: true, L: bulk.NewHandle(wire.MaxSlots-1, math.MaxUint32), D: 5}
 	back := restore(l, quantise(l, exact))
 	require.Equal(t, math.Float32bits(nan), math.Float32bits(back.H))
 	exact.H, back.H = 0, 0

@@ -315,7 +315,7 @@ func readKind(c *bitio.Cursor) (k KindAdded) {
 
 func readEffect(c *bitio.Cursor) bulk.Handle {
 	slot := c.Uvarint(MaxEffects-1, "effect")
-	h := bulk.NewHandle(slot, c.Uvarint(bulk.MaxGeneration, "generation of an effect"))
+	h := bulk.NewHandle(slot, c.Uvarint(math.MaxUint32, "generation of an effect"))
 	if c.Err() == nil && !h.Valid() {
 		c.Fail("effect %d of generation %d", slot, h.Generation())
 	}

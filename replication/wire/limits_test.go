@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func TestLimitsFrames(t *testing.T) {
 		require.LessOrEqual(t, len(m.Append(nil))+1, wire.MaxClientMessage, m.String())
 	}
 	row := make([]byte, wire.MaxEnterBytes)
-	enter := wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(wire.MaxSlots-1, bulk.MaxGeneration), Kind: wire.MaxKinds - 1, Row: row})
+	enter := wire.AppendRecord(nil, wire.Record{Op: wire.OpEnter, Handle: bulk.NewHandle(wire.MaxSlots-1, math.MaxUint32), Kind: wire.MaxKinds - 1, Row: row})
 	require.Less(t, 1+5+4+40*len(enter), wire.MaxStreamMessage, "a message holds dozens of the longest Enter records")
 	input := wire.Input{Stamp: 1<<32 - 1, Ack: wire.Ack{Seen: true, Newest: 1<<32 - 1, Mask: most64, Structure: 1<<32 - 1}}
 	for tick := range uint32(wire.MaxInputs) {

@@ -289,7 +289,7 @@ func readNumber(c *bitio.Cursor, detail byte, limit uint32) uint32 {
 
 func readHandle(c *bitio.Cursor) bulk.Handle {
 	index := c.Uvarint(MaxSlots-1, "slot index")
-	return bulk.NewHandle(index, c.Uvarint(bulk.MaxGeneration, "generation"))
+	return bulk.NewHandle(index, c.Uvarint(math.MaxUint32, "generation"))
 }
 
 func readSized(c *bitio.Cursor, limit uint32, what string) []byte {

@@ -119,7 +119,7 @@ type Instance struct {
 	// Extra, LoadExtra and RestoreRun are for games with state outside their worlds. Extra appends this
 	// state to b, for images and the journal: see server.ImageConfig. LoadExtra restores it in a world that
 	// continues as it was, or that repeats a recording. RestoreRun replaces World.RestoreRun: the handles
-	// in Image.Extra are then of the run before.
+	// in Image.Extra are then of the run before, and World.RenamedEntity has the new ones.
 	Extra      func(b []byte) []byte
 	LoadExtra  func(extra []byte) error
 	RestoreRun func(*world.Image) error

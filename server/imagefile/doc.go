@@ -49,7 +49,8 @@
 //	   displaces no generation. It rotates if Image.Setup has changed: after an upgrade,
 //	   FILE.old-1 is the last image of the old program.
 //	G7 A run's handles are newer than those of all earlier runs, whichever generation or backup
-//	   it continues (H5).
+//	   it continues (H5), unless its range of generations is below them: whoever chose the range ensures that
+//	   nobody keeps handles in it.
 //	G8 An image of which the program drops components or fields stays, outside of the rotation, as
 //	   FILE.kept-<8 hex>: one for each setup (Image.Setup). So does an image whose journal another
 //	   setup has written, with this journal: the dropped part may be in it alone.

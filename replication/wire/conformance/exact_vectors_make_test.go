@@ -180,7 +180,7 @@ func (m *exactMaker) effects() {
 	}
 	add("an effect", exactRead{}, func(*wire.EffectAdded) {})
 	add("an endless effect of the defaults, in the highest slot", exactRead{}, func(e *wire.EffectAdded) {
-		e.Effect, e.Mode, e.Layers, e.Life, e.Params = bulk.NewHandle(4095, bulk.MaxGeneration), 0, 0, 0, nil
+		e.Effect, e.Mode, e.Layers, e.Life, e.Params = bulk.NewHandle(4095, math.MaxUint32), 0, 0, 0, nil
 	})
 	add("a slot beyond the last", refused, func(e *wire.EffectAdded) { e.Effect = bulk.NewHandle(4096, 3) })
 	add("an even generation", refused, func(e *wire.EffectAdded) { e.Effect = bulk.NewHandle(9, 4) })

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -129,7 +130,7 @@ func loadCases(t *testing.T) []vectors.Case {
 	elsewhere := slices.Clone(above)
 	elsewhere[foldAt] ^= 0x40
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: bulk.MaxGeneration,
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: math.MaxUint32,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: heavyTick,
 	}), k.entered())
 	var cases []vectors.Case

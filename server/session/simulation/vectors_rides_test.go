@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,7 +143,7 @@ func (k *riders) all(age, gap uint32) (rows []riderRow) {
 
 func (k *riders) add(name, about string, steps ...vectors.Step) {
 	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: bulk.MaxGeneration,
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: math.MaxUint32,
 		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: ridersTick,
 	}))
 	var handles []bulk.Handle
