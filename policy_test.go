@@ -89,7 +89,7 @@ internal/botrun/page internal/atomicfile internal/botrun
 loadtest/command    client internal/address internal/atomicfile internal/botrun internal/botrun/page internal/commandline internal/regularfile loadtest/bot server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
+server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/cluster server/cluster/etcd server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/traces       server otel
 server/cluster      zap
@@ -177,7 +177,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
-server               94
+server               96
 server/host          16
 server/token         12
 world               196

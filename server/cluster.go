@@ -21,6 +21,33 @@ type Cluster interface {
 	// node's disk holds, or -1: the grant has that block if no other room does. The error of a room that another node has
 	// wraps wire.MovedTo's.
 	TakeRoom(ctx context.Context, room string, stored int) (RoomGrant, error)
+	// Status describes the cluster, for the operator.
+	Status() ClusterStatus
+}
+
+// ClusterStatus describes a cluster as one of its nodes knows it.
+type ClusterStatus struct {
+	// Node is the name of this one.
+	Node string
+	// Margin is how long the node's rooms may run without another answer of the directory. They stand still while it is negative.
+	Margin time.Duration
+	// Trouble says why the node cannot use the directory; empty: it can.
+	Trouble string
+	Nodes   []ClusterNode
+	// Stored are rooms that run nowhere, and that a node has stored.
+	Stored     []string
+	FreeBlocks int
+	// Events are counters since the start, by name.
+	Events map[string]uint64
+}
+
+// ClusterNode describes a node of a cluster.
+type ClusterNode struct {
+	Name      string
+	Addresses []string
+	Dead      bool          // it has left, or its lease has ended
+	Silent    time.Duration // since it was last heard
+	Rooms     []string
 }
 
 // RoomGrant is a room that this node has taken. Any goroutine calls its methods.
@@ -65,8 +92,14 @@ type clusterCounters struct {
 	elsewhere, takeFails atomic.Uint64
 }
 
-func (c *clusterCounters) report() admin.Cluster {
+func (m *rooms) clusterReport() admin.Cluster {
+	c, s := &m.counters, m.process.Cluster.Status()
+	nodes := make([]admin.ClusterNode, len(s.Nodes))
+	for i, n := range s.Nodes {
+		nodes[i] = admin.ClusterNode(n)
+	}
 	return admin.Cluster{
+		Node: s.Node, Margin: s.Margin, Trouble: s.Trouble, Nodes: nodes, Stored: s.Stored, FreeBlocks: s.FreeBlocks, Events: s.Events,
 		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(),
 		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load()},
 		Takes:     map[string]uint64{"new": c.taken.Load(), "stored": c.takenStored.Load(), "elsewhere": c.elsewhere.Load(), "failed": c.takeFails.Load()},

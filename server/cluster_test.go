@@ -83,6 +83,10 @@ func (n *testNode) TakeRoom(_ context.Context, room string, stored int) (RoomGra
 	return g, nil
 }
 
+func (n *testNode) Status() ClusterStatus {
+	return ClusterStatus{Node: n.address, Nodes: []ClusterNode{{Name: n.address, Addresses: []string{n.address}}}}
+}
+
 // lose gives a room to another node, as after a lease.
 func (n *testNode) lose(room string, to *testNode) {
 	n.mu.Lock()
@@ -215,7 +219,7 @@ func TestRoomOfAnotherNode(t *testing.T) {
 		require.Zero(t, spent)
 		c := h.greet(func(m *wire.Hello) { m.Token = []byte("ann") }) // its token might name a room
 		require.Equal(t, there, c.Snapshot().Ended)
-		require.Equal(t, map[string]uint64{"join": 2, "lost": 0}, h.counters.report().Redirects)
+		require.Equal(t, map[string]uint64{"join": 2, "lost": 0}, h.clusterReport().Redirects)
 		require.Empty(t, h.times(), "no world is made in vain")
 		require.False(t, h.report().LastTick.IsZero(), "a node without rooms is healthy")
 
@@ -259,7 +263,7 @@ func TestRoomFreezesAndThaws(t *testing.T) {
 		require.Equal(t, wire.OK, c.code())
 		require.Equal(t, "frozen", (&Server{rooms: h.rooms}).stateOf(h.existingRoom("match/a")))
 		require.Zero(t, time.Since(now.loop.report().LastTick), "probes let the process live")
-		require.Equal(t, 1, h.counters.report().FrozenRooms)
+		require.Equal(t, 1, h.clusterReport().FrozenRooms)
 		_, err := h.visit("match/a")
 		require.Equal(t, wire.Internal, wire.CodeOf(err), "clients ask again")
 		require.Equal(t, wire.OK, h.mustVisit("match/b").code(), "other rooms run")
@@ -269,7 +273,8 @@ func TestRoomFreezesAndThaws(t *testing.T) {
 		require.InDelta(t, 50, now.core.World().Tick()-tick, 5, "no ticks are made up for")
 		require.Zero(t, now.loop.report().Tick.Missed)
 		require.Greater(t, c.Snapshot().Newest, sent.Newest)
-		figures := h.counters.report()
+		figures := h.clusterReport()
+		require.Equal(t, []admin.ClusterNode{{Name: "a:1", Addresses: []string{"a:1"}}}, figures.Nodes)
 		require.Zero(t, figures.FrozenRooms)
 		require.InDelta(t, 20, figures.Frozen.Seconds(), 0.2)
 		require.Len(t, h.logs.FilterMessageSnippet("frozen").All(), 1)
@@ -316,7 +321,7 @@ func TestLostRoomEndsUnsaved(t *testing.T) {
 			require.Equal(t, wire.Moved, h.greet(func(m *wire.Hello) { m.Room = room }).code())
 		}
 		require.Equal(t, []string{"lobby"}, h.names(), "the pinned room waits for its turn")
-		figures := h.counters.report()
+		figures := h.clusterReport()
 		require.EqualValues(t, 2, figures.Lost)
 		require.EqualValues(t, 2, figures.Redirects["lost"])
 		other.grant("lobby").Release(context.Background(), false)
@@ -365,7 +370,7 @@ func TestRoomThatCannotBeTaken(t *testing.T) {
 		n.fails.Store(nil)
 		time.Sleep(2 * brokenFor)
 		h.mustVisit("match/a")
-		require.EqualValues(t, 1, h.counters.report().Takes["failed"])
+		require.EqualValues(t, 1, h.clusterReport().Takes["failed"])
 	})
 }
 

@@ -227,6 +227,7 @@ func Handler(c Config) (http.Handler, error) {
 		mux.HandleFunc("GET "+path, p.live)
 	}
 	mux.HandleFunc("GET /rooms", p.rooms)
+	mux.HandleFunc("GET /cluster", p.cluster)
 	mux.HandleFunc("POST /rooms/create", p.createRoom)
 	mux.HandleFunc("POST /rooms/drain", p.drainRoom)
 	mux.HandleFunc("POST /rooms/close", p.closeRoom)
@@ -298,6 +299,7 @@ GET  /rooms                          rooms, as JSON
 POST /rooms/create?room=NAME         make a room, or open one that was drained or closed
 POST /rooms/drain?room=NAME          refuse new sessions, and end the room when it is empty, or after 600 s (&seconds=N)
 POST /rooms/close?room=NAME          end a room and its sessions; as after drain, its name stays closed
+GET  /cluster                        nodes and their rooms, as JSON; of a node of a cluster
 POST /seats?room=NAME&user=A&user=B  reserve seats of users, for 30 s (&seconds=N; 0 gives them up); makes the room if need be
 GET  /sessions?room=NAME             sessions, as JSON; of one room, if named
 POST /sessions/ID/kick?reason=TEXT   end a session; its player sees TEXT
@@ -340,6 +342,12 @@ func (p pages) readyz(w http.ResponseWriter, r *http.Request) {
 	if p.Cordoned() {
 		http.Error(w, "cordoned", http.StatusServiceUnavailable)
 		return
+	}
+	if p.Cluster != nil {
+		if trouble := p.Cluster().trouble(); trouble != "" {
+			http.Error(w, trouble, http.StatusServiceUnavailable)
+			return
+		}
 	}
 	if report.Active >= p.MaxSessions() {
 		http.Error(w, "full", http.StatusServiceUnavailable)

@@ -55,12 +55,3 @@ type Images struct {
 	LastTook      time.Duration
 	LastBytes     int64
 }
-
-// Cluster describes a server's part of a cluster, since its start.
-type Cluster struct {
-	FrozenRooms int
-	Frozen      time.Duration // sum over all rooms
-	Lost        uint64        // rooms that another node has taken while they ran here
-	Redirects   map[string]uint64
-	Takes       map[string]uint64
-}

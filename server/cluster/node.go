@@ -317,6 +317,8 @@ type Location struct {
 	Addrs []string
 	Epoch uint64
 	Here  bool // it is this node
+	// Silent is the time since the node's record changed: clients of a silent node wait here until it answers, or its lease has ended.
+	Silent time.Duration
 }
 
 // Find returns where a room runs, as far as this node knows. That is no permission to run it.
@@ -338,7 +340,7 @@ func (n *Node) Find(ctx context.Context, room string) (Location, error) {
 	if owner == ownerGone || p == nil {
 		return Location{}, nil
 	}
-	return Location{Node: p.name, Addrs: slices.Clone(p.record.Addrs), Epoch: r.record.Epoch, Here: p.name == n.config.Name}, nil
+	return Location{Node: p.name, Addrs: slices.Clone(p.record.Addrs), Epoch: r.record.Epoch, Here: p.name == n.config.Name, Silent: n.sinceBegan() - p.since}, nil
 }
 
 // Status returns what this node knows of the cluster.

@@ -42,6 +42,9 @@ func (c *serveCommand) checkHandOver(s *server.Server) error {
 	if c.journalMode() == imagefile.JournalOff {
 		return errors.New("the world passes by its image and journal: the server needs --image, and no --journal off")
 	}
+	if len(c.Cluster) > 0 {
+		return errors.New("another node could take the rooms before the next process: restart this one instead")
+	}
 	if c.Identity == "" && c.Cert == "" {
 		return errors.New("clients must recognize the next process: the server needs --identity or --cert")
 	}

@@ -86,6 +86,7 @@ type commands struct {
 	Image    imageCommand    `cmd:"" help:"Describe, check and migrate saved worlds."`
 	Schema   schemaCommand   `cmd:"" help:"Print the schema of a world or a running server."`
 	Watch    watchCommand    `cmd:"" help:"Show the entities that a running server sends, by name."`
+	Cluster  clusterCommand  `cmd:"" help:"Show a cluster of servers."`
 	Token    tokenCommand    `cmd:"" help:"Create keys, and connect tokens for users."`
 	Health   healthCommand   `cmd:"" help:"Ask a server on this machine whether its world ticks."`
 	Identity identityCommand `cmd:"" help:"Make or keep the file of serve --identity; print its fingerprint."`

@@ -49,6 +49,7 @@ type serveCommand struct {
 	recordFlags
 	roomImageFlags
 	webFlags
+	clusterFlags
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Maximum number of clients from one IPv4 address or IPv6 /64 (64; unlimited from this machine)."`
 
@@ -118,7 +119,7 @@ func (c *serveCommand) Validate() error {
 	case c.QlogDir != "" && c.Admin == "":
 		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
-	return errors.Join(c.recordFlags.checkFlags(), c.roomImageFlags.checkFlags(c.Image), c.webFlags.checkFlags())
+	return errors.Join(c.recordFlags.checkFlags(), c.roomImageFlags.checkFlags(c.Image), c.webFlags.checkFlags(), c.clusterFlags.checkFlags(c.Listen))
 }
 
 // run serves until ctx is done, or until another process takes over.
@@ -201,6 +202,14 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 		}
 		defer inherited.sockets.Close()
 		config.Sockets, cordoned = inherited.sockets, inherited.cordoned
+	}
+	joined, err := c.joinCluster(ctx, c.Listen, log)
+	if err != nil {
+		return nil, err
+	}
+	if joined != nil {
+		defer joined.leave(log) // after the last save of each room
+		config.Cluster = joined
 	}
 	if c.TokenSpent != "" {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {
@@ -346,6 +355,9 @@ func (c *serveCommand) loadIdentity(config *server.Config) (err error) {
 	}
 	if c.Identity != "" { // many servers may share an operator's certificate
 		config.StatelessResetKey, err = server.StatelessResetKeyOf(config.Certificate)
+		if err == nil {
+			c.saltResetKey(config.StatelessResetKey)
+		}
 		return err
 	}
 	config.StatelessResetKey = new([32]byte) // passes in a hand-over
@@ -408,6 +420,9 @@ func (c *serveCommand) hostWorld(p *program, each func(*server.WorldConfig)) (*h
 	g, err := p.buildInstance(Options{World: c.worldName()})
 	if err != nil {
 		return nil, err
+	}
+	if len(c.Cluster) > 0 {
+		return nil, usageError("--cluster is set, but nodes share rooms, and this game has one world")
 	}
 	if c.Rooms != 0 {
 		return nil, usageError("--rooms is set, but this game has one world")

@@ -1,0 +1,238 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	cryptorand "crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/cluster"
+	"github.com/worldd/worldd/server/cluster/etcd"
+)
+
+// directoryFlags say where a cluster's directory is.
+type directoryFlags struct {
+	Cluster     []string `placeholder:"URL,..." help:"Share the rooms with the other nodes of this directory: the client URLs of an etcd, such as http://127.0.0.1:2379. Off loopback it needs https and a client certificate."`
+	ClusterCA   string   `name:"cluster-ca" type:"path" placeholder:"FILE" help:"Authority of the directory's certificates (PEM); the system's if not given (needs --cluster)."`
+	ClusterCert string   `name:"cluster-cert" type:"path" placeholder:"FILE" help:"This node's certificate for the directory (PEM; needs --cluster)."`
+	ClusterKey  string   `name:"cluster-key" type:"path" placeholder:"FILE" help:"Private key (PEM) of --cluster-cert."`
+}
+
+// open connects to the directory. Mistakes in the flags are usage errors.
+func (f *directoryFlags) open(ctx context.Context, log *zap.Logger) (*etcd.Store, error) {
+	config, err := etcd.ReadTLS(f.ClusterCA, f.ClusterCert, f.ClusterKey)
+	if err != nil {
+		return nil, usageError("--cluster-ca, --cluster-cert, --cluster-key: %w", err)
+	}
+	store, err := etcd.Open(ctx, etcd.Config{Endpoints: f.Cluster, TLS: config, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("--cluster: %w", err)
+	}
+	return store, nil
+}
+
+// clusterFlags make the server a node of a cluster.
+type clusterFlags struct {
+	directoryFlags
+	Node      string        `placeholder:"NAME" help:"This node's name in the cluster; each has its own, and keeps it when it starts again (the host's name; needs --cluster)."`
+	Advertise []string      `placeholder:"HOST:PORT" help:"Address at which clients reach this node, for the redirections of other nodes (--listen, if that names an address; needs --cluster)."`
+	Lease     time.Duration `placeholder:"TIME" help:"Time after which other nodes may run the rooms of a node that the directory has not heard; the same on all nodes (5s; needs --cluster)."`
+}
+
+const (
+	minLease = 2 * time.Second
+	maxLease = 5 * time.Minute
+	// joinTimeout bounds the wait for the first lease, beyond the end of the lease of a process that had the node's name before.
+	joinTimeout = 15 * time.Second
+	// leaveTimeout bounds the wait until the directory knows that the node has left.
+	leaveTimeout = 5 * time.Second
+)
+
+func (f *clusterFlags) checkFlags(listen string) error {
+	switch {
+	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0):
+		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --node, --advertise and --lease need --cluster URL, where the directory of the nodes is")
+	case len(f.Cluster) == 0:
+		return nil
+	case f.Lease != 0 && (f.Lease < minLease || f.Lease > maxLease):
+		return fmt.Errorf("--lease is %v, want %v to %v, or 0 for %v", f.Lease, minLease, maxLease, cluster.DefaultLease)
+	}
+	_, err := f.addresses(listen)
+	return err
+}
+
+// addresses returns where clients reach the node.
+func (f *clusterFlags) addresses(listen string) ([]string, error) {
+	for _, a := range f.Advertise {
+		host, port, err := net.SplitHostPort(a)
+		if err != nil || host == "" || port == "" || port == "0" {
+			return nil, fmt.Errorf("--advertise is %q, want HOST:PORT as clients reach this node", a)
+		}
+	}
+	if len(f.Advertise) > 0 {
+		return f.Advertise, nil
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || host == "" || port == "0" || ip != nil && ip.IsUnspecified() {
+		return nil, fmt.Errorf("--listen %s names no address for clients of other nodes: give --advertise HOST:PORT", listen)
+	}
+	return []string{listen}, nil
+}
+
+// nodeName returns the node's name.
+func (f *clusterFlags) nodeName() (string, error) {
+	if f.Node != "" {
+		return f.Node, nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("this host has no name (%w): give --node NAME", err)
+	}
+	return name, nil
+}
+
+// saltResetKey makes the key of stateless resets this node's own: nodes may share the certificate from which it is derived.
+func (f *clusterFlags) saltResetKey(key *[32]byte) {
+	name, err := f.nodeName()
+	if len(f.Cluster) == 0 || err != nil { // joinCluster reports the error
+		return
+	}
+	sum := hmac.New(sha256.New, key[:])
+	sum.Write([]byte(name))
+	copy(key[:], sum.Sum(nil))
+}
+
+// joinCluster makes the process a node, or returns nil without --cluster.
+func (f *clusterFlags) joinCluster(ctx context.Context, listen string, log *zap.Logger) (*node, error) {
+	if len(f.Cluster) == 0 {
+		return nil, nil
+	}
+	addresses, err := f.addresses(listen)
+	if err != nil {
+		return nil, usageError("%w", err)
+	}
+	name, err := f.nodeName()
+	if err != nil {
+		return nil, usageError("%w", err)
+	}
+	var seed [32]byte
+	if _, err = cryptorand.Read(seed[:]); err != nil {
+		return nil, fmt.Errorf("no random number for the node: %w", err)
+	}
+	n := &node{lease: cmp.Or(f.Lease, cluster.DefaultLease)}
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout+2*n.lease)
+	defer cancel()
+	if n.store, err = f.open(ctx, log); err != nil {
+		return nil, err
+	}
+	n.Node, err = cluster.Open(ctx, cluster.Config{
+		Store: n.store, Name: name, Addrs: addresses, Lease: n.lease, Random: rand.New(rand.NewChaCha8(seed)), Now: time.Now, AfterFunc: time.AfterFunc, Log: log,
+	})
+	if err != nil {
+		n.store.Close()
+		return nil, fmt.Errorf("--cluster: %w", err)
+	}
+	return n, nil
+}
+
+// node is server.Config.Cluster of this process.
+type node struct {
+	*cluster.Node
+	store *etcd.Store
+	lease time.Duration
+}
+
+// leave releases all rooms, so that other nodes take them at once.
+func (n *node) leave(log *zap.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := n.Close(ctx); err != nil {
+		log.Warn("the node has left without the directory's answer", zap.Error(err))
+	}
+	n.store.Close()
+}
+
+// FindRoom implements server.Cluster. A node that is silent may have failed: clients wait here for its rooms.
+func (n *node) FindRoom(room string) (address string) {
+	at, err := n.Find(context.Background(), room)
+	if err != nil || at.Here || len(at.Addrs) == 0 || at.Silent > n.lease/2 {
+		return ""
+	}
+	return at.Addrs[0]
+}
+
+// TakeRoom implements server.Cluster.
+func (n *node) TakeRoom(ctx context.Context, room string, stored int) (server.RoomGrant, error) {
+	block := cluster.AnyBlock
+	if stored >= 0 {
+		block = stored
+	}
+	h, err := n.Take(ctx, room, block)
+	if errors.Is(err, cluster.ErrBlockLost) {
+		h, err = n.Take(ctx, room, cluster.AnyBlock)
+	}
+	if other, elsewhere := errors.AsType[*cluster.ElsewhereError](err); elsewhere && len(other.Addrs) > 0 {
+		moved, wrong := wire.MovedTo(other.Addrs[0], nil)
+		if wrong != nil {
+			return nil, errors.Join(err, wrong)
+		}
+		return nil, moved
+	}
+	if err != nil {
+		return nil, err
+	}
+	return grant{h}, nil
+}
+
+// grant is server.RoomGrant.
+type grant struct{ *cluster.Holding }
+
+// Release implements server.RoomGrant. If the directory does not answer, the node continues to release the room.
+func (g grant) Release(ctx context.Context, stored bool) { _ = g.Holding.Release(ctx, stored) }
+
+// Status implements server.Cluster.
+func (n *node) Status() server.ClusterStatus {
+	s := n.Node.Status()
+	c := s.Counters
+	status := server.ClusterStatus{
+		Node: s.Node, Margin: s.Margin, FreeBlocks: s.FreeBlocks,
+		Events: map[string]uint64{
+			"renewed": c.Renewals, "taken": c.Takes, "lost": c.Lost, "fence": c.Fences, "fenced": c.Fenced, "conflict": c.Conflicts,
+			"unanswered": c.Unknown, "late-answer": c.LateAnswers, "stuck-watch": c.WatchesStuck, "replaced-directory": c.Frozen,
+		},
+	}
+	if s.Foreign != "" {
+		status.Trouble = "the directory was replaced, and rooms are frozen: " + s.Foreign
+	}
+	status.Nodes, status.Stored = nodesOf(s)
+	return status
+}
+
+// nodesOf returns the nodes with their rooms, and the rooms that are stored.
+func nodesOf(s cluster.Status) (nodes []server.ClusterNode, stored []string) {
+	of := map[string]int{}
+	for i, n := range s.Nodes {
+		nodes = append(nodes, server.ClusterNode{Name: n.Name, Addresses: n.Addrs, Dead: n.Dead, Silent: n.Silent})
+		of[n.Name] = i
+	}
+	for _, r := range s.Rooms {
+		i, known := of[r.Node]
+		if !known {
+			stored = append(stored, r.Name)
+			continue
+		}
+		nodes[i].Rooms = append(nodes[i].Rooms, r.Name)
+	}
+	return nodes, stored
+}

@@ -1,0 +1,278 @@
+//go:build unix
+
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// engineVariable makes tests fail without an etcd. CI sets it.
+const engineVariable = "CLUSTER_TEST_ETCD"
+
+// testLease is the lease of the processes: short, but processes of a loaded machine keep it.
+const testLease = 4 * time.Second
+
+// processes are the nodes of a cluster, and its engine.
+type processes struct {
+	*testing.T
+	dir, engine string
+	nodes       map[string]*serverProcess
+	addrs       map[string]string
+}
+
+func freePort(t *testing.T, network string) string {
+	if network == "udp" {
+		c := must.Get(net.ListenPacket(network, "127.0.0.1:0"))
+		defer c.Close()
+		return c.LocalAddr().String()
+	}
+	l := must.Get(net.Listen(network, "127.0.0.1:0"))
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startEngine starts an etcd of one member, or skips the test.
+func startEngine(t *testing.T) *processes {
+	bin, err := exec.LookPath("etcd")
+	if err != nil {
+		require.Empty(t, os.Getenv(engineVariable), "want etcd in PATH (Debian package etcd-server)")
+		t.Skip("SKIPPED: NO PROCESSES FORMED A CLUSTER: etcd is missing (Debian package etcd-server)")
+	}
+	c := &processes{T: t, dir: t.TempDir(), engine: "http://" + freePort(t, "tcp"), nodes: map[string]*serverProcess{}, addrs: map[string]string{}}
+	peer := "http://" + freePort(t, "tcp")
+	log := must.Get(os.Create(filepath.Join(c.dir, "etcd.log")))
+	t.Cleanup(func() { _ = log.Close() })
+	run := exec.CommandContext(t.Context(), bin, "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", c.engine, "--advertise-client-urls", c.engine,
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
+	run.Stdout, run.Stderr = log, log
+	require.NoError(t, run.Start())
+	t.Cleanup(func() {
+		_ = run.Process.Kill()
+		_ = run.Wait()
+	})
+	c.until("the engine answers", func() bool {
+		answer, err := http.Get(c.engine + "/health")
+		return err == nil && answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	})
+	t.Setenv(stepsFile, filepath.Join(c.dir, "steps"))
+	return c
+}
+
+func (c *processes) until(what string, done func() bool) {
+	c.Helper()
+	for began := time.Now(); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > soon {
+			for name, n := range c.nodes {
+				c.Logf("node %s:\n%s", name, n.output())
+			}
+			require.FailNow(c, "never: "+what)
+		}
+	}
+}
+
+// start starts a node, which saves its rooms in a folder.
+func (c *processes) start(node, images string) {
+	if c.addrs[node] == "" {
+		c.addrs[node] = freePort(c.T, "udp")
+	}
+	i := &installation{t: c.T, program: "inn", image: filepath.Join(c.dir, images)}
+	c.nodes[node] = i.start("--listen="+c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster="+c.engine, "--node="+node, "--lease="+testLease.String())
+	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })
+}
+
+// directory returns the directory by the command cluster status.
+func (c *processes) directory() (d directoryInfo) {
+	status, out := runInn(c.Context(), inn(), "cluster", "status", "--json", "--cluster="+c.engine)
+	require.Equal(c, exitOK, status, out)
+	require.NoError(c, json.Unmarshal([]byte(out), &d))
+	return d
+}
+
+// home returns the node of a room; empty: none that lives.
+func (c *processes) home(room string) string {
+	for _, n := range c.directory().Nodes {
+		for _, r := range n.Rooms {
+			if r == room && !n.Dead {
+				return n.Name
+			}
+		}
+	}
+	return ""
+}
+
+// visit joins a room through a node. A client that is refused because a node has failed asks again.
+func (c *processes) visit(node, room string) *client.Client {
+	ctx, stop := context.WithTimeout(c.Context(), soon)
+	defer stop()
+	for {
+		s := schema.NewWithBody()
+		schema.DefineEvent[bell](s, "bell")
+		own, err := client.Dial(ctx, client.Config{Addr: c.addrs[node], InsecureDev: true, Room: room, Schema: s, Token: []byte("kept")})
+		if err == nil {
+			return own
+		}
+		e := (*wire.Error)(nil)
+		require.True(c, errors.As(err, &e) && e.Code.Info().Retry || !errors.As(err, &e), "%v", err)
+		require.NoError(c, ctx.Err(), "%v", err)
+	}
+}
+
+// joined reports whether a client is in a room and receives ticks, and leaves.
+func (c *processes) play(own *client.Client, room string) wire.Welcome {
+	var w wire.Welcome
+	c.until("a client plays in "+room, func() bool {
+		require.NoError(c, own.Update())
+		w = own.Welcome()
+		return own.State() == client.Joined && own.Stats().Replica.Snapshots > 3
+	})
+	require.Equal(c, room, w.Room)
+	return w
+}
+
+// checkSteps checks that no two processes have stepped a room by turns: each had it once, and after the one before.
+func (c *processes) checkSteps() {
+	runs := map[string][]string{}
+	for line := range strings.Lines(string(must.Get(os.ReadFile(os.Getenv(stepsFile))))) {
+		var room, process string
+		var tick uint64
+		must.Get(fmt.Sscan(line, &room, &tick, &process))
+		if all := runs[room]; len(all) == 0 || all[len(all)-1] != process {
+			runs[room] = append(all, process)
+		}
+	}
+	for room, all := range runs {
+		seen := map[string]bool{}
+		for _, process := range all {
+			require.False(c, seen[process], "room %s: processes %v", room, all)
+			seen[process] = true
+		}
+	}
+}
+
+// TestClusterOfProcesses: clients reach a room through every node. A killed node's rooms continue on another from the shared
+// folder, and a node that stood still beyond its lease never steps a room that another node has.
+func TestClusterOfProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	c := startEngine(t)
+	for _, node := range []string{"a", "b", "c"} {
+		c.start(node, "shared")
+	}
+	require.Equal(t, "a", c.home("lobby"), "the pinned room is the first node's")
+	first := c.visit("b", "room/1")
+	c.play(first, "room/1")
+	require.Equal(t, "b", c.home("room/1"))
+	for _, node := range []string{"a", "c"} {
+		own := c.visit(node, "room/1")
+		c.play(own, "room/1")
+		require.NoError(t, own.Close())
+	}
+	own := c.visit("c", "") // the default room
+	c.play(own, "lobby")
+	require.NoError(t, own.Close())
+	require.Equal(t, "b", c.home("room/1"))
+
+	before := tickOfLastStep(t, "room/1")
+	require.NoError(t, c.nodes["b"].process.Process.Kill())
+	_ = first.Close()
+	own = c.visit("c", "room/1")
+	c.play(own, "room/1")
+	require.NoError(t, own.Close())
+	require.Equal(t, "c", c.home("room/1"))
+	require.GreaterOrEqual(t, tickOfLastStep(t, "room/1"), before, "it continues from the folder")
+
+	c.start("d", "own-d") // nodes with folders of their own: no lock of an image keeps others from its rooms
+	c.start("e", "own-e")
+	own = c.visit("d", "room/2")
+	c.play(own, "room/2")
+	require.Equal(t, "d", c.home("room/2"))
+	stopped := c.nodes["d"].process.Process
+	require.NoError(t, stopped.Signal(syscall.SIGSTOP))
+	other := c.visit("e", "room/2")
+	c.play(other, "room/2")
+	require.Equal(t, "e", c.home("room/2"))
+	require.NoError(t, stopped.Signal(syscall.SIGCONT))
+	c.until("the node learns that it has lost the room", func() bool {
+		return strings.Contains(c.nodes["d"].output(), "the cluster has given the room to another node")
+	})
+	_ = own.Close()
+	back := c.visit("d", "room/2")
+	c.play(back, "room/2")
+	require.Equal(t, "e", c.home("room/2"))
+
+	require.Equal(t, exitOK, c.nodes["a"].end(syscall.SIGTERM))
+	for _, n := range c.directory().Nodes {
+		require.Equal(t, n.Name == "a" || n.Name == "b", n.Dead, n.Name)
+	}
+	c.until("the lobby is taken", func() bool { return c.home("lobby") != "" })
+	c.checkSteps()
+	require.NoError(t, errors.Join(other.Close(), back.Close()))
+}
+
+// tickOfLastStep returns the newest tick of a room that any process has stepped.
+func tickOfLastStep(t *testing.T, room string) (tick uint64) {
+	for line := range strings.Lines(string(must.Get(os.ReadFile(os.Getenv(stepsFile))))) {
+		fields := strings.Fields(line)
+		require.Len(t, fields, 3)
+		if fields[0] == room {
+			tick = must.Get(strconv.ParseUint(fields[1], 10, 64))
+		}
+	}
+	return tick
+}
+
+// TestClusterFlags: contradictions and unsafe directories are refused before anything starts.
+func TestClusterFlags(t *testing.T) {
+	for want, args := range map[string][]string{
+		"need --cluster":            {"--node=a"},
+		"want 2s to 5m0s":           {"--cluster=http://127.0.0.1:1", "--lease=1s"},
+		"give --advertise":          {"--cluster=http://127.0.0.1:1", "--listen=0.0.0.0:4433", "--anyone"},
+		"want HOST:PORT as clients": {"--cluster=http://127.0.0.1:1", "--advertise=nowhere"},
+		"want https and a client":   {"--cluster=http://198.51.100.1:2379", "--node=a"},
+		"client certificate":        {"--cluster=https://198.51.100.1:2379", "--node=a"},
+		"no endpoint answers":       {"--cluster=http://127.0.0.1:1", "--node=a"},
+		"no such file":              {"--cluster=http://127.0.0.1:1", "--cluster-ca=missing.pem"},
+	} {
+		status, out := runInn(t.Context(), inn(), append([]string{"serve"}, args...)...)
+		require.NotEqual(t, exitOK, status)
+		require.Contains(t, out, want, args)
+	}
+	var out strings.Builder
+	status := Run(t.Context(), tag(), []string{"serve", "--cluster=http://127.0.0.1:1"}, Streams{strings.NewReader(""), &out, &out})
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, out.String(), "this game has one world")
+}
+
+// Nodes that share a certificate reset no connections of each other.
+func TestResetKeysOfNodes(t *testing.T) {
+	key := func(f clusterFlags) [32]byte {
+		k := [32]byte{1}
+		f.saltResetKey(&k)
+		return k
+	}
+	in := directoryFlags{Cluster: []string{"http://127.0.0.1:1"}}
+	require.Equal(t, [32]byte{1}, key(clusterFlags{Node: "a"}))
+	require.NotEqual(t, key(clusterFlags{directoryFlags: in, Node: "a"}), key(clusterFlags{directoryFlags: in, Node: "b"}))
+	require.Equal(t, key(clusterFlags{directoryFlags: in, Node: "a"}), key(clusterFlags{directoryFlags: in, Node: "a"}))
+}
