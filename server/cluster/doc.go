@@ -28,7 +28,7 @@
 //
 //	id           the directory's identity, made by the first node
 //	node/NAME    incarnation, addresses, lease, number of the renewal, or tombstone
-//	room/NAME    open: node, incarnation, epoch, nonce, block · kept: epoch, block · free: epoch
+//	room/NAME    open: node, incarnation, epoch, nonce, block · kept: keeper, epoch, block · free: epoch
 //	block/NNNN   the room that has the block, or none
 //
 // A record that is not readable stays as it is, and what it describes is not used (RecordError).
@@ -53,7 +53,8 @@
 //	    next epoch.
 //	C9  If the directory's identity is gone or another, or if its revision has fallen, all rooms stand still, and the node changes
 //	    nothing until an operator adopts the directory. A new directory is settled after the time of C4: before that no
-//	    room is taken, since nodes of the one before may still run it.
+//	    room is taken, since nodes of the one before may still run it. A node without a lease changes no room: the same revision
+//	    may be of another change there.
 //	C10 No tick waits for the engine: MayRun reads two atomics and the clock.
 //
 // Limits. Clocks may run apart by 1 % (clockDrift); a machine that sleeps with its processes has a clock that stands still, and

@@ -23,11 +23,8 @@ type identity struct {
 	since    time.Duration // when this revision was first seen
 }
 
-// apply takes the record of the identity.
+// apply takes the record of the identity. Another identity counts whatever its revision is: another directory has other revisions.
 func (d *identity) apply(m *machine, e Entry) {
-	if e.Revision <= d.revision && d.revision != 0 {
-		return
-	}
 	if e.Value == nil {
 		if d.known != "" {
 			d.freeze(m, "its identity is gone")
@@ -40,8 +37,10 @@ func (d *identity) apply(m *machine, e Entry) {
 		m.refuseRecord(err, e.Key)
 		d.freeze(m, "its identity is not readable")
 	case d.known == "" || d.known == r.ID && d.state != identityForeign:
-		d.known, d.state = r.ID, identityKnown
-		d.record, d.revision, d.since = r, e.Revision, m.now
+		if e.Revision > d.revision {
+			d.known, d.state = r.ID, identityKnown
+			d.record, d.revision, d.since = r, e.Revision, m.now
+		}
 	case slices.Contains(r.Was, d.known):
 		d.adopt(m, r, e.Revision)
 	default:

@@ -82,7 +82,8 @@ const (
 type roomRecord struct {
 	Version     int       `json:"v"`
 	State       roomState `json:"state"`
-	Node        string    `json:"node,omitempty"` // that runs the room, or has its stored run
+	Node        string    `json:"node,omitempty"`   // that runs the room
+	Keeper      string    `json:"keeper,omitempty"` // that has the stored run of a kept room
 	Incarnation string    `json:"incarnation,omitempty"`
 	Epoch       uint64    `json:"epoch"`
 	Nonce       string    `json:"nonce,omitempty"` // of the swap that took the room
@@ -143,13 +144,21 @@ func parseRoom(key string, value []byte) (r roomRecord, err error) {
 		case r.State == roomOpen && hasBlock:
 			return cmp.Or(wrongName(r.Node), wrongToken("incarnation", r.Incarnation), wrongToken("nonce", r.Nonce))
 		case r.State == roomKept && hasBlock:
-			return wrongName(r.Node)
+			return cmp.Or(wrongName(r.Keeper), wrongFree(r))
 		case r.State == roomFree && r.Block == noBlock:
-			return nil
+			return wrongFree(r)
 		}
 		return fmt.Errorf("state %.20q with block %d", r.State, r.Block)
 	})
 	return r, err
+}
+
+// wrongFree reports that a record names a node although nobody runs the room.
+func wrongFree(r roomRecord) error {
+	if r.Node != "" || r.Incarnation != "" {
+		return fmt.Errorf("state %q with node %.20q", r.State, r.Node)
+	}
+	return nil
 }
 
 func parseBlock(key string, value []byte) (r blockRecord, err error) {

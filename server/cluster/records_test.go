@@ -19,7 +19,7 @@ var goodRecords = map[string]string{
 	"id":           `{"v":1,"id":"00000000000000a1","settled":true,"was":["00000000000000b2"]}`,
 	"node/a":       `{"v":1,"incarnation":"00000000000000a1","addrs":["a.example:4433"],"lease_ms":5000,"seq":7}`,
 	"room/arena/1": `{"v":1,"state":"open","node":"a","incarnation":"00000000000000a1","epoch":3,"nonce":"00000000000000b2","block":17}`,
-	"room/arena/2": `{"v":1,"state":"kept","node":"a","epoch":3,"block":18}`,
+	"room/arena/2": `{"v":1,"state":"kept","keeper":"a","epoch":3,"block":18}`,
 	"room/arena/3": `{"v":1,"state":"free","epoch":3,"block":-1}`,
 	"block/0017":   `{"v":1,"room":"arena/1"}`,
 	"block/0018":   `{"v":1}`,
@@ -67,7 +67,8 @@ func TestUnusableRecords(t *testing.T) {
 		{"room/arena/1", "open", "shut", "state \"shut\""},
 		{"room/arena/1", `"node":"a"`, `"node":"a\u0000"`, "visible ASCII"},
 		{"room/arena/1", `"epoch":3`, `"epoch":18446744073709551615`, "epoch 18446744073709551615"},
-		{"room/arena/2", `"node":"a",`, "", "visible ASCII"},
+		{"room/arena/2", `"keeper":"a",`, "", "visible ASCII"},
+		{"room/arena/3", `"epoch"`, `"node":"a","epoch"`, "state \"free\" with node \"a\""},
 		{"block/0017", "arena/1", strings.Repeat("a", 129), "1 to 128"},
 		{"block/0017", "arena/1", strings.Repeat("a", maxRecord), "at most 4096"},
 	} {

@@ -334,6 +334,8 @@ func (rs *rooms) step(m *machine, r *room) bool {
 	isBusy := m.calls.busy[r.key()]
 	switch {
 	case isBusy || r.retryAt > m.now || m.calls.ofRooms() >= maxRoomCalls:
+	case !m.mayAct():
+		// Without a lease the directory may be another one, in which the same revision means another change (C9).
 	case len(r.unread) > 0:
 		rs.readBack(m, r)
 	case r.holding != nil && r.holding.releasing:
@@ -345,7 +347,7 @@ func (rs *rooms) step(m *machine, r *room) bool {
 	case r.holding != nil && !r.holding.suspended:
 		return true
 	case r.holding != nil || r.want != nil:
-		if m.mayAct() && m.identity.settled() {
+		if m.identity.settled() {
 			rs.decide(m, r)
 		}
 	case rs.isStray(m, r):

@@ -122,7 +122,7 @@ func (rs *rooms) chooseBlock(m *machine, r *room) (number int, victim *room, err
 	if stored != noBlock {
 		b := &m.blocks.all[stored]
 		// This node was the last to take the room, and in this block: then its disk has the newest run.
-		isOurs := r.record.Block == stored && b.room == r.name && r.record.Node == m.settings.name
+		isOurs := r.record.Block == stored && b.room == r.name && (r.record.Node == m.settings.name || r.record.Keeper == m.settings.name)
 		if isOurs || b.revision == 0 && !b.claimed {
 			return stored, nil, nil
 		}
@@ -164,9 +164,9 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 		rs.lose(m, r) // it was released by a swap without an answer
 		return
 	}
-	next := roomRecord{Version: recordVersion, State: roomKept, Node: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block}
+	next := roomRecord{Version: recordVersion, State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block}
 	if !keep {
-		next.State, next.Node, next.Block = roomFree, "", noBlock
+		next.State, next.Keeper, next.Block = roomFree, "", noBlock
 	}
 	swaps := []Swap{{r.key(), encode(next), r.base()}}
 	disagrees := rs.readDisagreement(m, r)
