@@ -20,24 +20,22 @@ func (k *linkedPrediction) crowded(ms int64, seed uint64) {
 		}
 		return 0
 	}
-	drawn, served, ticks := k.now, k.now, k.now*stepHz/1000
-	for end := k.now + ms; k.now < end; k.now++ {
-		if k.now >= served {
-			k.hear()
-			for ; ticks < k.now*stepHz/1000; ticks++ {
+	drawn, served, ticks := k.Now, k.Now, k.Now*stepHz/1000
+	for end := k.Now + ms; k.Now < end; k.Now++ {
+		if k.Now >= served {
+			require.NoError(k.t, k.Serve())
+			for ; ticks < k.Now*stepHz/1000; ticks++ {
 				k.serve()
 			}
-			served = k.now + 1 + hiccup(2000)
+			served = k.Now + 1 + hiccup(2000)
 		}
-		if k.now >= drawn {
+		if k.Now >= drawn {
 			k.receive()
 			k.render()
 			k.receive()
-			drawn = k.now + 4 + r.Int64N(36) + hiccup(40)
+			drawn = k.Now + 4 + r.Int64N(36) + hiccup(40)
 		}
-		if p := k.session.TakeStream(); p != nil {
-			k.up.Send(k.now, p)
-		}
+		k.Flush()
 	}
 }
 

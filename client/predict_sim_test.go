@@ -13,9 +13,9 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/simtest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
-	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
@@ -23,19 +23,13 @@ import (
 // linkedPrediction is a server with one runner and a client that predicts it, over simulated links.
 // Time is counted in ms.
 type linkedPrediction struct {
+	*stage.Linked
 	t       *testing.T
 	core    *session.Core
 	runners *world.Component[runner]
 	player  world.Entity
-	peer    *session.Peer
-	session *client.Session
 	play    *client.Prediction[runner]
 
-	up, down     *simtest.Stream
-	upD, downD   *simtest.Link
-	now          int64
-	stamp        uint32
-	heard        int64
 	frames       int
 	stick        func(frame int) lever
 	touch        func(tick uint32, r *runner) // what else the server does to the player
@@ -43,7 +37,7 @@ type linkedPrediction struct {
 	truth        map[uint32]runner            // the server's states by tick
 	served, made map[uint32]lever             // inputs by tick: what the server stepped with, what the client made
 	frame        func()                       // called for each frame
-	synced       func()                       // called for each datagram that arrived
+	synced       func()                       // called when datagrams have arrived
 	prior        runner                       // predicted before the frame's input
 	priorTick    uint32
 }
@@ -53,9 +47,8 @@ var overseas = simtest.Conditions{DelayMin: 65, DelayMax: 85, Loss: 0.05}
 
 func newLinkedPrediction(t *testing.T, seed uint64, link simtest.Conditions) *linkedPrediction {
 	k := &linkedPrediction{
-		t: t, truth: map[uint32]runner{}, served: map[uint32]lever{}, made: map[uint32]lever{},
-		up: simtest.NewStream(seed, link), down: simtest.NewStream(seed+1, link),
-		upD: simtest.NewLink(seed+2, link), downD: simtest.NewLink(seed+3, link),
+		Linked: &stage.Linked{Connection: simtest.NewConnection(seed, link), Unit: time.Millisecond},
+		t:      t, truth: map[uint32]runner{}, served: map[uint32]lever{}, made: map[uint32]lever{},
 		stick: func(int) lever { return lever{} }, touch: func(uint32, *runner) {}, frame: func() {}, synced: func() {},
 	}
 	s := schema.New()
@@ -87,54 +80,24 @@ func newLinkedPrediction(t *testing.T, seed uint64, link simtest.Conditions) *li
 			},
 		},
 	}))
-	k.peer = k.core.Open(context.Background(), "", k)
-	k.session = must.Get(client.NewSession(client.SessionConfig{Schema: s}))
-	k.play = must.Get(client.Predict(k.session, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{}))
+	k.Peer = k.core.Open(context.Background(), "", k)
+	k.Client = must.Get(client.NewSession(client.SessionConfig{Schema: s}))
+	k.play = must.Get(client.Predict(k.Client, func(_ uint32, r *runner, in lever) { r.step(in) }, client.PredictConfig{}))
 	return k
 }
 
-func (k *linkedPrediction) SendStream(p []byte) bool { k.down.Send(k.now, p); return true }
-
-func (*linkedPrediction) HasUnsent() bool { return false }
-
-func (k *linkedPrediction) SendSnapshot(ds [][]byte) {
-	for _, d := range ds {
-		wire.StampState(d, k.stamp, uint16(min((k.now-k.heard)*10, math.MaxUint16)))
-		k.downD.Send(k.now, d)
-	}
-}
-
-func (k *linkedPrediction) Close(code wire.Code, text string) {
-	require.Fail(k.t, "closed", "%v %s", code, text)
-}
-
-func (k *linkedPrediction) time() time.Duration { return time.Duration(k.now) * time.Millisecond }
-
-// play simulates ms milliseconds.
+// run simulates ms milliseconds.
 func (k *linkedPrediction) run(ms int64) {
-	for end := k.now + ms; k.now < end; k.now++ {
-		k.hear()
-		if k.now*stepHz/1000 != (k.now-1)*stepHz/1000 {
+	for end := k.Now + ms; k.Now < end; k.Now++ {
+		require.NoError(k.t, k.Serve())
+		if k.Now*stepHz/1000 != (k.Now-1)*stepHz/1000 {
 			k.serve()
 		}
 		k.receive()
-		if (k.now+7)*stepHz/1000 != (k.now+6)*stepHz/1000 {
+		if (k.Now+7)*stepHz/1000 != (k.Now+6)*stepHz/1000 {
 			k.render()
 		}
-		if p := k.session.TakeStream(); p != nil {
-			k.up.Send(k.now, p)
-		}
-	}
-}
-
-// hear passes what has arrived to the server.
-func (k *linkedPrediction) hear() {
-	if p := k.up.Receive(k.now); p != nil {
-		require.NoError(k.t, k.peer.ReceiveStream(p))
-	}
-	for _, d := range k.upD.Receive(k.now) {
-		stamp := must.Get(k.peer.ReceiveDatagram(d))
-		k.stamp, k.heard = stamp, k.now
+		k.Flush()
 	}
 }
 
@@ -149,18 +112,12 @@ func (k *linkedPrediction) serve() {
 }
 
 func (k *linkedPrediction) receive() {
-	if p := k.down.Receive(k.now); p != nil {
-		require.NoError(k.t, k.session.ReceiveStream(p))
-	}
-	arrived := k.downD.Receive(k.now)
-	for _, d := range arrived {
-		must.Get(k.session.ReceiveDatagram(d, k.time()))
+	arrived := must.Get(k.Receive())
+	if arrived > 0 {
 		k.synced()
 	}
-	if k.session.InputDue(len(arrived), k.time()) {
-		if d := k.session.Input(k.time()); d != nil {
-			k.upD.Send(k.now, d)
-		}
+	if k.Client.InputDue(arrived, k.Time()) {
+		k.Answer()
 	}
 }
 
@@ -169,7 +126,7 @@ func (k *linkedPrediction) render() {
 	in := k.stick(k.frames)
 	k.prior, _ = k.play.State()
 	k.priorTick = k.play.Stats().Predicted
-	tick := must.Get(k.session.SetInputValue(&in, k.time()))
+	tick := must.Get(k.Client.SetInputValue(&in, k.Time()))
 	k.made[tick] = in
 	k.frame()
 }
@@ -267,33 +224,33 @@ func TestPushOverLoss(t *testing.T) {
 		k.stick = func(frame int) lever { return lever{X: float32(1 - frame/100%2*2)} }
 		pushed, at, pushes, longest := uint32(0), int64(0), 0, int64(0)
 		k.touch = func(tick uint32, r *runner) {
-			if k.now > 3000 && tick%97 == 0 {
+			if k.Now > 3000 && tick%97 == 0 {
 				r.Position[2] += push
-				pushed, at = tick, k.now
+				pushed, at = tick, k.Now
 			}
 		}
 		var before runner
 		frame := 0
 		k.frame = func() {
-			now, ok := k.play.At(k.session.Render(k.time()))
+			now, ok := k.play.At(k.Client.Render(k.Time()))
 			if !ok {
 				return
 			}
 			frame++
-			if k.now > 2000 { // the link is measured
+			if k.Now > 2000 { // the link is measured
 				blended := push * halfLivesGone(1) * 17 / 16.67
 				require.LessOrEqual(t, distance(now.Position, before.Position), 1.15*runnerSpeed/stepHz+blended+0.01, "seed %d, frame %d", seed, frame)
 			}
 			before = now
 		}
-		for k.now < 20_000 {
+		for k.Now < 20_000 {
 			k.run(1)
 			state, ok := k.play.State()
 			if pushed == 0 || !ok || distance([3]float32{2: k.truth[pushed].Position[2]}, [3]float32{2: state.Position[2]}) > 2.0/256 {
 				continue
 			}
 			require.GreaterOrEqual(t, k.play.Stats().Confirmed, pushed)
-			longest = max(longest, k.now-at)
+			longest = max(longest, k.Now-at)
 			pushed = 0
 			pushes++
 		}
