@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/scenes"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/wiretest"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
@@ -549,14 +550,7 @@ func (o *oracle) tapped(b []byte, datagram bool) {
 
 // receive answers the client's stream: a Resync enters everything again.
 func (o *oracle) receive() {
-	var frames wire.FrameReader
-	frames.Feed(o.session.TakeStream())
-	for {
-		kind, _, ok, err := frames.Next()
-		require.NoError(o.t, err)
-		if !ok {
-			return
-		}
+	for kind := range stage.Messages(o.session.TakeStream()) {
 		if kind == wire.TypeResync {
 			o.resyncs = append(o.resyncs, o.w.Tick())
 			clear(o.view)

@@ -65,12 +65,7 @@ func newExactServerAt(t testing.TB, tickHz uint16, c client.SessionConfig) *exac
 }
 
 func (m *exactServer) hello() wire.Hello {
-	var frames wire.FrameReader
-	frames.Feed(m.session.TakeStream())
-	_, body, ok, err := frames.Next()
-	require.NoError(m.t, err)
-	require.True(m.t, ok)
-	return must.Get(wire.Parse[wire.Hello](body))
+	return must.Get(wire.Parse[wire.Hello](stage.FirstMessage(m.session.TakeStream(), wire.TypeHello)))
 }
 
 func (m *exactServer) welcome(resumed, simulate uint8) {

@@ -110,7 +110,7 @@ func (g *provisionalServer) take() bulk.Handle {
 
 func (g *provisionalServer) launch(first, second bulk.Handle) (*client.Future, wire.Command) {
 	f := must.Get(g.DoValue(0, volley{first, second}))
-	return f, takeCommand(g.t, g.Session)
+	return f, takeCommand(g.Session)
 }
 
 func (g *provisionalServer) fire(h bulk.Handle) (tick uint32) {
@@ -163,7 +163,7 @@ func TestProvisionalOfCommand(t *testing.T) {
 	require.Equal(t, volley{First: rocket}, args, "answered handles are sent as what they stand for")
 	require.Zero(t, sent.Provisionals)
 	must.Get(g.DoValue(a, volley{}))
-	require.Equal(t, rocket, takeCommand(t, g.Session).Target)
+	require.Equal(t, rocket, takeCommand(g.Session).Target)
 	require.ErrorContains(t, must.Fail(g.DoValue(b, volley{})), "is stale")
 
 	require.NoError(t, g.structure(leave(rocket)))
@@ -339,7 +339,7 @@ func TestProvisionalMisuse(t *testing.T) {
 	require.ErrorContains(t, must.Fail(g.SetInputValue(trigger{Missile: a}, 0)), "older one")
 	require.ErrorContains(t, must.Fail(g.DoRaw("wave", 0, nil, d)), "take a handle by Provisional")
 	f := must.Get(g.DoRaw("wave", 0, nil, c))
-	sent := takeCommand(t, g.Session)
+	sent := takeCommand(g.Session)
 	require.Equal(t, []uint32{c.Index(), 1}, []uint32{sent.FirstProvisional, uint32(sent.Provisionals)})
 	g.answer(f, wire.CommandRefused)
 	g.want("refused", wire.Stale, c)
@@ -418,7 +418,7 @@ func TestProvisionalThatTheServerLacks(t *testing.T) {
 	g := newProvisionalServerOf(t, served, declared)
 	a, b, c, d := g.take(), g.take(), g.take(), g.take()
 	f := must.Get(g.DoValue(0, broadside{a, [2]bulk.Handle{b, rocket}, c}))
-	sent := takeCommand(t, g.Session)
+	sent := takeCommand(g.Session)
 	require.Equal(t, []uint32{a.Index(), 3}, []uint32{sent.FirstProvisional, uint32(sent.Provisionals)})
 	var args volley
 	require.NoError(t, rowschema.NewMessage(served.Commands()[0].Args).ReadValue(sent.Args, &args))

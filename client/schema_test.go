@@ -78,12 +78,7 @@ func newHandServer(t testing.TB, served, declared *schema.Schema) *handServer {
 
 // hello reads the Hello that the session sent.
 func (s *handServer) hello() wire.Hello {
-	var frames wire.FrameReader
-	frames.Feed(s.session.TakeStream())
-	kind, body, _, err := frames.Next()
-	require.NoError(s.t, err)
-	require.Equal(s.t, byte(wire.TypeHello), kind)
-	return must.Get(wire.Parse[wire.Hello](body))
+	return must.Get(wire.Parse[wire.Hello](stage.FirstMessage(s.session.TakeStream(), wire.TypeHello)))
 }
 
 // answer reads the Hello and sends the Welcome that the Hello asks for, as change modifies it.

@@ -49,14 +49,8 @@ func joinedSession(t testing.TB, s *schema.Schema) *client.Session {
 }
 
 // takeCommand returns the command that the session sends next.
-func takeCommand(t testing.TB, s *client.Session) wire.Command {
-	frames := wire.FrameReader{}
-	frames.Feed(s.TakeStream())
-	kind, body, ok, err := frames.Next()
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.Equal(t, byte(wire.TypeCommand), kind)
-	return must.Get(wire.Parse[wire.Command](body))
+func takeCommand(s *client.Session) wire.Command {
+	return must.Get(wire.Parse[wire.Command](stage.FirstMessage(s.TakeStream(), wire.TypeCommand)))
 }
 
 func TestDo(t *testing.T) {
@@ -71,7 +65,7 @@ func TestDo(t *testing.T) {
 		func() (*client.Future, error) { return session.DoValue(walker, &args) },
 	} {
 		must.Get(do())
-		sent := takeCommand(t, session)
+		sent := takeCommand(session)
 		require.Equal(t, "eat", sent.Name)
 		require.Equal(t, walker, sent.Target)
 		require.Zero(t, sent.View, "nothing was shown")
@@ -102,7 +96,7 @@ func TestAsk(t *testing.T) {
 	var queries []*client.Query[weighed]
 	for range 4 {
 		q := must.Get(client.Ask(session, weighing, walker, weigh{}))
-		require.Equal(t, "weigh", takeCommand(t, session).Name)
+		require.Equal(t, "weigh", takeCommand(session).Name)
 		queries = append(queries, q)
 	}
 	_, _, done := queries[0].Poll()
@@ -211,5 +205,5 @@ func TestCommandTellsTheView(t *testing.T) {
 	s.session.TakeStream()
 	shown := s.session.Render(s.time()).Tick
 	must.Get(s.session.DoRaw("eat", walker, nil))
-	require.InDelta(t, shown*256, float64(takeCommand(t, s.session).View), 1)
+	require.InDelta(t, shown*256, float64(takeCommand(s.session).View), 1)
 }

@@ -35,11 +35,6 @@ func newAppliedClient(t testing.TB, r *replication.Replicator, tickHz int, c cli
 	return &appliedClient{Replica: s.Replica(), session: s}
 }
 
-// ApplyStructure applies the body of a Structure message.
-func (c *appliedClient) ApplyStructure(body []byte) error {
-	return c.session.ReceiveStream(wire.AppendFrame(nil, wire.TypeStructure, body))
-}
-
 // ApplyState applies a State datagram. Each snapshot arrives long after the previous one,
 // so that the client's work limit allows it.
 func (c *appliedClient) ApplyState(datagram []byte) (client.Outcome, error) {

@@ -55,7 +55,7 @@ func (o *watchedWorld) tick() {
 		require.NoError(o.t, o.viewer.Acknowledge(o.ack))
 	}
 	u := o.viewer.Snapshot()
-	o.written += countRecords(o.t, u.Stream)
+	o.written += uint32(len(records(o.t, u)))
 	o.ack = wire.Ack{Seen: true, Newest: o.viewer.Numbers().Seq, Mask: 1<<64 - 1, Structure: o.written}
 	o.bytes += len(u.Stream)
 	for _, d := range u.Datagrams {

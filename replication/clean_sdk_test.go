@@ -43,18 +43,7 @@ func (c *sdkClient) Ack() wire.Ack { return c.Stats().Ack }
 
 // stream applies structure.
 func (c *sdkClient) stream(b []byte) {
-	var frames wire.FrameReader
-	frames.Feed(b)
-	for {
-		kind, body, ok, err := frames.Next()
-		require.NoError(c.t, err)
-		if !ok {
-			return
-		}
-		if kind == wire.TypeStructure {
-			require.NoError(c.t, c.ApplyStructure(body), "tick %d", c.w.Tick())
-		}
-	}
+	require.NoError(c.t, c.session.ReceiveStream(b), "tick %d", c.w.Tick())
 }
 
 // datagrams applies datagrams. Some of them are lost, late or repeated.

@@ -10,6 +10,7 @@ import (
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowschema"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
@@ -263,12 +264,7 @@ func TestFloodOfReliableEvents(t *testing.T) {
 		s.rep.AfterStep()
 	}
 	require.Less(t, 1600, flood())
-	var frames wire.FrameReader
-	frames.Feed(s.snapshot().Stream)
-	_, body, ok, err := frames.Next()
-	require.True(t, ok)
-	require.NoError(t, err)
-	m := must.Get(wire.ParseStructure(body))
+	m := must.Get(wire.ParseStructure(stage.FirstMessage(s.snapshot().Stream, wire.TypeStructure)))
 	require.EqualValues(t, 100, m.Ticks)
 
 	// A client that acknowledges nothing has a bounded backlog.

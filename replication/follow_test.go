@@ -55,7 +55,6 @@ type tickOf struct {
 type end struct {
 	viewer  *replication.Viewer
 	replica *appliedClient
-	frames  wire.FrameReader
 	down    *simtest.Stream
 	downD   *simtest.Link
 	up      *simtest.Link
@@ -165,15 +164,7 @@ func (c *ridingWorld) step() {
 }
 
 func (c *ridingWorld) receive(e *end) {
-	e.frames.Feed(e.down.Receive(c.now))
-	for {
-		_, body, ok, err := e.frames.Next()
-		require.NoError(c.t, err, c.where())
-		if !ok {
-			break
-		}
-		require.NoError(c.t, e.replica.ApplyStructure(body), c.where())
-	}
+	require.NoError(c.t, e.replica.session.ReceiveStream(e.down.Receive(c.now)), c.where())
 	for _, d := range e.downD.Receive(c.now) {
 		outcome, err := e.replica.ApplyState(d)
 		require.NoError(c.t, err, c.where())

@@ -61,16 +61,7 @@ func TestLoadOfADatagramIsBounded(t *testing.T) {
 			}
 			rep.Capture()
 			u := v.Snapshot()
-			var frames wire.FrameReader
-			frames.Feed(u.Stream)
-			for {
-				_, body, ok, err := frames.Next()
-				require.NoError(t, err)
-				if !ok {
-					break
-				}
-				require.NoError(t, replica.ApplyStructure(body))
-			}
+			require.NoError(t, replica.session.ReceiveStream(u.Stream))
 			if len(u.Datagrams) > 1 && len(u.Datagrams[0]) < wire.MaxDatagram/2 {
 				several++
 			}

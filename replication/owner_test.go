@@ -80,16 +80,7 @@ func (m *purseWorld) step(arrives func() bool) {
 	for _, v := range m.viewers {
 		u := v.Snapshot()
 		v.bytes = append(v.bytes, u.Stream...)
-		var frames wire.FrameReader
-		frames.Feed(u.Stream)
-		for {
-			_, body, ok, err := frames.Next()
-			require.NoError(m.t, err)
-			if !ok {
-				break
-			}
-			require.NoError(m.t, v.replica.ApplyStructure(body))
-		}
+		require.NoError(m.t, v.replica.session.ReceiveStream(u.Stream))
 		arrive := arrives() // one decision per snapshot: the owner's snapshot may take more datagrams
 		for _, d := range u.Datagrams {
 			v.bytes = append(v.bytes, d...)

@@ -12,6 +12,7 @@ import (
 	"github.com/worldd/worldd/internal/invariants"
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/racetest"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
@@ -85,14 +86,7 @@ func (s *viewedWorld) acknowledge(structure uint32) {
 
 // records reads the structure records of an update.
 func records(t testing.TB, u replication.Update) (out []wire.Record) {
-	var frames wire.FrameReader
-	frames.Feed(u.Stream)
-	for {
-		kind, body, ok, err := frames.Next()
-		require.NoError(t, err)
-		if !ok {
-			return out
-		}
+	for kind, body := range stage.Messages(u.Stream) {
 		require.Equal(t, wire.TypeStructure, kind)
 		m := must.Get(wire.ParseStructure(body))
 		for r, err := range m.Records() {
@@ -101,6 +95,7 @@ func records(t testing.TB, u replication.Update) (out []wire.Record) {
 			out = append(out, r)
 		}
 	}
+	return out
 }
 
 // rows counts the rows of an update.

@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 
@@ -13,6 +15,32 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/world"
 )
+
+// Messages returns the types and bodies of the whole messages in a stream.
+func Messages(stream []byte) iter.Seq2[byte, []byte] {
+	return func(yield func(kind byte, body []byte) bool) {
+		var frames wire.FrameReader
+		frames.Feed(stream)
+		for {
+			kind, body, ok, err := frames.Next()
+			mustRead(err)
+			if !ok || !yield(kind, body) {
+				return
+			}
+		}
+	}
+}
+
+// FirstMessage returns the body of the first message in a stream. It panics unless that has a type.
+func FirstMessage(stream []byte, want byte) []byte {
+	for kind, body := range Messages(stream) {
+		if kind != want {
+			panic(fmt.Sprintf("stage: a message of type %d, want %d", kind, want))
+		}
+		return body
+	}
+	panic("stage: no whole message")
+}
 
 // Random returns a source of secrets for session.Config.Random.
 func Random(seed byte) *rand.ChaCha8 { return rand.NewChaCha8([32]byte{seed}) }

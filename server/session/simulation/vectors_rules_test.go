@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/internal/vectors"
 	"github.com/worldd/worldd/replication/wire"
 )
@@ -104,11 +105,7 @@ func (k *hostileMaker) forms() {
 
 // welcomed returns the recorded Welcome.
 func (k *hostileMaker) welcomed() (w wire.Welcome, control []byte) {
-	var frames wire.FrameReader
-	frames.Feed(k.opening)
-	_, body, _, err := frames.Next()
-	require.NoError(k.t, err)
-	w = must.Get(wire.Parse[wire.Welcome](body))
+	w = must.Get(wire.Parse[wire.Welcome](stage.FirstMessage(k.opening, wire.TypeWelcome)))
 	return w, k.opening[len(wire.AppendMessage(nil, w)):]
 }
 

@@ -553,12 +553,7 @@ func (k *hostileMaker) brokenStructure() {
 // secret of its Welcome and the number of the last record that it applied, and the server
 // resumes after that record or begins a new session.
 func (k *hostileMaker) resumed() {
-	var frames wire.FrameReader
-	frames.Feed(k.opening)
-	_, body, _, err := frames.Next()
-	require.NoError(k.t, err)
-	w := must.Get(wire.Parse[wire.Welcome](body))
-	control := k.opening[len(wire.AppendMessage(nil, w)):]
+	w, control := k.welcomed()
 	welcome := func(change func(*wire.Welcome)) []byte {
 		next := w
 		next.Resumed, next.Secret, next.SchemaText = 1, []byte("the next secret."), ""
