@@ -92,10 +92,11 @@ cmd/worldd          field internal/atomicfile internal/effectfile internal/regul
 server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/cluster server/cluster/etcd server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/traces       server otel
+server/outbox       replication/wire server world
 server/cluster      zap
 server/cluster/etcd internal/regularfile server/cluster zap
 server/cluster/engine etcd internal/commandline
-server/host/examples/accounts pgx replication/schema replication/wire server server/host world
+server/host/examples/accounts pgx replication/schema replication/wire server server/host server/outbox world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
 server/imagefile    internal/atomicfile internal/disk world
@@ -179,6 +180,7 @@ loadtest/rig         28
 replication/schema   74
 server               96
 server/host          16
+server/outbox         8
 server/token         12
 world               196
 `

@@ -22,6 +22,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/outbox"
 	"github.com/worldd/worldd/world"
 )
 
@@ -151,38 +152,71 @@ func TestApplyTwice(t *testing.T) {
 	}
 	db := newDatabase(t)
 	accounts := &Accounts{db.pool}
-	entries := []Entry{
-		{Run: 7, Number: 1, Player: "ann", Loads: true},
-		{Run: 7, Number: 2, Player: "ann", Coins: 10},
-		{Run: 7, Number: 3, Player: "ann", Coins: -hatPrice, Hats: 1},
-		{Run: 7, Number: 4, Player: "ann", Loads: true},
+	entry := func(run, number uint64, e Effect) outbox.Entry[Effect] {
+		return outbox.Entry[Effect]{ID: outbox.ID{Run: run, Number: number}, Value: e}
+	}
+	loads, earns := Effect{Player: "ann", Loads: true}, Effect{Player: "ann", Coins: 10}
+	entries := []outbox.Entry[Effect]{
+		entry(7, 1, loads),
+		entry(7, 2, earns),
+		entry(7, 3, Effect{Player: "ann", Coins: -hatPrice, Hats: 1}),
+		entry(7, 4, loads),
 	}
 	for range 2 {
 		found, err := accounts.Apply(t.Context(), entries)
 		require.NoError(t, err)
 		require.Equal(t, Account{10 - hatPrice, 1}, found[3].Account)
 	}
-	_, err := accounts.Apply(t.Context(), []Entry{{Run: 8, Number: 2, Player: "ann", Coins: 10}, {Run: 8, Number: 3, Player: "\x00"}}) // no login has this name
+	_, err := accounts.Apply(t.Context(), []outbox.Entry[Effect]{entry(8, 2, earns), entry(8, 3, Effect{Player: "\x00"})}) // no login has this name
 	require.ErrorContains(t, err, "invalid byte sequence")
-	found, err := accounts.Apply(t.Context(), []Entry{{Run: 8, Number: 2, Player: "ann", Coins: 10}, {Run: 8, Number: 4, Player: "ann", Loads: true}})
+	found, err := accounts.Apply(t.Context(), []outbox.Entry[Effect]{entry(8, 2, earns), entry(8, 4, loads)})
 	require.NoError(t, err)
 	require.Equal(t, Account{20 - hatPrice, 1}, found[1].Account, "another run's number")
 }
 
-// bring brings the oldest entries to the database and their results back, as transfer does.
-func bring(t *testing.T, b *Bank, accounts *Accounts) {
-	oldest := b.oldest()
-	var err error
-	oldest.results, err = accounts.Apply(t.Context(), oldest.entries)
-	require.NoError(t, err)
-	again, err := accounts.Apply(t.Context(), oldest.entries)
-	require.NoError(t, err)
-	for i := range again {
-		require.Equal(t, oldest.results[i].Refused, again[i].Refused, "a crash may repeat the batch")
-	}
-	b.settle(oldest)
-	b.world.Step()
+// counter is a bank at work, in a server.
+type counter struct {
+	*testing.T
+	*Game
+	room *server.Room
 }
+
+func openCounter(t *testing.T, accounts *Accounts) *counter {
+	g, err := NewGame(1)
+	require.NoError(t, err)
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", WorldConfig: g.instance().WorldConfig})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	go g.bank.Work(ctx, s.Room(), accounts)
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	c := &counter{t, g, s.Room()}
+	c.until(func() bool {
+		return !errors.Is(g.bank.out.Put(Effect{Player: "nobody", Loads: true}), outbox.ErrClosed)
+	})
+	return c
+}
+
+// do runs f between two ticks.
+func (c *counter) do(f func()) {
+	require.NoError(c, c.room.Do(c.Context(), func(*world.World) error {
+		f()
+		return nil
+	}))
+}
+
+func (c *counter) until(done func() bool) {
+	for ended := false; !ended; {
+		c.do(func() { ended = done() })
+	}
+}
+
+// settle waits until the database has all effects.
+func (c *counter) settle() { c.until(func() bool { return c.bank.out.Len() == 0 }) }
 
 // A web shop takes coins that a purse still shows. The database refuses what the player buys with them: it sets the
 // effect aside, and the purse shows the account again. Other players' entries are applied.
@@ -198,35 +232,39 @@ func TestRefusedEffect(t *testing.T) {
 	}
 	set("ann", 10)
 	set("bob", 3_000_000_000) // more than an int32 holds
-	g, err := NewGame(1, 7)
-	require.NoError(t, err)
+	c := openCounter(t, accounts)
 	purses := map[string]world.Entity{}
-	for _, name := range []string{"ann", "bob"} {
-		e, err := g.world.Spawn(g.miner, world.Vec3{}, world.Vec3{})
-		require.NoError(t, err)
-		g.purses.Set(e, Purse{Player: name})
-		require.NoError(t, g.bank.Load(e))
-		purses[name] = e
+	c.do(func() {
+		for _, name := range []string{"ann", "bob"} {
+			e, err := c.world.Spawn(c.miner, world.Vec3{}, world.Vec3{})
+			require.NoError(t, err)
+			c.Game.purses.Set(e, Purse{Player: name})
+			require.NoError(t, c.bank.Load(e))
+			require.ErrorIs(t, c.bank.Change(e, 1, 0), errLoading)
+			purses[name] = e
+		}
+	})
+	change := func(name string, coins, hats int64) { require.NoError(t, c.bank.Change(purses[name], coins, hats)) }
+	has := func(name string, coins, hats int64) {
+		c.settle()
+		c.do(func() { require.Equal(t, Purse{name, true, coins, hats}, *c.Game.purses.Get(purses[name])) })
 	}
-	bring(t, g.bank, accounts)
-	require.Equal(t, Purse{"bob", true, 3_000_000_000, 0}, *g.purses.Get(purses["bob"]))
+	has("ann", 10, 0)
+	has("bob", 3_000_000_000, 0)
 
 	set("ann", 2)
-	require.NoError(t, g.bank.Change(purses["ann"], -hatPrice, 1))
-	require.NoError(t, g.bank.Change(purses["bob"], -hatPrice, 1))
-	require.NoError(t, g.bank.Change(purses["ann"], -hatPrice, 1))
-	bring(t, g.bank, accounts)
-	require.Equal(t, Purse{"bob", true, 3_000_000_000 - hatPrice, 1}, *g.purses.Get(purses["bob"]))
-	require.ErrorIs(t, g.bank.Change(purses["ann"], 1, 0), errLoading)
-	bring(t, g.bank, accounts)
-	require.Equal(t, Purse{"ann", true, 2, 0}, *g.purses.Get(purses["ann"]))
-	require.NoError(t, g.bank.Change(purses["ann"], 1, 0))
+	c.do(func() {
+		change("ann", -hatPrice, 1)
+		change("bob", -hatPrice, 1)
+		change("ann", -hatPrice, 1)
+	})
+	has("bob", 3_000_000_000-hatPrice, 1)
+	has("ann", 2, 0)
+	c.do(func() { change("ann", 1, 0) })
 	set("bob", math.MaxInt64)
-	require.NoError(t, g.bank.Change(purses["bob"], 1, 0))
-	bring(t, g.bank, accounts)
-	bring(t, g.bank, accounts)
-	require.Equal(t, Purse{"bob", true, math.MaxInt64, 1}, *g.purses.Get(purses["bob"]))
-	require.Zero(t, g.bank.Len())
+	c.do(func() { change("bob", 1, 0) })
+	has("bob", math.MaxInt64, 1)
+	has("ann", 3, 0)
 	var refused string
 	require.NoError(t, db.pool.QueryRow(t.Context(), "SELECT string_agg(format('%s %s %s', player, coins, hats), ', ' ORDER BY number) FROM refused").Scan(&refused))
 	require.Equal(t, "ann -5 1, ann -5 1, bob 1 0", refused)
@@ -234,16 +272,13 @@ func TestRefusedEffect(t *testing.T) {
 
 // A player whom the closed bank refuses leaves nothing in the world, and the client tries again.
 func TestJoinClosedBank(t *testing.T) {
-	g, err := NewGame(1, 7)
+	g, err := NewGame(1)
 	require.NoError(t, err)
-	for range maxEntries {
-		require.NoError(t, g.bank.enter(Entry{Player: "ann", Coins: 1}))
-	}
 	_, err = g.join(&server.Session{})
 	require.Equal(t, wire.ServerFull, wire.CodeOf(err))
 	g.world.Step()
 	require.Zero(t, g.purses.Presence().Count())
-	require.Equal(t, 1+maxEntries, g.world.Live().Count(), "the book and the entries")
+	require.Equal(t, 1, g.world.Live().Count(), "the outbox's book")
 }
 
 // While players earn and spend, the server and the database are killed, alone and together. At the end all accounts

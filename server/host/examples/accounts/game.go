@@ -42,8 +42,8 @@ type Game struct {
 	bank   *Bank
 }
 
-// NewGame makes the world. run is a number that no other run has.
-func NewGame(seed, run uint64) (*Game, error) {
+// NewGame makes the world.
+func NewGame(seed uint64) (*Game, error) {
 	w, err := world.New(world.Config{Seed: seed})
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func NewGame(seed, run uint64) (*Game, error) {
 		world: w, purses: host.Must(server.Register(w, Purses)),
 		miner: host.Must(w.AddKind(world.Kind{Name: "miner", Body: &world.BodyDef{Kinematic: true}})),
 	}
-	g.bank = NewBank(w, g.purses, run)
+	g.bank = NewBank(w, g.purses)
 	return g, nil
 }
 
@@ -61,7 +61,7 @@ func (g *Game) instance() *host.Instance {
 		Avatars: []world.KindID{g.miner},
 		RestoreRun: func(img *world.Image) error {
 			err := g.world.RestoreRun(img)
-			g.bank.BeginRun(randomNumber())
+			g.bank.out.BeginRun()
 			for e := range g.purses.All() {
 				g.world.Destroy(e) // its player has no session in this run
 			}

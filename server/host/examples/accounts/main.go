@@ -1,7 +1,7 @@
 // Command accounts is a game whose players keep their coins in PostgreSQL.
 //
 //	game.go  the rules, and what clients see
-//	bank.go  effects that wait in the world until the database has them
+//	bank.go  purses and accounts; package outbox keeps the effects that the database does not have yet
 //	sql.go   the database, whose tables schema.sql makes
 //
 //	ACCOUNTS_DATABASE=postgres:///game accounts serve --listen :4433 --image game.image --journal always
@@ -9,8 +9,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,19 +38,12 @@ type program struct {
 }
 
 func (p *program) newGame(o host.Options) (*host.Instance, error) {
-	g, err := NewGame(o.SeedOr(1), randomNumber())
+	g, err := NewGame(o.SeedOr(1))
 	if err != nil {
 		return nil, err
 	}
 	p.bank = g.bank
 	return g.instance(), nil
-}
-
-// randomNumber returns a number for a run of the world: see Bank.BeginRun.
-func randomNumber() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it does not fail
-	return binary.LittleEndian.Uint64(b[:]) >> 1
 }
 
 // attach connects the database, and starts the goroutine that brings effects to it.
@@ -82,7 +73,7 @@ func (p *program) admit(ctx context.Context, token []byte) (server.Admission, er
 func (p *program) showBank(w http.ResponseWriter, r *http.Request) {
 	var waiting int
 	err := p.server.Room().Do(r.Context(), func(*world.World) error {
-		waiting = p.bank.Len()
+		waiting = p.bank.out.Len()
 		return nil
 	})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/worldd/worldd/server/outbox"
 )
 
 // Schema makes the tables.
@@ -53,16 +55,17 @@ func (a *Accounts) PlayerOf(ctx context.Context, key string) (player string, err
 }
 
 // Apply applies entries in their order, in one transaction and one round trip. It returns a result for each.
-func (a *Accounts) Apply(ctx context.Context, entries []Entry) ([]Result, error) {
+func (a *Accounts) Apply(ctx context.Context, entries []outbox.Entry[Effect]) ([]Result, error) {
 	found := make([]Result, len(entries))
 	all := &pgx.Batch{}
 	for i, e := range entries {
-		if !e.Loads {
-			all.Queue(apply, int64(e.Run), int64(e.Number), e.Player, e.Coins, e.Hats)
-			all.Queue(isRefused, int64(e.Run), int64(e.Number)).QueryRow(func(row pgx.Row) error { return row.Scan(&found[i].Refused) })
+		run, number, v := int64(e.ID.Run), int64(e.ID.Number), &e.Value
+		if !v.Loads {
+			all.Queue(apply, run, number, v.Player, v.Coins, v.Hats)
+			all.Queue(isRefused, run, number).QueryRow(func(row pgx.Row) error { return row.Scan(&found[i].Refused) })
 			continue
 		}
-		all.Queue(load, e.Player).QueryRow(func(row pgx.Row) error { return row.Scan(&found[i].Coins, &found[i].Hats) })
+		all.Queue(load, v.Player).QueryRow(func(row pgx.Row) error { return row.Scan(&found[i].Coins, &found[i].Hats) })
 	}
 	return found, pgx.BeginFunc(ctx, a.pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, all).Close() })
 }
