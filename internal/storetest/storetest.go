@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(*testing.T) Subject) {
 		{"swaps of several keys exclude each other", concurrentTransfers},
 		{"reads see other clients' writes", readsSeeWrites},
 		{"reads of many keys", readMany},
+		{"reads of many keys beside swaps", readManyBesideSwaps},
 		{"any bytes in keys and values", anyBytes},
 		{"limits", limits},
 		{"watch order", watchOrder},
@@ -306,19 +307,23 @@ func readsSeeWrites(d *directory) {
 	}
 }
 
-func readMany(d *directory) {
-	const n = 20 * cluster.MaxSwaps
-	var want []cluster.Entry
-	for len(want) < n {
-		var swaps []cluster.Swap
+// createMany creates so many full swaps of keys, and returns them as entries.
+func (d *directory) createMany(swaps int) (all []cluster.Entry) {
+	for range swaps {
+		var one []cluster.Swap
 		for i := range cluster.MaxSwaps {
-			swaps = append(swaps, put(fmt.Sprintf("many/%05d", len(want)+i), "v", 0))
+			one = append(one, put(fmt.Sprintf("many/%05d", len(all)+i), "v", 0))
 		}
-		revision := d.swap(swaps...)
-		for _, s := range swaps {
-			want = append(want, entry(s.Key, "v", revision))
+		revision := d.swap(one...)
+		for _, s := range one {
+			all = append(all, entry(s.Key, "v", revision))
 		}
 	}
+	return all
+}
+
+func readMany(d *directory) {
+	want := d.createMany(20)
 	d.swap(put("many", "before", 0), put("many.", "before", 0), put("many0", "after", 0))
 	have, _ := d.read("many/")
 	d.equal(have, want)
@@ -326,6 +331,43 @@ func readMany(d *directory) {
 	d.equal(have, want[1230:1240])
 	have, _ = d.read("none")
 	d.equal(have, nil)
+}
+
+// readManyBesideSwaps swaps the first and the last of many keys together: each read sees both changes or none.
+func readManyBesideSwaps(d *directory) {
+	all := d.createMany(10)
+	first, last := all[0], all[len(all)-1]
+	done := make(chan error, 1)
+	go func() {
+		r1, r2 := first.Revision, last.Revision
+		for i := range 60 {
+			revision, err := d.Other.Swap(d.ctx, put(first.Key, fmt.Sprint(i), r1), put(last.Key, fmt.Sprint(i), r2))
+			if err != nil {
+				done <- err
+				return
+			}
+			r1, r2 = revision, revision
+		}
+		done <- nil
+	}()
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				d.Fatal(err)
+			}
+			running = false
+		default:
+		}
+		have, at := d.read("many/")
+		if len(have) != len(all) {
+			d.Fatalf("read %d of %d keys", len(have), len(all))
+		}
+		a, b := have[0], have[len(have)-1]
+		if string(a.Value) != string(b.Value) || a.Revision > at || b.Revision > at {
+			d.Fatalf("a read at revision %d saw %q of %d and %q of %d", at, a.Value, a.Revision, b.Value, b.Revision)
+		}
+	}
 }
 
 func anyBytes(d *directory) {
