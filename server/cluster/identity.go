@@ -59,7 +59,7 @@ func (d *identity) freeze(m *machine, reason string) {
 	if d.state == identityForeign {
 		return
 	}
-	m.note(note{text: "the cluster's directory was replaced: " + reason + ". All rooms stand still until it is adopted (worldd cluster adopt)", trouble: true})
+	m.note(note{text: "the cluster's directory was replaced: " + reason + ". All rooms stand still until it is adopted: worldd cluster adopt --was " + d.known, trouble: true})
 	m.counters.Frozen++
 	*d = identity{state: identityForeign, known: d.known, reason: reason}
 	m.calls.abandon(m, func(string) bool { return true })

@@ -17,6 +17,7 @@ import (
 // clusterCommand is for operators of a cluster.
 type clusterCommand struct {
 	Status clusterStatusCommand `cmd:"" help:"Print the nodes of a cluster and their rooms, as its directory has them."`
+	Adopt  clusterAdoptCommand  `cmd:"" help:"Let rooms continue that stand still since their directory was replaced."`
 }
 
 // clusterStatusCommand prints what a directory holds. It asks no node.

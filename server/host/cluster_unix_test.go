@@ -242,6 +242,22 @@ func tickOfLastStep(t *testing.T, room string) (tick uint64) {
 	return tick
 }
 
+// TestClusterAdopt: a directory gets another identity, for the nodes that know the ones before.
+func TestClusterAdopt(t *testing.T) {
+	c := startEngine(t)
+	for _, was := range []string{"00000000000000a1", "00000000000000b2"} {
+		status, out := runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine, "--was="+was)
+		require.Equal(t, exitOK, status, out)
+		require.Contains(t, out, c.directory().Directory)
+	}
+	status, out := runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine, "--was=x")
+	require.NotEqual(t, exitOK, status)
+	require.Contains(t, out, "16 hexadecimal digits")
+	status, out = runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine)
+	require.NotEqual(t, exitOK, status)
+	require.Contains(t, out, "--was ID is missing")
+}
+
 // TestClusterFlags: contradictions and unsafe directories are refused before anything starts.
 func TestClusterFlags(t *testing.T) {
 	for want, args := range map[string][]string{

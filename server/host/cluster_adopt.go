@@ -1,0 +1,50 @@
+package host
+
+import (
+	"context"
+	cryptorand "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/server/cluster"
+)
+
+// clusterAdoptCommand makes a directory the one of nodes that know another.
+type clusterAdoptCommand struct {
+	directoryFlags
+	Was []string `placeholder:"ID,..." help:"Identities of the directories that this one replaces, as the nodes log them."`
+}
+
+// Validate is called by kong.
+func (c *clusterAdoptCommand) Validate() error {
+	switch {
+	case len(c.Cluster) == 0:
+		return errors.New("--cluster URL is missing: where the directory is")
+	case len(c.Was) == 0:
+		return errors.New("--was ID is missing: the directory that the nodes know, as they log it when they stand still")
+	}
+	return nil
+}
+
+func (c *clusterAdoptCommand) run(ctx context.Context, p *program) error {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	store, err := c.open(ctx, zap.NewNop())
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	var seed [32]byte
+	if _, err = cryptorand.Read(seed[:]); err != nil {
+		return fmt.Errorf("no random number for the directory: %w", err)
+	}
+	id, err := cluster.Adopt(ctx, store, rand.New(rand.NewChaCha8(seed)), c.Was...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "adopted: the directory is %s, and rooms continue after the time of a lease\n", id)
+	return nil
+}
