@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +31,8 @@ type Cluster interface {
 type ClusterStatus struct {
 	// Node is the name of this one.
 	Node string
+	// Directory is the identity of the directory that the node knows.
+	Directory string
 	// Margin is how long the node's rooms may run without another answer of the directory. They stand still while it is negative.
 	Margin time.Duration
 	// Trouble says why the node cannot use the directory; empty: it can.
@@ -99,7 +103,7 @@ func (m *rooms) clusterReport() admin.Cluster {
 		nodes[i] = admin.ClusterNode(n)
 	}
 	return admin.Cluster{
-		Node: s.Node, Margin: s.Margin, Trouble: s.Trouble, Nodes: nodes, Stored: s.Stored, FreeBlocks: s.FreeBlocks, Events: s.Events,
+		Node: s.Node, Directory: s.Directory, Margin: s.Margin, Trouble: s.Trouble, Nodes: nodes, Stored: s.Stored, FreeBlocks: s.FreeBlocks, Events: s.Events,
 		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(),
 		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load()},
 		Takes:     map[string]uint64{"new": c.taken.Load(), "stored": c.takenStored.Load(), "elsewhere": c.elsewhere.Load(), "failed": c.takeFails.Load()},
@@ -230,17 +234,15 @@ func (l *roomLife) takeGrantedBlock(ctx context.Context, plan *buildPlan) (int, 
 		plan.from = nil
 		return block, nil
 	}
-	if plan.exact { // another room has the block of the stored run
-		plan.exact, plan.least = false, blockAbove(plan.from.NewestGeneration())
-	}
-	if block < plan.least {
+	plan.exact = false // another room has the block of the stored run
+	if slices.Contains(plan.spent, block) {
 		if err := l.exchangeGrant(ctx, -1); err != nil {
 			return 0, err
 		}
 		block = l.tenure.grant.Block()
 	}
-	if block < plan.least {
-		return 0, errNoRange
+	if slices.Contains(plan.spent, block) {
+		return 0, fmt.Errorf("the cluster gives block %d of generations again, in which an earlier run of the room has issued handles", block)
 	}
 	return block, nil
 }

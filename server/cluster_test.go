@@ -359,6 +359,33 @@ func TestPanicKeepsTheGrant(t *testing.T) {
 	}
 }
 
+// A cluster gives any free block to a new run of a stored room, also one below the blocks of its earlier runs. A block that an
+// earlier run had is given back.
+func TestStoredRoomBeginsInAnyBlock(t *testing.T) {
+	dir, d, tick := t.TempDir(), newDirectory(), uint64(0)
+	for _, block := range []int{100, 30, 200} {
+		inCluster(t, d, func(c *RoomsConfig) { withoutPinned(c); c.Images.Dir = dir }, func(h *testRooms, n *testNode) {
+			visit := func(want int) {
+				h.mustVisit("match/a")
+				time.Sleep(time.Second)
+				require.Equal(t, want, blockOf(h.now("match/a").core.World().Config().FirstGeneration))
+				require.Greater(t, h.tick("match/a"), tick, "it continues from its image")
+				tick = h.tick("match/a")
+			}
+			d.next = block
+			visit(block)
+			require.NoError(t, h.drainRoom("match/a", 0))
+			time.Sleep(time.Second)
+			require.NoError(t, h.createRoom(context.Background(), "match/a"))
+			require.NoError(t, h.drainRoom("match/a", 0))
+			time.Sleep(time.Second)
+			delete(h.cordons, "match/a")
+			d.next = block + 1 // the newest run had it
+			visit(block + 2)
+		})
+	}
+}
+
 // A cluster that does not answer refuses clients for a moment, and no world is made.
 func TestRoomThatCannotBeTaken(t *testing.T) {
 	inCluster(t, newDirectory(), asIs, func(h *testRooms, n *testNode) {

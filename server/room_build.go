@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -46,6 +47,36 @@ type buildPlan struct {
 	exact bool         // the run continues in the block least, if it is free
 	from  *world.Image // of a new run; nil: the store's
 	crash *crashLoop   // of from
+
+	// granted: the cluster has chosen the block, which may be any but the spent ones of earlier runs; least counts only if exact.
+	granted bool
+	spent   []int
+}
+
+// next returns the plan of another attempt to begin a run from an image, or to continue one in the block own.
+func (p *buildPlan) next(from *world.Image, own int, continues bool, crash *crashLoop) *buildPlan {
+	next := &buildPlan{least: own, exact: continues, from: from, crash: crash, granted: p.granted, spent: append(p.spent, blockOf(from.NewestGeneration()))}
+	if !continues {
+		next.least = blockAbove(from.NewestGeneration())
+	}
+	return next
+}
+
+// mayHaveBlock reports whether RestoreRun has failed since the image's run may have issued generations of a granted block. The
+// first two attempts count: the image may be unusable otherwise too.
+func (p *buildPlan) mayHaveBlock(failed error) bool {
+	return p.granted && len(p.spent) < maxSpent && errors.Is(failed, world.ErrImageWorld)
+}
+
+// maxSpent bounds buildPlan.spent, to which an attempt adds two at most.
+const maxSpent = 4
+
+// suits reports whether a new run from an image may begin in a block.
+func (p *buildPlan) suits(block int, from *world.Image) bool {
+	if p.granted {
+		return block != blockOf(from.NewestGeneration()) && !slices.Contains(p.spent, block)
+	}
+	return generationsOf(block).First >= generationsOf(blockAbove(from.NewestGeneration())).First
 }
 
 // takeBlock takes a block for the plan. If the exact one is not free, the plan becomes a new run.
@@ -84,11 +115,11 @@ func (l *roomLife) buildAboveImage(ctx context.Context, store *imagefile.Store) 
 // firstPlan returns the plan of the first attempt. In a cluster that is to continue the stored run, if the room has its block.
 func (l *roomLife) firstPlan(store *imagefile.Store) *buildPlan {
 	if store == nil || store.NewestGeneration() == 0 {
-		return &buildPlan{}
+		return &buildPlan{granted: l.tenure.grant != nil}
 	}
-	own := int(store.NewestGeneration() / world.RunGenerations)
-	if g := l.tenure.grant; g != nil && g.Block() == own && l.rooms.images.hasJournal(l.kind) {
-		return &buildPlan{least: own, exact: true}
+	own := blockOf(store.NewestGeneration())
+	if g := l.tenure.grant; g != nil {
+		return &buildPlan{least: own, exact: g.Block() == own && l.rooms.images.hasJournal(l.kind), granted: true, spent: []int{own}}
 	}
 	return &buildPlan{least: blockAbove(store.NewestGeneration())}
 }
@@ -241,25 +272,28 @@ func (g *RoomGame) restoreImage(log *zap.Logger, image *ImageConfig, older int, 
 		from = found.Image
 		if found.Run != 0 {
 			continues := c.mayContinue(&found) && !r.isEdited(&found, run) && !run.isNearlySpent(g.World)
-			own := int(g.World.Config().FirstGeneration / world.RunGenerations)
+			own := blockOf(g.World.Config().FirstGeneration)
 			if continues && own == block {
 				image.restored = run
 				return nil, explainRestore(image.Store, c.continueRun(&r, &found, run))
 			}
-			next := &buildPlan{least: own, exact: continues, from: c.takeRecovered(run), crash: image.crash}
 			if !continues {
 				run.logLostSessions(log)
-				next.least = blockAbove(next.from.NewestGeneration())
 			}
-			return next, nil
+			return plan.next(c.takeRecovered(run), own, continues, image.crash), nil
 		}
 	}
-	own, least := generationsOf(block).First, blockAbove(from.NewestGeneration())
-	if own < generationsOf(least).First || g.World.Config().FirstGeneration != own { // Recover may have changed it
-		return &buildPlan{least: least, from: from, crash: image.crash}, nil
+	if !plan.suits(block, from) || g.World.Config().FirstGeneration != generationsOf(block).First { // Recover may have changed it
+		return plan.next(from, block, false, image.crash), nil
 	}
 	r := Restoring{RestoreRun: g.RestoreRun}
-	return nil, explainRestore(image.Store, r.beginRun(g.World, from))
+	err := r.beginRun(g.World, from)
+	if plan.mayHaveBlock(err) {
+		next := plan.next(from, block, false, image.crash)
+		next.spent = append(next.spent, block)
+		return next, nil
+	}
+	return nil, explainRestore(image.Store, err)
 }
 
 // olderImage returns the number of the older image from which the room's next run begins, 0 for

@@ -19,7 +19,6 @@ import (
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
-	"github.com/worldd/worldd/world"
 )
 
 const (
@@ -220,7 +219,7 @@ func (f *imageFolder) storedBlock(k *kind, r *Room) int {
 	if err != nil || newest == 0 { // openImage reports the error
 		return -1
 	}
-	return int(newest / world.RunGenerations)
+	return blockOf(newest)
 }
 
 // keepBlocks keeps the blocks of generations in which stored rooms continue their runs. A block that cannot be read is free: its
@@ -237,7 +236,7 @@ func (f *imageFolder) keepBlocks(r *ranges) {
 		for _, img := range append(stored, storedImage{kind: name}) {
 			newest, err := imagefile.ReadNewestGeneration(f.config.imagePath(img.kind, img.id))
 			if err == nil && newest > 0 {
-				r.keepForStored(int(newest / world.RunGenerations))
+				r.keepForStored(blockOf(newest))
 			}
 		}
 	}

@@ -77,6 +77,9 @@ func generationsOf(block int) Generations {
 	return Generations{first + 1, min(first+(world.RunGenerations-1), lastGeneration)}
 }
 
+// blockOf returns the block of a generation.
+func blockOf(generation uint32) int { return int(generation / world.RunGenerations) }
+
 // blockAbove returns the lowest block for a world restored from an image with newest generation
 // newest.
 func blockAbove(newest uint32) int {

@@ -11,6 +11,7 @@ import (
 // Cluster describes a server's part of a cluster, with the fields of server.ClusterStatus, which documents them.
 type Cluster struct {
 	Node       string
+	Directory  string
 	Margin     time.Duration
 	Trouble    string
 	Nodes      []ClusterNode
@@ -49,6 +50,7 @@ func (c Cluster) trouble() string {
 // clusterInfo is the JSON of /cluster.
 type clusterInfo struct {
 	Node          string            `json:"node"`
+	Directory     string            `json:"directory"`            // identity of the directory that the node knows
 	MarginSeconds float64           `json:"lease_margin_seconds"` // for which rooms may run without another answer of the directory
 	Trouble       string            `json:"trouble,omitempty"`
 	FrozenRooms   int               `json:"frozen_rooms"`
@@ -73,7 +75,7 @@ func (p pages) cluster(w http.ResponseWriter, _ *http.Request) {
 	}
 	c := p.Cluster()
 	info := clusterInfo{
-		Node: c.Node, MarginSeconds: c.Margin.Seconds(), Trouble: c.trouble(), FrozenRooms: c.FrozenRooms,
+		Node: c.Node, Directory: c.Directory, MarginSeconds: c.Margin.Seconds(), Trouble: c.trouble(), FrozenRooms: c.FrozenRooms,
 		Nodes: []clusterNodeInfo{}, Stored: append([]string{}, c.Stored...), FreeBlocks: c.FreeBlocks,
 	}
 	for _, n := range c.Nodes {

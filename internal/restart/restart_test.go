@@ -44,6 +44,7 @@ func runAtOnce(t *testing.T, tests map[string]func(*testing.T)) {
 var onlyRead = map[string][]string{
 	"serve":          {"world", "config", "cert", "key", "admin-token", "admin-cert", "admin-key", "admin-client-ca", "tables", "token-keys", "bans", "cluster-ca", "cluster-cert", "cluster-key"},
 	"cluster status": {"cluster-ca", "cluster-cert", "cluster-key"},
+	"cluster adopt":  {"cluster-ca", "cluster-cert", "cluster-key"},
 	"demo":           {"world", "config"},
 	"loadtest":       {"config", "tables", "token-key", "admin-token"},
 	"check":          {"file"},

@@ -126,9 +126,9 @@ func (f *clusterFlags) joinCluster(ctx context.Context, listen string, log *zap.
 	if err != nil {
 		return nil, usageError("%w", err)
 	}
-	var seed [32]byte
-	if _, err = cryptorand.Read(seed[:]); err != nil {
-		return nil, fmt.Errorf("no random number for the node: %w", err)
+	random, err := newRandom()
+	if err != nil {
+		return nil, err
 	}
 	n := &node{lease: cmp.Or(f.Lease, cluster.DefaultLease)}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+2*n.lease)
@@ -137,13 +137,22 @@ func (f *clusterFlags) joinCluster(ctx context.Context, listen string, log *zap.
 		return nil, err
 	}
 	n.Node, err = cluster.Open(ctx, cluster.Config{
-		Store: n.store, Name: name, Addrs: addresses, Lease: n.lease, Random: rand.New(rand.NewChaCha8(seed)), Now: time.Now, AfterFunc: time.AfterFunc, Log: log,
+		Store: n.store, Name: name, Addrs: addresses, Lease: n.lease, Random: random, Now: time.Now, AfterFunc: time.AfterFunc, Log: log,
 	})
 	if err != nil {
 		n.store.Close()
 		return nil, fmt.Errorf("--cluster: %w", err)
 	}
 	return n, nil
+}
+
+// newRandom returns a source of numbers that no other process has.
+func newRandom() (*rand.Rand, error) {
+	var seed [32]byte
+	if _, err := cryptorand.Read(seed[:]); err != nil {
+		return nil, fmt.Errorf("no random number for the cluster: %w", err)
+	}
+	return rand.New(rand.NewChaCha8(seed)), nil
 }
 
 // node is server.Config.Cluster of this process.
@@ -206,7 +215,7 @@ func (n *node) Status() server.ClusterStatus {
 	s := n.Node.Status()
 	c := s.Counters
 	status := server.ClusterStatus{
-		Node: s.Node, Margin: s.Margin, FreeBlocks: s.FreeBlocks,
+		Node: s.Node, Directory: s.Directory, Margin: s.Margin, FreeBlocks: s.FreeBlocks,
 		Events: map[string]uint64{
 			"renewed": c.Renewals, "taken": c.Takes, "lost": c.Lost, "fence": c.Fences, "fenced": c.Fenced, "conflict": c.Conflicts,
 			"unanswered": c.Unknown, "late-answer": c.LateAnswers, "stuck-watch": c.WatchesStuck, "replaced-directory": c.Frozen,

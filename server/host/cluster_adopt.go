@@ -2,10 +2,8 @@ package host
 
 import (
 	"context"
-	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"go.uber.org/zap"
 
@@ -37,11 +35,11 @@ func (c *clusterAdoptCommand) run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer store.Close()
-	var seed [32]byte
-	if _, err = cryptorand.Read(seed[:]); err != nil {
-		return fmt.Errorf("no random number for the directory: %w", err)
+	random, err := newRandom()
+	if err != nil {
+		return err
 	}
-	id, err := cluster.Adopt(ctx, store, rand.New(rand.NewChaCha8(seed)), c.Was...)
+	id, err := cluster.Adopt(ctx, store, random, c.Was...)
 	if err != nil {
 		return err
 	}

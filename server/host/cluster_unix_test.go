@@ -227,6 +227,11 @@ func TestClusterOfProcesses(t *testing.T) {
 	}
 	c.until("the lobby is taken", func() bool { return c.home("lobby") != "" })
 	c.checkSteps()
+	was := c.directory().Directory
+	status, out := runInn(t.Context(), inn(), "cluster", "adopt", "--cluster="+c.engine, "--was="+was)
+	require.Equal(t, exitOK, status, out)
+	require.NotEqual(t, was, c.directory().Directory)
+	require.Contains(t, out, c.directory().Directory)
 	require.NoError(t, errors.Join(other.Close(), back.Close()))
 }
 
