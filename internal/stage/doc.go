@@ -6,6 +6,7 @@
 //	[Hello]   the Hello of a client that has the server's schema and tables
 //	[Welcome] what a server sends a client of its schema, as [Structure] and [Enter]: for tests of clients
 //	[Conn]    a session.Conn that keeps what it receives; the test writes what its client sends
+//	[Messages] the messages in a stream that a client has sent, and [FirstMessage] its first
 //	[Linked]  a session.Conn over links with loss and delay, and the client.Session behind them
 //
 // schema.NewWithBody is the standard schema, and stage.Random the source of secrets:
