@@ -3,7 +3,7 @@
 //
 //	go run -C server/cluster/engine .
 //
-// Three members are three processes:
+// Its data stay in the user's cache, or in --data: nodes freeze their rooms in a directory that has become empty. Three members are three processes:
 //
 //	engine --peers 127.0.0.1:2380,127.0.0.1:2381,127.0.0.1:2382 --member 0 --listen 127.0.0.1:2379
 //	engine --peers 127.0.0.1:2380,127.0.0.1:2381,127.0.0.1:2382 --member 1 --listen 127.0.0.1:2479
