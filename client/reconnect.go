@@ -42,7 +42,7 @@ type StateChange struct {
 	// server said so.
 	Err error
 	// Resumed is set if the client reconnected to its session: entities, handles and the
-	// controlled entity are as before. Joined after Reconnecting without Resumed, Restored and Moved
+	// controlled entity are as before. Joined after Reconnecting without Resumed, Restored, NewWorld and Moved
 	// begins a new session: all entities have left, Stale handles stay Stale, and all others are
 	// Pending until the session shows them.
 	Resumed bool
@@ -50,12 +50,14 @@ type StateChange struct {
 	// client has in view: it has come back after a crash. The player and its entities are as before;
 	// for the client's entities and handles a new session has begun.
 	Restored bool
-	// NewWorld is set if the client reconnected to another run of the world. Forget
-	// all handles: the same handle may name another entity.
+	// NewWorld is set if the client is in another world, and the server has used generations again of a world
+	// where the client was before, or may have. Forget all handles: the same handle may name another entity. So it is after the
+	// restart of a server without rooms, and when the session returns to a room. All else is as with Moved.
 	NewWorld bool
-	// Moved is set if the server has moved the session to another room, Welcome().Room. All
-	// entities of the old room are destroyed and their handles are Stale: none names an entity
-	// of the new room. Commands have ended with ErrUnanswered, and there is a new Replica.
+	// Moved is set if the client is in another world, Welcome().Room, whose generations are new to it: the server has
+	// moved the session to another room, or the client is on another server or in another run. All
+	// entities of earlier worlds are destroyed, and their handles are Stale for ever, or until a NewWorld.
+	// Commands have ended with ErrUnanswered, and there is a new Replica.
 	Moved bool
 }
 
@@ -99,7 +101,6 @@ type outage struct {
 	attempts int      // begun since the last stable connection
 	moves    int      // followed since the last stable connection
 	began    time.Duration
-	epoch    uint64        // of the world before; 0: none
 	joinedAt time.Duration // when the newest connection received its Welcome
 	random   *rand.Rand
 }
@@ -202,7 +203,6 @@ func (c *Client) beginAgain() {
 func (c *Client) leaveConnection(why error) {
 	if o := &c.outage; c.state == Joined {
 		w, _ := c.session.Welcome()
-		o.epoch = w.Epoch
 		if o.random == nil {
 			o.random = rand.New(rand.NewPCG(w.Session, binary.LittleEndian.Uint64(append(w.Secret, make([]byte, 8)...))))
 		}
@@ -266,14 +266,13 @@ func (c *Client) takeLink() error {
 	return nil
 }
 
-func (c *Client) reportWelcome(kind welcomeKind) {
+func (c *Client) reportWelcome(kind welcomeKind, change worldChange) {
 	w, _ := c.session.Welcome()
-	reconnected := c.state == Reconnecting
 	if c.state != Joined {
 		c.outage.joinedAt = c.now()
 	}
 	c.log.Info("joined", zap.String("server", c.config.Addr), zap.Uint64("session", w.Session), zap.Bool("resumed", w.Resumed == 1), zap.String("room", w.Room))
-	c.changeState(StateChange{State: Joined, Resumed: w.Resumed == 1, Restored: kind == sessionRestored, Moved: kind == sessionMoves, NewWorld: reconnected && kind != sessionMoves && w.Epoch != c.outage.epoch})
+	c.changeState(StateChange{State: Joined, Resumed: w.Resumed == 1, Restored: kind == sessionRestored, Moved: change == freshRange, NewWorld: change == reusedRange})
 }
 
 func (c *Client) giveUp() time.Duration { return cmp.Or(c.config.GiveUp, defaultGiveUp) }

@@ -82,6 +82,7 @@ type Session struct {
 	welcome    *wire.Welcome
 	replica    *Replica
 	controlled bulk.Handle
+	ranges     pastRanges
 	prediction prediction // of Predict
 
 	time     timing
@@ -95,7 +96,7 @@ type Session struct {
 // hooks are the functions that a Client gives its Session.
 type hooks struct {
 	// welcomed is called for each Welcome before anything that follows it.
-	welcomed func(welcomeKind)
+	welcomed func(welcomeKind, worldChange)
 	// await sends what is queued, waits for something to arrive, and applies it.
 	await func(context.Context) error
 	// mayBegin reports that the next Hello may begin a session though config.Token is used.

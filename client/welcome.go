@@ -53,6 +53,7 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	if was := s.welcome; was != nil && was.Epoch != m.Epoch {
 		s.forgetWorld()
 	}
+	change := s.ranges.enterWorld(m)
 	s.greeting.adoptWelcome(m, l)
 	s.commands.countFrom(m.Commands)
 	m.SchemaText = "" // the layout has the text
@@ -70,7 +71,7 @@ func (s *Session) applyWelcome(m *wire.Welcome, l *layout, kind welcomeKind) err
 	}
 	s.stream.enterState(joined)
 	if s.hooks.welcomed != nil {
-		s.hooks.welcomed(kind)
+		s.hooks.welcomed(kind, change)
 	}
 	return s.replica.releaseHeld()
 }

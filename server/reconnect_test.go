@@ -18,6 +18,7 @@ import (
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/stage"
 	"github.com/worldd/worldd/replication/schema"
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -249,6 +250,49 @@ func TestSchemaIsReplaced(t *testing.T) {
 	require.True(t, ok)
 	require.InDelta(t, 0.5, got.Position[1], 0.25)
 	require.Contains(t, e.Format(), "body{Position[0]=")
+}
+
+// On servers whose worlds have disjoint ranges of generations, a handle of one server is Stale on each other. A client that
+// meets a range again learns that it must forget its handles.
+func TestMovedBetweenRanges(t *testing.T) {
+	t.Parallel()
+	addresses := make(chan string, 4)
+	open := func(epoch uint64, block uint32) *testServer {
+		const width = world.RunGenerations
+		w := stage.NewCrates(world.Config{FirstGeneration: block*width + 1, LastGeneration: (block+1)*width - 1})
+		return newTestServerWith(t, func(c *server.Config) {
+			c.World, c.Epoch = w.World, epoch
+			c.Hooks.Join = func(*server.Session) (world.Entity, error) { return w.Put(0, 0), nil }
+			c.Hooks.Leave = func(s *server.Session) { w.Destroy(s.Entity()) }
+			c.Hooks.Commands = []server.Command{server.OnRawCommand("travel", func(s *server.Session, _ world.Entity, _ []byte) error {
+				return s.Redirect(<-addresses, nil)
+			})}
+		})
+	}
+	first, second, third := open(1, 0), open(2, 9), open(3, 4)
+	again := open(4, 9)
+	v := first.dialMobile(func(c *client.Config) { c.Fingerprint, c.InsecureDev, c.Socket = "", true, nil })
+	var past []world.Entity
+	travel := func(to *testServer, epoch uint64) {
+		first.until(v.Client, "knows itself", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
+		past = append(past, v.Controlled())
+		addresses <- to.server.Addr().String()
+		must.Get(v.DoRaw("travel", 0, nil))
+		first.until(v.Client, "is elsewhere", func() bool { w := v.Welcome(); return w.Epoch == epoch })
+		first.until(v.Client, "knows itself there", func() bool { return v.Resolve(v.Controlled()) == wire.Live })
+	}
+	for i, to := range []*testServer{second, third} {
+		travel(to, uint64(i)+2)
+		require.Equal(t, client.StateChange{State: client.Joined, Moved: true}, v.change())
+		for _, h := range past {
+			require.Equal(t, wire.Stale, v.Resolve(h), "%v", h)
+			require.Nil(t, v.Entity(h))
+		}
+	}
+	require.Equal(t, bulk.NewHandle(past[0].Index(), 1), past[0])
+	travel(again, 4)
+	require.Equal(t, client.StateChange{State: client.Joined, NewWorld: true}, v.change(), "0v1 of the range may be another entity")
+	require.Equal(t, wire.Live, v.Resolve(past[1]), "which it is")
 }
 
 // A server redirects a client to another server, both at the handshake and during a session.

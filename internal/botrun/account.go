@@ -140,8 +140,7 @@ func (a *account) countRejoin(s client.StateChange) {
 	switch sum := &a.past.outages; {
 	case s.Resumed, s.Restored:
 		sum.resumed++
-	case s.Moved:
-	case s.NewWorld:
+	case s.Moved, s.NewWorld:
 		sum.newWorlds++
 	default:
 		sum.anew++

@@ -26,7 +26,7 @@ type outages struct {
 	lost       uint64
 	resumed    uint64 // sessions that were resumed
 	anew       uint64 // new sessions in the same world
-	newWorlds  uint64 // new sessions in another run of the world
+	newWorlds  uint64 // sessions in another run of the world, or moved meanwhile
 	unanswered uint64 // commands
 	recoveries []time.Duration
 }
@@ -50,7 +50,7 @@ func (b *loadBot) handleState(s client.StateChange) {
 		b.publishCounters(now, false)
 	case s.State == client.Joined && b.account.outage.lost:
 		b.continueSession(s)
-	case s.State == client.Joined && s.Moved:
+	case s.State == client.Joined && (s.Moved || s.NewWorld):
 		b.enterRoom()
 	}
 }

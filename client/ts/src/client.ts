@@ -8,6 +8,7 @@ import type { EventHandler } from './events.ts'
 import { guard } from './guard.ts'
 import { type Handle, none, type Verdict } from './handles.ts'
 import { Metronome } from './metronome.ts'
+import type { WorldChange } from './ranges.ts'
 import type { Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
 import { Session } from './session.ts'
@@ -33,12 +34,15 @@ export interface StateChange {
    */
   readonly restored: boolean
   /**
-   * Whether the server has moved the session to another room, welcome.room. Replica, schema
-   * and clocks are the new room's, and every earlier handle is stale. The state was joined
-   * before, unless the connection was lost meanwhile.
+   * Whether the client is in another world, welcome.room, whose generations are new to it: the server has moved the
+   * session to another room, or the client is on another server or in another run. Replica, schema
+   * and clocks are the new world's. Every earlier handle is stale for ever, or until a newWorld.
    */
   readonly moved: boolean
-  /** Whether the server runs another world. Then forget all handles: in it the same handle may name another entity. */
+  /**
+   * Whether the client is in another world that uses generations of an earlier one again, or may. Forget all
+   * handles: the same handle may name another entity. All else is as with moved.
+   */
   readonly newWorld: boolean
 }
 
@@ -96,7 +100,6 @@ export class Client {
   #joinedAt = 0
   #attempts = 0
   #moves = 0
-  #epoch = 0n // epoch of the world before the outage
   #timer: ReturnType<typeof setTimeout> | undefined
   readonly #metronome: Metronome
   #joining: { resolve: () => void; reject: (e: unknown) => void } | undefined
@@ -107,7 +110,7 @@ export class Client {
     this.#url = config.url
     this.session = new Session(
       { ...config, tables },
-      { welcomed: (kind) => this.#handleWelcome(kind), freshToken: config.freshToken !== undefined },
+      { welcomed: (kind, change) => this.#handleWelcome(kind, change), freshToken: config.freshToken !== undefined },
     )
     this.#metronome = new Metronome(() => this.#tryUpdate())
   }
@@ -241,16 +244,14 @@ export class Client {
 
   // Reconnecting.
 
-  #handleWelcome(kind: WelcomeKind): void {
-    const w = requireJoined(this.session.welcome)
-    const reconnected = this.#stateNow === 'reconnecting'
+  #handleWelcome(kind: WelcomeKind, change: WorldChange): void {
     if (this.#stateNow !== 'joined') this.#joinedAt = now()
     this.#metronome.start()
     this.#enterState('joined', {
       resumed: kind === 'resumes',
       restored: kind === 'restored',
-      moved: kind === 'moves',
-      newWorld: reconnected && kind !== 'moves' && w.epoch !== this.#epoch,
+      moved: change === 'fresh',
+      newWorld: change === 'reused',
     })
     this.#joining?.resolve()
   }
@@ -302,7 +303,6 @@ export class Client {
     else this.#link?.close(Code.timeout) // ok would end the session
     this.#link = undefined
     if (this.#stateNow === 'joined') {
-      this.#epoch = this.session.welcome?.epoch ?? 0n
       this.#enterState('reconnecting', { error: why })
     }
     this.session.lost(why)

@@ -4,6 +4,7 @@ import { Code, fail, WireError } from './codes.ts'
 import { Layout } from './entity.ts'
 import * as limit from './limits.ts'
 import { encodeHello, type Welcome } from './messages.ts'
+import { PastRanges, type WorldChange } from './ranges.ts'
 import type { Message } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
 import type { SessionConfig } from './session_config.ts'
@@ -83,6 +84,7 @@ export class Handshake {
   #token: Uint8Array
   #room: string
   #asks: Asking = 'byRoom'
+  readonly #ranges = new PastRanges()
 
   // Of this connection's Hello.
   #named = 0n // schema; 0 asks for the text
@@ -183,11 +185,12 @@ export class Handshake {
     throw new TypeError(`${who} declares the input: want an object`)
   }
 
-  /** Adopts the layout and the room of a Welcome that passed the check. From now on Hello joins any world. */
-  adoptWelcome(layout: Layout, room: string): void {
+  /** Adopts the layout, the room and the world of a Welcome that passed the check. From now on Hello joins any world. */
+  adoptWelcome(layout: Layout, m: Welcome): WorldChange {
     this.layout = layout
-    this.#nameRoom(room)
+    this.#nameRoom(m.room)
     this.#epoch = 0n
+    return this.#ranges.enterWorld(m)
   }
 
   /** Returns the layout for a client without a world: the newest, or an empty one. */

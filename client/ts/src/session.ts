@@ -235,7 +235,7 @@ export class Session {
     const sameRun = was?.epoch === m.epoch
     this.#stream.enter('welcomed') // the server would attribute what callbacks send to the old room
     if (was && !sameRun) this.#forgetWorld()
-    this.#handshake.adoptWelcome(layout, m.room)
+    const change = this.#handshake.adoptWelcome(layout, m)
     this.#commands.countFrom(m.commands)
     const welcome = { ...m, schemaText: '' } // the layout has it
     if (m.resumed) {
@@ -260,7 +260,8 @@ export class Session {
     if (this.#stream.state !== 'welcomed') return
     if (moves) this.#stream.send(messages.Type.arrived, noBytes)
     this.#stream.enter('joined')
-    guard(() => this.#hooks.welcomed?.(m.resumed ? 'resumes' : moved ? (sameRun ? 'restored' : 'moves') : 'begins'))
+    const kind = m.resumed ? 'resumes' : moved ? (sameRun ? 'restored' : 'moves') : 'begins'
+    guard(() => this.#hooks.welcomed?.(kind, change))
     if (moves) this.replica?.applyDue()
   }
 

@@ -7,6 +7,7 @@ import type { Events } from './events.ts'
 import * as limit from './limits.ts'
 import type { Limits } from './memory.ts'
 import type { Observer } from './observer.ts'
+import type { WorldChange } from './ranges.ts'
 import type { Simulation } from './simulation.ts'
 import type { Tables } from './tables.ts'
 import { isVersion } from './version.ts'
@@ -49,7 +50,7 @@ export type WelcomeKind = 'begins' | 'resumes' | 'moves' | 'restored'
 /** The functions and facts that a client adds to its session. */
 export interface SessionHooks {
   /** Called for each Welcome, before later messages. */
-  readonly welcomed?: (kind: WelcomeKind) => void
+  readonly welcomed?: (kind: WelcomeKind, change: WorldChange) => void
   /** Whether the next Hello may begin a session though its token is used. */
   readonly freshToken?: boolean
 }

@@ -104,7 +104,7 @@ func (m *mind) changeState(s client.StateChange) {
 		case !s.Resumed:
 			m.endSession(s.Moved || s.NewWorld)
 		}
-	case s.State == client.Joined && s.Moved:
+	case s.State == client.Joined && (s.Moved || s.NewWorld):
 		h.patience = nameSeconds * uint32(m.client.Welcome().TickHz)
 		m.endSession(true)
 	}

@@ -88,7 +88,7 @@ func newBot(seat bot.Seat) (bot.Behavior, error) {
 	p, config := NewPlayer(seat.Name)
 	b := NewBot(p, seat.Rand.Uint64())
 	state := func(s client.StateChange) {
-		if s.Moved && p.client.Welcome().Room == "lobby" {
+		if (s.Moved || s.NewWorld) && p.client.Welcome().Room == "lobby" {
 			seat.Count(matchesEnded, 1)
 		}
 		config.State(s)
