@@ -101,6 +101,13 @@ func (n *testNode) lose(room string, to *testNode) {
 	}
 }
 
+// giveNext sets the block of the next new run.
+func (d *sharedDirectory) giveNext(block int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next = block
+}
+
 // grant returns the grant of a room.
 func (n *testNode) grant(room string) *testGrant {
 	n.mu.Lock()
@@ -145,6 +152,13 @@ func (g *testGrant) Release(_ context.Context, stored bool) {
 	g.node.note("release %s %v", g.room, stored)
 }
 
+// followTick returns a function that returns the tick of the room's newest step.
+func (h *testRooms) followTick(room string) func() uint64 {
+	var tick atomic.Uint64
+	h.in(room, func(w *world.World) { tick.Store(w.Tick()) })
+	return tick.Load
+}
+
 // inCluster runs a test with the rooms of one node, "a:1", of a cluster.
 func inCluster(t *testing.T, d *sharedDirectory, change func(*RoomsConfig), test func(h *testRooms, n *testNode)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -187,7 +201,7 @@ func TestRoomOfAClusterTakesItsBlock(t *testing.T) {
 		require.Equal(t, []string{"take match/a 100", "release match/a true"}, n.taken())
 	})
 	inCluster(t, d, func(c *RoomsConfig) { withoutPinned(c); journaledRooms(dir, imagefile.JournalAlways)(c) }, func(h *testRooms, n *testNode) {
-		d.next = 300
+		n.giveNext(300)
 		require.NoError(t, h.createRoom(context.Background(), "match/a"))
 		require.Equal(t, generationsOf(100).First, h.now("match/a").core.World().Config().FirstGeneration, "the run continues in its block")
 		require.Equal(t, []string{"take match/a 100"}, n.taken())
@@ -250,14 +264,15 @@ func TestPresentSessionIsNotRedirected(t *testing.T) {
 func TestRoomFreezesAndThaws(t *testing.T) {
 	dir := t.TempDir()
 	inCluster(t, newDirectory(), func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Second} }, func(h *testRooms, n *testNode) {
+		newest := h.followTick("match/a")
 		c := h.mustVisit("match/a")
 		time.Sleep(5 * time.Second)
 		now, g := h.now("match/a"), n.grant("match/a")
 		g.runs.Store(false)
 		time.Sleep(100 * time.Millisecond)
-		tick, sent, saved := now.core.World().Tick(), c.Snapshot(), now.loop.saver.report().Saved
+		tick, sent, saved := newest(), c.Snapshot(), now.loop.saver.report().Saved
 		time.Sleep(20 * time.Second)
-		require.Equal(t, tick, now.core.World().Tick())
+		require.Equal(t, tick, newest())
 		require.Equal(t, sent, c.Snapshot())
 		require.Equal(t, saved, now.loop.saver.report().Saved)
 		require.Equal(t, wire.OK, c.code())
@@ -270,7 +285,7 @@ func TestRoomFreezesAndThaws(t *testing.T) {
 
 		g.runs.Store(true)
 		time.Sleep(time.Second)
-		require.InDelta(t, 50, now.core.World().Tick()-tick, 5, "no ticks are made up for")
+		require.InDelta(t, 50, newest()-tick, 5, "no ticks are made up for")
 		require.Zero(t, now.loop.report().Tick.Missed)
 		require.Greater(t, c.Snapshot().Newest, sent.Newest)
 		figures := h.clusterReport()
@@ -289,12 +304,17 @@ func TestRightEndsWithinATick(t *testing.T) {
 		now, g := h.now("match/a"), n.grant("match/a")
 		require.NoError(t, now.loop.runBetweenTicks(context.Background(), func() {
 			g.runs.Store(false)
+			now.loop.saver.saving.Wait()
 			require.ErrorIs(t, now.loop.saver.saveNow(), errMayNotSave)
 			g.runs.Store(true)
 		}))
-		h.in("match/a", func(*world.World) { g.runs.Store(false) })
+		var last atomic.Uint64
+		h.in("match/a", func(w *world.World) {
+			last.Store(w.Tick())
+			g.runs.Store(false)
+		})
 		time.Sleep(time.Second)
-		require.Less(t, uint64(c.Snapshot().Tick), now.core.World().Tick())
+		require.Less(t, uint64(c.Snapshot().Tick), last.Load())
 		h.in("match/a", nil)
 		g.runs.Store(true)
 	})
@@ -306,16 +326,16 @@ func TestLostRoomEndsUnsaved(t *testing.T) {
 	other := &testNode{sharedDirectory: d, address: "b:2"}
 	inCluster(t, d, func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Second} }, func(h *testRooms, n *testNode) {
 		for _, room := range []string{"match/a", "lobby"} {
+			newest := h.followTick(room)
 			c := h.greet(func(m *wire.Hello) { m.Room = room })
 			time.Sleep(2500 * time.Millisecond)
-			was := h.now(room)
 			n.grant(room).runs.Store(false)
 			time.Sleep(2 * time.Second)
-			tick, left := was.core.World().Tick(), filesIn(t, dir)
+			tick, left := newest(), filesIn(t, dir)
 			n.lose(room, other)
 			synctest.Wait()
 			require.Equal(t, wire.Draining, c.code())
-			require.Equal(t, tick, was.core.World().Tick())
+			require.Equal(t, tick, newest())
 			require.Equal(t, left, filesIn(t, dir))
 			time.Sleep(time.Second)
 			require.Equal(t, wire.Moved, h.greet(func(m *wire.Hello) { m.Room = room }).code())
@@ -372,15 +392,15 @@ func TestStoredRoomBeginsInAnyBlock(t *testing.T) {
 				require.Greater(t, h.tick("match/a"), tick, "it continues from its image")
 				tick = h.tick("match/a")
 			}
-			d.next = block
+			n.giveNext(block)
 			visit(block)
 			require.NoError(t, h.drainRoom("match/a", 0))
 			time.Sleep(time.Second)
 			require.NoError(t, h.createRoom(context.Background(), "match/a"))
 			require.NoError(t, h.drainRoom("match/a", 0))
 			time.Sleep(time.Second)
-			delete(h.cordons, "match/a")
-			d.next = block + 1 // the newest run had it
+			n.giveNext(block + 1) // the newest run had it
+			require.NoError(t, h.createRoom(context.Background(), "match/a"))
 			visit(block + 2)
 		})
 	}
@@ -438,14 +458,15 @@ func TestFrozenRoomsEndUnsaved(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := &testNode{sharedDirectory: newDirectory(), address: "a:1"}
 			h := newClusterRooms(t, n, func(c *RoomsConfig) { c.Images = RoomImages{Dir: dir, Every: time.Hour} })
+			newest := h.followTick("lobby")
 			h.begin()
 			c := h.mustVisit("lobby")
 			time.Sleep(time.Second)
-			g, path, world := n.grant("lobby"), filepath.Join(dir, "lobby.image"), h.now("lobby").core.World()
+			g, path := n.grant("lobby"), filepath.Join(dir, "lobby.image")
 			before := must.Get(os.ReadFile(path))
 			g.runs.Store(false)
 			time.Sleep(time.Second)
-			tick := world.Tick()
+			tick := newest()
 			if thaws {
 				time.AfterFunc(time.Second, func() { g.runs.Store(true) })
 			}
@@ -457,7 +478,7 @@ func TestFrozenRoomsEndUnsaved(t *testing.T) {
 			} else {
 				require.ErrorContains(t, err, unsaved)
 			}
-			require.Equal(t, tick, world.Tick())
+			require.Equal(t, tick, newest())
 			require.Equal(t, thaws, !slices.Equal(before, must.Get(os.ReadFile(path))))
 		})
 	}
