@@ -104,8 +104,8 @@ func firstLine(s string) string {
 func faultLines(t *testing.T) (lines []faultLine) {
 	faults := must.Get(fault.All())
 	for _, f := range faults {
-		// TestFaultRooms, TestFaultCrash and the tests of packages client, internal/botrun, server/imagefile and server/cluster catch the others.
-		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room", "Crash", "Disk", "Cluster"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
+		// TestFaultRooms, TestFaultCrash, TestFaultPassages and the tests of packages client, internal/botrun, server/imagefile and server/cluster catch the others.
+		if !slices.ContainsFunc([]string{"Predict", "Compute", "Shoot", "Room", "Crash", "Passage", "Disk", "Cluster"}, func(p string) bool { return strings.HasPrefix(f.Name, p) }) {
 			lines = append(lines, faultLine{name: f.Name, breaks: f.Breaks})
 		}
 	}
