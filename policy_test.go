@@ -182,7 +182,7 @@ server               96
 server/host          16
 server/outbox         8
 server/token         12
-world               196
+world               198
 `
 
 // topLevel is everything that may lie in the root, besides *.md.

@@ -107,16 +107,20 @@ func (l *crashLoop) begin(tick uint64, hz int) { l.began, l.soon = tick, uint64(
 const (
 	afterFrame = "after a tick: "
 	inSave     = "while an image was saved: "
+	inJournal  = "while the journal was written: "
 )
 
 // panicText returns the text of a panic, which is the same each time: without the stack of another goroutine.
 func panicText(value any, framed bool) string {
-	saving, inASave := value.(*savePanic)
+	writing, onDisk := value.(*diskPanic)
 	worker, inAWorker := value.(*replication.WorkerPanic)
+	stepping, inAStep := value.(*world.WorkerPanic)
 	before := ""
 	switch {
-	case inASave:
-		before, value = inSave, saving.value
+	case onDisk:
+		before, value = writing.where, writing.value
+	case inAStep:
+		value = stepping.Value
 	case inAWorker:
 		before, value = afterFrame, worker.Value
 	case framed:
@@ -125,12 +129,12 @@ func panicText(value any, framed bool) string {
 	return imagefile.CrashText(before + fmt.Sprint(value))
 }
 
-// repeats reports whether a panic with the text of the former one comes where that came. One after the frame of a tick was
+// repeats reports whether a panic with the text of the former one comes where that came. A panic after the frame of a tick was
 // written meets each start at a later tick, soon after the start or after the former's tick, until which no
-// image is saved; and the tick of one in a save depends on the disk.
+// image is saved. The tick of a panic in a save or in the journal depends on the disk.
 func (l *crashLoop) repeats(tick uint64, text string) bool {
 	failed := l.former.Tick
-	return tick == failed || strings.HasPrefix(text, inSave) ||
+	return tick == failed || strings.HasPrefix(text, inSave) || strings.HasPrefix(text, inJournal) ||
 		strings.HasPrefix(text, afterFrame) && (tick > l.began && tick-l.began <= l.soon || tick > failed && tick-failed <= l.soon)
 }
 

@@ -652,6 +652,40 @@ func TestPanicsOfSaves(t *testing.T) {
 	require.Equal(t, map[string]bool{"while an image was saved: a fault of the game": true}, texts)
 }
 
+// A panic of the goroutine that writes the journal ends the world in the next tick, and is counted at whichever tick.
+func TestPanicsOfTheJournal(t *testing.T) {
+	dir, program := t.TempDir(), failAt(0)
+	const text = "while the journal was written: a fault of the game"
+	for n := range 3 {
+		r := openJournaled(t, dir, imagefile.JournalAlways, program)
+		r.ticks(3 + n)
+		r.loop.journal.keepPanic(fault, []byte("its stack"))
+		func() {
+			defer func() { require.ErrorContains(t, recover().(error), text+"\n\nits stack") }()
+			r.live(1)
+		}()
+		dir = copyOf(t, r.dir)
+		require.Equal(t, text, crashIn(t, dir).Text)
+		require.Equal(t, n+1, crashIn(t, dir).Panics)
+	}
+}
+
+// A panic of one of the Config.Workers is counted by its text, not by its stack.
+func TestPanicsOfWorldWorkers(t *testing.T) {
+	require.Equal(t, fault, panicText(&world.WorkerPanic{Value: fault, Stack: []byte("0xc000")}, false))
+}
+
+// Off Linux a program is known by its file.
+func TestIdentifyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "program")
+	require.EqualValues(t, 1, identifyFile(path))
+	require.NoError(t, os.WriteFile(path, []byte("one"), 0o700))
+	one := identifyFile(path)
+	require.Equal(t, one, identifyFile(path))
+	require.NoError(t, os.WriteFile(path, []byte("another"), 0o700))
+	require.NotEqual(t, one, identifyFile(path))
+}
+
 // A panic long after another one with the same text is another one.
 func TestPanicsFarApart(t *testing.T) {
 	l := crashLoop{program: 1, former: imagefile.Crash{Tick: 1000, Panics: 1, Text: fault}}
@@ -660,7 +694,7 @@ func TestPanicsFarApart(t *testing.T) {
 		l.former.Text = panicText(fault, true)
 		require.Equal(t, panics, l.next(tick, panicText(fault, true)).Panics, tick)
 		require.Equal(t, 1, l.next(tick, panicText("another", true)).Panics, tick)
-		l.former.Text = panicText(&savePanic{fault, nil}, false)
+		l.former.Text = panicText(&diskPanic{fault, nil, inSave}, false)
 		require.Equal(t, 2, l.next(tick, l.former.Text).Panics, tick)
 		l.former.Text = fault
 		require.Equal(t, tick == 1000, l.next(tick, fault).Panics == 2, tick)

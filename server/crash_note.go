@@ -31,6 +31,7 @@ func (r *run) notePanic() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
+			defer r.logPanicOfNote()
 			r.loop.saver.noteCrashAfterSave(r.loop.ticking, panicText(value, r.loop.framed))
 		}()
 		select {
@@ -39,6 +40,13 @@ func (r *run) notePanic() {
 		}
 	}
 	panic(value)
+}
+
+// logPanicOfNote ends a panic while a panic is noted: the first one says more.
+func (r *run) logPanicOfNote() {
+	if value := recover(); value != nil {
+		r.log.Error("the panic is not noted: the next start does not count it", zap.Any("panicked", value))
+	}
 }
 
 // noteCrashAfterSave writes the note of a panic with a text at a tick, and then the rest of the journal. A save that takes long
@@ -77,15 +85,24 @@ func saveCrash(store *imagefile.Store, note imagefile.Crash, log *zap.Logger) {
 	}
 }
 
-// identifyProgram returns a hash of the running executable, or 1 if it cannot be read.
-func identifyProgram() uint64 {
+// identifyAtStart returns a number for the running executable, or 0 where identifyProgram can tell at any time. Elsewhere
+// an upgrade may replace the file before the process panics.
+func identifyAtStart() uint64 {
+	if runtime.GOOS == "linux" {
+		return 0
+	}
 	path, err := os.Executable()
 	if err != nil {
 		return 1
 	}
-	if runtime.GOOS == "linux" {
-		path = "/proc/self/exe" // also after an upgrade has replaced the file
-	}
+	return identifyFile(path)
+}
+
+// identifyProgram identifies the executable that runs on Linux, also after an upgrade has replaced the file.
+func identifyProgram() uint64 { return identifyFile("/proc/self/exe") }
+
+// identifyFile returns a hash of the file at path, or 1 if it cannot be read.
+func identifyFile(path string) uint64 {
 	file, err := os.Open(path)
 	if err != nil {
 		return 1

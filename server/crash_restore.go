@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,7 @@ import (
 
 // recoverBeforePanic restores the newest state, or less if the world has panicked from it before.
 func (c *Config) recoverBeforePanic(r *Restoring) (imagefile.Recovered, *restoredRun, error) {
-	loop := &crashLoop{program: c.Image.program, mostHeld: c.mostHeld()}
+	loop := &crashLoop{program: cmp.Or(c.Image.program, identifyAtStart()), mostHeld: c.mostHeld()}
 	c.Image.crash = loop
 	loop.readFormer(c.Image.Store, r.Log)
 	found, run, err := c.recoverNewest(r, loop)

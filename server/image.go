@@ -82,7 +82,7 @@ type saver struct {
 	unused  func() bool // reports that the world need not be saved yet; may be nil
 	journal *journal    // nil: none
 	crash   *crashLoop
-	failed  atomic.Pointer[savePanic] // of the goroutine that saves
+	failed  atomic.Pointer[diskPanic] // of the goroutine that saves
 
 	descriptors *descriptorReserve // of the process; may be nil
 	trace       *tracer            // may be nil
@@ -98,6 +98,9 @@ func newSaver(c ImageConfig, w *world.World, log *zap.Logger) *saver {
 	s := &saver{config: c, world: w, log: log, idle: make(chan struct{}, 1), crash: c.crash}
 	if s.crash == nil {
 		s.crash = &crashLoop{program: c.program}
+		if c.Store != nil && c.program == 0 {
+			s.crash.program = identifyAtStart()
+		}
 	}
 	s.take = s.takeWorld
 	s.idle <- struct{}{}
@@ -150,6 +153,17 @@ func (s *saver) checkStore() error {
 	return errors.Join(s.config.Store.CheckWritable(), s.config.Store.BeginRun(s.world.Config().FirstGeneration))
 }
 
+// abandonRun gives the generations of a run back that nobody has entered: a room that clients ask for and do not enter
+// would use up a range each time.
+func (s *saver) abandonRun() {
+	if s.config.Store == nil {
+		return
+	}
+	if err := s.config.Store.AbandonRun(); err != nil {
+		s.log.Warn("a run that nobody has entered keeps its generations", zap.Error(err))
+	}
+}
+
 // exceptFull returns nil for a full disk: an unsaved world is better than an unavailable one.
 func exceptFull(err error) error {
 	if isFull(err) {
@@ -197,23 +211,22 @@ func (s *saver) afterTick(now time.Time) {
 	})
 }
 
-// savePanic is a panic while an image was written, on the goroutine that saves or the one that ticks. It ends the
+// diskPanic is a panic while an image or the journal was written, on another goroutine or on the one that ticks. It ends the
 // world on the latter.
-type savePanic struct {
+type diskPanic struct {
 	value any
 	stack []byte
+	where string // inSave or inJournal
 }
 
 // Error implements error.
-func (p *savePanic) Error() string {
-	return fmt.Sprintf("%v\n\nwhile an image was saved:\n%s", p.value, p.stack)
-}
+func (p *diskPanic) Error() string { return fmt.Sprintf("%s%v\n\n%s", p.where, p.value, p.stack) }
 
-// writeTaken writes the image that was taken in a save that began at began. Its panics are savePanics.
+// writeTaken writes the image that was taken in a save that began at began. Its panics are a *diskPanic.
 func (s *saver) writeTaken(began time.Time) error {
 	defer func() {
 		if value := recover(); value != nil {
-			panic(&savePanic{value, debug.Stack()})
+			panic(&diskPanic{value, debug.Stack(), inSave})
 		}
 	}()
 	err := s.writeImage()
@@ -224,12 +237,13 @@ func (s *saver) writeTaken(began time.Time) error {
 // keepPanic is deferred around writeTaken on the goroutine that saves. After a panic no further save begins.
 func (s *saver) keepPanic() {
 	if value := recover(); value != nil {
-		s.failed.Store(value.(*savePanic))
+		s.failed.Store(value.(*diskPanic))
 	}
 }
 
-// raisePanic continues the panic of a save.
+// raisePanic continues the panic of a save or of the journal.
 func (s *saver) raisePanic() {
+	s.journal.raisePanic()
 	if p := s.failed.Load(); p != nil {
 		panic(p)
 	}

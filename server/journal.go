@@ -34,6 +34,7 @@ type journal struct {
 
 	failures atomic.Uint64
 	broken   atomic.Pointer[error]
+	panicked atomic.Pointer[diskPanic] // of the goroutine that writes
 }
 
 // newJournal returns the journal of a run, or nil without one.
@@ -43,7 +44,7 @@ func newJournal(c ImageConfig, core *session.Core, log *zap.Logger, synced func(
 	}
 	j := &journal{core: core, log: log, mode: c.Journal, extra: c.Extra}
 	var err error
-	j.file, err = c.Store.OpenJournal(imagefile.JournalConfig{Mode: c.Journal, Durable: core.Release, Failed: j.fail, Synced: synced})
+	j.file, err = c.Store.OpenJournal(imagefile.JournalConfig{Mode: c.Journal, Durable: core.Release, Failed: j.fail, Panicked: j.keepPanic, Synced: synced})
 	return j, err
 }
 
@@ -55,6 +56,22 @@ func (j *journal) fail(err error) {
 		return
 	}
 	j.log.Error("the journal is suspended until the next image is saved: a crash would lose the ticks since the last one", zap.Error(err))
+}
+
+// keepPanic keeps a panic of the goroutine that writes the journal.
+func (j *journal) keepPanic(value any, stack []byte) {
+	j.failures.Add(1)
+	j.panicked.Store(&diskPanic{value, stack, inJournal})
+}
+
+// raisePanic continues a panic of the goroutine that writes the journal: output cannot leave any more.
+func (j *journal) raisePanic() {
+	if j == nil {
+		return
+	}
+	if p := j.panicked.Load(); p != nil {
+		panic(p)
+	}
 }
 
 // err returns why the run must end, or nil: output cannot leave any more.

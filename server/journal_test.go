@@ -688,3 +688,35 @@ func TestExtraChange(t *testing.T) {
 		require.Equal(t, string(after), string(must.Get(applyChange(before, change))))
 	}
 }
+
+// Leave is called for the sessions of a run that does not continue, once, in its world and with the game's state; the avatars that it
+// removes are not in the next run.
+func TestLeaveOfSessionsThatCannotContinue(t *testing.T) {
+	var left []string
+	var avatar uint32
+	watch := func(c *Config, _ *Restoring) {
+		leave := c.Hooks.Leave
+		c.Hooks.Leave = func(s *Session) {
+			left, avatar = append(left, c.World.Status(s.Entity()).String()), s.Entity().Index()
+			leave(s)
+		}
+	}
+	r := openJournaled(t, t.TempDir(), imagefile.JournalEverySecond, watch)
+	r.ticks(5)
+	openClient(t, r.core, &stage.Conn{}, 0)
+	r.ticks(5)
+	require.NoError(t, r.loop.journal.file.Close())
+	dir := copyOf(t, r.dir)
+	for n := range 3 {
+		next := openJournaled(t, dir, imagefile.JournalEverySecond, watch)
+		require.Equal(t, []string{"live"}, left)
+		require.Zero(t, next.core.Len())
+		require.EqualValues(t, 1, next.spawned)
+		if n == 0 { // later another entity may be in the slot
+			next.ticks(1)
+			require.NotContains(t, slices.Collect(next.core.World().Live().All()), avatar)
+		}
+		require.NoError(t, next.loop.journal.file.Close())
+		dir = copyOf(t, next.dir)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server/imagefile"
 	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
@@ -54,7 +55,7 @@ func (c *Config) Restore(r Restoring) (found imagefile.Recovered, err error) {
 	case found.Run == 0:
 		err = r.beginRun(c.World, found.Image)
 	case !c.mayContinue(&found) || r.Edited != nil && r.Edited(run.extra) || run.isNearlySpent(c.World):
-		run.logLostSessions(r.Log)
+		run.endSessions(c.sessionConfig(), &r, c.Image.Extra, found.Run)
 		err = r.beginRun(c.World, c.takeRecovered(run))
 	default:
 		err = c.continueRun(&r, &found, run)
@@ -73,7 +74,7 @@ func (c *Config) recover(r *Restoring) (found imagefile.Recovered, run *restored
 	if r.Generation > 0 {
 		found.Loaded, err = c.Image.Store.LoadGeneration(c.World, r.Generation)
 		if err == nil {
-			c.Image.crash = &crashLoop{image: found.Mark, returns: found.Image.Tick()}
+			c.Image.crash = &crashLoop{program: identifyAtStart(), image: found.Mark, returns: found.Image.Tick()}
 		}
 	} else {
 		found, run, err = c.recoverBeforePanic(r)
@@ -158,11 +159,35 @@ func (r *restoredRun) isNearlySpent(w *world.World) bool {
 	return session.TicksLeft(w, r.tickBase) <= noticeTicks(w)
 }
 
-// logLostSessions logs that sessions end with the run, which does not continue.
-func (r *restoredRun) logLostSessions(log *zap.Logger) {
-	n := r.sessions.Sessions()
-	if n > 0 {
-		log.Warn("the run does not continue: its sessions end, and Leave is not called for them", zap.Int("sessions", n))
+// endSessions ends the sessions of a run that does not continue, in its world after the last tick on the disk: Leave is called for
+// each. If the process dies before the next run has its first image, the next start finds the same world, and calls Leave again.
+func (r *restoredRun) endSessions(c session.Config, how *Restoring, extra func([]byte) []byte, epoch uint64) {
+	if r.sessions.Sessions() == 0 {
+		return
+	}
+	log := how.Log.With(zap.Int("sessions", r.sessions.Sessions()))
+	if how.LoadExtra != nil && r.extra != nil {
+		if err := how.LoadExtra(r.extra); err != nil {
+			log.Warn("the run does not continue, and Leave is not called for its sessions", zap.Error(err))
+			return
+		}
+	}
+	c.Epoch, c.Replication.TickBase, c.Router, c.HoldOutput = epoch, r.tickBase, nil, false
+	core, err := session.NewCore(c)
+	if err != nil {
+		log.Warn("the run does not continue, and Leave is not called for its sessions", zap.Error(err))
+		return
+	}
+	core.OnPanic(func(p session.HookPanic) {
+		log.Error("the game panicked", zap.Stringer("hook", p.Hook), zap.Uint64("session", p.Session), zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
+	})
+	core.EndWith(wire.Error{Code: wire.Draining, Detail: "the run does not continue"})
+	_, err = core.RestoreSessions(&r.sessions)
+	core.Shutdown()
+	core.Close()
+	log.Warn("the run does not continue: its sessions end, and Leave is called for them", zap.Error(err))
+	if extra != nil {
+		r.extra = extra(nil)
 	}
 }
 

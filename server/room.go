@@ -152,6 +152,7 @@ func (r *run) awaitDepartures() (missing int) {
 func (r *run) saveEnded() error {
 	if r.loop.saver.nobodyEntered() {
 		r.loop.journal.discard()
+		r.loop.saver.abandonRun()
 		r.core.Release(math.MaxUint64)
 		r.core.Close()
 		return nil

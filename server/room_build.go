@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/server/imagefile"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -172,7 +173,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	if store != nil {
 		image = ImageConfig{Store: store, Every: l.rooms.config.Images.Every, Journal: l.rooms.config.Images.Journal, Extra: g.Extra}
 		err = l.callGame("RestoreRun", func() (err error) {
-			next, err = g.restoreImage(log, &image, l.olderImage(), plan, block)
+			next, err = g.restoreImage(c, log, &image, l.olderImage(), plan, block)
 			return err
 		})
 		if err != nil || next != nil {
@@ -258,7 +259,7 @@ func (l *roomLife) callGame(what string, f func() error) (err error) {
 // of that number, or if older is 0, from the newest valid one and the journal after it. It sets the run that
 // continues, or nil for a new run. If this block does not suit, it returns the plan of the next attempt: a run
 // continues in its own block, and a new one begins above all earlier generations.
-func (g *RoomGame) restoreImage(log *zap.Logger, image *ImageConfig, older int, plan *buildPlan, block int) (*buildPlan, error) {
+func (g *RoomGame) restoreImage(in session.Config, log *zap.Logger, image *ImageConfig, older int, plan *buildPlan, block int) (*buildPlan, error) {
 	from := plan.from
 	image.crash = plan.crash
 	if from == nil {
@@ -278,7 +279,7 @@ func (g *RoomGame) restoreImage(log *zap.Logger, image *ImageConfig, older int, 
 				return nil, explainRestore(image.Store, c.continueRun(&r, &found, run))
 			}
 			if !continues {
-				run.logLostSessions(log)
+				run.endSessions(in, &r, image.Extra, found.Run)
 			}
 			return plan.next(c.takeRecovered(run), own, continues, image.crash), nil
 		}

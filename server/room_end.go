@@ -59,6 +59,7 @@ func (r *run) endAndRemove() error {
 		r.log.Error("the room has ended, but is saved: its files cannot be removed", zap.Error(err))
 		return r.saveEnded()
 	}
+	r.core.EndForGood()
 	_ = r.loop.journal.end() // its ticks are not needed any more
 	r.core.Release(math.MaxUint64)
 	r.core.Close()

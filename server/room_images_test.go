@@ -13,6 +13,7 @@ import (
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server/imagefile"
 )
 
 // storeRooms writes files in place of images of the kind match, each last saved the given time
@@ -196,4 +197,23 @@ func TestUnenteredRunLeavesTheImage(t *testing.T) {
 		saved := must.Get(os.ReadFile(file))
 		require.NotEqual(t, stored, saved)
 	})
+}
+
+// Rooms of everysec that clients open and nobody enters use up no generations.
+func TestUnenteredRoomsTakeNoGenerations(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "match", "a.image")
+	inBubble(t, journaledRooms(dir, imagefile.JournalEverySecond), func(h *testRooms) {
+		h.mustVisit("match/a")
+		time.Sleep(3 * time.Second)
+	})
+	before := must.Get(imagefile.ReadNewestGeneration(path))
+	for range 3 {
+		inBubble(t, journaledRooms(dir, imagefile.JournalEverySecond), func(h *testRooms) {
+			r := must.Get(h.findRoom("match/a", byClient, ""))
+			_ = must.Get(h.awaitOpen(h.t.Context(), r))
+			time.Sleep(3 * time.Second)
+		})
+		require.Equal(t, before, must.Get(imagefile.ReadNewestGeneration(path)))
+	}
 }

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -14,7 +16,17 @@ type workers struct {
 	next   atomic.Int64 // next block to process
 	start  []chan struct{}
 	done   sync.WaitGroup
+	failed atomic.Pointer[WorkerPanic] // of a goroutine
 }
+
+// WorkerPanic is a panic of one of the Config.Workers. World.Step panics with it on the caller's goroutine.
+type WorkerPanic struct {
+	Value any
+	Stack []byte // of the worker
+}
+
+// Error implements error.
+func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v\n\nin a worker:\n%s", p.Value, p.Stack) }
 
 // newWorkers starts count-1 goroutines.
 func newWorkers(count int) *workers {
@@ -28,9 +40,25 @@ func newWorkers(count int) *workers {
 
 func (p *workers) serve(start chan struct{}, c *chunk) {
 	for range start {
-		p.work(c)
-		p.done.Done()
+		p.workApart(c)
 	}
+}
+
+// workApart works on another goroutine than the caller's, for which it keeps a panic.
+func (p *workers) workApart(c *chunk) {
+	defer p.done.Done()
+	defer func() {
+		if value := recover(); value != nil {
+			p.failed.CompareAndSwap(nil, &WorkerPanic{value, debug.Stack()})
+		}
+	}()
+	p.work(c)
+}
+
+// workHere works on the caller's goroutine, and waits for the others: they use the world, which a panic here may close.
+func (p *workers) workHere() {
+	defer p.done.Wait()
+	p.work(&p.chunks[0])
 }
 
 func (p *workers) work(c *chunk) {
@@ -50,8 +78,10 @@ func (p *workers) run(blocks int, f func(c *chunk, block int)) {
 	for _, start := range p.start[:helpers] {
 		start <- struct{}{}
 	}
-	p.work(&p.chunks[0])
-	p.done.Wait()
+	p.workHere()
+	if failed := p.failed.Load(); failed != nil {
+		panic(failed)
+	}
 }
 
 // blocksPerWorker is the number of blocks that justifies waking a goroutine: about 20 µs of

@@ -62,7 +62,9 @@
 //	   ticks are missing (.lossy). If neither is possible, it never leaves.
 //	G12 A segment is removed only if no image leads to it, apart from a bound on what older images keep.
 //	G13 Recover changes no file, and repeats no frame that follows a torn, missing or changed byte. It
-//	   names that byte. The run continues only if nothing is missing that was durable.
+//	   names that byte. The run continues only if nothing is missing that was durable. A slow disk writes several frames at
+//	   once. If a power loss tears one of them before the last, that is taken for damage, and a new run begins, although no output
+//	   of these ticks has left.
 //	G14 Once MarkEnded has returned, no crash brings the world back: Open removes what Remove has left.
 //	G15 What Recovery.Until or LoadGeneration skips stays until the operator removes FILE.skipped: the image before it has
 //	   this name, and its journal stays with it (G12). There is one: the next skip fails with ErrSkipped.

@@ -55,6 +55,9 @@ type JournalConfig struct {
 	Durable func(tick uint64)
 	// Failed reports each failure: see JournalStats.Failure.
 	Failed func(error)
+	// Panicked receives a panic of the journal's goroutine, which then writes nothing more: the journal is
+	// JournalBroken. nil: the panic ends the process.
+	Panicked func(value any, stack []byte)
 	// Synced reports how long each sync of frames took, and how long the oldest frame had waited when it was durable.
 	Synced func(took, delay time.Duration)
 	// Now is the time, by default of the system.
@@ -135,17 +138,33 @@ func (s *Store) newJournal(c JournalConfig) (*Journal, error) {
 func (j *Journal) run() {
 	var b batch
 	for closed := false; !closed; {
+		syncs := false
 		select {
 		case <-j.wake:
-			b, closed = j.queue.take(b)
-			j.writer.process(&b)
 		case <-j.writer.config.Seconds:
-			b, closed = j.queue.take(b)
-			j.writer.process(&b)
-			j.writer.commit()
+			syncs = true
 		}
+		b, closed = j.queue.take(b)
+		j.writeBatch(&b, syncs, closed)
 	}
-	j.writer.finish()
+}
+
+// writeBatch writes a batch. After a panic it only ends the waits of Await.
+func (j *Journal) writeBatch(b *batch, syncs, last bool) {
+	defer b.endAwaits()
+	if j.writer.config.Panicked != nil {
+		defer j.writer.keepPanic()
+	}
+	if j.writer.panicked {
+		return
+	}
+	j.writer.process(b)
+	if syncs {
+		j.writer.commit()
+	}
+	if last {
+		j.writer.finish()
+	}
 }
 
 // BeginSegment begins a segment: of a run, at the world's tick, with the head that world.Journal has made.

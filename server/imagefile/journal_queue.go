@@ -39,6 +39,21 @@ type batch struct {
 	data    []byte
 }
 
+// endAwaits ends the waits of Await that are left.
+func (b *batch) endAwaits() {
+	for i := range b.entries {
+		b.entries[i].endAwait()
+	}
+}
+
+// endAwait tells the caller of Journal.Await, once.
+func (e *entry) endAwait() {
+	if e.done != nil {
+		close(e.done)
+		e.done = nil
+	}
+}
+
 // oldest returns when the oldest frame was queued, or the zero time.
 func (b *batch) oldest() time.Time {
 	for i := range b.entries {

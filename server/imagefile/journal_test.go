@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/worldd/worldd/internal/disktest"
+	"github.com/worldd/worldd/internal/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -223,4 +224,23 @@ func (j *Journal) queueClosed() bool {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
 	return j.queue.closed
+}
+
+// A panic of the journal's goroutine is reported. Afterwards nothing leaves, and nobody waits for ever.
+func TestJournalPanics(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "w"), 0)
+	reported := make(chan any, 1)
+	j := must.Get(s.OpenJournal(JournalConfig{
+		Mode: JournalAlways, Durable: func(uint64) { panic("a fault") },
+		Panicked: func(value any, stack []byte) { reported <- value },
+	}))
+	j.Append(1, []byte("frame"))
+	require.Equal(t, "a fault", <-reported)
+	for tick := range uint64(5) {
+		j.Append(2+tick, []byte("frame"))
+		j.Await()
+	}
+	require.Equal(t, JournalBroken, j.Stats().State)
+	require.ErrorIs(t, j.Close(), ErrJournalBroken)
+	require.ErrorContains(t, j.Close(), "its goroutine panicked: a fault")
 }

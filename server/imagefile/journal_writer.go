@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -61,6 +62,7 @@ type segmentWriter struct {
 	fresh   bool   // file has no frame that was synced
 	// mustMark: the chain on the disk is of JournalAlways, so that a crash would continue its run.
 	mustMark bool
+	panicked bool // nothing more is written
 	pended   time.Time
 
 	mu      sync.Mutex
@@ -100,7 +102,7 @@ func (w *segmentWriter) process(b *batch) {
 				w.fail(e.err)
 			}
 		case entryAwaited:
-			close(e.done)
+			e.endAwait()
 		}
 	}
 	first := w.fresh && w.pending // a start that has made a tick is no crash at its tick, even if it is killed at once
@@ -389,6 +391,23 @@ func (w *segmentWriter) fail(err error) {
 	if !again && w.config.Failed != nil {
 		w.config.Failed(err)
 	}
+}
+
+// keepPanic breaks the journal after a panic, and reports it.
+func (w *segmentWriter) keepPanic() {
+	value := recover()
+	if value == nil {
+		return
+	}
+	w.panicked = true
+	if w.file != nil {
+		_ = w.file.Close() // given up
+	}
+	w.mu.Lock()
+	w.begun, w.broken, w.pended = false, true, time.Time{}
+	w.stats.Failure = fmt.Errorf("%w: its goroutine panicked: %v", ErrJournalBroken, value)
+	w.mu.Unlock()
+	w.config.Panicked(value, debug.Stack())
 }
 
 // markChain makes durable that ticks are missing after the chain (G11).

@@ -289,3 +289,29 @@ func TestCheckOwn(t *testing.T) {
 	save(t, s, w, 0)
 	require.NoError(t, s.CheckOwn())
 }
+
+// A run that nobody has entered gives its generations back, unless it was saved.
+func TestAbandonRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w")
+	s, _, _ := launch(t, path) // which saves
+	stop(t, s)
+	before := must.Get(ReadNewestGeneration(path))
+	begin := func() (*Store, *world.World) {
+		s, w := open(t, path, 3), newWorld(t)
+		require.NoError(t, w.RestoreRun(must.Get(s.Load(w)).Image))
+		require.NoError(t, s.BeginRun(w.Config().FirstGeneration))
+		require.Greater(t, must.Get(ReadNewestGeneration(path)), before)
+		return s, w
+	}
+	for range 3 {
+		s, _ := begin()
+		require.NoError(t, s.AbandonRun())
+		require.Equal(t, before, must.Get(ReadNewestGeneration(path)))
+		stop(t, s)
+	}
+	s, w := begin()
+	save(t, s, w, 0)
+	saved := must.Get(ReadNewestGeneration(path))
+	require.NoError(t, s.AbandonRun())
+	require.Equal(t, saved, must.Get(ReadNewestGeneration(path)))
+}

@@ -46,6 +46,7 @@ type Store struct {
 	unlocked error       // why FILE could not be locked
 	strict   bool        // see RequireUnchanged
 	newest   uint32      // in FILE.run; 0: there is none
+	undo     *uint32     // what FILE.run had before BeginRun, until the first save; nil: the same
 	own      fs.FileInfo // the newest generation, if this Store has saved it
 
 	// Set until the first save of a world that Load has found.
@@ -166,7 +167,23 @@ func (s *Store) BeginRun(first uint32) error {
 	if !s.loaded {
 		return nil
 	}
-	return s.recordRun(first)
+	before := s.newest
+	err := s.recordRun(first)
+	if err == nil && s.newest != before {
+		s.undo = &before
+	}
+	return err
+}
+
+// AbandonRun takes BeginRun back after a run whose handles nobody has received, and which was not saved: the next run may have
+// its generations.
+func (s *Store) AbandonRun() error {
+	if s.undo == nil {
+		return nil
+	}
+	before := *s.undo
+	s.undo = nil
+	return s.writeRun(before)
 }
 
 // recordRun writes newest to FILE.run, unless the file lags by less than runStep. It writes in
@@ -175,6 +192,11 @@ func (s *Store) recordRun(newest uint32) error {
 	if s.newest != 0 && uint64(newest) < uint64(s.newest)+runStep { // a new run adds more than runStep
 		return nil
 	}
+	return s.writeRun(newest)
+}
+
+// writeRun writes a number to FILE.run.
+func (s *Store) writeRun(newest uint32) error {
 	file, err := s.disk.Overwrite(s.runPath())
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
@@ -330,7 +352,7 @@ func (s *Store) publishFile(written string, img *world.Image, spacing time.Durat
 			return err
 		}
 	}
-	s.own, s.loaded = own, false
+	s.own, s.loaded, s.undo = own, false, nil
 	return dir.Sync()
 }
 

@@ -238,6 +238,11 @@ func (c *Core) sendOn(t *traveller) {
 	s := t.origin
 	elsewhere, outdated := c.config.Router.placeWaiting(t)
 	switch {
+	case elsewhere == nil && c.config.Router.hasArrived(t):
+		c.config.Router.forgetTraveller(t, c)
+		t.end()
+		t.endOrigin()
+		return
 	case elsewhere == c: // it is about to return
 		return
 	case elsewhere != nil && elsewhere.config.Room == t.to:
@@ -370,6 +375,14 @@ func (c *Core) Departures() (underway, stranded int) {
 		}
 	}
 	return underway, stranded
+}
+
+// EndForGood hands the memory of sessions that have come to the Router, before the files of the room are removed: a room that is
+// restored later may still hold their departures.
+func (c *Core) EndForGood() {
+	if c.config.Router != nil {
+		c.config.Router.rememberArrivals(c.passages.arrived)
+	}
 }
 
 // ReleaseDepartures lets the sessions that have left enter their next rooms, after the last Tick of a room that ends: the
