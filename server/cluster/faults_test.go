@@ -30,7 +30,7 @@ func TestFaultCluster(t *testing.T) {
 		n++
 		t.Run(f.Name, func(t *testing.T) {
 			fault.Inject(f.Name)
-			caught, played, first := catchFault()
+			caught, played, first := catchFault(t)
 			fault.Inject("")
 			t.Logf("caught by %d of %d seeds: %s", caught, played, first)
 			require.NotZero(t, caught, f.Breaks)
@@ -40,9 +40,11 @@ func TestFaultCluster(t *testing.T) {
 }
 
 // catchFault returns how many seeds have failed, and how the first one did.
-func catchFault() (caught, played int, first string) {
-	if s := playOutages(); s.failure != "" {
-		return 1, 1, s.failure
+func catchFault(t *testing.T) (caught, played int, first string) {
+	for _, failure := range []string{playOutages().failure, registerUnanswered(t), adoptLate(t), fencedMeanwhile(t)} {
+		if failure != "" {
+			return 1, 1, failure
+		}
 	}
 	for played < faultSeeds && (played < counted || caught == 0) {
 		played++

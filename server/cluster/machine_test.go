@@ -271,3 +271,84 @@ func TestForeignDirectory(t *testing.T) {
 	require.Equal(t, released, d.outcome("lobby").kind)
 	require.Equal(t, 1, d.machine.rooms.held)
 }
+
+// registerUnanswered returns what is wrong with a node whose registration had no answer, and whose record has a tombstone when it
+// looks (C4).
+func registerUnanswered(t *testing.T) string {
+	d := &desk{T: t, store: settledDirectory()}
+	d.machine = newMachine(settings{name: "a", addrs: []string{"a:1"}, leaseTime: 5 * time.Second, blocks: Blocks}, rand.New(rand.NewPCG(1, 1)))
+	d.held = func(r request) bool { return r.swaps != nil }
+	d.input(func() { d.machine.wake(d.now) })
+	d.store.serve(d.waiting[0])
+	born, err := parseNode("node/a", d.store.entries["node/a"].Value)
+	require.NoError(t, err)
+	born.Dead = true
+	d.store.serve(request{swaps: []Swap{{"node/a", encode(born), d.store.entries["node/a"].Revision}}})
+	d.run(1500 * time.Millisecond)
+	if d.machine.mayAct() || d.machine.lease.incarnation == born.Incarnation {
+		return "C4: the node continues as the incarnation that has a tombstone"
+	}
+	d.held = nil
+	d.run(2 * time.Second)
+	require.True(t, d.machine.mayAct())
+	return ""
+}
+
+func TestUnansweredRegistration(t *testing.T) { require.Empty(t, registerUnanswered(t)) }
+
+// adoptLate returns what is wrong with a node that finds a directory which was replaced and adopted meanwhile, and whose revision is
+// higher than the one before (C9).
+func adoptLate(t *testing.T) string {
+	d := newDesk(t, "a")
+	d.take("arena", noBlock)
+	d.requireTook("arena")
+	change := func() {
+		d.store.serve(request{swaps: []Swap{{"elsewhere", []byte{}, d.store.entries["elsewhere"].Revision}}})
+	}
+	id := d.store.entries[identityKey]
+	for range 20 {
+		change()
+	}
+	d.store.serve(request{swaps: []Swap{{identityKey, id.Value, id.Revision}}})
+	d.run(time.Second)
+	d.store.wipe()
+	d.store.serve(request{swaps: []Swap{{identityKey, []byte(`{"v":1,"id":"00000000000000c3","was":["00000000000000a1"]}`), 0}}})
+	for range 100 {
+		change()
+	}
+	d.run(3 * time.Second)
+	if d.machine.identity.known != "00000000000000c3" || d.outcome("arena").kind != suspended {
+		return "C9: the node takes the directory for the one before"
+	}
+	d.run(6 * time.Second)
+	require.Equal(t, resumed, d.outcome("arena").kind)
+	return ""
+}
+
+func TestAdoptedMeanwhile(t *testing.T) { require.Empty(t, adoptLate(t)) }
+
+// fencedMeanwhile returns what is wrong with a node that gets a tombstone while it takes a room: the answer owns nothing (C8).
+func fencedMeanwhile(t *testing.T) string {
+	d := newDesk(t, "a")
+	d.held = func(r request) bool { return r.swaps != nil && strings.HasPrefix(r.swaps[0].Key, roomPrefix) }
+	d.take("arena", noBlock)
+	d.held = nil
+	a := d.store.serve(d.waiting[0])
+	record := d.store.entries["node/a"]
+	dead, err := parseNode("node/a", record.Value)
+	require.NoError(t, err)
+	dead.Dead = true
+	d.store.serve(request{swaps: []Swap{{"node/a", encode(dead), record.Revision}}})
+	d.run(500 * time.Millisecond)
+	require.EqualValues(t, 1, d.machine.counters.Fenced)
+	d.input(func() { d.machine.receive(d.now, d.waiting[0].id, a) })
+	d.run(2 * time.Second)
+	current, err := parseRoom("room/arena", d.store.entries["room/arena"].Value)
+	require.NoError(t, err)
+	if e := d.requireTook("arena"); current.Incarnation == dead.Incarnation || e.epoch != current.Epoch || d.machine.counters.LateAnswers == 0 {
+		return "C8: a fenced node accepts the answer to a request of its former incarnation"
+	}
+	return ""
+}
+
+func TestFencedMeanwhile(t *testing.T) { require.Empty(t, fencedMeanwhile(t)) }
