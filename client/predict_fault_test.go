@@ -30,6 +30,11 @@ func TestFaultsOfComputing(t *testing.T) {
 	catchFaults(t, "Compute", "BodiesIn|BodiesAre")
 }
 
+// TestFaultsOfRanges runs the tests of what a client tells its game of handles in another world.
+func TestFaultsOfRanges(t *testing.T) {
+	catchFaults(t, "Range", "PastRanges")
+}
+
 // catchFaults runs tests with each fault whose name has a prefix, in a process of its own. A
 // fault that none of them notices is a gap in the tests.
 func catchFaults(t *testing.T, prefix, tests string) {
