@@ -83,6 +83,9 @@ var errLost = errors.New("server: the cluster has given the room to another node
 // errOtherNode refuses a session that moves to a room of another node.
 var errOtherNode = &wire.Error{Code: wire.NoRoom, Detail: "the room is on another node: sessions move between the rooms of one node"}
 
+// errNotTaken refuses a room for which the cluster had no answer in time. A pinned room is taken again.
+var errNotTaken = errors.New("server: the cluster has not given the room in time")
+
 // errMayNotSave is the error of a save while the room must not run.
 var errMayNotSave = errors.New("server: the cluster does not let the room run at present")
 
@@ -215,6 +218,9 @@ func (l *roomLife) exchangeGrant(ctx context.Context, stored int) error {
 	case isMoved(err):
 		counters.elsewhere.Add(1)
 		return err
+	case err != nil && ctx.Err() != nil:
+		counters.takeFails.Add(1)
+		return fmt.Errorf("%w: %w", errNotTaken, err)
 	case err != nil:
 		counters.takeFails.Add(1)
 		return err

@@ -45,6 +45,7 @@ type testNode struct {
 	*sharedDirectory
 	address string
 	fails   atomic.Pointer[error]
+	waits   atomic.Bool       // TakeRoom has no answer
 	onFree  func(room string) // called as a room is released
 }
 
@@ -57,7 +58,11 @@ func (n *testNode) FindRoom(room string) string {
 	return ""
 }
 
-func (n *testNode) TakeRoom(_ context.Context, room string, stored int) (RoomGrant, error) {
+func (n *testNode) TakeRoom(ctx context.Context, room string, stored int) (RoomGrant, error) {
+	if n.waits.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if failed := n.fails.Load(); failed != nil {
 		return nil, *failed
 	}
@@ -418,6 +423,42 @@ func TestRoomThatCannotBeTaken(t *testing.T) {
 		time.Sleep(2 * brokenFor)
 		h.mustVisit("match/a")
 		require.EqualValues(t, 1, h.clusterReport().Takes["failed"])
+	})
+}
+
+// The start of a server does not fail for a pinned room for whose lease it has to wait. The room is taken later.
+func TestPinnedRoomWaitsForTheCluster(t *testing.T) {
+	d := newDirectory()
+	n := &testNode{sharedDirectory: d, address: "a:1"}
+	synctest.Test(t, func(t *testing.T) {
+		n.waits.Store(true)
+		h := newClusterRooms(t, n, asIs)
+		h.begin()
+		require.NoError(t, h.startPinned(t.Context()))
+		n.waits.Store(false)
+		time.Sleep(2 * brokenFor)
+		h.mustVisit("lobby")
+		require.NoError(t, h.endRooms())
+		h.descriptors.close()
+	})
+}
+
+// A frozen room that ends is closed to clients, also while the cluster has not answered its release.
+func TestFrozenRoomThatEndsIsClosed(t *testing.T) {
+	inCluster(t, newDirectory(), withoutPinned, func(h *testRooms, n *testNode) {
+		released := make(chan struct{})
+		defer close(released)
+		n.onFree = func(string) { <-released }
+		h.mustVisit("match/a")
+		time.Sleep(time.Second)
+		n.grant("match/a").runs.Store(false)
+		r := h.existingRoom("match/a")
+		require.NoError(t, r.End("won"))
+		time.Sleep(2 * thawTimeout)
+		require.Nil(t, r.run.Load())
+		require.Equal(t, "ending", (&Server{rooms: h.rooms}).stateOf(r))
+		_, err := h.visit("match/a")
+		require.Equal(t, wire.CodeOf(errClosing), wire.CodeOf(err))
 	})
 }
 

@@ -283,6 +283,9 @@ func (s *saver) saveLast() error {
 	}
 	s.saving.Wait()
 	s.raisePanic()
+	if err := s.permit.awaitThaw(); err != nil { // the lease may have ended while the run did
+		return err
+	}
 	return s.saveNow()
 }
 

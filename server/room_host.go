@@ -175,6 +175,7 @@ func (l *roomLife) serveRoom(ctx context.Context, now *run) (panicked bool) {
 			l.leaveLost(now)
 			return
 		case errors.Is(err, errMayNotSave):
+			l.setEnding(now)
 			now.abandon(&wire.Error{Code: wire.Draining})
 		}
 		now.log.Error("the room has ended with an error", zap.Error(err))

@@ -516,13 +516,14 @@ func (m *rooms) refusesSessions() bool {
 }
 
 // startPinned makes the pinned rooms. Rooms that are not ready when ctx ends are no error, nor is a crash loop: the log has
-// it (hostRoom), and the other rooms serve. Nor are rooms that another node has.
+// it (hostRoom), and the other rooms serve. Nor are rooms that another node has, or that the cluster
+// has not given yet: leases may be longer than takeTimeout.
 func (m *rooms) startPinned(ctx context.Context) error {
 	m.images.startPruning()
 	var errs []error
 	for name, k := range m.kinds {
 		if k.Pinned {
-			if err := m.createRoom(ctx, name); err != nil && ctx.Err() == nil && !errors.Is(err, ErrCrashLoop) && !isMoved(err) {
+			if err := m.createRoom(ctx, name); err != nil && ctx.Err() == nil && !errors.Is(err, ErrCrashLoop) && !isMoved(err) && !errors.Is(err, errNotTaken) {
 				errs = append(errs, fmt.Errorf("server: room %s: %w", name, err))
 			}
 		}

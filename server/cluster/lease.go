@@ -64,14 +64,15 @@ func (l *lease) drive(m *machine) {
 		l.close(m)
 		return
 	}
-	if !m.view.loaded || m.identity.state != identityKnown || l.renewAt > m.now {
+	if !m.view.loaded || m.identity.state != identityKnown {
 		return
 	}
 	switch {
+	case l.closing && m.rooms.held == 0 && !l.checking:
+		l.resign(m) // others need not wait for the next renewal
+	case l.renewAt > m.now:
 	case l.checking:
 		l.check(m)
-	case l.closing && m.rooms.held == 0:
-		l.resign(m)
 	case l.born:
 		l.renew(m)
 	default:

@@ -353,7 +353,13 @@ func (n *Node) Status() Status {
 // Close releases all rooms, keeping their blocks for stored runs, and leaves the cluster: nobody needs to wait for the end of
 // this node's lease. If the context ends before, other nodes wait for that.
 func (n *Node) Close(ctx context.Context) error {
-	n.update(func(now time.Duration) { n.machine.close(now) })
+	n.update(func(now time.Duration) {
+		for _, h := range n.holdings { // before others can take the rooms (C1)
+			h.running.Store(false)
+			h.releasing = true
+		}
+		n.machine.close(now)
+	})
 	var err error
 	select {
 	case <-n.resigned:

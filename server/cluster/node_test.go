@@ -252,6 +252,29 @@ func TestTakeGivesUp(t *testing.T) {
 	})
 }
 
+// A node that closes runs no room while it releases them, and leaves as soon as they are released.
+func TestCloseEndsPermissionsFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		silent := &cut{Store: ns.store}
+		config := ns.config("a")
+		config.Store = silent
+		a, b := must.Get(cluster.Open(t.Context(), config)), ns.open("b")
+		held := must.Get(a.Take(t.Context(), "arena", cluster.AnyBlock))
+		time.Sleep(10 * time.Second)
+
+		began := time.Now()
+		require.NoError(t, b.Close(t.Context()))
+		require.Zero(t, time.Since(began), "b has waited for its next renewal")
+		silent.isCut.Store(true)
+		closed := make(chan error)
+		go func() { closed <- a.Close(context.Background()) }()
+		synctest.Wait()
+		require.False(t, held.MayRun(), "the swap may have given the room away")
+		silent.isCut.Store(false)
+		require.NoError(t, <-closed)
+	})
+}
+
 // Nothing is opened with a configuration that other nodes would not accept.
 func TestConfig(t *testing.T) {
 	for want, change := range map[string]func(*cluster.Config){

@@ -287,12 +287,9 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	switch {
 	case why != nil:
 	case failed != nil:
-		why = refusalOf(failed, wire.NoRoom)
+		why = r.keepToken(refusalOf(failed, wire.NoRoom), h)
 	default:
-		why = r.joinRoom(p, h.Room, granted)
-		if r.config.Elsewhere != nil {
-			why = returnToken(why, h.Token)
-		}
+		why = r.keepToken(r.joinRoom(p, h.Room, granted), h)
 	}
 	if why != nil {
 		r.refusePeer(p, why, "")
@@ -305,6 +302,14 @@ func (r *Router) findElsewhere(h *wire.Hello) *wire.Error {
 		return nil
 	}
 	return returnToken(r.config.Elsewhere(h.Room), h.Token)
+}
+
+// keepToken gives a client that a cluster sends elsewhere its token back, which another server may ask for.
+func (r *Router) keepToken(why *wire.Error, h *wire.Hello) *wire.Error {
+	if r.config.Elsewhere == nil {
+		return why
+	}
+	return returnToken(why, h.Token)
 }
 
 // returnToken makes a redirection without a token return the client's own.
