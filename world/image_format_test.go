@@ -37,7 +37,10 @@ func TestImagesOfAllFormats(t *testing.T) {
 			img := read(t, w, file)
 			head, err := world.ReadImageHead(bytes.NewReader(file[:min(len(file), 1<<20)]))
 			require.NoError(t, err)
-			require.Equal(t, []uint64{img.Tick(), img.Mark(), img.Setup()}, []uint64{head.Tick(), head.Mark(), head.Setup()})
+			require.Equal(t, []uint64{img.Tick(), img.Mark()}, []uint64{head.Tick(), head.Mark()})
+			if format >= 4 { // older files are no run that could continue
+				require.Equal(t, img.Setup(), head.Setup())
+			}
 			_, err = world.ReadImageHead(bytes.NewReader(file[:100]))
 			require.ErrorIs(t, err, world.ErrImage)
 			require.Equal(t, "extra of the game", string(img.Extra))

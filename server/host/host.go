@@ -80,7 +80,7 @@ type commands struct {
 	Demo     demoCommand     `cmd:"" help:"Run a server and bots that check it, and report the result."`
 	Loadtest loadtestCommand `cmd:"" help:"Load a running server with bots, and report what they measured."`
 	Check    checkCommand    `cmd:"" help:"Report mistakes in a world, and expensive effects."`
-	Replay   replayCommand   `cmd:"" help:"Replay a recording and report the first tick that differs. Systems run again; commands and hooks do not: the recording has their effects."`
+	Replay   replayCommand   `cmd:"" help:"Replay a recording and report the first tick that differs."`
 	Train    trainCommand    `cmd:"" help:"Make coding tables from a recording."`
 	Inspect  inspectCommand  `cmd:"" help:"Report the size in bits of a recorded world's fields."`
 	Image    imageCommand    `cmd:"" help:"Describe, check and migrate saved worlds."`

@@ -388,6 +388,12 @@ func (c *simClient) checkReference(e *client.Entity, h bulk.Handle) {
 	if h == 0 {
 		return
 	}
+	if h.Generation() == bulk.GoneGeneration { // of an entity that was dead when its world was saved
+		if c.session.Resolve(h) != wire.Stale {
+			s.fail("H5", "client %d resolves %v, which names nothing for ever", c.number, h)
+		}
+		return
+	}
 	to := s.lives[h]
 	if to == nil {
 		s.fail("H1", "client %d received %v, which was never issued", c.number, h)
