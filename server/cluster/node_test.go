@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/server/cluster"
@@ -272,6 +274,25 @@ func TestCloseEndsPermissionsFirst(t *testing.T) {
 		require.False(t, held.MayRun(), "the swap may have given the room away")
 		silent.isCut.Store(false)
 		require.NoError(t, <-closed)
+	})
+}
+
+// A node that takes a room after another one says that the other has the newest image.
+func TestFormerNodeIsNamed(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		core, logs := observer.New(zap.WarnLevel)
+		config := ns.config("b")
+		config.Log = zap.New(core)
+		a, b := ns.open("a"), must.Get(cluster.Open(t.Context(), config))
+		for _, keeps := range []bool{false, true} {
+			require.NoError(t, must.Get(a.Take(t.Context(), "arena", cluster.AnyBlock)).Release(t.Context(), keeps))
+			synctest.Wait()
+			require.NoError(t, must.Get(b.Take(t.Context(), "arena", cluster.AnyBlock)).Release(t.Context(), false))
+			synctest.Wait()
+		}
+		require.Len(t, logs.FilterMessageSnippet("was last saved by node a").All(), 1, "a released room without a stored run has no newest image")
+		require.NoError(t, a.Close(t.Context()))
+		require.NoError(t, b.Close(t.Context()))
 	})
 }
 
