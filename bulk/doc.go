@@ -92,8 +92,8 @@
 //     slot's or tenant's memory.
 //   - B9: with FreeList and FIFO, each hole is in the list or the queue exactly once.
 //   - B10: only live slots have tags.
-//   - B11: a handle that was not live in a PoolState is Stale for ever after Renew, in whatever ranges of generations
-//     the state is restored later: Renamed gives each stored one GoneGeneration, which no pool issues.
+//   - B11: a handle that was not live in a PoolState is Stale for ever after Renew, in any range of generations: Renamed
+//     gives it GoneGeneration, which no pool issues.
 //
 // H4 and H5 are promises to network peers that this package makes possible: a
 // handle names one tenant for ever, even if the slot is reused or the process restarts.

@@ -50,9 +50,9 @@ type StateChange struct {
 	// client has in view: it has come back after a crash. The player and its entities are as before;
 	// for the client's entities and handles a new session has begun.
 	Restored bool
-	// NewWorld is set if the client is in another world, and the server has used generations again of a world
-	// where the client was before, or may have. Forget all handles: the same handle may name another entity. So it is after the
-	// restart of a server without rooms, and when the session returns to a room. All else is as with Moved.
+	// NewWorld is set if the client is in another world that may issue handles of an earlier world again: after the restart of
+	// a server without rooms, and when the session returns to a room. Forget all handles: the same handle may name
+	// another entity. All else is as with Moved.
 	NewWorld bool
 	// Moved is set if the client is in another world, Welcome().Room, whose generations are new to it: the server has
 	// moved the session to another room, or the client is on another server or in another run. All

@@ -188,20 +188,14 @@ func (p *permit) awaitThaw() error {
 	}
 }
 
-// tenure is a room's place in the cluster, from its first run to its last. The goroutine of its roomLife uses it.
-type tenure struct {
-	grant RoomGrant // nil: not taken
-	used  bool      // a run has begun in the grant's block
-}
-
-// takeRoom takes the room for its next run, before its image is opened, which another node on this machine may have open. A run that
-// may continue keeps the room and the block, another one needs a new block. Without a cluster it does nothing.
+// takeRoom takes the room for its next run. Call it before the image is opened: another node on this machine may still have the
+// image open. A run that continues keeps the room and the block; any other needs a new block. Without a cluster it does nothing.
 func (l *roomLife) takeRoom(ctx context.Context) error {
 	if l.rooms.process.Cluster == nil {
 		return nil
 	}
 	stored := l.rooms.images.storedBlock(l.kind, l.room)
-	if g := l.tenure.grant; g != nil && !isClosed(g.Lost()) && (!l.tenure.used || stored == g.Block()) {
+	if g := l.grant; g != nil && !isClosed(g.Lost()) && (!l.blockUsed || stored == g.Block()) {
 		return nil
 	}
 	return l.exchangeGrant(ctx, stored)
@@ -229,13 +223,13 @@ func (l *roomLife) exchangeGrant(ctx context.Context, stored int) error {
 	default:
 		counters.taken.Add(1)
 	}
-	l.tenure = tenure{grant: g}
+	l.grant, l.blockUsed = g, false
 	return nil
 }
 
 // takeGrantedBlock returns the grant's block if it suits the plan. Otherwise it takes the room again.
 func (l *roomLife) takeGrantedBlock(ctx context.Context, plan *buildPlan) (int, error) {
-	block := l.tenure.grant.Block()
+	block := l.grant.Block()
 	if plan.exact && plan.least == block {
 		plan.from = nil
 		return block, nil
@@ -245,7 +239,7 @@ func (l *roomLife) takeGrantedBlock(ctx context.Context, plan *buildPlan) (int, 
 		if err := l.exchangeGrant(ctx, -1); err != nil {
 			return 0, err
 		}
-		block = l.tenure.grant.Block()
+		block = l.grant.Block()
 	}
 	if slices.Contains(plan.spent, block) {
 		return 0, fmt.Errorf("the cluster gives block %d of generations again, in which an earlier run of the room has issued handles", block)
@@ -255,20 +249,20 @@ func (l *roomLife) takeGrantedBlock(ctx context.Context, plan *buildPlan) (int, 
 
 // newPermit returns the permit of a run that has been built.
 func (l *roomLife) newPermit(log *zap.Logger) *permit {
-	if l.tenure.grant == nil {
+	if l.grant == nil {
 		return nil
 	}
-	l.tenure.used = true
-	return &permit{grant: l.tenure.grant, counters: &l.rooms.counters, log: log}
+	l.blockUsed = true
+	return &permit{grant: l.grant, counters: &l.rooms.counters, log: log}
 }
 
 // releaseRoom lets other nodes take the room, after its last save.
 func (l *roomLife) releaseRoom() {
-	g := l.tenure.grant
+	g := l.grant
 	if g == nil {
 		return
 	}
-	l.tenure = tenure{}
+	l.grant, l.blockUsed = nil, false
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	g.Release(ctx, l.rooms.images.storedBlock(l.kind, l.room) == g.Block())

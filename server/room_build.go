@@ -116,10 +116,10 @@ func (l *roomLife) buildAboveImage(ctx context.Context, store *imagefile.Store) 
 // firstPlan returns the plan of the first attempt. In a cluster that is to continue the stored run, if the room has its block.
 func (l *roomLife) firstPlan(store *imagefile.Store) *buildPlan {
 	if store == nil || store.NewestGeneration() == 0 {
-		return &buildPlan{granted: l.tenure.grant != nil}
+		return &buildPlan{granted: l.grant != nil}
 	}
 	own := blockOf(store.NewestGeneration())
-	if g := l.tenure.grant; g != nil {
+	if g := l.grant; g != nil {
 		return &buildPlan{least: own, exact: g.Block() == own && l.rooms.images.hasJournal(l.kind), granted: true, spent: []int{own}}
 	}
 	return &buildPlan{least: blockAbove(store.NewestGeneration())}
@@ -127,7 +127,7 @@ func (l *roomLife) firstPlan(store *imagefile.Store) *buildPlan {
 
 // takeBlock takes a block of generations for the plan. In a cluster the room has one.
 func (l *roomLife) takeBlock(ctx context.Context, plan *buildPlan) (int, error) {
-	if l.tenure.grant != nil {
+	if l.grant != nil {
 		return l.takeGrantedBlock(ctx, plan)
 	}
 	l.rooms.mu.Lock()
@@ -137,7 +137,7 @@ func (l *roomLife) takeBlock(ctx context.Context, plan *buildPlan) (int, error) 
 
 // releaseBlock frees a block in which no run has begun. In a cluster the room keeps it for the next attempt.
 func (l *roomLife) releaseBlock(block int) {
-	if l.tenure.grant != nil {
+	if l.grant != nil {
 		return
 	}
 	l.rooms.mu.Lock()

@@ -19,8 +19,10 @@ type roomLife struct {
 	rooms *rooms
 	kind  *kind
 	room  *Room
-	// tenure is the room's place in the cluster; zero without one, and outside of hostRoom.
-	tenure tenure
+	// grant is what the cluster has given this node; nil without a cluster, and outside of hostRoom. blockUsed: a run has begun in
+	// its block. Only the goroutine of hostRoom uses both.
+	grant     RoomGrant
+	blockUsed bool
 }
 
 // lifeOf returns the life of a room.

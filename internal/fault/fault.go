@@ -8,10 +8,12 @@
 //	go run ./internal/fault/overlay /tmp/faults
 //	go test -tags faults -overlay /tmp/faults/overlay.json -run Fault ./server/session/simulation ./server/imagefile ./server/cluster ./internal/botrun ./client
 //
-// The table in replication/README.md says what each fault breaks and what catches it. The tests
-// of package client catch faults of the client's prediction (Predict...), and faults of
-// computed bodies in cases that this server never causes (Compute...). The tests of package imagefile catch
-// faults of the journal's files (Disk...), and the simulation of package cluster faults of its protocol (Cluster...).
+// The table in replication/README.md says what each fault breaks and what catches it. The prefix of
+// a name says which other tests catch it:
+//
+//	Predict, Compute, Range    package client: prediction, bodies that this server never causes, ranges of generations
+//	Disk                       package imagefile: the files of images and journals
+//	Cluster                    package cluster: leases, rooms and blocks
 package fault
 
 import (

@@ -102,7 +102,7 @@ func (c *calls) count(m *machine, a answer) {
 	c.silent = 0
 }
 
-// abandon forgets all requests, or those for rooms: their answers own nothing.
+// abandon forgets the requests for the subjects that which reports. Their answers own nothing.
 func (c *calls) abandon(m *machine, which func(subject string) bool) {
 	c.open = slices.DeleteFunc(c.open, func(call *call) bool {
 		if !which(call.subject) {

@@ -31,10 +31,10 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("cluster: room %q runs on node %s (%s)", e.Room, e.Node, strings.Join(e.Addrs, ", "))
 }
 
-// rooms are the observed records of the rooms, what this node wants of them, and the rooms that it holds.
+// rooms are the records of all rooms, as this node has observed them, with its wants and its holdings.
 type rooms struct {
 	all     map[string]*room
-	pending []*room // that something is to be done for, in the order of asking
+	pending []*room // drive looks at them next, in the order of attend
 	unused  []unused
 	held    int // rooms with a holding
 }

@@ -15,7 +15,7 @@ import (
 
 var (
 	seedCount = flag.Int("seeds", 500, "number of seeds of the simulation")
-	firstSeed = flag.Uint64("first", 1, "first of these seeds")
+	firstSeed = flag.Uint64("first", 1, "first seed to play")
 	oneSeed   = flag.Uint64("seed", 0, "run only this seed, and log everything")
 )
 

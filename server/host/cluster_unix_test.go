@@ -29,7 +29,7 @@ import (
 // engineVariable makes tests fail without an etcd. CI sets it.
 const engineVariable = "CLUSTER_TEST_ETCD"
 
-// testLease is the lease of the processes: short, but processes of a loaded machine keep it.
+// testLease is the lease of the nodes: short, and long enough for nodes on a loaded machine to renew it in time.
 const testLease = 4 * time.Second
 
 // processes are the nodes of a cluster, and its engine.

@@ -19,7 +19,7 @@ import (
 
 var (
 	seedCount      = flag.Int("seeds", 400, "number of seeds of the simulation")
-	firstSeed      = flag.Uint64("first", 1, "first of these seeds")
+	firstSeed      = flag.Uint64("first", 1, "first seed to play")
 	oneSeed        = flag.Uint64("seed", 0, "run only this seed")
 	viewersPerSeed = flag.Int("viewers", 3, "approximate number of viewers of a seed, at most 64")
 )
