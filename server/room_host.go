@@ -19,8 +19,8 @@ type roomLife struct {
 	rooms *rooms
 	kind  *kind
 	room  *Room
-	// grant is what the cluster has given this node; nil without a cluster, and outside of hostRoom. blockUsed: a run has begun in
-	// its block. Only the goroutine of hostRoom uses both.
+	// grant is the permission of the cluster, nil without a cluster and outside of hostRoom. blockUsed: a run has begun in
+	// the grant's block. Only the goroutine of hostRoom uses both.
 	grant     RoomGrant
 	blockUsed bool
 }

@@ -10,7 +10,7 @@ import (
 type peers struct {
 	nodes map[string]*peer
 	list  []*peer // by name
-	// contact is the time of the store's newest answer, contactSince that of the first answer after the newest gap.
+	// contact is the time of the store's newest answer; contactSince, of its first answer after the newest gap.
 	contact, contactSince time.Duration
 	touched               bool
 }
