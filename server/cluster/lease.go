@@ -26,8 +26,9 @@ type lease struct {
 	sent        map[uint64]time.Duration
 	until       time.Duration
 	renewAt     time.Duration
-	checking    bool // the record must be read: a swap of it has no answer
-	foreign     int  // records of another process that has the same name
+	retryAt     time.Duration // not before: the record could not be read, or is another's
+	checking    bool          // the record must be read: a swap of it has no answer
+	foreign     int           // records of another process that has the same name
 	closing     bool
 	closed      bool
 }
@@ -64,7 +65,7 @@ func (l *lease) drive(m *machine) {
 		l.close(m)
 		return
 	}
-	if !m.view.loaded || m.identity.state != identityKnown {
+	if !m.view.loaded || m.identity.state != identityKnown || l.retryAt > m.now {
 		return
 	}
 	switch {
@@ -158,8 +159,8 @@ func (l *lease) check(m *machine) {
 	m.readKey(nodeKey(m.settings.name), nodeKey(m.settings.name), func(found bool) {
 		l.checking = !found && !l.born // a born incarnation learns as much from the next renewal
 		l.renewAt = m.now
-		if !found {
-			l.renewAt += m.jittered(m.settings.pause())
+		if p := m.peers.nodes[m.settings.name]; !found || l.born && (p == nil || p.revision != l.revision) {
+			l.retryAt = m.now + m.jittered(m.settings.pause())
 		}
 	})
 }
@@ -219,4 +220,4 @@ func (l *lease) close(m *machine) {
 	m.out.events = append(m.out.events, event{kind: resigned})
 }
 
-func (l *lease) wakeAt(at time.Duration) time.Duration { return min(at, l.renewAt) }
+func (l *lease) wakeAt(at time.Duration) time.Duration { return min(at, max(l.renewAt, l.retryAt)) }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -20,6 +21,8 @@ type desk struct {
 	watch   *watchRequest
 	held    func(request) bool // requests that get no answer yet
 	waiting []request
+	refuses bool // the store refuses every request at once
+	served  int  // requests
 	events  []event
 	notes   []note
 }
@@ -55,7 +58,13 @@ func (d *desk) input(f func()) {
 				d.waiting = append(d.waiting, r)
 				continue
 			}
-			d.machine.receive(d.now, r.id, d.store.serve(r))
+			d.served++
+			require.Less(d, d.served, 10_000, "requests in a loop")
+			a := answer{outcome: refused, err: errors.New("no connection")}
+			if !d.refuses {
+				a = d.store.serve(r)
+			}
+			d.machine.receive(d.now, r.id, a)
 		}
 		var changes []Entry
 		if d.watch != nil && !d.watch.stop {
@@ -358,3 +367,45 @@ func fencedMeanwhile(t *testing.T) string {
 }
 
 func TestFencedMeanwhile(t *testing.T) { require.Empty(t, fencedMeanwhile(t)) }
+
+// A node that finds a tombstone of its own does not ask in a loop until it has read the whole directory.
+func TestTombstoneBeforeRead(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		d := newDesk(t, "a")
+		record := d.store.entries["node/a"]
+		dead, err := parseNode("node/a", record.Value)
+		require.NoError(t, err)
+		dead.Dead = true
+		d.store.serve(request{swaps: []Swap{{"node/a", encode(dead), record.Revision}}})
+		d.held = func(r request) bool { return r.swaps == nil && r.prefix == "" }
+		if closes {
+			d.input(func() { d.machine.close(d.now) })
+		}
+		before := d.served
+		d.run(d.machine.settings.patience())
+		require.Less(t, d.served-before, 50)
+		d.held = nil
+		d.run(2 * time.Second)
+		require.Equal(t, closes, !d.machine.mayAct())
+		require.Equal(t, closes, d.machine.lease.closed)
+	}
+}
+
+// A store that refuses at once is not asked in a loop, whatever a node has to do.
+func TestRefusals(t *testing.T) {
+	d := newDesk(t, "a")
+	d.store.serve(request{swaps: []Swap{{"node/b", []byte(goodRecords["node/a"]), 0}}})
+	d.run(d.machine.settings.leaseTime)
+	d.take("arena", noBlock)
+	d.refuses = true
+	d.take("lobby", noBlock)
+	d.release("arena", true)
+	before := d.served
+	d.run(2 * d.machine.settings.leaseTime)
+	require.Less(t, d.served-before, 600)
+	d.refuses = false
+	d.run(d.machine.settings.leaseTime)
+	d.requireTook("lobby")
+	require.Equal(t, released, d.outcome("arena").kind)
+	require.Contains(t, string(d.store.entries["node/b"].Value), `"dead":true`)
+}

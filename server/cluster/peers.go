@@ -21,6 +21,7 @@ type peer struct {
 	record   nodeRecord
 	revision uint64
 	since    time.Duration // when this revision was first seen
+	retryAt  time.Duration // its tombstone is not tried again before
 	err      error         // the record cannot be used
 	forgetAt time.Duration // when the tombstone may be deleted
 }
@@ -117,7 +118,7 @@ func (ps *peers) drive(m *machine) {
 		switch {
 		case p.err != nil || m.calls.busy[p.key()]:
 		case p.name == m.settings.name && (m.lease.born || p.ended(m)):
-		case !p.record.Dead && ps.silentAt(p) <= m.now:
+		case !p.record.Dead && ps.silentAt(p) <= m.now && p.retryAt <= m.now:
 			ps.writeTombstone(m, p)
 		case p.record.Dead && p.forgetAt <= m.now:
 			ps.deleteTombstone(m, p)
@@ -138,7 +139,7 @@ func (ps *peers) writeTombstone(m *machine, p *peer) {
 	value, revision := encode(tombstone), p.revision
 	m.calls.send(m, p.key(), request{swaps: []Swap{{p.key(), value, revision}}}, func(a answer) {
 		if a.outcome != done {
-			m.readKey(p.key(), p.key(), func(bool) {})
+			m.readKey(p.key(), p.key(), func(bool) { p.retryAt = m.now + m.jittered(m.settings.pause()) })
 			return
 		}
 		m.counters.Fences++
@@ -162,7 +163,7 @@ func (ps *peers) deleteTombstone(m *machine, p *peer) {
 
 func (ps *peers) wakeAt(m *machine, at time.Duration) time.Duration {
 	for _, p := range ps.list {
-		if due := ps.silentAt(p); p.err == nil && !p.record.Dead && due > m.now {
+		if due := max(ps.silentAt(p), p.retryAt); p.err == nil && !p.record.Dead && due > m.now {
 			at = min(at, due)
 		}
 	}
