@@ -80,3 +80,37 @@ func TestDialMeetsTheEndOfAServer(t *testing.T) {
 		})
 	}
 }
+
+// Hand-overs that follow each other closely cost a client its first, short delay each, and one that fails at once longer ones.
+func TestBackoffAfterConnections(t *testing.T) {
+	for lasts, longest := range map[time.Duration]time.Duration{
+		3 * time.Second:       250 * time.Millisecond,
+		10 * time.Millisecond: 5 * time.Second,
+	} {
+		protocol := schema.NewWithBody()
+		s := &changingServer{ends: []error{nil}, welcome: stage.Welcome(protocol)}
+		var lost, delay time.Duration
+		c, err := client.Dial(t.Context(), client.Config{Schema: protocol, Simulation: s, State: func(change client.StateChange) {
+			if change.State == client.Reconnecting {
+				lost = s.now
+			}
+		}})
+		require.NoError(t, err)
+		s.welcome.SchemaText = ""
+		for range 20 {
+			for end := s.now + lasts; s.now < end; {
+				require.NoError(t, s.Wait())
+				require.NoError(t, c.Update())
+			}
+			s.in.Err = &wire.Error{Code: wire.Draining}
+			for tried := s.attempts; s.attempts == tried || c.State() != client.Joined; {
+				require.NoError(t, c.Update())
+				require.NoError(t, s.Wait())
+			}
+			delay = max(delay, s.moments[s.attempts-1]-lost)
+		}
+		require.LessOrEqual(t, delay, longest+20*time.Millisecond, "connections last %v", lasts)
+		require.GreaterOrEqual(t, delay, longest/2, "connections last %v", lasts)
+		require.NoError(t, c.Close())
+	}
+}

@@ -66,7 +66,7 @@ const (
 	// up to minBackoff; the bound doubles with each further attempt.
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	// stableAfter is how long a connection must have lasted to reset the backoff.
+	// stableAfter is how long a connection must have lasted to be no part of a row of redirections.
 	stableAfter = 10 * time.Second
 	// maxJoinsAgain bounds the further attempts of Dial, the last after 750 ms: a hand-over takes about as long.
 	maxJoinsAgain = 2
@@ -81,9 +81,12 @@ func backoffBefore(n int, random float64) time.Duration {
 	if n == 0 {
 		return time.Duration(random * float64(minBackoff))
 	}
-	most := min(minBackoff<<min(n, 10), maxBackoff)
-	return time.Duration((1 + random) / 2 * float64(most))
+	return time.Duration((1 + random) / 2 * float64(longestBackoff(n)))
 }
+
+// longestBackoff returns the bound of the delay before attempt n. A connection that lasts as long resets the backoff: the
+// server is no failing one.
+func longestBackoff(n int) time.Duration { return min(minBackoff<<min(n, 10), maxBackoff) }
 
 // attempt is one attempt to reconnect, on its own goroutine.
 type attempt struct {
@@ -98,7 +101,7 @@ type attempt struct {
 // outage is a Client's record of lost connections.
 type outage struct {
 	attempt  *attempt // in progress, or nil
-	attempts int      // begun since the last stable connection
+	attempts int      // begun since the last connection that reset the backoff
 	moves    int      // followed since the last stable connection
 	began    time.Duration
 	joinedAt time.Duration // when the newest connection received its Welcome
@@ -157,8 +160,12 @@ func (c *Client) handleLoss(why error) error {
 	retries := c.config.GiveUp >= 0 && (mayRetry(why) || c.session.greeting.asksAgain(why, c.config.Room))
 	if c.state == Joined {
 		o.began = now
-		if now-o.joinedAt >= stableAfter {
-			o.attempts, o.moves = 0, 0
+		lasted := now - o.joinedAt
+		if lasted >= longestBackoff(o.attempts) {
+			o.attempts = 0
+		}
+		if lasted >= stableAfter {
+			o.moves = 0
 		}
 	}
 	var e *wire.Error

@@ -71,6 +71,8 @@ const minBackoff = 250
 const maxBackoff = 5000
 const stableAfter = 10_000
 const maxMoves = 4
+/** Bounds the delay before attempt n. A connection that lasts as long resets the backoff. */
+const longestBackoff = (n: number): number => Math.min(minBackoff * 2 ** n, maxBackoff)
 const defaultGiveUp = 60_000
 const joinTimeout = 5000
 const maxJoinsAgain = 2
@@ -272,7 +274,9 @@ export class Client {
     const giveUp = this.#config.giveUp ?? defaultGiveUp
     if (this.#stateNow === 'joined') {
       this.#began = t
-      if (t - this.#joinedAt >= stableAfter) this.#attempts = this.#moves = 0
+      const lasted = t - this.#joinedAt
+      if (lasted >= longestBackoff(this.#attempts)) this.#attempts = 0
+      if (lasted >= stableAfter) this.#moves = 0
     }
     if (why instanceof WireError && why.code === Code.moved) {
       this.#connectElsewhere(why)
@@ -293,8 +297,7 @@ export class Client {
     this.#leaveConnection(why)
     if (this.#hasEnded) return
     const n = this.#attempts++
-    const delay =
-      n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * Math.min(minBackoff * 2 ** n, maxBackoff)
+    const delay = n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * longestBackoff(n)
     this.#reconnect(delay, undefined)
   }
 

@@ -382,42 +382,6 @@ test('a client follows its first server elsewhere, as after joining', async () =
   c.close()
 })
 
-test('a first join meets the end of a server', async () => {
-  const cases: [ends: number[], joins: boolean, attempts: number, giveUp?: number][] = [
-    [[7], true, 2],
-    [[7, 7], true, 3],
-    [[7, 7, 7], false, 3],
-    [[6], false, 1],
-    [[7, 6], false, 2],
-    [[7], false, 1, 0],
-  ]
-  for (const [ends, joins, attempts, giveUp] of cases) {
-    const s = new Stage()
-    const connecting = Client.connect(s.config(giveUp === undefined ? {} : { giveUp }))
-    let error: unknown
-    connecting.catch((e) => (error = e))
-    for (const [i, code] of ends.entries()) {
-      await s.dialled(i + 1)
-      s.link.deliver(server.end(Type.refused, code, ''))
-      mock.timers.tick(600)
-    }
-    if (joins) {
-      await s.dialled(attempts)
-      s.link.deliver(server.welcome({}))
-      const c = await connecting
-      assert.deepEqual(
-        s.states.map((x) => x.state),
-        ['joined'],
-      )
-      c.close()
-    } else {
-      await assert.rejects(connecting)
-      assert.equal((error as WireError).code, ends.at(-1))
-    }
-    assert.equal(s.links.length, attempts)
-  }
-})
-
 test('a client that closes while it waits for a token dials no more', async () => {
   let give: (token: Uint8Array) => void = () => {}
   const s = await new Stage().join({ freshToken: () => new Promise((resolve) => (give = resolve)) })
