@@ -28,7 +28,7 @@
 //
 //	id           the directory's identity, made by the first node
 //	node/NAME    incarnation, addresses, lease, number of the renewal, or tombstone
-//	room/NAME    open: node, incarnation, epoch, nonce, block · kept: keeper, epoch, block · free: epoch
+//	room/NAME    open: node, incarnation, epoch, nonce, block · kept: keeper, epoch, block · free: epoch · each: the newest image
 //	block/NNNN   the room that has the block, or none
 //
 // A record that is not readable stays as it is, and what it describes is not used (RecordError).
@@ -44,7 +44,9 @@
 //	C4  A tombstone is written over a record that did not change for the lease and twice the drift of clocks, by a swap that
 //	    fails if it changed. A node whose record it finds dead, gone or another's begins again as a new incarnation, and so
 //	    does a node whose registration had no clear answer.
-//	C5  (The pointer to a room's newest image moves by a swap of the room's record. Images are not in the directory yet.)
+//	C5  A room's record names its newest image. The name changes only by a swap of the record at the revision of the owner's own
+//	    taking or save, so that what a node saves after it has lost the room is never the newest. It stays while nobody runs the room,
+//	    and whoever takes the room learns it with the taking: a run begins with this image or not at all.
 //	C6  A block has one owner: the room's record and the block's change in one swap. Free blocks are used again in the order in
 //	    which they were freed; then those of stored and of dead nodes' rooms.
 //	C7  (A pass admits once, to one incarnation. Passes are not made yet.)

@@ -13,6 +13,7 @@ type Holding struct {
 	room      string
 	block     int
 	epoch     atomic.Uint64
+	image     atomic.Pointer[Image]
 	running   atomic.Bool // neither suspended nor released nor lost
 	releasing bool        // guarded by node.mu
 	lost      chan struct{}
@@ -33,6 +34,47 @@ func (h *Holding) Block() int { return h.block }
 
 // Epoch returns the number of this taking of the room, higher than all before.
 func (h *Holding) Epoch() uint64 { return h.epoch.Load() }
+
+// Image returns the room's newest image, with which a run must begin, or nil if the room has none (C5).
+func (h *Holding) Image() *Image { return h.image.Load() }
+
+// SetImage makes an image the room's newest, after it was saved; nil says that the room has none any more. The image is the newest if
+// the result is nil. After an error the directory may name it or the one before: keep both. ErrNotOwner: this node has lost the room.
+func (h *Holding) SetImage(ctx context.Context, image *Image) error {
+	p := &pointing{room: h.room, image: image}
+	answered := make(chan error, 1)
+	h.node.update(func(now time.Duration) {
+		if h.node.holdings[h.room] != h {
+			answered <- ErrNotOwner
+			return
+		}
+		h.node.pointing[p] = answered
+		h.node.machine.point(now, p)
+	})
+	select {
+	case err := <-answered:
+		return err
+	case <-h.node.ctx.Done():
+		return ErrClosed
+	case <-ctx.Done():
+	}
+	h.node.update(func(now time.Duration) {
+		delete(h.node.pointing, p)
+		h.node.machine.withdraw(now, p)
+	})
+	return fmt.Errorf("cluster: naming the newest image of room %q: %w", h.room, ctx.Err())
+}
+
+// answerPointing tells a caller of SetImage what became of it.
+func (n *Node) answerPointing(h *Holding, e event) {
+	if e.kind == pointed && h != nil {
+		h.image.Store(e.pointing.image)
+	}
+	if c := n.pointing[e.pointing]; c != nil {
+		delete(n.pointing, e.pointing)
+		c <- e.err
+	}
+}
 
 // Release gives the room up: it must not step, send or save from now on. keepsBlock keeps the block for a stored run that continues
 // later. If the context ends first, the node continues to release it.

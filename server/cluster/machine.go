@@ -71,7 +71,9 @@ type event struct {
 	room  string
 	want  *want // of took and failed
 	grant grant // of took and resumed
-	err   error // of failed
+	err   error // of failed and pointFailed
+
+	pointing *pointing // of pointed and pointFailed
 }
 
 type eventKind int
@@ -84,6 +86,8 @@ const (
 	suspended                  // the directory was replaced
 	resumed                    // the room was taken again in the adopted directory
 	resigned                   // the node has closed
+	pointed                    // the directory names the image as the room's newest
+	pointFailed
 )
 
 // request is one operation on the store.

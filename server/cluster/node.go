@@ -81,6 +81,7 @@ type Node struct {
 	requests map[uint64]context.CancelFunc // under way
 	endWatch context.CancelFunc
 	waiting  map[*want]chan taken
+	pointing map[*pointing]chan error
 	holdings map[string]*Holding
 	ready    chan struct{} // closed by the first lease
 	inUse    chan struct{} // closed if the name is another's before the first lease
@@ -99,7 +100,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		config: c, began: c.Now(), requests: map[uint64]context.CancelFunc{}, waiting: map[*want]chan taken{}, holdings: map[string]*Holding{},
+		config: c, began: c.Now(), requests: map[uint64]context.CancelFunc{}, waiting: map[*want]chan taken{}, pointing: map[*pointing]chan error{}, holdings: map[string]*Holding{},
 		ready: make(chan struct{}), inUse: make(chan struct{}), resigned: make(chan struct{}),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -239,6 +240,7 @@ func (n *Node) deliver(e event) {
 	case took:
 		h = &Holding{node: n, room: e.room, block: e.grant.block, lost: make(chan struct{}), released: make(chan struct{})}
 		h.epoch.Store(e.grant.epoch)
+		h.image.Store(e.grant.image)
 		h.running.Store(true)
 		n.holdings[e.room] = h
 		n.answer(e.want, taken{holding: h})
@@ -249,6 +251,8 @@ func (n *Node) deliver(e event) {
 		h.running.Store(!h.releasing)
 	case suspended:
 		h.running.Store(false)
+	case pointed, pointFailed:
+		n.answerPointing(h, e)
 	case lost, released:
 		h.running.Store(false)
 		delete(n.holdings, e.room)
@@ -341,6 +345,34 @@ func (n *Node) Find(ctx context.Context, room string) (Location, error) {
 		return Location{}, nil
 	}
 	return Location{Node: p.name, Addrs: slices.Clone(p.record.Addrs), Epoch: r.record.Epoch, Here: p.name == n.config.Name, Silent: n.sinceBegan() - p.since}, nil
+}
+
+// ImageLocation is where the newest image of a room is.
+type ImageLocation struct {
+	Image *Image   // nil: the room has none
+	Addrs []string // of the other living nodes that have it
+}
+
+// FindImage returns where the newest image of a room is, as far as this node knows. A holding tells it for certain (Holding.Image).
+func (n *Node) FindImage(room string) (at ImageLocation, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := n.machine
+	if m.identity.state != identityKnown || !m.view.loaded {
+		return at, ErrForeign
+	}
+	r := m.rooms.all[room]
+	if r == nil || r.record.Image == nil {
+		return at, nil
+	}
+	at.Image = r.record.Image
+	for _, name := range at.Image.Nodes {
+		p := m.peers.nodes[name]
+		if p != nil && name != n.config.Name && p.err == nil && !p.record.Dead && len(p.record.Addrs) > 0 {
+			at.Addrs = append(at.Addrs, p.record.Addrs[0])
+		}
+	}
+	return at, nil
 }
 
 // Status returns what this node knows of the cluster.

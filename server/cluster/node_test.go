@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -323,5 +324,34 @@ func TestMayRunAllocatesNothing(t *testing.T) {
 			}
 		}))
 		require.NoError(t, a.Close(t.Context()))
+	})
+}
+
+// The caller of SetImage learns what became of it, and other nodes where the image is.
+func TestSetImage(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		ctx := t.Context()
+		a, b := ns.open("a"), ns.open("b")
+		image := func(tick uint64) *cluster.Image {
+			return &cluster.Image{Epoch: 1, Tick: tick, Sum: strings.Repeat("0a", 32), Nodes: []string{"a", "gone"}}
+		}
+		held := must.Get(a.Take(ctx, "arena/1", cluster.AnyBlock))
+		require.Nil(t, held.Image())
+		require.NoError(t, held.SetImage(ctx, image(3)))
+		require.Equal(t, image(3), held.Image())
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = held.SetImage(ended, image(4)) // the directory may name it
+		require.NoError(t, held.SetImage(ctx, image(5)))
+		require.NoError(t, held.Release(ctx, false))
+		require.ErrorIs(t, held.SetImage(ctx, image(6)), cluster.ErrNotOwner)
+		synctest.Wait()
+		at := must.Get(b.FindImage("arena/1"))
+		require.Equal(t, cluster.ImageLocation{Image: image(5), Addrs: []string{"a.example:4433"}}, at)
+		require.Empty(t, must.Get(a.FindImage("arena/1")).Addrs, "it is this node")
+		require.Nil(t, must.Get(b.FindImage("arena/2")).Image)
+		require.Equal(t, image(5), must.Get(b.Take(ctx, "arena/1", cluster.AnyBlock)).Image())
+		require.NoError(t, a.Close(ctx))
+		require.NoError(t, b.Close(ctx))
 	})
 }

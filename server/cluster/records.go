@@ -88,6 +88,7 @@ type roomRecord struct {
 	Epoch       uint64    `json:"epoch"`
 	Nonce       string    `json:"nonce,omitempty"` // of the swap that took the room
 	Block       int       `json:"block"`           // noBlock in a free room
+	Image       *Image    `json:"image,omitempty"` // the room's newest; nil: nothing is saved
 }
 
 // blockRecord says which room has a block.
@@ -136,6 +137,9 @@ func wrongLease(ms int64) error {
 func parseRoom(key string, value []byte) (r roomRecord, err error) {
 	err = parseRecord(key, value, &r, func() error {
 		err := cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, roomPrefix)))
+		if err == nil && r.Image != nil {
+			err = r.Image.check()
+		}
 		switch hasBlock := r.Block >= 0 && r.Block < Blocks; {
 		case err != nil:
 			return err

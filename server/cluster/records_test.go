@@ -21,6 +21,7 @@ var goodRecords = map[string]string{
 	"room/arena/1": `{"v":1,"state":"open","node":"a","incarnation":"00000000000000a1","epoch":3,"nonce":"00000000000000b2","block":17}`,
 	"room/arena/2": `{"v":1,"state":"kept","keeper":"a","epoch":3,"block":18}`,
 	"room/arena/3": `{"v":1,"state":"free","epoch":3,"block":-1}`,
+	"room/arena/4": `{"v":1,"state":"free","epoch":3,"block":-1,"image":{"epoch":3,"tick":9,"bytes":5,"sum":"` + strings.Repeat("0a", 32) + `","nodes":["a","b"]}}`,
 	"block/0017":   `{"v":1,"room":"arena/1"}`,
 	"block/0018":   `{"v":1}`,
 }
@@ -56,6 +57,10 @@ func TestUnusableRecords(t *testing.T) {
 		{"id", oneToken, "A1", "id \"A1\": it must have 16 hexadecimal digits"},
 		{"id", otherToken, "00000000000000B2", "16 hexadecimal digits"},
 		{"node/a", "}", "", "unexpected end"},
+		{"room/arena/4", `0a"`, `0A"`, "it must have 64 hexadecimal digits"},
+		{"room/arena/4", `"bytes":5`, `"bytes":-5`, "an image of -5 bytes"},
+		{"room/arena/4", `"a","b"`, `"a b"`, "visible ASCII"},
+		{"room/arena/4", `"a"`, strings.Repeat(`"a",`, 16) + `"a"`, "an image on 18 nodes"},
 		{"node/a", `"a.example:4433"`, "", "0 addresses"},
 		{"node/a", `"a.example:4433"`, strings.Repeat(`"a",`, 8) + `"a"`, "9 addresses"},
 		{"node/a", "a.example", "a b", "visible ASCII"},

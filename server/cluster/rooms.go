@@ -69,6 +69,7 @@ type want struct {
 type grant struct {
 	epoch uint64
 	block int
+	image *Image // the room's newest, as the swap has found it; nil: none
 }
 
 // holding is a room that this node has taken.
@@ -78,6 +79,7 @@ type holding struct {
 	suspended bool // the directory was replaced: the room must be taken again
 	releasing bool
 	keep      bool
+	pointing  *pointing // waits for the directory; nil: none
 }
 
 // unused is a free room, whose record is deleted if it does not change.
@@ -136,7 +138,7 @@ func (rs *rooms) apply(m *machine, e Entry) {
 		m.refuseRecord(r.err, e.Key)
 		r.record = roomRecord{Block: noBlock}
 	}
-	if r.record.State == roomFree {
+	if r.record.State == roomFree && r.record.Image == nil {
 		rs.unused = append(rs.unused, unused{name, r.revision, m.now + m.jittered(m.settings.forget())})
 	}
 	rs.check(m, r)
@@ -145,10 +147,15 @@ func (rs *rooms) apply(m *machine, e Entry) {
 	}
 }
 
-// check ends a holding whose record is another's.
+// check ends a holding whose record is another's. Otherwise the record tells the room's newest image.
 func (rs *rooms) check(m *machine, r *room) {
-	if h := r.holding; h != nil && !h.suspended && r.record.Nonce != h.nonce {
+	h := r.holding
+	switch {
+	case h == nil || h.suspended:
+	case r.record.Nonce != h.nonce:
 		rs.lose(m, r)
+	default:
+		h.image = r.record.Image
 	}
 }
 
@@ -219,6 +226,7 @@ func (rs *rooms) release(m *machine, name string, keep bool) {
 	if r == nil || r.holding == nil || r.holding.releasing {
 		return
 	}
+	rs.endPointing(m, r, pointFailed, ErrNotOwner)
 	r.holding.releasing, r.holding.keep = true, keep
 	if m.identity.state == identityForeign {
 		rs.lose(m, r) // its record is not this directory's
@@ -249,6 +257,7 @@ func (rs *rooms) sorted() (list []*room) {
 
 // lose ends a holding: the room may be another node's.
 func (rs *rooms) lose(m *machine, r *room) {
+	rs.endPointing(m, r, pointFailed, ErrNotOwner)
 	kind := lost
 	if r.holding.releasing {
 		kind = released
@@ -344,6 +353,8 @@ func (rs *rooms) step(m *machine, r *room) bool {
 		} else {
 			rs.giveBack(m, r, r.holding.keep)
 		}
+	case r.holding != nil && !r.holding.suspended && r.holding.pointing != nil:
+		rs.movePointer(m, r)
 	case r.holding != nil && !r.holding.suspended:
 		return true
 	case r.holding != nil || r.want != nil:

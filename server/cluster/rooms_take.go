@@ -11,6 +11,10 @@ func (rs *rooms) decide(m *machine, r *room) {
 		rs.refuse(m, r, r.err)
 		return
 	}
+	if r.record.Image != nil && !r.record.Image.isSame(rs.newestImage(r)) {
+		rs.refuse(m, r, ErrNotOwner) // another node has run the room in this directory, and has saved it
+		return
+	}
 	if r.record.State == roomOpen && !rs.isOwn(m, r) {
 		owner, p := m.peers.ownerOf(m, r)
 		switch {
@@ -75,6 +79,7 @@ func (rs *rooms) acquire(m *machine, r *room) {
 	next := roomRecord{
 		Version: recordVersion, State: roomOpen, Node: m.settings.name, Incarnation: m.lease.incarnation,
 		Epoch: epoch + 1, Nonce: m.token(), Block: block,
+		Image: rs.newestImage(r),
 	}
 	swaps := []Swap{{r.key(), encode(next), r.base()}}
 	if m.blocks.all[block].room != r.name {
@@ -84,7 +89,7 @@ func (rs *rooms) acquire(m *machine, r *room) {
 		swaps = append(swaps, m.blocks.swap(old, ""))
 	}
 	if victim != nil {
-		free := roomRecord{Version: recordVersion, State: roomFree, Epoch: victim.record.Epoch, Block: noBlock}
+		free := roomRecord{Version: recordVersion, State: roomFree, Epoch: victim.record.Epoch, Block: noBlock, Image: victim.record.Image}
 		swaps = append(swaps, Swap{victim.key(), encode(free), victim.base()})
 	}
 	m.blocks.all[block].claimed = true
@@ -96,7 +101,7 @@ func (rs *rooms) acquire(m *machine, r *room) {
 			m.note(note{text: "room " + r.name + " was last saved by node " + former + ": unless the nodes share a folder of images, it begins here from an older image, or empty", trouble: true, key: r.key()})
 		}
 		if r.holding != nil || r.want == asked {
-			rs.hold(m, r, &holding{grant: grant{next.Epoch, block}, nonce: next.Nonce})
+			rs.hold(m, r, &holding{grant: grant{next.Epoch, block, next.Image}, nonce: next.Nonce})
 		}
 	}, func() { m.blocks.all[block].claimed = false })
 }
@@ -105,7 +110,7 @@ func (rs *rooms) acquire(m *machine, r *room) {
 func (rs *rooms) hold(m *machine, r *room, h *holding) {
 	switch {
 	case r.holding != nil:
-		h.releasing, h.keep = r.holding.releasing, r.holding.keep
+		h.releasing, h.keep, h.pointing = r.holding.releasing, r.holding.keep, r.holding.pointing
 		r.holding = h
 		m.emit(event{kind: resumed, room: r.name, grant: h.grant})
 	case r.want != nil:
@@ -170,7 +175,7 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 		rs.lose(m, r) // it was released by a swap without an answer
 		return
 	}
-	next := roomRecord{Version: recordVersion, State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block}
+	next := roomRecord{Version: recordVersion, State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image}
 	if !keep {
 		next.State, next.Keeper, next.Block = roomFree, "", noBlock
 	}

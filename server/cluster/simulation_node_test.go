@@ -37,6 +37,8 @@ type simulatedRun struct {
 	epoch   uint64
 	block   int
 	running bool
+	image   int       // the newest that was acknowledged, or with which the run began
+	saving  *pointing // waits for the directory
 }
 
 // simulatedWatch delivers changes in order, until it breaks or is stuck.
@@ -135,7 +137,8 @@ func (n *simulatedNode) take(e event) {
 	n.s.logf("%s: event %d of %s, epoch %d block %d %v", n.name, e.kind, e.room, e.grant.epoch, e.grant.block, e.err)
 	switch e.kind {
 	case took:
-		run := &simulatedRun{epoch: e.grant.epoch, block: e.grant.block, running: true}
+		n.s.beginFrom(n, e.room, e.grant.image)
+		run := &simulatedRun{epoch: e.grant.epoch, block: e.grant.block, running: true, image: imageNumber(e.grant.image)}
 		if e.want.block != noBlock {
 			run.id = n.stored[e.room].id
 		} else {
@@ -154,8 +157,21 @@ func (n *simulatedNode) take(e event) {
 			n.s.fail("%s: %s continues in block %d, not %d", n.name, e.room, e.grant.block, r.block)
 		}
 		r.epoch, r.running = e.grant.epoch, true
+		if !n.s.oracle.descends(imageNumber(e.grant.image), r.image) {
+			n.s.fail("C5: %s continues %s with image %d, after image %d was acknowledged", n.name, e.room, imageNumber(e.grant.image), r.image)
+		}
+		n.s.oracle.acknowledge(n.machine.identity.known, e.room, imageNumber(e.grant.image))
 	case suspended:
 		n.runs[e.room].running = false
+	case pointed:
+		if r := n.runs[e.room]; r != nil && r.saving == e.pointing {
+			r.saving, r.image = nil, imageNumber(e.pointing.image)
+			n.s.oracle.acknowledge(n.machine.identity.known, e.room, r.image)
+		}
+	case pointFailed:
+		if r := n.runs[e.room]; r != nil && r.saving == e.pointing {
+			r.saving = nil
+		}
 	case lost:
 		n.s.lost++
 		delete(n.runs, e.room)
@@ -248,12 +264,29 @@ func (n *simulatedNode) tick() {
 		for _, room := range n.s.rooms {
 			if r := n.runs[room]; r != nil && r.running {
 				n.s.step(n, room, r)
+				n.save(room, r)
 			}
 		}
 	} else if len(n.runs) > 0 {
 		n.s.frozen++
 	}
 	n.after(80*time.Millisecond+n.s.upTo(40*time.Millisecond), n.tick)
+}
+
+// save saves the run now and then, and gives up if the directory does not answer.
+func (n *simulatedNode) save(room string, r *simulatedRun) {
+	if r.saving != nil || n.s.random.IntN(15) > 0 {
+		return
+	}
+	m, p := n.machine, &pointing{room: room, image: n.s.saveImage(n.name, r)}
+	r.saving = p
+	n.input(func(now time.Duration) { m.point(now, p) })
+	n.after(n.s.upTo(n.s.lease), func() {
+		if r.saving == p {
+			r.saving = nil
+			n.input(func(now time.Duration) { m.withdraw(now, p) })
+		}
+	})
 }
 
 // ask wants a room, as a client does, for a while.
