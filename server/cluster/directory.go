@@ -41,7 +41,7 @@ func (s *Status) addRecord(e Entry) error {
 	case strings.HasPrefix(e.Key, roomPrefix):
 		r, err := parseRoom(e.Key, e.Value)
 		if err == nil && r.State != roomFree {
-			s.Rooms = append(s.Rooms, RoomStatus{Name: strings.TrimPrefix(e.Key, roomPrefix), Node: r.Node, Epoch: r.Epoch, Block: r.Block})
+			s.Rooms = append(s.Rooms, RoomStatus{Name: strings.TrimPrefix(e.Key, roomPrefix), Node: r.Node, Epoch: r.epochAt(e.Revision), Block: r.Block})
 		}
 		return err
 	case strings.HasPrefix(e.Key, blockPrefix):

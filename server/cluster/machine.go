@@ -35,7 +35,7 @@ type settings struct {
 func (s *settings) interval() time.Duration { return s.leaseTime / 5 }    // between renewals
 func (s *settings) patience() time.Duration { return s.leaseTime / 5 }    // of a request
 func (s *settings) pause() time.Duration    { return s.leaseTime / 25 }   // before a failed request is repeated
-func (s *settings) forget() time.Duration   { return s.leaseTime * 1000 } // until unused records are deleted
+func (s *settings) forget() time.Duration   { return s.leaseTime * 1000 } // until tombstones that no room needs are deleted
 
 // machine is the lease protocol of one node, without clock, randomness and store: these are arguments, and its requests are an
 // output. It is not safe for concurrent use.

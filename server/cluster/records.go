@@ -75,7 +75,7 @@ type roomState string
 const (
 	roomOpen roomState = "open" // a node has taken the room
 	roomKept roomState = "kept" // nobody runs the room, but its stored run continues in its block
-	roomFree roomState = "free" // nobody runs the room
+	roomFree roomState = "free" // nobody runs the room; most such rooms have no record
 )
 
 // roomRecord says who has taken a room. The zero value stands for no record.
@@ -86,9 +86,19 @@ type roomRecord struct {
 	Keeper      string    `json:"keeper,omitempty"` // that has the stored run of a kept room
 	Incarnation string    `json:"incarnation,omitempty"`
 	Epoch       uint64    `json:"epoch"`
+	Exact       bool      `json:"exact,omitempty"` // the record is not the one that took the room (epochAt)
 	Nonce       string    `json:"nonce,omitempty"` // of the swap that took the room
 	Block       int       `json:"block"`           // noBlock in a free room
 	Image       *Image    `json:"image,omitempty"` // the room's newest; nil: nothing is saved
+}
+
+// epochAt returns the epoch of a record that was swapped in at a revision. The epoch of a taking is no lower than its revision: so epochs
+// rise although a deleted record tells the next one nothing (C2).
+func (r roomRecord) epochAt(revision uint64) uint64 {
+	if r.State != roomOpen || r.Exact {
+		return r.Epoch
+	}
+	return max(r.Epoch, revision)
 }
 
 // blockRecord says which room has a block.

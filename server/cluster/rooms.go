@@ -35,8 +35,7 @@ func (e *ElsewhereError) Error() string {
 type rooms struct {
 	all     map[string]*room
 	pending []*room // drive looks at them next, in the order of attend
-	unused  []unused
-	held    int // rooms with a holding
+	held    int     // rooms with a holding
 }
 
 type room struct {
@@ -82,13 +81,6 @@ type holding struct {
 	pointing  *pointing // waits for the directory; nil: none
 }
 
-// unused is a free room, whose record is deleted if it does not change.
-type unused struct {
-	room     string
-	revision uint64
-	at       time.Duration
-}
-
 func (r *room) key() string { return roomKey(r.name) }
 
 // base is the revision for a swap of the record.
@@ -127,19 +119,20 @@ func (rs *rooms) apply(m *machine, e Entry) {
 	}
 	r = rs.get(name)
 	if e.Revision <= r.revision {
+		if !r.exists {
+			rs.attend(r) // it may be forgotten now
+		}
 		return
 	}
 	r.revision, r.since, r.exists, r.err = e.Revision, m.now, e.Value != nil, nil
 	r.record = roomRecord{Block: noBlock}
 	if r.exists {
 		r.record, r.err = parseRoom(e.Key, e.Value)
+		r.record.Epoch = r.record.epochAt(e.Revision)
 	}
 	if r.err != nil {
 		m.refuseRecord(r.err, e.Key)
 		r.record = roomRecord{Block: noBlock}
-	}
-	if r.record.State == roomFree && r.record.Image == nil {
-		rs.unused = append(rs.unused, unused{name, r.revision, m.now + m.jittered(m.settings.forget())})
 	}
 	rs.check(m, r)
 	if !r.exists || rs.isStray(m, r) {
@@ -309,7 +302,6 @@ func (rs *rooms) suspend(m *machine) {
 
 // forgetRecords forgets what a replaced directory said of the rooms.
 func (rs *rooms) forgetRecords() {
-	rs.unused = nil
 	for name, r := range rs.all {
 		r.record, r.revision, r.exists, r.err, r.unread = roomRecord{Block: noBlock}, 0, false, nil, nil
 		if r.holding == nil && r.want == nil && !r.queued {
@@ -331,11 +323,11 @@ func (rs *rooms) drive(m *machine) {
 		r.queued = false
 		rs.pending = slices.Delete(rs.pending, i, i+1)
 		i--
-		if !r.exists && r.want == nil && r.holding == nil {
+		// The watch may still deliver what the record was before it was deleted.
+		if !r.exists && r.want == nil && r.holding == nil && m.view.complete+1 >= r.revision {
 			delete(rs.all, r.name)
 		}
 	}
-	rs.deleteUnused(m)
 }
 
 // step does the next thing for a room, and reports whether nothing is left to do.
@@ -381,31 +373,11 @@ func (rs *rooms) readBack(m *machine, r *room) {
 	})
 }
 
-// deleteUnused deletes the record of a room that has been free for long: one at a time.
-func (rs *rooms) deleteUnused(m *machine) {
-	for len(rs.unused) > 0 && rs.unused[0].at <= m.now && m.mayAct() {
-		u := rs.unused[0]
-		r := rs.all[u.room]
-		if r != nil && m.calls.busy[r.key()] {
-			return
-		}
-		rs.unused = rs.unused[1:]
-		if r == nil || r.revision != u.revision || r.want != nil || r.holding != nil || len(r.unread) > 0 {
-			continue
-		}
-		rs.swap(m, r, []Swap{{r.key(), nil, r.base()}}, func() {}, func() {})
-		return
-	}
-}
-
 func (rs *rooms) wakeAt(m *machine, at time.Duration) time.Duration {
 	for _, r := range rs.pending {
 		if r.retryAt > m.now {
 			at = min(at, r.retryAt)
 		}
-	}
-	if len(rs.unused) > 0 && rs.unused[0].at > m.now {
-		at = min(at, rs.unused[0].at)
 	}
 	return at
 }

@@ -70,9 +70,6 @@ func (rs *rooms) acquire(m *machine, r *room) {
 		return
 	}
 	epoch := r.record.Epoch
-	if !r.exists {
-		epoch = m.view.highest // above the epochs of deleted records
-	}
 	if r.holding != nil {
 		epoch = max(epoch, r.holding.epoch)
 	}
@@ -89,19 +86,18 @@ func (rs *rooms) acquire(m *machine, r *room) {
 		swaps = append(swaps, m.blocks.swap(old, ""))
 	}
 	if victim != nil {
-		free := roomRecord{Version: recordVersion, State: roomFree, Epoch: victim.record.Epoch, Block: noBlock, Image: victim.record.Image}
-		swaps = append(swaps, Swap{victim.key(), encode(free), victim.base()})
+		swaps = append(swaps, Swap{victim.key(), rs.freed(m, victim), victim.base()})
 	}
 	m.blocks.all[block].claimed = true
 	r.continues = r.want != nil && r.want.block != noBlock
 	asked, former := r.want, cmp.Or(r.record.Keeper, r.record.Node)
-	rs.swap(m, r, swaps, func() {
+	rs.swap(m, r, swaps, func(revision uint64) {
 		m.counters.Takes++
 		if former != "" && former != m.settings.name {
 			m.note(note{text: "room " + r.name + " was last saved by node " + former + ": unless the nodes share a folder of images, it begins here from an older image, or empty", trouble: true, key: r.key()})
 		}
 		if r.holding != nil || r.want == asked {
-			rs.hold(m, r, &holding{grant: grant{next.Epoch, block, next.Image}, nonce: next.Nonce})
+			rs.hold(m, r, &holding{grant: grant{next.epochAt(revision), block, next.Image}, nonce: next.Nonce})
 		}
 	}, func() { m.blocks.all[block].claimed = false })
 }
@@ -169,17 +165,26 @@ func (rs *rooms) canLoseBlock(m *machine, r *room) bool {
 	return owner == ownerGone
 }
 
-// giveBack makes the room's record free, or kept with its block.
+// freed returns the record of a room that becomes free: none, unless it points to an image, or its epoch is from a directory that this one
+// has replaced, and higher than the revision from which the next epoch would begin.
+func (rs *rooms) freed(m *machine, r *room) []byte {
+	if r.record.Image == nil && r.record.Epoch <= m.view.highest {
+		return nil
+	}
+	return encode(roomRecord{Version: recordVersion, State: roomFree, Epoch: r.record.Epoch, Block: noBlock, Image: r.record.Image})
+}
+
+// giveBack frees the room, or keeps it with its block.
 func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 	if h := r.holding; h != nil && (!rs.isOwn(m, r) || r.record.Nonce != h.nonce) {
 		rs.lose(m, r) // it was released by a swap without an answer
 		return
 	}
-	next := roomRecord{Version: recordVersion, State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image}
-	if !keep {
-		next.State, next.Keeper, next.Block = roomFree, "", noBlock
+	next := rs.freed(m, r)
+	if keep {
+		next = encode(roomRecord{Version: recordVersion, State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image})
 	}
-	swaps := []Swap{{r.key(), encode(next), r.base()}}
+	swaps := []Swap{{r.key(), next, r.base()}}
 	disagrees := rs.readDisagreement(m, r)
 	if disagrees && len(r.unread) > 0 {
 		return
@@ -187,7 +192,7 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 	if !keep && !disagrees {
 		swaps = append(swaps, m.blocks.swap(r.record.Block, ""))
 	}
-	rs.swap(m, r, swaps, func() {
+	rs.swap(m, r, swaps, func(uint64) {
 		if r.holding != nil {
 			rs.lose(m, r)
 		}
@@ -195,12 +200,12 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 }
 
 // swap sends the swaps of a room. Without a clear answer the keys are read before the next attempt (C8).
-func (rs *rooms) swap(m *machine, r *room, swaps []Swap, succeeded, ended func()) {
+func (rs *rooms) swap(m *machine, r *room, swaps []Swap, succeeded func(revision uint64), ended func()) {
 	m.calls.send(m, r.key(), request{swaps: swaps}, func(a answer) {
 		ended()
 		switch a.outcome {
 		case done:
-			succeeded()
+			succeeded(a.revision)
 			for _, s := range swaps {
 				m.apply(Entry{s.Key, s.Value, a.revision})
 			}
