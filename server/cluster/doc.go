@@ -44,7 +44,8 @@
 //	    as seen in a copy of the directory that includes all before the room's record.
 //	C4  A tombstone is written over a record that did not change for the lease and twice the drift of clocks, by a swap that
 //	    fails if it changed. A node whose record it finds dead, gone or another's begins again as a new incarnation, and so
-//	    does a node whose registration had no clear answer.
+//	    does a node whose registration had no clear answer. No tombstone is needed for an incarnation of this node's own name
+//	    whose process has certainly ended (Past; package nodefile).
 //	C5  A room's record names its newest image. The name changes only by a swap of the record at the revision of the owner's own
 //	    taking or save, so that what a node saves after it has lost the room is never the newest. It stays while nobody runs the room,
 //	    and whoever takes the room learns it with the taking: a run begins with this image or not at all.

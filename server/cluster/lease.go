@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -13,16 +14,21 @@ const (
 	maxPast = 256
 	// sameName is how many records of a foreign incarnation show that its process is alive.
 	sameName = 3
+	// maxKept bounds the incarnations that are kept for the next process.
+	maxKept = 16
 )
+
+var errNotKept = errors.New("the disk does not answer")
 
 // lease is the right of one incarnation of this node to run rooms. It ends a lease's time after the newest acknowledged renewal
 // was sent, not after its answer (C1).
 type lease struct {
 	incarnation string
 	past        []string // incarnations of this node that ended for certain: they need no tombstone
-	born        bool     // the registration of the incarnation was acknowledged
-	revision    uint64   // of the node's record, once born
-	seq         uint64   // of the newest renewal
+	keeping     keeping
+	born        bool   // the registration of the incarnation was acknowledged
+	revision    uint64 // of the node's record, once born
+	seq         uint64 // of the newest renewal
 	sent        map[uint64]time.Duration
 	until       time.Duration
 	renewAt     time.Duration
@@ -33,6 +39,15 @@ type lease struct {
 	closed      bool
 }
 
+// keeping says whether the incarnation was made durable for the next process.
+type keeping int
+
+const (
+	unkept     keeping = iota
+	beingKept          // no answer yet
+	keptOrNone         // it is durable, or it could not be made durable in time
+)
+
 // end ends the incarnation (C4). The next one begins by registering.
 func (l *lease) end(m *machine) {
 	l.past = append(l.past, l.incarnation)
@@ -41,7 +56,7 @@ func (l *lease) end(m *machine) {
 	}
 	l.incarnation = m.token()
 	l.born, l.checking, l.until, l.sent, l.seq, l.revision = false, false, 0, nil, 0, 0
-	l.renewAt = m.now
+	l.renewAt, l.keeping = m.now, unkept
 }
 
 // fence ends the incarnation after another node has written its tombstone: every room may be another node's.
@@ -76,6 +91,8 @@ func (l *lease) drive(m *machine) {
 		l.check(m)
 	case l.born:
 		l.renew(m)
+	case m.settings.keeps && l.keeping != keptOrNone:
+		l.keep(m)
 	default:
 		l.register(m)
 	}
@@ -90,6 +107,29 @@ func (l *lease) swap(m *machine, r nodeRecord, revision uint64, then func(a answ
 			m.peers.apply(m, Entry{nodeKey(m.settings.name), value, a.revision})
 		}
 	})
+}
+
+// keep asks for a durable note of the incarnation before the directory has it: the next process need not wait for the end of its
+// lease. A disk that does not answer costs that wait, and does not keep the node from the cluster (C10).
+func (l *lease) keep(m *machine) {
+	if l.keeping == beingKept {
+		l.noteKept(m, Past{Incarnations: []string{l.incarnation}}, errNotKept)
+		return
+	}
+	l.keeping, l.renewAt = beingKept, m.now+m.settings.patience()
+	known := append(slices.Clone(l.past[max(0, len(l.past)+1-maxKept):]), l.incarnation)
+	m.out.keep = &Past{Directory: m.identity.known, Incarnations: known}
+}
+
+// noteKept takes the answer, unless another incarnation has begun.
+func (l *lease) noteKept(m *machine, p Past, err error) {
+	if l.keeping != beingKept || p.Incarnations[len(p.Incarnations)-1] != l.incarnation {
+		return
+	}
+	l.keeping, l.renewAt = keptOrNone, m.now
+	if err != nil {
+		m.note(note{text: "the node's file was not written: after a crash the next process waits for the end of this one's lease", trouble: true, err: err})
+	}
 }
 
 // register makes the record of this incarnation, in the place of one that ended for certain: a tombstone, or one of this

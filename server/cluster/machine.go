@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,12 +25,12 @@ func marginOf(lease time.Duration) time.Duration {
 
 // settings are the constants of a machine.
 type settings struct {
-	name        string
-	addrs       []string
-	leaseTime   time.Duration
-	directory   string // identity of the directory that the node knows from before, or empty
-	predecessor string // incarnation of this name that ended for certain, or empty
-	blocks      int    // Blocks, fewer in tests
+	name      string
+	addrs     []string
+	leaseTime time.Duration
+	past      Past
+	keeps     bool // the owner takes output.keep
+	blocks    int  // Blocks, fewer in tests
 }
 
 func (s *settings) interval() time.Duration { return s.leaseTime / 5 }    // between renewals
@@ -60,6 +61,7 @@ type machine struct {
 type output struct {
 	requests  []request
 	abandoned []uint64 // requests whose answers no longer matter
+	keep      *Past    // to be made durable, and answered by kept
 	watch     *watchRequest
 	events    []event
 	notes     []note
@@ -131,15 +133,13 @@ type note struct {
 
 func newMachine(s settings, random *rand.Rand) *machine {
 	m := &machine{settings: s, random: random}
-	m.identity.known = s.directory
+	m.identity.known = s.past.Directory
 	m.calls.busy = map[string]bool{}
 	m.peers.nodes = map[string]*peer{}
 	m.rooms.all = map[string]*room{}
 	m.blocks.all = make([]block, s.blocks)
 	m.lease.incarnation = m.token()
-	if s.predecessor != "" {
-		m.lease.past = []string{s.predecessor}
-	}
+	m.lease.past = slices.Clone(s.past.Incarnations)
 	return m
 }
 
@@ -170,6 +170,13 @@ func (m *machine) receive(now time.Duration, id uint64, a answer) {
 	m.now = now
 	m.calls.expire(m) // what comes after its deadline is late
 	m.calls.finish(m, id, a)
+	m.drive()
+}
+
+// kept handles the answer to output.keep.
+func (m *machine) kept(now time.Duration, p Past, err error) {
+	m.now = now
+	m.lease.noteKept(m, p, err)
 	m.drive()
 }
 

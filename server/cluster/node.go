@@ -36,18 +36,36 @@ type Config struct {
 	Addrs []string
 	// Lease is how long the node's rooms run without a renewal, and how long other nodes wait for one. Default: DefaultLease.
 	Lease time.Duration
-	// Directory is the identity of the directory that the node knew before it started, or empty. In another directory the node does
-	// nothing until an operator adopts that.
-	Directory string
-	// Predecessor is the incarnation of the process that had this name before, if that process has ended for certain: for
-	// instance if this one holds the lock on its folder. Nobody then waits for the end of its lease.
-	Predecessor string
+	// Past has what the node knows from before it started.
+	Past Past
+	// Keep makes what the node knows durable, for the Past of the next process. The node calls it before it uses an incarnation. An
+	// error costs the next process time, and nothing else. nil: nothing is kept.
+	Keep func(Past) error
 	// Random makes incarnations and nonces. No other process may have the same sequence.
 	Random *rand.Rand
 	// Now and AfterFunc are time.Now and time.AfterFunc, except in tests. The times must have a monotonic clock.
 	Now       func() time.Time
 	AfterFunc func(time.Duration, func()) *time.Timer
 	Log       *zap.Logger // nil: none
+}
+
+// Past holds what a node must know of its processes so far. A Past that is older than the node's last process is safe to use.
+type Past struct {
+	// Directory is the identity of the directory, or empty. In another directory the node does nothing until an operator adopts
+	// that.
+	Directory string `json:"directory,omitempty"`
+	// Incarnations of processes under this name, the newest last. In a Config all of these must have ended for certain:
+	// for instance since this process holds the lock that the others had. Nobody waits for the end of their leases.
+	Incarnations []string `json:"incarnations,omitempty"`
+}
+
+func (p *Past) wrong() error {
+	for _, i := range p.Incarnations {
+		if err := wrongToken("past incarnation", i); err != nil {
+			return err
+		}
+	}
+	return wrongOptionalToken("directory", p.Directory)
 }
 
 func (c *Config) check() error {
@@ -58,7 +76,7 @@ func (c *Config) check() error {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	err := cmp.Or(wrongName(c.Name), wrongAddrs(c.Addrs), wrongLease(c.Lease.Milliseconds()), wrongOptionalToken("directory", c.Directory), wrongOptionalToken("predecessor", c.Predecessor))
+	err := cmp.Or(wrongName(c.Name), wrongAddrs(c.Addrs), wrongLease(c.Lease.Milliseconds()), c.Past.wrong())
 	if err != nil {
 		return fmt.Errorf("cluster: node: %w", err)
 	}
@@ -105,7 +123,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.machine = newMachine(settings{
-		name: c.Name, addrs: slices.Clone(c.Addrs), leaseTime: c.Lease, directory: c.Directory, predecessor: c.Predecessor, blocks: Blocks,
+		name: c.Name, addrs: slices.Clone(c.Addrs), leaseTime: c.Lease, past: c.Past, keeps: c.Keep != nil, blocks: Blocks,
 	}, c.Random)
 	n.wake()
 	var err error
@@ -151,6 +169,9 @@ func (n *Node) update(input func(now time.Duration)) {
 	}
 	for _, r := range out.requests {
 		n.begin(r)
+	}
+	if out.keep != nil {
+		n.keep(*out.keep)
 	}
 	if out.watch != nil {
 		n.watch(*out.watch)
@@ -199,6 +220,14 @@ func (n *Node) begin(r request) {
 			delete(n.requests, r.id)
 			n.machine.receive(now, r.id, a)
 		})
+	})
+}
+
+// keep makes what the node knows durable.
+func (n *Node) keep(p Past) {
+	n.work.Go(func() {
+		err := n.config.Keep(p)
+		n.update(func(now time.Duration) { n.machine.kept(now, p, err) })
 	})
 }
 

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -35,6 +36,12 @@ func (ns *nodes) config(name string) cluster.Config {
 
 func (ns *nodes) open(name string) *cluster.Node {
 	return must.Get(cluster.Open(ns.t.Context(), ns.config(name)))
+}
+
+func (ns *nodes) entries(prefix string) []cluster.Entry {
+	all, _, err := ns.store.Read(ns.t.Context(), prefix)
+	require.NoError(ns.t, err)
+	return all
 }
 
 func inBubble(t *testing.T, f func(t *testing.T, ns *nodes)) {
@@ -143,7 +150,7 @@ func TestSuccessor(t *testing.T) {
 			dead.isCut.Store(true)
 			next := ns.config("a")
 			if knows {
-				next.Predecessor = first.Status().Incarnation
+				next.Past.Incarnations = []string{first.Status().Incarnation}
 			}
 			ns.lose(first)
 
@@ -159,6 +166,52 @@ func TestSuccessor(t *testing.T) {
 				require.Less(t, waited, 6*time.Second)
 			}
 			require.NoError(t, second.Close(t.Context()))
+		})
+	}
+}
+
+// A node keeps each incarnation before the directory has it. A disk that refuses or does not answer does not keep the node from the
+// cluster.
+func TestKeep(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		var kept []cluster.Past
+		config := ns.config("a")
+		config.Keep = func(p cluster.Past) error {
+			for _, e := range ns.entries("node/a") {
+				require.NotContains(t, string(e.Value), p.Incarnations[len(p.Incarnations)-1])
+			}
+			kept = append(kept, p)
+			return nil
+		}
+		silent := &cut{Store: ns.store}
+		config.Store = silent
+		config.Past.Incarnations = []string{"00000000000000b2"}
+		a, b := must.Get(cluster.Open(t.Context(), config)), ns.open("b")
+		require.Equal(t, []cluster.Past{{Directory: a.Status().Directory, Incarnations: []string{"00000000000000b2", a.Status().Incarnation}}}, kept)
+		silent.isCut.Store(true)
+		time.Sleep(time.Minute) // b writes a's tombstone
+		silent.isCut.Store(false)
+		time.Sleep(time.Second)
+		require.Len(t, kept, 2)
+		require.Equal(t, append(kept[0].Incarnations, a.Status().Incarnation), kept[1].Incarnations)
+		require.NoError(t, a.Close(t.Context()))
+		require.NoError(t, b.Close(t.Context()))
+	})
+	for name, keep := range map[string]func(cluster.Past) error{
+		"refuses": func(cluster.Past) error { return errors.New("full") },
+		"hangs":   func(cluster.Past) error { time.Sleep(time.Hour); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ns *nodes) {
+				seen, logs := observer.New(zap.WarnLevel)
+				config := ns.config("a")
+				config.Keep, config.Log = keep, zap.New(seen)
+				began := time.Now()
+				a := must.Get(cluster.Open(t.Context(), config))
+				require.Less(t, time.Since(began), 3*time.Second)
+				require.Equal(t, 1, logs.FilterMessageSnippet("file was not written").Len())
+				require.NoError(t, a.Close(t.Context()))
+			})
 		})
 	}
 }
@@ -214,7 +267,7 @@ func TestWipedDirectory(t *testing.T) {
 		require.ErrorIs(t, err, cluster.ErrForeign)
 
 		old := ns.config("d")
-		old.Directory = known
+		old.Past.Directory = known
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err = cluster.Open(ctx, old)
@@ -300,12 +353,12 @@ func TestFormerNodeIsNamed(t *testing.T) {
 // Nothing is opened with a configuration that other nodes would not accept.
 func TestConfig(t *testing.T) {
 	for want, change := range map[string]func(*cluster.Config){
-		"needs Store":       func(c *cluster.Config) { c.Store = nil },
-		"name \"a b\"":      func(c *cluster.Config) { c.Name = "a b" },
-		"0 addresses":       func(c *cluster.Config) { c.Addrs = nil },
-		"a lease of 1 ms":   func(c *cluster.Config) { c.Lease = time.Millisecond },
-		"directory \"x\"":   func(c *cluster.Config) { c.Directory = "x" },
-		"predecessor \"y\"": func(c *cluster.Config) { c.Predecessor = "y" },
+		"needs Store":            func(c *cluster.Config) { c.Store = nil },
+		"name \"a b\"":           func(c *cluster.Config) { c.Name = "a b" },
+		"0 addresses":            func(c *cluster.Config) { c.Addrs = nil },
+		"a lease of 1 ms":        func(c *cluster.Config) { c.Lease = time.Millisecond },
+		"directory \"x\"":        func(c *cluster.Config) { c.Past.Directory = "x" },
+		"past incarnation \"y\"": func(c *cluster.Config) { c.Past.Incarnations = []string{"y"} },
 	} {
 		c := (&nodes{t: t, store: cluster.NewMemory()}).config("a")
 		change(&c)

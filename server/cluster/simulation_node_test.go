@@ -26,9 +26,8 @@ type simulatedNode struct {
 	wants   map[string]*want
 
 	// The disk.
-	stored      map[string]*simulatedRun // runs that can continue
-	incarnation string
-	directory   string
+	stored map[string]*simulatedRun // runs that can continue
+	kept   Past
 }
 
 // simulatedRun is a run of a room. It has the same id while it continues exactly.
@@ -76,12 +75,12 @@ func (n *simulatedNode) start() {
 	n.life++
 	n.up = true
 	n.runs, n.wants, n.watch = map[string]*simulatedRun{}, map[string]*want{}, nil
-	config := settings{name: n.name, addrs: []string{n.name}, leaseTime: s.lease, blocks: s.blocks}
+	config := settings{name: n.name, addrs: []string{n.name}, leaseTime: s.lease, keeps: true, blocks: s.blocks}
 	if s.random.IntN(3) > 0 {
-		config.predecessor = n.incarnation
+		config.past.Incarnations = n.kept.Incarnations
 	}
 	if s.random.IntN(2) == 0 {
-		config.directory = n.directory
+		config.past.Directory = n.kept.Directory
 	}
 	n.machine = newMachine(config, rand.New(rand.NewPCG(s.random.Uint64(), 0)))
 	n.input(func(now time.Duration) { n.machine.wake(now) })
@@ -109,7 +108,13 @@ func (n *simulatedNode) input(f func(now time.Duration)) {
 	f(n.clock())
 	m := n.machine
 	out := m.takeOutput()
-	n.incarnation, n.directory = m.lease.incarnation, m.identity.known
+	if out.keep != nil {
+		p := *out.keep
+		n.kept = p
+		n.after(0, func() {
+			n.input(func(now time.Duration) { m.kept(now, p, nil) })
+		})
+	}
 	for _, e := range out.events {
 		n.take(e)
 	}

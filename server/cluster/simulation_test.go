@@ -220,7 +220,7 @@ func (s *simulation) adopt() {
 		if known := n.machine.identity.known; known != "" && !slices.Contains(r.Was, known) {
 			r.Was = append(r.Was, known)
 		}
-		if known := n.directory; known != "" && !slices.Contains(r.Was, known) {
+		if known := n.kept.Directory; known != "" && !slices.Contains(r.Was, known) {
 			r.Was = append(r.Was, known)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/cluster"
 	"github.com/worldd/worldd/server/cluster/etcd"
+	"github.com/worldd/worldd/server/cluster/nodefile"
 )
 
 // directoryFlags say where a cluster's directory is.
@@ -113,8 +114,8 @@ func (f *clusterFlags) saltResetKey(key *[32]byte) {
 	copy(key[:], sum.Sum(nil))
 }
 
-// joinCluster makes the process a node, or returns nil without --cluster.
-func (f *clusterFlags) joinCluster(ctx context.Context, listen string, log *zap.Logger) (*node, error) {
+// joinCluster makes the process a node, or returns nil without --cluster. folder is where the node keeps its file, or empty.
+func (f *clusterFlags) joinCluster(ctx context.Context, listen, folder string, log *zap.Logger) (*node, error) {
 	if len(f.Cluster) == 0 {
 		return nil, nil
 	}
@@ -136,14 +137,34 @@ func (f *clusterFlags) joinCluster(ctx context.Context, listen string, log *zap.
 	if n.store, err = f.open(ctx, log); err != nil {
 		return nil, err
 	}
-	n.Node, err = cluster.Open(ctx, cluster.Config{
+	config := cluster.Config{
 		Store: n.store, Name: name, Addrs: addresses, Lease: n.lease, Random: random, Now: time.Now, AfterFunc: time.AfterFunc, Log: log,
-	})
+	}
+	if err = n.openFile(folder, &config); err == nil {
+		n.Node, err = cluster.Open(ctx, config)
+	}
 	if err != nil {
-		n.store.Close()
+		n.close()
 		return nil, fmt.Errorf("--cluster: %w", err)
 	}
 	return n, nil
+}
+
+// openFile opens the node's file in the folder of its images: a process that starts after a crash need not wait for the lease of
+// the one before.
+func (n *node) openFile(folder string, config *cluster.Config) (err error) {
+	if folder == "" {
+		return nil
+	}
+	n.file, err = nodefile.Open(folder, config.Name)
+	if err != nil {
+		return err
+	}
+	if trouble := n.file.Trouble(); trouble != nil {
+		config.Log.Warn("the node's file", zap.Error(trouble))
+	}
+	config.Past, config.Keep = n.file.Past(), n.file.Keep
+	return nil
 }
 
 // newRandom returns a source of numbers that no other process has.
@@ -159,7 +180,15 @@ func newRandom() (*rand.Rand, error) {
 type node struct {
 	*cluster.Node
 	store *etcd.Store
+	file  *nodefile.File // nil: the node saves no images
 	lease time.Duration
+}
+
+func (n *node) close() {
+	n.store.Close()
+	if n.file != nil {
+		_ = n.file.Close() // otherwise the system unlocks it
+	}
 }
 
 // leave releases all rooms, so that other nodes take them at once.
@@ -169,7 +198,7 @@ func (n *node) leave(log *zap.Logger) {
 	if err := n.Close(ctx); err != nil {
 		log.Warn("the node has left without the directory's answer", zap.Error(err))
 	}
-	n.store.Close()
+	n.close()
 }
 
 // FindRoom implements server.Cluster. A node that is silent may have failed: clients wait here for its rooms.

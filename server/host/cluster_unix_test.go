@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,12 +93,14 @@ func (c *processes) until(what string, done func() bool) {
 }
 
 // start starts a node, which saves its rooms in a folder.
-func (c *processes) start(node, images string) {
+func (c *processes) start(node, images string) { c.startLeased(node, images, testLease) }
+
+func (c *processes) startLeased(node, images string, lease time.Duration) {
 	if c.addrs[node] == "" {
 		c.addrs[node] = freePort(c.T, "udp")
 	}
 	i := &installation{t: c.T, program: "inn", image: filepath.Join(c.dir, images)}
-	c.nodes[node] = i.start("--listen="+c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster="+c.engine, "--node="+node, "--lease="+testLease.String())
+	c.nodes[node] = i.start("--listen="+c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster="+c.engine, "--node="+node, "--lease="+lease.String())
 	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })
 }
 
@@ -233,6 +237,49 @@ func TestClusterOfProcesses(t *testing.T) {
 	require.NotEqual(t, was, c.directory().Directory)
 	require.Contains(t, out, c.directory().Directory)
 	require.NoError(t, errors.Join(other.Close(), back.Close()))
+}
+
+// settle makes a directory in which rooms may be taken at once.
+func (c *processes) settle() {
+	put := must.Get(json.Marshal(map[string][]byte{"key": []byte("worldd/id"), "value": []byte(`{"v":1,"id":"00000000000000a1","settled":true}`)}))
+	answer := must.Get(http.Post(c.engine+"/v3/kv/put", "application/json", bytes.NewReader(put)))
+	require.NoError(c, answer.Body.Close())
+	require.Equal(c, http.StatusOK, answer.StatusCode)
+}
+
+// TestKilledNode: a node's next process runs its rooms at once, although nobody else may for a lease's time, and they continue. Two
+// processes of one folder are never the same node.
+func TestKilledNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("the system does not name its start")
+	}
+	c := startEngine(t)
+	const lease = 2 * soon // so long that no process gets a lease of a dead one in the time of this test
+	c.settle()
+	c.startLeased("a", "own", lease)
+	for range 3 {
+		c.until("the lobby is stepped", func() bool { return c.home("lobby") == "a" })
+		status, out := runInn(t.Context(), inn(), "serve", "--listen=127.0.0.1:0", "--advertise=127.0.0.1:1", "--cluster="+c.engine, "--node=a", "--image="+filepath.Join(c.dir, "own"))
+		require.NotEqual(t, exitOK, status)
+		require.Contains(t, out, "another process runs this node from the same folder")
+
+		own := c.visit("a", "lobby")
+		c.play(own, "lobby")
+		before := tickOfLastStep(t, "lobby")
+		require.NoError(t, c.nodes["a"].process.Process.Kill())
+		<-c.nodes["a"].ended
+		_ = own.Close()
+		c.startLeased("a", "own", lease)
+		own = c.visit("a", "lobby")
+		c.play(own, "lobby")
+		require.Greater(t, tickOfLastStep(t, "lobby"), before)
+		require.NoError(t, own.Close())
+	}
+	require.Equal(t, exitOK, c.nodes["a"].end(syscall.SIGTERM))
+	c.checkSteps()
 }
 
 // tickOfLastStep returns the newest tick of a room that any process has stepped.

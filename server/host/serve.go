@@ -203,7 +203,7 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 		defer inherited.sockets.Close()
 		config.Sockets, cordoned = inherited.sockets, inherited.cordoned
 	}
-	joined, err := c.joinCluster(ctx, c.Listen, log)
+	joined, err := c.joinCluster(ctx, c.Listen, c.Image, log)
 	if err != nil {
 		return nil, err
 	}
