@@ -26,6 +26,16 @@ func (r *Room) ReserveSeats(users []string, lasts time.Duration) error {
 	return r.run.Load().core.ReserveSeats(users, lasts)
 }
 
+// Seats returns the number of reserved seats whose users have not come yet. A room in which sessions wait for them should not
+// end. A replay knows no seats: a system may End the room or Move sessions for want of them, but must not change the world. Only
+// Hooks, systems and functions of Do may call it. A nil Room has none.
+func (r *Room) Seats() int {
+	if r == nil {
+		return 0
+	}
+	return r.run.Load().core.Seats()
+}
+
 // ReserveSeats makes the room if there is none, and reserves seats in it, or gives them up: see Room.ReserveSeats. Issue a token of
 // the user for this room (token.Claims.Room) next. With JournalAlways the
 // seats are durable when ReserveSeats returns. Its errors are as in Room.Do; after any, it may be repeated. room may be empty for the only world, or

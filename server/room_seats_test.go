@@ -95,7 +95,12 @@ func TestRoomReservesSeats(t *testing.T) {
 		h.mustVisit("match/1").leave()
 		time.Sleep(time.Second)
 		room := h.existingRoom("match/1")
-		require.NoError(t, room.Do(context.Background(), func(*world.World) error { return room.ReserveSeats([]string{"ann"}, time.Minute) }))
+		require.NoError(t, room.Do(context.Background(), func(*world.World) error {
+			require.Zero(t, room.Seats())
+			require.NoError(t, room.ReserveSeats([]string{"ann"}, time.Minute))
+			require.Equal(t, 1, room.Seats())
+			return nil
+		}))
 		require.True(t, h.hasSeat("match/1", "ann"))
 		require.False(t, h.hasSeat("match/1", ""))
 		require.NoError(t, room.Do(context.Background(), func(*world.World) error {
@@ -104,5 +109,6 @@ func TestRoomReservesSeats(t *testing.T) {
 		require.False(t, h.hasSeat("match/1", "ann"))
 		var none *Room
 		require.NoError(t, none.ReserveSeats([]string{"ann"}, time.Minute))
+		require.Zero(t, none.Seats())
 	})
 }

@@ -271,6 +271,13 @@ func (r *requests) HasSeat(user string) bool {
 	return r.places.hasSeat(user)
 }
 
+// Seats returns the number of reserved seats. Any goroutine may call it.
+func (r *requests) Seats() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.places.seats)
+}
+
 // Places returns the numbers of sessions, of places kept for users and for clients on their way, and of free places, after the
 // newest Receive. Any goroutine may call it.
 func (r *requests) Places() (sessions, kept, free int) {

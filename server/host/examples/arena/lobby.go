@@ -146,12 +146,12 @@ func (m *MatchRoom) Config() server.WorldConfig {
 	return c
 }
 
-// join gives a ship to those whom the lobby has sent to play. The others may only watch.
+// join gives a ship to those whom the lobby or a backend has sent to play. The others may only watch.
 func (m *MatchRoom) join(s *server.Session) (world.Entity, error) {
-	ticket, _ := s.Value().(Ticket)
+	ticket, fromLobby := s.Value().(Ticket)
 	_, err := m.Arena.join(s)
 	switch {
-	case err == nil && ticket.Wants == ToPlay:
+	case err == nil && (ticket.Wants == ToPlay || !fromLobby && m.round() == warmUp): // until the fight the room is private
 		m.seat.Mut(seatOf(s)).Respawn = m.world.Tick() + 1
 	case err == nil:
 		m.seat.Mut(seatOf(s)).Barred = true
@@ -159,7 +159,16 @@ func (m *MatchRoom) join(s *server.Session) (world.Entity, error) {
 	return 0, err
 }
 
-// umpire begins the match when its players have come, and ends it when the time is up or one player is left.
+// round returns the present round.
+func (m *MatchRoom) round() uint16 {
+	for _, now := range m.match.All() {
+		return now.Round
+	}
+	return over
+}
+
+// umpire begins the match when its players have come, and ends it when the time is up or one player is left. It waits for
+// players with reserved seats.
 func (m *MatchRoom) umpire(_ *Arena, w *world.World) {
 	players := 0
 	for _, t := range m.seat.All() {
@@ -174,11 +183,11 @@ func (m *MatchRoom) umpire(_ *Arena, w *world.World) {
 			m.match.Set(e, Match{fight, uint32(w.Tick()) + m.lasts})
 			m.resetKills()
 			must(m.room.SetListing(server.Listing{Visibility: server.Listed, Attributes: map[string]string{"stage": "fight"}}))
-		case now.Round != over && (due || now.Round == fight && players < 2):
+		case now.Round == fight && (due || players < 2):
 			m.match.Set(e, Match{over, uint32(w.Tick())})
 			m.endRound()
 			must(m.room.SetListing(server.Listing{Visibility: server.Private}))
-		case now.Round == over && w.Tick()%TickHz == 0:
+		case w.Tick()%TickHz == 0 && (now.Round == over || now.Round == warmUp && due && m.room.Seats() == 0):
 			m.sendBack()
 		}
 	}

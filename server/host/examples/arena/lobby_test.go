@@ -13,6 +13,7 @@ import (
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/rig"
 	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/session"
 	"github.com/worldd/worldd/world"
 )
 
@@ -27,6 +28,7 @@ type crowd struct {
 // building is a server with a lobby and matches, and the players in it.
 type building struct {
 	*crowd
+	server  *server.Server
 	mu      sync.Mutex
 	lobby   *Lobby
 	matches map[string]*MatchRoom // by room
@@ -46,8 +48,11 @@ func openBuilding(t *testing.T, change func(*server.RoomsConfig)) *building {
 		c.Kinds[name] = k
 	}
 	change(&c)
-	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &c})
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Rooms: &c, Admit: func(_ context.Context, token []byte) (server.Admission, error) {
+		return server.Admission{User: string(token)}, nil
+	}})
 	require.NoError(t, err)
+	b.server = s
 	b.config = client.Config{Addr: s.Addr().String(), Fingerprint: s.Fingerprint()}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
@@ -115,6 +120,7 @@ func (c *crowd) enter(names ...string) (joined []*Player) {
 	for _, name := range names {
 		p, err := Join(name, func(config client.Config) (*client.Client, error) {
 			config.Addr, config.Fingerprint, config.InsecureDev, config.Room = c.config.Addr, c.config.Fingerprint, c.config.InsecureDev, c.config.Room
+			config.Token = []byte(name)
 			return client.Dial(c.ctx, config)
 		})
 		require.NoError(c, err)
@@ -299,6 +305,37 @@ func TestPlayerNeverArrives(t *testing.T) {
 	b.leave(players[2])
 	b.leave(players[1])
 	b.until("ann is in the lobby", all(players[:1], inLobby))
+}
+
+// A match that a backend has filled waits for its players as long as they have seats, and then ends.
+func TestMatchWithSeats(t *testing.T) {
+	t.Parallel()
+	b := openBuilding(t, func(*server.RoomsConfig) {})
+	reserve := func(room string, lasts time.Duration, users ...string) {
+		require.NoError(t, b.server.ReserveSeats(b.ctx, room, users, lasts))
+	}
+	tick := func() (now uint64) {
+		b.inMatch("match/1", func(m *MatchRoom) { now = m.world.Tick() })
+		return now
+	}
+	reserve("match/1", session.MaxSeatTime, "ann", "bob")
+	b.inMatch("match/1", (*MatchRoom).timeIsUp)
+	b.config.Room = "match/1"
+	ann := b.enter("ann")
+	b.until("ann has a ship", all(ann, flies))
+	came := tick()
+	b.until("ann waits for bob", func() bool { return tick() > came+2*TickHz })
+	require.True(t, all(ann, inMatch)())
+	bob := b.enter("bob")
+	b.until("they fight", func() bool { round, _ := bob[0].Match(); return round == fight && flies(bob[0]) })
+
+	b.leave(ann[0])
+	b.until("bob is in the lobby", all(bob, inLobby))
+	b.until("the match has ended", func() bool { return b.match("match/1") == nil })
+	reserve("match/2", session.MaxSeatTime, "ann")
+	b.inMatch("match/2", (*MatchRoom).timeIsUp)
+	reserve("match/2", 0, "ann")
+	b.until("the match without seats has ended", func() bool { return b.match("match/2") == nil })
 }
 
 // A match that crashes leads its players back to the lobby, where they queue again.
