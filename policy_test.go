@@ -76,7 +76,7 @@ server/session      bulk world replication replication/wire x/time replication/s
 server/session/simulation
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
 internal/admin      internal/address internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
-server              internal/address internal/admin internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram prometheus x/time zap
+server              internal/address internal/admin internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram prometheus quic-go x/time zap
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
 client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion internal/rowschema
@@ -89,7 +89,7 @@ internal/botrun/page internal/atomicfile internal/botrun
 loadtest/command    client internal/address internal/atomicfile internal/botrun internal/botrun/page internal/commandline internal/regularfile loadtest/bot server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
-server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/cluster server/cluster/etcd server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
+server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/cluster server/cluster/etcd server/cluster/link server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
 server/traces       server otel
 server/outbox       replication/wire server world
@@ -97,6 +97,7 @@ server/cluster      zap
 server/cluster/etcd internal/regularfile server/cluster zap
 server/cluster/nodefile internal/atomicfile internal/disk server/cluster
 server/cluster/engine etcd internal/commandline
+server/cluster/link quic-go zap
 server/host/examples/accounts pgx replication/schema replication/wire server server/host server/outbox world
 server/host/examples/cookbook
 server/host/examples/arena bulk client field loadtest/bot loadtest/rig replication replication/schema replication/wire server server/host world world/motion
@@ -179,7 +180,7 @@ field                42
 loadtest/bot         12
 loadtest/rig         28
 replication/schema   74
-server               97
+server               98
 server/host          16
 server/outbox         8
 server/token         12

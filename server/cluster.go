@@ -23,6 +23,14 @@ type Cluster interface {
 	// node's disk holds, or -1: the grant has that block if no other room does. The error of a room that another node has
 	// wraps wire.MovedTo's.
 	TakeRoom(ctx context.Context, room string, stored int) (RoomGrant, error)
+	// Reaches reports whether Ask may succeed: the node that has the room is known, answers questions, and has not failed
+	// to a short time ago. It answers from memory.
+	Reaches(room string) bool
+	// Ask sends a question of this server to the node that has a room, and returns the answer of the function that was given to
+	// Answer there, or its error if that is a *wire.Error, and the node's address for clients.
+	Ask(ctx context.Context, room string, question []byte) (answer []byte, address string, err error)
+	// Answer sets the function that answers the questions of other nodes. It is called before Config.Peers serves any.
+	Answer(func(ctx context.Context, question []byte) (answer []byte, err error))
 	// Status describes the cluster, for the operator.
 	Status() ClusterStatus
 }
@@ -95,6 +103,9 @@ type clusterCounters struct {
 	frozenTime           atomic.Int64 // ns
 	lost                 atomic.Uint64
 	redirected, dropped  atomic.Uint64 // clients that asked for another node's room; sessions of lost rooms
+	passesIssued         atomic.Uint64 // to clients and sessions of other nodes
+	passesUsed           atomic.Uint64
+	passesRefused        atomic.Uint64
 	taken, takenStored   atomic.Uint64
 	elsewhere, takeFails atomic.Uint64
 }
@@ -109,6 +120,7 @@ func (m *rooms) clusterReport() admin.Cluster {
 		Node: s.Node, Directory: s.Directory, Margin: s.Margin, Trouble: s.Trouble, Nodes: nodes, Stored: s.Stored, FreeBlocks: s.FreeBlocks, Events: s.Events,
 		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(),
 		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load()},
+		Passes:    map[string]uint64{"issued": c.passesIssued.Load(), "used": c.passesUsed.Load(), "refused": c.passesRefused.Load()},
 		Takes:     map[string]uint64{"new": c.taken.Load(), "stored": c.takenStored.Load(), "elsewhere": c.elsewhere.Load(), "failed": c.takeFails.Load()},
 	}
 }
@@ -280,13 +292,25 @@ func (l *roomLife) leaveLost(was *run) {
 	was.abandon(&wire.Error{Code: wire.Draining, Detail: "the room runs on another node"})
 }
 
+// redirection returns the address of the node that has a room, as an error with the code Moved, or nil.
+func (m *rooms) redirection(name string) error {
+	if !m.isElsewhere(name) {
+		return nil
+	}
+	moved, err := wire.MovedTo(m.process.Cluster.FindRoom(name), nil)
+	if err != nil {
+		return nil // TakeRoom says what is wrong with the address
+	}
+	return moved
+}
+
 // isElsewhere reports whether another node has a room.
 func (m *rooms) isElsewhere(name string) bool {
 	return m.process.Cluster != nil && m.existingRoom(name) == nil && m.process.Cluster.FindRoom(name) != ""
 }
 
-// findElsewhere returns the redirection of a client that asks for a room of another node, or nil. A client that names no room
-// may have a token that does.
+// findElsewhere returns the redirection of a client that asks for a room of another node, with its own token, or nil. A client that
+// names no room may have a token that does. If the client can get a pass instead, its token is admitted here first (sendElsewhere).
 func (m *rooms) findElsewhere(name string) *wire.Error {
 	if name == "" && m.process.Admit == nil {
 		name = m.config.Default
@@ -295,7 +319,7 @@ func (m *rooms) findElsewhere(name string) *wire.Error {
 		return nil
 	}
 	address := m.process.Cluster.FindRoom(name)
-	if address == "" {
+	if address == "" || m.process.Admit != nil && m.config.Carry != nil && m.process.Cluster.Reaches(name) {
 		return nil
 	}
 	moved, err := wire.MovedTo(address, nil)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/quic-go/quic-go"
 	"go.uber.org/zap"
 
 	"github.com/worldd/worldd/internal/address"
@@ -81,6 +82,8 @@ type Config struct {
 	// other nodes send its clients there. While Cluster does not let a room run, the room is frozen: it does not step, inputs
 	// are dropped, and its connections wait. It needs Rooms. nil: the server has all rooms.
 	Cluster Cluster
+	// Peers serves the connections of other nodes on Listen's address. nil: none.
+	Peers *PeerPort
 	// Admit checks a client's connect token and returns what the token grants. An error refuses
 	// the session. The client receives the error's code if it is a *wire.Error, and
 	// Unauthorized otherwise. Admit runs on the connection's goroutine, concurrently with other
@@ -153,6 +156,15 @@ type Config struct {
 	Trace func(Span)
 	// Log receives messages about sessions and faults. nil logs nothing.
 	Log *zap.Logger
+}
+
+// PeerPort serves connections of other nodes, which have an ALPN of their own (package cluster/link).
+type PeerPort struct {
+	ALPN string
+	// TLS is for handshakes of clients that offer the ALPN. It decides who may connect.
+	TLS *tls.Config
+	// Serve serves a connection until it ends, or ctx, which ends when the server drains.
+	Serve func(ctx context.Context, conn *quic.Conn)
 }
 
 const defaultDrainTimeout = 3 * time.Second

@@ -35,6 +35,12 @@ type RoomsConfig struct {
 	MaxSessions int
 	// Images configures saving the rooms' worlds. The zero value saves nothing.
 	Images RoomImages
+	// Carry returns a Session.Value, or an Admission.Value, as bytes of at most 32 KiB, for another node of Config.Cluster, where Arrive makes
+	// the Value of them. They are called for values other than nil, by any goroutine, also by the goroutine of a world, so they must not wait. An error
+	// refuses the move, or the client. If nil, a session with a Value moves to no room of another node, and clients
+	// that ask for one take their tokens there.
+	Carry  func(value any) ([]byte, error)
+	Arrive func(carried []byte) (any, error)
 	// FilesPerRoom is how many files the game of a room keeps open. The server warns at the
 	// start if the system allows fewer.
 	FilesPerRoom int

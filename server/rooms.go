@@ -139,8 +139,11 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.images.keepBlocks(&m.ranges)
 	m.reserveDescriptors()
 	var elsewhere func(string) *wire.Error
+	var redeem func([]byte) (Admission, *session.Place, bool, error)
 	if c.Cluster != nil {
-		elsewhere = m.findElsewhere
+		passes := &passes{rooms: m, issued: map[[passBytes]byte]*pass{}}
+		elsewhere, redeem = m.findElsewhere, passes.redeem
+		c.Cluster.Answer(passes.answer)
 	}
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
@@ -161,7 +164,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			}
 			return now.core, nil
 		},
-		List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
+		Redeem: redeem, List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
 	})
 	if err == nil && m.config.Images.Journal != imagefile.JournalOff {
 		err = m.spreadIDs(c.random())
@@ -339,9 +342,18 @@ func forClients(err error) error {
 	return &wire.Error{Code: wire.Internal, Detail: "the room cannot be made"}
 }
 
-// joinRoom returns the room for a new session: the one that the client or its token names, or the
-// default one. It waits until the room is made.
+// joinRoom returns the room for a new session, or sends its client to the node that has the room.
 func (m *rooms) joinRoom(ctx context.Context, name, address string, a Admission) (*run, error) {
+	now, err := m.joinHere(ctx, name, address, a)
+	if isMoved(err) {
+		return nil, m.sendElsewhere(ctx, cmp.Or(name, m.config.Default), m.boundedAddress(address), a, err)
+	}
+	return now, err
+}
+
+// joinHere returns the room for a new session: the one that the client or its token names, or the
+// default one. It waits until the room is made. The error has the code Moved if another node has the room.
+func (m *rooms) joinHere(ctx context.Context, name, address string, a Admission) (*run, error) {
 	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
 	defer cancel()
 	by := byClient
@@ -352,6 +364,9 @@ func (m *rooms) joinRoom(ctx context.Context, name, address string, a Admission)
 	name = cmp.Or(name, m.config.Default)
 	if name == "" {
 		return nil, &wire.Error{Code: wire.NoRoom, Detail: "Hello names no room, and the server has no default one"}
+	}
+	if moved := m.redirection(name); moved != nil {
+		return nil, moved
 	}
 	if !m.hasSeat(name, a.User) {
 		switch {

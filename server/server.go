@@ -88,7 +88,7 @@ func (s *Server) bindPorts() (err error) {
 	opener, draining := s.connectionOpener()
 	s.quic, err = quicserve.Listen(quicserve.Config{
 		Listen: c.Listen, Socket: c.Sockets.clients(), Opener: opener, Draining: draining, Certificate: c.Certificate, StatelessResetKey: s.resetKey(),
-		Web:     (*quicserve.WebConfig)(c.Web),
+		Web: (*quicserve.WebConfig)(c.Web), Peers: (*quicserve.Peers)(c.Peers),
 		Limits:  quicserve.Limits{MaxSessions: c.maxSessions(), MaxSessionsPerAddress: c.MaxSessionsPerAddress},
 		QlogDir: c.QlogDir, Log: c.Log, Audit: auditLogger(c.Log),
 		Observers: quicserve.Observers{SnapshotAge: s.timings.Snapshots.Observe, Unsent: s.timings.Unsent.Observe},

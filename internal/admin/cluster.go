@@ -25,6 +25,7 @@ type Cluster struct {
 	Lost        uint64        // rooms that another node has taken while they ran here
 	Redirects   map[string]uint64
 	Takes       map[string]uint64
+	Passes      map[string]uint64
 }
 
 // ClusterNode has the fields of server.ClusterNode, which documents them.
@@ -97,6 +98,9 @@ func collectCluster(c Cluster, counter countFunc, gauge gaugeFunc, send sendFunc
 	counter(c.Lost, "worldd_cluster_lost_rooms_total", "Rooms that another node has taken while they were open here. Their sessions ended, and nothing was saved.")
 	for reason, n := range c.Redirects {
 		counter(n, "worldd_cluster_redirects_total", "Clients sent to another node, by reason: join, they asked for its room; lost, their room was lost to it.", "reason", reason)
+	}
+	for event, n := range c.Passes {
+		counter(n, "worldd_cluster_passes_total", "Passes for clients that other nodes send here, by event: issued; used; refused, since the pass was used, too old, or of an earlier process.", "event", event)
 	}
 	for result, n := range c.Takes {
 		counter(n, "worldd_cluster_takes_total", "Attempts to take a room, by result: new, with a new block of generations; stored, with the block of its stored run; elsewhere, another node has it; failed.", "result", result)

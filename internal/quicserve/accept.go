@@ -49,6 +49,11 @@ func (l *Listener) refuseConnections() {
 // serveConnection serves one connection from its stream to its end. When accepting ends,
 // connections that have not opened their stream are closed.
 func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
+	if p := l.config.Peers; p != nil && conn.ConnectionState().TLS.NegotiatedProtocol == p.ALPN {
+		l.traffic.handshakes.Add(1)
+		p.Serve(accepting, conn)
+		return
+	}
 	ctx, cancel := context.WithTimeout(conn.Context(), session.HelloTimeout)
 	stop := context.AfterFunc(accepting, cancel)
 	link, stream, err := l.awaitStream(ctx, conn)

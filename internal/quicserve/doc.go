@@ -7,6 +7,7 @@
 //	             ──► allowConnection ──► closed, or serve:
 //	                                      ALPN worldd/1 ──► rawLink
 //	                                      ALPN h3 ──► web: its session ──► webLink
+//	                                      ALPN of other servers ──► Config.Peers
 //	                                      readStream, readDatagrams ──► session.Peer
 //	                                      Conn.sendQueued ◄── Conn's queues ◄── the tick
 //

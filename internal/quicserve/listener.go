@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,11 +61,21 @@ type Config struct {
 	Limits            Limits
 	// Web enables WebTransport if not nil.
 	Web *WebConfig
+	// Peers serves connections of other servers if not nil.
+	Peers *Peers
 	// QlogDir is the folder for recordings. If empty, recording is off.
 	QlogDir   string
 	Observers Observers
 	Log       *zap.Logger
 	Audit     *zap.Logger // for refused tokens: not sampled
+}
+
+// Peers serves the connections of other servers on the port. They are bounded as connections from clients are. It has the fields of
+// server.PeerPort, which documents them.
+type Peers struct {
+	ALPN  string
+	TLS   *tls.Config
+	Serve func(ctx context.Context, conn *quic.Conn)
 }
 
 // Opener is a session.Core or a session.Router.
@@ -177,7 +188,10 @@ func (l *Listener) tlsConfig() *tls.Config {
 		MinVersion: tls.VersionTLS13, NextProtos: []string{wire.ALPN},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return l.certificate.Load(), nil },
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			return nil, l.limits.paceHandshake(hello.Context())
+			if err := l.limits.paceHandshake(hello.Context()); err != nil || l.config.Peers == nil || !slices.Contains(hello.SupportedProtos, l.config.Peers.ALPN) {
+				return nil, err
+			}
+			return l.config.Peers.TLS, nil
 		},
 	}
 	if l.web != nil {

@@ -27,7 +27,7 @@
 // Records are JSON with a version:
 //
 //	id           the directory's identity, made by the first node
-//	node/NAME    incarnation, addresses, lease, number of the renewal, or tombstone
+//	node/NAME    incarnation, addresses, fingerprint for the link, lease, number of the renewal, or tombstone
 //	room/NAME    open: node, incarnation, epoch, nonce, block · kept: keeper, epoch, block · free: epoch, or no record · each: the newest image
 //	block/NNNN   the room that has the block, or none
 //
@@ -51,7 +51,8 @@
 //	    and whoever takes the room learns it with the taking: a run begins with this image or not at all.
 //	C6  A block has one owner: the room's record and the block's change in one swap. Free blocks are used again in the order in
 //	    which they were freed; then those of stored and of dead nodes' rooms.
-//	C7  (A pass admits once, to one incarnation. Passes are not made yet.)
+//	C7  A pass admits once, to one run of a room in one process (server/passes.go). Nodes order passes for their clients from each
+//	    other over package link.
 //	C8  There is one request for a room at a time. After one without a clear answer the keys are read before the next. A late
 //	    answer owns nothing. A room whose record names this incarnation, without a Holding, is released, or taken again with the
 //	    next epoch.

@@ -25,12 +25,13 @@ func marginOf(lease time.Duration) time.Duration {
 
 // settings are the constants of a machine.
 type settings struct {
-	name      string
-	addrs     []string
-	leaseTime time.Duration
-	past      Past
-	keeps     bool // the owner takes output.keep
-	blocks    int  // Blocks, fewer in tests
+	name        string
+	addrs       []string
+	leaseTime   time.Duration
+	past        Past
+	keeps       bool   // the owner takes output.keep
+	blocks      int    // Blocks, fewer in tests
+	fingerprint string // of the node's certificate for other nodes, or empty
 }
 
 func (s *settings) interval() time.Duration { return s.leaseTime / 5 }    // between renewals

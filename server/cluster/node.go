@@ -34,6 +34,8 @@ type Config struct {
 	Name string
 	// Addrs are where clients reach the node, as other nodes tell them.
 	Addrs []string
+	// Fingerprint is the SHA-256 of the certificate that this process presents to other nodes, in hexadecimal digits (package link), or empty.
+	Fingerprint string
 	// Lease is how long the node's rooms run without a renewal, and how long other nodes wait for one. Default: DefaultLease.
 	Lease time.Duration
 	// Past has what the node knows from before it started.
@@ -76,7 +78,7 @@ func (c *Config) check() error {
 	if c.Log == nil {
 		c.Log = zap.NewNop()
 	}
-	err := cmp.Or(wrongName(c.Name), wrongAddrs(c.Addrs), wrongLease(c.Lease.Milliseconds()), c.Past.wrong())
+	err := cmp.Or(wrongName(c.Name), wrongAddrs(c.Addrs), wrongLease(c.Lease.Milliseconds()), wrongFingerprint(c.Fingerprint), c.Past.wrong())
 	if err != nil {
 		return fmt.Errorf("cluster: node: %w", err)
 	}
@@ -123,7 +125,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.machine = newMachine(settings{
-		name: c.Name, addrs: slices.Clone(c.Addrs), leaseTime: c.Lease, past: c.Past, keeps: c.Keep != nil, blocks: Blocks,
+		name: c.Name, addrs: slices.Clone(c.Addrs), leaseTime: c.Lease, fingerprint: c.Fingerprint, past: c.Past, keeps: c.Keep != nil, blocks: Blocks,
 	}, c.Random)
 	n.wake()
 	var err error
@@ -402,6 +404,29 @@ func (n *Node) FindImage(room string) (at ImageLocation, err error) {
 		}
 	}
 	return at, nil
+}
+
+// Peer returns the addresses of another living node, and the fingerprint of its process's certificate, if it has one.
+func (n *Node) Peer(name string) (addrs []string, fingerprint string, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.machine.peers.nodes[name]
+	if p == nil || p.err != nil || p.record.Dead || name == n.config.Name {
+		return nil, "", false
+	}
+	return slices.Clone(p.record.Addrs), p.record.Fingerprint, true
+}
+
+// HolderOf returns the other living node whose process has the certificate with the fingerprint.
+func (n *Node) HolderOf(fingerprint string) (name string, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.machine.peers.list {
+		if fingerprint != "" && p.err == nil && !p.record.Dead && p.record.Fingerprint == fingerprint && p.name != n.config.Name {
+			return p.name, true
+		}
+	}
+	return "", false
 }
 
 // Status returns what this node knows of the cluster.

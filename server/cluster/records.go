@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -63,8 +65,10 @@ type nodeRecord struct {
 	Incarnation string   `json:"incarnation"`
 	Addrs       []string `json:"addrs"`
 	LeaseMS     int64    `json:"lease_ms"`
-	Seq         uint64   `json:"seq"`            // of the renewal
-	Dead        bool     `json:"dead,omitempty"` // the tombstone (C4)
+	// Fingerprint is of the process's certificate for other nodes (package link). Records of older programs have none.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Seq         uint64 `json:"seq"`            // of the renewal
+	Dead        bool   `json:"dead,omitempty"` // the tombstone (C4)
 }
 
 func (r nodeRecord) lease() time.Duration { return time.Duration(r.LeaseMS) * time.Millisecond }
@@ -132,9 +136,18 @@ func parseIdentity(value []byte) (r identityRecord, err error) {
 
 func parseNode(key string, value []byte) (r nodeRecord, err error) {
 	err = parseRecord(key, value, &r, func() error {
-		return cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, nodePrefix)), wrongToken("incarnation", r.Incarnation), wrongAddrs(r.Addrs), wrongLease(r.LeaseMS))
+		return cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, nodePrefix)), wrongToken("incarnation", r.Incarnation), wrongAddrs(r.Addrs), wrongLease(r.LeaseMS), wrongFingerprint(r.Fingerprint))
 	})
 	return r, err
+}
+
+// wrongFingerprint reports why a text is no SHA-256 in hexadecimal digits. None is allowed.
+func wrongFingerprint(text string) error {
+	sum, err := hex.DecodeString(text)
+	if err != nil || len(sum) != 0 && len(sum) != sha256.Size || hex.EncodeToString(sum) != text {
+		return fmt.Errorf("fingerprint %.70q: it must have %d hexadecimal digits", text, 2*sha256.Size)
+	}
+	return nil
 }
 
 func wrongLease(ms int64) error {

@@ -12,12 +12,15 @@ import (
 const (
 	oneToken   = "00000000000000a1"
 	otherToken = "00000000000000b2"
+
+	oneFingerprint = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 )
 
 // goodRecords are one of each kind, as the directory has them.
 var goodRecords = map[string]string{
 	"id":           `{"v":1,"id":"00000000000000a1","settled":true,"was":["00000000000000b2"]}`,
-	"node/a":       `{"v":1,"incarnation":"00000000000000a1","addrs":["a.example:4433"],"lease_ms":5000,"seq":7}`,
+	"node/a":       `{"v":1,"incarnation":"00000000000000a1","addrs":["a.example:4433"],"lease_ms":5000,"fingerprint":"` + oneFingerprint + `","seq":7}`,
+	"node/old":     `{"v":1,"incarnation":"00000000000000a1","addrs":["a.example:4433"],"lease_ms":5000,"seq":7}`,
 	"room/arena/1": `{"v":1,"state":"open","node":"a","incarnation":"00000000000000a1","epoch":3,"nonce":"00000000000000b2","block":17}`,
 	"room/arena/2": `{"v":1,"state":"kept","keeper":"a","epoch":3,"block":18}`,
 	"room/arena/3": `{"v":1,"state":"free","epoch":3,"block":-1}`,
@@ -67,6 +70,8 @@ func TestUnusableRecords(t *testing.T) {
 		{"node/a", "5000", "0", "a lease of 0 ms"},
 		{"node/a", "5000", "3600001", "a lease of 3600001 ms"},
 		{"node/a", "5000", `"5s"`, "cannot unmarshal"},
+		{"node/a", oneFingerprint, "0123", "it must have 64 hexadecimal digits"},
+		{"node/a", "cdef", "CDEF", "it must have 64 hexadecimal digits"},
 		{"room/arena/1", "17", "4096", "state \"open\" with block 4096"},
 		{"room/arena/1", "17", "-1", "state \"open\" with block -1"},
 		{"room/arena/1", "open", "shut", "state \"shut\""},

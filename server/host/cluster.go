@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,6 +21,7 @@ import (
 	"github.com/worldd/worldd/server"
 	"github.com/worldd/worldd/server/cluster"
 	"github.com/worldd/worldd/server/cluster/etcd"
+	"github.com/worldd/worldd/server/cluster/link"
 	"github.com/worldd/worldd/server/cluster/nodefile"
 )
 
@@ -131,14 +134,17 @@ func (f *clusterFlags) joinCluster(ctx context.Context, listen, folder string, l
 	if err != nil {
 		return nil, err
 	}
-	n := &node{lease: cmp.Or(f.Lease, cluster.DefaultLease)}
+	n := &node{lease: cmp.Or(f.Lease, cluster.DefaultLease), log: log}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+2*n.lease)
 	defer cancel()
-	if n.store, err = f.open(ctx, log); err != nil {
+	if n.link, err = link.New(link.Config{FindNode: n.findPeer, FindHolder: n.findHolder, Log: log}); err != nil {
 		return nil, err
 	}
+	if n.store, err = f.open(ctx, log); err != nil {
+		return nil, errors.Join(err, n.link.Close())
+	}
 	config := cluster.Config{
-		Store: n.store, Name: name, Addrs: addresses, Lease: n.lease, Random: random, Now: time.Now, AfterFunc: time.AfterFunc, Log: log,
+		Store: n.store, Name: name, Addrs: addresses, Fingerprint: n.link.Fingerprint(), Lease: n.lease, Random: random, Now: time.Now, AfterFunc: time.AfterFunc, Log: log,
 	}
 	if err = n.openFile(folder, &config); err == nil {
 		n.Node, err = cluster.Open(ctx, config)
@@ -147,6 +153,7 @@ func (f *clusterFlags) joinCluster(ctx context.Context, listen, folder string, l
 		n.close()
 		return nil, fmt.Errorf("--cluster: %w", err)
 	}
+	n.joined.Store(true)
 	return n, nil
 }
 
@@ -179,12 +186,17 @@ func newRandom() (*rand.Rand, error) {
 // node is server.Config.Cluster of this process.
 type node struct {
 	*cluster.Node
-	store *etcd.Store
-	file  *nodefile.File // nil: the node saves no images
-	lease time.Duration
+	store  *etcd.Store
+	link   *link.Link
+	log    *zap.Logger
+	file   *nodefile.File // nil: the node saves no images
+	lease  time.Duration
+	joined atomic.Bool // Node is set
+	failed sync.Map    // nodes that have not answered, and when
 }
 
 func (n *node) close() {
+	_ = n.link.Close() // the process ends
 	n.store.Close()
 	if n.file != nil {
 		_ = n.file.Close() // otherwise the system unlocks it
@@ -242,12 +254,13 @@ func (g grant) Release(ctx context.Context, stored bool) { _ = g.Holding.Release
 // Status implements server.Cluster.
 func (n *node) Status() server.ClusterStatus {
 	s := n.Node.Status()
-	c := s.Counters
+	c, l := s.Counters, n.link.Counters()
 	status := server.ClusterStatus{
 		Node: s.Node, Directory: s.Directory, Margin: s.Margin, FreeBlocks: s.FreeBlocks,
 		Events: map[string]uint64{
 			"renewed": c.Renewals, "taken": c.Takes, "lost": c.Lost, "fence": c.Fences, "fenced": c.Fenced, "conflict": c.Conflicts,
 			"unanswered": c.Unknown, "late-answer": c.LateAnswers, "stuck-watch": c.WatchesStuck, "replaced-directory": c.Frozen,
+			"asked-node": l.Sent, "node-unanswered": l.Failed, "answered-node": l.Served, "refused-node": l.Refused, "node-nonsense": l.Nonsense,
 		},
 	}
 	if s.Foreign != "" {

@@ -209,7 +209,7 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	}
 	if joined != nil {
 		defer joined.leave(log) // after the last save of each room
-		config.Cluster = joined
+		config.Cluster, config.Peers = joined, joined.peerPort()
 	}
 	if c.TokenSpent != "" {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {

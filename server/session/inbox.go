@@ -24,6 +24,7 @@ type inbox struct {
 	moved    *wire.Error // redirection to the server that has the Hello's room; its token was not checked
 	granted  Admission   // Admission of the Hello's token
 	refusal  *wire.Error // why the token was refused
+	pass     *Place      // held for the client, whose token was a pass
 	commands []wire.Command
 	inputs   []wire.Input
 	resync   bool
@@ -41,6 +42,7 @@ type gate struct {
 	admit     Admit // nil: tokens are not checked
 	versions  Versions
 	elsewhere func(*wire.Hello) *wire.Error // RouterConfig.Elsewhere; nil: none
+	redeem    func([]byte) (Admission, *Place, bool, error)
 }
 
 // queueMessage parses one message and queues it for the tick. It also checks a Hello's
@@ -60,6 +62,10 @@ func (in *inbox) queueMessage(ctx context.Context, kind byte, body []byte, g *ga
 		}
 		in.greeted = true
 		refusal, _ := g.versions.checkClient(&hello)
+		if refusal == nil && g.redeem != nil && in.redeemPass(hello.Token, g.redeem) {
+			in.hello = &hello
+			return nil
+		}
 		if refusal == nil && g.elsewhere != nil {
 			in.callUnlocked(func() { refusal = g.elsewhere(&hello) })
 			in.moved = refusal
@@ -113,6 +119,28 @@ func (in *inbox) checkToken(ctx context.Context, token []byte, admit Admit) {
 		in.refusal = refusalOf(err, wire.Unauthorized)
 	}
 }
+
+// redeemPass reports whether the token is a pass, and records what it grants.
+func (in *inbox) redeemPass(token []byte, redeem func([]byte) (Admission, *Place, bool, error)) (ok bool) {
+	var granted Admission
+	var place *Place
+	var err error
+	in.callUnlocked(func() { granted, place, ok, err = redeem(token) })
+	in.granted, in.pass = granted, place
+	if err != nil {
+		in.refusal = refusalOf(err, wire.Unauthorized)
+	}
+	return ok
+}
+
+// passPlace returns the place of a client whose token was a pass, or nil.
+func (in *inbox) passPlace() *Place {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.pass
+}
+
+func (in *inbox) releasePass() { in.passPlace().Release() }
 
 // spendList reports whether the client may have another list of rooms.
 func (in *inbox) spendList() bool { return in.lists.spend() }

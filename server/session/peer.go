@@ -147,6 +147,9 @@ func (p *Peer) Bye() wire.Bye {
 // setPlace sets the place that is held for the client.
 func (p *Peer) setPlace(held *Place) { p.place = held }
 
+// releasePass gives up the place of a client with a pass that does not enter.
+func (p *Peer) releasePass() { p.inbox.releasePass() }
+
 // enterRoom makes c the room of the connection.
 func (p *Peer) enterRoom(c *Core) {
 	p.core = c

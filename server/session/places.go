@@ -78,8 +78,8 @@ func (p *places) hasSeat(user string) bool {
 }
 
 // hold keeps a place of c.
-func (p *places) hold(c *Core) *Place {
-	held := &Place{c, p.tick + uint64(ticksOf(HelloTimeout, c.world.TickHz()))}
+func (p *places) hold(c *Core, lasts time.Duration) *Place {
+	held := &Place{c, p.tick + uint64(ticksOf(lasts, c.world.TickHz()))}
 	p.held = append(p.held, held)
 	return held
 }
@@ -301,7 +301,7 @@ func (r *requests) holdFree(c *Core) *Place {
 	if r.draining || r.closed || r.freePlaces() <= 0 {
 		return nil
 	}
-	return r.places.hold(c)
+	return r.places.hold(c, HelloTimeout)
 }
 
 // holdForMove keeps a place in c, which has these requests, for a session of user that moves there, or returns why it would be refused as far
@@ -320,7 +320,30 @@ func (r *requests) holdForMove(c *Core, user string, own *Place) (*Place, *wire.
 	case r.places.hasSeat(user):
 		return nil, nil
 	}
-	return r.places.hold(c), nil
+	return r.places.hold(c, HelloTimeout), nil
+}
+
+// HoldPlaceFor keeps a place for user for a time, counted in ticks, or returns why a session of user would be refused. For a user who has
+// a seat it keeps none besides. Any goroutine may call it.
+func (c *Core) HoldPlaceFor(user string, lasts time.Duration) (*Place, error) {
+	return c.requests.holdFor(c, user, lasts)
+}
+
+func (r *requests) holdFor(c *Core, user string, lasts time.Duration) (*Place, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.draining:
+		why := r.ending
+		return nil, &why
+	case r.closed:
+		return nil, &wire.Error{Code: wire.RoomClosed}
+	case r.places.hasSeat(user):
+		return &Place{core: c}, nil
+	case r.active+r.countArriving()+r.places.kept() >= r.limits.maxSessions:
+		return nil, errFull(r.limits.maxSessions)
+	}
+	return r.places.hold(c, lasts), nil
 }
 
 func (r *requests) releasePlace(held *Place) {

@@ -32,6 +32,10 @@ type RouterConfig struct {
 	// The client then gets its token back, unused. It runs on the connection's goroutine before Admit, for a Hello that resumes
 	// no present session, and must not wait. nil: the room may be here. Default none.
 	Elsewhere func(room string) *wire.Error
+	// Redeem returns what a token grants that is a pass, which another server has ordered for the client, and the place held for
+	// the client; ok: the token is a pass. It runs on the connection's goroutine before Elsewhere, in place of Admit, and must not wait. An error
+	// refuses the client, unless it resumes a session. Default none: no token is a pass.
+	Redeem func(token []byte) (a Admission, p *Place, ok bool, err error)
 	// Find holds a place for a client whose Hello or token has a query (wire.RoomQuery), in a room that it makes if need be.
 	// Otherwise it is like Join. Default none: queries are refused with NoRoom.
 	Find func(ctx context.Context, query, address string, a Admission) (*Place, error)
@@ -174,7 +178,7 @@ func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 
 // OpenReserved opens a connection like Open, with an id from Reserve.
 func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
-	p := newPeer(ctx, id, address, conn, gate{admit: r.config.Admit, versions: r.config.Versions})
+	p := newPeer(ctx, id, address, conn, gate{admit: r.config.Admit, versions: r.config.Versions, redeem: r.config.Redeem})
 	if r.config.Elsewhere != nil {
 		p.gate.elsewhere = r.findElsewhere
 	}
@@ -273,6 +277,10 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 		return
 	}
 	granted, why := p.tokenResult()
+	if place := p.inbox.passPlace(); place != nil {
+		r.placeHolder(p, place)
+		return
+	}
 	var failed error // of Restore
 	if r.config.Restore != nil && len(h.Secret) > 0 && !r.isDraining() {
 		if why != nil && h.Epoch == 0 { // tokens are good for one connection: the client asks again, and shows that it knows the run
@@ -293,6 +301,14 @@ func (r *Router) placePeer(p *Peer, h *wire.Hello) {
 	}
 	if why != nil {
 		r.refusePeer(p, why, "")
+	}
+}
+
+// placeHolder delivers a connection whose token was a pass to the room of the pass, whatever room its Hello names.
+func (r *Router) placeHolder(p *Peer, place *Place) {
+	p.setPlace(place)
+	if !place.core.requests.addPeer(place.core, p) {
+		r.refusePeer(p, &wire.Error{Code: wire.Timeout, Detail: "the room of the pass has ended: connect again"}, "")
 	}
 }
 
@@ -385,6 +401,7 @@ func (r *Router) refusePeer(p *Peer, why *wire.Error, want string) {
 	r.stats.Refused++
 	countCode(&r.stats.Closed, why.Code)
 	r.mu.Unlock()
+	p.releasePass()
 	p.sendRefused(why, want)
 }
 

@@ -1,0 +1,104 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+	"github.com/worldd/worldd/server/cluster/link"
+)
+
+// avoidTime is how long clients take their tokens to a node that has not answered: a pass would only make them wait.
+const avoidTime = 5 * time.Second
+
+// peerPort serves the other nodes on the port for clients.
+func (n *node) peerPort() *server.PeerPort {
+	return &server.PeerPort{ALPN: link.ALPN, TLS: n.link.TLS(), Serve: n.link.Serve}
+}
+
+// findPeer is link.Config.FindNode.
+func (n *node) findPeer(name string) (link.Node, bool) {
+	if !n.joined.Load() {
+		return link.Node{}, false
+	}
+	addrs, fingerprint, ok := n.Peer(name)
+	return link.Node{Addrs: addrs, Fingerprint: fingerprint}, ok
+}
+
+// findHolder is link.Config.FindHolder.
+func (n *node) findHolder(fingerprint string) (string, bool) {
+	if !n.joined.Load() {
+		return "", false
+	}
+	return n.HolderOf(fingerprint)
+}
+
+// findOwner returns another node that has a room, and its address for clients.
+func (n *node) findOwner(room string) (name, address string) {
+	at, err := n.Find(context.Background(), room)
+	if err != nil || at.Here || len(at.Addrs) == 0 {
+		return "", ""
+	}
+	return at.Node, at.Addrs[0]
+}
+
+// Reaches implements server.Cluster.
+func (n *node) Reaches(room string) bool {
+	owner, _ := n.findOwner(room)
+	if owner == "" {
+		return false
+	}
+	if peer, ok := n.findPeer(owner); !ok || peer.Fingerprint == "" {
+		return false
+	}
+	at, failed := n.failed.Load(owner)
+	return !failed || time.Since(at.(time.Time)) > avoidTime
+}
+
+// Ask implements server.Cluster.
+func (n *node) Ask(ctx context.Context, room string, question []byte) (answer []byte, address string, err error) {
+	owner, address := n.findOwner(room)
+	if owner == "" {
+		return nil, "", &wire.Error{Code: wire.Draining, Detail: "the room's node is not known: connect again"}
+	}
+	answer, err = n.link.Call(ctx, owner, link.Rooms, question)
+	refused := (*link.RefusedError)(nil)
+	switch {
+	case errors.As(err, &refused):
+		return nil, "", &wire.Error{Code: cmp.Or(wire.Code(refused.Code), wire.Internal), Detail: refused.Text}
+	case err != nil && errors.Is(ctx.Err(), context.Canceled): // the client has gone
+		return nil, "", ctx.Err()
+	case err != nil:
+		n.failed.Store(owner, time.Now())
+		n.log.Warn("another node has not answered", zap.String("node", owner), zap.Error(err))
+		return nil, "", &wire.Error{Code: wire.Draining, Detail: "the room's node does not answer: connect again"}
+	}
+	n.failed.Delete(owner)
+	return answer, address, nil
+}
+
+// Answer implements server.Cluster.
+func (n *node) Answer(f func(ctx context.Context, question []byte) (answer []byte, err error)) {
+	n.link.Handle(link.Rooms, func(ctx context.Context, _ string, body io.Reader, answer io.Writer) error {
+		question, err := io.ReadAll(body)
+		if err != nil {
+			return err
+		}
+		b, err := f(ctx, question)
+		if e := (*wire.Error)(nil); errors.As(err, &e) && e.Code != wire.Moved {
+			return &link.RefusedError{Code: uint16(e.Code), Text: e.Detail}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(answer, bytes.NewReader(b))
+		return err
+	})
+}
