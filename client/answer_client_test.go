@@ -22,9 +22,9 @@ type dialServer struct {
 	waits int
 }
 
-func (d *dialServer) Now() time.Duration            { return d.now }
-func (d *dialServer) Connect() (client.Conn, error) { return d, nil }
-func (d *dialServer) Wait() error                   { d.waits++; return nil }
+func (d *dialServer) Now() time.Duration                  { return d.now }
+func (d *dialServer) Connect(string) (client.Conn, error) { return d, nil }
+func (d *dialServer) Wait() error                         { d.waits++; return nil }
 
 func (d *dialServer) Receive(client.Arrivals) client.Arrivals {
 	in := d.in

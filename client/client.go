@@ -51,19 +51,20 @@ type Stats struct {
 // which the callbacks run: a game calls Update once per render, a bot calls Wait and
 // then Update.
 type Client struct {
-	config  Config
-	tls     *tls.Config
-	session *Session
-	link    Conn // nil while disconnected
-	outage  outage
-	state   State
-	log     *zap.Logger
-	start   time.Time
-	sent    time.Duration // when the newest Input was sent
-	silence silence
-	timer   *time.Timer // of Wait
-	past    Traffic     // of earlier connections
-	err     error
+	config    Config // Addr is the present address
+	tls       *tls.Config
+	session   *Session
+	link      Conn // nil while disconnected
+	outage    outage
+	addresses addresses
+	state     State
+	log       *zap.Logger
+	start     time.Time
+	sent      time.Duration // when the newest Input was sent
+	silence   silence
+	timer     *time.Timer // of Wait
+	past      Traffic     // of earlier connections
+	err       error
 
 	caller   caller   // callerSleeps: Wait was called since the last Update
 	updating bool     // a callback may be running
@@ -72,8 +73,8 @@ type Client struct {
 }
 
 // Dial connects and waits for the server's Welcome. A refusal is a *wire.Error
-// whose Code says why. If the server ends meanwhile, Dial tries again for about a second, unless GiveUp is
-// negative: another process may continue the world. The observer may be called before Dial returns.
+// whose Code says why. If the server does not answer, Dial tries each of Config.Addrs once. If it ends meanwhile, Dial tries
+// again for about a second, unless GiveUp is negative: another process may continue the world. The observer may be called before Dial returns.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -86,13 +87,13 @@ func Dial(ctx context.Context, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl := &Client{config: c, tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
+	cl := &Client{config: c, addresses: newAddresses(c), tls: tlsConfig, session: session, log: cmp.Or(c.Log, zap.NewNop()), start: time.Now(), timer: time.NewTimer(0)}
 	session.hooks = hooks{welcomed: cl.reportWelcome, await: cl.awaitArrivals, mayBegin: c.FreshToken != nil}
 	link, err := cl.newDialer()(ctx)
 	switch {
 	case err == nil:
 		cl.link = link
-	case cl.joinsAgain(err):
+	case ctx.Err() == nil && cl.joinsAgain(err):
 		cl.beginAgain()
 	default:
 		return nil, err

@@ -32,6 +32,11 @@ func ParseTables(file []byte) (*Tables, error) { return rowcodec.ParseTables(fil
 type Config struct {
 	// Addr is the server's UDP address, "host:port".
 	Addr string
+	// Addrs are further addresses of the same game, such as the other nodes of a cluster, 32 at most. If the present server does not
+	// answer, is full or shuts down, the client tries the next one, before its session and to replace it. The servers of all these
+	// addresses may learn the session's secret; a server elsewhere, to which one of them redirects, does not. If that
+	// server fails, the client returns to these addresses.
+	Addrs []string
 	// Fingerprint is the hex SHA-256 of the server's certificate, which the server prints when
 	// it starts. The client accepts only that certificate; no authority need have signed it. While
 	// a server's certificate is replaced: both, with a comma between them; 4 at most.
@@ -151,6 +156,14 @@ func (c Config) Validate() error {
 	errs := []error{c.sessionConfig().checkConfig(), unpinned}
 	if err := address.CheckDial("udp", c.Addr); err != nil && c.Simulation == nil {
 		errs = append(errs, fmt.Errorf("client: address %w", err))
+	}
+	for _, a := range c.Addrs {
+		if err := address.CheckDial("udp", a); err != nil {
+			errs = append(errs, fmt.Errorf("client: further address %w", err))
+		}
+	}
+	if len(c.Addrs) > maxAddrs {
+		errs = append(errs, fmt.Errorf("client: %d further addresses: at most %d", len(c.Addrs), maxAddrs))
 	}
 	if c.Fingerprint != "" && c.InsecureDev {
 		errs = append(errs, errors.New("client: Fingerprint and InsecureDev exclude each other: a pinned certificate is secure"))

@@ -23,7 +23,7 @@ type changingServer struct {
 	welcome  wire.Welcome
 }
 
-func (s *changingServer) Connect() (client.Conn, error) {
+func (s *changingServer) Connect(string) (client.Conn, error) {
 	end := s.ends[min(s.attempts, len(s.ends)-1)]
 	s.attempts++
 	s.moments = append(s.moments, s.now)

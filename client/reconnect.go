@@ -157,12 +157,13 @@ func (a *attempt) openLink(ctx context.Context, config Config, dial dialer) (Con
 // client and returns the error.
 func (c *Client) handleLoss(why error) error {
 	now, o := c.now(), &c.outage
+	rounds := o.attempts / len(c.addresses.all)
 	retries := c.config.GiveUp >= 0 && (mayRetry(why) || c.session.greeting.asksAgain(why, c.config.Room))
 	if c.state == Joined {
 		o.began = now
 		lasted := now - o.joinedAt
-		if lasted >= longestBackoff(o.attempts) {
-			o.attempts = 0
+		if lasted >= longestBackoff(rounds) {
+			o.attempts, rounds = 0, 0
 		}
 		if lasted >= stableAfter {
 			o.moves = 0
@@ -182,28 +183,45 @@ func (c *Client) handleLoss(why error) error {
 	case now-o.began > c.giveUp():
 		return c.endWith(fmt.Errorf("client: gave up after %v: %w", c.giveUp(), why))
 	}
+	if mayRetry(why) && (c.state == Reconnecting || wire.CodeOf(why) == wire.Draining) {
+		c.leaveAddress()
+	}
 	c.leaveConnection(why)
 	if c.err != nil {
 		return c.err // a callback closed the client
 	}
-	delay := backoffBefore(o.attempts, o.random.Float64())
+	delay := backoffBefore(rounds, o.random.Float64())
 	o.attempts++
 	c.beginAttempt(delay, nil)
 	return nil
 }
 
-// joinsAgain reports whether Dial makes another attempt: the server has ended before its Welcome, and another process may
-// have its sockets.
+// joinsAgain reports whether Dial makes another attempt: at an address that it has not tried, or since the server has ended before
+// its Welcome, and another process may have its sockets or its rooms.
 func (c *Client) joinsAgain(why error) bool {
-	code := wire.CodeOf(why)
-	return c.config.GiveUp >= 0 && c.outage.attempts < maxJoinsAgain && (code == wire.Draining || code == wire.Timeout)
+	code, most := wire.CodeOf(why), len(c.addresses.all)-1
+	ended := code == wire.Draining || code == wire.Timeout || !c.addresses.has(c.config.Addr)
+	if ended && c.config.GiveUp >= 0 {
+		most += maxJoinsAgain
+	}
+	return mayRetry(why) && c.outage.attempts < most
 }
 
 // beginAgain begins another attempt to join. The delay is not random: no outage has brought this client together with others.
 func (c *Client) beginAgain() {
-	delay := minBackoff << c.outage.attempts
+	delay := time.Duration(0)
+	if again := c.outage.attempts - (len(c.addresses.all) - 1); again >= 0 {
+		delay = minBackoff << again
+	}
 	c.outage.attempts++
+	c.leaveAddress()
 	c.beginAttempt(delay, nil)
+}
+
+// leaveAddress makes the next attempt go to another address, if there is one.
+func (c *Client) leaveAddress() {
+	c.config.Addr = c.addresses.after(c.config.Addr)
+	c.outage.moves = 0 // of a row that has ended here
 }
 
 // leaveConnection notifies the caller and the session of the lost connection.
@@ -219,8 +237,8 @@ func (c *Client) leaveConnection(why error) {
 	c.session.Lost(why)
 }
 
-// followMove connects to the server to which the present one redirects; a new session begins
-// there.
+// followMove connects to the server to which the present one redirects. A new session begins there, unless a client that looks
+// for its session is sent to another of its addresses.
 func (c *Client) followMove(to *wire.Error) error {
 	if c.outage.moves == maxMoves {
 		return c.endWith(fmt.Errorf("client: moved %d times in a row, the last time to %q: %w", maxMoves, to.Address, to))
@@ -229,12 +247,15 @@ func (c *Client) followMove(to *wire.Error) error {
 		return c.endWith(fmt.Errorf("client: moved to an address that cannot be dialled: %w: %w", err, to))
 	}
 	c.outage.moves++
+	resumes := c.state == Reconnecting && c.addresses.has(to.Address) // the session may be there
 	c.leaveConnection(to)
 	if c.err != nil {
 		return c.err // a callback closed the client
 	}
 	c.config.Addr = to.Address
-	c.session.forgetServer()
+	if !resumes {
+		c.session.forgetServer()
+	}
 	c.beginAttempt(0, append([]byte{}, to.Token...))
 	return nil
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -16,7 +17,7 @@ const maxListPages = 8
 // wire.RoomQuery like "match?mode=ranked"; "match?" is for all rooms of a kind, and "" for all
 // rooms. Rooms of more than 128 KiB of text are cut. Join one by Config.Room, or let the server choose: Config.Room takes the same query.
 //
-// Rooms uses Addr, Port, Socket and the fields about certificates of c, and a connection of its own, which the server limits as it
+// Rooms uses Addr, Addrs, Port, Socket and the fields about certificates of c, and a connection of its own, which the server limits as it
 // limits all connections of an address: call it every few seconds. The error is like the error of Dial.
 func Rooms(ctx context.Context, c Config, query string) ([]wire.RoomInfo, error) {
 	_, err := wire.ParseRoomQuery(query)
@@ -27,13 +28,26 @@ func Rooms(ctx context.Context, c Config, query string) ([]wire.RoomInfo, error)
 	if err != nil {
 		return nil, err
 	}
-	link, err := openConnection(ctx, c, t, time.Now())
+	link, err := openFirst(ctx, c, t)
 	if err != nil {
 		return nil, err
 	}
 	reader := listReader{link: link}
 	all, err := reader.readPages(ctx, query)
 	return all, errors.Join(err, link.Close(wire.OK, nil))
+}
+
+// openFirst opens a connection to the first address that answers.
+func openFirst(ctx context.Context, c Config, t *tls.Config) (link *connection, err error) {
+	for _, c.Addr = range newAddresses(c).all {
+		limited, cancel := context.WithTimeout(ctx, addressPatience)
+		link, err = openConnection(limited, c, t, time.Now())
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return link, err
 }
 
 // listReader reads lists of rooms from a connection without a session.

@@ -12,8 +12,8 @@ import (
 type Simulation interface {
 	// Now returns the time since a fixed origin.
 	Now() time.Duration
-	// Connect opens a connection to the server. An error is a failed dial.
-	Connect() (Conn, error)
+	// Connect opens a connection to the server at an address of the Config, or to which one has redirected. An error is a failed dial.
+	Connect(address string) (Conn, error)
 	// Wait lets some virtual time pass. Dial, Client.Wait and Future.Wait call it repeatedly
 	// until their condition holds. An error ends them.
 	Wait() error
@@ -61,11 +61,17 @@ type dialer func(context.Context) (Conn, error)
 
 // newDialer returns a function that any goroutine may call.
 func (c *Client) newDialer() dialer {
-	if s := c.config.Simulation; s != nil {
-		return func(context.Context) (Conn, error) { return s.Connect() }
-	}
 	config, t, start := c.config, c.tls, c.start
+	if s := config.Simulation; s != nil {
+		return func(context.Context) (Conn, error) { return s.Connect(config.Addr) }
+	}
+	several := len(c.addresses.all) > 1 || !c.addresses.has(config.Addr)
 	return func(ctx context.Context) (Conn, error) {
+		if several {
+			limited, cancel := context.WithTimeout(ctx, addressPatience)
+			defer cancel()
+			ctx = limited
+		}
 		link, err := openConnection(ctx, config, t, start)
 		if err != nil {
 			return nil, err

@@ -97,7 +97,7 @@ func (n *webNetwork) Wait() error {
 	return n.h.ctx.Err()
 }
 
-func (n *webNetwork) Connect() (client.Conn, error) {
+func (n *webNetwork) Connect(string) (client.Conn, error) {
 	conn, session, _, err := n.h.webSession(http.Header{"Origin": {"http://localhost"}})
 	if err != nil {
 		return nil, err

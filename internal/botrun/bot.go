@@ -122,7 +122,7 @@ func (b *loadBot) clientConfig() (client.Config, error) {
 	own := b.behavior
 	c := client.Config{
 		Schema: own.Schema, Version: b.config.Player.Version, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: own.Events, Result: b.checkResult,
-		Addr: b.config.Addr, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
+		Addr: b.config.Addr, Addrs: b.config.Addrs, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Simulate: !b.config.Ordinary, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, FreshToken: b.config.freshToken(name),
 		State: func(s client.StateChange) {
 			b.handleState(s)

@@ -23,6 +23,8 @@ import (
 type Config struct {
 	// Addr is the server's address, HOST:PORT. Required.
 	Addr string
+	// Addrs are further addresses of the game, as in client.Config.
+	Addrs []string
 	// Fingerprint is the SHA-256 of the server's certificate in hexadecimal;
 	// InsecureDev accepts any certificate, for development. With neither, this machine
 	// must trust the certificate.
@@ -101,7 +103,7 @@ func (c Config) Validate() error {
 	_, unknown := c.RoomOf(0)
 	_, unissued := c.newTicket(nameOf(0))
 	return errors.Join(append(wrong, validateScenario(c.Scenario, c.Player.Scenarios), validateMetrics(c.Player), c.Link.validate(), unissued, unknown,
-		client.Config{Addr: c.Addr, Fingerprint: c.Fingerprint, Schema: schema.New(), Version: c.Player.Version}.Validate())...)
+		client.Config{Addr: c.Addr, Addrs: c.Addrs, Fingerprint: c.Fingerprint, Schema: schema.New(), Version: c.Player.Version}.Validate())...)
 }
 
 // faults collects the errors of a configuration.

@@ -44,6 +44,7 @@ type Flags struct {
 	Config commandline.ConfigFile `type:"path" placeholder:"FILE" help:"JSON file with values of these flags by name, as {\"bots\": 5}. The command line and the environment override it."`
 
 	Addr        string        `required:"" placeholder:"HOST:PORT" help:"The server."`
+	Addrs       []string      `placeholder:"HOST:PORT,..." help:"Further addresses of the game, such as other nodes of its cluster, for bots whose server does not answer."`
 	Bots        int           `default:"50" help:"Number of bots."`
 	Duration    time.Duration `default:"30s" help:"Duration of the run from the first dial."`
 	Ramp        time.Duration `placeholder:"TIME" help:"Time over which the first dials are spread (default 10 ms per bot, at most half of the duration)."`
@@ -186,7 +187,7 @@ func (f *Flags) botConfig() botrun.Config {
 	player := *f.Player
 	player.Version = cmp.Or(f.ClientVersion, player.Version)
 	return botrun.Config{
-		Addr: f.Addr, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
+		Addr: f.Addr, Addrs: f.Addrs, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
 		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
 		Link: botrun.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
 		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Probes: f.Probes, Player: &player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,

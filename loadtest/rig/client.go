@@ -92,7 +92,7 @@ func (n *network) Wait() error {
 // fail.
 var errCut = errors.New("rig: no answer: the link loses everything")
 
-func (n *network) Connect() (client.Conn, error) {
+func (n *network) Connect(string) (client.Conn, error) {
 	n.heard = n.rig.now
 	if n.link.Loss >= 1 {
 		return nil, errCut

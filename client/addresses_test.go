@@ -1,0 +1,225 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/replication/schema"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// fleet is a network of servers, by address. A server without an error sends a Welcome.
+type fleet struct {
+	t       *testing.T
+	now     time.Duration
+	ends    map[string]error // why each server ends before its Welcome
+	silent  map[string]bool  // addresses that do not answer: each attempt costs a dial's time
+	welcome wire.Welcome
+	tried   []string
+	hellos  []wire.Hello
+	links   []*fleetLink
+}
+
+type fleetLink struct {
+	dialServer
+	fleet  *fleet
+	frames wire.FrameReader
+}
+
+var errSilent = errors.New("no answer")
+
+func (f *fleet) Now() time.Duration { return f.now }
+func (f *fleet) Wait() error        { f.now += 10 * time.Millisecond; return nil }
+
+func (f *fleet) Connect(address string) (client.Conn, error) {
+	f.tried = append(f.tried, address)
+	if f.silent[address] {
+		f.now += 3 * time.Second
+		return nil, errSilent
+	}
+	l := &fleetLink{fleet: f}
+	f.links = append(f.links, l)
+	l.in.Err = f.ends[address]
+	if l.in.Err == nil {
+		l.in.Stream = wire.AppendMessage(nil, f.welcome)
+	}
+	return l, nil
+}
+
+func (l *fleetLink) SendStream(b []byte) error {
+	l.frames.Feed(b)
+	for {
+		kind, body, ok, err := l.frames.Next()
+		require.NoError(l.fleet.t, err)
+		if !ok {
+			return nil
+		}
+		if kind == wire.TypeHello {
+			l.fleet.hellos = append(l.fleet.hellos, must.Get(wire.Parse[wire.Hello](body)))
+		}
+	}
+}
+
+func newFleet(t *testing.T, s *schema.Schema) *fleet {
+	f := &fleet{t: t, ends: map[string]error{}, silent: map[string]bool{}, welcome: stage.Welcome(s)}
+	f.welcome.Secret = make([]byte, wire.SecretBytes)
+	return f
+}
+
+func (f *fleet) config(s *schema.Schema, addrs ...string) client.Config {
+	return client.Config{Schema: s, Simulation: f, Addr: addrs[0], Addrs: addrs[1:]}
+}
+
+// end ends the newest connection.
+func (f *fleet) end(why error) { f.links[len(f.links)-1].in.Err = why }
+
+// until updates a client until it is in a state, and returns the addresses that it has tried since.
+func (f *fleet) until(c *client.Client, state client.State) []string {
+	before := len(f.tried)
+	for c.State() == client.Joined && state == client.Joined {
+		require.NoError(f.t, f.step(c))
+	}
+	for c.State() != state {
+		err := f.step(c)
+		require.True(f.t, err == nil || state == client.Ended, "%v", err)
+	}
+	return f.tried[before:]
+}
+
+func (f *fleet) step(c *client.Client) error {
+	f.now += 10 * time.Millisecond
+	return c.Update()
+}
+
+func movedTo(address string) error { return must.Get(wire.MovedTo(address, []byte("back"))) }
+
+// Dial tries each address once, and returns from a dead server elsewhere to its own addresses.
+func TestDialTriesAddresses(t *testing.T) {
+	draining, full, kicked := &wire.Error{Code: wire.Draining}, &wire.Error{Code: wire.ServerFull}, &wire.Error{Code: wire.Kicked}
+	for _, c := range []struct {
+		name   string
+		ends   map[string]error
+		silent []string
+		giveUp time.Duration
+		tried  []string
+		want   error
+	}{
+		{name: "the first answers", tried: []string{"a:1"}},
+		{name: "silent", silent: []string{"a:1"}, tried: []string{"a:1", "b:1"}},
+		{name: "silent, without reconnecting", silent: []string{"a:1"}, giveUp: -1, tried: []string{"a:1", "b:1"}},
+		{name: "shuts down", ends: map[string]error{"a:1": draining}, tried: []string{"a:1", "b:1"}},
+		{name: "full", ends: map[string]error{"a:1": full}, tried: []string{"a:1", "b:1"}},
+		{name: "refused", ends: map[string]error{"a:1": kicked}, tried: []string{"a:1"}, want: kicked},
+		{name: "all silent", silent: []string{"a:1", "b:1"}, tried: []string{"a:1", "b:1"}, want: errSilent},
+		{name: "all shut down", ends: map[string]error{"a:1": draining, "b:1": draining}, tried: []string{"a:1", "b:1", "a:1", "b:1"}, want: draining},
+		{name: "sent on", ends: map[string]error{"a:1": movedTo("c:1")}, tried: []string{"a:1", "c:1"}},
+		{name: "sent to a dead server", ends: map[string]error{"a:1": movedTo("c:1")}, silent: []string{"c:1"}, tried: []string{"a:1", "c:1", "a:1", "c:1", "a:1", "c:1", "a:1", "c:1"}, want: errSilent},
+		{name: "sent to a dead server by all but one", ends: map[string]error{"a:1": draining, "b:1": movedTo("a:1")}, tried: []string{"a:1", "b:1", "a:1", "b:1", "a:1", "b:1", "a:1"}, want: draining},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := schema.NewWithBody()
+			f := newFleet(t, s)
+			if c.ends != nil {
+				f.ends = c.ends
+			}
+			for _, address := range c.silent {
+				f.silent[address] = true
+			}
+			config := f.config(s, "a:1", "b:1")
+			config.GiveUp = c.giveUp
+			own, err := client.Dial(t.Context(), config)
+			require.Equal(t, c.tried, f.tried)
+			if c.want != nil {
+				require.ErrorIs(t, err, c.want)
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, own.Close())
+		})
+	}
+}
+
+// A lost session is looked for at its server first, and then at all addresses in turn, which may learn its secret. No other server does.
+func TestReconnectTriesAddresses(t *testing.T) {
+	s := schema.NewWithBody()
+	f := newFleet(t, s)
+	c := must.Get(client.Dial(t.Context(), f.config(s, "a:1", "b:1")))
+	defer func() { require.NoError(t, c.Close()) }()
+	f.welcome.SchemaText = ""
+	secret := func() bool { return len(f.hellos[len(f.hellos)-1].Secret) > 0 }
+	require.False(t, secret())
+
+	f.end(&wire.Error{Code: wire.Timeout})
+	require.Equal(t, []string{"a:1"}, f.until(c, client.Joined), "its server again")
+	require.True(t, secret())
+
+	f.silent["a:1"] = true
+	f.end(&wire.Error{Code: wire.Timeout})
+	require.Equal(t, []string{"a:1", "b:1"}, f.until(c, client.Joined))
+	require.True(t, secret())
+
+	f.silent["a:1"] = false
+	f.end(&wire.Error{Code: wire.Draining})
+	require.Equal(t, []string{"a:1"}, f.until(c, client.Joined), "a server that shuts down is left")
+	require.True(t, secret())
+
+	f.ends["a:1"] = movedTo("b:1")
+	f.end(&wire.Error{Code: wire.Timeout})
+	require.Equal(t, []string{"a:1", "b:1"}, f.until(c, client.Joined))
+	require.True(t, secret(), "within the list")
+	require.Equal(t, "back", string(f.hellos[len(f.hellos)-1].Token))
+
+	f.end(movedTo("a:1"))
+	delete(f.ends, "a:1")
+	require.Equal(t, []string{"a:1"}, f.until(c, client.Joined))
+	require.False(t, secret(), "a session that was redirected has ended")
+
+	f.end(movedTo("c:1"))
+	require.Equal(t, []string{"c:1"}, f.until(c, client.Joined))
+	require.False(t, secret(), "a server elsewhere")
+
+	f.silent["c:1"] = true
+	f.end(&wire.Error{Code: wire.Timeout})
+	require.Equal(t, []string{"c:1", "a:1"}, f.until(c, client.Joined), "back to its addresses")
+}
+
+// Dead addresses do not use up GiveUp: every round asks all of them, and delays grow with the rounds.
+func TestGiveUpWithAddresses(t *testing.T) {
+	s := schema.NewWithBody()
+	f := newFleet(t, s)
+	c := must.Get(client.Dial(t.Context(), f.config(s, "a:1", "b:1", "c:1", "d:1")))
+	for _, address := range []string{"a:1", "b:1", "c:1", "d:1"} {
+		f.silent[address] = true
+	}
+	f.end(&wire.Error{Code: wire.Timeout})
+	tried := f.until(c, client.Ended)
+	require.Greater(t, len(tried), 12)
+	for i := range len(tried) - 4 {
+		require.Equal(t, tried[i], tried[i+4], "the same order in each round: %v", tried)
+	}
+	require.ElementsMatch(t, []string{"a:1", "b:1", "c:1", "d:1"}, tried[:4])
+}
+
+// Clients of one server that has failed spread over the others.
+func TestOrderOfAddresses(t *testing.T) {
+	s := schema.NewWithBody()
+	second := map[string]bool{}
+	for range 200 {
+		f := newFleet(t, s)
+		f.silent["a:1"] = true
+		c := must.Get(client.Dial(t.Context(), f.config(s, "a:1", "b:1", "a:1", "c:1", "d:1")))
+		second[f.tried[1]] = true
+		require.NoError(t, c.Close())
+	}
+	require.Len(t, second, 3)
+	_, err := client.Dial(t.Context(), client.Config{Addr: "a:1", Addrs: []string{"nowhere"}})
+	require.ErrorContains(t, err, "further address")
+	require.ErrorContains(t, client.Config{Addr: "a:1", Addrs: make([]string, 40)}.Validate(), fmt.Sprint("at most ", 32))
+}
