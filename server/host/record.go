@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"go.uber.org/zap"
@@ -104,6 +105,7 @@ func newRecordFile(disk *recordDisk, path string, log *zap.Logger) *recordFile {
 // drainTo writes queued data until the first error. It flushes whenever the queue is empty, so
 // that little is lost if the process is killed.
 func (r *recordFile) drainTo(disk *recordDisk) {
+	defer r.endPanic()
 	to := bufio.NewWriterSize(disk, 1<<20)
 	for b := range r.queue {
 		if r.firstFault() != nil {
@@ -122,6 +124,18 @@ func (r *recordFile) drainTo(disk *recordDisk) {
 		r.noteFault(to.Flush())
 	}
 	r.noteFault(disk.closeFile())
+}
+
+// endPanic ends the recording after a panic, but not the process: no crash loop would count it, and the world does not need
+// its recording.
+func (r *recordFile) endPanic() {
+	value := recover()
+	if value == nil {
+		return
+	}
+	r.noteFault(fmt.Errorf("the writer of the recording panicked: %v\n%s", value, debug.Stack()))
+	for range r.queue { // until Close
+	}
 }
 
 func (r *recordFile) noteFault(err error) {
