@@ -64,6 +64,8 @@ type run struct {
 	// reload is RoomGame.Reload, or nil.
 	reload func() (Limits, []string, error)
 	ended  func() // RoomGame.Ended
+	// saveArrivals keeps the memory of sessions that have come beyond the end of the room; nil without rooms.
+	saveArrivals func()
 }
 
 // newRun returns a run of a Core with c. image configures the saves of its world.

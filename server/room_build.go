@@ -192,7 +192,7 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	}
 	made.loop.permit = l.newPermit(made.log)
 	made.loop.saver.permit = made.loop.permit
-	made.block, made.ended, made.reload = block, g.Ended, g.Reload
+	made.block, made.ended, made.reload, made.saveArrivals = block, g.Ended, g.Reload, l.rooms.images.saveArrivals
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
 		held := image.restored != nil && image.restored.sessions.Sessions() > 0 // even if their restore ends them: Leave is called once
 		made.loop.saver.unused = func() bool {

@@ -55,11 +55,13 @@ func (r *run) endAndRemove() error {
 		}
 		return errKept
 	}
+	if r.core.EndForGood() > 0 {
+		r.saveArrivals()
+	}
 	if err := r.loop.saver.descriptors.saveWithSpares(r.store.MarkEnded); err != nil {
 		r.log.Error("the room has ended, but is saved: its files cannot be removed", zap.Error(err))
 		return r.saveEnded()
 	}
-	r.core.EndForGood()
 	_ = r.loop.journal.end() // its ticks are not needed any more
 	r.core.Release(math.MaxUint64)
 	r.core.Close()

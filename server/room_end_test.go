@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -105,6 +106,48 @@ func TestMoveOutOfARoomThatEnds(t *testing.T) {
 		require.Equal(h.t, []wire.Code{wire.OK, wire.RoomClosed}, []wire.Code{moves.code(), stays.code()})
 		require.Equal(h.t, "lobby", moves.newestWelcome().Room)
 	})
+}
+
+// A crash catches a session of which the room that it has left has not heard that it arrived. It ends in the next room, which ends for
+// good, and stays ended after another crash, when the room that it has left opens.
+func TestArrivalsOfAnEndedRoom(t *testing.T) {
+	dir := t.TempDir()
+	config := journaledRooms(dir, imagefile.JournalAlways)
+	var left map[string]string
+	inBubble(t, config, func(h *testRooms) {
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/next"))
+		moves := h.mustVisit("match/left")
+		time.Sleep(time.Second)
+		from := h.now("match/left")
+		require.NoError(h.t, h.existingRoom("match/left").Do(h.t.Context(), func(*world.World) error {
+			return from.core.Session(moves.peer.ID()).Move("match/next")
+		}))
+		left = filesIn(t, dir)
+		for moves.newestWelcome().Room != "match/next" { // which leaves the server once the arrival is durable
+			time.Sleep(time.Millisecond)
+		}
+		for path, data := range filesIn(t, dir) {
+			if strings.HasPrefix(filepath.Base(path), "next.") {
+				left[path] = data
+			}
+		}
+	})
+	crashTo(t, dir, left)
+	inBubble(t, config, func(h *testRooms) {
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/next"))
+		require.Equal(h.t, 1, h.away("match/next"))
+		require.NoError(h.t, h.existingRoom("match/next").End("over"))
+		time.Sleep(time.Second)
+		require.NotContains(h.t, storedRooms(t, dir), "next")
+	})
+	inBubble(t, config, func(h *testRooms) {
+		require.NoError(h.t, h.createRoom(h.t.Context(), "match/left"))
+		time.Sleep(time.Second)
+		require.NotContains(h.t, h.names(), "match/next", "the session does not go on to a new room")
+		require.Zero(h.t, h.away("match/left"))
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, arrivalsFile), []byte("damaged"), 0o600))
+	inBubble(t, config, func(h *testRooms) { require.Empty(h.t, h.router.AppendArrivals(nil)) })
 }
 
 // A room that ends while the next room of its sessions fails or refuses them is saved, since it has their only durable notes.

@@ -170,6 +170,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 		err = m.spreadIDs(c.random())
 	}
 	if err == nil {
+		m.images.restoreArrivals()
 		m.router.OnPanic(func(p session.HookPanic) {
 			m.log.Error("the game panicked: the client is refused", zap.Stringer("hook", p.Hook), zap.String("panic", fmt.Sprint(p.Value)), zap.ByteString("stack", p.Stack))
 		})

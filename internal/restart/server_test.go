@@ -55,7 +55,7 @@ var servers = []server{
 			{room: "arena/7", image: "rooms/arena/7.image", recording: "recordings/arena/7.recording", onDemand: true},
 		},
 		older: []string{"--image-generation=arena=1", "--image-generation=lobby=1", "--image-generation=arena/7=1"}, unsure: []string{"--image-generation=1"},
-		inUse: "in use by another server", others: `identity\.pem`,
+		inUse: "in use by another server", others: `identity\.pem|rooms/ended\.arrivals`,
 	},
 }
 

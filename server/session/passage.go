@@ -377,14 +377,6 @@ func (c *Core) Departures() (underway, stranded int) {
 	return underway, stranded
 }
 
-// EndForGood hands the memory of sessions that have come to the Router, before the files of the room are removed: a room that is
-// restored later may still hold their departures.
-func (c *Core) EndForGood() {
-	if c.config.Router != nil {
-		c.config.Router.rememberArrivals(c.passages.arrived)
-	}
-}
-
 // ReleaseDepartures lets the sessions that have left enter their next rooms, after the last Tick of a room that ends: the
 // frame of their departure may never be durable.
 func (c *Core) ReleaseDepartures() {

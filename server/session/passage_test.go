@@ -358,31 +358,42 @@ func TestSeatWhileADepartureWaits(t *testing.T) {
 }
 
 // A session that has ended in a room which then ended for good does not rise again when the room that it had left is restored late,
-// and is sent on to the next run of that name.
+// and is sent on to the next run of that name, even by the next process.
 func TestDepartureToARoomThatHasEnded(t *testing.T) {
-	h := newDurableRooms(t, func(*RouterConfig) {})
-	conn, left := h.leaveForTwo()
-	w := conn.Welcome()
-	h.release("one")
-	h.rooms["two"].Tick()
-	entered := h.saved("two")
-	h = h.restore(map[string]*Notes{"one": {}, "two": entered})
-	h.change = func(*Config) {}
-	one, two := h.rooms["one"], h.rooms["two"]
-	two.Kick(w.Session, "out")
-	two.Tick()
-	require.Zero(t, two.Len())
-	two.EndForGood()
-	two.Close()
-	delete(h.rooms, "two")
-	next := h.add("two")
-	require.Equal(t, 1, must.Get(one.RestoreSessions(left)))
-	for range 3 {
-		h.tick(3)
+	for _, crashed := range []bool{false, true} {
+		h := newDurableRooms(t, func(*RouterConfig) {})
+		conn, left := h.leaveForTwo()
+		w := conn.Welcome()
 		h.release("one")
-		h.release("two")
+		h.rooms["two"].Tick()
+		entered := h.saved("two")
+		h = h.restore(map[string]*Notes{"one": {}, "two": entered})
+		h.change = func(*Config) {}
+		two := h.rooms["two"]
+		two.Kick(w.Session, "out")
+		two.Tick()
+		require.Zero(t, two.Len())
+		require.Equal(t, 1, two.EndForGood())
+		if crashed {
+			kept := h.router.AppendArrivals(nil)
+			h = h.restore(map[string]*Notes{"one": {}, "two": {}})
+			h.change = func(*Config) {}
+			require.ErrorIs(t, h.router.RestoreArrivals(kept[:1]), errArrivals)
+			require.NoError(t, h.router.RestoreArrivals(kept))
+		} else {
+			two.Close()
+			delete(h.rooms, "two")
+			h.add("two")
+		}
+		one, next := h.rooms["one"], h.rooms["two"]
+		require.Equal(t, 1, must.Get(one.RestoreSessions(left)))
+		for range 3 {
+			h.tick(3)
+			h.release("one")
+			h.release("two")
+		}
+		require.Equal(t, []int{0, 0}, []int{one.Len(), next.Len()})
+		require.Zero(t, next.Stats().MovedIn)
+		require.Zero(t, h.saved("one").Sessions())
 	}
-	require.Equal(t, []int{0, 0}, []int{one.Len(), next.Len()})
-	require.Zero(t, next.Stats().MovedIn)
-	require.Zero(t, h.saved("one").Sessions())
 }

@@ -579,23 +579,6 @@ func (r *Router) forgetTraveller(t *traveller, in *Core) {
 	}
 }
 
-// rememberArrivals takes over the arrivals of a room that has ended for good.
-func (r *Router) rememberArrivals(all []arrival) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, a := range all {
-		r.arrived = append(r.arrived, arrival{id: a.id, moves: a.moves})
-	}
-	r.arrived = r.arrived[max(0, len(r.arrived)-maxArrivals):]
-}
-
-// hasArrived reports whether t has come to a room that has ended for good since.
-func (r *Router) hasArrived(t *traveller) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.arrived, func(a arrival) bool { return a.id == t.id && a.moves > t.moves })
-}
-
 // Read reads from RouterConfig.Random, for the Cores.
 func (r *routerRandom) Read(b []byte) (int, error) {
 	r.randomMu.Lock()
