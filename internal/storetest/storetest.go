@@ -82,7 +82,7 @@ func (d *directory) refuse(want error, swaps ...cluster.Swap) {
 
 func (d *directory) read(prefix string) ([]cluster.Entry, uint64) {
 	d.Helper()
-	entries, revision, err := d.Store.Read(d.ctx, prefix)
+	entries, revision, err := cluster.ReadAll(d.ctx, d.Store, prefix)
 	if err != nil {
 		d.Fatalf("read %q: %v", prefix, err)
 	}
@@ -227,7 +227,7 @@ func concurrentCounters(d *directory) {
 	for w := range writers {
 		all.Go(func() {
 			for done := 0; done < each; {
-				entries, _, err := stores[w%2].Read(d.ctx, "count")
+				entries, _, err := cluster.ReadAll(d.ctx, stores[w%2], "count")
 				if err != nil {
 					d.Errorf("read: %v", err)
 					return
@@ -263,7 +263,7 @@ func concurrentTransfers(d *directory) {
 	for w := range writers {
 		all.Go(func() {
 			for done := 0; done < each; {
-				entries, _, err := d.Store.Read(d.ctx, "sum/")
+				entries, _, err := cluster.ReadAll(d.ctx, d.Store, "sum/")
 				if err != nil || len(entries) != 2 {
 					d.Errorf("read: %d keys, %v", len(entries), err)
 					return
@@ -300,7 +300,7 @@ func readsSeeWrites(d *directory) {
 	for i := range 30 {
 		value := fmt.Sprint(i)
 		revision = d.swap(put("k", value, revision))
-		entries, at, err := d.Other.Read(d.ctx, "k")
+		entries, at, err := cluster.ReadAll(d.ctx, d.Other, "k")
 		if err != nil || at < revision || len(entries) != 1 || string(entries[0].Value) != value {
 			d.Fatalf("write %d at %d is not read: %v at %d, %v", i, revision, entries, at, err)
 		}
@@ -537,7 +537,7 @@ func cancelled(d *directory) {
 	if _, err := d.Store.Swap(ended, put("k", "", 0)); !errors.Is(err, context.Canceled) || errors.Is(err, cluster.ErrUnknown) {
 		d.Fatalf("swap: %v", err)
 	}
-	if _, _, err := d.Store.Read(ended, ""); !errors.Is(err, context.Canceled) {
+	if _, _, err := cluster.ReadAll(ended, d.Store, ""); !errors.Is(err, context.Canceled) {
 		d.Fatalf("read: %v", err)
 	}
 	if err := d.Store.Watch(ended, "", at, func(cluster.Entry) {}); !errors.Is(err, context.Canceled) {

@@ -14,12 +14,12 @@ const maxAdopted = 16
 // the identities that these nodes know (Status.Directory). The rooms continue after the time of a lease, each on its node, unless
 // another node has taken it since. Adopt returns the directory's new identity.
 func Adopt(ctx context.Context, store Store, random *rand.Rand, was ...string) (string, error) {
-	entries, _, err := store.Read(ctx, identityKey)
+	entries, _, err := ReadAll(ctx, store, identityKey)
 	if err != nil {
 		return "", err
 	}
 	r := identityRecord{Version: recordVersion, ID: tokenText(random.Uint64()), Was: slices.Clone(was)}
-	found := (&answer{entries: entries}).entry(identityKey)
+	found := (&answer{page: Page{Entries: entries}}).entry(identityKey)
 	if found.Value != nil {
 		// One that cannot be read is replaced.
 		if present, err := parseIdentity(found.Value); err == nil && !slices.Contains(r.Was, present.ID) {

@@ -11,7 +11,7 @@ import (
 // ReadDirectory describes the cluster of a directory for somebody who is no node: without Node, Margin and Silent, which only a node knows.
 // The error joins the records that this program cannot use; the rest is described.
 func ReadDirectory(ctx context.Context, s Store) (Status, error) {
-	entries, _, err := s.Read(ctx, "")
+	entries, _, err := ReadAll(ctx, s, "")
 	if err != nil {
 		return Status{}, err
 	}

@@ -95,9 +95,9 @@ const (
 
 // request is one operation on the store.
 type request struct {
-	id     uint64
-	swaps  []Swap // nil: read
-	prefix string
+	id    uint64
+	swaps []Swap // nil: read
+	read  Range
 }
 
 // watchRequest asks for the changes after a revision, and replaces the watch before.
@@ -110,8 +110,8 @@ type watchRequest struct {
 // answer is the result of a request.
 type answer struct {
 	outcome  outcome
-	revision uint64
-	entries  []Entry
+	revision uint64 // of the directory
+	page     Page   // of a read
 	err      error
 }
 
@@ -261,7 +261,7 @@ func (m *machine) close(now time.Duration) {
 
 // readKey reads one key for a subject, and applies what it finds. then is called after that, or after a failure.
 func (m *machine) readKey(subject, key string, then func(found bool)) {
-	m.calls.send(m, subject, request{prefix: key}, func(a answer) {
+	m.calls.send(m, subject, request{read: Range{Prefix: key}}, func(a answer) {
 		if a.outcome == done {
 			m.apply(a.entry(key))
 		}
@@ -271,12 +271,12 @@ func (m *machine) readKey(subject, key string, then func(found bool)) {
 
 // entry returns what a read found of a key.
 func (a *answer) entry(key string) Entry {
-	for _, e := range a.entries {
+	for _, e := range a.page.Entries {
 		if e.Key == key {
 			return e
 		}
 	}
-	return Entry{Key: key, Revision: a.revision}
+	return Entry{Key: key, Revision: a.page.Revision}
 }
 
 // refuseRecord notes a record that cannot be used.

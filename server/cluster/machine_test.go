@@ -220,6 +220,71 @@ func TestLateAnswer(t *testing.T) {
 	require.Empty(t, d.store.inconsistency())
 }
 
+// Each page of the directory has a deadline of its own: many rooms are read, although all of them take longer than one request may.
+func TestDirectoryOfManyRooms(t *testing.T) {
+	readManyRooms(t, settledDirectory())
+	readManyRooms(t, newSimulatedStore()) // it has no identity yet
+}
+
+func readManyRooms(t *testing.T, store *simulatedStore) {
+	store.pageKeys = 256
+	const rooms = 3000
+	for i := range rooms {
+		kept := roomRecord{Version: recordVersion, State: roomKept, Keeper: "b", Epoch: 1, Block: i}
+		store.serve(request{swaps: []Swap{
+			{roomKey(fmt.Sprint("arena/", i)), encode(kept), 0},
+			{blockKey(i), encode(blockRecord{Version: recordVersion, Room: fmt.Sprint("arena/", i)}), 0},
+		}})
+	}
+	d := &desk{T: t, store: store, held: func(r request) bool { return r.swaps == nil && r.read.Prefix == "" }}
+	d.machine = newMachine(settings{name: "a", addrs: []string{"a:1"}, leaseTime: 5 * time.Second, blocks: Blocks}, rand.New(rand.NewPCG(1, 1)))
+	d.input(func() { d.machine.wake(d.now) })
+	pages := 0
+	for ; pages < 30 && !d.machine.view.loaded; pages++ {
+		require.Len(t, d.waiting, pages+1)
+		page := d.waiting[pages]
+		if pages == 5 {
+			d.run(d.machine.settings.leaseTime / 4) // no answer: it is asked for again
+			continue
+		}
+		store.serve(request{swaps: []Swap{{"room/new/" + fmt.Sprint(pages), []byte("{}"), 0}}}) // not at the revision of the first page
+		d.run(d.machine.settings.patience() * 9 / 10)
+		d.input(func() { d.machine.receive(d.now, page.id, store.serve(page)) })
+	}
+	require.Equal(t, 2*rooms/256+2, pages)
+	d.held = nil
+	d.run(2 * d.machine.settings.leaseTime)
+	require.Len(t, d.machine.status(d.now).Rooms, rooms)
+	require.True(t, d.machine.mayAct())
+	d.take("arena/new", noBlock)
+	d.requireTook("arena/new")
+}
+
+// A directory that is replaced between two of its pages is read from the beginning (C9).
+func TestReplacedBetweenPages(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		store := settledDirectory()
+		store.pageKeys = 2
+		old := strings.Replace(goodRecords["node/a"], "}", `,"dead":true}`, 1)
+		store.serve(request{swaps: []Swap{{"node/b", []byte(old), 0}, {"node/c", []byte(old), 0}}})
+		d := &desk{T: t, store: store, held: func(r request) bool { return r.swaps == nil && r.read.Prefix == "" }}
+		d.machine = newMachine(settings{name: "a", addrs: []string{"a:1"}, leaseTime: 5 * time.Second, blocks: Blocks}, rand.New(rand.NewPCG(1, 1)))
+		d.input(func() { d.machine.wake(d.now) })
+		d.input(func() { d.machine.receive(d.now, d.waiting[0].id, store.serve(d.waiting[0])) })
+		store.wipe()
+		store.serve(request{swaps: []Swap{{identityKey, []byte(`{"v":1,"id":"00000000000000c3","settled":true}`), 0}}})
+		if !forgets {
+			store.serve(request{swaps: []Swap{{"node/d", []byte(old), 0}, {"room/x", []byte("{}"), 0}}}) // it has reached the revision of the first page
+		}
+		d.held = nil
+		d.input(func() { d.machine.receive(d.now, d.waiting[1].id, store.serve(d.waiting[1])) })
+		d.run(time.Second)
+		require.Equal(t, "00000000000000c3", d.machine.identity.known)
+		require.NotContains(t, d.machine.peers.nodes, "b", "of the directory before")
+		require.True(t, d.machine.mayAct())
+	}
+}
+
 // Records that cannot be read stay as they are, and the caller learns which it is.
 func TestDamagedRecords(t *testing.T) {
 	for key, value := range map[string]string{"room/arena": "{}", "node/b": "{}", "block/0001": "{}"} {
@@ -389,7 +454,7 @@ func TestTombstoneBeforeRead(t *testing.T) {
 		require.NoError(t, err)
 		dead.Dead = true
 		d.store.serve(request{swaps: []Swap{{"node/a", encode(dead), record.Revision}}})
-		d.held = func(r request) bool { return r.swaps == nil && r.prefix == "" }
+		d.held = func(r request) bool { return r.swaps == nil && r.read.Prefix == "" }
 		if closes {
 			d.input(func() { d.machine.close(d.now) })
 		}

@@ -82,20 +82,20 @@ func after(history []Entry, revision uint64) []Entry {
 	return history[sort.Search(len(history), func(i int) bool { return history[i].Revision > revision }):]
 }
 
-// Read implements Store.
-func (m *Memory) Read(ctx context.Context, prefix string) ([]Entry, uint64, error) {
+// Read implements Store: every range has one page.
+func (m *Memory) Read(ctx context.Context, r Range) (Page, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, 0, err
+		return Page{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var found []Entry
 	for _, key := range slices.Sorted(maps.Keys(m.entries)) {
-		if strings.HasPrefix(key, prefix) {
+		if strings.HasPrefix(key, r.Prefix) {
 			found = append(found, m.entries[key])
 		}
 	}
-	return found, m.revision, nil
+	return Page{Entries: found, Revision: m.revision, Now: m.revision}, nil
 }
 
 // Watch implements Store.

@@ -212,7 +212,8 @@ func (n *Node) begin(r request) {
 	n.work.Go(func() {
 		var a answer
 		if r.swaps == nil {
-			a.entries, a.revision, a.err = n.config.Store.Read(ctx, r.prefix)
+			a.page, a.err = n.config.Store.Read(ctx, r.read)
+			a.revision = a.page.Now
 		} else {
 			a.revision, a.err = n.config.Store.Swap(ctx, r.swaps...)
 		}
@@ -279,6 +280,7 @@ func (n *Node) deliver(e event) {
 		n.answer(e.want, taken{err: e.err})
 	case resumed:
 		h.epoch.Store(e.grant.epoch)
+		h.image.Store(e.grant.image)
 		h.running.Store(!h.releasing)
 	case suspended:
 		h.running.Store(false)

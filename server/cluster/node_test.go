@@ -122,12 +122,12 @@ func (c *cut) Swap(ctx context.Context, swaps ...cluster.Swap) (uint64, error) {
 	return c.Store.Swap(ctx, swaps...)
 }
 
-func (c *cut) Read(ctx context.Context, prefix string) ([]cluster.Entry, uint64, error) {
+func (c *cut) Read(ctx context.Context, r cluster.Range) (cluster.Page, error) {
 	if c.isCut.Load() {
 		<-ctx.Done()
-		return nil, 0, ctx.Err()
+		return cluster.Page{}, ctx.Err()
 	}
-	return c.Store.Read(ctx, prefix)
+	return c.Store.Read(ctx, r)
 }
 
 // lose closes a node that does not reach the directory.
@@ -236,8 +236,8 @@ func (r *replaceable) Swap(ctx context.Context, swaps ...cluster.Swap) (uint64, 
 	return r.Load().Swap(ctx, swaps...)
 }
 
-func (r *replaceable) Read(ctx context.Context, prefix string) ([]cluster.Entry, uint64, error) {
-	return r.Load().Read(ctx, prefix)
+func (r *replaceable) Read(ctx context.Context, keys cluster.Range) (cluster.Page, error) {
+	return r.Load().Read(ctx, keys)
 }
 
 func (r *replaceable) Watch(ctx context.Context, prefix string, from uint64, f func(cluster.Entry)) error {

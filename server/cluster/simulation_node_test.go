@@ -165,7 +165,8 @@ func (n *simulatedNode) take(e event) {
 		if !n.s.oracle.descends(imageNumber(e.grant.image), r.image) {
 			n.s.fail("C5: %s continues %s with image %d, after image %d was acknowledged", n.name, e.room, imageNumber(e.grant.image), r.image)
 		}
-		n.s.oracle.acknowledge(n.machine.identity.known, e.room, imageNumber(e.grant.image))
+		r.image = imageNumber(e.grant.image) // one of its own, whose answer was lost, or the one that it knew
+		n.s.oracle.acknowledge(n.machine.identity.known, e.room, r.image)
 	case suspended:
 		n.runs[e.room].running = false
 	case pointed:

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ type simulatedStore struct {
 	revision  uint64
 	history   []Entry
 	compacted uint64
+	pageKeys  int // keys of a page; 0: all
 	awayTo    time.Duration
 	// generation is how often the directory was wiped. Watches of an earlier one end.
 	generation int
@@ -24,7 +27,7 @@ func newSimulatedStore() *simulatedStore {
 
 func (s *simulatedStore) serve(r request) answer {
 	if r.swaps == nil {
-		return s.read(r.prefix)
+		return s.read(r.read)
 	}
 	for _, w := range r.swaps {
 		if s.entries[w.Key].Revision != w.Revision {
@@ -44,14 +47,28 @@ func (s *simulatedStore) serve(r request) answer {
 	return answer{outcome: done, revision: s.revision}
 }
 
-func (s *simulatedStore) read(prefix string) answer {
-	a := answer{outcome: done, revision: s.revision}
-	for key, e := range s.entries {
-		if strings.HasPrefix(key, prefix) {
-			a.entries = append(a.entries, e)
+// read returns a page of the keys at a revision.
+func (s *simulatedStore) read(r Range) answer {
+	at := cmp.Or(r.Revision, s.revision)
+	if at < s.compacted || at > s.revision {
+		return answer{outcome: refused, err: ErrCompacted}
+	}
+	entries := map[string]Entry{}
+	for _, e := range s.history {
+		if e.Revision > at {
+			break
+		}
+		if e.Value == nil {
+			delete(entries, e.Key)
+		} else if e.Key > r.After && strings.HasPrefix(e.Key, r.Prefix) {
+			entries[e.Key] = e
 		}
 	}
-	slices.SortFunc(a.entries, func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	a := answer{outcome: done, revision: s.revision, page: Page{Revision: at, Now: s.revision}}
+	a.page.Entries = slices.SortedFunc(maps.Values(entries), func(a, b Entry) int { return strings.Compare(a.Key, b.Key) })
+	if s.pageKeys != 0 && len(entries) > s.pageKeys {
+		a.page.Entries, a.page.More = a.page.Entries[:s.pageKeys], true
+	}
 	return a
 }
 
@@ -67,10 +84,10 @@ func (s *simulatedStore) after(revision uint64) ([]Entry, bool) {
 	return s.history[i:], true
 }
 
-func (s *simulatedStore) compact() { s.history, s.compacted = nil, s.revision }
+func (s *simulatedStore) compact() { s.compacted = s.revision }
 
 func (s *simulatedStore) wipe() {
-	*s = simulatedStore{entries: map[string]Entry{}, revision: 1, awayTo: s.awayTo, generation: s.generation + 1}
+	*s = simulatedStore{entries: map[string]Entry{}, revision: 1, awayTo: s.awayTo, pageKeys: s.pageKeys, generation: s.generation + 1}
 }
 
 // inconsistency returns what is wrong with the records, or "" (C6).

@@ -238,6 +238,7 @@ func (s *simulation) adopt() {
 
 func newSimulation(seed uint64) *simulation {
 	s := &simulation{seed: seed, random: rand.New(rand.NewPCG(seed, 2)), lease: 5 * time.Second, blocks: 6, drift: clockDrift, store: newSimulatedStore()}
+	s.store.pageKeys = 5 // so that the directory has several pages
 	s.oracle = newOracle()
 	for i := range 4 {
 		s.rooms = append(s.rooms, fmt.Sprintf("arena/%d", i))

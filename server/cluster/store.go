@@ -12,7 +12,8 @@ var (
 	ErrConflict = errors.New("cluster: a key has changed since it was read")
 	// ErrUnknown: the answer was lost, and the swap may have happened or still happen. Read the keys again.
 	ErrUnknown = errors.New("cluster: it is not known whether the swap happened")
-	// ErrCompacted: the changes after a revision are not known any more. Read all keys and watch from there.
+	// ErrCompacted: what the directory was at a revision, and the changes after it, are not known any more. Read all keys and watch
+	// from there.
 	ErrCompacted = errors.New("cluster: the changes after this revision are gone")
 )
 
@@ -40,6 +41,21 @@ type Swap struct {
 	Revision uint64
 }
 
+// A Range names all keys that begin with Prefix, or the rest of them after a Page.
+type Range struct {
+	Prefix   string
+	After    string // the last key of the page before
+	Revision uint64 // of the page before; 0: this is the first
+}
+
+// A Page holds the keys that a Read has found, in their order.
+type Page struct {
+	Entries  []Entry
+	Revision uint64 // at which the directory had these keys
+	Now      uint64 // the directory's revision when it answered
+	More     bool   // the range has more keys after these
+}
+
 // A Store is a directory of keys, ordered by revisions: every swap that changes a key has a higher revision than
 // all before it. Its methods may be called by several goroutines at once, and the context of each bounds its time.
 type Store interface {
@@ -47,9 +63,10 @@ type Store interface {
 	// ErrConflict: a key was not at its revision. ErrUnknown: it may have happened. Other errors: nothing changed.
 	Swap(ctx context.Context, swaps ...Swap) (uint64, error)
 
-	// Read returns all keys that begin with the prefix, in their order, and the directory's revision. It sees every
-	// swap that returned before it was called (it is linearizable). After an ErrCompacted it can be repeated.
-	Read(ctx context.Context, prefix string) ([]Entry, uint64, error)
+	// Read returns the first keys of a range, as many as one answer may hold. The first page of a range sees every swap that
+	// returned before it was called (it is linearizable), and the others are at its revision. After an ErrCompacted, begin with
+	// the first page again.
+	Read(ctx context.Context, r Range) (Page, error)
 
 	// Watch calls f for each change after revision from of a key that begins with the prefix, in order, and the keys
 	// of one swap together. It returns when the context ends or the watch breaks, always with an error. Except after

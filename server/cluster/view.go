@@ -1,9 +1,14 @@
 package cluster
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"time"
 )
+
+// maxPageFailures is how often a page of the directory is asked for, before all is read from the first page again.
+const maxPageFailures = 4
 
 // view says how current the machine's copy of the directory is. The copy tells what to try; permission comes from swaps (C2).
 type view struct {
@@ -14,6 +19,8 @@ type view struct {
 	highest  uint64 // that the directory had in any answer; 0: none
 	due      bool   // all is to be read again
 	readAt   time.Duration
+	reading  pages // of the directory, while not all of them have been read
+	failures int   // of the newest page
 
 	watch   uint64 // the watch whose changes count
 	stopped bool   // it has ended
@@ -40,37 +47,74 @@ func (v *view) drive(m *machine) {
 		v.readAgain()
 	}
 	if (v.due || !v.loaded) && v.readAt <= m.now && !m.calls.busy[""] {
-		m.calls.send(m, "", request{}, func(a answer) { v.replace(m, a) })
+		m.calls.send(m, "", request{read: v.reading.rest("")}, func(a answer) { v.addPage(m, a) })
 	}
 	if v.loaded && v.stopped && v.watchAt <= m.now {
 		v.start(m)
 	}
 }
 
-// replace takes the answer to a read of all keys.
-func (v *view) replace(m *machine, a answer) {
+// addPage takes a page of the directory. Each has its own deadline, so that a large directory is read as well.
+func (v *view) addPage(m *machine, a answer) {
 	v.readAt = m.now + m.jittered(m.settings.pause())
 	if a.outcome != done {
+		v.failures++
+		if errors.Is(a.err, ErrCompacted) || v.failures == maxPageFailures {
+			v.reading, v.failures = pages{}, 0
+		}
 		return
 	}
+	v.failures = 0
+	several := v.reading.revision != 0
+	err := v.reading.add(a.page.Entries, a.page.Revision)
+	switch {
+	case err != nil:
+		v.reading = pages{}
+		v.readAt = m.now + m.jittered(m.settings.interval())
+		m.note(note{text: "the cluster's directory is too large", trouble: true, err: err})
+	case a.page.More:
+		v.readAt = m.now
+	case several:
+		m.calls.send(m, "", request{read: Range{Prefix: identityKey}}, func(a answer) { v.confirm(m, a) })
+	default:
+		v.replace(m)
+	}
+}
+
+// confirm takes a read of the identity after the last of several pages: the directory may have been replaced between two of them (C9).
+func (v *view) confirm(m *machine, a answer) {
+	read := answer{page: Page{Entries: v.reading.entries}}
+	now, then := a.entry(identityKey), read.entry(identityKey)
+	isSame := bytes.Equal(now.Value, then.Value) && (now.Value == nil || now.Revision == then.Revision)
+	if a.outcome != done || !isSame {
+		v.reading = pages{}
+		return
+	}
+	v.replace(m)
+}
+
+// replace replaces the copy of the directory by the pages that have been read.
+func (v *view) replace(m *machine) {
+	a := answer{page: Page{Entries: v.reading.entries, Revision: v.reading.revision}}
+	v.reading = pages{}
 	if !m.identity.recognize(m, a) {
 		v.readAt = m.now + m.jittered(m.settings.interval())
 		return
 	}
 	found := map[string]bool{}
-	for _, e := range a.entries {
+	for _, e := range a.page.Entries {
 		found[e.Key] = true
 	}
 	for _, key := range m.keys() {
 		if !found[key] {
-			m.apply(Entry{Key: key, Revision: a.revision})
+			m.apply(Entry{Key: key, Revision: a.page.Revision})
 		}
 	}
-	for _, e := range a.entries {
+	for _, e := range a.page.Entries {
 		m.apply(e)
 	}
 	v.loaded, v.due = true, false
-	v.complete, v.highest = max(v.complete, a.revision), max(v.highest, a.revision)
+	v.complete, v.highest = max(v.complete, a.page.Revision), max(v.highest, a.page.Revision)
 	v.start(m)
 	m.lease.judge(m)
 }

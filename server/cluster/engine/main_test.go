@@ -82,7 +82,7 @@ func TestOneMember(t *testing.T) {
 	require.NoError(t, err)
 	stop()
 	defer start(t, "--listen", address, "--data", data)()
-	entries, _, err := open(t, "game", address).Read(t.Context(), "")
+	entries, _, err := cluster.ReadAll(t.Context(), open(t, "game", address), "")
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	require.Equal(t, "kept", string(entries[0].Value))
@@ -101,7 +101,7 @@ func TestThreeMembers(t *testing.T) {
 	}
 	_, err := open(t, "game", listen[0]).Swap(t.Context(), cluster.Swap{Key: "k", Value: []byte{}})
 	require.NoError(t, err)
-	entries, _, err := open(t, "game", listen[2]).Read(t.Context(), "")
+	entries, _, err := cluster.ReadAll(t.Context(), open(t, "game", listen[2]), "")
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 }

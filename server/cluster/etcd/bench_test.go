@@ -1,6 +1,8 @@
 package etcd_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +11,30 @@ import (
 
 	"github.com/worldd/worldd/server/cluster"
 )
+
+// BenchmarkStartWithManyRooms opens a node in a directory of 50,000 rooms, until it has its first lease.
+func BenchmarkStartWithManyRooms(b *testing.B) {
+	const rooms = 50_000
+	s := startMembers(b, 1).open("game", 0, time.Minute)
+	for first := 0; first < rooms; first += cluster.MaxSwaps {
+		var swaps []cluster.Swap
+		for i := first; i < min(first+cluster.MaxSwaps, rooms); i++ {
+			free := fmt.Sprintf(`{"v":1,"state":"free","epoch":%d,"block":-1}`, i)
+			swaps = append(swaps, cluster.Swap{Key: fmt.Sprintf("room/arena/%05d", i), Value: []byte(free)})
+		}
+		_, err := s.Swap(b.Context(), swaps...)
+		require.NoError(b, err)
+	}
+	seed := uint64(0)
+	for b.Loop() {
+		seed++
+		n, err := cluster.Open(b.Context(), cluster.Config{
+			Store: s, Name: fmt.Sprint("node", seed), Addrs: []string{"127.0.0.1:1"}, Random: rand.New(rand.NewPCG(seed, 0)), Now: time.Now, AfterFunc: time.AfterFunc,
+		})
+		require.NoError(b, err)
+		require.NoError(b, n.Close(b.Context()))
+	}
+}
 
 // BenchmarkSwap renews a lease through the driver: one key, 400 bytes, one member, with its fsync.
 func BenchmarkSwap(b *testing.B) {

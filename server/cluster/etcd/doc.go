@@ -12,7 +12,7 @@
 // One request each:
 //
 //	Swap   POST /v3/kv/txn     if the mod_revision of every key is as expected: put, delete
-//	Read   POST /v3/kv/range   linearizable; pages of 256 keys, all at the revision of the first
+//	Read   POST /v3/kv/range   linearizable; a page of 256 keys; those of a range are at the revision of the first
 //	Watch  POST /v3/watch      a stream: created, then events; ends with canceled if compacted
 //	Open   POST /v3/maintenance/status, also before the first request after an endpoint failed
 //
@@ -25,7 +25,7 @@
 //	   cluster.ErrUnknown.
 //	E2 No request takes longer than the context and Config.Timeout for each endpoint, however the endpoint behaves. A watch
 //	   that receives no whole message for Config.Silence starts again from where it was, on the next endpoint.
-//	E3 Whatever an endpoint sends, at most maxAnswer bytes of one answer or message are kept, and maxRead of one Read.
+//	E3 Whatever an endpoint sends, at most maxAnswer bytes of one answer or message are kept.
 //	E4 An answer is used only if it is complete, has the cluster's identity, and answers what was asked: keys in order
 //	   and within the range, revisions rising.
 //	E5 Nothing is sent to another machine except by TLS with a client certificate. Redirects and proxies are not used.

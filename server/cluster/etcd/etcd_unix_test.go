@@ -41,7 +41,7 @@ func TestThreeMembers(t *testing.T) {
 	t.Run("conformance", func(t *testing.T) { conform(t, m) })
 	s := m.open("faults", 0, 0)
 	c := &counter{T: t, store: s, unknown: map[int]bool{}, acknowledged: map[int]uint64{}}
-	_, from, err := s.Read(t.Context(), "")
+	_, from, err := cluster.ReadAll(t.Context(), s, "")
 	require.NoError(t, err)
 	seen := c.follow(from)
 
@@ -102,7 +102,7 @@ func (c *counter) count(n int) {
 }
 
 func (c *counter) readBack(ctx context.Context) {
-	entries, _, err := c.store.Read(ctx, "count")
+	entries, _, err := cluster.ReadAll(ctx, c.store, "count")
 	if err != nil || len(entries) == 0 {
 		return
 	}
@@ -167,7 +167,7 @@ func TestCompactRegularly(t *testing.T) {
 			break
 		}
 	}
-	entries, _, err := stores[2].Read(t.Context(), "")
+	entries, _, err := cluster.ReadAll(t.Context(), stores[2], "")
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "the marker is not a key of the directory")
 }

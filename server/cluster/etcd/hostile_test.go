@@ -172,7 +172,7 @@ func TestWrongAnswers(t *testing.T) {
 			_, err := s.Swap(t.Context(), cluster.Swap{Key: "k", Value: []byte("v")})
 			require.Equal(t, []etcd.Kind{c.kind}, kindsOf(err), err)
 			require.Equal(t, !c.decided, errors.Is(err, cluster.ErrUnknown), err)
-			_, _, err = s.Read(t.Context(), "")
+			_, _, err = cluster.ReadAll(t.Context(), s, "")
 			require.Equal(t, []etcd.Kind{c.kind, c.kind}, kindsOf(err), err)
 		})
 	}
@@ -205,7 +205,7 @@ func TestWrongReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t, patient, patient, engine(t, a))
-			_, _, err := s.Read(t.Context(), "k/")
+			_, _, err := cluster.ReadAll(t.Context(), s, "k/")
 			require.Equal(t, []etcd.Kind{etcd.Malformed, etcd.Malformed}, kindsOf(err), err)
 		})
 	}
@@ -382,7 +382,7 @@ func TestContextEnds(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
 	defer cancel()
-	_, _, err = s.Read(ctx, "")
+	_, _, err = cluster.ReadAll(ctx, s, "")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	_, err = s.Swap(ctx, cluster.Swap{Key: "k", Value: []byte{}})
 	require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -128,6 +128,7 @@ const (
 const (
 	noLeader         = "etcdserver: no leader"
 	alreadyCompacted = "etcdserver: mvcc: required revision has been compacted"
+	revisionToCome   = "etcdserver: mvcc: required revision is a future revision"
 )
 
 // parse reads a whole answer. encoding/json bounds its depth.

@@ -80,7 +80,7 @@ func TestEngineWithCertificates(t *testing.T) {
 	defer s.Close()
 	revision, err := s.Swap(t.Context(), cluster.Swap{Key: "k", Value: []byte("v")})
 	require.NoError(t, err)
-	_, at, err := s.Read(t.Context(), "k")
+	_, at, err := cluster.ReadAll(t.Context(), s, "k")
 	require.NoError(t, err)
 	require.Equal(t, revision, at)
 

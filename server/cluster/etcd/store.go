@@ -1,16 +1,12 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/worldd/worldd/server/cluster"
-)
-
-const (
-	maxRead   = 64 << 20 // bytes of the keys and values of one Read,
-	entryCost = 256      // with as many for each key
 )
 
 // Swap implements cluster.Store (E1).
@@ -91,55 +87,42 @@ func (s *Store) parseAnswer(e *endpoint, body []byte, answer any, h *header) err
 }
 
 // Read implements cluster.Store. It begins again at the next endpoint if one fails.
-func (s *Store) Read(ctx context.Context, prefix string) ([]cluster.Entry, uint64, error) {
+func (s *Store) Read(ctx context.Context, r cluster.Range) (cluster.Page, error) {
 	var failed []error
 	for range len(s.endpoints) + 1 { // the only one may have closed an idle connection
 		if ctx.Err() != nil {
 			break
 		}
 		e := s.asked()
-		entries, revision, err := s.readFrom(ctx, e, prefix)
+		page, err := s.readFrom(ctx, e, r)
 		if err == nil || errors.Is(err, cluster.ErrCompacted) {
-			return entries, revision, err
+			return page, err
 		}
 		s.leave(e, err)
 		failed = append(failed, err)
 	}
-	return nil, 0, fmt.Errorf("etcd: nothing was read: %w", errors.Join(append(failed, ctx.Err())...))
+	return cluster.Page{}, fmt.Errorf("etcd: nothing was read: %w", errors.Join(append(failed, ctx.Err())...))
 }
 
-// readFrom reads all pages from one endpoint, at one revision.
-func (s *Store) readFrom(ctx context.Context, e *endpoint, below string) ([]cluster.Entry, uint64, error) {
-	p := page{prefix: s.prefix + "/", below: below}
-	var found []cluster.Entry
-	size := 0
-	key, end := rangeOf(p.prefix + below)
-	for {
-		var answer rangeAnswer
-		request := rangeRequest{Key: key, RangeEnd: end, Limit: pageKeys, Revision: p.revision}
-		if err := s.readPage(ctx, e, request, &answer); err != nil {
-			return nil, 0, err
-		}
-		if p.revision == 0 {
-			p.revision = answer.Header.Revision
-		}
-		entries, err := p.entries(answer)
-		for _, one := range entries {
-			size += entryCost + len(one.Key) + len(one.Value)
-		}
-		if err == nil && size > maxRead {
-			err = fmt.Errorf("%d keys below %.80q are more than %d bytes", len(found)+len(entries), p.prefix+below, maxRead)
-		}
-		if err != nil {
-			return nil, 0, &Error{e.url, Malformed, err.Error()}
-		}
-		found = append(found, entries...)
-		if !answer.More {
-			return found, p.revision, nil
-		}
-		p.after = entries[len(entries)-1].Key
+// readFrom reads a page from one endpoint.
+func (s *Store) readFrom(ctx context.Context, e *endpoint, r cluster.Range) (cluster.Page, error) {
+	p := page{prefix: s.prefix + "/", below: r.Prefix, after: r.After, revision: r.Revision}
+	key, end := rangeOf(p.prefix + p.below)
+	if p.after != "" {
 		key = append([]byte(p.prefix+p.after), 0)
 	}
+	var answer rangeAnswer
+	request := rangeRequest{Key: key, RangeEnd: end, Limit: pageKeys, Revision: p.revision}
+	if err := s.readPage(ctx, e, request, &answer); err != nil {
+		return cluster.Page{}, err
+	}
+	now := answer.Header.Revision
+	p.revision = cmp.Or(p.revision, now)
+	entries, err := p.entries(answer)
+	if err != nil {
+		return cluster.Page{}, &Error{e.url, Malformed, err.Error()}
+	}
+	return cluster.Page{Entries: entries, Revision: p.revision, Now: now, More: answer.More}, nil
 }
 
 // readPage sends one request of a Read.
@@ -157,7 +140,7 @@ func (s *Store) readPage(ctx context.Context, e *endpoint, request rangeRequest,
 // compactedOr returns cluster.ErrCompacted if that is why etcd refused, and the error otherwise.
 func compactedOr(err error) error {
 	var problem *Error
-	if errors.As(err, &problem) && problem.Detail == alreadyCompacted {
+	if errors.As(err, &problem) && (problem.Detail == alreadyCompacted || problem.Detail == revisionToCome) {
 		return fmt.Errorf("%w: %w", cluster.ErrCompacted, err)
 	}
 	return err
