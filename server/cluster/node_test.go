@@ -39,7 +39,7 @@ func (ns *nodes) open(name string) *cluster.Node {
 }
 
 func (ns *nodes) entries(prefix string) []cluster.Entry {
-	all, _, err := ns.store.Read(ns.t.Context(), prefix)
+	all, _, err := cluster.ReadAll(ns.t.Context(), ns.store, prefix)
 	require.NoError(ns.t, err)
 	return all
 }
