@@ -11,8 +11,8 @@ import (
 const maxAdopted = 16
 
 // Adopt makes the directory in a store the one of all nodes, whose rooms stand still since it replaced another one (C9). was are
-// the identities that these nodes know (Status.Directory). The rooms continue after the time of a lease, each on its node, unless
-// another node has taken it since. Adopt returns the directory's new identity.
+// the identities that these nodes know (Status.Directory). The rooms continue after the time of a lease, each on its node and in its
+// block, unless another node has taken these before. New rooms begin a lease later. Adopt returns the directory's new identity.
 func Adopt(ctx context.Context, store Store, random *rand.Rand, was ...string) (string, error) {
 	entries, _, err := ReadAll(ctx, store, identityKey)
 	if err != nil {

@@ -58,7 +58,7 @@
 //	    next epoch.
 //	C9  If the directory's identity is gone or another, or if its revision has fallen, all rooms stand still, and the node changes
 //	    nothing until an operator adopts the directory. A new directory is settled after the time of C4: before that no
-//	    room is taken, since nodes of the one before may still run it. A node without a lease changes no room: the same revision
+//	    room is taken, since nodes of the one before may still run it. In an adopted one, new runs get blocks after as long again. A node without a lease changes no room: the same revision
 //	    may be of another change there.
 //	C10 No tick waits for the engine: MayRun reads two atomics and the clock.
 //

@@ -84,6 +84,12 @@ func (d *identity) adopt(m *machine, r identityRecord, revision uint64) {
 // settled reports whether rooms may be taken: every lease in the directory before has ended.
 func (d *identity) settled() bool { return d.state == identityKnown && d.record.Settled }
 
+// hasFreeBlocks reports whether new runs may be given blocks: in an adopted directory, only after the rooms that stood still have taken back their own.
+func (d *identity) hasFreeBlocks() bool {
+	return d.settled() && (len(d.record.Was) == 0 || d.record.Reclaimed)
+}
+
+// settleAt is when the identity's record may say that a lease has passed since it was changed.
 func (d *identity) settleAt(m *machine) time.Duration {
 	return d.since + silenceOf(m.settings.leaseTime)
 }
@@ -95,10 +101,10 @@ func (d *identity) drive(m *machine) {
 	switch {
 	case d.state == identityUnknown && d.known == "":
 		d.write(m, identityRecord{Version: recordVersion, ID: m.token()})
-	case d.state == identityKnown && !d.record.Settled && d.settleAt(m) <= m.now && m.peers.hasContact(m):
-		settled := d.record
-		settled.Settled = true
-		d.write(m, settled)
+	case d.state == identityKnown && !d.hasFreeBlocks() && d.settleAt(m) <= m.now && m.peers.hasContact(m):
+		next := d.record
+		next.Settled, next.Reclaimed = true, d.record.Settled
+		d.write(m, next)
 	}
 }
 
@@ -115,7 +121,7 @@ func (d *identity) write(m *machine, r identityRecord) {
 }
 
 func (d *identity) wakeAt(m *machine, at time.Duration) time.Duration {
-	if d.state == identityKnown && !d.record.Settled && d.settleAt(m) > m.now {
+	if d.state == identityKnown && !d.hasFreeBlocks() && d.settleAt(m) > m.now {
 		return min(at, d.settleAt(m))
 	}
 	return at

@@ -358,6 +358,24 @@ func TestForeignDirectory(t *testing.T) {
 	require.Equal(t, 1, d.machine.rooms.held)
 }
 
+// After the directory was adopted, the rooms that stood still take their blocks before new rooms do.
+func TestAdoptedRoomsKeepTheirBlocks(t *testing.T) {
+	a := newDeskAt(t, "a", settledDirectory(), 1)
+	a.take("arena", noBlock)
+	a.requireTook("arena")
+	a.store.wipe()
+	a.store.serve(request{swaps: []Swap{{identityKey, []byte(`{"v":1,"id":"00000000000000c3","was":["00000000000000a1"]}`), 0}}})
+	b := newDeskAt(t, "b", a.store, 1)
+	b.take("lobby", noBlock)
+	for b.now < 15*time.Second {
+		b.run(100 * time.Millisecond)
+		a.run(50 * time.Millisecond) // it looks later
+	}
+	a.run(15 * time.Second)
+	require.Equal(t, resumed, a.outcome("arena").kind)
+	require.ErrorIs(t, b.outcome("lobby").err, ErrNoBlock)
+}
+
 // registerUnanswered returns what is wrong with a node whose registration had no answer, and whose record has a tombstone when it
 // looks (C4).
 func registerUnanswered(t *testing.T) string {

@@ -55,6 +55,9 @@ type identityRecord struct {
 	ID      string `json:"id"`
 	// Settled: a lease has passed since the record was made. No room may be taken before.
 	Settled bool `json:"settled,omitempty"`
+	// Reclaimed: another lease has passed, in which the rooms that stood still have taken their blocks. Only then does a new run get a
+	// block of an adopted directory.
+	Reclaimed bool `json:"reclaimed,omitempty"`
 	// Was are the identities that this one replaces: an operator adopts the directory for the nodes that know them (C9).
 	Was []string `json:"was,omitempty"`
 }

@@ -100,6 +100,9 @@ func (rs *rooms) get(name string) *room {
 	return r
 }
 
+// hasBlock reports whether the run for which the room is to be taken has a block already.
+func (r *room) hasBlock() bool { return r.holding != nil || r.want.block != noBlock }
+
 // attend queues a room: drive looks at it until nothing is left to do.
 func (rs *rooms) attend(r *room) {
 	if !r.queued {
@@ -350,7 +353,7 @@ func (rs *rooms) step(m *machine, r *room) bool {
 	case r.holding != nil && !r.holding.suspended:
 		return true
 	case r.holding != nil || r.want != nil:
-		if m.identity.settled() {
+		if m.identity.hasFreeBlocks() || m.identity.settled() && r.hasBlock() {
 			rs.decide(m, r)
 		}
 	case rs.isStray(m, r):
