@@ -52,6 +52,7 @@ func newInn(c world.Config) (*Instance, error) {
 	var room *server.Room // nil while a recording is repeated
 	err = w.AddSystem(world.After, "bell", func(w *world.World) {
 		noteStep(room.Name(), w.Tick())
+		fail(room, w.Tick())
 		if err := room.Broadcast(&bell{uint32(w.Tick())}); err != nil {
 			panic(err)
 		}
@@ -83,6 +84,22 @@ func noteStep(room string, tick uint64) {
 	defer f.Close()
 	if _, err := fmt.Fprintln(f, room, tick, os.Getpid()); err != nil { // in one write
 		panic(err)
+	}
+}
+
+// failure is the variable that makes a room of the inn fail, or end itself, in a tick: ROOM TICK panic, or ROOM TICK end.
+const failure = "INN_TEST_FAILURE"
+
+func fail(room *server.Room, tick uint64) {
+	var name, how string
+	var at uint64
+	n, _ := fmt.Sscan(os.Getenv(failure), &name, &at, &how)
+	switch {
+	case n < 3 || room.Name() != name || tick != at:
+	case how == "panic":
+		panic("the stove explodes")
+	default:
+		must.Do(room.End("the stove is cold"))
 	}
 }
 
