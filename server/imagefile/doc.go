@@ -11,6 +11,9 @@
 //	FILE.lock                               locked by the process that has FILE open
 //	FILE.ended                              the world has ended for good: nothing is restored from the other files
 //	FILE.worldd-<16 hex>.tmp                an image being written
+//	FILE.pending-<16 hex>                   an image that awaits its confirmation, by the beginning of its SHA-256
+//	FILE.confirmed                          what has confirmed the newest image last
+//	FILE.stale                              the newest image of a world that has ended or continues elsewhere, as another program says
 //	FILE.damaged, FILE.old-1.damaged, ...   generations that failed their checksums
 //	FILE.skipped, FILE.old-1.skipped, ...   generations newer than the one that LoadGeneration was told to load, or before ticks
 //	                                        that made the world panic
@@ -20,7 +23,7 @@
 //	FILE.journal-<run>-<tick>.lossy         a segment after which ticks are missing
 //
 // Open resolves symbolic links in FILE once. All of these files lie beside the file that
-// FILE resolves to, under its name. Close removes FILE.lock, FILE.run, FILE.crash and the segments if there is no image.
+// FILE resolves to, under its name. Close removes FILE.lock, FILE.run, FILE.crash, FILE.confirmed and the segments if there is no image.
 //
 // A journal writes one segment at a time. The next begins whenever an image is taken, at its tick:
 //
@@ -72,4 +75,7 @@
 //	   note before is there.
 //	G17 A run without output may leave no trace: whenever Journal.Discard is interrupted, the next
 //	   start finds the ticks before the discarded segment, or these and those in it.
+//	G18 With ConfirmBy an image is the newest generation only if it was confirmed. An image whose confirmation had no clear answer
+//	   stays as FILE.pending-<16 hex> until Settle or the next confirmed Save: one of these files or FILE is the confirmed image,
+//	   whenever the process dies.
 package imagefile

@@ -56,7 +56,10 @@ func (s *Store) finishRemoval() error {
 // Remove removes all generations of the image, damaged ones, and the journal. It removes the newest image last, and
 // then the mark of MarkEnded: after an interruption Load finds an image that was valid before, or Open continues the
 // removal. Remove fails if the image could not be locked, since another process may be saving it.
-func (s *Store) Remove() error {
+func (s *Store) Remove() error { return s.remove() }
+
+// remove removes all files of the image but the kept ones.
+func (s *Store) remove(kept ...string) error {
 	if s.unlocked != nil {
 		return fmt.Errorf("imagefile: not removed: %w", s.unlocked)
 	}
@@ -65,7 +68,7 @@ func (s *Store) Remove() error {
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	last := []string{s.path, s.lockPath(), s.endedPath()}
+	last := append([]string{s.path, s.lockPath(), s.endedPath()}, kept...)
 	var paths []string
 	for _, f := range files {
 		path := filepath.Join(folder, f.Name)

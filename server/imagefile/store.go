@@ -55,11 +55,12 @@ type Store struct {
 	rotates bool   // a part of the loaded image's journal was skipped (G15)
 	aside   []step // renames of generations that leave the rotation (G4)
 
-	replayed *chain // by Recover; nil: none
+	replayed *chain  // by Recover; nil: none
+	confirm  Confirm // nil: Save asks nobody (G18)
 }
 
 // reserved matches names that a Store derives from its path.
-var reserved = regexp.MustCompile(`\.(lock|run|ended|crash|damaged|skipped|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]{0,8})?(\.lossy)?)$`)
+var reserved = regexp.MustCompile(`\.(lock|run|ended|crash|damaged|skipped|stale|confirmed|pending-[0-9a-f]{16}|kept-[0-9a-f]{8}|old-[1-9][0-9]*|worldd-[0-9a-f]{16}\.tmp|journal-[0-9a-f]{16}-[0-9a-f]{16}(-[1-9][0-9]{0,8})?(\.lossy)?)$`)
 
 // Open locks the image at path. The file need not exist, but its directory must. keep is
 // the number of generations, 0 means DefaultKeep. The error wraps ErrInUse if another
@@ -81,7 +82,7 @@ func openOn(d disk.Disk, target string, keep int) (*Store, error) {
 		keep = DefaultKeep
 	}
 	if reserved.MatchString(filepath.Base(target)) {
-		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .ended, .crash, .damaged, .skipped, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
+		return nil, fmt.Errorf("imagefile: %s has a reserved suffix (.lock, .run, .ended, .crash, .damaged, .skipped, .stale, .confirmed, .pending-X, .kept-X, .old-N, .journal-X or .tmp): choose another name", target)
 	}
 	if info, err := d.Stat(target); err == nil && !info.Mode().IsRegular() {
 		_, err := d.Open(target)
@@ -231,6 +232,7 @@ func (s *Store) Close() error {
 	if empty {
 		_ = s.disk.Remove(s.runPath())
 		_ = s.disk.Remove(s.crashPath())
+		_ = s.disk.Remove(confirmedPath(s.path))
 		segments, _ := s.Segments() // which no image needs
 		for _, segment := range segments {
 			_ = s.disk.Remove(segment.Path)
@@ -246,8 +248,11 @@ func (s *Store) Close() error {
 	return err
 }
 
-// hasImage reports whether any generation exists.
+// hasImage reports whether any generation exists, or an image that may be confirmed.
 func (s *Store) hasImage() bool {
+	if pending, err := s.pendingFiles(); err != nil || len(pending) > 0 {
+		return true
+	}
 	for n := range s.keep + 1 { // an interrupted save leaves one generation more
 		if s.exists(s.generationPath(n)) {
 			return true
@@ -301,6 +306,9 @@ func (s *Store) Save(img *world.Image, spacing time.Duration) error {
 	if err := s.recordRun(img.NewestGeneration()); err != nil {
 		return err
 	}
+	if s.confirm != nil {
+		return s.saveConfirmed(img, spacing)
+	}
 	written, err := s.writeFile(s.path, func(to io.Writer) error {
 		_, err := img.WriteTo(to)
 		return err
@@ -308,7 +316,7 @@ func (s *Store) Save(img *world.Image, spacing time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := s.publishFile(written, img, spacing); err != nil {
+	if err := s.publishFile(written, s.mustRotate(img, spacing)); err != nil {
 		_ = s.disk.Remove(written) // unless it has its name
 		return fmt.Errorf("imagefile: %w", err)
 	}
@@ -331,8 +339,8 @@ func (s *Store) writeFile(like string, write func(io.Writer) error) (name string
 	return name, nil
 }
 
-// publishFile makes the file at written, which holds img, the newest generation.
-func (s *Store) publishFile(written string, img *world.Image, spacing time.Duration) error {
+// publishFile makes the file at written, which holds an image, the newest generation.
+func (s *Store) publishFile(written string, rotates bool) error {
 	dir, err := s.disk.OpenDir(s.path) // before anything is renamed
 	if err != nil {
 		return err
@@ -347,7 +355,7 @@ func (s *Store) publishFile(written string, img *world.Image, spacing time.Durat
 			return err
 		}
 	}
-	for _, step := range s.rotationSteps(written, s.mustRotate(img, spacing)) {
+	for _, step := range s.rotationSteps(written, rotates) {
 		if err := s.apply(step); err != nil {
 			return err
 		}
