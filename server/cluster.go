@@ -31,6 +31,9 @@ type Cluster interface {
 	Ask(ctx context.Context, room string, question []byte) (answer []byte, address string, err error)
 	// Answer sets the function that answers the questions of other nodes. It is called before Config.Peers serves any.
 	Answer(func(ctx context.Context, question []byte) (answer []byte, err error))
+	// FindImage returns the newest image of a room, nil if it has none, and the addresses for clients of the other living nodes that have
+	// it. It answers from memory.
+	FindImage(room string) (image *RoomImage, addresses []string, err error)
 	// Status describes the cluster, for the operator.
 	Status() ClusterStatus
 }
@@ -71,6 +74,13 @@ type RoomGrant interface {
 	MayRun() bool
 	// Lost is closed when the room is no longer this node's.
 	Lost() <-chan struct{}
+	// Taking identifies the taking.
+	Taking() RoomTaking
+	// Image is the newest image of the room, with which each run must begin, or nil if there is none.
+	Image() *RoomImage
+	// SetImage makes an image the room's newest; nil: it has none any more. The error wraps ErrNotOwner if the room is no longer this
+	// node's. After any error the image may be the newest.
+	SetImage(ctx context.Context, image *RoomImage) error
 	// Release lets other nodes take the room. stored: this node's disk holds a run that may continue in the block.
 	Release(ctx context.Context, stored bool)
 }
@@ -107,6 +117,7 @@ type clusterCounters struct {
 	passesUsed           atomic.Uint64
 	passesRefused        atomic.Uint64
 	taken, takenStored   atomic.Uint64
+	lateSaves            atomic.Uint64 // images that were saved after the room was lost
 	elsewhere, takeFails atomic.Uint64
 }
 
@@ -118,7 +129,7 @@ func (m *rooms) clusterReport() admin.Cluster {
 	}
 	return admin.Cluster{
 		Node: s.Node, Directory: s.Directory, Margin: s.Margin, Trouble: s.Trouble, Nodes: nodes, Stored: s.Stored, FreeBlocks: s.FreeBlocks, Events: s.Events,
-		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(),
+		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(), LateSaves: c.lateSaves.Load(),
 		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load()},
 		Passes:    map[string]uint64{"issued": c.passesIssued.Load(), "used": c.passesUsed.Load(), "refused": c.passesRefused.Load()},
 		Takes:     map[string]uint64{"new": c.taken.Load(), "stored": c.takenStored.Load(), "elsewhere": c.elsewhere.Load(), "failed": c.takeFails.Load()},
@@ -216,6 +227,10 @@ func (l *roomLife) takeRoom(ctx context.Context) error {
 // exchangeGrant takes the room again, with another block.
 func (l *roomLife) exchangeGrant(ctx context.Context, stored int) error {
 	l.releaseRoom()
+	if e := l.rooms.images.findImageElsewhere(l.room.name); e != nil {
+		l.rooms.counters.elsewhere.Add(1)
+		return e
+	}
 	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
 	defer cancel()
 	counters := &l.rooms.counters
@@ -248,8 +263,12 @@ func (l *roomLife) takeGrantedBlock(ctx context.Context, plan *buildPlan) (int, 
 	}
 	plan.exact = false // another room has the block of the stored run
 	if slices.Contains(plan.spent, block) {
+		was := l.grant.Image()
 		if err := l.exchangeGrant(ctx, -1); err != nil {
 			return 0, err
+		}
+		if now := l.grant.Image(); was == nil && now != nil || now != nil && now.name() != was.name() {
+			return 0, errors.New("another node has saved the room meanwhile")
 		}
 		block = l.grant.Block()
 	}
@@ -297,7 +316,7 @@ func (m *rooms) redirection(name string) error {
 	if !m.isElsewhere(name) {
 		return nil
 	}
-	moved, err := wire.MovedTo(m.process.Cluster.FindRoom(name), nil)
+	moved, err := wire.MovedTo(m.addressOf(name), nil)
 	if err != nil {
 		return nil // TakeRoom says what is wrong with the address
 	}
@@ -306,7 +325,18 @@ func (m *rooms) redirection(name string) error {
 
 // isElsewhere reports whether another node has a room.
 func (m *rooms) isElsewhere(name string) bool {
-	return m.process.Cluster != nil && m.existingRoom(name) == nil && m.process.Cluster.FindRoom(name) != ""
+	return m.process.Cluster != nil && m.existingRoom(name) == nil && m.addressOf(name) != ""
+}
+
+// addressOf returns the address of the other node that has a room, or that has its newest image while nobody runs it, or "".
+func (m *rooms) addressOf(name string) string {
+	if address := m.process.Cluster.FindRoom(name); address != "" {
+		return address
+	}
+	if e := m.images.findImageElsewhere(name); e != nil && m.existingRoom(name) == nil {
+		return e.Address
+	}
+	return ""
 }
 
 // findElsewhere returns the redirection of a client that asks for a room of another node, with its own token, or nil. A client that
@@ -318,7 +348,7 @@ func (m *rooms) findElsewhere(name string) *wire.Error {
 	if name == "" || wire.IsRoomQuery(name) {
 		return nil
 	}
-	address := m.process.Cluster.FindRoom(name)
+	address := m.addressOf(name)
 	if address == "" || m.process.Admit != nil && m.config.Carry != nil && m.process.Cluster.Reaches(name) {
 		return nil
 	}

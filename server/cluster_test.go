@@ -28,12 +28,15 @@ type sharedDirectory struct {
 	mu     sync.Mutex
 	grants map[string]*testGrant // by room
 	stored map[string]int        // blocks of stored runs, by room
-	next   int                   // block
+	images map[string]*RoomImage // newest, by room
+	epoch  uint64
+	dead   map[string]bool // nodes, by address
+	next   int             // block
 	events []string
 }
 
 func newDirectory() *sharedDirectory {
-	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, next: 100}
+	return &sharedDirectory{grants: map[string]*testGrant{}, stored: map[string]int{}, images: map[string]*RoomImage{}, next: 100}
 }
 
 func (d *sharedDirectory) note(format string, args ...any) {
@@ -82,11 +85,22 @@ func (n *testNode) TakeRoom(ctx context.Context, room string, stored int) (RoomG
 		n.next++
 	}
 	delete(n.stored, room)
-	g := &testGrant{node: n, room: room, block: block, lost: make(chan struct{})}
+	n.epoch++
+	g := &testGrant{node: n, room: room, block: block, epoch: n.epoch, lost: make(chan struct{})}
 	g.runs.Store(true)
 	n.grants[room] = g
 	n.note("take %s %d", room, block)
 	return g, nil
+}
+
+func (n *testNode) FindImage(room string) (*RoomImage, []string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	image := n.images[room]
+	if image == nil || slices.Contains(image.Nodes, n.address) {
+		return image, nil, nil
+	}
+	return image, slices.DeleteFunc(slices.Clone(image.Nodes), func(node string) bool { return n.dead[node] }), nil
 }
 
 func (n *testNode) Status() ClusterStatus {
@@ -134,6 +148,7 @@ type testGrant struct {
 	node  *testNode
 	room  string
 	block int
+	epoch uint64
 	runs  atomic.Bool
 	lost  chan struct{}
 }
@@ -141,6 +156,24 @@ type testGrant struct {
 func (g *testGrant) Block() int            { return g.block }
 func (g *testGrant) MayRun() bool          { return g.runs.Load() }
 func (g *testGrant) Lost() <-chan struct{} { return g.lost }
+
+func (g *testGrant) Taking() RoomTaking { return RoomTaking{g.node.address, "directory", g.epoch} }
+
+func (g *testGrant) Image() *RoomImage {
+	g.node.mu.Lock()
+	defer g.node.mu.Unlock()
+	return g.node.images[g.room]
+}
+
+func (g *testGrant) SetImage(_ context.Context, image *RoomImage) error {
+	g.node.mu.Lock()
+	defer g.node.mu.Unlock()
+	if g.node.grants[g.room] != g {
+		return ErrNotOwner
+	}
+	g.node.images[g.room] = image
+	return nil
+}
 
 func (g *testGrant) Release(_ context.Context, stored bool) {
 	if g.node.onFree != nil {
@@ -167,8 +200,13 @@ func (h *testRooms) followTick(room string) func() uint64 {
 
 // inCluster runs a test with the rooms of one node, "a:1", of a cluster.
 func inCluster(t *testing.T, d *sharedDirectory, change func(*RoomsConfig), test func(h *testRooms, n *testNode)) {
+	onNode(t, d, "a:1", change, test)
+}
+
+// onNode is inCluster for the node of an address.
+func onNode(t *testing.T, d *sharedDirectory, address string, change func(*RoomsConfig), test func(h *testRooms, n *testNode)) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &testNode{sharedDirectory: d, address: "a:1"}
+		n := &testNode{sharedDirectory: d, address: address}
 		h := newClusterRooms(t, n, change)
 		h.begin()
 		defer func() {

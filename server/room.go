@@ -60,7 +60,8 @@ type run struct {
 	store *imagefile.Store // nil: not saved
 	// restored holds the run that begin continues; nil: a new one.
 	restored *restoredRun
-	block    int // block of generations
+	block    int           // block of generations
+	pointer  *imagePointer // nil: the images are nobody else's
 	// reload is RoomGame.Reload, or nil.
 	reload func() (Limits, []string, error)
 	ended  func() // RoomGame.Ended

@@ -35,6 +35,9 @@ func (l *roomLife) buildRun(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.settleImage(store); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	made, err := l.buildAboveImage(ctx, store)
 	if err != nil && store != nil {
 		err = errors.Join(err, store.Close())
@@ -192,6 +195,10 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	}
 	made.loop.permit = l.newPermit(made.log)
 	made.loop.saver.permit = made.loop.permit
+	made.pointer = l.newImagePointer(store)
+	if made.pointer != nil {
+		store.ConfirmBy(made.pointer.confirm)
+	}
 	made.block, made.ended, made.reload, made.saveArrivals = block, g.Ended, g.Reload, l.rooms.images.saveArrivals
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
 		held := image.restored != nil && image.restored.sessions.Sessions() > 0 // even if their restore ends them: Leave is called once

@@ -65,6 +65,9 @@ type RoomImages struct {
 	// only if RoomKind.MaxImages or MaxBytes leaves no space for a new room, and no session has
 	// entered its room for 30 days. Negative: never.
 	PruneAfter time.Duration
+	// Shared is an existing folder in which all nodes of a cluster find the rooms' newest images (Config.Cluster), for example of a file
+	// server. Dir is each node's own. If empty, a room that was saved runs on the node that has its image.
+	Shared string
 	// MaxBytes bounds the images of all rooms with ids, older ones included, when a new room is
 	// made. It is no quota: images of existing rooms may grow. 0: no limit.
 	MaxBytes int64

@@ -32,6 +32,16 @@ func (r *Room) End(reason string) error {
 	return nil
 }
 
+// markEnded makes the end of the world durable, in the cluster before on the disk.
+func (r *run) markEnded() error {
+	if r.pointer != nil {
+		if err := r.pointer.forget(); err != nil {
+			return err
+		}
+	}
+	return r.store.MarkEnded()
+}
+
 // errKept says that a room was to end for good, and that its disk keeps the sessions that no other room has.
 var errKept = errors.New("server: the room is saved for its sessions")
 
@@ -58,7 +68,7 @@ func (r *run) endAndRemove() error {
 	if r.core.EndForGood() > 0 {
 		r.saveArrivals()
 	}
-	if err := r.loop.saver.descriptors.saveWithSpares(r.store.MarkEnded); err != nil {
+	if err := r.loop.saver.descriptors.saveWithSpares(r.markEnded); err != nil {
 		r.log.Error("the room has ended, but is saved: its files cannot be removed", zap.Error(err))
 		return r.saveEnded()
 	}

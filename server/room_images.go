@@ -61,7 +61,7 @@ func (c RoomImages) storedImages(kind string) ([]storedImage, error) {
 	for _, f := range files {
 		id, ok := strings.CutSuffix(imagefile.BaseName(f.Name()), imageSuffix)
 		info, err := f.Info()
-		if !ok || err != nil || slices.Contains([]string{".lock", ".run", ".crash"}, filepath.Ext(f.Name())) {
+		if !ok || err != nil || slices.Contains([]string{".lock", ".run", ".crash", ".confirmed", ".stale"}, filepath.Ext(f.Name())) {
 			continue // no image, only a file of a run that no session entered; or removed meanwhile
 		}
 		img := byID[id]
@@ -91,10 +91,14 @@ type imageFolder struct {
 	mu       sync.Mutex                   // acquired before rooms.mu: held while images are opened, counted and removed
 	creators map[string]map[string]string // by kind and id: address that created the stored room since the server's start
 	stop     context.CancelFunc           // stops pruning
+	shared   *imagefile.SharedFolder      // nil: none
 }
 
 func newImageFolder(m *rooms) *imageFolder {
 	f := &imageFolder{rooms: m, config: m.config.Images, creators: map[string]map[string]string{}, stop: func() {}}
+	if f.config.Shared != "" {
+		f.shared = imagefile.NewSharedFolder(f.config.Shared)
+	}
 	for kind := range m.config.Kinds {
 		f.creators[kind] = map[string]string{}
 	}
@@ -296,7 +300,7 @@ func (f *imageFolder) pruneImages(stored []storedImage, unused time.Duration, wh
 			continue
 		}
 		log := f.rooms.log.With(zap.String("room", img.name()), zap.Time("saved", img.saved), zap.Int64("bytes", img.bytes), zap.String("why", why))
-		if err := f.config.removeImage(img); err != nil {
+		if err := f.removeStored(img); err != nil {
 			log.Warn("cannot remove the image of a room that nobody has entered for long", zap.Error(err))
 			continue
 		}
@@ -308,6 +312,49 @@ func (f *imageFolder) pruneImages(stored []storedImage, unused time.Duration, wh
 }
 
 func (i storedImage) name() string { return i.kind + "/" + i.id }
+
+// removeTimeout bounds how long the removal of an image waits for the cluster.
+const removeTimeout = 2 * time.Second
+
+// removeStored removes the image of a room that does not exist. If it is the newest in a cluster, it takes the room for that, so that no
+// other node runs it.
+func (f *imageFolder) removeStored(img storedImage) error {
+	c := f.rooms.process.Cluster
+	if c == nil {
+		return f.config.removeImage(img)
+	}
+	image, _, err := c.FindImage(img.name())
+	if err != nil {
+		return err
+	}
+	store, err := imagefile.Open(f.config.imagePath(img.kind, img.id), f.config.Keep)
+	if err != nil {
+		return err
+	}
+	newest := false
+	if image != nil {
+		newest, err = store.Settle(image.content())
+	}
+	if err == nil && newest {
+		err = f.forgetImage(img.name())
+	}
+	if err == nil {
+		err = store.Remove()
+	}
+	return errors.Join(err, store.Close())
+}
+
+// forgetImage makes the cluster forget the newest image of a room.
+func (f *imageFolder) forgetImage(room string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
+	g, err := f.rooms.process.Cluster.TakeRoom(ctx, room, -1)
+	if err != nil {
+		return err
+	}
+	defer g.Release(ctx, false)
+	return (&imagePointer{room: room, grant: g, shared: f.shared}).forget()
+}
 
 // removeImage removes an image, unless another process has it open.
 func (c RoomImages) removeImage(img storedImage) error {

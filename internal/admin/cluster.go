@@ -23,6 +23,7 @@ type Cluster struct {
 	FrozenRooms int           // now
 	Frozen      time.Duration // sum over all rooms
 	Lost        uint64        // rooms that another node has taken while they ran here
+	LateSaves   uint64        // images that were saved here after that, and are not the rooms' newest
 	Redirects   map[string]uint64
 	Takes       map[string]uint64
 	Passes      map[string]uint64
@@ -96,6 +97,7 @@ func collectCluster(c Cluster, counter countFunc, gauge gaugeFunc, send sendFunc
 	gauge(float64(c.FrozenRooms), "worldd_cluster_frozen_rooms", "Rooms that stand still, since the cluster's directory has not confirmed this node in time.")
 	send(prometheus.CounterValue, c.Frozen.Seconds(), "worldd_cluster_frozen_seconds_total", "Time for which rooms stood still, of all rooms.")
 	counter(c.Lost, "worldd_cluster_lost_rooms_total", "Rooms that another node has taken while they were open here. Their sessions ended, and nothing was saved.")
+	counter(c.LateSaves, "worldd_cluster_late_saves_total", "Images that this node saved after another had taken their rooms. They are not used.")
 	for reason, n := range c.Redirects {
 		counter(n, "worldd_cluster_redirects_total", "Clients sent to another node, by reason: join, they asked for its room; lost, their room was lost to it.", "reason", reason)
 	}

@@ -44,6 +44,7 @@ func runAtOnce(t *testing.T, tests map[string]func(*testing.T)) {
 var onlyRead = map[string][]string{
 	"serve":          {"world", "config", "cert", "key", "admin-token", "admin-cert", "admin-key", "admin-client-ca", "tables", "token-keys", "bans", "cluster-ca", "cluster-cert", "cluster-key"},
 	"cluster status": {"cluster-ca", "cluster-cert", "cluster-key"},
+	"cluster forget": {"cluster-ca", "cluster-cert", "cluster-key"},
 	"cluster adopt":  {"cluster-ca", "cluster-cert", "cluster-key"},
 	"demo":           {"world", "config"},
 	"loadtest":       {"config", "tables", "token-key", "admin-token"},
@@ -66,8 +67,9 @@ var onlyRead = map[string][]string{
 
 // elsewhere lists options whose files other tests cover.
 var elsewhere = map[string]string{
-	"identity --file":  "made once, as by serve --identity, and kept: TestIdentity",
-	"serve --qlog-dir": "each recording makes a file of its own: TestQlogOnDemand",
+	"identity --file":      "made once, as by serve --identity, and kept: TestIdentity",
+	"serve --image-shared": "the newest image of each room, of all nodes: TestRollingRestart",
+	"serve --qlog-dir":     "each recording makes a file of its own: TestQlogOnDemand",
 }
 
 var (

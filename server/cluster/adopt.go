@@ -35,3 +35,33 @@ func Adopt(ctx context.Context, store Store, random *rand.Rand, was ...string) (
 	}
 	return r.ID, nil
 }
+
+// ForgetImage lets a room that nobody runs begin without its newest image, for an operator who has lost all copies. It returns that
+// image. The room begins with an older image that its next node may have.
+func ForgetImage(ctx context.Context, store Store, room string) (*Image, error) {
+	if err := wrongName(room); err != nil {
+		return nil, fmt.Errorf("cluster: room: %w", err)
+	}
+	entries, _, err := ReadAll(ctx, store, roomKey(room))
+	if err != nil {
+		return nil, err
+	}
+	found := (&answer{page: Page{Entries: entries}}).entry(roomKey(room))
+	if found.Value == nil {
+		return nil, fmt.Errorf("cluster: room %s has no image, and no node", room)
+	}
+	r, err := parseRoom(found.Key, found.Value)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.State == roomOpen:
+		return nil, fmt.Errorf("cluster: room %s runs on node %s: it has its image", room, r.Node)
+	case r.Image == nil:
+		return nil, fmt.Errorf("cluster: room %s has no image", room)
+	}
+	begun := *r.Image
+	begun.Any = true
+	r.Image = &begun
+	_, err = store.Swap(ctx, Swap{found.Key, encode(r), found.Revision})
+	return &begun, err
+}

@@ -229,28 +229,6 @@ func TestNameInUse(t *testing.T) {
 	})
 }
 
-// A node with another lease does not join: one of them would wait too short for the end of the other. The first node writes its lease
-// into a directory that has none, of an earlier version.
-func TestOneLeaseForAll(t *testing.T) {
-	inBubble(t, func(t *testing.T, ns *nodes) {
-		must.Get(ns.store.Swap(t.Context(), cluster.Swap{Key: "id", Value: []byte(`{"v":1,"id":"00000000000000a1","settled":true}`)}))
-		first := ns.open("a")
-		synctest.Wait()
-		require.Contains(t, string(ns.entries("id")[0].Value), `"lease_ms":5000`)
-		config := ns.config("b")
-		config.Lease = 7 * time.Second
-		_, err := cluster.Open(t.Context(), config)
-		var refused *cluster.LeaseError
-		require.ErrorAs(t, err, &refused)
-		require.ErrorContains(t, err, "a lease of 7s, and the nodes of this directory have 5s")
-		require.NoError(t, ns.open("c").Close(t.Context()))
-		require.NoError(t, first.Close(t.Context()))
-
-		must.Get(cluster.Adopt(t.Context(), ns.store, config.Random, "00000000000000a1"))
-		require.NoError(t, must.Get(cluster.Open(t.Context(), config)).Close(t.Context()), "the operator has changed the lease")
-	})
-}
-
 // replaceable is a Store whose directory is replaced. Watches of the one before hear nothing more.
 type replaceable struct{ atomic.Pointer[cluster.Memory] }
 
@@ -353,25 +331,6 @@ func TestCloseEndsPermissionsFirst(t *testing.T) {
 	})
 }
 
-// A node that takes a room after another one says that the other has the newest image.
-func TestFormerNodeIsNamed(t *testing.T) {
-	inBubble(t, func(t *testing.T, ns *nodes) {
-		core, logs := observer.New(zap.WarnLevel)
-		config := ns.config("b")
-		config.Log = zap.New(core)
-		a, b := ns.open("a"), must.Get(cluster.Open(t.Context(), config))
-		for _, keeps := range []bool{false, true} {
-			require.NoError(t, must.Get(a.Take(t.Context(), "arena", cluster.AnyBlock)).Release(t.Context(), keeps))
-			synctest.Wait()
-			require.NoError(t, must.Get(b.Take(t.Context(), "arena", cluster.AnyBlock)).Release(t.Context(), false))
-			synctest.Wait()
-		}
-		require.Len(t, logs.FilterMessageSnippet("was last saved by node a").All(), 1, "a released room without a stored run has no newest image")
-		require.NoError(t, a.Close(t.Context()))
-		require.NoError(t, b.Close(t.Context()))
-	})
-}
-
 // Nothing is opened with a configuration that other nodes would not accept.
 func TestConfig(t *testing.T) {
 	for want, change := range map[string]func(*cluster.Config){
@@ -428,5 +387,27 @@ func TestSetImage(t *testing.T) {
 		require.Equal(t, image(5), must.Get(b.Take(ctx, "arena/1", cluster.AnyBlock)).Image())
 		require.NoError(t, a.Close(ctx))
 		require.NoError(t, b.Close(ctx))
+	})
+}
+
+// An operator lets a room that nobody runs begin without its newest image.
+func TestForgetImage(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		ctx := t.Context()
+		a := ns.open("a")
+		forget := func(room string) error {
+			_, err := cluster.ForgetImage(ctx, ns.store, room)
+			return err
+		}
+		require.ErrorContains(t, forget("arena/1"), "has no image, and no node")
+		require.ErrorContains(t, forget(""), "1 to 128 visible")
+		held := must.Get(a.Take(ctx, "arena/1", cluster.AnyBlock))
+		require.ErrorContains(t, forget("arena/1"), "runs on node a")
+		require.NoError(t, held.SetImage(ctx, &cluster.Image{Epoch: 1, Sum: strings.Repeat("0a", 32), Nodes: []string{"lost"}}))
+		require.NoError(t, held.Release(ctx, false))
+		require.NoError(t, forget("arena/1"))
+		synctest.Wait()
+		require.True(t, must.Get(a.Take(ctx, "arena/1", cluster.AnyBlock)).Image().Any)
+		require.NoError(t, a.Close(ctx))
 	})
 }

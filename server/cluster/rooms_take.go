@@ -1,9 +1,6 @@
 package cluster
 
-import (
-	"cmp"
-	"fmt"
-)
+import "fmt"
 
 // decide takes the room if it is allowed (C3), or tells who has it.
 func (rs *rooms) decide(m *machine, r *room) {
@@ -90,12 +87,9 @@ func (rs *rooms) acquire(m *machine, r *room) {
 	}
 	m.blocks.all[block].claimed = true
 	r.continues = r.want != nil && r.want.block != noBlock
-	asked, former := r.want, cmp.Or(r.record.Keeper, r.record.Node)
+	asked := r.want
 	rs.swap(m, r, swaps, func(revision uint64) {
 		m.counters.Takes++
-		if former != "" && former != m.settings.name {
-			m.note(note{text: "room " + r.name + " was last saved by node " + former + ": unless the nodes share a folder of images, it begins here from an older image, or empty", trouble: true, key: r.key()})
-		}
 		if r.holding != nil || r.want == asked {
 			rs.hold(m, r, &holding{grant: grant{next.epochAt(revision), block, next.Image}, nonce: next.Nonce})
 		}

@@ -49,9 +49,10 @@ func (f *directoryFlags) open(ctx context.Context, log *zap.Logger) (*etcd.Store
 // clusterFlags make the server a node of a cluster.
 type clusterFlags struct {
 	directoryFlags
-	Node      string        `placeholder:"NAME" help:"This node's name in the cluster; each has its own, and keeps it when it starts again (the host's name; needs --cluster)."`
-	Advertise []string      `placeholder:"HOST:PORT" help:"Address at which clients reach this node, for the redirections of other nodes (--listen, if that names an address; needs --cluster)."`
-	Lease     time.Duration `placeholder:"TIME" help:"Time after which other nodes may run the rooms of a node that the directory has not heard; the same on all nodes (5s; needs --cluster)."`
+	Node        string        `placeholder:"NAME" help:"This node's name in the cluster; each has its own, and keeps it when it starts again (the host's name; needs --cluster)."`
+	Advertise   []string      `placeholder:"HOST:PORT" help:"Address at which clients reach this node, for the redirections of other nodes (--listen, if that names an address; needs --cluster)."`
+	ImageShared string        `name:"image-shared" type:"path" placeholder:"DIR" help:"Folder in which all nodes find the newest image of each room, such as one of a file server; --image is each node's own. Without, a room that was saved runs on the node that has its image (needs --cluster and --image)."`
+	Lease       time.Duration `placeholder:"TIME" help:"Time after which other nodes may run the rooms of a node that the directory has not heard; the same on all nodes (5s; needs --cluster)."`
 }
 
 const (
@@ -65,8 +66,8 @@ const (
 
 func (f *clusterFlags) checkFlags(listen string) error {
 	switch {
-	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0):
-		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --node, --advertise and --lease need --cluster URL, where the directory of the nodes is")
+	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0 || f.ImageShared != ""):
+		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --node, --advertise, --lease and --image-shared need --cluster URL, where the directory of the nodes is")
 	case len(f.Cluster) == 0:
 		return nil
 	case f.Lease != 0 && (f.Lease < minLease || f.Lease > maxLease):
@@ -74,6 +75,21 @@ func (f *clusterFlags) checkFlags(listen string) error {
 	}
 	_, err := f.addresses(listen)
 	return err
+}
+
+// applyTo sets the folder that the nodes share, and makes it.
+func (f *clusterFlags) applyTo(r *server.RoomsConfig) error {
+	if f.ImageShared == "" {
+		return nil
+	}
+	if r.Images.Dir == "" {
+		return usageError("--image-shared needs --image DIR, where this node saves its rooms")
+	}
+	if err := os.MkdirAll(f.ImageShared, 0o755); err != nil {
+		return usageError("--image-shared must name a folder: %w", err)
+	}
+	r.Images.Shared = f.ImageShared
+	return nil
 }
 
 // addresses returns where clients reach the node.
@@ -242,11 +258,51 @@ func (n *node) TakeRoom(ctx context.Context, room string, stored int) (server.Ro
 	if err != nil {
 		return nil, err
 	}
-	return grant{h}, nil
+	return grant{h, n}, nil
+}
+
+// FindImage implements server.Cluster.
+func (n *node) FindImage(room string) (*server.RoomImage, []string, error) {
+	at, err := n.Node.FindImage(room)
+	return imageOf(at.Image), at.Addrs, err
+}
+
+func imageOf(i *cluster.Image) *server.RoomImage {
+	if i == nil {
+		return nil
+	}
+	own := server.RoomImage(*i)
+	return &own
 }
 
 // grant is server.RoomGrant.
-type grant struct{ *cluster.Holding }
+type grant struct {
+	*cluster.Holding
+	node *node
+}
+
+// Taking implements server.RoomGrant.
+func (g grant) Taking() server.RoomTaking {
+	name, directory := g.node.Identity()
+	return server.RoomTaking{Node: name, Directory: directory, Epoch: g.Epoch()}
+}
+
+// Image implements server.RoomGrant.
+func (g grant) Image() *server.RoomImage { return imageOf(g.Holding.Image()) }
+
+// SetImage implements server.RoomGrant.
+func (g grant) SetImage(ctx context.Context, image *server.RoomImage) error {
+	var own *cluster.Image
+	if image != nil {
+		i := cluster.Image(*image)
+		own = &i
+	}
+	err := g.Holding.SetImage(ctx, own)
+	if errors.Is(err, cluster.ErrNotOwner) {
+		return fmt.Errorf("%w: %w", server.ErrNotOwner, err)
+	}
+	return err
+}
 
 // Release implements server.RoomGrant. If the directory does not answer, the node continues to release the room.
 func (g grant) Release(ctx context.Context, stored bool) { _ = g.Holding.Release(ctx, stored) }

@@ -17,6 +17,7 @@ import (
 // clusterCommand is for operators of a cluster.
 type clusterCommand struct {
 	Status clusterStatusCommand `cmd:"" help:"Print the nodes of a cluster and their rooms, as its directory has them."`
+	Forget clusterForgetCommand `cmd:"" help:"Let a room begin without its newest image, of which no node is left."`
 	Adopt  clusterAdoptCommand  `cmd:"" help:"Let rooms continue that stand still since their directory was replaced."`
 }
 

@@ -93,14 +93,17 @@ func (c *processes) until(what string, done func() bool) {
 }
 
 // start starts a node, which saves its rooms in a folder.
-func (c *processes) start(node, images string) { c.startLeased(node, images, testLease) }
+func (c *processes) start(node, images string, more ...string) {
+	c.startLeased(node, images, testLease, more...)
+}
 
-func (c *processes) startLeased(node, images string, lease time.Duration) {
+func (c *processes) startLeased(node, images string, lease time.Duration, more ...string) {
 	if c.addrs[node] == "" {
 		c.addrs[node] = freePort(c.T, "udp")
 	}
 	i := &installation{t: c.T, program: "inn", image: filepath.Join(c.dir, images)}
-	c.nodes[node] = i.start("--listen="+c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster="+c.engine, "--node="+node, "--lease="+lease.String())
+	args := []string{"--listen=" + c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster=" + c.engine, "--node=" + node, "--lease=" + lease.String()}
+	c.nodes[node] = i.start(append(args, more...)...)
 	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })
 }
 
@@ -124,14 +127,19 @@ func (c *processes) home(room string) string {
 	return ""
 }
 
+// bells returns the schema of the inn's clients.
+func bells() *schema.Schema {
+	s := schema.NewWithBody()
+	schema.DefineEvent[bell](s, "bell")
+	return s
+}
+
 // visit joins a room through a node. A client that is refused because a node has failed asks again.
 func (c *processes) visit(node, room string) *client.Client {
 	ctx, stop := context.WithTimeout(c.Context(), soon)
 	defer stop()
 	for {
-		s := schema.NewWithBody()
-		schema.DefineEvent[bell](s, "bell")
-		own, err := client.Dial(ctx, client.Config{Addr: c.addrs[node], InsecureDev: true, Room: room, Schema: s, Token: []byte("kept")})
+		own, err := client.Dial(ctx, client.Config{Addr: c.addrs[node], InsecureDev: true, Room: room, Schema: bells(), Token: []byte("kept")})
 		if err == nil {
 			return own
 		}
@@ -206,8 +214,9 @@ func TestClusterOfProcesses(t *testing.T) {
 	require.Equal(t, "c", c.home("room/1"))
 	require.GreaterOrEqual(t, tickOfLastStep(t, "room/1"), before, "it continues from the folder")
 
-	c.start("d", "own-d") // nodes with folders of their own: no lock of an image keeps others from its rooms
-	c.start("e", "own-e")
+	newest := "--image-shared=" + filepath.Join(c.dir, "newest")
+	c.start("d", "own-d", newest) // nodes with folders of their own: no lock of an image keeps others from its rooms
+	c.start("e", "own-e", newest)
 	own = c.visit("d", "room/2")
 	c.play(own, "room/2")
 	require.Equal(t, "d", c.home("room/2"))
@@ -216,6 +225,7 @@ func TestClusterOfProcesses(t *testing.T) {
 	other := c.visit("e", "room/2")
 	c.play(other, "room/2")
 	require.Equal(t, "e", c.home("room/2"))
+	require.Contains(t, c.nodes["e"].output(), "the room's image is another node's")
 	require.NoError(t, stopped.Signal(syscall.SIGCONT))
 	c.until("the node learns that it has lost the room", func() bool {
 		return strings.Contains(c.nodes["d"].output(), "the cluster has given the room to another node")
@@ -237,6 +247,93 @@ func TestClusterOfProcesses(t *testing.T) {
 	require.NotEqual(t, was, c.directory().Directory)
 	require.Contains(t, out, c.directory().Directory)
 	require.NoError(t, errors.Join(other.Close(), back.Close()))
+}
+
+// TestRollingRestart: a room goes from node to node and back while each is restarted or killed, and continues from its newest image each
+// time, although the nodes have folders of their own. A node that cannot have the image makes no other world.
+func TestRollingRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers")
+	}
+	c := startEngine(t)
+	newest := "--image-shared=" + filepath.Join(c.dir, "newest")
+	start := func(node string) { c.start(node, "own-"+node, newest, "--image-every=1s") }
+	c.settle()
+	start("a")
+	start("b")
+	nodes := []string{"a", "b"}
+	for life := range 5 {
+		here, there := nodes[life%2], nodes[1-life%2]
+		own := c.visit(here, "room/1")
+		welcome := c.play(own, "room/1")
+		require.Equal(t, here, c.home("room/1"))
+		begun := tickOfLastStep(t, "room/1")
+		saved := 0
+		c.until("images are saved", func() bool {
+			images, err := filepath.Glob(filepath.Join(c.dir, "newest", "room", "1.images", "*-*-*"))
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(images), 2, "%v", images)
+			if len(images) == 1 && tickOfImage(t, images[0]) > begun {
+				saved = int(tickOfImage(t, images[0]))
+			}
+			return saved > 0
+		})
+		if life == 2 {
+			require.NoError(t, c.nodes[here].process.Process.Kill())
+			_ = c.nodes[here].process.Wait()
+		} else {
+			require.Equal(t, exitOK, c.nodes[here].end(syscall.SIGTERM))
+		}
+		_ = own.Close()
+		next := c.visit(there, "room/1")
+		again := c.play(next, "room/1")
+		require.NotEqual(t, welcome.Epoch, again.Epoch)
+		require.GreaterOrEqual(t, int(firstTickOf(t, "room/1", c.nodes[there].process.Process.Pid)), saved, "life %d", life)
+		require.NoError(t, next.Close())
+		start(here)
+		if life < 4 {
+			c.until("the room rests", func() bool { return c.home("room/1") == "" || c.home("room/1") == there })
+		}
+	}
+
+	c.start("c", "own-c") // without the shared folder
+	home := c.home("room/1")
+	require.Equal(t, exitOK, c.nodes["a"].end(syscall.SIGTERM))
+	require.Equal(t, exitOK, c.nodes["b"].end(syscall.SIGTERM))
+	ctx, stop := context.WithTimeout(t.Context(), soon)
+	defer stop()
+	refused := ""
+	c.until("the node refuses", func() bool {
+		_, err := client.Dial(ctx, client.Config{Addr: c.addrs["c"], InsecureDev: true, Room: "room/1", Schema: bells(), Token: []byte("kept")})
+		require.Error(t, err)
+		refused = err.Error()
+		return strings.Contains(refused, "on a node that does not run")
+	})
+	require.Contains(t, c.nodes["c"].output(), "start one of the nodes that have it ("+home+")")
+	status, out := runInn(t.Context(), inn(), "cluster", "forget", "room/1", "--cluster="+c.engine)
+	require.Equal(t, exitOK, status, out)
+	own := c.visit("c", "room/1")
+	c.play(own, "room/1")
+	require.NoError(t, own.Close())
+}
+
+// tickOfImage returns the tick in the name of an image in a shared folder.
+func tickOfImage(t *testing.T, path string) (tick uint64) {
+	parts := strings.Split(filepath.Base(path), "-")
+	require.Len(t, parts, 3)
+	return must.Get(strconv.ParseUint(parts[1], 10, 64))
+}
+
+// firstTickOf returns the tick of a room's first step in a process.
+func firstTickOf(t *testing.T, room string, process int) uint64 {
+	for line := range strings.Lines(string(must.Get(os.ReadFile(os.Getenv(stepsFile))))) {
+		fields := strings.Fields(line)
+		if len(fields) == 3 && fields[0] == room && fields[2] == strconv.Itoa(process) {
+			return must.Get(strconv.ParseUint(fields[1], 10, 64))
+		}
+	}
+	t.Fatalf("process %d has not stepped room %s", process, room)
+	return 0
 }
 
 // settle makes a directory in which rooms may be taken at once.

@@ -462,6 +462,9 @@ func (c *serveCommand) configureRooms(r *server.RoomsConfig) error {
 	}
 	r.Images = server.RoomImages{Dir: c.Image, Every: c.ImageEvery, Keep: c.ImageKeep, Journal: c.journalMode(), Older: older, Strict: c.ImageStrict}
 	c.roomImageFlags.applyTo(r)
+	if err := c.clusterFlags.applyTo(r); err != nil {
+		return err
+	}
 	if c.Record != "" {
 		r.FilesPerRoom++
 	}
