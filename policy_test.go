@@ -74,14 +74,15 @@ replication         bulk world world/motion field replication/wire internal/biti
 server/token        paseto flock internal/atomicfile internal/regularfile
 server/session      bulk world replication replication/wire x/time replication/schema internal/rowschema
 server/session/simulation
-internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile quic-go webtransport zap x/time
+internal/wslink      replication/wire quic-go websocket
+internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile internal/wslink quic-go webtransport websocket zap x/sys/unix x/time
 internal/admin      internal/address internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/atomicfile internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram prometheus quic-go x/time zap
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
 client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion internal/rowschema
 client/internal/predict bulk client/internal/bodies client/internal/work replication/schema world/motion internal/rowschema
-client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go zap internal/address internal/bitio internal/printable internal/rowcodec replication/schema internal/rowschema
+client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go websocket zap internal/address internal/bitio internal/printable internal/rowcodec internal/wslink replication/schema internal/rowschema
 loadtest/rig        client internal/simtest replication/wire server server/session world
 loadtest/bot        bulk client replication/schema replication/wire
 internal/botrun     bulk client internal/recent internal/rowcodec internal/rowschema internal/spelling loadtest/bot replication/schema replication/wire server/token hdrhistogram quic-go zap

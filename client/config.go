@@ -137,6 +137,9 @@ type Config struct {
 	Socket func() (net.PacketConn, error)
 	// Port is a UDP socket that the client shares with others. nil: the client opens its own.
 	Port *Port
+	// Fallback makes the client also connect by WebSocket, over TCP to Addr, if no answer to UDP arrives in 1.2 s: some
+	// networks block UDP. The server needs Config.Web. Each connection of the client tries both; at most one has the session.
+	Fallback bool
 	// Simulation replaces the network and the clock, for tests of games: see package
 	// loadtest/rig. Addr and the fields about certificates then have no effect.
 	Simulation Simulation

@@ -13,16 +13,22 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// connection is one QUIC connection with its socket and the goroutines that move its
+// connection is one connection with its socket and the goroutines that move its
 // bytes.
 type connection struct {
-	conn   *quic.Conn
-	socket *socket // its own; nil if it uses a Port
+	socket *socket // its own; nil if it uses a Port, or TCP
 	*pump
 }
 
 // openConnection opens a connection. Arrival times are since start.
 func openConnection(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+	if c.Fallback {
+		return raceFallback(ctx, c, t, start)
+	}
+	return openQUIC(ctx, c, t, start)
+}
+
+func openQUIC(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
 	d, err := dialServer(ctx, c, t)
 	if err != nil {
 		return nil, fmt.Errorf("client: can't connect to %s: %w", c.Addr, explainDial(err))
@@ -32,7 +38,7 @@ func openConnection(ctx context.Context, c Config, t *tls.Config, start time.Tim
 		_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
 		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explainClose(err)), d.own.closeSocket())
 	}
-	return &connection{d.conn, d.own, newPump(d.conn, stream, start)}, nil
+	return &connection{d.own, newPump(&quicTransport{Conn: d.conn, stream: stream}, start)}, nil
 }
 
 // Close implements Conn.

@@ -43,12 +43,49 @@ func (t Traffic) plusLink(link Conn) Traffic {
 	return Traffic{t.BytesReceived + o.BytesReceived, t.Datagrams + o.Datagrams, t.DatagramsDropped + o.DatagramsDropped}
 }
 
+// transport carries the stream and the datagrams of a connection: quicTransport or *wslink.Link.
+type transport interface {
+	io.ReadWriter // of the stream
+	SendDatagram(d []byte) error
+	ReceiveDatagram(ctx context.Context) ([]byte, error)
+	// Flush sends what Write holds back.
+	Flush() error
+	Context() context.Context
+	CloseWithError(code quic.ApplicationErrorCode, text string) error
+}
+
+// quicTransport is a QUIC connection and its stream.
+type quicTransport struct {
+	*quic.Conn
+	stream *quic.Stream
+	wrote  bool // to the stream, since the last datagram
+}
+
+func (t *quicTransport) Read(p []byte) (int, error) { return t.stream.Read(p) }
+
+func (t *quicTransport) Write(p []byte) (int, error) {
+	t.wrote = true
+	return t.stream.Write(p)
+}
+
+// SendDatagram sends d behind bytes of the stream, which saves a packet: PROTOCOL.md section 3.
+func (t *quicTransport) SendDatagram(d []byte) error {
+	if !t.wrote {
+		if _, err := t.stream.Write(wire.AppendFrame(nil, wire.TypePad, nil)); err != nil {
+			return err
+		}
+	}
+	t.wrote = false
+	return t.Conn.SendDatagram(d)
+}
+
+func (t *quicTransport) Flush() error { return nil }
+
 // pump moves bytes between a connection and the goroutine that calls Update. Its
 // goroutines do not interpret them.
 type pump struct {
-	conn   *quic.Conn
-	stream *quic.Stream
-	start  time.Time
+	conn  transport
+	start time.Time
 
 	arrived chan struct{} // holds a token while something waits for Receive, and once nothing more will arrive
 	room    chan struct{} // holds a token after a Receive that readStream waited for
@@ -66,9 +103,9 @@ type pump struct {
 	stats  Traffic
 }
 
-func newPump(conn *quic.Conn, stream *quic.Stream, start time.Time) *pump {
+func newPump(conn transport, start time.Time) *pump {
 	p := &pump{
-		conn: conn, stream: stream, start: start,
+		conn: conn, start: start,
 		arrived: make(chan struct{}, 1), room: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	p.done.Go(p.readStream)
@@ -133,7 +170,7 @@ func (p *pump) readStream() {
 	buf := make([]byte, 16<<10)
 	var frames frameTypes
 	for {
-		n, err := p.stream.Read(buf)
+		n, err := p.conn.Read(buf)
 		wakes := frames.wakesWait(buf[:n])
 		p.mu.Lock()
 		p.in.Stream = append(p.in.Stream, buf[:n]...)
@@ -249,11 +286,8 @@ func (p *pump) sendQueued() {
 		unsent := p.unsent
 		p.unsent = false
 		p.mu.Unlock()
-		if unsent && len(stream) == 0 {
-			stream = wire.AppendFrame(stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
-		}
 		if len(stream) > 0 {
-			if _, err := p.stream.Write(stream); err != nil {
+			if _, err := p.conn.Write(stream); err != nil {
 				p.failWith(err)
 				return
 			}
@@ -262,6 +296,10 @@ func (p *pump) sendQueued() {
 			// An error means that the datagram is lost, which the protocol allows, or that the
 			// connection is gone, which the readers notice.
 			_ = p.conn.SendDatagram(input)
+		}
+		if err := p.conn.Flush(); err != nil {
+			p.failWith(err)
+			return
 		}
 	}
 }

@@ -83,7 +83,8 @@ const WebPath = quicserve.WebPath
 // DefaultMaxSessionsPerAddress is the default of Config.MaxSessionsPerAddress.
 const DefaultMaxSessionsPerAddress = quicserve.DefaultMaxSessionsPerAddress
 
-// WebConfig configures WebTransport, which serves browsers on the UDP port of raw QUIC.
+// WebConfig configures what serves browsers: WebTransport on the UDP port of raw QUIC, and WebSocket on the TCP port with the same
+// number, for clients whose network blocks UDP. WebSocket's TLS has Config.Certificate; connections from loopback may do without.
 type WebConfig struct {
 	// Origins are the origins of pages that may connect, as "https://example.com" or
 	// "http://localhost:8080", at most 64. If empty, pages on loopback may. Clients that send
@@ -93,6 +94,8 @@ type WebConfig struct {
 	// must dial its host name. Otherwise the server makes short-lived certificates for
 	// browsers, and pages pin their hashes.
 	ByName bool
+	// NoWebSocket leaves the TCP port closed.
+	NoWebSocket bool
 }
 
 // KeptCertificate returns the certificate and private key in the PEM file at path, for

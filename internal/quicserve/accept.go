@@ -68,16 +68,21 @@ func (l *Listener) serveConnection(accepting context.Context, conn *quic.Conn) {
 		_ = conn.CloseWithError(quic.ApplicationErrorCode(wire.Timeout), "no stream")
 		return
 	}
+	l.serveLink(link, stream, attemptOf(conn.Context()).id)
+}
+
+// serveLink serves a link with a stream to its end.
+func (l *Listener) serveLink(link link, stream stream, id uint64) {
 	l.traffic.handshakes.Add(1)
 	var once sync.Once
 	c := &Conn{conn: link, stream: stream, wake: make(chan struct{}, 1), limits: newReceiveLimits(), counters: &l.traffic, observe: &l.config.Observers}
-	peer := l.config.Opener.OpenReserved(link.Context(), attemptOf(conn.Context()).id, AddressPrefix(conn.RemoteAddr()).String(), c)
+	peer := l.config.Opener.OpenReserved(link.Context(), id, AddressPrefix(link.RemoteAddr()).String(), c)
 	if l.config.Draining() { // there may be no further tick to close it
 		c.Close(wire.Draining, "")
 	}
 	l.connStats.addLive(c)
 	defer l.connStats.removeLive(c)
-	fields := []zap.Field{zap.Uint64("connection", peer.ID()), zap.String("transport", c.transport()), zap.Stringer("address", conn.RemoteAddr())}
+	fields := []zap.Field{zap.Uint64("connection", peer.ID()), zap.String("transport", c.transport()), zap.Stringer("address", link.RemoteAddr())}
 	log := l.config.Log.With(fields...)
 	log.Info("connected")
 	c.learnLimit(peer)
@@ -180,9 +185,13 @@ func (l *Listener) readStream(c *Conn, peer *session.Peer, logFault func(error))
 		if err != nil {
 			var reset *quic.StreamError
 			var webReset *webtransport.StreamError
+			var broken *wire.Error // of a WebSocket's messages
 			switch {
 			case err == io.EOF:
 				peer.Left() // an orderly end
+			case errors.As(err, &broken):
+				peer.Fail(broken)
+				logFault(broken)
 			case errors.As(err, &reset):
 				peer.Gone()
 			case errors.As(err, &webReset) && !endsWithin(c.conn, resetGrace):

@@ -33,7 +33,7 @@ const (
 	resetGrace = 2 * time.Second
 )
 
-// Conn is a session.Conn over QUIC or WebTransport. The goroutine that owns the world only fills its
+// Conn is a session.Conn over QUIC, WebTransport or WebSocket. The goroutine that owns the world only fills its
 // queues. A sender goroutine empties them, since sending may block.
 type Conn struct {
 	conn   link
@@ -203,7 +203,7 @@ func (c *Conn) sendQueued(peer *session.Peer) {
 		switch {
 		case len(w.stream) > 0:
 			c.observe.Unsent(float64(len(w.stream)))
-		case len(w.datagrams) > 0 && !w.ending:
+		case len(w.datagrams) > 0 && !w.ending && c.transport() != tcpTransport:
 			w.stream = wire.AppendFrame(w.stream, wire.TypePad, nil) // saves a packet: PROTOCOL.md section 3
 		}
 		if len(w.stream) > 0 {
@@ -226,6 +226,9 @@ func (c *Conn) sendQueued(peer *session.Peer) {
 			if tooLarge := c.sendDatagrams(w.datagrams); tooLarge || c.limit < wire.MaxDatagram {
 				c.learnLimit(peer)
 			}
+		}
+		if c.conn.flush() != nil {
+			return
 		}
 	}
 }

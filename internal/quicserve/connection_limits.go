@@ -99,8 +99,9 @@ type attempt struct {
 	charged   bool // its handshake was charged to its address
 	connected bool
 	ended     bool
-	trace     *trace // nil without a qlog folder
-	page      *page  // nil without WebTransport
+	trace     *trace   // nil without a qlog folder
+	page      *page    // nil without WebTransport
+	tcp       *tcpConn // nil over UDP
 }
 
 // beginHandshake is called with the first packet of each attempt that is trusted or has

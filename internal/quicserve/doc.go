@@ -1,5 +1,5 @@
-// Package quicserve serves sessions over QUIC and WebTransport: it accepts connections on one
-// UDP port and passes them to session.Core.Open.
+// Package quicserve serves sessions over QUIC, WebTransport and WebSocket: it accepts connections on one
+// UDP port, and on the TCP port with its number, and passes them to session.Core.Open.
 //
 //	first packet ──► requireRetry    ──► Retry, or trusted
 //	                 beginHandshake  ──► refused, or handshaking
@@ -8,6 +8,7 @@
 //	                                      ALPN worldd/1 ──► rawLink
 //	                                      ALPN h3 ──► web: its session ──► webLink
 //	                                      ALPN of other servers ──► Config.Peers
+//	                                      TCP ──► webSockets: an upgrade ──► socketLink
 //	                                      readStream, readDatagrams ──► session.Peer
 //	                                      Conn.sendQueued ◄── Conn's queues ◄── the tick
 //
@@ -22,7 +23,7 @@
 // queues, and one goroutine per connection empties them. No snapshot is made while one is
 // unsent (S8).
 //
-// link.go has the common interface of both transports. With WebTransport off no HTTP/3 code
+// link.go has the common interface of the transports. With WebTransport off no HTTP/3 code
 // runs, and the transport refuses all streams except the protocol's one.
 //
 // The package also makes the server's certificates (certificate.go, web_certificate.go) and

@@ -17,8 +17,8 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// link is the connection of one client: raw QUIC, or a WebTransport session alone on its
-// QUIC connection. Both carry the same bytes, on one stream that the client opens and in
+// link is the connection of one client: raw QUIC, a WebTransport session alone on its
+// QUIC connection, or a WebSocket. All carry the same bytes, on one stream that the client opens and in
 // datagrams.
 type link interface {
 	// SendDatagram fails with a *quic.DatagramTooLargeError that has the size limit.
@@ -33,6 +33,8 @@ type link interface {
 	// violation returns a violation by the client that the transport itself does not refuse, or
 	// nil: it opened another stream, or sent too much outside its stream.
 	violation(now time.Time) *wire.Error
+	// flush sends what the stream and SendDatagram have held back.
+	flush() error
 }
 
 // stream is the client's stream.
@@ -58,6 +60,8 @@ func (l rawLink) violation(time.Time) *wire.Error {
 }
 
 func secondStream() *wire.Error { return &wire.Error{Code: wire.BadMessage, Detail: "a second stream"} }
+
+func (l rawLink) flush() error { return nil }
 
 // webLink is a WebTransport session. The QUIC connection ends with the session.
 type webLink struct {
@@ -158,3 +162,5 @@ func (l *webLink) violation(now time.Time) *wire.Error {
 	}
 	return nil
 }
+
+func (l *webLink) flush() error { return nil }

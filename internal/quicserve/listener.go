@@ -59,7 +59,7 @@ type Config struct {
 	// StatelessResetKey enables stateless resets if not nil.
 	StatelessResetKey *[32]byte
 	Limits            Limits
-	// Web enables WebTransport if not nil.
+	// Web enables WebTransport and WebSocket if not nil.
 	Web *WebConfig
 	// Peers serves connections of other servers if not nil.
 	Peers *Peers
@@ -90,7 +90,7 @@ type Observers struct {
 	Unsent      func(bytes float64)   // stream bytes queued when the sender takes them
 }
 
-// Listener serves the connections of one UDP port.
+// Listener serves the connections of one UDP port, and of the TCP port with its number.
 type Listener struct {
 	config      Config
 	udp         *net.UDPConn
@@ -98,6 +98,7 @@ type Listener struct {
 	listener    *quic.Listener
 	certificate atomic.Pointer[tls.Certificate] // for new handshakes
 	web         *web                            // nil without WebTransport
+	webSockets  *webSockets                     // nil without WebSocket
 
 	limits        *connectionLimits
 	connections   sync.WaitGroup // their goroutines
@@ -126,8 +127,7 @@ func Listen(c Config) (*Listener, error) {
 			return nil, err
 		}
 	}
-	var err error
-	if l.udp, err = c.bind(); err != nil {
+	if err := l.bindSockets(); err != nil {
 		return nil, err
 	}
 	l.transport = &quic.Transport{
@@ -135,11 +135,45 @@ func Listen(c Config) (*Listener, error) {
 		ConnectionIDLength: connectionIDBytes,
 		StatelessResetKey:  (*quic.StatelessResetKey)(c.StatelessResetKey),
 	}
+	var err error
 	l.listener, err = l.transport.Listen(l.tlsConfig(), l.quicConfig())
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("server: cannot serve QUIC on %s: %w", c.Listen, err), l.udp.Close())
+		return nil, errors.Join(fmt.Errorf("server: cannot serve QUIC on %s: %w", c.Listen, err), l.closeSockets())
 	}
 	return l, nil
+}
+
+// portTries bounds the search for a port that is free for UDP and TCP, if the address names none.
+const portTries = 20
+
+// bindSockets binds the UDP port, and the TCP port with the same number if the server has both.
+func (l *Listener) bindSockets() (err error) {
+	c := &l.config
+	for try := 1; ; try++ {
+		if l.udp, err = c.bind(); err != nil || l.web == nil || c.Web.NoWebSocket {
+			return err
+		}
+		tcp, err := listenWebSockets(l.Addr())
+		if err == nil {
+			l.webSockets = newWebSockets(tcp, l)
+			return nil
+		}
+		err = errors.Join(err, l.udp.Close())
+		if _, port, _ := net.SplitHostPort(c.Listen); port != "0" || c.Socket != nil || try == portTries {
+			return err
+		}
+	}
+}
+
+func (l *Listener) closeSockets() error {
+	var errs []error
+	if err := l.udp.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		errs = append(errs, err)
+	}
+	if l.webSockets != nil {
+		errs = append(errs, l.webSockets.close())
+	}
+	return errors.Join(errs...)
 }
 
 // bind returns the socket for clients.
@@ -285,14 +319,26 @@ func (l *Listener) Start() {
 	for range acceptors {
 		l.connections.Go(func() { l.acceptUntil(accepting) })
 	}
+	if l.webSockets != nil {
+		l.webSockets.start()
+	}
 }
 
-// StopAccepting stops accepting. Another process that has the socket answers the clients that connect after Close.
-func (l *Listener) StopAccepting() { l.stopAccepting() }
+// StopAccepting stops accepting. Another process that has the sockets answers the clients that connect after Close.
+func (l *Listener) StopAccepting() {
+	l.stopAccepting()
+	if l.webSockets != nil {
+		l.webSockets.refuse()
+		_ = l.webSockets.stopAccepting()
+	}
+}
 
 // Refuse stops accepting: until Close, new connections are closed with Draining.
 func (l *Listener) Refuse() {
 	l.stopAccepting()
+	if l.webSockets != nil {
+		l.webSockets.refuse()
+	}
 	l.refusing.Go(l.refuseConnections)
 }
 
@@ -311,11 +357,8 @@ func (l *Listener) Await(timeout time.Duration) {
 
 // Close ends the remaining connections, closes the port, and waits for all goroutines.
 func (l *Listener) Close() error {
-	errs := []error{l.listener.Close(), l.transport.Close()}
-	if err := l.udp.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		errs = append(errs, err)
-	}
+	err := errors.Join(l.listener.Close(), l.transport.Close(), l.closeSockets())
 	l.connections.Wait()
 	l.refusing.Wait()
-	return errors.Join(errs...)
+	return err
 }

@@ -108,31 +108,35 @@ func (s *connectionStats) sumPackets() Packets {
 	return sum
 }
 
-// countWeb returns the number of live connections over WebTransport that have joined.
+// countWeb returns the number of live connections over WebTransport and WebSocket that have joined.
 func (s *connectionStats) countWeb() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.live {
-		if c.transport() == webTransport && c.hasJoined() {
+		if c.transport() != rawTransport && c.hasJoined() {
 			n++
 		}
 	}
 	return n
 }
 
-// WebClients returns the number of clients over WebTransport that have joined.
+// WebClients returns the number of clients over WebTransport and WebSocket that have joined.
 func (l *Listener) WebClients() int { return l.connStats.countWeb() }
 
 // Names of transports in logs, metrics and /sessions.
 const (
 	rawTransport = "quic"
 	webTransport = "web"
+	tcpTransport = "websocket"
 )
 
 // transport returns the name of c's transport.
 func (c *Conn) transport() string {
-	if _, ok := c.conn.(*webLink); ok {
+	switch c.conn.(type) {
+	case *webLink:
 		return webTransport
+	case *socketLink:
+		return tcpTransport
 	}
 	return rawTransport
 }
@@ -150,7 +154,7 @@ func (l *Listener) Packets() Packets { return l.connStats.sumPackets() }
 // /sessions of the admin port.
 type ConnStats struct {
 	Address         string  `json:"address"`
-	Transport       string  `json:"transport"` // "quic" or "web"
+	Transport       string  `json:"transport"` // "quic", "web" or "websocket"
 	RTTMs           float64 `json:"rtt_ms"`
 	QueuedBytes     int     `json:"queued_bytes"`     // of the stream
 	QueuedDatagrams int     `json:"queued_datagrams"` // of the newest snapshot

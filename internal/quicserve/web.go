@@ -34,10 +34,11 @@ const (
 	maxLoggedOrigin = 128
 )
 
-// WebConfig configures WebTransport. It has the fields of server.WebConfig, which documents them.
+// WebConfig configures WebTransport and WebSocket. It has the fields of server.WebConfig, which documents them.
 type WebConfig struct {
-	Origins []string
-	ByName  bool
+	Origins     []string
+	ByName      bool
+	NoWebSocket bool
 }
 
 // Validate reports invalid origins.
@@ -129,7 +130,6 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 
 // refusalStatus returns the status to refuse r with, or StatusOK if r may begin p's session.
 func (w *web) refusalStatus(p *page, r *http.Request) int {
-	origin := r.Header.Get("Origin")
 	switch {
 	case p.requests.Add(1) > maxWebRequests:
 		w.count.webRequests.Add(1)
@@ -141,16 +141,25 @@ func (w *web) refusalStatus(p *page, r *http.Request) int {
 	case r.Method != http.MethodConnect:
 		w.count.webRequests.Add(1)
 		return http.StatusMethodNotAllowed
-	case !w.allowsOrigin(origin):
-		w.count.webOrigins.Add(1)
-		w.log.Warn("page refused: its origin is not allowed", zap.Stringer("code", wire.Unauthorized),
-			zap.String("origin", origin[:min(len(origin), maxLoggedOrigin)]), zap.String("from", r.RemoteAddr))
+	case !w.mayConnect(r):
 		return http.StatusForbidden
 	case p.opened.Swap(true):
 		w.count.webSessions.Add(1)
 		return http.StatusConflict
 	}
 	return http.StatusOK
+}
+
+// mayConnect reports whether the page that sends r may connect.
+func (w *web) mayConnect(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if w.allowsOrigin(origin) {
+		return true
+	}
+	w.count.webOrigins.Add(1)
+	w.log.Warn("page refused: its origin is not allowed", zap.Stringer("code", wire.Unauthorized),
+		zap.String("origin", origin[:min(len(origin), maxLoggedOrigin)]), zap.String("from", r.RemoteAddr))
+	return false
 }
 
 // AllowsOrigin reports whether pages of origin may connect.

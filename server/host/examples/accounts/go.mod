@@ -17,6 +17,7 @@ require (
 	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/coder/websocket v1.8.15 // indirect
 	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
 	github.com/dunglas/httpsfv v1.1.1 // indirect
 	github.com/gofrs/flock v0.13.1 // indirect

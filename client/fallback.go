@@ -1,0 +1,105 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/worldd/worldd/internal/wslink"
+	"github.com/worldd/worldd/replication/wire"
+)
+
+// fallbackDelay is how long the client waits for an answer over QUIC before it also tries WebSocket.
+const fallbackDelay = 1200 * time.Millisecond
+
+// webSocketPath is the path of WebSocket and WebTransport on every server.
+const webSocketPath = "/worldd"
+
+// raceFallback connects by QUIC, and also by WebSocket after fallbackDelay or the failure of QUIC. The other connection is closed:
+// it has sent nothing, so that no session begins on it.
+func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+	type result struct {
+		link *connection
+		err  error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed, results := make(chan struct{}), make(chan result, 2)
+	go func() {
+		link, err := openQUIC(ctx, c, t, start)
+		if err != nil {
+			close(failed)
+		}
+		results <- result{link, err}
+	}()
+	go func() {
+		select {
+		case <-failed:
+		case <-time.After(fallbackDelay):
+		case <-ctx.Done():
+			results <- result{err: ctx.Err()}
+			return
+		}
+		link, err := openWebSocket(ctx, c, t, start)
+		results <- result{link, err}
+	}()
+	var errs []error
+	var winner *connection
+	for range cap(results) {
+		r := <-results
+		switch {
+		case r.err != nil:
+			errs = append(errs, r.err)
+		case winner == nil:
+			winner = r.link
+			cancel()
+		default:
+			_ = r.link.Close(wire.OK, nil)
+		}
+	}
+	if winner == nil {
+		return nil, errors.Join(errs...)
+	}
+	return winner, nil
+}
+
+// openWebSocket connects over TCP.
+func openWebSocket(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+	t = t.Clone()
+	t.NextProtos = nil
+	var tcp net.Conn // the newest, which the WebSocket uses
+	web := &http.Transport{
+		TLSClientConfig: t, DisableKeepAlives: true, TLSHandshakeTimeout: handshakeTimeout,
+		DialContext: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+			conn, err = new(net.Dialer).DialContext(ctx, network, addr)
+			tcp = conn
+			return conn, err
+		},
+	}
+	to := url.URL{Scheme: "wss", Host: c.Addr, Path: webSocketPath}
+	conn, answer, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
+		HTTPClient:   &http.Client{Transport: web, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Subprotocols: []string{wire.WebSocketProtocol},
+	})
+	if err == nil && conn.Subprotocol() != wire.WebSocketProtocol {
+		err = errors.Join(errors.New("something else answers there"), conn.CloseNow())
+	}
+	if err != nil {
+		if answer != nil && answer.Body != nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<10))
+		}
+		return nil, fmt.Errorf("client: can't connect to TCP %s: %w", c.Addr, explainDial(err))
+	}
+	link := wslink.New(conn, func() { _ = tcp.Close() })
+	p := newPump(link, start)
+	p.done.Go(link.Receive)
+	return &connection{pump: p}, nil
+}

@@ -1,0 +1,208 @@
+package server_test
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/worldd/worldd/bulk"
+	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/must"
+	"github.com/worldd/worldd/internal/stage"
+	"github.com/worldd/worldd/replication/wire"
+	"github.com/worldd/worldd/server"
+)
+
+// tcpRelay passes TCP connections on to a server, and no UDP.
+type tcpRelay struct {
+	listener net.Listener
+	to       string
+	mu       sync.Mutex
+	open     []net.Conn
+}
+
+func (h *testServer) relayTCP() *tcpRelay {
+	r := &tcpRelay{listener: must.Get(net.Listen("tcp", "127.0.0.1:0")), to: h.server.Addr().String()}
+	var relays sync.WaitGroup
+	h.t.Cleanup(func() {
+		require.NoError(h.t, r.listener.Close())
+		r.cut()
+		relays.Wait()
+	})
+	relays.Go(func() {
+		for {
+			from, err := r.listener.Accept()
+			if err != nil {
+				return
+			}
+			to := must.Get(net.Dial("tcp", r.to))
+			r.mu.Lock()
+			r.open = append(r.open, from, to)
+			r.mu.Unlock()
+			relays.Go(func() { _, _ = io.Copy(to, from); _ = to.Close() })
+			relays.Go(func() { _, _ = io.Copy(from, to); _ = from.Close() })
+		}
+	})
+	return r
+}
+
+// cut breaks all connections.
+func (r *tcpRelay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.open {
+		_ = c.Close()
+	}
+	r.open = nil
+}
+
+// A client whose network has no UDP plays over WebSocket as others do: commands, resuming with the same handles, and goodbyes.
+func TestWebSocketVisit(t *testing.T) {
+	t.Parallel()
+	h, logs := newLoggedTestServer(t, func(c *server.Config) { c.Web = &server.WebConfig{} })
+	raw, relay := h.dial(), h.relayTCP()
+	config := h.config()
+	config.Addr, config.Fallback, config.GiveUp = relay.listener.Addr().String(), true, patience
+	c := must.Get(client.Dial(h.ctx, config))
+	h.until(c, "sees all crates, the other and itself", func() bool { return c.Replica().Len() == 7 })
+	me := c.Controlled()
+	h.until(raw, "sees the client", func() bool { return raw.Resolve(me) == wire.Live })
+
+	ok := must.Get(c.DoRaw("poke", me, nil))
+	forged := must.Get(c.DoRaw("poke", bulk.NewHandle(999, 7), nil))
+	_, err := forged.Wait(h.ctx)
+	require.Equal(t, wire.UnknownHandle, wire.CodeOf(err))
+	answer, answered := ok.Poll()
+	require.True(t, answered)
+	require.NoError(t, answer.Err)
+	h.until(c, "round trips are measured", func() bool { return c.Stats().RoundTrips > 3 })
+	_, sessions := h.operate(http.MethodGet, "/sessions")
+	require.Contains(t, sessions, `"transport":"websocket"`)
+
+	session := c.Welcome().Session
+	relay.cut()
+	h.until(c, "resumes", func() bool { return c.State() == client.Joined && c.Welcome().Resumed == 1 })
+	require.Equal(t, session, c.Welcome().Session)
+	require.Equal(t, wire.Live, c.Resolve(me))
+	tick := c.Replica().Tick()
+	h.until(c, "applies snapshots", func() bool { return c.Replica().Tick() > tick })
+	h.stay(raw)
+
+	require.NoError(t, c.Close())
+	config.GiveUp = -1
+	staying := must.Get(client.Dial(h.ctx, config))
+	h.stop()
+	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(staying)))
+	require.Equal(t, wire.Draining, wire.CodeOf(h.ends(raw)))
+	require.NoError(t, staying.Close())
+	h.ended <- <-h.ended // the log is complete
+	by := map[string]string{}
+	for _, entry := range logs.FilterMessage("ended").FilterField(zap.String("transport", "websocket")).All() {
+		by[entry.ContextMap()["by"].(string)], _ = entry.ContextMap()["code"].(string)
+	}
+	require.Equal(t, map[string]string{"transport": "", "client": "ok", "server": "draining"}, by)
+}
+
+// A client that reaches the server over both has one session, over QUIC.
+func TestFallbackUnused(t *testing.T) {
+	h := newWebTestServer(t)
+	config := h.config()
+	config.Fallback = true
+	c := must.Get(client.Dial(h.ctx, config))
+	var sessions []struct{ Transport string }
+	_, text := h.operate(http.MethodGet, "/sessions")
+	require.NoError(t, json.Unmarshal([]byte(text), &sessions))
+	require.Equal(t, []struct{ Transport string }{{"quic"}}, sessions)
+	require.NoError(t, c.Close())
+}
+
+// webSocket opens a WebSocket as a page does.
+func (h *testServer) webSocket(scheme, path, origin string) (*websocket.Conn, *http.Response, error) {
+	headers := http.Header{}
+	if origin != "" {
+		headers.Set("Origin", origin)
+	}
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	conn, answer, err := websocket.Dial(h.ctx, scheme+"://"+h.server.Addr().String()+path, &websocket.DialOptions{
+		HTTPClient: web, HTTPHeader: headers, Subprotocols: []string{wire.WebSocketProtocol},
+	})
+	if err == nil {
+		h.t.Cleanup(func() { _ = conn.CloseNow() })
+	}
+	return conn, answer, err
+}
+
+// Pages of foreign sites, foreign requests and programs that speak something else are refused, and the port stays good.
+func TestWebSocketForeign(t *testing.T) {
+	h := newTestServerWith(t, func(c *server.Config) { c.Web = &server.WebConfig{Origins: []string{"https://game.example"}} })
+	good := h.dial()
+	for origin, status := range map[string]int{"https://game.example": http.StatusSwitchingProtocols, "": http.StatusSwitchingProtocols, "https://evil.example": http.StatusForbidden, "null": http.StatusForbidden} {
+		for _, scheme := range []string{"ws", "wss"} {
+			_, answer, _ := h.webSocket(scheme, server.WebPath, origin)
+			require.Equal(t, status, answer.StatusCode, origin)
+		}
+	}
+	require.EqualValues(t, 4, h.server.Report().Traffic.WebOrigins)
+	_, answer, err := h.webSocket("ws", "/other", "")
+	require.Error(t, err)
+	require.Equal(t, http.StatusNotFound, answer.StatusCode)
+	require.EqualValues(t, 1, h.server.Report().Traffic.WebRequests)
+
+	other, _, err := websocket.Dial(h.ctx, "ws://"+h.server.Addr().String()+server.WebPath, &websocket.DialOptions{Subprotocols: []string{"chat"}})
+	require.NoError(t, err)
+	_, _, err = other.Read(h.ctx)
+	require.EqualValues(t, wire.SocketCloseBase+int(wire.BadMessage), websocket.CloseStatus(err))
+
+	noise := must.Get(net.Dial("tcp", h.server.Addr().String()))
+	must.Get(noise.Write([]byte("SSH-2.0-OpenSSH\r\n\r\n")))
+	text := must.Get(io.ReadAll(noise))
+	require.True(t, strings.HasPrefix(string(text), "HTTP/1.1 400"), "%q", text)
+	h.stay(good)
+}
+
+// Messages that break the format end the session with bad-message.
+func TestWebSocketBrokenMessages(t *testing.T) {
+	h := newWebTestServer(t)
+	good := h.dial()
+	for name, broken := range map[string][]byte{
+		"empty":           {},
+		"half a header":   {0},
+		"short":           {0, 2, 1},
+		"long stream":     wire.AppendSocketMessage(nil, make([]byte, wire.MaxSocketStream+1), nil),
+		"long datagram":   wire.AppendSocketMessage(nil, nil, make([]byte, wire.MaxDatagram+1)),
+		"broken datagram": wire.AppendSocketMessage(nil, nil, []byte("garbage")),
+	} {
+		conn, _, err := h.webSocket("ws", server.WebPath, "")
+		require.NoError(t, err)
+		require.NoError(t, conn.Write(h.ctx, websocket.MessageBinary, wire.AppendSocketMessage(nil, wire.AppendMessage(nil, stage.Hello(nil)), nil)))
+		require.NoError(t, conn.Write(h.ctx, websocket.MessageBinary, broken))
+		require.Equal(t, wire.BadMessage, h.socketEnd(conn), name)
+	}
+	conn, _, err := h.webSocket("ws", server.WebPath, "")
+	require.NoError(t, err)
+	require.NoError(t, conn.Write(h.ctx, websocket.MessageText, []byte("hello")))
+	require.Equal(t, wire.BadMessage, h.socketEnd(conn))
+	h.stay(good)
+}
+
+// socketEnd returns the code with which the server closes a WebSocket.
+func (h *testServer) socketEnd(conn *websocket.Conn) wire.Code {
+	for {
+		_, _, err := conn.Read(h.ctx)
+		closed, ok := errors.AsType[websocket.CloseError](err)
+		if ok {
+			return wire.Code(int(closed.Code) - wire.SocketCloseBase)
+		}
+		require.NoError(h.t, err)
+	}
+}
