@@ -98,8 +98,8 @@ const (
 // errLost ends a run whose room another node may run.
 var errLost = errors.New("server: the cluster has given the room to another node")
 
-// errOtherNode refuses a session that moves to a room of another node.
-var errOtherNode = &wire.Error{Code: wire.NoRoom, Detail: "the room is on another node: sessions move between the rooms of one node"}
+// errOtherNode refuses a session that moves to a room of a node that cannot be asked.
+var errOtherNode = &wire.Error{Code: wire.Draining, Detail: "the room is on another node, which does not answer, or runs an older program"}
 
 // errNotTaken refuses a room for which the cluster had no answer in time. A pinned room is taken again.
 var errNotTaken = errors.New("server: the cluster has not given the room in time")
@@ -113,6 +113,7 @@ type clusterCounters struct {
 	frozenTime           atomic.Int64 // ns
 	lost                 atomic.Uint64
 	redirected, dropped  atomic.Uint64 // clients that asked for another node's room; sessions of lost rooms
+	crossed              atomic.Uint64 // sessions that have moved to another node
 	passesIssued         atomic.Uint64 // to clients and sessions of other nodes
 	passesUsed           atomic.Uint64
 	passesRefused        atomic.Uint64
@@ -130,7 +131,7 @@ func (m *rooms) clusterReport() admin.Cluster {
 	return admin.Cluster{
 		Node: s.Node, Directory: s.Directory, Margin: s.Margin, Trouble: s.Trouble, Nodes: nodes, Stored: s.Stored, FreeBlocks: s.FreeBlocks, Events: s.Events,
 		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(), LateSaves: c.lateSaves.Load(),
-		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load()},
+		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load(), "move": c.crossed.Load()},
 		Passes:    map[string]uint64{"issued": c.passesIssued.Load(), "used": c.passesUsed.Load(), "refused": c.passesRefused.Load()},
 		Takes:     map[string]uint64{"new": c.taken.Load(), "stored": c.takenStored.Load(), "elsewhere": c.elsewhere.Load(), "failed": c.takeFails.Load()},
 	}

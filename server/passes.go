@@ -42,6 +42,7 @@ var (
 	errBadQuestion  = &wire.Error{Code: wire.BadArguments, Detail: "not a question for a seat"}
 	errNotThere     = &wire.Error{Code: wire.Draining, Detail: "the room is on its way to another node: connect again"}
 	errCarryFailed  = &wire.Error{Code: wire.Internal, Detail: "RoomsConfig.Carry has failed"}
+	errDepartFailed = &wire.Error{Code: wire.Internal, Detail: "RoomsConfig.Depart has failed"}
 	errArriveFailed = &wire.Error{Code: wire.Internal, Detail: "RoomsConfig.Arrive has failed"}
 )
 
@@ -63,13 +64,14 @@ type seatQuestion struct {
 const (
 	askHold = "hold"
 	askFill = "fill"
+	askDrop = "drop" // nobody comes
 )
 
 // parseQuestion parses the question of another node, whose program may be newer.
 func parseQuestion(b []byte) (q seatQuestion, err error) {
 	switch err = json.Unmarshal(b, &q); {
 	case err != nil || len(b) > maxQuestion || q.By > byGame || q.Lasts < 0 || len(q.Value) > maxCarried,
-		q.Ask == askFill && len(q.Pass) != passBytes:
+		(q.Ask == askFill || q.Ask == askDrop) && len(q.Pass) != passBytes:
 		return q, errBadQuestion
 	}
 	return q, nil
@@ -102,6 +104,9 @@ func (p *passes) answer(ctx context.Context, question []byte) ([]byte, error) {
 		return p.hold(ctx, q)
 	case q.Ask == askFill:
 		return nil, p.fill(q)
+	case q.Ask == askDrop:
+		p.drop(q)
+		return nil, nil
 	}
 	return nil, errBadQuestion
 }
@@ -175,6 +180,17 @@ func (p *passes) fill(q seatQuestion) error {
 	return nil
 }
 
+// drop forgets a pass.
+func (p *passes) drop(q seatQuestion) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := [passBytes]byte(q.Pass)
+	if x := p.issued[name]; x != nil {
+		x.place.Release()
+		delete(p.issued, name)
+	}
+}
+
 // redeem implements session.RouterConfig.Redeem. A pass is of no more use from now on.
 func (p *passes) redeem(token []byte) (a Admission, place *session.Place, ok bool, err error) {
 	name, ok := bytes.CutPrefix(token, []byte(passPrefix))
@@ -229,11 +245,12 @@ func (m *rooms) holdElsewhere(ctx context.Context, q seatQuestion) (*seatOrder, 
 
 // fillElsewhere says who takes the place, and returns the redirection there.
 func (m *rooms) fillElsewhere(ctx context.Context, o *seatOrder, value []byte, lasts time.Duration) (*wire.Error, error) {
-	o.question.Value, o.question.Lasts = value, lasts
-	if _, _, err := m.ask(ctx, o.question); err != nil {
+	q := o.question
+	q.Value, q.Lasts = value, lasts
+	if _, _, err := m.ask(ctx, q); err != nil {
 		return nil, err
 	}
-	return wire.MovedTo(o.address, append([]byte(passPrefix), o.question.Pass...))
+	return wire.MovedTo(o.address, append([]byte(passPrefix), q.Pass...))
 }
 
 func (m *rooms) ask(ctx context.Context, q seatQuestion) (answer []byte, address string, err error) {

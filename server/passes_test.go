@@ -49,6 +49,15 @@ func (n *testNode) Ask(ctx context.Context, room string, question []byte) ([]byt
 	return answer, other.address, err
 }
 
+// takeAsked returns what the node was asked, and forgets it.
+func (n *testNode) takeAsked() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	asked := n.asked
+	n.asked = nil
+	return asked
+}
+
 // twoServers are two nodes of a cluster. Tokens are users, who have a Value, and are good once.
 type twoServers struct {
 	t      *testing.T
@@ -56,6 +65,7 @@ type twoServers struct {
 	nodeA  *testNode
 	nodeB  *testNode
 	tokens map[string]int // how often each was admitted
+	lasts  time.Duration  // of sessions
 }
 
 // inTwoServers runs a test with two nodes.
@@ -74,7 +84,7 @@ func inTwoServers(t *testing.T, change func(*RoomsConfig), test func(x *twoServe
 			h.process.OneSessionPerUser = true
 			h.process.Admit = func(_ context.Context, token []byte) (Admission, error) {
 				x.tokens[string(token)]++
-				return Admission{User: string(token), Value: "of " + string(token), Lasts: 8 * time.Second}, nil
+				return Admission{User: string(token), Value: "of " + string(token), Lasts: x.lasts}, nil
 			}
 			h.rooms = must.Get(newRooms(h.process, admin.NewTimings(admin.KindLabel)))
 			h.begin()
@@ -110,6 +120,7 @@ func (h *testRooms) values(room string) map[string]any {
 func TestPassOfAClient(t *testing.T) {
 	inTwoServers(t, asIs, func(x *twoServers) {
 		require.NoError(t, x.b.createRoom(context.Background(), "match/1"))
+		x.lasts = 8 * time.Second
 		moved := greetAs(x.a, "match/1", "ann").Snapshot().Ended
 		require.Equal(t, wire.Moved, moved.Code)
 		require.Equal(t, "b:2", moved.Address)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -41,6 +42,10 @@ type RoomsConfig struct {
 	// that ask for one take their tokens there.
 	Carry  func(value any) ([]byte, error)
 	Arrive func(carried []byte) (any, error)
+	// Depart saves the data of a player that moves to a room of another node, after Leave and before Join there: Admit may read them there
+	// later. It runs on a goroutine of its own, for at most 5 s, and may wait. An error returns the session to its room: Join, then
+	// MoveRefused. Default none.
+	Depart func(context.Context, Traveller) error
 	// FilesPerRoom is how many files the game of a room keeps open. The server warns at the
 	// start if the system allows fewer.
 	FilesPerRoom int

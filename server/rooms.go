@@ -91,6 +91,7 @@ type rooms struct {
 	directory   *directory
 	departures  *departures // for Config.Trace
 	counters    clusterCounters
+	passes      *passes // nil without a cluster
 
 	hosting sync.WaitGroup
 	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
@@ -140,10 +141,11 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.reserveDescriptors()
 	var elsewhere func(string) *wire.Error
 	var redeem func([]byte) (Admission, *session.Place, bool, error)
+	var cross func(string, *Session) (*session.Crossing, error)
 	if c.Cluster != nil {
-		passes := &passes{rooms: m, issued: map[[passBytes]byte]*pass{}}
-		elsewhere, redeem = m.findElsewhere, passes.redeem
-		c.Cluster.Answer(passes.answer)
+		m.passes = &passes{rooms: m, issued: map[[passBytes]byte]*pass{}}
+		elsewhere, redeem, cross = m.findElsewhere, m.passes.redeem, m.cross
+		c.Cluster.Answer(m.passes.answer)
 	}
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
@@ -164,7 +166,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			}
 			return now.core, nil
 		},
-		Redeem: redeem, List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
+		Redeem: redeem, Cross: cross, List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
 	})
 	if err == nil && m.config.Images.Journal != imagefile.JournalOff {
 		err = m.spreadIDs(c.random())
@@ -412,7 +414,7 @@ func isLoopback(address string) bool {
 // chosen the room while it was being made for another session, the room must suit the query when it opens.
 func (m *rooms) findForMove(name string, mover uint64) (*run, error) {
 	if m.isElsewhere(name) {
-		return nil, errOtherNode
+		return nil, session.ErrElsewhere
 	}
 	r, err := m.findRoom(name, byGame, "")
 	if err != nil {
@@ -426,7 +428,7 @@ func (m *rooms) findForMove(name string, mover uint64) (*run, error) {
 	}
 	m.mu.Unlock()
 	if isMoved(err) {
-		return nil, errOtherNode
+		return nil, session.ErrElsewhere
 	}
 	if !opening && r.maker != 0 && !m.directory.admitExpected(r, mover) {
 		return nil, errUnsuited

@@ -37,6 +37,7 @@ type testRooms struct {
 	steps map[string]func(w *world.World) // by room
 	made  map[string]int
 	fails map[string]error
+	calls []string // of the game's hooks, since takeCalls
 }
 
 func newTestRooms(t testing.TB, change func(*RoomsConfig)) *testRooms {
@@ -76,8 +77,33 @@ func (h *testRooms) game(q RoomRequest) (*RoomGame, error) {
 		}
 	})
 	return &RoomGame{WorldConfig: WorldConfig{World: w.World, Schema: schema.NewWithBody(), Replication: replication.Config{Workers: 2}, Hooks: Hooks{
-		Join: func(*Session) (world.Entity, error) { return w.Spawn(w.Crate, world.Vec3{}, world.Vec3{}) },
+		Join: func(s *Session) (world.Entity, error) {
+			h.noteCall("join %s %s", q.Name, s.User())
+			return w.Spawn(w.Crate, world.Vec3{}, world.Vec3{})
+		},
+		Leave: func(s *Session) {
+			h.noteCall("leave %s %s", q.Name, s.User())
+			w.Destroy(s.Entity())
+		},
+		MoveRefused: func(s *Session, to string, why error) {
+			h.noteCall("refused %s %s %v", to, s.User(), wire.CodeOf(why))
+		},
 	}}}, err
+}
+
+func (h *testRooms) noteCall(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = append(h.calls, fmt.Sprintf(format, args...))
+}
+
+// takeCalls returns the newest calls of hooks, and forgets them.
+func (h *testRooms) takeCalls() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	calls := h.calls
+	h.calls = nil
+	return calls
 }
 
 func (h *testRooms) in(room string, step func(*world.World)) {

@@ -99,7 +99,7 @@ func collectCluster(c Cluster, counter countFunc, gauge gaugeFunc, send sendFunc
 	counter(c.Lost, "worldd_cluster_lost_rooms_total", "Rooms that another node has taken while they were open here. Their sessions ended, and nothing was saved.")
 	counter(c.LateSaves, "worldd_cluster_late_saves_total", "Images that this node saved after another had taken their rooms. They are not used.")
 	for reason, n := range c.Redirects {
-		counter(n, "worldd_cluster_redirects_total", "Clients sent to another node, by reason: join, they asked for its room; lost, their room was lost to it.", "reason", reason)
+		counter(n, "worldd_cluster_redirects_total", "Clients sent to another node, by reason: join, they asked for its room; lost, their room was lost to it; move, the game has moved their session to its room.", "reason", reason)
 	}
 	for event, n := range c.Passes {
 		counter(n, "worldd_cluster_passes_total", "Passes for clients that other nodes send here, by event: issued; used; refused, since the pass was used, too old, or of an earlier process.", "event", event)

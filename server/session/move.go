@@ -49,6 +49,8 @@ type nextRoom struct {
 	name  string
 	core  *Core  // nil: the room is not ready
 	place *Place // held in core; nil: none, or its user has a seat there
+
+	crossing *Crossing // to a room of another server; nil: it is here
 }
 
 // holdPlace holds a place in the room for a session of user, or returns why the room would refuse it.
@@ -57,7 +59,11 @@ func (n *nextRoom) holdPlace(user string) (why *wire.Error) {
 	return why
 }
 
-func (n *nextRoom) releasePlace() { n.place.Release() }
+// giveUp gives up the place in the room.
+func (n *nextRoom) giveUp() {
+	n.place.Release()
+	n.crossing.giveUp()
+}
 
 // setCore sets the room, once it is ready, or the room's next run: nil while it is not.
 func (n *nextRoom) setCore(c *Core) { n.core, n.place = c, nil }
@@ -79,16 +85,22 @@ type traveller struct {
 	visited  []visit
 	kicked   *wire.Error
 	place    *Place      // held for it in the next room, until it has entered or is refused; nil: none
+	crossing *Crossing   // to another server; nil: it has none, or it is over
 	origin   *Session    // in the room that it has left, whose viewer waits until it has entered the next
 	to       string      // name of the next room
 	refused  *wire.Error // it returns to the room of origin, since the other one has refused it; nil: it has not
 }
 
-// Move moves the session to another room of this process, over the same connection.
+// Move moves the session to another room, over the same connection if the room is in this process.
 // Hooks.Leave is called here at the end of this or the next tick's receive phase. Then
 // Hooks.Join is called in the other room, on its goroutine, with another *Session of the
 // same ID. The new Session has the same Name, User, Value and expiry, and no new burst of
 // commands. From then on every handle of this room is Stale to the client.
+//
+// If another server of the cluster has the room (RouterConfig.Cross), Leave follows when that server holds a place, and the client is
+// sent there. It begins a session there with the same User, Value and expiry, and another ID. Until the other server knows
+// that it comes, the session belongs to this room, and returns to it after any failure: Join, then MoveRefused. Sessions without a
+// connection do not move to other servers.
 //
 // room is the name of a room, which RouterConfig.Move finds, or a query (wire.RoomQuery) like "match?mode=ranked": then
 // RouterConfig.FindForMove chooses or makes the room, other than this one. If Move returns an error, nothing has changed: for example
@@ -116,11 +128,14 @@ func (s *Session) Move(room string) error {
 		}
 	}
 	target, err := s.findRoom(room)
+	if errors.Is(err, ErrElsewhere) {
+		return s.beginCrossing(room)
+	}
 	if err != nil {
 		place.Release()
 		return err
 	}
-	next := &nextRoom{room, target, place}
+	next := &nextRoom{name: room, core: target, place: place}
 	if target != nil {
 		if why := next.holdPlace(s.user); why != nil {
 			place.Release()
@@ -166,8 +181,18 @@ func (s *Session) handOver() {
 		return
 	}
 	next := s.travel.next
+	if next.crossing != nil {
+		s.cross(next)
+		return
+	}
 	if next.core == nil {
 		core, err := s.findRoom(next.name)
+		if errors.Is(err, ErrElsewhere) {
+			err = s.beginCrossing(next.name)
+			if err == nil {
+				return
+			}
+		}
 		switch {
 		case errors.Is(err, errSameRoom):
 			s.travel.goTo(nil)
@@ -188,9 +213,22 @@ func (s *Session) handOver() {
 		s.stayAfterMove(next.name, why)
 		return
 	}
+	t := s.leaveRoom()
+	if t == nil {
+		return
+	}
+	c.stats.MovedOut++
+	if !c.config.Router.handOver(t, c, next.core) {
+		c.refuseTraveller(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", next.name)})
+	}
+}
+
+// leaveRoom calls Leave, and returns the session between the rooms; nil: it has ended.
+func (s *Session) leaveRoom() *traveller {
+	c := s.core
 	t := s.packTraveller()
 	if s.isOver() {
-		return // the client does not read its stream
+		return nil // the client does not read its stream
 	}
 	s.enterState(stateHandedOver)
 	c.requests.holdTraveller(t)
@@ -200,14 +238,12 @@ func (s *Session) handOver() {
 	t.SetValue(s.value)
 	if s.kicked != nil { // Leave kicked it, or panicked
 		t.place.Release()
+		t.crossing.giveUp()
 		c.turnAway(t, s.kicked)
-		return
+		return nil
 	}
-	c.stats.MovedOut++
 	c.noteDeparture(t)
-	if !c.config.Router.handOver(t, c, next.core) {
-		c.refuseTraveller(t, &wire.Error{Code: wire.Draining, Detail: fmt.Sprintf("room %q has ended", next.name)})
-	}
+	return t
 }
 
 // packTraveller returns the state that moves with the session. It first sends the rest of
@@ -217,7 +253,7 @@ func (s *Session) packTraveller() *traveller {
 	t := &traveller{
 		identity: s.identity, peer: s.peer,
 		schema: c.schemaHash, arrivals: s.travel.arrivals, moves: s.travel.moves, visited: c.visitedWith(s.travel.visited),
-		origin: s, to: s.travel.next.name, place: s.travel.next.place,
+		origin: s, to: s.travel.next.name, place: s.travel.next.place, crossing: s.travel.next.crossing,
 		secrets:  s.secrets.allSecrets(), // the Router reads former
 		commands: s.commands.TokensAt(c.now), resyncs: s.resyncs.limiter.TokensAt(c.now),
 	}
@@ -261,6 +297,16 @@ func (c *Core) receiveTravellers() {
 	arrived := c.requests.travellers(c.hellosLeft)
 	c.hellosLeft -= len(arrived)
 	for _, t := range arrived {
+		if t.crossing != nil {
+			over, why := c.receiveCrossing(t)
+			if over {
+				c.requests.releaseTraveller(t)
+			}
+			if why != nil {
+				c.refuseTraveller(t, why)
+			}
+			continue
+		}
 		receive := c.receiveTraveller
 		if t.refused != nil {
 			receive = c.takeBack
@@ -362,7 +408,7 @@ func (c *Core) turnAway(t *traveller, why *wire.Error) {
 // goTo sets the room to which the session moves, instead of an earlier one.
 func (t *travel) goTo(next *nextRoom) {
 	if t.next != nil {
-		t.next.releasePlace()
+		t.next.giveUp()
 	}
 	t.next = next
 }

@@ -102,6 +102,9 @@ func (r *requests) travellers(n int) []*traveller {
 	ready := slices.Clone(r.arriving)
 	r.mu.Unlock()
 	ready = slices.DeleteFunc(ready, func(t *traveller) bool {
+		if t.crossing != nil {
+			return !t.mayCross()
+		}
 		return t.refused == nil && !t.mayEnter() && !t.origin.core.requests.hasClosed()
 	})
 	return ready[:min(len(ready), n)]

@@ -57,6 +57,9 @@ type RouterConfig struct {
 	// waits after RoomClosed and codes that allow retrying, since the room's disk may have it: other errors say that there will be no
 	// such room. Default none: sessions cannot move.
 	Move func(room string, s *Session) (*Core, error)
+	// Cross begins to ask another server for a place of a session that moves to one of its rooms, since Move has returned
+	// ErrElsewhere. It runs like Move, and must not wait. An error refuses the move. Default none: sessions do not move to other servers.
+	Cross func(room string, s *Session) (*Crossing, error)
 	// OneSessionPerUser ends a user's earlier sessions in all rooms when the user begins one.
 	OneSessionPerUser bool
 	// PanicEnds is Config.PanicEnds, for Admit.
