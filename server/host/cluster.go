@@ -64,7 +64,8 @@ const (
 	leaveTimeout = 5 * time.Second
 )
 
-func (f *clusterFlags) checkFlags(listen string) error {
+// checkFlags reports contradictions. If the node will learn its address, the flags need not name it.
+func (f *clusterFlags) checkFlags(listen string, willLearn bool) error {
 	switch {
 	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0 || f.ImageShared != ""):
 		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --node, --advertise, --lease and --image-shared need --cluster URL, where the directory of the nodes is")
@@ -72,6 +73,9 @@ func (f *clusterFlags) checkFlags(listen string) error {
 		return nil
 	case f.Lease != 0 && (f.Lease < minLease || f.Lease > maxLease):
 		return fmt.Errorf("--lease is %v, want %v to %v, or 0 for %v", f.Lease, minLease, maxLease, cluster.DefaultLease)
+	}
+	if willLearn && len(f.Advertise) == 0 {
+		return nil
 	}
 	_, err := f.addresses(listen)
 	return err

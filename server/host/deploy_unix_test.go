@@ -56,7 +56,7 @@ func TestDeployment(t *testing.T) {
 // the Dockerfile, and clients need a token.
 func TestDeploymentOnOrchestrators(t *testing.T) {
 	image := must.Get(os.ReadFile("../../cmd/worldd/deploy/Dockerfile"))
-	for _, file := range []string{"compose.yaml", "kubernetes.yaml"} {
+	for _, file := range []string{"compose.yaml", "kubernetes.yaml", "kubernetes-cluster.yaml", "agones.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			text := must.Get(os.ReadFile("../../cmd/worldd/deploy/" + file))
 			documents := yaml.NewDecoder(bytes.NewReader(text))
@@ -71,10 +71,13 @@ func TestDeploymentOnOrchestrators(t *testing.T) {
 					t.Setenv(pair[1], pair[2])
 				}
 			}
-			set := regexp.MustCompile(`(WORLDD_\w+)(?:, value: "?|: )([^"}\s]+)`).FindAllStringSubmatch(string(text), -1)
+			set := regexp.MustCompile(`(WORLDD_\w+)(?:, value: "?|: )([^"}\s]*)`).FindAllStringSubmatch(string(text), -1)
 			require.Greater(t, len(set), 2)
 			for _, pair := range set {
 				t.Setenv(pair[1], pair[2])
+			}
+			if file == "agones.yaml" {
+				t.Setenv(agonesPort, "9358")
 			}
 			c, status := (&program{Definition: Definition{Name: "worldd"}, out: io.Discard, err: io.Discard}).parseArgs([]string{"serve"})
 			require.Equal(t, exitOK, status)

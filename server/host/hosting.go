@@ -19,13 +19,14 @@ type hosting struct {
 	areaMetres float64
 	attach     func(*server.Room)
 	confused   func() (uint64, []bot.Confusion)
+	countRooms func() (all, onDemand int)
 }
 
 // hostInstance returns a hosting of one world.
 func (p *program) hostInstance(g *Instance) *hosting {
 	c := p.serverConfig()
 	c.WorldConfig = g.WorldConfig
-	return &hosting{config: c, instance: g, title: g.Title, seed: g.Seed, areaMetres: g.AreaMetres, attach: g.Attach, confused: g.Confused}
+	return &hosting{config: c, instance: g, title: g.Title, seed: g.Seed, areaMetres: g.AreaMetres, attach: g.Attach, confused: g.Confused, countRooms: func() (int, int) { return 1, 0 }}
 }
 
 // serverConfig returns the Definition's settings for the process.

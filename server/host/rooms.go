@@ -90,7 +90,7 @@ func (p *program) hostRooms(o Options, each func(*server.WorldConfig), record re
 	kinds := slices.Sorted(maps.Keys(rooms.Kinds))
 	return &hosting{
 		config: c, title: fmt.Sprintf("rooms of %s %v", p.Name, kinds),
-		attach: func(*server.Room) {}, confused: h.sumConfusions, seed: o.SeedOr(1), areaMetres: defaultArea,
+		attach: func(*server.Room) {}, confused: h.sumConfusions, countRooms: func() (int, int) { return h.countRooms(p.Rooms.Kinds) }, seed: o.SeedOr(1), areaMetres: defaultArea,
 	}, h
 }
 
@@ -104,6 +104,20 @@ func (h *hosted) forgetRoom(room string, g *Instance) {
 	if h.games[room] == g { // not replaced by a later run of the room
 		delete(h.games, room)
 	}
+}
+
+// countRooms counts the rooms that run, and those that clients have made.
+func (h *hosted) countRooms(kinds map[string]server.RoomKind) (all, onDemand int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range h.games {
+		kind, id, _ := strings.Cut(name, "/")
+		all++
+		if id != "" || !kinds[kind].Pinned {
+			onDemand++
+		}
+	}
+	return all, onDemand
 }
 
 // sumConfusions returns the sum of Instance.Confused of all rooms.

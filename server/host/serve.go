@@ -50,6 +50,7 @@ type serveCommand struct {
 	roomImageFlags
 	webFlags
 	clusterFlags
+	agonesFlags
 
 	MaxSessionsPerAddress int `placeholder:"N" help:"Maximum number of clients from one IPv4 address or IPv6 /64 (64; unlimited from this machine)."`
 
@@ -119,7 +120,7 @@ func (c *serveCommand) Validate() error {
 	case c.QlogDir != "" && c.Admin == "":
 		return errors.New("--qlog-dir needs --admin HOST:PORT, which starts recordings")
 	}
-	return errors.Join(c.recordFlags.checkFlags(), c.roomImageFlags.checkFlags(c.Image), c.webFlags.checkFlags(), c.clusterFlags.checkFlags(c.Listen))
+	return errors.Join(c.recordFlags.checkFlags(), c.roomImageFlags.checkFlags(c.Image), c.webFlags.checkFlags(), c.clusterFlags.checkFlags(c.Listen, c.inFleet()))
 }
 
 // run serves until ctx is done, or until another process takes over.
@@ -203,6 +204,11 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 		defer inherited.sockets.Close()
 		config.Sockets, cordoned = inherited.sockets, inherited.cordoned
 	}
+	fleet, err := c.joinFleet(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { fleet.leave(next) }()
 	joined, err := c.joinCluster(ctx, c.Listen, c.Image, log)
 	if err != nil {
 		return nil, err
@@ -250,6 +256,7 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	if err := p.attachServer(serving, s); err != nil {
 		return nil, err
 	}
+	defer fleet.report(s, h)()
 	began := time.Now()
 	err = serve(serving, s, asked.before,
 		func(serving context.Context) {
