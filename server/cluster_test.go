@@ -364,6 +364,35 @@ func TestRightEndsWithinATick(t *testing.T) {
 	})
 }
 
+// Output that waits for the disk does not leave while the room must not run, also when its tick has become durable: what a lost room
+// would have told its clients is never told.
+func TestHeldOutputWaitsForTheRight(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		inCluster(t, newDirectory(), journaledRooms(t.TempDir(), imagefile.JournalAlways), func(h *testRooms, n *testNode) {
+			h.mustVisit("match/a")
+			time.Sleep(1500 * time.Millisecond)
+			now, g := h.now("match/a"), n.grant("match/a")
+			h.in("match/a", func(*world.World) {
+				if now.core.Active() == 2 {
+					g.runs.Store(false) // in the tick that has welcomed the second client
+				}
+			})
+			second := h.mustVisit("match/a")
+			time.Sleep(time.Second)
+			require.False(t, g.MayRun())
+			require.Empty(t, second.Snapshot().Welcomes)
+			h.in("match/a", nil)
+			if lost {
+				n.lose("match/a", &testNode{sharedDirectory: n.sharedDirectory, address: "b:1"})
+			} else {
+				g.runs.Store(true)
+			}
+			time.Sleep(time.Second)
+			require.Equal(t, lost, len(second.Snapshot().Welcomes) == 0)
+		})
+	}
+}
+
 // A lost room ends without a step and without saving, and its sessions with a code that clients retry: they are then sent to the new node.
 func TestLostRoomEndsUnsaved(t *testing.T) {
 	dir, d := t.TempDir(), newDirectory()

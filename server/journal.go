@@ -20,13 +20,14 @@ import (
 // journal writes the ticks of a run to the journal of its image. Its methods run on the goroutine that
 // ticks, except fail and noteSaved. A nil journal does nothing.
 type journal struct {
-	core  *session.Core
-	log   *zap.Logger
-	mode  imagefile.JournalMode
-	extra func([]byte) []byte // ImageConfig.Extra; may be nil
-	file  *imagefile.Journal
-	world *world.Journal // nil until the first image, and after an error until the next
-	begun bool           // a segment has begun, or the first image has failed
+	core   *session.Core
+	log    *zap.Logger
+	mode   imagefile.JournalMode
+	extra  func([]byte) []byte // ImageConfig.Extra; may be nil
+	permit *permit             // nil: the server has no cluster
+	file   *imagefile.Journal
+	world  *world.Journal // nil until the first image, and after an error until the next
+	begun  bool           // a segment has begun, or the first image has failed
 
 	notes, sessions []byte // scratch
 	newestExtra     []byte // in the journal
@@ -44,8 +45,16 @@ func newJournal(c ImageConfig, core *session.Core, log *zap.Logger, synced func(
 	}
 	j := &journal{core: core, log: log, mode: c.Journal, extra: c.Extra}
 	var err error
-	j.file, err = c.Store.OpenJournal(imagefile.JournalConfig{Mode: c.Journal, Durable: core.Release, Failed: j.fail, Panicked: j.keepPanic, Synced: synced})
+	j.file, err = c.Store.OpenJournal(imagefile.JournalConfig{Mode: c.Journal, Durable: j.release, Failed: j.fail, Panicked: j.keepPanic, Synced: synced})
 	return j, err
+}
+
+// release lets the output of durable ticks leave. While the room must not run it stays, and leaves with the output of a later tick. The writer of
+// the journal calls it.
+func (j *journal) release(tick uint64) {
+	if j.permit.mayRun() {
+		j.core.Release(tick)
+	}
 }
 
 // fail logs a failure. The writer of the journal calls it.

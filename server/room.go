@@ -165,7 +165,7 @@ func (r *run) saveEnded() error {
 	}
 	err := r.loop.saver.saveLast()
 	_ = r.loop.journal.end() // the last image holds the world, or else the journal does
-	if err == nil || r.loop.journal.err() == nil {
+	if err == nil || r.loop.journal.err() == nil && r.loop.permit.mayRun() {
 		r.core.Release(math.MaxUint64)
 	}
 	r.core.Close()

@@ -199,6 +199,9 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 	if made.pointer != nil {
 		store.ConfirmBy(made.pointer.confirm)
 	}
+	if made.loop.journal != nil {
+		made.loop.journal.permit = made.loop.permit
+	}
 	made.block, made.ended, made.reload, made.saveArrivals = block, g.Ended, g.Reload, l.rooms.images.saveArrivals
 	if !l.kind.isPinned(l.room) && !l.byOperator() { // a client that does not enter the room must not cause images: they would fill the disk or stay young
 		held := image.restored != nil && image.restored.sessions.Sessions() > 0 // even if their restore ends them: Leave is called once
