@@ -90,8 +90,12 @@ func (p pages) whatIsLeft(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, report)
 }
 
-// uncordon is the handler of POST /uncordon.
-func (p pages) uncordon(http.ResponseWriter, *http.Request) {
+// uncordon is the handler of POST /uncordon. It comes too late once the sessions have ended.
+func (p pages) uncordon(w http.ResponseWriter, _ *http.Request) {
+	if p.Draining() {
+		http.Error(w, "the server has been drained: restart it to admit clients again", http.StatusConflict)
+		return
+	}
 	p.planned.cancel()
 	p.Uncordon()
 }

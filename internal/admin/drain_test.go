@@ -105,5 +105,8 @@ func TestDrainCancelled(t *testing.T) {
 		s.ask(t, s.drain, "")
 		time.Sleep(time.Hour)
 		require.Equal(t, []wire.Error{{Code: wire.Draining}}, s.drained())
+		code, _ := s.ask(t, s.uncordon, "")
+		require.Equal(t, http.StatusConflict, code, "the sessions have ended")
+		require.True(t, s.cordoned)
 	})
 }
