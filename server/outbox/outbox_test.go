@@ -1,8 +1,11 @@
 package outbox_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -199,4 +202,44 @@ func TestWorkEndsWithItsWorld(t *testing.T) {
 	other := newWorld(t)
 	outbox.Work(t.Context(), g.server.Room(), other.out, (&ledger{}).send, func(outbox.Entry[coins], int64) {})
 	require.NoError(t, t.Context().Err())
+}
+
+// waiting puts a value into an outbox whose database is away, and returns its entries once there are n.
+func waiting[T any](g *game, o *outbox.Outbox[T], value T, n int) (got []outbox.Entry[T]) {
+	g.serve()
+	go func() {
+		for err := outbox.ErrClosed; errors.Is(err, outbox.ErrClosed); {
+			g.do(func() { err = o.Put(value) })
+		}
+	}()
+	ctx, stop := context.WithCancel(g.Context())
+	outbox.Work(ctx, g.server.Room(), o, func(_ context.Context, entries []outbox.Entry[T]) ([]int64, error) {
+		if len(entries) == n {
+			got = slices.Clone(entries)
+			stop()
+		}
+		return nil, errors.New("the database is away")
+	}, func(outbox.Entry[T], int64) {})
+	return got
+}
+
+// Entries that wait while the game is upgraded to wider numbers reach the database with their IDs and amounts, and wider ones follow.
+func TestUpgradeWidensEntries(t *testing.T) {
+	type narrow struct {
+		Player string
+		Coins  int32
+	}
+	old := &game{T: t, world: must.Get(world.New(world.Config{}))}
+	sent := waiting(old, must.Get(outbox.New[narrow](old.world, "effect", 10)), narrow{"ann", math.MinInt32}, 1)
+	var image world.Image
+	old.do(func() { old.world.TakeImage(&image) })
+	var file bytes.Buffer
+	must.Get(image.WriteTo(&file))
+
+	now := newWorld(t)
+	require.NoError(t, now.world.RestoreRun(must.Get(now.world.ReadImage(&file))))
+	got := waiting(now, now.out, coins{"bob", 1 << 40}, 2)
+	require.Equal(t, outbox.Entry[coins]{ID: sent[0].ID, Value: coins{"ann", math.MinInt32}}, got[0])
+	require.Equal(t, coins{"bob", 1 << 40}, got[1].Value)
+	require.NotEqual(t, got[0].ID, got[1].ID)
 }
