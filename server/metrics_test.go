@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"fmt"
 	"net/http"
@@ -106,6 +107,15 @@ func TestAlertRules(t *testing.T) {
 	promtool(t, "", "test", "rules", "../cmd/worldd/deploy/alerts.test.yaml")
 }
 
+// idleCluster is a cluster in which nothing happens.
+type idleCluster struct{ server.Cluster }
+
+func (idleCluster) Answer(func(context.Context, []byte) ([]byte, error)) {}
+
+func (idleCluster) Status() server.ClusterStatus {
+	return server.ClusterStatus{Events: map[string]uint64{"fence": 0}}
+}
+
 // Each metric of the alert rules and of the dashboard is one that servers have, and the dashboard
 // shows each alert.
 func TestAlertsAndDashboardNameMetrics(t *testing.T) {
@@ -120,6 +130,8 @@ func TestAlertsAndDashboardNameMetrics(t *testing.T) {
 	rooms := newRoomServer(t, func(c *server.RoomsConfig) { c.Images.Dir = t.TempDir() })
 	rooms.dialRoom("match/1")
 	ofRooms, _ := rooms.scrape()
+	inCluster, _ := newRoomServer(t, func(c *server.RoomsConfig) { c.Kinds["hall"] = c.Kinds["match"] }, func(c *server.Config) { c.Cluster = idleCluster{} }).scrape()
+	ofRooms += inCluster
 	alerts := string(must.Get(os.ReadFile("../cmd/worldd/deploy/alerts.yaml")))
 	dashboard := string(must.Get(os.ReadFile("../cmd/worldd/deploy/grafana.json")))
 	for _, name := range regexp.MustCompile(`\b(worldd|go|process)_[a-z_]+`).FindAllString(alerts+dashboard, -1) {
@@ -133,7 +145,7 @@ func TestAlertsAndDashboardNameMetrics(t *testing.T) {
 		}
 	}
 	names := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(alerts, -1)
-	require.Len(t, names, 18)
+	require.Len(t, names, 24)
 	for _, name := range names {
 		require.True(t, strings.HasPrefix(name[1], "Worldd"), "the dashboard shows alerts of this prefix")
 	}
