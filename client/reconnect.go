@@ -66,8 +66,8 @@ const (
 	// up to minBackoff; the bound doubles with each further attempt.
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	// stableAfter is how long a connection must have lasted to be no part of a row of redirections.
-	stableAfter = 10 * time.Second
+	// stableAfter is how long a connection must have lasted to be no part of a row of redirections. Players go from room to room.
+	stableAfter = time.Second
 	// maxJoinsAgain bounds the further attempts of Dial, the last after 750 ms: a hand-over takes about as long.
 	maxJoinsAgain = 2
 	// maxMoves bounds how many servers in a row may redirect the client.

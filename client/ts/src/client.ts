@@ -69,7 +69,7 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
 
 const minBackoff = 250
 const maxBackoff = 5000
-const stableAfter = 10_000
+const stableAfter = 1_000
 const maxMoves = 4
 /** Bounds the delay before attempt n. A connection that lasts as long resets the backoff. */
 const longestBackoff = (n: number): number => Math.min(minBackoff * 2 ** n, maxBackoff)
