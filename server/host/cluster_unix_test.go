@@ -98,10 +98,14 @@ func (c *processes) start(node, images string, more ...string) {
 }
 
 func (c *processes) startLeased(node, images string, lease time.Duration, more ...string) {
+	c.startProgram("inn", node, images, lease, more...)
+}
+
+func (c *processes) startProgram(program, node, images string, lease time.Duration, more ...string) {
 	if c.addrs[node] == "" {
 		c.addrs[node] = freePort(c.T, "udp")
 	}
-	i := &installation{t: c.T, program: "inn", image: filepath.Join(c.dir, images)}
+	i := &installation{t: c.T, program: program, image: filepath.Join(c.dir, images)}
 	args := []string{"--listen=" + c.addrs[node], "--admin=127.0.0.1:0", "--journal=always", "--cluster=" + c.engine, "--node=" + node, "--lease=" + lease.String()}
 	c.nodes[node] = i.start(append(args, more...)...)
 	c.nodes[node].until("serves", func() bool { return strings.Contains(c.nodes[node].output(), `"serving"`) })

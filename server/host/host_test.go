@@ -22,10 +22,13 @@ import (
 
 func TestMain(m *testing.M) { programtest.RunMain(m, func(name string) { Main(programNamed(name)) }) }
 
-// programNamed returns tag or inn.
+// programs are further programs for tests, by name.
+var programs = map[string]func() Definition{"inn": inn, "caravan": caravan}
+
+// programNamed returns one of programs, or tag.
 func programNamed(name string) Definition {
-	if name == "inn" {
-		return inn()
+	if game, ok := programs[name]; ok {
+		return game()
 	}
 	return tag()
 }
