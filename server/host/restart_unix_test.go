@@ -29,7 +29,7 @@ const soon = time.Minute
 type installation struct {
 	t       *testing.T
 	program string
-	image   string // of --image
+	image   string // of --image; empty: nothing is saved
 	file    string // file of the world or room that the test examines
 }
 
@@ -42,7 +42,10 @@ func installations(t *testing.T, dir string) []*installation {
 }
 
 func (i *installation) command(args ...string) *exec.Cmd {
-	args = append([]string{"serve", "--listen=127.0.0.1:0", "--image=" + i.image}, args...)
+	if i.image != "" {
+		args = append([]string{"--image=" + i.image}, args...)
+	}
+	args = append([]string{"serve", "--listen=127.0.0.1:0"}, args...)
 	return programtest.Command(i.t, i.program, args...)
 }
 

@@ -50,8 +50,10 @@ func newInn(c world.Config) (*Instance, error) {
 		return nil, err
 	}
 	var room *server.Room // nil while a recording is repeated
+	run := fmt.Sprint(os.Getpid(), "-", time.Now().UnixNano())
 	err = w.AddSystem(world.After, "bell", func(w *world.World) {
 		noteStep(room.Name(), w.Tick())
+		noteOwner(room.Name(), run, w.Tick())
 		fail(room, w.Tick())
 		if err := room.Broadcast(&bell{uint32(w.Tick())}); err != nil {
 			panic(err)
