@@ -13,7 +13,7 @@ import (
 
 func main() {
 	host.Main(host.Definition{
-		Name: "arena", About: "Ships in a windy arena.", Rooms: &server.RoomsConfig{Kinds: kinds(), Default: "arena"},
+		Name: "arena", About: "Ships in a windy arena.", Rooms: &server.RoomsConfig{Kinds: kinds(), Default: "arena", Carry: carryTicket, Arrive: readTicket},
 		Bots: &bot.Player{New: newBot, Metrics: []bot.Metric{{Name: matchesEnded}}},
 		New:  newRoom,
 		Commands: []any{&struct {

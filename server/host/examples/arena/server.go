@@ -223,12 +223,20 @@ func saveSession(s *server.Session, b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(seatOf(s)))
 }
 
+// carryTicket and readTicket take a ticket along to a room of another node.
+func carryTicket(v any) ([]byte, error) { return json.Marshal(v.(Ticket)) }
+
+func readTicket(b []byte) (any, error) {
+	var t Ticket
+	err := json.Unmarshal(b, &t)
+	return t, err
+}
+
 // restoreSession gives a player the seat back, in a world that has come back after a crash. isSeat tells
 // what is one in that world.
 func restoreSession(s *server.Session, saved []byte, isSeat func(world.Entity) bool) error {
 	if len(saved) != 8 { // between two rooms, and without a seat
-		var t Ticket
-		err := json.Unmarshal(saved, &t)
+		t, err := readTicket(saved)
 		s.SetValue(t)
 		return err
 	}
