@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,5 +80,45 @@ func TestLivePageMoves(t *testing.T) {
 		require.NoError(t, json.Unmarshal(report, &p))
 		require.True(t, p.Joined)
 		require.Contains(t, strings.Join(p.Held, "\n"), "of another room")
+	})
+}
+
+// shownCluster is a cluster with two other nodes, in which this one has no room.
+type shownCluster struct{ server.Cluster }
+
+func (shownCluster) Answer(func(context.Context, []byte) ([]byte, error)) {}
+
+func (shownCluster) FindRoom(string) string { return "" }
+
+func (shownCluster) Status() server.ClusterStatus {
+	return server.ClusterStatus{Node: "a", Margin: 4 * time.Second, Stored: []string{"match/7"}, Nodes: []server.ClusterNode{
+		{Name: "a"}, {Name: "b", Rooms: []string{"lobby", "match/1"}}, {Name: "c", Dead: true},
+	}}
+}
+
+// clusterProbe opens the operator's part of the page.
+const clusterProbe = `
+document.getElementById("operator").open = true
+while (document.getElementById("cluster").hidden) await new Promise(resolve => setTimeout(resolve, 50))
+browsertest.report([...document.querySelectorAll("#nodes tr"), document.getElementById("lease")].map(e => e.innerText.replaceAll(/\s+/g, " ").trim()))
+`
+
+// TestLivePageShowsCluster: the operator sees the nodes of the cluster and their rooms.
+func TestLivePageShowsCluster(t *testing.T) {
+	t.Parallel()
+	s := must.Get(server.Listen(server.Config{
+		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Web: &server.WebConfig{}, Cluster: shownCluster{},
+		Rooms: &server.RoomsConfig{Kinds: map[string]server.RoomKind{"lobby": {New: crossing}}},
+	}))
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-served)
+	})
+	browsertest.Each(t, func(t *testing.T, b browsertest.Browser) {
+		report := b.Open(t, liveSite(t, "http://"+s.AdminAddr().String(), clusterProbe), "/live").Next()
+		require.JSONEq(t, `["a (this one) alive 0", "b alive 2: lobby, match/1", "c dead 0", "stored, on no node 1: match/7", "The rooms of this node may run for 4.0 s more."]`, string(report))
 	})
 }

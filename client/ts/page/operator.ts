@@ -2,6 +2,7 @@
 
 import { printable } from '../src/index.ts'
 import { type Admin, textOf } from './admin.ts'
+import { Cluster } from './cluster.ts'
 import { element, fillTable, setText } from './dom.ts'
 import { bytes } from './panel.ts'
 
@@ -51,6 +52,7 @@ export function codedBytes(m: Metrics): Map<string, number> {
 export class Operator {
   readonly #admin: Admin
   readonly #part = element<HTMLDetailsElement>('operator')
+  readonly #cluster = new Cluster()
   #timer: ReturnType<typeof setTimeout> | undefined
   #before: { readonly at: number; readonly coded: Map<string, number> } | undefined
 
@@ -75,6 +77,7 @@ export class Operator {
       const [sessions, metrics] = await Promise.all([this.#admin.get('/sessions'), this.#admin.get('/metrics')])
       this.#showSessions(await sessions.json())
       this.#showMetrics(parseMetrics(await metrics.text()))
+      await this.#cluster.refresh(this.#admin)
       setText('trouble', '')
     } catch (e) {
       setText('trouble', e instanceof Error ? e.message : String(e))

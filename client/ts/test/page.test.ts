@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { leaseOf, rowsOf } from '../page/cluster.ts'
 import { Controls } from '../page/controls.ts'
 import { colours } from '../page/legend.ts'
 import { Looks } from '../page/looks.ts'
@@ -172,4 +173,40 @@ test('colours of kinds differ for all eyes, in both themes', () => {
       }
     }
   }
+})
+
+test('a page shows the nodes of a cluster and their rooms', () => {
+  const node = (name: string, rooms: string[], more = {}) => ({
+    name,
+    dead: false,
+    silent_seconds: 0.4,
+    rooms,
+    ...more,
+  })
+  const c = {
+    node: 'a',
+    lease_margin_seconds: 4.13,
+    frozen_rooms: 0,
+    nodes: [
+      node('a', ['lobby']),
+      node('b', [], { silent_seconds: 4 }),
+      node(`c${String.fromCharCode(7)}`, [], { dead: true }),
+      node(
+        'd',
+        Array.from({ length: 10 }, (_, i) => `m/${i}`),
+      ),
+    ],
+    stored_rooms: ['m/99'],
+  }
+  const rows = rowsOf(c)
+  assert.deepEqual(rows.slice(0, 2), [
+    ['a (this one)', 'alive', '1: lobby'],
+    ['b', 'silent for 4 s', '0'],
+  ])
+  assert.deepEqual([rows[2]![1], rows[2]![0]!.includes(String.fromCharCode(7))], ['dead', false])
+  assert.equal(rows[3]![2], '10: m/0, m/1, m/2, m/3, m/4, m/5, m/6, m/7 and 2 more')
+  assert.deepEqual(rows[4], ['stored, on no node', '', '1: m/99'])
+  assert.match(leaseOf(c), /4\.1 s/)
+  assert.equal(leaseOf({ ...c, trouble: 'cut off', frozen_rooms: 2 }), 'cut off 2 rooms stand still.')
+  assert.equal(rowsOf({ ...c, nodes: Array(60).fill(node('x', [])) }).length, 52)
 })
