@@ -44,10 +44,8 @@ func (c *roomClient) room() string {
 // ofMatches changes the kind of matches.
 func ofMatches(change func(k *RoomKind)) func(*RoomsConfig) {
 	return func(c *RoomsConfig) {
-		k := c.Kinds["match"]
-		k.Visibility = Listed
-		change(&k)
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.Visibility = Listed })
+		changeMatches(c, change)
 	}
 }
 

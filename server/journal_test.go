@@ -289,17 +289,10 @@ func TestNewRunAfterACrash(t *testing.T) {
 func journaledRooms(dir string, mode imagefile.JournalMode) func(*RoomsConfig) {
 	return func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir, Every: time.Second, Journal: mode}
-		k := c.Kinds["match"]
-		made := k.New
-		k.New = func(q RoomRequest) (*RoomGame, error) {
-			g, err := made(q)
-			if err == nil {
-				g.Hooks.SaveSession = func(_ *Session, b []byte) []byte { return append(b, "saved"...) }
-				g.Hooks.RestoreSession = func(_ *Session, saved []byte) error { return wantSaved(saved) }
-			}
-			return g, err
-		}
-		c.Kinds["match"] = k
+		changeGames(c, func(_ RoomRequest, g *RoomGame) {
+			g.Hooks.SaveSession = func(_ *Session, b []byte) []byte { return append(b, "saved"...) }
+			g.Hooks.RestoreSession = func(_ *Session, saved []byte) error { return wantSaved(saved) }
+		})
 	}
 }
 
@@ -484,17 +477,10 @@ func TestRefusedRestoreEndsSessionsOnce(t *testing.T) {
 	left := 0
 	refusing := func(c *RoomsConfig) {
 		journaledRooms(dir, imagefile.JournalAlways)(c)
-		k := c.Kinds["match"]
-		made := k.New
-		k.New = func(q RoomRequest) (*RoomGame, error) {
-			g, err := made(q)
-			if err == nil {
-				g.Hooks.RestoreSession = func(*Session, []byte) error { return errors.New("of an older release") }
-				g.Hooks.Leave = func(*Session) { left++ }
-			}
-			return g, err
-		}
-		c.Kinds["match"] = k
+		changeGames(c, func(_ RoomRequest, g *RoomGame) {
+			g.Hooks.RestoreSession = func(*Session, []byte) error { return errors.New("of an older release") }
+			g.Hooks.Leave = func(*Session) { left++ }
+		})
 	}
 	inBubble(t, journaledRooms(dir, imagefile.JournalAlways), func(h *testRooms) {
 		h.mustVisit("match/a")

@@ -19,10 +19,7 @@ import (
 func TestErrorsOfTheGameAreLogged(t *testing.T) {
 	var refusal atomic.Pointer[error] // of Join; nil: none
 	inBubble(t, func(c *RoomsConfig) {
-		k := c.Kinds["match"]
-		made := k.New
-		k.New = func(q RoomRequest) (*RoomGame, error) {
-			g, err := made(q)
+		changeGames(c, func(_ RoomRequest, g *RoomGame) {
 			join := g.Hooks.Join
 			g.Hooks.Join = func(s *Session) (world.Entity, error) {
 				if err := refusal.Load(); err != nil {
@@ -34,9 +31,7 @@ func TestErrorsOfTheGameAreLogged(t *testing.T) {
 				session.OnRawCommand("break", func(*Session, world.Entity, []byte) error { return errors.New("no such table: items") }),
 				session.OnRawCommand("forbid", func(*Session, world.Entity, []byte) error { return &Rejection{Text: "not now"} }),
 			}
-			return g, err
-		}
-		c.Kinds["match"] = k
+		})
 	}, func(h *testRooms) {
 		g := h.mustVisit("match/1")
 		time.Sleep(time.Second)

@@ -44,9 +44,7 @@ func TestOldImagesGiveWay(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir}
-		k := c.Kinds["match"]
-		k.MaxImages = 4
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.MaxImages = 4 })
 	}, func(h *testRooms) {
 		storeRooms(t, dir, map[string]time.Duration{
 			"oldest.image": 50 * day, "old.image": 40 * day, "old.image.old-1": 60 * day, "old.image.damaged": 70 * day, "young.image": 20 * day,

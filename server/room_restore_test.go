@@ -50,19 +50,14 @@ func TestClientReturnsToARestoredRoom(t *testing.T) {
 		dir, continues := t.TempDir(), how.continues
 		config := func(c *RoomsConfig) {
 			journaledRooms(dir, how.mode)(c)
-			k := c.Kinds["match"]
-			k.Create = ForGame
-			made := k.New
-			k.New = func(q RoomRequest) (*RoomGame, error) {
-				g, err := made(q)
+			changeMatches(c, func(k *RoomKind) { k.Create = ForGame })
+			changeGames(c, func(_ RoomRequest, g *RoomGame) {
 				g.Extra = func(b []byte) []byte { return append(b, "before"...) }
 				g.Edited = func(extra []byte) bool {
 					require.Equal(t, "before", string(extra), "without the record of the room")
 					return how.edited
 				}
-				return g, err
-			}
-			c.Kinds["match"] = k
+			})
 		}
 		var before wire.Welcome
 		var left map[string]string

@@ -16,9 +16,7 @@ import (
 // full for all others.
 func TestReservedSeats(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) {
-		k := c.Kinds["match"]
-		k.Create, k.MaxSessions, k.IdleAfter = ForGame, 3, 2*time.Second
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.Create, k.MaxSessions, k.IdleAfter = ForGame, 3, 2*time.Second })
 		c.MaxSessions = 3
 	}, func(h *testRooms) {
 		s := &Server{rooms: h.rooms}
@@ -56,9 +54,7 @@ func TestSeatsAfterACrash(t *testing.T) {
 	dir := t.TempDir()
 	config := func(c *RoomsConfig) {
 		journaledRooms(dir, imagefile.JournalAlways)(c)
-		k := c.Kinds["match"]
-		k.Create, k.Visibility, k.MaxSessions = ForGame, Private, 1
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.Create, k.Visibility, k.MaxSessions = ForGame, Private, 1 })
 	}
 	var left map[string]string
 	inBubble(t, config, func(h *testRooms) {
@@ -88,9 +84,7 @@ func TestSeatsAfterACrash(t *testing.T) {
 // The game reserves seats in its own room, and gives them up.
 func TestRoomReservesSeats(t *testing.T) {
 	inBubble(t, func(c *RoomsConfig) {
-		k := c.Kinds["match"]
-		k.MaxSessions = 1
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.MaxSessions = 1 })
 	}, func(h *testRooms) {
 		h.mustVisit("match/1").leave()
 		time.Sleep(time.Second)

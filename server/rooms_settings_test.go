@@ -24,16 +24,7 @@ import (
 
 // attaching makes kind "match" call attach when one of its rooms is about to open.
 func attaching(c *RoomsConfig, attach func(*Room)) {
-	k := c.Kinds["match"]
-	made := k.New
-	k.New = func(q RoomRequest) (*RoomGame, error) {
-		g, err := made(q)
-		if err == nil {
-			g.Attach = attach
-		}
-		return g, err
-	}
-	c.Kinds["match"] = k
+	changeGames(c, func(_ RoomRequest, g *RoomGame) { g.Attach = attach })
 }
 
 // A ban that is set while a room is being made applies to the room.
@@ -144,14 +135,9 @@ func TestFirstImagePanics(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
 		c.Images.Dir = dir
-		k := c.Kinds["match"]
-		made := k.New
-		k.New = func(q RoomRequest) (*RoomGame, error) {
-			g, err := made(q)
+		changeGames(c, func(_ RoomRequest, g *RoomGame) {
 			g.Extra = func([]byte) []byte { panic("a mistake") }
-			return g, err
-		}
-		c.Kinds["match"] = k
+		})
 	}, func(h *testRooms) {
 		require.ErrorContains(t, h.createRoom(context.Background(), "match/1"), "Extra panicked: a mistake")
 		require.Equal(t, wire.OK, h.mustVisit("lobby").code())
@@ -163,9 +149,7 @@ func TestCreateAFailedRoom(t *testing.T) {
 	dir := t.TempDir()
 	inBubble(t, func(c *RoomsConfig) {
 		c.Images.Dir = dir
-		k := c.Kinds["match"]
-		k.MaxImages = 1
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.MaxImages = 1 })
 	}, func(h *testRooms) {
 		ctx := context.Background()
 		h.failing("match/1", errors.New("no luck"))
@@ -272,9 +256,7 @@ func TestImagesOfUnusedRooms(t *testing.T) {
 	}
 	inBubble(t, func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir, Every: time.Minute}
-		k := c.Kinds["match"]
-		k.MaxImages, k.IdleAfter = 2, 5*time.Second
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.MaxImages, k.IdleAfter = 2, 5*time.Second })
 	}, func(h *testRooms) {
 		for _, name := range []string{"match/x", "match/y"} {
 			must.Get(h.joinRoom(context.Background(), name, "", Admission{}))

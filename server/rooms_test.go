@@ -210,6 +210,27 @@ func inBubble(t *testing.T, change func(*RoomsConfig), test func(h *testRooms)) 
 
 func asIs(*RoomsConfig) {}
 
+// changeMatches changes the kind of matches.
+func changeMatches(c *RoomsConfig, change func(k *RoomKind)) {
+	k := c.Kinds["match"]
+	change(&k)
+	c.Kinds["match"] = k
+}
+
+// changeGames changes the game of each match.
+func changeGames(c *RoomsConfig, change func(q RoomRequest, g *RoomGame)) {
+	changeMatches(c, func(k *RoomKind) {
+		made := k.New
+		k.New = func(q RoomRequest) (*RoomGame, error) {
+			g, err := made(q)
+			if err == nil {
+				change(q, g)
+			}
+			return g, err
+		}
+	})
+}
+
 func TestRoomsAreMadeForThoseWhoJoin(t *testing.T) {
 	inBubble(t, asIs, func(h *testRooms) {
 		require.Equal(t, []string{"lobby"}, h.names())
@@ -648,9 +669,7 @@ func TestImagesOfRooms(t *testing.T) {
 	dir := t.TempDir()
 	images := func(c *RoomsConfig) {
 		c.Images = RoomImages{Dir: dir, Every: time.Second}
-		k := c.Kinds["match"]
-		k.MaxImages = 3
-		c.Kinds["match"] = k
+		changeMatches(c, func(k *RoomKind) { k.MaxImages = 3 })
 	}
 	inBubble(t, images, func(h *testRooms) {
 		h.mustVisit("match/a")
