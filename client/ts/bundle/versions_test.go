@@ -57,6 +57,20 @@ func oldGame(t *testing.T) server.WorldConfig {
 	}}
 }
 
+// serveOldGame serves oldGame to pages until the test ends.
+func serveOldGame(t *testing.T) *server.Server {
+	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Web: &server.WebConfig{}, WorldConfig: oldGame(t)})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-served)
+	})
+	return s
+}
+
 // newerThanOldGame is the schema of a page that was built with a newer version.
 const newerThanOldGame = `worldd schema 2
 component mana
@@ -90,15 +104,7 @@ command buy raw
 // TestVersions plays pages that were built with another version of the game than their server.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	s, err := server.Listen(server.Config{Listen: "127.0.0.1:0", Web: &server.WebConfig{}, WorldConfig: oldGame(t)})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-served)
-	})
+	s := serveOldGame(t)
 	hashes, err := s.WebCertificates()
 	require.NoError(t, err)
 	options, err := json.Marshal(map[string]any{

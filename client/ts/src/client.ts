@@ -2,7 +2,8 @@
 
 import { Code, WireError } from './codes.ts'
 import type { Result, SentCommand } from './commands.ts'
-import { type Connection, dialWebTransport } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { dialServer } from './dial.ts'
 import type { Entity, Moment } from './entity.ts'
 import type { EventHandler } from './events.ts'
 import { guard } from './guard.ts'
@@ -63,7 +64,9 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   readonly freshToken?: () => Promise<Uint8Array>
   /** How long the client tries to reconnect, in ms: by default a minute; 0: it does not. */
   readonly giveUp?: number
-  /** Replaces WebTransport, for example in tests. */
+  /** Whether to try WebSocket where UDP is blocked: by default true. */
+  readonly fallback?: boolean
+  /** Replaces the network, for example in tests. */
   readonly dial?: (url: string, now: () => number) => Promise<Connection>
 }
 
@@ -145,11 +148,11 @@ export class Client {
   }
 
   async #dial(): Promise<Connection> {
-    const { dial, certificateHashes } = this.#config
+    const { dial, certificateHashes, fallback } = this.#config
     if (dial) return dial(this.#url, now)
     const hashes = typeof certificateHashes === 'function' ? await certificateHashes() : (certificateHashes ?? [])
     if (this.#hasEnded) throw this.#error
-    return dialWebTransport(this.#url, hashes, now)
+    return dialServer(this.#url, hashes, fallback !== false, now)
   }
 
   #attach(link: Connection): void {
@@ -408,8 +411,8 @@ export class Client {
   }
 
   /** Measurements of the connection: times in ms. */
-  get linkStats(): Session['link'] & { readonly bytesReceived: number } {
-    return { ...this.session.link, bytesReceived: this.#link?.bytesReceived ?? 0 }
+  get linkStats(): Session['link'] & Pick<Connection, 'bytesReceived' | 'transport'> {
+    return { ...this.session.link, bytesReceived: this.#link?.bytesReceived ?? 0, transport: this.#link?.transport }
   }
 
   /** Returns the entity of a handle, undefined unless it is live. */

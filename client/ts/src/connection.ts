@@ -27,11 +27,13 @@ export interface Connection {
   /** Writes the sent bytes to the stream and ends the connection, with a code of PROTOCOL.md, section 13. */
   close(code: number): void
   readonly bytesReceived: number
+  /** The transport, which linkStats reports. */
+  readonly transport?: 'webtransport' | 'websocket' | undefined
 }
 
 /** Bounds of the bytes and datagrams that wait for receive, and for the network. */
 const maxUnreadStream = 256 << 10
-const maxUnreadDatagrams = 256
+export const maxUnreadDatagrams = 256
 const maxUnsentStream = 256 << 10
 /** How long the connection may outlast the end of the stream, in ms. */
 const closeWait = 200
@@ -98,6 +100,7 @@ function bytesOf(hash: string): Uint8Array {
 }
 
 class WebTransportConnection implements Connection {
+  readonly transport = 'webtransport'
   arrived: (() => void) | undefined
   bytesReceived = 0
   readonly #transport: Transport

@@ -68,3 +68,4 @@ export {
   type TypedResult,
 } from './typed.ts'
 export type { Payload, Quaternion, Struct, Value } from './values.ts'
+export { dialWebSocket } from './websocket.ts'

@@ -3,7 +3,8 @@
 import { ByteWriter } from './bits.ts'
 import type { Config } from './client.ts'
 import { Code, fail, WireError } from './codes.ts'
-import { type Connection, dialWebTransport } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { dialServer } from './dial.ts'
 import * as limit from './limits.ts'
 import { appendFrame, FrameReader, parseEnd, Type } from './messages.ts'
 import { MsgpackReader, MsgpackWriter } from './msgpack.ts'
@@ -28,14 +29,14 @@ const listTimeout = 5000 // ms
  * chooses. Call listRooms every few seconds at most: each call is a connection of its own.
  */
 export async function listRooms(
-  config: Pick<Config, 'url' | 'certificateHashes' | 'dial'>,
+  config: Pick<Config, 'url' | 'certificateHashes' | 'fallback' | 'dial'>,
   query: string,
 ): Promise<RoomInfo[]> {
   parseQuery(query)
   const now = (): number => performance.now()
-  const { url, dial, certificateHashes: pins } = config
+  const { url, dial, fallback, certificateHashes: pins } = config
   const hashes = typeof pins === 'function' ? await pins() : (pins ?? [])
-  const link = await (dial ? dial(url, now) : dialWebTransport(url, hashes, now))
+  const link = await (dial ? dial(url, now) : dialServer(url, hashes, fallback !== false, now))
   const until = now() + listTimeout
   try {
     const all: RoomInfo[] = []

@@ -1,0 +1,40 @@
+// The choice of a transport.
+
+import { Code } from './codes.ts'
+import { type Connection, dialWebTransport, supported } from './connection.ts'
+import { dialWebSocket } from './websocket.ts'
+
+/** How long WebTransport may take until WebSocket is tried too, in ms. */
+const fallbackDelay = 1200
+
+/**
+ * Connects by WebTransport or, if that fails or has not answered in 1.2 s, by WebSocket. The other connection is closed: it
+ * has sent nothing, so that no session begins on it.
+ */
+export async function dialServer(
+  url: string,
+  hashes: readonly string[],
+  fallback: boolean,
+  now: () => number,
+): Promise<Connection> {
+  if (!fallback || !('WebSocket' in globalThis)) return dialWebTransport(url, hashes, now)
+  if (!supported()) return dialWebSocket(url, now)
+  const first = dialWebTransport(url, hashes, now)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), fallbackDelay)))
+  const soon = await Promise.race([first, late]).catch(() => undefined)
+  clearTimeout(timer)
+  if (soon) return soon
+  const second = dialWebSocket(url, now)
+  try {
+    const winner = await Promise.any([first, second])
+    for (const p of [first, second])
+      p.then(
+        (c) => c === winner || c.close(Code.ok),
+        () => {},
+      )
+    return winner
+  } catch {
+    return first // rejects
+  }
+}
