@@ -19,6 +19,8 @@ import (
 type Cluster interface {
 	// FindRoom returns the address for clients of another node that has the room, or "". It answers from memory.
 	FindRoom(room string) (address string)
+	// IsSilent reports whether another node that has the room may have failed, and its lease has not ended. It answers from memory.
+	IsSilent(room string) bool
 	// TakeRoom takes a room for this node, with a block of generations for its next run. stored is the block of the run that this
 	// node's disk holds, or -1: the grant has that block if no other room does. The error of a room that another node has
 	// wraps wire.MovedTo's.
@@ -349,6 +351,9 @@ func (m *rooms) findElsewhere(name string) *wire.Error {
 	if name == "" || wire.IsRoomQuery(name) {
 		return nil
 	}
+	if err := m.unusableRoom(name); err != nil {
+		return err
+	}
 	address := m.addressOf(name)
 	if address == "" || m.process.Admit != nil && m.config.Carry != nil && m.process.Cluster.Reaches(name) {
 		return nil
@@ -359,6 +364,27 @@ func (m *rooms) findElsewhere(name string) *wire.Error {
 	}
 	m.counters.redirected.Add(1)
 	return moved
+}
+
+// unusableRoom returns why a client could not be admitted to a room now, before a token that can be used once is used: the room is frozen,
+// or its node is silent.
+func (m *rooms) unusableRoom(name string) *wire.Error {
+	if m.process.Admit == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.byName[name]
+	switch {
+	case r == nil && m.process.Cluster.IsSilent(name):
+		return errNotThere
+	case r == nil || r.state != roomOpen:
+		return nil
+	}
+	if now := r.run.Load(); now.loop.permit.isFrozen() && now.loop.silentSince(r.opened) > staleTick {
+		return errStalled
+	}
+	return nil
 }
 
 // isMoved reports whether err says that another node has the room.

@@ -49,6 +49,7 @@ type testNode struct {
 	address string
 	fails   atomic.Pointer[error]
 	waits   atomic.Bool       // TakeRoom has no answer
+	silent  atomic.Bool       // other nodes are
 	onFree  func(room string) // called as a room is released
 	passing
 }
@@ -61,6 +62,8 @@ func (n *testNode) FindRoom(room string) string {
 	}
 	return ""
 }
+
+func (n *testNode) IsSilent(room string) bool { return n.silent.Load() && n.FindRoom(room) != "" }
 
 func (n *testNode) TakeRoom(ctx context.Context, room string, stored int) (RoomGrant, error) {
 	if n.waits.Load() {
@@ -260,7 +263,8 @@ func TestRoomOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lobby := must.Get(other.TakeRoom(context.Background(), "lobby", -1))
 		match := must.Get(other.TakeRoom(context.Background(), "match/a", -1))
-		h := newClusterRooms(t, &testNode{sharedDirectory: d, address: "a:1"}, asIs)
+		n := &testNode{sharedDirectory: d, address: "a:1"}
+		h := newClusterRooms(t, n, asIs)
 		spent, there := 0, wire.Error{Code: wire.Moved, Address: "b:2", Token: []byte("ann")}
 		admit := h.process.Admit
 		h.process.Admit = func(ctx context.Context, token []byte) (Admission, error) {
@@ -274,6 +278,9 @@ func TestRoomOfAnotherNode(t *testing.T) {
 			c := h.greet(func(m *wire.Hello) { m.Room, m.Token = room, []byte("ann") })
 			require.Equal(t, there, c.Snapshot().Ended)
 		}
+		n.silent.Store(true) // and may not take the client, nor may this node yet
+		require.Equal(t, wire.Draining, h.greet(func(m *wire.Hello) { m.Room, m.Token = "match/a", []byte("ann") }).Snapshot().Ended.Code)
+		n.silent.Store(false)
 		require.Zero(t, spent)
 		c := h.greet(func(m *wire.Hello) { m.Token = []byte("ann") }) // its token might name a room
 		require.Equal(t, there, c.Snapshot().Ended)
@@ -286,6 +293,13 @@ func TestRoomOfAnotherNode(t *testing.T) {
 		time.Sleep(2 * brokenFor)
 		require.Equal(t, wire.OK, h.greet(func(m *wire.Hello) { m.Room = "lobby" }).code())
 		require.Equal(t, wire.OK, h.greet(func(m *wire.Hello) { m.Room = "match/a" }).code())
+
+		before := spent
+		n.grant("match/a").runs.Store(false)
+		time.Sleep(2 * staleTick)
+		require.Equal(t, errStalled.Detail, h.greet(func(m *wire.Hello) { m.Room, m.Token = "match/a", []byte("ann") }).Snapshot().Ended.Detail)
+		require.Equal(t, before, spent)
+		n.grant("match/a").runs.Store(true)
 	})
 }
 

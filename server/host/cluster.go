@@ -242,6 +242,12 @@ func (n *node) FindRoom(room string) (address string) {
 	return at.Addrs[0]
 }
 
+// IsSilent implements server.Cluster.
+func (n *node) IsSilent(room string) bool {
+	at, err := n.Find(context.Background(), room)
+	return err == nil && !at.Here && at.Node != "" && at.Silent > n.lease/2
+}
+
 // TakeRoom implements server.Cluster.
 func (n *node) TakeRoom(ctx context.Context, room string, stored int) (server.RoomGrant, error) {
 	block := cluster.AnyBlock
