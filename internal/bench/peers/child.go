@@ -156,7 +156,7 @@ func serve(ctx context.Context, p peer, l load, clock *tickClock, ready func(add
 		return nil
 	}
 	if p.encode == nil {
-		return serveWorldd(ctx, l, p.hz, clock, ready)
+		return serveWorldd(ctx, l, p, clock, ready)
 	}
 	listener, a, err := listenGame(l, p.tls)
 	if err != nil {
@@ -226,7 +226,7 @@ func play(ctx context.Context, p peer, l load, to address, m *meter) error {
 		return playBare(ctx, to, l.rtt, m)
 	}
 	if p.encode == nil {
-		return playWorldd(ctx, to, m)
+		return playWorldd(ctx, p, to, m)
 	}
 	return playGame(ctx, to.Address, p.view(), m)
 }

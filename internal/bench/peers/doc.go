@@ -14,6 +14,7 @@
 // update with an input of two bytes.
 //
 //	worldd      packages server and client; worldd-60 ticks 60 times a second
+//	worldd-tcp  the same without UDP: clients fall back to WebSocket
 //	quic        quic-go alone, with as many datagrams as worldd's, of 180 and 40 bytes (bare.go)
 //	full        WebSocket and msgpack with field names: all that is in view, each time
 //	delta       WebSocket and msgpack arrays: what entered, changed and left

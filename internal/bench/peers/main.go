@@ -16,7 +16,7 @@ func main() {
 	var l load
 	l.flags(flag.CommandLine)
 	var b bench
-	list := flag.String("peers", "worldd,worldd-60,full,delta,delta-tls,delta-q", "peers to measure, with commas between them")
+	list := flag.String("peers", "worldd,worldd-60,worldd-tcp,full,delta,delta-tls,delta-q", "peers to measure, with commas between them")
 	searching := flag.Bool("most", false, "search how many clients of each peer get all updates, from -clients on")
 	flag.StringVar(&b.profiles, "cpuprofile", "", "folder for CPU profiles of the last round: PEER.serve.pprof and PEER.play.pprof")
 	here := flag.Bool("here", false, "measure in the machine's network namespace: wire and packets then include the traffic of other processes")

@@ -12,6 +12,7 @@ type peer struct {
 	name   string
 	hz     int // ticks a second
 	tls    bool
+	tcp    bool    // worldd without UDP
 	bare   bool    // quic-go alone
 	encode encoder // nil: worldd, or bare
 	view   func() view
@@ -20,6 +21,7 @@ type peer struct {
 var peers = []peer{
 	{name: "worldd", hz: updateHz},
 	{name: "worldd-60", hz: 60},
+	{name: "worldd-tcp", hz: updateHz, tcp: true},
 	{name: "quic", hz: updateHz, bare: true},
 	{name: "full", hz: updateHz, encode: encodeFull, view: func() view { return &fullView{} }},
 	{name: "delta", hz: updateHz, encode: encodeDelta(false), view: func() view { return newDeltaView(false) }},

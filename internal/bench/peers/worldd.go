@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"github.com/worldd/worldd/client"
@@ -109,8 +111,8 @@ func (s *stage) game() server.Hooks {
 }
 
 // serveWorldd serves the scene until ctx is done.
-func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready func(address)) error {
-	s, err := newStage(hz, clock)
+func serveWorldd(ctx context.Context, l load, p peer, clock *tickClock, ready func(address)) error {
+	s, err := newStage(p.hz, clock)
 	if err != nil {
 		return err
 	}
@@ -119,8 +121,12 @@ func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready fu
 	if l.host == serverHost {
 		perAddress = 2 * l.clients
 	}
+	var web *server.WebConfig
+	if p.tcp {
+		web = &server.WebConfig{}
+	}
 	host, err := server.Listen(server.Config{
-		Listen: l.listen(), MaxSessionsPerAddress: perAddress,
+		Listen: l.listen(), MaxSessionsPerAddress: perAddress, Web: web,
 		WorldConfig: server.WorldConfig{
 			World: s.world, Schema: exchanged, Hooks: s.game(),
 			MaxSessions: 2 * l.clients,
@@ -135,8 +141,13 @@ func serveWorldd(ctx context.Context, l load, hz int, clock *tickClock, ready fu
 }
 
 // playWorldd connects a client and answers snapshots until ctx is done.
-func playWorldd(ctx context.Context, to address, m *meter) error {
-	c, err := dialWorldd(ctx, client.Config{Addr: to.Address, Fingerprint: to.Fingerprint, Schema: exchanged})
+func playWorldd(ctx context.Context, p peer, to address, m *meter) error {
+	config := client.Config{Addr: to.Address, Fingerprint: to.Fingerprint, Schema: exchanged}
+	if p.tcp {
+		config.Fallback = true
+		config.Socket = func() (net.PacketConn, error) { return nil, errors.New("no UDP") }
+	}
+	c, err := dialWorldd(ctx, config)
 	if err != nil {
 		return ignoreAfter(ctx, err)
 	}
