@@ -42,8 +42,10 @@ type Stats struct {
 	// Ordinary is set once computed bodies have differed from the server's for too long: the
 	// next session, or already this one, receives them as rows. See ErrDiverged.
 	Ordinary bool
-	Replica  ReplicaStats // snapshots by outcome
-	Clock    Clock        // at the time of the call
+	// OverTCP is set while the connection is a WebSocket: Config.Fallback.
+	OverTCP bool
+	Replica ReplicaStats // snapshots by outcome
+	Clock   Clock        // at the time of the call
 }
 
 // Client is a connection to a server and the replica that it feeds. It replaces a
@@ -309,6 +311,7 @@ func (c *Client) Render() Moment { return c.session.Render(c.now()) }
 // Stats returns what the client measured and counted since Dial.
 func (c *Client) Stats() Stats {
 	s := c.session.stats()
+	s.OverTCP = overTCP(c.link)
 	s.Traffic, s.Clock = c.past.plusLink(c.link), c.session.time.clock.estimateAt(c.now())
 	return s
 }

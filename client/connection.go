@@ -16,14 +16,15 @@ import (
 // connection is one connection with its socket and the goroutines that move its
 // bytes.
 type connection struct {
-	socket *socket // its own; nil if it uses a Port, or TCP
+	socket  *socket // its own; nil if it uses a Port, or TCP
+	overTCP bool
 	*pump
 }
 
-// openConnection opens a connection. Arrival times are since start.
-func openConnection(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+// openConnection opens a connection. Arrival times are since start. With Fallback it tries TCP after wait.
+func openConnection(ctx context.Context, c Config, t *tls.Config, start time.Time, wait time.Duration) (*connection, error) {
 	if c.Fallback {
-		return raceFallback(ctx, c, t, start)
+		return raceFallback(ctx, c, t, start, wait)
 	}
 	return openQUIC(ctx, c, t, start)
 }
@@ -38,7 +39,7 @@ func openQUIC(ctx context.Context, c Config, t *tls.Config, start time.Time) (*c
 		_ = d.conn.CloseWithError(quic.ApplicationErrorCode(wire.OK), "")
 		return nil, errors.Join(fmt.Errorf("client: can't open the stream to %s: %w", c.Addr, explainClose(err)), d.own.closeSocket())
 	}
-	return &connection{d.own, newPump(&quicTransport{Conn: d.conn, stream: stream}, start)}, nil
+	return &connection{socket: d.own, pump: newPump(&quicTransport{Conn: d.conn, stream: stream}, start)}, nil
 }
 
 // Close implements Conn.

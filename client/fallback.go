@@ -17,15 +17,16 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// fallbackDelay is how long the client waits for an answer over QUIC before it also tries WebSocket.
+// fallbackDelay is how long the client waits for an answer over QUIC before it also tries WebSocket. A client whose last
+// connection was a WebSocket tries both at once.
 const fallbackDelay = 1200 * time.Millisecond
 
 // webSocketPath is the path of WebSocket and WebTransport on every server.
 const webSocketPath = "/worldd"
 
-// raceFallback connects by QUIC, and also by WebSocket after fallbackDelay or the failure of QUIC. The other connection is closed:
+// raceFallback connects by QUIC, and also by WebSocket after wait or the failure of QUIC. The other connection is closed:
 // it has sent nothing, so that no session begins on it.
-func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
+func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time, wait time.Duration) (*connection, error) {
 	type result struct {
 		link *connection
 		err  error
@@ -43,7 +44,7 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time)
 	go func() {
 		select {
 		case <-failed:
-		case <-time.After(fallbackDelay):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			results <- result{err: ctx.Err()}
 			return
@@ -101,5 +102,11 @@ func openWebSocket(ctx context.Context, c Config, t *tls.Config, start time.Time
 	link := wslink.New(conn, func() { _ = tcp.Close() })
 	p := newPump(link, start)
 	p.done.Go(link.Receive)
-	return &connection{pump: p}, nil
+	return &connection{overTCP: true, pump: p}, nil
+}
+
+// overTCP reports whether a connection, which may be nil, is a WebSocket.
+func overTCP(link Conn) bool {
+	c, ok := link.(*connection)
+	return ok && c.overTCP
 }

@@ -41,7 +41,7 @@ func Rooms(ctx context.Context, c Config, query string) ([]wire.RoomInfo, error)
 func openFirst(ctx context.Context, c Config, t *tls.Config) (link *connection, err error) {
 	for _, c.Addr = range newAddresses(c).all {
 		limited, cancel := context.WithTimeout(ctx, addressPatience)
-		link, err = openConnection(limited, c, t, time.Now())
+		link, err = openConnection(limited, c, t, time.Now(), fallbackDelay)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			break

@@ -65,6 +65,10 @@ func (c *Client) newDialer() dialer {
 	if s := config.Simulation; s != nil {
 		return func(context.Context) (Conn, error) { return s.Connect(config.Addr) }
 	}
+	wait := fallbackDelay
+	if overTCP(c.link) {
+		wait = 0
+	}
 	several := len(c.addresses.all) > 1 || !c.addresses.has(config.Addr)
 	return func(ctx context.Context) (Conn, error) {
 		if several {
@@ -72,7 +76,7 @@ func (c *Client) newDialer() dialer {
 			defer cancel()
 			ctx = limited
 		}
-		link, err := openConnection(ctx, config, t, start)
+		link, err := openConnection(ctx, config, t, start, wait)
 		if err != nil {
 			return nil, err
 		}

@@ -88,6 +88,8 @@ func TestWebSocketVisit(t *testing.T) {
 	h.until(c, "round trips are measured", func() bool { return c.Stats().RoundTrips > 3 })
 	_, sessions := h.operate(http.MethodGet, "/sessions")
 	require.Contains(t, sessions, `"transport":"websocket"`)
+	require.True(t, c.Stats().OverTCP)
+	require.False(t, raw.Stats().OverTCP)
 
 	session := c.Welcome().Session
 	relay.cut()
