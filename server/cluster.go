@@ -270,7 +270,7 @@ func (l *roomLife) takeGrantedBlock(ctx context.Context, plan *buildPlan) (int, 
 		if err := l.exchangeGrant(ctx, -1); err != nil {
 			return 0, err
 		}
-		if now := l.grant.Image(); was == nil && now != nil || now != nil && now.name() != was.name() {
+		if now := l.grant.Image(); was == nil && now != nil || now != nil && now.Name() != was.Name() {
 			return 0, errors.New("another node has saved the room meanwhile")
 		}
 		block = l.grant.Block()

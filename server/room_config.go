@@ -73,6 +73,8 @@ type RoomImages struct {
 	// Shared is an existing folder in which all nodes of a cluster find the rooms' newest images (Config.Cluster), for example of a file
 	// server. Dir is each node's own. If empty, a room that was saved runs on the node that has its image.
 	Shared string
+	// Copies keeps the newest images where other nodes find them, instead of Shared. nil: nowhere.
+	Copies ImageCopies
 	// MaxBytes bounds the images of all rooms with ids, older ones included, when a new room is
 	// made. It is no quota: images of existing rooms may grow. 0: no limit.
 	MaxBytes int64

@@ -23,6 +23,7 @@ type roomLife struct {
 	// the grant's block. Only the goroutine of hostRoom uses both.
 	grant     RoomGrant
 	blockUsed bool
+	unmade    string // the newest error that was logged
 }
 
 // lifeOf returns the life of a room.
@@ -74,7 +75,10 @@ func (l *roomLife) logUnmade(err error) {
 		log.Debug("another node has the room", zap.Error(err))
 		return
 	}
-	log.Error("the room cannot be made", zap.Error(err))
+	if text := err.Error(); text != l.unmade { // a pinned room is made again each second
+		l.unmade = text
+		log.Error("the room cannot be made", zap.Error(err))
+	}
 }
 
 // isDraining reports whether r was to end when it is empty. After a panic it is empty.

@@ -91,13 +91,14 @@ type imageFolder struct {
 	mu       sync.Mutex                   // acquired before rooms.mu: held while images are opened, counted and removed
 	creators map[string]map[string]string // by kind and id: address that created the stored room since the server's start
 	stop     context.CancelFunc           // stops pruning
-	shared   *imagefile.SharedFolder      // nil: none
+	copies   ImageCopies                  // nil: none
 }
 
 func newImageFolder(m *rooms) *imageFolder {
 	f := &imageFolder{rooms: m, config: m.config.Images, creators: map[string]map[string]string{}, stop: func() {}}
+	f.copies = f.config.Copies
 	if f.config.Shared != "" {
-		f.shared = imagefile.NewSharedFolder(f.config.Shared)
+		f.copies = sharedImages{imagefile.NewSharedFolder(f.config.Shared)}
 	}
 	for kind := range m.config.Kinds {
 		f.creators[kind] = map[string]string{}
@@ -353,7 +354,7 @@ func (f *imageFolder) forgetImage(room string) error {
 		return err
 	}
 	defer g.Release(ctx, false)
-	return (&imagePointer{room: room, grant: g, shared: f.shared}).forget()
+	return (&imagePointer{room: room, grant: g, copies: f.copies}).forget()
 }
 
 // removeImage removes an image, unless another process has it open.

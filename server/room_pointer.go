@@ -24,18 +24,46 @@ type RoomImage struct {
 	Any   bool     // an operator lets the room begin without it
 }
 
-// name returns the image's name. Of a room's images, the newest has the highest epoch, and of those the highest tick.
-func (i *RoomImage) name() string { return fmt.Sprintf("%d-%d-%s", i.Epoch, i.Tick, i.Sum) }
+// Name returns the image's name. Of a room's images, the newest has the highest epoch, and of those the highest tick.
+func (i *RoomImage) Name() string { return fmt.Sprintf("%d-%d-%s", i.Epoch, i.Tick, i.Sum) }
 
 func (i *RoomImage) content() imagefile.Content { return imagefile.Content{Bytes: i.Bytes, Sum: i.Sum} }
 
-// isOld reports whether an image called name is older than i. Names of other forms are not.
-func (i *RoomImage) isOld(name string) bool {
+// IsOld reports whether an image called name is older than i. Names of other forms are not.
+func (i *RoomImage) IsOld(name string) bool {
 	var epoch, tick uint64
 	if n, err := fmt.Sscanf(name, "%d-%d-", &epoch, &tick); n != 2 || err != nil {
 		return false
 	}
 	return epoch < i.Epoch || epoch == i.Epoch && tick < i.Tick
+}
+
+// ImageCopies keeps the newest images of rooms where other nodes find them. Any goroutine calls its methods, which bound their own time.
+type ImageCopies interface {
+	// PutImage copies an image of this node, the file at path, and returns the other nodes that have it then. After an error
+	// the image is not the room's newest.
+	PutImage(room string, image RoomImage, path string) (nodes []string, err error)
+	// HasImage reports whether OpenImage may succeed. It asks no other node.
+	HasImage(room string, image RoomImage) bool
+	// OpenImage returns the bytes of an image.
+	OpenImage(room string, image RoomImage) (io.ReadCloser, error)
+	// PruneImages removes what this node keeps of the room's images older than newest; nil: all.
+	PruneImages(room string, newest *RoomImage) error
+}
+
+// sharedImages are ImageCopies in a folder that the nodes share.
+type sharedImages struct{ *imagefile.SharedFolder }
+
+func (f sharedImages) PutImage(room string, i RoomImage, path string) ([]string, error) {
+	return nil, f.Put(room, i.Name(), path)
+}
+func (f sharedImages) HasImage(room string, i RoomImage) bool { return f.Has(room, i.Name()) }
+func (f sharedImages) OpenImage(room string, i RoomImage) (io.ReadCloser, error) {
+	return f.Open(room, i.Name())
+}
+
+func (f sharedImages) PruneImages(room string, newest *RoomImage) error {
+	return f.Prune(room, func(name string) bool { return newest == nil || newest.IsOld(name) })
 }
 
 // RoomTaking identifies a taking of a room.
@@ -79,7 +107,7 @@ type imagePointer struct {
 	room   string
 	grant  RoomGrant
 	store  *imagefile.Store
-	shared *imagefile.SharedFolder // nil: none
+	copies ImageCopies // nil: none
 	log    *zap.Logger
 	late   func() // counts an image that was saved after the room was lost
 }
@@ -88,10 +116,12 @@ type imagePointer struct {
 func (p *imagePointer) confirm(path string, tick uint64, c imagefile.Content) error {
 	taking := p.grant.Taking()
 	image := &RoomImage{Epoch: taking.Epoch, Tick: tick, Bytes: c.Bytes, Sum: c.Sum, Nodes: []string{taking.Node}}
-	if p.shared != nil {
-		if err := p.shared.Put(p.room, image.name(), path); err != nil {
+	if p.copies != nil {
+		others, err := p.copies.PutImage(p.room, *image, path)
+		if err != nil {
 			return fmt.Errorf("%w: %w", imagefile.ErrUnconfirmed, err)
 		}
+		image.Nodes = append(image.Nodes, others...)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)
 	defer cancel()
@@ -108,8 +138,8 @@ func (p *imagePointer) confirm(path string, tick uint64, c imagefile.Content) er
 // noteNewest notes on the disk that an image is the newest, and removes older ones.
 func (p *imagePointer) noteNewest(image *RoomImage) {
 	err := p.store.NoteConfirmed(confirmedNote(p.grant.Taking().Directory, image))
-	if p.shared != nil {
-		err = errors.Join(err, p.shared.Prune(p.room, image.isOld))
+	if p.copies != nil {
+		err = errors.Join(err, p.copies.PruneImages(p.room, image))
 	}
 	if err != nil {
 		p.log.Warn("files beside the newest image are not all in order", zap.Error(err))
@@ -123,14 +153,14 @@ func (p *imagePointer) forget() error {
 	if err := p.grant.SetImage(ctx, nil); err != nil {
 		return fmt.Errorf("server: the cluster keeps the image of room %s: %w", p.room, err)
 	}
-	if p.shared != nil {
-		return p.shared.Prune(p.room, func(string) bool { return true })
+	if p.copies != nil {
+		return p.copies.PruneImages(p.room, nil)
 	}
 	return nil
 }
 
 // confirmedNote is the text of imagefile.Store.NoteConfirmed: by which directory, and which image.
-func confirmedNote(directory string, i *RoomImage) string { return directory + " " + i.name() }
+func confirmedNote(directory string, i *RoomImage) string { return directory + " " + i.Name() }
 
 // settle makes the room's newest image in the cluster the newest on this disk, before a run begins. It fails if this node cannot have the
 // image.
@@ -148,7 +178,7 @@ func (p *imagePointer) settle(elsewhere func(*RoomImage) error) error {
 	case image == nil:
 		return p.store.DropPending()
 	case image.Any:
-		p.log.Warn("an operator lets the room begin without its newest image: it begins with the one of this node, if there is one", zap.String("image", image.name()))
+		p.log.Warn("an operator lets the room begin without its newest image: it begins with the one of this node, if there is one", zap.String("image", image.Name()))
 		return p.store.DropPending()
 	}
 	found, err := p.store.Settle(image.content())
@@ -168,19 +198,19 @@ func (p *imagePointer) settle(elsewhere func(*RoomImage) error) error {
 
 // install copies the image from where other nodes have left it.
 func (p *imagePointer) install(image *RoomImage, elsewhere func(*RoomImage) error) error {
-	if p.shared == nil || !p.shared.Has(p.room, image.name()) {
+	if p.copies == nil || !p.copies.HasImage(p.room, *image) {
 		return elsewhere(image)
 	}
-	from, err := p.shared.Open(p.room, image.name())
+	from, err := p.copies.OpenImage(p.room, *image)
 	if err != nil {
-		return err
+		return errors.Join(elsewhere(image), err)
 	}
 	defer from.Close() // only read
 	content := image.content()
 	if err := p.store.Install(io.Reader(from), &content); err != nil {
 		return err
 	}
-	p.log.Info("the room's image is another node's", zap.String("image", image.name()))
+	p.log.Info("the room's image is another node's", zap.String("image", image.Name()))
 	return nil
 }
 
@@ -190,7 +220,7 @@ func (l *roomLife) newImagePointer(store *imagefile.Store) *imagePointer {
 		return nil
 	}
 	return &imagePointer{
-		room: l.room.name, grant: l.grant, store: store, shared: l.rooms.images.shared, log: l.room.logger(l.rooms.log),
+		room: l.room.name, grant: l.grant, store: store, copies: l.rooms.images.copies, log: l.room.logger(l.rooms.log),
 		late: func() { l.rooms.counters.lateSaves.Add(1) },
 	}
 }
@@ -208,7 +238,7 @@ func (l *roomLife) settleImage(store *imagefile.Store) error {
 }
 
 func elsewhereError(room string, image *RoomImage, addresses []string) *imageElsewhereError {
-	e := &imageElsewhereError{Room: room, Image: image.name(), Nodes: image.Nodes}
+	e := &imageElsewhereError{Room: room, Image: image.Name(), Nodes: image.Nodes}
 	if len(addresses) > 0 {
 		e.Address = addresses[0]
 	}
@@ -226,7 +256,7 @@ func (f *imageFolder) findImageElsewhere(room string) *imageElsewhereError {
 	if err != nil || image == nil || image.Any {
 		return nil
 	}
-	if f.shared != nil && f.shared.Has(room, image.name()) || imagefile.HasSize(f.config.imagePath(kindName, id), image.content()) {
+	if f.copies != nil && f.copies.HasImage(room, *image) || imagefile.HasSize(f.config.imagePath(kindName, id), image.content()) {
 		return nil
 	}
 	return elsewhereError(room, image, addresses)

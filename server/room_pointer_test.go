@@ -34,8 +34,8 @@ func playMatch(h *testRooms, d time.Duration) (first, last uint64) {
 	return first, last
 }
 
-// sharedImages lists the images of match/a in a shared folder.
-func sharedImages(t *testing.T, shared string) (names []string) {
+// imagesOfMatch lists the images of match/a in a shared folder.
+func imagesOfMatch(t *testing.T, shared string) (names []string) {
 	files, err := os.ReadDir(filepath.Join(shared, "match", "a.images"))
 	if !errors.Is(err, os.ErrNotExist) {
 		require.NoError(t, err)
@@ -60,11 +60,11 @@ func TestRoomBeginsWithItsNewestImage(t *testing.T) {
 			last = end
 		})
 		newest := d.images["match/a"]
-		require.Equal(t, []string{newest.name()}, sharedImages(t, shared))
+		require.Equal(t, []string{newest.Name()}, imagesOfMatch(t, shared))
 		require.Equal(t, []string{node}, newest.Nodes)
 		note, err := imagefile.ReadConfirmed(filepath.Join(dirs[node], "match", "a.image"))
 		require.NoError(t, err)
-		require.Equal(t, "directory "+newest.name(), note)
+		require.Equal(t, "directory "+newest.Name(), note)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestEndedRoomHasNoImage(t *testing.T) {
 		time.Sleep(time.Second)
 	})
 	require.Nil(t, d.images["match/a"])
-	require.Empty(t, sharedImages(t, shared))
+	require.Empty(t, imagesOfMatch(t, shared))
 	onNode(t, d, "a:1", ownImages(dirs["a:1"], shared), func(h *testRooms, _ *testNode) {
 		first, _ := playMatch(h, time.Second)
 		require.Less(t, first, uint64(50), "a new world")
@@ -188,7 +188,7 @@ func TestOldImageIsRemovedFromTheCluster(t *testing.T) {
 		delete(d.grants, "match/a")
 		require.True(t, prune(h))
 		require.Nil(t, d.images["match/a"])
-		require.Empty(t, sharedImages(t, shared))
+		require.Empty(t, imagesOfMatch(t, shared))
 		require.Empty(t, d.grants)
 	})
 }

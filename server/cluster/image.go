@@ -37,7 +37,8 @@ func (i *Image) isSame(other *Image) bool {
 	return i.Name() == other.Name() && i.Any == other.Any && slices.Equal(i.Nodes, other.Nodes)
 }
 
-func (i *Image) check() error {
+// Check reports why the pointer cannot be a node's, or nil.
+func (i *Image) Check() error {
 	sum, err := hex.DecodeString(i.Sum)
 	switch {
 	case err != nil || len(sum) != 32 || hex.EncodeToString(sum) != i.Sum:

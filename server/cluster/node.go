@@ -431,6 +431,18 @@ func (n *Node) HolderOf(fingerprint string) (name string, ok bool) {
 	return "", false
 }
 
+// Living returns the names of the other nodes that have not ended, as far as this node knows.
+func (n *Node) Living() (names []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.machine.peers.list {
+		if p.err == nil && !p.record.Dead && p.name != n.config.Name {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
 // Identity returns the node's name, and the identity of the directory that it knows.
 func (n *Node) Identity() (name, directory string) {
 	n.mu.Lock()

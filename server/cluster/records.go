@@ -164,7 +164,7 @@ func parseRoom(key string, value []byte) (r roomRecord, err error) {
 	err = parseRecord(key, value, &r, func() error {
 		err := cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, roomPrefix)))
 		if err == nil && r.Image != nil {
-			err = r.Image.check()
+			err = r.Image.Check()
 		}
 		switch hasBlock := r.Block >= 0 && r.Block < Blocks; {
 		case err != nil:

@@ -51,7 +51,8 @@ type clusterFlags struct {
 	directoryFlags
 	Node        string        `placeholder:"NAME" help:"This node's name in the cluster; each has its own, and keeps it when it starts again (the host's name; needs --cluster)."`
 	Advertise   []string      `placeholder:"HOST:PORT" help:"Address at which clients reach this node, for the redirections of other nodes (--listen, if that names an address; needs --cluster)."`
-	ImageShared string        `name:"image-shared" type:"path" placeholder:"DIR" help:"Folder in which all nodes find the newest image of each room, such as one of a file server; --image is each node's own. Without, a room that was saved runs on the node that has its image (needs --cluster and --image)."`
+	ImageShared string        `name:"image-shared" type:"path" placeholder:"DIR" help:"Folder in which all nodes find the newest image of each room, such as one of a file server; --image is each node's own. Without, nodes have copies (needs --cluster and --image)."`
+	ImageCopies int           `name:"image-copies" placeholder:"N" help:"Nodes besides this one that have a copy of each room's newest image; fewer if fewer are there. If negative, none (2; needs --cluster and --image, without --image-shared)."`
 	Lease       time.Duration `placeholder:"TIME" help:"Time after which other nodes may run the rooms of a node that the directory has not heard; the same on all nodes (5s; needs --cluster)."`
 }
 
@@ -59,7 +60,9 @@ const (
 	minLease = 2 * time.Second
 	maxLease = 5 * time.Minute
 	// joinTimeout bounds the wait for the first lease, beyond the end of the lease of a process that had the node's name before.
-	joinTimeout = 15 * time.Second
+	joinTimeout        = 15 * time.Second
+	defaultImageCopies = 2
+	maxImageCopies     = 8
 	// leaveTimeout bounds the wait until the directory knows that the node has left.
 	leaveTimeout = 5 * time.Second
 )
@@ -67,10 +70,14 @@ const (
 // checkFlags reports contradictions. If the node will learn its address, the flags need not name it.
 func (f *clusterFlags) checkFlags(listen string, willLearn bool) error {
 	switch {
-	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0 || f.ImageShared != ""):
-		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --node, --advertise, --lease and --image-shared need --cluster URL, where the directory of the nodes is")
+	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0 || f.ImageShared != "" || f.ImageCopies != 0):
+		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --node, --advertise, --lease, --image-shared and --image-copies need --cluster URL, where the directory of the nodes is")
 	case len(f.Cluster) == 0:
 		return nil
+	case f.ImageShared != "" && f.ImageCopies > 0:
+		return errors.New("--image-shared and --image-copies are two ways to the same end: give one")
+	case f.ImageCopies > maxImageCopies:
+		return fmt.Errorf("--image-copies is %d, want at most %d", f.ImageCopies, maxImageCopies)
 	case f.Lease != 0 && (f.Lease < minLease || f.Lease > maxLease):
 		return fmt.Errorf("--lease is %v, want %v to %v, or 0 for %v", f.Lease, minLease, maxLease, cluster.DefaultLease)
 	}
@@ -79,6 +86,19 @@ func (f *clusterFlags) checkFlags(listen string, willLearn bool) error {
 	}
 	_, err := f.addresses(listen)
 	return err
+}
+
+// keepCopies makes the node keep copies of images for the others, and they for it.
+func (f *clusterFlags) keepCopies(n *node, r *server.RoomsConfig) error {
+	if r == nil || r.Images.Dir == "" || f.ImageShared != "" || f.ImageCopies < 0 {
+		return nil
+	}
+	c, err := n.keepCopies(copiesDir(r.Images.Dir), cmp.Or(f.ImageCopies, defaultImageCopies))
+	if err != nil {
+		return err
+	}
+	r.Images.Copies = c
+	return nil
 }
 
 // applyTo sets the folder that the nodes share, and makes it.
@@ -212,10 +232,14 @@ type node struct {
 	file   *nodefile.File // nil: the node saves no images
 	lease  time.Duration
 	joined atomic.Bool // Node is set
+	copies *copies     // nil: none
 	failed sync.Map    // nodes that have not answered, and when
 }
 
 func (n *node) close() {
+	if n.copies != nil {
+		n.copies.stop()
+	}
 	_ = n.link.Close() // the process ends
 	n.store.Close()
 	if n.file != nil {

@@ -216,6 +216,9 @@ func (c *serveCommand) serveWorld(ctx context.Context, p *program, log *zap.Logg
 	if joined != nil {
 		defer joined.leave(log) // after the last save of each room
 		config.Cluster, config.Peers = joined, joined.peerPort()
+		if err := c.keepCopies(joined, config.Rooms); err != nil {
+			return nil, err
+		}
 	}
 	if c.TokenSpent != "" {
 		if err := verifier.KeepSpent(c.TokenSpent, time.Now()); err != nil {

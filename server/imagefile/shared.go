@@ -1,6 +1,8 @@
 package imagefile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/worldd/worldd/internal/atomicfile"
 )
@@ -34,29 +37,82 @@ func (f *SharedFolder) Put(world, name, from string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
+	if os.Link(from, to) == nil { // on the same disk; nobody writes to an image again
+		return syncNames(to)
+	}
 	source, err := os.Open(from)
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	defer source.Close() // only read
-	copied, err := atomicfile.Create(to, 0o644)
+	return f.write(to, source, nil)
+}
+
+// Receive is Put for the bytes of another node. If they do not have the content, the error wraps ErrContent.
+func (f *SharedFolder) Receive(world, name string, c Content, from io.Reader) error {
+	if f.Has(world, name) {
+		return nil
+	}
+	return f.write(filepath.Join(f.imageDir(world), name), io.LimitReader(from, c.Bytes+1), &c)
+}
+
+// write writes an image whole, or nothing. c is nil for an own one.
+func (f *SharedFolder) write(to string, from io.Reader, c *Content) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	written, err := atomicfile.Create(to, 0o644)
 	if err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
-	defer copied.Discard()
-	if _, err = io.Copy(copied, source); err == nil {
-		err = copied.Seal()
+	defer written.Discard()
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(written, sum), from)
+	if err == nil && c != nil && (n != c.Bytes || hex.EncodeToString(sum.Sum(nil)) != c.Sum) {
+		err = ErrContent
 	}
 	if err == nil {
-		err = atomicfile.Replace(copied.Name(), to)
+		err = written.Seal()
 	}
 	if err == nil {
-		err = errors.Join(atomicfile.SyncDir(to), atomicfile.SyncDir(filepath.Dir(to)), atomicfile.SyncDir(filepath.Dir(filepath.Dir(to))))
+		err = atomicfile.Replace(written.Name(), to)
 	}
 	if err != nil {
+		return fmt.Errorf("imagefile: %w", err)
+	}
+	return syncNames(to)
+}
+
+// syncNames makes the name of an image durable, and its folders.
+func syncNames(path string) error {
+	dir := filepath.Dir(path)
+	if err := errors.Join(atomicfile.SyncDir(path), atomicfile.SyncDir(dir), atomicfile.SyncDir(filepath.Dir(dir))); err != nil {
 		return fmt.Errorf("imagefile: %w", err)
 	}
 	return nil
+}
+
+// Worlds returns the names of the worlds that have images, and when each got its newest.
+func (f *SharedFolder) Worlds() (map[string]time.Time, error) {
+	newest := map[string]time.Time{}
+	err := filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed meanwhile
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		dir, err := filepath.Rel(f.dir, filepath.Dir(path))
+		world, ours := strings.CutSuffix(filepath.ToSlash(dir), ".images")
+		if info, failed := d.Info(); err == nil && failed == nil && ours && info.ModTime().After(newest[world]) {
+			newest[world] = info.ModTime()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	return newest, nil
 }
 
 // Open returns the bytes of an image. The error wraps fs.ErrNotExist if the folder does not have it.

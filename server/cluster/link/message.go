@@ -15,6 +15,9 @@ type Kind uint8
 const (
 	// Rooms is a question of package server to the node that has a room.
 	Rooms Kind = 1
+	// PutImage brings a copy of a room's image, and GetImage asks for one.
+	PutImage Kind = 2
+	GetImage Kind = 3
 )
 
 // status begins an answer.
