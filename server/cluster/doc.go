@@ -26,7 +26,7 @@
 //
 // Records are JSON with a version:
 //
-//	id           the directory's identity, made by the first node
+//	id           the directory's identity and the lease of all nodes, made by the first one
 //	node/NAME    incarnation, addresses, fingerprint for the link, lease, number of the renewal, or tombstone
 //	room/NAME    open: node, incarnation, epoch, nonce, block · kept: keeper, epoch, block · free: epoch, or no record · each: the newest image
 //	block/NNNN   the room that has the block, or none

@@ -40,6 +40,7 @@ func (d *identity) apply(m *machine, e Entry) {
 		if e.Revision > d.revision {
 			d.known, d.state = r.ID, identityKnown
 			d.record, d.revision, d.since = r, e.Revision, m.now
+			d.noteLease(m)
 		}
 	case slices.Contains(r.Was, d.known):
 		d.adopt(m, r, e.Revision)
@@ -79,6 +80,22 @@ func (d *identity) adopt(m *machine, r identityRecord, revision uint64) {
 	m.blocks.forget()
 	m.rooms.forgetRecords()
 	*d = identity{state: identityKnown, known: r.ID, record: r, revision: revision, since: m.now}
+	d.noteLease(m)
+}
+
+// otherLease returns why this node must not join: its lease is not the cluster's. Nil: it may.
+func (d *identity) otherLease(m *machine) error {
+	if own := m.settings.leaseTime.Milliseconds(); d.record.LeaseMS != 0 && d.record.LeaseMS != own {
+		return &LeaseError{time.Duration(own) * time.Millisecond, time.Duration(d.record.LeaseMS) * time.Millisecond, d.record.ID}
+	}
+	return nil
+}
+
+// noteLease warns the operator of a node that runs already: its directory came without a lease, or was adopted with another one.
+func (d *identity) noteLease(m *machine) {
+	if err := d.otherLease(m); err != nil {
+		m.note(note{text: "this node does not join the cluster, or not again", trouble: true, key: identityKey, err: err})
+	}
 }
 
 // settled reports whether rooms may be taken: every lease in the directory before has ended.
@@ -100,7 +117,11 @@ func (d *identity) drive(m *machine) {
 	}
 	switch {
 	case d.state == identityUnknown && d.known == "":
-		d.write(m, identityRecord{Version: recordVersion, ID: m.token()})
+		d.write(m, identityRecord{Version: recordVersion, ID: m.token(), LeaseMS: m.settings.leaseTime.Milliseconds()})
+	case d.state == identityKnown && d.record.LeaseMS == 0:
+		next := d.record
+		next.LeaseMS = m.settings.leaseTime.Milliseconds()
+		d.write(m, next)
 	case d.state == identityKnown && !d.hasFreeBlocks() && d.settleAt(m) <= m.now && m.peers.hasContact(m):
 		next := d.record
 		next.Settled, next.Reclaimed = true, d.record.Settled

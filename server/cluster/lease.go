@@ -93,7 +93,7 @@ func (l *lease) drive(m *machine) {
 		l.renew(m)
 	case m.settings.keeps && l.keeping != keptOrNone:
 		l.keep(m)
-	default:
+	case m.identity.otherLease(m) == nil:
 		l.register(m)
 	}
 }

@@ -30,7 +30,7 @@ type desk struct {
 // settledDirectory returns a directory in which rooms may be taken at once.
 func settledDirectory() *simulatedStore {
 	s := newSimulatedStore()
-	s.serve(request{swaps: []Swap{{identityKey, []byte(`{"v":1,"id":"00000000000000a1","settled":true}`), 0}}})
+	s.serve(request{swaps: []Swap{{identityKey, []byte(`{"v":1,"id":"00000000000000a1","lease_ms":5000,"settled":true}`), 0}}})
 	return s
 }
 

@@ -27,6 +27,16 @@ var (
 	ErrForeign = errors.New("cluster: the directory was replaced: all rooms stand still until it is adopted")
 )
 
+// A LeaseError refuses a node whose lease is not the cluster's.
+type LeaseError struct {
+	Own, Cluster time.Duration
+	Directory    string // its identity
+}
+
+func (e *LeaseError) Error() string {
+	return fmt.Sprintf("cluster: this node has a lease of %v, and the nodes of this directory have %v: start it with the same; to change the lease, stop all nodes and adopt the directory: worldd cluster adopt --was %s", e.Own, e.Cluster, e.Directory)
+}
+
 // Config describes a node of a cluster.
 type Config struct {
 	Store Store
@@ -104,7 +114,7 @@ type Node struct {
 	pointing map[*pointing]chan error
 	holdings map[string]*Holding
 	ready    chan struct{} // closed by the first lease
-	inUse    chan struct{} // closed if the name is another's before the first lease
+	refused  chan error    // why the node cannot have its first lease
 	resigned chan struct{} // closed when the node has left the cluster
 }
 
@@ -121,7 +131,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	}
 	n := &Node{
 		config: c, began: c.Now(), requests: map[uint64]context.CancelFunc{}, waiting: map[*want]chan taken{}, pointing: map[*pointing]chan error{}, holdings: map[string]*Holding{},
-		ready: make(chan struct{}), inUse: make(chan struct{}), resigned: make(chan struct{}),
+		ready: make(chan struct{}), refused: make(chan error, 1), resigned: make(chan struct{}),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.machine = newMachine(settings{
@@ -132,8 +142,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	select {
 	case <-n.ready:
 		return n, nil
-	case <-n.inUse:
-		err = ErrNameInUse
+	case err = <-n.refused:
 	case <-ctx.Done():
 		err = fmt.Errorf("cluster: node %s has no lease: %w", c.Name, ctx.Err())
 		if reason := n.Status().Foreign; reason != "" {
@@ -188,12 +197,20 @@ func (n *Node) update(input func(now time.Duration)) {
 	n.timer = n.config.AfterFunc(n.machine.wakeAt()-n.machine.now, n.wake)
 }
 
-// announce closes the channels for which Open waits.
+// announce tells Open what it waits for.
 func (n *Node) announce() {
-	if n.machine.lease.born {
+	err := n.machine.identity.otherLease(n.machine)
+	if n.machine.lease.foreign >= sameName {
+		err = ErrNameInUse
+	}
+	switch {
+	case n.machine.lease.born:
 		closeOnce(n.ready)
-	} else if n.machine.lease.foreign >= sameName {
-		closeOnce(n.inUse)
+	case err != nil:
+		select {
+		case n.refused <- err:
+		default: // it was told before, or has joined
+		}
 	}
 }
 

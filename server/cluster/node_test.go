@@ -229,6 +229,28 @@ func TestNameInUse(t *testing.T) {
 	})
 }
 
+// A node with another lease does not join: one of them would wait too short for the end of the other. The first node writes its lease
+// into a directory that has none, of an earlier version.
+func TestOneLeaseForAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, ns *nodes) {
+		must.Get(ns.store.Swap(t.Context(), cluster.Swap{Key: "id", Value: []byte(`{"v":1,"id":"00000000000000a1","settled":true}`)}))
+		first := ns.open("a")
+		synctest.Wait()
+		require.Contains(t, string(ns.entries("id")[0].Value), `"lease_ms":5000`)
+		config := ns.config("b")
+		config.Lease = 7 * time.Second
+		_, err := cluster.Open(t.Context(), config)
+		var refused *cluster.LeaseError
+		require.ErrorAs(t, err, &refused)
+		require.ErrorContains(t, err, "a lease of 7s, and the nodes of this directory have 5s")
+		require.NoError(t, ns.open("c").Close(t.Context()))
+		require.NoError(t, first.Close(t.Context()))
+
+		must.Get(cluster.Adopt(t.Context(), ns.store, config.Random, "00000000000000a1"))
+		require.NoError(t, must.Get(cluster.Open(t.Context(), config)).Close(t.Context()), "the operator has changed the lease")
+	})
+}
+
 // replaceable is a Store whose directory is replaced. Watches of the one before hear nothing more.
 type replaceable struct{ atomic.Pointer[cluster.Memory] }
 

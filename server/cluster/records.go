@@ -53,6 +53,9 @@ func (e *RecordError) Unwrap() error { return e.Err }
 type identityRecord struct {
 	Version int    `json:"v"`
 	ID      string `json:"id"`
+	// LeaseMS is the lease of all nodes: a node that waits for the end of a lease knows only its own (C4, C9). 0: the program that
+	// made the record did not say.
+	LeaseMS int64 `json:"lease_ms,omitempty"`
 	// Settled: a lease has passed since the record was made. No room may be taken before.
 	Settled bool `json:"settled,omitempty"`
 	// Reclaimed: another lease has passed, in which the rooms that stood still have taken their blocks. Only then does a new run get a
@@ -126,6 +129,9 @@ func encode(record any) []byte {
 func parseIdentity(value []byte) (r identityRecord, err error) {
 	err = parseRecord(identityKey, value, &r, func() error {
 		err := cmp.Or(wrongVersion(r.Version), wrongToken("id", r.ID))
+		if r.LeaseMS != 0 {
+			err = cmp.Or(err, wrongLease(r.LeaseMS))
+		}
 		if len(r.Was) > maxAdopted {
 			return fmt.Errorf("it replaces %d identities, at most %d", len(r.Was), maxAdopted)
 		}
