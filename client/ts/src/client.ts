@@ -2,7 +2,7 @@
 
 import { Code, WireError } from './codes.ts'
 import type { Result, SentCommand } from './commands.ts'
-import type { Connection } from './connection.ts'
+import { bounded, type Connection } from './connection.ts'
 import { dialServer } from './dial.ts'
 import type { Entity, Moment } from './entity.ts'
 import type { EventHandler } from './events.ts'
@@ -52,6 +52,11 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   /** The address of the server, such as https://example.com:7777/worldd. */
   readonly url: string
   /**
+   * Further addresses of the same game, such as other nodes of a cluster: if a server does not answer, is full or shuts
+   * down, the client tries the next one, before it has joined and to replace its session.
+   */
+  readonly urls?: readonly string[]
+  /**
    * Pin the server's certificate by SHA-256, in hexadecimal: for development, where the
    * server makes short-lived certificates. A function is called before each connection.
    */
@@ -93,6 +98,7 @@ export class Client {
   readonly #config: Config
   /** @internal */ readonly session: Session
   #url: string
+  readonly #urls: readonly string[]
   #link: Connection | undefined
   #stateNow: State = 'connecting'
   #error: unknown
@@ -113,6 +119,8 @@ export class Client {
   private constructor(config: Config, tables: Tables) {
     this.#config = config
     this.#url = config.url
+    // In an order of this client's own: the clients of a failed node spread over the others.
+    this.#urls = [config.url, ...[...(config.urls ?? [])].sort(() => Math.random() - 0.5)]
     this.session = new Session(
       { ...config, tables },
       { welcomed: (kind, change) => this.#handleWelcome(kind, change), freshToken: config.freshToken !== undefined },
@@ -126,25 +134,11 @@ export class Client {
    */
   static async connect(config: Config): Promise<Client> {
     const c = new Client(config, config.tables ?? (await defaultTables()))
-    let timer: ReturnType<typeof setTimeout> | undefined
-    try {
-      const link = await c.#dial()
-      const joined = new Promise<void>((resolve, reject) => {
-        c.#joining = { resolve, reject }
-        timer = setTimeout(() => reject(new WireError(Code.timeout, 'no Welcome from the server')), joinTimeout)
-      })
-      c.#attach(link)
-      c.#flush()
-      c.#tryUpdate()
-      await joined
-      return c
-    } catch (e) {
-      c.close()
-      throw e
-    } finally {
-      clearTimeout(timer)
-      c.#joining = undefined
-    }
+    await new Promise<void>((resolve, reject) => {
+      c.#joining = { resolve, reject }
+      void c.#attemptConnection(config.token ?? new Uint8Array())
+    })
+    return c
   }
 
   async #dial(): Promise<Connection> {
@@ -163,6 +157,11 @@ export class Client {
     link.arrived = () => {
       if (this.#stateNow !== 'joined') this.#tryUpdate()
     }
+    if (this.#joining)
+      this.#timer = setTimeout(() => {
+        const e = new WireError(Code.timeout, 'no Welcome from the server')
+        this.#attempts < this.#urls.length - 1 ? this.#handleLoss(e) : this.#endWith(e)
+      }, joinTimeout)
   }
 
   /**
@@ -258,7 +257,9 @@ export class Client {
       moved: change === 'fresh',
       newWorld: change === 'reused',
     })
+    clearTimeout(this.#timer)
     this.#joining?.resolve()
+    this.#joining = undefined
   }
 
   /** Whether the client has ended, perhaps by a callback since the caller looked last. */
@@ -275,31 +276,38 @@ export class Client {
   #handleLoss(why: unknown): void {
     const t = now()
     const giveUp = this.#config.giveUp ?? defaultGiveUp
+    const servers = this.#urls.length
+    const at = this.#urls.indexOf(this.#url)
     if (this.#stateNow === 'joined') {
       this.#began = t
       const lasted = t - this.#joinedAt
-      if (lasted >= longestBackoff(this.#attempts)) this.#attempts = 0
+      if (lasted >= longestBackoff(this.#attempts / servers)) this.#attempts = 0
       if (lasted >= stableAfter) this.#moves = 0
     }
-    if (why instanceof WireError && why.code === Code.moved) {
-      this.#connectElsewhere(why)
+    const e = why instanceof WireError ? why : undefined
+    const code = e?.code
+    if (e && code === Code.moved) {
+      this.#connectElsewhere(e)
       return
     }
-    const first = this.#stateNow === 'connecting'
-    let retry = !first
-    if (why instanceof WireError) {
-      // After a server that ends, another process may continue the world.
-      retry = first
-        ? (why.code === Code.draining || why.code === Code.timeout) && this.#attempts < maxJoinsAgain
-        : why.retry || this.session.asksAgain(why)
-    }
-    if (giveUp === 0 || !retry || (!first && t - this.#began > giveUp)) {
+    const elsewhere = e?.retry ?? true
+    // After a server that ends, another process may continue the world.
+    const ended = code === Code.draining || code === Code.timeout || at < 0
+    const tries = this.#joining
+      ? elsewhere && this.#attempts < servers - 1 + (ended && giveUp ? maxJoinsAgain : 0)
+      : giveUp > 0 && (elsewhere || (e && this.session.asksAgain(e))) && t - this.#began <= giveUp
+    if (!tries) {
       this.#endWith(why)
       return
     }
+    if (elsewhere && (this.#stateNow !== 'joined' || code === Code.draining)) {
+      // The next address, or after a redirection the first one.
+      this.#url = this.#urls[(at + 1) % servers]!
+      this.#moves = 0
+    }
     this.#leaveConnection(why)
     if (this.#hasEnded) return
-    const n = this.#attempts++
+    const n = this.#attempts++ / servers
     const delay = n === 0 ? Math.random() * minBackoff : ((1 + Math.random()) / 2) * longestBackoff(n)
     this.#reconnect(delay, undefined)
   }
@@ -314,22 +322,27 @@ export class Client {
     this.session.lost(why)
   }
 
-  /** Connects to the server to which the present one redirects; a new session begins there. */
+  /**
+   * Connects to the server to which the present one redirects. A new session begins there, unless a client that looks for its
+   * session is sent to another of its addresses.
+   */
   #connectElsewhere(to: WireError): void {
     if (this.#moves++ === maxMoves || !/^[^/?#@\s]+:\d{1,5}$/.test(to.address)) {
       this.#endWith(to)
       return
     }
-    this.#leaveConnection(to)
-    if (this.#hasEnded) return
     const url = new URL(this.#url)
     url.host = to.address
     this.#url = url.href
-    this.session.forgetServer()
+    const resumes = this.#stateNow === 'reconnecting' && this.#urls.includes(this.#url)
+    this.#leaveConnection(to)
+    if (this.#hasEnded) return
+    if (!resumes) this.session.forgetServer()
     this.#reconnect(0, to.token)
   }
 
   #reconnect(delay: number, token: Uint8Array | undefined): void {
+    clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.#attemptConnection(token), delay)
   }
 
@@ -338,7 +351,7 @@ export class Client {
     try {
       token ??= await this.#config.freshToken?.()
       if (this.#hasEnded) return
-      link = await this.#dial()
+      link = await (this.#urls.length > 1 ? bounded(this.#dial()) : this.#dial())
     } catch (e) {
       if (!this.#hasEnded) this.#handleLoss(e)
       return
@@ -351,6 +364,7 @@ export class Client {
     this.session.reconnect()
     this.#attach(link)
     this.#flush()
+    this.#tryUpdate()
   }
 
   #endWith(why: unknown): void {

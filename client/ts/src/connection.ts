@@ -93,6 +93,21 @@ export async function dialWebTransport(url: string, hashes: readonly string[], n
   }
 }
 
+/** How long the connection to one of several addresses may take, in ms: browsers try a dead one for long. */
+const patience = 4000
+
+/** Bounds the time of a dial. */
+export function bounded(dialling: Promise<Connection>): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    let late = false
+    setTimeout(() => {
+      late = true
+      reject(new WireError(Code.timeout))
+    }, patience)
+    dialling.then((link) => (late ? link.close(Code.ok) : resolve(link)), reject)
+  })
+}
+
 function bytesOf(hash: string): Uint8Array {
   if (!/^[0-9a-f]{64}$/i.test(hash))
     throw new TypeError(`certificate hash ${JSON.stringify(hash)}: want 64 hexadecimal digits`)

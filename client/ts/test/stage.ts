@@ -17,6 +17,9 @@ export class Stage {
   readonly links: server.Link[] = []
   readonly urls: string[] = []
   readonly states: StateChange[] = []
+  /** Addresses that refuse, and ones that never answer. */
+  readonly dead = new Set<string>()
+  readonly silent = new Set<string>()
   client!: Client
 
   get link(): server.Link {
@@ -29,6 +32,8 @@ export class Stage {
       state: (s) => this.states.push(s),
       dial: async (url) => {
         this.urls.push(url)
+        if (this.dead.has(url)) throw new Error('no answer')
+        if (this.silent.has(url)) await new Promise(() => {})
         this.links.push(new server.Link())
         return this.link
       },

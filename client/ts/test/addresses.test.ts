@@ -1,0 +1,79 @@
+// A client that has several addresses.
+
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { Client } from '../src/client.ts'
+import { Type } from '../src/messages.ts'
+import * as server from './server.ts'
+import { Stage } from './stage.ts'
+
+const [a, b, c] = ['a', 'b', 'c'].map((name) => `https://${name}.example:7777/worldd`) as [string, string, string]
+
+/** Lets time pass until the client has dialled so many times. */
+async function dials(s: Stage, n: number): Promise<void> {
+  for (let i = 0; i < 100 && s.urls.length < n; i++) {
+    mock.timers.tick(1000)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.equal(s.urls.length, n)
+}
+
+test('a first join tries each address once', async () => {
+  const cases: [why: string, prepare: (s: Stage) => void, first: number | undefined, urls: string[], joins: boolean][] =
+    [
+      ['dead', (s) => s.dead.add(a), undefined, [a, b], true],
+      ['silent', (s) => s.silent.add(a), undefined, [a, b], true],
+      ['shuts down', () => {}, 7, [a, b], true],
+      ['full', () => {}, 6, [a, b], true],
+      ['no Welcome', () => {}, 0, [a, b], true],
+      ['all dead', (s) => s.dead.add(a).add(b), undefined, [a, b], false],
+    ]
+  for (const [why, prepare, first, urls, joins] of cases) {
+    const s = new Stage()
+    prepare(s)
+    const connecting = Client.connect(s.config({ url: a, urls: [b] }))
+    connecting.catch(() => {})
+    await dials(s, 1)
+    if (first !== undefined) await s.dialled(1)
+    if (first) s.link.deliver(server.end(Type.refused, first, ''))
+    await dials(s, 2)
+    if (joins) {
+      await s.dialled(first === undefined ? 1 : 2)
+      s.link.deliver(server.welcome({}))
+      ;(await connecting).close()
+    } else await assert.rejects(connecting, /no answer/)
+    assert.deepEqual(s.urls, urls, why)
+  }
+})
+
+test('a lost session is looked for at its server, and then at each address, which may learn its secret', async () => {
+  const s = await new Stage().join({ url: a, urls: [b] })
+  s.dead.add(a)
+  s.link.break(new Error('gone'))
+  s.client.update()
+  await dials(s, 3)
+  await s.dialled(2)
+  assert.deepEqual(s.urls.slice(1), [a, b])
+  assert.equal(s.link.hello().session, 1n)
+  s.link.deliver(server.end(Type.refused, 23, 'a.example:7777', new Uint8Array([7])))
+  s.dead.clear()
+  await dials(s, 4)
+  await s.dialled(3)
+  assert.deepEqual([s.urls[3], s.link.hello().session], [a, 1n], 'a redirection to one of its addresses')
+  s.link.deliver(server.welcome({ resumed: true, text: '' }))
+
+  s.link.deliver(server.end(Type.goodbye, 23, 'c.example:7777'))
+  s.client.update()
+  await dials(s, 5)
+  await s.dialled(4)
+  assert.deepEqual([s.urls[4], s.link.hello().session], [c, 0n], 'a server elsewhere')
+  s.link.deliver(server.welcome({ text: '' }))
+
+  s.dead.add(c)
+  s.link.break(new Error('gone'))
+  s.client.update()
+  await dials(s, 7)
+  await s.dialled(5)
+  assert.deepEqual(s.urls.slice(5), [c, a], 'back to its addresses')
+  s.client.close()
+})
