@@ -55,6 +55,9 @@ type buildPlan struct {
 	// granted: the cluster has chosen the block, which may be any but the spent ones of earlier runs; least counts only if exact.
 	granted bool
 	spent   []int
+	// recovers: the attempt only finds out where the stored run ended. Its world has no room's block, since it may hold an image
+	// of any, also one above the granted.
+	recovers bool
 }
 
 // next returns the plan of another attempt to begin a run from an image, or to continue one in the block own.
@@ -123,7 +126,8 @@ func (l *roomLife) firstPlan(store *imagefile.Store) *buildPlan {
 	}
 	own := blockOf(store.NewestGeneration())
 	if g := l.grant; g != nil {
-		return &buildPlan{least: own, exact: g.Block() == own && l.rooms.images.hasJournal(l.kind), granted: true, spent: []int{own}}
+		exact := g.Block() == own && l.rooms.images.hasJournal(l.kind)
+		return &buildPlan{least: own, exact: exact, granted: true, spent: []int{own}, recovers: !exact}
 	}
 	return &buildPlan{least: blockAbove(store.NewestGeneration())}
 }
@@ -151,6 +155,9 @@ func (l *roomLife) releaseBlock(block int) {
 // buildInBlock returns a run that uses a block of generations, or the plan of the next attempt.
 func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPlan) (made *run, next *buildPlan, err error) {
 	q := RoomRequest{Name: l.room.name, Kind: l.room.kind, ID: l.room.id, Generations: generationsOf(block), Attributes: l.room.asked}
+	if plan.recovers {
+		q.Generations = Generations{1, lastGeneration}
+	}
 	var g *RoomGame
 	err = l.callGame("New", func() (err error) {
 		g, err = l.kind.New(q)
@@ -179,6 +186,12 @@ func (l *roomLife) buildInBlock(block int, store *imagefile.Store, plan *buildPl
 			next, err = g.restoreImage(c, log, &image, l.olderImage(), plan, block)
 			return err
 		})
+		switch above := plan.granted && plan.exact && errors.Is(err, world.ErrImageWorld); {
+		case above: // perhaps it came from a node with a higher block
+			next, err = &buildPlan{granted: true, spent: plan.spent, recovers: true}, nil
+		case err == nil && next == nil && plan.recovers: // there is no image
+			next = &buildPlan{granted: true, spent: plan.spent}
+		}
 		if err != nil || next != nil {
 			return nil, next, err
 		}
@@ -284,7 +297,7 @@ func (g *RoomGame) restoreImage(in session.Config, log *zap.Logger, image *Image
 		if found.Run != 0 {
 			continues := c.mayContinue(&found) && !r.isEdited(&found, run) && !run.isNearlySpent(g.World)
 			own := blockOf(g.World.Config().FirstGeneration)
-			if continues && own == block {
+			if continues && own == block && !plan.recovers {
 				image.restored = run
 				return nil, explainRestore(image.Store, c.continueRun(&r, &found, run))
 			}
@@ -294,7 +307,7 @@ func (g *RoomGame) restoreImage(in session.Config, log *zap.Logger, image *Image
 			return plan.next(c.takeRecovered(run), own, continues, image.crash), nil
 		}
 	}
-	if !plan.suits(block, from) || g.World.Config().FirstGeneration != generationsOf(block).First { // Recover may have changed it
+	if plan.recovers || !plan.suits(block, from) || g.World.Config().FirstGeneration != generationsOf(block).First { // Recover may have changed it
 		return plan.next(from, block, false, image.crash), nil
 	}
 	r := Restoring{RestoreRun: g.RestoreRun}

@@ -75,7 +75,7 @@ func (l *roomLife) logUnmade(err error) {
 		log.Debug("another node has the room", zap.Error(err))
 		return
 	}
-	if text := err.Error(); text != l.unmade { // a pinned room is made again each second
+	if text := err.Error(); text != l.unmade || errors.Is(err, ErrCrashLoop) { // else a pinned room is made again each second
 		l.unmade = text
 		log.Error("the room cannot be made", zap.Error(err))
 	}
