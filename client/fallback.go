@@ -5,13 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/coder/websocket"
 
 	"github.com/worldd/worldd/internal/wslink"
 	"github.com/worldd/worldd/replication/wire"
@@ -74,32 +69,15 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time,
 
 // openWebSocket connects over TCP.
 func openWebSocket(ctx context.Context, c Config, t *tls.Config, start time.Time) (*connection, error) {
-	t = t.Clone()
-	t.NextProtos = nil
-	var tcp net.Conn // the newest, which the WebSocket uses
-	web := &http.Transport{
-		TLSClientConfig: t, DisableKeepAlives: true, TLSHandshakeTimeout: handshakeTimeout,
-		DialContext: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-			conn, err = new(net.Dialer).DialContext(ctx, network, addr)
-			tcp = conn
-			return conn, err
-		},
-	}
 	to := url.URL{Scheme: "wss", Host: c.Addr, Path: webSocketPath}
-	conn, answer, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
-		HTTPClient:   &http.Client{Transport: web, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Subprotocols: []string{wire.WebSocketProtocol},
-	})
+	conn, hangUp, err := dialWebSocket(ctx, to.String(), t)
 	if err == nil && conn.Subprotocol() != wire.WebSocketProtocol {
 		err = errors.Join(errors.New("something else answers there"), conn.CloseNow())
 	}
 	if err != nil {
-		if answer != nil && answer.Body != nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<10))
-		}
 		return nil, fmt.Errorf("client: can't connect to TCP %s: %w", c.Addr, explainDial(err))
 	}
-	link := wslink.New(conn, func() { _ = tcp.Close() })
+	link := wslink.New(conn, hangUp)
 	p := newPump(link, start)
 	p.done.Go(link.Receive)
 	return &connection{overTCP: true, pump: p}, nil
