@@ -79,7 +79,10 @@ func (h *handedOver) install(v version) {
 // replaceProgram replaces the server's executable, as a package manager does.
 func (h *handedOver) replaceProgram(content []byte) {
 	path := filepath.Join(h.dir, "server")
-	require.NoError(h, os.WriteFile(path+".new", content, 0o700))
+	syscall.ForkLock.RLock() // a child of another test would hold the file open for writing until its exec: ETXTBSY
+	err := os.WriteFile(path+".new", content, 0o700)
+	syscall.ForkLock.RUnlock()
+	require.NoError(h, err)
 	require.NoError(h, os.Rename(path+".new", path))
 }
 
