@@ -211,12 +211,12 @@ func (l *Link) Ping(interval, patience time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		ctx, cancel := context.WithTimeout(l.ctx, patience)
+		ctx, cancel := context.WithTimeout(context.Background(), patience) // not l.ctx: its end must not cut off the close frame
 		began := time.Now()
 		err := l.conn.Ping(ctx)
 		cancel()
 		if err != nil {
-			l.end(&quic.IdleTimeoutError{})
+			l.end(&quic.IdleTimeoutError{}) // unless it has ended
 			l.closeNow()
 			return
 		}
