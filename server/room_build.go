@@ -121,15 +121,28 @@ func (l *roomLife) buildAboveImage(ctx context.Context, store *imagefile.Store) 
 
 // firstPlan returns the plan of the first attempt. In a cluster that is to continue the stored run, if the room has its block.
 func (l *roomLife) firstPlan(store *imagefile.Store) *buildPlan {
-	if store == nil || store.NewestGeneration() == 0 {
-		return &buildPlan{granted: l.grant != nil}
-	}
-	own := blockOf(store.NewestGeneration())
-	if g := l.grant; g != nil {
-		exact := g.Block() == own && l.rooms.images.hasJournal(l.kind)
-		return &buildPlan{least: own, exact: exact, granted: true, spent: []int{own}, recovers: !exact}
+	g := l.grant
+	switch {
+	case g != nil && store != nil:
+		return l.firstGrantedPlan(g.Block(), store)
+	case store == nil || store.NewestGeneration() == 0:
+		return &buildPlan{granted: g != nil}
 	}
 	return &buildPlan{least: blockAbove(store.NewestGeneration())}
+}
+
+func (l *roomLife) firstGrantedPlan(block int, store *imagefile.Store) *buildPlan {
+	own, hasImage := l.rooms.images.imageBlock(l.room)
+	p := &buildPlan{granted: true}
+	if newest := store.NewestGeneration(); newest != 0 {
+		p.spent = append(p.spent, blockOf(newest))
+	}
+	if !hasImage {
+		return p
+	}
+	p.least, p.exact = own, own == block && l.rooms.images.hasJournal(l.kind)
+	p.recovers = !p.exact
+	return p
 }
 
 // takeBlock takes a block of generations for the plan. In a cluster the room has one.

@@ -220,11 +220,18 @@ func (f *imageFolder) storedBlock(k *kind, r *Room) int {
 	if !f.hasJournal(k) {
 		return -1
 	}
-	newest, err := imagefile.ReadNewestGeneration(f.config.imagePath(r.kind, r.id))
-	if err != nil || newest == 0 { // openImage reports the error
-		return -1
+	block, _ := f.imageBlock(r)
+	return block
+}
+
+// imageBlock returns the block of generations of the room's newest image, which FILE.run need not name: that has the highest of all
+// runs. It is -1 if the image cannot be read, or if there is none: then hasImage is false.
+func (f *imageFolder) imageBlock(r *Room) (block int, hasImage bool) {
+	head, err := imagefile.ReadHead(f.config.imagePath(r.kind, r.id))
+	if err != nil { // openImage reports the error
+		return -1, !errors.Is(err, fs.ErrNotExist)
 	}
-	return blockOf(newest)
+	return blockOf(head.NewestGeneration()), true
 }
 
 // keepBlocks keeps the blocks of generations in which stored rooms continue their runs. A block that cannot be read is free: its

@@ -137,6 +137,21 @@ func ReadNewestGeneration(path string) (uint32, error) {
 	return readRun(disk.OS{}, target+".run")
 }
 
+// ReadHead returns the head of the newest image at path (world.ReadImageHead). It needs no lock. The error wraps fs.ErrNotExist if there is no
+// image.
+func ReadHead(path string) (*world.Image, error) {
+	target, err := atomicfile.Resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	file, err := disk.OS{}.Open(target)
+	if err != nil {
+		return nil, fmt.Errorf("imagefile: %w", err)
+	}
+	defer file.Close() // only read
+	return world.ReadImageHead(file)
+}
+
 // readRun returns the number in FILE.run, or 0 if there is none.
 func readRun(d disk.Disk, path string) (uint32, error) {
 	file, err := d.Open(path)
