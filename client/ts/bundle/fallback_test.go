@@ -51,9 +51,7 @@ func relayTCP(t *testing.T, to int) (port int) {
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	s := serveOldGame(t)
-	hashes, err := s.WebCertificates()
-	require.NoError(t, err)
-	options, err := json.Marshal(map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d/worldd", relayTCP(t, s.Addr().Port)), "hashes": hashes})
+	options, err := json.Marshal(map[string]any{"url": fmt.Sprintf("https://127.0.0.1:%d/worldd", relayTCP(t, s.Addr().Port))})
 	require.NoError(t, err)
 	script := testPage(t, "fallback")
 	const want = `{"transport": "websocket", "code": 0, "changes": ["joined", "ended"]}`

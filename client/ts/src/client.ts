@@ -69,7 +69,7 @@ export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
   readonly freshToken?: () => Promise<Uint8Array>
   /** How long the client tries to reconnect, in ms: by default a minute; 0: it does not. */
   readonly giveUp?: number
-  /** Whether to try WebSocket where UDP is blocked: by default true. */
+  /** Whether to try WebSocket where UDP is blocked: by default true. With certificateHashes only where there is no WebTransport. */
   readonly fallback?: boolean
   /** Replaces the network, for example in tests. */
   readonly dial?: (url: string, now: () => number) => Promise<Connection>

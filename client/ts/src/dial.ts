@@ -9,7 +9,8 @@ const fallbackDelay = 1200
 
 /**
  * Connects by WebTransport or, if that fails or has not answered in 1.2 s, by WebSocket. The other connection is closed: it
- * has sent nothing, so that no session begins on it.
+ * has sent nothing, so that no session begins on it. A pinned certificate has no fallback where WebTransport exists: WebSocket
+ * cannot pin.
  */
 export async function dialServer(
   url: string,
@@ -17,7 +18,8 @@ export async function dialServer(
   fallback: boolean,
   now: () => number,
 ): Promise<Connection> {
-  if (!fallback || !('WebSocket' in globalThis)) return dialWebTransport(url, hashes, now)
+  if (!fallback || !('WebSocket' in globalThis) || (hashes.length > 0 && supported()))
+    return dialWebTransport(url, hashes, now)
   if (!supported()) return dialWebSocket(url, now)
   const first = dialWebTransport(url, hashes, now)
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -235,6 +235,13 @@ test('WebSocket is tried at once when WebTransport fails, and its failure tells 
   await assert.rejects(dialled, /UDP port open/)
 })
 
+test('a pinned certificate has no fallback', async () => {
+  const dialled = dialServer('https://game.example:1/worldd', ['0'.repeat(64)], true, now)
+  FakeTransport.newest.fail(new Error('blocked'))
+  await assert.rejects(dialled, /certificate hash/)
+  assert.equal(Fake.all.length, 0)
+})
+
 test('without WebTransport there is WebSocket, unless it is switched off', async () => {
   const transport = FakeTransport
   Reflect.deleteProperty(globalThis, 'WebTransport')

@@ -7,17 +7,15 @@ declare const browsertest: { report(v: unknown): Promise<unknown> } | undefined
 
 interface Options {
   url: string
-  hashes: string[]
 }
 
 const frame = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 10))
 
-async function visit({ url, hashes }: Options): Promise<unknown> {
+async function visit({ url }: Options): Promise<unknown> {
   const changes: string[] = []
   let goods = 0
   const c = await Client.connect({
     url,
-    certificateHashes: hashes,
     state: (s) => changes.push(s.state + (s.resumed ? ' resumed' : '')),
     observer: { enter: () => goods++ },
   })
