@@ -13,8 +13,7 @@ const (
 	addressPatience = 4 * time.Second
 )
 
-// addresses are the addresses of the config: Addr, and Addrs in an order of this client's own, so that the clients of a node that
-// has failed spread over the others.
+// addresses holds Config.Addr, and Config.Addrs in random order: the clients of a failed node spread over the others.
 type addresses struct {
 	all []string
 	at  int // of the present one, or of the last one before a redirection

@@ -66,7 +66,8 @@ const (
 	// up to minBackoff; the bound doubles with each further attempt.
 	minBackoff = 250 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	// stableAfter is how long a connection must have lasted to be no part of a row of redirections. Players go from room to room.
+	// stableAfter is how long a connection must have lasted so that the next redirection counts as the first: players go from room to
+	// room. It bounds loops of redirections together with maxMoves.
 	stableAfter = time.Second
 	// maxJoinsAgain bounds the further attempts of Dial, the last after 750 ms: a hand-over takes about as long.
 	maxJoinsAgain = 2
@@ -84,8 +85,8 @@ func backoffBefore(n int, random float64) time.Duration {
 	return time.Duration((1 + random) / 2 * float64(longestBackoff(n)))
 }
 
-// longestBackoff returns the bound of the delay before attempt n. A connection that lasts as long resets the backoff: the
-// server is no failing one.
+// longestBackoff returns the bound of the delay before attempt n. A connection that lasts as long resets the backoff, since
+// the server works.
 func longestBackoff(n int) time.Duration { return min(minBackoff<<min(n, 10), maxBackoff) }
 
 // attempt is one attempt to reconnect, on its own goroutine.
@@ -221,7 +222,7 @@ func (c *Client) beginAgain() {
 // leaveAddress makes the next attempt go to another address, if there is one.
 func (c *Client) leaveAddress() {
 	c.config.Addr = c.addresses.after(c.config.Addr)
-	c.outage.moves = 0 // of a row that has ended here
+	c.outage.moves = 0 // another address may redirect as often
 }
 
 // leaveConnection notifies the caller and the session of the lost connection.

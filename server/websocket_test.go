@@ -163,7 +163,7 @@ func TestWebSocketForeign(t *testing.T) {
 	other, _, err := websocket.Dial(h.ctx, "ws://"+h.server.Addr().String()+server.WebPath, &websocket.DialOptions{Subprotocols: []string{"chat"}})
 	require.NoError(t, err)
 	_, _, err = other.Read(h.ctx)
-	require.EqualValues(t, wire.SocketCloseBase+int(wire.BadMessage), websocket.CloseStatus(err))
+	require.EqualValues(t, wire.WebSocketCloseBase+int(wire.BadMessage), websocket.CloseStatus(err))
 
 	noise := must.Get(net.Dial("tcp", h.server.Addr().String()))
 	must.Get(noise.Write([]byte("SSH-2.0-OpenSSH\r\n\r\n")))
@@ -180,13 +180,13 @@ func TestWebSocketBrokenMessages(t *testing.T) {
 		"empty":           {},
 		"half a header":   {0},
 		"short":           {0, 2, 1},
-		"long stream":     wire.AppendSocketMessage(nil, make([]byte, wire.MaxSocketStream+1), nil),
-		"long datagram":   wire.AppendSocketMessage(nil, nil, make([]byte, wire.MaxDatagram+1)),
-		"broken datagram": wire.AppendSocketMessage(nil, nil, []byte("garbage")),
+		"long stream":     wire.AppendWebSocketMessage(nil, make([]byte, wire.MaxWebSocketStream+1), nil),
+		"long datagram":   wire.AppendWebSocketMessage(nil, nil, make([]byte, wire.MaxDatagram+1)),
+		"broken datagram": wire.AppendWebSocketMessage(nil, nil, []byte("garbage")),
 	} {
 		conn, _, err := h.webSocket("ws", server.WebPath, "")
 		require.NoError(t, err)
-		require.NoError(t, conn.Write(h.ctx, websocket.MessageBinary, wire.AppendSocketMessage(nil, wire.AppendMessage(nil, stage.Hello(nil)), nil)))
+		require.NoError(t, conn.Write(h.ctx, websocket.MessageBinary, wire.AppendWebSocketMessage(nil, wire.AppendMessage(nil, stage.Hello(nil)), nil)))
 		require.NoError(t, conn.Write(h.ctx, websocket.MessageBinary, broken))
 		require.Equal(t, wire.BadMessage, h.socketEnd(conn), name)
 	}
@@ -203,7 +203,7 @@ func (h *testServer) socketEnd(conn *websocket.Conn) wire.Code {
 		_, _, err := conn.Read(h.ctx)
 		closed, ok := errors.AsType[websocket.CloseError](err)
 		if ok {
-			return wire.Code(int(closed.Code) - wire.SocketCloseBase)
+			return wire.Code(int(closed.Code) - wire.WebSocketCloseBase)
 		}
 		require.NoError(h.t, err)
 	}

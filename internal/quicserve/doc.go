@@ -8,7 +8,7 @@
 //	                                      ALPN worldd/1 ──► rawLink
 //	                                      ALPN h3 ──► web: its session ──► webLink
 //	                                      ALPN of other servers ──► Config.Peers
-//	                                      TCP ──► webSockets: an upgrade ──► socketLink
+//	                                      TCP ──► webSockets: an upgrade ──► webSocketLink
 //	                                      readStream, readDatagrams ──► session.Peer
 //	                                      Conn.sendQueued ◄── Conn's queues ◄── the tick
 //

@@ -135,7 +135,7 @@ func (c *Conn) transport() string {
 	switch c.conn.(type) {
 	case *webLink:
 		return webTransport
-	case *socketLink:
+	case *webSocketLink:
 		return tcpTransport
 	}
 	return rawTransport

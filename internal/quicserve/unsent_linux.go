@@ -6,16 +6,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsentSocket is how many bytes the kernel may hold that TCP has not sent yet: one snapshot, and no stale ones behind it.
-const maxUnsentSocket = 1 << 10
+// maxUnsentTCP is how many bytes the kernel may hold that TCP has not sent yet: one snapshot, and no stale ones behind it.
+const maxUnsentTCP = 1 << 10
 
-// limitUnsent keeps c from holding more than maxUnsentSocket.
+// limitUnsent keeps c from holding more than maxUnsentTCP.
 func limitUnsent(c *net.TCPConn) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return // the connection has ended
 	}
 	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsentSocket)
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsentTCP)
 	})
 }

@@ -182,7 +182,7 @@ func (s *webSockets) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		_ = a.tcp.Close()
 		return
 	}
-	link := newSocketLink(conn, a.tcp)
+	link := newWebSocketLink(conn, a.tcp)
 	if conn.Subprotocol() != wire.WebSocketProtocol {
 		_ = link.CloseWithError(quic.ApplicationErrorCode(wire.BadMessage), "want the subprotocol "+wire.WebSocketProtocol)
 		return

@@ -45,7 +45,7 @@ type Link struct {
 
 // New returns the link of a WebSocket. Run Receive on a goroutine of its own. hangUp closes the connection below it.
 func New(conn *websocket.Conn, hangUp func()) *Link {
-	conn.SetReadLimit(wire.MaxSocketMessage)
+	conn.SetReadLimit(wire.MaxWebSocketMessage)
 	l := &Link{conn: conn, hangUp: hangUp, datagrams: make(chan []byte, maxUnread)}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	l.in, l.arrived = io.Pipe()
@@ -66,7 +66,7 @@ func (l *Link) Receive() {
 }
 
 func (l *Link) receiveMessages() error {
-	message := make([]byte, 0, wire.MaxSocketMessage)
+	message := make([]byte, 0, wire.MaxWebSocketMessage)
 	for {
 		var err error
 		message, err = l.readMessage(message[:0])
@@ -74,7 +74,7 @@ func (l *Link) receiveMessages() error {
 			return err
 		}
 		l.received.Add(1)
-		stream, datagram, err := wire.ParseSocketMessage(message)
+		stream, datagram, err := wire.ParseWebSocketMessage(message)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (l *Link) receiveMessages() error {
 	}
 }
 
-// readMessage appends a message to b. A text has no bytes: ParseSocketMessage refuses it.
+// readMessage appends a message to b. A text has no bytes: ParseWebSocketMessage refuses it.
 func (l *Link) readMessage(b []byte) ([]byte, error) {
 	kind, r, err := l.conn.Reader(context.Background())
 	if err != nil || kind != websocket.MessageBinary {
@@ -118,7 +118,7 @@ func (l *Link) readMessage(b []byte) ([]byte, error) {
 // *quic.ApplicationError, as over QUIC.
 func causeOf(err error) error {
 	closed, ok := errors.AsType[websocket.CloseError](err)
-	switch code := int(closed.Code) - wire.SocketCloseBase; {
+	switch code := int(closed.Code) - wire.WebSocketCloseBase; {
 	case ok && code >= 0:
 		return &quic.ApplicationError{Remote: true, ErrorCode: quic.ApplicationErrorCode(code), ErrorMessage: closed.Reason}
 	case ok: // by a browser whose page reloads, or by a proxy
@@ -133,12 +133,12 @@ func (l *Link) Read(p []byte) (int, error) { return l.in.Read(p) }
 // Write holds bytes of the stream back, for SendDatagram or Flush, unless they fill a message.
 func (l *Link) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
-		if len(l.stream) == wire.MaxSocketStream {
+		if len(l.stream) == wire.MaxWebSocketStream {
 			if err := l.send(nil); err != nil {
 				return n, err
 			}
 		}
-		part := p[:min(len(p), wire.MaxSocketStream-len(l.stream))]
+		part := p[:min(len(p), wire.MaxWebSocketStream-len(l.stream))]
 		l.stream = append(l.stream, part...)
 		p, n = p[len(part):], n+len(part)
 	}
@@ -165,7 +165,7 @@ func (l *Link) SendDatagram(p []byte) error {
 }
 
 func (l *Link) send(datagram []byte) error {
-	m := wire.AppendSocketMessage(l.message[:0], l.stream, datagram)
+	m := wire.AppendWebSocketMessage(l.message[:0], l.stream, datagram)
 	l.stream, l.message = l.stream[:0], m
 	if cap(m) > maxIdleBuffer { // of a joining client, once
 		l.stream, l.message = nil, nil
@@ -194,7 +194,7 @@ func (l *Link) CloseWithError(code quic.ApplicationErrorCode, text string) error
 	l.end(&quic.ApplicationError{ErrorCode: code, ErrorMessage: text})
 	time.AfterFunc(closeGrace, l.closeNow)
 	go func() {
-		_ = l.conn.Close(websocket.StatusCode(wire.SocketCloseBase+int(code)), text[:min(len(text), wire.MaxSocketReason)])
+		_ = l.conn.Close(websocket.StatusCode(wire.WebSocketCloseBase+int(code)), text[:min(len(text), wire.MaxWebSocketReason)])
 		l.closeNow()
 	}()
 	return nil

@@ -29,7 +29,7 @@ func newPair(t *testing.T) (*wslink.Link, *websocket.Conn) {
 	t.Cleanup(server.Close)
 	conn, _, err := websocket.Dial(t.Context(), strings.Replace(server.URL, "http", "ws", 1), nil)
 	require.NoError(t, err)
-	conn.SetReadLimit(wire.MaxSocketMessage)
+	conn.SetReadLimit(wire.MaxWebSocketMessage)
 	own := <-accepted
 	l := wslink.New(own, func() {})
 	done := make(chan struct{})
@@ -48,7 +48,7 @@ func TestMessages(t *testing.T) {
 	read := func() (stream, datagram []byte) {
 		_, m, err := conn.Read(t.Context())
 		require.NoError(t, err)
-		stream, datagram, err = wire.ParseSocketMessage(m)
+		stream, datagram, err = wire.ParseWebSocketMessage(m)
 		require.NoError(t, err)
 		return stream, datagram
 	}
@@ -86,7 +86,7 @@ func TestMessages(t *testing.T) {
 func TestReceive(t *testing.T) {
 	l, conn := newPair(t)
 	for range 100 {
-		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, wire.AppendSocketMessage(nil, []byte("s"), []byte("d"))))
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, wire.AppendWebSocketMessage(nil, []byte("s"), []byte("d"))))
 	}
 	stream := make([]byte, 100)
 	_, err := io.ReadFull(l, stream)
@@ -102,11 +102,11 @@ func TestCloseCodes(t *testing.T) {
 	for _, remote := range []bool{false, true} {
 		l, conn := newPair(t)
 		if remote {
-			go func() { _ = conn.Close(websocket.StatusCode(wire.SocketCloseBase+int(wire.Draining)), "tired") }()
+			go func() { _ = conn.Close(websocket.StatusCode(wire.WebSocketCloseBase+int(wire.Draining)), "tired") }()
 		} else {
 			require.NoError(t, l.CloseWithError(quic.ApplicationErrorCode(wire.Draining), strings.Repeat("tired", 100)))
 			_, _, err := conn.Read(t.Context())
-			require.EqualValues(t, wire.SocketCloseBase+int(wire.Draining), websocket.CloseStatus(err))
+			require.EqualValues(t, wire.WebSocketCloseBase+int(wire.Draining), websocket.CloseStatus(err))
 		}
 		<-l.Context().Done()
 		var app *quic.ApplicationError
@@ -134,7 +134,7 @@ func TestFault(t *testing.T) {
 	require.NoError(t, l.Context().Err())
 	require.NoError(t, l.CloseWithError(quic.ApplicationErrorCode(wire.BadMessage), ""))
 	_, _, err = conn.Read(t.Context())
-	require.EqualValues(t, wire.SocketCloseBase+int(wire.BadMessage), websocket.CloseStatus(err))
+	require.EqualValues(t, wire.WebSocketCloseBase+int(wire.BadMessage), websocket.CloseStatus(err))
 }
 
 // A side that does not answer pings is lost. One that does has a round trip.

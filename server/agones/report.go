@@ -16,7 +16,7 @@ type Status struct {
 	Alive  bool // the worlds tick
 	Open   bool // clients can join
 	Needed bool // it must not be ended: it has sessions, or rooms on demand
-	// Values of the counters of these names.
+	// The values for the sidecar's counters "rooms" and "players".
 	Rooms, Players int
 }
 

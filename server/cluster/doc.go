@@ -38,8 +38,8 @@
 //	C1  A room steps, sends and saves only before the end of the lease minus a margin, on the node's monotonic clock. The lease
 //	    counts from before the sending of the newest acknowledged renewal. Else the room stands still, and continues after a
 //	    renewal: nobody can have taken it without a tombstone.
-//	C2  Permission to run is an acknowledged swap of this incarnation, never a record that was read. Each raises the epoch, which
-//	    is the revision of the swap or higher, since the records of free rooms are deleted.
+//	C2  Permission to run is an acknowledged swap of this incarnation, never a record that was read. Each raises the epoch to
+//	    the swap's revision at least: so epochs rise also for a room whose record was deleted when it was free.
 //	C3  A room is taken from an incarnation only if that has a tombstone, or if its node has another incarnation or no record,
 //	    as seen in a copy of the directory that includes all before the room's record.
 //	C4  A tombstone is written over a record that did not change for the lease and twice the drift of clocks, by a swap that
