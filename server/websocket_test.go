@@ -158,7 +158,10 @@ func TestWebSocketForeign(t *testing.T) {
 	_, answer, err := h.webSocket("ws", "/other", "")
 	require.Error(t, err)
 	require.Equal(t, http.StatusNotFound, answer.StatusCode)
-	require.EqualValues(t, 1, h.server.Report().Traffic.WebRequests)
+	plain := must.Get(http.Get("http://" + h.server.Addr().String() + server.WebPath)) // as somebody who opens the URL
+	require.Equal(t, http.StatusUpgradeRequired, plain.StatusCode)
+	require.NoError(t, plain.Body.Close())
+	require.EqualValues(t, 2, h.server.Report().Traffic.WebRequests)
 
 	other, _, err := websocket.Dial(h.ctx, "ws://"+h.server.Addr().String()+server.WebPath, &websocket.DialOptions{Subprotocols: []string{"chat"}})
 	require.NoError(t, err)

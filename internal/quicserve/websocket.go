@@ -179,7 +179,6 @@ func (s *webSockets) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(out, r, &websocket.AcceptOptions{Subprotocols: []string{wire.WebSocketProtocol}, InsecureSkipVerify: true})
 	if err != nil { // it has answered
 		l.traffic.webRequests.Add(1)
-		_ = a.tcp.Close()
 		return
 	}
 	link := newWebSocketLink(conn, a.tcp)
