@@ -50,7 +50,7 @@ func listenWebSockets(udp *net.UDPAddr) (*net.TCPListener, error) {
 	}
 	tcp, err := net.ListenTCP(network, &net.TCPAddr{IP: udp.IP, Port: udp.Port, Zone: udp.Zone})
 	if err != nil {
-		return nil, fmt.Errorf("server: cannot listen on TCP port %d, to which browsers connect whose network blocks UDP (WebConfig.NoWebSocket does without): %w", udp.Port, err)
+		return nil, fmt.Errorf("server: cannot listen on TCP port %d, to which browsers connect whose network blocks UDP (--web-udp-only and WebConfig.NoWebSocket do without): %w", udp.Port, err)
 	}
 	return tcp, nil
 }

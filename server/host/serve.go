@@ -378,7 +378,7 @@ func (c *serveCommand) loadIdentity(config *server.Config) (err error) {
 // printAccess prints how clients, pages and the operator reach the server.
 func (c *serveCommand) printAccess(p *program, config server.Config, s *server.Server) error {
 	if c.Web {
-		if err := writeWeb(p, s); err != nil {
+		if err := writeWeb(p, config.Web, s); err != nil {
 			return err
 		}
 	}

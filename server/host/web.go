@@ -34,12 +34,16 @@ func (f *webFlags) webConfig() *server.WebConfig {
 }
 
 // writeWeb prints what a page needs to connect.
-func writeWeb(p *program, s *server.Server) error {
+func writeWeb(p *program, c *server.WebConfig, s *server.Server) error {
 	hashes, err := s.WebCertificates()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "%s: browsers on UDP port %d, path %s", p.Name, s.Addr().Port, server.WebPath)
+	ports := "UDP and TCP port"
+	if c.NoWebSocket {
+		ports = "UDP port"
+	}
+	fmt.Fprintf(p.out, "%s: browsers on %s %d, path %s", p.Name, ports, s.Addr().Port, server.WebPath)
 	if len(hashes) > 0 {
 		fmt.Fprintf(p.out, ", certificate %s until it rotates", hashes[0])
 	}
