@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -42,16 +43,19 @@ func TestRecordingToAFullDisk(t *testing.T) {
 
 // A panic of the goroutine that writes the recording ends the recording. The world continues.
 func TestRecordingPanics(t *testing.T) {
-	d := tag()
-	g := must.Get(d.buildInstance(Options{}))
-	logs, seen := observer.New(zap.InfoLevel)
-	r := newRecordFile(nil, "a.recording", zap.New(logs))
-	_, _ = g.recordWorld(r, 0) // its error, if any, depends on when the writer panics
-	for range 2 * queuedSteps {
-		g.World.Step()
-	}
-	require.ErrorContains(t, r.Close(), "panicked")
-	require.Equal(t, 1, seen.FilterMessage("the recording ended").Len())
+	synctest.Test(t, func(t *testing.T) {
+		d := tag()
+		g := must.Get(d.buildInstance(Options{}))
+		logs, seen := observer.New(zap.InfoLevel)
+		r := newRecordFile(nil, "a.recording", zap.New(logs))
+		_, _ = g.recordWorld(r, 0) // its error, if any, depends on when the writer panics
+		synctest.Wait()
+		for range 2 * queuedSteps {
+			g.World.Step()
+		}
+		require.ErrorContains(t, r.Close(), "panicked")
+		require.Equal(t, 1, seen.FilterMessage("the recording ended").Len())
+	})
 }
 
 // requireOnly requires a folder to hold these files.
