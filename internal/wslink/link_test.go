@@ -64,6 +64,10 @@ func TestMessages(t *testing.T) {
 	stream, datagram = read()
 	require.Equal(t, "alone/", string(stream)+"/"+string(datagram))
 
+	require.NoError(t, l.SendProbe())
+	stream, datagram = read()
+	require.Equal(t, "/", string(stream)+"/"+string(datagram))
+
 	long := bytes.Repeat([]byte("0123456789abcdef"), 2500)
 	sent := make(chan error, 1)
 	go func() {
@@ -82,10 +86,11 @@ func TestMessages(t *testing.T) {
 	require.EqualValues(t, wire.MaxDatagram, tooLarge.MaxDatagramPayloadSize)
 }
 
-// Bytes come in their order; datagrams that nobody reads are dropped, and hold up no stream.
+// Bytes come in their order; datagrams that nobody reads are dropped, and hold up no stream. Probes are ignored.
 func TestReceive(t *testing.T) {
 	l, conn := newPair(t)
 	for range 100 {
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, wire.AppendWebSocketMessage(nil, nil, nil)))
 		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, wire.AppendWebSocketMessage(nil, []byte("s"), []byte("d"))))
 	}
 	stream := make([]byte, 100)
@@ -94,7 +99,7 @@ func TestReceive(t *testing.T) {
 	require.Equal(t, strings.Repeat("s", 100), string(stream))
 	require.Equal(t, "d", string(must.Get(l.ReceiveDatagram(t.Context()))))
 	_, received := l.Messages()
-	require.EqualValues(t, 100, received)
+	require.EqualValues(t, 200, received)
 }
 
 // The cause of the end is the code of the side that closed, as over QUIC.
