@@ -190,6 +190,36 @@ func TestReconnectTriesAddresses(t *testing.T) {
 	require.Equal(t, []string{"c:1", "a:1"}, f.until(c, client.Joined), "back to its addresses")
 }
 
+// The token of a redirection is good for one connection: after that a client without FreshToken presents its own again.
+func TestTokenOfARedirectionIsUsedOnce(t *testing.T) {
+	s := schema.NewWithBody()
+	f := newFleet(t, s)
+	config := f.config(s, "a:1")
+	config.Token = []byte("own")
+	c := must.Get(client.Dial(t.Context(), config))
+	defer func() { require.NoError(t, c.Close()) }()
+	f.welcome.SchemaText = ""
+	tokens := func() (texts []string) {
+		for _, h := range f.hellos {
+			texts = append(texts, string(h.Token))
+		}
+		f.hellos = nil
+		return texts
+	}
+	require.Equal(t, []string{"own"}, tokens())
+
+	f.end(movedTo("b:1"))
+	require.Equal(t, []string{"b:1"}, f.until(c, client.Joined))
+	f.end(&wire.Error{Code: wire.Timeout})
+	require.Equal(t, []string{"b:1"}, f.until(c, client.Joined))
+	require.Equal(t, []string{"back", "own"}, tokens())
+
+	f.ends["c:1"] = &wire.Error{Code: wire.Timeout, Detail: "the pass was used"}
+	f.end(movedTo("c:1"))
+	require.Equal(t, []string{"c:1", "a:1"}, f.until(c, client.Joined))
+	require.Equal(t, []string{"own"}, tokens(), "the first has closed the connection before the Hello")
+}
+
 // Dead addresses do not use up GiveUp: every round asks all of them, and delays grow with the rounds.
 func TestGiveUpWithAddresses(t *testing.T) {
 	s := schema.NewWithBody()

@@ -90,8 +90,8 @@ type Config struct {
 	// FreshToken returns a connect token for the next attempt to reconnect. It runs on its own
 	// goroutine; its error fails the attempt. Resuming a session needs no token. But if the
 	// session is gone, the same handshake begins a new one, which needs a token. Without
-	// FreshToken the client sends Token again, and a server that requires tokens refuses the
-	// new session (wire.Unauthorized).
+	// FreshToken the client sends Token again, also after a redirection with another token, and a
+	// server whose tokens are good once refuses the new session (wire.Unauthorized).
 	FreshToken func(context.Context) ([]byte, error)
 	// Name appears in the server's logs: UTF-8, at most wire.MaxName bytes. Check
 	// names that players type.

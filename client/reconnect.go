@@ -93,7 +93,7 @@ func longestBackoff(n int) time.Duration { return min(minBackoff<<min(n, 10), ma
 type attempt struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the fields below are set
-	token  []byte        // for the Hello; nil: from FreshToken, or the previous one
+	token  []byte        // for the Hello; nil: from FreshToken, or Config.Token
 	link   Conn
 	due    time.Duration // when a simulated attempt is made
 	err    error
@@ -288,8 +288,9 @@ func (c *Client) takeLink() error {
 	}
 	c.link = a.link
 	c.silence.restartAt(c.now())
-	if a.token != nil {
-		c.session.config.Token = a.token
+	c.session.config.Token = a.token
+	if a.token == nil { // an earlier redirection's is used, or of another server
+		c.session.config.Token = c.config.Token
 	}
 	c.session.Reconnect()
 	return nil

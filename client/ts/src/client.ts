@@ -360,7 +360,8 @@ export class Client {
       link.close(Code.ok)
       return
     }
-    if (token) this.session.setToken(token)
+    // A token of an earlier redirection is used, or of another server.
+    this.session.setToken(token ?? this.#config.token ?? new Uint8Array())
     this.session.reconnect()
     this.#attach(link)
     this.#flush()

@@ -47,7 +47,7 @@ test('a first join tries each address once', async () => {
 })
 
 test('a lost session is looked for at its server, and then at each address, which may learn its secret', async () => {
-  const s = await new Stage().join({ url: a, urls: [b] })
+  const s = await new Stage().join({ url: a, urls: [b], token: Uint8Array.of(5) })
   s.dead.add(a)
   s.link.break(new Error('gone'))
   s.client.update()
@@ -75,5 +75,6 @@ test('a lost session is looked for at its server, and then at each address, whic
   await dials(s, 7)
   await s.dialled(5)
   assert.deepEqual(s.urls.slice(5), [c, a], 'back to its addresses')
+  assert.deepEqual([...s.link.hello().token], [5], 'with its own token again')
   s.client.close()
 })
