@@ -13,7 +13,7 @@ const (
 	addressPatience = 4 * time.Second
 )
 
-// addresses holds Config.Addr, and Config.Addrs in random order: the clients of a failed node spread over the others.
+// addresses holds Config.Addr, and Config.Addrs in the order in which the client tries them.
 type addresses struct {
 	all []string
 	at  int // of the present one, or of the last one before a redirection
@@ -26,8 +26,13 @@ func newAddresses(c Config) addresses {
 			all = append(all, further)
 		}
 	}
-	others := all[1:]
-	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	others, shuffle := all[1:], rand.Shuffle
+	if c.Random != nil {
+		shuffle = c.Random.Shuffle
+	}
+	if c.Random != nil || c.Simulation == nil {
+		shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	}
 	return addresses{all: all}
 }
 

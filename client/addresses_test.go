@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -237,18 +238,26 @@ func TestGiveUpWithAddresses(t *testing.T) {
 	require.ElementsMatch(t, []string{"a:1", "b:1", "c:1", "d:1"}, tried[:4])
 }
 
-// Clients of one server that has failed spread over the others.
+// Clients of one server that has failed spread over the others. The order depends on Config.Random alone.
 func TestOrderOfAddresses(t *testing.T) {
 	s := schema.NewWithBody()
-	second := map[string]bool{}
-	for range 200 {
+	second := func(random *rand.Rand) string {
 		f := newFleet(t, s)
 		f.silent["a:1"] = true
-		c := must.Get(client.Dial(t.Context(), f.config(s, "a:1", "b:1", "a:1", "c:1", "d:1")))
-		second[f.tried[1]] = true
+		config := f.config(s, "a:1", "b:1", "a:1", "c:1", "d:1")
+		config.Random = random
+		c := must.Get(client.Dial(t.Context(), config))
 		require.NoError(t, c.Close())
+		return f.tried[1]
 	}
-	require.Len(t, second, 3)
+	times := map[string]int{}
+	for seed := range uint64(30) {
+		address := second(rand.New(rand.NewPCG(seed, 0)))
+		require.Equal(t, address, second(rand.New(rand.NewPCG(seed, 0))))
+		times[address]++
+		require.Equal(t, "b:1", second(nil), "a simulation without a source: as listed")
+	}
+	require.Len(t, times, 3)
 	_, err := client.Dial(t.Context(), client.Config{Addr: "a:1", Addrs: []string{"nowhere"}})
 	require.ErrorContains(t, err, "further address")
 	require.ErrorContains(t, client.Config{Addr: "a:1", Addrs: make([]string, 40)}.Validate(), fmt.Sprint("at most ", 32))

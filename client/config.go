@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -143,6 +144,9 @@ type Config struct {
 	// Simulation replaces the network and the clock, for tests of games: see package
 	// loadtest/rig. Addr and the fields about certificates then have no effect.
 	Simulation Simulation
+	// Random orders Addrs, so that the clients of a failed server spread over the others. nil is the process's source, or with
+	// Simulation none: the client then tries Addrs as listed.
+	Random *rand.Rand
 }
 
 // sessionConfig returns the fields of c that a Session needs.
