@@ -62,6 +62,6 @@ func ForgetImage(ctx context.Context, store Store, room string) (*Image, error) 
 	begun := *r.Image
 	begun.Any = true
 	r.Image = &begun
-	_, err = store.Swap(ctx, Swap{found.Key, encode(r), found.Revision})
+	_, err = store.Swap(ctx, Swap{found.Key, encodeRoom(r), found.Revision})
 	return &begun, err
 }

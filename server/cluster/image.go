@@ -100,7 +100,7 @@ func (rs *rooms) movePointer(m *machine, r *room) {
 	}
 	next := r.record
 	next.Image, next.Exact = r.holding.pointing.image, true
-	rs.swap(m, r, []Swap{{r.key(), encode(next), r.base()}}, func(uint64) {}, func() {})
+	rs.swap(m, r, []Swap{{r.key(), encodeRoom(next), r.base()}}, func(uint64) {}, func() {})
 }
 
 // newestImage returns the image with which a room's next taking begins. Only a run that continues in an adopted directory knows better

@@ -28,6 +28,12 @@ func (d *desk) record(room string) roomRecord {
 	return r
 }
 
+// requireUnreadBefore checks whether programs of before images refuse the record of a room, as of a newer program. They would take the room,
+// and write a record without its image.
+func (d *desk) requireUnreadBefore(room string, unread bool) {
+	require.Equal(d, unread, wrongVersion(d.record(room).Version, recordVersion) != nil)
+}
+
 // The pointer to a room's newest image stays with the room while nobody runs it, whether or not a stored run keeps its block. The next node
 // learns it by taking the room.
 func TestImageStaysWithItsRoom(t *testing.T) {
@@ -38,13 +44,17 @@ func TestImageStaysWithItsRoom(t *testing.T) {
 		saved := testImage(7, "a")
 		p := d.point("arena", saved)
 		require.Equal(t, event{kind: pointed, room: "arena", pointing: p}, d.outcome("arena"))
+		d.requireUnreadBefore("arena", true)
 		d.release("arena", keep)
 		require.Equal(t, saved, d.record("arena").Image)
+		d.requireUnreadBefore("arena", true)
 
 		other := newDeskAt(t, "b", d.store, Blocks)
 		other.take("arena", noBlock)
 		require.Equal(t, saved, other.requireTook("arena").image)
+		other.requireUnreadBefore("arena", true)
 		other.point("arena", nil) // the room has ended for good
+		other.requireUnreadBefore("arena", false)
 		require.Nil(t, other.record("arena").Image)
 	}
 }

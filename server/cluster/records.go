@@ -25,6 +25,9 @@ const Blocks = 4096
 
 const (
 	recordVersion = 1
+	// imageVersion is the version of the record of a room that has an image. Programs of before would take the room, and forget the image.
+	imageVersion = 2
+
 	maxRecord     = 4 << 10 // bytes of a record
 	maxName       = 128     // bytes of the name of a node or of a room
 	maxAddrs      = 8
@@ -117,6 +120,15 @@ type blockRecord struct {
 	Room    string `json:"room,omitempty"` // empty: free
 }
 
+// encodeRoom returns the text of a room's record.
+func encodeRoom(r roomRecord) []byte {
+	r.Version = recordVersion
+	if r.Image != nil {
+		r.Version = imageVersion
+	}
+	return encode(r)
+}
+
 // encode returns the text of a record.
 func encode(record any) []byte {
 	text, err := json.Marshal(record)
@@ -128,7 +140,7 @@ func encode(record any) []byte {
 
 func parseIdentity(value []byte) (r identityRecord, err error) {
 	err = parseRecord(identityKey, value, &r, func() error {
-		err := cmp.Or(wrongVersion(r.Version), wrongToken("id", r.ID))
+		err := cmp.Or(wrongVersion(r.Version, recordVersion), wrongToken("id", r.ID))
 		if r.LeaseMS != 0 {
 			err = cmp.Or(err, wrongLease(r.LeaseMS))
 		}
@@ -145,7 +157,7 @@ func parseIdentity(value []byte) (r identityRecord, err error) {
 
 func parseNode(key string, value []byte) (r nodeRecord, err error) {
 	err = parseRecord(key, value, &r, func() error {
-		return cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, nodePrefix)), wrongToken("incarnation", r.Incarnation), wrongAddrs(r.Addrs), wrongLease(r.LeaseMS), wrongFingerprint(r.Fingerprint))
+		return cmp.Or(wrongVersion(r.Version, recordVersion), wrongName(strings.TrimPrefix(key, nodePrefix)), wrongToken("incarnation", r.Incarnation), wrongAddrs(r.Addrs), wrongLease(r.LeaseMS), wrongFingerprint(r.Fingerprint))
 	})
 	return r, err
 }
@@ -168,7 +180,7 @@ func wrongLease(ms int64) error {
 
 func parseRoom(key string, value []byte) (r roomRecord, err error) {
 	err = parseRecord(key, value, &r, func() error {
-		err := cmp.Or(wrongVersion(r.Version), wrongName(strings.TrimPrefix(key, roomPrefix)))
+		err := cmp.Or(wrongVersion(r.Version, imageVersion), wrongName(strings.TrimPrefix(key, roomPrefix)))
 		if err == nil && r.Image != nil {
 			err = r.Image.Check()
 		}
@@ -199,7 +211,7 @@ func wrongFree(r roomRecord) error {
 
 func parseBlock(key string, value []byte) (r blockRecord, err error) {
 	err = parseRecord(key, value, &r, func() error {
-		err := wrongVersion(r.Version)
+		err := wrongVersion(r.Version, recordVersion)
 		if err == nil && r.Room != "" {
 			err = wrongName(r.Room)
 		}
@@ -222,9 +234,9 @@ func parseRecord(key string, value []byte, record any, check func() error) error
 	return nil
 }
 
-func wrongVersion(version int) error {
-	if version != recordVersion {
-		return fmt.Errorf("version %d, this program knows %d", version, recordVersion)
+func wrongVersion(version, newest int) error {
+	if version < 1 || version > newest {
+		return fmt.Errorf("version %d, this program knows %d", version, newest)
 	}
 	return nil
 }

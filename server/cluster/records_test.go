@@ -25,6 +25,7 @@ var goodRecords = map[string]string{
 	"room/arena/2": `{"v":1,"state":"kept","keeper":"a","epoch":3,"block":18}`,
 	"room/arena/3": `{"v":1,"state":"free","epoch":3,"block":-1}`,
 	"room/arena/4": `{"v":1,"state":"free","epoch":3,"block":-1,"image":{"epoch":3,"tick":9,"bytes":5,"sum":"` + strings.Repeat("0a", 32) + `","nodes":["a","b"]}}`,
+	"room/arena/5": `{"v":2,"state":"kept","keeper":"a","epoch":3,"block":19,"image":{"epoch":3,"tick":9,"bytes":5,"sum":"` + strings.Repeat("0a", 32) + `","nodes":["a"]}}`,
 	"block/0017":   `{"v":1,"room":"arena/1"}`,
 	"block/0018":   `{"v":1}`,
 }
@@ -57,6 +58,7 @@ func TestRecords(t *testing.T) {
 func TestUnusableRecords(t *testing.T) {
 	for _, c := range []struct{ key, old, changed, want string }{
 		{"id", `"v":1`, `"v":2`, "version 2, this program knows 1"},
+		{"room/arena/5", `"v":2`, `"v":3`, "version 3, this program knows 2"},
 		{"id", oneToken, "A1", "id \"A1\": it must have 16 hexadecimal digits"},
 		{"id", otherToken, "00000000000000B2", "16 hexadecimal digits"},
 		{"node/a", "}", "", "unexpected end"},

@@ -71,11 +71,11 @@ func (rs *rooms) acquire(m *machine, r *room) {
 		epoch = max(epoch, r.holding.epoch)
 	}
 	next := roomRecord{
-		Version: recordVersion, State: roomOpen, Node: m.settings.name, Incarnation: m.lease.incarnation,
+		State: roomOpen, Node: m.settings.name, Incarnation: m.lease.incarnation,
 		Epoch: epoch + 1, Nonce: m.token(), Block: block,
 		Image: rs.newestImage(r),
 	}
-	swaps := []Swap{{r.key(), encode(next), r.base()}}
+	swaps := []Swap{{r.key(), encodeRoom(next), r.base()}}
 	if m.blocks.all[block].room != r.name {
 		swaps = append(swaps, m.blocks.swap(block, r.name))
 	}
@@ -165,7 +165,7 @@ func (rs *rooms) freed(m *machine, r *room) []byte {
 	if r.record.Image == nil && r.record.Epoch <= m.view.highest {
 		return nil
 	}
-	return encode(roomRecord{Version: recordVersion, State: roomFree, Epoch: r.record.Epoch, Block: noBlock, Image: r.record.Image})
+	return encodeRoom(roomRecord{State: roomFree, Epoch: r.record.Epoch, Block: noBlock, Image: r.record.Image})
 }
 
 // giveBack frees the room, or keeps it with its block.
@@ -176,7 +176,7 @@ func (rs *rooms) giveBack(m *machine, r *room, keep bool) {
 	}
 	next := rs.freed(m, r)
 	if keep {
-		next = encode(roomRecord{Version: recordVersion, State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image})
+		next = encodeRoom(roomRecord{State: roomKept, Keeper: m.settings.name, Epoch: r.record.Epoch, Block: r.record.Block, Image: r.record.Image})
 	}
 	swaps := []Swap{{r.key(), next, r.base()}}
 	disagrees := rs.readDisagreement(m, r)
