@@ -36,6 +36,9 @@ type Cluster interface {
 	// FindImage returns the newest image of a room, nil if it has none, and the addresses for clients of the other living nodes that have
 	// it. It answers from memory.
 	FindImage(room string) (image *RoomImage, addresses []string, err error)
+	// Changed returns a channel that is closed when FindRoom or FindImage may give another answer for a room than at the call, but for
+	// other nodes that fall silent. It asks the directory for nothing.
+	Changed(room string) <-chan struct{}
 	// Status describes the cluster, for the operator.
 	Status() ClusterStatus
 }

@@ -51,6 +51,7 @@ type testNode struct {
 	waits   atomic.Bool       // TakeRoom has no answer
 	silent  atomic.Bool       // other nodes are
 	onFree  func(room string) // called as a room is released
+	takes   atomic.Int64      // calls of TakeRoom
 	passing
 }
 
@@ -66,6 +67,7 @@ func (n *testNode) FindRoom(room string) string {
 func (n *testNode) IsSilent(room string) bool { return n.silent.Load() && n.FindRoom(room) != "" }
 
 func (n *testNode) TakeRoom(ctx context.Context, room string, stored int) (RoomGrant, error) {
+	n.takes.Add(1)
 	if n.waits.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -104,6 +106,20 @@ func (n *testNode) FindImage(room string) (*RoomImage, []string, error) {
 		return image, nil, nil
 	}
 	return image, slices.DeleteFunc(slices.Clone(image.Nodes), func(node string) bool { return n.dead[node] }), nil
+}
+
+func (n *testNode) Changed(room string) <-chan struct{} {
+	was, changed := n.FindRoom(room), make(chan struct{})
+	var look func()
+	look = func() {
+		if n.FindRoom(room) != was {
+			close(changed)
+			return
+		}
+		time.AfterFunc(10*time.Millisecond, look)
+	}
+	look()
+	return changed
 }
 
 func (n *testNode) Status() ClusterStatus {
@@ -520,6 +536,25 @@ func TestPinnedRoomWaitsForTheCluster(t *testing.T) {
 		n.waits.Store(false)
 		time.Sleep(2 * brokenFor)
 		h.mustVisit("lobby")
+		require.NoError(t, h.endRooms())
+		h.descriptors.close()
+	})
+}
+
+// A pinned room of another node is not asked for again before that node has released it, and then at once.
+func TestStandbyOfAPinnedRoom(t *testing.T) {
+	d := newDirectory()
+	other, n := &testNode{sharedDirectory: d, address: "b:2"}, &testNode{sharedDirectory: d, address: "a:1"}
+	synctest.Test(t, func(t *testing.T) {
+		lobby := must.Get(other.TakeRoom(context.Background(), "lobby", -1))
+		h := newClusterRooms(t, n, asIs)
+		h.begin()
+		time.Sleep(standbyFor / 2)
+		require.EqualValues(t, 1, n.takes.Load())
+		lobby.Release(context.Background(), false)
+		time.Sleep(20 * time.Millisecond)
+		require.NotNil(t, h.now("lobby"))
+		require.EqualValues(t, 2, n.takes.Load())
 		require.NoError(t, h.endRooms())
 		h.descriptors.close()
 	})

@@ -36,15 +36,21 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 	defer l.removeRoom()
 	defer l.releaseRoom()
 	for {
+		changed := l.clusterChange()
 		next, err := l.buildRun(ctx)
 		if err != nil {
 			err = explainDescriptors(err)
 			l.logUnmade(err)
 			lasts := brokenFor
-			if errors.Is(err, ErrCrashLoop) {
+			switch {
+			case errors.Is(err, ErrCrashLoop):
 				lasts = failedFor // each attempt repeats the journal
+			case isMoved(err):
+				lasts = standbyFor
+			default:
+				changed = nil
 			}
-			if !l.failRoom(ctx, err, lasts, l.kind.isPinned(l.room)) {
+			if !l.failRoom(ctx, err, lasts, changed, l.kind.isPinned(l.room)) {
 				return
 			}
 			continue
@@ -59,7 +65,7 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 			return
 		case panicked && l.panicsAgain():
 			l.room.logger(l.rooms.log).Error("the room has panicked too often: it stays closed for a while", zap.Duration("for", failedFor))
-			if !l.failRoom(ctx, errFailed, failedFor, true) {
+			if !l.failRoom(ctx, errFailed, failedFor, nil, true) {
 				return
 			}
 		default:
@@ -68,7 +74,15 @@ func (l *roomLife) hostRoom(ctx context.Context) {
 	}
 }
 
-// logUnmade logs why the room cannot be made. A pinned room of another node is asked for once a second.
+// clusterChange returns a channel that is closed when a pinned room of another node may have become free, or nil.
+func (l *roomLife) clusterChange() <-chan struct{} {
+	if l.rooms.process.Cluster == nil || !l.kind.isPinned(l.room) {
+		return nil
+	}
+	return l.rooms.process.Cluster.Changed(l.room.name)
+}
+
+// logUnmade logs why the room cannot be made.
 func (l *roomLife) logUnmade(err error) {
 	log := l.room.logger(l.rooms.log)
 	if isMoved(err) {
@@ -116,9 +130,9 @@ func (r *Room) setOpening() {
 	r.state, r.err, r.ready, r.deadline = roomOpening, nil, make(chan struct{}), time.Time{}
 }
 
-// failRoom refuses clients with err for a time. It returns true if the room reopens: after that
+// failRoom refuses clients with err for a time, or until changed is closed. It returns true if the room reopens: after that
 // time if reopens is set, or as soon as the operator creates it.
-func (l *roomLife) failRoom(ctx context.Context, err error, lasts time.Duration, reopens bool) bool {
+func (l *roomLife) failRoom(ctx context.Context, err error, lasts time.Duration, changed <-chan struct{}, reopens bool) bool {
 	retry := make(chan struct{})
 	l.rooms.mu.Lock()
 	opening := l.room.state == roomOpening
@@ -129,6 +143,7 @@ func (l *roomLife) failRoom(ctx context.Context, err error, lasts time.Duration,
 	l.rooms.mu.Unlock()
 	select {
 	case <-time.After(lasts):
+	case <-changed:
 	case <-retry:
 	case <-ctx.Done():
 	}

@@ -42,6 +42,8 @@ const (
 	// pause after a room could not be made, in which clients are refused.
 	failedFor = time.Minute
 	brokenFor = time.Second
+	// standbyFor is the longest wait for a change of a pinned room that another node has.
+	standbyFor = time.Minute
 	// staleTick is the age of the newest tick above which a room admits no sessions.
 	staleTick = 2 * time.Second
 	// stallLimit is how long a server that ends waits for rooms that are stuck in a tick.

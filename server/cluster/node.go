@@ -113,6 +113,8 @@ type Node struct {
 	waiting  map[*want]chan taken
 	pointing map[*pointing]chan error
 	holdings map[string]*Holding
+	// followers are those of Changed, by room.
+	followers map[string]*follower
 	ready    chan struct{} // closed by the first lease
 	refused  chan error    // why the node cannot have its first lease
 	resigned chan struct{} // closed when the node has left the cluster
@@ -131,6 +133,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	}
 	n := &Node{
 		config: c, began: c.Now(), requests: map[uint64]context.CancelFunc{}, waiting: map[*want]chan taken{}, pointing: map[*pointing]chan error{}, holdings: map[string]*Holding{},
+		followers: map[string]*follower{},
 		ready: make(chan struct{}), refused: make(chan error, 1), resigned: make(chan struct{}),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -191,6 +194,7 @@ func (n *Node) update(input func(now time.Duration)) {
 		n.log(note)
 	}
 	n.announce()
+	n.tellFollowers()
 	if n.timer != nil {
 		n.timer.Stop()
 	}
@@ -382,6 +386,11 @@ func (n *Node) Find(ctx context.Context, room string) (Location, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.locate(room)
+}
+
+// locate is Find for callers that hold mu.
+func (n *Node) locate(room string) (Location, error) {
 	m := n.machine
 	if m.identity.state == identityForeign {
 		return Location{}, ErrForeign
@@ -404,9 +413,14 @@ type ImageLocation struct {
 }
 
 // FindImage returns where the newest image of a room is, as far as this node knows. A holding tells it for certain (Holding.Image).
-func (n *Node) FindImage(room string) (at ImageLocation, err error) {
+func (n *Node) FindImage(room string) (ImageLocation, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.locateImage(room)
+}
+
+// locateImage is FindImage for callers that hold mu.
+func (n *Node) locateImage(room string) (at ImageLocation, err error) {
 	m := n.machine
 	if m.identity.state != identityKnown || !m.view.loaded {
 		return at, ErrForeign

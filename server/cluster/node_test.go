@@ -69,9 +69,16 @@ func TestRoomRunsOnce(t *testing.T) {
 		found.Silent = 0
 		require.Equal(t, cluster.Location{Node: "a", Addrs: []string{"a.example:4433"}, Epoch: held.Epoch()}, found)
 
+		changed := b.Changed("arena/1")
 		time.Sleep(time.Minute)
 		require.True(t, held.MayRun())
+		select {
+		case <-changed:
+			require.Fail(t, "renewals change nothing")
+		default:
+		}
 		require.NoError(t, held.Release(ctx, false))
+		<-changed
 		require.False(t, held.MayRun())
 		synctest.Wait()
 		again := must.Get(b.Take(ctx, "arena/1", cluster.AnyBlock))
@@ -94,6 +101,7 @@ func TestSilentNode(t *testing.T) {
 		b := ns.open("b")
 		held := must.Get(a.Take(ctx, "arena/1", cluster.AnyBlock))
 		time.Sleep(time.Minute)
+		changed := b.Changed("arena/1")
 		silent.isCut.Store(true)
 		began := time.Now()
 		time.Sleep(3 * time.Second) // until b waits for the end of the lease, instead of naming the owner
@@ -101,6 +109,7 @@ func TestSilentNode(t *testing.T) {
 		require.False(t, held.MayRun())
 		t.Log("elsewhere after", time.Since(began))
 		require.Greater(t, taken.Epoch(), held.Epoch())
+		<-changed
 		silent.isCut.Store(false)
 		<-held.Lost()
 		require.NoError(t, a.Close(ctx))
