@@ -28,8 +28,8 @@ type Cluster interface {
 	// Reaches reports whether Ask may succeed: the node that has the room is known, answers questions, and has not failed
 	// to a short time ago. It answers from memory.
 	Reaches(room string) bool
-	// Ask sends a question of this server to the node that has a room, and returns the answer of the function that was given to
-	// Answer there, or its error if that is a *wire.Error, and the node's address for clients.
+	// Ask sends a question of this server to the node that has a room, or its newest image while nobody runs it. It returns the answer
+	// of the function that was given to Answer there, or its error if that is a *wire.Error, and the node's address for clients.
 	Ask(ctx context.Context, room string, question []byte) (answer []byte, address string, err error)
 	// Answer sets the function that answers the questions of other nodes. It is called before Config.Peers serves any.
 	Answer(func(ctx context.Context, question []byte) (answer []byte, err error))
@@ -346,8 +346,10 @@ func (m *rooms) addressOf(name string) string {
 }
 
 // findElsewhere returns the redirection of a client that asks for a room of another node, with its own token, or nil. A client that
-// names no room may have a token that does. If the client can get a pass instead, its token is admitted here first (sendElsewhere).
-func (m *rooms) findElsewhere(name string) *wire.Error {
+// names no room may have a token that does. If the client can get a pass instead, its token is admitted here first (sendElsewhere), and so
+// is one that must not know of the room unless its token says so.
+func (m *rooms) findElsewhere(ctx context.Context, h *wire.Hello, address string) *wire.Error {
+	name := h.Room
 	if name == "" && m.process.Admit == nil {
 		name = m.config.Default
 	}
@@ -357,11 +359,18 @@ func (m *rooms) findElsewhere(name string) *wire.Error {
 	if err := m.unusableRoom(name); err != nil {
 		return err
 	}
-	address := m.addressOf(name)
-	if address == "" || m.process.Admit != nil && m.config.Carry != nil && m.process.Cluster.Reaches(name) {
+	to := m.addressOf(name)
+	if to == "" || m.process.Admit != nil && m.config.Carry != nil && m.process.Cluster.Reaches(name) {
 		return nil
 	}
-	moved, err := wire.MovedTo(address, nil)
+	hidden := m.hiddenFrom(ctx, seatQuestion{Room: name, Run: h.Epoch, Address: m.boundedAddress(address)})
+	if hidden != nil {
+		if hidden.Code == wire.NoRoom && m.process.Admit != nil {
+			return nil
+		}
+		return hidden
+	}
+	moved, err := wire.MovedTo(to, nil)
 	if err != nil {
 		return nil // TakeRoom says what is wrong with the address
 	}

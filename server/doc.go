@@ -47,7 +47,8 @@
 //	R7 Seats (room_seats.go) and sessions together never exceed the limit of a room when one is added. A seat admits its
 //	   user once, and nobody else. Places that are held for clients and sessions on their way count as seats do.
 //	R8 Clients and sessions that seek a room at the same time neither overfill a room nor make one while another has
-//	   space for them (directory.go). No answer depends on a private room, except for those that it admits.
+//	   space for them (directory.go). No answer depends on a private room, except for those that it admits. That holds for a room of
+//	   another node too (room_hidden.go), while that node answers.
 //	R9 In a cluster (Config.Cluster, cluster.go) a room is taken before its image is opened, issues the generations of its
 //	   grant's block alone, and is released after its last save. It steps, sends and saves only while RoomGrant.MayRun: before a
 //	   tick, before its snapshots and before an image is written this is asked again. A lost room ends unsaved.

@@ -49,13 +49,14 @@ var (
 var errNotCarried = errors.New("server: the session's Value cannot go to another node: set RoomsConfig.Carry and Arrive")
 
 // seatQuestion is a request of another node: first "hold", then "fill" with the pass. Between the two, a session that moves leaves its room, so
-// that it stays there if no place is free.
+// that it stays there if no place is free. For a client that gets no pass it is "show" alone.
 type seatQuestion struct {
 	Ask     string        `json:"ask"`
 	Room    string        `json:"room"`
 	User    string        `json:"user,omitempty"`
-	By      origin        `json:"by,omitempty"`      // of hold
-	Address string        `json:"address,omitempty"` // of hold: that a new room counts for
+	By      origin        `json:"by,omitempty"`      // of hold and show
+	Address string        `json:"address,omitempty"` // of hold and show: that a new room and a search count for
+	Run     uint64        `json:"run,omitempty"`     // of show: epoch of the client's session; 0: it has none
 	Pass    []byte        `json:"pass,omitempty"`    // of fill, and so are the next
 	Value   []byte        `json:"value"`             // null: no Value
 	Lasts   time.Duration `json:"lasts,omitempty"`   // Admission.Lasts
@@ -65,6 +66,7 @@ const (
 	askHold = "hold"
 	askFill = "fill"
 	askDrop = "drop" // nobody comes
+	askShow = "show" // may a client know of the room?
 )
 
 // parseQuestion parses the question of another node, whose program may be newer.
@@ -107,6 +109,8 @@ func (p *passes) answer(ctx context.Context, question []byte) ([]byte, error) {
 	case q.Ask == askDrop:
 		p.drop(q)
 		return nil, nil
+	case q.Ask == askShow:
+		return nil, p.rooms.show(ctx, q)
 	}
 	return nil, errBadQuestion
 }
@@ -320,30 +324,37 @@ func (m *rooms) callGame(name string, otherwise *wire.Error, f func() error) (er
 // sendElsewhere returns the redirection of a client, whom Admit has admitted, to the node that has the room: with a pass, or, if there
 // is none to be had, as moved says.
 func (m *rooms) sendElsewhere(ctx context.Context, name, address string, a Admission, moved error) error {
-	m.counters.redirected.Add(1)
-	if m.process.Admit == nil || !m.process.Cluster.Reaches(name) {
-		return moved
-	}
-	value, err := m.carry(a.Value)
-	if errors.Is(err, errNotCarried) {
-		return moved
-	}
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
-	defer cancel()
 	q := seatQuestion{Room: name, User: a.User, By: byClient, Address: address}
 	if a.Room == name {
 		q.By = byToken
 	}
+	passed := m.process.Admit != nil && m.process.Cluster.Reaches(name)
+	if passed {
+		value, err := m.carry(a.Value)
+		if err == nil {
+			moved, err = m.passElsewhere(ctx, q, value, a.Lasts)
+		}
+		passed = !errors.Is(err, errNotCarried)
+		if passed && err != nil {
+			return err
+		}
+	}
+	if !passed {
+		if hidden := m.hiddenFrom(ctx, q); hidden != nil {
+			return hidden
+		}
+	}
+	m.counters.redirected.Add(1)
+	return moved
+}
+
+// passElsewhere returns the redirection of a client with a pass.
+func (m *rooms) passElsewhere(ctx context.Context, q seatQuestion, value []byte, lasts time.Duration) (*wire.Error, error) {
+	ctx, cancel := context.WithTimeout(ctx, session.HelloTimeout)
+	defer cancel()
 	order, err := m.holdElsewhere(ctx, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	passed, err := m.fillElsewhere(ctx, order, value, a.Lasts)
-	if err != nil {
-		return err
-	}
-	return passed
+	return m.fillElsewhere(ctx, order, value, lasts)
 }

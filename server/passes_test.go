@@ -64,8 +64,9 @@ type twoServers struct {
 	a, b   *testRooms
 	nodeA  *testNode
 	nodeB  *testNode
-	tokens map[string]int // how often each was admitted
-	lasts  time.Duration  // of sessions
+	tokens map[string]int    // how often each was admitted
+	lasts  time.Duration     // of sessions
+	rooms  map[string]string // that tokens name
 }
 
 // inTwoServers runs a test with two nodes.
@@ -84,7 +85,7 @@ func inTwoServers(t *testing.T, change func(*RoomsConfig), test func(x *twoServe
 			h.process.OneSessionPerUser = true
 			h.process.Admit = func(_ context.Context, token []byte) (Admission, error) {
 				x.tokens[string(token)]++
-				return Admission{User: string(token), Value: "of " + string(token), Lasts: x.lasts}, nil
+				return Admission{User: string(token), Value: "of " + string(token), Lasts: x.lasts, Room: x.rooms[string(token)]}, nil
 			}
 			h.rooms = must.Get(newRooms(h.process, admin.NewTimings(admin.KindLabel)))
 			h.begin()

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,19 +106,13 @@ func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uin
 		}
 	}
 	if !known {
-		kindName, id, err := ParseRoomName(name)
-		k := m.kinds[kindName]
-		if epoch == 0 || err != nil || k == nil || !m.images.hasJournal(k) || m.router.Cordoned() {
-			return nil
-		}
 		address = m.boundedAddress(address)
-		if err = m.searches.awaitTurn(ctx, address); err != nil {
+		stored, err := m.hasStoredRun(ctx, name, address, epoch)
+		if err != nil || !stored {
 			return err
 		}
-		if !imagefile.HasRun(m.config.Images.imagePath(kindName, id), epoch) {
-			return nil
-		}
-		if k.Create != ForAnyone {
+		kindName, _, _ := strings.Cut(name, "/")
+		if m.kinds[kindName].Create != ForAnyone {
 			address = ""
 		}
 		if r, err = m.findRoom(name, byGame, address); err != nil {
@@ -126,4 +121,17 @@ func (m *rooms) restoreRoom(ctx context.Context, name, address string, epoch uin
 	}
 	_, err := m.awaitOpen(ctx, r)
 	return err
+}
+
+// hasStoredRun reports whether the journal of a room on this disk has a run. It waits for its turn to search.
+func (m *rooms) hasStoredRun(ctx context.Context, name, address string, epoch uint64) (bool, error) {
+	kindName, id, err := ParseRoomName(name)
+	k := m.kinds[kindName]
+	if epoch == 0 || err != nil || k == nil || !m.images.hasJournal(k) || m.router.Cordoned() {
+		return false, nil
+	}
+	if err = m.searches.awaitTurn(ctx, address); err != nil {
+		return false, err
+	}
+	return imagefile.HasRun(m.config.Images.imagePath(kindName, id), epoch), nil
 }

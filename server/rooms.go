@@ -141,7 +141,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	m.images, m.directory = newImageFolder(m), &directory{rooms: m}
 	m.images.keepBlocks(&m.ranges)
 	m.reserveDescriptors()
-	var elsewhere func(string) *wire.Error
+	var elsewhere func(context.Context, *wire.Hello, string) *wire.Error
 	var redeem func([]byte) (Admission, *session.Place, bool, error)
 	var cross func(string, *Session) (*session.Crossing, error)
 	if c.Cluster != nil {

@@ -28,8 +28,8 @@ func (d *desk) record(room string) roomRecord {
 	return r
 }
 
-// requireUnreadBefore checks whether programs of before images refuse the record of a room, as of a newer program. They would take the room,
-// and write a record without its image.
+// requireUnreadBefore checks whether programs without images refuse the record of a room. They would take the room, and write a record
+// without its image.
 func (d *desk) requireUnreadBefore(room string, unread bool) {
 	require.Equal(d, unread, wrongVersion(d.record(room).Version, recordVersion) != nil)
 }

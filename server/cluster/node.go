@@ -113,11 +113,11 @@ type Node struct {
 	waiting  map[*want]chan taken
 	pointing map[*pointing]chan error
 	holdings map[string]*Holding
-	// followers are those of Changed, by room.
+	// followers wait for changes, by room.
 	followers map[string]*follower
-	ready    chan struct{} // closed by the first lease
-	refused  chan error    // why the node cannot have its first lease
-	resigned chan struct{} // closed when the node has left the cluster
+	ready     chan struct{} // closed by the first lease
+	refused   chan error    // why the node cannot have its first lease
+	resigned  chan struct{} // closed when the node has left the cluster
 }
 
 // taken says what became of a want.
@@ -134,7 +134,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	n := &Node{
 		config: c, began: c.Now(), requests: map[uint64]context.CancelFunc{}, waiting: map[*want]chan taken{}, pointing: map[*pointing]chan error{}, holdings: map[string]*Holding{},
 		followers: map[string]*follower{},
-		ready: make(chan struct{}), refused: make(chan error, 1), resigned: make(chan struct{}),
+		ready:     make(chan struct{}), refused: make(chan error, 1), resigned: make(chan struct{}),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	n.machine = newMachine(settings{

@@ -28,12 +28,12 @@ const (
 	// imageVersion is the version of the record of a room that has an image. Programs of before would take the room, and forget the image.
 	imageVersion = 2
 
-	maxRecord     = 4 << 10 // bytes of a record
-	maxName       = 128     // bytes of the name of a node or of a room
-	maxAddrs      = 8
-	maxAddr       = 256
-	maxEpoch      = 1 << 62
-	noBlock       = -1
+	maxRecord = 4 << 10 // bytes of a record
+	maxName   = 128     // bytes of the name of a node or of a room
+	maxAddrs  = 8
+	maxAddr   = 256
+	maxEpoch  = 1 << 62
+	noBlock   = -1
 
 	minLease = 10 * time.Millisecond
 	maxLease = time.Hour

@@ -40,13 +40,25 @@ func (n *node) findHolder(fingerprint string) (string, bool) {
 	return n.HolderOf(fingerprint)
 }
 
-// findOwner returns another node that has a room, and its address for clients.
+// findOwner returns another node that has a room, or its newest image while nobody runs it, and the node's address for clients.
 func (n *node) findOwner(room string) (name, address string) {
 	at, err := n.Find(context.Background(), room)
-	if err != nil || at.Here || len(at.Addrs) == 0 {
+	switch {
+	case err != nil || at.Here:
+		return "", ""
+	case len(at.Addrs) > 0:
+		return at.Node, at.Addrs[0]
+	}
+	stored, err := n.Node.FindImage(room)
+	if err != nil || stored.Image == nil {
 		return "", ""
 	}
-	return at.Node, at.Addrs[0]
+	for _, keeper := range stored.Image.Nodes {
+		if addrs, _, ok := n.Peer(keeper); ok {
+			return keeper, addrs[0]
+		}
+	}
+	return "", ""
 }
 
 // Reaches implements server.Cluster.

@@ -29,9 +29,9 @@ type RouterConfig struct {
 	// refuses the client: a *wire.Error with its own code, any other with NoRoom.
 	Join func(ctx context.Context, room, address string, a Admission) (*Core, error)
 	// Elsewhere returns the reason to refuse a client whose Hello names a room that another server has: wire.MovedTo of that server.
-	// The client then gets its token back, unused. It runs on the connection's goroutine before Admit, for a Hello that resumes
-	// no present session, and must not wait. nil: the room may be here. Default none.
-	Elsewhere func(room string) *wire.Error
+	// The client then gets its token back, unused. It runs on the connection's goroutine and under its context before Admit, for a Hello
+	// that resumes no present session, and may wait. address was passed to Open. nil: the room may be here. Default none.
+	Elsewhere func(ctx context.Context, h *wire.Hello, address string) *wire.Error
 	// Redeem returns what a token grants that is a pass, which another server has ordered for the client, and the place held for
 	// the client; ok: the token is a pass. It runs on the connection's goroutine before Elsewhere, in place of Admit, and must not wait. An error
 	// refuses the client, unless it resumes a session. Default none: no token is a pass.
@@ -183,7 +183,7 @@ func (r *Router) Open(ctx context.Context, address string, conn Conn) *Peer {
 func (r *Router) OpenReserved(ctx context.Context, id uint64, address string, conn Conn) *Peer {
 	p := newPeer(ctx, id, address, conn, gate{admit: r.config.Admit, versions: r.config.Versions, redeem: r.config.Redeem})
 	if r.config.Elsewhere != nil {
-		p.gate.elsewhere = r.findElsewhere
+		p.gate.elsewhere = func(h *wire.Hello) *wire.Error { return r.findElsewhere(p, h) }
 	}
 	p.router = r
 	r.mu.Lock()
@@ -316,11 +316,11 @@ func (r *Router) placeHolder(p *Peer, place *Place) {
 }
 
 // findElsewhere returns why the sender of h must go to another server, or nil.
-func (r *Router) findElsewhere(h *wire.Hello) *wire.Error {
+func (r *Router) findElsewhere(p *Peer, h *wire.Hello) *wire.Error {
 	if r.roomOf(h) != nil {
 		return nil
 	}
-	return returnToken(r.config.Elsewhere(h.Room), h.Token)
+	return returnToken(r.config.Elsewhere(p.ctx, h, p.address), h.Token)
 }
 
 // keepToken gives a client that a cluster sends elsewhere its token back, which another server may ask for.
