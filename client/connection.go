@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -61,6 +62,9 @@ func (c *connection) Close(why wire.Code, last []byte) error {
 // errNoAnswer is the error of a dial that nothing answered.
 var errNoAnswer = errors.New("no answer: is the server running there, and its UDP port open?")
 
+// errClosedPort says what a refused TCP connection means.
+var errClosedPort = errors.New("the port is closed")
+
 // explainDial adds advice to the dial errors that users meet first.
 func explainDial(err error) error {
 	var idle *quic.IdleTimeoutError
@@ -77,6 +81,8 @@ func explainDial(err error) error {
 		return fmt.Errorf("%w (%w)", errNoAnswer, remoteError{err})
 	case errors.As(err, &idle), errors.As(err, &silent):
 		return errNoAnswer
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errClosedPort
 	}
 	return explainClose(err)
 }

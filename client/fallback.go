@@ -25,6 +25,7 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time,
 	type result struct {
 		link *connection
 		err  error
+		tcp  bool
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -34,26 +35,28 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time,
 		if err != nil {
 			close(failed)
 		}
-		results <- result{link, err}
+		results <- result{link, err, false}
 	}()
 	go func() {
 		select {
 		case <-failed:
 		case <-time.After(wait):
 		case <-ctx.Done():
-			results <- result{err: ctx.Err()}
+			results <- result{err: ctx.Err(), tcp: true}
 			return
 		}
 		link, err := openWebSocket(ctx, c, t, start)
-		results <- result{link, err}
+		results <- result{link, err, true}
 	}()
-	var errs []error
+	var overUDP, overTCP error
 	var winner *connection
 	for range cap(results) {
 		r := <-results
 		switch {
+		case r.err != nil && r.tcp:
+			overTCP = r.err
 		case r.err != nil:
-			errs = append(errs, r.err)
+			overUDP = r.err
 		case winner == nil:
 			winner = r.link
 			cancel()
@@ -62,7 +65,7 @@ func raceFallback(ctx context.Context, c Config, t *tls.Config, start time.Time,
 		}
 	}
 	if winner == nil {
-		return nil, errors.Join(errs...)
+		return nil, fmt.Errorf("%w; %w", overUDP, overTCP)
 	}
 	return winner, nil
 }
@@ -75,7 +78,7 @@ func openWebSocket(ctx context.Context, c Config, t *tls.Config, start time.Time
 		err = errors.Join(errors.New("something else answers there"), conn.CloseNow())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("client: can't connect to TCP %s: %w", c.Addr, explainDial(err))
+		return nil, fmt.Errorf("over TCP too: %w", explainDial(err))
 	}
 	link := wslink.New(conn, hangUp)
 	p := newPump(link, start)

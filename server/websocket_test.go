@@ -128,6 +128,16 @@ func TestFallbackUnused(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
+// An error about both transports says first what UDP answered: a server always has it.
+func TestFallbackFails(t *testing.T) {
+	h := newTestServer(t)
+	config := h.config()
+	config.Fallback, config.Fingerprint = true, strings.Repeat("00", 32)
+	_, err := client.Dial(h.ctx, config)
+	require.ErrorContains(t, err, "the server's certificate has another fingerprint")
+	require.True(t, strings.HasSuffix(err.Error(), "; over TCP too: the port is closed"), err.Error())
+}
+
 // webSocket opens a WebSocket as a page does.
 func (h *testServer) webSocket(scheme, path, origin string) (*websocket.Conn, *http.Response, error) {
 	headers := http.Header{}

@@ -29,7 +29,7 @@ type connectFlags struct {
 // dialServer joins a server as a client that declares game. If game is nil the client reads the
 // server's schema.
 func (f *connectFlags) dialServer(ctx context.Context, p *program, addr, name string, game *schema.Schema, events *client.Events) (*client.Client, error) {
-	c := client.Config{Addr: addr, Name: name, Schema: game, Version: f.ClientVersion, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room}
+	c := client.Config{Addr: addr, Name: name, Schema: game, Version: f.ClientVersion, Events: events, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev, Room: f.Room, Fallback: true}
 	var err error
 	if c.Tables, err = loadTables(f.Tables); err != nil {
 		return nil, err
