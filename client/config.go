@@ -115,6 +115,9 @@ type Config struct {
 	// motion, and Component.At is exact at every tick. Entity.Exact reports which entities are
 	// computed. See ErrDiverged for a client whose states keep differing from the server's.
 	Simulate bool
+	// PlainRows asks the server for rows in full, whatever its tables are: for tools that see a server as small
+	// clients do. Rows take several times the bytes.
+	PlainRows bool
 	// GiveUp is how long the client tries to reconnect before it ends. 0 is a minute; negative
 	// never reconnects.
 	GiveUp time.Duration
@@ -153,7 +156,7 @@ type Config struct {
 func (c Config) sessionConfig() SessionConfig {
 	return SessionConfig{
 		Schema: c.Schema, StrictSchema: c.StrictSchema, Version: c.Version, MinServer: c.MinServer, Tables: c.Tables, Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: c.Room,
-		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Simulate: c.Simulate, Observer: c.Observer, Events: c.Events, Result: c.Result,
+		MaxEntities: c.MaxEntities, MaxBytes: c.MaxBytes, Simulate: c.Simulate, PlainRows: c.PlainRows, Observer: c.Observer, Events: c.Events, Result: c.Result,
 	}
 }
 

@@ -60,7 +60,7 @@ func longRows(t *testing.T) *schema.Schema {
 // SessionConfig has only fields of Config, and Dial passes on each.
 func TestConfigHasAllOfASession(t *testing.T) {
 	whole := client.Config{
-		Schema: schema.New(), StrictSchema: true, Version: "1.2", MinServer: "1.1", Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name", Room: "room", Simulate: true,
+		Schema: schema.New(), StrictSchema: true, Version: "1.2", MinServer: "1.1", Tables: rowcodec.DefaultTables(), Epoch: 1, Token: []byte{2}, Name: "name", Room: "room", Simulate: true, PlainRows: true,
 		MaxEntities: 3, MaxBytes: 4, Observer: client.Observer{Enter: func(*client.Entity) {}}, Events: &client.Events{}, Result: func(client.Result) {},
 	}
 	from, to := reflect.ValueOf(whole), reflect.ValueOf(whole.Session())

@@ -67,7 +67,11 @@ func (g *greeting) schemaChanges() []string {
 
 // nextHello returns the Hello of a connection, without the fields that resume a session.
 func (g *greeting) nextHello(c *SessionConfig) wire.Hello {
-	return wire.Hello{Protocol: wire.Version, Schema: g.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: g.room, Version: c.Version, MinServer: c.MinServer}
+	h := wire.Hello{Protocol: wire.Version, Schema: g.schema, Tables: c.Tables.Version(), Epoch: c.Epoch, Token: c.Token, Name: c.Name, Room: g.room, Version: c.Version, MinServer: c.MinServer}
+	if c.PlainRows {
+		h.Tables, h.Abilities = 0, wire.PlainRows
+	}
+	return h
 }
 
 // noteSent notes the Hello of the connection.
@@ -90,7 +94,7 @@ func (g *greeting) readFirst(m, was *wire.Welcome, c *SessionConfig) (*layout, e
 	switch {
 	case m.Protocol != wire.Version:
 		return nil, &wire.Error{Code: wire.ProtocolVersion, Detail: fmt.Sprintf("server speaks version %d, client %d", m.Protocol, wire.Version)}
-	case m.Tables != tables:
+	case m.Tables != tables && !c.PlainRows:
 		return nil, &wire.Error{Code: wire.TablesMismatch, Detail: fmt.Sprintf("server has tables %08x, client %08x", m.Tables, tables)}
 	case was == nil && c.Epoch != 0 && m.Epoch != c.Epoch:
 		return nil, &wire.Error{Code: wire.EpochMismatch, Detail: fmt.Sprintf("server runs epoch %016x, client expects %016x", m.Epoch, c.Epoch)}

@@ -17,7 +17,7 @@ func (s *Session) useConnection() {
 	s.stream.enterState(connecting)
 	h := s.greeting.nextHello(&s.config)
 	if s.config.Simulate && !s.resyncs.gaveUp() {
-		h.Abilities = wire.Simulates
+		h.Abilities |= wire.Simulates
 	}
 	if w := s.welcome; w != nil {
 		h.Epoch = 0

@@ -90,6 +90,7 @@ type replicaOptions struct {
 	layout      *layout
 	issued      handleRange
 	interval    uint32 // ticks between two snapshots; 0: unknown
+	plain       bool   // rows have no baselines
 	limits      limits
 	observer    Observer
 	events      *Events
@@ -106,7 +107,7 @@ func newReplica(o replicaOptions) *Replica {
 	r.entities = entities{layout: o.layout, issued: o.issued, observer: o.observer, stats: &r.stats}
 	r.events = eventQueue{events: o.events, schema: o.layout.schema, bodies: o.layout.messages.Events, stats: &r.stats}
 	r.check = structureCheck{entities: &r.entities, events: &r.events, provisional: r.provisional, memory: &r.memory, maxEntities: o.limits.entities}
-	r.rows = stateRows{entities: &r.entities, memory: &r.memory, codec: o.layout.codec, width: o.layout.values}
+	r.rows = stateRows{entities: &r.entities, memory: &r.memory, codec: o.layout.codec, width: o.layout.values, plain: o.plain}
 	return r
 }
 

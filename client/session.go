@@ -31,6 +31,7 @@ type SessionConfig struct {
 	MaxEntities  int
 	MaxBytes     int
 	Simulate     bool
+	PlainRows    bool
 	Observer     Observer
 	Events       *Events
 	Result       func(Result)

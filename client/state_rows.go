@@ -31,7 +31,8 @@ type stateRows struct {
 	entities   *entities
 	memory     *memory
 	codec      *rowcodec.Codec
-	width      int // values of a row
+	width      int  // values of a row
+	plain      bool // rows have no baselines
 	reader     bitio.Reader
 	rows       []decodedRow
 	arena      []uint32        // values of rows
@@ -64,6 +65,9 @@ func (x *stateRows) readHeaders(h wire.StateHeader) error {
 		}
 		if err := wire.Malformed(x.reader.Err()); err != nil {
 			return err
+		}
+		if x.plain && baseline.Age != 0 {
+			return protocolError("a row of age %d, in a session of plain rows", baseline.Age)
 		}
 		if skip >= x.entities.issued.maxSlots || next+skip >= x.entities.issued.maxSlots {
 			return protocolError("row of slot %d, beyond the world's %d", uint64(next)+uint64(skip), x.entities.issued.maxSlots)

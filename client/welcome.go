@@ -131,7 +131,7 @@ func (s *Session) forgetWorld() {
 // newReplica returns an empty replica for the world of m, which keeps the counters.
 func (s *Session) newReplica(l *layout, m *wire.Welcome) *Replica {
 	o := replicaOptions{
-		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, interval: intervalOf(m), limits: s.config.replicaLimits(),
+		layout: l, issued: handleRange{m.GenerationFloor, m.GenerationCeiling, m.MaxSlots}, interval: intervalOf(m), plain: s.config.PlainRows, limits: s.config.replicaLimits(),
 		observer: s.config.Observer, events: s.config.Events, provisional: &s.provisionals, budget: &s.budget,
 	}
 	if s.replica != nil {

@@ -39,6 +39,7 @@ func (k codingKey) baseline() wire.Baseline { return wire.Baseline{Age: k.age(),
 type horizon struct {
 	tick      uint32 // tick of the frame
 	keptTicks uint32 // minimum time for which a client keeps a state: clients keep one state per snapshot
+	plain     bool   // the client receives rows in full
 }
 
 // keyFor chooses a row's baseline: the newest state that the client is known to have and an
@@ -46,7 +47,7 @@ type horizon struct {
 func (h horizon) keyFor(slot uint32, row *viewerRow, p *slotSummary) codingKey {
 	k := codingKey(slot)<<slotShift | nonzeroKey
 	base, age := row.ackedTick, h.tick-row.ackedTick
-	if row.flags&noBase != 0 || row.sentTick >= base+h.keptTicks || p.oldest > base || age >= 1<<ageBits {
+	if h.plain || row.flags&noBase != 0 || row.sentTick >= base+h.keptTicks || p.oldest > base || age >= 1<<ageBits {
 		return k
 	}
 	k |= codingKey(age) << ageShift

@@ -7,8 +7,8 @@ import (
 )
 
 // newHorizon returns the horizon of the newest frame.
-func (r *Replicator) newHorizon() horizon {
-	return horizon{tick: r.frame.tick, keptTicks: (wire.MaxStates - 1) * r.interval}
+func (m *members) newHorizon(r *Replicator) horizon {
+	return horizon{tick: r.frame.tick, keptTicks: (wire.MaxStates - 1) * r.interval, plain: m.plain}
 }
 
 // collectWaiting collects the rows whose newest state the client is not known to have,
@@ -19,7 +19,7 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 		return false
 	}
 	rows, present, resend := m.rows, r.frame.summaries, resendAfter*r.interval
-	h := r.newHorizon()
+	h := m.newHorizon(r)
 	waiting, rowIndexes, left := w.packer.waiting, w.packer.waitingRows, uint64(0)
 	w.memberWords = m.activeWords(w.memberWords)
 	for _, i := range w.memberWords {
@@ -56,7 +56,7 @@ func (m *members) collectWaiting(w *workspace, r *Replicator, in *interest) bool
 // complete snapshot must not lack such a row.
 func (m *members) collectOwed(w *workspace, r *Replicator, in *interest) bool {
 	present, resend := r.frame.summaries, resendAfter*r.interval
-	h, packer := r.newHorizon(), &w.packer
+	h, packer := m.newHorizon(r), &w.packer
 	left := uint64(0)
 	for i := range m.words {
 		word := &m.words[i]

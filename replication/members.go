@@ -11,7 +11,11 @@ import (
 type members struct {
 	memberSlots
 	memberRows
+	plain bool // rows have no baselines: the client cannot read coded rows
 }
+
+// sendPlainRows makes all later rows plain.
+func (m *members) sendPlainRows() { m.plain = true }
 
 // indexOf returns the row index of a member.
 func (m *members) indexOf(h bulk.Handle) (rowIndex uint32, ok bool) {

@@ -119,6 +119,10 @@ func (v *Viewer) Simulate() bool {
 	return true
 }
 
+// SendPlainRows makes the viewer one whose client receives every row in full. Call it before
+// the first snapshot.
+func (v *Viewer) SendPlainRows() { v.members.sendPlainRows() }
+
 // Resync makes the next snapshots enter the whole interest set again, for a client that
 // found its state faulty.
 func (v *Viewer) Resync() { v.resync = true }

@@ -123,7 +123,7 @@ func (b *loadBot) clientConfig() (client.Config, error) {
 	c := client.Config{
 		Schema: own.Schema, Version: b.config.Player.Version, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: own.Events, Result: b.checkResult,
 		Addr: b.config.Addr, Addrs: b.config.Addrs, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
-		Simulate: !b.config.Ordinary, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, FreshToken: b.config.freshToken(name),
+		Simulate: !b.config.Ordinary, PlainRows: b.config.PlainRows, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, FreshToken: b.config.freshToken(name),
 		State: func(s client.StateChange) {
 			b.handleState(s)
 			if own.State != nil {

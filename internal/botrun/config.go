@@ -56,6 +56,8 @@ type Config struct {
 	// Ordinary makes bots receive all motion from the server. By default they compute the
 	// bodies of exact kinds themselves, and check them by the server's audits.
 	Ordinary bool
+	// PlainRows makes bots receive every row in full, as small clients do.
+	PlainRows bool
 	// Probes is the number of handles that a bot resolves after each snapshot. Default 8.
 	Probes int
 	// AreaMetres is how far bots roam from the centre, along x and z. Default 80.

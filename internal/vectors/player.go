@@ -30,10 +30,10 @@ type Player struct {
 	exact    map[bulk.Handle][8]uint32
 }
 
-// NewPlayer returns a session of a client that declares schema, and may simulate.
-func NewPlayer(schema *schema.Schema, handles []bulk.Handle, simulate bool) (*Player, error) {
-	p := &Player{handles: handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}, declared: schema, messages: rowschema.NewMessages(schema), asked: map[uint32]asked{}}
-	s, err := client.NewSession(client.SessionConfig{Schema: schema, Events: p.events(), Result: p.result, Simulate: simulate})
+// NewPlayer returns a session of a client that declares schema and has the abilities of a case.
+func NewPlayer(schema *schema.Schema, c *Case) (*Player, error) {
+	p := &Player{handles: c.Handles, verdicts: map[bulk.Handle]string{}, entities: map[bulk.Handle]Entity{}, declared: schema, messages: rowschema.NewMessages(schema), asked: map[uint32]asked{}}
+	s, err := client.NewSession(client.SessionConfig{Schema: schema, Events: p.events(), Result: p.result, Simulate: c.Simulate, PlainRows: c.PlainRows})
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (c *Case) Check(schemas ...*schema.Schema) error {
 		return fmt.Errorf("vectors: case %q has protocol %d and schema %s, want %d and a known schema; regenerate with go test ./server/session/simulation -run Vectors -vectors.update",
 			c.Name, c.Protocol, c.SchemaHash, wire.Version)
 	}
-	p, err := NewPlayer(schemas[i], c.Handles, c.Simulate)
+	p, err := NewPlayer(schemas[i], c)
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ type Case struct {
 	Schema     string        `json:"schema,omitempty"` // schema.Schema.Text; empty in a file if the previous case has the same
 	SchemaHash string        `json:"schema_hash"`
 	Simulate   bool          `json:"simulate,omitempty"` // the client simulates
+	PlainRows  bool          `json:"plain,omitempty"`    // the client has asked for plain rows
 	Handles    []bulk.Handle `json:"handles"`            // handles whose verdicts every step reports
 	Steps      []Step        `json:"-"`
 }

@@ -56,6 +56,7 @@ type Flags struct {
 	CutAt       time.Duration `placeholder:"TIME" help:"Time of a link outage, from the first dial."`
 	CutFor      time.Duration `placeholder:"TIME" help:"Duration of the outage."`
 	Simulate    bool          `default:"true" negatable:"" help:"Bots compute the bodies of exact kinds themselves, and every audit of them must agree."`
+	PlainRows   bool          `help:"Bots receive every row in full, as small clients do (PROTOCOL.md, Plain rows): shows what such clients cost."`
 	Probes      int           `default:"8" help:"Handles that each bot resolves after each snapshot, to find one that has changed its meaning (${default})."`
 	Room        string        `placeholder:"NAME" help:"Room that bots join: {n} in it is the number of the bot, and 'match/{n/20}' puts 20 bots in each room (the server's default one)."`
 	Seed        uint64        `default:"1" help:"Seed of the bots' random choices."`
@@ -188,7 +189,7 @@ func (f *Flags) botConfig() botrun.Config {
 	player.Version = cmp.Or(f.ClientVersion, player.Version)
 	return botrun.Config{
 		Addr: f.Addr, Addrs: f.Addrs, Fingerprint: f.Fingerprint, InsecureDev: f.InsecureDev,
-		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate,
+		Bots: f.Bots, Duration: f.Duration, Ramp: f.Ramp, Scenario: f.Scenario, Ordinary: !f.Simulate, PlainRows: f.PlainRows,
 		Link: botrun.Link{Loss: float64(f.Loss), Delay: f.Delay, Jitter: f.Jitter, Reorder: float64(f.Reorder), CutAt: f.CutAt, CutFor: f.CutFor},
 		Seed: f.Seed, Room: f.Room, AreaMetres: f.Area, Probes: f.Probes, Player: &player, Tables: f.tables, Issuer: f.issuer, Audience: f.Audience,
 	}

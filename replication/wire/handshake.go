@@ -9,7 +9,7 @@ import (
 type Hello struct {
 	Protocol uint16 // Version
 	Schema   uint64 // hash of a schema that the client has; 0: none
-	Tables   uint32 // Tables.Version
+	Tables   uint32 // Tables.Version; of no account with PlainRows
 	Epoch    uint64 // world of the client's handles; 0: any
 	// Session and Secret, from the newest Welcome, ask to resume a session whose connection
 	// broke. A server that does not know the session starts a new one. With Epoch 0, a
@@ -29,13 +29,22 @@ type Hello struct {
 // Abilities is a set of things that a client can do.
 type Abilities uint8
 
-// Simulates: the client computes the motion of clean bodies itself.
-const Simulates Abilities = 1
+const (
+	// Simulates: the client computes the motion of clean bodies itself.
+	Simulates Abilities = 1 << iota
+	// PlainRows: the client has no tables, and receives every row in full.
+	PlainRows
+
+	allAbilities = Simulates | PlainRows
+)
+
+// Has reports whether a has all of what.
+func (a Abilities) Has(what Abilities) bool { return a&what == what }
 
 var helloElements = []element{
 	number("protocol", math.MaxUint16), number("schema", math.MaxUint64), number("tables", math.MaxUint32), number("epoch", math.MaxUint64),
 	number("session", math.MaxUint64), binaryOf("secret", SecretBytes), number("structure", math.MaxUint32),
-	binaryOf("token", MaxToken), text("name", MaxName), text("room", MaxRoomQuery), number("abilities", uint64(Simulates)),
+	binaryOf("token", MaxToken), text("name", MaxName), text("room", MaxRoomQuery), number("abilities", uint64(allAbilities)),
 	text("version", MaxVersion), text("minimum server", MaxVersion),
 }
 

@@ -59,7 +59,7 @@ func (p *Peer) handleHello(h wire.Hello) {
 // callGameJoin makes the viewer and calls Hooks.Join. The viewer's numbers continue from
 // numbers.
 func (s *Session) callGameJoin(numbers replication.Numbers) *wire.Error {
-	s.openViewer(numbers, s.abilities&wire.Simulates != 0) // before Join, which may set filters and owners
+	s.openViewer(numbers, s.abilities) // before Join, which may set filters and owners
 	why := s.callJoin()
 	if why != nil {
 		s.closeViewer()
@@ -143,7 +143,7 @@ func (c *Core) checkHello(h wire.Hello) (refusal *wire.Error, want string) {
 	switch {
 	case h.Protocol != wire.Version:
 		return refusalOfDifference(wire.ProtocolVersion, "protocol", 1, uint64(h.Protocol), wire.Version)
-	case uint64(h.Tables) != tables:
+	case uint64(h.Tables) != tables && !h.Abilities.Has(wire.PlainRows):
 		return refusalOfDifference(wire.TablesMismatch, "tables", 8, uint64(h.Tables), tables)
 	case h.Epoch != 0 && h.Epoch != c.config.Epoch:
 		return refusalOfDifference(wire.EpochMismatch, "epoch", 16, h.Epoch, c.config.Epoch)

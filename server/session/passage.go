@@ -227,7 +227,7 @@ func (t *traveller) reopenOrigin() {
 	s := t.origin
 	t.peer, t.numbers.Structure = nil, structureAbove(t.numbers.Structure)
 	s.closeViewer() // if it is not closed yet
-	s.openViewer(t.numbers, s.abilities&wire.Simulates != 0)
+	s.openViewer(t.numbers, s.abilities)
 	s.travel.raiseFence(t.numbers.Structure)
 	s.progress, s.silentTicks = progress{structure: t.numbers.Structure}, 0
 	t.fate.Store(fateWaiting)

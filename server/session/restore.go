@@ -81,7 +81,7 @@ func (c *Core) reviveSession(n *notedSession) *Session {
 	s.travel = travel{fence: n.play.structure, moves: n.moves, visited: n.visited}
 	s.progress = progress{structure: s.travel.fence}
 	s.secrets = n.secrets
-	s.openViewer(replication.Numbers{Structure: s.travel.fence}, s.abilities&wire.Simulates != 0)
+	s.openViewer(replication.Numbers{Structure: s.travel.fence}, s.abilities)
 	return s
 }
 

@@ -269,11 +269,11 @@ func TestLateStreamTakesNothing(t *testing.T) {
 
 // A Hello with other abilities than the session's begins a new session.
 func TestResumeWithOtherAbilities(t *testing.T) {
-	for _, began := range []wire.Abilities{0, wire.Simulates} {
+	for _, began := range []wire.Abilities{0, wire.Simulates, wire.PlainRows, wire.Simulates | wire.PlainRows} {
 		d := newTestServer(t)
 		c := d.dial(withAbilities(began))
 		w := c.wantWelcome("joins")
-		_, next := d.resume(w, func(h *wire.Hello) { h.Abilities = wire.Simulates - began })
+		_, next := d.resume(w, func(h *wire.Hello) { h.Abilities = began ^ wire.PlainRows })
 		require.Zero(t, next.Resumed, "began with abilities %d", began)
 		require.Empty(t, c.Closed)
 		_, next = d.resume(w, func(h *wire.Hello) { h.Abilities = began })

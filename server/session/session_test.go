@@ -40,6 +40,7 @@ func TestHandshakeRefusals(t *testing.T) {
 	d := newTestServer(t)
 	w := d.dial(func(h *wire.Hello) { h.Epoch = 0 }).wantWelcome("epoch 0 is any")
 	require.Empty(t, w.SchemaText, "the client has it")
+	newTestServer(t).dial(func(h *wire.Hello) { h.Tables, h.Abilities = 0, wire.PlainRows }).wantWelcome("plain rows need no tables")
 	for _, known := range []uint64{0, good.Schema + 1} {
 		w = newTestServer(t).dial(func(h *wire.Hello) { h.Epoch, h.Schema = 0, known }).wantWelcome("the client has another schema, or none")
 		require.Equal(t, d.core.Config().Schema.Text(), w.SchemaText)

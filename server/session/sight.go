@@ -31,12 +31,14 @@ func (s *sight) Entity() world.Entity { return s.entity }
 // setEntity makes h the controlled entity.
 func (s *sight) setEntity(h world.Entity) { s.entity = s.issuedOrZero(h) }
 
-// openViewer makes the viewer, whose numbers continue from numbers. simulates reports whether the
-// client can compute bodies.
-func (s *sight) openViewer(numbers replication.Numbers, simulates bool) {
+// openViewer makes the viewer of a client with abilities, whose numbers continue from numbers.
+func (s *sight) openViewer(numbers replication.Numbers, abilities wire.Abilities) {
 	s.viewer = s.replicator.AddViewer(0)
 	s.viewer.Continue(numbers)
-	if simulates {
+	if abilities.Has(wire.PlainRows) {
+		s.viewer.SendPlainRows()
+	}
+	if abilities.Has(wire.Simulates) {
 		s.viewer.Simulate() // if any kind is exact (P6)
 	}
 }

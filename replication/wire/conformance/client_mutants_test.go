@@ -28,7 +28,7 @@ func TestConformanceMutants(t *testing.T) {
 				t.Log("exact.jsonl: " + exact.lines[i].About)
 				return
 			}
-			i := slices.IndexFunc(cases, func(v vectorCase) bool { return v.play(newPageClient(t, page, v.schema, r)) != "" })
+			i := slices.IndexFunc(cases, func(v vectorCase) bool { return v.play(newPageClient(t, page, v, r)) != "" })
 			require.GreaterOrEqual(t, i, 0, "no vector fails a client that breaks this rule")
 			t.Log(cases[i].name)
 		})

@@ -34,6 +34,7 @@ type (
 		hash         uint64
 		stream       []byte // received and not yet read
 		joined       bool   // the connection has had its Welcome
+		plain        bool   // Hello asks for plain rows
 		asks         bool   // the connection's Hello has schema 0: no Welcome has brought the text yet
 		faults       uint64
 		session      *pageSession // nil before the first Welcome
@@ -102,11 +103,11 @@ func readPage(t testing.TB) *protocolPage {
 	return p
 }
 
-func newPageClient(t testing.TB, page *protocolPage, schemaText string, wrong rule) *pageClient {
-	served, err := readSchema(schemaText, mutation{})
+func newPageClient(t testing.TB, page *protocolPage, of vectorCase, wrong rule) *pageClient {
+	served, err := readSchema(of.schema, mutation{})
 	require.NoError(t, err)
 	return &pageClient{
-		mutation: mutation{wrong}, page: page, schema: served.components, served: served, hash: fnv1a(schemaText), asks: true,
+		mutation: mutation{wrong}, page: page, schema: served.components, served: served, hash: fnv1a(of.schema), plain: of.plain, asks: true,
 		provisionals: map[uint32]pageProvisional{}, asked: map[uint64]string{},
 	}
 }
@@ -284,7 +285,7 @@ func (c *pageClient) welcome(m map[string]any) {
 		c.breach()
 	case number("protocol") != pageVersion && c.keeps(protocolChecked):
 		panic(pageEnd("protocol-version"))
-	case number("tables") != c.page.version && c.keeps(tablesChecked):
+	case number("tables") != c.page.version && (!c.plain || !c.keeps(plainTables)) && c.keeps(tablesChecked):
 		panic(pageEnd("tables-mismatch"))
 	}
 	if c.keeps(schemaTextRead) {
@@ -554,6 +555,9 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 	}
 	rows := in.rowHeaders(h)
 	for _, row := range rows {
+		if c.plain && row.age != 0 && c.keeps(plainRowsOnly) && (!row.own || c.keeps(plainOwnBaseline)) {
+			c.breach()
+		}
 		if row.slot >= s.welcome["max_slots"].(uint64) && c.keeps(rowSlotBound) {
 			c.breach()
 		}

@@ -228,6 +228,7 @@ type (
 		slot     uint64
 		entity   pageTenant
 		age, gap uint64
+		own      bool // the baseline is its own
 		past     *pagePast
 		now      rowschema.Row
 	}
@@ -321,7 +322,8 @@ func (s *pageDecoder) rowHeaders(h pageState) (rows []*pageRow) {
 			s.fail("skip %d", skip)
 		}
 		row := &pageRow{slot: slot + skip, age: usualAge, gap: usualGap}
-		if s.readNamed(1, "own baseline") == 1 {
+		row.own = s.readNamed(1, "own baseline") == 1
+		if row.own {
 			row.age, row.gap = s.baseline(h.tick)
 			if row.age == usualAge && row.gap == usualGap && s.keeps(ownBaselineDiffers) {
 				s.fail("own baseline equals the usual one")

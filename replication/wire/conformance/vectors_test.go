@@ -21,12 +21,13 @@ type (
 	// testdata/vectors/README.md.
 	vectorCase struct {
 		name, schema string
+		plain        bool
 		handles      []bulk.Handle
 		steps        []vectorStep
 	}
 	vectorStep struct {
 		Case, Schema     string
-		Simulate         bool
+		Simulate, Plain  bool
 		Handles          []bulk.Handle
 		Stream, Datagram []byte
 		Lost             bool
@@ -107,7 +108,7 @@ func readVectors(t testing.TB) (cases []vectorCase) {
 				if step.Schema == "" {
 					step.Schema = cases[len(cases)-1].schema
 				}
-				cases = append(cases, vectorCase{filepath.Base(file) + ": " + step.Case, step.Schema, step.Handles, nil})
+				cases = append(cases, vectorCase{filepath.Base(file) + ": " + step.Case, step.Schema, step.Plain, step.Handles, nil})
 				continue
 			}
 			c := &cases[len(cases)-1]
@@ -133,6 +134,6 @@ func (v *vectorCase) play(c *pageClient) string {
 func TestConformanceVectors(t *testing.T) {
 	page := readPage(t)
 	for _, v := range readVectors(t) {
-		require.Empty(t, v.play(newPageClient(t, page, v.schema, 0)))
+		require.Empty(t, v.play(newPageClient(t, page, v, 0)))
 	}
 }

@@ -96,7 +96,7 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 		c.seats = must.Get(client.ComponentOf[Seat](s.schema, "seat"))
 	}
 	c.session = must.Get(client.NewSession(client.SessionConfig{
-		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Simulate: s.simulates(i), Result: c.result, Events: c.clientEvents(),
+		Schema: s.schema, Epoch: epoch, Name: fmt.Sprint("sim", i), Simulate: s.simulates(i), PlainRows: s.hasPlainRows(i), Result: c.result, Events: c.clientEvents(),
 		Observer: client.Observer{
 			Enter:   func(e *client.Entity) { c.check(e); c.call("enter") },
 			Update:  func(e *client.Entity) { c.check(e); c.call("update") },
@@ -107,6 +107,9 @@ func (s *sim) connect(i int, epoch uint64) *simClient {
 	c.noteLinks(s.links)
 	return c
 }
+
+// hasPlainRows reports whether client i receives plain rows. Its session refuses any others.
+func (s *sim) hasPlainRows(i int) bool { return s.plain>>(i%8)&1 == 1 }
 
 // rejoin replaces the client by a new one that presents the epoch of its handles. Another
 // run refuses the new client, which then starts without handles.
@@ -168,6 +171,9 @@ func (c *simClient) noteSnapshot(d []byte) []byte {
 	var rows bitio.Reader
 	h := must.Get(wire.ParseStateHeader(d, &rows))
 	rest := d[len(wire.AppendStateHeader(nil, h)):]
+	if s.hasPlainRows(c.number) {
+		s.coverage.plain++
+	}
 	if n := c.datagrams[h.Seq]; n != nil { // a copy
 		if sum := crc32.ChecksumIEEE(d); sum != n.sum {
 			s.fail("S3", "client %d is sent two snapshots %d", c.number, h.Seq)

@@ -55,7 +55,7 @@ func (c *crashClient) begin() {
 	own := schema.NewWithBody()
 	schema.Define[Identity](own, "identity")
 	c.names = must.Get(client.ComponentOf[Identity](own, "identity"))
-	c.session = must.Get(client.NewSession(client.SessionConfig{Schema: own, Result: c.result, Observer: client.Observer{Enter: c.see, Update: c.see}}))
+	c.session = must.Get(client.NewSession(client.SessionConfig{Schema: own, PlainRows: c.number%3 == 1, Result: c.result, Observer: client.Observer{Enter: c.see, Update: c.see}}))
 	c.welcome = wire.Welcome{}
 	c.handles, c.stale = nil, map[bulk.Handle]bool{}
 	c.sent, c.confirmed = map[uint32]uint32{}, map[uint32]bool{}

@@ -43,8 +43,18 @@ func generate(seed uint64, viewers int) *script {
 	g.provisionals()
 	g.clean()
 	g.starved()
+	g.plainRows()
 	slices.SortStableFunc(g.s.ops, func(a, b op) int { return cmp.Compare(a.tick, b.tick) })
 	return &g.s
+}
+
+// plainRows gives some clients of a quarter of the seeds plain rows. It uses a separate source of random
+// numbers, so that all other operations stay the same.
+func (g *generator) plainRows() {
+	g.rng = rand.New(rand.NewPCG(uint64(g.s.seed), 0x53))
+	if g.rng.IntN(4) == 0 {
+		g.add(0, "plain", 1+g.rng.IntN(255))
+	}
 }
 
 type generator struct {

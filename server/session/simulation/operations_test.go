@@ -81,6 +81,8 @@ func (s *sim) do(o op) {
 		s.doEvent(o)
 	case "simulate", "toss", "hit", "rouse", "lull", "fan", "turn", "tune", "stop":
 		s.doClean(o)
+	case "plain":
+		s.plain = a(0)
 	case "pace":
 		s.setPace(1 + nth(a(0), fullPace))
 	default:

@@ -134,7 +134,7 @@ func newRoomsSim(t testing.TB, seed uint64) *roomsSim {
 				s.fail("client %d in room %q hears the event of room %d", i, w.Room, e.Room)
 			}
 		})
-		c.session = must.Get(client.NewSession(client.SessionConfig{Schema: own, Events: events, Room: s.rooms[i%roomCount].name(), Observer: client.Observer{
+		c.session = must.Get(client.NewSession(client.SessionConfig{Schema: own, PlainRows: i%3 == 1, Events: events, Room: s.rooms[i%roomCount].name(), Observer: client.Observer{
 			Update: func(e *client.Entity) { c.check(e) },
 			Enter:  func(e *client.Entity) { c.check(e) },
 		}}))

@@ -83,6 +83,7 @@ var operations = map[string]string{
 	"name":      "viewer which",       // commands one or two entities to be made
 	"aim":       "viewer inputs",      // its next inputs name an entity to be made
 	"simulate":  "viewers",            // a set of bits: these viewers, modulo 8, simulate
+	"plain":     "viewers",            // a set of bits: these viewers, modulo 8, receive plain rows
 	"toss":      "kind x z vx vz",     // spawns a body of a kind that only such scripts have
 	"hit":       "entity vx vz",       // an impulse
 	"rouse":     "entity",             // wakes it

@@ -138,6 +138,7 @@ func (t *coverage) add(o coverage) {
 	t.hurried += o.hurried
 	t.held += o.held
 	t.rides += o.rides
+	t.plain += o.plain
 	t.renames += o.renames
 	t.travels += o.travels
 	t.answered += o.answered
@@ -174,7 +175,7 @@ func (t *coverage) requireAll(tb testing.TB) {
 		"joins refused": t.turnedAway, "sessions drained": t.drained, "entities veiled": t.veiled,
 		"reliable events": t.reliable, "unreliable events": t.unreliable, "events after an Enter": t.newborn, "deaths with a cause": t.causes,
 		"entities seated on others": t.rides, "absences that outlast pasts": t.travels,
-		"questions answered": t.answered, "typed inputs": t.pushed, "views checked": t.views,
+		"questions answered": t.answered, "typed inputs": t.pushed, "views checked": t.views, "snapshots of plain rows": t.plain,
 		"changes of texts":          t.renames,
 		"provisional handles bound": t.bound, "bound entities that died at once": t.stillborn, "provisional handles that waited": t.ends[open],
 		"provisional handles that became real": t.ends[becameReal], "provisional handles rejected": t.ends[wasRejected],

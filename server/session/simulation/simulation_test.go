@@ -146,6 +146,7 @@ type sim struct {
 	recording     *recording // records the first client; may be nil
 	unseen        *unseen    // may be nil
 	resyncs       uint64     // resyncs in earlier runs
+	plain         int        // clients that receive plain rows, by number modulo 8: a set of bits
 	interestSlots []bool     // scratch
 	exactOracle
 }
@@ -184,6 +185,7 @@ type coverage struct {
 	travels    int    // absences that outlast the rows' pasts
 	answered   int    // questions answered
 	pushed     int    // typed inputs applied
+	plain      int    // snapshots of clients that receive plain rows
 	views      int    // view moments checked
 	hurried    int    // calls of enough that returned true
 	held       int    // snapshots that waited for the previous one to leave

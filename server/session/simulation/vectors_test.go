@@ -40,7 +40,7 @@ func TestVectors(t *testing.T) {
 		cases = append(cases, recorded(t, seed))
 	}
 	cases = append(cases, recordedRiders(t), recordedTalk(t), recordedClean(t))
-	files := map[string][]vectors.Case{"hostile.jsonl": hostileCases(t), "load.jsonl": loadCases(t), "rides.jsonl": rideCases(t), "provisional.jsonl": provisionalCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t), "bodies.jsonl": bodyCases(t)}
+	files := map[string][]vectors.Case{"hostile.jsonl": hostileCases(t), "load.jsonl": loadCases(t), "rides.jsonl": rideCases(t), "provisional.jsonl": provisionalCases(t), "texts.jsonl": textCases(t), "moves.jsonl": moveCases(t), "bodies.jsonl": bodyCases(t), "plain.jsonl": plainCases(t)}
 	for _, c := range cases {
 		files[c.Name+".jsonl"] = []vectors.Case{c}
 	}
@@ -76,7 +76,7 @@ func recorded(t *testing.T, seed uint64) vectors.Case {
 	s := generate(seed, 2)
 	s.entities, s.ticks = min(s.entities, 8), 120
 	s.ops = slices.DeleteFunc(s.ops, func(o op) bool {
-		return o.tick > s.ticks || o.do == "mislead" || o.do == "revive" || o.do == "boast" || o.do == "ride" || o.do == "ask" || o.do == "rename" || o.do == "name" || o.do == "aim" || ofClean(o) || strings.Contains(o.do, ":")
+		return o.tick > s.ticks || o.do == "mislead" || o.do == "revive" || o.do == "boast" || o.do == "ride" || o.do == "ask" || o.do == "rename" || o.do == "name" || o.do == "aim" || o.do == "plain" || ofClean(o) || strings.Contains(o.do, ":")
 	})
 	x := newSim(s)
 	x.recording = &recording{}
@@ -209,7 +209,7 @@ func playedBy(t *testing.T, declared, served *schema.Schema, name, about string,
 
 // playedAs returns c with steps and their expected results.
 func playedAs(t *testing.T, declared *schema.Schema, c vectors.Case, steps []vectors.Step) vectors.Case {
-	p := must.Get(vectors.NewPlayer(declared, c.Handles, c.Simulate))
+	p := must.Get(vectors.NewPlayer(declared, &c))
 	for _, s := range steps {
 		if s.Provisional != nil {
 			w := *s.Provisional // Play sets the tick of its input
