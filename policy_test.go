@@ -78,6 +78,7 @@ internal/wslink      replication/wire quic-go websocket
 internal/quicserve  replication/wire server/session internal/atomicfile internal/regularfile internal/wslink quic-go webtransport websocket zap x/sys/unix x/time
 internal/admin      internal/address internal/cpu internal/printable internal/quicserve replication replication/wire server/session world hdrhistogram prometheus zap replication/schema
 server              internal/address internal/admin internal/atomicfile internal/printable internal/quicserve replication replication/schema replication/wire server/imagefile server/session world hdrhistogram prometheus quic-go x/time zap
+client/python
 client/ts/bundle    esbuild
 client/internal/work   replication/wire
 client/internal/bodies bulk field client/internal/work internal/bitio replication/schema replication/wire world/motion internal/rowschema
