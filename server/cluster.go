@@ -39,6 +39,13 @@ type Cluster interface {
 	// Changed returns a channel that is closed when FindRoom or FindImage may give another answer for a room than at the call, but for
 	// other nodes that fall silent. It asks the directory for nothing.
 	Changed(room string) <-chan struct{}
+	// HostOf returns the name of the other node that runs a room, or "", and Living the names of all other living nodes. Both answer from memory.
+	HostOf(room string) (node string)
+	Living() (nodes []string)
+	// Send sends messages between rooms to another node, and returns once its function has them, or an error if that is not certain. It sends them once.
+	Send(ctx context.Context, node string, messages []byte) error
+	// Receive sets the function for the messages of other nodes. It is called before Config.Peers serves any.
+	Receive(func(messages []byte) error)
 	// Status describes the cluster, for the operator.
 	Status() ClusterStatus
 }

@@ -53,6 +53,16 @@
 //	   grant's block alone, and is released after its last save. It steps, sends and saves only while RoomGrant.MayRun: before a
 //	   tick, before its snapshots and before an image is written this is asked again. A lost room ends unsaved.
 //
+// Invariants of messages between rooms (Room.Tell, Room.Announce; letters.go, and letter.go of session), cited in tests:
+//
+//	M1 A message is delivered to a room at most once. Nothing that may have arrived is sent again, and a message that comes twice is dropped.
+//	M2 The messages of one room to another arrive in the order of sending, also if a node or a run of the room changes in between: a
+//	   message that comes after a newer one is dropped.
+//	M3 With JournalAlways a message leaves once the frame of its tick is durable. A run that a crash has taken back has told nothing of the ticks that it
+//	   makes again. What was not sent at the crash is lost.
+//	M4 No tick waits for another room, a node or a disk. What waits is bounded in number and bytes, and what is dropped is counted. A
+//	   message makes no room, and keeps none open.
+//
 // Invariants of crash loops, of worlds and rooms (crash_loop.go, crash_note.go, crash_restore.go):
 //
 //	L1 Only panics count, with the same text at the same tick of the same executable and the same image. A process that

@@ -111,6 +111,7 @@ func TestAlertRules(t *testing.T) {
 type idleCluster struct{ server.Cluster }
 
 func (idleCluster) Answer(func(context.Context, []byte) ([]byte, error)) {}
+func (idleCluster) Receive(func([]byte) error)                           {}
 
 func (idleCluster) Status() server.ClusterStatus {
 	return server.ClusterStatus{Events: map[string]uint64{"fence": 0}}

@@ -26,12 +26,16 @@ type (
 	Input = session.Input
 	// Rejection is a command's error with a text for the player.
 	Rejection = session.Rejection
+	// RoomMessage is a message for other rooms (Room.Tell): DefineRoomMessage makes its definition.
+	RoomMessage = session.RoomMessage
 	// Session is the presence of one client, over one or more connections.
 	Session = session.Session
 	// Signal is the game's function for a signal of a backend: OnSignal makes one.
 	Signal = session.Signal
 	// Stats counts sessions, inputs and commands (Report). session.Hook indexes its Panics.
 	Stats = session.Stats
+	// Told is the game's function for a message of another room: OnTold makes one.
+	Told = session.Told
 	// Versions say which clients may join (Config.Versions).
 	Versions = session.Versions
 )
@@ -75,6 +79,16 @@ func OnRawInput(f func(s *Session, tick uint64, data []byte)) Input { return ses
 // OnSignal makes the function of a signal: see session.OnSignal.
 func OnSignal[Args, Answer any](name string, f func(w *world.World, args Args) (Answer, error)) Signal {
 	return session.OnSignal(name, f)
+}
+
+// DefineRoomMessage returns the definition of a message between rooms: see session.DefineRoomMessage.
+func DefineRoomMessage[T any](name string) session.DefinedRoomMessage[T] {
+	return session.DefineRoomMessage[T](name)
+}
+
+// OnTold makes the function for a message of other rooms: see session.OnTold.
+func OnTold[T any](d session.DefinedRoomMessage[T], f func(w *world.World, from string, content T)) Told {
+	return session.OnTold(d, f)
 }
 
 // WebPath is the path of the URL to which pages connect: "https://HOST:PORT/worldd".

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +24,8 @@ type passing struct {
 	asked   []string                   // what this node was asked
 	cut     func(q seatQuestion) error // of questions to this node, before they arrive
 	lost    func(q seatQuestion) error // of its answers
+	hears   func([]byte) error
+	mail    func(to *testNode, messages []byte) error // what becomes of messages to others; nil: they arrive
 }
 
 func (n *testNode) Reaches(room string) bool { return n.peers[n.FindRoom(room)] != nil }
@@ -47,6 +51,25 @@ func (n *testNode) Ask(ctx context.Context, room string, question []byte) ([]byt
 		err = other.lost(q)
 	}
 	return answer, other.address, err
+}
+
+func (n *testNode) HostOf(room string) string {
+	if other := n.peers[n.FindRoom(room)]; other != nil {
+		return other.address
+	}
+	return ""
+}
+
+func (n *testNode) Living() []string { return slices.Collect(maps.Keys(n.peers)) }
+
+func (n *testNode) Receive(f func([]byte) error) { n.hears = f }
+
+func (n *testNode) Send(_ context.Context, node string, messages []byte) error {
+	to := n.peers[node]
+	if n.mail != nil {
+		return n.mail(to, messages)
+	}
+	return to.hears(messages)
 }
 
 // takeAsked returns what the node was asked, and forgets it.

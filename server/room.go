@@ -85,6 +85,7 @@ func newRun(c session.Config, image ImageConfig, log *zap.Logger, ticks *admin.T
 	core.OnPanic(r.logPanic)
 	core.OnDiverge(r.logResync)
 	core.OnCommandError(errs.logCommand)
+	core.OnUnread(errs.logUnread)
 	r.loop = newLoop(core, ticks, newSaver(image, core.World(), log), log)
 	r.loop.errs, r.loop.trace, r.loop.saver.trace = errs, trace, trace
 	core.OnSlowHook(r.loop.clock, errs.logSlowHook)
@@ -270,6 +271,32 @@ func (r *Room) Broadcast(event any) error {
 		return nil
 	}
 	return r.run.Load().core.Broadcast(event)
+}
+
+// Tell sends a message to the room with that name, on this server or another node of its cluster. The function that the game of that
+// room has for it (Hooks.Told) runs at the beginning of one of its next ticks.
+//
+// The message arrives at most once, and after the earlier messages of this room to the same room. Tell waits for nobody and makes no room: the message is dropped, and counted
+// (worldd_room_messages_total), if no such room runs, if 1,024 messages or 1 MiB of them wait there or on the way, and if one
+// of the rooms or its node fails. A game that must know sends an answer, and asks again.
+//
+// With JournalAlways a message leaves once its tick is durable, so that a room never repeats a tick whose messages have left. Without, a
+// room that goes back after a crash may tell again what it told in the lost ticks, as it does to its clients.
+//
+// The error says that the message cannot be sent as JSON of at most session.MaxRoomMessage bytes, or that the name of a room or of the message is too long.
+func (r *Room) Tell(room string, m RoomMessage) error {
+	if r == nil {
+		return nil
+	}
+	return r.run.Load().core.Tell(room, m)
+}
+
+// Announce sends a message to all other rooms of a kind whose games have a function for it, of all nodes; an empty kind stands for all. Otherwise it is like Tell.
+func (r *Room) Announce(kind string, m RoomMessage) error {
+	if r == nil {
+		return nil
+	}
+	return r.run.Load().core.Announce(kind, m)
 }
 
 // Sessions iterates over the sessions in the order of their IDs, each from its Join to its

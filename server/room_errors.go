@@ -37,6 +37,10 @@ func (g *gameErrors) logJoin(s *Session, err error) {
 	}
 }
 
+func (g *gameErrors) logUnread(l session.Letter, err error) {
+	g.warn("a message of another room is dropped: the game cannot read it", zap.String("from", l.From), zap.String("message", l.Name), zap.Error(err))
+}
+
 func (g *gameErrors) logError(text string, s *Session, err error, fields ...zap.Field) {
 	g.warn(text, append(append(fields, sessionFields(s)...), zap.Error(err))...)
 }

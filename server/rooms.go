@@ -94,6 +94,7 @@ type rooms struct {
 	departures  *departures // for Config.Trace
 	counters    clusterCounters
 	passes      *passes // nil without a cluster
+	letters     *letters
 
 	hosting sync.WaitGroup
 	mu      sync.Mutex // guards the fields below, all of kind, and the marked ones of Room
@@ -138,7 +139,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 	for name, k := range m.config.Kinds {
 		m.kinds[name] = &kind{RoomKind: k, ticks: timings.Ticks(name), building: make(chan struct{}, buildsPerKind), matching: matching{expected: map[*Room]map[uint64]expectation{}}, pastMs: newTickHistogram(roomDigits)}
 	}
-	m.images, m.directory = newImageFolder(m), &directory{rooms: m}
+	m.images, m.directory, m.letters = newImageFolder(m), &directory{rooms: m}, newLetters(m)
 	m.images.keepBlocks(&m.ranges)
 	m.reserveDescriptors()
 	var elsewhere func(context.Context, *wire.Hello, string) *wire.Error
@@ -148,6 +149,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 		m.passes = &passes{rooms: m, issued: map[[passBytes]byte]*pass{}}
 		elsewhere, redeem, cross = m.findElsewhere, m.passes.redeem, m.cross
 		c.Cluster.Answer(m.passes.answer)
+		c.Cluster.Receive(m.letters.receive)
 	}
 	var err error
 	m.router, err = session.NewRouter(session.RouterConfig{
@@ -168,7 +170,7 @@ func newRooms(c Config, timings *admin.Timings) (*rooms, error) {
 			}
 			return now.core, nil
 		},
-		Redeem: redeem, Cross: cross, List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
+		Redeem: redeem, Cross: cross, Post: m.letters.post, List: m.directory.listRooms, Find: m.directory.findForClient, FindForMove: m.directory.findForSession,
 	})
 	if err == nil && m.config.Images.Journal != imagefile.JournalOff {
 		err = m.spreadIDs(c.random())

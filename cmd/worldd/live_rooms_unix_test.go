@@ -87,6 +87,7 @@ func TestLivePageMoves(t *testing.T) {
 type shownCluster struct{ server.Cluster }
 
 func (shownCluster) Answer(func(context.Context, []byte) ([]byte, error)) {}
+func (shownCluster) Receive(func([]byte) error)                           {}
 
 func (shownCluster) FindRoom(string) string { return "" }
 

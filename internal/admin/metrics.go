@@ -83,8 +83,12 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		common = nil
 		collectCluster(c.config.Cluster(), counter, gauge, send)
 	}
-	common = []string{KindLabel, ""} // connections that reached no room
 	refused := c.config.Refused()
+	common = nil
+	for result, n := range refused.Letters {
+		counter(n, "worldd_room_messages_total", "Messages between rooms, by result on this node: delivered. Or dropped: no_room, no such room runs; full, too many wait; unread, no function or another type; unsent, the other node has not confirmed; late, a newer one was first; ended, a room ended.", "result", result.String())
+	}
+	common = []string{KindLabel, ""} // connections that reached no room
 	collectEnds(refused.Refused, refused.Closed, counter)
 	counter(refused.Panics, "worldd_hook_panics_total", hookPanics, "hook", session.HookAdmit.String())
 }

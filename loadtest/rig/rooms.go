@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/worldd/worldd/replication/wire"
 	"github.com/worldd/worldd/server"
@@ -24,6 +25,7 @@ func (r *Rig) makeRooms() error {
 			}
 			return r.findRoom(name)
 		},
+		Post: r.post,
 		Move: func(name string, _ *session.Session) (*session.Core, error) { return r.findRoom(name) },
 		Find: func(_ context.Context, query, _ string, _ session.Admission) (*session.Place, error) {
 			return r.findPlace(query, nil)
@@ -48,6 +50,17 @@ func (r *Rig) makeRooms() error {
 		}
 	}
 	return nil
+}
+
+// post delivers a message of a room to others.
+func (r *Rig) post(l session.Letter) {
+	for _, c := range append([]*session.Core{r.core}, r.rooms...) {
+		name := c.Config().Room
+		kind, _, _ := strings.Cut(name, "/")
+		if name == l.To || l.To == "" && name != l.From && (l.Kind == "" || l.Kind == kind) && c.Listens(l.Name) {
+			c.Deliver(l)
+		}
+	}
 }
 
 // addRoom adds a room to the server.

@@ -114,3 +114,26 @@ func (n *node) Answer(f func(ctx context.Context, question []byte) (answer []byt
 		return err
 	})
 }
+
+// HostOf implements server.Cluster.
+func (n *node) HostOf(room string) (name string) {
+	name, _ = n.findOwner(room)
+	return name
+}
+
+// Send implements server.Cluster.
+func (n *node) Send(ctx context.Context, to string, messages []byte) error {
+	_, err := n.link.Call(ctx, to, link.Letters, messages)
+	return err
+}
+
+// Receive implements server.Cluster.
+func (n *node) Receive(f func(messages []byte) error) {
+	n.link.Handle(link.Letters, func(_ context.Context, _ string, body io.Reader, _ io.Writer) error {
+		messages, err := io.ReadAll(body)
+		if err != nil {
+			return err
+		}
+		return f(messages)
+	})
+}

@@ -22,7 +22,7 @@ func (c *Core) Abandon(why *wire.Error) {
 	c.calls.refuse(why)
 	opened, travellers := c.requests.close()
 	peers := append(c.peers, opened...)
-	c.outputGate.discardHeld() // the frame that they belong to is lost
+	c.discardHeld() // the frame that they belong to is lost
 	for _, t := range travellers {
 		c.refuseTraveller(t, why)
 	}

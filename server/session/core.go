@@ -62,6 +62,7 @@ type Core struct {
 	faultRecord
 	*outputGate // nil: output leaves at once
 	calls
+	letterBox  letterBox
 	config     Config // its Schema is the completed one
 	schemaText string
 	schemaHash uint64
@@ -182,6 +183,10 @@ func NewCore(c Config) (*Core, error) {
 		core.outputGate = &outputGate{}
 	}
 	core.calls = calls{signals: c.Hooks.Signals, world: c.World, stats: &core.stats, faults: &core.faultRecord, timer: &core.timer, panicEnds: c.PanicEnds, gate: core.outputGate}
+	core.letterBox = letterBox{funcs: c.Hooks.Told, count: &letterCounts{}}
+	if c.Router != nil {
+		core.letterBox.post, core.letterBox.count = c.Router.config.Post, &c.Router.letters
+	}
 	if c.Admit != nil && !c.PanicEnds {
 		core.config.Admit = containAdmit(c.Admit, core.noteAdmitPanic)
 	}
@@ -241,7 +246,7 @@ func (c *Core) Tick() {
 	c.Send(func() bool { return false })
 }
 
-// Receive is the first phase of a tick. It runs posted calls, processes acknowledgements, inputs
+// Receive is the first phase of a tick. It runs posted calls, delivers the messages of other rooms, processes acknowledgements, inputs
 // and commands of each session by ascending id, then the Hellos of new connections.
 func (c *Core) Receive() {
 	c.now = c.now.Add(time.Second / time.Duration(c.world.TickHz()))
@@ -252,6 +257,7 @@ func (c *Core) Receive() {
 	c.requests.beginTick(c.world.Tick())
 	c.applyRequests()
 	c.calls.runCalls()
+	c.readLetters()
 	for _, s := range c.sessions {
 		s.receiveMessages()
 	}
@@ -385,7 +391,8 @@ func (c *Core) Shutdown() {
 // the last Tick. Output that Release has not let leave is discarded.
 func (c *Core) Close() {
 	c.calls.refuse(c.requests.endReason())
-	c.outputGate.discardHeld()
+	c.letterBox.close()
+	c.discardHeld()
 	late, travellers := c.requests.close()
 	for _, p := range late {
 		p.refuseHello(c.requests.endReason(), "")

@@ -68,6 +68,9 @@ type Hooks struct {
 	// Signals are the functions of the signals that backends may send to the room (server.Server.Signal). Clients
 	// cannot send them, and the schema does not declare them.
 	Signals []Signal
+	// Told are the functions for the messages of other rooms (server.Room.Tell, Announce). Clients cannot send them, and the schema
+	// does not declare them. They run at the beginning of a tick, as commands do, at most 256 in each.
+	Told []Told
 }
 
 // Rejection is an error of a command that sends its text to the client.

@@ -143,7 +143,7 @@ func (g Hooks) validateHooks(declared *schema.Schema) error {
 	if (g.SaveSession == nil) != (g.RestoreSession == nil) {
 		errs = append(errs, errors.New("server: one of Hooks.SaveSession and RestoreSession is set: sessions survive a crash only with both"))
 	}
-	errs = append(errs, signalFuncs(g.Signals).validate())
+	errs = append(errs, signalFuncs(g.Signals).validate(), toldFuncs(g.Told).validate())
 	for i, f := range g.Commands {
 		if f.bind == nil {
 			errs = append(errs, fmt.Errorf("server: the function of command %q is nil", f.name))

@@ -91,7 +91,19 @@ func (g *outputGate) takeAnswers(end func(heldAnswer), frame uint64) {
 // Release lets the output of all frames up to tick leave, in order (Config.HoldOutput): these frames are
 // durable. Release(math.MaxUint64) ends the holding, for a world whose last state is saved. It may be called
 // from any goroutine.
-func (g *outputGate) Release(tick uint64) {
+func (c *Core) Release(tick uint64) {
+	c.outputGate.release(tick)
+	c.letterBox.release(c.outputGate)
+}
+
+// discardHeld drops the output that is still held.
+func (c *Core) discardHeld() {
+	c.letterBox.discard()
+	c.outputGate.discardHeld()
+}
+
+// release is Core.Release for clients and calls.
+func (g *outputGate) release(tick uint64) {
 	if g != nil {
 		g.visitWaiting(func(h *heldConn) { h.passReleased(g) }, tick)
 		g.noteDurable(tick)

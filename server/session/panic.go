@@ -25,6 +25,7 @@ const (
 	HookCommand
 	HookCall   // a function of Core.Post
 	HookSignal // a function of Hooks.Signals
+	HookTold   // a function of Hooks.Told
 	HookMoveRefused
 	HookAdmit
 	hooks
@@ -32,13 +33,13 @@ const (
 
 // String returns the hook's name in logs and metrics.
 func (h Hook) String() string {
-	return [hooks]string{"join", "leave", "away", "back", "save", "restore", "input", "command", "call", "signal", "move_refused", "admit"}[h]
+	return [hooks]string{"join", "leave", "away", "back", "save", "restore", "input", "command", "call", "signal", "told", "move_refused", "admit"}[h]
 }
 
 // HookPanic is a contained panic of the game.
 type HookPanic struct {
 	Hook    Hook
-	Session uint64 // session id; 0 for HookAdmit, HookCall and HookSignal
+	Session uint64 // session id; 0 for HookAdmit, HookCall, HookSignal and HookTold
 	Value   any    // the panic's argument
 	Stack   []byte
 }
@@ -53,9 +54,10 @@ var libraryPackages = []string{"bulk", "field", "internal/columns", "internal/in
 
 // faultRecord reports the faults of the game, and counts the panics that a Core contains.
 type faultRecord struct {
-	reportPanic  func(HookPanic) // may be nil, as the two below
+	reportPanic  func(HookPanic) // may be nil, as the three below
 	commandError func(s *Session, command string, err error)
 	diverge      func(*Session)
+	unread       func(l Letter, err error)
 
 	counts  [hooks]uint64 // but not of HookAdmit
 	session uint64        // session whose hook made a library panic; 0: none
@@ -77,6 +79,9 @@ func (r *faultRecord) OnCommandError(f func(s *Session, command string, err erro
 // (Stats.PredictionFaults). It must be set before the first Tick.
 func (r *faultRecord) OnDiverge(f func(*Session)) { r.diverge = f }
 
+// OnUnread sets a function to call for each message of another room that the game cannot read. It must be set before the first Tick.
+func (r *faultRecord) OnUnread(f func(l Letter, err error)) { r.unread = f }
+
 // Panicking returns the id of the session whose hook caused the panic that ended Tick, or
 // 0. Only the goroutine that called Tick may call it.
 func (r *faultRecord) Panicking() uint64 { return r.session }
@@ -92,6 +97,13 @@ func (r *faultRecord) noteDivergence(s *Session) {
 func (r *faultRecord) noteCommandError(s *Session, command string, err error) {
 	if r.commandError != nil {
 		r.commandError(s, command, err)
+	}
+}
+
+// noteUnread reports a message that the game cannot read.
+func (r *faultRecord) noteUnread(l Letter, err error) {
+	if r.unread != nil {
+		r.unread(l, err)
 	}
 }
 

@@ -60,6 +60,9 @@ type RouterConfig struct {
 	// Cross begins to ask another server for a place of a session that moves to one of its rooms, since Move has returned
 	// ErrElsewhere. It runs like Move, and must not wait. An error refuses the move. Default none: sessions do not move to other servers.
 	Cross func(room string, s *Session) (*Crossing, error)
+	// Post delivers a message of a room to others (Core.Deliver), or counts what else becomes of it (CountLetters). It is called for the
+	// messages of a room in their order, on any goroutine, and must not wait. Default none: there are no other rooms.
+	Post func(Letter)
 	// OneSessionPerUser ends a user's earlier sessions in all rooms when the user begins one.
 	OneSessionPerUser bool
 	// PanicEnds is Config.PanicEnds, for Admit.
@@ -76,6 +79,7 @@ type Router struct {
 	Gate
 	connectionIDs // of all rooms
 	config        RouterConfig
+	letters       letterCounts
 
 	mu       sync.Mutex // acquired before the mutex of a Core's requests
 	waiting  []*Peer    // connections without a Hello
@@ -94,7 +98,8 @@ type RouterStats struct {
 	Waiting int // connections without a Hello
 	Refused uint64
 	Closed  map[wire.Code]uint64
-	Panics  uint64 // contained panics of Admit
+	Panics  uint64                  // contained panics of Admit
+	Letters map[LetterResult]uint64 // messages between rooms
 }
 
 // way tells whether a session is between two rooms.
@@ -413,7 +418,10 @@ func (r *Router) Stats() RouterStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	s.Waiting, s.Closed = 0, maps.Clone(s.Closed)
+	s.Waiting, s.Closed, s.Letters = 0, maps.Clone(s.Closed), map[LetterResult]uint64{}
+	for result := range r.letters {
+		s.Letters[LetterResult(result)] = r.letters[result].Load()
+	}
 	for _, p := range r.waiting {
 		if !p.claimed {
 			s.Waiting++

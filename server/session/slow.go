@@ -5,7 +5,7 @@ import "time"
 // SlowHook is a call of the game that took longer than a tick, so the tick was late for every session.
 type SlowHook struct {
 	Hook    Hook
-	Session uint64 // session id; 0 for HookCall, HookSignal and HookSave, whose calls of a tick are timed together
+	Session uint64 // session id; 0 for HookCall, HookSignal, HookTold and HookSave, whose calls of a tick are timed together
 	Command string // of HookCommand
 	Took    time.Duration
 }

@@ -18,6 +18,8 @@ const (
 	// PutImage brings a copy of a room's image, and GetImage asks for one.
 	PutImage Kind = 2
 	GetImage Kind = 3
+	// Letters brings messages of rooms for rooms of the other node.
+	Letters Kind = 4
 )
 
 // status begins an answer.
