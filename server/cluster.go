@@ -64,8 +64,18 @@ type ClusterStatus struct {
 	// Stored are rooms that run nowhere, and that a node has stored.
 	Stored     []string
 	FreeBlocks int
+	// Images are the newest images of rooms by the nodes that have them.
+	Images []ClusterImages
+	// FewCopies is the number of rooms whose newest image fewer living nodes have than the node's settings ask for.
+	FewCopies int
 	// Events are counters since the start, by name.
 	Events map[string]uint64
+}
+
+// ClusterImages are the rooms whose newest images the same nodes have.
+type ClusterImages struct {
+	Nodes []string
+	Rooms []string
 }
 
 // ClusterNode describes a node of a cluster.
@@ -140,7 +150,12 @@ func (m *rooms) clusterReport() admin.Cluster {
 	for i, n := range s.Nodes {
 		nodes[i] = admin.ClusterNode(n)
 	}
+	images := make([]admin.ClusterImages, len(s.Images))
+	for i, same := range s.Images {
+		images[i] = admin.ClusterImages(same)
+	}
 	return admin.Cluster{
+		Images: images, FewCopies: s.FewCopies,
 		Node: s.Node, Directory: s.Directory, Margin: s.Margin, Trouble: s.Trouble, Nodes: nodes, Stored: s.Stored, FreeBlocks: s.FreeBlocks, Events: s.Events,
 		FrozenRooms: int(c.frozen.Load()), Frozen: time.Duration(c.frozenTime.Load()), Lost: c.lost.Load(), LateSaves: c.lateSaves.Load(),
 		Redirects: map[string]uint64{"join": c.redirected.Load(), "lost": c.dropped.Load(), "move": c.crossed.Load()},

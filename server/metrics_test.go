@@ -113,6 +113,8 @@ type idleCluster struct{ server.Cluster }
 func (idleCluster) Answer(func(context.Context, []byte) ([]byte, error)) {}
 func (idleCluster) Receive(func([]byte) error)                           {}
 
+func (idleCluster) Changed(string) <-chan struct{} { return nil }
+
 func (idleCluster) Status() server.ClusterStatus {
 	return server.ClusterStatus{Events: map[string]uint64{"fence": 0}}
 }
@@ -146,7 +148,7 @@ func TestAlertsAndDashboardNameMetrics(t *testing.T) {
 		}
 	}
 	names := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(alerts, -1)
-	require.Len(t, names, 24)
+	require.Len(t, names, 25)
 	for _, name := range names {
 		require.True(t, strings.HasPrefix(name[1], "Worldd"), "the dashboard shows alerts of this prefix")
 	}

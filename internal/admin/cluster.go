@@ -17,6 +17,8 @@ type Cluster struct {
 	Nodes      []ClusterNode
 	Stored     []string
 	FreeBlocks int
+	Images     []ClusterImages
+	FewCopies  int
 	Events     map[string]uint64
 
 	// These count since the server's start.
@@ -36,6 +38,12 @@ type ClusterNode struct {
 	Dead      bool
 	Silent    time.Duration
 	Rooms     []string
+}
+
+// ClusterImages has the fields of server.ClusterImages, which documents them.
+type ClusterImages struct {
+	Nodes []string `json:"nodes"`
+	Rooms []string `json:"rooms"`
 }
 
 // trouble returns why rooms may stand still soon, or already do; empty: nothing is wrong.
@@ -59,6 +67,8 @@ type clusterInfo struct {
 	Nodes         []clusterNodeInfo `json:"nodes"`
 	Stored        []string          `json:"stored_rooms"` // that run nowhere
 	FreeBlocks    int               `json:"free_blocks"`  // of generations: as many rooms more can be open
+	Images        []ClusterImages   `json:"images"`       // rooms by the nodes that have their newest images
+	FewCopies     int               `json:"few_copies"`   // rooms whose image fewer living nodes have than was asked for
 }
 
 type clusterNodeInfo struct {
@@ -79,6 +89,7 @@ func (p pages) cluster(w http.ResponseWriter, _ *http.Request) {
 	info := clusterInfo{
 		Node: c.Node, Directory: c.Directory, MarginSeconds: c.Margin.Seconds(), Trouble: c.trouble(), FrozenRooms: c.FrozenRooms,
 		Nodes: []clusterNodeInfo{}, Stored: append([]string{}, c.Stored...), FreeBlocks: c.FreeBlocks,
+		Images: append([]ClusterImages{}, c.Images...), FewCopies: c.FewCopies,
 	}
 	for _, n := range c.Nodes {
 		info.Nodes = append(info.Nodes, clusterNodeInfo{n.Name, n.Addresses, n.Dead, n.Silent.Seconds(), append([]string{}, n.Rooms...)})
@@ -91,6 +102,7 @@ func collectCluster(c Cluster, counter countFunc, gauge gaugeFunc, send sendFunc
 	gauge(c.Margin.Seconds(), "worldd_cluster_lease_margin_seconds", "Time for which rooms may run without another answer of the cluster's directory; negative while they stand still.")
 	gauge(oneIf(c.trouble() != ""), "worldd_cluster_trouble", "1 while the node cannot use the cluster's directory: GET /cluster says why.")
 	gauge(float64(c.FreeBlocks), "worldd_cluster_free_blocks", "Rooms that can still be opened in the cluster.")
+	gauge(float64(c.FewCopies), "worldd_cluster_few_copies_rooms", "Rooms of the cluster whose newest image fewer living nodes have than --image-copies asks for.")
 	for name, n := range c.Events {
 		counter(n, "worldd_cluster_events_total", "Events between this node and the cluster's directory.", "event", name)
 	}

@@ -35,7 +35,7 @@ func TestHealthBeforeTheFirstTick(t *testing.T) {
 
 // A node that cannot use the cluster's directory admits nobody, and says which node it is. It must not be killed: its rooms continue.
 func TestReadinessOfANode(t *testing.T) {
-	c := Cluster{Node: "a", Directory: "7", Margin: time.Second, Nodes: []ClusterNode{{Name: "a", Addresses: []string{"a:1"}, Rooms: []string{"lobby"}}}}
+	c := Cluster{Node: "a", Directory: "7", Margin: time.Second, Nodes: []ClusterNode{{Name: "a", Addresses: []string{"a:1"}, Rooms: []string{"lobby"}}}, Images: []ClusterImages{{[]string{"a"}, []string{"lobby"}}}, FewCopies: 1}
 	p := pages{Config: Config{
 		Report: func() Report { return Report{LastTick: time.Now()} }, Draining: func() bool { return false }, Cordoned: func() bool { return false }, MaxSessions: func() int { return 1 },
 		Cluster: func() Cluster { return c },
@@ -60,7 +60,7 @@ func TestReadinessOfANode(t *testing.T) {
 	p.Cluster = func() Cluster { return c }
 	code, text := get(p.cluster)
 	require.Equal(t, http.StatusOK, code)
-	require.JSONEq(t, `{"node":"a","directory":"7","lease_margin_seconds":1,"frozen_rooms":0,"free_blocks":0,"stored_rooms":[],
+	require.JSONEq(t, `{"node":"a","directory":"7","lease_margin_seconds":1,"frozen_rooms":0,"free_blocks":0,"stored_rooms":[],"few_copies":1,"images":[{"nodes":["a"],"rooms":["lobby"]}],
 		"nodes":[{"name":"a","addresses":["a:1"],"dead":false,"silent_seconds":0,"rooms":["lobby"]}]}`, text)
 	p.Cluster = nil
 	code, _ = get(p.cluster)

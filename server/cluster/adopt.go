@@ -39,6 +39,26 @@ func Adopt(ctx context.Context, store Store, random *rand.Rand, was ...string) (
 // ForgetImage lets a room that nobody runs begin without its newest image, for an operator who has lost all copies. It returns that
 // image. The room begins with an older image that its next node may have.
 func ForgetImage(ctx context.Context, store Store, room string) (*Image, error) {
+	return changeImage(ctx, store, room, func(i *Image) error {
+		i.Any = true
+		return nil
+	})
+}
+
+// NameCopies makes the directory name the nodes of an image, the last 16, if it still is the newest of a room that nobody runs.
+func NameCopies(ctx context.Context, store Store, room string, image *Image) error {
+	_, err := changeImage(ctx, store, room, func(i *Image) error {
+		if i.Name() != image.Name() {
+			return fmt.Errorf("cluster: the newest image of room %s is another one by now", room)
+		}
+		i.Nodes = image.Nodes[max(0, len(image.Nodes)-maxImageNodes):]
+		return i.Check()
+	})
+	return err
+}
+
+// changeImage changes the pointer to the newest image of a room that nobody runs, unless the room's record changes meanwhile.
+func changeImage(ctx context.Context, store Store, room string, change func(*Image) error) (*Image, error) {
 	if err := wrongName(room); err != nil {
 		return nil, fmt.Errorf("cluster: room: %w", err)
 	}
@@ -59,9 +79,12 @@ func ForgetImage(ctx context.Context, store Store, room string) (*Image, error) 
 	case r.Image == nil:
 		return nil, fmt.Errorf("cluster: room %s has no image", room)
 	}
-	begun := *r.Image
-	begun.Any = true
-	r.Image = &begun
+	changed := *r.Image
+	err = change(&changed)
+	if err != nil {
+		return nil, err
+	}
+	r.Image = &changed
 	_, err = store.Swap(ctx, Swap{found.Key, encodeRoom(r), found.Revision})
-	return &begun, err
+	return &changed, err
 }

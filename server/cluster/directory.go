@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strings"
 )
 
@@ -20,8 +18,7 @@ func ReadDirectory(ctx context.Context, s Store) (Status, error) {
 	for _, e := range entries {
 		errs = append(errs, d.addRecord(e))
 	}
-	slices.SortFunc(d.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(d.Rooms, func(a, b RoomStatus) int { return cmp.Compare(a.Name, b.Name) })
+	d.sort()
 	return d, errors.Join(errs...)
 }
 
@@ -42,6 +39,9 @@ func (s *Status) addRecord(e Entry) error {
 		r, err := parseRoom(e.Key, e.Value)
 		if err == nil && r.State != roomFree {
 			s.Rooms = append(s.Rooms, RoomStatus{Name: strings.TrimPrefix(e.Key, roomPrefix), Node: r.Node, Epoch: r.epochAt(e.Revision), Block: r.Block})
+		}
+		if err == nil && r.Image != nil {
+			s.Images = append(s.Images, ImageStatus{strings.TrimPrefix(e.Key, roomPrefix), r.Image})
 		}
 		return err
 	case strings.HasPrefix(e.Key, blockPrefix):

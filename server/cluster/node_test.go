@@ -435,8 +435,16 @@ func TestForgetImage(t *testing.T) {
 		require.ErrorContains(t, forget(""), "1 to 128 visible")
 		held := must.Get(a.Take(ctx, "arena/1", cluster.AnyBlock))
 		require.ErrorContains(t, forget("arena/1"), "runs on node a")
-		require.NoError(t, held.SetImage(ctx, &cluster.Image{Epoch: 1, Sum: strings.Repeat("0a", 32), Nodes: []string{"lost"}}))
+		image := &cluster.Image{Epoch: 1, Sum: strings.Repeat("0a", 32), Nodes: []string{"lost"}}
+		copied, other := *image, *image
+		copied.Nodes, other.Tick = []string{"lost", "b"}, 1
+		require.NoError(t, held.SetImage(ctx, image))
+		require.ErrorContains(t, cluster.NameCopies(ctx, ns.store, "arena/1", &copied), "runs on node a", "its next save has copies")
 		require.NoError(t, held.Release(ctx, false))
+		require.ErrorContains(t, cluster.NameCopies(ctx, ns.store, "arena/1", &other), "another one by now")
+		require.NoError(t, cluster.NameCopies(ctx, ns.store, "arena/1", &copied))
+		synctest.Wait()
+		require.Equal(t, []cluster.ImageStatus{{Room: "arena/1", Image: &copied}}, a.Status().Images)
 		require.NoError(t, forget("arena/1"))
 		synctest.Wait()
 		require.True(t, must.Get(a.Take(ctx, "arena/1", cluster.AnyBlock)).Image().Any)

@@ -38,8 +38,9 @@ type Status struct {
 	Foreign string
 	// Margin is how long the node's rooms may run without another renewal. It is negative while they stand still.
 	Margin     time.Duration
-	Nodes      []NodeStatus // by name
-	Rooms      []RoomStatus // that are open or kept, by name
+	Nodes      []NodeStatus  // by name
+	Rooms      []RoomStatus  // that are open or kept, by name
+	Images     []ImageStatus // by room
 	FreeBlocks int
 	Counters   Counters
 }
@@ -60,6 +61,12 @@ type RoomStatus struct {
 	Block int
 }
 
+// ImageStatus is the newest image of a room, as its record shows it.
+type ImageStatus struct {
+	Room string
+	*Image
+}
+
 // status describes what the machine knows.
 func (m *machine) status(now time.Duration) Status {
 	s := Status{
@@ -73,7 +80,39 @@ func (m *machine) status(now time.Duration) Status {
 		if r.record.State == roomOpen || r.record.State == roomKept {
 			s.Rooms = append(s.Rooms, RoomStatus{Name: r.name, Node: r.record.Node, Epoch: r.record.Epoch, Block: r.record.Block})
 		}
+		if r.record.Image != nil {
+			s.Images = append(s.Images, ImageStatus{r.name, r.record.Image})
+		}
 	}
-	slices.SortFunc(s.Rooms, func(a, b RoomStatus) int { return cmp.Compare(a.Name, b.Name) })
+	s.sort()
 	return s
+}
+
+// sort sorts nodes, rooms and images by name.
+func (s *Status) sort() {
+	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Rooms, func(a, b RoomStatus) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Images, func(a, b ImageStatus) int { return cmp.Compare(a.Room, b.Room) })
+}
+
+// FewCopies returns the rooms whose newest image fewer living nodes have than want, or than live.
+func (s *Status) FewCopies(want int) (few []ImageStatus) {
+	living := map[string]bool{}
+	for _, n := range s.Nodes {
+		if !n.Dead {
+			living[n.Name] = true
+		}
+	}
+	for _, i := range s.Images {
+		have := 0
+		for _, node := range i.Nodes {
+			if living[node] {
+				have++
+			}
+		}
+		if have < min(want, len(living)) && !i.Any {
+			few = append(few, i)
+		}
+	}
+	return few
 }

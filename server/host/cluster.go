@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -357,6 +358,10 @@ func (n *node) Status() server.ClusterStatus {
 		status.Trouble = "the directory was replaced, and rooms are frozen: " + s.Foreign
 	}
 	status.Nodes, status.Stored = nodesOf(s)
+	status.Images = imagesOf(s)
+	if n.copies != nil {
+		status.FewCopies = len(s.FewCopies(n.copies.wanted + 1))
+	}
 	return status
 }
 
@@ -376,4 +381,19 @@ func nodesOf(s cluster.Status) (nodes []server.ClusterNode, stored []string) {
 		nodes[i].Rooms = append(nodes[i].Rooms, r.Name)
 	}
 	return nodes, stored
+}
+
+// imagesOf returns the rooms that have images, by the nodes that have these.
+func imagesOf(s cluster.Status) (all []server.ClusterImages) {
+	of := map[string]int{}
+	for _, image := range s.Images {
+		key := strings.Join(image.Nodes, " ")
+		i, known := of[key]
+		if !known {
+			i = len(all)
+			of[key], all = i, append(all, server.ClusterImages{Nodes: image.Nodes})
+		}
+		all[i].Rooms = append(all[i].Rooms, image.Room)
+	}
+	return all
 }

@@ -40,10 +40,17 @@ const statusTimeout = 10 * time.Second
 
 // directoryInfo is the JSON of the command.
 type directoryInfo struct {
-	Directory  string     `json:"directory"` // its identity
-	Nodes      []nodeInfo `json:"nodes"`
-	Stored     []string   `json:"stored_rooms"` // that run nowhere
-	FreeBlocks int        `json:"free_blocks"`  // of generations
+	Directory  string       `json:"directory"` // its identity
+	Nodes      []nodeInfo   `json:"nodes"`
+	Stored     []string     `json:"stored_rooms"` // that run nowhere
+	FreeBlocks int          `json:"free_blocks"`  // of generations
+	Images     []imagesInfo `json:"images"`
+}
+
+// imagesInfo are the rooms whose newest images the same nodes have.
+type imagesInfo struct {
+	Nodes []string `json:"nodes"`
+	Rooms []string `json:"rooms"`
 }
 
 type nodeInfo struct {
@@ -66,7 +73,10 @@ func (c *clusterStatusCommand) run(ctx context.Context, p *program) error {
 		return unreadable
 	}
 	nodes, stored := nodesOf(status)
-	info := directoryInfo{Directory: status.Directory, Nodes: []nodeInfo{}, Stored: append([]string{}, stored...), FreeBlocks: status.FreeBlocks}
+	info := directoryInfo{Directory: status.Directory, Nodes: []nodeInfo{}, Stored: append([]string{}, stored...), FreeBlocks: status.FreeBlocks, Images: []imagesInfo{}}
+	for _, same := range imagesOf(status) {
+		info.Images = append(info.Images, imagesInfo(same))
+	}
 	for _, n := range nodes {
 		info.Nodes = append(info.Nodes, nodeInfo{n.Name, n.Addresses, n.Dead, append([]string{}, n.Rooms...)})
 	}
@@ -95,6 +105,12 @@ func (c *clusterStatusCommand) printTable(p *program, d directoryInfo) {
 	}
 	if len(d.Stored) > 0 {
 		fmt.Fprintf(w, "-\tstored\t-\t%s\n", shortList(d.Stored))
+	}
+	if len(d.Images) > 0 {
+		fmt.Fprintln(w, "\nIMAGES ON\t\t\tROOMS")
+	}
+	for _, same := range d.Images {
+		fmt.Fprintf(w, "%s\t\t\t%s\n", printable.Text(strings.Join(same.Nodes, ",")), shortList(same.Rooms))
 	}
 	_ = w.Flush() // a closed terminal is not an error
 	fmt.Fprintf(p.out, "%d more rooms can be opened\n", d.FreeBlocks)

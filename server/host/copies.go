@@ -27,12 +27,18 @@ const (
 	// copyTimeout bounds the transfer of one image, and maxCopyBytes its size.
 	copyTimeout  = 20 * time.Second
 	maxCopyBytes = 4 << 30
+	// putTimeout bounds the transfers of one save to all nodes.
+	putTimeout = 2 * copyTimeout
 	// maxCopyHead bounds the head of a transfer.
 	maxCopyHead = 4 << 10
 	// sweepEvery is the interval between searches for copies that no room needs. Copies of rooms that the directory does not know stay for
 	// unknownFor: an operator may have to mend the directory.
 	sweepEvery = time.Hour
 	unknownFor = 7 * 24 * time.Hour
+	// repairEvery is the interval between searches for rooms that nobody runs and that lack copies. Nodes that only start again are back
+	// within repairAfter.
+	repairEvery = time.Minute
+	repairAfter = 10 * time.Minute
 )
 
 // copyRules bound a transfer between nodes.
@@ -44,6 +50,11 @@ type copies struct {
 	folder *imagefile.SharedFolder
 	wanted int // on other nodes
 	stop   context.CancelFunc
+
+	directory cluster.Store // for repairs
+	// patience is copyTimeout, and less in tests.
+	patience time.Duration
+	lacking  map[string]time.Time // rooms that nobody runs and that lack copies, and since when; used by sweep alone
 }
 
 // copyHead begins a transfer, as a line of JSON. In PutImage the bytes follow, and in GetImage they are the answer.
@@ -57,7 +68,7 @@ func (n *node) keepCopies(dir string, wanted int) (*copies, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("--image-copies: %w", err)
 	}
-	c := &copies{node: n, folder: imagefile.NewSharedFolder(dir), wanted: wanted}
+	c := &copies{node: n, folder: imagefile.NewSharedFolder(dir), wanted: wanted, directory: n.store, patience: copyTimeout, lacking: map[string]time.Time{}}
 	n.copies = c
 	n.link.HandleStream(link.PutImage, copyRules, c.receive)
 	n.link.HandleStream(link.GetImage, copyRules, c.serve)
@@ -72,17 +83,28 @@ func (c *copies) PutImage(room string, image server.RoomImage, path string) (nod
 	if err := c.folder.Put(room, image.Name(), path); err != nil {
 		return nil, err
 	}
-	for _, name := range c.candidates(room) {
-		if len(nodes) == c.wanted {
+	ctx, cancel := context.WithTimeout(context.Background(), putTimeout)
+	defer cancel()
+	nodes = c.spread(ctx, room, image, c.candidates(room), c.wanted)
+	if len(nodes) < min(c.wanted, len(c.node.Living())) {
+		c.node.log.Warn("fewer nodes than wanted have a copy of an image", zap.String("room", room), zap.String("image", image.Name()), zap.Strings("nodes", nodes), zap.Int("wanted", c.wanted))
+	}
+	return nodes, nil
+}
+
+// spread brings copies of an image of the folder to nodes, and returns most of them that have one then.
+func (c *copies) spread(ctx context.Context, room string, image server.RoomImage, to []string, most int) (nodes []string) {
+	for _, name := range to {
+		if len(nodes) == most || ctx.Err() != nil {
 			break
 		}
-		if err := c.send(name, room, image, path); err != nil {
+		if err := c.send(ctx, name, room, image); err != nil {
 			c.node.log.Warn("another node has no copy of an image", zap.String("node", name), zap.String("room", room), zap.Error(err))
 			continue
 		}
 		nodes = append(nodes, name)
 	}
-	return nodes, nil
+	return nodes
 }
 
 // candidates returns the other living nodes, in an order that depends on the room: so each node has copies of some rooms, and a room's
@@ -101,13 +123,13 @@ func (c *copies) candidates(room string) (names []string) {
 }
 
 // send brings another node a copy.
-func (c *copies) send(node, room string, image server.RoomImage, path string) error {
-	file, err := os.Open(path)
+func (c *copies) send(ctx context.Context, node, room string, image server.RoomImage) error {
+	file, err := c.folder.Open(room, image.Name())
 	if err != nil {
 		return err
 	}
 	defer file.Close() // only read
-	ctx, cancel := context.WithTimeout(context.Background(), copyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	return c.node.link.Stream(ctx, node, link.PutImage, io.MultiReader(headOf(room, image), file), io.Discard, 0)
 }
@@ -229,17 +251,24 @@ func (c *copies) prune(room string) error {
 	return c.PruneImages(room, newest)
 }
 
-// sweep removes copies that no room needs, now and once an hour until ctx ends.
+// sweep removes copies that no room needs, now and once an hour, and repairs once a minute, until ctx ends.
 func (c *copies) sweep(ctx context.Context) {
-	for next := time.NewTicker(sweepEvery); ; {
+	next, repairs := time.NewTicker(sweepEvery), time.NewTicker(repairEvery)
+	defer next.Stop()
+	defer repairs.Stop()
+	for {
 		if err := c.sweepOnce(time.Now()); err != nil {
 			c.node.log.Warn("old copies of images are not all removed", zap.Error(err))
 		}
-		select {
-		case <-next.C:
-		case <-ctx.Done():
-			next.Stop()
-			return
+		for swept := false; !swept; {
+			select {
+			case <-next.C:
+				swept = true
+			case now := <-repairs.C:
+				c.repair(ctx, now)
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
 }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package host
+
+import "testing"
+
+func mountSmallDisk(*testing.T, string) bool { return false }
