@@ -121,7 +121,7 @@ class Session {
     const client = await Client.connect({
       url: `https://${location.hostname}:${info.port}${info.path}`,
       dial,
-      token: new TextEncoder().encode(token),
+      token,
       name: 'you',
       version: info.version,
       room: rooms.wanted,

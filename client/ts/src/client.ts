@@ -1,8 +1,9 @@
 // A client: a session over replaceable connections.
 
+import type { Config, State, StateChange } from './client_config.ts'
 import { Code, WireError } from './codes.ts'
 import type { Result, SentCommand } from './commands.ts'
-import { bounded, type Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { dialServer } from './dial.ts'
 import type { Entity, Moment } from './entity.ts'
 import type { EventHandler } from './events.ts'
@@ -13,67 +14,10 @@ import type { WorldChange } from './ranges.ts'
 import type { Replica } from './replica.ts'
 import type { Schema } from './schema.ts'
 import { Session } from './session.ts'
-import type { SessionConfig, WelcomeKind } from './session_config.ts'
+import { tokenBytes, type WelcomeKind } from './session_config.ts'
 import { DivergedError, ReceiveError, requireJoined } from './session_errors.ts'
 import { defaultTables, type Tables } from './tables.ts'
 import type { Struct } from './values.ts'
-
-/** The state of a client's connection. */
-export type State = 'connecting' | 'joined' | 'reconnecting' | 'ended'
-
-/** The state that a client has entered. */
-export interface StateChange {
-  readonly state: State
-  /** Why the connection was lost or the client ended: a WireError if the server said or caused it, a DivergedError if the client replaces its session. */
-  readonly error?: unknown
-  /** Whether the client resumed its session: all is as before. Otherwise, after reconnecting, the session is new, restored or moved. */
-  readonly resumed: boolean
-  /**
-   * Whether the client reconnected to its session, and the server does not know what the client has in
-   * view: it has come back after a crash. The player and its entities are as before; for the client's
-   * entities and handles a new session has begun.
-   */
-  readonly restored: boolean
-  /**
-   * Whether the client is in another world, welcome.room, whose generations are new to it: the server has moved the
-   * session to another room, or the client is on another server or in another run. Replica, schema
-   * and clocks are the new world's. Every earlier handle is stale for ever, or until a newWorld.
-   */
-  readonly moved: boolean
-  /**
-   * Whether the client is in another world that uses generations of an earlier one again, or may. Forget all
-   * handles: the same handle may name another entity. All else is as with moved.
-   */
-  readonly newWorld: boolean
-}
-
-/** The configuration of a Client. */
-export interface Config extends Omit<SessionConfig, 'tables' | 'events'> {
-  /** The address of the server, such as https://example.com:7777/worldd. */
-  readonly url: string
-  /**
-   * Further addresses of the same game, such as other nodes of a cluster: if a server does not answer, is full or shuts
-   * down, the client tries the next one, before it has joined and to replace its session.
-   */
-  readonly urls?: readonly string[]
-  /**
-   * Pin the server's certificate by SHA-256, in hexadecimal: for development, where the
-   * server makes short-lived certificates. A function is called before each connection.
-   */
-  readonly certificateHashes?: readonly string[] | (() => Promise<readonly string[]>)
-  /** The coding tables; undefined: the tables that ship with the package. */
-  readonly tables?: Tables
-  /** Called when the state changes. */
-  readonly state?: (s: StateChange) => void
-  /** Returns a token for reconnecting. It is needed where each token is good for one connection. */
-  readonly freshToken?: () => Promise<Uint8Array>
-  /** How long the client tries to reconnect, in ms: by default a minute; 0: it does not. */
-  readonly giveUp?: number
-  /** Whether to try WebSocket where UDP is blocked: by default true. With certificateHashes only where there is no WebTransport. */
-  readonly fallback?: boolean
-  /** Replaces the network, for example in tests. */
-  readonly dial?: (url: string, now: () => number) => Promise<Connection>
-}
 
 const minBackoff = 250
 const maxBackoff = 5000
@@ -82,17 +26,23 @@ const maxMoves = 4
 /** Bounds the delay before attempt n. A connection that lasts as long resets the backoff. */
 const longestBackoff = (n: number): number => Math.min(minBackoff * 2 ** n, maxBackoff)
 const defaultGiveUp = 60_000
-const joinTimeout = 5000
+const defaultConnectTimeout = 10_000
+const longestTimer = 2 ** 31 - 1
+/** How long an attempt may take if there are others, in ms: browsers try a dead address for long, Firefox for half a minute. */
+const patience = 5000
 const maxJoinsAgain = 2
 /** How long a server may be silent, and how much of the time between two checks counts as silence, in ms. */
 const lostAfter = 4000
 const maxCheckGap = 1000
 
+/** How long the game may call no update until the client updates itself, in ms. */
+const idleAfter = 250
+
 const now = (): number => performance.now()
 
 /**
  * Connects to a server and keeps a replica of what it shows. Call update once per frame, then
- * render. While the page is hidden the client updates itself.
+ * render. While the page is hidden, or the game calls no update, the client updates itself.
  */
 export class Client {
   readonly #config: Config
@@ -100,10 +50,12 @@ export class Client {
   #url: string
   readonly #urls: readonly string[]
   #link: Connection | undefined
+  #dialling: AbortController | undefined // of the attempt that has no link yet
   #stateNow: State = 'connecting'
   #error: unknown
   #sendError: unknown // that the link's stream caused
   #updating = false
+  #driven = -idleAfter // when the game called update last
   #datagrams = 0 // received since the newest Input, without copies
   #heard = 0
   #checked = 0
@@ -125,28 +77,50 @@ export class Client {
       { ...config, tables },
       { welcomed: (kind, change) => this.#handleWelcome(kind, change), freshToken: config.freshToken !== undefined },
     )
-    this.#metronome = new Metronome(() => this.#tryUpdate())
+    this.#metronome = new Metronome(() => this.#updateIdle())
   }
 
   /**
-   * Returns a client that has joined a session. It rejects with a WireError if the server refuses. If the server
-   * ends meanwhile, it tries again twice, unless giveUp is 0.
+   * Returns a client that has joined a session. It rejects with a WireError if the server refuses, and after
+   * connectTimeout. If the server ends meanwhile, it tries again twice, unless giveUp is 0.
    */
   static async connect(config: Config): Promise<Client> {
-    const c = new Client(config, config.tables ?? (await defaultTables()))
-    await new Promise<void>((resolve, reject) => {
-      c.#joining = { resolve, reject }
-      void c.#attemptConnection(config.token ?? new Uint8Array())
-    })
-    return c
+    const { signal, connectTimeout = defaultConnectTimeout * (1 + (config.urls?.length ?? 0)) } = config
+    signal?.throwIfAborted()
+    let stop: (why: unknown) => void = () => {}
+    const stopped = new Promise<never>((_, reject) => (stop = reject))
+    const late = new WireError(Code.timeout, `not connected after ${connectTimeout / 1000} s`)
+    const timer = setTimeout(() => stop(late), Math.min(connectTimeout, longestTimer))
+    const abort = (): void => stop(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    let c: Client | undefined
+    try {
+      const tables = config.tables ?? (await Promise.race([defaultTables(), stopped]))
+      c = new Client(config, tables)
+      await Promise.race([c.#join(), stopped])
+      if (c.#hasEnded) throw c.#error // after its Welcome
+      return c
+    } catch (e) {
+      if (c && !c.#hasEnded) c.#endWith(e)
+      throw e
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    }
   }
 
-  async #dial(): Promise<Connection> {
+  #join(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#joining = { resolve, reject }
+      void this.#attemptConnection(this.#config.token ?? '')
+    })
+  }
+
+  async #dial(signal: AbortSignal): Promise<Connection> {
     const { dial, certificateHashes, fallback } = this.#config
-    if (dial) return dial(this.#url, now)
+    if (dial) return dial(this.#url, now, signal)
     const hashes = typeof certificateHashes === 'function' ? await certificateHashes() : (certificateHashes ?? [])
-    if (this.#hasEnded) throw this.#error
-    return dialServer(this.#url, hashes, fallback !== false, now)
+    return dialServer(this.#url, hashes, fallback !== false, now, signal)
   }
 
   #attach(link: Connection): void {
@@ -157,11 +131,7 @@ export class Client {
     link.arrived = () => {
       if (this.#stateNow !== 'joined') this.#tryUpdate()
     }
-    if (this.#joining)
-      this.#timer = setTimeout(() => {
-        const e = new WireError(Code.timeout, 'no Welcome from the server')
-        this.#attempts < this.#urls.length - 1 ? this.#handleLoss(e) : this.#endWith(e)
-      }, joinTimeout)
+    if (!this.#joining) clearTimeout(this.#timer) // from now on updates notice silence
   }
 
   /**
@@ -169,6 +139,11 @@ export class Client {
    * client has ended. A lost connection is no error: the client replaces it.
    */
   update(): void {
+    this.#driven = now()
+    this.#update()
+  }
+
+  #update(): void {
     if (this.#updating) throw new Error('update was called from a callback')
     this.#updating = true
     try {
@@ -182,10 +157,16 @@ export class Client {
   #tryUpdate(): void {
     if (this.#updating || this.#hasEnded) return
     try {
-      this.update()
+      this.#update()
     } catch {
       // config.state has reported the error.
     }
+  }
+
+  /** Updates if no frame does: the page is hidden, or the game has not begun its loop, or stopped it. */
+  #updateIdle(): void {
+    const hidden = typeof document === 'undefined' || document.hidden
+    if (hidden || now() - this.#driven >= idleAfter) this.#tryUpdate()
   }
 
   #receiveArrivals(): void {
@@ -313,6 +294,7 @@ export class Client {
   }
 
   #leaveConnection(why: unknown): void {
+    this.#dialling?.abort()
     if (this.session.divergent) this.#leaveSession(Code.ok)
     else this.#link?.close(Code.timeout) // ok would end the session
     this.#link = undefined
@@ -346,22 +328,31 @@ export class Client {
     this.#timer = setTimeout(() => void this.#attemptConnection(token), delay)
   }
 
-  async #attemptConnection(token: Uint8Array | undefined): Promise<void> {
+  async #attemptConnection(token: Uint8Array | string | undefined): Promise<void> {
+    const dialling = new AbortController()
+    const { signal } = dialling
+    this.#dialling = dialling
     let link: Connection
     try {
       token ??= await this.#config.freshToken?.()
-      if (this.#hasEnded) return
-      link = await (this.#urls.length > 1 ? bounded(this.#dial()) : this.#dial())
+      if (signal.aborted) return
+      if (!this.#joining || this.#urls.length > 1)
+        this.#timer = setTimeout(
+          () => this.#handleLoss(new WireError(Code.timeout, 'no answer from the server')),
+          patience,
+        )
+      link = await this.#dial(signal)
     } catch (e) {
-      if (!this.#hasEnded) this.#handleLoss(e)
+      if (!signal.aborted) this.#handleLoss(e)
       return
     }
-    if (this.#hasEnded) {
+    if (signal.aborted) {
       link.close(Code.ok)
       return
     }
+    this.#dialling = undefined
     // A token of an earlier redirection is used, or of another server.
-    this.session.setToken(token ?? this.#config.token ?? new Uint8Array())
+    this.session.setToken(tokenBytes(token ?? this.#config.token))
     this.session.reconnect()
     this.#attach(link)
     this.#flush()
@@ -372,6 +363,7 @@ export class Client {
     this.#error = why
     this.#stateNow = 'ended'
     this.#metronome.stop()
+    this.#dialling?.abort()
     clearTimeout(this.#timer)
     this.session.lost(why)
     this.#leaveSession(why instanceof WireError ? why.code : Code.ok)

@@ -15,6 +15,8 @@ import type { Payload, Struct } from './values.ts'
 export interface Result {
   readonly id: number
   readonly target: bigint
+  /** Whether the command was executed. */
+  readonly ok: boolean
   /**
    * 0 if the command was executed, another number if it was not and changed nothing. It is
    * undefined if the connection broke before the answer: it is unknown whether the command was
@@ -141,7 +143,17 @@ export class Commands {
     }
     const answer = form && payload ? form.shape.restore(payload) : undefined
     const { id, target, text } = m
-    this.#finish(c, { id, target, code, codeName: codeName(code), verdict, text, answer, payload })
+    this.#finish(c, {
+      id,
+      target,
+      ok: code === Code.ok,
+      code,
+      codeName: codeName(code),
+      verdict,
+      text,
+      answer,
+      payload,
+    })
   }
 
   #readAnswer(form: Message | undefined, b: Uint8Array): Payload | undefined {
@@ -161,7 +173,7 @@ export class Commands {
     this.#unanswered = []
     for (const c of abandoned) {
       const { id, target } = c
-      const unknown = { code: undefined, codeName: 'unanswered', verdict: 'pending', text: '' } as const
+      const unknown = { ok: false, code: undefined, codeName: 'unanswered', verdict: 'pending', text: '' } as const
       this.#finish(c, { id, target, ...unknown, answer: undefined, payload: undefined })
     }
   }

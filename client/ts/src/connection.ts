@@ -59,9 +59,15 @@ export function supported(): boolean {
 /**
  * Connects to a URL such as https://host:port/worldd. Without hashes the browser must trust
  * the server's certificate. A hash is the SHA-256 of a certificate, in 64 hexadecimal digits
- * as the server prints it.
+ * as the server prints it. signal ends the attempt, which rejects with its reason.
  */
-export async function dialWebTransport(url: string, hashes: readonly string[], now: () => number): Promise<Connection> {
+export async function dialWebTransport(
+  url: string,
+  hashes: readonly string[],
+  now: () => number,
+  signal?: AbortSignal,
+): Promise<Connection> {
+  signal?.throwIfAborted()
   if (!supported()) throw new Error('this browser has no WebTransport: use a current Chrome, Edge, Firefox or Safari')
   const options: Record<string, unknown> = {
     requireUnreliable: true,
@@ -74,9 +80,19 @@ export async function dialWebTransport(url: string, hashes: readonly string[], n
     .WebTransport
   const transport = new Constructor(url, options)
   transport.closed.catch(() => {}) // ready rejects too
+  const stop = (): void => transport.close({ closeCode: 0, reason: '' })
+  signal?.addEventListener('abort', stop)
+  let isReady = false
   try {
     await transport.ready
+    isReady = true
+    return new WebTransportConnection(transport, await transport.createBidirectionalStream(), now)
   } catch (cause) {
+    signal?.throwIfAborted()
+    if (isReady) {
+      stop()
+      throw cause
+    }
     // Browsers do not say why.
     const hint =
       hashes.length > 0 ? 'and is the certificate hash its present one' : 'and does the browser trust its certificate'
@@ -84,28 +100,9 @@ export async function dialWebTransport(url: string, hashes: readonly string[], n
       `can't connect to ${url}: is the server running there with --web, is its UDP port open, may pages of this origin connect, ${hint}?`,
       { cause },
     )
+  } finally {
+    signal?.removeEventListener('abort', stop)
   }
-  try {
-    return new WebTransportConnection(transport, await transport.createBidirectionalStream(), now)
-  } catch (cause) {
-    transport.close({ closeCode: 0, reason: '' })
-    throw cause
-  }
-}
-
-/** How long the connection to one of several addresses may take, in ms: browsers try a dead one for long. */
-const patience = 4000
-
-/** Bounds the time of a dial. */
-export function bounded(dialling: Promise<Connection>): Promise<Connection> {
-  return new Promise((resolve, reject) => {
-    let late = false
-    setTimeout(() => {
-      late = true
-      reject(new WireError(Code.timeout))
-    }, patience)
-    dialling.then((link) => (late ? link.close(Code.ok) : resolve(link)), reject)
-  })
 }
 
 function bytesOf(hash: string): Uint8Array {

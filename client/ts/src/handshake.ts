@@ -7,7 +7,7 @@ import { encodeHello, type Welcome } from './messages.ts'
 import { PastRanges, type WorldChange } from './ranges.ts'
 import type { Message } from './schema.ts'
 import { parseSchema } from './schema_parser.ts'
-import type { SessionConfig } from './session_config.ts'
+import { type SessionConfig, tokenBytes } from './session_config.ts'
 import type { Struct } from './values.ts'
 import { compareVersions } from './version.ts'
 
@@ -94,7 +94,7 @@ export class Handshake {
   constructor(config: SessionConfig) {
     this.#config = config
     this.#epoch = config.epoch ?? 0n
-    this.#token = config.token ?? noBytes
+    this.#token = tokenBytes(config.token)
     this.#room = config.room ?? ''
     this.layout = config.schema && new Layout(config.schema.schema)
   }

@@ -4,7 +4,8 @@
  */
 
 export { type DeclarationOptions, declareSchema, type Misfit, SchemaError } from './binding.ts'
-export { Client, type Config, type State, type StateChange } from './client.ts'
+export { Client } from './client.ts'
+export type { Config, State, StateChange } from './client_config.ts'
 export { Code, codeName, type Fault, LimitError, WireError } from './codes.ts'
 export type { Result, SentCommand } from './commands.ts'
 export { type Arrivals, type Connection, type Datagram, dialWebTransport, supported } from './connection.ts'

@@ -1,10 +1,10 @@
-// Updates of a client whose page is hidden.
+// Updates of a client without frames.
 
-/** How often the client updates while the page is hidden, in ms. */
+/** How often the function is called, in ms. */
 const beat = 50
 
 /**
- * Calls a function every 50 ms while the page is hidden. Browsers then stop frames, and slow a
+ * Calls a function every 50 ms, also while the page is hidden. Browsers then stop frames, and slow a
  * page's timers to once a second or less, but not a worker's timers.
  */
 export class Metronome {
@@ -18,27 +18,24 @@ export class Metronome {
 
   start(): void {
     if (this.#worker || this.#timer !== undefined) return
-    const hidden = (): void => {
-      if (typeof document === 'undefined' || document.hidden) this.#f()
-    }
     try {
       const url = URL.createObjectURL(
         new Blob([`setInterval(() => postMessage(0), ${beat})`], { type: 'text/javascript' }),
       )
       this.#worker = new Worker(url)
       URL.revokeObjectURL(url)
-      this.#worker.onmessage = hidden
-      this.#worker.onerror = () => this.#useTimer(hidden)
+      this.#worker.onmessage = this.#f
+      this.#worker.onerror = () => this.#useTimer()
     } catch {
-      this.#useTimer(hidden)
+      this.#useTimer()
     }
   }
 
   /** Uses a timer if the page's policy forbids the worker. */
-  #useTimer(f: () => void): void {
+  #useTimer(): void {
     this.#worker?.terminate()
     this.#worker = undefined
-    this.#timer ??= setInterval(f, beat)
+    this.#timer ??= setInterval(this.#f, beat)
   }
 
   stop(): void {

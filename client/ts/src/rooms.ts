@@ -1,7 +1,7 @@
 // Lists of rooms, and queries for them: PROTOCOL.md, sections 4.3 and 4.4.
 
 import { ByteWriter } from './bits.ts'
-import type { Config } from './client.ts'
+import type { Config } from './client_config.ts'
 import { Code, fail, WireError } from './codes.ts'
 import type { Connection } from './connection.ts'
 import { dialServer } from './dial.ts'
@@ -36,9 +36,13 @@ export async function listRooms(
   const now = (): number => performance.now()
   const { url, dial, fallback, certificateHashes: pins } = config
   const hashes = typeof pins === 'function' ? await pins() : (pins ?? [])
-  const link = await (dial ? dial(url, now) : dialServer(url, hashes, fallback !== false, now))
   const until = now() + listTimeout
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new WireError(Code.timeout, 'no connection to the server')), listTimeout)
+  const { signal } = late
+  let link: Connection | undefined
   try {
+    link = await (dial ? dial(url, now, signal) : dialServer(url, hashes, fallback !== false, now, signal))
     const all: RoomInfo[] = []
     const frames = new FrameReader()
     for (let page = 0; page < maxListPages; page++) {
@@ -51,7 +55,8 @@ export async function listRooms(
     }
     return all
   } finally {
-    link.close(Code.ok)
+    clearTimeout(timer)
+    link?.close(Code.ok)
   }
 }
 

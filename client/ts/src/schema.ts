@@ -94,11 +94,13 @@ export interface Motion {
   readonly bounds: 'clamp' | 'bounce' | 'destroy'
 }
 
+/** A kind of entities, and its body if it has one. */
 export interface KindOfEntity {
   readonly name: string
   readonly body?: Body
 }
 
+/** A command that the schema declares. */
 export interface CommandKind {
   readonly name: string
   /** The declared arguments, absent if they are raw. */
@@ -106,6 +108,7 @@ export interface CommandKind {
   readonly answer?: Message
 }
 
+/** An event that the schema declares. */
 export interface EventKind {
   readonly name: string
   readonly unreliable: boolean

@@ -26,8 +26,11 @@ export interface SessionConfig {
   readonly version?: string
   /** The oldest server that the game can use. An older one refuses the client. */
   readonly minServer?: string
-  readonly token?: Uint8Array
+  /** A connect token: its text, as the issuer returned it, or the text's bytes. */
+  readonly token?: Uint8Array | string
+  /** The client's name for itself, for logs and other players. */
   readonly name?: string
+  /** The room's name, or a query such as match?mode=ranked. */
   readonly room?: string
   /** The most entities that the server can make the client keep: at least 1, by default 65,536. */
   readonly maxEntities?: number
@@ -38,7 +41,9 @@ export interface SessionConfig {
    * no rows for their motion.
    */
   readonly simulation?: Simulation
+  /** Is called when the replica changes. */
   readonly observer?: Observer
+  /** The handlers of events; undefined: new ones. */
   readonly events?: Events
   /** Receives every Result, also for commands that a lost connection left unanswered. */
   readonly result?: (r: Result) => void
@@ -68,8 +73,13 @@ export function checkConfig(c: SessionConfig): void {
   checkVersion('minServer', c.minServer)
   checkText('name', c.name, limit.maxName)
   checkText('room', c.room, limit.maxRoomQuery)
-  const token = c.token?.length ?? 0
+  const token = tokenBytes(c.token).length
   if (token > limit.maxToken) throw new RangeError(`token has ${token} bytes, at most ${limit.maxToken}`)
+}
+
+/** Returns the bytes of a token, none without a token. */
+export function tokenBytes(token: Uint8Array | string = ''): Uint8Array {
+  return typeof token === 'string' ? encodeText(token) : token
 }
 
 /** Returns the limits of a config. */

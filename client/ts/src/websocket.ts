@@ -15,22 +15,31 @@ const maxAhead = 1024
 /** How long an Input waits until the socket is asked again whether it has room, in ms. */
 const drainPause = 10
 
-/** Connects to a URL such as https://host:port/worldd by WebSocket: over TLS, except to this machine. */
-export function dialWebSocket(url: string, now: () => number): Promise<Connection> {
+/**
+ * Connects to a URL such as https://host:port/worldd by WebSocket: over TLS, except to this machine. signal ends the
+ * attempt, which rejects with its reason.
+ */
+export async function dialWebSocket(url: string, now: () => number, signal?: AbortSignal): Promise<Connection> {
+  signal?.throwIfAborted()
   const to = new URL(url)
   to.protocol = /^(localhost|127\.[\d.]+|\[::1\])$/.test(to.hostname) ? 'ws:' : 'wss:'
   const socket = new WebSocket(to, 'worldd.1')
   socket.binaryType = 'arraybuffer'
-  return new Promise((resolve, reject) => {
+  const stop = (): void => socket.close()
+  signal?.addEventListener('abort', stop)
+  const opened = new Promise<Connection>((resolve, reject) => {
     socket.onopen = () => resolve(new WebSocketConnection(socket, now))
     // Browsers do not say why.
     socket.onerror = socket.onclose = () =>
       reject(
-        new Error(
-          `can't connect to ${to.href}: is the server running there with --web, is its TCP port open, may pages of this origin connect, and is its certificate trusted?`,
-        ),
+        signal?.aborted
+          ? signal.reason
+          : new Error(
+              `can't connect to ${to.href}: is the server running there with --web, is its TCP port open, may pages of this origin connect, and is its certificate trusted?`,
+            ),
       )
   })
+  return opened.finally(() => signal?.removeEventListener('abort', stop))
 }
 
 class WebSocketConnection implements Connection {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { Client, type Config } from '../src/client.ts'
+import { Client } from '../src/client.ts'
+import type { Config } from '../src/client_config.ts'
 import { WireError } from '../src/codes.ts'
 import { newHandle } from '../src/handles.ts'
 import { Type } from '../src/messages.ts'

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { mock } from 'node:test'
-import { Client, type Config, type StateChange } from '../src/client.ts'
+import { Client } from '../src/client.ts'
+import type { Config, StateChange } from '../src/client_config.ts'
 import { defaultTables } from '../src/tables.ts'
 import * as server from './server.ts'
 

@@ -236,6 +236,22 @@ test('WebSocket is tried at once when WebTransport fails, and its failure tells 
   await assert.rejects(dialled, /UDP port open/)
 })
 
+test('an aborted dial closes both transports', async () => {
+  const stop = new AbortController()
+  const dialled = dialServer('https://game.example:1/worldd', [], true, now, stop.signal)
+  const failed = assert.rejects(dialled, /stopped/)
+  await turns()
+  mock.timers.tick(1200)
+  await turns()
+  assert.equal(Fake.all.length, 1)
+  stop.abort(new Error('stopped'))
+  assert.deepEqual([FakeTransport.newest.closings, Fake.all[0]!.closings.length], [[0], 1])
+  FakeTransport.newest.fail(new Error('closed'))
+  Fake.all[0]!.onclose!({ code: 1006, reason: '' })
+  await failed
+  assert.equal(Fake.all.length, 1)
+})
+
 test('a pinned certificate has no fallback', async () => {
   const dialled = dialServer('https://game.example:1/worldd', ['0'.repeat(64)], true, now)
   FakeTransport.newest.fail(new Error('blocked'))

@@ -11,6 +11,17 @@ const protocol = hello[3] // after the frame's head and that of the array
 const { version } = JSON.parse(readFileSync('node_modules/@worldd/client/package.json', 'utf8')) as { version: string }
 assert.equal(version.split('.')[1], `${protocol}`, 'the version is 0.PROTOCOL.N')
 
+// Every exported name has a comment, and every module a source map.
+const dist = 'node_modules/@worldd/client/dist'
+const read = (module: string): string => readFileSync(`${dist}/${module}.d.ts`, 'utf8')
+for (const [, names, module] of read('index').matchAll(/export (?:type )?\{([^}]*)\} from '\.\/([a-z_]*)\.ts'/g)) {
+  for (const name of names!.split(',').map((n) => n.trim().replace(/^type /, '')))
+    if (name)
+      assert.match(read(module!), new RegExp(`\\*/\nexport (declare )?[a-z]+ ${name}\\b`), `${name} needs a comment`)
+  const { sources, sourcesContent } = JSON.parse(readFileSync(`${dist}/${module}.js.map`, 'utf8'))
+  assert.deepEqual([sources, sourcesContent.length], [[`../src/${module}.ts`], 1])
+}
+
 /** draw is not called: its types matter. */
 export async function draw(config: Config, add: (e: Entity, x: number) => void): Promise<void> {
   const c = await Client.connect({
@@ -20,6 +31,6 @@ export async function draw(config: Config, add: (e: Entity, x: number) => void):
   predict(c, ['body'], (_tick, state, input: { X: number }) => {
     state.body.Position[0] += input.X
   })
-  const { answer } = await command<{ Name: string }, { Again: bigint }>('rename').do(c, { Name: 'Ada' })
-  c.setInput({ X: Number(answer?.Again) })
+  const { ok, answer } = await command<{ Name: string }, { Again: bigint }>('rename').do(c, { Name: 'Ada' })
+  if (ok) c.setInput({ X: Number(answer?.Again) })
 }
