@@ -29,6 +29,7 @@
 //	messages_test.go         samples of all messages, and the golden files of package wire
 //	codec_test.go            rows that package rowcodec writes, of random schemas
 //	vectors_test.go          the vectors of sessions
+//	smallest_page_test.go    the session in PROTOCOL.md, byte by byte, which it also writes
 //	row_vectors*_test.go     rows.jsonl, exact_vectors*: exact.jsonl, schema_vectors*: schemas.jsonl;
 //	                         each also makes its file
 //
