@@ -93,6 +93,7 @@ loadtest            internal/commandline internal/scenes/bots loadtest/command
 cmd/worldd          field internal/atomicfile internal/effectfile internal/regularfile internal/scenes internal/scenes/bots internal/scenes/messages internal/scenes/rules internal/spelling loadtest/bot replication server server/host world
 server/host         client internal/address internal/atomicfile internal/bitio internal/botrun internal/botrun/page internal/commandline internal/cpu internal/printable internal/regularfile internal/rowcodec internal/rowtrain internal/spelling loadtest/bot loadtest/command loadtest/rig replication replication/schema replication/wire server server/agones server/cluster server/cluster/etcd server/cluster/link server/cluster/nodefile server/imagefile server/session server/token world kong prometheus systemd x/term zap internal/rowschema
 server/host/examples/coins client loadtest/bot replication/schema server server/host world
+server/host/examples/neighbours client loadtest/bot replication/schema server server/host world
 server/traces       server otel
 server/outbox       replication/wire server world
 server/cluster      zap
