@@ -86,7 +86,7 @@ client/internal/predict bulk client/internal/bodies client/internal/work replica
 client              bulk client/internal/bodies client/internal/predict client/internal/work world/motion replication/wire quic-go websocket zap internal/address internal/bitio internal/printable internal/rowcodec internal/wslink replication/schema internal/rowschema
 loadtest/rig        client internal/simtest replication/wire server server/session world
 loadtest/bot        bulk client replication/schema replication/wire
-internal/botrun     bulk client internal/recent internal/rowcodec internal/rowschema internal/spelling loadtest/bot replication/schema replication/wire server/token hdrhistogram quic-go zap
+internal/botrun     bulk client internal/printable internal/recent internal/rowcodec internal/rowschema internal/spelling loadtest/bot replication/schema replication/wire server/token hdrhistogram quic-go zap
 internal/botrun/page internal/atomicfile internal/botrun
 loadtest/command    client internal/address internal/atomicfile internal/botrun internal/botrun/page internal/commandline internal/regularfile loadtest/bot server/token hdrhistogram kong prommodel promtext zap
 loadtest            internal/commandline internal/scenes/bots loadtest/command

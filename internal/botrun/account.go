@@ -1,10 +1,12 @@
 package botrun
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/worldd/worldd/client"
+	"github.com/worldd/worldd/internal/printable"
 )
 
 // account counts what a bot received: in this visit since its Dial or the last lost connection,
@@ -24,6 +26,7 @@ type account struct {
 type outcome struct {
 	failure   error // nil if the bot played to the end
 	connected bool
+	server    string // version of its game
 	seconds   float64
 	bytes     uint64
 	expected  uint64
@@ -37,7 +40,7 @@ type outcome struct {
 // plus merges two consecutive outcomes of one bot.
 func (o outcome) plus(next outcome) outcome {
 	return outcome{
-		failure: next.failure, connected: o.connected || next.connected,
+		failure: next.failure, connected: o.connected || next.connected, server: cmp.Or(o.server, next.server),
 		seconds: o.seconds + next.seconds, bytes: o.bytes + next.bytes,
 		expected: o.expected + next.expected, received: o.received + next.received,
 		frames: o.frames + next.frames, rows: o.rows + next.rows,
@@ -90,7 +93,7 @@ func (a *account) visitSoFar(now time.Time) outcome {
 	if a.client == nil {
 		return outcome{}
 	}
-	o := outcome{connected: true, seconds: now.Sub(a.begun).Seconds(), bytes: a.client.Stats().BytesReceived - a.outage.bytes}
+	o := outcome{connected: true, server: printable.Text(a.client.Welcome().Version), seconds: now.Sub(a.begun).Seconds(), bytes: a.client.Stats().BytesReceived - a.outage.bytes}
 	if a.firstSeq != 0 {
 		o.expected = uint64(a.highestSeq - a.firstSeq + 1)
 		o.received = min(a.snapshotsArrived()-a.outage.arrived, o.expected)

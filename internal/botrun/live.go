@@ -7,8 +7,8 @@ import (
 )
 
 // Live writes a run as a table that grows by a line per second, so that the history stays on
-// screen. The columns kB/s, clean and owed are per client: the bytes that it receives per
-// second, the bodies that it computes, and the exact states that it receives per second.
+// screen. The columns kB/s and clean are per client: the bytes that it receives per
+// second, and the bodies that it computes. A line fits 80 columns.
 type Live struct {
 	w      io.Writer
 	server bool // include the server's columns
@@ -29,20 +29,20 @@ func (l *Live) Row(p Progress) {
 	}
 	l.rows++
 	var b strings.Builder
-	fmt.Fprintf(&b, "%6.0f s", p.ElapsedS)
+	fmt.Fprintf(&b, "%4.0f s", p.ElapsedS)
 	if l.server {
 		if now := p.Server; now != nil {
-			fmt.Fprintf(&b, " %6.2f ms %7s %7s", now.TickP99Ms, groupDigits(now.Awake), groupDigits(now.Asleep))
+			fmt.Fprintf(&b, " %5.2f ms %5s", now.TickP99Ms, shortCount(uint64(now.Awake)))
 		} else { // without an answer the number is unknown, not zero
-			fmt.Fprintf(&b, " %9s %7s %7s", "-", "-", "-")
+			fmt.Fprintf(&b, " %8s %5s", "-", "-")
 		}
 	}
 	h := p.Handles
-	clean, owed := "-", "-" // for bots that do not simulate
+	clean := "-" // for bots that do not simulate
 	if m := p.Motion; m != nil {
-		clean, owed = fmt.Sprintf("%.0f", m.CleanBodies), fmt.Sprintf("%.1f", m.OwedPerClientS)
+		clean = fmt.Sprintf("%.0f", m.CleanBodies)
 	}
-	fmt.Fprintf(&b, " %9s %6.1f %6s %6s %7s %7s %7s %7s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000, clean, owed,
+	fmt.Fprintf(&b, " %8s %5.1f %5s %5s %6s %7s %5s %10s", fmt.Sprintf("%d/%d", p.Connected, p.Bots), p.Net.BytesPerClientS/1000, clean,
 		shortCount(h.Live), shortCount(h.Hidden), shortCount(h.Pending), shortCount(h.Stale), groupDigits(h.Confusions))
 	if p.Lost > 0 {
 		fmt.Fprintf(&b, "   %d connections lost", p.Lost)
@@ -56,9 +56,9 @@ func (l *Live) Row(p Progress) {
 func (l *Live) writeHeader() {
 	server := ""
 	if l.server {
-		server = fmt.Sprintf(" %9s %7s %7s", "tick p99", "awake", "asleep")
+		server = fmt.Sprintf(" %8s %5s", "tick p99", "awake")
 	}
-	fmt.Fprintf(l.w, "%8s%s %9s %6s %6s %6s %7s %7s %7s %7s %10s\n", "time", server, "bots", "kB/s", "clean", "owed", "live", "hidden", "pending", "stale", "confusions")
+	fmt.Fprintf(l.w, "%6s%s %8s %5s %5s %5s %6s %7s %5s %10s\n", "time", server, "bots", "kB/s", "clean", "live", "hidden", "pending", "stale", "confusions")
 }
 
 // groupDigits formats an integer with commas: 1,234,567.

@@ -2,6 +2,7 @@ package botrun
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/worldd/worldd/loadtest/bot"
 )
@@ -11,10 +12,12 @@ import (
 type Report struct {
 	Scenario  bot.Scenario `json:"scenario"`
 	Seed      uint64       `json:"seed"`
-	Bots      int          `json:"bots"`       // without attackers
-	Connected int          `json:"connected"`  // bots that received a Welcome
-	Failed    int          `json:"failed"`     // bots that received none, or whose session broke
-	DurationS float64      `json:"duration_s"` // from the first dial to the last close
+	Server    string       `json:"server_version"` // of its game, as it told the first bot; empty if nobody connected
+	Machine   string       `json:"machine"`        // that the bots ran on, as Machine describes it
+	Bots      int          `json:"bots"`           // without attackers
+	Connected int          `json:"connected"`      // bots that received a Welcome
+	Failed    int          `json:"failed"`         // bots that received none, or whose session broke
+	DurationS float64      `json:"duration_s"`     // from the first dial to the last close
 	Tick      *Tick        `json:"tick"`
 	World     *World       `json:"world"`
 	Net       Net          `json:"net"`
@@ -33,10 +36,16 @@ type Report struct {
 	Series []Progress `json:"series"`
 
 	Interrupted bool            `json:"interrupted,omitempty"` // ended early
+	Baseline    *Baseline       `json:"-"`                     // nil: nothing to compare with
 	Confusions  []bot.Confusion `json:"-"`                     // the first ReportedConfusions
 	Failures    []Failure       `json:"-"`                     // the first ReportedFailures
 	Divergences []Divergence    `json:"-"`                     // the first ReportedFailures
 	Forgotten   uint64          `json:"-"`                     // handles that exceeded the bots' memory
+}
+
+// Machine describes this machine: its system and processor, how many processors Go uses, and Go itself.
+func Machine() string {
+	return fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.Version())
 }
 
 // Tick is the server's own measurement of its steps during the run.

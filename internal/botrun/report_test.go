@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,7 @@ func TestReportKeys(t *testing.T) {
 	ratio, p50, p90, p99, p999, most := 0.99, 1.5, 2.5, 3.5, 4.5, 5.5
 	l := Latency{&p50, &p90, &p99, &p999, &most}
 	full := Report{
-		Scenario: bot.Roam, Seed: 7, Bots: 1, Connected: 2, Failed: 3, DurationS: 4.5,
+		Scenario: bot.Roam, Seed: 7, Server: "v1", Machine: "m", Bots: 1, Connected: 2, Failed: 3, DurationS: 4.5,
 		Tick:    &Tick{RateHz: 60, Count: 5, P50Ms: 6.5, P99Ms: 7.5, MaxMs: 8.5, Late: 9},
 		World:   &World{Entities: 10, Awake: 11, Asleep: 12, Spawned: 13, Destroyed: 14, StateHash: "00000000deadbeef", Reused: 99},
 		Net:     Net{SnapshotsExpected: 15, SnapshotsReceived: 16, DeliveredRatio: &ratio, SnapshotHz: 29.5, BytesPerClientS: 17.5, RowsPerClientS: 72.5, Latency: l},
@@ -35,7 +36,7 @@ func TestReportKeys(t *testing.T) {
 		Series:  []Progress{{ElapsedS: 1.5, Bots: 36, Connected: 37, Lost: 51, Failed: 38, Server: &ServerNow{TickMeanMs: 39, TickP99Ms: 40, Awake: 41, Asleep: 42}}},
 	}
 	got := must.Get(json.Marshal(full))
-	require.Equal(t, `{"scenario":"roam","seed":7,"bots":1,"connected":2,"failed":3,"duration_s":4.5,`+
+	require.Equal(t, `{"scenario":"roam","seed":7,"server_version":"v1","machine":"m","bots":1,"connected":2,"failed":3,"duration_s":4.5,`+
 		`"tick":{"rate_hz":60,"count":5,"p50_ms":6.5,"p99_ms":7.5,"max_ms":8.5,"late":9},`+
 		`"world":{"entities":10,"awake":11,"asleep":12,"spawned":13,"destroyed":14,"state_hash":"00000000deadbeef"},`+
 		`"net":{"snapshots_expected":15,"snapshots_received":16,"delivered_ratio":0.99,"snapshot_hz":29.5,"bytes_per_client_s":17.5,"rows_per_client_s":72.5,"latency_p50_ms":1.5,"latency_p90_ms":2.5,"latency_p99_ms":3.5,"latency_p999_ms":4.5,"latency_max_ms":5.5},`+
@@ -130,6 +131,9 @@ func TestSummaryAndLive(t *testing.T) {
 		})
 	}
 	golden(t, "live.txt", b.Bytes())
+	for line := range strings.Lines(b.String()) {
+		require.LessOrEqual(t, len(strings.TrimRight(strings.TrimSuffix(line, "   1 failed\n"), "\n")), 80, line)
+	}
 
 	b.Reset()
 	require.NoError(t, sampleReport().WriteSummary(&b, true))

@@ -249,7 +249,7 @@ func (r *run) newReport(interrupted bool) *Report {
 		}
 		r.sampler.collectSamples(b)
 	}
-	report.Net = total.netReport()
+	report.Net, report.Server = total.netReport(), total.server
 	if !r.config.Ordinary {
 		report.Motion = exact.motionReport(exact.Owed, total.seconds)
 	}

@@ -28,6 +28,9 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 		bots = groupDigits(r.Bots) + " bots"
 	}
 	line("run", "%.1f s with %s%s", r.DurationS, bots, ended)
+	if r.Server != "" {
+		line("server", "%s", r.Server)
+	}
 	if t := r.Tick; t != nil {
 		line("tick", "p50 %.2f ms   p99 %.2f ms   max %.2f ms   %s steps, %d a second, %s late",
 			t.P50Ms, t.P99Ms, t.MaxMs, groupDigits(t.Count), t.RateHz, groupDigits(t.Late))
@@ -79,6 +82,7 @@ func (r *Report) WriteSummary(w io.Writer, color bool, thresholds ...Threshold) 
 	}
 	line("commands", "%s sent: %s executed, %s rejected", groupDigits(h.CommandsSent), groupDigits(h.CommandsExecuted), groupDigits(h.CommandsRejected))
 	r.writeGame(line)
+	r.writeChanges(&b)
 	r.writeTroubles(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -123,6 +127,21 @@ func (r *Report) writeGame(line func(name, format string, args ...any)) {
 		}
 		line(title, "%s", strings.Join(found, "   "))
 		title = ""
+	}
+}
+
+// writeChanges writes the comparison with the baseline.
+func (r *Report) writeChanges(b *strings.Builder) {
+	if r.Baseline == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n  compared with %s", r.Baseline.Name)
+	if other := r.OtherConditions(); other != "" {
+		fmt.Fprintf(b, ", which had %s", other)
+	}
+	b.WriteString("\n")
+	for _, c := range r.Changes() {
+		fmt.Fprintf(b, "    %-24s %13s  to %13s  %9s\n", c.Metric, c.Before, c.Now, c.Share())
 	}
 }
 

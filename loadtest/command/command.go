@@ -33,10 +33,11 @@ const (
 	exitUsage = commandline.Usage
 )
 
-// Bounds of files named by flags: the default tables have 36 KB, a key 129 bytes.
+// Bounds of files named by flags: the default tables have 36 KB, a key 129 bytes, the report of an hour 3 MB.
 const (
 	maxTablesBytes = 4 << 20
 	maxKeyBytes    = 64 << 10
+	maxReportBytes = 64 << 20
 )
 
 // Flags are the flags of a load test, for kong with Vars.
@@ -72,6 +73,7 @@ type Flags struct {
 	Fail        []string      `sep:"none" placeholder:"METRIC>NUMBER" help:"Exit with status 1 if this comes true. May be repeated."`
 	FindLimit   bool          `help:"Find how many bots the server bears: from --bots on, double their number in runs of --duration until a --fail comes true, then bisect. Without --fail: late ticks, snapshots, connections lost."`
 	MostBots    int           `default:"4000" placeholder:"N" help:"Most bots of --find-limit (${default})."`
+	Baseline    string        `type:"path" placeholder:"FILE" help:"Compare with an earlier run: a file with its --json output."`
 	HTML        string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON        bool          `name:"json" help:"Print exactly one JSON object on standard output."`
 
@@ -85,6 +87,7 @@ type Flags struct {
 	admin      *admin
 	issuer     *token.Issuer
 	tables     *client.Tables
+	baseline   *botrun.Baseline
 }
 
 // Validate is called by kong, which shows the error with the usage.
@@ -100,8 +103,8 @@ func (f *Flags) Validate() error {
 		return fmt.Errorf("--probes is %d, want at least 1", f.Probes)
 	case !(f.Area > 0):
 		return fmt.Errorf("--area is %v, want more than 0 metres", f.Area)
-	case f.FindLimit && (f.HTML != "" || f.Profile != ""):
-		return errors.New("--find-limit plays many runs: --html and --profile are for one")
+	case f.FindLimit && (f.HTML != "" || f.Profile != "" || f.Baseline != ""):
+		return errors.New("--find-limit plays many runs: --html, --profile and --baseline are for one")
 	case f.FindLimit && f.MostBots < f.Bots:
 		return fmt.Errorf("--most-bots is %d, want at least the %d of --bots", f.MostBots, f.Bots)
 	case f.Profile != "" && f.Admin == "":
@@ -128,6 +131,15 @@ func (f *Flags) Validate() error {
 		}
 		if err != nil {
 			return fmt.Errorf("--tables: %w", err)
+		}
+	}
+	if f.Baseline != "" {
+		text, err := regularfile.Read(f.Baseline, maxReportBytes)
+		if err == nil {
+			f.baseline, err = botrun.ParseBaseline(f.Baseline, text)
+		}
+		if err != nil {
+			return fmt.Errorf("--baseline: %w", err)
 		}
 	}
 	if f.TokenKey != "" {
@@ -241,6 +253,7 @@ func (f *Flags) Run(ctx context.Context, program string, stdout, stderr io.Write
 	began := time.Now()
 	report, err := f.playBots(ctx, stderr)
 	if report != nil { // even if something else failed
+		report.Machine, report.Baseline = botrun.Machine(), f.baseline
 		unwritten := html.Finish(report, page.About{Addr: f.Addr, Link: f.botConfig().Link, Began: began, Thresholds: f.thresholds})
 		err = errors.Join(err, f.writeReport(report, stdout, stderr), unwritten)
 	}

@@ -80,6 +80,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 	confusions, recorded := hosted.confused()
 	report.Handles.Confusions = max(report.Handles.Confusions, confusions)
 	report.Confusions = append(report.Confusions, recorded...)
+	report.Machine = botrun.Machine()
 	unwritten := html.Finish(report, page.About{Addr: s.Addr().String(), Began: began})
 	return cmp.Or(c.writeResult(report, talk, p.out), unwritten)
 }

@@ -13,6 +13,14 @@ type chart struct {
 	Title string
 	Unit  string
 	Lines []line
+	// Limits are thresholds in the chart's unit.
+	Limits []limit
+}
+
+// limit is a threshold of what a chart shows.
+type limit struct {
+	Text string
+	At   float64
 }
 
 // line is one series. NaN stands for a gap.
@@ -54,6 +62,9 @@ func (c chart) span() (x, y float64) {
 				y = max(y, l.Y[i])
 			}
 		}
+	}
+	for _, l := range c.Limits {
+		y = max(y, l.At)
 	}
 	if x == 0 {
 		x = 1
@@ -98,6 +109,12 @@ func (c chart) SVG() template.HTML {
 	for i, l := range c.Lines {
 		l.color = palette[i%len(palette)]
 		l.draw(&b, c.Unit, px, py)
+	}
+	for _, l := range c.Limits {
+		if l.At >= 0 {
+			fmt.Fprintf(&b, `<line class="limit" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, leftMargin, py(l.At), chartWidth-rightMargin, py(l.At))
+			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="end">fails: %s</text>`, chartWidth-rightMargin, py(l.At)+13, template.HTMLEscapeString(l.Text))
+		}
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())

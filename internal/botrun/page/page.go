@@ -35,7 +35,7 @@ func Write(w io.Writer, r *botrun.Report, about About) error {
 	if err != nil {
 		return fmt.Errorf("page: broken template: %w", err)
 	}
-	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds...), Figures: figures(r), Charts: charts(r)})
+	return t.Execute(w, view{Report: r, About: about, Checks: r.Checks(about.Thresholds...), Figures: figures(r), Charts: charts(r, about.Thresholds)})
 }
 
 // File is the file of a page. A nil File writes nothing.
@@ -147,8 +147,25 @@ func largestCounters(r *botrun.Report) []string {
 	return names[:min(len(palette), len(names))]
 }
 
+// plotOf returns the title of the plot that shows a metric, and one of the metric in the plot's unit.
+func plotOf(metric string) (title string, unit float64) {
+	switch metric {
+	case "tick_p99_ms":
+		return "Tick", 1
+	case "latency_p50_ms", "latency_p99_ms":
+		return "Latency", 1
+	case "bytes_per_client_s":
+		return "Download a client", 1e-3
+	case "delivered_ratio":
+		return "Snapshots delivered", 100
+	case "failed":
+		return "Bots", 1
+	}
+	return "", 0
+}
+
 // charts returns the plots of a run, leaving out unmeasured quantities.
-func charts(r *botrun.Report) []chart {
+func charts(r *botrun.Report, thresholds []botrun.Threshold) []chart {
 	over := func(name string, of func(i int) float64) line {
 		l := line{Name: name}
 		for i, p := range r.Series {
@@ -182,37 +199,43 @@ func charts(r *botrun.Report) []chart {
 		counted.Lines = append(counted.Lines, over(name, rate(func(p botrun.Progress) float64 { return p.Game[name] })))
 	}
 	all := []chart{
-		{"Tick", "ms", []line{
+		{Title: "Tick", Unit: "ms", Lines: []line{
 			over("mean of the second", server(func(s *botrun.ServerNow) float64 { return s.TickMeanMs })),
 			over("p99 so far", server(func(s *botrun.ServerNow) float64 { return s.TickP99Ms })),
 		}},
-		{"Latency", "ms", []line{
+		{Title: "Latency", Unit: "ms", Lines: []line{
 			over("p50", ms(func(l botrun.Latency) *float64 { return l.P50Ms })),
 			over("p99", ms(func(l botrun.Latency) *float64 { return l.P99Ms })),
 		}},
-		{"Download a client", "kB/s", []line{over("stream and datagrams", func(i int) float64 { return r.Series[i].Net.BytesPerClientS / 1000 })}},
-		{"Snapshots delivered", "%", []line{over("of those expected", func(i int) float64 { return 100 * orGap(r.Series[i].Net.DeliveredRatio) })}},
-		{"Bots", "", []line{
+		{Title: "Download a client", Unit: "kB/s", Lines: []line{over("stream and datagrams", func(i int) float64 { return r.Series[i].Net.BytesPerClientS / 1000 })}},
+		{Title: "Snapshots delivered", Unit: "%", Lines: []line{over("of those expected", func(i int) float64 { return 100 * orGap(r.Series[i].Net.DeliveredRatio) })}},
+		{Title: "Bots", Lines: []line{
 			over("connected", func(i int) float64 { return float64(r.Series[i].Connected) }),
 			over("failed", func(i int) float64 { return float64(r.Series[i].Failed) }),
 		}},
-		{"Verdicts", "a second", []line{
+		{Title: "Verdicts", Unit: "a second", Lines: []line{
 			over("live", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Live) })),
 			over("hidden", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Hidden) })),
 			over("pending", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Pending) })),
 			over("stale", rate(func(p botrun.Progress) float64 { return float64(p.Handles.Stale) })),
 		}},
 		counted,
-		{"Entities", "", []line{
+		{Title: "Entities", Lines: []line{
 			over("awake", server(func(s *botrun.ServerNow) float64 { return float64(s.Awake) })),
 			over("asleep", server(func(s *botrun.ServerNow) float64 { return float64(s.Asleep) })),
 		}},
 	}
 	shown := all[:0]
 	for _, c := range all {
-		if !c.empty() {
-			shown = append(shown, c)
+		if c.empty() {
+			continue
 		}
+		for _, t := range thresholds {
+			if title, unit := plotOf(t.Metric); title == c.Title {
+				c.Limits = append(c.Limits, limit{t.String(), t.Limit * unit})
+			}
+		}
+		shown = append(shown, c)
 	}
 	return shown
 }

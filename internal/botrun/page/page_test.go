@@ -74,6 +74,30 @@ func TestChecks(t *testing.T) {
 	require.Contains(t, render(t, r, About{Thresholds: []botrun.Threshold{limit}}), ">0.89996<", "0.9 is not below 0.9")
 }
 
+// TestPageComparesRuns: metrics of both runs, and how their conditions differed.
+func TestPageComparesRuns(t *testing.T) {
+	r := sample(3)
+	require.NotContains(t, render(t, r, About{}), "Compared with")
+	before := sample(3)
+	before.Bots, before.Net.BytesPerClientS, r.Net.BytesPerClientS = 5, 4000, 3000
+	r.Baseline = &botrun.Baseline{Name: "<old>.json", Report: before}
+	html := render(t, r, About{})
+	require.Contains(t, html, "Compared with &lt;old&gt;.json")
+	require.Contains(t, html, "which had 5 bots")
+	require.Contains(t, html, "<td>bytes_per_client_s</td><td>4000</td><td>3000</td><td>-25.0 %</td>")
+}
+
+// TestLimitsAreDrawn: a threshold is a line in the plot of its metric, in the unit of the plot.
+func TestLimitsAreDrawn(t *testing.T) {
+	limits := []botrun.Threshold{must.Get(botrun.ParseThreshold("bytes_per_client_s>40000")), must.Get(botrun.ParseThreshold("cores>1"))}
+	found := map[string][]limit{}
+	for _, c := range charts(sample(5), limits) {
+		found[c.Title] = c.Limits
+	}
+	require.Equal(t, []limit{{"bytes_per_client_s>40000", 40}}, found["Download a client"])
+	require.Empty(t, found["Latency"])
+}
+
 // TestPageOfHalfARun: the page agrees with the exit status about an interrupted run.
 func TestPageOfHalfARun(t *testing.T) {
 	r := sample(3)
@@ -123,7 +147,7 @@ func TestPageShowsInputLatency(t *testing.T) {
 // TestChartsOfWhatWasMeasured: unmeasured quantities have no plot.
 func TestChartsOfWhatWasMeasured(t *testing.T) {
 	names := func(r *botrun.Report) (titles []string) {
-		for _, c := range charts(r) {
+		for _, c := range charts(r, nil) {
 			titles = append(titles, c.Title)
 		}
 		return titles
@@ -139,7 +163,7 @@ func TestChartsOfWhatWasMeasured(t *testing.T) {
 // TestSVG: the drawing is XML, stays within its box, and gaps split lines.
 func TestSVG(t *testing.T) {
 	nan := math.NaN()
-	c := chart{"a<b", "ms", []line{
+	c := chart{Title: "a<b", Unit: "ms", Limits: []limit{{"p99_ms>2e7", 2e7}, {"p99_ms<-1", -1}}, Lines: []line{
 		{Name: "one", X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{0, 7.3, nan, 2, 3, nan}},
 		{Name: "two", X: []float64{1, 2}, Y: []float64{nan, 1e7}},
 	}}
@@ -165,6 +189,8 @@ func TestSVG(t *testing.T) {
 	}
 	require.Equal(t, 2, pieces)
 	require.Equal(t, 5, dots)
+	require.Equal(t, 1, strings.Count(svg, "fails: p99_ms&gt;2e7"))
+	require.Equal(t, 1, strings.Count(svg, `class="limit"`), "a limit below 0 is not in the picture")
 	for _, at := range regexp.MustCompile(`c?[xy][12]?="(-?[0-9.]+)"`).FindAllStringSubmatch(svg, -1) {
 		require.NotContains(t, at[1], "-", svg)
 	}
