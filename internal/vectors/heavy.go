@@ -25,6 +25,9 @@ type (
 	purse struct {
 		Coins int32 `net:"bits=20"`
 	}
+	vault struct {
+		Locks [36]bool `net:"owner"`
+	}
 )
 
 // Component bits of HeavySchema in row masks.
@@ -48,5 +51,12 @@ func HeavySchema() (*schema.Schema, error) {
 	schema.Define[limbs](s, "limbs")
 	schema.Define[ride](s, "ride")
 	schema.Define[purse](s, "purse")
+	return s, s.Err()
+}
+
+// VaultSchema returns the schema of the cases in which fields count in the load that the client does not receive.
+func VaultSchema() (*schema.Schema, error) {
+	s := schema.New()
+	schema.Define[vault](s, "vault")
 	return s, s.Err()
 }

@@ -216,10 +216,10 @@ type asked struct{ answer *rowschema.Message }
 // result records the answer to a command that a Send sent.
 func (p *Player) result(r client.Result) {
 	a, ok := p.asked[r.ID]
+	delete(p.asked, r.ID)
 	if !ok || errors.Is(r.Err, client.ErrUnanswered) {
 		return
 	}
-	delete(p.asked, r.ID)
 	got := Result{ID: r.ID, Code: wire.CodeOf(r.Err).String()}
 	if r.Answer != nil {
 		got.Words, got.Texts = contents(a.answer, r.Answer)

@@ -26,6 +26,7 @@ func Schemas() (all []*schema.Schema, err error) {
 		TalkSchema, TextsSchema, HeavySchema, ProvisionalSchema,
 		func() (*schema.Schema, error) { return BodiesSchema(BodiesHz) },
 		func() (*schema.Schema, error) { return BodiesSchema(FastBodiesHz) },
+		VaultSchema,
 	} {
 		s, err := define()
 		if err != nil {

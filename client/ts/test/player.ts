@@ -83,7 +83,7 @@ export class Player {
   }
 
   private result(r: Result): void {
-    if (r.code === undefined || !this.asked.delete(r.id)) return
+    if (!this.asked.delete(r.id) || r.code === undefined) return
     this.results.push({ id: r.id, code: r.codeName, ...(r.payload && this.contents(r.payload)) })
   }
 

@@ -553,6 +553,13 @@ func (c *pageClient) datagram(d []byte) (outcome string) {
 	if marked {
 		c.breach()
 	}
+	if !c.keeps(headersBeforeEntities) && h.rows > 0 {
+		first, one := c.decoder(in.b), h
+		first.bit, one.rows = in.bit, 1
+		if _, ok := c.entitiesOf(first.rowHeaders(one), h); !ok {
+			return "unreadable"
+		}
+	}
 	rows := in.rowHeaders(h)
 	for _, row := range rows {
 		if c.plain && row.age != 0 && c.keeps(plainRowsOnly) && (!row.own || c.keeps(plainOwnBaseline)) {

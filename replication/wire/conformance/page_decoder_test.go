@@ -406,9 +406,12 @@ func (s *pageDecoder) take(name string, n uint64) []byte {
 func (s *pageDecoder) rowLoad(schema []pageComponent, mask uint32) int {
 	load, values := 1, 0
 	for i, c := range schema {
-		quats := 0
+		quats, fields := 0, 0
 		for _, f := range c.fields {
 			values += f.values
+			if !f.owner || s.keeps(loadOfOwnerFields) {
+				fields++
+			}
 			if f.kind == "quat" {
 				quats++
 			}
@@ -416,7 +419,7 @@ func (s *pageDecoder) rowLoad(schema []pageComponent, mask uint32) int {
 		if mask>>i&1 == 0 {
 			continue
 		}
-		load += s.pick(loadOfComponents, 2, 1) + s.pick(loadOfFields, len(c.fields)/12, 0) + s.pick(loadOfQuats, 2, 0)*quats
+		load += s.pick(loadOfComponents, 2, 1) + s.pick(loadOfFields, fields/12, 0) + s.pick(loadOfQuats, 2, 0)*quats
 		if c.parent != "" {
 			load += s.pick(loadOfParents, 6, 0)
 		}

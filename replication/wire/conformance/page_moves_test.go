@@ -36,6 +36,9 @@ func (c *pageClient) move(m map[string]any) {
 		s.tick = was.tick
 	}
 	c.session = s
+	if c.keeps(moveEndsCommands) {
+		clear(c.asked)
+	}
 	if c.keeps(moveEndsProvisionals) {
 		c.renewProvisionals(true)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/worldd/worldd/bulk"
 	"github.com/worldd/worldd/internal/bitio"
+	"github.com/worldd/worldd/internal/must"
 	"github.com/worldd/worldd/internal/rowcodec"
 	"github.com/worldd/worldd/internal/rowschema"
 	"github.com/worldd/worldd/internal/vectors"
@@ -129,10 +130,7 @@ func loadCases(t *testing.T) []vectors.Case {
 	require.Equal(t, wire.MaxLoad+1, load)
 	elsewhere := slices.Clone(above)
 	elsewhere[foldAt] ^= 0x40
-	welcome := stream(wire.AppendMessage(nil, wire.Welcome{
-		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: math.MaxUint32,
-		TickHz: 60, SnapshotHz: 20, MaxSlots: 64, Session: 1, Tick: heavyTick,
-	}), k.entered())
+	welcome := k.welcome(64)
 	var cases []vectors.Case
 	add := func(name, about string, want vectors.Expect, steps ...vectors.Step) {
 		c := played(t, k.schema, name, about, handles, append([]vectors.Step{welcome}, steps...))
@@ -146,5 +144,32 @@ func loadCases(t *testing.T) []vectors.Case {
 		vectors.Expect{Error: "bad-message"}, datagrams(above, most)...)
 	add("too heavy, wrong fold", "the same, but the fold says that other entities are meant: what it would be to read is not known",
 		vectors.Expect{Outcome: "faulty"}, datagrams(elsewhere, most)...)
-	return cases
+	return append(cases, vaultCase(t))
+}
+
+// vaultCase returns the case of rows without bits, whose fields are for owners alone. Each has a load of 6.
+func vaultCase(t *testing.T) vectors.Case {
+	s := must.Get(vectors.VaultSchema())
+	k := &crowd{t: t, schema: s, codec: rowcodec.New(s, rowcodec.DefaultTables()), rows: make([]rowschema.Row, wire.MaxLoad/6+1)}
+	var slots []int
+	for slot := range k.rows {
+		k.rows[slot] = rowschema.Row{Mask: 1, Values: make([]uint32, s.Values())}
+		slots = append(slots, slot)
+	}
+	above, load := k.datagram(1, slots)
+	require.Equal(t, wire.MaxLoad/6*6+6, load)
+	most, _ := k.datagram(2, slots[1:])
+	c := played(t, s, "owner fields are heavy", "rows of a load above 1,280 by fields that only owners receive; then one row less", []bulk.Handle{k.handle(0)},
+		append([]vectors.Step{k.welcome(256)}, datagrams(above, most)...))
+	require.Equal(t, "bad-message", c.Steps[1].Expect.Error)
+	require.Equal(t, "applied", c.Steps[2].Expect.Outcome)
+	return c
+}
+
+// welcome returns a step with the Welcome to a world of so many slots, and the Enters of all.
+func (k *crowd) welcome(slots uint32) vectors.Step {
+	return stream(wire.AppendMessage(nil, wire.Welcome{
+		Protocol: wire.Version, Schema: k.schema.Hash(), SchemaText: k.schema.Text(), Tables: rowcodec.DefaultTables().Version(), Epoch: 9, GenerationFloor: hostileFloor, GenerationCeiling: math.MaxUint32,
+		TickHz: 60, SnapshotHz: 20, MaxSlots: slots, Session: 1, Tick: heavyTick,
+	}), k.entered())
 }

@@ -281,6 +281,19 @@ func (k *hostileMaker) rowsOf(d []byte) int {
 	return h.Rows
 }
 
+// strangerRows returns a datagram with a row of slot 63, and one whose header is malformed.
+func strangerRows() []byte {
+	var w bitio.Writer
+	w.Reset(wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 9, Structure: 1, Rows: 2}))
+	coding := wire.RowCoding{}
+	wire.AppendRowCoding(&w, coding)
+	wire.AppendRowHeader(&w, coding, 62, wire.Baseline{})
+	w.Write(0, 1) // no slot is skipped
+	w.Write(1, 1) // a baseline of its own
+	w.Write(0, 5) // of age 0, as the coding's
+	return w.Bytes()
+}
+
 // headers adds cases about the headers and the order of snapshots.
 func (k *hostileMaker) headers() {
 	ready := []vectors.Step{stream(k.opening), stream(structureAt(1, 9, record(k.anyEnter())))}
@@ -307,6 +320,7 @@ func (k *hostileMaker) headers() {
 	bad("audit", "an audit, and simulate is 0", wire.AppendStateHeader(nil, wire.StateHeader{Seq: 1, Tick: 1, Structure: 1, Complete: true, Audited: true}))
 	rows := k.datagrams[slices.IndexFunc(k.datagrams, func(d []byte) bool { return k.rowsOf(d) > 0 })]
 	k.ends(wire.BadMessage, "exact rows", "rows with an exact bit, and simulate is 0", stream(k.opening), stream(k.stream), vectors.Step{Datagram: k.withHeader(rows, func(h *wire.StateHeader) { h.Exact = true })})
+	bad("row of nobody before a wrong header", "no entity is in the first row's slot, and the second has a baseline of its own that is the coding's", strangerRows())
 	k.ends(wire.BadMessage, "longer element of a Refused", "a Refused that ends within an element of a later version", stream(k.with(wire.Refused{Code: wire.Draining}, map[int][]byte{5: {0x92, 1}})))
 	bad("257 rows", "more rows than a snapshot may have", append(rowless(1, 1, 2)[:flagsAt+3], 0x81, 0x02))
 	bad("no events", "a flag promises events, and there are none", slices.Insert(changed(flagsAt, 1), flagsAt+3, 0))

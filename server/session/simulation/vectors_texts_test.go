@@ -396,6 +396,10 @@ func (k *textMaker) answers() {
 	k.good("answers", "answers out of order, a refusal, a Result without an answer, and one that answers none",
 		ask(1, ""), ask(2, "why?"), order(3), result(2, wire.OK, reply(strings.Repeat("a", 300))), result(1, wire.CommandRefused, nil), result(3, wire.OK, nil), result(2, wire.OK, reply("")), result(9, wire.OK, nil))
 	k.good("unanswered", "a Command is never answered over a later connection", ask(1, ""), vectors.Step{Lost: true}, k.resumed(20, 1), result(1, wire.OK, reply("late")), ask(2, ""), result(2, wire.OK, reply("soon")))
+	moved := k.welcome(func(w *wire.Welcome) {
+		w.Epoch, w.GenerationFloor, w.GenerationCeiling, w.Structure, w.Secret = 2, moveFloor, 2*moveFloor, 1, []byte("the other secret")
+	})
+	k.good("unanswered after a move", "a Command is never answered in a later room", ask(1, ""), moved, result(1, wire.OK, reply("late")), ask(2, ""), result(2, wire.OK, reply("soon")))
 	bad := func(name, about string, answer []byte) {
 		k.bad(name, about, ask(1, ""), result(1, wire.OK, answer))
 	}
