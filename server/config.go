@@ -114,8 +114,8 @@ type Config struct {
 	// Certificate is the operator's, or from KeptCertificate. If nil, the server makes a new
 	// certificate at each start, valid for 13 days, and clients pin its Fingerprint.
 	Certificate *tls.Certificate
-	// Web also serves browsers, by WebTransport on the address of Listen: PROTOCOL.md of
-	// replication/wire, section 15. nil serves raw QUIC alone.
+	// Web also serves browsers, by WebTransport on the address of Listen and WebSocket on the TCP port with its number: WEB.md
+	// of replication/wire. nil serves raw QUIC alone.
 	Web *WebConfig
 	// StatelessResetKey lets a restarted server reset the connections of its killed predecessor
 	// at their first packet; without it their clients time out after 4 s. It must be the same

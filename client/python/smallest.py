@@ -19,7 +19,7 @@ VERDICTS = PENDING, LIVE, HIDDEN, STALE = 'pending', 'live', 'hidden', 'stale'
 
 
 class Link:
-    """Section 16: a WebSocket (RFC 6455) whose messages have bytes of the stream, and then at most one datagram."""
+    """WEB.md: a WebSocket (RFC 6455) whose messages have bytes of the stream, and then at most one datagram."""
 
     async def open(self, url, fingerprint):
         u, context = urlsplit(url), ssl.create_default_context() if url.startswith('wss') else None

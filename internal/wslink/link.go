@@ -1,4 +1,4 @@
-// Package wslink carries a session's stream and datagrams over a WebSocket, on either side: PROTOCOL.md section 16.
+// Package wslink carries a session's stream and datagrams over a WebSocket, on either side: WEB.md of package wire, section 2.
 //
 // A message has bytes of the stream, and then at most one datagram. A writer waits for the socket, so its caller makes the next
 // snapshot or input only after the one before has left: a slow or lossy network delays them, but does not queue them.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Over WebSocket: PROTOCOL.md section 16.
+// Over WebSocket: WEB.md, section 2.
 const (
 	// WebSocketProtocol is the subprotocol that a client asks for. ALPN is no token of HTTP.
 	WebSocketProtocol = "worldd.1"

@@ -1,4 +1,4 @@
-// A connection over WebSocket, where UDP is blocked: PROTOCOL.md, section 16.
+// A connection over WebSocket, where UDP is blocked: WEB.md, section 2.
 
 import { Code, WireError } from './codes.ts'
 import { type Arrivals, type Connection, maxUnreadDatagrams } from './connection.ts'
