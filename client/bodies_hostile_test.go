@@ -148,7 +148,7 @@ func floating(x float32) physics.State {
 	return physics.State{Position: physics.Vec3{X: x, Y: 100, Z: x / 7}, Velocity: physics.Vec3{X: 3, Z: 1}, Awake: true}
 }
 
-// The errors of PROTOCOL.md 6.1 and 7 end the session.
+// The errors of SIMULATING.md and PROTOCOL.md 7 end the session.
 func TestHostileEffects(t *testing.T) {
 	handle := func(slot, generation uint32) bulk.Handle { return bulk.NewHandle(slot, generation) }
 	added := func(change func(*wire.EffectAdded)) []byte {

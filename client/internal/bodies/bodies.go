@@ -1,5 +1,5 @@
 // Package bodies computes the motion of bodies that only effects, gravity and the ground move:
-// the server sends no rows for that motion (PROTOCOL.md, section 11.7). The Replica that keeps
+// the server sends no rows for that motion (SIMULATING.md of package wire). The Replica that keeps
 // [Bodies] passes on each record, row and applied snapshot. All bodies are computed up to the
 // newest snapshot's tick. P1 and P4 are invariants of package replication, C11 and C12 of
 // package client.

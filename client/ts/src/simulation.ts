@@ -1,4 +1,4 @@
-// Bodies that the client computes: PROTOCOL.md, section 11.7. Games that do not use them do not
+// Bodies that the client computes: SIMULATING.md beside PROTOCOL.md. Games that do not use them do not
 // bundle their code.
 
 import { fail } from './codes.ts'

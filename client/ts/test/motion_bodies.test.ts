@@ -115,7 +115,7 @@ test('an applied snapshot keeps nothing of its datagram', () => {
   assert.deepEqual(log.find(1), header)
 })
 
-test('the errors of section 6.1 end the session', () => {
+test('the errors of SIMULATING.md end the session', () => {
   const cases: Record<string, [Extension[], fails: boolean]> = {
     'an effect': [[program, added], false],
     'no program': [[added], true],

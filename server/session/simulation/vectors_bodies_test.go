@@ -18,7 +18,7 @@ import (
 	"github.com/worldd/worldd/replication/wire"
 )
 
-// bodyMaker makes the hand-made cases of clients that simulate (PROTOCOL.md, 6.1 and 11.7).
+// bodyMaker makes the hand-made cases of clients that simulate (SIMULATING.md of package wire).
 type bodyMaker struct {
 	t      *testing.T
 	tickHz uint16

@@ -1,5 +1,5 @@
 // Bodies computes the entities whose exact states the server sent, under their effects:
-// PROTOCOL.md, section 11.7.
+// SIMULATING.md beside PROTOCOL.md, section 2.
 
 import { type Budget, cost } from '../budget.ts'
 import { fail } from '../codes.ts'

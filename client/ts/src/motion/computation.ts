@@ -1,4 +1,4 @@
-// Computes exact bodies tick by tick: PROTOCOL.md, section 11.7.
+// Computes exact bodies tick by tick: SIMULATING.md beside PROTOCOL.md, section 2.
 
 import { type Budget, cost, maxTickWork } from '../budget.ts'
 import { blockPoints } from '../field/machine.ts'

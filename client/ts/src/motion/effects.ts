@@ -72,7 +72,7 @@ export function follows(v: Version): v is Version & { readonly source: OfVersion
 
 const noVersions: readonly Version[] = []
 
-/** The programs and effects of a session. It checks records as section 6.1 says; all errors are the server's. */
+/** The programs and effects of a session. It checks records as SIMULATING.md says; all errors are the server's. */
 export class Effects {
   readonly #ticks: number
   readonly #slots = new Map<number, Slot>()

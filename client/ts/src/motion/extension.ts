@@ -1,4 +1,4 @@
-// Extension records describe how bodies move: PROTOCOL.md, section 6.1.
+// Extension records describe how bodies move: SIMULATING.md beside PROTOCOL.md, section 1.
 
 import type { ByteReader } from '../bits.ts'
 import { fail } from '../codes.ts'
