@@ -32,7 +32,7 @@ func (l *Live) Row(p Progress) {
 	fmt.Fprintf(&b, "%4.0f s", p.ElapsedS)
 	if l.server {
 		if now := p.Server; now != nil {
-			fmt.Fprintf(&b, " %5.2f ms %5s", now.TickP99Ms, shortCount(uint64(now.Awake)))
+			fmt.Fprintf(&b, " %5.4g ms %5s", now.TickP99Ms, shortCount(uint64(now.Awake)))
 		} else { // without an answer the number is unknown, not zero
 			fmt.Fprintf(&b, " %8s %5s", "-", "-")
 		}

@@ -26,7 +26,7 @@ type demoCommand struct {
 	Config commandline.ConfigFile `type:"path" placeholder:"FILE" help:"JSON file with values of these flags by name, as {\"bots\": 5}. The command line and the environment override it."`
 
 	Bots     int           `default:"50" help:"Number of bots, at most the player limit of the world, or of each room."`
-	Duration time.Duration `default:"60s" help:"Duration of the run from the first dial."`
+	Duration time.Duration `placeholder:"TIME" help:"Duration of the run from the first dial (default 60s; on a terminal until Ctrl-C)."`
 	Seed     *uint64       `placeholder:"N" help:"Seed of the world and the bots (default: the world's own)."`
 	HTML     string        `name:"html" placeholder:"FILE" help:"Write a page with plots."`
 	JSON     bool          `name:"json" help:"Print exactly one JSON object on standard output; the rest goes to standard error."`
@@ -37,10 +37,28 @@ func (c *demoCommand) Validate() error {
 	switch {
 	case c.Bots < 1:
 		return fmt.Errorf("--bots is %d, want at least 1", c.Bots)
-	case c.Duration <= 0:
+	case c.Duration < 0:
 		return fmt.Errorf("--duration is %v, want more than 0", c.Duration)
 	}
 	return nil
+}
+
+const (
+	demoDuration = time.Minute
+	longestDemo  = 24 * time.Hour // of a demo that somebody watches
+)
+
+// setDuration sets the duration if no flag does, and returns it as text.
+func (c *demoCommand) setDuration(talk io.Writer) string {
+	switch {
+	case c.Duration > 0:
+	case commandline.IsTerminal(talk):
+		c.Duration = longestDemo
+		return "until Ctrl-C"
+	default:
+		c.Duration = demoDuration
+	}
+	return fmt.Sprintf("for %v", c.Duration)
 }
 
 // run returns nil if every bot connected, none failed, no handle was confused and no body
@@ -70,7 +88,7 @@ func (c *demoCommand) run(ctx context.Context, p *program) error {
 		talk = p.err
 	}
 	began := time.Now()
-	fmt.Fprintf(talk, "%s demo: %s, %s for %v over QUIC on %v\n", p.Name, hosted.title, countOf(c.Bots, "bot", "bots"), c.Duration, s.Addr())
+	fmt.Fprintf(talk, "%s demo: %s, %s %s over QUIC on %v\n", p.Name, hosted.title, countOf(c.Bots, "bot", "bots"), c.setDuration(talk), s.Addr())
 	fmt.Fprintf(talk, "watch and play it in a browser: http://%v/live\n\n", s.AdminAddr())
 	report, err := c.playBots(ctx, p, s, hosted, botrun.NewLive(talk, true))
 	if err != nil {

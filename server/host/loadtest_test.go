@@ -1,12 +1,14 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,4 +86,20 @@ func TestLoadtest(t *testing.T) {
 	require.Equal(t, exitOK, status, "%s%s", errs, said)
 	status, _, _ = playOf(t, tag(), "loadtest", "--addr=nowhere")
 	require.Equal(t, exitUsage, status)
+}
+
+// A demo without --duration ends by itself, unless somebody watches it on a terminal.
+func TestDemoDuration(t *testing.T) {
+	var c demoCommand
+	require.Equal(t, "for 1m0s", c.setDuration(&bytes.Buffer{}))
+	c.Duration = 3 * time.Second
+	require.Equal(t, "for 3s", c.setDuration(&bytes.Buffer{}))
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminals: ", err)
+	}
+	defer terminal.Close()
+	require.Equal(t, "for 3s", c.setDuration(terminal))
+	c.Duration = 0
+	require.Equal(t, "until Ctrl-C", c.setDuration(terminal))
 }
