@@ -120,9 +120,10 @@ func (b *loadBot) clientConfig() (client.Config, error) {
 	ticket, err := b.config.newTicket(name)
 	room, _ := b.config.RoomOf(b.number) // Validate has checked it
 	own := b.behavior
+	addrs := b.config.addrsOf(b.number)
 	c := client.Config{
 		Schema: own.Schema, Version: b.config.Player.Version, Tables: b.config.Tables, Name: name, Token: ticket, Room: room, Observer: b.newObserver(), Events: own.Events, Result: b.checkResult,
-		Addr: b.config.Addr, Addrs: b.config.Addrs, Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
+		Addr: addrs[0], Addrs: addrs[1:], Fingerprint: b.config.Fingerprint, InsecureDev: b.config.InsecureDev, Log: b.config.Log,
 		Simulate: !b.config.Ordinary, PlainRows: b.config.PlainRows, Socket: b.newSocket(), Port: b.port, GiveUp: giveUp, FreshToken: b.config.freshToken(name),
 		State: func(s client.StateChange) {
 			b.handleState(s)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ import (
 type Config struct {
 	// Addr is the server's address, HOST:PORT. Required.
 	Addr string
-	// Addrs are further addresses of the game, as in client.Config.
+	// Addrs are further addresses of the game, as in client.Config. Bots dial all in turn.
 	Addrs []string
 	// Fingerprint is the SHA-256 of the server's certificate in hexadecimal;
 	// InsecureDev accepts any certificate, for development. With neither, this machine
@@ -70,6 +71,13 @@ type Config struct {
 	Log *zap.Logger
 
 	began time.Time // start of the run
+}
+
+// addrsOf returns the addresses of the game, in the order in which bot n tries them.
+func (c Config) addrsOf(n int) []string {
+	all := append([]string{c.Addr}, c.Addrs...)
+	n %= len(all)
+	return slices.Concat(all[n:], all[:n])
 }
 
 func (c Config) withDefaults() Config {

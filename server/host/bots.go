@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/worldd/worldd/internal/botrun"
@@ -19,6 +20,7 @@ import (
 // standard input ends, so that it never outlives the demo.
 type botsCommand struct {
 	Addr        string        `required:""`
+	Addrs       []string      // further nodes
 	Fingerprint string        `required:""`
 	Bots        int           `required:""`
 	Duration    time.Duration `required:""`
@@ -52,10 +54,14 @@ func (r *childResult) newReport() *botrun.Report {
 
 // childArgs returns a command line that parses to c.
 func (c *botsCommand) childArgs() []string {
-	return []string{
+	args := []string{
 		"bots", "--addr=" + c.Addr, "--fingerprint=" + c.Fingerprint, flag("bots", c.Bots),
 		flag("duration", c.Duration), flag("seed", c.Seed), flag("area", c.Area), flag("room", c.Room),
 	}
+	if len(c.Addrs) > 0 {
+		args = append(args, "--addrs="+strings.Join(c.Addrs, ","))
+	}
+	return args
 }
 
 // run plays until the time is over, standard input ends, or ctx is done.
@@ -68,7 +74,7 @@ func (c *botsCommand) run(ctx context.Context, p *program) error {
 	}()
 	out := json.NewEncoder(p.out)
 	report, err := botrun.Run(ctx, botrun.Config{
-		Addr: c.Addr, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Player: p.botPlayer(),
+		Addr: c.Addr, Addrs: c.Addrs, Fingerprint: c.Fingerprint, Bots: c.Bots, Duration: c.Duration, Seed: c.Seed, AreaMetres: c.Area, Room: c.Room, Player: p.botPlayer(),
 	}, func(p *botrun.Progress) { _ = out.Encode(childLine{Progress: p}) }) // if the parent has ended, nobody needs progress
 	if err != nil {
 		return out.Encode(childLine{Error: err.Error()})

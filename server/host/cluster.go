@@ -32,6 +32,8 @@ type directoryFlags struct {
 	ClusterCA   string   `name:"cluster-ca" type:"path" placeholder:"FILE" help:"Authority of the directory's certificates (PEM); the system's if not given (needs --cluster)."`
 	ClusterCert string   `name:"cluster-cert" type:"path" placeholder:"FILE" help:"This node's certificate for the directory (PEM; needs --cluster)."`
 	ClusterKey  string   `name:"cluster-key" type:"path" placeholder:"FILE" help:"Private key (PEM) of --cluster-cert."`
+
+	ClusterPrefix string `name:"cluster-prefix" placeholder:"TEXT" help:"First part of all keys in the directory, so that several games share an engine (worldd; needs --cluster)."`
 }
 
 // open connects to the directory. Mistakes in the flags are usage errors.
@@ -40,7 +42,7 @@ func (f *directoryFlags) open(ctx context.Context, log *zap.Logger) (*etcd.Store
 	if err != nil {
 		return nil, usageError("--cluster-ca, --cluster-cert, --cluster-key: %w", err)
 	}
-	store, err := etcd.Open(ctx, etcd.Config{Endpoints: f.Cluster, TLS: config, Log: log})
+	store, err := etcd.Open(ctx, etcd.Config{Endpoints: f.Cluster, TLS: config, Prefix: f.ClusterPrefix, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("--cluster: %w", err)
 	}
@@ -71,8 +73,8 @@ const (
 // checkFlags reports contradictions. If the node will learn its address, the flags need not name it.
 func (f *clusterFlags) checkFlags(listen string, willLearn bool) error {
 	switch {
-	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0 || f.ImageShared != "" || f.ImageCopies != 0):
-		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --node, --advertise, --lease, --image-shared and --image-copies need --cluster URL, where the directory of the nodes is")
+	case len(f.Cluster) == 0 && (f.ClusterCA != "" || f.ClusterCert != "" || f.ClusterKey != "" || f.ClusterPrefix != "" || f.Node != "" || len(f.Advertise) > 0 || f.Lease != 0 || f.ImageShared != "" || f.ImageCopies != 0):
+		return errors.New("--cluster-ca, --cluster-cert, --cluster-key, --cluster-prefix, --node, --advertise, --lease, --image-shared and --image-copies need --cluster URL, where the directory of the nodes is")
 	case len(f.Cluster) == 0:
 		return nil
 	case f.ImageShared != "" && f.ImageCopies > 0:

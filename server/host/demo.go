@@ -22,6 +22,7 @@ import (
 // demoCommand runs a server in this process and bots in a child process.
 type demoCommand struct {
 	worldFlags
+	nodesFlags
 
 	Config commandline.ConfigFile `type:"path" placeholder:"FILE" help:"JSON file with values of these flags by name, as {\"bots\": 5}. The command line and the environment override it."`
 
@@ -39,8 +40,10 @@ func (c *demoCommand) Validate() error {
 		return fmt.Errorf("--bots is %d, want at least 1", c.Bots)
 	case c.Duration < 0:
 		return fmt.Errorf("--duration is %v, want more than 0", c.Duration)
+	case c.Nodes > 0 && c.HTML != "":
+		return errors.New("--html and --nodes exclude each other: the page has the figures of one server")
 	}
-	return nil
+	return c.nodesFlags.checkFlags()
 }
 
 const (
@@ -65,6 +68,9 @@ func (c *demoCommand) setDuration(talk io.Writer) string {
 // that bots computed differed from the server's.
 func (c *demoCommand) run(ctx context.Context, p *program) error {
 	outliveReaders()
+	if c.Nodes > 0 {
+		return c.runNodes(ctx, p)
+	}
 	hosted, err := c.hostDemo(p)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@
 //	go run ./server/host/examples/arena play --rtt 150ms --loss 5%
 //	go run ./server/host/examples/arena demo --bots 20 --duration 30s
 //	go run ./server/host/examples/arena demo --room lobby --bots 20 --duration 30s
+//	go run ./server/host/examples/arena demo --nodes 3 --cluster http://127.0.0.1:2379 --bots 100
 //	go run ./server/host/examples/arena serve --listen :4433 --anyone --image arena.image --admin 127.0.0.1:4434
 //	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX
 //	go run ./server/host/examples/arena play --addr localhost:4433 --fingerprint HEX --room lobby
@@ -49,6 +50,7 @@ var (
 	PlayCommand   = schema.DefineCommand[Play](Protocol, "play")
 	WatchCommand  = schema.DefineCommand[Watch](Protocol, "watch")
 	TalkCommand   = schema.DefineCommand[Talk](Protocol, "talk")
+	HopCommand    = schema.DefineCommand[Hop](Protocol, "hop")
 	ShootCommand  = schema.DefineQuery[Shoot, Shot](Protocol, "shoot")
 	LaunchCommand = schema.DefineCommand[Launch](Protocol, "launch")
 
@@ -68,6 +70,9 @@ func LobbyProtocol() *schema.Schema {
 	schema.DefineEvent[Chat](s, ChatEvent.Name())
 	return s
 }
+
+// openArena begins the names of arenas between which players hop.
+const openArena = "arena/open-"
 
 // Components are the data of entities that clients see.
 type (
@@ -114,6 +119,9 @@ type (
 	Watch struct{} // take part no longer; in the lobby: leave the queue, and watch a match
 	Talk  struct {
 		Text string `net:"max=80"`
+	}
+	Hop struct { // to the room openArena of this number, on this server or another
+		Arena uint8
 	}
 	// Shoot fires the laser; Shot is its answer.
 	Shoot struct {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/worldd/worldd/client"
 	"github.com/worldd/worldd/loadtest/bot"
@@ -14,7 +16,7 @@ import (
 func main() {
 	host.Main(host.Definition{
 		Name: "arena", About: "Ships in a windy arena.", Rooms: &server.RoomsConfig{Kinds: kinds(), Default: "arena", Carry: carryTicket, Arrive: readTicket},
-		Bots: &bot.Player{New: newBot, Metrics: []bot.Metric{{Name: matchesEnded}}},
+		Bots: &bot.Player{New: newBot, Metrics: []bot.Metric{{Name: matchesEnded}, {Name: hops}}},
 		New:  newRoom,
 		Commands: []any{&struct {
 			Play playCommand `cmd:"" help:"Play in this terminal, against bots or over the network."`
@@ -80,6 +82,13 @@ func newArena(o host.Options) (*host.Instance, error) {
 	return &host.Instance{WorldConfig: a.Config(), Seed: 1, Attach: func(r *server.Room) { a.Attach(r) }, RestoreRun: a.RestoreRun}, nil
 }
 
+// Bots hop between the open arenas of these numbers, if they are in one, at times up to twice hopEvery apart. hops counts that.
+const (
+	openArenas = 8
+	hopEvery   = 5 * time.Second
+	hops       = "hops"
+)
+
 // matchesEnded counts the matches from which bots have come back to the lobby.
 const matchesEnded = "matches_ended"
 
@@ -87,7 +96,11 @@ const matchesEnded = "matches_ended"
 func newBot(seat bot.Seat) (bot.Behavior, error) {
 	p, config := NewPlayer(seat.Name)
 	b := NewBot(p, seat.Rand.Uint64())
+	hop := time.Now().Add(hopEvery)
 	state := func(s client.StateChange) {
+		if s.Moved && inOpenArena(p) {
+			seat.Count(hops, 1)
+		}
 		if (s.Moved || s.NewWorld) && p.client.Welcome().Room == "lobby" {
 			seat.Count(matchesEnded, 1)
 		}
@@ -100,8 +113,12 @@ func newBot(seat bot.Seat) (bot.Behavior, error) {
 			b.Think()
 			return &p.Stick
 		},
-		Act: func(*bot.Frame) error {
+		Act: func(f *bot.Frame) error {
 			p.TakePart()
+			if f.Now.After(hop) && inOpenArena(p) {
+				hop = f.Now.Add(time.Second + time.Duration(seat.Rand.Int64N(int64(2*hopEvery))))
+				send(p, HopCommand, Hop{uint8(seat.Rand.IntN(openArenas))})
+			}
 			return nil
 		},
 		Check: func(*bot.Frame) error {
@@ -116,4 +133,9 @@ func newBot(seat bot.Seat) (bot.Behavior, error) {
 			return nil
 		},
 	}, nil
+}
+
+// inOpenArena reports whether a player is in one of several open arenas.
+func inOpenArena(p *Player) bool {
+	return p.client != nil && strings.HasPrefix(p.client.Welcome().Room, openArena)
 }

@@ -174,6 +174,7 @@ func (a *Arena) Config() server.WorldConfig {
 			Commands: []server.Command{
 				server.OnCommand(PlayCommand, a.play), server.OnCommand(WatchCommand, a.watch),
 				server.OnCommand(TalkCommand, func(s *server.Session, _ world.Entity, said Talk) error { return relay(a.host, s, said) }),
+				server.OnCommand(HopCommand, a.hop),
 				server.OnQuery(ShootCommand, a.shoot), server.OnCommand(LaunchCommand, a.launch),
 			},
 			Signals: []server.Signal{server.OnSignal("announce", a.announce)},
@@ -282,6 +283,14 @@ func (a *Arena) watch(s *server.Session, _ world.Entity, _ Watch) error {
 	a.world.Destroy(t.Ship)
 	t.Ship, t.Respawn = 0, 0
 	return nil
+}
+
+// hop moves a player to another open arena. Nobody hops out of a match.
+func (a *Arena) hop(s *server.Session, _ world.Entity, to Hop) error {
+	if !strings.HasPrefix(s.Room(), "arena") {
+		return &server.Rejection{Text: "stay until the match is over"}
+	}
+	return s.Move(fmt.Sprint(openArena, to.Arena))
 }
 
 // relay tells all players of a room what one of them says.
