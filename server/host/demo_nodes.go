@@ -82,6 +82,7 @@ func (c *demoCommand) runNodes(ctx context.Context, p *program) error {
 	if c.ClusterPrefix == "" { // the demo's nodes must not meet others
 		c.ClusterPrefix = "worldd-demo-" + strings.ToLower(rand.Text()[:8])
 	}
+	c.Duration = cmp.Or(c.Duration, demoDuration) // also on a terminal: it has a middle
 	n, err := c.startNodes(ctx)
 	if n != nil {
 		defer n.end()
