@@ -99,7 +99,7 @@ type Config struct {
 	Name string
 
 	// Room is the room of the server to join: its name, or a wire.RoomQuery like "match?mode=ranked" for any room that
-	// suits, which the server makes if need be. At most wire.MaxRoomQuery bytes. If empty, the token
+	// suits, which the server makes if need be. A node of a cluster knows its own rooms alone. At most wire.MaxRoomQuery bytes. If empty, the token
 	// names the room, or the server has only one. Welcome.Room names the room joined. The
 	// server may move the session to another room (StateChange.Moved). A reconnecting client
 	// asks for its latest room, and if that is gone for Config.Room.
