@@ -34,6 +34,8 @@ const (
 	nodeEnd   = 20 * time.Second
 	// settleTime bounds the wait for the first rooms: in a new directory none is taken before the end of a lease.
 	settleTime = 5 * demoLease
+	// warmUp is how long the nodes have before the bots come: a bot that cannot join within some seconds fails.
+	warmUp = 2 * demoLease
 )
 
 // nodesFlags make the demo run on several servers.
@@ -148,7 +150,14 @@ func (c *demoCommand) startNodes(ctx context.Context) (*demoNodes, error) {
 			return n, err
 		}
 	}
-	return n, n.awaitRooms(ctx)
+	if err := n.awaitRooms(ctx); err != nil {
+		return n, err
+	}
+	select {
+	case <-time.After(warmUp): // the first images are on their way to the other nodes
+	case <-ctx.Done():
+	}
+	return n, ctx.Err()
 }
 
 // awaitRooms waits until a node has a room. A game may have none before the bots come.
